@@ -1,0 +1,50 @@
+"""Log likelihood of data whose mean is the square of the parameter: theta and -theta explain them equally well.
+
+    sum_n log N(x_n | theta^2, s^2) = -( sum_n (x_n - mean)^2 + B (mean - theta^2)^2 ) / (2 s^2) - B log(s sqrt(2 pi))
+"""
+import numpy as np
+
+from pmdviz.kernels.checks import finite, matrix, positive, vector
+from pmdviz.kernels.jit import jit
+
+
+def bimodal_log_likelihood(theta: np.ndarray, x: np.ndarray, sigma_x: float) -> np.ndarray:
+    """Sum over the data x (B,) of log N(x_n | theta^2, sigma_x^2), in nats, for each row of theta (m, 1); as (m,).
+
+    sigma_x > 0 in the units of x, that is of theta squared. A theta that is not finite gives -inf or NaN. ValueError for shapes
+    or values that do not fit.
+    """
+    theta, x, sigma_x = _checked(theta, x, sigma_x)
+    if not x.size:
+        return np.zeros(len(theta))
+    mean = x.mean()
+    constant = -0.5 * ((x - mean) ** 2).sum() / sigma_x**2 - x.size * np.log(sigma_x * np.sqrt(2 * np.pi))
+    return _log_likelihood(theta, mean, x.size / sigma_x**2, constant)
+
+
+def bimodal_grad_log_likelihood(theta: np.ndarray, x: np.ndarray, sigma_x: float) -> np.ndarray:
+    """Gradient with respect to theta, 2 theta B (mean - theta^2) / sigma_x^2, as (m, 1) in nats per unit of theta."""
+    theta, x, sigma_x = _checked(theta, x, sigma_x)
+    if not x.size:
+        return np.zeros(theta.shape)
+    return _gradient(theta, x.mean(), x.size / sigma_x**2)
+
+
+def _checked(theta: np.ndarray, x: np.ndarray, sigma_x: float) -> tuple[np.ndarray, np.ndarray, float]:
+    return matrix(theta, "theta", 1), finite(vector(x, "x"), "x"), positive(sigma_x, "sigma_x")
+
+
+@jit
+def _log_likelihood(theta, mean, precision, constant):
+    out = np.empty(theta.shape[0])
+    for i in range(theta.shape[0]):
+        out[i] = constant - 0.5 * precision * (mean - theta[i, 0] ** 2) ** 2
+    return out
+
+
+@jit
+def _gradient(theta, mean, precision):
+    out = np.empty(theta.shape)
+    for i in range(theta.shape[0]):
+        out[i, 0] = 2.0 * theta[i, 0] * precision * (mean - theta[i, 0] ** 2)
+    return out

@@ -1,0 +1,52 @@
+"""Checks and casts shared by the public functions of the kernels: what passes is finite, contiguous float64 of the right shape."""
+import numpy as np
+
+
+def matrix(values: np.ndarray, name: str, columns: int | None = None) -> np.ndarray:
+    """`values` as a C-contiguous float64 (rows, columns) array; ValueError if it has another shape."""
+    array = np.ascontiguousarray(values, dtype=np.float64)
+    if array.ndim != 2 or (columns is not None and array.shape[1] != columns):
+        raise ValueError(f"{name} must have shape (rows, {columns or 'columns'}), not {array.shape}")
+    return array
+
+
+def vector(values: np.ndarray, name: str, length: int | None = None) -> np.ndarray:
+    """`values` as a C-contiguous float64 (length,) array; ValueError if it has another shape."""
+    array = np.ascontiguousarray(values, dtype=np.float64)
+    if array.ndim != 1 or (length is not None and array.size != length):
+        raise ValueError(f"{name} must have shape ({length or 'length'},), not {array.shape}")
+    return array
+
+
+def finite(array: np.ndarray, name: str) -> np.ndarray:
+    """`array` itself; ValueError if it holds NaN or an infinity, which compiled fast-math code must never see."""
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} must be finite; {int((~np.isfinite(array)).sum())} of {array.size} values are not")
+    return array
+
+
+def positive(value: float, name: str) -> float:
+    """`value` as a float; ValueError unless it is finite and above 0."""
+    if not 0.0 < value < np.inf:
+        raise ValueError(f"{name} must be finite and above 0, not {value}")
+    return float(value)
+
+
+def weighted_particles(particles: np.ndarray, log_weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Finite particles (m, d) and finite log weights (m,), without the particles whose weight is zero (log weight -inf)."""
+    particles = matrix(particles, "particles")
+    log_weights = vector(log_weights, "log_weights", len(particles))
+    alive = log_weights != -np.inf
+    if not alive.all():
+        particles, log_weights = particles[alive], log_weights[alive]
+    if not len(particles):
+        raise ValueError("no particle has a weight above zero")
+    return finite(particles, "particles"), finite(log_weights, "log_weights")
+
+
+def lower_triangle(cholesky: np.ndarray, dim: int) -> np.ndarray:
+    """A finite lower-triangular (dim, dim) factor with a positive diagonal; ValueError otherwise."""
+    factor = finite(matrix(cholesky, "cholesky", dim), "cholesky")
+    if factor.shape[0] != dim or not (np.diagonal(factor) > 0).all():
+        raise ValueError(f"cholesky must be a ({dim}, {dim}) factor with a positive diagonal")
+    return factor

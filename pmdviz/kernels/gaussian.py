@@ -1,0 +1,47 @@
+"""Log likelihood of a Gaussian with unknown mean, for many parameters at once, from the batch's mean and scatter.
+
+    sum_n log N(x_n | theta, s^2 I) = -( sum_n |x_n - mean|^2 + B |mean - theta|^2 ) / (2 s^2) - B d log(s sqrt(2 pi))
+
+The two sums of squares are about the batch's own mean, so nothing cancels; the cost is O(B + m), not O(B m).
+"""
+import numpy as np
+
+from pmdviz.kernels.checks import finite, matrix, positive
+from pmdviz.kernels.jit import jit
+
+
+def gaussian_log_likelihood(theta: np.ndarray, x: np.ndarray, sigma_x: float) -> np.ndarray:
+    """Sum over the data x (B, d) of log N(x_n | theta, sigma_x^2 I), in nats, for each row of theta (m, d); as (m,).
+
+    sigma_x > 0 in the units of x. A theta that is not finite gives -inf or NaN. ValueError for shapes or values that do not fit.
+    """
+    theta, x, sigma_x = _checked(theta, x, sigma_x)
+    if not len(x):
+        return np.zeros(len(theta))
+    mean = x.mean(axis=0)
+    constant = -0.5 * ((x - mean) ** 2).sum() / sigma_x**2 - x.size * np.log(sigma_x * np.sqrt(2 * np.pi))
+    return _log_likelihood(theta, mean, len(x) / sigma_x**2, constant)
+
+
+def gaussian_grad_log_likelihood(theta: np.ndarray, x: np.ndarray, sigma_x: float) -> np.ndarray:
+    """Gradient with respect to theta, B (mean - theta) / sigma_x^2, as (m, d) in nats per unit of theta; same arguments."""
+    theta, x, sigma_x = _checked(theta, x, sigma_x)
+    if not len(x):
+        return np.zeros(theta.shape)
+    return len(x) / sigma_x**2 * (x.mean(axis=0) - theta)
+
+
+def _checked(theta: np.ndarray, x: np.ndarray, sigma_x: float) -> tuple[np.ndarray, np.ndarray, float]:
+    theta = matrix(theta, "theta")
+    return theta, finite(matrix(x, "x", theta.shape[1]), "x"), positive(sigma_x, "sigma_x")
+
+
+@jit
+def _log_likelihood(theta, mean, precision, constant):
+    out = np.empty(theta.shape[0])
+    for i in range(theta.shape[0]):
+        distance = 0.0
+        for k in range(theta.shape[1]):
+            distance += (mean[k] - theta[i, k]) ** 2
+        out[i] = constant - 0.5 * precision * distance
+    return out

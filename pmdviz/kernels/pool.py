@@ -1,0 +1,86 @@
+"""Row blocks of a serial kernel on one process-wide pool of threads: the same bits for any number of threads.
+
+The blocks are fixed by the caller and never by the number of threads, and each writes its own rows. The calling thread takes
+blocks too, so a busy pool costs nothing but the help it would have been, and a call from within a block cannot deadlock.
+"""
+import os
+import threading
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+SERIAL_BELOW = 250_000  # pairs: below this the hand-over to another thread costs more than it saves
+_lock = threading.Lock()
+_pools: dict[int, ThreadPoolExecutor] = {}
+_chosen: int | None = None
+
+
+def num_threads() -> int:
+    """Threads in use: the last `set_threads`, else the environment's PMDVIZ_THREADS, else the cores this process may use."""
+    if _chosen is not None:
+        return _chosen
+    given = os.environ.get("PMDVIZ_THREADS", "").strip()
+    return _checked(given) if given else _cores()
+
+
+def set_threads(number: int | None) -> None:
+    """Use this many threads (at least 1) from now on; None goes back to the environment. Results do not depend on it."""
+    global _chosen
+    _chosen = None if number is None else _checked(number)
+
+
+def run_blocks(work: Callable[[int, int], object], num_rows: int, rows_per_block: int, cost: float) -> None:
+    """Call `work(start, stop)` once for every block of rows, in any order; serial when `cost` (in pairs) is small."""
+    blocks = deque((start, min(start + rows_per_block, num_rows)) for start in range(0, num_rows, rows_per_block))
+    helpers = min(num_threads(), len(blocks)) - 1 if cost >= SERIAL_BELOW else 0
+    futures = [_pool(num_threads() - 1).submit(_drain, work, blocks) for _ in range(helpers)]
+    try:
+        _drain(work, blocks)
+    finally:
+        for future in futures:
+            if not future.cancel():  # a helper that never started has nothing to wait for
+                future.result()
+
+
+def _drain(work: Callable[[int, int], object], blocks: deque) -> None:
+    while True:
+        try:
+            block = blocks.popleft()  # atomic: two threads never get the same block
+        except IndexError:
+            return
+        work(*block)
+
+
+def _checked(number: int | str) -> int:
+    try:
+        threads = int(number)
+    except ValueError:
+        threads = 0
+    if threads < 1:
+        raise ValueError(f"the number of threads (PMDVIZ_THREADS) must be a whole number of at least 1, not {number!r}")
+    return threads
+
+
+def _cores() -> int:
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # macOS, Windows
+        return os.cpu_count() or 1
+
+
+def _pool(workers: int) -> ThreadPoolExecutor:
+    with _lock:
+        if workers not in _pools:
+            _pools[workers] = ThreadPoolExecutor(workers, thread_name_prefix="pmdviz")
+        return _pools[workers]
+
+
+def _forget() -> None:
+    """In a forked child the threads are gone: start afresh."""
+    global _lock
+    _lock = threading.Lock()
+    _pools.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)

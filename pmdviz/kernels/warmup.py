@@ -1,0 +1,39 @@
+"""Compile every kernel once, on tiny arrays of the real types, so that a start can show its progress."""
+from collections.abc import Callable
+
+import numpy as np
+
+from pmdviz.kernels.bimodal import bimodal_grad_log_likelihood, bimodal_log_likelihood
+from pmdviz.kernels.gaussian import gaussian_grad_log_likelihood, gaussian_log_likelihood
+from pmdviz.kernels.grid import kde_on_grid, kde_on_line
+from pmdviz.kernels.kde import kde_log_density
+from pmdviz.kernels.mixture import mixture_grad_log_likelihood, mixture_log_likelihood
+from pmdviz.kernels.neighbourhoods import pooled_local_covariance
+from pmdviz.kernels.resampling import systematic
+
+
+def warm_up(report: Callable[[float, str], object]) -> None:
+    """Call every kernel once; before each, `report(fraction done in [0, 1], words)`, and report(1.0, "ready") at the end."""
+    calls = list(_calls())
+    for number, (words, call) in enumerate(calls):
+        report(number / len(calls), words)
+        call()
+    report(1.0, "ready")
+
+
+def _calls():
+    two, log_weights, axis = np.zeros((2, 2)), np.full(2, np.log(0.5)), np.arange(2.0)
+    for dim in (1, 2, 3, 5):
+        particles, cholesky = np.zeros((2, dim)), np.eye(dim)
+        far = particles + 1e3  # the second row takes the exact path
+        yield f"density in {dim} dimensions", lambda a=(particles, log_weights, cholesky, far): kde_log_density(*a)
+    yield "density on a line", lambda: kde_on_line(two[:, :1], log_weights, np.eye(1), axis)
+    yield "density on a grid", lambda: kde_on_grid(two, log_weights, np.eye(2), axis, axis)
+    yield "resampling", lambda: systematic(np.full(2, 0.5), 2, 0.5)
+    yield "neighbourhoods", lambda: pooled_local_covariance(two, axis, np.zeros(1, np.int64), np.ones(2), 2)
+    yield "mixture likelihood", lambda: mixture_log_likelihood(two, axis, 1.0, 0.5)
+    yield "mixture gradient", lambda: mixture_grad_log_likelihood(two, axis, 1.0, 0.5)
+    yield "Gaussian likelihood", lambda: gaussian_log_likelihood(two, two, 1.0)
+    yield "Gaussian gradient", lambda: gaussian_grad_log_likelihood(two, two, 1.0)
+    yield "bimodal likelihood", lambda: bimodal_log_likelihood(two[:, :1], axis, 1.0)
+    yield "bimodal gradient", lambda: bimodal_grad_log_likelihood(two[:, :1], axis, 1.0)
