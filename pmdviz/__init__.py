@@ -1,0 +1,62 @@
+"""pmdviz: an interactive laboratory for particle inference.
+
+Everything listed in `__all__` is loaded when it is first used, so that `import pmdviz` costs no
+compiled code, no Panel and no Bokeh. Submodules are there by import (`import pmdviz.targets`).
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from pmdviz.version import __version__
+
+if TYPE_CHECKING:
+    from pmdviz.api import custom_target, list_methods, list_targets, run, target
+    from pmdviz.errors import InputError, TargetError
+    from pmdviz.lab import Lab
+    from pmdviz.recipe import Recipe
+    from pmdviz.result import Run
+    from pmdviz.session import Frame, Session
+
+_HOMES = {
+    "Frame": "pmdviz.session",
+    "InputError": "pmdviz.errors",
+    "Lab": "pmdviz.lab",
+    "Recipe": "pmdviz.recipe",
+    "Run": "pmdviz.result",
+    "Session": "pmdviz.session",
+    "TargetError": "pmdviz.errors",
+    "custom_target": "pmdviz.api",
+    "list_methods": "pmdviz.api",
+    "list_targets": "pmdviz.api",
+    "run": "pmdviz.api",
+    "target": "pmdviz.api",
+}
+
+__all__ = [
+    "Frame",
+    "InputError",
+    "Lab",
+    "Recipe",
+    "Run",
+    "Session",
+    "TargetError",
+    "__version__",
+    "custom_target",
+    "list_methods",
+    "list_targets",
+    "run",
+    "target",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Load the public name `name` from its home, once."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'pmdviz' has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
