@@ -1,0 +1,98 @@
+import inspect
+import json
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import pmdviz
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "pmdviz"
+PUBLIC = {
+    "Frame", "InputError", "Lab", "Recipe", "Run", "Session", "TargetError", "__version__", "custom_target",
+    "list_methods", "list_targets", "run", "target",
+}  # fmt: skip
+HEAVY = {"numba", "llvmlite", "param", "bokeh", "panel", "panel_material_ui", "scipy", "pandas", "matplotlib"}
+
+USE_EVERYTHING = """
+import importlib, json, sys
+for name in json.loads(sys.argv[1]):
+    importlib.import_module(name)
+
+import pmdviz
+assert "mixture" in pmdviz.list_targets() and "pmd" in pmdviz.list_methods()
+assert pmdviz.target("mixture", num_data=30).num_data == 30
+recipe = pmdviz.Recipe(target="mixture", method="pmd", seed=0, budget=300, num_particles=50)
+result = pmdviz.run(recipe)
+assert isinstance(result, pmdviz.Run) and result.particles.shape == (50, 2)
+frame = pmdviz.Session(recipe).advance(1)
+assert isinstance(frame, pmdviz.Frame) and frame.iteration == 1
+mine = pmdviz.custom_target(
+    log_prior=lambda theta: -0.5 * (theta**2).sum(axis=1),
+    log_likelihood=lambda theta, batch: -0.5 * ((theta[:, :1] - batch[:, 0]) ** 2).sum(axis=1),
+    sample_prior=lambda rng, m: rng.standard_normal((m, 1)),
+    data=[[0.5], [1.0], [1.5]], dim=1, name="tiny",
+)
+assert mine.dim == 1
+assert pmdviz.Lab(target="mixture", method="pmd").session.frame.iteration == 0
+try:
+    pmdviz.target("mixtur")
+except pmdviz.InputError as error:
+    assert "mixture" in str(error)
+assert issubclass(pmdviz.TargetError, RuntimeError) and pmdviz.__version__
+print("every public name works")
+"""
+
+
+def python(*arguments: str, cwd: Path = ROOT, path: Path = ROOT) -> str:
+    """Run Python in a fresh process with `path` first on the path of modules; its standard output."""
+    env = {**os.environ, "PYTHONPATH": str(path)}
+    done = subprocess.run([sys.executable, *arguments], cwd=cwd, env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def modules() -> list[str]:
+    files = [path.relative_to(ROOT).with_suffix("") for path in PACKAGE.rglob("*.py") if path.stem != "__main__"]
+    return sorted(".".join(f.parts[:-1] if f.name == "__init__" else f.parts) for f in files)
+
+
+def test_the_public_names_are_these():
+    assert set(pmdviz.__all__) == PUBLIC
+    assert set(dir(pmdviz)) >= PUBLIC
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no attribute 'rnu'"):
+        _ = pmdviz.rnu
+
+
+def test_import_loads_nothing_heavy():
+    loaded = python("-c", "import json, sys, pmdviz; print(json.dumps(sorted(sys.modules)))")
+    assert not HEAVY & set(json.loads(loaded))
+
+
+def test_no_module_bears_the_name_of_a_public_function():
+    parts = {name.split(".")[1] for name in modules() if "." in name}
+    assert not parts & PUBLIC
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_every_public_name_works_after_imports_in_any_order(seed):
+    names = modules()
+    random.Random(seed).shuffle(names)
+    assert python("-c", USE_EVERYTHING, json.dumps(names)) == "every public name works\n"
+
+
+@pytest.mark.parametrize("name", sorted(PUBLIC - {"__version__"}))
+def test_what_a_user_calls_is_annotated_and_documented(name):
+    thing = getattr(pmdviz, name)
+    assert inspect.getdoc(thing)
+    if inspect.isfunction(thing):
+        signature = inspect.signature(thing)
+        bare = [p.name for p in signature.parameters.values() if p.annotation is p.empty]
+        assert not bare and signature.return_annotation is not signature.empty

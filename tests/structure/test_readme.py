@@ -1,0 +1,67 @@
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+COMMANDS = re.findall(r"^```sh\n(.*?)^```$", README, flags=re.M | re.S)
+LINKS = [link for link in re.findall(r"\]\(([^)#]+)\)", README) if "://" not in link]
+# What GNU tools or a bash newer than macOS's 3.2 have, and others not.
+NOT_EVERYWHERE = (
+    r"readlink -f|sed -i|date -d|\btimeout\b|\bnproc\b|realpath|mapfile|readarray|&>|\|&|\$\{\w+[,^]|declare -A"
+)
+
+
+def python_block() -> str:
+    (block,) = re.findall(r"^```python\n(.*?)^```$", README, flags=re.M | re.S)
+    return block
+
+
+def test_there_are_two_commands_of_one_line():
+    assert len(COMMANDS) == 2
+    assert all(command.count("\n") == 1 for command in COMMANDS)
+
+
+@pytest.mark.parametrize("shell", ["bash", "sh"])
+@pytest.mark.parametrize("command", COMMANDS, ids=["run", "test"])
+def test_a_command_parses_in(shell, command):
+    subprocess.run([shell, "-n", "-c", command], check=True)
+    assert not re.search(NOT_EVERYWHERE, command)
+
+
+def test_each_command_sets_up_by_itself():
+    run, test = COMMANDS
+    for command in COMMANDS:
+        assert "python3 -m venv .venv && .venv/bin/python -m pip install" in command
+    assert run.rstrip().endswith(".venv/bin/pmdviz serve --show")
+    assert test.rstrip().endswith(".venv/bin/python -m pytest")
+
+
+def test_ci_runs_the_second_command_word_for_word():
+    shown = subprocess.run(["bash", ".ci/run", "--show-command"], cwd=ROOT, check=True, capture_output=True, text=True)
+    assert shown.stdout == COMMANDS[1]
+
+
+@pytest.mark.parametrize("link", LINKS)
+def test_a_link_leads_somewhere(link):
+    assert (ROOT / link).is_file(), f"README.md refers to {link}, which is not there"
+
+
+def test_the_python_example_has_eight_lines():
+    lines = [line for line in python_block().splitlines() if line.strip()]
+    assert len(lines) == 8
+
+
+def test_the_python_example_runs(tmp_path):
+    script = tmp_path / "example.py"
+    script.write_text(python_block(), encoding="utf-8")
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, script], cwd=tmp_path, env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    tv, *_, visited = done.stdout.split()
+    assert 0 < float(tv) < 0.2
+    assert int(visited) == 1000

@@ -1,0 +1,50 @@
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+LEFT_BY_TOOLS = {".pyc", ".nbi", ".nbc"}
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+def test_every_file_of_the_package_is_in_the_wheel(wheel):
+    files = {p for p in (ROOT / "pmdviz").rglob("*") if p.is_file() and p.suffix not in LEFT_BY_TOOLS}
+    packed = set(zipfile.ZipFile(wheel).namelist())
+    assert {p.relative_to(ROOT).as_posix() for p in files} <= packed
+    assert "pmdviz/py.typed" in packed
+
+
+def test_the_wheel_holds_the_package_alone(wheel):
+    roots = {name.partition("/")[0] for name in zipfile.ZipFile(wheel).namelist()}
+    assert roots == {"pmdviz", wheel.name.rsplit("-", 3)[0] + ".dist-info"}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["list"], ["run", "--target", "mixture", "--budget", "300", "--knob", "num_particles=50", "--json", "-"]],
+    ids=lambda command: command[0],
+)
+def test_the_wheel_works_away_from_the_checkout(wheel, tmp_path, command):
+    zipfile.ZipFile(wheel).extractall(tmp_path)
+    env = {**os.environ, "PYTHONPATH": str(tmp_path)}
+
+    def python(*arguments: str) -> str:
+        done = subprocess.run([sys.executable, *arguments], cwd="/", env=env, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert python("-c", "import pmdviz; print(pmdviz.__file__)").startswith(str(tmp_path))
+    assert "mixture" in python("-m", "pmdviz", *command)
