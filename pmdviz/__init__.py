@@ -12,13 +12,14 @@ from pmdviz.version import __version__
 if TYPE_CHECKING:
     from pmdviz.api import custom_target, list_methods, list_targets, run, target
     from pmdviz.errors import InputError, TargetError
+    from pmdviz.frame import Frame
     from pmdviz.lab import Lab
     from pmdviz.recipe import Recipe
     from pmdviz.result import Run
-    from pmdviz.session import Frame, Session
+    from pmdviz.session import Session
 
 _HOMES = {
-    "Frame": "pmdviz.session",
+    "Frame": "pmdviz.frame",
     "InputError": "pmdviz.errors",
     "Lab": "pmdviz.lab",
     "Recipe": "pmdviz.recipe",

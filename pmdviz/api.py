@@ -1,0 +1,135 @@
+"""The public functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pmdviz import floors, knobs
+from pmdviz.errors import InputError
+from pmdviz.methods import METHODS
+from pmdviz.recipe import DEFAULT_BUDGET, Recipe
+from pmdviz.result import Run
+from pmdviz.session import Session
+from pmdviz.targets import TARGETS, Target, make_target
+from pmdviz.targets.custom import CustomTarget
+
+
+def list_targets() -> dict[str, dict[str, Any]]:
+    """Every built-in target: name -> title, reference, about and options (name, default, bounds, unit, help, acts)."""
+    return {
+        name: {
+            "title": made.title,
+            "reference": made.reference,
+            "about": made.about,
+            "options": knobs.table(made.Options),
+        }
+        for name, made in TARGETS.items()
+    }
+
+
+def list_methods() -> dict[str, dict[str, Any]]:
+    """Every method: name -> title, reference and knobs (name, default, bounds, unit, help, when it acts)."""
+    return {
+        name: {"title": method.title, "reference": method.reference, "knobs": knobs.table(method.Knobs)}
+        for name, method in METHODS.items()
+    }
+
+
+def target(name: str, **options: Any) -> Target:
+    """A built-in target.
+
+    Raises InputError for an unknown name or an option out of its bounds.
+
+    Examples
+    --------
+    >>> pmdviz.target("mixture", data_seed=3, num_data=400, sigma_x=1.5).exact.mean
+    """
+    return make_target(name, **options)
+
+
+def custom_target(**parts: Any) -> Target:
+    """Your own model as a target, checked when made.
+
+    Parameters
+    ----------
+    log_prior : function theta (m, d) -> (m,)
+    log_likelihood : function (theta (m, d), batch) -> (m,)
+        The plain sum over the rows of the batch (rows of `data`), neither averaged nor scaled.
+    sample_prior : function (rng, m) -> (m, d)
+    data : array with N >= 1 rows
+    dim : int
+    name : str
+        A word by which recipes refer to the target.
+    bounds : pairs (low, high), one a dimension, optional
+        Where the posterior's mass lies; found from draws of the prior if left out.
+    grad_log_prior, grad_log_likelihood : functions -> (m, d), optional
+        For methods that need a gradient.
+
+    Raises
+    ------
+    InputError
+        Wrong arguments; a log prior that is not finite at its own draws; batches that do not add up to the whole.
+    TargetError
+        A function that raises, or gives a wrong shape.
+    """
+    known = CustomTarget.__init__.__kwdefaults__ or {}
+    needed = ("log_prior", "log_likelihood", "sample_prior", "data", "dim", "name")
+    for name in parts:
+        if name not in needed and name not in known:
+            raise InputError(f"custom_target has no argument {name!r}; it takes {', '.join((*needed, *known))}")
+    if missing := [name for name in needed if name not in parts]:
+        raise InputError(f"custom_target also needs {', '.join(missing)}")
+    return CustomTarget(**parts)
+
+
+def run(
+    recipe: Recipe | None = None,
+    *,
+    target: str | Target = "mixture",
+    target_options: Mapping[str, Any] | None = None,
+    method: str = "pmd",
+    seed: int = 0,
+    budget: int = DEFAULT_BUDGET,
+    metrics_every: int | None = None,
+    floor: bool = True,
+    progress: Callable[[Session], None] | None = None,
+    **knobs: Any,
+) -> Run:
+    """Run a recipe until its budget of data is visited.
+
+    Parameters
+    ----------
+    recipe : Recipe, optional
+        Instead of the arguments that describe one.
+    target, target_options, method, seed, budget, **knobs
+        As in `Recipe`.
+    metrics_every : int, optional
+        Measure every so many iterations; by default at 0, 1, 2, 5, 10, then every 10, and the last.
+    floor : bool
+        Compute what perfect draws would get (metrics floor_tv, floor_kl; once a target and particle count).
+    progress : function of the session, called after every iteration.
+
+    Raises
+    ------
+    InputError
+        For anything that cannot be used, a run without an end among it.
+    TargetError
+        A target that fails or gives NaN.
+    """
+    if recipe is None:
+        recipe = Recipe(target, method, target_options=target_options, seed=seed, budget=budget, **knobs)
+    elif knobs:
+        raise InputError(f"a recipe already holds its knobs; given besides: {', '.join(knobs)}")
+    if not isinstance(recipe, Recipe):
+        raise InputError(f"run takes a Recipe or keywords; given: {recipe!r}")
+    if recipe.budget is None:
+        raise InputError("run needs a budget of data to visit; this recipe has no end (budget: None)")
+    session = Session(recipe, metrics_every)
+    while not session.done:
+        session.advance()
+        if progress is not None:
+            progress(session)
+    if floor:
+        floors.floor(session.target, len(session.frame.density.particles))
+    return session.run

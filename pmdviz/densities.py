@@ -1,0 +1,91 @@
+"""A weighted kernel density estimate: what the particle methods show as their approximation q."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from pmdviz.grids import Grid
+from pmdviz.kernels.grid import kde_on_grid, kde_on_line
+from pmdviz.kernels.kde import kde_log_density
+from pmdviz.kernels.resampling import systematic
+
+
+def normalise(log_weights: np.ndarray) -> np.ndarray:
+    """Log-weights (m,) shifted so that their logsumexp is 0; -inf is allowed, all -inf gives NaN."""
+    peak = log_weights.max()
+    return log_weights - (peak + np.log(np.exp(log_weights - peak).sum()))
+
+
+def effective_sample_size(log_weights: np.ndarray) -> float:
+    """ESS = 1 / sum w^2 in [1, m] for normalised log-weights (m,)."""
+    return float(1.0 / np.exp(2.0 * log_weights).sum())
+
+
+@dataclass(frozen=True, eq=False)
+class KernelDensity:
+    """q(theta) = sum_i w_i N(theta | theta_i, L L') with L the kernel's Cholesky factor.
+
+    Attributes
+    ----------
+    particles : array (m, d)
+    log_weights : array (m,), logsumexp 0
+    cholesky : array (d, d), lower triangular, in the units of theta
+    """
+
+    particles: np.ndarray
+    log_weights: np.ndarray
+    cholesky: np.ndarray
+
+    @cached_property
+    def weights(self) -> np.ndarray:
+        """Weights (m,), sum 1."""
+        return np.exp(self.log_weights)
+
+    def log_density(self, points: np.ndarray) -> np.ndarray:
+        """log q at points (n, d) -> (n,), in nats."""
+        return kde_log_density(self.particles, self.log_weights, self.cholesky, points)
+
+    def on_grid(self, grid: Grid) -> np.ndarray:
+        """q at the cell centres, shape `grid.shape`; each kernel is cut at 8.5 sd (below 1e-15 of its peak)."""
+        evaluate = kde_on_line if len(grid.axes) == 1 else kde_on_grid
+        return evaluate(self.particles, self.log_weights, self.cholesky, *grid.axes)
+
+    def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
+        """n draws (n, d): parents by systematic resampling, plus kernel noise."""
+        parents = systematic(self.weights, n, rng.random())
+        noise = rng.standard_normal((n, self.particles.shape[1]))
+        return self.particles[parents] + noise @ self.cholesky.T
+
+    @property
+    def mean(self) -> np.ndarray:
+        """E_q theta, (d,)."""
+        return self.weights @ self.particles
+
+    @property
+    def cov(self) -> np.ndarray:
+        """Cov_q theta, (d, d): that of the weighted particles plus the kernel's."""
+        centred = self.particles - self.mean
+        return (centred * self.weights[:, None]).T @ centred + self.cholesky @ self.cholesky.T
+
+    @property
+    def kernel_peak(self) -> float:
+        """Density of one kernel at its centre."""
+        d = len(self.cholesky)
+        return float((2 * np.pi) ** (-d / 2) / np.prod(np.diag(self.cholesky)))
+
+    def narrowest(self, unit: np.ndarray) -> float:
+        """The kernel's smallest sd in any direction, coordinates divided by `unit` (d,)."""
+        return float(np.linalg.svd(self.cholesky / unit[:, None], compute_uv=False)[-1])
+
+    def widened(self, smallest: float, unit: np.ndarray) -> KernelDensity:
+        """This density with a kernel of at least `smallest` sd (coordinates divided by `unit`) in every direction."""
+        values, vectors = np.linalg.eigh(_gram(self.cholesky / unit[:, None]))
+        wide = (vectors * np.maximum(values, smallest**2)) @ vectors.T
+        return KernelDensity(self.particles, self.log_weights, np.linalg.cholesky(wide) * unit[:, None])
+
+
+def _gram(factor: np.ndarray) -> np.ndarray:
+    return factor @ factor.T

@@ -1,0 +1,40 @@
+"""The two errors that pmdviz raises on purpose, and the words that help a person out of them."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class InputError(ValueError):
+    """Something that a person gave cannot be used; one line says what, what was given and what would do."""
+
+
+class TargetError(RuntimeError):
+    """A target's own function failed or gave an impossible value while a run used it.
+
+    Attributes
+    ----------
+    theta : array (d,) or None
+        The parameter at which it happened, where one can be named.
+    batch_note : str
+        The rows of the data that were being visited, in words.
+    """
+
+    def __init__(self, message: str, theta: object = None, batch_note: str = "") -> None:
+        super().__init__(message)
+        self.theta, self.batch_note = theta, batch_note
+
+
+def shown(value: object, limit: int = 60) -> str:
+    """`value` as it was given, cut to `limit` characters and to one line."""
+    text = repr(value).replace("\n", " ")
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def unknown(kind: str, name: object, valid: Iterable[str]) -> InputError:
+    """The error for a name that is not in a table, with the nearest valid name or all of them."""
+    valid = sorted(valid)
+    near = difflib.get_close_matches(str(name), valid, n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]!r}?" if near else f"valid names: {', '.join(valid) or 'none'}"
+    return InputError(f"unknown {kind} {shown(name)}; {hint}")

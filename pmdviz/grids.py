@@ -1,0 +1,54 @@
+"""Grids of equal cells on which densities in one and two dimensions are compared and drawn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+CELLS_PER_SD = 1 / 0.7  # a cell is at most 0.7 of the narrowest sd that it must resolve
+SIDES = {1: (512, 1024, 2048, 4096, 8192), 2: (160, 224, 320, 448, 640)}  # cells a side, by dimension
+
+
+@dataclass(frozen=True)
+class Grid:
+    """`side` equal cells along each edge of a box ((low, high), ...), one pair a dimension."""
+
+    box: tuple[tuple[float, float], ...]
+    side: int
+
+    @cached_property
+    def axes(self) -> tuple[np.ndarray, ...]:
+        """Cell centres (side,) along each dimension, first coordinate first."""
+        steps = (np.arange(self.side) + 0.5) / self.side
+        return tuple(low + (high - low) * steps for low, high in self.box)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(side,) in one dimension, (rows along theta2, columns along theta1) in two."""
+        return (self.side,) * len(self.box)
+
+    @property
+    def extent(self) -> np.ndarray:
+        """Lengths of the box's edges (d,)."""
+        return np.array([high - low for low, high in self.box])
+
+    @property
+    def cell_volume(self) -> float:
+        return float(np.prod(self.extent / self.side))
+
+    @cached_property
+    def points(self) -> np.ndarray:
+        """Cell centres (side^d, d) in the order of an array of `shape`."""
+        mesh = np.meshgrid(*self.axes, indexing="xy")
+        return np.stack([axis.ravel() for axis in mesh], axis=1)
+
+
+def side_for(dim: int, narrowest: float) -> int | None:
+    """The smallest allowed side whose cells resolve an sd of `narrowest` (as a share of the box); None if none does."""
+    return next((side for side in SIDES[dim] if narrowest * side >= CELLS_PER_SD), None)
+
+
+def largest_side(dim: int) -> int:
+    return SIDES[dim][-1]

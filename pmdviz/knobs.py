@@ -1,0 +1,226 @@
+"""Knobs: values a person may turn, each declared once with bounds, label, unit, help and when it acts.
+
+The widget, the validation, the command line, a recipe's form and the docs all follow from the declaration.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import param
+
+from pmdviz.errors import InputError, shown, unknown
+
+ACTS = {
+    "at once": "acts at once, also while paused",
+    "next step": "takes effect at the next step",
+    "rejuvenation": "takes effect at the next step, where it forces a rejuvenation",
+    "restart": "takes effect at a restart",
+}
+
+
+@dataclass(frozen=True)
+class KnobSpec:
+    """What is known of one knob; `default_by` and `only_if` name the other knob that they hang on."""
+
+    name: str
+    kind: str  # whole, real, choice or flag
+    default: Any
+    bounds: tuple[float | None, float | None] | None
+    inclusive: tuple[bool, bool]
+    soft_bounds: tuple[float, float] | None  # a slider's range, inside the bounds
+    choices: tuple[str, ...]
+    label: str
+    unit: str
+    help: str
+    acts: str
+    log: bool
+    only_if: tuple[str, Any] | None
+    default_by: tuple[str, Mapping[Any, Any]] | None
+
+    def default_given(self, values: Mapping[str, Any]) -> Any:
+        """The default when the other knobs have `values`."""
+        if self.default_by is None:
+            return self.default
+        other, table = self.default_by
+        return table.get(values.get(other), self.default)
+
+    def relevant(self, values: Mapping[str, Any]) -> bool:
+        """Whether the knob does anything when the others have `values`."""
+        return self.only_if is None or values.get(self.only_if[0]) == self.only_if[1]
+
+    @property
+    def bounds_words(self) -> str:
+        """The allowed values in words, such as "above 0, at most 1"."""
+        if self.kind == "choice":
+            return "one of " + ", ".join(self.choices)
+        if self.kind == "flag":
+            return "true or false"
+        low, high = self.bounds or (None, None)
+        parts = []
+        if low is not None:
+            parts.append(f"{'at least' if self.inclusive[0] else 'above'} {low:,}")
+        if high is not None:
+            parts.append(f"{'at most' if self.inclusive[1] else 'below'} {high:,}")
+        noun = "a whole number" if self.kind == "whole" else "a number"
+        return f"{noun} {' and '.join(parts)}".strip()
+
+    def parse(self, raw: Any) -> Any:
+        """`raw` as a value of this knob. Raises InputError naming the knob, what was given and the bounds."""
+        value = _PARSERS[self.kind](self, raw)
+        if value is None or (self.bounds is not None and not self._inside(value)):
+            raise InputError(f"{self.name} must be {self.bounds_words}; given: {shown(raw)}")
+        return value
+
+    def _inside(self, value: float) -> bool:
+        low, high = self.bounds
+        above = low is None or value > low or (self.inclusive[0] and value == low)
+        below = high is None or value < high or (self.inclusive[1] and value == high)
+        return above and below
+
+
+def _number(raw: Any) -> float | None:
+    """A finite float, or None where `raw` is none (booleans are not numbers here)."""
+    if isinstance(raw, (bool, bytes)) or raw is None:
+        return None
+    try:
+        value = float(raw.replace(",", "") if isinstance(raw, str) else raw)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return value if math.isfinite(value) else None
+
+
+def _parse_real(spec: KnobSpec, raw: Any) -> float | None:
+    return _number(raw)
+
+
+def _parse_whole(spec: KnobSpec, raw: Any) -> int | None:
+    if isinstance(raw, int) and not isinstance(raw, bool):
+        return raw
+    value = _number(raw)
+    return int(value) if value is not None and value.is_integer() else None
+
+
+def _parse_choice(spec: KnobSpec, raw: Any) -> str | None:
+    if isinstance(raw, str) and raw in spec.choices:
+        return raw
+    raise InputError(f"{unknown(f'value of {spec.name}:', raw, spec.choices)} (allowed: {', '.join(spec.choices)})")
+
+
+def _parse_flag(spec: KnobSpec, raw: Any) -> bool | None:
+    if isinstance(raw, str):
+        return {"true": True, "false": False}.get(raw.lower())
+    return raw if isinstance(raw, bool) else None
+
+
+_PARSERS = {"real": _parse_real, "whole": _parse_whole, "choice": _parse_choice, "flag": _parse_flag}
+
+
+_SLOTS = ["unit", "acts", "log", "only_if", "default_by"]  # what a knob adds to its `param` type
+
+
+def _knob_type(base: type, kind: str) -> type:
+    """A `param` type that carries a knob's own slots and is constant once made."""
+
+    def __init__(self, default, *, unit="", acts="next step", log=False, only_if=None, default_by=None, **rest):
+        base.__init__(self, default=default, constant=True, **rest)
+        self.unit, self.acts, self.log, self.only_if, self.default_by = unit, acts, log, only_if, default_by
+
+    names = {"__slots__": _SLOTS, "__init__": __init__, "kind": kind}
+    return type(kind.capitalize(), (base,), names)
+
+
+Whole = _knob_type(param.Integer, "whole")
+Real = _knob_type(param.Number, "real")
+Choice = _knob_type(param.Selector, "choice")
+Flag = _knob_type(param.Boolean, "flag")
+
+
+def _spec(name: str, p: Any) -> KnobSpec:
+    return KnobSpec(
+        name=name,
+        kind=p.kind,
+        default=p.default,
+        bounds=getattr(p, "bounds", None) if p.kind in ("whole", "real") else None,
+        inclusive=getattr(p, "inclusive_bounds", (True, True)),
+        soft_bounds=getattr(p, "softbounds", None),
+        choices=tuple(p.objects) if p.kind == "choice" else (),
+        label=p.label,
+        unit=p.unit,
+        help=" ".join((p.doc or "").split()),
+        acts=p.acts,
+        log=p.log,
+        only_if=p.only_if,
+        default_by=p.default_by,
+    )
+
+
+class Knobs(param.Parameterized):
+    """A set of knob values; immutable. Subclasses declare `Whole`, `Real`, `Choice` and `Flag` attributes."""
+
+    kind_words = "knob"  # "option" for a target's
+
+    @classmethod
+    def specs(cls) -> dict[str, KnobSpec]:
+        """Every knob in the order of declaration."""
+        if "_specs" not in cls.__dict__:
+            order = [name for base in reversed(cls.__mro__) for name in base.__dict__ if name in cls.param]
+            cls._specs = {name: _spec(name, cls.param[name]) for name in dict.fromkeys(order) if name != "name"}
+        return cls._specs
+
+    @classmethod
+    def checked(cls, values: Mapping[str, Any], base: Knobs | None = None) -> Self:
+        """Knobs with `values` over those of `base` (or over the defaults).
+
+        A knob whose default hangs on another (`default_by`) goes to its new default when that other one changes
+        and it is not given itself. Raises InputError.
+        """
+        specs = cls.specs()
+        for name in values:
+            if name not in specs:
+                raise unknown(cls.kind_words, name, specs)
+        given = {name: specs[name].parse(raw) for name, raw in values.items()}
+        full = {name: spec.default for name, spec in specs.items()} if base is None else base.as_dict()
+        full.update(given)
+        for name, spec in specs.items():
+            if spec.default_by and name not in given and (base is None or spec.default_by[0] in given):
+                if base is None or full[spec.default_by[0]] != getattr(base, spec.default_by[0]):
+                    full[name] = spec.default_given(full)
+        made = cls(**full)
+        made.check()
+        return made
+
+    def check(self) -> None:
+        """Raise InputError where values do not fit one another; for subclasses."""
+
+    def replaced(self, **values: Any) -> Self:
+        """These knobs with some changed. Raises InputError."""
+        return type(self).checked(values, base=self)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Name -> value, in the order of declaration."""
+        return {name: getattr(self, name) for name in self.specs()}
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.as_dict() == other.as_dict()
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.as_dict().items()))
+
+
+def table(knobs: type[Knobs]) -> list[dict[str, Any]]:
+    """The declarations as plain rows for lists, the command line and the docs."""
+    return [
+        {
+            "name": s.name,
+            "default": s.default,
+            "bounds": list(s.bounds) if s.bounds else (list(s.choices) or None),
+            "unit": s.unit,
+            "help": s.help,
+            "acts": ACTS[s.acts],
+        }
+        for s in knobs.specs().values()
+    ]

@@ -1,0 +1,94 @@
+"""The contract of a method: `init` and `step -> (state, info)` over an immutable state, and a density to show."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from pmdviz.densities import KernelDensity
+from pmdviz.errors import InputError, TargetError
+from pmdviz.knobs import Knobs
+from pmdviz.targets import Target
+
+METHODS: dict[str, Method] = {}
+
+
+class StepInfo(NamedTuple):
+    """What a step did: what one plots but does not carry."""
+
+    visited: int  # rows passed to log_likelihood
+    step_size: float  # gamma
+    rejuvenated: str  # why the particles were drawn anew before the step, or ""
+    ess: float  # of the weights that the step started from, before any rejuvenation
+    density_evaluations: int  # pairs of particle and datum whose likelihood was evaluated
+    gradient_evaluations: int
+    zero_likelihood: int  # particles to which this batch gave likelihood 0
+    words: str  # one line for a person
+
+
+class Method:
+    """An algorithm; one stateless instance a method, entered in METHODS by `name`.
+
+    Subclasses give `Knobs`, `init`, `batch_size`, `step`, `density`; `needs_gradient` restricts the targets.
+    """
+
+    name: ClassVar[str] = ""
+    title: ClassVar[str] = ""
+    reference: ClassVar[str] = ""
+    needs_gradient: ClassVar[bool] = False
+    Knobs: ClassVar[type[Knobs]]
+
+    def __init_subclass__(cls) -> None:
+        if cls.name:
+            METHODS[cls.name] = cls()
+
+    def missing_in(self, target: Target) -> str:
+        """What `target` lacks for this method, in words; "" where the pair fits."""
+        return "a gradient of its log density" if self.needs_gradient and not target.has_gradient else ""
+
+    def check_pair(self, target: Target, knobs: Knobs) -> None:
+        """Raise InputError where the method cannot run on the target with these knobs."""
+        if missing := self.missing_in(target):
+            raise InputError(f"method {self.name!r} needs {missing}, which target {target.name!r} does not offer")
+
+    def fitted(self, knobs: Any, target: Target) -> Any:
+        """`knobs` with those changed that cannot be used on `target`; defaults and menus go through it."""
+        return knobs
+
+    def init(self, rng: np.random.Generator, target: Target, knobs: Any) -> Any:
+        """The state at iteration 0."""
+        raise NotImplementedError
+
+    def batch_size(self, state: Any, knobs: Any, num_data: int) -> int:
+        """Rows that the next step visits."""
+        raise NotImplementedError
+
+    def step(
+        self, rng: np.random.Generator, state: Any, target: Target, batch: np.ndarray, knobs: Any
+    ) -> tuple[Any, StepInfo]:
+        """One iteration."""
+        raise NotImplementedError
+
+    def density(self, state: Any, knobs: Any, target: Target) -> KernelDensity:
+        """The approximation q that a frame shows; a pure function of state and knobs."""
+        raise NotImplementedError
+
+
+def checked_log_likelihood(target: Target, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
+    """`target.log_likelihood(theta, batch)`; raises TargetError for NaN, +inf, or likelihood 0 everywhere."""
+    values = target.log_likelihood(theta, batch)
+    bad = np.isnan(values) | (values == np.inf)
+    rows = f"a batch of {len(batch):,} rows, the first of them {np.array2string(np.asarray(batch[0]), precision=6)}"
+    if bad.any():
+        at = theta[bad][0]
+        words = f"log_likelihood of target {target.name!r} is {values[bad][0]} at theta = {_words(at)}, for {rows}"
+        raise TargetError(words, at, rows)
+    if (values == -np.inf).all():
+        words = f"log_likelihood of target {target.name!r} is -inf at every particle (one is {_words(theta[0])}), for {rows}"
+        raise TargetError(words, theta[0], rows)
+    return values
+
+
+def _words(theta: np.ndarray) -> str:
+    return "(" + ", ".join(f"{v:.6g}" for v in theta[:6]) + (", …)" if len(theta) > 6 else ")")

@@ -1,0 +1,268 @@
+"""Particle Mirror Descent (Dai, He, Dai, Song 2016): Bayes' rule as stochastic mirror descent over densities."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pmdviz.bandwidths import RULES
+from pmdviz.densities import KernelDensity, effective_sample_size, normalise
+from pmdviz.errors import InputError, TargetError
+from pmdviz.knobs import Choice, Flag, Knobs, Real, Whole
+from pmdviz.methods.base import Method, StepInfo, checked_log_likelihood
+from pmdviz.schedules import SCHEDULES
+from pmdviz.targets import Target
+
+WARM_BATCH = 10  # rows a step in the first pass of a warm start
+
+
+class PMDKnobs(Knobs):
+    """The knobs of `pmd`."""
+
+    kind_words = "knob of method 'pmd':"
+
+    num_particles = Whole(
+        1500,
+        bounds=(1, 100_000),
+        softbounds=(100, 50_000),
+        log=True,
+        label="Particles m",
+        acts="rejuvenation",
+        doc="Points that carry the approximation.",
+    )
+    batch_size = Whole(
+        100,
+        bounds=(1, 10_000_000),
+        softbounds=(1, 1000),
+        log=True,
+        label="Batch size B",
+        unit="data",
+        doc="Data visited by a step; at most N.",
+    )
+    batches = Choice(
+        "epochs",
+        objects=["epochs", "replacement"],
+        label="Batches",
+        doc="epochs: every datum once a pass, reshuffled; replacement: drawn independently, as in the paper.",
+    )
+    schedule = Choice(
+        "decay",
+        objects=["decay", "constant"],
+        label="Step-size schedule",
+        doc="decay: γ = min(1, η/(n₀ + t^κ)); constant: the same γ at every step.",
+    )
+    eta = Real(
+        2.0,
+        bounds=(0, None),
+        inclusive_bounds=(False, True),
+        softbounds=(0.1, 100),
+        log=True,
+        label="Step size: η",
+        only_if=("schedule", "decay"),
+        doc="Numerator of γ = min(1, η/(n₀ + t^κ)).",
+    )
+    n0 = Real(
+        20.0,
+        bounds=(0, None),
+        softbounds=(0, 200),
+        label="Step size: n₀",
+        unit="steps",
+        only_if=("schedule", "decay"),
+        doc="Holds the first steps back: γ = min(1, η/(n₀ + t^κ)).",
+    )
+    kappa = Real(
+        1.0,
+        bounds=(0, 1),
+        inclusive_bounds=(False, True),
+        softbounds=(0.1, 1),
+        label="Step size: κ",
+        only_if=("schedule", "decay"),
+        doc="How fast γ = min(1, η/(n₀ + t^κ)) falls.",
+    )
+    step_size = Real(
+        0.1,
+        bounds=(0, 1),
+        inclusive_bounds=(False, True),
+        softbounds=(0.001, 1),
+        log=True,
+        label="Step size γ",
+        only_if=("schedule", "constant"),
+        doc="Constant weight of the new batch against all that came before.",
+    )
+    policy = Choice(
+        "ess",
+        objects=["never", "always", "ess"],
+        label="Rejuvenation",
+        doc="When new particles are drawn from the density estimate: never (weighted particles), after every step "
+        "(the paper's Algorithm 1), or when the effective sample size falls too low.",
+    )
+    ess_threshold = Real(
+        0.5,
+        bounds=(0, 1),
+        inclusive_bounds=(False, True),
+        softbounds=(0.05, 1),
+        label="ESS threshold τ",
+        unit="share of m",
+        only_if=("policy", "ess"),
+        doc="Rejuvenate when the effective sample size is below τ m.",
+    )
+    bandwidth_rule = Choice(
+        "local",
+        objects=["isotropic", "local"],
+        label="Bandwidth rule",
+        acts="at once",
+        doc="isotropic: a round kernel of sd h; local: shaped like the modes, scaled by c m^(-1/(d+4)).",
+    )
+    bandwidth = Real(
+        0.75,
+        bounds=(0, None),
+        inclusive_bounds=(False, True),
+        softbounds=(0.01, 5),
+        log=True,
+        label="Bandwidth",
+        unit="units of θ (isotropic) or factor c (local)",
+        acts="at once",
+        default_by=("bandwidth_rule", {"isotropic": 0.1, "local": 0.75}),
+        doc="Width of the smoothing kernel: the number h or c of the current rule.",
+    )
+    warm_start = Flag(
+        False,
+        label="Warm start",
+        acts="restart",
+        doc="First pass in batches of 10 with plain Bayes updates, mirror descent from the second pass on.",
+    )
+
+    def check(self) -> None:
+        """A warm start needs every datum once in its first pass."""
+        if self.warm_start and self.batches != "epochs":
+            raise InputError("warm_start = true needs batches = 'epochs'; given: batches = 'replacement'")
+
+
+class PMDState(NamedTuple):
+    """Weighted particles and what they were drawn from."""
+
+    particles: np.ndarray  # (m, d)
+    log_weights: np.ndarray  # (m,) relative to the proposal, logsumexp 0
+    log_proposal: np.ndarray  # (m,) log density the particles were drawn from, nats
+    log_prior: np.ndarray  # (m,) nats
+    iteration: int
+    warm_iterations: int  # steps of the warm start's pass; 0 without one
+
+
+class PMD(Method):
+    """q_{t+1} ∝ q_t^(1-γ) [prior · likelihood(batch)^(N/B)]^γ  (Eq. 2), on weighted particles or a weighted KDE."""
+
+    name = "pmd"
+    title = "Particle Mirror Descent"
+    reference = "Dai, He, Dai, Song 2016, Algorithm 1, Eq. 2-7; policy ess, rule local and warm start: ours"
+    Knobs = PMDKnobs
+
+    def fitted(self, knobs: PMDKnobs, target: Target) -> PMDKnobs:
+        """A batch is at most the data."""
+        return knobs if knobs.batch_size <= target.num_data else knobs.replaced(batch_size=target.num_data)
+
+    def check_pair(self, target: Target, knobs: PMDKnobs) -> None:
+        """The batch must fit into the data. Raises InputError."""
+        super().check_pair(target, knobs)
+        if knobs.batch_size > target.num_data:
+            raise InputError(
+                f"batch_size must be a whole number at least 1 and at most {target.num_data:,} (the number of data); "
+                f"given: {knobs.batch_size:,}"
+            )
+
+    def init(self, rng: np.random.Generator, target: Target, knobs: PMDKnobs) -> PMDState:
+        """m draws from the prior, equally weighted."""
+        m = knobs.num_particles
+        particles = target.sample_prior(rng, m)
+        log_prior = target.log_prior(particles)
+        warm = -(-target.num_data // WARM_BATCH) if knobs.warm_start else 0
+        return PMDState(particles, np.full(m, -np.log(m)), log_prior, log_prior, 0, warm)
+
+    def batch_size(self, state: PMDState, knobs: PMDKnobs, num_data: int) -> int:
+        """B; in the warm start's pass 10, the last batch of it what is left."""
+        if state.iteration < state.warm_iterations:
+            return min(WARM_BATCH, num_data - WARM_BATCH * state.iteration)
+        return min(knobs.batch_size, num_data)
+
+    def step(
+        self, rng: np.random.Generator, state: PMDState, target: Target, batch: np.ndarray, knobs: PMDKnobs
+    ) -> tuple[PMDState, StepInfo]:
+        """One prox-mapping; a rejuvenation, where one is due, comes first."""
+        ess = effective_sample_size(state.log_weights)
+        reason = rejuvenation_reason(state, ess, knobs)
+        if reason:
+            state = rejuvenate(rng, state, self.density(state, knobs, target), target, knobs.num_particles)
+        log_likelihood = checked_log_likelihood(target, state.particles, batch)
+        if state.iteration < state.warm_iterations:
+            gamma, log_weights = 1.0, state.log_weights + log_likelihood
+        else:
+            gamma = SCHEDULES[knobs.schedule](state.iteration - state.warm_iterations + 1, knobs)
+            log_weights = mirror_step(state, gamma, target.num_data / len(batch) * log_likelihood)
+        if log_weights.max() == -np.inf:
+            raise TargetError(f"every particle has probability 0 after a batch of {len(batch):,} data")
+        state = state._replace(log_weights=normalise(log_weights), iteration=state.iteration + 1)
+        zeros = int((log_likelihood == -np.inf).sum())
+        warm = state.iteration <= state.warm_iterations
+        return state, StepInfo(
+            visited=len(batch),
+            step_size=gamma,
+            rejuvenated=reason,
+            ess=ess,
+            density_evaluations=len(batch) * len(state.particles),
+            gradient_evaluations=0,
+            zero_likelihood=zeros,
+            words=_words(gamma, warm, len(batch), ess, state, reason, zeros),
+        )
+
+    def density(self, state: PMDState, knobs: PMDKnobs, target: Target) -> KernelDensity:
+        """q_{t+1}: the weighted KDE before any resampling (Algorithm 1, lines 12-15)."""
+        weights = np.exp(state.log_weights)
+        cholesky = RULES[knobs.bandwidth_rule](state.particles, weights, knobs.bandwidth, target.scale)
+        return KernelDensity(state.particles, state.log_weights, cholesky)
+
+
+def mirror_step(state: PMDState, gamma: float, scaled_log_likelihood: np.ndarray) -> np.ndarray:
+    """log w <- (1-γ) log w + γ (log prior + (N/B) Σ log p(x|θ) - log proposal), not yet normalised.
+
+    From Eq. 2 with q_t ∝ w · proposal. A particle of weight 0 keeps it, as 0^(1-γ) does for γ < 1.
+    """
+    pull = state.log_prior + scaled_log_likelihood - state.log_proposal
+    kept = (1 - gamma) * state.log_weights if gamma < 1 else 0.0
+    return kept + gamma * pull
+
+
+def rejuvenation_reason(state: PMDState, ess: float, knobs: PMDKnobs) -> str:
+    """Why the next step must draw new particles first; "" where it need not."""
+    m = len(state.particles)
+    if knobs.num_particles != m:
+        return f"particles {m:,} → {knobs.num_particles:,}"
+    if knobs.policy == "always" and state.iteration > 0:
+        return "policy always"
+    if knobs.policy == "ess" and ess < knobs.ess_threshold * m:
+        return f"ESS was {ess / m:.0%} of m"
+    return ""
+
+
+def rejuvenate(
+    rng: np.random.Generator, state: PMDState, density: KernelDensity, target: Target, num_particles: int
+) -> PMDState:
+    """Draw `num_particles` new particles from the current weighted KDE; they start with equal weights."""
+    particles = density.sample(rng, num_particles)
+    return state._replace(
+        particles=particles,
+        log_weights=np.full(num_particles, -np.log(num_particles)),
+        log_proposal=density.log_density(particles),
+        log_prior=target.log_prior(particles),
+    )
+
+
+def _words(gamma: float, warm: bool, batch: int, ess: float, state: PMDState, reason: str, zeros: int) -> str:
+    m = len(state.particles)
+    after = effective_sample_size(state.log_weights)
+    parts = ["warm start: plain Bayes update" if warm else f"γ = {gamma:.3g}", f"batch of {batch:,}"]
+    parts += [f"ESS {after:,.0f} of {m:,} ({after / m:.0%})"]
+    parts += [f"rejuvenated first ({reason})"] if reason else ["not rejuvenated"]
+    parts += [f"{zeros:,} particles got likelihood 0"] if zeros else []
+    return " · ".join(parts)
+

@@ -1,0 +1,86 @@
+"""A run: what came out of a recipe, to be read, sampled and taken home."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pmdviz.errors import InputError
+from pmdviz.frame import Frame
+from pmdviz.recipe import Recipe
+from pmdviz.targets import Target
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """The frames and the history of a recipe's run.
+
+    Attributes
+    ----------
+    recipe : Recipe
+    target : Target
+    frames : list of Frame
+        The kept frames, iteration 0 first and the last one last.
+    history : dict of arrays of equal length
+        One entry for each measured frame: iteration, visited, tv, kl_forward, kl_reverse, cross_entropy, ess, ...
+    """
+
+    recipe: Recipe
+    target: Target
+    frames: list[Frame]
+    history: dict[str, np.ndarray]
+
+    @property
+    def final(self) -> Frame:
+        """The last frame."""
+        return self.frames[-1]
+
+    @property
+    def particles(self) -> np.ndarray:
+        """Particles (m, d) of the last frame."""
+        return self.final.particles
+
+    @property
+    def weights(self) -> np.ndarray:
+        """Weights (m,) of the last frame, sum 1."""
+        return self.final.weights
+
+    def log_density(self, points: np.ndarray) -> np.ndarray:
+        """log q at points (n, d) -> (n,), in nats."""
+        return self.final.density.log_density(self.target._points(points))
+
+    def sample(self, n: int, seed: int = 0) -> np.ndarray:
+        """n draws (n, d) from q, the same for the same seed."""
+        if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
+            raise InputError(f"n must be a whole number at least 1; given: {n!r}")
+        return self.final.density.sample(np.random.default_rng(seed), int(n))
+
+    def mean(self) -> np.ndarray:
+        """E_q theta, (d,)."""
+        return self.final.density.mean
+
+    def cov(self) -> np.ndarray:
+        """Cov_q theta, (d, d), the smoothing kernel's part included."""
+        return self.final.density.cov
+
+    def to_frame(self) -> Any:
+        """The history as a pandas DataFrame. Raises ImportError with a cure where pandas is not installed."""
+        try:
+            import pandas
+        except ImportError as error:
+            raise ImportError("Run.to_frame needs pandas: pip install pandas") from error
+        return pandas.DataFrame(self.history)
+
+    def to_python(self) -> str:
+        """A few lines of Python that repeat this run and bind `run`."""
+        if self.recipe.budget is None:
+            return self.recipe.replaced(budget=max(1, self.final.visited)).to_python()
+        return self.recipe.to_python()
+
+    def __repr__(self) -> str:
+        tv = self.final.metrics["tv"]
+        ending = "" if tv is None else f", TV {tv:.3g}"
+        words = f"{self.recipe.method} on {self.recipe.target}, iteration {self.final.iteration:,}"
+        return f"<Run: {words}, {self.final.visited:,} data visited{ending}>"

@@ -1,0 +1,239 @@
+"""A session: the live run of a recipe. It owns the random streams, the batches, the state and the history."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pmdviz.batches import BatchStream, StreamMark
+from pmdviz.errors import InputError, shown
+from pmdviz.frame import Frame
+from pmdviz.history import History, is_due
+from pmdviz.knobs import ACTS
+from pmdviz.methods import Method
+from pmdviz.recipe import MAX_BUDGET, Recipe
+from pmdviz.result import Run
+from pmdviz.targets import Target
+
+MEMORY_CAP = 64 * 2**20  # bytes of kept states
+
+
+class Checkpoint(NamedTuple):
+    """A kept frame and the random streams behind it."""
+
+    frame: Frame
+    rng_state: dict
+    mark: StreamMark
+
+
+class Session:
+    """A live run of `recipe`.
+
+    The frame at iteration t depends on the recipe alone, never on how often or when it is looked at.
+
+    Parameters
+    ----------
+    recipe : Recipe
+    metrics_every : int or None
+        Which frames are measured into the history: every so many iterations, or (None) at 0, 1, 2, 5, 10 and then every
+        10. The last frame of the budget is always measured.
+    memory_cap : int
+        Bytes of states kept for `seek` and `Run.frames`; past it every second one is dropped.
+    """
+
+    def __init__(self, recipe: Recipe, metrics_every: int | None = None, memory_cap: int = MEMORY_CAP) -> None:
+        if not isinstance(recipe, Recipe):
+            raise InputError(f"Session needs a pmdviz.Recipe; given: {shown(recipe)}")
+        if metrics_every is not None and (not isinstance(metrics_every, int) or metrics_every < 1):
+            raise InputError(f"metrics_every must be a whole number at least 1 or None; given: {shown(metrics_every)}")
+        self._metrics_every, self._memory_cap = metrics_every, memory_cap
+        self._start(recipe)
+
+    def _start(self, recipe: Recipe) -> None:
+        """Iteration 0 of `recipe`. What can fail comes first, so that a failure leaves the old run whole."""
+        method, target, knobs = recipe.make_method(), recipe.make_target(), recipe.start_knobs()
+        for_method, for_batches = np.random.SeedSequence(recipe.seed).spawn(2)
+        rng = np.random.default_rng(for_method)
+        state = method.init(rng, target, knobs)
+        frame = Frame(0, 0, 0, 0, 0.0, 0, knobs, state, None, recipe.budget, target, method)
+        self.recipe, self.method, self.target, self._rng = recipe, method, target, rng
+        self._batches = BatchStream(np.random.default_rng(for_batches), target.num_data)
+        self.history, self._kept = History(), {}
+        self.frame: Frame = frame
+        self._measure()
+
+    recipe: Recipe
+    method: Method
+    target: Target
+
+    @property
+    def knobs(self) -> Any:
+        """The knobs in force."""
+        return self.frame.knobs
+
+    @property
+    def done(self) -> bool:
+        """Whether the budget is used up."""
+        return self.recipe.budget is not None and self.frame.visited >= self.recipe.budget
+
+    @property
+    def run(self) -> Run:
+        """The run so far, to be read."""
+        return Run(self.recipe, self.target, self.frames, self.history.columns)
+
+    @property
+    def frames(self) -> list[Frame]:
+        """The kept frames, iteration 0 first and the present one last."""
+        kept = [checkpoint.frame for checkpoint in self._kept.values()]
+        return kept if kept[-1].iteration == self.frame.iteration else [*kept, self.frame]
+
+    @property
+    def pending(self) -> dict[str, str]:
+        """Knobs whose new value the present frame does not show yet -> when it acts, in words."""
+        before = self.recipe.knobs_at(self.frame.iteration - 1)
+        specs = before.specs()
+        changed = {k for k, v in before.as_dict().items() if v != getattr(self.knobs, k)} if self.frame.iteration else ()
+        return {k: ACTS[specs[k].acts] for k in specs if k in changed and specs[k].acts != "at once"}
+
+    def advance(self, n: int = 1) -> Frame:
+        """Do n iterations, or as many as the budget allows. Returns the frame reached.
+
+        Raises TargetError from a target that fails; the session then still stands at the last good frame, and the same
+        step can be tried again.
+        """
+        for _ in range(n):
+            if self.done:
+                break
+            self._step()
+        return self.frame
+
+    def _step(self) -> None:
+        before, checkpoint = self.frame, (self._rng.bit_generator.state, self._batches.mark())
+        try:
+            size = self.method.batch_size(before.state, before.knobs, self.target.num_data)
+            batch = self.target.data[self._batches.draw(size, getattr(before.knobs, "batches", "epochs"))]
+            start = time.perf_counter()
+            state, info = self.method.step(self._rng, before.state, self.target, batch, before.knobs)
+            seconds = time.perf_counter() - start
+        except BaseException:
+            self._rng.bit_generator.state = checkpoint[0]
+            self._batches.restore(checkpoint[1])
+            raise
+        self.frame = Frame(
+            iteration=before.iteration + 1,
+            visited=before.visited + info.visited,
+            density_evaluations=before.density_evaluations + info.density_evaluations,
+            gradient_evaluations=before.gradient_evaluations + info.gradient_evaluations,
+            seconds=before.seconds + seconds,
+            rejuvenations=before.rejuvenations + bool(info.rejuvenated),
+            knobs=before.knobs,
+            state=state,
+            info=info,
+            budget=self.recipe.budget,
+            target=self.target,
+            method=self.method,
+        )
+        if is_due(self.frame.iteration, self._metrics_every) or self.done:
+            self._measure()
+        self._turn(self.recipe.knobs_at(self.frame.iteration))
+
+    def _turn(self, knobs: Any) -> None:
+        """Put `knobs` in force at the present frame."""
+        specs, before = knobs.specs(), self.frame.knobs.as_dict()
+        changed = [name for name, value in knobs.as_dict().items() if value != before[name]]
+        if not changed:
+            return
+        redraw = any(specs[name].acts == "at once" for name in changed)
+        self.frame = self.frame.replaced(knobs=knobs, redraw=redraw)
+        if redraw:
+            self._measure()
+        elif self.frame.iteration in self._kept:
+            self._keep()
+
+    def _measure(self) -> None:
+        self.history.put(self.frame.row())
+        self._keep()
+
+    def _keep(self) -> None:
+        """Keep the present frame as a place to come back to; thin the kept ones when they pass the memory cap."""
+        checkpoint = Checkpoint(self.frame.light(), self._rng.bit_generator.state, self._batches.mark())
+        self._kept[self.frame.iteration] = checkpoint
+        if sum(c.frame.num_bytes for c in self._kept.values()) > self._memory_cap and len(self._kept) > 4:
+            last = self.frame.iteration
+            self._kept = {at: c for k, (at, c) in enumerate(self._kept.items()) if k % 2 == 0 or at == last}
+
+    def set(self, **knobs: Any) -> Frame:
+        """Turn knobs here and now and write that into the recipe. Returns the frame, redrawn where they act at once.
+
+        Later changes in the recipe (after a `seek` back) are dropped. At iteration 0 nothing has run yet, and the knobs
+        simply become the recipe's own. Raises InputError and changes nothing where a value cannot be used.
+        """
+        turned = self.knobs.replaced(**knobs)
+        self.method.check_pair(self.target, turned)
+        at = self.frame.iteration
+        earlier = [change for change in self.recipe.changes if change[0] <= at]
+        if at == 0:
+            self._start(self.recipe.replaced(knobs=turned.as_dict(), changes=()))
+        else:
+            self.recipe = self.recipe.replaced(changes=[*earlier, (at, turned.as_dict())])
+            self._turn(turned)
+        return self.frame
+
+    def restart(self) -> Frame:
+        """Iteration 0 with the knobs as they are now and an empty log of changes."""
+        self._start(self.recipe.replaced(knobs=self.knobs.as_dict(), changes=()))
+        return self.frame
+
+    def replay(self) -> Frame:
+        """Iteration 0 of the same recipe; as it advances the logged changes are made again."""
+        self._start(self.recipe)
+        return self.frame
+
+    def reseed(self, seed: int | None = None) -> Frame:
+        """Restart with another run seed (a fresh one if None); the data stay."""
+        seed = secrets.randbelow(2**32) if seed is None else seed
+        self._start(self.recipe.replaced(knobs=self.knobs.as_dict(), changes=(), seed=seed))
+        return self.frame
+
+    def extend(self, more: int) -> Frame:
+        """Add `more` data to the budget. Raises InputError without a budget or past the largest one."""
+        if self.recipe.budget is None:
+            raise InputError("a run without a budget cannot be extended")
+        if isinstance(more, bool) or not isinstance(more, int) or not 1 <= more <= MAX_BUDGET:
+            raise InputError(f"more must be a whole number at least 1 and at most {MAX_BUDGET:,}; given: {shown(more)}")
+        return self.limit(self.recipe.budget + more)
+
+    def limit(self, budget: int | None) -> Frame:
+        """Give the run another budget (None: no end), at least what has been visited. Raises InputError."""
+        if budget is not None and budget < self.frame.visited:
+            raise InputError(f"the budget must be at least the {self.frame.visited:,} data visited; given: {budget}")
+        self.recipe = self.recipe.replaced(budget=budget)
+        knobs_acted = any(at == self.frame.iteration for at, _ in self.recipe.changes)
+        if not is_due(self.frame.iteration, self._metrics_every) and not self.done and not knobs_acted:
+            self.history.cut(self.frame.iteration - 1)  # it was measured only as the last one
+            self._kept.pop(self.frame.iteration, None)
+        self.frame = self.frame.replaced(budget=budget)
+        return self.frame
+
+    def seek(self, iteration: int) -> Frame:
+        """Go to `iteration`, backwards from the nearest kept frame, forwards by advancing. Returns the frame.
+
+        The history after it is dropped and comes again, the same, on the way forward.
+        """
+        if isinstance(iteration, bool) or not isinstance(iteration, (int, np.integer)) or iteration < 0:
+            raise InputError(f"iteration must be a whole number at least 0; given: {shown(iteration)}")
+        if iteration < self.frame.iteration:
+            self._restore(max(at for at in self._kept if at <= iteration))
+        return self.advance(int(iteration) - self.frame.iteration)
+
+    def _restore(self, at: int) -> None:
+        checkpoint = self._kept[at]
+        self._kept = {k: c for k, c in self._kept.items() if k <= at}
+        self._rng.bit_generator.state = checkpoint.rng_state
+        self._batches.restore(checkpoint.mark)
+        self.frame = checkpoint.frame.replaced(budget=self.recipe.budget)
+        self.history.cut(at)
+

@@ -1,0 +1,61 @@
+"""A posterior with two modes on a line, so that densities are curves."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pmdviz.kernels.bimodal import bimodal_grad_log_likelihood, bimodal_log_likelihood
+from pmdviz.knobs import Knobs, Real, Whole
+from pmdviz.targets.base import GaussianPrior, Target
+from pmdviz.targets.exact import GridExact
+
+PRIOR_BOX = ((-8.0, 8.0),)  # holds all but 1e-14 of the prior
+
+
+class BimodalOptions(Knobs):
+    """Options of `bimodal1d`."""
+
+    kind_words = "option of target 'bimodal1d':"
+
+    num_data = Whole(
+        100, bounds=(1, 100_000), log=True, label="Data points N", acts="restart", doc="How many data are observed."
+    )
+    sigma_x = Real(
+        3.0,
+        bounds=(0.05, 100),
+        softbounds=(0.5, 10),
+        log=True,
+        label="Noise σₓ",
+        unit="units of x",
+        acts="restart",
+        doc="Standard deviation of each datum around θ².",
+    )
+    theta = Real(1.2, bounds=(0, 3), label="True |θ|", unit="√(units of x)", acts="restart", doc="0 gives one mode.")
+    data_seed = Whole(0, bounds=(0, 2**32 - 1), label="Data seed", acts="restart", doc="Which data set is drawn.")
+
+
+class Bimodal1D(GaussianPrior, Target):
+    """x ~ N(theta^2, sigma_x^2), theta ~ N(0, 1): theta and -theta explain the data equally well."""
+
+    name = "bimodal1d"
+    title = "Two modes on a line (1-D)"
+    about = "Each x is θ² plus Gaussian noise; the sign of θ leaves no trace, so there are two mirror-image modes."
+    reference = "ours"
+    Options = BimodalOptions
+
+    def build(self) -> None:
+        """Draw the data from `default_rng(data_seed)` alone."""
+        o, self.dim, self.parameter_names = self.options, 1, ("θ",)
+        rng = np.random.default_rng(o.data_seed)
+        self.data = o.theta**2 + o.sigma_x * rng.standard_normal(o.num_data)
+        self._prior_frame()
+
+    def make_exact(self) -> GridExact:
+        """By a grid sum."""
+        return GridExact(self.log_joint, PRIOR_BOX)
+
+    def _log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
+        return bimodal_log_likelihood(theta, batch, self.options.sigma_x)
+
+    def _grad_log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
+        return bimodal_grad_log_likelihood(theta, batch, self.options.sigma_x)

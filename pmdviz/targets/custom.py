@@ -1,0 +1,181 @@
+"""A person's own model as a target: plain functions, checked when the target is made."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from pmdviz.errors import InputError, TargetError, shown
+from pmdviz.knobs import Knobs
+from pmdviz.targets.base import TARGETS, Target
+from pmdviz.targets.exact import Exact, GridExact
+
+PROBES = 8  # prior draws on which the functions are tried
+BOX_DRAWS = 4096  # prior draws that find the box where none is given
+BOX_MARGIN = 0.25  # of the draws' range, on each side
+
+
+class CustomTarget(Target):
+    """A target made of a person's functions; see `custom_target`."""
+
+    reference = "given by you"
+    about = "Your own model."
+
+    def __init__(
+        self,
+        *,
+        log_prior: Callable[[np.ndarray], np.ndarray],
+        log_likelihood: Callable[[np.ndarray, np.ndarray], np.ndarray],
+        sample_prior: Callable[[np.random.Generator, int], np.ndarray],
+        data: np.ndarray,
+        dim: int,
+        name: str,
+        bounds: Sequence[tuple[float, float]] | None = None,
+        grad_log_prior: Callable[[np.ndarray], np.ndarray] | None = None,
+        grad_log_likelihood: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None,
+    ) -> None:
+        self.name, self.title = _checked_name(name), name
+        self._functions = {
+            "log_prior": log_prior,
+            "log_likelihood": log_likelihood,
+            "sample_prior": sample_prior,
+            "grad_log_prior": grad_log_prior,
+            "grad_log_likelihood": grad_log_likelihood,
+        }
+        for role in ("log_prior", "log_likelihood", "sample_prior"):
+            if not callable(self._functions[role]):
+                raise InputError(f"{role} must be a function; given: {shown(self._functions[role])}")
+        self.has_gradient = grad_log_prior is not None and grad_log_likelihood is not None
+        self.dim, self.data, self._bounds = _checked_dim(dim), _checked_data(data), bounds
+        super().__init__()
+
+    Options = Knobs
+
+    def build(self) -> None:
+        """Find the box and the scale, and try the functions on prior draws."""
+        self.parameter_names = tuple(f"θ{'₁₂₃₄₅₆₇₈₉'[k]}" if k < 9 else f"θ[{k + 1}]" for k in range(self.dim))
+        draws = self.sample_prior(np.random.default_rng(0), BOX_DRAWS)
+        self.scale = np.maximum(draws.std(axis=0), 1e-12)
+        self.view_box = _checked_box(self._bounds, self.dim) if self._bounds is not None else _box_of(draws)
+        self._check_functions(draws[:PROBES])
+        self.fingerprint = self._fingerprint()
+
+    @property
+    def key(self) -> tuple:
+        """Name, data and three values of log_joint."""
+        return ("custom", self.name, self.fingerprint["data_hash"], tuple(self.fingerprint["log_joint"]))
+
+    def make_exact(self) -> Exact | None:
+        """By a grid sum in one and two dimensions."""
+        return GridExact(self.log_joint, self.view_box) if self.dim <= 2 else None
+
+    def sample_prior(self, rng: np.random.Generator, n: int) -> np.ndarray:
+        """n draws (n, d) by the person's `sample_prior`. Raises TargetError for a wrong shape or NaN."""
+        draws = self._call("sample_prior", rng, n)
+        if draws.ndim == 1 and self.dim == 1:
+            draws = draws[:, None]
+        if draws.shape != (n, self.dim):
+            raise TargetError(f"sample_prior(rng, {n}) must give shape ({n}, {self.dim}); it gave {draws.shape}")
+        if not np.isfinite(draws).all():
+            raise TargetError("sample_prior gave a value that is not finite")
+        return draws
+
+    def _log_prior(self, theta: np.ndarray) -> np.ndarray:
+        return self._values("log_prior", theta)
+
+    def _log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
+        return self._values("log_likelihood", theta, batch)
+
+    def _grad_log_prior(self, theta: np.ndarray) -> np.ndarray:
+        return self._call("grad_log_prior", theta).reshape(theta.shape)
+
+    def _grad_log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
+        return self._call("grad_log_likelihood", theta, batch).reshape(theta.shape)
+
+    def _values(self, role: str, theta: np.ndarray, *batch: np.ndarray) -> np.ndarray:
+        values = self._call(role, theta, *batch)
+        if values.shape != (len(theta),):
+            arguments = f"theta of shape {theta.shape}" + (f" and {len(batch[0]):,} rows" if batch else "")
+            raise TargetError(f"{role} must give shape ({len(theta)},) for {arguments}; it gave {values.shape}")
+        return values
+
+    def _call(self, role: str, *arguments: Any) -> np.ndarray:
+        try:
+            return np.asarray(self._functions[role](*arguments), dtype=np.float64)
+        except Exception as error:
+            raise TargetError(f"{role} of target {self.name!r} raised {type(error).__name__}: {error}") from error
+
+    def _check_functions(self, theta: np.ndarray) -> None:
+        prior = self.log_prior(theta)
+        if not np.isfinite(prior).all():
+            bad = theta[~np.isfinite(prior)][0]
+            raise InputError(f"log_prior must be finite at draws of the prior; it gave {prior.min()} at theta = {bad}")
+        whole = self.log_likelihood(theta, self.data)
+        if np.isnan(whole).any() or (whole == np.inf).any():
+            bad = theta[np.isnan(whole) | (whole == np.inf)][0]
+            raise InputError(f"log_likelihood must not be NaN or +inf; it was at theta = {bad}")
+        self._check_additivity(theta, whole)
+
+    def _check_additivity(self, theta: np.ndarray, whole: np.ndarray) -> None:
+        if self.num_data == 1:
+            return
+        cut = self.num_data // 2
+        parts = self.log_likelihood(theta, self.data[:cut]) + self.log_likelihood(theta, self.data[cut:])
+        finite = np.isfinite(whole)
+        if not np.allclose(parts[finite], whole[finite], rtol=1e-6, atol=1e-6 * self.num_data):
+            raise InputError(
+                "log_likelihood(theta, batch) must be the plain sum over the rows of the batch (not a mean, not scaled): "
+                f"the two halves of the data give {parts[finite][0]:.6g}, all of it {whole[finite][0]:.6g}"
+            )
+
+    def _fingerprint(self) -> dict[str, Any]:
+        """What a recipe stores of this target: enough to say whether another one is the same."""
+        digest = hashlib.sha256(np.ascontiguousarray(self.data).tobytes()).hexdigest()[:16]
+        points = self.sample_prior(np.random.default_rng(1), 3)
+        return {
+            "name": self.name,
+            "dim": self.dim,
+            "num_data": self.num_data,
+            "data_hash": digest,
+            "log_joint": [float(v) if np.isfinite(v) else None for v in self.log_joint(points)],
+        }
+
+
+def _checked_name(name: object) -> str:
+    if not isinstance(name, str) or not name.isidentifier() or len(name) > 40:
+        raise InputError(f"name must be a word of at most 40 letters, digits and underscores; given: {shown(name)}")
+    if name in TARGETS:
+        raise InputError(f"name {name!r} is that of a built-in target; choose another")
+    return name
+
+
+def _checked_dim(dim: object) -> int:
+    if isinstance(dim, bool) or not isinstance(dim, (int, np.integer)) or not 1 <= dim <= 1000:
+        raise InputError(f"dim must be a whole number from 1 to 1,000; given: {shown(dim)}")
+    return int(dim)
+
+
+def _checked_data(data: object) -> np.ndarray:
+    array = np.asarray(data)
+    if array.ndim == 0 or len(array) == 0:
+        raise InputError(f"data must be an array with at least one row; given: {shown(data)}")
+    return array
+
+
+def _checked_box(bounds: object, dim: int) -> tuple[tuple[float, float], ...]:
+    try:
+        box = tuple((float(low), float(high)) for low, high in bounds)
+    except (TypeError, ValueError):
+        box = ()
+    if len(box) != dim or not all(np.isfinite(pair).all() and pair[0] < pair[1] for pair in box):
+        raise InputError(f"bounds must be {dim} pair(s) (low, high) with low < high; given: {shown(bounds)}")
+    return box
+
+
+def _box_of(draws: np.ndarray) -> tuple[tuple[float, float], ...]:
+    low, high = draws.min(axis=0), draws.max(axis=0)
+    margin = BOX_MARGIN * (high - low) + 1e-9
+    return tuple((float(a), float(b)) for a, b in zip(low - margin, high + margin, strict=True))

@@ -1,0 +1,77 @@
+"""The conjugate Gaussian: everything about the posterior is known in closed form."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pmdviz.kernels.gaussian import gaussian_grad_log_likelihood, gaussian_log_likelihood
+from pmdviz.knobs import Knobs, Real, Whole
+from pmdviz.targets.base import GaussianPrior, Target
+from pmdviz.targets.exact import GaussianExact
+
+
+class GaussianOptions(Knobs):
+    """Options of `gaussian`."""
+
+    kind_words = "option of target 'gaussian':"
+
+    dim = Whole(2, bounds=(1, 2), label="Dimension d", acts="restart", doc="Length of θ.")
+    num_data = Whole(
+        20, bounds=(1, 100_000), log=True, label="Data points N", acts="restart", doc="How many data are observed."
+    )
+    sigma_x = Real(
+        2.0,
+        bounds=(0.05, 100),
+        softbounds=(0.5, 10),
+        log=True,
+        label="Noise σₓ",
+        unit="units of x",
+        acts="restart",
+        doc="Standard deviation of each datum around θ.",
+    )
+    prior_sd = Real(
+        1.0,
+        bounds=(0.05, 100),
+        softbounds=(0.5, 10),
+        log=True,
+        label="Prior sd",
+        unit="units of θ",
+        acts="restart",
+        doc="Standard deviation of the prior, centred at 0.",
+    )
+    theta = Real(0.7, bounds=(-5, 5), label="True θ", unit="units of x", acts="restart", doc="In every coordinate.")
+    data_seed = Whole(0, bounds=(0, 2**32 - 1), label="Data seed", acts="restart", doc="Which data set is drawn.")
+
+
+class Gaussian(GaussianPrior, Target):
+    """x ~ N(theta, sigma_x^2 I), theta ~ N(0, prior_sd^2 I).
+
+    Posterior N(mean, v I) with 1/v = 1/prior_sd^2 + N/sigma_x^2 and mean = v sum_n x_n / sigma_x^2.
+    """
+
+    name = "gaussian"
+    title = "Conjugate Gaussian (1-D or 2-D)"
+    about = "Each x is θ plus Gaussian noise; the posterior is a Gaussian that anyone can check on paper."
+    reference = "Dai, He, Dai, Song 2016, Theorem 5 can be measured on it; any textbook"
+    Options = GaussianOptions
+
+    def build(self) -> None:
+        """Draw the data from `default_rng(data_seed)` alone."""
+        o = self.options
+        self.dim, self.prior_sd = o.dim, o.prior_sd
+        self.parameter_names = ("θ",) if o.dim == 1 else ("θ₁", "θ₂")
+        rng = np.random.default_rng(o.data_seed)
+        self.data = o.theta + o.sigma_x * rng.standard_normal((o.num_data, o.dim))
+        self._prior_frame()
+
+    def make_exact(self) -> GaussianExact:
+        """In closed form."""
+        o = self.options
+        variance = 1 / (1 / o.prior_sd**2 + o.num_data / o.sigma_x**2)
+        return GaussianExact(variance * self.data.sum(axis=0) / o.sigma_x**2, variance * np.eye(o.dim))
+
+    def _log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
+        return gaussian_log_likelihood(theta, batch, self.options.sigma_x)
+
+    def _grad_log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
+        return gaussian_grad_log_likelihood(theta, batch, self.options.sigma_x)

@@ -1,0 +1,75 @@
+"""The two-mode mixture of Dai et al. 2016, section 6: the main teaching target."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pmdviz.kernels.mixture import mixture_grad_log_likelihood, mixture_log_likelihood
+from pmdviz.knobs import Knobs, Real, Whole
+from pmdviz.targets.base import GaussianPrior, Target
+from pmdviz.targets.exact import GridExact
+
+PRIOR_BOX = ((-8.0, 8.0), (-8.0, 8.0))  # holds all but 1e-14 of the prior
+
+
+class MixtureOptions(Knobs):
+    """Options of `mixture`."""
+
+    kind_words = "option of target 'mixture':"
+
+    num_data = Whole(
+        1000, bounds=(1, 100_000), log=True, label="Data points N", acts="restart", doc="How many data are observed."
+    )
+    sigma_x = Real(
+        2.5,
+        bounds=(0.05, 100),
+        softbounds=(0.5, 10),
+        log=True,
+        label="Noise σₓ",
+        unit="units of x",
+        acts="restart",
+        doc="Standard deviation of each component. With 1.5 and N = 400 the modes are well separated.",
+    )
+    p = Real(
+        0.5,
+        bounds=(0.01, 0.99),
+        label="Share p of the first component",
+        acts="restart",
+        doc="Only p = 0.5 makes the two modes equally heavy.",
+    )
+    theta1 = Real(1.0, bounds=(-5, 5), label="True θ₁", unit="units of x", acts="restart", doc="First component's mean.")
+    theta2 = Real(
+        -2.0, bounds=(-5, 5), label="True θ₂", unit="units of x", acts="restart", doc="Gap to the second one's mean."
+    )
+    data_seed = Whole(0, bounds=(0, 2**32 - 1), label="Data seed", acts="restart", doc="Which data set is drawn.")
+
+
+class Mixture(GaussianPrior, Target):
+    """x ~ p N(theta1, sigma_x^2) + (1-p) N(theta1 + theta2, sigma_x^2), theta ~ N(0, I).
+
+    With p = 0.5 the likelihood is the same at (theta1, theta2) and (theta1 + theta2, -theta2): two modes.
+    """
+
+    name = "mixture"
+    title = "Two-mode mixture (2-D)"
+    about = "Each x comes from one of two Gaussians, at θ₁ or at θ₁ + θ₂; swapping the two explains the data as well."
+    reference = "Dai, He, Dai, Song 2016, section 6"
+    Options = MixtureOptions
+
+    def build(self) -> None:
+        """Draw the data from `default_rng(data_seed)` alone."""
+        o, self.dim, self.parameter_names = self.options, 2, ("θ₁", "θ₂")
+        rng = np.random.default_rng(o.data_seed)
+        second = rng.random(o.num_data) >= o.p
+        self.data = o.theta1 + o.theta2 * second + o.sigma_x * rng.standard_normal(o.num_data)
+        self._prior_frame()
+
+    def make_exact(self) -> GridExact:
+        """By a grid sum."""
+        return GridExact(self.log_joint, PRIOR_BOX)
+
+    def _log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
+        return mixture_log_likelihood(theta, batch, self.options.sigma_x, self.options.p)
+
+    def _grad_log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
+        return mixture_grad_log_likelihood(theta, batch, self.options.sigma_x, self.options.p)
