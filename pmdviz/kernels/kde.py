@@ -34,7 +34,7 @@ def kde_log_density(
     points = finite(matrix(points, "points", dim), "points")
     bound = log_weights.max()
     centre = particles[log_weights.argmax()]  # far from the origin the digits go to the differences, not to the offset
-    columns, targets = whiten(particles, centre, cholesky), whiten(points, centre, cholesky)
+    columns, targets = whiten(particles, centre, cholesky), whiten(points, centre, cholesky).T.copy()
     relative, out = log_weights - bound, np.empty(len(points))
 
     def work(start: int, stop: int) -> None:
@@ -68,28 +68,114 @@ def _forward_substitution(values, centre, cholesky):
 
 
 @fast_jit
-def _exponents(columns, log_w, target, i, first, out):
-    for j in range(out.shape[0]):
-        out[j] = log_w[first + j]
-    for k in range(columns.shape[0]):
-        x, y = columns[k, first : first + out.shape[0]], target[k, i]
-        for j in range(out.shape[0]):
-            a = x[j] - y
-            out[j] -= 0.5 * a * a
+def _sum_1(x0, base, targets, i, k):
+    total, y0 = 0.0, targets[i, k]
+    for j in range(base.size):
+        a = x0[j] - y0
+        total += exp64(base[j] - 0.5 * a * a)
+    return total
+
+
+@fast_jit
+def _sum_2(x0, x1, base, targets, i, k):
+    total, y0, y1 = 0.0, targets[i, k], targets[i, k + 1]
+    for j in range(base.size):
+        a, b = x0[j] - y0, x1[j] - y1
+        total += exp64(base[j] - 0.5 * (a * a + b * b))
+    return total
+
+
+@fast_jit
+def _sum_3(x0, x1, x2, base, targets, i, k):
+    total, y0, y1, y2 = 0.0, targets[i, k], targets[i, k + 1], targets[i, k + 2]
+    for j in range(base.size):
+        a, b, c = x0[j] - y0, x1[j] - y1, x2[j] - y2
+        total += exp64(base[j] - 0.5 * (a * a + b * b + c * c))
+    return total
 
 
 @fast_jit
 def _sum_exp(exponents, bound):
     total = 0.0
-    for j in range(exponents.shape[0]):
+    for j in range(exponents.size):
         total += exp64(exponents[j] - bound)
     return total
 
 
+@fast_jit
+def _copy(values, out):
+    for j in range(out.size):  # measured: `out[:] = values` would add a fifth to the whole sum
+        out[j] = values[j]
+
+
+@fast_jit
+def _subtract_3(x0, x1, x2, targets, i, k, out):
+    """Take half the squared distance in the dimensions k to k + 2 off `out`, in place."""
+    y0, y1, y2 = targets[i, k], targets[i, k + 1], targets[i, k + 2]
+    for j in range(out.size):
+        a, b, c = x0[j] - y0, x1[j] - y1, x2[j] - y2
+        out[j] -= 0.5 * (a * a + b * b + c * c)
+
+
+@fast_jit
+def _subtract_1(x0, y0, out):
+    for j in range(out.size):
+        a = x0[j] - y0
+        out[j] -= 0.5 * a * a
+
+
+@jit
+def _add_tile(columns, k, base, first, last, targets, out, start, stop):
+    """Add the sums over the particles first to last, with the last one to three dimensions (from k on) fused into the exponential.
+
+    Only 1-D slices reach the inner loops: indexing columns[k, j] there would keep them from being vectorised.
+    """
+    left, x0 = columns.shape[0] - k, columns[k, first:last]
+    if left == 1:
+        for i in range(start, stop):
+            out[i] += _sum_1(x0, base, targets, i, k)
+    elif left == 2:
+        x1 = columns[k + 1, first:last]
+        for i in range(start, stop):
+            out[i] += _sum_2(x0, x1, base, targets, i, k)
+    else:
+        x1, x2 = columns[k + 1, first:last], columns[k + 2, first:last]
+        for i in range(start, stop):
+            out[i] += _sum_3(x0, x1, x2, base, targets, i, k)
+
+
+@jit
+def _add_tile_any(columns, log_w, first, last, targets, out, start, stop):
+    """The same for more than three dimensions: three at a time into a buffer, row by row, and the rest fused as above."""
+    dim, exponents = columns.shape[0], np.empty(last - first)
+    for i in range(start, stop):
+        _copy(log_w[first:last], exponents)
+        k = 0
+        while dim - k > 3:
+            x1, x2 = columns[k + 1, first:last], columns[k + 2, first:last]
+            _subtract_3(columns[k, first:last], x1, x2, targets, i, k, exponents)
+            k += 3
+        _add_tile(columns, k, exponents, first, last, targets, out, i, i + 1)
+
+
+@jit
+def _exact_row(columns, log_w, y):
+    """log of the sum with the true maximum, for a row so far away that every term underflows under the bound."""
+    exponents = log_w.copy()
+    for k in range(columns.shape[0]):
+        _subtract_1(columns[k], y[k], exponents)
+    top = exponents.max()
+    return top + np.log(_sum_exp(exponents, top))
+
+
 @jit
 def _rows(columns, log_w, targets, out, start, stop):
-    exponents = np.empty(log_w.size)
+    out[start:stop] = 0.0
+    for first in range(0, log_w.size, TILE):
+        last = min(first + TILE, log_w.size)
+        if columns.shape[0] > 3:
+            _add_tile_any(columns, log_w, first, last, targets, out, start, stop)
+        else:
+            _add_tile(columns, 0, log_w[first:last], first, last, targets, out, start, stop)
     for i in range(start, stop):
-        _exponents(columns, log_w, targets, i, 0, exponents)
-        top = exponents.max()
-        out[i] = top + np.log(_sum_exp(exponents, top))
+        out[i] = np.log(out[i]) if out[i] > UNDERFLOW else _exact_row(columns, log_w, targets[i])
