@@ -1,5 +1,7 @@
 """Log likelihood of data whose mean is the square of the parameter: theta and -theta explain them equally well.
 
+With the mean of the batch,
+
     sum_n log N(x_n | theta^2, s^2) = -( sum_n (x_n - mean)^2 + B (mean - theta^2)^2 ) / (2 s^2) - B log(s sqrt(2 pi))
 """
 import numpy as np
@@ -11,8 +13,8 @@ from pmdviz.kernels.jit import jit
 def bimodal_log_likelihood(theta: np.ndarray, x: np.ndarray, sigma_x: float) -> np.ndarray:
     """Sum over the data x (B,) of log N(x_n | theta^2, sigma_x^2), in nats, for each row of theta (m, 1); as (m,).
 
-    sigma_x > 0 in the units of x, that is of theta squared. A theta that is not finite gives -inf or NaN. ValueError for shapes
-    or values that do not fit.
+    sigma_x > 0 in the units of x, that is of theta squared. A theta that is not finite gives -inf or NaN. ValueError
+    for shapes or values that do not fit.
     """
     theta, x, sigma_x = _checked(theta, x, sigma_x)
     if not x.size:

@@ -1,4 +1,4 @@
-"""Checks and casts shared by the public functions of the kernels: what passes is finite, contiguous float64 of the right shape."""
+"""Checks and casts shared by the kernels: what passes is finite, contiguous float64 of the right shape."""
 import numpy as np
 
 
@@ -33,7 +33,7 @@ def positive(value: float, name: str) -> float:
 
 
 def weighted_particles(particles: np.ndarray, log_weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Finite particles (m, d) and finite log weights (m,), without the particles whose weight is zero (log weight -inf)."""
+    """Finite particles (m, d) and log weights (m,), without the particles of weight zero (log weight -inf)."""
     particles = matrix(particles, "particles")
     log_weights = vector(log_weights, "log_weights", len(particles))
     alive = log_weights != -np.inf

@@ -13,7 +13,8 @@ from pmdviz.kernels.jit import jit
 def gaussian_log_likelihood(theta: np.ndarray, x: np.ndarray, sigma_x: float) -> np.ndarray:
     """Sum over the data x (B, d) of log N(x_n | theta, sigma_x^2 I), in nats, for each row of theta (m, d); as (m,).
 
-    sigma_x > 0 in the units of x. A theta that is not finite gives -inf or NaN. ValueError for shapes or values that do not fit.
+    sigma_x > 0 in the units of x. A theta that is not finite gives -inf or NaN. ValueError for shapes or values that
+    do not fit.
     """
     theta, x, sigma_x = _checked(theta, x, sigma_x)
     if not len(x):
@@ -24,7 +25,7 @@ def gaussian_log_likelihood(theta: np.ndarray, x: np.ndarray, sigma_x: float) ->
 
 
 def gaussian_grad_log_likelihood(theta: np.ndarray, x: np.ndarray, sigma_x: float) -> np.ndarray:
-    """Gradient with respect to theta, B (mean - theta) / sigma_x^2, as (m, d) in nats per unit of theta; same arguments."""
+    """Gradient with respect to theta, B (mean - theta) / sigma_x^2, as (m, d) in nats per unit of theta."""
     theta, x, sigma_x = _checked(theta, x, sigma_x)
     if not len(x):
         return np.zeros(theta.shape)

@@ -1,19 +1,20 @@
 """The two compile decorators of the package, with the reason for every flag.
 
-`jit` is strict IEEE arithmetic: use it wherever `-inf` or NaN may pass.
-`fast_jit` lets the compiler reorder sums so that loops vectorise. It may assume that no NaN and no infinity occurs: under it
-`isnan(nan)` is False and `-inf - -inf` is anything. Callers check first and use a finite "log 0" inside.
+`jit` is strict IEEE arithmetic: use it wherever `-inf` or NaN may pass. `fast_jit` lets the compiler reorder sums so
+that loops vectorise. It may assume that no NaN and no infinity occurs: under it `isnan(nan)` is False and `-inf -
+-inf` is anything. Callers check first and use a finite "log 0" inside.
 
-Neither has `parallel=True`: with the thread layer that pip installs on macOS a second Python thread in a parallel region kills
-the process, and OpenMP spins on cores that others need. Threads come from `pool.run_blocks`, hence `nogil`.
+Neither has `parallel=True`: with the thread layer that pip installs on macOS a second Python thread in a parallel
+region kills the process, and OpenMP spins on cores that others need. Threads come from `pool.run_blocks`, hence
+`nogil`.
 
-The on-disk cache is keyed by the file of each function alone: after a change in `exponential.py` the kernels that inline it are
-still served from the old cache. Point `NUMBA_CACHE_DIR` at an empty folder to be sure of what runs.
+The on-disk cache is keyed by the file of each function alone: after a change in `exponential.py` the kernels that
+inline it are still served from the old cache. Point `NUMBA_CACHE_DIR` at an empty folder to be sure of what runs.
 """
 from numba import njit
 
-COMMON = {"nogil": True, "cache": True, "error_model": "numpy"}  # numpy: x / 0 is inf; the check for it would stop vectorising
-FAST_FLAGS = {"reassoc", "contract", "nnan", "ninf", "nsz"}  # no "arcp" and no "afn": they cost digits and buy nothing here
+COMMON = {"nogil": True, "cache": True, "error_model": "numpy"}  # x / 0 is inf: a check would stop vectorising
+FAST_FLAGS = {"reassoc", "contract", "nnan", "ninf", "nsz"}  # "arcp" and "afn" cost digits and buy nothing
 EXP_FLAGS = {"contract", "nnan", "ninf", "nsz"}  # "reassoc" would fold the rounding step (t + MAGIC) - MAGIC to t
 
 jit = njit(**COMMON)

@@ -2,9 +2,9 @@
 
     log q(y) = log sum_j w_j N(y | x_j, L L^T),   L = cholesky (d, d)
 
-After whitening (u = L^-1 (x - c)) this is logsumexp_j(log w_j - |u_j - v|^2 / 2) - (d/2) log 2 pi - sum log L_ii. The maximum
-that a logsumexp needs is replaced by its bound max(log w): finding the exact one would cost as much as the sum itself. Only
-rows whose sum underflows under that bound are done again with the exact maximum.
+After whitening (u = L^-1 (x - c)) this is logsumexp_j(log w_j - |u_j - v|^2 / 2) - (d/2) log 2 pi - sum log L_ii. The
+maximum that a logsumexp needs is replaced by its bound max(log w): finding the exact one would cost as much as the
+sum itself. Only rows whose sum underflows under that bound are done again with the exact maximum.
 """
 import numpy as np
 
@@ -15,7 +15,7 @@ from pmdviz.kernels.pool import run_blocks
 
 ROWS_PER_BLOCK = 64
 TILE = 1024  # particles at a time: the columns of a tile stay in the first-level cache
-UNDERFLOW = 1e-280  # exp64 clamps at exp(-708) = 3e-308: above this, clamped terms are below 1e-20 of the sum for m up to 1e7
+UNDERFLOW = 1e-280  # exp64 clamps at 3e-308: above this, 1e7 clamped terms are below 1e-20 of the sum
 FARTHEST = 1e150  # whitened units: squares of anything larger would overflow
 
 
@@ -24,9 +24,9 @@ def kde_log_density(
 ) -> np.ndarray:
     """log q at `points` (n, d) in nats, as (n,).
 
-    particles (m, d); log_weights (m,), used as given (logsumexp 0 makes q integrate to 1), -inf allowed; cholesky (d, d), the
-    lower factor of the kernel's covariance, in the units of theta. ValueError for shapes that do not fit, for values that are
-    not finite and when no weight is above zero.
+    particles (m, d); log_weights (m,), used as given (logsumexp 0 makes q integrate to 1), -inf allowed; cholesky
+    (d, d), lower factor of the kernel's covariance, in the units of theta. ValueError for shapes that do not fit,
+    for values that are not finite and when no weight is above zero.
     """
     particles, log_weights = weighted_particles(particles, log_weights)
     dim = particles.shape[1]
@@ -126,7 +126,7 @@ def _subtract_1(x0, y0, out):
 
 @jit
 def _add_tile(columns, k, base, first, last, targets, out, start, stop):
-    """Add the sums over the particles first to last, with the last one to three dimensions (from k on) fused into the exponential.
+    """Add the sums over the particles first to last; the dimensions from k on, one to three, are fused with the exp.
 
     Only 1-D slices reach the inner loops: indexing columns[k, j] there would keep them from being vectorised.
     """
@@ -146,7 +146,7 @@ def _add_tile(columns, k, base, first, last, targets, out, start, stop):
 
 @jit
 def _add_tile_any(columns, log_w, first, last, targets, out, start, stop):
-    """The same for more than three dimensions: three at a time into a buffer, row by row, and the rest fused as above."""
+    """The same for more than three dimensions: three at a time into a buffer, row by row, the rest fused as above."""
     dim, exponents = columns.shape[0], np.empty(last - first)
     for i in range(start, stop):
         _copy(log_w[first:last], exponents)

@@ -1,13 +1,16 @@
 """Row blocks of a serial kernel on one process-wide pool of threads: the same bits for any number of threads.
 
-The blocks are fixed by the caller and never by the number of threads, and each writes its own rows. The calling thread takes
-blocks too, so a busy pool costs nothing but the help it would have been, and a call from within a block cannot deadlock.
+The blocks are fixed by the caller and never by the number of threads, and each writes its own rows. The calling
+thread takes blocks too, so a busy pool costs nothing but the help it would have been, and a call from within a block
+cannot deadlock.
 """
 import os
 import threading
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+
+from pmdviz.errors import InputError
 
 SERIAL_BELOW = 250_000  # pairs: below this the hand-over to another thread costs more than it saves
 _lock = threading.Lock()
@@ -16,7 +19,7 @@ _chosen: int | None = None
 
 
 def num_threads() -> int:
-    """Threads in use: the last `set_threads`, else the environment's PMDVIZ_THREADS, else the cores this process may use."""
+    """Threads in use: the last `set_threads`, else PMDVIZ_THREADS, else the cores that this process may use."""
     if _chosen is not None:
         return _chosen
     given = os.environ.get("PMDVIZ_THREADS", "").strip()
@@ -24,7 +27,7 @@ def num_threads() -> int:
 
 
 def set_threads(number: int | None) -> None:
-    """Use this many threads (at least 1) from now on; None goes back to the environment. Results do not depend on it."""
+    """Use this many threads (at least 1) from now on; None goes back to the environment. Results are the same."""
     global _chosen
     _chosen = None if number is None else _checked(number)
 
@@ -57,7 +60,7 @@ def _checked(number: int | str) -> int:
     except ValueError:
         threads = 0
     if threads < 1:
-        raise ValueError(f"the number of threads (PMDVIZ_THREADS) must be a whole number of at least 1, not {number!r}")
+        raise InputError(f"the number of threads (PMDVIZ_THREADS) must be a whole number of at least 1, not {number!r}")
     return threads
 
 

@@ -8,8 +8,8 @@ from pmdviz.kernels.jit import jit
 def systematic(weights: np.ndarray, n: int, u: float) -> np.ndarray:
     """Ancestors (n,) int64, non-decreasing: the k-th is the particle whose share of [0, 1) contains (k + u) / n.
 
-    weights (m,) not negative, with a positive sum (they need not be normalised exactly); u in [0, 1). Each particle is taken
-    floor(n w) or ceil(n w) times; one of weight zero never. ValueError otherwise.
+    weights (m,) not negative, with a positive sum (they need not be normalised exactly); u in [0, 1). Each particle
+    is taken floor(n w) or ceil(n w) times; one of weight zero never. ValueError otherwise.
     """
     weights = finite(vector(weights, "weights"), "weights")
     if n < 1 or not 0.0 <= u < 1.0:

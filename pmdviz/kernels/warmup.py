@@ -13,7 +13,7 @@ from pmdviz.kernels.resampling import systematic
 
 
 def warm_up(report: Callable[[float, str], object]) -> None:
-    """Call every kernel once; before each, `report(fraction done in [0, 1], words)`, and report(1.0, "ready") at the end."""
+    """Call every kernel once; before each, `report(fraction done, words)`, and `report(1.0, "ready")` at the end."""
     calls = list(_calls())
     for number, (words, call) in enumerate(calls):
         report(number / len(calls), words)
