@@ -1,0 +1,70 @@
+"""What one takes home: ten lines of Python, a picture, the history as a table."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from typing import Any
+
+import panel as pn
+from bokeh.models import CustomJS
+
+from pmdviz.export.csv import history_csv
+from pmdviz.lab.acknowledge import Acknowledge
+from pmdviz.lab.runner import Snapshot
+
+SAVE_PNG = """
+const view = Bokeh.index.find_one(stage)
+view.export("png").canvas.toBlob((blob) => {
+  const link = document.createElement("a")
+  link.href = URL.createObjectURL(blob)
+  link.download = "pmdviz-stage.png"
+  link.click()
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000)
+})
+"""
+
+
+class Actions:
+    """Copy Python, Save PNG, Download CSV, and the line that confirms."""
+
+    def __init__(self, ack: Acknowledge, stage: Any, last: Callable[[], Snapshot | None]) -> None:
+        self._ack, self._last = ack, last
+        self.copy = _button("Copy Python")
+        self.copy.on_click(lambda event: self.put_on_clipboard(self._python()))
+        self.save = _button("Save PNG")
+        self.save.js_on_click(args={"stage": stage}, code=SAVE_PNG)
+        self.download = pn.widgets.FileDownload(
+            callback=self._csv, filename="pmdviz-history.csv", label="Download CSV", button_type="default", margin=0, width=130
+        )
+        self.said = pn.pane.HTML("", margin=(6, 0), css_classes=["pmdviz-said"], sizing_mode="stretch_width")
+        ack.on_change("copied", lambda attr, old, new: self.say("Copied to the clipboard."))
+        ack.on_change("refused", lambda attr, old, new: self._by_hand())
+        self.view = pn.FlexBox(self.copy, self.save, self.download, self.said, gap="6px", margin=0, sizing_mode="stretch_width")
+
+    def put_on_clipboard(self, text: str) -> None:
+        """Have the browser copy `text`; it answers whether it could."""
+        self._ack.text = text
+        self._ack.copies += 1
+
+    def say(self, words: str) -> None:
+        """A line beside the buttons."""
+        self.said.object = f'<span role="status">{words}</span>'
+
+    def _by_hand(self) -> None:
+        self.said.object = (
+            "<details open><summary>The browser did not let us copy; here it is:</summary>"
+            f"<textarea readonly rows='8' style='width:100%'>{self._ack.text}</textarea></details>"
+        )
+
+    def _python(self) -> str:
+        last = self._last()
+        return last.recipe.to_python() if last else ""
+
+    def _csv(self) -> io.StringIO:
+        last = self._last()
+        return io.StringIO(history_csv(last.history) if last else "")
+
+
+def _button(label: str) -> Any:
+    return pn.widgets.Button(label=label, margin=0, width=110)

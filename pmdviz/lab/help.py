@@ -1,0 +1,30 @@
+"""The help dialog, built in the browser so that it opens at once and works while the server is busy."""
+
+HELP_JS = """
+let box = document.querySelector("dialog.pmdviz-help-dialog")
+if (!box) {
+  box = document.createElement("dialog")
+  box.className = "pmdviz-help-dialog"
+  box.setAttribute("aria-label", "Help")
+  box.innerHTML = `<h2>Keys</h2><table>
+    <tr><td><kbd>space</kbd></td><td>play or pause</td></tr>
+    <tr><td><kbd>→</kbd> <kbd>←</kbd></td><td>one step, one step back</td></tr>
+    <tr><td><kbd>R</kbd></td><td>restart with the knobs as they are</td></tr>
+    <tr><td><kbd>N</kbd></td><td>new seed</td></tr>
+    <tr><td><kbd>P</kbd></td><td>presenter: large labels, no sidebar</td></tr>
+    <tr><td><kbd>?</kbd></td><td>this help</td></tr></table>
+    <h2>What is drawn</h2>
+    <p>Solid lines: the exact posterior. Dashed lines: the approximation. Each is drawn as the regions of highest density
+    that hold 50, 80 and 95 % of its own mass (in one dimension as a curve). Dots: particles, their area proportional to
+    their weight. Drag to move the picture, turn the wheel to zoom; "Fit posterior" brings it back.</p>
+    <p>TV (total variation) lies between 0, equal, and 1, disjoint. "Perfect draws" is what as many independent draws from
+    the exact posterior would get.</p>
+    <form method="dialog"><button autofocus>Close</button></form>`
+  const dark = document.querySelector(".mui-dark") !== null
+  box.style.cssText = `max-width:min(560px,90vw);font:15px/1.5 system-ui,sans-serif;border:1px solid #888;border-radius:8px;
+    padding:8px 24px 20px;color:${dark ? "#f2f2f2" : "#1a1a1a"};background:${dark ? "#1e1e1e" : "#fff"}`
+  document.body.appendChild(box)
+  box.addEventListener("close", () => box.remove())
+}
+if (!box.open) box.showModal()
+"""

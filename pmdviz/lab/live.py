@@ -1,0 +1,190 @@
+"""The live loop: one asyncio task a session, steps in a shared pool of threads, frames acknowledged by the browser."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from typing import Any, NamedTuple, Protocol
+
+import panel as pn
+from panel.io.state import set_curdoc
+
+from pmdviz.errors import InputError
+from pmdviz.lab.acknowledge import Acknowledge
+from pmdviz.lab.runner import Runner, Snapshot
+
+IN_FLIGHT = 2  # frames under way to the browser; one alone halves the frame rate
+WATCHDOG_S = 2.0
+AWAY_AFTER = 2  # watchdog hits in a row after which nobody is looking
+BUSY_S = 0.5  # what lasts longer says so
+
+log = logging.getLogger(__name__)
+_pool = ThreadPoolExecutor(max_workers=max(4, os.cpu_count() or 1), thread_name_prefix="pmdviz-live")
+
+
+class Screen(Protocol):
+    """What the loop draws on; all methods are called on the event loop."""
+
+    def show(self, snapshot: Snapshot) -> None: ...
+    def busy(self, what: str, seconds: float) -> None: ...
+    def failed(self, error: Exception) -> None: ...
+    def refused(self, what: str, error: InputError) -> None: ...
+    def play_changed(self, playing: bool) -> None: ...
+
+
+class Job(NamedTuple):
+    """Something to do with the runner in a worker thread; `merge` joins it with an equal one that still waits."""
+
+    what: str
+    act: Callable[[Runner], Snapshot | tuple[Runner, Snapshot]]
+    payload: dict[str, Any] | None = None
+
+
+class Live:
+    """Serialises everything that touches the session: it alone hands work to the pool, one job at a time."""
+
+    def __init__(self, screen: Screen, ack: Acknowledge) -> None:
+        self.screen, self.ack = screen, ack
+        self.runner: Runner | None = None
+        self.playing, self.iterations, self.watchdog_hits = False, 1, 0
+        self._jobs: deque[Job] = deque()
+        self._wake, self._drawn = asyncio.Event(), asyncio.Event()
+        self._away = self._stopped = False
+        self._task: asyncio.Task | None = None
+        self._doc: Any = None
+        ack.on_change("drawn", self._on_drawn)
+        ack.on_change("hidden", self._on_looking)
+
+    def start(self, doc: Any = None) -> None:
+        """Begin the task on the running event loop; `doc` is the served document (None in a notebook)."""
+        if self._task is None:
+            self._doc = doc
+            self._task = asyncio.get_running_loop().create_task(self._run())
+            self._task.add_done_callback(_log_failure)
+
+    def stop(self) -> None:
+        """End the task; a step under way finishes in its thread and is dropped."""
+        self._stopped, self.playing = True, False
+        if self.runner is not None:
+            self.runner.wanted.clear()
+        self._wake.set()
+        self._drawn.set()
+
+    def play(self, on: bool) -> None:
+        """Play or pause; a pause takes effect after the present iteration, the buttons answer at once."""
+        self.playing, self._away = on, False
+        if self.runner is not None:
+            (self.runner.wanted.set if on else self.runner.wanted.clear)()
+        self.screen.play_changed(on)
+        self._wake.set()
+
+    def do(self, what: str, act: Callable[[Runner], Any]) -> None:
+        """Queue an act on the runner; of two alike in a row the later one counts."""
+        if self._jobs and self._jobs[-1].what == what and what.startswith("start"):
+            self._jobs.pop()
+        self._queue(Job(what, act))
+
+    def turn(self, **knobs: Any) -> None:
+        """Queue a change of knobs; joined with one that still waits, so a moved slider never piles up."""
+        if self._jobs and self._jobs[-1].payload is not None:
+            knobs = {**self._jobs.pop().payload, **knobs}
+        self._queue(Job("set", lambda runner: runner.set(knobs), knobs))
+
+    def _queue(self, job: Job) -> None:
+        self._jobs.append(job)
+        self._away = False
+        self._wake.set()
+
+    def _on_drawn(self, attr: str, old: int, new: int) -> None:
+        self._away = False
+        self._drawn.set()
+        self._wake.set()
+
+    def _on_looking(self, attr: str, old: bool, new: bool) -> None:
+        self._away = False
+        self._wake.set()
+
+    def _next(self) -> Job | None:
+        if self._jobs:
+            return self._jobs.popleft()
+        if self.playing and not (self._away or self.ack.hidden) and self.runner is not None:
+            return Job("step", lambda runner: runner.advance(self.iterations))
+        return None
+
+    async def _run(self) -> None:
+        with ExitStack() as stack:
+            if self._doc is not None:
+                stack.enter_context(set_curdoc(self._doc))
+            while not self._stopped:
+                job = self._next()
+                if job is None:
+                    self._wake.clear()
+                    await self._wake.wait()
+                    continue
+                snapshot = await self._compute(job)
+                await self._room()
+                if snapshot is not None and not self._stopped:
+                    self._push(snapshot)
+                await asyncio.sleep(0)
+
+    async def _compute(self, job: Job) -> Snapshot | None:
+        """Do the job in the pool, saying so while it lasts; errors become words and leave the last good picture."""
+        work = asyncio.get_running_loop().run_in_executor(_pool, job.act, self.runner)
+        waited = 0.0
+        while not work.done():
+            await asyncio.wait({work}, timeout=BUSY_S)
+            waited += BUSY_S
+            if not work.done() and not self._stopped:
+                self._on_screen(self.screen.busy, job.what, waited)
+        try:
+            result = work.result()
+        except InputError as error:
+            self._on_screen(self.screen.refused, job.what, error)
+        except Exception as error:  # a target's own function may raise anything
+            log.info("a run stopped", exc_info=True)
+            self.playing = False
+            self._on_screen(self.screen.failed, error)
+        else:
+            return self._taken(result)
+        return None
+
+    def _taken(self, result: Any) -> Snapshot:
+        if not isinstance(result, Snapshot):
+            self.runner, result = result
+            (self.runner.wanted.set if self.playing else self.runner.wanted.clear)()
+        if result.done and self.playing:
+            self.playing = False
+        return result
+
+    def _on_screen(self, method: Callable[..., None], *args: Any) -> None:
+        with pn.io.hold(self._doc):
+            method(*args)
+
+    async def _room(self) -> None:
+        """Wait until less than IN_FLIGHT frames are under way; after some vain waits conclude that nobody looks."""
+        vain = 0
+        while self.ack.sent - self.ack.drawn >= IN_FLIGHT and not self._stopped and not self._away:
+            self._drawn.clear()
+            try:
+                await asyncio.wait_for(self._drawn.wait(), WATCHDOG_S)
+            except TimeoutError:
+                vain += 1
+                self.watchdog_hits += 1
+                self._away = vain >= AWAY_AFTER
+                if vain < AWAY_AFTER and self._jobs:
+                    break
+
+    def _push(self, snapshot: Snapshot) -> None:
+        with pn.io.hold(self._doc):
+            self.screen.show(snapshot)
+            self.ack.sent += 1
+
+
+def _log_failure(task: asyncio.Task) -> None:
+    if not task.cancelled() and task.exception() is not None:
+        log.error("the live loop ended", exc_info=task.exception())

@@ -1,0 +1,127 @@
+"""A session as the live loop sees it: every act runs in a worker thread and returns one snapshot to draw."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pmdviz.recipe import Recipe
+from pmdviz.session import Frame, Session
+from pmdviz.views.columns import StageColumns, stage_columns
+from pmdviz.views.trace_columns import Mark
+
+SHARE_S = 0.1  # several iterations go into one frame only while they take less than this
+
+
+class Snapshot(NamedTuple):
+    """All that the event loop needs to draw; plain values, computed in the worker."""
+
+    frame: Frame
+    columns: StageColumns
+    metrics: dict[str, float | None]
+    history: dict[str, np.ndarray]
+    marks: tuple[Mark, ...]
+    pending: dict[str, str]
+    recipe: Recipe
+    done: bool
+    step_seconds: float  # of the slowest of the last iterations
+
+
+class Runner:
+    """Owns a session. Its methods are called by one thread at a time and never on the event loop."""
+
+    def __init__(self, recipe: Recipe) -> None:
+        self.session = Session(recipe)
+        self.wanted = threading.Event()  # cleared by Pause: the present batch of iterations ends after this one
+        self.wanted.set()
+        self._rejuvenations: list[Mark] = []
+        self._slowest = 0.0
+
+    def snapshot(self) -> Snapshot:
+        """The present moment, with everything heavy computed."""
+        session = self.session
+        frame = session.frame
+        return Snapshot(
+            frame=frame,
+            columns=stage_columns(frame),
+            metrics=frame.metrics,
+            history=session.history.columns,
+            marks=tuple(self._marks()),
+            pending=session.pending,
+            recipe=session.recipe,
+            done=session.done,
+            step_seconds=self._slowest,
+        )
+
+    def advance(self, iterations: int = 1) -> Snapshot:
+        """Up to so many iterations: fewer at the end of the budget, on Pause, or when they take long."""
+        began, self._slowest = time.perf_counter(), 0.0
+        for _ in range(iterations):
+            if self.session.done:
+                break
+            before = time.perf_counter()
+            self._note(self.session.advance(1))
+            self._slowest = max(self._slowest, time.perf_counter() - before)
+            if not self.wanted.is_set() or time.perf_counter() - began > SHARE_S:
+                break
+        return self.snapshot()
+
+    def set(self, knobs: Mapping[str, Any]) -> Snapshot:
+        """Turn knobs; raises InputError and changes nothing where a value cannot be used."""
+        self.session.set(**knobs)
+        return self.snapshot()
+
+    def restart(self) -> Snapshot:
+        """Iteration 0 with the knobs as they are."""
+        self.session.restart()
+        return self._begun()
+
+    def replay(self) -> Snapshot:
+        """Iteration 0 of the same recipe; its changes come again."""
+        self.session.replay()
+        return self._begun()
+
+    def reseed(self) -> Snapshot:
+        """Iteration 0 with a fresh seed."""
+        self.session.reseed()
+        return self._begun()
+
+    def back(self) -> Snapshot:
+        """One iteration back."""
+        self.session.seek(max(self.session.frame.iteration - 1, 0))
+        return self.snapshot()
+
+    def limit(self, budget: int | None) -> Snapshot:
+        """Another data budget, at least what has been visited."""
+        self.session.limit(budget if budget is None else max(budget, self.session.frame.visited))
+        return self.snapshot()
+
+    def proceed(self) -> Snapshot:
+        """The budget and as much again as the run was given at first."""
+        self.session.extend(self.session.recipe.budget)
+        return self.snapshot()
+
+    def _begun(self) -> Snapshot:
+        self._rejuvenations.clear()
+        return self.snapshot()
+
+    def _note(self, frame: Frame) -> None:
+        while self._rejuvenations and self._rejuvenations[-1].iteration >= frame.iteration:
+            self._rejuvenations.pop()
+        if frame.info.rejuvenated:
+            text = f"iteration {frame.iteration:,}: rejuvenated ({frame.info.rejuvenated})"
+            self._rejuvenations.append(Mark(frame.iteration, frame.visited, frame.seconds, "rejuvenation", text))
+
+    def _marks(self) -> list[Mark]:
+        now, history = self.session.frame.iteration, self.session.history.columns
+        marks = [mark for mark in self._rejuvenations[-1000:] if mark.iteration <= now]
+        for at, values in self.session.recipe.changes:
+            if at <= now:
+                visited, seconds = (float(np.interp(at, history["iteration"], history[c])) for c in ("visited", "seconds"))
+                became = ", ".join(f"{name} became {value}" for name, value in values.items())
+                marks.append(Mark(at, int(visited), seconds, "knob", f"iteration {at:,}: {became}"))
+        return marks

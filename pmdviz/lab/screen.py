@@ -1,0 +1,130 @@
+"""Everything one sees of a lab, and how a snapshot gets onto it. No session is touched here."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import panel as pn
+
+from pmdviz.lab import css
+from pmdviz.lab.acknowledge import make_acknowledge
+from pmdviz.lab.actions import Actions
+from pmdviz.lab.runner import Snapshot
+from pmdviz.lab.status import panel_html, waiting_html
+from pmdviz.lab.transport import Transport
+from pmdviz.lab.trouble import Trouble
+from pmdviz.views import StageView, TracesView
+from pmdviz.views.stage import LAYERS
+from pmdviz.views.trace_columns import CLOCKS, GROUPS, METRICS
+
+NOTE_S = 0.8  # a rejuvenation is said on the stage for so long, not for one frame of 30 ms
+LAYER_WORDS = {"exact posterior": "exact", "approximation": "approximate", "particles": "particles"}
+
+
+class Screen:
+    """Stage, traces, status and transport in one responsive layout."""
+
+    def __init__(
+        self, target: Any, transport: Transport, trouble: Trouble, last: Callable[[], Snapshot | None], keyboard: bool = False
+    ) -> None:
+        self.stage, self.traces = StageView(target), TracesView()
+        self.transport, self.trouble = transport, trouble
+        self.status = pn.pane.HTML(waiting_html("Starting"), stylesheets=[css.STATUS], margin=0,
+                                   sizing_mode="stretch_width", css_classes=["pmdviz-statusbar"])  # fmt: skip
+        self.stage_pane = _pane(self.stage.figure, "pmdviz-stage")
+        self.traces_pane = _pane(self.traces.figure, "pmdviz-traces")
+        self.ack = make_acknowledge(self.stage.figure, keyboard)
+        self.actions = Actions(self.ack, self.stage.figure, last)
+        self.view = pn.Column(
+            self.stage_pane, self.traces_pane, self._layers(), self._options(), self.status, transport.view, trouble.view,
+            stylesheets=[css.LAB], sizing_mode="stretch_width", margin=0, css_classes=["pmdviz-lab"],
+        )  # fmt: skip
+        self.extra = ""
+        self._note, self._note_until, self._traced = "", 0.0, None
+        self.dress(dark=False, presenter=False)
+
+    def _layers(self) -> Any:
+        boxes = pn.widgets.CheckBoxGroup(
+            options=LAYER_WORDS, value=list(LAYERS), inline=True, margin=0, css_classes=["pmdviz-boxes"]
+        )
+        boxes.param.watch(lambda event: self.stage.toggle(event.new), "value")
+        fit = pn.widgets.Button(label="Fit posterior", margin=0, width=120)
+        fit.on_click(lambda event: self.stage.fit())
+        return pn.FlexBox(boxes, fit, gap="12px", align_items="center", margin=0, css_classes=["pmdviz-layers"],
+                          sizing_mode="stretch_width")  # fmt: skip
+
+    def _options(self) -> Any:
+        group = pn.widgets.Select(label="Traces", options={g.title: key for key, g in GROUPS.items()}, width=150, margin=0)
+        clock = pn.widgets.Select(label="Against", options={words: key for key, words in CLOCKS.items()}, width=190, margin=0)
+        group.param.watch(lambda event: self.traces.choose(group=event.new), "value")
+        clock.param.watch(lambda event: self.traces.choose(clock=event.new), "value")
+        return pn.FlexBox(group, clock, self.actions.view, gap="12px", align_items="flex-end", margin=0,
+                          css_classes=["pmdviz-options"], sizing_mode="stretch_width")  # fmt: skip
+
+    def show(self, snapshot: Snapshot, playing: bool) -> None:
+        """Draw a snapshot."""
+        self.follow(snapshot.frame.target)
+        self.stage.draw(snapshot.columns, self._noted(snapshot, playing))
+        self._trace(snapshot)
+        self.status.object = panel_html(snapshot, self.extra, playing)
+        self.transport.enable(ready=True, done=snapshot.done, at_start=snapshot.frame.iteration == 0)
+        self.trouble.hide()
+        self.dim(False)
+
+    def follow(self, target: Any) -> None:
+        """Take ranges and names from another target; the same box keeps the user's zoom."""
+        seen = self.stage.target
+        if (target.name, target.view_box, target.parameter_names) != (seen.name, seen.view_box, seen.parameter_names):
+            self.stage.look_at(target)
+        self.stage.target = target
+
+    def _noted(self, snapshot: Snapshot, playing: bool) -> str:
+        info, now = snapshot.frame.info, time.monotonic()
+        if info is not None and info.rejuvenated:
+            self._note, self._note_until = f"rejuvenated: {info.rejuvenated}", now + NOTE_S
+        elif not playing or now > self._note_until:
+            self._note = ""
+        return self._note
+
+    def _trace(self, snapshot: Snapshot) -> None:
+        """The measured history and the present frame as its last point."""
+        history = with_present(snapshot)
+        floors = {name: snapshot.metrics[name] for name in ("floor_tv", "floor_kl")}
+        self.traces.show(history, floors, snapshot.marks, snapshot.recipe.budget)
+
+    def wait(self, words: str, share: float | None = None) -> None:
+        """Say what is happening before there is a first frame."""
+        self.status.object = waiting_html(words, share)
+
+    def say(self, snapshot: Snapshot | None, words: str, playing: bool) -> None:
+        """Put a line of words under the state."""
+        self.extra = words
+        self.status.object = panel_html(snapshot, words, playing) if snapshot else waiting_html(words)
+
+    def dim(self, on: bool) -> None:
+        """Fade the old picture while a new run is being made."""
+        classes = ["pmdviz-stage"] + (["pmdviz-dim"] if on else [])
+        if self.stage_pane.css_classes != classes:
+            self.stage_pane.css_classes = classes
+
+    def dress(self, dark: bool, presenter: bool) -> None:
+        """Theme and size of the labels."""
+        for view in (self.stage, self.traces):
+            view.dress(dark, presenter)
+
+
+def with_present(snapshot: Snapshot) -> Mapping[str, np.ndarray]:
+    """History columns that end with the present frame, so that the traces move with every frame."""
+    frame, history = snapshot.frame, snapshot.history
+    if len(history["iteration"]) and history["iteration"][-1] >= frame.iteration:
+        return history
+    metrics = {name: snapshot.metrics[name] for name in METRICS}
+    now = {"iteration": frame.iteration, "visited": frame.visited, "seconds": frame.seconds, **metrics}
+    return {name: np.append(history[name], np.nan if value is None else value) for name, value in now.items()}
+
+
+def _pane(figure: Any, name: str) -> Any:
+    return pn.pane.Bokeh(figure, css_classes=[name], sizing_mode="stretch_both", margin=0)

@@ -1,0 +1,155 @@
+"""What is run: preset, target with its options, method with its knobs, seed and budget."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import panel as pn
+
+from pmdviz.knobs import KnobSpec
+from pmdviz.lab.knobs import KnobControl, KnobForm
+from pmdviz.lab.runner import Snapshot
+from pmdviz.methods import METHODS
+from pmdviz.recipe import MAX_SEED, Recipe
+from pmdviz.targets import TARGETS
+
+OWN = "your own settings"
+BUDGETS = {"2,000": 2_000, "5,000": 5_000, "20,000": 20_000, "100,000": 100_000, "1,000,000": 1_000_000, "endless": 0}
+PROBLEM = ("target", "target_options", "method")
+RUN = (*PROBLEM, "knobs", "seed")
+SEED = KnobSpec(
+    "seed", "whole", 0, (0, MAX_SEED), (True, True), None, (), "Seed of the run", "", "Random numbers of the run; the data "
+    "have a seed of their own.", "restart", False, None, None,
+)  # fmt: skip
+
+
+def fitting_methods(target: Any) -> dict[str, str]:
+    """Title -> name of the methods that can run on `target`."""
+    return {method.title: name for name, method in METHODS.items() if not method.missing_in(target)}
+
+
+class Setup:
+    """The controls of a lab. It asks for new runs with `begin(recipe parts)` and turns knobs with `turn(name, value)`."""
+
+    def __init__(self, presets: Mapping[str, Any], begin: Callable[..., None], turn: Callable[[str, Any], None]) -> None:
+        self._presets, self._begin, self._busy = dict(presets), begin, False
+        self._shown: tuple[Any, ...] | None = None
+        titles = {OWN: ""} | {preset.title: name for name, preset in self._presets.items()}
+        self.preset = _select("Preset", titles)
+        self.question = pn.pane.HTML("", margin=(0, 0, 8, 0), sizing_mode="stretch_width", css_classes=["pmdviz-question"])
+        self.target = _select("Target", {cls.title: name for name, cls in TARGETS.items()})
+        self.about = pn.pane.HTML("", margin=(0, 0, 4, 0), sizing_mode="stretch_width")
+        self.method = _select("Method", {method.title: name for name, method in METHODS.items()})
+        self.budget = _select("Budget (data visited)", BUDGETS)
+        self.options = KnobForm(self._option, headed=False)
+        self.knobs = KnobForm(turn)
+        self.seed = KnobControl(SEED, 0, lambda name, value: begin("start seed", seed=value))
+        self.new_seed = pn.widgets.Button(label="New seed", margin=(0, 0, 8, 0), sizing_mode="stretch_width")
+        self.undo = pn.widgets.Button(label="Undo: back to the run before", margin=(0, 0, 8, 0), disabled=True, sizing_mode="stretch_width")
+        self._watch()
+        self.view = pn.Column(
+            self.preset, self.question, self.undo, self.target, self.about, self.options.view, self.method, self.knobs.view,
+            self.budget, self.seed, self.new_seed, sizing_mode="stretch_width", margin=(8, 12), css_classes=["pmdviz-setup"],
+        )  # fmt: skip
+
+    def _watch(self) -> None:
+        self.preset.param.watch(self._on_preset, "value")
+        self.target.param.watch(self._on_target, "value")
+        self.method.param.watch(lambda e: self._ask("start method", method=e.new, changes=()), "value")
+        self.budget.param.watch(lambda e: None if self._busy else self._begin("budget", budget=e.new or None), "value")
+
+    def _ask(self, what: str, **parts: Any) -> None:
+        if not self._busy:
+            self._begin(what, **parts)
+
+    def _on_preset(self, event: Any) -> None:
+        if event.new and not self._busy:
+            self._begin("start preset", recipe=self._presets[event.new].recipe)
+
+    def _on_target(self, event: Any) -> None:
+        self._ask("start target", target=event.new, target_options={}, changes=())
+
+    def _option(self, name: str, value: Any) -> None:
+        self._begin("start option", option=(name, value))
+
+    def refuse(self, sentence: str) -> bool:
+        """Put a refusal beside the control that it names; False where it names none."""
+        controls = {**self.options.controls, **self.knobs.controls, SEED.name: self.seed}
+        control = controls.get(sentence.split(" ", 1)[0])
+        if control is not None:
+            control.refuse(sentence)
+        return control is not None
+
+    def forget(self) -> None:
+        """Show everything again at the next snapshot, after something was refused."""
+        self._shown = None
+
+    def show(self, snapshot: Snapshot) -> None:
+        """Show the recipe in force; costs nothing while it stays the same."""
+        recipe, target, knobs = snapshot.recipe, snapshot.frame.target, snapshot.frame.knobs
+        shown = recipe, knobs, snapshot.pending
+        if self._shown is not None and all(a is b or a == b for a, b in zip(shown, self._shown, strict=True)):
+            return
+        self._shown, self._busy = shown, True
+        try:
+            self._show_target(recipe, target)
+            self._show_method(recipe, target, knobs, snapshot.pending)
+            self.seed.show(recipe.seed, 0)
+            self._show_budget(recipe)
+            self._show_preset(recipe)
+        finally:
+            self._busy = False
+
+    def _show_target(self, recipe: Recipe, target: Any) -> None:
+        if recipe.target not in self.target.options.values():
+            self.target.options = {**self.target.options, target.title or recipe.target: recipe.target}
+        _set(self.target, recipe.target)
+        about = f'<div class="pmdviz-about">{html.escape(getattr(target, "about", "") or "")}</div>'
+        if self.about.object != about:
+            self.about.object = about
+        kind = type(target.options)
+        usual = kind.checked({})
+        self.options.rebuild(kind, usual.as_dict())
+        self.options.show(target.options, usual.as_dict(), {})
+
+    def _show_method(self, recipe: Recipe, target: Any, knobs: Any, pending: Mapping[str, str]) -> None:
+        fitting = fitting_methods(target)
+        if self.method.options != fitting:
+            self.method.options = fitting
+        _set(self.method, recipe.method)
+        usual = METHODS[recipe.method].fitted(type(knobs).checked({}), target).as_dict()
+        self.knobs.rebuild(type(knobs), usual)
+        self.knobs.show(knobs, usual, pending)
+
+    def _show_budget(self, recipe: Recipe) -> None:
+        value = recipe.budget or 0
+        if value not in self.budget.options.values():
+            known = {**self.budget.options, f"{value:,}": value}
+            self.budget.options = dict(sorted(known.items(), key=lambda item: item[1] or float("inf")))
+        _set(self.budget, value)
+
+    def _show_preset(self, recipe: Recipe) -> None:
+        match = next((name for name, preset in self._presets.items() if _alike(preset.recipe, recipe, RUN)), "")
+        stays = self._presets.get(self.preset.value)  # a preset is there to be played with: its knobs may differ
+        if not match and stays is not None and _alike(stays.recipe, recipe, PROBLEM):
+            match = self.preset.value
+        _set(self.preset, match)
+        preset = self._presets.get(match)
+        words = f'<div class="pmdviz-question">{html.escape(preset.question if preset else "")}</div>'
+        if self.question.object != words:
+            self.question.object = words
+
+
+def _alike(a: Recipe, b: Recipe, keys: tuple[str, ...]) -> bool:
+    return all(getattr(a, key) == getattr(b, key) for key in keys)
+
+
+def _select(label: str, options: dict[str, Any]) -> Any:
+    return pn.widgets.Select(label=label, options=options, margin=(4, 0), sizing_mode="stretch_width")
+
+
+def _set(widget: Any, value: Any) -> None:
+    if widget.value != value:
+        widget.value = value

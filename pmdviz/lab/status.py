@@ -1,0 +1,93 @@
+"""The state of a run in words."""
+
+from __future__ import annotations
+
+import html
+
+from pmdviz.lab.runner import Snapshot
+from pmdviz.views.words import count, duration, number
+
+START = "Press Play to watch the particles move from the prior to the posterior."
+PAIRS_PER_SECOND = 0.8e9  # of particles in a kernel density estimate; only to foretell, never to measure
+FORETELL_S = 1.0
+
+
+def status_words(snapshot: Snapshot) -> str:
+    """One line: "iteration 120, 12,000 of 20,000 data visited, TV 0.087, perfect draws 0.088"."""
+    frame, metrics = snapshot.frame, snapshot.metrics
+    budget = snapshot.recipe.budget
+    of = f" of {count(budget)}" if budget is not None else ""
+    parts = [f"iteration {count(frame.iteration)}", f"{count(frame.visited)}{of} data visited"]
+    if metrics["tv"] is not None:
+        parts.append(f"TV {number(metrics['tv'])}")
+        floor = metrics["floor_tv"]
+        parts.append(f"perfect draws {number(floor)}" if floor is not None else "perfect draws: being computed")
+    return ", ".join(parts)
+
+
+def step_words(snapshot: Snapshot) -> str:
+    """What the last step did, or what to do first."""
+    info = snapshot.frame.info
+    return f"Step {count(snapshot.frame.iteration)}: {info.words}" if info else START
+
+
+def result_words(snapshot: Snapshot) -> str:
+    """The result beside the floor, once the budget is used up: "TV 0.086; perfect draws: 0.088"."""
+    metrics = snapshot.metrics
+    words = f"Budget used up after {count(snapshot.frame.visited)} data"
+    if metrics["tv"] is None:
+        return f"{words}: the exact posterior is not known, so TV cannot be had"
+    floor = metrics["floor_tv"]
+    return f"{words}: TV {number(metrics['tv'])}; perfect draws: {number(floor) if floor is not None else 'being computed'}"
+
+
+def passes_words(snapshot: Snapshot) -> str:
+    """How often the data have been gone through: "12.0 passes over 1,000 data"."""
+    frame = snapshot.frame
+    return f"{frame.visited / frame.num_data:.1f} passes over {count(frame.num_data)} data"
+
+
+def slow_words(snapshot: Snapshot) -> str:
+    """Foretell a slow step: from the last one measured, or from the pairs that a rejuvenation must visit."""
+    wanted = getattr(snapshot.frame.knobs, "num_particles", len(snapshot.frame.weights))
+    seconds = wanted**2 / PAIRS_PER_SECOND
+    if seconds < FORETELL_S and snapshot.step_seconds < FORETELL_S:
+        return ""
+    longest = duration(max(seconds, snapshot.step_seconds))
+    return f"With {count(wanted)} particles a step that rejuvenates takes about {longest}"
+
+
+def budget_bar(snapshot: Snapshot) -> str:
+    """A progress bar of the data visited as HTML."""
+    budget = snapshot.recipe.budget
+    share = 100.0 * min(1.0, snapshot.frame.visited / budget) if budget else 0.0
+    of = f"{count(snapshot.frame.visited)} of {count(budget)} data" if budget else "no budget: endless"
+    return (
+        f'<div class="bar" role="progressbar" aria-label="Budget of data" aria-valuemin="0" aria-valuemax="100" '
+        f'aria-valuenow="{share:.0f}" aria-valuetext="{of}"><div class="fill" style="width:{share:.2f}%"></div></div>'
+    )
+
+
+def panel_html(snapshot: Snapshot, extra: str = "", playing: bool = False) -> str:
+    """The status panel: budget bar, state, what the step did, and one line for all else."""
+    more = [words for words in (extra, slow_words(snapshot)) if words]
+    if snapshot.pending:
+        more.insert(0, "; ".join(f"{name}: {words}" for name, words in snapshot.pending.items()))
+    if snapshot.done:
+        more.insert(0, result_words(snapshot))
+    live = "off" if playing else "polite"
+    return (
+        f'<div class="grid">{budget_bar(snapshot)}<div class="pmdviz-status" role="status" aria-live="{live}">{status_words(snapshot)}</div>'
+        f'<div class="passes">{passes_words(snapshot)}</div>'
+        f'<div class="step">{html.escape(step_words(snapshot))}</div>'
+        f'<div class="more">{html.escape(" · ".join(more))}&nbsp;</div></div>'
+    )
+
+
+def waiting_html(words: str, share: float | None = None) -> str:
+    """The status panel before the first frame: a progress line."""
+    bar = "" if share is None else f'<div class="fill" style="width:{100 * share:.0f}%"></div>'
+    return (
+        f'<div class="bar">{bar}</div><div class="pmdviz-status" role="status">{html.escape(words)}</div>'
+        '<div class="passes">&nbsp;</div><div class="step">&nbsp;</div><div class="more">&nbsp;</div></div>'
+    )

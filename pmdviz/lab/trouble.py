@@ -1,0 +1,51 @@
+"""What a person sees when a step failed: the sentence beside the stage, with three ways out."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable
+
+import panel as pn
+
+from pmdviz.errors import TargetError
+
+TROUBLE_CSS = """
+:host { background: var(--panel-background-color, #fff); color: var(--panel-on-background-color, #1a1a1a); border: 2px solid var(--pmdviz-error, #b00020);
+  border-radius: 8px; padding: 12px 16px; max-width: 460px; box-sizing: border-box; margin: 0 auto; box-shadow: 0 2px 12px #0005; }
+"""
+
+
+def error_words(error: Exception) -> str:
+    """What happened, in words; which theta and which batch where the target said so."""
+    if isinstance(error, TargetError):
+        return str(error)
+    return f"the step failed with {type(error).__name__}: {error}"
+
+
+class Trouble:
+    """A card over the stage, hidden while all is well."""
+
+    def __init__(self, retry: Callable[[], None], restart: Callable[[], None], copy: Callable[[], None]) -> None:
+        self.text = pn.pane.HTML("", sizing_mode="stretch_width", margin=0)
+        buttons = pn.Row(*(_button(label, act) for label, act in
+                           (("Retry", retry), ("Restart", restart), ("Copy recipe", copy))), margin=0)  # fmt: skip
+        self.view = pn.Column(
+            self.text, buttons, visible=False, css_classes=["pmdviz-trouble"], stylesheets=[TROUBLE_CSS], margin=0
+        )
+
+    def show(self, error: Exception) -> None:
+        """Say what went wrong."""
+        words = html.escape(error_words(error))
+        self.text.object = f'<div role="alert"><b>The run stopped.</b> The last good frame stays. {words}</div>'
+        self.view.visible = True
+
+    def hide(self) -> None:
+        """All is well again."""
+        if self.view.visible:
+            self.view.visible = False
+
+
+def _button(label: str, act: Callable[[], None]) -> pn.widgets.Button:
+    made = pn.widgets.Button(label=label, margin=(8, 8, 0, 0))
+    made.on_click(lambda event: act())
+    return made

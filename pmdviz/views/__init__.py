@@ -1,0 +1,7 @@
+"""Pictures: Bokeh figures that are built once and then only change their data."""
+
+from pmdviz.views.columns import stage_columns
+from pmdviz.views.stage import StageView
+from pmdviz.views.traces import TracesView
+
+__all__ = ["StageView", "TracesView", "stage_columns"]

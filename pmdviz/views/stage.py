@@ -1,0 +1,151 @@
+"""The stage: exact posterior, approximation and particles of one frame."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from bokeh.models import (
+    ColumnDataSource,
+    HoverTool,
+    Label,
+    Legend,
+    LegendItem,
+    PanTool,
+    Range1d,
+    WheelZoomTool,
+)
+from bokeh.plotting import figure as Figure
+
+from pmdviz.views import style, words
+from pmdviz.views.columns import EMPTY_LINE, StageColumns, stage_columns
+
+LAYERS = ("exact", "approximate", "particles")
+BORDERS = {"left": 64, "right": 16, "bottom": 48, "top": 32}  # px; 64 + 16 = 48 + 32: a square outside, a square inside
+TIPS = [("weight", "@weight{0.000000}"), ("log q", "@log_density{0.00} nats")]
+
+
+def square(box: tuple[tuple[float, float], ...]) -> tuple[tuple[float, float], tuple[float, float]]:
+    """The box of the first two coordinates, widened about its centre to equal sides (equal aspect)."""
+    half = max(high - low for low, high in box[:2]) / 2
+    return tuple(((low + high) / 2 - half, (low + high) / 2 + half) for low, high in box[:2])
+
+
+class StageView:
+    """One Bokeh figure, built once; `show(frame)` changes its data and nothing else.
+
+    Contours are the 50, 80 and 95 % highest-density regions of each density's own mass; in one dimension the
+    densities are curves and the particles a rug under them. The ranges belong to the user: only `fit` sets them.
+    """
+
+    def __init__(self, target: Any) -> None:
+        self.sources = {name: ColumnDataSource(_empty(name)) for name in LAYERS}
+        self.figure = _figure()
+        self.layers = {name: _LAYER_GLYPHS[name](self.figure, self.sources[name], name) for name in LAYERS}
+        self.legend = Legend(
+            items=[LegendItem(label=name, renderers=[self.layers[name]]) for name in LAYERS],
+            orientation="horizontal", padding=0, margin=2, spacing=14, glyph_width=22, glyph_height=14,
+        )  # fmt: skip
+        self.figure.add_layout(self.legend, "above")
+        self.note = Label(x=8, y=6, x_units="screen", y_units="screen", text="", text_font=style.FONT)
+        self.figure.add_layout(self.note)
+        self.hover = HoverTool(renderers=[self.layers["particles"]], attachment="vertical")
+        self.figure.add_tools(self.hover)
+        self._dark = self._presenter = False
+        self._shown: dict[str, Any] = {}
+        self.look_at(target)
+
+    def look_at(self, target: Any) -> None:
+        """Take ranges, axis names and the hover's words from a target."""
+        names = target.parameter_names
+        flat = target.dim == 1
+        self.target, self._top = target, np.nan
+        self.figure.xaxis.axis_label = names[0]
+        self.figure.yaxis.axis_label = f"density (1 / unit of {names[0]})" if flat else names[1]
+        theta = [(names[0], "@x{0.000}")] + ([] if flat else [(names[1], "@y{0.000}")])
+        self.hover.tooltips = theta + TIPS
+        self.fit()
+
+    def fit(self) -> None:
+        """Set the ranges to the target's box; the only place that touches them."""
+        box = self.target.view_box
+        if self.target.dim == 1:
+            top = self._top if np.isfinite(self._top) else 1.0
+            x, y = box[0], (-0.1 * top, 1.12 * top)
+        else:
+            x, y = square(box)
+        for span, (low, high) in ((self.figure.x_range, x), (self.figure.y_range, y)):
+            span.update(start=low, end=high, reset_start=low, reset_end=high)
+
+    def show(self, frame: Any) -> None:
+        """Draw `frame`; drawing it twice changes nothing."""
+        reason = frame.info.rejuvenated if frame.info else ""
+        self.draw(stage_columns(frame), f"rejuvenated: {reason}" if reason else "")
+
+    def draw(self, columns: StageColumns, note: str = "") -> None:
+        """Draw columns that were computed elsewhere (in a worker thread), with a note in the corner."""
+        for name, data in zip(LAYERS, columns[:3], strict=True):
+            if self._shown.get(name) is not data:
+                self.sources[name].data = data
+                self._shown[name] = data
+        if np.isfinite(columns.top) and not np.isfinite(self._top):
+            self._top = columns.top
+            self.fit()
+        self._label(columns, note)
+
+    def _label(self, columns: StageColumns, note: str) -> None:
+        every = columns.drawn == columns.num_particles
+        drawn = "" if every else f" ({words.count(columns.drawn)} of {words.count(columns.num_particles)} drawn)"
+        label = f"particles{drawn}"
+        if self.legend.items[2].label.value != label:
+            self.legend.items[2].label = {"value": label}
+        if self.note.text != note:
+            self.note.text = note
+
+    def toggle(self, names: Any) -> None:
+        """Show only the layers in `names`."""
+        for name, renderer in self.layers.items():
+            renderer.visible = name in names
+
+    def dress(self, dark: bool = False, presenter: bool = False) -> None:
+        """Colours of the light or the dark theme; label size for a screen or a lecture hall."""
+        style.dress(self.figure, dark, presenter)
+        colours = style.theme(dark)
+        for name in ("exact", "approximate"):
+            self.layers[name].glyph.line_color = colours.layers[name]
+        dots = self.layers["particles"].glyph
+        dots.fill_color = dots.line_color = colours.layers["particles"]
+        self.note.text_color = colours.text
+        self.note.text_font_size = f"{style.PRESENTER_PX if presenter else style.TEXT_PX}px"
+
+
+def _empty(name: str) -> dict[str, np.ndarray]:
+    nothing = EMPTY_LINE["x"]
+    return dict.fromkeys(("x", "y", "size", "weight", "log_density"), nothing) if name == "particles" else EMPTY_LINE
+
+
+def _figure() -> Figure:
+    """A figure whose frame is as wide as high when its outside is (equal borders), with ranges of its own."""
+    figure = Figure(
+        name="stage", x_range=Range1d(-1, 1), y_range=Range1d(-1, 1), sizing_mode="stretch_both",
+        **{f"min_border_{side}": px for side, px in BORDERS.items()},
+        tools=[], toolbar_location=None, output_backend="canvas",
+    )  # fmt: skip
+    wheel = WheelZoomTool(zoom_on_axis=False)
+    figure.add_tools(PanTool(), wheel)
+    figure.toolbar.active_scroll = wheel
+    figure.toolbar.logo = None
+    return figure
+
+
+def _line(figure: Figure, source: ColumnDataSource, name: str) -> Any:
+    return figure.line("x", "y", source=source, line_width=style.LINE_WIDTH, line_dash=style.DASHES[name], name=name)
+
+
+def _dots(figure: Figure, source: ColumnDataSource, name: str) -> Any:
+    return figure.scatter(
+        "x", "y", size="size", source=source, fill_alpha=0.45, line_alpha=0.8, line_width=0.5, name=name, level="underlay"
+    )  # fmt: skip
+
+
+_LAYER_GLYPHS = {"exact": _line, "approximate": _line, "particles": _dots}

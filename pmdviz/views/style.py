@@ -1,0 +1,97 @@
+"""One table of colours, dashes and sizes for every picture, in the app and in the film (Okabe and Ito's palette).
+
+Colours differ together with dashes, so that a grey projector still tells the lines apart. The forward KL averages over
+the exact posterior and bears its colour; the reverse KL averages over the approximation and bears that one's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from bokeh.models import Axis, Grid, Legend
+from bokeh.plotting import figure as Figure
+
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif"
+
+
+@dataclass(frozen=True)
+class Theme:
+    """Colours of one theme: the surroundings and one a layer. All text reaches a contrast of 4.5 on `paper`."""
+
+    paper: str
+    text: str
+    muted: str
+    grid: str
+    layers: Mapping[str, str]
+
+
+def _theme(paper: str, text: str, muted: str, grid: str, **layers: str) -> Theme:
+    return Theme(paper, text, muted, grid, MappingProxyType(layers))
+
+
+LIGHT = _theme(
+    "#ffffff", "#1a1a1a", "#595959", "#e4e4e4",
+    exact="#0072B2", approximate="#D55E00", particles="#009E73",
+    tv="#000000", kl_forward="#0072B2", kl_reverse="#D55E00", cross_entropy="#0072B2", ess="#009E73", floor="#595959",
+)  # fmt: skip
+DARK = _theme(
+    "#121212", "#f2f2f2", "#b3b3b3", "#2e2e2e",
+    exact="#56B4E9", approximate="#E69F00", particles="#2BB98F",
+    tv="#ffffff", kl_forward="#56B4E9", kl_reverse="#E69F00", cross_entropy="#56B4E9", ess="#2BB98F", floor="#b3b3b3",
+)  # fmt: skip
+DASHES = MappingProxyType(
+    {
+        "exact": "solid",
+        "approximate": (7, 3),
+        "tv": "solid",
+        "kl_forward": (8, 3),
+        "kl_reverse": (2, 3),
+        "cross_entropy": "solid",
+        "ess": "solid",
+        "floor": (4, 4),
+    }
+)
+LINE_WIDTH = 2.0
+TEXT_PX, PRESENTER_PX = 13, 19
+
+
+def theme(dark: bool) -> Theme:
+    """The colours of the dark or the light theme."""
+    return DARK if dark else LIGHT
+
+
+def dress(figure: Figure, dark: bool = False, presenter: bool = False) -> None:
+    """Give a figure the colours of a theme and the label size of a screen or of a lecture hall; lines keep theirs."""
+    colours, px = theme(dark), PRESENTER_PX if presenter else TEXT_PX
+    figure.update(background_fill_color=colours.paper, border_fill_color=colours.paper, outline_line_color=colours.grid)
+    for axis in figure.select(Axis):
+        _dress_axis(axis, colours, px)
+    for grid in figure.select(Grid):
+        grid.update(grid_line_color=colours.grid)
+    for legend in figure.select(Legend):
+        legend.update(
+            label_text_color=colours.text,
+            label_text_font=FONT,
+            label_text_font_size=f"{px}px",
+            background_fill_alpha=0.0,
+            border_line_alpha=0.0,
+        )
+
+
+def _dress_axis(axis: Axis, colours: Theme, px: int) -> None:
+    axis.update(
+        axis_label_text_color=colours.text,
+        axis_label_text_font=FONT,
+        axis_label_text_font_size=f"{px}px",
+        axis_label_text_font_style="normal",
+        axis_label_standoff=6,
+        major_label_text_color=colours.muted,
+        major_label_text_font=FONT,
+        major_label_text_font_size=f"{px}px",
+        axis_line_color=colours.muted,
+        major_tick_line_color=colours.muted,
+        minor_tick_line_color=None,
+        major_tick_in=0,
+    )

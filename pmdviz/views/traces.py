@@ -1,0 +1,214 @@
+"""The traces: how far the approximation is from the exact posterior, against the data visited."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from bokeh.models import (
+    ColumnDataSource,
+    CustomJSHover,
+    HoverTool,
+    Legend,
+    LegendItem,
+    LinearAxis,
+    LinearScale,
+    NumeralTickFormatter,
+    PanTool,
+    Range1d,
+    WheelZoomTool,
+)
+from bokeh.plotting import figure as Figure
+
+from pmdviz.views import style
+from pmdviz.views.trace_columns import CEILING, CLOCKS, GROUPS, METRICS, Mark, clock_end, trace_columns, value_range
+
+WORDS = {metric: words for group in GROUPS.values() for metric, words in group.metrics.items()}
+NUMBER_JS = f"return value >= {CEILING} ? '> {CEILING:.0f}' : Number(value).toPrecision(3)"
+WAITING = "Press Play: {} will be drawn here"
+UNKNOWN = "{} cannot be had: the exact posterior is not known"
+MARK_HEIGHTS = {"rejuvenation": 0.025, "knob": 0.075}
+
+
+class TracesView:
+    """One Bokeh figure with all traces; `show` changes data, ranges and words, never the user's zoom along x."""
+
+    def __init__(self) -> None:
+        self.group, self.clock = "divergences", "visited"
+        self.source = ColumnDataSource({name: np.empty(0, np.float32) for name in (*CLOCKS, *METRICS)})
+        self.floors = ColumnDataSource({"x": [], "y": []})
+        self.marks = ColumnDataSource({"x": [], "y": [], "text": [], "marker": []})
+        self.words = ColumnDataSource({"x": [0.5], "y": [0.5], "text": [""]})
+        self.over = ColumnDataSource({"x": [], "y": [], "text": []})
+        self.figure = _figure()
+        self.linear_axis = self.figure.select_one({"name": "linear_axis"})
+        self.lines = {metric: self._line(metric) for metric in METRICS}
+        self.floor_line = self.figure.line(
+            "x", "y", source=self.floors, line_dash=style.DASHES["floor"], line_width=1.5, name="floor"
+        )
+        edge = {"y_range_name": "edge"}
+        self.mark_dots = self.figure.scatter("x", "y", source=self.marks, marker="marker", size=9, **edge)
+        self.text = self.figure.text(
+            "x", "y", "text", source=self.words, text_align="center", text_baseline="middle", **edge
+        )
+        self.over_text = self.figure.text(
+            "x", "y", "text", source=self.over, text_align="right", text_baseline="top", y_offset=3, x_offset=-6, **edge
+        )
+        self._add_legend()
+        self._add_hovers()
+        self._last: tuple[Any, ...] | None = None
+        self._span_x: tuple[float, float] | None = None
+        self.figure.on_event("doubletap", lambda event: self.follow())
+        self.choose()
+
+    def _line(self, metric: str) -> Any:
+        linear = next(not group.log for group in GROUPS.values() if metric in group.metrics)
+        where = {"y_range_name": "linear"} if linear else {}
+        return self.figure.line(
+            "visited", metric, source=self.source, line_width=style.LINE_WIDTH, line_dash=style.DASHES[metric],
+            name=metric, **where,
+        )  # fmt: skip
+
+    def _add_legend(self) -> None:
+        self.legend = Legend(orientation="horizontal", padding=0, margin=2, spacing=14, glyph_width=22, glyph_height=14)
+        self.figure.add_layout(self.legend, "above")
+
+    def _add_hovers(self) -> None:
+        self.hover = HoverTool(renderers=[], mode="vline", attachment="vertical", line_policy="nearest")
+        self.mark_hover = HoverTool(renderers=[self.mark_dots], tooltips="@text", attachment="vertical")
+        self.figure.add_tools(self.hover, self.mark_hover)
+
+    def choose(self, group: str | None = None, clock: str | None = None) -> None:
+        """Show another group of traces (a key of GROUPS) or another x axis (a key of CLOCKS)."""
+        self.group, self.clock = group or self.group, clock or self.clock
+        chosen = GROUPS[self.group]
+        for metric, line in self.lines.items():
+            line.visible = metric in chosen.metrics
+            line.glyph.x = self.clock
+        self.figure.xaxis.axis_label = CLOCKS[self.clock]
+        log_axis = self.figure.yaxis[0]
+        log_axis.visible, self.linear_axis.visible = chosen.log, not chosen.log
+        (log_axis if chosen.log else self.linear_axis).axis_label = chosen.axis_label
+        self._set_legend(chosen)
+        self._set_hover(chosen)
+        self.follow()
+
+    def _set_legend(self, chosen: Any) -> None:
+        items = [LegendItem(label=text, renderers=[self.lines[metric]]) for metric, text in chosen.metrics.items()]
+        if chosen.floors:
+            items.append(LegendItem(label="perfect draws", renderers=[self.floor_line]))
+        self.legend.items = items
+
+    def _set_hover(self, chosen: Any) -> None:
+        first = next(iter(chosen.metrics))
+        self.hover.renderers = [self.lines[first]]
+        self.hover.tooltips = [("data visited", "@visited{0,0}"), ("iteration", "@iteration{0,0}")] + [
+            (text, f"@{metric}{{custom}}") for metric, text in chosen.metrics.items()
+        ]
+        self.hover.formatters = {f"@{metric}": CustomJSHover(code=NUMBER_JS) for metric in chosen.metrics}
+
+    def follow(self) -> None:
+        """Let the x axis follow the run again after the user's zoom."""
+        self._span_x = None
+        if self._last is not None:
+            self.show(*self._last)
+
+    def show(
+        self,
+        history: Mapping[str, np.ndarray],
+        floors: Mapping[str, float | None],
+        marks: Sequence[Mark] = (),
+        budget: int | None = None,
+    ) -> None:
+        """Draw a history (equal-length columns), the floors (floor_tv, floor_kl) and the marks of a run."""
+        self._last = history, floors, marks, budget
+        chosen = GROUPS[self.group]
+        known = {name: floors.get(name) for name in chosen.floors if floors.get(name) is not None}
+        span = value_range(chosen, [history[m] for m in chosen.metrics], list(known.values()))
+        (self.figure.y_range if chosen.log else self.figure.extra_y_ranges["linear"]).update(start=span[0], end=span[1])
+        end = self._set_x(history, budget)
+        self.source.data = self._padded(trace_columns(history, chosen, span))
+        self._show_floors(known, end)
+        self._show_marks(marks)
+        self._show_words(history, chosen, end)
+
+    def _set_x(self, history: Mapping[str, np.ndarray], budget: int | None) -> float:
+        clock = history[self.clock]
+        end = clock_end(self.clock, float(clock[-1]) if len(clock) else 0.0, budget)
+        x = self.figure.x_range
+        if self._span_x is None or (x.start, x.end) == self._span_x:
+            x.update(start=0.0, end=end)
+            self._span_x = (0.0, end)
+        return end
+
+    def _padded(self, columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Metrics of other groups keep a column (their renderers name it); the same array costs no extra bytes."""
+        spare = columns["iteration"]
+        return {**columns, **{metric: spare for metric in METRICS if metric not in columns}}
+
+    def _show_floors(self, known: Mapping[str, float], end: float) -> None:
+        xs, ys = [], []
+        for value in known.values():
+            xs += [0.0, end * 50, np.nan]
+            ys += [value, value, np.nan]
+        data = {"x": np.array(xs), "y": np.array(ys)}
+        if len(xs) != len(self.floors.data["x"]) or not np.array_equal(ys, self.floors.data["y"], equal_nan=True):
+            self.floors.data = data
+
+    def _show_marks(self, marks: Sequence[Mark]) -> None:
+        shown = marks[-500:]
+        xs = [getattr(mark, self.clock) for mark in shown]
+        if len(xs) == len(self.marks.data["x"]) and xs == list(self.marks.data["x"]):
+            return
+        self.marks.data = {
+            "x": xs,
+            "y": [MARK_HEIGHTS[mark.kind] for mark in shown],
+            "text": [mark.text for mark in shown],
+            "marker": ["triangle" if mark.kind == "rejuvenation" else "diamond" for mark in shown],
+        }
+
+    def _show_words(self, history: Mapping[str, np.ndarray], chosen: Any, end: float) -> None:
+        text, over = "", ""
+        if len(history["iteration"]) < 2:
+            text = WAITING.format(chosen.title)
+        elif all(np.isnan(np.asarray(history[m], float)).all() for m in chosen.metrics):
+            text = UNKNOWN.format(chosen.title)
+        elif "kl_forward" in chosen.metrics:
+            over = ", ".join(
+                f"{WORDS[m]} > {CEILING:.0f}" for m in ("kl_forward", "kl_reverse") if float(history[m][-1]) > CEILING
+            )
+        if text != self.words.data["text"][0]:
+            self.words.data = {"x": [end / 2], "y": [0.5], "text": [text]}
+        if [over] != list(self.over.data["text"]):
+            self.over.data = {"x": [end], "y": [1.0], "text": [over]}
+
+    def dress(self, dark: bool = False, presenter: bool = False) -> None:
+        """Colours of the light or the dark theme; label size for a screen or a lecture hall."""
+        style.dress(self.figure, dark, presenter)
+        colours = style.theme(dark)
+        for metric, line in self.lines.items():
+            line.glyph.line_color = colours.layers[metric]
+        self.floor_line.glyph.line_color = colours.layers["floor"]
+        self.mark_dots.glyph.update(fill_color=colours.muted, line_color=colours.muted)
+        px = f"{style.PRESENTER_PX if presenter else style.TEXT_PX}px"
+        for renderer in (self.text, self.over_text):
+            renderer.glyph.update(text_color=colours.muted, text_font=style.FONT, text_font_size=px)
+
+
+def _figure() -> Figure:
+    figure = Figure(
+        name="traces", x_range=Range1d(0, 1), y_range=Range1d(0.05, 10), y_axis_type="log", sizing_mode="stretch_both",
+        min_border_left=64, min_border_right=16, min_border_bottom=48, min_border_top=32,
+        tools=[], toolbar_location=None, output_backend="canvas",
+    )  # fmt: skip
+    figure.extra_y_ranges = {"linear": Range1d(0, 1), "edge": Range1d(0, 1)}
+    figure.extra_y_scales = {"linear": LinearScale(), "edge": LinearScale()}
+    figure.add_layout(LinearAxis(y_range_name="linear", name="linear_axis", visible=False), "left")
+    figure.xaxis.formatter = NumeralTickFormatter(format="0,0.[00]")
+    figure.yaxis[0].formatter = NumeralTickFormatter(format="0,0.[0000]")
+    wheel = WheelZoomTool(dimensions="width", zoom_on_axis=False)
+    figure.add_tools(PanTool(dimensions="width"), wheel)
+    figure.toolbar.active_scroll = wheel
+    figure.toolbar.logo = None
+    return figure

@@ -1,0 +1,37 @@
+"""Numbers as a person reads them: thousands separators, three significant digits, never 1e-05."""
+
+from __future__ import annotations
+
+import math
+
+
+def count(value: float) -> str:
+    """A whole number with thousands separators: 12,000."""
+    return f"{int(value):,}"
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """`value` to so many significant digits, without an exponent: 0.0872, 1,230, "below 0.0001"."""
+    if value is None or math.isnan(value):
+        return "not known"
+    if math.isinf(value):
+        return "infinite" if value > 0 else "minus infinite"
+    if value == 0:
+        return "0"
+    if abs(value) < 1e-4:
+        return "below 0.0001" if value > 0 else "just below 0"
+    places = digits - 1 - math.floor(math.log10(abs(value)))
+    return f"{round(value, places):,.{max(places, 0)}f}"
+
+
+def short(value: float) -> str:
+    """`number` without zeros at its end, for boxes and notes: 0.05, 1,500."""
+    text = number(value, 4)
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def duration(seconds: float) -> str:
+    """A time in words: "0.4 s", "12 s", "3 min"."""
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
