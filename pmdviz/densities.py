@@ -81,7 +81,7 @@ class KernelDensity:
         return float(np.linalg.svd(self.cholesky / unit[:, None], compute_uv=False)[-1])
 
     def widened(self, smallest: float, unit: np.ndarray) -> KernelDensity:
-        """This density with a kernel of at least `smallest` sd (coordinates divided by `unit`) in every direction."""
+        """The same density with a kernel of at least `smallest` sd (coordinates divided by `unit`) in every direction."""
         values, vectors = np.linalg.eigh(_gram(self.cholesky / unit[:, None]))
         wide = (vectors * np.maximum(values, smallest**2)) @ vectors.T
         return KernelDensity(self.particles, self.log_weights, np.linalg.cholesky(wide) * unit[:, None])

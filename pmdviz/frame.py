@@ -99,14 +99,14 @@ class Frame:
         }
 
     def replaced(self, *, redraw: bool = False, **parts: Any) -> Frame:
-        """This moment under other knobs or another budget; unless `redraw`, what was computed of it is kept."""
+        """The moment under other knobs or another budget; unless `redraw`, what was computed of it is kept."""
         other = replace(self, **parts)
         kept = () if redraw else ("density", "grid", "_measured")
         other.__dict__.update({name: value for name, value in self.__dict__.items() if name in kept})
         return other
 
     def light(self) -> Frame:
-        """This frame without its pictures, to be kept for long."""
+        """The frame without its pictures, to be kept for long."""
         other = self.replaced()
         other.__dict__.pop("grid", None)
         return other

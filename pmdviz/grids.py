@@ -36,6 +36,7 @@ class Grid:
 
     @property
     def cell_volume(self) -> float:
+        """dA, the product of a cell's edges."""
         return float(np.prod(self.extent / self.side))
 
     @cached_property
@@ -51,4 +52,5 @@ def side_for(dim: int, narrowest: float) -> int | None:
 
 
 def largest_side(dim: int) -> int:
+    """Cells a side of the finest grid."""
     return SIDES[dim][-1]

@@ -30,7 +30,7 @@ def _shared_target(name: str, options: tuple[tuple[str, Any], ...]) -> Target:
     return make_target(name, **dict(options))
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, eq=False)
 class Recipe:
     """Target and options, method and knobs, seed, data budget, and the knob changes made while it ran.
 
@@ -46,11 +46,12 @@ class Recipe:
     seed: int
     budget: int | None
     changes: tuple[Change, ...]
-    custom: CustomTarget | None = field(compare=False, repr=False)
-    made_with: dict[str, str] = field(compare=False, repr=False)
+    custom: CustomTarget | None = field(repr=False)
+    made_with: dict[str, str] = field(repr=False)
 
     def __init__(
         self,
+        /,
         target: str | Target = "mixture",
         method: str = "pmd",
         *,
@@ -79,11 +80,18 @@ class Recipe:
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Recipe) and self._identity() == other._identity()
+
     def __hash__(self) -> int:
-        return hash(self.to_json())
+        return hash(self._identity())
+
+    def _identity(self) -> str:
+        """All that decides about the run, and so not the versions it was made with."""
+        return json.dumps({**self.to_dict(), "made_with": None}, ensure_ascii=False, allow_nan=False)
 
     def replaced(self, **values: Any) -> Recipe:
-        """This recipe with some of its parts (target, target_options, method, seed, budget, changes, knobs) changed.
+        """The recipe with some of its parts (target, target_options, method, seed, budget, changes, knobs) changed.
 
         `knobs` replaces the starting knobs named in it.
         """
@@ -103,6 +111,7 @@ class Recipe:
         return self.custom or _shared_target(self.target, tuple(self.target_options.items()))
 
     def make_method(self) -> Method:
+        """The method."""
         return find_method(self.method)
 
     def start_knobs(self) -> Any:
@@ -153,13 +162,14 @@ class Recipe:
         if version != FORMAT or isinstance(version, bool):
             raise InputError(f"this pmdviz reads recipes of format {FORMAT}; given: format {shown(version)}")
         knobs = _mapping("knobs", plain.get("knobs", {}))
+        known = find_method(plain.get("method", "pmd")).Knobs
+        for name in knobs:
+            if name not in known.specs():
+                raise unknown(known.kind_words, name, known.specs())
         rest = {k: plain[k] for k in ("method", "seed", "budget", "changes") if k in plain}
         target = _named_target(plain.get("target", "mixture"), targets or {})
-        clash = set(knobs) & {"target", "method", "target_options", "seed", "budget", "changes", "made_with"}
-        if clash:
-            raise unknown("knob", sorted(clash)[0], knobs.keys() - clash)
         options = _mapping("target_options", plain.get("target_options", {}))
-        made_with = {str(k): str(v) for k, v in _mapping("made_with", plain.get("made_with", {})).items()}
+        made_with = {_text(k): _text(v) for k, v in _mapping("made_with", plain.get("made_with", {})).items()}
         return cls(target, target_options=options, made_with=made_with or None, **rest, **knobs)
 
     def to_python(self) -> str:
@@ -177,8 +187,10 @@ class Recipe:
         parts += [f"{k}={v!r}" for k, v in given.items()]
         parts += [f"changes={[(at, change) for at, change in self.changes]!r}"] if self.changes else []
         note = f"# `{self.target}` is your own target, made with pmdviz.custom_target\n" if self.custom else ""
-        return f"import pmdviz\n\n{note}recipe = pmdviz.Recipe(\n    " + ",\n    ".join(parts) + (
-            ",\n)\nrun = pmdviz.run(recipe)\n"
+        return (
+            f"import pmdviz\n\n{note}recipe = pmdviz.Recipe(\n    "
+            + ",\n    ".join(parts)
+            + (",\n)\nrun = pmdviz.run(recipe)\n")
         )
 
 
@@ -212,8 +224,10 @@ def _resolved_target(target: str | Target, options: Mapping[str, Any]) -> Target
         raise InputError(f"target must be a name or a target; given: {shown(target)}")
     if options:
         raise InputError("target_options go with the name of a built-in target; a target that is made has its own")
-    return target if isinstance(target, CustomTarget) else _shared_target(
-        target.name, tuple(target.options.as_dict().items())
+    return (
+        target
+        if isinstance(target, CustomTarget)
+        else _shared_target(target.name, tuple(target.options.as_dict().items()))
     )
 
 
@@ -263,15 +277,27 @@ def _checked_changes(changes: Any, start: Knobs, way: Method, target: Target) ->
     for at, values in merged.items():
         after = knobs.replaced(**{str(k): v for k, v in values.items()})
         way.check_pair(target, after)
-        before = knobs.as_dict()
-        changed = {name: value for name, value in after.as_dict().items() if value != before[name]}
+        changed = _changed(knobs, after)
         kept += [(at, changed)] if changed else []
         knobs = after
     return tuple(kept)
 
 
+def _changed(before: Knobs, after: Knobs) -> dict[str, Any]:
+    """The knobs that differ, with those whose default hangs on one of them: left out, they would go to that default."""
+    old, new = before.as_dict(), after.as_dict()
+    differ = {name for name in new if new[name] != old[name]}
+    differ |= {name for name, spec in after.specs().items() if spec.default_by and spec.default_by[0] in differ}
+    return {name: value for name, value in new.items() if name in differ}
+
+
 def _first(pair: tuple[int, Any]) -> int:
     return pair[0]
+
+
+def _text(value: Any) -> str:
+    """`value` as a text that can be written: a lone surrogate becomes a question mark."""
+    return str(value).encode("utf-8", "replace").decode()
 
 
 def _mapping(what: str, value: Any) -> Mapping[str, Any]:
@@ -283,7 +309,7 @@ def _mapping(what: str, value: Any) -> Mapping[str, Any]:
 def _whole(what: str, value: Any, low: int, high: int) -> int:
     if isinstance(value, str) and value.strip().replace(",", "").replace("_", "").isdecimal():
         value = int(value.replace(",", "").replace("_", "")) if len(value) < 30 else high + 1
-    elif hasattr(value, "__index__") and not isinstance(value, bool):
+    elif hasattr(value, "__index__") and not isinstance(value, bool) and getattr(value, "ndim", 0) == 0:
         value = value.__index__()
     elif isinstance(value, float) and value.is_integer():
         value = int(value)

@@ -14,7 +14,7 @@ for _module in pkgutil.iter_modules(__path__):
 
 def find_method(name: str) -> Method:
     """The method of that name. Raises InputError."""
-    if name not in METHODS:
+    if not isinstance(name, str) or name not in METHODS:
         raise unknown("method", name, METHODS)
     return METHODS[name]
 

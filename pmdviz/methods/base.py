@@ -78,16 +78,14 @@ class Method:
 def checked_log_likelihood(target: Target, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
     """`target.log_likelihood(theta, batch)`; raises TargetError for NaN, +inf, or likelihood 0 everywhere."""
     values = target.log_likelihood(theta, batch)
+    if values.max() < np.inf and values.max() > -np.inf and not np.isnan(values.min()):
+        return values
     bad = np.isnan(values) | (values == np.inf)
+    at, value = (theta[bad][0], values[bad][0]) if bad.any() else (theta[0], -np.inf)
+    where = "" if bad.any() else "every particle, one of them "
     rows = f"a batch of {len(batch):,} rows, the first of them {np.array2string(np.asarray(batch[0]), precision=6)}"
-    if bad.any():
-        at = theta[bad][0]
-        words = f"log_likelihood of target {target.name!r} is {values[bad][0]} at theta = {_words(at)}, for {rows}"
-        raise TargetError(words, at, rows)
-    if (values == -np.inf).all():
-        words = f"log_likelihood of target {target.name!r} is -inf at every particle (one is {_words(theta[0])}), for {rows}"
-        raise TargetError(words, theta[0], rows)
-    return values
+    words = f"log_likelihood of target {target.name!r} is {value} at {where}theta = {_words(at)}, for {rows}"
+    raise TargetError(words, at, rows)
 
 
 def _words(theta: np.ndarray) -> str:

@@ -265,4 +265,3 @@ def _words(gamma: float, warm: bool, batch: int, ess: float, state: PMDState, re
     parts += [f"rejuvenated first ({reason})"] if reason else ["not rejuvenated"]
     parts += [f"{zeros:,} particles got likelihood 0"] if zeros else []
     return " · ".join(parts)
-

@@ -12,7 +12,7 @@ for _module in pkgutil.iter_modules(__path__):
     importlib.import_module(f"{__name__}.{_module.name}")
 
 
-def make_target(name: str, **options: object) -> Target:
+def make_target(name: str, /, **options: object) -> Target:
     """The built-in target `name` with `options`. Raises InputError for an unknown name or a bad option."""
     if name not in TARGETS:
         raise unknown("target", name, TARGETS)

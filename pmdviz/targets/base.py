@@ -49,7 +49,7 @@ class Target:
         if "name" in cls.__dict__ and cls.name:
             TARGETS[cls.name] = cls
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, /, **options: Any) -> None:
         self.options = self.Options.checked(options)
         self._exact_lock = threading.Lock()
         self._exact: Exact | None = None

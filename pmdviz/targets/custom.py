@@ -127,7 +127,7 @@ class CustomTarget(Target):
         finite = np.isfinite(whole)
         if not np.allclose(parts[finite], whole[finite], rtol=1e-6, atol=1e-6 * self.num_data):
             raise InputError(
-                "log_likelihood(theta, batch) must be the plain sum over the rows of the batch (not a mean, not scaled): "
+                "log_likelihood(theta, batch) must be the plain sum over the rows of the batch, not a mean, not scaled: "
                 f"the two halves of the data give {parts[finite][0]:.6g}, all of it {whole[finite][0]:.6g}"
             )
 

@@ -24,10 +24,17 @@ class Exact(Protocol):
     cov: np.ndarray  # (d, d)
     box: Box  # holds all but 1e-9 of the mass
 
-    def log_density(self, points: np.ndarray) -> np.ndarray: ...
-    def sample(self, rng: np.random.Generator, n: int) -> np.ndarray: ...
-    def on_grid(self, grid: Grid) -> np.ndarray: ...
-    def narrowest(self, unit: np.ndarray) -> float: ...
+    def log_density(self, points: np.ndarray) -> np.ndarray:
+        """log p(points | X), (n, d) -> (n,)."""
+
+    def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
+        """n iid draws (n, d)."""
+
+    def on_grid(self, grid: Grid) -> np.ndarray:
+        """log p at the cell centres, shape `grid.shape`."""
+
+    def narrowest(self, unit: np.ndarray) -> float:
+        """Smallest sd of a mode in any direction, coordinates divided by `unit` (d,)."""
 
 
 class _OnGrids:

@@ -37,9 +37,9 @@ class MixtureOptions(Knobs):
         acts="restart",
         doc="Only p = 0.5 makes the two modes equally heavy.",
     )
-    theta1 = Real(1.0, bounds=(-5, 5), label="True θ₁", unit="units of x", acts="restart", doc="First component's mean.")
+    theta1 = Real(1.0, bounds=(-5, 5), label="True θ₁", unit="units of x", acts="restart", doc="First mean.")
     theta2 = Real(
-        -2.0, bounds=(-5, 5), label="True θ₂", unit="units of x", acts="restart", doc="Gap to the second one's mean."
+        -2.0, bounds=(-5, 5), label="True θ₂", unit="units of x", acts="restart", doc="Gap to the second mean."
     )
     data_seed = Whole(0, bounds=(0, 2**32 - 1), label="Data seed", acts="restart", doc="Which data set is drawn.")
 

@@ -4,7 +4,7 @@ import ast
 from typing import NamedTuple
 
 LEVELS = {
-    "errors": 0, "kernels": 0, "version": 0,
+    "errors": 0, "kernels": 0, "version": 0, "writing": 0,
     "bandwidths": 1, "batches": 1, "densities": 1, "divergences": 1, "floors": 1, "grids": 1, "knobs": 1,
     "schedules": 1, "targets": 1,
     "methods": 2,

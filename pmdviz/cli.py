@@ -1,0 +1,219 @@
+"""The command line: `pmdviz` = `python -m pmdviz`: list | run | serve | bench."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any, NoReturn
+
+from pmdviz.errors import InputError, TargetError, unknown
+from pmdviz.version import __version__
+from pmdviz.writing import write_text
+
+MAX_RECIPE_BYTES = 4_000_000
+BAR_WIDTH = 30
+
+
+class _Parser(argparse.ArgumentParser):
+    """Errors in one line, exit status 2; no abbreviated options."""
+
+    def __init__(self, **parts: Any) -> None:
+        super().__init__(allow_abbrev=False, **parts)
+
+    def error(self, message: str) -> NoReturn:
+        raise InputError(message)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line; returns the exit status (0 done, 1 failed while running, 2 unusable input)."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    try:
+        _limit_blas()
+        _check_command(arguments)
+        options = _parser().parse_args(arguments)
+        return options.act(options) or 0
+    except InputError as error:
+        print(f"pmdviz: {error}", file=sys.stderr)
+        return 2
+    except TargetError as error:
+        print(f"pmdviz: {error}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that closing stdout says nothing
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+def _limit_blas() -> None:
+    """One BLAS thread: with its default threads a busy machine is many times slower."""
+    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
+
+
+COMMANDS = ("list", "run", "serve", "bench")
+
+
+def _check_command(arguments: list[str]) -> None:
+    if arguments and not arguments[0].startswith("-") and arguments[0] not in COMMANDS:
+        raise unknown("command", arguments[0], COMMANDS)
+
+
+def _parser() -> _Parser:
+    parser = _Parser(prog="pmdviz", description="See approximate Bayesian inference.")
+    parser.add_argument("--version", action="version", version=f"pmdviz {__version__}")
+    commands = parser.add_subparsers(title="commands", required=True, metavar=" | ".join(COMMANDS), dest="command")
+    _add_list(commands)
+    _add_run(commands)
+    _add_serve(commands)
+    _add_bench(commands)
+    return parser
+
+
+def _add_list(commands: Any) -> None:
+    parser = commands.add_parser("list", help="targets and methods, with their options and knobs")
+    parser.add_argument("--json", metavar="FILE", help="write them as JSON; - for standard output")
+    parser.set_defaults(act=_list)
+
+
+def _add_run(commands: Any) -> None:
+    parser = commands.add_parser("run", help="run a recipe to the end of its budget")
+    parser.add_argument("recipe", nargs="?", metavar="RECIPE", help="a recipe in JSON; - for standard input")
+    parser.add_argument("--target", metavar="NAME")
+    parser.add_argument("--target-option", action="append", default=[], metavar="NAME=VALUE")
+    parser.add_argument("--method", metavar="NAME")
+    parser.add_argument("--knob", action="append", default=[], metavar="NAME=VALUE")
+    parser.add_argument("--seed", metavar="N", help="of the run (default 0)")
+    parser.add_argument("--budget", metavar="N", help="data to visit (default 20,000)")
+    parser.add_argument("--metrics-every", metavar="N", help="measure every N iterations")
+    parser.add_argument("--json", metavar="FILE", help="write recipe and result as JSON; - for standard output")
+    parser.set_defaults(act=_run)
+
+
+def _add_serve(commands: Any) -> None:
+    from pmdviz import serving
+
+    parser = commands.add_parser("serve", help="open the lab in a browser")
+    serving.add_arguments(parser)
+    parser.set_defaults(act=serving.serve)
+
+
+def _add_bench(commands: Any) -> None:
+    from pmdviz import bench
+
+    parser = commands.add_parser("bench", help="measure what the docs claim")
+    bench.add_arguments(parser)
+    parser.set_defaults(act=bench.main)
+
+
+def _list(options: argparse.Namespace) -> None:
+    from pmdviz import api
+
+    tables = {"targets": api.list_targets(), "methods": api.list_methods()}
+    if options.json:
+        return _write(options.json, tables)
+    for kind, part in (("targets", "options"), ("methods", "knobs")):
+        print(f"{kind}:")
+        for name, entry in tables[kind].items():
+            print(f"  {name}: {entry['title']} [{entry['reference']}]")
+            for row in entry[part]:
+                unit = f", {row['unit']}" if row["unit"] else ""
+                print(f"    {row['name']} = {row['default']}  ({row['bounds']}{unit}; {row['acts']}) {row['help']}")
+    return None
+
+
+def _run(options: argparse.Namespace) -> None:
+    from pmdviz import api
+    from pmdviz.recipe import versions
+
+    recipe = _recipe(options)
+    start = time.perf_counter()
+    bar = _bar if sys.stderr.isatty() else None
+    every = None if options.metrics_every is None else _positive("--metrics-every", options.metrics_every)
+    run = api.run(recipe, metrics_every=every, progress=bar)
+    seconds = time.perf_counter() - start
+    if bar:
+        print(file=sys.stderr)
+    metrics = {name: _finite(value) for name, value in run.final.metrics.items()}
+    final = {"iteration": run.final.iteration, "visited": run.final.visited, **metrics}
+    result = {
+        "recipe": recipe.to_dict(),
+        "final": final,
+        "history": {name: _plain(column) for name, column in run.history.items()},
+        "seconds": seconds,
+        "versions": versions(),
+    }
+    if options.json:
+        return _write(options.json, result)
+    print("\n".join(f"{name}: {'not to be had' if value is None else value}" for name, value in final.items()))
+    return None
+
+
+def _recipe(options: argparse.Namespace) -> Any:
+    from pmdviz.recipe import Recipe
+
+    given = {"target": options.target, "method": options.method, "seed": options.seed, "budget": options.budget}
+    parts = {name: value for name, value in given.items() if value is not None}
+    knobs, target_options = _pairs("--knob", options.knob), _pairs("--target-option", options.target_option)
+    if options.recipe is None:
+        return Recipe.from_dict({**parts, "knobs": knobs, "target_options": target_options})
+    if parts or knobs or target_options:
+        raise InputError("a recipe file says all of the run; leave --target, --method, --knob, --seed, --budget out")
+    return Recipe.from_json(_read(options.recipe))
+
+
+def _read(path: str) -> str:
+    try:
+        if path == "-":
+            return sys.stdin.read(MAX_RECIPE_BYTES)
+        if Path(path).stat().st_size > MAX_RECIPE_BYTES:
+            raise InputError(f"{path} is not a recipe: it has more than {MAX_RECIPE_BYTES:,} bytes")
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot read the recipe {path!r}: {error}") from error
+
+
+def _pairs(option: str, given: list[str]) -> dict[str, str]:
+    pairs = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise InputError(f"{option} takes NAME=VALUE; given: {text!r}")
+        pairs[name] = value
+    return pairs
+
+
+def _positive(option: str, text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text[:12]) <= 10**9:
+        raise InputError(f"{option} must be a whole number at least 1; given: {text!r}")
+    return int(text)
+
+
+def _bar(session: Any) -> None:
+    """A progress bar on a terminal, at most ten times a second."""
+    now = time.monotonic()
+    if now - getattr(_bar, "drawn", 0.0) < 0.1 and not session.done:
+        return
+    _bar.drawn = now
+    share = min(1.0, session.frame.visited / session.recipe.budget)
+    done = "█" * round(share * BAR_WIDTH)
+    words = f"{session.frame.visited:,} of {session.recipe.budget:,} data"
+    print(f"\r{done:░<{BAR_WIDTH}} {words}", end="", file=sys.stderr, flush=True)
+
+
+def _plain(column: Any) -> list[Any]:
+    return [_finite(value) for value in column.tolist()]
+
+
+def _finite(value: Any) -> Any:
+    """The value, or None for NaN and infinity, which JSON does not have."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _write(path: str, value: Any) -> None:
+    write_text(path, json.dumps(value, indent=None if path == "-" else 1, ensure_ascii=False, allow_nan=False))

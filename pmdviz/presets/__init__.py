@@ -1,0 +1,47 @@
+"""Presets: good starting points as data. One YAML file each; a file put here appears in the menu by itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import resources
+
+import yaml
+
+from pmdviz.errors import unknown
+from pmdviz.recipe import Recipe
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A recipe with a title, the question it asks and a few words on what to try."""
+
+    name: str
+    title: str
+    question: str
+    try_this: str
+    recipe: Recipe
+
+
+def find_preset(name: str) -> Preset:
+    """The preset of that name. Raises InputError."""
+    if name not in PRESETS:
+        raise unknown("preset", name, PRESETS)
+    return PRESETS[name]
+
+
+def _loaded() -> dict[str, Preset]:
+    files = [entry for entry in resources.files(__name__).iterdir() if entry.name.endswith(".yaml")]
+    plain = [(entry.name.removesuffix(".yaml"), yaml.safe_load(entry.read_text(encoding="utf-8"))) for entry in files]
+    return {name: _preset(name, parts) for name, parts in sorted(plain, key=_position)}
+
+
+def _position(entry: tuple[str, dict]) -> tuple[int, str]:
+    return entry[1]["position"], entry[0]
+
+
+def _preset(name: str, parts: dict) -> Preset:
+    recipe = Recipe.from_dict(parts["recipe"])
+    return Preset(name, parts["title"], parts["question"], parts["try_this"], recipe)
+
+
+PRESETS = _loaded()  # by name, in the order in which they are shown; the first is the default
