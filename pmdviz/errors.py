@@ -28,7 +28,10 @@ class TargetError(RuntimeError):
 
 def shown(value: object, limit: int = 60) -> str:
     """`value` as it was given, cut to `limit` characters and to one line."""
-    text = repr(value).replace("\n", " ")
+    try:
+        text = repr(value).replace("\n", " ")
+    except Exception:  # a whole number of more than 4,300 digits, say
+        text = f"something of type {type(value).__name__}"
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 

@@ -11,23 +11,30 @@ EARLY = (0, 1, 2, 5, 10)
 EVERY = 10
 
 
-def is_due(iteration: int, metrics_every: int | None) -> bool:
-    """Whether the frame of this iteration is measured: 0, 1, 2, 5, 10 and then every 10, or every `metrics_every`."""
+def is_due(iteration: int, metrics_every: int | None, stride: int = 1) -> bool:
+    """Whether the frame of this iteration is measured: 0, 1, 2, 5, 10 and then every 10, or every `metrics_every`.
+
+    With a `stride`, whether its row stays in a history thinned by that.
+    """
     if metrics_every is None:
-        return iteration in EARLY or iteration % EVERY == 0
-    return iteration % metrics_every == 0
+        return iteration in EARLY or iteration % (EVERY * stride) == 0
+    return iteration % (metrics_every * stride) == 0
 
 
 class History:
-    """Rows by iteration, in rising order; past MAX_ROWS every second row is dropped and `stride` doubles.
+    """Rows by iteration, in rising order; past MAX_ROWS `stride` doubles and every second row is dropped.
+
+    Which rows stay hangs on their iteration alone, and the last one always stays: a run that went back and forth has
+    the same history as one that did not.
 
     Columns: iteration, visited, tv, kl_forward, kl_reverse, cross_entropy (nats), ess (in [1, m]), mass_outside,
     seconds (of computing), num_particles, step_size, rejuvenations (so far), density_evaluations,
     gradient_evaluations. A value that cannot be had is NaN.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, metrics_every: int | None = None) -> None:
         self._rows: list[dict[str, Any]] = []
+        self._metrics_every = metrics_every
         self.stride = 1
 
     def __len__(self) -> int:
@@ -36,10 +43,15 @@ class History:
     def put(self, row: dict[str, Any]) -> None:
         """Add a row; it takes the place of one of the same iteration."""
         self.cut(row["iteration"] - 1)
+        if self._rows and self.stride > 1 and not self._stays(self._rows[-1]):
+            self._rows.pop()
         self._rows.append(row)
         if len(self._rows) > MAX_ROWS:
-            self._rows = self._rows[::2]
             self.stride *= 2
+            self._rows = [*filter(self._stays, self._rows[:-1]), row]
+
+    def _stays(self, row: dict[str, Any]) -> bool:
+        return is_due(row["iteration"], self._metrics_every, self.stride)
 
     def cut(self, iteration: int) -> None:
         """Drop the rows after `iteration`."""

@@ -6,6 +6,7 @@ The widget, the validation, the command line, a recipe's form and the docs all f
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
@@ -13,6 +14,8 @@ from typing import Any, Self
 import param
 
 from pmdviz.errors import InputError, shown, unknown
+
+THOUSANDS = r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?"  # 20,000 is a number; 0,05 is refused rather than read as 5
 
 ACTS = {
     "at once": "acts at once, also while paused",
@@ -86,15 +89,18 @@ def _number(raw: Any) -> float | None:
     """A finite float, or None where `raw` is none (booleans are not numbers here)."""
     if isinstance(raw, (bool, bytes)) or raw is None:
         return None
+    if isinstance(raw, str) and re.fullmatch(THOUSANDS, raw.strip()):
+        raw = raw.replace(",", "")
     try:
-        value = float(raw.replace(",", "") if isinstance(raw, str) else raw)
+        value = float(raw)
     except (TypeError, ValueError, OverflowError):
         return None
     return value if math.isfinite(value) else None
 
 
 def _parse_real(spec: KnobSpec, raw: Any) -> float | None:
-    return _number(raw)
+    value = _number(raw)
+    return None if value is None else value + 0.0  # -0.0 becomes 0.0: one canonical form
 
 
 def _parse_whole(spec: KnobSpec, raw: Any) -> int | None:
@@ -196,7 +202,7 @@ class Knobs(param.Parameterized):
     def check(self) -> None:
         """Raise InputError where values do not fit one another; for subclasses."""
 
-    def replaced(self, **values: Any) -> Self:
+    def replaced(self, /, **values: Any) -> Self:
         """These knobs with some changed. Raises InputError."""
         return type(self).checked(values, base=self)
 

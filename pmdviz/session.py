@@ -59,9 +59,10 @@ class Session:
         rng = np.random.default_rng(for_method)
         state = method.init(rng, target, knobs)
         frame = Frame(0, 0, 0, 0, 0.0, 0, knobs, state, None, recipe.budget, target, method)
+        frame.row()
         self.recipe, self.method, self.target, self._rng = recipe, method, target, rng
         self._batches = BatchStream(np.random.default_rng(for_batches), target.num_data)
-        self.history, self._kept = History(), {}
+        self.history, self._kept = History(self._metrics_every), {}
         self.frame: Frame = frame
         self._measure()
 
@@ -93,10 +94,12 @@ class Session:
     @property
     def pending(self) -> dict[str, str]:
         """Knobs whose new value the present frame does not show yet -> when it acts, in words."""
-        before = self.recipe.knobs_at(self.frame.iteration - 1)
-        specs = before.specs()
-        changed = {k for k, v in before.as_dict().items() if v != getattr(self.knobs, k)} if self.frame.iteration else ()
-        return {k: ACTS[specs[k].acts] for k in specs if k in changed and specs[k].acts != "at once"}
+        if self.frame.iteration == 0:
+            return {}
+        now, before, start = self.knobs, self.recipe.knobs_at(self.frame.iteration - 1), self.recipe.start_knobs()
+        shown_by = {"at once": now, "next step": before, "rejuvenation": before, "restart": start}
+        waiting = {k: s.acts for k, s in now.specs().items() if getattr(shown_by[s.acts], k) != getattr(now, k)}
+        return {k: ACTS[acts] for k, acts in waiting.items()}
 
     def advance(self, n: int = 1) -> Frame:
         """Do n iterations, or as many as the budget allows. Returns the frame reached.
@@ -136,22 +139,35 @@ class Session:
             target=self.target,
             method=self.method,
         )
-        if is_due(self.frame.iteration, self._metrics_every) or self.done:
-            self._measure()
-        self._turn(self.recipe.knobs_at(self.frame.iteration))
+        if self._changed_here():
+            self._turn(self.recipe.knobs_at(self.frame.iteration))
+        self._settle()
+
+    def _changed_here(self) -> dict[str, Any]:
+        """The knobs that the recipe changes at the present iteration."""
+        return next((change for at, change in self.recipe.changes if at == self.frame.iteration), {})
 
     def _turn(self, knobs: Any) -> None:
         """Put `knobs` in force at the present frame."""
         specs, before = knobs.specs(), self.frame.knobs.as_dict()
         changed = [name for name, value in knobs.as_dict().items() if value != before[name]]
-        if not changed:
-            return
-        redraw = any(specs[name].acts == "at once" for name in changed)
-        self.frame = self.frame.replaced(knobs=knobs, redraw=redraw)
-        if redraw:
+        if changed:
+            redraw = any(specs[name].acts == "at once" for name in changed)
+            self.frame = self.frame.replaced(knobs=knobs, redraw=redraw)
+
+    def _settle(self) -> None:
+        """Measure and keep the present frame where that is due: by its iteration, as the last one, or redrawn.
+
+        Where it is not (a change was taken back, the budget grew), forget that it was: the history is that of the
+        recipe, not of the way here.
+        """
+        specs = self.knobs.specs()
+        redrawn = any(specs[name].acts == "at once" for name in self._changed_here())
+        if is_due(self.frame.iteration, self._metrics_every) or self.done or redrawn:
             self._measure()
-        elif self.frame.iteration in self._kept:
-            self._keep()
+        else:
+            self.history.cut(self.frame.iteration - 1)
+            self._kept.pop(self.frame.iteration, None)
 
     def _measure(self) -> None:
         self.history.put(self.frame.row())
@@ -180,6 +196,7 @@ class Session:
         else:
             self.recipe = self.recipe.replaced(changes=[*earlier, (at, turned.as_dict())])
             self._turn(turned)
+            self._settle()
         return self.frame
 
     def restart(self) -> Frame:
@@ -211,11 +228,8 @@ class Session:
         if budget is not None and budget < self.frame.visited:
             raise InputError(f"the budget must be at least the {self.frame.visited:,} data visited; given: {budget}")
         self.recipe = self.recipe.replaced(budget=budget)
-        knobs_acted = any(at == self.frame.iteration for at, _ in self.recipe.changes)
-        if not is_due(self.frame.iteration, self._metrics_every) and not self.done and not knobs_acted:
-            self.history.cut(self.frame.iteration - 1)  # it was measured only as the last one
-            self._kept.pop(self.frame.iteration, None)
         self.frame = self.frame.replaced(budget=budget)
+        self._settle()
         return self.frame
 
     def seek(self, iteration: int) -> Frame:
@@ -236,4 +250,3 @@ class Session:
         self._batches.restore(checkpoint.mark)
         self.frame = checkpoint.frame.replaced(budget=self.recipe.budget)
         self.history.cut(at)
-
