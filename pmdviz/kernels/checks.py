@@ -2,9 +2,15 @@
 import numpy as np
 
 
+def plain(values: np.ndarray, dtype: type = np.float64) -> np.ndarray:
+    """`values` as a C-contiguous array open to writing: a read-only one is another type and would compile anew."""
+    array = np.ascontiguousarray(values, dtype=dtype)
+    return array if array.flags.writeable else array.copy()
+
+
 def matrix(values: np.ndarray, name: str, columns: int | None = None) -> np.ndarray:
     """`values` as a C-contiguous float64 (rows, columns) array; ValueError if it has another shape."""
-    array = np.ascontiguousarray(values, dtype=np.float64)
+    array = plain(values)
     if array.ndim != 2 or (columns is not None and array.shape[1] != columns):
         raise ValueError(f"{name} must have shape (rows, {columns or 'columns'}), not {array.shape}")
     return array
@@ -12,7 +18,7 @@ def matrix(values: np.ndarray, name: str, columns: int | None = None) -> np.ndar
 
 def vector(values: np.ndarray, name: str, length: int | None = None) -> np.ndarray:
     """`values` as a C-contiguous float64 (length,) array; ValueError if it has another shape."""
-    array = np.ascontiguousarray(values, dtype=np.float64)
+    array = plain(values)
     if array.ndim != 1 or (length is not None and array.size != length):
         raise ValueError(f"{name} must have shape ({length or 'length'},), not {array.shape}")
     return array

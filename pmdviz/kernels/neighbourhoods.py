@@ -1,7 +1,7 @@
 """Pooled covariance within neighbourhoods: the width of a mode, whatever the distance between modes."""
 import numpy as np
 
-from pmdviz.kernels.checks import finite, matrix, vector
+from pmdviz.kernels.checks import finite, matrix, plain, vector
 from pmdviz.kernels.jit import jit
 from pmdviz.kernels.pool import run_blocks
 
@@ -22,7 +22,7 @@ def pooled_local_covariance(
     particles = finite(matrix(particles, "particles"), "particles")
     num, dim = particles.shape
     weights, scale = finite(vector(weights, "weights", num), "weights"), finite(vector(scale, "scale", dim), "scale")
-    centres = np.ascontiguousarray(centres, dtype=np.int64)
+    centres = plain(centres, np.int64)
     if not centres.size or centres.min() < 0 or centres.max() >= num or not 1 <= num_neighbours <= num:
         raise ValueError(f"centres and num_neighbours ({num_neighbours}) must fit the {num} particles")
     if weights.min() < 0.0 or scale.min() <= 0.0:

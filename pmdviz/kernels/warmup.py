@@ -29,6 +29,8 @@ def _calls():
         yield f"density in {dim} dimensions", lambda a=(particles, log_weights, cholesky, far): kde_log_density(*a)
     yield "density on a line", lambda: kde_on_line(two[:, :1], log_weights, np.eye(1), axis)
     yield "density on a grid", lambda: kde_on_grid(two, log_weights, np.eye(2), axis, axis)
+    oblique = np.array([[1.0, 0.0], [1.0, 1e-3]])
+    yield "density on a grid, row by row", lambda: kde_on_grid(two, log_weights, oblique, axis, axis)
     yield "resampling", lambda: systematic(np.full(2, 0.5), 2, 0.5)
     yield "neighbourhoods", lambda: pooled_local_covariance(two, axis, np.zeros(1, np.int64), np.ones(2), 2)
     yield "mixture likelihood", lambda: mixture_log_likelihood(two, axis, 1.0, 0.5)

@@ -1,0 +1,144 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pmdviz.kernels import grid, pool
+from pmdviz.kernels.grid import kde_on_grid, kde_on_line
+from pmdviz.kernels.kde import kde_log_density
+from tests.kernels.naive import random_kernel, weighted
+
+GX, GY = np.linspace(-3, 3, 90), np.linspace(-2, 4, 101)  # 101 rows: the last block has 5
+KERNELS = {
+    "narrow": np.eye(2) * 0.05,
+    "one cell": np.eye(2) * 0.01,
+    "wide": np.eye(2) * 2.0,
+    "full": np.array([[0.3, 0], [0.24, 0.18]]),
+    "full, wide": np.array([[2.0, 0], [-1.6, 1.2]]),
+    "long, oblique": np.array([[0.4, 0], [0.38, 0.02]]),
+    "long, other way": np.array([[0.4, 0], [-0.38, 0.02]]),
+    "flat": np.array([[1.0, 0], [0.0, 0.01]]),
+    "upright": np.array([[0.01, 0], [0.0, 1.0]]),
+}
+
+
+def exact(particles, log_weights, cholesky, gx, gy):
+    points = np.stack(np.meshgrid(gx, gy), axis=-1).reshape(-1, 2)
+    return np.exp(kde_log_density(particles, log_weights, cholesky, points)).reshape(gy.size, gx.size)
+
+
+def assert_exact(result, truth, log_weights, cholesky):
+    """Relative 1e-12, and what the skipped cells may lack: 2.1e-16 of each particle's own peak."""
+    left_out = 2.1e-16 * np.exp(log_weights).sum() / (2 * np.pi * np.diagonal(cholesky).prod())
+    np.testing.assert_allclose(result, truth, rtol=1e-12, atol=left_out)
+
+
+WAYS = {"as chosen": grid.LARGEST_FACTOR, "rows": -1.0, "blocks": np.inf}
+# The factors of a long oblique kernel overflow: it is never given to the blocks.
+CASES = [(kernel, way) for kernel in KERNELS for way in WAYS if not ("long" in kernel and way == "blocks")]
+
+
+@pytest.mark.parametrize(("kernel", "way"), CASES)
+@pytest.mark.parametrize("num", [1, 65, 1500])
+def test_against_the_log_density(kernel, way, num, rng, monkeypatch):
+    monkeypatch.setattr(grid, "LARGEST_FACTOR", WAYS[way])
+    particles, log_weights = weighted(rng, num, 2)
+    particles = particles * 1.5 + 0.5  # some lie outside the box
+    truth = exact(particles, log_weights, KERNELS[kernel], GX, GY)
+    assert_exact(kde_on_grid(particles, log_weights, KERNELS[kernel], GX, GY), truth, log_weights, KERNELS[kernel])
+
+
+@pytest.mark.parametrize("size", np.geomspace(0.2, 50, 25))
+def test_up_to_the_limit_between_the_two_ways(size, rng):
+    particles, log_weights = weighted(rng, 50, 2)
+    cholesky = KERNELS["long, other way"] * size
+    truth = exact(particles, log_weights, cholesky, GX, GY)
+    assert_exact(kde_on_grid(particles, log_weights, cholesky, GX, GY), truth, log_weights, cholesky)
+
+
+def test_both_ways_are_taken(monkeypatch, rng):
+    taken = []
+    for name in ("_scatter_rows", "_scatter_blocks"):
+        plain = getattr(grid, name)
+        monkeypatch.setattr(grid, name, lambda *given, name=name, plain=plain: taken.append(name) or plain(*given))
+    particles, log_weights = weighted(rng, 3, 2)
+    for kernel, way in (("full", "_scatter_blocks"), ("long, oblique", "_scatter_rows")):
+        taken.clear()
+        kde_on_grid(particles, log_weights, KERNELS[kernel], GX, GY)
+        assert set(taken) == {way}
+
+
+@given(st.integers(0, 2**32 - 1), st.floats(-2.5, 1), st.sampled_from([1, 16, 17, 40]), st.sampled_from([1, 9, 33]))
+def test_any_kernel_on_any_grid(seed, log_size, columns, rows):
+    rng = np.random.default_rng(seed)
+    particles, log_weights = weighted(rng, 12, 2)
+    cholesky = random_kernel(rng, 2, 10**log_size)
+    gx, gy = np.linspace(-2, 1.5, columns), np.linspace(-1, 2.5, rows)
+    truth = exact(particles, log_weights, cholesky, gx, gy)
+    assert_exact(kde_on_grid(particles, log_weights, cholesky, gx, gy), truth, log_weights, cholesky)
+
+
+@pytest.mark.parametrize("kernel", ["narrow", "full", "long, oblique"])
+def test_sums_to_one(kernel, rng):
+    axis = np.linspace(-8, 8, 801)
+    particles, log_weights = weighted(rng, 100, 2)
+    density = kde_on_grid(particles, log_weights, KERNELS[kernel], axis, axis)
+    np.testing.assert_allclose(density.sum() * 0.02**2, 1.0, rtol=1e-9)
+
+
+def test_rows_are_y_and_columns_are_x():
+    density = kde_on_grid(np.array([[1.0, 3.0]]), np.zeros(1), np.eye(2) * 0.1, np.arange(-2.0, 3), np.arange(0.0, 7))
+    assert density.shape == (7, 5)
+    assert np.unravel_index(density.argmax(), density.shape) == (3, 3)
+    np.testing.assert_allclose(density.max(), 1 / (2 * np.pi * 0.01), rtol=1e-14)
+
+
+def test_particles_far_outside_leave_zeros_behind():
+    far = np.array([[1e300, 0.0], [0.0, -1e300], [1e3, 1e3]])
+    assert (kde_on_grid(far, np.zeros(3), np.eye(2), GX, GY) == 0).all()
+
+
+def test_weight_zero_is_ignored(rng):
+    particles, log_weights = weighted(rng, 10, 2)
+    log_weights[3:] = -np.inf
+    result = kde_on_grid(particles, log_weights, np.eye(2), GX, GY)
+    np.testing.assert_array_equal(result, kde_on_grid(particles[:3], log_weights[:3], np.eye(2), GX, GY))
+
+
+@pytest.mark.parametrize("kernel", ["wide", "long, oblique"])
+def test_same_bits_for_any_number_of_threads(kernel, rng, threads, monkeypatch):
+    monkeypatch.setattr(pool, "SERIAL_BELOW", 0)
+    particles, log_weights = weighted(rng, 500, 2)
+    threads(lambda: kde_on_grid(particles, log_weights, KERNELS[kernel], GX, GY))
+
+
+@pytest.mark.parametrize("num", [1, 2, 65, 1500])
+@pytest.mark.parametrize("sd", [0.01, 0.3, 5.0])
+def test_line_against_the_log_density(num, sd, rng):
+    particles, log_weights = weighted(rng, num, 1)
+    gx, cholesky = np.linspace(-2, 3, 257), np.array([[sd]])
+    truth = np.exp(kde_log_density(particles, log_weights, cholesky, gx[:, None]))
+    result = kde_on_line(particles, log_weights, cholesky, gx)
+    np.testing.assert_allclose(result, truth, rtol=1e-12, atol=2.1e-16 / (np.sqrt(2 * np.pi) * sd))
+
+
+def test_compiled_and_plain_python_agree(rng):
+    particles, log_peaks, gx, gy = rng.normal(size=(6, 2)), -rng.random(6), np.linspace(-1, 1, 9), np.linspace(-1, 1, 7)
+    for function in (grid._scatter_rows, grid._scatter_blocks):
+        compiled, plain = np.zeros((7, 9)), np.zeros((7, 9))
+        function(particles, log_peaks, (0.4, 0.3, 0.5), gx, gy, compiled, 0, 7)
+        function.py_func(particles, log_peaks, (0.4, 0.3, 0.5), gx, gy, plain, 0, 7)
+        np.testing.assert_allclose(compiled, plain, rtol=1e-12)
+
+
+@pytest.mark.parametrize("axis", [[], [0.0, 0.0], [1.0, 0.0], [0.0, 1.0, 3.0], [0.0, np.nan]])
+def test_axes_that_are_no_cell_centres(axis):
+    with pytest.raises(ValueError, match="gx must be"):
+        kde_on_grid(np.zeros((2, 2)), np.zeros(2), np.eye(2), axis, [0.0, 1.0])
+
+
+def test_wrong_dimension():
+    with pytest.raises(ValueError, match=r"\(m, 2\)"):
+        kde_on_grid(np.zeros((2, 3)), np.zeros(2), np.eye(3), GX, GY)
+    with pytest.raises(ValueError, match=r"\(m, 1\)"):
+        kde_on_line(np.zeros((2, 2)), np.zeros(2), np.eye(2), GX)

@@ -1,0 +1,96 @@
+import threading
+
+import numpy as np
+import pytest
+
+from pmdviz.errors import InputError
+from pmdviz.kernels import pool
+
+LARGE = 10 * pool.SERIAL_BELOW
+
+
+@pytest.fixture(autouse=True)
+def environment_decides():
+    yield
+    pool.set_threads(None)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 8])
+@pytest.mark.parametrize("cost", [0, LARGE])
+@pytest.mark.parametrize("rows", [0, 1, 63, 64, 65, 200])
+def test_every_row_once_in_blocks_that_do_not_depend_on_the_threads(threads, cost, rows):
+    pool.set_threads(threads)
+    blocks = []
+    pool.run_blocks(lambda start, stop: blocks.append((start, stop)), rows, 64, cost)
+    assert sorted(blocks) == [(start, min(start + 64, rows)) for start in range(0, rows, 64)]
+
+
+def test_dear_work_runs_in_several_threads_at_once():
+    pool.set_threads(3)
+    together = threading.Barrier(3, timeout=30)  # breaks unless three threads meet
+    pool.run_blocks(lambda start, stop: together.wait(), 3, 1, LARGE)
+
+
+@pytest.mark.parametrize(("threads", "cost"), [(1, LARGE), (3, pool.SERIAL_BELOW - 1)])
+def test_serial_with_one_thread_or_cheap_work(threads, cost):
+    pool.set_threads(threads)
+    seen = set()
+    pool.run_blocks(lambda start, stop: seen.add(threading.get_ident()), 50, 1, cost)
+    assert seen == {threading.get_ident()}
+
+
+def test_a_block_may_start_blocks_of_its_own():
+    pool.set_threads(2)
+    done = []
+
+    def outer(start, stop):
+        pool.run_blocks(lambda a, b: done.append((start, a)), 4, 1, LARGE)
+
+    pool.run_blocks(outer, 6, 1, LARGE)
+    assert sorted(done) == [(i, j) for i in range(6) for j in range(4)]
+
+
+def test_many_callers_at_once():
+    pool.set_threads(3)
+    outs = np.zeros((5, 1000))
+
+    def caller(row):
+        for _ in range(20):
+            pool.run_blocks(lambda start, stop: outs[row].__setitem__(slice(start, stop), row + 1.0), 1000, 7, LARGE)
+
+    callers = [threading.Thread(target=caller, args=(row,)) for row in range(5)]
+    for thread in callers:
+        thread.start()
+    for thread in callers:
+        thread.join(timeout=60)
+    assert (outs == np.arange(1.0, 6.0)[:, None]).all()
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_an_error_in_a_block_reaches_the_caller(threads):
+    pool.set_threads(threads)
+
+    def fail(start, stop):
+        raise ZeroDivisionError("block")
+
+    with pytest.raises(ZeroDivisionError, match="block"):
+        pool.run_blocks(fail, 10, 1, LARGE)
+
+
+def test_threads_from_the_environment(monkeypatch):
+    monkeypatch.setenv("PMDVIZ_THREADS", "5")
+    assert pool.num_threads() == 5
+    pool.set_threads(2)
+    assert pool.num_threads() == 2
+    pool.set_threads(None)
+    monkeypatch.setenv("PMDVIZ_THREADS", "")
+    assert pool.num_threads() >= 1
+
+
+@pytest.mark.parametrize("given", ["0", "-1", "two", "1.5"])
+def test_threads_that_make_no_sense(given, monkeypatch):
+    monkeypatch.setenv("PMDVIZ_THREADS", given)
+    with pytest.raises(InputError, match=f"PMDVIZ_THREADS.*at least 1.*{given}"):
+        pool.num_threads()
+    with pytest.raises(InputError):
+        pool.set_threads(given)

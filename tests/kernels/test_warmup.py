@@ -1,0 +1,113 @@
+import ast
+import inspect
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pmdviz.kernels import bimodal, gaussian, grid, kde, mixture, neighbourhoods, resampling, warmup
+
+MODULES = (bimodal, gaussian, grid, kde, mixture, neighbourhoods, resampling)
+ROOT = Path(__file__).parents[2]
+
+# Every edge of an array that a loop might run over, with every index checked.
+EDGES = """
+import numpy as np
+from numba import config, njit
+from pmdviz.kernels import grid, kde, mixture, neighbourhoods, resampling, warmup
+
+assert config.BOUNDSCHECK == 1
+warmup.warm_up(lambda fraction, words: None)
+for dim in (1, 2, 3, 4, 7):
+    for num in (1, 63, 64, 65, 1025):
+        x, log_w = np.random.default_rng(0).normal(size=(num, dim)), np.zeros(num)
+        kde.kde_log_density(x, log_w, np.eye(dim), np.concatenate([x[:65], x[:1] + 1e3]))
+        for count in (1, num):
+            neighbourhoods.pooled_local_covariance(x, np.ones(num), np.array([0, num - 1]), np.ones(dim), count)
+corners = np.array([[a, b] for a in (-99.0, -3.0, 0.0, 3.0, 99.0) for b in (-99.0, -3.0, 0.0, 3.0, 99.0)])
+for cholesky in (np.eye(2) * 0.01, np.eye(2), np.array([[0.4, 0], [0.38, 0.02]]), np.array([[0.4, 0], [-0.38, 0.02]])):
+    for nx in (1, 2, 16, 33):
+        for ny in (1, 15, 16, 17):
+            axes = np.linspace(-3, 3, nx), np.linspace(-3, 3, ny)
+            grid.kde_on_grid(corners, np.zeros(25), cholesky, *axes)
+    grid.kde_on_line(corners[:, :1], np.zeros(25), np.eye(1), np.linspace(-3, 3, 17))
+for weights in (np.ones(1), np.full(10, 0.1), np.array([0.0, 1.0, 0.0])):
+    for n in (1, 10, 1000):
+        resampling.systematic(weights, n, np.nextafter(1.0, 0.0))
+        assert resampling._systematic(weights, n, 1.0).max() < weights.size
+for num in (1, 511, 512, 513):
+    for batch in (0, 1, 500, 501):
+        mixture.mixture_log_likelihood(np.zeros((num, 2)), np.zeros(batch), 1.0, 0.5)
+        mixture.mixture_grad_log_likelihood(np.zeros((num, 2)), np.zeros(batch), 1.0, 0.5)
+try:
+    njit(lambda a, i: a[i])(np.zeros(2), 2)
+except IndexError:
+    print("bounds were checked")
+"""
+
+
+def test_reports_rising_fractions_and_words():
+    reports = []
+    warmup.warm_up(lambda fraction, words: reports.append((fraction, words)))
+    fractions = [fraction for fraction, _ in reports]
+    assert fractions[0] == 0.0
+    assert reports[-1] == (1.0, "ready")
+    assert fractions == sorted(fractions)
+    assert all(words for _, words in reports)
+
+
+def test_every_public_kernel_is_warmed_up():
+    called = {node.id for node in ast.walk(ast.parse(inspect.getsource(warmup._calls))) if isinstance(node, ast.Name)}
+    public = {
+        name
+        for module in MODULES
+        for name, item in vars(module).items()
+        if inspect.isfunction(item) and item.__module__ == module.__name__ and not name.startswith("_")
+    }
+    helpers = {"axis", "step", "whiten", "log_normaliser"}
+    assert public - helpers <= called
+
+
+def signatures():
+    return {
+        f"{module.__name__}.{name}": list(item.signatures)
+        for module in MODULES
+        for name, item in vars(module).items()
+        if hasattr(item, "py_func")
+    }
+
+
+@pytest.mark.parametrize("writeable", [True, False])
+def test_after_it_nothing_is_left_to_compile(writeable):
+    warmup.warm_up(lambda fraction, words: None)
+    before = signatures()
+    arrays = {dim: np.random.default_rng(dim).normal(size=(70, dim)) for dim in (1, 2, 3, 5)}
+    weights, axis, centres = np.full(70, 1 / 70), np.linspace(-1, 1, 40), np.arange(3)
+    for array in (*arrays.values(), weights, axis, centres):
+        array.setflags(write=writeable)
+    for dim, x in arrays.items():
+        kde.kde_log_density(x, np.log(weights), np.eye(dim), x * 100)
+        neighbourhoods.pooled_local_covariance(x, weights, centres, np.ones(dim), 7)
+        gaussian.gaussian_log_likelihood(x, x[:9], 1.0)
+        gaussian.gaussian_grad_log_likelihood(x, x[::2], 1.0)
+    for cholesky in (np.eye(2), np.array([[0.4, 0], [0.38, 0.02]])):
+        grid.kde_on_grid(arrays[2], weights, cholesky, axis, axis[::-1][::-1])
+    grid.kde_on_line(arrays[1], weights, np.eye(1), axis)
+    resampling.systematic(weights, 60, 0)
+    mixture.mixture_log_likelihood(arrays[2], weights, 1, 1)
+    mixture.mixture_grad_log_likelihood(arrays[3][:, 1:], weights[::2], 1.0, 0.5)
+    bimodal.bimodal_log_likelihood(arrays[1], weights, 1)
+    bimodal.bimodal_grad_log_likelihood(arrays[5][:, 2:3], weights, 1.0)
+    assert signatures() == before
+
+
+@pytest.mark.slow
+def test_edges_with_every_index_checked(tmp_path):
+    environment = {**os.environ, "NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-W", "error", "-c", EDGES]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "bounds were checked"

@@ -1,0 +1,113 @@
+"""Faults in the compiled kernels: signs, factors, lost terms, ends of loops."""
+
+KERNELS, TESTS = "pmdviz/kernels", "tests/kernels"
+
+
+def fault(name: str, find: str, replace: str, number: int | str) -> dict:
+    """One fault in the kernel file `name`, seen by the tests of the same name."""
+    return {
+        "name": f"kernels-{name}-{number}",
+        "file": f"{KERNELS}/{name}.py",
+        "find": find,
+        "replace": replace,
+        "tests": f"{TESTS}/test_{name}.py",
+    }
+
+
+LISTED = {
+    "exponential": [
+        ("LOWEST = -708.0", "LOWEST = -700.0"),
+        ("p = 2.08767569878681e-09  # 1/12!", "p = 0.0"),
+        ("- k * LN2_LO", "+ k * LN2_LO"),
+    ],
+    "pool": [
+        ("min(start + rows_per_block, num_rows)", "start + rows_per_block"),
+        ("range(0, num_rows, rows_per_block))", "range(0, num_rows - 1, rows_per_block))"),
+        ("if cost >= SERIAL_BELOW else 0", "if cost < SERIAL_BELOW else 0"),
+        ("future.result()", "future.exception()"),
+        ("if threads < 1:", "if threads < 0:"),
+    ],
+    "checks": [
+        ("alive = log_weights != -np.inf", "alive = log_weights < 0"),
+        ("if not np.isfinite(array).all():", "if np.isnan(array).any():"),
+        ("(np.diagonal(factor) > 0).all()", "(np.diagonal(factor) >= 0).all()"),
+        ("array.copy()", "array"),
+    ],
+    "kde": [
+        ("+ np.log(np.diagonal(cholesky)).sum()", ""),
+        ("0.5 * len(cholesky) * np.log(2 * np.pi)", "0.5 * np.log(2 * np.pi)"),
+        ("rest -= cholesky[i, k]", "rest += cholesky[i, k]"),
+        ("UNDERFLOW = 1e-280", "UNDERFLOW = 0.0"),
+        ("total += exp64(base[j] - 0.5 * a * a)", "total += exp64(base[j] - a * a)"),
+        ("base[j] - 0.5 * (a * a + b * b))", "base[j] - 0.5 * (a * a - b * b))"),
+        ("total += exp64(base[j] - 0.5 * (a * a + b * b + c * c))", "total += exp64(base[j] - 0.5 * (a * a + b * b))"),
+        ("out[j] -= 0.5 * (a * a + b * b + c * c)", "out[j] -= a * a + b * b + c * c"),
+        ("k += 3", "k += 2"),
+        ("min(first + TILE, log_w.size)", "min(first + TILE, log_w.size - 1)"),
+        ("return top + np.log", "return np.log"),
+        ("centre = particles[log_weights.argmax()]", "centre = 0.0 * particles[0]"),
+        ("run_blocks(work, len(points), ROWS_PER_BLOCK", "run_blocks(work, len(points) - 1, ROWS_PER_BLOCK"),
+    ],
+    "grid": [
+        ("REACH = 8.5", "REACH = 7.5"),
+        ("np.log(2 * np.pi * cholesky[0, 0] * cholesky[1, 1])", "np.log(np.pi * cholesky[0, 0] * cholesky[1, 1])"),
+        ("np.log(np.sqrt(2 * np.pi) * sd)", "np.log(2 * np.pi * sd)"),
+        ("centre = particles[j, 0] + slope * dy\n                first", "centre = particles[j, 0] - slope * dy\n                first"),
+        ("centre = particles[j, 0] + slope * dy\n            first", "centre = particles[j, 0] - slope * dy\n            first"),
+        ("- t * lean", "+ t * lean"),
+        ("tilt / sd_x * offsets[k - start])", "tilt * offsets[k - start])"),
+        ("np.ceil(high) + 1.0", "np.ceil(high) - 2.0"),
+        ("range(max(low, start), min(high, stop))", "range(max(low, start + 1), min(high, stop))"),
+        ("LARGEST_FACTOR = 300.0", "LARGEST_FACTOR = 30000.0"),
+        ("max(abs(dy) - offsets[-1], 0.0)", "abs(dy)"),
+        ("+ abs(slope) * offsets[-1], gx)", ", gx)"),
+    ],
+    "resampling": [
+        ("and i < last", "and i < weights.size - 1"),
+        ("while cumulative <= position", "while cumulative < position"),
+        ("(k + u) / n * total", "(k + 1 - u) / n * total"),
+        ("(k + u) / n * total", "(k + u) / n"),
+    ],
+    "neighbourhoods": [
+        ("ties -= tie", "ties -= 0"),
+        ("(particles / scale).T", "(particles * scale).T"),
+        ("max(counted.sum(), 1.0)", "centres.size"),
+        ("out[k, i] += weights[j] / total * a * b", "out[k, i] += weights[j] * a * b"),
+        ("a, b = particles[j, k] - origin[k] - mean[k],", "a, b = particles[j, k] - origin[k],"),
+        ("num_neighbours - 1, axis=1)[:, num_neighbours - 1]", "num_neighbours - 1, axis=1)[:, num_neighbours - 2]"),
+    ],
+    "mixture": [
+        ("total[j] += max(a, b)", "total[j] += min(a, b)"),
+        ("product[j] *= 1.0 + exp64(-abs(a - b))", "product[j] *= 1.0 + exp64(-2.0 * abs(a - b))"),
+        ("or n + 1 == x.size", "or n + 2 == x.size"),
+        ("DATA_PER_LOG = 500", "DATA_PER_LOG = 5000"),
+        ("np.log1p(-p) if p < 1", "np.log(p) if p < 1"),
+        ("if difference >= 0.0", "if difference <= 0.0"),
+        ("out[:, 0] = (pull_first + pull_second)", "out[:, 0] = pull_first"),
+        ("theta[:, 0] + theta[:, 1], x, bad", "theta[:, 1], x, bad"),
+        ("out -= x.size * np.log(sigma_x * np.sqrt(2 * np.pi))", "out -= np.log(sigma_x * np.sqrt(2 * np.pi))"),
+    ],
+    "gaussian": [
+        ("constant - 0.5 * precision * distance", "constant - precision * distance"),
+        ("constant = -0.5 * ((x - mean) ** 2).sum() / sigma_x**2", "constant = 0.0"),
+        ("- x.size * np.log", "- len(x) * np.log"),
+        ("(x.mean(axis=0) - theta)", "(theta - x.mean(axis=0))"),
+    ],
+    "bimodal": [
+        ("(mean - theta[i, 0] ** 2) ** 2", "(mean - theta[i, 0]) ** 2"),
+        ("out[i, 0] = 2.0 * theta[i, 0]", "out[i, 0] = theta[i, 0]"),
+        ("- x.size * np.log", "+ x.size * np.log"),
+    ],
+    "warmup": [
+        ("two[:, :1], log_weights, np.eye(1), axis", "two[:, :1], log_weights, np.eye(1), axis + np.nan"),
+        ("report(number / len(calls), words)", "report(1 - number / len(calls), words)"),
+    ],
+}  # fmt: skip
+
+SEEN_BY = {"checks": [f"{TESTS}/test_kde.py", f"{TESTS}/test_warmup.py"]}
+
+MUTANTS = [
+    fault(name, find, replace, number) | ({"tests": SEEN_BY[name]} if name in SEEN_BY else {})
+    for name, faults in LISTED.items()
+    for number, (find, replace) in enumerate(faults, start=1)
+]
