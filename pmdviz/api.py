@@ -119,8 +119,8 @@ def run(
     """
     if recipe is None:
         recipe = Recipe(target, method, target_options=target_options, seed=seed, budget=budget, **knobs)
-    elif knobs:
-        raise InputError(f"a recipe already holds its knobs; given besides: {', '.join(knobs)}")
+    elif besides := _besides(knobs, target=target, target_options=target_options, method=method, seed=seed, budget=budget):
+        raise InputError(f"a recipe already says all of the run; given besides: {', '.join(besides)}")
     if not isinstance(recipe, Recipe):
         raise InputError(f"run takes a Recipe or keywords; given: {recipe!r}")
     if recipe.budget is None:
@@ -133,3 +133,9 @@ def run(
     if floor:
         floors.floor(session.target, len(session.frame.density.particles))
     return session.run
+
+
+def _besides(knobs: Mapping[str, Any], **parts: Any) -> list[str]:
+    """Names of the knobs given, and of the parts of a run that are not left at their defaults."""
+    usual = run.__kwdefaults__
+    return [*knobs, *(name for name, value in parts.items() if value is not usual[name] and value != usual[name])]

@@ -12,9 +12,10 @@ import numpy as np
 
 from pmdviz.densities import KernelDensity
 from pmdviz.grids import CELLS_PER_SD, Grid, largest_side, side_for
-from pmdviz.targets.exact import Exact
+from pmdviz.targets.exact import Box, Exact
 
 NEGLIGIBLE = 1e-13  # share of the peak below which a cell does not count in an expectation
+LOST = 1e-4  # share of the posterior that may lie outside the view box before the grid is made larger
 UNDERFLOW = 1e-10  # share of a kernel's peak below which the cut kernels of `on_grid` no longer give log q
 
 
@@ -34,9 +35,12 @@ class GridPicture:
     widened: bool
 
 
-def picture(density: KernelDensity, exact: Exact | None, view_box: tuple[tuple[float, float], ...]) -> GridPicture:
-    """p and q on the coarsest grid that resolves both; where the view box is too wide for that, on the exact's box."""
-    grid = _grid(density, exact, view_box)
+def picture(density: KernelDensity, exact: Exact | None, view_box: Box) -> GridPicture:
+    """p and q on the coarsest grid that resolves both; where the view box is too wide for that, on the exact's box.
+
+    Where the view box does not hold the posterior the grid reaches over both.
+    """
+    grid = _grid(density, exact, view_box if exact is None else _holding(view_box, exact))
     extent = grid.extent
     limit = CELLS_PER_SD / grid.side
     widened = density.narrowest(extent) < limit * (1 - 1e-9)
@@ -46,7 +50,13 @@ def picture(density: KernelDensity, exact: Exact | None, view_box: tuple[tuple[f
     return GridPicture(grid, p, log_p, shown.on_grid(grid), shown, widened)
 
 
-def _grid(density: KernelDensity, exact: Exact | None, view_box: tuple[tuple[float, float], ...]) -> Grid:
+def _holding(view_box: Box, exact: Exact) -> Box:
+    if exact.mass_in(view_box) >= 1 - LOST:
+        return view_box
+    return tuple((min(a, c), max(b, d)) for (a, b), (c, d) in zip(view_box, exact.box, strict=True))
+
+
+def _grid(density: KernelDensity, exact: Exact | None, view_box: Box) -> Grid:
     dim = len(view_box)
     for box in (view_box, exact.box if exact is not None else view_box):
         extent = np.array([high - low for low, high in box])
@@ -60,7 +70,7 @@ def _grid(density: KernelDensity, exact: Exact | None, view_box: tuple[tuple[flo
     return Grid(view_box if resolves_exact else exact.box, largest_side(dim))
 
 
-def _extent(box: tuple[tuple[float, float], ...]) -> np.ndarray:
+def _extent(box: Box) -> np.ndarray:
     return np.array([high - low for low, high in box])
 
 

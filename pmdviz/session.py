@@ -117,7 +117,7 @@ class Session:
         before, checkpoint = self.frame, (self._rng.bit_generator.state, self._batches.mark())
         try:
             size = self.method.batch_size(before.state, before.knobs, self.target.num_data)
-            batch = self.target.data[self._batches.draw(size, getattr(before.knobs, "batches", "epochs"))]
+            batch = self.target.data[self._batches.draw(size, self.method.batches(before.state, before.knobs))]
             start = time.perf_counter()
             state, info = self.method.step(self._rng, before.state, self.target, batch, before.knobs)
             seconds = time.perf_counter() - start

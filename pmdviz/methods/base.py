@@ -64,6 +64,10 @@ class Method:
         """Rows that the next step visits."""
         raise NotImplementedError
 
+    def batches(self, state: Any, knobs: Any) -> str:
+        """How the next step's rows are drawn: `epochs` or `replacement`."""
+        return getattr(knobs, "batches", "epochs")
+
     def step(
         self, rng: np.random.Generator, state: Any, target: Target, batch: np.ndarray, knobs: Any
     ) -> tuple[Any, StepInfo]:
@@ -86,6 +90,16 @@ def checked_log_likelihood(target: Target, theta: np.ndarray, batch: np.ndarray)
     rows = f"a batch of {len(batch):,} rows, the first of them {np.array2string(np.asarray(batch[0]), precision=6)}"
     words = f"log_likelihood of target {target.name!r} is {value} at {where}theta = {_words(at)}, for {rows}"
     raise TargetError(words, at, rows)
+
+
+def checked_log_prior(target: Target, theta: np.ndarray) -> np.ndarray:
+    """`target.log_prior(theta)`; raises TargetError for NaN or +inf. -inf is allowed: outside the prior's support."""
+    values = target.log_prior(theta)
+    bad = np.isnan(values) | (values == np.inf)
+    if bad.any():
+        at = theta[bad][0]
+        raise TargetError(f"log_prior of target {target.name!r} is {values[bad][0]} at theta = {_words(at)}", at)
+    return values
 
 
 def _words(theta: np.ndarray) -> str:

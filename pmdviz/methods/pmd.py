@@ -10,7 +10,7 @@ from pmdviz.bandwidths import RULES
 from pmdviz.densities import KernelDensity, effective_sample_size, normalise
 from pmdviz.errors import InputError, TargetError
 from pmdviz.knobs import Choice, Flag, Knobs, Real, Whole
-from pmdviz.methods.base import Method, StepInfo, checked_log_likelihood
+from pmdviz.methods.base import Method, StepInfo, checked_log_likelihood, checked_log_prior
 from pmdviz.schedules import SCHEDULES
 from pmdviz.targets import Target
 
@@ -175,7 +175,7 @@ class PMD(Method):
         """m draws from the prior, equally weighted."""
         m = knobs.num_particles
         particles = target.sample_prior(rng, m)
-        log_prior = target.log_prior(particles)
+        log_prior = checked_log_prior(target, particles)
         warm = -(-target.num_data // WARM_BATCH) if knobs.warm_start else 0
         return PMDState(particles, np.full(m, -np.log(m)), log_prior, log_prior, 0, warm)
 
@@ -184,6 +184,10 @@ class PMD(Method):
         if state.iteration < state.warm_iterations:
             return min(WARM_BATCH, num_data - WARM_BATCH * state.iteration)
         return min(knobs.batch_size, num_data)
+
+    def batches(self, state: PMDState, knobs: PMDKnobs) -> str:
+        """As the knob says; a warm start's pass stays one pass whatever is turned on the way."""
+        return "epochs" if state.iteration < state.warm_iterations else knobs.batches
 
     def step(
         self, rng: np.random.Generator, state: PMDState, target: Target, batch: np.ndarray, knobs: PMDKnobs
@@ -253,7 +257,7 @@ def rejuvenate(
         particles=particles,
         log_weights=np.full(num_particles, -np.log(num_particles)),
         log_proposal=density.log_density(particles),
-        log_prior=target.log_prior(particles),
+        log_prior=checked_log_prior(target, particles),
     )
 
 

@@ -38,7 +38,7 @@ class CustomTarget(Target):
         grad_log_likelihood: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None,
     ) -> None:
         self.name, self.title = _checked_name(name), name
-        self._functions = {
+        self._functions: dict[str, Callable[..., Any] | None] = {
             "log_prior": log_prior,
             "log_likelihood": log_likelihood,
             "sample_prior": sample_prior,
@@ -70,7 +70,15 @@ class CustomTarget(Target):
 
     def make_exact(self) -> Exact | None:
         """By a grid sum in one and two dimensions."""
-        return GridExact(self.log_joint, self.view_box) if self.dim <= 2 else None
+        return GridExact(self._log_joint_on_support, self.view_box) if self.dim <= 2 else None
+
+    def _log_joint_on_support(self, theta: np.ndarray) -> np.ndarray:
+        """log_joint; outside the prior's support, where the likelihood may not be defined, -inf without asking it."""
+        values = self.log_prior(theta)
+        inside = values != -np.inf
+        if inside.any():
+            values[inside] += self.log_likelihood(self._points(theta)[inside], self.data)
+        return values
 
     def sample_prior(self, rng: np.random.Generator, n: int) -> np.ndarray:
         """n draws (n, d) by the person's `sample_prior`. Raises TargetError for a wrong shape or NaN."""
@@ -103,8 +111,11 @@ class CustomTarget(Target):
         return values
 
     def _call(self, role: str, *arguments: Any) -> np.ndarray:
+        function = self._functions[role]
+        if function is None:
+            raise InputError(f"target {self.name!r} was made without {role}")
         try:
-            return np.asarray(self._functions[role](*arguments), dtype=np.float64)
+            return np.array(function(*map(_shielded, arguments)), dtype=np.float64)
         except Exception as error:
             raise TargetError(f"{role} of target {self.name!r} raised {type(error).__name__}: {error}") from error
 
@@ -127,7 +138,7 @@ class CustomTarget(Target):
         finite = np.isfinite(whole)
         if not np.allclose(parts[finite], whole[finite], rtol=1e-6, atol=1e-6 * self.num_data):
             raise InputError(
-                "log_likelihood(theta, batch) must be the plain sum over the rows of the batch, not a mean, not scaled: "
+                "log_likelihood(theta, batch) must be the plain sum over the rows of the batch (not a mean): "
                 f"the two halves of the data give {parts[finite][0]:.6g}, all of it {whole[finite][0]:.6g}"
             )
 
@@ -142,6 +153,15 @@ class CustomTarget(Target):
             "data_hash": digest,
             "log_joint": [float(v) if np.isfinite(v) else None for v in self.log_joint(points)],
         }
+
+
+def _shielded(argument: Any) -> Any:
+    """An array as one that the person's function cannot write into; anything else as it is."""
+    if not isinstance(argument, np.ndarray):
+        return argument
+    view = argument.view()
+    view.flags.writeable = False
+    return view
 
 
 def _checked_name(name: object) -> str:
@@ -159,13 +179,17 @@ def _checked_dim(dim: object) -> int:
 
 
 def _checked_data(data: object) -> np.ndarray:
-    array = np.asarray(data)
-    if array.ndim == 0 or len(array) == 0:
-        raise InputError(f"data must be an array with at least one row; given: {shown(data)}")
+    try:
+        array = np.array(data)  # a copy: the person's own array may change later
+    except ValueError:  # rows of different lengths
+        array = np.empty(0)
+    if array.ndim == 0 or len(array) == 0 or array.dtype == object:
+        raise InputError(f"data must be an array with at least one row, rows of equal length; given: {shown(data)}")
+    array.flags.writeable = False
     return array
 
 
-def _checked_box(bounds: object, dim: int) -> tuple[tuple[float, float], ...]:
+def _checked_box(bounds: Any, dim: int) -> tuple[tuple[float, float], ...]:
     try:
         box = tuple((float(low), float(high)) for low, high in bounds)
     except (TypeError, ValueError):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
 
+from pmdviz.errors import TargetError
 from pmdviz.grids import Grid
 
 Box = tuple[tuple[float, float], ...]
@@ -32,6 +34,9 @@ class Exact(Protocol):
 
     def on_grid(self, grid: Grid) -> np.ndarray:
         """log p at the cell centres, shape `grid.shape`."""
+
+    def mass_in(self, box: Box) -> float:
+        """At least so much of the posterior's mass lies in `box`."""
 
     def narrowest(self, unit: np.ndarray) -> float:
         """Smallest sd of a mode in any direction, coordinates divided by `unit` (d,)."""
@@ -74,6 +79,13 @@ class GaussianExact(_OnGrids):
         """n iid draws (n, d)."""
         return self.mean + rng.standard_normal((n, len(self.mean))) @ self._cholesky.T
 
+    def mass_in(self, box: Box) -> float:
+        """At least so much of the posterior's mass lies in `box` (exactly so much in one dimension)."""
+        outside = 0.0
+        for (low, high), mean, sd in zip(box, self.mean, np.sqrt(np.diag(self.cov)), strict=True):
+            outside += 0.5 * math.erfc((mean - low) / (sd * 2**0.5)) + 0.5 * math.erfc((high - mean) / (sd * 2**0.5))
+        return 1.0 - outside
+
     def narrowest(self, unit: np.ndarray) -> float:
         """Smallest sd in any direction, coordinates divided by `unit`."""
         return float(np.linalg.svd(self._cholesky / unit[:, None], compute_uv=False)[-1])
@@ -87,7 +99,7 @@ class GridExact(_OnGrids):
         self._log_joint = log_joint
         self.box = _mass_box(log_joint, start_box)
         self._grid = Grid(self.box, FINE_SIDE[len(start_box)])
-        values = log_joint(self._grid.points)
+        values = _checked(log_joint, self._grid)
         peak = values.max()
         mass = np.exp(values - peak)
         self.log_evidence = float(peak + np.log(mass.sum() * self._grid.cell_volume))
@@ -107,6 +119,13 @@ class GridExact(_OnGrids):
         jitter = (rng.random((n, len(self.box))) - 0.5) * self._grid.extent / self._grid.side
         return self._grid.points[cells] + jitter
 
+    def mass_in(self, box: Box) -> float:
+        """Share of the posterior's mass in `box`."""
+        inside = np.ones(len(self._probability), dtype=bool)
+        for values, (low, high) in zip(self._grid.points.T, box, strict=True):
+            inside &= (values >= low) & (values <= high)
+        return float(self._probability[inside].sum())
+
     def narrowest(self, unit: np.ndarray) -> float:
         """Smallest sd of the highest mode in any direction, coordinates divided by `unit`."""
         return float(np.sqrt(np.linalg.eigvalsh(self._mode_cov / np.outer(unit, unit))[0]))
@@ -117,7 +136,7 @@ def _mass_box(log_joint: Callable[[np.ndarray], np.ndarray], box: Box) -> Box:
     side = COARSE_SIDE[len(box)]
     for _ in range(6):
         grid = Grid(box, side)
-        kept = log_joint(grid.points).reshape(grid.shape)
+        kept = _checked(log_joint, grid).reshape(grid.shape)
         kept = kept > kept.max() - NATS_KEPT
         smaller = []
         for k, axis in enumerate(grid.axes):
@@ -131,6 +150,20 @@ def _mass_box(log_joint: Callable[[np.ndarray], np.ndarray], box: Box) -> Box:
         if shrunk > 0.5:
             return box
     return box
+
+
+def _checked(log_joint: Callable[[np.ndarray], np.ndarray], grid: Grid) -> np.ndarray:
+    """log_joint at the cells; raises TargetError for NaN, +inf, or a density that is 0 in every cell."""
+    values = log_joint(grid.points)
+    bad = np.isnan(values) | (values == np.inf)
+    if bad.any():
+        theta, value = grid.points[bad][0], values[bad][0]
+        words = f"log_prior + log_likelihood is {value} at theta = {theta}, where the exact posterior is computed"
+        raise TargetError(words, theta)
+    if values.max() == -np.inf:
+        words = "the prior times the likelihood is 0 in every cell of the box"
+        raise TargetError(f"{words} {grid.box}; give bounds that hold the posterior", grid.points[0])
+    return values
 
 
 def _curvature_cov(log_p: np.ndarray, grid: Grid) -> np.ndarray:
