@@ -119,7 +119,9 @@ def run(
     """
     if recipe is None:
         recipe = Recipe(target, method, target_options=target_options, seed=seed, budget=budget, **knobs)
-    elif besides := _besides(knobs, target=target, target_options=target_options, method=method, seed=seed, budget=budget):
+    elif besides := _besides(
+        knobs, target=target, target_options=target_options, method=method, seed=seed, budget=budget
+    ):
         raise InputError(f"a recipe already says all of the run; given besides: {', '.join(besides)}")
     if not isinstance(recipe, Recipe):
         raise InputError(f"run takes a Recipe or keywords; given: {recipe!r}")
