@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from pmdviz.densities import weighted_sum
 from pmdviz.kernels.neighbourhoods import pooled_local_covariance
 from pmdviz.kernels.resampling import systematic
 
@@ -46,8 +47,8 @@ def neighbourhood_covariance(particles: np.ndarray, weights: np.ndarray, scale: 
     if m < d + 2:
         return local_scale(d) * np.diag(scale**2)
     centres = systematic(weights, NUM_CENTRES, 0.5)
-    mean = weights @ particles
-    spread = np.sqrt(weights @ (particles - mean) ** 2)
+    mean = weighted_sum(weights, particles)
+    spread = np.sqrt(weighted_sum(weights, (particles - mean) ** 2))
     spread = np.where(spread > RELATIVE_FLOOR * scale, spread, scale)
     num_neighbours = min(m, max(int(np.ceil(NEIGHBOUR_FRACTION * m)), d + 2))
     return pooled_local_covariance(particles, weights, centres, spread, num_neighbours)

@@ -22,6 +22,8 @@ BAR_WIDTH = 30
 class _Parser(argparse.ArgumentParser):
     """Errors in one line, exit status 2; no abbreviated options."""
 
+    commands: Any  # the table of subcommands
+
     def __init__(self, **parts: Any) -> None:
         super().__init__(allow_abbrev=False, **parts)
 
@@ -35,7 +37,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         _limit_blas()
         _check_command(arguments)
-        options = _parser().parse_args(arguments)
+        options = _parsed(_parser(), arguments)
         return options.act(options) or 0
     except InputError as error:
         print(f"pmdviz: {error}", file=sys.stderr)
@@ -64,6 +66,14 @@ def _check_command(arguments: list[str]) -> None:
         raise unknown("command", arguments[0], COMMANDS)
 
 
+def _parsed(parser: _Parser, arguments: list[str]) -> argparse.Namespace:
+    options, rest = parser.parse_known_args(arguments)
+    if rest:
+        valid = [flag for flag in parser.commands.choices[options.command]._option_string_actions if flag != "-h"]
+        raise unknown(f"option of {options.command}:", rest[0], valid)
+    return options
+
+
 def _parser() -> _Parser:
     parser = _Parser(prog="pmdviz", description="See approximate Bayesian inference.")
     parser.add_argument("--version", action="version", version=f"pmdviz {__version__}")
@@ -72,12 +82,14 @@ def _parser() -> _Parser:
     _add_run(commands)
     _add_serve(commands)
     _add_bench(commands)
+    parser.commands = commands
     return parser
 
 
 def _add_list(commands: Any) -> None:
     parser = commands.add_parser("list", help="targets and methods, with their options and knobs")
     parser.add_argument("--json", metavar="FILE", help="write them as JSON; - for standard output")
+    parser.add_argument("--markdown", action="store_true", help="as the tables of the docs")
     parser.set_defaults(act=_list)
 
 
@@ -117,6 +129,8 @@ def _list(options: argparse.Namespace) -> None:
     tables = {"targets": api.list_targets(), "methods": api.list_methods()}
     if options.json:
         return _write(options.json, tables)
+    if options.markdown:
+        return print(_markdown(tables))
     for kind, part in (("targets", "options"), ("methods", "knobs")):
         print(f"{kind}:")
         for name, entry in tables[kind].items():
@@ -125,6 +139,23 @@ def _list(options: argparse.Namespace) -> None:
                 unit = f", {row['unit']}" if row["unit"] else ""
                 print(f"    {row['name']} = {row['default']}  ({row['bounds']}{unit}; {row['acts']}) {row['help']}")
     return None
+
+
+def _markdown(tables: dict[str, Any]) -> str:
+    """The declarations as the docs show them."""
+    lines = ["# Targets, methods and their knobs", "", "Written by `python -m pmdviz list --markdown`.", ""]
+    for kind, part in (("targets", "options"), ("methods", "knobs")):
+        for name, entry in tables[kind].items():
+            lines += [f"## `{name}`: {entry['title']}", "", *filter(None, [entry.get("about")])]
+            lines += [f"Source: {entry['reference']}.", ""]
+            lines += [f"| {part[:-1]} | default | values | unit | when it acts | what it does |", "|---|---|---|---|---|---|"]
+            lines += [_markdown_row(row) for row in entry[part]] + [""]
+    return "\n".join(lines).rstrip()
+
+
+def _markdown_row(row: dict[str, Any]) -> str:
+    cells = (f"`{row['name']}`", f"{row['default']}", row["values"], row["unit"], row["acts"], row["help"])
+    return "| " + " | ".join(cells) + " |"
 
 
 def _run(options: argparse.Namespace) -> None:

@@ -224,6 +224,7 @@ def table(knobs: type[Knobs]) -> list[dict[str, Any]]:
             "name": s.name,
             "default": s.default,
             "bounds": list(s.bounds) if s.bounds else (list(s.choices) or None),
+            "values": s.bounds_words,
             "unit": s.unit,
             "help": s.help,
             "acts": ACTS[s.acts],

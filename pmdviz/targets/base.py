@@ -32,8 +32,8 @@ class Target:
         The prior's sd.
     """
 
-    name: ClassVar[str] = ""
-    title: ClassVar[str] = ""
+    name: str = ""
+    title: str = ""
     reference: ClassVar[str] = ""
     about: ClassVar[str] = ""  # one sentence for a person: the model in words
     Options: ClassVar[type[Knobs]] = Knobs
