@@ -19,6 +19,11 @@ def normalise(log_weights: np.ndarray) -> np.ndarray:
     return log_weights - (peak + np.log(np.exp(log_weights - peak).sum()))
 
 
+def weighted_sum(weights: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """sum_i w_i values_i, (m,) and (m, d) -> (d,). Not by BLAS, whose last bits hang on its number of threads."""
+    return (weights[:, None] * values).sum(axis=0)
+
+
 def effective_sample_size(log_weights: np.ndarray) -> float:
     """ESS = 1 / sum w^2 in [1, m] for normalised log-weights (m,)."""
     return float(1.0 / np.exp(2.0 * log_weights).sum())
@@ -57,12 +62,12 @@ class KernelDensity:
         """n draws (n, d): parents by systematic resampling, plus kernel noise."""
         parents = systematic(self.weights, n, rng.random())
         noise = rng.standard_normal((n, self.particles.shape[1]))
-        return self.particles[parents] + noise @ self.cholesky.T
+        return self.particles[parents] + np.einsum("ij,kj->ik", noise, self.cholesky)  # not BLAS: see weighted_sum
 
     @property
     def mean(self) -> np.ndarray:
         """E_q theta, (d,)."""
-        return self.weights @ self.particles
+        return weighted_sum(self.weights, self.particles)
 
     @property
     def cov(self) -> np.ndarray:
@@ -81,7 +86,7 @@ class KernelDensity:
         return float(np.linalg.svd(self.cholesky / unit[:, None], compute_uv=False)[-1])
 
     def widened(self, smallest: float, unit: np.ndarray) -> KernelDensity:
-        """The same density with a kernel of at least `smallest` sd (coordinates divided by `unit`) in every direction."""
+        """Same density with a kernel of at least `smallest` sd (coordinates divided by `unit`) in every direction."""
         values, vectors = np.linalg.eigh(_gram(self.cholesky / unit[:, None]))
         wide = (vectors * np.maximum(values, smallest**2)) @ vectors.T
         return KernelDensity(self.particles, self.log_weights, np.linalg.cholesky(wide) * unit[:, None])
