@@ -77,6 +77,19 @@ def test_an_error_in_a_block_reaches_the_caller(threads):
         pool.run_blocks(fail, 10, 1, LARGE)
 
 
+def test_an_error_in_a_helping_thread_reaches_the_caller_too():
+    pool.set_threads(2)
+    caller, together = threading.get_ident(), threading.Barrier(2, timeout=30)
+
+    def fail(start, stop):
+        together.wait()
+        if threading.get_ident() != caller:
+            raise ZeroDivisionError("helper")
+
+    with pytest.raises(ZeroDivisionError, match="helper"):
+        pool.run_blocks(fail, 2, 1, LARGE)
+
+
 def test_threads_from_the_environment(monkeypatch):
     monkeypatch.setenv("PMDVIZ_THREADS", "5")
     assert pool.num_threads() == 5
