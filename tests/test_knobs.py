@@ -1,0 +1,247 @@
+"""Every knob and option refuses what it cannot be, in a sentence that names the cure; and takes what it can."""
+
+import hashlib
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pmdviz.errors import InputError, shown, unknown
+from pmdviz.knobs import ACTS, table
+from pmdviz.methods import METHODS
+from pmdviz.recipe import Recipe
+from pmdviz.session import Session
+from pmdviz.targets import TARGETS
+from tests.engine import values_of
+
+TABLES = {
+    **{f"target {name}": target.Options for name, target in TARGETS.items()},
+    **{f"method {name}": method.Knobs for name, method in METHODS.items()},
+}
+SPECS = [
+    pytest.param(knobs, spec, id=f"{home}: {name}")
+    for home, knobs in TABLES.items()
+    for name, spec in knobs.specs().items()
+]
+NUMBERS = [p for p in SPECS if p.values[1].kind in ("whole", "real")]
+NO_NUMBERS = [math.nan, math.inf, -math.inf, "nan", "inf", "1e999", "", "three", "0,05", "1,2,3", "1_", b"3"]
+WRONG = [*NO_NUMBERS, None, [], {}, [1], object(), 1j, np.array([1, 2])]
+
+
+def refused(knobs, spec, raw):
+    """The sentence with which the value is refused."""
+    with pytest.raises(InputError) as error:
+        knobs.checked({spec.name: raw})
+    words = str(error.value)
+    assert spec.name in words
+    assert "\n" not in words
+    return words
+
+
+@pytest.mark.parametrize("knobs, spec", NUMBERS)
+def test_a_number_out_of_range_is_refused_with_what_was_given_and_the_bounds(knobs, spec):
+    low, high = spec.bounds
+    step = 1 if spec.kind == "whole" else 1e-9
+    below = low - step if spec.inclusive[0] else low
+    for raw in [below, str(below), -1e12, *([high + step, str(high + 1), 1e30] if high is not None else [])]:
+        words = refused(knobs, spec, raw)
+        assert shown(raw) in words
+        assert f"{low:,}" in words
+        assert high is None or f"{high:,}" in words
+
+
+@pytest.mark.parametrize("knobs, spec", NUMBERS)
+def test_the_bounds_themselves_are_taken_where_they_are_inclusive(knobs, spec):
+    for bound, inclusive in zip(spec.bounds, spec.inclusive, strict=True):
+        if bound is not None and inclusive:
+            assert spec.parse(bound) == bound
+        elif bound is not None:
+            refused(knobs, spec, bound)
+
+
+@pytest.mark.parametrize("knobs, spec", SPECS)
+def test_what_is_no_value_at_all_is_refused(knobs, spec):
+    for raw in WRONG:
+        words = refused(knobs, spec, raw)
+        assert shown(raw) in words
+        assert all(choice in words for choice in spec.choices)
+
+
+@pytest.mark.parametrize("knobs, spec", NUMBERS)
+def test_true_is_not_a_number(knobs, spec):
+    assert "True" in refused(knobs, spec, True)
+
+
+@pytest.mark.parametrize("knobs, spec", [p for p in SPECS if p.values[1].kind == "whole"])
+def test_half_a_thing_is_not_whole(knobs, spec):
+    assert "whole number" in refused(knobs, spec, spec.bounds[0] + 0.5)
+
+
+@pytest.mark.parametrize("knobs, spec", [p for p in SPECS if p.values[1].kind == "flag"])
+def test_a_number_is_not_a_flag(knobs, spec):
+    assert "true or false" in refused(knobs, spec, 1)
+    assert (spec.parse("True"), spec.parse("false"), spec.parse(True)) == (True, False, True)
+
+
+@pytest.mark.parametrize("knobs, spec", SPECS)
+def test_a_misspelt_name_is_refused_with_the_nearest(knobs, spec):
+    with pytest.raises(InputError, match=f"did you mean '{spec.name}'") as error:
+        knobs.checked({spec.name[0] + spec.name: spec.default})
+    assert knobs.kind_words.split()[0] in str(error.value)
+
+
+@pytest.mark.parametrize("home", TABLES)
+def test_a_name_like_no_other_is_refused_with_all_of_them(home):
+    with pytest.raises(InputError) as error:
+        TABLES[home].checked({"qqqq": 1})
+    assert all(name in str(error.value) for name in TABLES[home].specs())
+
+
+@pytest.mark.parametrize("knobs, spec", SPECS)
+@given(data=st.data())
+def test_every_value_comes_back_from_its_own_text(knobs, spec, data):
+    value = data.draw(values_of(spec))
+    assert spec.parse(value) == value
+    assert spec.parse(str(value)) == value
+    assert type(spec.parse(str(value))) is type(spec.default)
+
+
+@pytest.mark.parametrize("knobs, spec", SPECS)
+@given(raw=st.one_of(st.text(), st.integers(), st.floats(), st.booleans(), st.none(), st.lists(st.integers())))
+def test_any_raw_value_is_taken_or_refused_never_worse(knobs, spec, raw):
+    try:
+        value = spec.parse(raw)
+    except InputError as error:
+        assert spec.name in str(error)
+    else:
+        assert spec.parse(value) == value
+        assert spec.kind == "choice" or spec.kind == "flag" or math.isfinite(value)
+
+
+@pytest.mark.parametrize("knobs, spec", SPECS)
+def test_every_declaration_is_complete(knobs, spec):
+    assert spec.label and spec.help and spec.acts in ACTS
+    assert spec.parse(spec.default) == spec.default
+    if spec.soft_bounds and spec.soft_bounds[0] is not None and spec.bounds:
+        assert spec.parse(spec.soft_bounds[0]) == spec.soft_bounds[0]
+        assert spec.parse(spec.soft_bounds[1]) == spec.soft_bounds[1]
+    for other, _ in filter(None, (spec.only_if, spec.default_by)):
+        assert other in knobs.specs()
+    assert {"name", "default", "bounds", "unit", "help", "acts"} <= table(knobs)[0].keys()
+
+
+@pytest.mark.parametrize("text, value", [("20,000", 20000.0), ("1,234.5", 1234.5), (" 5e-2 ", 0.05), ("+3", 3.0)])
+def test_numbers_as_people_write_them(text, value):
+    assert METHODS["pmd"].Knobs.specs()["n0"].parse(text) == value
+
+
+def test_a_comma_as_the_decimal_point_is_refused_not_misread():
+    with pytest.raises(InputError, match="'0,05'"):
+        METHODS["pmd"].Knobs.checked({"bandwidth": "0,05"})
+
+
+def test_minus_zero_is_zero():
+    assert math.copysign(1, METHODS["pmd"].Knobs.specs()["n0"].parse(-0.0)) == 1
+
+
+def test_numpy_numbers_are_numbers():
+    knobs = METHODS["pmd"].Knobs.checked({"num_particles": np.int32(7), "eta": np.float32(0.5)})
+    assert (knobs.num_particles, knobs.eta) == (7, 0.5)
+    assert type(knobs.num_particles) is int
+
+
+def test_knobs_cannot_be_set_behind_the_checks():
+    knobs = METHODS["pmd"].Knobs.checked({})
+    with pytest.raises(TypeError):
+        knobs.num_particles = 5
+    assert knobs.replaced(eta=1.0).eta == 1.0
+    assert knobs.eta == 2.0
+
+
+def test_a_width_goes_to_the_default_of_a_new_rule_unless_it_is_given():
+    knobs = METHODS["pmd"].Knobs.checked({})
+    assert knobs.bandwidth == 0.75
+    assert knobs.replaced(bandwidth_rule="isotropic").bandwidth == 0.1
+    assert knobs.replaced(bandwidth_rule="isotropic", bandwidth=0.3).bandwidth == 0.3
+    assert knobs.replaced(bandwidth=0.3).replaced(bandwidth_rule="local").bandwidth == 0.3
+    assert METHODS["pmd"].Knobs.checked({"bandwidth_rule": "isotropic"}).bandwidth == 0.1
+    assert knobs.replaced(bandwidth=0.3).replaced(bandwidth_rule="isotropic").bandwidth == 0.1
+
+
+def test_equal_knobs_are_equal_and_hash_alike():
+    make = METHODS["pmd"].Knobs.checked
+    assert make({"eta": 1}) == make({"eta": "1.0"}) != make({"eta": 2})
+    assert hash(make({"eta": 1})) == hash(make({"eta": 1.0}))
+
+
+def test_shown_survives_anything():
+    class Nasty:
+        def __repr__(self):
+            raise RuntimeError("no")
+
+    assert shown(Nasty()) == "something of type Nasty"
+    assert shown(10**5000) == "something of type int"
+    assert "\n" not in shown("a\nb") and "\n" not in shown(np.eye(3))
+    assert len(shown("x" * 1000)) == 60
+    assert "valid names: none" in str(unknown("thing", "x", []))
+
+
+# Every knob and every option of it does something.
+
+
+def other_values(spec):
+    if spec.kind == "choice":
+        return [choice for choice in spec.choices if choice != spec.default]
+    if spec.kind == "flag":
+        return [not spec.default]
+    high = spec.bounds[1] if spec.bounds[1] is not None else math.inf
+    return [spec.parse(spec.default * factor) for factor in (0.5, 1.9) if spec.default * factor <= high]
+
+
+VARIANTS = [
+    pytest.param(method.name, name, value, id=f"{method.name}: {name}={value}")
+    for method in METHODS.values()
+    for name, spec in method.Knobs.specs().items()
+    for value in other_values(spec)
+]
+
+
+def outcome(method, knobs, target="mixture"):
+    """Particles, weights and kernels of every frame of a short run."""
+    session = Session(Recipe(target, method, target_options={"num_data": 300}, budget=3000, **knobs))
+    seen = [session.frame]
+    while not session.done:
+        seen.append(session.advance())
+    parts = b"".join(part.tobytes() for f in seen for part in (f.particles, f.weights, f.density.cholesky))
+    return hashlib.sha256(parts).hexdigest()
+
+
+@pytest.mark.parametrize("method, name, value", VARIANTS)
+def test_every_knob_option_changes_the_frames_of_the_same_seed(method, name, value):
+    specs = METHODS[method].Knobs.specs()
+    only_if = dict([specs[name].only_if]) if specs[name].only_if else {}
+    assert outcome(method, {**only_if, name: value}) != outcome(method, only_if)
+
+
+def test_choices_differ_from_one_another():
+    for method in METHODS.values():
+        for name, spec in method.Knobs.specs().items():
+            if spec.kind == "choice":
+                outcomes = {outcome(method.name, {name: choice, "ess_threshold": 0.9}) for choice in spec.choices}
+                assert len(outcomes) == len(spec.choices), name
+
+
+@pytest.mark.parametrize(
+    "target, name", [(t, n) for t, target in TARGETS.items() for n in target.Options.specs()], ids=str
+)
+def test_every_target_option_changes_the_posterior(target, name):
+    spec = TARGETS[target].Options.specs()[name]
+    value = spec.bounds[0] if spec.default != spec.bounds[0] else spec.bounds[0] + 1
+    usual, other = TARGETS[target](), TARGETS[target](**{name: value})
+    points = np.zeros((1, other.dim)) + 0.3
+    if usual.dim == other.dim:
+        assert not np.allclose(usual.log_joint(points), other.log_joint(points), rtol=1e-12, atol=0)
+    else:
+        assert name == "dim"
