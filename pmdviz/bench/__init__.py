@@ -16,7 +16,7 @@ from pmdviz.bench.machine import circumstances
 from pmdviz.errors import unknown
 from pmdviz.writing import write_text
 
-HELPERS = ("machine",)
+HELPERS = ("browser", "empty_page", "machine")
 
 
 def names() -> list[str]:

@@ -1,0 +1,152 @@
+"""A served lab and a headless Chromium, for the benches that watch the app as a person would."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from pmdviz.errors import InputError
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+BUNDLES = (
+    "/Applications/Chromium.app/Contents/MacOS/Chromium",
+    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+)
+FLAGS = (
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
+    *("--disable-component-update", "--disable-sync", "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1"),
+)
+START_S = 60.0
+
+# Elements live in nested shadow roots; the acknowledgement model and the figures have stable names.
+HELPERS_JS = """
+window.pmdviz = {
+  find(selector, root = document) {
+    const here = root.querySelector(selector)
+    if (here) return here
+    for (const e of root.querySelectorAll("*")) {
+      const found = e.shadowRoot && this.find(selector, e.shadowRoot)
+      if (found) return found
+    }
+    return null
+  },
+  canvases(root, list = []) {
+    for (const e of root.querySelectorAll("*")) {
+      if (e.tagName == "CANVAS") list.push(e)
+      if (e.shadowRoot) this.canvases(e.shadowRoot, list)
+    }
+    return list
+  },
+  words() { return this.find(".pmdviz-status")?.textContent ?? "" },
+  iteration() {
+    const found = this.words().match(/iteration ([\\d,]+)/)
+    return found ? Number(found[1].replaceAll(",", "")) : -1
+  },
+  model(name) {
+    for (const doc of window.Bokeh?.documents ?? [])
+      for (const m of doc._all_models.values()) if (m.name === name) return m
+    return null
+  },
+  picture() {
+    const stage = this.find(".pmdviz-stage")
+    const canvases = stage?.shadowRoot ? this.canvases(stage.shadowRoot) : []
+    const small = this.small ??= Object.assign(document.createElement("canvas"), {width: 96, height: 96})
+    const g = small.getContext("2d", {willReadFrequently: true})
+    g.clearRect(0, 0, 96, 96)
+    for (const c of canvases) if (c.width && c.height) g.drawImage(c, 0, 0, 96, 96)
+    let hash = 0
+    for (const byte of g.getImageData(0, 0, 96, 96).data) hash = (Math.imul(hash, 31) + byte) | 0
+    return hash
+  },
+}
+"""
+
+
+def find_chromium() -> str | None:
+    """Path of a Chromium or Chrome: PMDVIZ_CHROMIUM, then PATH, then where macOS keeps it."""
+    named = os.environ.get("PMDVIZ_CHROMIUM")
+    on_path = next(filter(None, map(shutil.which, NAMES)), None)
+    bundles = BUNDLES if sys.platform == "darwin" else ()
+    return named or on_path or next((path for path in bundles if Path(path).exists()), None)
+
+
+def free_port() -> int:
+    """A port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@contextmanager
+def server(command: list[str], port: int, **environment: str) -> Iterator[subprocess.Popen]:
+    """Run `command` until /liveness answers; ended by SIGTERM at the end."""
+    process = subprocess.Popen(
+        command, env={**os.environ, **environment}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        _await_liveness(process, port)
+        yield process
+    finally:
+        process.terminate()
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+
+
+def lab_command(port: int, *more: str) -> list[str]:
+    """The command that serves the lab on `port`."""
+    return [sys.executable, "-m", "pmdviz", "serve", "--port", str(port), *more]
+
+
+def _await_liveness(process: subprocess.Popen, port: int) -> None:
+    end = time.monotonic() + START_S
+    while time.monotonic() < end:
+        if process.poll() is not None:
+            raise RuntimeError(f"the server ended with status {process.returncode}")
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/liveness", timeout=1):
+                return
+        except OSError:
+            time.sleep(0.05)
+    raise RuntimeError(f"the server did not answer within {START_S:.0f} s")
+
+
+@contextmanager
+def chromium() -> Iterator[Any]:
+    """A headless Chromium (Playwright). Raises InputError where there is none."""
+    path = find_chromium()
+    if path is None:
+        raise InputError("no Chromium found: install one, or name an executable in PMDVIZ_CHROMIUM")
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError as error:
+        raise InputError("this bench needs playwright: pip install 'pmdviz[bench]'") from error
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+def open_page(browser: Any, port: int, size: tuple[int, int] = (1440, 900), path: str = "/", **more: Any) -> Any:
+    """A page of the lab with the helpers of this module in `window.pmdviz`."""
+    page = browser.new_page(viewport={"width": size[0], "height": size[1]}, **more)
+    page.add_init_script(HELPERS_JS)
+    page.goto(f"http://127.0.0.1:{port}{path}", wait_until="commit")
+    return page
+
+
+def await_picture(page: Any, timeout_s: float = 60.0) -> None:
+    """Wait until the first frame is on the page."""
+    page.wait_for_function("window.pmdviz && pmdviz.iteration() >= 0", timeout=timeout_s * 1000, polling=20)
