@@ -189,7 +189,7 @@ class Recipe:
         note = f"# `{self.target}` is your own target, made with pmdviz.custom_target\n" if self.custom else ""
         return (
             f"import pmdviz\n\n{note}recipe = pmdviz.Recipe(\n    "
-            + ",\n    ".join(parts)
+            + ",\n    ".join(_lines(parts))
             + (",\n)\nrun = pmdviz.run(recipe)\n")
         )
 
@@ -204,6 +204,15 @@ def _version(name: str) -> str:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
         return "not installed"
+
+
+def _lines(parts: list[str]) -> list[str]:
+    """`parts` joined by commas into lines of at most 100 characters, where they fit."""
+    lines = parts[:1]
+    for part in parts[1:]:
+        joined = f"{lines[-1]}, {part}"
+        lines = [*lines[:-1], joined] if len(joined) <= 100 else [*lines, part]
+    return lines
 
 
 def _usual(spec: Any, usual: Mapping[str, Any], values: Mapping[str, Any]) -> Any:
