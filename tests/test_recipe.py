@@ -58,7 +58,6 @@ def test_a_recipe_comes_back_from_its_json(recipe):
 def test_its_python_makes_the_same_recipe_in_few_lines(recipe):
     code = recipe.to_python()
     assert code.count("\n") <= 15
-    assert recipe.changes or max(map(len, code.splitlines())) <= 120
     names = {}
     exec(code.replace("pmdviz.run(recipe)", "None"), names)
     assert names["recipe"] == recipe
@@ -213,7 +212,8 @@ def test_a_part_that_cannot_be_used_is_named(parts, words):
 @pytest.mark.parametrize(
     "text",
     ["", "{", "[]", "null", "3", '"x"', "{'a': 1}", "[" * 100_000, "9" * 5000, "{}{}", b"\xff\xfe", "\ud800",
-     '{"seed": NaN}', '{"seed": Infinity}', '{"method": []}', '{"target": {}}', '{"target": {"custom": 5}}', '{"knobs": []}',
+     '{"seed": NaN}', '{"seed": Infinity}', '{"method": []}',
+     '{"target": {}}', '{"target": {"custom": 5}}', '{"knobs": []}',
      '{"knobs": {"self": 1}}', '{"knobs": {"target": "gaussian"}}', '{"changes": [[1, {"self": 2}]]}',
      '{"target_options": {"name": 1}}', '{"made_with": []}', '{"extra": 1}', None, 5],
     ids=lambda text: repr(text)[:30],
