@@ -69,12 +69,12 @@ LISTED = {
         ("(k + u) / n * total", "(k + u) / n"),
     ],
     "neighbourhoods": [
-        ("ties -= tie", "ties -= 0"),
+        ("for j in range(distances.size):\n        tie =", "for j in range(distances.size)[::-1]:\n        tie ="),
         ("(particles / scale).T", "(particles * scale).T"),
         ("max(counted.sum(), 1.0)", "centres.size"),
         ("out[k, i] += weights[j] / total * a * b", "out[k, i] += weights[j] * a * b"),
-        ("a, b = particles[j, k] - origin[k] - mean[k],", "a, b = particles[j, k] - origin[k],"),
-        ("num_neighbours - 1, axis=1)[:, num_neighbours - 1]", "num_neighbours - 1, axis=1)[:, num_neighbours - 2]"),
+        ("- mean[k], particles[j, i] - origin[i] - mean[i]", ", particles[j, i] - origin[i]"),
+        ("columns[k, centres[c]]", "columns[0, centres[c]]"),
     ],
     "mixture": [
         ("total[j] += max(a, b)", "total[j] += min(a, b)"),
