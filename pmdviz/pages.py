@@ -6,8 +6,10 @@ from typing import Any
 
 import panel as pn
 import panel_material_ui as pmui
+from bokeh.models import CustomJS
+from bokeh.themes import Theme
 
-from pmdviz.lab import Lab
+from pmdviz.lab import Lab, limits, warm
 from pmdviz.lab.help import HELP_JS
 
 FIGURE_MODELS = ["Axis", "Legend", "Grid", "Plot", "Figure", "Title"]  # dressed by our own table of colours
@@ -15,6 +17,19 @@ PAGE_CSS = """
 :root { --pmdviz-accent: #A34700; --pmdviz-error: #b00020; }
 .mui-dark { --pmdviz-accent: #FFB570; --pmdviz-error: #ff8a80; }
 """
+
+
+_open: set[Lab] = set()  # of sessions that have not been destroyed
+
+CLOSE_DRAWER_JS = """
+const page = [...Bokeh.documents[0]._all_models.values()].find((m) => m.data?.sidebar_open !== undefined)
+if (page && window.innerWidth < 600) page.data.sidebar_open = false
+"""
+
+
+def _is_phone() -> bool:
+    """Whether the browser calls itself a phone's (else its width decides, once the page is there)."""
+    return "Mobi" in str(pn.state.headers.get("User-Agent", "")) if pn.state.headers else False
 
 
 def lab_page(**parameters: Any) -> pmui.Page:
@@ -28,21 +43,41 @@ def lab_page(**parameters: Any) -> pmui.Page:
         sidebar=[lab.setup.view],
         header=[pn.Spacer(sizing_mode="stretch_width"), help_button],
         sidebar_width=320,
+        sidebar_open=not _is_phone(),
         busy_indicator=None,
         raw_css=[PAGE_CSS],
         meta_name="pmdviz",
-        _custom_theme=FIGURE_MODELS,
     )
     page.param.watch(lambda event: lab.dress(dark=event.new), "dark_theme")
     lab.on_presenter = lambda on: page.param.update(sidebar_open=not on)
     doc = pn.state.curdoc
     if doc is not None:
+        doc.theme = Theme(json={"attrs": {name: {} for name in FIGURE_MODELS}})
+        doc.js_on_event("document_ready", CustomJS(code=CLOSE_DRAWER_JS))
         pn.state.onload(lambda: lab.start(doc))
-        pn.state.on_session_destroyed(lambda context: lab.stop())
+        _open.add(lab)
+        pn.state.on_session_destroyed(lambda context: _close(lab))
     return page
+
+
+def _close(lab: Lab) -> None:
+    lab.stop()
+    _open.discard(lab)
+
+
+def session_page() -> pmui.Page:
+    """The page of one browser session."""
+    warm.begin()
+    most = limits.limit(limits.MAX_SESSIONS)
+    return lab_page() if most is None or len(_open) < most else _full_page(most)
 
 
 def serve_lab() -> None:
     """What the served script calls."""
     pn.extension(notifications=False)
-    lab_page().servable(title="pmdviz")
+    session_page().servable(title="pmdviz")
+
+
+def _full_page(most: int) -> pmui.Page:
+    words = f"All {most} places of this server are taken. Reload this page when somebody has closed a tab."
+    return pmui.Page(title="pmdviz", main=[pn.pane.HTML(f'<p class="pmdviz-status" role="alert">{words}</p>')])

@@ -16,10 +16,11 @@ from pmdviz.lab.help import HELP_JS
 
 
 class Acknowledge(DataModel):
-    """`sent` is written by the server, all else by the browser (but for `keyboard` and the text to copy)."""
+    """`drawn`, `hidden`, `key`, `presses`, `copied` and `refused` are written by the browser, the rest by the server."""
 
     sent = Int(0)
     drawn = Int(0)
+    shown = String("")  # JSON of the knobs in force in the last frame sent
     hidden = Bool(False)
     keyboard = Bool(False)  # whether the keys of the whole page belong to this lab (in the app, not in a notebook)
     key = String("")

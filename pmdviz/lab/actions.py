@@ -11,6 +11,7 @@ from bokeh.models import CustomJS
 
 from pmdviz.export.csv import history_csv
 from pmdviz.lab.acknowledge import Acknowledge
+from pmdviz.lab.buttons import SMALL, small_button
 from pmdviz.lab.runner import Snapshot
 
 SAVE_PNG = """
@@ -30,17 +31,20 @@ class Actions:
 
     def __init__(self, ack: Acknowledge, stage: Any, last: Callable[[], Snapshot | None]) -> None:
         self._ack, self._last = ack, last
-        self.copy = _button("Copy Python")
+        self.copy = small_button("Copy Python")
         self.copy.on_click(lambda event: self.put_on_clipboard(self._python()))
-        self.save = _button("Save PNG")
+        self.save = small_button("Save PNG")
         self.save.js_on_click(args={"stage": stage}, code=SAVE_PNG)
         self.download = pn.widgets.FileDownload(
-            callback=self._csv, filename="pmdviz-history.csv", label="Download CSV", button_type="default", margin=0, width=130
+            callback=self._csv, filename="pmdviz-history.csv", label="Download CSV", **SMALL
         )
         self.said = pn.pane.HTML("", margin=(6, 0), css_classes=["pmdviz-said"], sizing_mode="stretch_width")
         ack.on_change("copied", lambda attr, old, new: self.say("Copied to the clipboard."))
         ack.on_change("refused", lambda attr, old, new: self._by_hand())
-        self.view = pn.FlexBox(self.copy, self.save, self.download, self.said, gap="6px", margin=0, sizing_mode="stretch_width")
+
+    def row(self, *first: Any) -> Any:
+        """The buttons in a row, after some others."""
+        return pn.FlexBox(*first, self.copy, self.save, self.download, gap="6px", margin=(4, 0), sizing_mode="stretch_width")
 
     def put_on_clipboard(self, text: str) -> None:
         """Have the browser copy `text`; it answers whether it could."""
@@ -65,6 +69,3 @@ class Actions:
         last = self._last()
         return io.StringIO(history_csv(last.history) if last else "")
 
-
-def _button(label: str) -> Any:
-    return pn.widgets.Button(label=label, margin=0, width=110)

@@ -12,6 +12,7 @@ from panel.custom import JSComponent
 
 from pmdviz.errors import InputError
 from pmdviz.knobs import KnobSpec
+from pmdviz.lab.limits import capped
 from pmdviz.views.words import short
 
 _HERE = Path(__file__).parent
@@ -110,7 +111,7 @@ class KnobForm:
         if self._made == (knobs,):
             return
         self._made, parts = (knobs,), []
-        specs = knobs.specs()
+        specs = {name: capped(spec) for name, spec in knobs.specs().items()}
         self.controls = {name: KnobControl(spec, defaults[name], self._turn) for name, spec in specs.items()}
         self._headings = {acts: pn.pane.HTML(_heading(text), margin=0) for acts, text in GROUPS.items()}
         for acts in GROUPS:

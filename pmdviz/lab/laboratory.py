@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import panel as pn
 
 from pmdviz.errors import InputError
 from pmdviz.floors import floor, known_floor
-from pmdviz.lab import warm
+from pmdviz.lab import limits, warm
 from pmdviz.lab.live import Live
+from pmdviz.lab.pool import DaemonPool
 from pmdviz.lab.runner import Runner, Snapshot
 from pmdviz.lab.screen import Screen
 from pmdviz.lab.setup import Setup
@@ -24,7 +24,7 @@ from pmdviz.result import Run
 from pmdviz.session import Session
 
 KEPT_RUNS = 5
-_floor_pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="pmdviz-floor")
+_floor_pool = DaemonPool(1, "pmdviz-floor")
 
 
 class Lab:
@@ -59,7 +59,8 @@ class Lab:
         keyboard: bool = False,
         **knobs: Any,
     ) -> None:
-        self._recipe = recipe or Recipe(target, method, target_options=target_options, seed=seed, budget=budget, **knobs)
+        asked = recipe or Recipe(target, method, target_options=target_options, seed=seed, budget=budget, **knobs)
+        self._recipe = limits.check(asked)
         self._before: list[Runner] = []
         self._last: Snapshot | None = None
         self._floors_asked: set[tuple] = set()
@@ -217,7 +218,7 @@ class Lab:
 
     def _new_run(self, runner: Runner, parts: dict[str, Any]) -> tuple[Runner, Snapshot]:
         """Runs in the worker: make the run, and only when its first picture is there put the old one aside."""
-        made = Runner(next_recipe(runner.session, parts))
+        made = Runner(limits.check(next_recipe(runner.session, parts)))
         snapshot = made.snapshot()
         if runner.session.frame.iteration > 0 or not self._before:
             self._before = [*self._before, runner][-KEPT_RUNS:]
@@ -263,8 +264,11 @@ def next_recipe(session: Session, parts: Mapping[str, Any]) -> Recipe:
     target = parts.get("target", base.custom or base.target)
     made = Recipe(target, target_options=parts.get("target_options", {} if base.custom else base.target_options))
     knobs = {}
-    if method == base.method:  # as they are, as far as they fit the new target
-        knobs = base.make_method().fitted(session.knobs, made.make_target()).as_dict()
+    if method == base.method:  # what was turned stays, as far as it fits the new target
+        way, now = base.make_method(), session.knobs
+        usual = way.fitted(type(now).checked({}), session.target).as_dict()
+        turned = {name: value for name, value in now.as_dict().items() if value != usual[name]}
+        knobs = way.fitted(type(now).checked(turned), made.make_target()).as_dict()
     return Recipe(
         base.custom if target is base.custom else made.target,
         method,

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import os
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import Any, NamedTuple, Protocol
 
 import panel as pn
 from panel.io.state import set_curdoc
+from tornado.iostream import StreamClosedError
+from tornado.websocket import WebSocketClosedError
 
 from pmdviz.errors import InputError
 from pmdviz.lab.acknowledge import Acknowledge
+from pmdviz.lab.pool import DaemonPool
 from pmdviz.lab.runner import Runner, Snapshot
 
 IN_FLIGHT = 2  # frames under way to the browser; one alone halves the frame rate
@@ -24,7 +27,7 @@ AWAY_AFTER = 2  # watchdog hits in a row after which nobody is looking
 BUSY_S = 0.5  # what lasts longer says so
 
 log = logging.getLogger(__name__)
-_pool = ThreadPoolExecutor(max_workers=max(4, os.cpu_count() or 1), thread_name_prefix="pmdviz-live")
+_pool = DaemonPool(max(4, os.cpu_count() or 1), "pmdviz-live")
 
 
 class Screen(Protocol):
@@ -64,7 +67,9 @@ class Live:
         """Begin the task on the running event loop; `doc` is the served document (None in a notebook)."""
         if self._task is None:
             self._doc = doc
-            self._task = asyncio.get_running_loop().create_task(self._run())
+            loop = asyncio.get_running_loop()
+            loop.set_exception_handler(_without_closed_tabs)
+            self._task = loop.create_task(self._run())
             self._task.add_done_callback(_log_failure)
 
     def stop(self) -> None:
@@ -182,7 +187,16 @@ class Live:
     def _push(self, snapshot: Snapshot) -> None:
         with pn.io.hold(self._doc):
             self.screen.show(snapshot)
+            shown = json.dumps(snapshot.frame.knobs.as_dict())
+            if shown != self.ack.shown:
+                self.ack.shown = shown
             self.ack.sent += 1
+
+
+def _without_closed_tabs(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """A message to a tab that has just been closed is no error; Panel leaves that exception in its task."""
+    if not isinstance(context.get("exception"), (WebSocketClosedError, StreamClosedError)):
+        loop.default_exception_handler(context)
 
 
 def _log_failure(task: asyncio.Task) -> None:

@@ -12,6 +12,7 @@ import panel as pn
 from pmdviz.lab import css
 from pmdviz.lab.acknowledge import make_acknowledge
 from pmdviz.lab.actions import Actions
+from pmdviz.lab.buttons import SELECT_CSS, small_button
 from pmdviz.lab.runner import Snapshot
 from pmdviz.lab.status import panel_html, waiting_html
 from pmdviz.lab.transport import Transport
@@ -21,6 +22,7 @@ from pmdviz.views.stage import LAYERS
 from pmdviz.views.trace_columns import CLOCKS, GROUPS, METRICS
 
 NOTE_S = 0.8  # a rejuvenation is said on the stage for so long, not for one frame of 30 ms
+TRACES_S = 0.12  # a second figure costs the browser half as much again; the eye does not miss it
 LAYER_WORDS = {"exact posterior": "exact", "approximation": "approximate", "particles": "particles"}
 
 
@@ -43,7 +45,7 @@ class Screen:
             stylesheets=[css.LAB], sizing_mode="stretch_width", margin=0, css_classes=["pmdviz-lab"],
         )  # fmt: skip
         self.extra = ""
-        self._note, self._note_until, self._traced = "", 0.0, None
+        self._note, self._note_until, self._traced = "", 0.0, 0.0
         self.dress(dark=False, presenter=False)
 
     def _layers(self) -> Any:
@@ -51,24 +53,25 @@ class Screen:
             options=LAYER_WORDS, value=list(LAYERS), inline=True, margin=0, css_classes=["pmdviz-boxes"]
         )
         boxes.param.watch(lambda event: self.stage.toggle(event.new), "value")
-        fit = pn.widgets.Button(label="Fit posterior", margin=0, width=120)
+        fit = small_button("Fit posterior")
         fit.on_click(lambda event: self.stage.fit())
-        return pn.FlexBox(boxes, fit, gap="12px", align_items="center", margin=0, css_classes=["pmdviz-layers"],
-                          sizing_mode="stretch_width")  # fmt: skip
+        return pn.Column(boxes, self.actions.row(fit), margin=0, css_classes=["pmdviz-layers"],
+                         sizing_mode="stretch_width")  # fmt: skip
 
     def _options(self) -> Any:
-        group = pn.widgets.Select(label="Traces", options={g.title: key for key, g in GROUPS.items()}, width=150, margin=0)
-        clock = pn.widgets.Select(label="Against", options={words: key for key, words in CLOCKS.items()}, width=190, margin=0)
+        look: dict[str, Any] = {"margin": 0, "stylesheets": [SELECT_CSS]}
+        group = pn.widgets.Select(label="Traces", options={g.title: key for key, g in GROUPS.items()}, width=150, **look)
+        clock = pn.widgets.Select(label="Against", options={text: key for key, text in CLOCKS.items()}, width=190, **look)
         group.param.watch(lambda event: self.traces.choose(group=event.new), "value")
         clock.param.watch(lambda event: self.traces.choose(clock=event.new), "value")
-        return pn.FlexBox(group, clock, self.actions.view, gap="12px", align_items="flex-end", margin=0,
-                          css_classes=["pmdviz-options"], sizing_mode="stretch_width")  # fmt: skip
+        selects = pn.Row(group, clock, margin=0, styles={"gap": "12px"})
+        return pn.Column(selects, self.actions.said, margin=0, css_classes=["pmdviz-options"], sizing_mode="stretch_width")
 
     def show(self, snapshot: Snapshot, playing: bool) -> None:
         """Draw a snapshot."""
         self.follow(snapshot.frame.target)
         self.stage.draw(snapshot.columns, self._noted(snapshot, playing))
-        self._trace(snapshot)
+        self._trace(snapshot, playing)
         self.status.object = panel_html(snapshot, self.extra, playing)
         self.transport.enable(ready=True, done=snapshot.done, at_start=snapshot.frame.iteration == 0)
         self.trouble.hide()
@@ -89,8 +92,12 @@ class Screen:
             self._note = ""
         return self._note
 
-    def _trace(self, snapshot: Snapshot) -> None:
-        """The measured history and the present frame as its last point."""
+    def _trace(self, snapshot: Snapshot, playing: bool) -> None:
+        """The measured history and the present frame as its last point; while playing a few times a second."""
+        now = time.monotonic()
+        if playing and now - self._traced < TRACES_S:
+            return
+        self._traced = now
         history = with_present(snapshot)
         floors = {name: snapshot.metrics[name] for name in ("floor_tv", "floor_kl")}
         self.traces.show(history, floors, snapshot.marks, snapshot.recipe.budget)
@@ -107,8 +114,8 @@ class Screen:
     def dim(self, on: bool) -> None:
         """Fade the old picture while a new run is being made."""
         classes = ["pmdviz-stage"] + (["pmdviz-dim"] if on else [])
-        if self.stage_pane.css_classes != classes:
-            self.stage_pane.css_classes = classes
+        if self.stage.figure.css_classes != classes:
+            self.stage.figure.css_classes = classes
 
     def dress(self, dark: bool, presenter: bool) -> None:
         """Theme and size of the labels."""
@@ -127,4 +134,5 @@ def with_present(snapshot: Snapshot) -> Mapping[str, np.ndarray]:
 
 
 def _pane(figure: Any, name: str) -> Any:
-    return pn.pane.Bokeh(figure, css_classes=[name], sizing_mode="stretch_both", margin=0)
+    figure.css_classes = [name]  # on the figure: a Bokeh pane has no element of its own
+    return pn.pane.Bokeh(figure, sizing_mode="stretch_width", margin=0)

@@ -9,6 +9,7 @@ from typing import Any
 import panel as pn
 
 from pmdviz.knobs import KnobSpec
+from pmdviz.lab.buttons import SELECT_CSS, small_button
 from pmdviz.lab.knobs import KnobControl, KnobForm
 from pmdviz.lab.runner import Snapshot
 from pmdviz.methods import METHODS
@@ -46,13 +47,17 @@ class Setup:
         self.options = KnobForm(self._option, headed=False)
         self.knobs = KnobForm(turn)
         self.seed = KnobControl(SEED, 0, lambda name, value: begin("start seed", seed=value))
-        self.new_seed = pn.widgets.Button(label="New seed", margin=(0, 0, 8, 0), sizing_mode="stretch_width")
-        self.undo = pn.widgets.Button(label="Undo: back to the run before", margin=(0, 0, 8, 0), disabled=True, sizing_mode="stretch_width")
+        self.new_seed = small_button("New seed")
+        self.undo = small_button("Undo: back to the run before", disabled=True)
         self._watch()
         self.view = pn.Column(
-            self.preset, self.question, self.undo, self.target, self.about, self.options.view, self.method, self.knobs.view,
+            self.preset, self.question, self.undo, self.target, self.about, self._folded(), self.method, self.knobs.view,
             self.budget, self.seed, self.new_seed, sizing_mode="stretch_width", margin=(8, 12), css_classes=["pmdviz-setup"],
         )  # fmt: skip
+
+    def _folded(self) -> Any:
+        return pn.Card(self.options.view, title="Options of the target", collapsed=True, margin=(4, 0, 8, 0),
+                       sizing_mode="stretch_width", css_classes=["pmdviz-folded"])  # fmt: skip
 
     def _watch(self) -> None:
         self.preset.param.watch(self._on_preset, "value")
@@ -147,7 +152,7 @@ def _alike(a: Recipe, b: Recipe, keys: tuple[str, ...]) -> bool:
 
 
 def _select(label: str, options: dict[str, Any]) -> Any:
-    return pn.widgets.Select(label=label, options=options, margin=(4, 0), sizing_mode="stretch_width")
+    return pn.widgets.Select(label=label, options=options, margin=(4, 0), stylesheets=[SELECT_CSS], sizing_mode="stretch_width")
 
 
 def _set(widget: Any, value: Any) -> None:

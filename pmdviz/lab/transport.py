@@ -7,6 +7,9 @@ from typing import Any
 
 import panel as pn
 
+from pmdviz.lab import css
+from pmdviz.lab.buttons import BUTTON_CSS, SELECT_CSS
+
 SPEEDS = {"1 iteration a frame": 1, "2 a frame": 2, "5 a frame": 5, "10 a frame": 10, "20 a frame": 20, "50 a frame": 50}
 BUTTONS = {  # label -> (act, what it does)
     "Restart": ("restart", "Restart: iteration 0 with the knobs as they are now (R)"),
@@ -16,14 +19,6 @@ BUTTONS = {  # label -> (act, what it does)
     "Replay": ("replay", "Replay: iteration 0, then every knob change comes again"),
     "Continue": ("proceed", "Continue with as much budget again"),
 }
-BUTTON_CSS = """
-:host { margin: 0; }
-.bk-btn-group { width: 100%; }
-.bk-btn { font: 600 14px system-ui, sans-serif !important; min-height: 40px; border-radius: 6px !important; padding: 0 10px !important;
-  letter-spacing: 0 !important; text-transform: none !important; width: 100%; }
-.bk-btn:focus-visible { outline: 3px solid var(--panel-primary-color, #0072B5); outline-offset: 2px; }
-.bk-btn[disabled] { opacity: 0.4; }
-"""
 
 
 class Transport:
@@ -32,19 +27,21 @@ class Transport:
     def __init__(self, act: Callable[[str], None], speed: Callable[[int], None]) -> None:
         self.buttons = {label: self._button(label, *BUTTONS[label], act) for label in BUTTONS}
         self.speed = pn.widgets.Select(
-            label="Speed", options=SPEEDS, value=1, width=150, margin=0, css_classes=["pmdviz-speed"]
+            label="Speed", options=SPEEDS, value=1, width=150, margin=0, css_classes=["pmdviz-speed"],
+            stylesheets=[SELECT_CSS],
         )
         self.speed.param.watch(lambda event: speed(event.new), "value")
         self.view = pn.Row(
-            *self.buttons.values(), self.speed, css_classes=["pmdviz-transport"], sizing_mode="stretch_width", margin=0
+            *self.buttons.values(), self.speed, css_classes=["pmdviz-transport"], sizing_mode="stretch_width", margin=0,
+            stylesheets=[css.TRANSPORT],
         )
         self.enable(ready=False, done=False)
 
     def _button(self, label: str, name: str, help_words: str, act: Callable[[str], None]) -> Any:
         color = "primary" if label in ("Play", "Continue") else "default"
         made = pn.widgets.Button(
-            label=label, color=color, description=None, margin=0, stylesheets=[BUTTON_CSS],
-            css_classes=["pmdviz-button", f"pmdviz-{label.lower()}"], min_width=64, sizing_mode="stretch_width",
+            label=label, color=color, variant="solid" if color == "primary" else "outline", margin=0, stylesheets=[BUTTON_CSS],
+            css_classes=["pmdviz-button", f"pmdviz-{label.lower()}"], sizing_mode="stretch_width",
         )  # fmt: skip
         made.on_click(lambda event: act(name))
         return made

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import panel as pn
 
 from pmdviz.errors import TargetError
+from pmdviz.lab.buttons import small_button
 
 TROUBLE_CSS = """
 :host { background: var(--panel-background-color, #fff); color: var(--panel-on-background-color, #1a1a1a); border: 2px solid var(--pmdviz-error, #b00020);
@@ -46,6 +47,6 @@ class Trouble:
 
 
 def _button(label: str, act: Callable[[], None]) -> pn.widgets.Button:
-    made = pn.widgets.Button(label=label, margin=(8, 8, 0, 0))
+    made = small_button(label)
     made.on_click(lambda event: act())
     return made

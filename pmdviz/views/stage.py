@@ -21,7 +21,6 @@ from pmdviz.views import style, words
 from pmdviz.views.columns import EMPTY_LINE, StageColumns, stage_columns
 
 LAYERS = ("exact", "approximate", "particles")
-BORDERS = {"left": 64, "right": 16, "bottom": 48, "top": 32}  # px; 64 + 16 = 48 + 32: a square outside, a square inside
 TIPS = [("weight", "@weight{0.000000}"), ("log q", "@log_density{0.00} nats")]
 
 
@@ -41,12 +40,15 @@ class StageView:
     def __init__(self, target: Any) -> None:
         self.sources = {name: ColumnDataSource(_empty(name)) for name in LAYERS}
         self.figure = _figure()
-        self.layers = {name: _LAYER_GLYPHS[name](self.figure, self.sources[name], name) for name in LAYERS}
+        drawn = ("particles", "exact", "approximate")  # dots below, the dashes over the solid lines
+        made = {name: _LAYER_GLYPHS[name](self.figure, self.sources[name], name) for name in drawn}
+        self.layers = {name: made[name] for name in LAYERS}
         self.legend = Legend(
             items=[LegendItem(label=name, renderers=[self.layers[name]]) for name in LAYERS],
-            orientation="horizontal", padding=0, margin=2, spacing=14, glyph_width=22, glyph_height=14,
+            **style.LEGEND,
         )  # fmt: skip
         self.figure.add_layout(self.legend, "above")
+        style.fold_legend(self.figure, self.legend)
         self.note = Label(x=8, y=6, x_units="screen", y_units="screen", text="", text_font=style.FONT)
         self.figure.add_layout(self.note)
         self.hover = HoverTool(renderers=[self.layers["particles"]], attachment="vertical")
@@ -114,7 +116,7 @@ class StageView:
         for name in ("exact", "approximate"):
             self.layers[name].glyph.line_color = colours.layers[name]
         dots = self.layers["particles"].glyph
-        dots.fill_color = dots.line_color = colours.layers["particles"]
+        dots.update(fill_color=colours.layers["particles"], fill_alpha=0.6 if dark else 0.45)
         self.note.text_color = colours.text
         self.note.text_font_size = f"{style.PRESENTER_PX if presenter else style.TEXT_PX}px"
 
@@ -127,8 +129,8 @@ def _empty(name: str) -> dict[str, np.ndarray]:
 def _figure() -> Figure:
     """A figure whose frame is as wide as high when its outside is (equal borders), with ranges of its own."""
     figure = Figure(
-        name="stage", x_range=Range1d(-1, 1), y_range=Range1d(-1, 1), sizing_mode="stretch_both",
-        **{f"min_border_{side}": px for side, px in BORDERS.items()},
+        name="stage", x_range=Range1d(-1, 1), y_range=Range1d(-1, 1), sizing_mode="stretch_width", height=480,
+        **{f"min_border_{side}": px for side, px in style.BORDERS.items()},
         tools=[], toolbar_location=None, output_backend="canvas",
     )  # fmt: skip
     wheel = WheelZoomTool(zoom_on_axis=False)
@@ -144,8 +146,8 @@ def _line(figure: Figure, source: ColumnDataSource, name: str) -> Any:
 
 def _dots(figure: Figure, source: ColumnDataSource, name: str) -> Any:
     return figure.scatter(
-        "x", "y", size="size", source=source, fill_alpha=0.45, line_alpha=0.8, line_width=0.5, name=name, level="underlay"
-    )  # fmt: skip
+        "x", "y", size="size", source=source, fill_alpha=0.45, line_color=None, name=name
+    )  # no outline: it would double the cost of a dot
 
 
 _LAYER_GLYPHS = {"exact": _line, "approximate": _line, "particles": _dots}

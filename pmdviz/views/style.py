@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from bokeh.models import Axis, Grid, Legend
+from bokeh.models import Axis, CustomJS, Grid, Legend
 from bokeh.plotting import figure as Figure
 
-FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif"
+FONT = "Roboto, system-ui, -apple-system, 'Segoe UI', sans-serif"
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,21 @@ DASHES = MappingProxyType(
 )
 LINE_WIDTH = 2.0
 TEXT_PX, PRESENTER_PX = 13, 19
+BORDERS = {"left": 64, "right": 16, "bottom": 48, "top": 32}  # px; 64 + 16 = 48 + 32: a square outside, a square inside
+LEGEND = MappingProxyType(
+    {"orientation": "horizontal", "location": "center", "padding": 0, "margin": 2, "spacing": 12, "glyph_width": 22, "glyph_height": 14}
+)
+FOLD_JS = """
+const narrow = figure.outer_width < 460
+legend.ncols = narrow ? 2 : "auto"
+figure.min_border_top = narrow ? 52 : 32
+figure.min_border_right = narrow ? 36 : 16
+"""
+
+
+def fold_legend(figure: Figure, legend: Legend) -> None:
+    """Have the browser fold the legend into two lines on a narrow figure, with the borders that keep a square square."""
+    figure.js_on_change("outer_width", CustomJS(args={"figure": figure, "legend": legend}, code=FOLD_JS))
 
 
 def theme(dark: bool) -> Theme:

@@ -26,9 +26,9 @@ class Group(NamedTuple):
 GROUPS = {
     "divergences": Group(
         "TV and KL",
-        "TV (0 to 1) and KL (nats)",
+        "TV (0 to 1), KL (nats)",
         True,
-        {"tv": "TV", "kl_forward": "forward KL(exact ‖ approx.)", "kl_reverse": "reverse KL(approx. ‖ exact)"},
+        {"tv": "TV", "kl_forward": "forward KL", "kl_reverse": "reverse KL"},
         {"floor_tv": "tv", "floor_kl": "kl_forward"},
     ),
     "cross_entropy": Group("Cross entropy", "cross entropy −E log q (nats)", False, {"cross_entropy": "cross entropy"}, {}),

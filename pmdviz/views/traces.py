@@ -71,8 +71,9 @@ class TracesView:
         )  # fmt: skip
 
     def _add_legend(self) -> None:
-        self.legend = Legend(orientation="horizontal", padding=0, margin=2, spacing=14, glyph_width=22, glyph_height=14)
+        self.legend = Legend(**style.LEGEND)
         self.figure.add_layout(self.legend, "above")
+        style.fold_legend(self.figure, self.legend)
 
     def _add_hovers(self) -> None:
         self.hover = HoverTool(renderers=[], mode="vline", attachment="vertical", line_policy="nearest")
@@ -193,13 +194,13 @@ class TracesView:
         self.mark_dots.glyph.update(fill_color=colours.muted, line_color=colours.muted)
         px = f"{style.PRESENTER_PX if presenter else style.TEXT_PX}px"
         for renderer in (self.text, self.over_text):
-            renderer.glyph.update(text_color=colours.muted, text_font=style.FONT, text_font_size=px)
+            renderer.glyph.update(text_color=colours.muted, text_font={"value": style.FONT}, text_font_size=px)
 
 
 def _figure() -> Figure:
     figure = Figure(
-        name="traces", x_range=Range1d(0, 1), y_range=Range1d(0.05, 10), y_axis_type="log", sizing_mode="stretch_both",
-        min_border_left=64, min_border_right=16, min_border_bottom=48, min_border_top=32,
+        name="traces", x_range=Range1d(0, 1), y_range=Range1d(0.05, 10), y_axis_type="log", sizing_mode="stretch_width", height=480,
+        **{f"min_border_{side}": px for side, px in style.BORDERS.items()},
         tools=[], toolbar_location=None, output_backend="canvas",
     )  # fmt: skip
     figure.extra_y_ranges = {"linear": Range1d(0, 1), "edge": Range1d(0, 1)}

@@ -1,0 +1,120 @@
+"""`pmdviz serve`: the app on a free port, kernels compiled in the background, sessions reaped, a quick end."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import socket
+import sys
+import webbrowser
+from typing import Any
+
+from pmdviz.errors import InputError
+
+DEFAULT_PORT = 5006
+UNUSED_SESSION_MS, CHECK_SESSIONS_MS = 3000, 1000
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command line of `pmdviz serve`."""
+    parser.add_argument("--port", type=int, help=f"port to listen on (default: {DEFAULT_PORT}, or a free one if it is taken)")
+    parser.add_argument("--address", default="127.0.0.1", help="address to listen on (0.0.0.0: all, for a class)")
+    parser.add_argument(
+        "--allow-websocket-origin", action="append", metavar="HOST[:PORT]", help="a name under which browsers may open it"
+    )
+    parser.add_argument("--show", action="store_true", help="open a browser")
+    parser.add_argument("--max-sessions", type=int, metavar="N", help="browser tabs served at the same time")
+    parser.add_argument("--max-particles", type=int, metavar="M", help="particles that one session may ask for")
+
+
+def serve(options: argparse.Namespace) -> None:
+    """Serve until SIGINT or SIGTERM. Raises InputError for options that cannot be used."""
+    _set_limits(options)
+    port = chosen_port(options.port, options.address)
+    server = _server(options, port)
+    shown_at = "127.0.0.1" if options.address == "0.0.0.0" else options.address
+    url = f"http://{shown_at}:{port}/"
+    server.start()
+    print(f"pmdviz is at {url}  (Ctrl-C ends it)", flush=True)
+    _warm_up()
+    if options.show:
+        server.io_loop.add_callback(webbrowser.open, url)
+    _run(server)
+
+
+def chosen_port(asked: int | None, address: str = "127.0.0.1") -> int:
+    """The port asked for, else the usual one, else any free one. Raises InputError if the one asked for is taken."""
+    if asked is not None and not 0 <= asked <= 65535:
+        raise InputError(f"--port must be a whole number at least 0 and at most 65,535; given: {asked}")
+    for port in (asked,) if asked else (DEFAULT_PORT, 0):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((address, port))
+                return probe.getsockname()[1]
+            except OSError as error:
+                reason = error.strerror or str(error)
+    raise InputError(f"cannot listen on {address} port {asked}: {reason}; leave --port out to take a free one")
+
+
+def _set_limits(options: argparse.Namespace) -> None:
+    from pmdviz.lab.limits import MAX_PARTICLES, MAX_SESSIONS
+
+    for flag, name in (("max_particles", MAX_PARTICLES), ("max_sessions", MAX_SESSIONS)):
+        value = getattr(options, flag)
+        if value is not None and value < 1:
+            raise InputError(f"--{flag.replace('_', '-')} must be a whole number at least 1; given: {value}")
+        if value is not None:
+            os.environ[name] = str(value)
+
+
+def _server(options: argparse.Namespace, port: int) -> Any:
+    """The server, not yet started; everything a page needs comes from it and from no other."""
+    os.environ["BOKEH_RESOURCES"] = "server"
+    from panel.io.server import get_server
+    from threadpoolctl import threadpool_limits
+
+    from pmdviz.pages import session_page
+
+    threadpool_limits(1, "blas")
+    origins = options.allow_websocket_origin or (["*"] if options.address == "0.0.0.0" else None)
+    if origins is None:
+        origins = [f"{host}:{port}" for host in ("localhost", "127.0.0.1", options.address)]
+    return get_server(
+        {"/": session_page},
+        port=port,
+        address=options.address,
+        websocket_origin=origins,
+        title="pmdviz",
+        liveness=True,
+        show=False,
+        start=False,
+        check_unused_sessions_milliseconds=CHECK_SESSIONS_MS,
+        unused_session_lifetime_milliseconds=UNUSED_SESSION_MS,
+    )
+
+
+def _warm_up() -> None:
+    from pmdviz.lab import warm
+
+    def report(share: float, words: str) -> None:
+        if sys.stderr.isatty():
+            print(f"\r\033[Kcompiling the kernels: {share:4.0%} {words}", end="\n" if share >= 1 else "", file=sys.stderr)
+        elif share in (0.0, 1.0):
+            print(f"compiling the kernels: {share:.0%} {words}", file=sys.stderr, flush=True)
+
+    warm.begin(report)
+
+
+def _run(server: Any) -> None:
+    """Run the loop until a signal; the process ends at once then, whatever its threads are at."""
+    loop = server.io_loop
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: loop.add_callback_from_signal(loop.stop))
+    loop.start()
+    server.stop(wait=False)
+    print("pmdviz has stopped", flush=True)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
