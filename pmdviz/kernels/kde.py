@@ -145,37 +145,38 @@ def _add_tile(columns, k, base, first, last, targets, out, start, stop):
 
 
 @jit
-def _add_tile_any(columns, log_w, first, last, targets, out, start, stop):
-    """The same for more than three dimensions: three at a time into a buffer, row by row, the rest fused as above."""
-    dim, exponents = columns.shape[0], np.empty(last - first)
+def _add_tile_any(columns, k, log_w, first, last, targets, out, start, stop):
+    """The same for more than three dimensions: those before k three at a time into a buffer, row by row."""
+    exponents = np.empty(last - first)
     for i in range(start, stop):
         _copy(log_w[first:last], exponents)
-        k = 0
-        while dim - k > 3:
-            x1, x2 = columns[k + 1, first:last], columns[k + 2, first:last]
-            _subtract_3(columns[k, first:last], x1, x2, targets, i, k, exponents)
-            k += 3
+        for done in range(0, k, 3):
+            x1, x2 = columns[done + 1, first:last], columns[done + 2, first:last]
+            _subtract_3(columns[done, first:last], x1, x2, targets, i, done, exponents)
         _add_tile(columns, k, exponents, first, last, targets, out, i, i + 1)
 
 
 @jit
 def _exact_row(columns, log_w, y):
     """log of the sum with the true maximum, for a row so far away that every term underflows under the bound."""
-    exponents = log_w.copy()
+    exponents, top = np.empty(log_w.size), -np.inf
+    _copy(log_w, exponents)
     for k in range(columns.shape[0]):
         _subtract_1(columns[k], y[k], exponents)
-    top = exponents.max()
+    for value in exponents:  # a loop compiles in no time; .max() takes a second
+        top = max(top, value)
     return top + np.log(_sum_exp(exponents, top))
 
 
 @jit
 def _rows(columns, log_w, targets, out, start, stop):
     out[start:stop] = 0.0
+    k = (columns.shape[0] - 1) // 3 * 3  # the first dimension of those fused with the exponential
     for first in range(0, log_w.size, TILE):
         last = min(first + TILE, log_w.size)
-        if columns.shape[0] > 3:
-            _add_tile_any(columns, log_w, first, last, targets, out, start, stop)
+        if k > 0:
+            _add_tile_any(columns, k, log_w, first, last, targets, out, start, stop)
         else:
-            _add_tile(columns, 0, log_w[first:last], first, last, targets, out, start, stop)
+            _add_tile(columns, k, log_w[first:last], first, last, targets, out, start, stop)
     for i in range(start, stop):
         out[i] = np.log(out[i]) if out[i] > UNDERFLOW else _exact_row(columns, log_w, targets[i])

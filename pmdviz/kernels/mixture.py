@@ -84,8 +84,9 @@ def _log_likelihood(first, second, x, precision, log_p, log_rest, out):
     for n in range(x.size):
         _add_datum(x[n], first, second, precision, log_p, log_rest, out, product)
         if (n + 1) % DATA_PER_LOG == 0 or n + 1 == x.size:
-            out += np.log(product)
-            product[:] = 1.0
+            for j in range(out.size):
+                out[j] += np.log(product[j])
+                product[j] = 1.0
 
 
 @fast_jit
@@ -106,5 +107,6 @@ def _gradient(first, second, x, precision, log_p, log_rest, out):
     pull_first, pull_second = np.zeros(first.size), np.zeros(first.size)
     for n in range(x.size):
         _add_pulls(x[n], first, second, precision, log_p, log_rest, pull_first, pull_second)
-    out[:, 0] = (pull_first + pull_second) * precision
-    out[:, 1] = pull_second * precision
+    for j in range(first.size):  # whole-array expressions would take seconds to compile
+        out[j, 0] = (pull_first[j] + pull_second[j]) * precision
+        out[j, 1] = pull_second[j] * precision
