@@ -9,13 +9,9 @@ from typing import Protocol
 
 import numpy as np
 
-from pmdviz.errors import TargetError
 from pmdviz.grids import Grid
+from pmdviz.targets.cells import Box, Cells, mass_cells
 
-Box = tuple[tuple[float, float], ...]
-NATS_KEPT = 50.0  # cells whose log density is further below the peak hold no mass
-COARSE_SIDE = {1: 2048, 2: 96}
-FINE_SIDE = {1: 4096, 2: 256}
 KEPT_GRIDS = 6
 
 
@@ -92,22 +88,21 @@ class GaussianExact(_OnGrids):
 
 
 class GridExact(_OnGrids):
-    """A posterior normalised by a grid sum over the part of `start_box` that holds its mass."""
+    """A posterior normalised by a sum over the small cells of `start_box` that hold its mass."""
 
     def __init__(self, log_joint: Callable[[np.ndarray], np.ndarray], start_box: Box) -> None:
         super().__init__()
         self._log_joint = log_joint
-        self.box = _mass_box(log_joint, start_box)
-        self._grid = Grid(self.box, FINE_SIDE[len(start_box)])
-        values = _checked(log_joint, self._grid)
-        peak = values.max()
-        mass = np.exp(values - peak)
-        self.log_evidence = float(peak + np.log(mass.sum() * self._grid.cell_volume))
+        self._cells = mass_cells(log_joint, start_box)
+        self.box = self._cells.box
+        peak = self._cells.values.max()
+        mass = np.exp(self._cells.values - peak)
+        self.log_evidence = float(peak + np.log(mass.sum() * np.prod(self._cells.width)))
         self._probability = mass / mass.sum()
-        self.mean = self._probability @ self._grid.points
-        centred = self._grid.points - self.mean
+        self.mean = self._probability @ self._cells.centres
+        centred = self._cells.centres - self.mean
         self.cov = (centred * self._probability[:, None]).T @ centred
-        self._mode_cov = _curvature_cov(values.reshape(self._grid.shape), self._grid)
+        self._mode_cov = _curvature_cov(log_joint, self._cells, self.cov)
 
     def log_density(self, points: np.ndarray) -> np.ndarray:
         """log p(points | X), (n, d) -> (n,)."""
@@ -116,13 +111,12 @@ class GridExact(_OnGrids):
     def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
         """n iid draws (n, d): a cell by its mass, uniform within the cell (cells are far below the posterior's sd)."""
         cells = rng.choice(len(self._probability), size=n, p=self._probability)
-        jitter = (rng.random((n, len(self.box))) - 0.5) * self._grid.extent / self._grid.side
-        return self._grid.points[cells] + jitter
+        return self._cells.centres[cells] + (rng.random((n, len(self.box))) - 0.5) * self._cells.width
 
     def mass_in(self, box: Box) -> float:
         """Share of the posterior's mass in `box`."""
         inside = np.ones(len(self._probability), dtype=bool)
-        for values, (low, high) in zip(self._grid.points.T, box, strict=True):
+        for values, (low, high) in zip(self._cells.centres.T, box, strict=True):
             inside &= (values >= low) & (values <= high)
         return float(self._probability[inside].sum())
 
@@ -131,57 +125,19 @@ class GridExact(_OnGrids):
         return float(np.sqrt(np.linalg.eigvalsh(self._mode_cov / np.outer(unit, unit))[0]))
 
 
-def _mass_box(log_joint: Callable[[np.ndarray], np.ndarray], box: Box) -> Box:
-    """`box` shrunk, in a few passes, to the cells within NATS_KEPT of the peak and two cells around them."""
-    side = COARSE_SIDE[len(box)]
-    for _ in range(6):
-        grid = Grid(box, side)
-        kept = _checked(log_joint, grid).reshape(grid.shape)
-        kept = kept > kept.max() - NATS_KEPT
-        smaller = []
-        for k, axis in enumerate(grid.axes):
-            others = tuple(i for i in range(kept.ndim) if i != kept.ndim - 1 - k)
-            inside = np.flatnonzero(kept.any(axis=others))
-            margin = 2.5 * (axis[1] - axis[0])
-            smaller.append((float(axis[inside[0]] - margin), float(axis[inside[-1]] + margin)))
-        smaller = tuple((max(a, c), min(b, d)) for (a, b), (c, d) in zip(smaller, box, strict=True))
-        shrunk = np.prod([b - a for a, b in smaller]) / np.prod([b - a for a, b in box])
-        box = smaller
-        if shrunk > 0.5:
-            return box
-    return box
+def _curvature_cov(log_p: Callable[[np.ndarray], np.ndarray], cells: Cells, cov: np.ndarray) -> np.ndarray:
+    """Covariance of the Gaussian with the curvature of log p at its highest cell, by second differences.
 
-
-def _checked(log_joint: Callable[[np.ndarray], np.ndarray], grid: Grid) -> np.ndarray:
-    """log_joint at the cells; raises TargetError for NaN, +inf, or a density that is 0 in every cell."""
-    values = log_joint(grid.points)
-    bad = np.isnan(values) | (values == np.inf)
-    if bad.any():
-        theta, value = grid.points[bad][0], values[bad][0]
-        words = f"log_prior + log_likelihood is {value} at theta = {theta}, where the exact posterior is computed"
-        raise TargetError(words, theta)
-    if values.max() == -np.inf:
-        words = "the prior times the likelihood is 0 in every cell of the box"
-        raise TargetError(f"{words} {grid.box}; give bounds that hold the posterior", grid.points[0])
-    return values
-
-
-def _curvature_cov(log_p: np.ndarray, grid: Grid) -> np.ndarray:
-    """Covariance of the Gaussian with the curvature of log p at its highest cell, by second differences."""
-    d = log_p.ndim
-    at = np.clip(np.unravel_index(log_p.argmax(), log_p.shape), 1, np.array(log_p.shape) - 2)
-    step = grid.extent / grid.side
-    precision = np.empty((d, d))
-    for i in range(d):
-        for j in range(d):
-            ei, ej = np.eye(d, dtype=int)[[d - 1 - i, d - 1 - j]]  # array axes run last coordinate first
-            if i == j:
-                second = log_p[tuple(at + ei)] - 2 * log_p[tuple(at)] + log_p[tuple(at - ei)]
-            else:
-                corners = (ei + ej, ei - ej, ej - ei, -ei - ej)
-                a, b, c, e = (log_p[tuple(at + corner)] for corner in corners)
-                second = (a - b - c + e) / 4
-            precision[i, j] = -second / (step[i] * step[j])
-    values, vectors = np.linalg.eigh(precision)
-    values = np.maximum(values, 1.0 / grid.extent.max() ** 2)
-    return (vectors / values) @ vectors.T
+    At the edge of the support, where there is no curvature, it is `cov`.
+    """
+    peak, steps = cells.centres[cells.values.argmax()], np.diag(cells.width)
+    precision = np.empty_like(cov)
+    for i, a in enumerate(steps):
+        for j, b in enumerate(steps):
+            values = log_p(np.array([peak + a + b, peak + a - b, peak - a + b, peak - a - b]))
+            if not np.isfinite(values).all():
+                return cov
+            precision[i, j] = -(values[0] - values[1] - values[2] + values[3]) / (4 * cells.width[i] * cells.width[j])
+    eigenvalues, vectors = np.linalg.eigh(precision)
+    widest = np.max([high - low for low, high in cells.box])
+    return (vectors / np.maximum(eigenvalues, 1.0 / widest**2)) @ vectors.T

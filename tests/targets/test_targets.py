@@ -1,0 +1,243 @@
+"""What every target promises, over the table of targets: a new one is tested by being there."""
+
+import functools
+
+import numpy as np
+import pytest
+
+from pmdviz.errors import InputError
+from pmdviz.grids import Grid
+from pmdviz.targets import TARGETS, make_target
+from pmdviz.targets.exact import GridExact
+
+SETTINGS = {
+    "mixture": [{}, {"num_data": 1}, {"num_data": 400, "sigma_x": 1.5}, {"p": 0.2, "data_seed": 3}],
+    "gaussian": [{}, {"dim": 1, "num_data": 1}, {"prior_sd": 3.0, "sigma_x": 0.5, "theta": -2.0}],
+    "bimodal1d": [{}, {"num_data": 1}, {"sigma_x": 1.0, "theta": 0.0}, {"data_seed": 7}],
+}
+CASES = [(name, options) for name in TARGETS for options in SETTINGS.get(name, [{}])]
+
+
+@pytest.fixture(params=CASES, ids=str, scope="module")
+def target(request):
+    name, options = request.param
+    return make_target(name, **options)
+
+
+def prior_draws(target, n=7, seed=0):
+    return target.sample_prior(np.random.default_rng(seed), n)
+
+
+def central_difference(function, theta, step=1e-5):
+    columns = [
+        (function(theta + step * e) - function(theta - step * e)) / (2 * step) for e in np.eye(theta.shape[1])
+    ]
+    return np.stack(columns, axis=1)
+
+
+def test_it_says_what_it_is(target):
+    assert target.title and target.about and target.reference
+    assert len(target.parameter_names) == target.dim == len(target.view_box) == len(target.scale)
+    assert target.num_data == len(target.data) == target.options.num_data
+    assert prior_draws(target).shape == (7, target.dim)
+    assert np.isfinite(target.data).all()
+
+
+def test_the_gradient_is_that_of_the_log_density(target):
+    theta = prior_draws(target)
+    for batch in (None, target.data[: max(1, target.num_data // 3)]):
+        expected = central_difference(lambda points, b=batch: target.log_joint(points, b), theta)
+        np.testing.assert_allclose(target.grad_log_joint(theta, batch), expected, rtol=2e-5, atol=2e-5)
+
+
+def test_the_log_likelihood_adds_up_over_rows(target):
+    theta = prior_draws(target)
+    whole = target.log_likelihood(theta, target.data)
+    cut = target.num_data // 3
+    parts = [target.log_likelihood(theta, rows) for rows in (target.data[:cut], target.data[cut:]) if len(rows)]
+    np.testing.assert_allclose(sum(parts), whole, rtol=1e-10)
+    single = sum(target.log_likelihood(theta, target.data[k : k + 1]) for k in range(target.num_data))
+    np.testing.assert_allclose(single, whole, rtol=1e-10)
+
+
+def test_a_batch_in_the_joint_counts_as_all_the_data(target):
+    theta, batch = prior_draws(target), target.data[: max(1, target.num_data // 4)]
+    expected = target.log_prior(theta) + target.num_data / len(batch) * target.log_likelihood(theta, batch)
+    np.testing.assert_allclose(target.log_joint(theta, batch), expected, rtol=1e-12)
+    whole = target.log_prior(theta) + target.log_likelihood(theta, target.data)
+    np.testing.assert_allclose(target.log_joint(theta), whole, rtol=1e-12)
+
+
+def test_the_order_of_theta_and_of_rows_does_not_matter(target):
+    theta, flipped = prior_draws(target), target.data[::-1].copy()
+    values = target.log_likelihood(theta, target.data)
+    np.testing.assert_allclose(target.log_likelihood(theta[::-1], flipped)[::-1], values, rtol=1e-10)
+
+
+def test_inputs_are_not_written_to(target):
+    theta, data = prior_draws(target), target.data.copy()
+    before = theta.copy()
+    target.log_joint(theta), target.grad_log_joint(theta)
+    assert np.array_equal(theta, before)
+    assert np.array_equal(target.data, data)
+
+
+def test_a_wrong_shape_of_theta_is_refused(target):
+    for theta in (np.zeros((2, target.dim + 1)), np.zeros((2, 2, 2)), np.float64(0.0)):
+        with pytest.raises(InputError, match=rf"theta must have shape \(m, {target.dim}\)"):
+            target.log_prior(theta)
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_the_data_come_from_the_data_seed_alone(name):
+    np.random.seed(1)  # noqa: NPY002
+    one = make_target(name, data_seed=5).data
+    np.random.seed(2)  # noqa: NPY002
+    np.random.default_rng().random(10)
+    assert np.array_equal(one, make_target(name, data_seed=5).data)
+    assert not np.array_equal(one, make_target(name, data_seed=6).data)
+
+
+# The exact posterior, against quadrature and draws that know nothing of how it was computed.
+
+
+@functools.cache
+def quadrature(target):
+    """Points, masses and log evidence of a plain sum of exp(log_joint) over a fine grid of the prior's bulk."""
+    reach = 8 * float(target.scale.max())
+    fine = Grid(target.exact.box, 601 if target.dim == 2 else 20_001)
+    wide = Grid(((-reach, reach),) * target.dim, 401 if target.dim == 2 else 20_001)
+    coarse = np.exp(target.log_joint(wide.points) - target.log_joint(fine.points).max())
+    values = target.log_joint(fine.points)
+    mass = np.exp(values - values.max())
+    assert coarse.sum() * wide.cell_volume == pytest.approx(mass.sum() * fine.cell_volume, rel=0.02), "mass elsewhere"
+    return fine.points, mass / mass.sum(), values.max() + np.log(mass.sum() * fine.cell_volume)
+
+
+def test_the_exact_posterior_agrees_with_quadrature(target):
+    points, mass, log_evidence = quadrature(target)
+    exact, sd = target.exact, np.sqrt(np.diag(target.exact.cov))
+    mean = mass @ points
+    np.testing.assert_allclose(exact.mean / sd, mean / sd, atol=1e-6)
+    cov = ((points - mean) * mass[:, None]).T @ (points - mean)
+    np.testing.assert_allclose(exact.cov / np.outer(sd, sd), cov / np.outer(sd, sd), atol=2e-4)
+    some = prior_draws(target, 50)
+    np.testing.assert_allclose(exact.log_density(some), target.log_joint(some) - log_evidence, atol=1e-5)
+
+
+def test_the_exact_density_integrates_to_one(target):
+    grid = Grid(target.exact.box, 801 if target.dim == 2 else 8001)
+    assert np.exp(target.exact.log_density(grid.points)).sum() * grid.cell_volume == pytest.approx(1, abs=1e-6)
+    assert target.exact.on_grid(grid).shape == grid.shape
+    assert np.array_equal(target.exact.on_grid(grid).ravel(), target.exact.log_density(grid.points))
+    assert target.exact.mass_in(target.exact.box) == pytest.approx(1, abs=1e-9)
+
+
+def test_exact_draws_have_the_exact_moments(target):
+    n, exact = 20_000, target.exact
+    draws = exact.sample(np.random.default_rng(3), n)
+    assert draws.shape == (n, target.dim)
+    z = (draws.mean(axis=0) - exact.mean) / np.sqrt(np.diag(exact.cov) / n)
+    assert np.abs(z).max() < 4.5
+    centred = draws - exact.mean
+    for i in range(target.dim):
+        for j in range(target.dim):
+            products = centred[:, i] * centred[:, j]
+            error = products.std(ddof=1) / np.sqrt(n)
+            assert abs(products.mean() - exact.cov[i, j]) < 4.5 * error
+    levels = exact.log_density(draws)  # -E log p is the entropy: the draws have the density, not just its moments
+    points, mass, _ = quadrature(target)
+    entropy = mass @ exact.log_density(points)
+    assert abs(levels.mean() - entropy) < 4.5 * levels.std() / np.sqrt(n)
+
+
+def test_exact_draws_are_not_on_a_lattice(target):
+    draws = target.exact.sample(np.random.default_rng(3), 2000)
+    assert len(np.unique(draws[:, 0])) == 2000
+
+
+def test_the_mass_in_a_box_is_the_share_of_draws_in_it(target):
+    exact, n = target.exact, 20_000
+    draws = exact.sample(np.random.default_rng(4), n)
+    sd = np.sqrt(np.diag(exact.cov))
+    box = tuple((float(m - 0.5 * s), float(m + 9 * s)) for m, s in zip(exact.mean, sd, strict=True))
+    share = np.all([(d >= low) & (d <= high) for d, (low, high) in zip(draws.T, box, strict=True)], axis=0).mean()
+    slack = 0.02 if isinstance(exact, GridExact) or target.dim == 1 else 0.12  # in 2-D the Gaussian's is a lower bound
+    assert share - slack < exact.mass_in(box) < share + 0.02
+
+
+def test_the_view_box_holds_the_bulk_of_the_prior(target):
+    draws = prior_draws(target, 4000)
+    low, high = np.array(target.view_box).T
+    assert ((draws > low) & (draws < high)).all(axis=1).mean() > 0.995
+    assert np.abs(draws.std(axis=0) / target.scale - 1).max() < 0.06
+
+
+def modes(name, target):
+    """About where the modes lie when data are many."""
+    if name == "mixture":
+        return [(1.03, -1.77), (-0.74, 1.77)]
+    return [(1.234,), (-1.234,)] if name == "bimodal1d" else [target.exact.mean]
+
+
+@pytest.mark.parametrize("name", ["mixture", "gaussian", "bimodal1d"])
+def test_the_posterior_of_very_many_data_is_found(name):
+    """A box of the prior's size, and modes hundreds of times narrower at places that no grid knows of."""
+    options = {"mixture": {"theta1": 1.03, "theta2": -1.77}, "bimodal1d": {"theta": 1.234}}.get(name, {})
+    many = {"num_data": 20_000, "sigma_x": 0.2} if name == "mixture" else {"num_data": 100_000, "sigma_x": 0.5}
+    target = make_target(name, **many, **options)
+    exact, total = target.exact, 0.0
+    assert exact.narrowest(target.scale) < 0.01
+    for centre in modes(name, target):
+        sd = 4 * exact.narrowest(np.ones(target.dim))  # the wide direction of a mode is less than so much wider
+        grid = Grid(tuple((float(c - 9 * sd), float(c + 9 * sd)) for c in centre), 181)
+        total += np.exp(exact.log_density(grid.points)).sum() * grid.cell_volume
+    assert total == pytest.approx(1, abs=1e-3)
+    draws = exact.sample(np.random.default_rng(0), 500)
+    assert np.abs((draws.mean(axis=0) - exact.mean) / np.sqrt(np.diag(exact.cov) / 500)).max() < 4.5
+    low, high = np.array(exact.box).T
+    assert ((draws > low) & (draws < high)).all()
+
+
+def test_the_gaussian_is_known_on_paper():
+    target = make_target("gaussian", dim=1, num_data=1, prior_sd=2**0.5, sigma_x=2**0.5, data_seed=2)
+    x = float(target.data[0, 0])
+    assert target.exact.mean == pytest.approx([x / 2])
+    assert target.exact.cov == pytest.approx(np.array([[1.0]]))
+    assert target.exact.log_density(np.array([[x / 2]])) == pytest.approx(-0.5 * np.log(2 * np.pi))
+    assert target.exact.narrowest(np.array([4.0])) == pytest.approx(0.25)
+
+
+def test_the_narrowest_direction_is_not_along_an_axis_of_the_mixture():
+    exact = make_target("mixture").exact
+    steepest = min(exact.narrowest(np.array([s, t])) * min(s, t) for s, t in ((1, 1),))
+    assert steepest < 0.5 * np.sqrt(np.diag(exact.cov)).min()  # of a mode, not of the two together
+
+
+def test_the_two_modes_of_the_mixture_mirror_each_other_at_equal_shares():
+    theta = np.array([[0.7, -1.3], [1.7, 0.4]])
+    mirror = np.stack([theta.sum(axis=1), -theta[:, 1]], axis=1)
+    even, uneven = make_target("mixture"), make_target("mixture", p=0.3)
+    values = even.log_likelihood(mirror, even.data)
+    np.testing.assert_allclose(even.log_likelihood(theta, even.data), values, rtol=1e-10)
+    assert not np.allclose(uneven.log_likelihood(theta, even.data), uneven.log_likelihood(mirror, even.data))
+
+
+def test_the_data_of_the_mixture_have_the_shares_and_means_they_are_said_to():
+    target = make_target("mixture", num_data=100_000, sigma_x=0.5, p=0.3, theta1=1.0, theta2=-4.0)
+    first = target.data > -1.0
+    assert abs(first.mean() - 0.3) < 4.5 * np.sqrt(0.3 * 0.7 / 1e5)
+    for rows, mean in ((first, 1.0), (~first, -3.0)):
+        assert abs(target.data[rows].mean() - mean) < 4.5 * 0.5 / np.sqrt(rows.sum())
+        assert target.data[rows].std() == pytest.approx(0.5, rel=0.02)
+
+
+def test_posteriors_of_one_target_are_computed_once_and_keys_tell_them_apart():
+    one, two, other = make_target("bimodal1d"), make_target("bimodal1d"), make_target("bimodal1d", data_seed=1)
+    assert one.exact is one.exact
+    assert one.key == two.key != other.key
+
+
+def test_an_unknown_target_is_named_with_the_nearest():
+    with pytest.raises(InputError, match="unknown target 'gausian'; did you mean 'gaussian'?"):
+        make_target("gausian")
