@@ -117,7 +117,8 @@ class CustomTarget(Target):
         try:
             return np.array(function(*map(_shielded, arguments)), dtype=np.float64)
         except Exception as error:
-            raise TargetError(f"{role} of target {self.name!r} raised {type(error).__name__}: {error}") from error
+            words = " ".join(str(error).split())
+            raise TargetError(f"{role} of target {self.name!r} raised {type(error).__name__}: {words}") from error
 
     def _check_functions(self, theta: np.ndarray) -> None:
         prior = self.log_prior(theta)

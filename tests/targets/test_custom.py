@@ -1,0 +1,398 @@
+"""A person's own functions: checked when made, run like any other target, and never the end of a session."""
+
+import numpy as np
+import pytest
+
+import pmdviz
+from pmdviz.errors import InputError, TargetError
+from pmdviz.recipe import Recipe
+from pmdviz.session import Session
+from pmdviz.targets import TARGETS, make_target
+from tests.engine import digest, drive
+
+DATA = np.random.default_rng(0).normal(0.5, 1.0, size=30)
+
+
+def log_prior(theta):
+    return -0.5 * (theta**2).sum(axis=1) - 0.5 * theta.shape[1] * np.log(2 * np.pi)
+
+
+def log_likelihood(theta, batch):
+    """Every x is theta1 plus noise of sd 1."""
+    return -0.5 * ((batch[None, :] - theta[:, :1]) ** 2).sum(axis=1) - 0.5 * len(batch) * np.log(2 * np.pi)
+
+
+def sample_prior(rng, m, dim=1):
+    return rng.standard_normal((m, dim))
+
+
+PARTS = {
+    "log_prior": log_prior,
+    "log_likelihood": log_likelihood,
+    "sample_prior": sample_prior,
+    "data": DATA,
+    "dim": 1,
+    "name": "dose",
+}
+
+
+def custom(**parts):
+    return pmdviz.custom_target(**{**PARTS, **parts})
+
+
+# It is a target like any other.
+
+
+def test_it_agrees_with_the_built_in_gaussian_in_every_particular():
+    twin = make_target("gaussian", dim=1, num_data=30, sigma_x=1.0)
+    mine = custom(data=twin.data[:, 0], grad_log_prior=lambda t: -t, grad_log_likelihood=lambda t, b: (b - t).sum(1))
+    theta = np.linspace(-1, 2, 7)[:, None]
+    np.testing.assert_allclose(mine.log_joint(theta), twin.log_joint(theta), rtol=1e-12)
+    np.testing.assert_allclose(mine.log_joint(theta, mine.data[:4]), twin.log_joint(theta, twin.data[:4]), rtol=1e-12)
+    np.testing.assert_allclose(mine.grad_log_joint(theta), twin.grad_log_joint(theta), rtol=1e-12)
+    np.testing.assert_allclose(mine.exact.mean, twin.exact.mean, rtol=1e-6)
+    np.testing.assert_allclose(mine.exact.cov, twin.exact.cov, rtol=1e-4)
+    np.testing.assert_allclose(mine.exact.log_density(theta), twin.exact.log_density(theta), atol=1e-6)
+
+
+def test_a_run_from_end_to_end():
+    run = pmdviz.run(target=custom(), method="pmd", seed=0, budget=600, num_particles=300)
+    assert run.final.metrics["tv"] < 0.2
+    assert run.final.metrics["floor_tv"] < run.final.metrics["tv"]
+    assert abs(run.mean()[0] - run.target.exact.mean[0]) < 4 * np.sqrt(run.target.exact.cov[0, 0] / 100)
+    assert "custom_target" in run.to_python()
+    names = {"dose": run.target}
+    exec(run.to_python(), names)
+    assert names["run"].particles.tobytes() == run.particles.tobytes()
+
+
+def test_in_more_than_two_dimensions_what_cannot_be_had_is_none():
+    mine = custom(dim=4, sample_prior=lambda rng, m: sample_prior(rng, m, 4))
+    run = pmdviz.run(target=mine, budget=300, num_particles=100)
+    metrics = run.final.metrics
+    assert mine.exact is None and run.final.grid is None
+    assert [name for name, value in metrics.items() if value is not None] == ["ess"]
+    assert np.isnan(run.history["tv"]).all() and run.history["tv"].dtype == float
+    assert run.particles.shape == (100, 4)
+    assert len(mine.parameter_names) == 4
+
+
+def test_what_it_has_no_gradient_for_it_says():
+    with pytest.raises(InputError, match="'dose' has no gradient"):
+        custom().grad_log_joint(np.zeros((1, 1)))
+
+
+def test_rows_of_data_may_be_anything_with_a_first_axis():
+    pairs = np.stack([DATA, DATA], axis=1)
+    mine = custom(data=pairs, log_likelihood=lambda theta, batch: log_likelihood(theta, batch[:, 0]))
+    assert mine.num_data == 30
+    assert custom(data=list(DATA)).num_data == 30
+    assert pmdviz.run(target=mine, budget=60, num_particles=20, floor=False).final.visited == 60
+
+
+def test_a_prior_with_an_edge_is_no_obstacle():
+    """theta > 0, and a likelihood that is not defined elsewhere."""
+    mine = custom(
+        log_prior=lambda theta: np.where(theta[:, 0] > 0, -theta[:, 0], -np.inf),
+        log_likelihood=lambda theta, batch: np.where(
+            theta[:, 0] > 0, -len(batch) * np.log(np.abs(theta[:, 0])) - np.abs(batch).sum() / theta[:, 0], np.nan
+        ),
+        sample_prior=lambda rng, m: rng.exponential(size=(m, 1)),
+    )
+    assert mine.exact.log_density(np.array([[1.0]]))[0] > -5
+    run = pmdviz.run(target=mine, policy="never", budget=300, num_particles=400)
+    assert run.final.metrics["tv"] < 0.35
+
+
+def test_the_name_enters_no_table():
+    custom(name="mine")
+    assert "mine" not in TARGETS
+
+
+def test_given_bounds_are_its_box():
+    assert custom(bounds=[(-2, 2)]).view_box == ((-2.0, 2.0),)
+    low, high = custom().view_box[0]
+    assert low < -3 and high > 3
+
+
+# What is wrong is said when it is made.
+
+
+WRONG = [
+    ({"name": "two words"}, "name must be a word"),
+    ({"name": ""}, "name must be a word"),
+    ({"name": "x" * 41}, "at most 40"),
+    ({"name": 5}, "given: 5"),
+    ({"name": "mixture"}, "'mixture' is that of a built-in target"),
+    ({"dim": 0}, "dim must be a whole number from 1 to 1,000; given: 0"),
+    ({"dim": 1.0}, "given: 1.0"),
+    ({"dim": True}, "given: True"),
+    ({"data": []}, "data must be an array with at least one row"),
+    ({"data": 5.0}, "data must be an array with at least one row"),
+    ({"data": [[1, 2], [3]]}, "rows of equal length"),
+    ({"log_prior": 5}, "log_prior must be a function; given: 5"),
+    ({"log_likelihood": None}, "log_likelihood must be a function; given: None"),
+    ({"sample_prior": "x"}, "sample_prior must be a function"),
+    ({"bounds": [(1, 0)]}, "bounds must be 1 pair(s) (low, high) with low < high; given: [(1, 0)]"),
+    ({"bounds": [(0, 1), (0, 1)]}, "bounds must be 1 pair(s)"),
+    ({"bounds": [(0, np.inf)]}, "bounds must be 1 pair(s)"),
+    ({"bounds": 5}, "bounds must be 1 pair(s)"),
+    ({"colour": "red"}, "no argument 'colour'; it takes log_prior, log_likelihood"),
+    ({"log_prior": lambda theta: np.full(len(theta), -np.inf)}, "log_prior must be finite at draws of the prior"),
+    ({"log_prior": lambda theta: np.full(len(theta), np.nan)}, "log_prior must be finite at draws of the prior"),
+    ({"log_likelihood": lambda t, b: np.full(len(t), np.nan)}, "must not be NaN or +inf; it was at theta = ["),
+    ({"log_likelihood": lambda t, b: np.full(len(t), np.inf)}, "must not be NaN or +inf; it was at theta = ["),
+    ({"log_likelihood": lambda t, b: log_likelihood(t, b) / len(b)}, "must be the plain sum over the rows"),
+    ({"log_likelihood": lambda t, b: log_likelihood(t, b) + 1.0}, "must be the plain sum over the rows"),
+]
+WRONG_WHEN_CALLED = [
+    ({"log_prior": lambda theta: theta}, r"log_prior must give shape \(8,\) for theta of shape \(8, 1\); it gave"),
+    ({"log_likelihood": lambda t, b: 0.0}, r"log_likelihood must give shape \(8,\) .* and 30 rows; it gave \(\)"),
+    ({"log_likelihood": lambda t, b: 1 / 0}, "log_likelihood of target 'dose' raised ZeroDivisionError: division"),
+    ({"log_prior": lambda theta: "x"}, "log_prior of target 'dose' raised ValueError"),
+    ({"log_prior": lambda: 0}, "log_prior of target 'dose' raised TypeError"),
+    ({"sample_prior": lambda rng, m: np.zeros((m, 3))}, r"must give shape \(4096, 1\); it gave \(4096, 3\)"),
+    ({"sample_prior": lambda rng, m: np.full((m, 1), np.nan)}, "sample_prior gave a value that is not finite"),
+]
+
+
+@pytest.mark.parametrize("parts, words", WRONG, ids=lambda value: str(value)[:40])
+def test_wrong_parts_are_refused(parts, words):
+    with pytest.raises(InputError) as error:
+        custom(**parts)
+    assert words in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("parts, words", WRONG_WHEN_CALLED, ids=lambda value: str(value)[:40])
+def test_functions_that_fail_are_named(parts, words):
+    with pytest.raises(TargetError, match=words):
+        custom(**parts)
+
+
+@pytest.mark.parametrize("missing", ["log_prior", "log_likelihood", "sample_prior", "data", "dim", "name"])
+def test_a_missing_part_is_named(missing):
+    with pytest.raises(InputError, match=f"also needs {missing}$"):
+        pmdviz.custom_target(**{name: part for name, part in PARTS.items() if name != missing})
+
+
+def test_the_persons_own_array_may_change_afterwards():
+    data = DATA.copy()
+    mine = custom(data=data)
+    before = mine.log_joint(np.zeros((1, 1)))
+    data[:] = 7
+    assert mine.log_joint(np.zeros((1, 1))) == before
+
+
+# Recipes.
+
+
+def test_a_recipe_comes_back_with_its_target():
+    mine = custom()
+    recipe = Recipe(mine, num_particles=20, budget=100, changes=[(2, {"eta": 1})])
+    text = recipe.to_json()
+    again = Recipe.from_json(text, targets={"dose": custom()})
+    assert again.to_json() == text and again == recipe
+    one, two = Session(recipe), Session(again)
+    assert drive(one) == drive(two) == ""
+    assert digest(one) == digest(two)
+
+
+def test_without_its_target_a_recipe_says_what_it_needs():
+    text = Recipe(custom()).to_json()
+    for targets in (None, {}, {"other": custom()}):
+        with pytest.raises(InputError, match="needs the custom target 'dose'; give it as"):
+            Recipe.from_json(text, targets=targets)
+    with pytest.raises(InputError, match="must be made with pmdviz.custom_target"):
+        Recipe.from_json(text, targets={"dose": make_target("gaussian")})
+
+
+@pytest.mark.parametrize(
+    "parts, what",
+    [
+        ({"data": DATA[::-1]}, "data_hash"),
+        ({"data": DATA[:-1]}, "num_data"),
+        ({"log_prior": lambda theta: log_prior(theta) - 0.01}, "log_joint"),
+        ({"log_likelihood": lambda theta, batch: log_likelihood(1.001 * theta, batch)}, "log_joint"),
+        ({"dim": 2, "sample_prior": lambda rng, m: sample_prior(rng, m, 2)}, "dim"),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+def test_another_target_of_the_same_name_is_refused_with_what_differs(parts, what):
+    text = Recipe(custom()).to_json()
+    with pytest.raises(InputError, match=f"'dose' given is not the recipe's: .*{what}"):
+        Recipe.from_json(text, targets={"dose": custom(**parts)})
+
+
+def test_recipes_of_different_targets_of_one_name_differ():
+    assert Recipe(custom()) != Recipe(custom(data=DATA[::-1]))
+    assert Recipe(custom()) == Recipe(custom())
+
+
+# A target that fails while it runs. The session stays at the last good frame, and the step can be tried again.
+
+
+class Moody:
+    """A likelihood that misbehaves from its `after`-th call on, until it is soothed."""
+
+    def __init__(self, mood, after):
+        self.mood, self.after, self.calls = mood, after, 0
+
+    def __call__(self, theta, batch):
+        values = log_likelihood(theta, batch)
+        self.calls += 1
+        if self.after is not None and self.calls > self.after:
+            return self.mood(values)
+        return values
+
+
+def one_nan(values):
+    return np.where(np.arange(len(values)) == 3, np.nan, values)
+
+
+def one_infinity(values):
+    return np.where(np.arange(len(values)) == 3, np.inf, values)
+
+
+def nothing(values):
+    return np.full_like(values, -np.inf)
+
+
+def too_few(values):
+    return values[:-1]
+
+
+def angry(values):
+    raise RuntimeError("I will\nnot")
+
+
+MOODS = {
+    one_nan: "is nan at theta = \\(",
+    one_infinity: "is inf at theta = \\(",
+    nothing: "is -inf at every particle, one of them theta = \\(",
+    too_few: "must give shape",
+    angry: "raised RuntimeError: I will not$",
+}
+
+
+@pytest.mark.parametrize("mood", MOODS, ids=lambda mood: mood.__name__)
+def test_a_failing_likelihood_stops_at_the_last_good_frame_and_can_be_tried_again(mood):
+    likelihood = Moody(mood, None)
+    recipe = Recipe(custom(log_likelihood=likelihood), num_particles=50, batch_size=7, budget=140, policy="always")
+    healthy = Session(recipe)
+    drive(healthy)
+    session = Session(recipe)
+    session.advance(6)
+    good = session.frame
+    likelihood.after = likelihood.calls
+    for _ in range(3):
+        with pytest.raises(TargetError, match=MOODS[mood]) as error:
+            session.advance(2)
+        assert session.frame is good
+        assert len(session.history) == 4
+    if mood in (one_nan, one_infinity):
+        assert error.value.theta.shape == (1,)
+        assert f"theta = ({error.value.theta[0]:.6g})" in str(error.value)
+        assert error.value.batch_note.startswith("a batch of 7 rows")
+    likelihood.after = None
+    assert drive(session) == ""
+    assert digest(session) == digest(healthy)
+
+
+def test_the_theta_named_is_the_one_that_failed():
+    likelihood = Moody(one_nan, None)
+    session = Session(Recipe(custom(log_likelihood=likelihood), num_particles=50, budget=100, policy="never"))
+    likelihood.after = 0
+    with pytest.raises(TargetError) as error:
+        session.advance()
+    assert error.value.theta == session.frame.particles[3]
+
+
+def test_a_prior_that_fails_on_new_particles_is_named():
+    def moody_prior(theta):
+        return np.where(theta[:, 0] > 3.9, np.nan, log_prior(theta))
+
+    mine = custom(log_prior=moody_prior, bounds=[(-3, 3)], sample_prior=lambda rng, m: rng.uniform(-1, 1, (m, 1)))
+    wide = {"policy": "always", "bandwidth_rule": "isotropic", "bandwidth": 2}
+    session = Session(Recipe(mine, num_particles=200, budget=5000, **wide))
+    with pytest.raises(TargetError, match="log_prior of target 'dose' is nan at theta = "):
+        session.advance(50)
+    assert np.isfinite(session.frame.weights).all()
+
+
+def test_a_few_impossible_particles_are_no_failure():
+    def strict(theta, batch):
+        return np.where(theta[:, 0] > 0.5, -np.inf, log_likelihood(theta, batch))
+
+    session = Session(Recipe(custom(log_likelihood=strict), num_particles=200, budget=300))
+    frame = session.advance()
+    assert 0 < frame.info.zero_likelihood < 200
+    assert (frame.weights[frame.particles[:, 0] > 0.5] == 0).all()
+    assert f"{frame.info.zero_likelihood} particles got likelihood 0" in frame.info.words
+    assert drive(session) == ""
+
+
+def test_functions_that_write_into_their_arguments_are_stopped():
+    def vandal(theta, batch):
+        theta *= 0
+        return log_likelihood(theta, batch)
+
+    with pytest.raises(TargetError, match="log_likelihood of target 'dose' raised ValueError: .*read-only"):
+        custom(log_likelihood=vandal)
+
+
+def test_functions_that_reuse_one_array_for_their_answers_do_no_harm():
+    buffer = np.empty(10_000)
+
+    def thrifty(theta):
+        buffer[: len(theta)] = log_prior(theta)
+        return buffer[: len(theta)]
+
+    one, two = (Session(Recipe(custom(log_prior=f), num_particles=50, budget=100)) for f in (thrifty, log_prior))
+    drive(one), drive(two)
+    assert digest(one)["weights"] == digest(two)["weights"]
+
+
+def test_a_density_that_cannot_be_summed_is_named():
+    mine = custom(log_likelihood=lambda t, batch: np.where(t[:, 0] < -3.5, np.nan, log_likelihood(t, batch)))
+    with pytest.raises(TargetError, match="is nan at theta = .*, where the exact posterior is computed"):
+        mine.exact  # noqa: B018
+
+
+def test_a_box_without_any_of_the_posterior_is_named():
+    mine = custom(log_likelihood=lambda t, b: np.where(t[:, 0] > 5, -np.inf, log_likelihood(t, b)), bounds=[(6, 7)])
+    with pytest.raises(TargetError, match="give bounds that hold the posterior"):
+        mine.exact  # noqa: B018
+
+
+def test_a_restart_that_fails_leaves_the_old_run_whole():
+    class Prior:
+        tired = False
+
+        def __call__(self, rng, m):
+            if self.tired:
+                raise RuntimeError("tired")
+            return sample_prior(rng, m)
+
+    prior = Prior()
+    session = Session(Recipe(custom(sample_prior=prior), num_particles=30, budget=100))
+    session.advance(2)
+    before, recipe = digest(session), session.recipe
+    prior.tired = True
+    for attempt in (session.restart, session.replay, session.reseed):
+        with pytest.raises(TargetError, match="tired"):
+            attempt()
+    assert digest(session) == before and session.recipe == recipe
+    session.advance()
+    prior.tired = False
+    session.replay()
+    drive(session)
+    assert digest(session)["particles"] == digest_of(recipe)["particles"]
+
+
+def digest_of(recipe):
+    session = Session(recipe)
+    drive(session)
+    return digest(session)
+
+
