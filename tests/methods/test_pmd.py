@@ -1,0 +1,247 @@
+"""Particle mirror descent against what is known exactly: powers of the likelihood, posteriors, a fixed point."""
+
+import numpy as np
+import pytest
+
+from pmdviz.densities import effective_sample_size, normalise
+from pmdviz.errors import InputError
+from pmdviz.methods import METHODS
+from pmdviz.methods.pmd import WARM_BATCH
+from pmdviz.recipe import Recipe
+from pmdviz.session import Session
+from pmdviz.targets import TARGETS, make_target
+from tests.engine import CountingTarget, errors_from
+
+PMD = METHODS["pmd"]
+NEVER = {"policy": "never", "num_particles": 200}
+WHOLE = {"target_options": {"num_data": 30}, "batch_size": 30, "budget": None}
+UNIT = {"dim": 1, "num_data": 1, "sigma_x": 2**0.5, "prior_sd": 2**0.5}  # posterior sd 1
+
+
+def run_to(iteration, target="gaussian", **parts):
+    session = Session(Recipe(target, "pmd", **{"budget": None, **parts}), metrics_every=10**9)
+    session.advance(iteration)
+    return session
+
+
+def assert_power_of_likelihood(session, power, tolerance=1e-10):
+    """Weights proportional to likelihood^power: those of particles that were drawn from the prior."""
+    log_likelihood = session.target.log_likelihood(session.frame.particles, session.target.data)
+    expected = np.exp(normalise(power * log_likelihood))
+    np.testing.assert_allclose(session.frame.weights, expected, rtol=tolerance, atol=1e-300)
+
+
+# Exact weights.
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("gamma", [0.05, 0.2, 1.0])
+@pytest.mark.parametrize("steps", [1, 2, 12])
+def test_never_with_all_data_and_a_constant_step_is_a_power_of_the_likelihood(target, gamma, steps):
+    session = run_to(steps, target, schedule="constant", step_size=gamma, **NEVER, **WHOLE)
+    assert_power_of_likelihood(session, 1 - (1 - gamma) ** steps)
+
+
+@pytest.mark.parametrize("eta, n0, kappa", [(1, 0, 1), (2, 20, 1), (3, 1, 0.5), (0.5, 0, 0.3)])
+def test_never_with_all_data_and_a_decaying_step_is_a_power_of_the_likelihood(eta, n0, kappa):
+    session = run_to(7, eta=eta, n0=n0, kappa=kappa, **NEVER, **WHOLE)
+    gammas = np.minimum(1, eta / (n0 + np.arange(1, 8) ** float(kappa)))
+    assert_power_of_likelihood(session, 1 - np.prod(1 - gammas))
+    assert session.frame.info.step_size == pytest.approx(gammas[-1], rel=1e-14)
+
+
+def test_a_pass_of_batches_under_gamma_one_over_t_is_the_whole_likelihood():
+    session = run_to(6, eta=1, n0=0, target_options={"num_data": 30}, batch_size=5, **NEVER)
+    assert_power_of_likelihood(session, 1.0)
+
+
+def test_batches_with_replacement_are_right_on_average():
+    """The mean over runs of a difference of log-weights after a batch is that of the log likelihood of all data."""
+    found = []
+    for seed in range(60):
+        session = run_to(3, seed=seed, batches="replacement", eta=1, n0=0, batch_size=5, **NEVER)
+        w, theta = np.log(session.frame.weights), session.frame.particles[[0, 1]]
+        exact = session.target.log_likelihood(theta, session.target.data)
+        found.append((w[0] - w[1]) - (exact[0] - exact[1]))
+    assert np.std(found) > 0.1
+    assert abs(errors_from(found, 0)) < 4
+
+
+@pytest.mark.parametrize("num_data", [1, 9, 10, 11, 30])
+def test_a_warm_start_ends_its_pass_at_the_posterior(num_data):
+    target = CountingTarget(make_target("gaussian", num_data=num_data))
+    session = Session(Recipe("gaussian", target_options={"num_data": num_data}, warm_start=True, budget=None, **NEVER))
+    session.target = target
+    session.advance(-(-num_data // WARM_BATCH))
+    assert session.frame.visited == target.rows == num_data
+    assert session.frame.info.step_size == 1.0 and "warm start" in session.frame.info.words
+    assert_power_of_likelihood(session, 1.0)
+    session.advance()
+    assert session.frame.info.step_size == pytest.approx(2 / 21), "mirror descent counts its steps from there"
+    assert "warm start" not in session.frame.info.words
+
+
+def test_a_warm_start_stays_one_pass_whatever_is_turned_on_the_way():
+    session = Session(Recipe("gaussian", target_options={"num_data": 30}, warm_start=True, budget=None, **NEVER))
+    session.advance()
+    session.set(warm_start=False)
+    session.set(batches="replacement", batch_size=3)
+    session.advance(2)
+    assert_power_of_likelihood(session, 1.0)
+
+
+def test_one_step_with_rejuvenation_is_the_formula():
+    """log w = (1-γ)(-log m) + γ (log prior + (N/B) Σ log p(x|θ) - log q(θ)) at particles drawn from q."""
+    target = make_target("mixture", num_data=40)
+    values = {"num_particles": 60, "policy": "always", "schedule": "constant", "step_size": 0.3}
+    knobs = PMD.Knobs.checked(values)
+    start = PMD.init(np.random.default_rng(0), target, knobs)
+    first, _ = PMD.step(np.random.default_rng(1), start, target, target.data[:8], knobs)
+    q = PMD.density(first, knobs, target)
+    state, info = PMD.step(np.random.default_rng(2), first, target, target.data[8:16], knobs)
+    assert info.rejuvenated == "policy always" and "rejuvenated first" in info.words
+    theta = state.particles
+    assert np.array_equal(theta, q.sample(np.random.default_rng(2), 60))
+    pull = target.log_prior(theta) + 40 / 8 * target.log_likelihood(theta, target.data[8:16]) - q.log_density(theta)
+    np.testing.assert_allclose(state.log_weights, normalise(0.7 * -np.log(60) + 0.3 * pull), rtol=1e-10)
+
+
+def test_a_step_without_rejuvenation_keeps_the_particles():
+    session = run_to(3, **NEVER)
+    before = session.frame.particles
+    assert session.advance().particles is not before
+    assert np.array_equal(session.frame.particles, before)
+    assert session.frame.info.rejuvenated == ""
+
+
+def test_a_particle_of_weight_zero_stays_dead_until_gamma_is_one():
+    target = make_target("gaussian", dim=1)
+    knobs = PMD.Knobs.checked({"num_particles": 3, "policy": "never", "schedule": "constant", "step_size": 0.5})
+    state = PMD.init(np.random.default_rng(0), target, knobs)
+    state = state._replace(log_weights=normalise(np.array([0.0, -np.inf, 0.0])))
+    after, _ = PMD.step(np.random.default_rng(0), state, target, target.data, knobs)
+    assert after.log_weights[1] == -np.inf and np.isfinite(after.log_weights[[0, 2]]).all()
+    after, _ = PMD.step(np.random.default_rng(0), state, target, target.data, knobs.replaced(step_size=1.0))
+    assert np.isfinite(after.log_weights).all()
+
+
+# When particles are drawn anew.
+
+
+def test_the_policy_decides_when():
+    def reasons(**knobs):
+        session = Session(Recipe("mixture", num_particles=100, budget=None, **knobs))
+        return [session.advance().info.rejuvenated for _ in range(8)]
+
+    assert reasons(policy="never") == [""] * 8
+    assert reasons(policy="always") == [""] + ["policy always"] * 7
+    found = reasons(policy="ess", ess_threshold=0.9)
+    assert "" in found and any(words.startswith("ESS was ") for words in found)
+
+
+@pytest.mark.parametrize("threshold", [0.1, 0.5, 0.9])
+def test_ess_rejuvenates_exactly_below_its_threshold(threshold):
+    session = Session(Recipe("mixture", num_particles=100, budget=3000, ess_threshold=threshold))
+    while not session.done:
+        ess = effective_sample_size(np.log(session.frame.weights))
+        session.advance()
+        assert bool(session.frame.info.rejuvenated) == (ess < threshold * 100)
+    assert session.frame.rejuvenations == np.nansum(np.diff(session.history.columns["rejuvenations"]))
+
+
+@pytest.mark.parametrize("policy", ["never", "always", "ess"])
+@pytest.mark.parametrize("m", [10, 73, 200])
+def test_another_particle_count_forces_a_rejuvenation(policy, m):
+    session = run_to(3, policy=policy, num_particles=72)
+    session.set(num_particles=m)
+    assert len(session.frame.particles) == 72
+    assert session.pending == {"num_particles": "takes effect at the next step, where it forces a rejuvenation"}
+    frame = session.advance()
+    assert frame.particles.shape == (m, 2)
+    assert frame.info.rejuvenated == f"particles 72 → {m}"
+    assert frame.info.density_evaluations == m * frame.info.visited
+    assert session.pending == {}
+
+
+def test_a_warm_start_and_replacement_do_not_go_together():
+    with pytest.raises(InputError, match="warm_start = true needs batches = 'epochs'"):
+        Recipe(warm_start=True, batches="replacement")
+
+
+def test_a_batch_larger_than_the_data_is_refused_at_a_turn():
+    session = run_to(2, target_options={"num_data": 30})
+    with pytest.raises(InputError, match="batch_size .* at most 30"):
+        session.set(batch_size=31)
+    assert session.recipe.changes == ()
+
+
+# Statistics: errors in standard errors over independent runs, against the posterior in closed form.
+
+
+def posterior_errors(runs=24, steps=12, skip=0, **knobs):
+    """Standard errors between mean and variance of q's particles over runs and the posterior's."""
+    means, variances = [], []
+    for seed in range(runs):
+        parts = {"dim": 1, "num_data": 20, "sigma_x": 4.0}
+        session = run_to(steps, target_options=parts, seed=seed, **{"num_particles": 400, "batch_size": 20, **knobs})
+        density = session.frame.density
+        means.append(density.mean[0])
+        variances.append(density.cov[0, 0] - (density.cholesky @ density.cholesky.T)[0, 0])
+    exact = session.target.exact
+    return errors_from(means, exact.mean[0]), errors_from(variances, exact.cov[0, 0])
+
+
+ONE_STEP = {"eta": 1, "n0": 0}  # gamma_1 = 1: the posterior at once, and then kept by 1/t
+
+
+@pytest.mark.parametrize(
+    "knobs",
+    [
+        {"policy": "never"},
+        {"policy": "ess", "ess_threshold": 0.5},
+        {"policy": "never", "schedule": "constant", "step_size": 0.5},
+        {"policy": "never", "batch_size": 5},
+        {"policy": "never", "warm_start": True},
+        {"policy": "ess", "ess_threshold": 1.0, "schedule": "constant", "step_size": 1.0},
+        {"policy": "always", "schedule": "constant", "step_size": 1.0},
+        {"policy": "always", "schedule": "constant", "step_size": 1.0, "bandwidth_rule": "isotropic", "bandwidth": 0.5},
+    ],
+    ids=str,
+)
+def test_q_has_the_moments_of_the_posterior(knobs):
+    """With γ = 1 the kernel's smoothing is only the proposal and must leave no trace."""
+    mean, variance = posterior_errors(**{**ONE_STEP, **knobs})
+    assert abs(mean) < 4
+    assert abs(variance) < 4
+
+
+def fixed_point(gamma, h):
+    """The positive v with v = 1/((1-γ)/v + γ) + h²."""
+    return np.roots([gamma, -(gamma * h**2 + 1 - (1 - gamma)), -(1 - gamma) * h**2]).max()
+
+
+def test_the_fixed_point_is_one():
+    v = fixed_point(0.1, 0.5)
+    assert v == pytest.approx(1 / (0.9 / v + 0.1) + 0.25)
+    assert v == pytest.approx(2.25, abs=0.001)
+
+
+def test_always_settles_at_its_fixed_point():
+    """Each step adds h² of smoothing and only γ of the posterior: bandwidth against step size."""
+    knobs = {"policy": "always", "schedule": "constant", "step_size": 0.1}
+    kernel = {"bandwidth_rule": "isotropic", "bandwidth": 0.5}
+    variances = []
+    for seed in range(12):
+        session = run_to(60, target_options=UNIT, seed=seed, num_particles=1500, **knobs, **kernel)
+        variances.append(np.mean([session.advance().density.cov[0, 0] for _ in range(60)]))
+    assert abs(errors_from(variances, fixed_point(0.1, 0.5))) < 4
+    assert np.std(variances) < 0.1
+
+
+def test_frames_show_q_before_the_resampling():
+    """The density's variance is that of the weighted particles plus the kernel's."""
+    session = run_to(5, policy="always", bandwidth_rule="isotropic", bandwidth=0.5)
+    frame = session.frame
+    weighted = np.cov(frame.particles.T, aweights=frame.weights, ddof=0)
+    np.testing.assert_allclose(frame.density.cov, weighted + 0.25 * np.eye(2), rtol=1e-12)
+    assert len(np.unique(frame.weights)) > 100, "weights after the update, not equal ones after a resampling"
