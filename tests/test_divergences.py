@@ -151,7 +151,8 @@ def test_a_grid_four_times_finer_tells_the_same(name, kernel):
 
 @pytest.mark.parametrize("angle", [0.0, 0.5, 2.0])
 def test_a_grid_four_times_finer_tells_the_same_of_long_kernels(angle):
-    target, turn = make_target("mixture", num_data=200), np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+    target, (c, s) = make_target("mixture", num_data=200), (np.cos(angle), np.sin(angle))
+    turn = np.array([[c, -s], [s, c]])
     draws = target.exact.sample(np.random.default_rng(0), 500)
     cov = turn @ np.diag([0.03**2, 0.5**2]) @ turn.T
     assert_same_on_a_finer_grid(target, KernelDensity(draws, np.full(500, -np.log(500)), np.linalg.cholesky(cov)))

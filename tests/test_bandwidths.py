@@ -1,0 +1,151 @@
+"""Rules for the smoothing kernel, against the covariance of standard Gaussians and the best kernels there are."""
+
+import numpy as np
+import pytest
+
+from pmdviz.bandwidths import (
+    LOCAL_SCALE,
+    NEIGHBOUR_FRACTION,
+    RULES,
+    isotropic,
+    local,
+    local_scale,
+    neighbourhood_covariance,
+)
+from pmdviz.densities import KernelDensity
+from pmdviz.methods import METHODS
+from tests.engine import errors_from
+
+FACTOR = 0.75  # the default
+
+
+def equal(m):
+    return np.full(m, 1 / m)
+
+
+def standard(m, d, seed):
+    return np.random.default_rng([m, d, seed]).standard_normal((m, d))
+
+
+def test_the_rules_are_the_knob_s():
+    specs = METHODS["pmd"].Knobs.specs()
+    assert set(RULES) == set(specs["bandwidth_rule"].choices) == set(specs["bandwidth"].default_by[1])
+
+
+def test_isotropic_is_the_number_itself():
+    kernel = isotropic(standard(9, 3, 0), equal(9), 0.2, np.ones(3))
+    assert np.array_equal(kernel, 0.2 * np.eye(3))
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 5])
+def test_local_measures_a_standard_gaussian_as_one(d):
+    """The mean over draws of S is the identity, within four standard errors and the rounding of the table."""
+    found = np.array([neighbourhood_covariance(standard(3000, d, s), equal(3000), np.ones(d)) for s in range(12)])
+    found /= LOCAL_SCALE[d]
+    means, errors = found.mean(axis=0), found.std(axis=0, ddof=1) / np.sqrt(12)
+    assert (np.abs(means - np.eye(d)) < 4 * errors + 0.03).all()
+
+
+def test_local_shrinks_with_m_and_grows_with_c():
+    particles = standard(1000, 2, 0)
+    one = local(particles, equal(1000), 1.0, np.ones(2))
+    np.testing.assert_allclose(local(particles, equal(1000), 0.5, np.ones(2)), 0.5 * one, rtol=1e-12)
+    S = neighbourhood_covariance(particles, equal(1000), np.ones(2)) / local_scale(2)
+    np.testing.assert_allclose(one @ one.T, 1000 ** (-2 / 6) * S, rtol=1e-6)
+    assert np.array_equal(one, np.tril(one))
+
+
+def test_local_measures_the_modes_and_not_the_gap():
+    """Two modes of sd 0.25, ever farther apart: the same kernel."""
+    base, sign = 0.25 * standard(1000, 1, 0), np.where(np.arange(1000) % 2, 1.0, -1.0)[:, None]
+    near, far = (local(base + gap * sign, equal(1000), FACTOR, np.ones(1))[0, 0] for gap in (2, 20))
+    assert far == pytest.approx(near, rel=0.02)
+
+
+def test_local_stretches_and_leans_with_the_particles():
+    particles, stretch = standard(1000, 2, 1), np.array([3.0, 0.01])
+    usual = local(particles, equal(1000), FACTOR, np.ones(2))
+    stretched = local(stretch * particles, equal(1000), FACTOR, stretch)
+    np.testing.assert_allclose(stretched, stretch[:, None] * usual, rtol=1e-9)
+    for lean in (-0.8, 0.8):
+        leaning = local(particles @ np.array([[1.0, lean], [0.0, 0.6]]), equal(1000), FACTOR, np.ones(2))
+        covariance = leaning @ leaning.T
+        assert 0.3 < covariance[0, 1] / np.sqrt(covariance[0, 0] * covariance[1, 1]) / np.sign(lean) < 0.9
+
+
+def test_local_follows_the_weights():
+    """Particles of weight zero far away change nothing that is seen."""
+    particles = np.concatenate([standard(500, 1, 0), 30 + standard(500, 1, 1)])
+    weights = np.concatenate([equal(500), np.zeros(500)])
+    both = local(particles, weights, FACTOR, np.ones(1))[0, 0] * 1000 ** (1 / 5)
+    alone = local(particles[:500], equal(500), FACTOR, np.ones(1))[0, 0] * 500 ** (1 / 5)
+    assert both == pytest.approx(2 * alone, rel=0.25)  # a tenth of all particles is a fifth of these
+
+
+@pytest.mark.parametrize("m", [1, 2, 3, 4, 10])
+@pytest.mark.parametrize("d", [1, 2, 5])
+def test_few_or_coincident_particles_still_have_a_kernel(m, d):
+    for particles in (standard(m, d, 0), np.zeros((m, d))):
+        weights = np.zeros(m)
+        weights[0] = 1.0
+        for rule in RULES.values():
+            for w in (weights, equal(m)):
+                kernel = rule(particles, w, 0.5, 2 * np.ones(d))
+                assert np.isfinite(kernel).all() and (np.diag(kernel) > 0).all()
+
+
+def test_a_tenth_of_the_particles_are_neighbours():
+    assert NEIGHBOUR_FRACTION == 0.1
+    lattice = np.arange(1000.0)[:, None]
+    S = neighbourhood_covariance(lattice, equal(1000), np.ones(1))[0, 0]
+    assert S == pytest.approx(100**2 / 12, rel=0.01), "a hundred neighbours in a row"
+
+
+def test_the_scale_is_interpolated_between_dimensions():
+    known = sorted(LOCAL_SCALE)
+    assert [local_scale(d) for d in known] == [LOCAL_SCALE[d] for d in known]
+    assert LOCAL_SCALE[3] < local_scale(4) < LOCAL_SCALE[5]
+    assert [LOCAL_SCALE[d] for d in known] == sorted(LOCAL_SCALE.values())
+
+
+# As good as it is said to be. TV = E_p max(0, 1 - q/p), by points drawn from p.
+
+
+def tv_by_draws(draws, kernel, points, log_p):
+    log_q = KernelDensity(draws, np.full(len(draws), -np.log(len(draws))), kernel).log_density(points)
+    return np.maximum(0.0, 1.0 - np.exp(log_q - log_p)).mean()
+
+
+@pytest.mark.parametrize("d, most", [(1, 1.3), (2, 1.3), (5, 1.6)])
+def test_local_is_near_the_normal_reference_on_a_gaussian(d, most):
+    m, ratios = 1500, []
+    reference = (4 / (d + 2)) ** (1 / (d + 4)) * m ** (-1 / (d + 4))
+    for seed in range(8):
+        draws, points = standard(m, d, seed), standard(8000, d, 1000 + seed)
+        log_p = -0.5 * (points**2).sum(axis=1) - d / 2 * np.log(2 * np.pi)
+        kernels = local(draws, equal(m), FACTOR, np.ones(d)), reference * np.eye(d)
+        ours, theirs = (tv_by_draws(draws, kernel, points, log_p) for kernel in kernels)
+        ratios.append(ours / theirs)
+    assert errors_from(ratios, most) < 2, f"{np.mean(ratios):.3f} is more than {most}"
+    assert np.mean(ratios) > 0.7
+
+
+@pytest.mark.parametrize("separation", [0.5, 1.0, 3.0])
+def test_local_is_near_the_best_round_kernel_on_two_modes(separation):
+    line = np.linspace(-5, 5, 4001)
+    p = sum(np.exp(-0.5 * ((line - s * separation) / 0.25) ** 2) for s in (-1, 1))
+    p /= p.sum() * (line[1] - line[0])
+    widths, ours, best = np.geomspace(0.01, 1.0, 25), [], []
+    for seed in range(6):
+        rng = np.random.default_rng([int(100 * separation), seed])
+        draws = (np.where(rng.random(1500) < 0.5, -1, 1) * separation + 0.25 * rng.standard_normal(1500))[:, None]
+        kernels = [local(draws, equal(1500), FACTOR, np.ones(1)), *(np.array([[h]]) for h in widths)]
+        tvs = [line_tv(draws, kernel, line, p) for kernel in kernels]
+        ours.append(tvs[0])
+        best.append(tvs[1:])
+    assert np.mean(ours) < 1.15 * np.mean(best, axis=0).min()
+
+
+def line_tv(draws, kernel, line, p):
+    q = np.exp(KernelDensity(draws, np.full(1500, -np.log(1500)), kernel).log_density(line[:, None]))
+    return 0.5 * np.abs(q - p).sum() * (line[1] - line[0])

@@ -1,0 +1,86 @@
+"""The floor: perfect draws at their best width, with a standard error, computed once."""
+
+import numpy as np
+import pytest
+
+from pmdviz import floors
+from pmdviz.bandwidths import local
+from pmdviz.densities import KernelDensity
+from pmdviz.divergences import compare, picture
+from pmdviz.floors import FACTORS, Floor, floor, known_floor
+from pmdviz.recipe import Recipe
+from pmdviz.session import Session
+from pmdviz.targets import TARGETS, make_target
+from tests.targets.test_custom import custom, sample_prior
+
+M = 1500  # the default number of particles
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_the_best_width_lies_inside_the_table(name):
+    found = floor(make_target(name), M)
+    assert FACTORS[0] < found.tv_factor < FACTORS[-1]
+    assert FACTORS[0] < found.kl_factor < FACTORS[-1]
+    assert 0 < found.tv_se < 0.1 * found.tv
+    assert 0 < found.kl_se < 0.3 * found.kl
+
+
+def test_at_least_sixteen_sets_of_draws_and_a_table_in_order():
+    assert floors.NUM_SETS >= 16
+    assert list(FACTORS) == sorted(FACTORS) and len(FACTORS) >= 5
+
+
+def test_the_default_mixture_has_the_floor_that_was_measured_elsewhere():
+    found = floor(make_target("mixture"), M)
+    assert 0.083 <= found.tv <= 0.105
+    assert 0.02 <= found.kl <= 0.08
+
+
+def test_other_draws_agree_within_their_error():
+    """The mean over draws of another generator, at the width that was found best."""
+    target = make_target("mixture")
+    found, tvs = floor(target, 300), []
+    for seed in range(16):
+        draws = target.exact.sample(np.random.default_rng([99, seed]), 300)
+        kernel = local(draws, np.full(300, 1 / 300), found.tv_factor, target.scale)
+        density = KernelDensity(draws, np.full(300, -np.log(300)), kernel)
+        tvs.append(compare(picture(density, target.exact, target.view_box))["tv"])
+    error = np.hypot(found.tv_se, np.std(tvs, ddof=1) / 4)
+    assert abs(np.mean(tvs) - found.tv) < 4.5 * error
+    assert found.tv_se == pytest.approx(np.std(tvs, ddof=1) / 4, rel=0.8)
+
+
+def test_more_draws_are_nearer():
+    target = make_target("bimodal1d")
+    found = [floor(target, m) for m in (50, 200, 800)]
+    assert found[0].tv > found[1].tv > found[2].tv > 0
+    assert found[0].kl > found[1].kl > found[2].kl > 0
+
+
+def test_it_is_computed_once_for_a_target_and_a_number(monkeypatch):
+    target = make_target("bimodal1d", data_seed=77)
+    assert known_floor(target, 31) is None
+    first = floor(target, 31)
+    monkeypatch.setattr(floors, "_computed", None)
+    assert floor(make_target("bimodal1d", data_seed=77), 31) is first
+    assert known_floor(target, 31) is first
+    assert known_floor(target, 32) is None and known_floor(make_target("bimodal1d", data_seed=78), 31) is None
+
+
+def test_it_is_the_same_in_any_order_and_at_any_time():
+    target = make_target("gaussian", data_seed=5)
+    np.random.default_rng().random(3)
+    assert floors._computed(target, 20) == floors._computed(target, 20)
+    assert isinstance(floors._computed(target, 20), Floor)
+
+
+def test_frames_show_it_once_it_is_known_and_none_before():
+    session = Session(Recipe("gaussian", target_options={"data_seed": 123}, num_particles=21, budget=50))
+    frame = session.advance()
+    assert frame.metrics["floor_tv"] is None and frame.metrics["floor_kl"] is None
+    found = floor(session.target, 21)
+    assert (frame.metrics["floor_tv"], frame.metrics["floor_kl"]) == (found.tv, found.kl)
+
+
+def test_without_an_exact_posterior_there_is_none():
+    assert floor(custom(dim=3, sample_prior=lambda rng, m: sample_prior(rng, m, 3)), 10) is None
