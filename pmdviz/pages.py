@@ -9,7 +9,10 @@ import panel_material_ui as pmui
 from bokeh.models import CustomJS
 from bokeh.themes import Theme
 
+from panel.util import edit_readonly
+
 from pmdviz.lab import Lab, limits, warm
+from pmdviz.lab.acknowledge import on_sent
 from pmdviz.lab.help import HELP_JS
 
 FIGURE_MODELS = ["Axis", "Legend", "Grid", "Plot", "Figure", "Title"]  # dressed by our own table of colours
@@ -48,13 +51,16 @@ def lab_page(**parameters: Any) -> pmui.Page:
         raw_css=[PAGE_CSS],
         meta_name="pmdviz",
     )
+    with edit_readonly(page):
+        page.busy = False  # else every event of any session sends two messages to every open page
     page.param.watch(lambda event: lab.dress(dark=event.new), "dark_theme")
     lab.on_presenter = lambda on: page.param.update(sidebar_open=not on)
     doc = pn.state.curdoc
     if doc is not None:
         doc.theme = Theme(json={"attrs": {name: {} for name in FIGURE_MODELS}})
         doc.js_on_event("document_ready", CustomJS(code=CLOSE_DRAWER_JS))
-        pn.state.onload(lambda: lab.start(doc))
+        doc.js_on_event("document_ready", on_sent(lab.screen.ack))  # the first frame may come with the document
+        lab.start(doc)
         _open.add(lab)
         pn.state.on_session_destroyed(lambda context: _close(lab))
     return page

@@ -78,10 +78,15 @@ else by_hand()
 """
 
 
+def on_sent(ack: Acknowledge) -> CustomJS:
+    """What the browser does with a frame, and once at the start."""
+    return CustomJS(args={"a": ack}, code=ON_SENT)
+
+
 def make_acknowledge(figure: Any, keyboard: bool = False) -> Acknowledge:
     """A new acknowledgement model that enters the document together with `figure`."""
     ack = Acknowledge(name="acknowledge", keyboard=keyboard)
-    ack.js_on_change("sent", CustomJS(args={"a": ack}, code=ON_SENT))
+    ack.js_on_change("sent", on_sent(ack))
     ack.js_on_change("copies", CustomJS(args={"a": ack}, code=ON_COPIES))
     figure.js_on_change("name", CustomJS(args={"a": ack}, code=""))
     return ack

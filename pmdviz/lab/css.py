@@ -2,10 +2,11 @@
 
 LAB = """
 :host { display: grid !important; width: 100%; box-sizing: border-box; padding: 8px 16px 4px; gap: 4px 16px;
-  grid-template-columns: minmax(350px, min(56%, calc(100vh - 262px))) minmax(300px, 1fr);
-  grid-template-areas: "stage traces" "layers options" "status status" "transport transport"; align-content: start; }
+  grid-template-columns: minmax(350px, min(56%, calc(100vh - 276px))) minmax(300px, 1fr);
+  grid-template-areas: "stage traces" "layers options" "status status" "transport transport"; align-content: start;
+  grid-auto-rows: max-content; height: auto !important; }
 .pmdviz-stage, .pmdviz-traces { position: relative !important; width: 100% !important; }
-.pmdviz-stage { grid-area: stage; aspect-ratio: 1; height: auto !important; transition: opacity 0.15s; }
+.pmdviz-stage { grid-area: stage; align-self: start; aspect-ratio: 1; height: auto !important; transition: opacity 0.15s; }
 .pmdviz-traces { grid-area: traces; height: 100% !important; min-height: 280px; }
 .pmdviz-layers { grid-area: layers; }
 .pmdviz-options { grid-area: options; }
@@ -15,7 +16,7 @@ LAB = """
 .pmdviz-lab, .pmdviz-layers, .pmdviz-options, .pmdviz-statusbar { min-width: 0 !important; }
 .pmdviz-dim { opacity: 0.35; }
 @media (max-width: 900px) {
-  :host { min-width: 0 !important; max-width: 100vw; grid-template-columns: minmax(0, 1fr); grid-auto-rows: max-content; height: auto !important; padding: 4px 4px 130px; gap: 4px;
+  :host { min-width: 0 !important; max-width: 100vw; grid-template-columns: minmax(0, 1fr); padding: 4px 4px 130px; gap: 4px;
     grid-template-areas: "stage" "status" "layers" "traces" "options"; }
   .pmdviz-stage { width: clamp(350px, 100vw - 8px, 70vh) !important; height: clamp(350px, 100vw - 8px, 70vh) !important;
     min-width: 0 !important; justify-self: center; }

@@ -72,6 +72,7 @@ class Lab:
         self.screen = Screen(target_now, self.transport, self.trouble, lambda: self._last, keyboard)
         self.live = Live(self, self.screen.ack)
         self.setup = Setup(PRESETS, self._begin, self._turn)
+        self.setup.show_recipe(self._recipe, target_now, self._recipe.start_knobs(), {})
         self.setup.new_seed.on_click(lambda event: self._act("reseed"))
         self.setup.undo.on_click(lambda event: self._act("undo"))
         self.screen.ack.on_change("presses", lambda attr, old, new: self._press(self.screen.ack.key))

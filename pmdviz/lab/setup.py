@@ -92,15 +92,18 @@ class Setup:
         self._shown = None
 
     def show(self, snapshot: Snapshot) -> None:
-        """Show the recipe in force; costs nothing while it stays the same."""
-        recipe, target, knobs = snapshot.recipe, snapshot.frame.target, snapshot.frame.knobs
-        shown = recipe, knobs, snapshot.pending
+        """Show what is in force."""
+        self.show_recipe(snapshot.recipe, snapshot.frame.target, snapshot.frame.knobs, snapshot.pending)
+
+    def show_recipe(self, recipe: Recipe, target: Any, knobs: Any, pending: Mapping[str, str]) -> None:
+        """Show a recipe with the knobs in force; costs nothing while they stay the same."""
+        shown = recipe, knobs, pending
         if self._shown is not None and all(a is b or a == b for a, b in zip(shown, self._shown, strict=True)):
             return
         self._shown, self._busy = shown, True
         try:
             self._show_target(recipe, target)
-            self._show_method(recipe, target, knobs, snapshot.pending)
+            self._show_method(recipe, target, knobs, pending)
             self.seed.show(recipe.seed, 0)
             self._show_budget(recipe)
             self._show_preset(recipe)

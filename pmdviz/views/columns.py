@@ -49,8 +49,10 @@ def drawn_rows(weights: np.ndarray, limit: int = MAX_DRAWN) -> np.ndarray:
     if m <= limit:
         return np.arange(m)
     spread = np.linspace(0, m - 1, limit - HEAVIEST).astype(np.int64)
-    heavy = np.argpartition(weights, m - HEAVIEST)[m - HEAVIEST :]
-    return np.union1d(spread, heavy)
+    others = weights.copy()
+    others[spread] = -1.0
+    heavy = np.argpartition(others, m - HEAVIEST)[m - HEAVIEST :]
+    return np.sort(np.concatenate([spread, heavy]))
 
 
 def dot_sizes(weights: np.ndarray, num_particles: int) -> np.ndarray:

@@ -81,18 +81,23 @@ def dress(figure: Figure, dark: bool = False, presenter: bool = False) -> None:
     """Give a figure the colours of a theme and the label size of a screen or of a lecture hall; lines keep theirs."""
     colours, px = theme(dark), PRESENTER_PX if presenter else TEXT_PX
     figure.update(background_fill_color=colours.paper, border_fill_color=colours.paper, outline_line_color=colours.grid)
-    for axis in figure.select(Axis):
-        _dress_axis(axis, colours, px)
-    for grid in figure.select(Grid):
-        grid.update(grid_line_color=colours.grid)
-    for legend in figure.select(Legend):
-        legend.update(
-            label_text_color=colours.text,
-            label_text_font=FONT,
-            label_text_font_size=f"{px}px",
-            background_fill_alpha=0.0,
-            border_line_alpha=0.0,
-        )
+    for part in (*figure.left, *figure.right, *figure.above, *figure.below, *figure.center):
+        if isinstance(part, Axis):
+            _dress_axis(part, colours, px)
+        elif isinstance(part, Grid):
+            part.grid_line_color = colours.grid
+        elif isinstance(part, Legend):
+            _dress_legend(part, colours, px)
+
+
+def _dress_legend(legend: Legend, colours: Theme, px: int) -> None:
+    legend.update(
+        label_text_color=colours.text,
+        label_text_font=FONT,
+        label_text_font_size=f"{px}px",
+        background_fill_alpha=0.0,
+        border_line_alpha=0.0,
+    )
 
 
 def _dress_axis(axis: Axis, colours: Theme, px: int) -> None:

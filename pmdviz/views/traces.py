@@ -42,7 +42,7 @@ class TracesView:
         self.words = ColumnDataSource({"x": [0.5], "y": [0.5], "text": [""]})
         self.over = ColumnDataSource({"x": [], "y": [], "text": []})
         self.figure = _figure()
-        self.linear_axis = self.figure.select_one({"name": "linear_axis"})
+        self.linear_axis = next(axis for axis in self.figure.left if axis.name == "linear_axis")
         self.lines = {metric: self._line(metric) for metric in METRICS}
         self.floor_line = self.figure.line(
             "x", "y", source=self.floors, line_dash=style.DASHES["floor"], line_width=1.5, name="floor"

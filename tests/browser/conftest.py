@@ -1,0 +1,180 @@
+"""A served lab and a real Chromium for the tests of this folder."""
+
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from pmdviz.bench.browser import FLAGS, HELPERS_JS, free_port
+
+HERE = Path(__file__).parent
+SIZE = {"width": 1440, "height": 900}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if HERE in Path(item.fspath).parents:
+            item.add_marker(pytest.mark.browser)
+
+
+class Server:
+    """A server process with its log."""
+
+    def __init__(self, command: list[str], log: Path) -> None:
+        self.port, self.log = free_port(), log
+        self._out = log.open("w")
+        self.process = subprocess.Popen([*command, "--port", str(self.port)], stdout=self._out, stderr=subprocess.STDOUT)
+        self.url = f"http://127.0.0.1:{self.port}"
+        self._await()
+
+    def _await(self) -> None:
+        for _ in range(600):
+            assert self.process.poll() is None, self.words()
+            try:
+                urllib.request.urlopen(f"{self.url}/liveness", timeout=1).close()
+                return
+            except OSError:
+                time.sleep(0.1)
+        raise AssertionError("the server did not answer within a minute:\n" + self.words())
+
+    def words(self) -> str:
+        """The log so far."""
+        return self.log.read_text()
+
+    def stop(self) -> float:
+        """SIGTERM; the seconds that it took to end."""
+        began = time.monotonic()
+        self.process.terminate()
+        try:
+            self.process.wait(20)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self._out.close()
+        return time.monotonic() - began
+
+
+@contextmanager
+def running(command: list[str], log: Path) -> Iterator[Server]:
+    server = Server(command, log)
+    try:
+        yield server
+    finally:
+        server.stop()
+        assert "Traceback" not in server.words(), server.words()
+
+
+@pytest.fixture(scope="session")
+def server(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with running([sys.executable, "-m", "pmdviz", "serve"], tmp_path_factory.mktemp("serve") / "log") as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def browser(chromium: str) -> Iterator[object]:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        made = playwright.chromium.launch(executable_path=chromium, args=list(FLAGS))
+        yield made
+        made.close()
+
+
+class Lab:
+    """A page of the lab as a person uses it; every problem of the browser ends in `problems`."""
+
+    def __init__(self, browser: object, url: str, **options: object) -> None:
+        self.problems: list[str] = []
+        self.requests: list[str] = []
+        self.context = browser.new_context(**{"viewport": SIZE, **options})
+        self.page = self.context.new_page()
+        self.page.add_init_script(HELPERS_JS)
+        self.page.on("console", lambda m: self.problems.append(m.text) if m.type == "error" else None)
+        self.page.on("pageerror", lambda e: self.problems.append(str(e)))
+        self.page.on("request", lambda r: self.requests.append(r.url))
+        self.page.goto(url)
+        self.wait("window.pmdviz && pmdviz.iteration() >= 0 && pmdviz.model('acknowledge')?.drawn > 0", 120)
+
+    def wait(self, condition: str, seconds: float = 20.0) -> None:
+        """Until a JavaScript expression is true."""
+        self.page.wait_for_function(condition, timeout=seconds * 1000, polling=30)
+
+    def press(self, label: str) -> None:
+        self.page.get_by_role("button", name=label, exact=True).first.click()
+
+    def iteration(self) -> int:
+        return self.page.evaluate("pmdviz.iteration()")
+
+    def words(self) -> str:
+        return self.page.evaluate("pmdviz.words()")
+
+    def picture(self) -> int:
+        return self.page.evaluate("pmdviz.picture()")
+
+    def drawn(self) -> int:
+        return self.page.evaluate("pmdviz.model('acknowledge').drawn")
+
+    def settled(self) -> None:
+        """Until every frame sent has been drawn."""
+        self.wait("(() => { const a = pmdviz.model('acknowledge'); return a.sent === a.drawn })()")
+
+    def reach(self, iteration: int) -> None:
+        self.wait(f"pmdviz.iteration() >= {iteration}")
+
+    def paused_at(self, iteration: int) -> int:
+        """Play up to an iteration at least, pause, and say where it stands then."""
+        self.press("Play")
+        self.reach(iteration)
+        self.press("Pause")
+        self.page.get_by_role("button", name="Play", exact=True).wait_for()
+        self.page.wait_for_timeout(300)
+        self.settled()
+        return self.iteration()
+
+    def endless(self) -> None:
+        self.page.get_by_label("Budget (data visited)").select_option("endless")
+        self.wait("!pmdviz.words().includes(' of ')")
+
+    def knob(self, name: str) -> object:
+        return self.page.locator(f"input#knob-{name}, select#knob-{name}")
+
+    def type(self, name: str, text: str) -> None:
+        """Type a value into a knob's box and press Enter."""
+        box = self.knob(name)
+        box.fill(text)
+        box.press("Enter")
+
+    def message(self, name: str) -> str:
+        return self.page.locator(f"#knob-{name}-message").inner_text()
+
+    def view(self) -> list[float]:
+        """The stage's ranges."""
+        return self.page.evaluate(
+            "(() => { const s = pmdviz.model('stage'); return [s.x_range.start, s.x_range.end, s.y_range.start, s.y_range.end] })()"
+        )
+
+
+@pytest.fixture
+def open_lab(server: Server, browser: object) -> Iterator[Callable[..., Lab]]:
+    made: list[Lab] = []
+
+    def opened(**options: object) -> Lab:
+        made.append(Lab(browser, server.url, **options))
+        return made[-1]
+
+    yield opened
+    for lab in made:
+        lab.context.close()
+        assert lab.problems == []
+        foreign = [url for url in lab.requests if not url.startswith((server.url, "blob:", "data:", server.url.replace("http", "ws")))]
+        assert foreign == []
+
+
+@pytest.fixture
+def lab(open_lab: Callable[..., Lab]) -> Lab:
+    return open_lab()
