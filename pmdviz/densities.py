@@ -15,8 +15,8 @@ from pmdviz.kernels.resampling import systematic
 
 def normalise(log_weights: np.ndarray) -> np.ndarray:
     """Log-weights (m,) shifted so that their logsumexp is 0; -inf is allowed, all -inf gives NaN."""
-    peak = log_weights.max()
-    return log_weights - (peak + np.log(np.exp(log_weights - peak).sum()))
+    below = log_weights - log_weights.max()  # first: at -1e5 nats the last bits are worth 1e-11
+    return below - np.log(np.exp(below).sum())
 
 
 def weighted_sum(weights: np.ndarray, values: np.ndarray) -> np.ndarray:
