@@ -181,7 +181,7 @@ class Session:
             last = self.frame.iteration
             self._kept = {at: c for k, (at, c) in enumerate(self._kept.items()) if k % 2 == 0 or at == last}
 
-    def set(self, **knobs: Any) -> Frame:
+    def set(self, /, **knobs: Any) -> Frame:
         """Turn knobs here and now and write that into the recipe. Returns the frame, redrawn where they act at once.
 
         Later changes in the recipe (after a `seek` back) are dropped. At iteration 0 nothing has run yet, and the knobs

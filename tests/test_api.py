@@ -1,0 +1,109 @@
+"""The public functions, as a person meets them."""
+
+import json
+
+import numpy as np
+import pytest
+
+import pmdviz
+from pmdviz.methods import METHODS
+from pmdviz.targets import TARGETS
+from tests.engine import columns
+
+SMALL = {"target": "gaussian", "num_particles": 50, "budget": 200}
+
+
+def test_the_tables_name_everything_with_its_bounds_and_help():
+    targets, methods = pmdviz.list_targets(), pmdviz.list_methods()
+    assert set(targets) == set(TARGETS) and set(methods) == set(METHODS)
+    for rows in [*(t["options"] for t in targets.values()), *(m["knobs"] for m in methods.values())]:
+        for row in rows:
+            assert row["name"] and row["help"] and row["acts"]
+            assert {"default", "bounds", "unit"} <= row.keys()
+    assert json.dumps([targets, methods], allow_nan=False)
+
+
+def test_a_target_by_name():
+    target = pmdviz.target("mixture", data_seed=3, num_data=40, sigma_x=1.5)
+    assert (target.dim, target.num_data, len(target.data)) == (2, 40, 40)
+    assert target.exact.sample(np.random.default_rng(0), 5).shape == (5, 2)
+
+
+def test_a_run_from_keywords_and_from_its_recipe_are_the_same():
+    run = pmdviz.run(**SMALL, target_options={"data_seed": 3}, method="pmd", seed=4)
+    again = pmdviz.run(pmdviz.Recipe.from_json(run.recipe.to_json()))
+    assert run.particles.tobytes() == again.particles.tobytes()
+    assert columns(run.history) == columns(again.history)
+    assert run.recipe == again.recipe and run.recipe.seed == 4
+
+
+def test_a_run_can_be_read():
+    run = pmdviz.run(**SMALL)
+    assert run.particles.shape == (50, 2) and run.weights.sum() == pytest.approx(1)
+    assert run.log_density(np.zeros((3, 2))).shape == (3,)
+    np.testing.assert_allclose(run.sample(4000).mean(axis=0), run.mean(), atol=0.1)
+    np.testing.assert_allclose(np.cov(run.sample(4000).T), run.cov(), atol=0.1)
+    assert run.sample(3).tolist() == run.sample(3, seed=0).tolist() != run.sample(3, seed=1).tolist()
+    assert run.frames[-1].metrics["tv"] == run.history["tv"][-1]
+    assert run.frames[-1].metrics["floor_tv"] > 0
+    assert run.final.visited == 200
+    assert f"TV {run.final.metrics['tv']:.3g}" in repr(run) and "gaussian" in repr(run)
+
+
+def test_the_metrics_always_have_their_keys():
+    keys = {"tv", "kl_forward", "kl_reverse", "cross_entropy", "ess", "mass_outside", "floor_tv", "floor_kl"}
+    assert pmdviz.run(**SMALL, floor=False).final.metrics.keys() == keys
+
+
+def test_a_run_measures_as_often_as_asked():
+    assert pmdviz.run(**SMALL, batch_size=10, metrics_every=4).history["iteration"].tolist() == [0, 4, 8, 12, 16, 20]
+
+
+def test_progress_is_told_after_every_iteration():
+    told = []
+    pmdviz.run(**SMALL, batch_size=10, progress=lambda session: told.append(session.frame.iteration))
+    assert told == [*range(1, 21)]
+
+
+@pytest.mark.parametrize(
+    "parts, words",
+    [
+        ({"budget": None}, "run needs a budget"),
+        ({"budget": 0}, "budget must be"),
+        ({"num_particle": 5}, "did you mean 'num_particles'"),
+        ({"recipe": "mixture"}, "run takes a Recipe or keywords; given: 'mixture'"),
+        ({"metrics_every": 0}, "metrics_every must be"),
+    ],
+)
+def test_what_cannot_be_run_is_refused(parts, words):
+    with pytest.raises(pmdviz.InputError) as error:
+        pmdviz.run(**parts)
+    assert words in str(error.value)
+
+
+@pytest.mark.parametrize("besides", [{"eta": 1}, {"seed": 5}, {"target": "bimodal1d"}, {"budget": 7}, {"method": "x"}])
+def test_a_recipe_says_all_of_a_run(besides):
+    with pytest.raises(pmdviz.InputError, match="already says all of the run; given besides: "):
+        pmdviz.run(pmdviz.Recipe(**SMALL), **besides)
+
+
+def test_the_number_of_draws_is_checked():
+    run = pmdviz.run(**SMALL)
+    for n in (0, -1, 1.5, True):
+        with pytest.raises(pmdviz.InputError, match="n must be a whole number"):
+            run.sample(n)
+    with pytest.raises(pmdviz.InputError, match=r"theta must have shape \(m, 2\)"):
+        run.log_density(np.zeros((3, 1)))
+
+
+def test_pandas_is_asked_for_only_when_it_is_wanted():
+    run = pmdviz.run(**SMALL)
+    try:
+        import pandas
+    except ImportError:
+        with pytest.raises(ImportError, match="pip install pandas"):
+            run.to_frame()
+    else:
+        assert isinstance(run.to_frame(), pandas.DataFrame)
+        assert run.to_frame()["tv"].tolist() == run.history["tv"].tolist()
+
