@@ -36,6 +36,7 @@ def main(arguments: list[str] | None = None) -> int:
     arguments = sys.argv[1:] if arguments is None else arguments
     try:
         _limit_blas()
+        _print_anything()
         _check_command(arguments)
         options = _parsed(_parser(), arguments)
         return options.act(options) or 0
@@ -56,6 +57,12 @@ def _limit_blas() -> None:
     """One BLAS thread: with its default threads a busy machine is many times slower."""
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")
+
+
+def _print_anything() -> None:
+    """Greek letters on a terminal that has none become escapes, not a traceback."""
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 COMMANDS = ("list", "run", "serve", "bench")
@@ -247,4 +254,5 @@ def _finite(value: Any) -> Any:
 
 
 def _write(path: str, value: Any) -> None:
-    write_text(path, json.dumps(value, indent=None if path == "-" else 1, ensure_ascii=False, allow_nan=False))
+    to_terminal = path == "-"  # which may not have every letter
+    write_text(path, json.dumps(value, indent=None if to_terminal else 1, ensure_ascii=to_terminal, allow_nan=False))

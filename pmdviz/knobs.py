@@ -103,11 +103,16 @@ def _parse_real(spec: KnobSpec, raw: Any) -> float | None:
     return None if value is None else value + 0.0  # -0.0 becomes 0.0: one canonical form
 
 
-def _parse_whole(spec: KnobSpec, raw: Any) -> int | None:
+def whole_number(raw: Any) -> int | None:
+    """`raw` as an int, or None where it is not a whole number; "20,000" and "1e4" are."""
     if isinstance(raw, int) and not isinstance(raw, bool):
         return raw
     value = _number(raw)
     return int(value) if value is not None and value.is_integer() else None
+
+
+def _parse_whole(spec: KnobSpec, raw: Any) -> int | None:
+    return whole_number(raw)
 
 
 def _parse_choice(spec: KnobSpec, raw: Any) -> str | None:

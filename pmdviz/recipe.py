@@ -10,7 +10,7 @@ from importlib import metadata
 from typing import Any
 
 from pmdviz.errors import InputError, shown, unknown
-from pmdviz.knobs import Knobs
+from pmdviz.knobs import Knobs, whole_number
 from pmdviz.methods import Method, find_method
 from pmdviz.targets import Target, make_target
 from pmdviz.targets.custom import CustomTarget
@@ -316,15 +316,10 @@ def _mapping(what: str, value: Any) -> Mapping[str, Any]:
 
 
 def _whole(what: str, value: Any, low: int, high: int) -> int:
-    if isinstance(value, str) and value.strip().replace(",", "").replace("_", "").isdecimal():
-        value = int(value.replace(",", "").replace("_", "")) if len(value) < 30 else high + 1
-    elif hasattr(value, "__index__") and not isinstance(value, bool) and getattr(value, "ndim", 0) == 0:
-        value = value.__index__()
-    elif isinstance(value, float) and value.is_integer():
-        value = int(value)
-    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+    number = whole_number(value)
+    if number is None or not low <= number <= high:
         raise InputError(f"{what} must be a whole number at least {low:,} and at most {high:,}; given: {shown(value)}")
-    return value
+    return number
 
 
 def _json_value(text: str | bytes) -> Any:
