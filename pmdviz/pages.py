@@ -8,12 +8,10 @@ import panel as pn
 import panel_material_ui as pmui
 from bokeh.models import CustomJS
 from bokeh.themes import Theme
-
 from panel.util import edit_readonly
 
-from pmdviz.lab import Lab, limits, warm
-from pmdviz.lab.acknowledge import on_sent
-from pmdviz.lab.help import HELP_JS
+from pmdviz.lab import Lab, css, limits, warm
+from pmdviz.lab.acknowledge import HELP, on_sent
 
 FIGURE_MODELS = ["Axis", "Legend", "Grid", "Plot", "Figure", "Title"]  # dressed by our own table of colours
 PAGE_CSS = """
@@ -38,8 +36,8 @@ def _is_phone() -> bool:
 def lab_page(**parameters: Any) -> pmui.Page:
     """The Lab page of one browser session; parameters are those of `pmdviz.Lab`."""
     lab = Lab(keyboard=True, **parameters)
-    help_button = pn.widgets.Button(label="?", width=40, margin=0, css_classes=["pmdviz-help"])
-    help_button.js_on_click(code=HELP_JS)
+    help_button = pn.widgets.Button(label="?", width=40, margin=0, stylesheets=[css.HEADER_BUTTON])
+    help_button.js_on_click(code=HELP)
     page = pmui.Page(
         title="pmdviz",
         main=[lab.screen.view],
@@ -60,6 +58,7 @@ def lab_page(**parameters: Any) -> pmui.Page:
         doc.theme = Theme(json={"attrs": {name: {} for name in FIGURE_MODELS}})
         doc.js_on_event("document_ready", CustomJS(code=CLOSE_DRAWER_JS))
         doc.js_on_event("document_ready", on_sent(lab.screen.ack))  # the first frame may come with the document
+        pn.state.onload(lab.live.ready)
         lab.start(doc)
         _open.add(lab)
         pn.state.on_session_destroyed(lambda context: _close(lab))

@@ -18,10 +18,15 @@ UNUSED_SESSION_MS, CHECK_SESSIONS_MS = 3000, 1000
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command line of `pmdviz serve`."""
-    parser.add_argument("--port", type=int, help=f"port to listen on (default: {DEFAULT_PORT}, or a free one if it is taken)")
+    parser.add_argument(
+        "--port", type=int, help=f"port to listen on (default: {DEFAULT_PORT}, or a free one if it is taken)"
+    )
     parser.add_argument("--address", default="127.0.0.1", help="address to listen on (0.0.0.0: all, for a class)")
     parser.add_argument(
-        "--allow-websocket-origin", action="append", metavar="HOST[:PORT]", help="a name under which browsers may open it"
+        "--allow-websocket-origin",
+        action="append",
+        metavar="HOST[:PORT]",
+        help="a name under which browsers may open it",
     )
     parser.add_argument("--show", action="store_true", help="open a browser")
     parser.add_argument("--max-sessions", type=int, metavar="N", help="browser tabs served at the same time")
@@ -100,7 +105,9 @@ def _warm_up() -> None:
 
     def report(share: float, words: str) -> None:
         if sys.stderr.isatty():
-            print(f"\r\033[Kcompiling the kernels: {share:4.0%} {words}", end="\n" if share >= 1 else "", file=sys.stderr)
+            print(
+                f"\r\033[Kcompiling the kernels: {share:4.0%} {words}", end="\n" if share >= 1 else "", file=sys.stderr
+            )
         elif share in (0.0, 1.0):
             print(f"compiling the kernels: {share:.0%} {words}", file=sys.stderr, flush=True)
 

@@ -12,14 +12,15 @@ from bokeh.core.properties import Bool, Int, String
 from bokeh.model import DataModel
 from bokeh.models import CustomJS
 
-from pmdviz.lab.help import HELP_JS
+from pmdviz.lab.css import static
 
 
 class Acknowledge(DataModel):
-    """`drawn`, `hidden`, `key`, `presses`, `copied` and `refused` are written by the browser, the rest by the server."""
+    """`drawn`, `hidden`, `key`, `presses`, `copied`, `refused` are written by the browser, the rest by the server."""
 
     sent = Int(0)
     drawn = Int(0)
+    shown = String("{}")  # the knobs of the frame `sent`, as JSON: for whoever checks what a picture shows
     shown = String("")  # JSON of the knobs in force in the last frame sent
     hidden = Bool(False)
     keyboard = Bool(False)  # whether the keys of the whole page belong to this lab (in the app, not in a notebook)
@@ -31,51 +32,9 @@ class Acknowledge(DataModel):
     refused = Int(0)  # the last of `copies` that the browser would not copy
 
 
-ON_SENT = (
-    "const help = () => {"
-    + HELP_JS
-    + """}
-const s = a.sent
-requestAnimationFrame(() => setTimeout(() => { if (s > a.drawn) a.drawn = s }, 0))
-if (a.has_ears) return
-a.has_ears = true
-const look = () => { a.hidden = document.hidden }
-document.addEventListener("visibilitychange", look)
-look()
-if (!a.keyboard) return
-const KEYS = {" ": "space", ArrowRight: "right", ArrowLeft: "left", r: "R", n: "N", p: "P", "?": "?"}
-document.addEventListener("keydown", (e) => {
-  if (e.ctrlKey || e.metaKey || e.altKey || document.querySelector("dialog[open]")) return
-  const at = e.composedPath()[0]
-  const key = KEYS[e.key.length == 1 ? e.key.toLowerCase() : e.key]
-  if (!key || at?.closest?.("input, select, textarea, [contenteditable], [role=slider], [role=option], [role=combobox]")) return
-  if (key == "space" && at?.closest?.("button, a")) return
-  if (e.repeat && key != "right" && key != "left") return
-  e.preventDefault()
-  if (key == "?") { help(); return }
-  a.setv({key: key, presses: a.presses + 1})
-})
-"""
-)
-
-ON_COPIES = """
-const mine = a.copies, text = a.text
-const by_hand = () => {
-  const box = document.createElement("textarea")
-  box.value = text
-  box.style.position = "fixed"
-  box.style.opacity = "0"
-  document.body.appendChild(box)
-  box.select()
-  let good = false
-  try { good = document.execCommand("copy") } catch (e) {}
-  box.remove()
-  if (good) a.copied = mine; else a.refused = mine
-}
-if (navigator.clipboard && window.isSecureContext)
-  navigator.clipboard.writeText(text).then(() => { a.copied = mine }, by_hand)
-else by_hand()
-"""
+HELP = static("help.js")
+ON_SENT = f"const help = () => {{ {HELP} }}\n" + static("ears.js")
+ON_COPIES = static("copy.js")
 
 
 def on_sent(ack: Acknowledge) -> CustomJS:

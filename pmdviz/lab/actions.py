@@ -7,23 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 import panel as pn
-from bokeh.models import CustomJS
 
 from pmdviz.export.csv import history_csv
 from pmdviz.lab.acknowledge import Acknowledge
 from pmdviz.lab.buttons import SMALL, small_button
+from pmdviz.lab.css import static
 from pmdviz.lab.runner import Snapshot
-
-SAVE_PNG = """
-const view = Bokeh.index.find_one(stage)
-view.export("png").canvas.toBlob((blob) => {
-  const link = document.createElement("a")
-  link.href = URL.createObjectURL(blob)
-  link.download = "pmdviz-stage.png"
-  link.click()
-  setTimeout(() => URL.revokeObjectURL(link.href), 1000)
-})
-"""
 
 
 class Actions:
@@ -34,7 +23,7 @@ class Actions:
         self.copy = small_button("Copy Python")
         self.copy.on_click(lambda event: self.put_on_clipboard(self._python()))
         self.save = small_button("Save PNG")
-        self.save.js_on_click(args={"stage": stage}, code=SAVE_PNG)
+        self.save.js_on_click(args={"stage": stage}, code=static("save_png.js"))
         self.download = pn.widgets.FileDownload(
             callback=self._csv, filename="pmdviz-history.csv", label="Download CSV", **SMALL
         )
@@ -44,7 +33,9 @@ class Actions:
 
     def row(self, *first: Any) -> Any:
         """The buttons in a row, after some others."""
-        return pn.FlexBox(*first, self.copy, self.save, self.download, gap="6px", margin=(4, 0), sizing_mode="stretch_width")
+        return pn.FlexBox(
+            *first, self.copy, self.save, self.download, gap="6px", margin=(4, 0), sizing_mode="stretch_width"
+        )
 
     def put_on_clipboard(self, text: str) -> None:
         """Have the browser copy `text`; it answers whether it could."""
@@ -68,4 +59,3 @@ class Actions:
     def _csv(self) -> io.StringIO:
         last = self._last()
         return io.StringIO(history_csv(last.history) if last else "")
-

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import panel as pn
@@ -12,10 +11,10 @@ from panel.custom import JSComponent
 
 from pmdviz.errors import InputError
 from pmdviz.knobs import KnobSpec
+from pmdviz.lab.css import static
 from pmdviz.lab.limits import capped
 from pmdviz.views.words import short
 
-_HERE = Path(__file__).parent
 GROUPS = {  # in this order; the words say when the knobs below them act
     "at once": "Act at once, also while paused",
     "next step": "Act at the next step",
@@ -29,7 +28,7 @@ def as_text(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):
-        return short(value) if 1e-4 <= abs(value) < 1e15 or value == 0 else repr(value)
+        return short(value).replace(",", "") if 1e-4 <= abs(value) < 1e15 or value == 0 else repr(value)
     return str(value)
 
 
@@ -43,13 +42,15 @@ class KnobControl(JSComponent):
     changed = param.Boolean(doc="Whether the value differs from the default.")
     serial = param.Integer(doc="Raised to make the browser show `value` again.")
 
-    _esm = (_HERE / "knob.js").read_text(encoding="utf-8")
-    _stylesheets = [(_HERE / "knob.css").read_text(encoding="utf-8")]
+    _esm = static("knob.js")
+    _stylesheets = [static("knob.css")]
 
     def __init__(self, knob: KnobSpec, default: Any, turn: Callable[[str, Any], None], **params: Any) -> None:
         self._knob, self._default, self._turn = knob, default, turn
         plain = _plain(knob, default)
-        super().__init__(name=knob.name, spec=plain, value=as_text(default), sizing_mode="stretch_width", margin=0, **params)
+        super().__init__(
+            name=knob.name, spec=plain, value=as_text(default), sizing_mode="stretch_width", margin=0, **params
+        )
 
     def _handle_msg(self, data: dict[str, Any]) -> None:
         """Input from the browser: {"value": text} or {"reset": true}."""
@@ -85,19 +86,33 @@ class KnobControl(JSComponent):
 
 def _plain(knob: KnobSpec, default: Any) -> dict[str, Any]:
     low, high = knob.soft_bounds or (None, None)
-    if low is None and knob.kind in ("whole", "real") and knob.bounds and None not in knob.bounds and all(knob.inclusive):
+    if (
+        low is None
+        and knob.kind in ("whole", "real")
+        and knob.bounds
+        and None not in knob.bounds
+        and all(knob.inclusive)
+    ):
         low, high = knob.bounds
     if low is not None and high - low > 1e7 and not knob.log:
         low = high = None  # a seed: a slider over billions is no help
     return {
-        "name": knob.name, "label": knob.label or knob.name, "unit": knob.unit, "help": knob.help, "kind": knob.kind,
-        "choices": list(knob.choices), "low": low, "high": high, "log": bool(knob.log and low and low > 0),
-        "whole": knob.kind == "whole", "usual": as_text(default),
-    }  # fmt: skip
+        "name": knob.name,
+        "label": knob.label or knob.name,
+        "unit": knob.unit,
+        "help": knob.help,
+        "kind": knob.kind,
+        "choices": list(knob.choices),
+        "low": low,
+        "high": high,
+        "log": bool(knob.log and low and low > 0),
+        "whole": knob.kind == "whole",
+        "usual": as_text(default),
+    }
 
 
 class KnobForm:
-    """All knobs of a method (or options of a target), grouped by when they act; `view` is what is placed on the page."""
+    """All knobs of a method (or options of a target), grouped by when they act; `view` goes onto the page."""
 
     def __init__(self, turn: Callable[[str, Any], None], headed: bool = True) -> None:
         self._turn, self._headed = turn, headed

@@ -263,7 +263,9 @@ def next_recipe(session: Session, parts: Mapping[str, Any]) -> Recipe:
         parts["target_options"] = {**base.target_options, name: value}
     method = parts.get("method", base.method)
     target = parts.get("target", base.custom or base.target)
-    made = Recipe(target, target_options=parts.get("target_options", {} if base.custom else base.target_options))
+    same = target is base.custom or target == base.target
+    usual_options = base.target_options if same and not base.custom else {}
+    made = Recipe(target, target_options=parts.get("target_options", usual_options))
     knobs = {}
     if method == base.method:  # what was turned stays, as far as it fits the new target
         way, now = base.make_method(), session.knobs

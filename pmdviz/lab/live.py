@@ -33,11 +33,20 @@ _pool = DaemonPool(max(4, os.cpu_count() or 1), "pmdviz-live")
 class Screen(Protocol):
     """What the loop draws on; all methods are called on the event loop."""
 
-    def show(self, snapshot: Snapshot) -> None: ...
-    def busy(self, what: str, seconds: float) -> None: ...
-    def failed(self, error: Exception) -> None: ...
-    def refused(self, what: str, error: InputError) -> None: ...
-    def play_changed(self, playing: bool) -> None: ...
+    def show(self, snapshot: Snapshot) -> None:
+        """Draw a snapshot."""
+
+    def busy(self, what: str, seconds: float) -> None:
+        """Say what lasts, and for how long already."""
+
+    def failed(self, error: Exception) -> None:
+        """Say what went wrong in a step; the last picture stays."""
+
+    def refused(self, what: str, error: InputError) -> None:
+        """Say why a value could not be used."""
+
+    def play_changed(self, playing: bool) -> None:
+        """Show whether it plays."""
 
 
 class Job(NamedTuple):
@@ -56,7 +65,7 @@ class Live:
         self.runner: Runner | None = None
         self.playing, self.iterations, self.watchdog_hits = False, 1, 0
         self._jobs: deque[Job] = deque()
-        self._wake, self._drawn = asyncio.Event(), asyncio.Event()
+        self._wake, self._drawn, self._ready = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._away = self._stopped = False
         self._task: asyncio.Task | None = None
         self._doc: Any = None
@@ -72,13 +81,17 @@ class Live:
             self._task = loop.create_task(self._run())
             self._task.add_done_callback(_log_failure)
 
+    def ready(self) -> None:
+        """The page is there: frames may be sent from now on."""
+        self._ready.set()
+
     def stop(self) -> None:
         """End the task; a step under way finishes in its thread and is dropped."""
         self._stopped, self.playing = True, False
         if self.runner is not None:
             self.runner.wanted.clear()
-        self._wake.set()
-        self._drawn.set()
+        for event in (self._wake, self._drawn, self._ready):
+            event.set()
 
     def play(self, on: bool) -> None:
         """Play or pause; a pause takes effect after the present iteration, the buttons answer at once."""
@@ -132,6 +145,7 @@ class Live:
                     await self._wake.wait()
                     continue
                 snapshot = await self._compute(job)
+                await self._page()
                 await self._room()
                 if snapshot is not None and not self._stopped:
                     self._push(snapshot)
@@ -144,7 +158,7 @@ class Live:
         while not work.done():
             await asyncio.wait({work}, timeout=BUSY_S)
             waited += BUSY_S
-            if not work.done() and not self._stopped:
+            if not work.done() and not self._stopped and (self._doc is None or self._ready.is_set()):
                 self._on_screen(self.screen.busy, job.what, waited)
         try:
             result = work.result()
@@ -169,6 +183,15 @@ class Live:
     def _on_screen(self, method: Callable[..., None], *args: Any) -> None:
         with pn.io.hold(self._doc):
             method(*args)
+
+    async def _page(self) -> None:
+        """Wait for the page, unless nobody has connected yet: then the first frame goes out with the document itself.
+
+        A change that arrives while the browser still builds the page meets widgets that are not there yet.
+        """
+        session = getattr(getattr(self._doc, "session_context", None), "session", None)
+        if self._doc is not None and not (session is not None and session.connection_count == 0):
+            await self._ready.wait()
 
     async def _room(self) -> None:
         """Wait until less than IN_FLIGHT frames are under way; after some vain waits conclude that nobody looks."""

@@ -121,7 +121,9 @@ class Runner:
         marks = [mark for mark in self._rejuvenations[-1000:] if mark.iteration <= now]
         for at, values in self.session.recipe.changes:
             if at <= now:
-                visited, seconds = (float(np.interp(at, history["iteration"], history[c])) for c in ("visited", "seconds"))
+                visited, seconds = (
+                    float(np.interp(at, history["iteration"], history[c])) for c in ("visited", "seconds")
+                )
                 became = ", ".join(f"{name} became {value}" for name, value in values.items())
                 marks.append(Mark(at, int(visited), seconds, "knob", f"iteration {at:,}: {became}"))
         return marks

@@ -12,7 +12,7 @@ import panel as pn
 from pmdviz.lab import css
 from pmdviz.lab.acknowledge import make_acknowledge
 from pmdviz.lab.actions import Actions
-from pmdviz.lab.buttons import SELECT_CSS, small_button
+from pmdviz.lab.buttons import small_button
 from pmdviz.lab.runner import Snapshot
 from pmdviz.lab.status import panel_html, waiting_html
 from pmdviz.lab.transport import Transport
@@ -30,20 +30,39 @@ class Screen:
     """Stage, traces, status and transport in one responsive layout."""
 
     def __init__(
-        self, target: Any, transport: Transport, trouble: Trouble, last: Callable[[], Snapshot | None], keyboard: bool = False
+        self,
+        target: Any,
+        transport: Transport,
+        trouble: Trouble,
+        last: Callable[[], Snapshot | None],
+        keyboard: bool = False,
     ) -> None:
         self.stage, self.traces = StageView(target), TracesView()
         self.transport, self.trouble = transport, trouble
-        self.status = pn.pane.HTML(waiting_html("Starting"), stylesheets=[css.STATUS], margin=0,
-                                   sizing_mode="stretch_width", css_classes=["pmdviz-statusbar"])  # fmt: skip
+        self.status = pn.pane.HTML(
+            waiting_html("Starting"),
+            stylesheets=[css.STATUS],
+            margin=0,
+            sizing_mode="stretch_width",
+            css_classes=["pmdviz-statusbar"],
+        )
         self.stage_pane = _pane(self.stage.figure, "pmdviz-stage")
         self.traces_pane = _pane(self.traces.figure, "pmdviz-traces")
         self.ack = make_acknowledge(self.stage.figure, keyboard)
         self.actions = Actions(self.ack, self.stage.figure, last)
         self.view = pn.Column(
-            self.stage_pane, self.traces_pane, self._layers(), self._options(), self.status, transport.view, trouble.view,
-            stylesheets=[css.LAB], sizing_mode="stretch_width", margin=0, css_classes=["pmdviz-lab"],
-        )  # fmt: skip
+            self.stage_pane,
+            self.traces_pane,
+            self._layers(),
+            self._options(),
+            self.status,
+            transport.view,
+            trouble.view,
+            stylesheets=[css.LAB],
+            sizing_mode="stretch_width",
+            margin=0,
+            css_classes=["pmdviz-lab"],
+        )
         self.extra = ""
         self._note, self._note_until, self._traced = "", 0.0, 0.0
         self.dress(dark=False, presenter=False)
@@ -55,17 +74,24 @@ class Screen:
         boxes.param.watch(lambda event: self.stage.toggle(event.new), "value")
         fit = small_button("Fit posterior")
         fit.on_click(lambda event: self.stage.fit())
-        return pn.Column(boxes, self.actions.row(fit), margin=0, css_classes=["pmdviz-layers"],
-                         sizing_mode="stretch_width")  # fmt: skip
+        return pn.Column(
+            boxes, self.actions.row(fit), margin=0, css_classes=["pmdviz-layers"], sizing_mode="stretch_width"
+        )
 
     def _options(self) -> Any:
-        look: dict[str, Any] = {"margin": 0, "stylesheets": [SELECT_CSS]}
-        group = pn.widgets.Select(label="Traces", options={g.title: key for key, g in GROUPS.items()}, width=150, **look)
-        clock = pn.widgets.Select(label="Against", options={text: key for key, text in CLOCKS.items()}, width=190, **look)
+        look: dict[str, Any] = {"margin": 0, "stylesheets": [css.SELECT]}
+        group = pn.widgets.Select(
+            label="Traces", options={g.title: key for key, g in GROUPS.items()}, width=150, **look
+        )
+        clock = pn.widgets.Select(
+            label="Against", options={text: key for key, text in CLOCKS.items()}, width=190, **look
+        )
         group.param.watch(lambda event: self.traces.choose(group=event.new), "value")
         clock.param.watch(lambda event: self.traces.choose(clock=event.new), "value")
         selects = pn.Row(group, clock, margin=0, styles={"gap": "12px"})
-        return pn.Column(selects, self.actions.said, margin=0, css_classes=["pmdviz-options"], sizing_mode="stretch_width")
+        return pn.Column(
+            selects, self.actions.said, margin=0, css_classes=["pmdviz-options"], sizing_mode="stretch_width"
+        )
 
     def show(self, snapshot: Snapshot, playing: bool) -> None:
         """Draw a snapshot."""

@@ -9,7 +9,8 @@ from typing import Any
 import panel as pn
 
 from pmdviz.knobs import KnobSpec
-from pmdviz.lab.buttons import SELECT_CSS, small_button
+from pmdviz.lab import css
+from pmdviz.lab.buttons import small_button
 from pmdviz.lab.knobs import KnobControl, KnobForm
 from pmdviz.lab.runner import Snapshot
 from pmdviz.methods import METHODS
@@ -21,9 +22,21 @@ BUDGETS = {"2,000": 2_000, "5,000": 5_000, "20,000": 20_000, "100,000": 100_000,
 PROBLEM = ("target", "target_options", "method")
 RUN = (*PROBLEM, "knobs", "seed")
 SEED = KnobSpec(
-    "seed", "whole", 0, (0, MAX_SEED), (True, True), None, (), "Seed of the run", "", "Random numbers of the run; the data "
-    "have a seed of their own.", "restart", False, None, None,
-)  # fmt: skip
+    "seed",
+    "whole",
+    0,
+    (0, MAX_SEED),
+    (True, True),
+    None,
+    (),
+    "Seed of the run",
+    "",
+    "Random numbers of the run; the data have a seed of their own.",
+    "restart",
+    False,
+    None,
+    None,
+)
 
 
 def fitting_methods(target: Any) -> dict[str, str]:
@@ -32,14 +45,18 @@ def fitting_methods(target: Any) -> dict[str, str]:
 
 
 class Setup:
-    """The controls of a lab. It asks for new runs with `begin(recipe parts)` and turns knobs with `turn(name, value)`."""
+    """The controls of a lab: new runs by `begin(what, **recipe parts)`, knobs by `turn(name, value)`."""
 
-    def __init__(self, presets: Mapping[str, Any], begin: Callable[..., None], turn: Callable[[str, Any], None]) -> None:
+    def __init__(
+        self, presets: Mapping[str, Any], begin: Callable[..., None], turn: Callable[[str, Any], None]
+    ) -> None:
         self._presets, self._begin, self._busy = dict(presets), begin, False
         self._shown: tuple[Any, ...] | None = None
         titles = {OWN: ""} | {preset.title: name for name, preset in self._presets.items()}
         self.preset = _select("Preset", titles)
-        self.question = pn.pane.HTML("", margin=(0, 0, 8, 0), sizing_mode="stretch_width", css_classes=["pmdviz-question"])
+        self.question = pn.pane.HTML(
+            "", margin=(0, 0, 8, 0), sizing_mode="stretch_width", css_classes=["pmdviz-question"]
+        )
         self.target = _select("Target", {cls.title: name for name, cls in TARGETS.items()})
         self.about = pn.pane.HTML("", margin=(0, 0, 4, 0), sizing_mode="stretch_width")
         self.method = _select("Method", {method.title: name for name, method in METHODS.items()})
@@ -51,13 +68,31 @@ class Setup:
         self.undo = small_button("Undo: back to the run before", disabled=True)
         self._watch()
         self.view = pn.Column(
-            self.preset, self.question, self.undo, self.target, self.about, self._folded(), self.method, self.knobs.view,
-            self.budget, self.seed, self.new_seed, sizing_mode="stretch_width", margin=(8, 12), css_classes=["pmdviz-setup"],
-        )  # fmt: skip
+            self.preset,
+            self.question,
+            self.undo,
+            self.target,
+            self.about,
+            self._folded(),
+            self.method,
+            self.knobs.view,
+            self.budget,
+            self.seed,
+            self.new_seed,
+            sizing_mode="stretch_width",
+            margin=(8, 12),
+            css_classes=["pmdviz-setup"],
+        )
 
     def _folded(self) -> Any:
-        return pn.Card(self.options.view, title="Options of the target", collapsed=True, margin=(4, 0, 8, 0),
-                       sizing_mode="stretch_width", css_classes=["pmdviz-folded"])  # fmt: skip
+        return pn.Card(
+            self.options.view,
+            title="Data and options of the target",
+            collapsed=True,
+            margin=(4, 0, 8, 0),
+            sizing_mode="stretch_width",
+            stylesheets=[css.FOLDED],
+        )
 
     def _watch(self) -> None:
         self.preset.param.watch(self._on_preset, "value")
@@ -155,7 +190,9 @@ def _alike(a: Recipe, b: Recipe, keys: tuple[str, ...]) -> bool:
 
 
 def _select(label: str, options: dict[str, Any]) -> Any:
-    return pn.widgets.Select(label=label, options=options, margin=(4, 0), stylesheets=[SELECT_CSS], sizing_mode="stretch_width")
+    return pn.widgets.Select(
+        label=label, options=options, margin=(4, 0), stylesheets=[css.SELECT], sizing_mode="stretch_width"
+    )
 
 
 def _set(widget: Any, value: Any) -> None:

@@ -37,8 +37,8 @@ def result_words(snapshot: Snapshot) -> str:
     words = f"Budget used up after {count(snapshot.frame.visited)} data"
     if metrics["tv"] is None:
         return f"{words}: the exact posterior is not known, so TV cannot be had"
-    floor = metrics["floor_tv"]
-    return f"{words}: TV {number(metrics['tv'])}; perfect draws: {number(floor) if floor is not None else 'being computed'}"
+    floor = number(metrics["floor_tv"]) if metrics["floor_tv"] is not None else "being computed"
+    return f"{words}: TV {number(metrics['tv'])}; perfect draws: {floor}"
 
 
 def passes_words(snapshot: Snapshot) -> str:
@@ -76,8 +76,9 @@ def panel_html(snapshot: Snapshot, extra: str = "", playing: bool = False) -> st
     if snapshot.done:
         more.insert(0, result_words(snapshot))
     live = "off" if playing else "polite"
+    state = f'<div class="pmdviz-status" role="status" aria-live="{live}">{status_words(snapshot)}</div>'
     return (
-        f'<div class="grid">{budget_bar(snapshot)}<div class="pmdviz-status" role="status" aria-live="{live}">{status_words(snapshot)}</div>'
+        f'<div class="grid">{budget_bar(snapshot)}{state}'
         f'<div class="passes">{passes_words(snapshot)}</div>'
         f'<div class="step">{html.escape(step_words(snapshot))}</div>'
         f'<div class="more">{html.escape(" · ".join(more))}&nbsp;</div></div>'
@@ -88,6 +89,7 @@ def waiting_html(words: str, share: float | None = None) -> str:
     """The status panel before the first frame: a progress line."""
     bar = "" if share is None else f'<div class="fill" style="width:{100 * share:.0f}%"></div>'
     return (
-        f'<div class="bar">{bar}</div><div class="pmdviz-status" role="status">{html.escape(words)}</div>'
+        f'<div class="grid"><div class="bar">{bar}</div>'
+        f'<div class="pmdviz-status" role="status">{html.escape(words)}</div>'
         '<div class="passes">&nbsp;</div><div class="step">&nbsp;</div><div class="more">&nbsp;</div></div>'
     )

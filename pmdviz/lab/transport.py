@@ -8,9 +8,15 @@ from typing import Any
 import panel as pn
 
 from pmdviz.lab import css
-from pmdviz.lab.buttons import BUTTON_CSS, SELECT_CSS
 
-SPEEDS = {"1 iteration a frame": 1, "2 a frame": 2, "5 a frame": 5, "10 a frame": 10, "20 a frame": 20, "50 a frame": 50}
+SPEEDS = {
+    "1 iteration a frame": 1,
+    "2 a frame": 2,
+    "5 a frame": 5,
+    "10 a frame": 10,
+    "20 a frame": 20,
+    "50 a frame": 50,
+}
 BUTTONS = {  # label -> (act, what it does)
     "Restart": ("restart", "Restart: iteration 0 with the knobs as they are now (R)"),
     "Back": ("back", "One step back (left arrow)"),
@@ -27,12 +33,21 @@ class Transport:
     def __init__(self, act: Callable[[str], None], speed: Callable[[int], None]) -> None:
         self.buttons = {label: self._button(label, *BUTTONS[label], act) for label in BUTTONS}
         self.speed = pn.widgets.Select(
-            label="Speed", options=SPEEDS, value=1, width=150, margin=0, css_classes=["pmdviz-speed"],
-            stylesheets=[SELECT_CSS],
+            label="Speed",
+            options=SPEEDS,
+            value=1,
+            width=150,
+            margin=0,
+            css_classes=["pmdviz-speed"],
+            stylesheets=[css.SELECT],
         )
         self.speed.param.watch(lambda event: speed(event.new), "value")
         self.view = pn.Row(
-            *self.buttons.values(), self.speed, css_classes=["pmdviz-transport"], sizing_mode="stretch_width", margin=0,
+            *self.buttons.values(),
+            self.speed,
+            css_classes=["pmdviz-transport"],
+            sizing_mode="stretch_width",
+            margin=0,
             stylesheets=[css.TRANSPORT],
         )
         self.enable(ready=False, done=False)
@@ -40,9 +55,14 @@ class Transport:
     def _button(self, label: str, name: str, help_words: str, act: Callable[[str], None]) -> Any:
         color = "primary" if label in ("Play", "Continue") else "default"
         made = pn.widgets.Button(
-            label=label, color=color, variant="solid" if color == "primary" else "outline", margin=0, stylesheets=[BUTTON_CSS],
-            css_classes=["pmdviz-button", f"pmdviz-{label.lower()}"], sizing_mode="stretch_width",
-        )  # fmt: skip
+            label=label,
+            color=color,
+            variant="solid" if color == "primary" else "outline",
+            margin=0,
+            stylesheets=[css.BUTTON],
+            css_classes=["pmdviz-button", f"pmdviz-{label.lower()}"],
+            sizing_mode="stretch_width",
+        )
         made.on_click(lambda event: act(name))
         return made
 

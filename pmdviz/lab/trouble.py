@@ -8,12 +8,8 @@ from collections.abc import Callable
 import panel as pn
 
 from pmdviz.errors import TargetError
+from pmdviz.lab import css
 from pmdviz.lab.buttons import small_button
-
-TROUBLE_CSS = """
-:host { background: var(--panel-background-color, #fff); color: var(--panel-on-background-color, #1a1a1a); border: 2px solid var(--pmdviz-error, #b00020);
-  border-radius: 8px; padding: 12px 16px; max-width: 460px; box-sizing: border-box; margin: 0 auto; box-shadow: 0 2px 12px #0005; }
-"""
 
 
 def error_words(error: Exception) -> str:
@@ -28,10 +24,12 @@ class Trouble:
 
     def __init__(self, retry: Callable[[], None], restart: Callable[[], None], copy: Callable[[], None]) -> None:
         self.text = pn.pane.HTML("", sizing_mode="stretch_width", margin=0)
-        buttons = pn.Row(*(_button(label, act) for label, act in
-                           (("Retry", retry), ("Restart", restart), ("Copy recipe", copy))), margin=0)  # fmt: skip
+        buttons = pn.Row(
+            *(_button(label, act) for label, act in (("Retry", retry), ("Restart", restart), ("Copy recipe", copy))),
+            margin=0,
+        )
         self.view = pn.Column(
-            self.text, buttons, visible=False, css_classes=["pmdviz-trouble"], stylesheets=[TROUBLE_CSS], margin=0
+            self.text, buttons, visible=False, css_classes=["pmdviz-trouble"], stylesheets=[css.TROUBLE], margin=0
         )
 
     def show(self, error: Exception) -> None:

@@ -56,19 +56,28 @@ DASHES = MappingProxyType(
 LINE_WIDTH = 2.0
 TEXT_PX, PRESENTER_PX = 13, 19
 BORDERS = {"left": 64, "right": 16, "bottom": 48, "top": 32}  # px; 64 + 16 = 48 + 32: a square outside, a square inside
+PRESENTER_BORDERS = {"left": 92, "right": 16, "bottom": 68, "top": 40}  # the same for large labels
 LEGEND = MappingProxyType(
-    {"orientation": "horizontal", "location": "center", "padding": 0, "margin": 2, "spacing": 12, "glyph_width": 22, "glyph_height": 14}
+    {
+        "orientation": "horizontal",
+        "location": "center",
+        "padding": 0,
+        "margin": 2,
+        "spacing": 12,
+        "glyph_width": 22,
+        "glyph_height": 14,
+    }
 )
 FOLD_JS = """
-const narrow = figure.outer_width < 460
+const narrow = figure.outer_width < 460, large = figure.min_border_left > 70
 legend.ncols = narrow ? 2 : "auto"
-figure.min_border_top = narrow ? 52 : 32
-figure.min_border_right = narrow ? 36 : 16
+figure.min_border_top = (large ? 40 : 32) + (narrow ? 20 : 0)
+figure.min_border_right = 16 + (narrow ? 20 : 0)
 """
 
 
 def fold_legend(figure: Figure, legend: Legend) -> None:
-    """Have the browser fold the legend into two lines on a narrow figure, with the borders that keep a square square."""
+    """Have the browser fold the legend into two lines on a narrow figure, with borders that keep a square square."""
     figure.js_on_change("outer_width", CustomJS(args={"figure": figure, "legend": legend}, code=FOLD_JS))
 
 
@@ -80,6 +89,9 @@ def theme(dark: bool) -> Theme:
 def dress(figure: Figure, dark: bool = False, presenter: bool = False) -> None:
     """Give a figure the colours of a theme and the label size of a screen or of a lecture hall; lines keep theirs."""
     colours, px = theme(dark), PRESENTER_PX if presenter else TEXT_PX
+    borders = PRESENTER_BORDERS if presenter else BORDERS
+    if figure.min_border_left != borders["left"]:
+        figure.update(**{f"min_border_{side}": width for side, width in borders.items()})
     figure.update(background_fill_color=colours.paper, border_fill_color=colours.paper, outline_line_color=colours.grid)
     for part in (*figure.left, *figure.right, *figure.above, *figure.below, *figure.center):
         if isinstance(part, Axis):

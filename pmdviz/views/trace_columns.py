@@ -31,7 +31,9 @@ GROUPS = {
         {"tv": "TV", "kl_forward": "forward KL", "kl_reverse": "reverse KL"},
         {"floor_tv": "tv", "floor_kl": "kl_forward"},
     ),
-    "cross_entropy": Group("Cross entropy", "cross entropy −E log q (nats)", False, {"cross_entropy": "cross entropy"}, {}),
+    "cross_entropy": Group(
+        "Cross entropy", "cross entropy −E log q (nats)", False, {"cross_entropy": "cross entropy"}, {}
+    ),
     "ess": Group("ESS", "effective sample size (particles)", True, {"ess": "effective sample size"}, {}),
 }
 METRICS = tuple(metric for group in GROUPS.values() for metric in group.metrics)
@@ -75,7 +77,8 @@ def value_range(group: Group, values: Iterable[np.ndarray], floors: Sequence[flo
         if "tv" in group.metrics:
             flat = np.minimum(flat, CEILING)
         low, high = (float(flat.min()), float(flat.max())) if len(flat) else (0.05, 1.0)
-        return nice(low * 0.9, up=False), max(nice(high * 1.1), nice(low) * 10)
+        top = max(nice(high * 1.1), nice(low) * 10)
+        return nice(low * 0.9, up=False), min(top, CEILING) if "tv" in group.metrics else top
     low, high = (float(flat.min()), float(flat.max())) if len(flat) else (0.0, 1.0)
     pad = 0.06 * max(high - low, 1e-3)
     step = nice(max(high - low, 1e-3)) / 5

@@ -21,13 +21,14 @@ from bokeh.models import (
 )
 from bokeh.plotting import figure as Figure
 
-from pmdviz.views import style
+from pmdviz.views import style, words
 from pmdviz.views.trace_columns import CEILING, CLOCKS, GROUPS, METRICS, Mark, clock_end, trace_columns, value_range
 
-WORDS = {metric: words for group in GROUPS.values() for metric, words in group.metrics.items()}
+WORDS = {metric: text for group in GROUPS.values() for metric, text in group.metrics.items()}
 NUMBER_JS = f"return value >= {CEILING} ? '> {CEILING:.0f}' : Number(value).toPrecision(3)"
 WAITING = "Press Play: {} will be drawn here"
 UNKNOWN = "{} cannot be had: the exact posterior is not known"
+FLOOR_WORDS = {"floor_tv": "TV of perfect draws", "floor_kl": "forward KL of perfect draws"}
 MARK_HEIGHTS = {"rejuvenation": 0.025, "knob": 0.075}
 
 
@@ -38,8 +39,9 @@ class TracesView:
         self.group, self.clock = "divergences", "visited"
         self.source = ColumnDataSource({name: np.empty(0, np.float32) for name in (*CLOCKS, *METRICS)})
         self.floors = ColumnDataSource({"x": [], "y": []})
+        self.floor_words = ColumnDataSource({"x": [], "y": [], "text": []})
         self.marks = ColumnDataSource({"x": [], "y": [], "text": [], "marker": []})
-        self.words = ColumnDataSource({"x": [0.5], "y": [0.5], "text": [""]})
+        self.middle = ColumnDataSource({"x": [0.5], "y": [0.5], "text": [""]})
         self.over = ColumnDataSource({"x": [], "y": [], "text": []})
         self.figure = _figure()
         self.linear_axis = next(axis for axis in self.figure.left if axis.name == "linear_axis")
@@ -47,10 +49,13 @@ class TracesView:
         self.floor_line = self.figure.line(
             "x", "y", source=self.floors, line_dash=style.DASHES["floor"], line_width=1.5, name="floor"
         )
+        self.floor_text = self.figure.text(
+            "x", "y", "text", source=self.floor_words, x_offset=6, y_offset=-3, text_baseline="bottom"
+        )
         edge = {"y_range_name": "edge"}
         self.mark_dots = self.figure.scatter("x", "y", source=self.marks, marker="marker", size=9, **edge)
         self.text = self.figure.text(
-            "x", "y", "text", source=self.words, text_align="center", text_baseline="middle", **edge
+            "x", "y", "text", source=self.middle, text_align="center", text_baseline="middle", **edge
         )
         self.over_text = self.figure.text(
             "x", "y", "text", source=self.over, text_align="right", text_baseline="top", y_offset=3, x_offset=-6, **edge
@@ -156,6 +161,8 @@ class TracesView:
         data = {"x": np.array(xs), "y": np.array(ys)}
         if len(xs) != len(self.floors.data["x"]) or not np.array_equal(ys, self.floors.data["y"], equal_nan=True):
             self.floors.data = data
+            text = [f"{FLOOR_WORDS[name]}: {words.number(value)}" for name, value in known.items()]
+            self.floor_words.data = {"x": [0.0] * len(known), "y": list(known.values()), "text": text}
 
     def _show_marks(self, marks: Sequence[Mark]) -> None:
         shown = marks[-500:]
@@ -179,8 +186,8 @@ class TracesView:
             over = ", ".join(
                 f"{WORDS[m]} > {CEILING:.0f}" for m in ("kl_forward", "kl_reverse") if float(history[m][-1]) > CEILING
             )
-        if text != self.words.data["text"][0]:
-            self.words.data = {"x": [end / 2], "y": [0.5], "text": [text]}
+        if text != self.middle.data["text"][0]:
+            self.middle.data = {"x": [end / 2], "y": [0.5], "text": [text]}
         if [over] != list(self.over.data["text"]):
             self.over.data = {"x": [end], "y": [1.0], "text": [over]}
 
@@ -193,13 +200,14 @@ class TracesView:
         self.floor_line.glyph.line_color = colours.layers["floor"]
         self.mark_dots.glyph.update(fill_color=colours.muted, line_color=colours.muted)
         px = f"{style.PRESENTER_PX if presenter else style.TEXT_PX}px"
-        for renderer in (self.text, self.over_text):
+        for renderer in (self.text, self.over_text, self.floor_text):
             renderer.glyph.update(text_color=colours.muted, text_font={"value": style.FONT}, text_font_size=px)
 
 
 def _figure() -> Figure:
     figure = Figure(
-        name="traces", x_range=Range1d(0, 1), y_range=Range1d(0.05, 10), y_axis_type="log", sizing_mode="stretch_width", height=480,
+        name="traces", x_range=Range1d(0, 1), y_range=Range1d(0.05, 10), y_axis_type="log",
+        sizing_mode="stretch_width", height=480,
         **{f"min_border_{side}": px for side, px in style.BORDERS.items()},
         tools=[], toolbar_location=None, output_backend="canvas",
     )  # fmt: skip

@@ -20,8 +20,9 @@ def number(value: float | None, digits: int = 3) -> str:
         return "0"
     if abs(value) < 1e-4:
         return "below 0.0001" if value > 0 else "just below 0"
+    value = float(f"{value:.{digits - 1}e}")
     places = digits - 1 - math.floor(math.log10(abs(value)))
-    return f"{round(value, places):,.{max(places, 0)}f}"
+    return f"{value:,.{max(places, 0)}f}"
 
 
 def short(value: float) -> str:

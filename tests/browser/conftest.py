@@ -28,7 +28,9 @@ class Server:
     def __init__(self, command: list[str], log: Path) -> None:
         self.port, self.log = free_port(), log
         self._out = log.open("w")
-        self.process = subprocess.Popen([*command, "--port", str(self.port)], stdout=self._out, stderr=subprocess.STDOUT)
+        self.process = subprocess.Popen(
+            [*command, "--port", str(self.port)], stdout=self._out, stderr=subprocess.STDOUT
+        )
         self.url = f"http://127.0.0.1:{self.port}"
         self._await()
 
@@ -155,7 +157,8 @@ class Lab:
     def view(self) -> list[float]:
         """The stage's ranges."""
         return self.page.evaluate(
-            "(() => { const s = pmdviz.model('stage'); return [s.x_range.start, s.x_range.end, s.y_range.start, s.y_range.end] })()"
+            "(() => { const {x_range: x, y_range: y} = pmdviz.model('stage');"
+            " return [x.start, x.end, y.start, y.end] })()"
         )
 
 
@@ -171,7 +174,11 @@ def open_lab(server: Server, browser: object) -> Iterator[Callable[..., Lab]]:
     for lab in made:
         lab.context.close()
         assert lab.problems == []
-        foreign = [url for url in lab.requests if not url.startswith((server.url, "blob:", "data:", server.url.replace("http", "ws")))]
+        foreign = [
+            url
+            for url in lab.requests
+            if not url.startswith((server.url, "blob:", "data:", server.url.replace("http", "ws")))
+        ]
         assert foreign == []
 
 

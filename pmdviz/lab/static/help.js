@@ -1,6 +1,3 @@
-"""The help dialog, built in the browser so that it opens at once and works while the server is busy."""
-
-HELP_JS = """
 let box = document.querySelector("dialog.pmdviz-help-dialog")
 if (!box) {
   box = document.createElement("dialog")
@@ -27,4 +24,3 @@ if (!box) {
   box.addEventListener("close", () => box.remove())
 }
 if (!box.open) box.showModal()
-"""

@@ -50,13 +50,13 @@ export function render({ model }) {
   const s = model.spec
   const part = build(s)
   const steps = part.slider ? scale(s) : null
-  let typing = false
+  let typing = false, waiting = false  // waiting: sent from the box, not yet answered
   const read = () => (s.kind === "flag" ? String(part.box.checked) : part.box.value.trim())
-  const send = (text) => model.send_msg({ value: text })
+  const send = (text) => { waiting = true; model.send_msg({ value: text }) }
 
   function write() {
     if (s.kind === "flag") part.box.checked = model.value === "true"
-    else if (!typing) part.box.value = model.value
+    else if (!typing && !waiting) part.box.value = model.value
     if (part.slider) {
       const real = Number(model.value)
       if (part.slider.getRootNode().activeElement !== part.slider) part.slider.value = steps.of(real)
@@ -74,7 +74,7 @@ export function render({ model }) {
   if (s.kind !== "choice" && s.kind !== "flag") {
     part.box.addEventListener("input", () => { typing = true })
     part.box.addEventListener("keydown", (e) => { if (e.key === "Enter") { typing = false; send(read()) } })
-    part.box.addEventListener("blur", () => { typing = false; if (!model.message) write() })
+    part.box.addEventListener("blur", () => { typing = false; if (!model.message && !waiting) write() })
   }
   if (part.slider) {
     part.slider.addEventListener("input", () => {
@@ -86,7 +86,8 @@ export function render({ model }) {
   }
   part.reset.addEventListener("click", () => model.send_msg({ reset: true }))
   model.on("value", write)
-  model.on("serial", () => { typing = false; if (!model.message) write() })
+  model.on("serial", () => { typing = waiting = false; if (!model.message) write() })
+  model.on("message", () => { waiting = false })
   for (const name of ["message", "note", "changed"]) model.on(name, say)
   model.on("spec", () => {
     part.reset.title = `Reset to the default, ${model.spec.usual}`

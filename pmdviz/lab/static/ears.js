@@ -1,0 +1,20 @@
+const s = a.sent
+requestAnimationFrame(() => setTimeout(() => { if (s > a.drawn) a.drawn = s }, 0))
+if (a.has_ears) return
+a.has_ears = true
+const look = () => { a.hidden = document.hidden }
+document.addEventListener("visibilitychange", look)
+look()
+if (!a.keyboard) return
+const KEYS = {" ": "space", ArrowRight: "right", ArrowLeft: "left", r: "R", n: "N", p: "P", "?": "?"}
+document.addEventListener("keydown", (e) => {
+  if (e.ctrlKey || e.metaKey || e.altKey || document.querySelector("dialog[open]")) return
+  const at = e.composedPath()[0]
+  const key = KEYS[e.key.length == 1 ? e.key.toLowerCase() : e.key]
+  if (!key || at?.closest?.("input, select, textarea, [contenteditable], [role=slider], [role=option], [role=combobox]")) return
+  if (key == "space" && at?.closest?.("button, a")) return
+  if (e.repeat && key != "right" && key != "left") return
+  e.preventDefault()
+  if (key == "?") { help(); return }
+  a.setv({key: key, presses: a.presses + 1})
+})

@@ -1,0 +1,69 @@
+import pytest
+
+from pmdviz.lab.knobs import KnobForm, as_text
+from pmdviz.methods import METHODS
+
+
+@pytest.fixture
+def form():
+    turned = []
+    form = KnobForm(lambda name, value: turned.append((name, value)))
+    kind = METHODS["pmd"].Knobs
+    form.rebuild(kind, kind.checked({}).as_dict())
+    form.turned, form.kind = turned, kind
+    show(form)
+    return form
+
+
+def show(form, pending=None, **knobs):
+    form.show(form.kind.checked(knobs), form.kind.checked({}).as_dict(), pending or {})
+
+
+def test_every_knob_has_a_widget_of_its_name(form):
+    assert list(form.controls) == list(form.kind.specs())
+    assert all(control.name == name for name, control in form.controls.items())
+
+
+@pytest.mark.parametrize(("text", "value"), [("0.05", 0.05), ("5e-2", 0.05), ("2", 2.0)])
+def test_numbers_as_people_write_them(form, text, value):
+    form.controls["bandwidth"]._handle_msg({"value": text})
+    assert form.turned == [("bandwidth", value)]
+    assert form.controls["bandwidth"].message == ""
+
+
+def test_out_of_range_is_refused_with_the_bounds_and_turns_nothing(form):
+    control = form.controls["num_particles"]
+    control._handle_msg({"value": "0"})
+    assert form.turned == []
+    assert "at least 1 and at most 100,000" in control.message
+    assert control.value == "1500"
+    control._handle_msg({"value": "2000"})
+    assert control.message == "" and form.turned == [("num_particles", 2000)]
+
+
+def test_reset_goes_to_the_default_of_the_rule_in_force(form):
+    show(form, bandwidth_rule="isotropic", bandwidth=0.3)
+    control = form.controls["bandwidth"]
+    assert control.changed and control.spec["usual"] == "0.1"
+    control._handle_msg({"reset": True})
+    assert form.turned == [("bandwidth", 0.1)]
+
+
+def test_only_what_does_something_is_shown(form):
+    assert not form.controls["step_size"].visible and form.controls["eta"].visible
+    show(form, schedule="constant")
+    assert form.controls["step_size"].visible and not form.controls["eta"].visible
+    show(form, policy="never")
+    assert not form.controls["ess_threshold"].visible
+
+
+def test_pending_knobs_say_when_they_act(form):
+    show(form, {"eta": "takes effect at the next step"})
+    assert form.controls["eta"].note == "takes effect at the next step"
+    assert form.controls["kappa"].note == ""
+
+
+def test_values_as_text_can_be_read_back():
+    assert [as_text(v) for v in (0.05, 2.0, 1500.0, 1500, True, "ess", 1e-9)] == [
+        "0.05", "2", "1500", "1500", "true", "ess", "1e-09",
+    ]  # fmt: skip

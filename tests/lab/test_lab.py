@@ -1,0 +1,91 @@
+import asyncio
+
+import pytest
+
+import pmdviz
+from pmdviz.errors import InputError
+from pmdviz.export.csv import history_csv
+from pmdviz.lab import Lab
+from pmdviz.lab.pool import DaemonPool
+from pmdviz.lab.trouble import error_words
+
+
+def test_public_name_and_what_can_be_read():
+    lab = pmdviz.Lab(target="mixture", method="pmd", num_particles=120, seed=3)
+    assert lab.session.recipe is lab.recipe
+    assert lab.recipe.seed == 3 and lab.run.particles.shape == (120, 2)
+
+
+def test_bad_input_is_one_sentence():
+    with pytest.raises(InputError, match="did you mean 'num_particles'"):
+        Lab(num_particle=100)
+    with pytest.raises(InputError, match="bandwidth must be"):
+        Lab(bandwidth=-1)
+    with pytest.raises(InputError):
+        Lab().set(bandwidth=0)
+
+
+def test_controls_show_the_recipe_from_the_start():
+    lab = Lab("gaussian", eta=5.0)
+    assert lab.setup.target.value == "gaussian"
+    assert lab.setup.knobs.controls["eta"].value == "5" and lab.setup.knobs.controls["eta"].changed
+
+
+def test_every_button_is_there_by_its_name():
+    labels = [button.label for button in Lab().transport.buttons.values()]
+    assert {"Play", "Step", "Restart", "Replay", "Back", "Continue"} == set(labels)
+
+
+def test_plays_without_a_page():
+    async def scene():
+        lab = Lab(num_particles=100, budget=300)
+        ack = lab.screen.ack
+        ack.on_change("sent", lambda attr, old, new: setattr(ack, "drawn", new))
+        lab.start()
+        lab._act("toggle")
+        for _ in range(2000):
+            await asyncio.sleep(0.005)
+            if lab._last is not None and lab._last.done:
+                break
+        assert lab.session.frame.iteration == 3
+        assert lab.transport.buttons["Play"].label == "Play"
+        assert not lab.transport.buttons["Continue"].disabled
+        lab._begin("start target", target="bimodal1d", target_options={})
+        for _ in range(2000):
+            await asyncio.sleep(0.005)
+            if lab._last.recipe.target == "bimodal1d":
+                break
+        assert not lab.setup.undo.disabled
+        lab._act("undo")
+        for _ in range(2000):
+            await asyncio.sleep(0.005)
+            if lab._last.recipe.target == "mixture":
+                break
+        assert lab.session.frame.iteration == 3
+        lab.stop()
+        await asyncio.wait_for(lab.live._task, 5)
+
+    asyncio.run(scene())
+
+
+def test_history_as_csv_can_be_read_back():
+    run = Lab(num_particles=100, budget=300).session
+    run.advance(3)
+    lines = history_csv(run.history.columns).splitlines()
+    assert lines[0].startswith("# iteration: iterations; visited: data points; tv: 0 to 1")
+    names = lines[1].split(",")
+    assert len(lines) == 2 + len(run.history.columns["iteration"])
+    last = dict(zip(names, lines[-1].split(","), strict=True))
+    assert float(last["tv"]) == run.history.columns["tv"][-1]
+
+
+def test_errors_of_any_kind_become_words():
+    assert error_words(ValueError("broken")) == "the step failed with ValueError: broken"
+
+
+def test_a_pool_hands_errors_on_and_never_keeps_a_process_alive():
+    pool = DaemonPool(2, "test")
+    assert [pool.submit(pow, 2, k).result() for k in range(5)] == [1, 2, 4, 8, 16]
+    with pytest.raises(ZeroDivisionError):
+        pool.submit(lambda: 1 / 0).result()
+    assert all(thread.daemon for thread in pool._threads)

@@ -1,0 +1,192 @@
+"""The loop without a browser: the acknowledgements are written by hand."""
+
+import asyncio
+import threading
+import time
+
+import pytest
+
+from pmdviz.errors import InputError, TargetError
+from pmdviz.lab.acknowledge import Acknowledge
+from pmdviz.lab.live import IN_FLIGHT, Live
+from pmdviz.lab.runner import Runner
+from pmdviz.recipe import Recipe
+
+
+class FakeScreen:
+    def __init__(self):
+        self.shown, self.failures, self.refusals, self.waits, self.plays = [], [], [], [], []
+        self.show = self.shown.append
+        self.failed = self.failures.append
+        self.play_changed = self.plays.append
+
+    def refused(self, what, error):
+        self.refusals.append(str(error))
+
+    def busy(self, what, seconds):
+        self.waits.append((what, seconds))
+
+
+class Bench:
+    def __init__(self, acknowledge=True, **knobs):
+        self.ack, self.screen = Acknowledge(), FakeScreen()
+        self.live = Live(self.screen, self.ack)
+        self.live.runner = Runner(Recipe("mixture", num_particles=100, budget=None, **knobs))
+        if acknowledge:
+            self.ack.on_change("sent", lambda attr, old, new: setattr(self.ack, "drawn", new))
+
+    async def until(self, condition, seconds=20.0):
+        end = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < end, "waited in vain"
+            await asyncio.sleep(0.005)
+
+
+def run(scene, **options):
+    async def play():
+        bench = Bench(**options)
+        bench.live.start()
+        try:
+            await scene(bench)
+        finally:
+            bench.live.stop()
+            await asyncio.wait_for(bench.live._task, 5)
+
+    asyncio.run(play())
+
+
+def test_plays_pauses_and_plays_on():
+    async def scene(bench):
+        bench.live.play(True)
+        await bench.until(lambda: len(bench.screen.shown) >= 5)
+        bench.live.play(False)
+        await asyncio.sleep(0.2)
+        stood = len(bench.screen.shown)
+        await asyncio.sleep(0.2)
+        assert len(bench.screen.shown) == stood
+        assert [s.frame.iteration for s in bench.screen.shown] == list(range(1, stood + 1))
+
+    run(scene)
+
+
+def test_never_more_than_two_frames_under_way():
+    async def scene(bench):
+        bench.live.play(True)
+        await asyncio.sleep(0.5)
+        assert bench.ack.sent == IN_FLIGHT
+        bench.ack.drawn = 1
+        await bench.until(lambda: bench.ack.sent == IN_FLIGHT + 1)
+
+    run(scene, acknowledge=False)
+
+
+def test_nobody_looking_stops_it_and_a_look_starts_it_again(monkeypatch):
+    monkeypatch.setattr("pmdviz.lab.live.WATCHDOG_S", 0.05)
+
+    async def scene(bench):
+        bench.live.play(True)
+        await bench.until(lambda: bench.live.watchdog_hits >= 2)
+        await asyncio.sleep(0.3)
+        stood = bench.live.runner.session.frame.iteration
+        await asyncio.sleep(0.3)
+        assert bench.live.runner.session.frame.iteration == stood
+        bench.ack.drawn = bench.ack.sent
+        await bench.until(lambda: bench.live.runner.session.frame.iteration > stood)
+        bench.ack.hidden = True
+        await asyncio.sleep(0.3)
+        stood = bench.live.runner.session.frame.iteration
+        await asyncio.sleep(0.3)
+        assert bench.live.runner.session.frame.iteration == stood
+
+    run(scene, acknowledge=False)
+
+
+def test_a_moved_slider_never_piles_up():
+    async def scene(bench):
+        for k in range(100):
+            bench.live.turn(bandwidth=0.1 + 0.01 * k)
+        assert len(bench.live._jobs) == 1
+        await bench.until(lambda: bench.screen.shown)
+        assert bench.screen.shown[-1].frame.knobs.bandwidth == pytest.approx(1.09)
+        assert "1.09" in bench.ack.shown
+
+    run(scene)
+
+
+def test_a_refusal_is_said_and_play_works_after_it():
+    async def scene(bench):
+        bench.live.turn(batch_size=10**9)
+        await bench.until(lambda: bench.screen.refusals)
+        bench.live.play(True)
+        await bench.until(lambda: len(bench.screen.shown) >= 2)
+
+    run(scene)
+
+
+def test_an_error_in_a_step_stops_it_and_the_same_step_can_be_tried_again():
+    async def scene(bench):
+        fails = [True]
+        session = bench.live.runner.session
+        step = session.advance
+
+        def advance(n):
+            if fails:
+                raise TargetError("log_likelihood is nan at theta = (1, 2)")
+            return step(n)
+
+        session.advance = advance
+        bench.live.play(True)
+        await bench.until(lambda: bench.screen.failures)
+        assert not bench.live.playing
+        assert session.frame.iteration == 0
+        fails.clear()
+        bench.live.do("step", lambda runner: runner.advance(1))
+        await bench.until(lambda: bench.screen.shown)
+        assert bench.screen.shown[-1].frame.iteration == 1
+
+    run(scene)
+
+
+def test_a_long_step_says_so_and_leaves_the_loop_free(monkeypatch):
+    monkeypatch.setattr("pmdviz.lab.live.BUSY_S", 0.05)
+    gate = threading.Event()
+
+    async def scene(bench):
+        bench.live.do("a long one", lambda runner: gate.wait(10) and runner.snapshot())
+        await bench.until(lambda: len(bench.screen.waits) >= 2)
+        began = time.monotonic()
+        bench.live.play(False)
+        assert bench.screen.plays == [False]
+        await asyncio.sleep(0)
+        assert time.monotonic() - began < 0.3
+        gate.set()
+        await bench.until(lambda: bench.screen.shown)
+
+    run(scene)
+
+
+def test_a_new_run_takes_the_place_of_the_old_one_only_when_it_is_there():
+    async def scene(bench):
+        old = bench.live.runner
+        made = Runner(Recipe("gaussian", num_particles=50))
+
+        def fails(runner):
+            raise InputError("sigma_x must be above 0")
+
+        bench.live.do("start option", fails)
+        await bench.until(lambda: bench.screen.refusals)
+        assert bench.live.runner is old
+        bench.live.do("start target", lambda runner: (made, made.snapshot()))
+        await bench.until(lambda: bench.live.runner is made)
+
+    run(scene)
+
+
+def test_the_end_of_the_budget_stops_play():
+    async def scene(bench):
+        bench.live.runner.limit(300)
+        bench.live.play(True)
+        await bench.until(lambda: bench.screen.shown and bench.screen.shown[-1].done)
+        await bench.until(lambda: not bench.live.playing)
+
+    run(scene)

@@ -1,0 +1,120 @@
+import pytest
+
+from pmdviz.errors import InputError
+from pmdviz.lab.laboratory import next_recipe
+from pmdviz.lab.limits import MAX_PARTICLES, capped, check
+from pmdviz.lab.runner import Runner
+from pmdviz.lab.screen import with_present
+from pmdviz.lab.status import panel_html, result_words, slow_words, status_words
+from pmdviz.methods import METHODS
+from pmdviz.recipe import Recipe
+
+
+@pytest.fixture
+def runner():
+    return Runner(Recipe("mixture", num_particles=200, budget=1_000))
+
+
+def test_status_in_words(runner):
+    snapshot = runner.advance(3)
+    words = status_words(snapshot)
+    assert words.startswith("iteration 3, 300 of 1,000 data visited, TV 0.")
+    assert "perfect draws" in words
+    assert f'<div class="pmdviz-status" role="status" aria-live="polite">{words}' in panel_html(snapshot)
+    endless = Runner(Recipe("mixture", num_particles=200, budget=None)).advance(1)
+    assert status_words(endless).startswith("iteration 1, 100 data visited")
+
+
+def test_the_end_is_said_beside_the_floor(runner):
+    for _ in range(10):
+        snapshot = runner.advance(5)
+    assert snapshot.done and snapshot.frame.iteration == 10
+    assert "TV 0." in result_words(snapshot) and "perfect draws:" in result_words(snapshot)
+    snapshot = runner.proceed()
+    assert not snapshot.done and snapshot.recipe.budget == 2_000
+
+
+def test_pending_knobs_are_named_and_a_bandwidth_redraws_at_once(runner):
+    before = runner.advance(3)
+    after = runner.set({"batch_size": 10})
+    assert after.pending == {"batch_size": "takes effect at the next step"}
+    assert "batch_size: takes effect at the next step" in panel_html(after)
+    redrawn = runner.set({"bandwidth": 2.0})
+    assert redrawn.metrics["tv"] != before.metrics["tv"]
+    assert redrawn.frame.iteration == 3
+
+
+def test_pause_ends_a_batch_of_iterations_after_the_present_one(runner):
+    runner.wanted.clear()
+    assert runner.advance(5).frame.iteration == 1
+
+
+def test_back_restart_and_replay(runner):
+    runner.advance(2)
+    runner.set({"bandwidth": 2.0})
+    three = runner.advance(1)
+    assert runner.back().frame.iteration == 2
+    assert runner.advance(1).metrics["tv"] == three.metrics["tv"]
+    assert runner.replay().recipe.changes
+    again = [runner.advance(1) for _ in range(3)][-1]
+    assert again.metrics["tv"] == three.metrics["tv"]
+    assert runner.restart().recipe.changes == ()
+    assert runner.session.knobs.bandwidth == 2.0
+
+
+def test_marks_say_what_happened_and_do_not_repeat_after_going_back(runner):
+    for _ in range(5):
+        runner.advance(1)
+    rejuvenations = [mark.text for mark in runner.snapshot().marks if mark.kind == "rejuvenation"]
+    assert rejuvenations
+    for _ in range(3):
+        runner.back()
+    for _ in range(3):
+        runner.advance(1)
+    runner.set({"bandwidth": 0.5})
+    marks = runner.snapshot().marks
+    assert [mark.text for mark in marks if mark.kind == "rejuvenation"] == rejuvenations
+    assert [mark.text for mark in marks if mark.kind == "knob"] == ["iteration 5: bandwidth became 0.5"]
+    assert next(mark for mark in marks if mark.kind == "knob").visited == 500
+
+
+def test_the_traces_end_with_the_present_frame(runner):
+    snapshot = runner.advance(3)
+    history = with_present(snapshot)
+    assert history["iteration"][-1] == 3 and history["tv"][-1] == snapshot.metrics["tv"]
+    assert len({len(column) for column in history.values()}) == 1
+
+
+def test_a_slow_step_is_foretold(runner):
+    assert slow_words(runner.snapshot()) == ""
+    assert "takes about" in slow_words(runner.set({"num_particles": 50_000}))
+
+
+def test_a_refused_value_changes_nothing(runner):
+    runner.advance(2)
+    recipe = runner.session.recipe
+    with pytest.raises(InputError, match="batch_size must be"):
+        runner.set({"batch_size": 5_000})
+    assert runner.session.recipe == recipe
+
+
+def test_another_target_keeps_what_was_turned_as_far_as_it_fits(runner):
+    runner.set({"eta": 5.0})
+    recipe = next_recipe(runner.session, {"target": "gaussian"})
+    assert recipe.target == "gaussian" and recipe.knobs["eta"] == 5.0
+    assert recipe.knobs["batch_size"] <= recipe.make_target().num_data
+    back = next_recipe(Runner(recipe).session, {"target": "mixture"})
+    assert back.knobs["batch_size"] == 100
+    assert next_recipe(runner.session, {"option": ("sigma_x", 1.5)}).target_options["sigma_x"] == 1.5
+    assert next_recipe(runner.session, {"seed": 7}).seed == 7
+
+
+def test_limits_of_a_server(monkeypatch):
+    spec = METHODS["pmd"].Knobs.specs()["num_particles"]
+    assert capped(spec) is spec
+    monkeypatch.setenv(MAX_PARTICLES, "2000")
+    with pytest.raises(InputError, match="at most 2,000"):
+        capped(spec).parse(5000)
+    with pytest.raises(InputError, match="at most 2,000 on this server"):
+        check(Recipe(num_particles=5000))
+    assert check(Recipe()).knobs["num_particles"] == 1500

@@ -1,0 +1,109 @@
+import numpy as np
+import pytest
+from bokeh.document import Document
+
+from pmdviz.recipe import Recipe
+from pmdviz.session import Session
+from pmdviz.views import StageView, style
+from pmdviz.views.stage import square
+
+
+@pytest.fixture
+def session():
+    return Session(Recipe("mixture", num_particles=200, batch_size=50))
+
+
+def ranges(view):
+    x, y = view.figure.x_range, view.figure.y_range
+    return x.start, x.end, y.start, y.end
+
+
+def test_figure_can_be_serialised_and_has_its_names(session):
+    view = StageView(session.target)
+    view.dress()
+    view.show(session.frame)
+    doc = Document()
+    doc.add_root(view.figure)
+    doc.validate()
+    assert view.figure.name == "stage"
+    assert [item.label.value for item in view.legend.items] == ["exact", "approximate", "particles"]
+    assert (view.figure.xaxis[0].axis_label, view.figure.yaxis[0].axis_label) == session.target.parameter_names
+
+
+def test_drawing_twice_changes_nothing_and_ranges_belong_to_the_user(session):
+    view = StageView(session.target)
+    view.show(session.advance(1))
+    view.figure.x_range.start = -1.23
+    seen = ranges(view)
+    data = {name: source.data for name, source in view.sources.items()}
+    view.show(session.frame)
+    for name, source in view.sources.items():
+        for column, array in source.data.items():
+            assert np.array_equal(array, data[name][column], equal_nan=True)
+    view.show(session.advance(5))
+    assert ranges(view) == seen
+    view.fit()
+    assert ranges(view) != seen
+
+
+def test_sides_are_equal():
+    (a, b), (c, d) = square(((-1, 1), (0, 6)))
+    assert b - a == d - c == 6
+    assert (a + b) / 2 == 0 and (c + d) / 2 == 3
+
+
+def test_another_target_brings_its_ranges_and_names(session):
+    view = StageView(session.target)
+    view.show(session.frame)
+    other = Session(Recipe("bimodal1d", num_particles=100))
+    view.look_at(other.target)
+    view.show(other.frame)
+    assert view.figure.y_range.start < 0 < view.figure.y_range.end
+    assert view.figure.yaxis[0].axis_label.startswith("density")
+
+
+def test_legend_says_what_is_left_out(session):
+    view = StageView(session.target)
+    view.show(Session(Recipe("mixture", num_particles=6_000)).frame)
+    assert view.legend.items[2].label.value == "particles (5,000 of 6,000 drawn)"
+
+
+def test_a_rejuvenation_is_said_and_layers_can_be_hidden(session):
+    session.set(num_particles=150)
+    session.advance(1)
+    session.set(num_particles=100)
+    view = StageView(session.target)
+    view.show(session.advance(1))
+    assert view.note.text.startswith("rejuvenated: particles 150 → 100")
+    view.toggle(["exact"])
+    assert [view.layers[name].visible for name in ("exact", "approximate", "particles")] == [True, False, False]
+
+
+def luminance(colour):
+    parts = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+    linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+    return linear @ [0.2126, 0.7152, 0.0722]
+
+
+def contrast(a, b):
+    high, low = sorted((luminance(a), luminance(b)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_contrast(dark):
+    colours = style.theme(dark)
+    for text in (colours.text, colours.muted):
+        assert contrast(text, colours.paper) >= 4.5
+    for name, colour in colours.layers.items():
+        assert contrast(colour, colours.paper) >= 3, name
+
+
+def test_lines_differ_by_dash_too_and_presenter_labels_are_large(session):
+    assert style.DASHES["exact"] != style.DASHES["approximate"]
+    assert len({str(style.DASHES[name]) for name in ("tv", "kl_forward", "kl_reverse", "floor")}) == 4
+    view = StageView(session.target)
+    view.dress(dark=True, presenter=True)
+    assert int(view.figure.xaxis[0].axis_label_text_font_size.removesuffix("px")) >= 18
+    for borders in (style.BORDERS, style.PRESENTER_BORDERS):
+        assert borders["left"] + borders["right"] == borders["top"] + borders["bottom"]

@@ -1,0 +1,99 @@
+import numpy as np
+from bokeh.document import Document
+
+from pmdviz.views import TracesView
+from pmdviz.views.trace_columns import CEILING, GROUPS, MAX_POINTS, Mark, clamped, clock_end, nice, thinned, value_range
+
+NO_FLOORS = {"floor_tv": None, "floor_kl": None}
+
+
+def history(n=50, **columns):
+    base = {"iteration": np.arange(n), "visited": 100 * np.arange(n), "seconds": 0.01 * np.arange(n)}
+    values = {"tv": np.geomspace(0.9, 0.09, n), "kl_forward": np.geomspace(5, 0.05, n), "ess": np.full(n, 800.0)}
+    values |= {"kl_reverse": np.geomspace(9, 0.04, n), "cross_entropy": np.linspace(4, -1, n)}
+    return base | values | columns
+
+
+def test_empty_state_speaks_and_then_gives_way():
+    view = TracesView()
+    view.show(history(1), NO_FLOORS)
+    assert view.middle.data["text"] == ["Press Play: TV and KL will be drawn here"]
+    view.show(history(2), NO_FLOORS)
+    assert view.middle.data["text"] == [""]
+
+
+def test_what_cannot_be_had_is_said():
+    nothing = np.full(5, np.nan)
+    view = TracesView()
+    view.show(history(5, tv=nothing, kl_forward=nothing, kl_reverse=nothing), NO_FLOORS)
+    assert "exact posterior is not known" in view.middle.data["text"][0]
+
+
+def test_zero_infinite_and_missing_values_keep_the_line():
+    kl = np.array([np.inf, 1e6, np.nan, 0.5, 0.0])
+    view = TracesView()
+    view.show(history(5, kl_forward=kl, kl_reverse=np.full(5, np.inf)), NO_FLOORS)
+    shown = view.source.data["kl_forward"]
+    span = view.figure.y_range
+    assert span.end <= CEILING and span.start > 0
+    assert np.isfinite(shown[[0, 1, 3, 4]]).all() and np.isnan(shown[2])
+    assert shown[0] == np.float32(span.end) and shown[4] == np.float32(span.start)
+    assert view.over.data["text"] == ["reverse KL > 100"]
+
+
+def test_points_are_thinned_and_the_last_one_kept():
+    rows = thinned(1_000_000)
+    assert len(rows) <= MAX_POINTS and rows[0] == 0 and rows[-1] == 999_999
+    view = TracesView()
+    view.show(history(30_000), NO_FLOORS)
+    assert all(len(column) <= MAX_POINTS for column in view.source.data.values())
+
+
+def test_ranges_hold_what_is_drawn():
+    low, high = value_range(GROUPS["divergences"], [np.array([0.9, 0.03])], [0.02])
+    assert low <= 0.02 and high >= 0.9
+    assert value_range(GROUPS["divergences"], [np.array([1e9])])[1] == CEILING
+    low, high = value_range(GROUPS["cross_entropy"], [np.array([-1.0, 4.0])])
+    assert low < -1 and high > 4
+    assert clamped(np.array([0.0, np.inf]), 0.1, 10).tolist() == [np.float32(0.1), 10.0]
+    assert (nice(3), nice(3, up=False), nice(0.07), nice(1)) == (5, 2, 0.1, 1)
+    assert clock_end("visited", 300, 20_000) == 20_400
+    assert clock_end("iteration", 130, 20_000) == 200
+
+
+def test_the_zoom_along_x_stays_until_followed_again():
+    view = TracesView()
+    view.show(history(10), NO_FLOORS, budget=20_000)
+    assert view.figure.x_range.end == 20_400
+    view.figure.x_range.update(start=100, end=500)
+    view.show(history(20), NO_FLOORS, budget=20_000)
+    assert (view.figure.x_range.start, view.figure.x_range.end) == (100, 500)
+    view.follow()
+    assert view.figure.x_range.end == 20_400
+
+
+def test_floors_and_marks():
+    view = TracesView()
+    marks = [Mark(3, 300, 0.1, "rejuvenation", "iteration 3: rejuvenated"), Mark(5, 500, 0.2, "knob", "bandwidth")]
+    view.show(history(), {"floor_tv": 0.087, "floor_kl": 0.05}, marks, 20_000)
+    assert list(view.floor_words.data["text"]) == ["TV of perfect draws: 0.0870", "forward KL of perfect draws: 0.0500"]
+    assert view.marks.data["x"] == [300, 500]
+    assert view.marks.data["text"] == ["iteration 3: rejuvenated", "bandwidth"]
+
+
+def test_groups_and_clocks():
+    view = TracesView()
+    view.show(history(), NO_FLOORS)
+    for group, chosen in GROUPS.items():
+        for clock in ("visited", "iteration", "seconds"):
+            view.choose(group, clock)
+            assert {m for m, line in view.lines.items() if line.visible} == set(chosen.metrics)
+            assert {item.label.value for item in view.legend.items} >= set(chosen.metrics.values())
+    doc = Document()
+    doc.add_root(view.figure)
+    doc.validate()
+
+
+def test_kl_never_stands_without_its_direction():
+    labels = [words for group in GROUPS.values() for words in group.metrics.values()]
+    assert all("forward" in words or "reverse" in words for words in labels if "KL" in words)
