@@ -64,6 +64,13 @@ def test_draws_have_its_mean_and_covariance(d):
             assert abs(products.mean() - density.cov[i, j]) < 4.5 * products.std() / np.sqrt(n)
 
 
+def test_noise_has_the_shape_of_the_kernel():
+    """One particle and a long, leaning kernel: L L', not L' L."""
+    density = KernelDensity(np.zeros((1, 2)), np.zeros(1), np.array([[1.0, 0.0], [2.0, 0.1]]))
+    found = np.cov(density.sample(np.random.default_rng(0), 20_000).T)
+    np.testing.assert_allclose(found, [[1.0, 2.0], [2.0, 4.01]], rtol=0.05)
+
+
 def test_mean_and_covariance_are_those_of_the_mixture():
     density = some(2)
     np.testing.assert_allclose(density.mean, density.weights @ density.particles, rtol=1e-12)

@@ -188,6 +188,16 @@ def test_the_cells_of_a_grid_fill_its_box():
     assert Grid(((0.0, 1.0),), 4).shape == (4,)
 
 
+@pytest.mark.parametrize("dim", [1, 2])
+def test_the_grid_resolves_a_posterior_narrower_than_the_kernel(dim):
+    sd = {1: 0.002, 2: 0.02}[dim]
+    target = NormalTarget([0.0013] * dim, sd**2 * np.eye(dim), ((-3.0, 3.0),) * dim)
+    wide = one_kernel([0.0] * dim, np.eye(dim))
+    found = measured(target, wide)
+    expected = gaussian_kl([0.0013] * dim, sd**2 * np.eye(dim), [0.0] * dim, np.eye(dim))
+    assert found["kl_forward"] == pytest.approx(expected, rel=1e-4)
+
+
 def test_a_kernel_too_narrow_for_any_grid_is_widened_and_says_so():
     target = make_target("mixture")
     needle = KernelDensity(np.array([[1.0, -2.0]]), np.zeros(1), np.diag([1e-5, 1e-5]))

@@ -68,6 +68,12 @@ def test_a_batch_in_the_joint_counts_as_all_the_data(target):
     np.testing.assert_allclose(target.log_joint(theta), whole, rtol=1e-12)
 
 
+def test_the_prior_integrates_to_one(target):
+    reach = 9 * float(target.scale.max())
+    grid = Grid(((-reach, reach),) * target.dim, 301)
+    assert np.exp(target.log_prior(grid.points)).sum() * grid.cell_volume == pytest.approx(1, abs=1e-6)
+
+
 def test_the_order_of_theta_and_of_rows_does_not_matter(target):
     theta, flipped = prior_draws(target), target.data[::-1].copy()
     values = target.log_likelihood(theta, target.data)

@@ -1,0 +1,223 @@
+"""Planted faults in the engine: knobs, recipes, sessions, targets, methods, metrics."""
+
+PMD, POLICIES = "pmdviz/methods/pmd.py", "tests/methods/test_pmd.py"
+CONTRACT, REPLAY = "tests/methods/test_contract.py", "tests/test_replay.py"
+SESSIONS, HISTORIES = "tests/test_session.py", "tests/test_history.py"
+DISTANCES, FLOORS = "tests/test_divergences.py", "tests/test_floors.py"
+TARGETS, CUSTOM = "tests/targets/test_targets.py", "tests/targets/test_custom.py"
+KNOBS, RECIPES, CLI = "tests/test_knobs.py", "tests/test_recipe.py", "tests/test_cli.py"
+
+
+def fault(file: str, find: str, replace: str, *tests: str) -> dict:
+    """An entry of MUTANTS."""
+    return {"file": file, "find": find, "replace": replace, "tests": list(tests)}
+
+
+MUTANTS = [
+    # The update and when particles are drawn anew.
+    fault(PMD, "(1 - gamma) * state.log_weights", "(1 + gamma) * state.log_weights", POLICIES),
+    fault(
+        PMD, "+ scaled_log_likelihood - state.log_proposal", "+ scaled_log_likelihood + state.log_proposal", POLICIES
+    ),
+    fault(PMD, "pull = state.log_prior + scaled", "pull = scaled", POLICIES),
+    fault(PMD, "target.num_data / len(batch) * log_likelihood", "log_likelihood", POLICIES),
+    fault(PMD, "state.iteration - state.warm_iterations + 1, knobs", "state.iteration + 1, knobs", POLICIES),
+    fault(
+        PMD,
+        "state.iteration - state.warm_iterations + 1, knobs",
+        "state.iteration - state.warm_iterations, knobs",
+        POLICIES,
+    ),
+    fault(PMD, "state.log_weights + log_likelihood", "log_likelihood", POLICIES),
+    fault(PMD, "if knobs.warm_start else 0", "if False else 0", KNOBS),
+    fault(PMD, "warm = -(-target.num_data // WARM_BATCH)", "warm = target.num_data // WARM_BATCH", POLICIES),
+    fault(PMD, '"epochs" if state.iteration < state.warm_iterations else knobs.batches', "knobs.batches", POLICIES),
+    fault(PMD, "ess < knobs.ess_threshold * m", "ess < knobs.ess_threshold", POLICIES),
+    fault(PMD, "ess < knobs.ess_threshold * m", "ess > knobs.ess_threshold * m", POLICIES),
+    fault(PMD, 'knobs.policy == "always" and state.iteration > 0', 'knobs.policy == "always"', POLICIES),
+    fault(PMD, "if knobs.num_particles != m:", "if False:", POLICIES),
+    fault(PMD, "log_proposal=density.log_density(particles)", "log_proposal=target.log_prior(particles)", POLICIES),
+    fault(
+        PMD,
+        "target, knobs.num_particles)\n        log_likelihood",
+        "target, len(state.particles))\n        log_likelihood",
+        POLICIES,
+    ),
+    fault(
+        PMD,
+        "kept = (1 - gamma) * state.log_weights if gamma < 1 else 0.0",
+        "kept = (1 - gamma) * state.log_weights",
+        POLICIES,
+    ),
+    fault(PMD, "density_evaluations=len(batch) * len(state.particles)", "density_evaluations=len(batch)", CONTRACT),
+    fault(
+        PMD,
+        "        log_prior=checked_log_prior(target, particles),",
+        "        log_prior=target.log_prior(particles),",
+        CUSTOM,
+    ),
+    fault("pmdviz/schedules.py", "eta / (n0 + float(t) ** kappa)", "eta / (n0 + float(t))", "tests/test_schedules.py"),
+    fault("pmdviz/schedules.py", "min(1.0, eta", "min(2.0, eta", "tests/test_schedules.py"),
+    fault("pmdviz/methods/base.py", "values.max() < np.inf and ", "", CUSTOM),
+    fault("pmdviz/methods/base.py", " and values.max() > -np.inf", "", CUSTOM),
+    # Kernels' widths and densities.
+    fault(
+        "pmdviz/bandwidths.py",
+        "bandwidth * m ** (-1.0 / (d + 4))",
+        "bandwidth * m ** (-1.0 / (d + 2))",
+        "tests/test_bandwidths.py",
+    ),
+    fault("pmdviz/bandwidths.py", "weights, scale) / local_scale(d)", "weights, scale)", "tests/test_bandwidths.py"),
+    fault(
+        "pmdviz/bandwidths.py",
+        "return bandwidth * np.eye(",
+        "return bandwidth**2 * np.eye(",
+        "tests/test_bandwidths.py",
+    ),
+    fault("pmdviz/densities.py", "noise, self.cholesky)", "noise, self.cholesky.T)", "tests/test_densities.py"),
+    fault(
+        "pmdviz/densities.py", "1.0 / np.exp(2.0 * log_weights)", "1.0 / np.exp(log_weights)", "tests/test_densities.py"
+    ),
+    fault("pmdviz/densities.py", "@ centred + self.cholesky @ self.cholesky.T", "@ centred", "tests/test_densities.py"),
+    fault("pmdviz/densities.py", "(2 * np.pi) ** (-d / 2)", "(2 * np.pi) ** (-1 / 2)", "tests/test_densities.py"),
+    fault("pmdviz/densities.py", "np.maximum(values, smallest**2)", "np.maximum(values, smallest)", DISTANCES),
+    fault("pmdviz/densities.py", "return (weights[:, None] * values).sum(axis=0)", "return weights @ values", REPLAY),
+    # Metrics.
+    fault("pmdviz/divergences.py", "-float((p * log_q).sum())", "-float(p @ log_q)", REPLAY),
+    fault("pmdviz/divergences.py", '"tv": 0.5 * (', '"tv": (', DISTANCES),
+    fault("pmdviz/divergences.py", "* area + outside)", "* area)", DISTANCES),
+    fault("pmdviz/divergences.py", "cross_entropy + float((p", "cross_entropy - float((p", DISTANCES),
+    fault(
+        "pmdviz/divergences.py",
+        "(q * (np.log(q) - pic.log_p[counts]))",
+        "(pic.p[counts] * (pic.log_p[counts] - np.log(q)))",
+        DISTANCES,
+    ),
+    fault("pmdviz/divergences.py", "if faint.any():", "if False:", DISTANCES),
+    fault("pmdviz/divergences.py", "view_box if exact is None else _holding(view_box, exact)", "view_box", DISTANCES),
+    fault("pmdviz/divergences.py", "if widened else density", "if False else density", DISTANCES),
+    fault("pmdviz/divergences.py", "narrowest = min(narrowest, exact.narrowest(extent))", "pass", DISTANCES),
+    fault("pmdviz/grids.py", "narrowest * side >= CELLS_PER_SD", "narrowest * side >= CELLS_PER_SD / 4", DISTANCES),
+    fault("pmdviz/grids.py", "(np.arange(self.side) + 0.5) / self.side", "np.arange(self.side) / self.side", DISTANCES),
+    fault("pmdviz/floors.py", "/ np.sqrt(NUM_SETS)", "", FLOORS),
+    fault("pmdviz/floors.py", "means[:, 0].argmin()", "means[:, 0].argmax()", FLOORS),
+    fault("pmdviz/floors.py", "key = (target.key, num_particles)", "key = (target.name, num_particles)", FLOORS),
+    fault("pmdviz/floors.py", "draws, log_weights, factor * one)", "draws, log_weights, one)", FLOORS),
+    # Targets and their exact posteriors.
+    fault("pmdviz/targets/base.py", "self.num_data / len(batch) * self.log_likelihood", "self.log_likelihood", TARGETS),
+    fault("pmdviz/targets/base.py", "return -theta / self.prior_sd**2", "return -theta / self.prior_sd", TARGETS),
+    fault(
+        "pmdviz/targets/base.py", "-0.5 * ((theta / self.prior_sd) ** 2)", "-((theta / self.prior_sd) ** 2)", TARGETS
+    ),
+    fault(
+        "pmdviz/targets/base.py", "np.log(self.prior_sd * np.sqrt(2 * np.pi))", "np.log(np.sqrt(2 * np.pi))", TARGETS
+    ),
+    fault("pmdviz/targets/base.py", "return self.prior_sd * rng", "return self.prior_sd**2 * rng", TARGETS),
+    fault("pmdviz/targets/gaussian.py", "1 / o.prior_sd**2 + o.num_data", "1 / o.prior_sd + o.num_data", TARGETS),
+    fault(
+        "pmdviz/targets/gaussian.py",
+        "self.data.sum(axis=0) / o.sigma_x**2",
+        "self.data.sum(axis=0) / o.sigma_x",
+        TARGETS,
+    ),
+    fault("pmdviz/targets/mixture.py", "rng.random(o.num_data) >= o.p", "rng.random(o.num_data) < o.p", TARGETS),
+    fault(
+        "pmdviz/targets/exact.py",
+        "rng.standard_normal((n, len(self.mean))) @ self._cholesky.T",
+        "rng.standard_normal((n, len(self.mean)))",
+        TARGETS,
+    ),
+    fault("pmdviz/targets/exact.py", "+ np.log(np.diag(self._cholesky)).sum()", "", TARGETS),
+    fault("pmdviz/targets/exact.py", "np.log(mass.sum() * np.prod(self._cells.width))", "np.log(mass.sum())", TARGETS),
+    fault("pmdviz/targets/exact.py", "(rng.random((n, len(self.box))) - 0.5) * self._cells.width", "0", TARGETS),
+    fault("pmdviz/targets/cells.py", "reach = np.maximum(families, lowest) + spread", "reach = families", TARGETS),
+    fault("pmdviz/targets/cells.py", "NATS_KEPT = 50.0", "NATS_KEPT = 5.0", TARGETS),
+    fault("pmdviz/targets/cells.py", "MAX_SPLITS = 60", "MAX_SPLITS = 1", TARGETS),
+    fault("pmdviz/targets/custom.py", "        self._check_additivity(theta, whole)", "        pass", CUSTOM),
+    fault("pmdviz/targets/custom.py", "view.flags.writeable = False", "pass", CUSTOM),
+    fault("pmdviz/targets/custom.py", "inside = values != -np.inf", "inside = values == values", CUSTOM),
+    fault("pmdviz/targets/custom.py", "array = np.array(data)", "array = np.asarray(data)", CUSTOM),
+    fault("pmdviz/targets/custom.py", "if name in TARGETS:", "if False:", CUSTOM),
+    # Batches, sessions, histories.
+    fault("pmdviz/batches.py", "self._epoch_state = self._rng.bit_generator.state", "pass", REPLAY),
+    fault(
+        "pmdviz/batches.py",
+        "self._rng.bit_generator.state, self._position = mark.rng_state, mark.position",
+        "self._position = mark.position",
+        REPLAY,
+    ),
+    fault("pmdviz/batches.py", 'if batches == "replacement":', "if False:", KNOBS),
+    fault(
+        "pmdviz/batches.py",
+        "self._permutation[self._position : self._position + size]",
+        "self._permutation[:size]",
+        "tests/test_batches.py",
+    ),
+    fault(
+        "pmdviz/session.py", "            self._rng.bit_generator.state = checkpoint[0]", "            pass", SESSIONS
+    ),
+    fault("pmdviz/session.py", "            self._batches.restore(checkpoint[1])", "            pass", CUSTOM),
+    fault(
+        "pmdviz/session.py",
+        "self.frame.visited >= self.recipe.budget",
+        "self.frame.visited > self.recipe.budget",
+        SESSIONS,
+    ),
+    fault("pmdviz/session.py", "or self.done or redrawn:", "or redrawn:", HISTORIES),
+    fault("pmdviz/session.py", "or self.done or redrawn:", "or self.done:", HISTORIES),
+    fault(
+        "pmdviz/session.py",
+        "            self.history.cut(self.frame.iteration - 1)\n            self._kept",
+        "            self._kept",
+        SESSIONS,
+    ),
+    fault("pmdviz/session.py", "        self.history.cut(at)", "        pass", SESSIONS),
+    fault(
+        "pmdviz/session.py",
+        "for change in self.recipe.changes if change[0] <= at]",
+        "for change in self.recipe.changes]",
+        SESSIONS,
+    ),
+    fault("pmdviz/session.py", "if k % 2 == 0 or at == last", "if k % 2 == 1 or at == last", HISTORIES),
+    fault(
+        "pmdviz/session.py",
+        "before.visited + info.visited",
+        "before.visited + self.recipe.knobs['batch_size']",
+        POLICIES,
+    ),
+    fault("pmdviz/session.py", "np.random.SeedSequence(recipe.seed)", "np.random.SeedSequence(0)", REPLAY),
+    fault("pmdviz/history.py", "return iteration in EARLY or", "return", HISTORIES),
+    fault(
+        "pmdviz/history.py",
+        "self._rows = [*filter(self._stays, self._rows[:-1]), row]",
+        "self._rows = self._rows[::2]",
+        HISTORIES,
+    ),
+    fault("pmdviz/frame.py", 'kept = () if redraw else ("density"', 'kept = ("density"', SESSIONS),
+    # Knobs, recipes, the command line.
+    fault("pmdviz/knobs.py", "self.inclusive[0] and value == low", "value == low", KNOBS),
+    fault("pmdviz/knobs.py", "return value if math.isfinite(value) else None", "return value", KNOBS),
+    fault(
+        "pmdviz/knobs.py", "value is not None and value.is_integer() else None", "value is not None else None", KNOBS
+    ),
+    fault(
+        "pmdviz/knobs.py",
+        "isinstance(raw, str) and re.fullmatch(THOUSANDS, raw.strip())",
+        "isinstance(raw, str)",
+        KNOBS,
+    ),
+    fault("pmdviz/knobs.py", "full[name] = spec.default_given(full)", "pass", KNOBS),
+    fault("pmdviz/recipe.py", "    differ |= {", "    _ = {", RECIPES, REPLAY),
+    fault("pmdviz/recipe.py", "if at <= iteration:", "if at < iteration:", RECIPES),
+    fault("pmdviz/recipe.py", '"made_with": None}', '"seed": None}', RECIPES),
+    fault("pmdviz/recipe.py", "if version != FORMAT or", "if", RECIPES),
+    fault("pmdviz/recipe.py", "parse_constant=no_constant", "parse_constant=None", RECIPES),
+    fault("pmdviz/api.py", "return [*knobs, *(", "return [] and [*knobs, *(", "tests/test_api.py"),
+    fault("pmdviz/cli.py", "        return 2\n    except TargetError", "        return 1\n    except TargetError", CLI),
+    fault(
+        "pmdviz/cli.py",
+        "return None if isinstance(value, float) and not math.isfinite(value) else value",
+        "return value",
+        CLI,
+    ),
+]
