@@ -98,6 +98,7 @@ def test_a_width_acts_at_once():
     s = session()
     s.advance(4)
     before = s.frame
+    assert before.metrics and before.grid  # what was computed under the old width must not be shown under the new one
     after = s.set(bandwidth=2.0)
     assert s.pending == {}
     np.testing.assert_allclose(after.density.cholesky, before.density.cholesky * 2.0 / 0.75, rtol=1e-12)

@@ -81,7 +81,6 @@ MUTANTS = [
     fault("pmdviz/densities.py", "@ centred + self.cholesky @ self.cholesky.T", "@ centred", "tests/test_densities.py"),
     fault("pmdviz/densities.py", "(2 * np.pi) ** (-d / 2)", "(2 * np.pi) ** (-1 / 2)", "tests/test_densities.py"),
     fault("pmdviz/densities.py", "np.maximum(values, smallest**2)", "np.maximum(values, smallest)", DISTANCES),
-    fault("pmdviz/densities.py", "return (weights[:, None] * values).sum(axis=0)", "return weights @ values", REPLAY),
     # Metrics.
     fault("pmdviz/divergences.py", "-float((p * log_q).sum())", "-float(p @ log_q)", REPLAY),
     fault("pmdviz/divergences.py", '"tv": 0.5 * (', '"tv": (', DISTANCES),
@@ -139,7 +138,7 @@ MUTANTS = [
     fault("pmdviz/targets/custom.py", "array = np.array(data)", "array = np.asarray(data)", CUSTOM),
     fault("pmdviz/targets/custom.py", "if name in TARGETS:", "if False:", CUSTOM),
     # Batches, sessions, histories.
-    fault("pmdviz/batches.py", "self._epoch_state = self._rng.bit_generator.state", "pass", REPLAY),
+    fault("pmdviz/batches.py", "self._epoch_state, self._position)", "self._epoch_state, 0)", REPLAY),
     fault(
         "pmdviz/batches.py",
         "self._rng.bit_generator.state, self._position = mark.rng_state, mark.position",
@@ -211,7 +210,6 @@ MUTANTS = [
     fault("pmdviz/recipe.py", "if at <= iteration:", "if at < iteration:", RECIPES),
     fault("pmdviz/recipe.py", '"made_with": None}', '"seed": None}', RECIPES),
     fault("pmdviz/recipe.py", "if version != FORMAT or", "if", RECIPES),
-    fault("pmdviz/recipe.py", "parse_constant=no_constant", "parse_constant=None", RECIPES),
     fault("pmdviz/api.py", "return [*knobs, *(", "return [] and [*knobs, *(", "tests/test_api.py"),
     fault("pmdviz/cli.py", "        return 2\n    except TargetError", "        return 1\n    except TargetError", CLI),
     fault(
