@@ -200,8 +200,9 @@ def test_the_large_recipe_is_large_enough_for_the_pool(monkeypatch):
 
 
 @pytest.mark.slow
-def test_an_empty_compile_cache_gives_the_same_bits(tmp_path):
-    assert in_a_fresh_process(SEVERAL, NUMBA_CACHE_DIR=str(tmp_path)) == hashes(SEVERAL)
+def test_a_process_that_compiles_and_one_that_loads_give_the_same_bits(tmp_path):
+    compiled, loaded = (in_a_fresh_process([*SEVERAL, LARGE], NUMBA_CACHE_DIR=str(tmp_path)) for _ in range(2))
+    assert compiled == loaded == hashes([*SEVERAL, LARGE])
 
 
 def test_the_history_is_compared_column_by_column():

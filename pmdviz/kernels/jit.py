@@ -4,6 +4,9 @@
 that loops vectorise. It may assume that no NaN and no infinity occurs: under it `isnan(nan)` is False and `-inf -
 -inf` is anything. Callers check first and use a finite "log 0" inside.
 
+Functions with these flags are forced inline. Left as calls, a process that compiles them and one that loads the caller
+from the cache link different copies of them, which round differently: a run's first start and its second would differ.
+
 Neither has `parallel=True`: with the thread layer that pip installs on macOS a second Python thread in a parallel
 region kills the process, and OpenMP spins on cores that others need. Threads come from `pool.run_blocks`, hence
 `nogil`.
@@ -18,5 +21,5 @@ FAST_FLAGS = {"reassoc", "contract", "nnan", "ninf", "nsz"}  # "arcp" and "afn" 
 EXP_FLAGS = {"contract", "nnan", "ninf", "nsz"}  # "reassoc" would fold the rounding step (t + MAGIC) - MAGIC to t
 
 jit = njit(**COMMON)
-fast_jit = njit(fastmath=FAST_FLAGS, **COMMON)
-exp_jit = njit(fastmath=EXP_FLAGS, **COMMON)
+fast_jit = njit(fastmath=FAST_FLAGS, forceinline=True, **COMMON)
+exp_jit = njit(fastmath=EXP_FLAGS, forceinline=True, **COMMON)

@@ -138,6 +138,7 @@ MUTANTS = [
     fault("pmdviz/targets/custom.py", "array = np.array(data)", "array = np.asarray(data)", CUSTOM),
     fault("pmdviz/targets/custom.py", "if name in TARGETS:", "if False:", CUSTOM),
     # Batches, sessions, histories.
+    fault("pmdviz/kernels/jit.py", "fastmath=FAST_FLAGS, forceinline=True", "fastmath=FAST_FLAGS", REPLAY),
     fault("pmdviz/batches.py", "self._epoch_state, self._position)", "self._epoch_state, 0)", REPLAY),
     fault(
         "pmdviz/batches.py",
