@@ -52,7 +52,7 @@ def test_a_run_can_be_read():
 
 def test_the_metrics_always_have_their_keys():
     keys = {"tv", "kl_forward", "kl_reverse", "cross_entropy", "ess", "mass_outside", "floor_tv", "floor_kl"}
-    assert pmdviz.run(**SMALL, floor=False).final.metrics.keys() == keys
+    assert pmdviz.run(**SMALL, floor=False).final.metrics.keys() >= keys
 
 
 def test_a_run_measures_as_often_as_asked():
