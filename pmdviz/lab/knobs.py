@@ -11,6 +11,7 @@ from panel.custom import JSComponent
 
 from pmdviz.errors import InputError
 from pmdviz.knobs import KnobSpec
+from pmdviz.lab import css
 from pmdviz.lab.css import static
 from pmdviz.lab.limits import capped
 from pmdviz.views.words import short
@@ -128,7 +129,10 @@ class KnobForm:
         self._made, parts = (knobs,), []
         specs = {name: capped(spec) for name, spec in knobs.specs().items()}
         self.controls = {name: KnobControl(spec, defaults[name], self._turn) for name, spec in specs.items()}
-        self._headings = {acts: pn.pane.HTML(_heading(text), margin=0) for acts, text in GROUPS.items()}
+        self._headings = {
+            acts: pn.pane.HTML(_heading(text), margin=0, stylesheets=[css.TEXT], sizing_mode="stretch_width")
+            for acts, text in GROUPS.items()
+        }
         for acts in GROUPS:
             members = [self.controls[name] for name, spec in specs.items() if spec.acts == acts]
             if members:

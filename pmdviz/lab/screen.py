@@ -147,6 +147,9 @@ class Screen:
         """Theme and size of the labels."""
         for view in (self.stage, self.traces):
             view.dress(dark, presenter)
+        classes = ["pmdviz-statusbar"] + (["pmdviz-large"] if presenter else [])
+        if self.status.css_classes != classes:
+            self.status.css_classes = classes
 
 
 def with_present(snapshot: Snapshot) -> Mapping[str, np.ndarray]:

@@ -54,11 +54,10 @@ class Setup:
         self._shown: tuple[Any, ...] | None = None
         titles = {OWN: ""} | {preset.title: name for name, preset in self._presets.items()}
         self.preset = _select("Preset", titles)
-        self.question = pn.pane.HTML(
-            "", margin=(0, 0, 8, 0), sizing_mode="stretch_width", css_classes=["pmdviz-question"]
-        )
+        words: dict[str, Any] = {"stylesheets": [css.TEXT], "sizing_mode": "stretch_width"}
+        self.question = pn.pane.HTML("", margin=(0, 0, 8, 0), **words)
         self.target = _select("Target", {cls.title: name for name, cls in TARGETS.items()})
-        self.about = pn.pane.HTML("", margin=(0, 0, 4, 0), sizing_mode="stretch_width")
+        self.about = pn.pane.HTML("", margin=(0, 0, 4, 0), **words)
         self.method = _select("Method", {method.title: name for name, method in METHODS.items()})
         self.budget = _select("Budget (data visited)", BUDGETS)
         self.options = KnobForm(self._option, headed=False)
@@ -85,14 +84,9 @@ class Setup:
         )
 
     def _folded(self) -> Any:
-        return pn.Card(
-            self.options.view,
-            title="Data and options of the target",
-            collapsed=True,
-            margin=(4, 0, 8, 0),
-            sizing_mode="stretch_width",
-            stylesheets=[css.FOLDED],
-        )
+        header = pn.pane.HTML("Data and options of the target", stylesheets=[css.TEXT], margin=(4, 0))
+        look: dict[str, Any] = {"margin": (4, 0, 8, 0), "stylesheets": [css.FOLDED], "sizing_mode": "stretch_width"}
+        return pn.Card(self.options.view, header=header, collapsed=True, **look)
 
     def _watch(self) -> None:
         self.preset.param.watch(self._on_preset, "value")

@@ -1,7 +1,10 @@
 """How the server starts and ends."""
 
 import sys
+import time
 from pathlib import Path
+
+import pytest
 
 import pmdviz
 from tests.browser.conftest import Lab, running
@@ -27,6 +30,26 @@ def test_panel_serve_works_too(browser, tmp_path):
         lab.reach(3)
         lab.context.close()
         assert lab.problems == []
+
+
+def cpu_seconds(pid):
+    psutil = pytest.importorskip("psutil")
+    times = psutil.Process(pid).cpu_times()
+    return times.user + times.system
+
+
+def test_a_closed_tab_stops_computing(browser, tmp_path):
+    with running(SERVE, tmp_path / "log") as server:
+        lab = Lab(browser, server.url)
+        lab.endless()
+        lab.wait("!pmdviz.words().includes('being computed')", 60)
+        lab.press("Play")
+        lab.reach(5)
+        lab.context.close()
+        time.sleep(5)
+        before = cpu_seconds(server.process.pid)
+        time.sleep(3)
+        assert (cpu_seconds(server.process.pid) - before) / 3 < 0.03
 
 
 def test_limits(browser, tmp_path):

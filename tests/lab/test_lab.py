@@ -8,6 +8,7 @@ from pmdviz.export.csv import history_csv
 from pmdviz.lab import Lab
 from pmdviz.lab.pool import DaemonPool
 from pmdviz.lab.trouble import error_words
+from tests.lab.threads import in_a_thread
 
 
 def test_public_name_and_what_can_be_read():
@@ -65,7 +66,7 @@ def test_plays_without_a_page():
         lab.stop()
         await asyncio.wait_for(lab.live._task, 5)
 
-    asyncio.run(scene())
+    in_a_thread(scene)
 
 
 def test_history_as_csv_can_be_read_back():

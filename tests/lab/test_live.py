@@ -11,6 +11,7 @@ from pmdviz.lab.acknowledge import Acknowledge
 from pmdviz.lab.live import IN_FLIGHT, Live
 from pmdviz.lab.runner import Runner
 from pmdviz.recipe import Recipe
+from tests.lab.threads import in_a_thread
 
 
 class FakeScreen:
@@ -52,7 +53,7 @@ def run(scene, **options):
             bench.live.stop()
             await asyncio.wait_for(bench.live._task, 5)
 
-    asyncio.run(play())
+    in_a_thread(play)
 
 
 def test_plays_pauses_and_plays_on():
