@@ -7,7 +7,7 @@ import pytest
 from scipy import integrate, stats
 
 from pmdviz.densities import KernelDensity
-from pmdviz.divergences import GridPicture, compare, picture
+from pmdviz.divergences import GridPicture, compare, measure, picture
 from pmdviz.grids import CELLS_PER_SD, SIDES, Grid, side_for
 from pmdviz.recipe import Recipe
 from pmdviz.session import Session
@@ -21,7 +21,7 @@ def one_kernel(mean, cov):
 
 
 def measured(target, density):
-    return compare(picture(density, target.exact, target.view_box))
+    return measure(density, target.exact, picture(density, target.exact, target.view_box))
 
 
 def gaussian_kl(mean_p, cov_p, mean_q, cov_q):
@@ -92,6 +92,7 @@ def test_everything_outside_is_a_total_variation_of_one():
     found = measured(NormalTarget([0.0], [[0.01]], ((-1.0, 1.0),)), one_kernel([50.0], [[0.01]]))
     assert found["tv"] == pytest.approx(1, abs=1e-6)
     assert found["mass_outside"] == pytest.approx(1)
+    assert found["kl_reverse"] is None, "log p is not known where q lies"
 
 
 def test_a_posterior_outside_the_view_box_is_measured_where_it_is():
@@ -160,7 +161,7 @@ def test_a_grid_four_times_finer_tells_the_same_of_long_kernels(angle):
 
 def assert_same_on_a_finer_grid(target, density):
     coarse = picture(density, target.exact, target.view_box)
-    assert not coarse.widened
+    assert coarse.resolved
     finer = Grid(coarse.grid.box, 4 * coarse.grid.side)
     log_p = target.exact.log_density(finer.points)
     log_p = log_p.reshape(finer.shape)
@@ -202,7 +203,7 @@ def test_a_kernel_too_narrow_for_any_grid_is_widened_and_says_so():
     target = make_target("mixture")
     needle = KernelDensity(np.array([[1.0, -2.0]]), np.zeros(1), np.diag([1e-5, 1e-5]))
     shown = picture(needle, target.exact, target.view_box)
-    assert shown.widened
+    assert not shown.resolved
     assert shown.q.sum() * shown.grid.cell_volume == pytest.approx(1, abs=0.02)
     cell = shown.grid.extent.max() / shown.grid.side
     assert cell < shown.density.narrowest(np.ones(2)) < 2 * cell
@@ -231,3 +232,56 @@ def test_the_exact_posterior_against_itself_is_at_no_distance():
     assert half["tv"] == pytest.approx(share, abs=0.08)
     assert half["kl_forward"] > 5
     assert half["kl_reverse"] == pytest.approx(-math.log(1 - share), abs=0.15)
+
+
+# Where no grid that is drawn resolves p or q.
+
+
+@pytest.mark.parametrize("dim", [1, 2])
+@pytest.mark.parametrize("sd", [1e-4, 1e-6])
+def test_a_kernel_too_narrow_for_every_grid_is_measured_all_the_same(dim, sd):
+    target, mean = NormalTarget([0.2] * dim, 0.5 * np.eye(dim), ((-6.0, 6.0),) * dim), [0.1] * dim
+    found, cov = measured(target, one_kernel(mean, sd**2 * np.eye(dim))), sd**2 * np.eye(dim)
+    assert found["kl_reverse"] == pytest.approx(gaussian_kl(mean, cov, [0.2] * dim, 0.5 * np.eye(dim)), rel=1e-4)
+    assert found["kl_forward"] == pytest.approx(gaussian_kl([0.2] * dim, 0.5 * np.eye(dim), mean, cov), rel=1e-2)
+    entropy = 0.5 * dim * math.log(2 * math.pi * math.e * 0.5)
+    assert found["cross_entropy"] - found["kl_forward"] == pytest.approx(entropy, abs=1e-2)
+    assert found["tv"] == pytest.approx(1, abs=1e-3) and found["mass_outside"] == pytest.approx(0, abs=1e-9)
+
+
+def test_needles_all_over_the_posterior_are_far_from_it():
+    target = NormalTarget([0.0], [[1.0]], ((-6.0, 6.0),))
+    draws = target.exact.sample(np.random.default_rng(0), 200)
+    wide, narrow = (
+        measured(target, KernelDensity(draws, np.full(200, -np.log(200)), np.array([[sd]]))) for sd in (2e-3, 1e-6)
+    )
+    assert wide["tv"] == pytest.approx(quadrature_tv(draws, 2e-3), abs=2e-3)
+    assert 0.99 < narrow["tv"] <= 1 and narrow["kl_forward"] > wide["kl_forward"] > 1
+    assert narrow["kl_reverse"] > wide["kl_reverse"] > 1
+
+
+def quadrature_tv(draws, sd):
+    line = np.linspace(-6, 6, 600_001)
+    q = np.zeros(len(line))
+    for x in draws[:, 0]:
+        near = np.abs(line - x) < 10 * sd
+        q[near] += stats.norm.pdf(line[near], x, sd) / len(draws)
+    return 0.5 * np.abs(q - stats.norm.pdf(line)).sum() * (line[1] - line[0])
+
+
+def test_narrow_modes_far_apart_are_measured_each_on_its_own_grid():
+    target = make_target("mixture", num_data=20_000, sigma_x=0.3)
+    draws = target.exact.sample(np.random.default_rng(0), 4000)
+    kernel = 0.25 * target.exact.narrowest(np.ones(2)) * np.eye(2)
+    density = KernelDensity(draws, np.full(4000, -np.log(4000)), kernel)
+    assert not picture(density, target.exact, target.view_box).resolved
+    found = measured(target, density)
+    half = measured(target, KernelDensity(draws[draws[:, 1] < 0], *equal(draws[:, 1] < 0), kernel))
+    assert 0.02 < found["tv"] < 0.25 and 0 < found["kl_forward"] < 1 and 0 < found["kl_reverse"] < 1
+    share = (draws[:, 1] >= 0).mean()
+    assert half["tv"] == pytest.approx(share, abs=0.2) and half["tv"] > 2 * found["tv"]
+
+
+def equal(chosen):
+    """The log-weights of as many particles as are chosen."""
+    return (np.full(chosen.sum(), -np.log(chosen.sum())),)

@@ -18,7 +18,7 @@ from tests.engine import changes_of, columns, digest, drive, recipes, straight, 
 ROOT = Path(__file__).parents[1]
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(st.data())
 def test_a_run_with_changes_on_the_way_is_repeated_by_its_recipe(data):
     recipe = data.draw(recipes())

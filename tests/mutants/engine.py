@@ -77,6 +77,12 @@ MUTANTS = [
     fault("pmdviz/densities.py", "(2 * np.pi) ** (-d / 2)", "(2 * np.pi) ** (-1 / 2)", "tests/test_densities.py"),
     fault("pmdviz/densities.py", "np.maximum(values, smallest**2)", "np.maximum(values, smallest)", DISTANCES),
     # Metrics.
+    fault("pmdviz/divergences.py", "np.minimum(log_ratio, 0.0)", "np.maximum(log_ratio, 0.0)", DISTANCES),
+    fault(
+        "pmdviz/divergences.py", "-float((weights * log_ratio).sum())", "float((weights * log_ratio).sum())", DISTANCES
+    ),
+    fault("pmdviz/divergences.py", "cross_entropy - entropy", "cross_entropy + entropy", DISTANCES),
+    fault("pmdviz/divergences.py", "reverse if outside < LEFT_OUT else None", "reverse", DISTANCES),
     fault("pmdviz/divergences.py", "-float((p * log_q).sum())", "-float(p @ log_q)", REPLAY),
     fault("pmdviz/divergences.py", '"tv": 0.5 * (', '"tv": (', DISTANCES),
     fault("pmdviz/divergences.py", "0.5 * (distance + outside)", "0.5 * distance", DISTANCES),

@@ -137,9 +137,8 @@ WRONG = [
     ({"bounds": [(0, 1), (0, 1)]}, "bounds must be 1 pair(s)"),
     ({"bounds": [(0, np.inf)]}, "bounds must be 1 pair(s)"),
     ({"bounds": 5}, "bounds must be 1 pair(s)"),
-    ({"colour": "red"}, "no argument 'colour'; it takes log_prior, log_likelihood"),
-    ({"log_prior": lambda theta: np.full(len(theta), -np.inf)}, "log_prior must be finite at draws of the prior"),
-    ({"log_prior": lambda theta: np.full(len(theta), np.nan)}, "log_prior must be finite at draws of the prior"),
+    ({"log_prior": lambda theta: np.full(len(theta), -np.inf)}, "log_prior must be finite at the prior's draws"),
+    ({"log_prior": lambda theta: np.full(len(theta), np.nan)}, "log_prior must be finite at the prior's draws"),
     ({"log_likelihood": lambda t, b: np.full(len(t), np.nan)}, "must not be NaN or +inf; it was at theta = ["),
     ({"log_likelihood": lambda t, b: np.full(len(t), np.inf)}, "must not be NaN or +inf; it was at theta = ["),
     ({"log_likelihood": lambda t, b: log_likelihood(t, b) / len(b)}, "must be the plain sum over the rows"),
@@ -172,7 +171,7 @@ def test_functions_that_fail_are_named(parts, words):
 
 @pytest.mark.parametrize("missing", ["log_prior", "log_likelihood", "sample_prior", "data", "dim", "name"])
 def test_a_missing_part_is_named(missing):
-    with pytest.raises(InputError, match=f"also needs {missing}$"):
+    with pytest.raises(TypeError, match=f"argument: '{missing}'"):
         pmdviz.custom_target(**{name: part for name, part in PARTS.items() if name != missing})
 
 
@@ -326,9 +325,9 @@ def test_a_few_impossible_particles_are_no_failure():
 
     session = Session(Recipe(custom(log_likelihood=strict), num_particles=200, budget=300))
     frame = session.advance()
-    assert 0 < frame.info.zero_likelihood < 200
+    assert 0 < frame.info.zero_weight < 200
     assert (frame.weights[frame.particles[:, 0] > 0.5] == 0).all()
-    assert f"{frame.info.zero_likelihood} particles got likelihood 0" in frame.info.words
+    assert f"{frame.info.zero_weight} particles have weight 0" in frame.info.words
     assert drive(session) == ""
 
 
