@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from pmdviz import floors, knobs
 from pmdviz.errors import InputError
@@ -48,7 +50,18 @@ def target(name: str, **options: Any) -> Target:
     return make_target(name, **options)
 
 
-def custom_target(**parts: Any) -> Target:
+def custom_target(
+    *,
+    log_prior: Callable[[np.ndarray], np.ndarray],
+    log_likelihood: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    sample_prior: Callable[[np.random.Generator, int], np.ndarray],
+    data: np.ndarray,
+    dim: int,
+    name: str,
+    bounds: Sequence[tuple[float, float]] | None = None,
+    grad_log_prior: Callable[[np.ndarray], np.ndarray] | None = None,
+    grad_log_likelihood: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None,
+) -> Target:
     """Your own model as a target, checked when made.
 
     Parameters
@@ -73,14 +86,17 @@ def custom_target(**parts: Any) -> Target:
     TargetError
         A function that raises, or gives a wrong shape.
     """
-    known = CustomTarget.__init__.__kwdefaults__ or {}
-    needed = ("log_prior", "log_likelihood", "sample_prior", "data", "dim", "name")
-    for name in parts:
-        if name not in needed and name not in known:
-            raise InputError(f"custom_target has no argument {name!r}; it takes {', '.join((*needed, *known))}")
-    if missing := [name for name in needed if name not in parts]:
-        raise InputError(f"custom_target also needs {', '.join(missing)}")
-    return CustomTarget(**parts)
+    return CustomTarget(
+        log_prior=log_prior,
+        log_likelihood=log_likelihood,
+        sample_prior=sample_prior,
+        data=data,
+        dim=dim,
+        name=name,
+        bounds=bounds,
+        grad_log_prior=grad_log_prior,
+        grad_log_likelihood=grad_log_likelihood,
+    )
 
 
 def run(
@@ -139,5 +155,5 @@ def run(
 
 def _besides(knobs: Mapping[str, Any], **parts: Any) -> list[str]:
     """Names of the knobs given, and of the parts of a run that are not left at their defaults."""
-    usual = run.__kwdefaults__
+    usual = run.__kwdefaults__ or {}
     return [*knobs, *(name for name, value in parts.items() if value is not usual[name] and value != usual[name])]

@@ -15,7 +15,8 @@ from pmdviz.kernels.resampling import systematic
 
 NUM_CENTRES = 60
 NEIGHBOUR_FRACTION = 0.1
-RELATIVE_FLOOR = 1e-4  # smallest sd of S in units of the prior's, so that coincident particles still have a kernel
+# The smallest sd of S, as a share of the particles' spread and of the prior's: coincident particles have a kernel too.
+SPREAD_FLOOR, PRIOR_FLOOR = 1e-4, 1e-9
 
 # r(d): what `local` measures on a standard Gaussian without the division. Up to d = 5 these are the rule's own
 # constants; `python -m pmdviz bench local-scale` measures them again and gave the rest.
@@ -34,8 +35,14 @@ def local(particles: np.ndarray, weights: np.ndarray, bandwidth: float, scale: n
     """
     m, d = particles.shape
     covariance = neighbourhood_covariance(particles, weights, scale) / local_scale(d)
+    smallest = SPREAD_FLOOR * spread(particles, weights) + PRIOR_FLOOR * scale
     h = bandwidth * m ** (-1.0 / (d + 4))
-    return h * np.linalg.cholesky(covariance + np.diag((RELATIVE_FLOOR * scale) ** 2))
+    return h * np.linalg.cholesky(covariance + np.diag(smallest**2))
+
+
+def spread(particles: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Weighted sd (d,) of each coordinate."""
+    return np.sqrt(weighted_sum(weights, (particles - weighted_sum(weights, particles)) ** 2))
 
 
 def neighbourhood_covariance(particles: np.ndarray, weights: np.ndarray, scale: np.ndarray) -> np.ndarray:
@@ -47,11 +54,10 @@ def neighbourhood_covariance(particles: np.ndarray, weights: np.ndarray, scale: 
     if m < d + 2:
         return local_scale(d) * np.diag(scale**2)
     centres = systematic(weights, NUM_CENTRES, 0.5)
-    mean = weighted_sum(weights, particles)
-    spread = np.sqrt(weighted_sum(weights, (particles - mean) ** 2))
-    spread = np.where(spread > RELATIVE_FLOOR * scale, spread, scale)
+    sd = spread(particles, weights)
+    unit = np.where(sd > PRIOR_FLOOR * scale, sd, scale)
     num_neighbours = min(m, max(int(np.ceil(NEIGHBOUR_FRACTION * m)), d + 2))
-    return pooled_local_covariance(particles, weights, centres, spread, num_neighbours)
+    return pooled_local_covariance(particles, weights, centres, unit, num_neighbours)
 
 
 def local_scale(d: int) -> float:

@@ -110,6 +110,7 @@ def _add_run(commands: Any) -> None:
     parser.add_argument("--seed", metavar="N", help="of the run (default 0)")
     parser.add_argument("--budget", metavar="N", help="data to visit (default 20,000)")
     parser.add_argument("--metrics-every", metavar="N", help="measure every N iterations")
+    parser.add_argument("--history", action="store_true", help="the measured history too, in the JSON")
     parser.add_argument("--json", metavar="FILE", help="write recipe and result as JSON; - for standard output")
     parser.set_defaults(act=_run)
 
@@ -155,7 +156,7 @@ def _markdown(tables: dict[str, Any]) -> str:
         for name, entry in tables[kind].items():
             lines += [f"## `{name}`: {entry['title']}", "", *filter(None, [entry.get("about")])]
             lines += [f"Source: {entry['reference']}.", ""]
-            lines += [f"| {part[:-1]} | default | values | unit | when it acts | what it does |", "|---|---|---|---|---|---|"]
+            lines += [f"| {part[:-1]} | default | values | unit | when it acts | what it does |", "|---" * 6 + "|"]
             lines += [_markdown_row(row) for row in entry[part]] + [""]
     return "\n".join(lines).rstrip()
 
@@ -166,26 +167,23 @@ def _markdown_row(row: dict[str, Any]) -> str:
 
 
 def _run(options: argparse.Namespace) -> None:
-    from pmdviz import api
+    from pmdviz import api, floors
     from pmdviz.recipe import versions
 
     recipe = _recipe(options)
     start = time.perf_counter()
     bar = _bar if sys.stderr.isatty() else None
     every = None if options.metrics_every is None else _positive("--metrics-every", options.metrics_every)
-    run = api.run(recipe, metrics_every=every, progress=bar)
+    run = api.run(recipe, metrics_every=every, progress=bar, floor=False)
     seconds = time.perf_counter() - start
     if bar:
-        print(file=sys.stderr)
+        print("\ncomputing what perfect draws would get ...", file=sys.stderr)
+    floors.floor(run.target, len(run.particles))
     metrics = {name: _finite(value) for name, value in run.final.metrics.items()}
     final = {"iteration": run.final.iteration, "visited": run.final.visited, **metrics}
-    result = {
-        "recipe": recipe.to_dict(),
-        "final": final,
-        "history": {name: _plain(column) for name, column in run.history.items()},
-        "seconds": seconds,
-        "versions": versions(),
-    }
+    result = {"recipe": recipe.to_dict(), "final": final, "seconds": seconds, "versions": versions()}
+    if options.history:
+        result["history"] = {name: _plain(column) for name, column in run.history.items()}
     if options.json:
         return _write(options.json, result)
     print("\n".join(f"{name}: {'not to be had' if value is None else value}" for name, value in final.items()))
@@ -194,6 +192,7 @@ def _run(options: argparse.Namespace) -> None:
 
 def _recipe(options: argparse.Namespace) -> Any:
     from pmdviz.recipe import Recipe
+    from pmdviz.recipe_input import json_value
 
     given = {"target": options.target, "method": options.method, "seed": options.seed, "budget": options.budget}
     parts = {name: value for name, value in given.items() if value is not None}
@@ -202,7 +201,9 @@ def _recipe(options: argparse.Namespace) -> Any:
         return Recipe.from_dict({**parts, "knobs": knobs, "target_options": target_options})
     if parts or knobs or target_options:
         raise InputError("a recipe file says all of the run; leave --target, --method, --knob, --seed, --budget out")
-    return Recipe.from_json(_read(options.recipe))
+    plain = json_value(_read(options.recipe))
+    nested = isinstance(plain, dict) and isinstance(plain.get("recipe"), dict)  # what `run --json` wrote
+    return Recipe.from_dict(plain["recipe"] if nested else plain)
 
 
 def _read(path: str) -> str:

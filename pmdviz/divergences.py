@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from pmdviz.densities import KernelDensity
-from pmdviz.grids import CELLS_PER_SD, Grid, largest_side, side_for
+from pmdviz.grids import CELLS_PER_SD, FINER_SIDES, Grid, largest_side, side_for
+from pmdviz.kernels.resampling import systematic
 from pmdviz.targets.exact import Box, Exact
 
 NEGLIGIBLE = 1e-10  # share of the peak below which a cell does not count in an expectation
@@ -19,12 +20,17 @@ LOST = 1e-4  # share of the posterior that may lie outside the view box before t
 UNDERFLOW = 1e-12  # share of a kernel's peak below which the cut kernels of `on_grid` no longer give log q
 
 
+NAMES = ("tv", "kl_forward", "kl_reverse", "cross_entropy", "mass_outside")
+NODES, MOST_PARENTS, NODE_GRID = {1: 7, 2: 3}, 2000, 1  # per dimension and kernel; kernels; which of FINER_SIDES
+LEFT_OUT = 0.01  # share of q outside the grid above which the reverse KL cannot be had from it
+
+
 @dataclass(frozen=True, eq=False)
 class GridPicture:
     """The exact posterior p (None where there is none) and the approximation q on one grid.
 
-    `widened` is true where the kernel was narrower than the finest grid resolves and was widened to that for the
-    picture and the metrics.
+    `resolved` is false where the finest grid is too coarse for p or for the kernels of q. The kernels are then widened
+    to what it resolves, for the picture alone: metrics are measured on `panels` of their own.
     """
 
     grid: Grid
@@ -32,7 +38,7 @@ class GridPicture:
     log_p: np.ndarray | None
     q: np.ndarray
     density: KernelDensity
-    widened: bool
+    resolved: bool
 
 
 def picture(density: KernelDensity, exact: Exact | None, view_box: Box) -> GridPicture:
@@ -40,14 +46,28 @@ def picture(density: KernelDensity, exact: Exact | None, view_box: Box) -> GridP
 
     Where the view box does not hold the posterior the grid reaches over both.
     """
-    grid = _grid(density, exact, view_box if exact is None else _holding(view_box, exact))
-    extent = grid.extent
+    grid, resolved = _grid(density, exact, view_box if exact is None else _holding(view_box, exact))
     limit = CELLS_PER_SD / grid.side
-    widened = density.narrowest(extent) < limit * (1 - 1e-9)
-    shown = density.widened(limit, extent) if widened else density
-    log_p = exact.on_grid(grid) if exact is not None else None
+    shown = density if resolved else density.widened(limit, grid.extent)
+    return _on(grid, shown, exact, resolved)
+
+
+def panels(density: KernelDensity, exact: Exact) -> list[GridPicture] | None:
+    """p and q on a grid for each mode that stands apart; None where a kernel is too narrow for the finest of them."""
+    grids = []
+    for box in exact.boxes:
+        extent = _extent(box)
+        side = side_for(len(box), min(density.narrowest(extent), exact.narrowest(extent)), FINER_SIDES)
+        if side is None:
+            return None
+        grids.append(Grid(box, side))
+    return [_on(grid, density, exact, True) for grid in grids]
+
+
+def _on(grid: Grid, density: KernelDensity, exact: Exact | None, resolved: bool) -> GridPicture:
+    log_p = exact.on_grid(grid, everywhere=resolved) if exact is not None else None
     p = np.exp(log_p) if log_p is not None else None
-    return GridPicture(grid, p, log_p, shown.on_grid(grid), shown, widened)
+    return GridPicture(grid, p, log_p, density.on_grid(grid), density, resolved)
 
 
 def _holding(view_box: Box, exact: Exact) -> Box:
@@ -56,52 +76,125 @@ def _holding(view_box: Box, exact: Exact) -> Box:
     return tuple((min(a, c), max(b, d)) for (a, b), (c, d) in zip(view_box, exact.box, strict=True))
 
 
-def _grid(density: KernelDensity, exact: Exact | None, view_box: Box) -> Grid:
+def _grid(density: KernelDensity, exact: Exact | None, view_box: Box) -> tuple[Grid, bool]:
+    """The grid to draw on, and whether it resolves p and q."""
     dim = len(view_box)
     for box in (view_box, exact.box if exact is not None else view_box):
-        extent = np.array([high - low for low, high in box])
-        narrowest = density.narrowest(extent)
+        narrowest = density.narrowest(_extent(box))
         if exact is not None:
-            narrowest = min(narrowest, exact.narrowest(extent))
+            narrowest = min(narrowest, exact.narrowest(_extent(box)))
         side = side_for(dim, narrowest)
         if side is not None:
-            return Grid(box, side)
+            return Grid(box, side), True
     resolves_exact = exact is None or side_for(dim, exact.narrowest(_extent(view_box)))
-    return Grid(view_box if resolves_exact else exact.box, largest_side(dim))
+    return Grid(view_box if resolves_exact else exact.box, largest_side(dim)), False
 
 
 def _extent(box: Box) -> np.ndarray:
     return np.array([high - low for low, high in box])
 
 
-def compare(pic: GridPicture) -> dict[str, float]:
-    """TV, both KLs, cross entropy and mass outside for a picture with an exact posterior."""
-    area = pic.grid.cell_volume
-    outside = max(0.0, 1.0 - float(pic.q.sum()) * area)
-    log_q, counts = _log_q_where_p_counts(pic)
-    p = pic.p[counts]
-    cross_entropy = -float((p * log_q).sum()) * area  # not p @ log_q: the last bits of BLAS hang on its threads
+def measure(density: KernelDensity, exact: Exact, drawn: GridPicture) -> dict[str, float | None]:
+    """TV, both KLs, cross entropy and mass outside, on the grid that is drawn or on finer ones.
+
+    Kernels that are too narrow for every grid are taken one by one (`by_nodes`).
+    """
+    parts = [drawn] if drawn.resolved else panels(density, exact)
+    return compare(*parts) if parts is not None else by_nodes(density, exact)
+
+
+def by_nodes(density: KernelDensity, exact: Exact) -> dict[str, float | None]:
+    """The metrics for kernels far narrower than the posterior: E_q at Gauss-Hermite nodes of each kernel.
+
+    TV = 1 - E_q min(1, p/q) and KL(q || p) = E_q log(q/p). Between the kernels log q varies as slowly as the particles
+    are apart: for -E_p log q a grid that resolves p does, with log q in full at each cell.
+    """
+    points, weights = _nodes(density)
+    log_ratio = exact.log_density(points) - density.log_density(points)
+    grids = [Grid(box, FINER_SIDES[len(box)][NODE_GRID]) for box in exact.boxes]
+    outside = ~np.any([grid.holds(points) for grid in grids], axis=0)
+    cross_entropy = sum(_cross_entropy(grid, density, exact) for grid in grids)
+    entropy = sum(_entropy(grid, exact) for grid in grids)
     return {
-        "tv": 0.5 * (float(np.abs(pic.p - pic.q).sum()) * area + outside),
-        "kl_forward": cross_entropy + float((p * pic.log_p[counts]).sum()) * area,
-        "kl_reverse": _reverse_kl(pic, area),
+        "tv": 1.0 - float((weights * np.exp(np.minimum(log_ratio, 0.0))).sum()),
+        "kl_forward": cross_entropy - entropy,
+        "kl_reverse": -float((weights * log_ratio).sum()),
+        "cross_entropy": cross_entropy,
+        "mass_outside": float(weights[outside].sum()),
+    }
+
+
+def _nodes(density: KernelDensity) -> tuple[np.ndarray, np.ndarray]:
+    """Points (n, d) and weights (n,) with sum 1 that stand for q; of many particles a stratified choice."""
+    d, weights = density.particles.shape[1], density.weights
+    parents = np.flatnonzero(weights > 0)
+    if len(parents) > MOST_PARENTS:
+        parents = systematic(weights, MOST_PARENTS, 0.5)
+        weights = np.ones_like(weights)
+    places, shares = np.polynomial.hermite_e.hermegauss(NODES[d])
+    steps = np.stack(np.meshgrid(*[places] * d), axis=-1).reshape(-1, d)
+    step_weights = np.prod(np.stack(np.meshgrid(*[shares / shares.sum()] * d), axis=-1).reshape(-1, d), axis=1)
+    offsets = np.einsum("ij,kj->ik", steps, density.cholesky)
+    chosen = weights[parents] / weights[parents].sum()
+    points = (density.particles[parents][:, None] + offsets).reshape(-1, d)
+    return points, (chosen[:, None] * step_weights).ravel()
+
+
+def _cross_entropy(grid: Grid, density: KernelDensity, exact: Exact) -> float:
+    log_p = exact.on_grid(grid)
+    counts = log_p > log_p.max() + np.log(NEGLIGIBLE)
+    return -float((np.exp(log_p[counts]) * density.log_density(grid.points[counts.ravel()])).sum()) * grid.cell_volume
+
+
+def _entropy(grid: Grid, exact: Exact) -> float:
+    log_p = exact.on_grid(grid)
+    counts = log_p > log_p.max() + np.log(NEGLIGIBLE)
+    return -float((np.exp(log_p[counts]) * log_p[counts]).sum()) * grid.cell_volume
+
+
+def compare(*parts: GridPicture) -> dict[str, float | None]:
+    """The metrics from pictures that do not overlap and together hold the posterior.
+
+    Where much of q lies outside them all, log p is not known there and the reverse KL is None.
+    """
+    peak_p, peak_q = max(pic.p.max() for pic in parts), max(pic.q.max() for pic in parts)
+    sums = np.array([_sums(pic, peak_p, peak_q) for pic in parts]).sum(axis=0)
+    mass, distance, cross_entropy, negative_entropy, reverse = (float(value) for value in sums)
+    outside = max(0.0, 1.0 - mass)
+    return {
+        "tv": 0.5 * (distance + outside),
+        "kl_forward": cross_entropy + negative_entropy,
+        "kl_reverse": reverse if outside < LEFT_OUT else None,
         "cross_entropy": cross_entropy,
         "mass_outside": outside,
     }
 
 
-def _log_q_where_p_counts(pic: GridPicture) -> tuple[np.ndarray, np.ndarray]:
-    """log q in the cells that hold p's mass, in log space where the cut kernels do not reach; and those cells' mask."""
-    counts = pic.p > NEGLIGIBLE * pic.p.max()
+def _sums(pic: GridPicture, peak_p: float, peak_q: float) -> tuple[float, ...]:
+    """Sums over one grid: q, |p - q|, -p log q, p log p, q log(q/p). Not by BLAS: its last bits hang on its threads."""
+    area = pic.grid.cell_volume
+    counts = pic.p > NEGLIGIBLE * peak_p
+    p, log_q = pic.p[counts], _log_q(pic, counts)
+    return (
+        float(pic.q.sum()) * area,
+        float(np.abs(pic.p - pic.q).sum()) * area,
+        -float((p * log_q).sum()) * area,
+        float((p * pic.log_p[counts]).sum()) * area,
+        _reverse(pic, NEGLIGIBLE * peak_q) * area,
+    )
+
+
+def _log_q(pic: GridPicture, counts: np.ndarray) -> np.ndarray:
+    """log q in the cells that count, in log space where the cut kernels do not reach."""
     q = pic.q[counts]
     faint = q < UNDERFLOW * pic.density.kernel_peak
     log_q = np.log(np.where(faint, 1.0, q))
     if faint.any():
         log_q[faint] = pic.density.log_density(pic.grid.points[counts.ravel()][faint])
-    return log_q, counts
+    return log_q
 
 
-def _reverse_kl(pic: GridPicture, area: float) -> float:
-    counts = pic.q > NEGLIGIBLE * pic.q.max()
+def _reverse(pic: GridPicture, least: float) -> float:
+    counts = pic.q > least
     q = pic.q[counts]
-    return float((q * (np.log(q) - pic.log_p[counts])).sum()) * area
+    return float((q * (np.log(q) - pic.log_p[counts])).sum())

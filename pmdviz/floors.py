@@ -13,11 +13,11 @@ import numpy as np
 
 from pmdviz.bandwidths import local
 from pmdviz.densities import KernelDensity
-from pmdviz.divergences import compare, picture
+from pmdviz.divergences import measure, picture
 from pmdviz.targets import Target
 
 NUM_SETS = 16
-FACTORS = (0.5, 0.6, 0.7, 0.8, 0.9, 1.05, 1.25)
+FACTORS = (0.5, 0.6, 0.7, 0.8, 0.9, 1.05, 1.25, 1.5)
 
 
 class Floor(NamedTuple):
@@ -31,8 +31,8 @@ class Floor(NamedTuple):
     kl_factor: float
 
 
-_known: dict[tuple, Floor] = {}
-_lock = threading.Lock()
+_known: dict[tuple, Floor | None] = {}
+_locks: dict[tuple, threading.Lock] = {}
 
 
 def known_floor(target: Target, num_particles: int) -> Floor | None:
@@ -44,15 +44,17 @@ def floor(target: Target, num_particles: int) -> Floor | None:
     """The floor of `num_particles` draws, computed once for each (target, m); None without an exact posterior."""
     if target.exact is None:
         return None
-    with _lock:
-        key = (target.key, num_particles)
+    key = (target.key, num_particles)
+    with _locks.setdefault(key, threading.Lock()):  # only those who ask for the same wait for one another
         if key not in _known:
             _known[key] = _computed(target, num_particles)
         return _known[key]
 
 
-def _computed(target: Target, num_particles: int) -> Floor:
-    values = np.array([_of_one_set(target, num_particles, k) for k in range(NUM_SETS)])  # (sets, factors, 2)
+def _computed(target: Target, num_particles: int) -> Floor | None:
+    values = np.array([_of_one_set(target, num_particles, k) for k in range(NUM_SETS)], float)  # (sets, factors, 2)
+    if np.isnan(values).any():  # kernels too narrow for every grid
+        return None
     means, errors = values.mean(axis=0), values.std(axis=0, ddof=1) / np.sqrt(NUM_SETS)
     best_tv, best_kl = means[:, 0].argmin(), means[:, 1].argmin()
     return Floor(
@@ -68,6 +70,7 @@ def _of_one_set(target: Target, num_particles: int, k: int) -> list[tuple[float,
     one = local(draws, np.exp(log_weights), 1.0, target.scale)
     rows = []
     for factor in FACTORS:
-        metrics = compare(picture(KernelDensity(draws, log_weights, factor * one), target.exact, target.view_box))
+        density = KernelDensity(draws, log_weights, factor * one)
+        metrics = measure(density, target.exact, picture(density, target.exact, target.view_box))
         rows.append((metrics["tv"], metrics["kl_forward"]))
     return rows

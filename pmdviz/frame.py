@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from pmdviz.densities import KernelDensity, effective_sample_size
-from pmdviz.divergences import GridPicture, compare, picture
+from pmdviz.divergences import NAMES, GridPicture, measure, picture
 from pmdviz.floors import known_floor
 from pmdviz.methods import Method, StepInfo
 from pmdviz.targets import Target
 
-NOT_TO_BE_HAD = dict.fromkeys(("tv", "kl_forward", "kl_reverse", "cross_entropy", "mass_outside"))
+OVERHEAD = 8192  # bytes of a kept frame besides its arrays
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,20 +82,25 @@ class Frame:
 
     @cached_property
     def _measured(self) -> dict[str, float | None]:
-        known = compare(self.grid) if self.target.exact is not None and self.grid is not None else NOT_TO_BE_HAD
+        known: dict[str, float | None] = dict.fromkeys(NAMES)
+        if self.target.exact is not None and self.grid is not None:
+            known = measure(self.density, self.target.exact, self.grid)
         return {**known, "ess": effective_sample_size(self.density.log_weights)}
 
     @property
     def metrics(self) -> dict[str, float | None]:
         """tv, kl_forward, kl_reverse, cross_entropy (nats), mass_outside, ess (in [1, m]) and the floors.
 
-        None where a value cannot be had; `floor_tv` and `floor_kl` are None until the floor has been computed.
+        None where a value cannot be had; the floors (`floor_tv`, `floor_kl` and their standard errors `..._se`) are
+        None until they have been computed.
         """
         floor = known_floor(self.target, len(self.density.particles))
         return {
             **self._measured,
             "floor_tv": floor.tv if floor else None,
+            "floor_tv_se": floor.tv_se if floor else None,
             "floor_kl": floor.kl if floor else None,
+            "floor_kl_se": floor.kl_se if floor else None,
         }
 
     def replaced(self, *, redraw: bool = False, **parts: Any) -> Frame:
@@ -113,8 +118,8 @@ class Frame:
 
     @property
     def num_bytes(self) -> int:
-        """Memory of the state's arrays."""
-        return sum(part.nbytes for part in self.state if isinstance(part, np.ndarray))
+        """Memory of the frame when kept: the state's arrays and some more."""
+        return OVERHEAD + sum(part.nbytes for part in self.state if isinstance(part, np.ndarray))
 
     def row(self) -> dict[str, Any]:
         """The frame's row in the history."""

@@ -8,7 +8,9 @@ from functools import cached_property
 import numpy as np
 
 CELLS_PER_SD = 1 / 0.7  # a cell is at most 0.7 of the narrowest sd that it must resolve
-SIDES = {1: (512, 1024, 2048, 4096, 8192), 2: (160, 224, 320, 448, 640)}  # cells a side, by dimension
+Sides = dict[int, tuple[int, ...]]  # cells a side, by dimension
+SIDES: Sides = {1: (512, 1024, 2048, 4096, 8192), 2: (160, 224, 320, 448, 640)}
+FINER_SIDES: Sides = {1: (*SIDES[1], 32_768, 131_072), 2: (96, *SIDES[2], 900)}  # over one mode alone
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,11 @@ class Grid:
         """dA, the product of a cell's edges."""
         return float(np.prod(self.extent / self.side))
 
+    def holds(self, points: np.ndarray) -> np.ndarray:
+        """Which of the points (n, d) lie in the box, (n,)."""
+        low, high = np.array(self.box).T
+        return ((points >= low) & (points <= high)).all(axis=1)
+
     @cached_property
     def points(self) -> np.ndarray:
         """Cell centres (side^d, d) in the order of an array of `shape`."""
@@ -46,9 +53,9 @@ class Grid:
         return np.stack([axis.ravel() for axis in mesh], axis=1)
 
 
-def side_for(dim: int, narrowest: float) -> int | None:
+def side_for(dim: int, narrowest: float, sides: Sides = SIDES) -> int | None:
     """The smallest allowed side whose cells resolve an sd of `narrowest` (as a share of the box); None if none does."""
-    return next((side for side in SIDES[dim] if narrowest * side >= CELLS_PER_SD), None)
+    return next((side for side in sides[dim] if narrowest * side >= CELLS_PER_SD), None)
 
 
 def largest_side(dim: int) -> int:

@@ -24,8 +24,8 @@ def is_due(iteration: int, metrics_every: int | None, stride: int = 1) -> bool:
 class History:
     """Rows by iteration, in rising order; past MAX_ROWS `stride` doubles and every second row is dropped.
 
-    Which rows stay hangs on their iteration alone, and the last one always stays: a run that went back and forth has
-    the same history as one that did not.
+    Which rows stay hangs on their iteration alone, and the last one always stays. Until rows are dropped, a run that
+    went back and forth has the same history as one that did not; rows that were dropped do not come back.
 
     Columns: iteration, visited, tv, kl_forward, kl_reverse, cross_entropy (nats), ess (in [1, m]), mass_outside,
     seconds (of computing), num_particles, step_size, rejuvenations (so far), density_evaluations,

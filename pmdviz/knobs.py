@@ -65,9 +65,9 @@ class KnobSpec:
         low, high = self.bounds or (None, None)
         parts = []
         if low is not None:
-            parts.append(f"{'at least' if self.inclusive[0] else 'above'} {low:,}")
+            parts.append(f"{'at least' if self.inclusive[0] else 'above'} {_plain(low)}")
         if high is not None:
-            parts.append(f"{'at most' if self.inclusive[1] else 'below'} {high:,}")
+            parts.append(f"{'at most' if self.inclusive[1] else 'below'} {_plain(high)}")
         noun = "a whole number" if self.kind == "whole" else "a number"
         return f"{noun} {' and '.join(parts)}".strip()
 
@@ -83,6 +83,11 @@ class KnobSpec:
         above = low is None or value > low or (self.inclusive[0] and value == low)
         below = high is None or value < high or (self.inclusive[1] and value == high)
         return above and below
+
+
+def _plain(value: float) -> str:
+    """A bound for a sentence: thousands separated, no exponent, no ".0"."""
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.12f}".rstrip("0").rstrip(".")
 
 
 def _number(raw: Any) -> float | None:

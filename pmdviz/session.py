@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,17 +16,18 @@ from pmdviz.history import History, is_due
 from pmdviz.knobs import ACTS
 from pmdviz.methods import Method
 from pmdviz.recipe import MAX_BUDGET, Recipe
+from pmdviz.recipe_input import checked_whole
 from pmdviz.result import Run
 from pmdviz.targets import Target
 
-MEMORY_CAP = 64 * 2**20  # bytes of kept states
+MEMORY_CAP = 64 * 2**20  # bytes of kept frames
 
 
 class Checkpoint(NamedTuple):
     """A kept frame and the random streams behind it."""
 
     frame: Frame
-    rng_state: dict
+    rng_state: Mapping[str, Any]
     mark: StreamMark
 
 
@@ -47,8 +49,8 @@ class Session:
     def __init__(self, recipe: Recipe, metrics_every: int | None = None, memory_cap: int = MEMORY_CAP) -> None:
         if not isinstance(recipe, Recipe):
             raise InputError(f"Session needs a pmdviz.Recipe; given: {shown(recipe)}")
-        if metrics_every is not None and (not isinstance(metrics_every, int) or metrics_every < 1):
-            raise InputError(f"metrics_every must be a whole number at least 1 or None; given: {shown(metrics_every)}")
+        if metrics_every is not None:
+            metrics_every = checked_whole("metrics_every", metrics_every, 1, MAX_BUDGET)
         self._metrics_every, self._memory_cap = metrics_every, memory_cap
         self._start(recipe)
 
@@ -62,7 +64,9 @@ class Session:
         frame.row()
         self.recipe, self.method, self.target, self._rng = recipe, method, target, rng
         self._batches = BatchStream(np.random.default_rng(for_batches), target.num_data)
-        self.history, self._kept = History(self._metrics_every), {}
+        self.history = History(self._metrics_every)
+        self._kept: dict[int, Checkpoint] = {}
+        self._kept_bytes = 0
         self.frame: Frame = frame
         self._measure()
 
@@ -107,7 +111,7 @@ class Session:
         Raises TargetError from a target that fails; the session then still stands at the last good frame, and the same
         step can be tried again.
         """
-        for _ in range(n):
+        for _ in range(checked_whole("n", n, 0, MAX_BUDGET)):
             if self.done:
                 break
             self._step()
@@ -167,7 +171,7 @@ class Session:
             self._measure()
         else:
             self.history.cut(self.frame.iteration - 1)
-            self._kept.pop(self.frame.iteration, None)
+            self._forget(self.frame.iteration)
 
     def _measure(self) -> None:
         self.history.put(self.frame.row())
@@ -176,10 +180,17 @@ class Session:
     def _keep(self) -> None:
         """Keep the present frame as a place to come back to; thin the kept ones when they pass the memory cap."""
         checkpoint = Checkpoint(self.frame.light(), self._rng.bit_generator.state, self._batches.mark())
-        self._kept[self.frame.iteration] = checkpoint
-        if sum(c.frame.num_bytes for c in self._kept.values()) > self._memory_cap and len(self._kept) > 4:
-            last = self.frame.iteration
-            self._kept = {at: c for k, (at, c) in enumerate(self._kept.items()) if k % 2 == 0 or at == last}
+        last = self.frame.iteration
+        self._forget(last)
+        self._kept[last] = checkpoint
+        self._kept_bytes += checkpoint.frame.num_bytes
+        if self._kept_bytes > self._memory_cap and len(self._kept) > 4:
+            for at in [at for k, at in enumerate(self._kept) if k % 2 and at != last]:
+                self._forget(at)
+
+    def _forget(self, at: int) -> None:
+        checkpoint = self._kept.pop(at, None)
+        self._kept_bytes -= checkpoint.frame.num_bytes if checkpoint else 0
 
     def set(self, /, **knobs: Any) -> Frame:
         """Turn knobs here and now and write that into the recipe. Returns the frame, redrawn where they act at once.
@@ -190,11 +201,10 @@ class Session:
         turned = self.knobs.replaced(**knobs)
         self.method.check_pair(self.target, turned)
         at = self.frame.iteration
-        earlier = [change for change in self.recipe.changes if change[0] <= at]
         if at == 0:
             self._start(self.recipe.replaced(knobs=turned.as_dict(), changes=()))
         else:
-            self.recipe = self.recipe.replaced(changes=[*earlier, (at, turned.as_dict())])
+            self.recipe = self.recipe.turned(at, turned)
             self._turn(turned)
             self._settle()
         return self.frame
@@ -216,18 +226,21 @@ class Session:
         return self.frame
 
     def extend(self, more: int) -> Frame:
-        """Add `more` data to the budget. Raises InputError without a budget or past the largest one."""
+        """Let the run visit `more` data than its budget, or than it has. Raises InputError without a budget."""
         if self.recipe.budget is None:
             raise InputError("a run without a budget cannot be extended")
-        if isinstance(more, bool) or not isinstance(more, int) or not 1 <= more <= MAX_BUDGET:
-            raise InputError(f"more must be a whole number at least 1 and at most {MAX_BUDGET:,}; given: {shown(more)}")
-        return self.limit(self.recipe.budget + more)
+        more = checked_whole("more", more, 1, MAX_BUDGET)
+        grown = self.recipe.budget + more
+        return self.limit(grown if grown > self.frame.visited else self.frame.visited + more)
 
     def limit(self, budget: int | None) -> Frame:
         """Give the run another budget (None: no end), at least what has been visited. Raises InputError."""
-        if budget is not None and budget < self.frame.visited:
-            raise InputError(f"the budget must be at least the {self.frame.visited:,} data visited; given: {budget}")
-        self.recipe = self.recipe.replaced(budget=budget)
+        if budget is not None:
+            budget = checked_whole("budget", budget, 1, MAX_BUDGET)
+            if budget < self.frame.visited:
+                words = f"budget must be at least the {self.frame.visited:,} data visited; given: {budget:,}"
+                raise InputError(words)
+        self.recipe = self.recipe.limited(budget)
         self.frame = self.frame.replaced(budget=budget)
         self._settle()
         return self.frame
@@ -237,15 +250,15 @@ class Session:
 
         The history after it is dropped and comes again, the same, on the way forward.
         """
-        if isinstance(iteration, bool) or not isinstance(iteration, (int, np.integer)) or iteration < 0:
-            raise InputError(f"iteration must be a whole number at least 0; given: {shown(iteration)}")
+        iteration = checked_whole("iteration", iteration, 0, MAX_BUDGET)
         if iteration < self.frame.iteration:
             self._restore(max(at for at in self._kept if at <= iteration))
-        return self.advance(int(iteration) - self.frame.iteration)
+        return self.advance(max(0, iteration - self.frame.iteration))
 
     def _restore(self, at: int) -> None:
         checkpoint = self._kept[at]
-        self._kept = {k: c for k, c in self._kept.items() if k <= at}
+        for later in [k for k in self._kept if k > at]:
+            self._forget(later)
         self._rng.bit_generator.state = checkpoint.rng_state
         self._batches.restore(checkpoint.mark)
         self.frame = checkpoint.frame.replaced(budget=self.recipe.budget)

@@ -52,6 +52,7 @@ def test_a_run_can_be_read():
 
 def test_the_metrics_always_have_their_keys():
     keys = {"tv", "kl_forward", "kl_reverse", "cross_entropy", "ess", "mass_outside", "floor_tv", "floor_kl"}
+    keys |= {"floor_tv_se", "floor_kl_se"}
     assert pmdviz.run(**SMALL, floor=False).final.metrics.keys() >= keys
 
 
@@ -106,4 +107,3 @@ def test_pandas_is_asked_for_only_when_it_is_wanted():
     else:
         assert isinstance(run.to_frame(), pandas.DataFrame)
         assert run.to_frame()["tv"].tolist() == run.history["tv"].tolist()
-

@@ -39,6 +39,13 @@ def test_too_bold_loses_a_mode():
     result = run("too_bold")
     below = result.weights[result.particles[:, 1] < 0].sum()
     assert min(below, 1 - below) < 1e-3
+    assert result.final.metrics["tv"] > 0.4
+
+
+def test_too_bold_is_no_accident_of_its_seed():
+    recipe = find_preset("too_bold").recipe
+    tv = [pmdviz.run(recipe.replaced(seed=seed), floor=False).final.metrics["tv"] for seed in range(8)]
+    assert sum(value > 0.4 for value in tv) >= 4
 
 
 def test_particles_die():

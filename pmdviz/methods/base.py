@@ -18,12 +18,12 @@ class StepInfo(NamedTuple):
     """What a step did: what one plots but does not carry."""
 
     visited: int  # rows passed to log_likelihood
-    step_size: float  # gamma
+    step_size: float | None  # gamma; None for a step that has none
     rejuvenated: str  # why the particles were drawn anew before the step, or ""
     ess: float  # of the weights that the step started from, before any rejuvenation
     density_evaluations: int  # pairs of particle and datum whose likelihood was evaluated
     gradient_evaluations: int
-    zero_likelihood: int  # particles to which this batch gave likelihood 0
+    zero_weight: int  # particles that no longer count at all
     words: str  # one line for a person
 
 
@@ -79,17 +79,39 @@ class Method:
         raise NotImplementedError
 
 
-def checked_log_likelihood(target: Target, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
-    """`target.log_likelihood(theta, batch)`; raises TargetError for NaN, +inf, or likelihood 0 everywhere."""
-    values = target.log_likelihood(theta, batch)
-    if values.max() < np.inf and values.max() > -np.inf and not np.isnan(values.min()):
+def checked_log_likelihood(
+    target: Target, theta: np.ndarray, batch: np.ndarray, supported: np.ndarray | None = None
+) -> np.ndarray:
+    """`target.log_likelihood(theta, batch)`, asked only where `supported` (m,) and -inf elsewhere.
+
+    A likelihood need not be defined outside the prior's support, where kernel noise may put a particle. Raises
+    TargetError for NaN, +inf, or likelihood 0 everywhere.
+    """
+    if supported is None or supported.all():
+        values = target.log_likelihood(theta, batch)
+    else:
+        values = np.full(len(theta), -np.inf)
+        if supported.any():
+            values[supported] = target.log_likelihood(theta[supported], batch)
+    if -np.inf < values.max() < np.inf and not np.isnan(values.min()):
         return values
     bad = np.isnan(values) | (values == np.inf)
     at, value = (theta[bad][0], values[bad][0]) if bad.any() else (theta[0], -np.inf)
-    where = "" if bad.any() else "every particle, one of them "
-    rows = f"a batch of {len(batch):,} rows, the first of them {np.array2string(np.asarray(batch[0]), precision=6)}"
+    where, rows = "" if bad.any() else "every particle, one of them ", rows_in_words(batch)
     words = f"log_likelihood of target {target.name!r} is {value} at {where}theta = {_words(at)}, for {rows}"
     raise TargetError(words, at, rows)
+
+
+def rows_in_words(batch: np.ndarray) -> str:
+    """Which rows were visited, for an error's sentence."""
+    return f"a batch of {len(batch):,} rows, the first of them {np.array2string(np.asarray(batch[0]), precision=6)}"
+
+
+def read_only(*arrays: np.ndarray) -> tuple[np.ndarray, ...]:
+    """The arrays, from now on closed to writing: a state never changes."""
+    for array in arrays:
+        array.flags.writeable = False
+    return arrays
 
 
 def checked_log_prior(target: Target, theta: np.ndarray) -> np.ndarray:

@@ -10,11 +10,19 @@ from pmdviz.bandwidths import RULES
 from pmdviz.densities import KernelDensity, effective_sample_size, normalise
 from pmdviz.errors import InputError, TargetError
 from pmdviz.knobs import Choice, Flag, Knobs, Real, Whole
-from pmdviz.methods.base import Method, StepInfo, checked_log_likelihood, checked_log_prior
+from pmdviz.methods.base import (
+    Method,
+    StepInfo,
+    checked_log_likelihood,
+    checked_log_prior,
+    read_only,
+    rows_in_words,
+)
 from pmdviz.schedules import SCHEDULES
 from pmdviz.targets import Target
 
 WARM_BATCH = 10  # rows a step in the first pass of a warm start
+ROUNDING = 1e-9  # equal weights have ESS = m but for rounding, and are never below a threshold of 1
 
 
 class PMDKnobs(Knobs):
@@ -54,7 +62,7 @@ class PMDKnobs(Knobs):
     )
     eta = Real(
         2.0,
-        bounds=(0, None),
+        bounds=(0, 1_000_000),
         inclusive_bounds=(False, True),
         softbounds=(0.1, 100),
         log=True,
@@ -64,7 +72,7 @@ class PMDKnobs(Knobs):
     )
     n0 = Real(
         20.0,
-        bounds=(0, None),
+        bounds=(0, 1_000_000),
         softbounds=(0, 200),
         label="Step size: n₀",
         unit="steps",
@@ -116,9 +124,8 @@ class PMDKnobs(Knobs):
     )
     bandwidth = Real(
         0.75,
-        bounds=(0, None),
-        inclusive_bounds=(False, True),
-        softbounds=(0.01, 5),
+        bounds=(1e-6, 1_000_000),
+        softbounds=(0.02, 5),
         log=True,
         label="Bandwidth",
         unit="units of θ (isotropic) or factor c (local)",
@@ -176,8 +183,12 @@ class PMD(Method):
         m = knobs.num_particles
         particles = target.sample_prior(rng, m)
         log_prior = checked_log_prior(target, particles)
+        if (log_prior == -np.inf).any():
+            at = particles[log_prior == -np.inf][0]
+            raise TargetError(f"log_prior of target {target.name!r} is -inf at its own draw theta = {at}", at)
         warm = -(-target.num_data // WARM_BATCH) if knobs.warm_start else 0
-        return PMDState(particles, np.full(m, -np.log(m)), log_prior, log_prior, 0, warm)
+        log_weights = np.full(m, -np.log(m))
+        return PMDState(*read_only(particles, log_weights, log_prior, log_prior), 0, warm)
 
     def batch_size(self, state: PMDState, knobs: PMDKnobs, num_data: int) -> int:
         """B; in the warm start's pass 10, the last batch of it what is left."""
@@ -197,25 +208,27 @@ class PMD(Method):
         reason = rejuvenation_reason(state, ess, knobs)
         if reason:
             state = rejuvenate(rng, state, self.density(state, knobs, target), target, knobs.num_particles)
-        log_likelihood = checked_log_likelihood(target, state.particles, batch)
+        log_likelihood = checked_log_likelihood(target, state.particles, batch, state.log_prior > -np.inf)
         if state.iteration < state.warm_iterations:
             gamma, log_weights = 1.0, state.log_weights + log_likelihood
         else:
             gamma = SCHEDULES[knobs.schedule](state.iteration - state.warm_iterations + 1, knobs)
             log_weights = mirror_step(state, gamma, target.num_data / len(batch) * log_likelihood)
         if log_weights.max() == -np.inf:
-            raise TargetError(f"every particle has probability 0 after a batch of {len(batch):,} data")
-        state = state._replace(log_weights=normalise(log_weights), iteration=state.iteration + 1)
-        zeros = int((log_likelihood == -np.inf).sum())
+            at, rows = state.particles[0], rows_in_words(batch)
+            raise TargetError(f"every particle (one is theta = {at}) has probability 0 after {rows}", at, rows)
+        (log_weights,) = read_only(normalise(log_weights))
+        state = state._replace(log_weights=log_weights, iteration=state.iteration + 1)
+        zeros = int((log_weights == -np.inf).sum())
         warm = state.iteration <= state.warm_iterations
         return state, StepInfo(
             visited=len(batch),
-            step_size=gamma,
+            step_size=None if warm else gamma,  # a Bayes update is no mirror step
             rejuvenated=reason,
             ess=ess,
             density_evaluations=len(batch) * len(state.particles),
             gradient_evaluations=0,
-            zero_likelihood=zeros,
+            zero_weight=zeros,
             words=_words(gamma, warm, len(batch), ess, state, reason, zeros),
         )
 
@@ -243,7 +256,7 @@ def rejuvenation_reason(state: PMDState, ess: float, knobs: PMDKnobs) -> str:
         return f"particles {m:,} → {knobs.num_particles:,}"
     if knobs.policy == "always" and state.iteration > 0:
         return "policy always"
-    if knobs.policy == "ess" and ess < knobs.ess_threshold * m:
+    if knobs.policy == "ess" and ess < knobs.ess_threshold * m * (1 - ROUNDING):
         return f"ESS was {ess / m:.0%} of m"
     return ""
 
@@ -253,12 +266,10 @@ def rejuvenate(
 ) -> PMDState:
     """Draw `num_particles` new particles from the current weighted KDE; they start with equal weights."""
     particles = density.sample(rng, num_particles)
-    return state._replace(
-        particles=particles,
-        log_weights=np.full(num_particles, -np.log(num_particles)),
-        log_proposal=density.log_density(particles),
-        log_prior=checked_log_prior(target, particles),
-    )
+    log_weights = np.full(num_particles, -np.log(num_particles))
+    log_proposal, log_prior = density.log_density(particles), checked_log_prior(target, particles)
+    drawn = read_only(particles, log_weights, log_proposal, log_prior)
+    return state._replace(**dict(zip(("particles", "log_weights", "log_proposal", "log_prior"), drawn, strict=True)))
 
 
 def _words(gamma: float, warm: bool, batch: int, ess: float, state: PMDState, reason: str, zeros: int) -> str:
@@ -267,5 +278,5 @@ def _words(gamma: float, warm: bool, batch: int, ess: float, state: PMDState, re
     parts = ["warm start: plain Bayes update" if warm else f"γ = {gamma:.3g}", f"batch of {batch:,}"]
     parts += [f"ESS {after:,.0f} of {m:,} ({after / m:.0%})"]
     parts += [f"rejuvenated first ({reason})"] if reason else ["not rejuvenated"]
-    parts += [f"{zeros:,} particles got likelihood 0"] if zeros else []
+    parts += [f"{zeros:,} particles have weight 0"] if zeros else []
     return " · ".join(parts)

@@ -12,11 +12,16 @@ for _module in pkgutil.iter_modules(__path__):
     importlib.import_module(f"{__name__}.{_module.name}")
 
 
+def find_target(name: str) -> type[Target]:
+    """The class of the built-in target `name`. Raises InputError."""
+    if not isinstance(name, str) or name not in TARGETS:
+        raise unknown("target", name, TARGETS)
+    return TARGETS[name]
+
+
 def make_target(name: str, /, **options: object) -> Target:
     """The built-in target `name` with `options`. Raises InputError for an unknown name or a bad option."""
-    if name not in TARGETS:
-        raise unknown("target", name, TARGETS)
-    return TARGETS[name](**options)
+    return find_target(name)(**options)
 
 
-__all__ = ["TARGETS", "Target", "make_target"]
+__all__ = ["TARGETS", "Target", "find_target", "make_target"]

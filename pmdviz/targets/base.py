@@ -55,6 +55,7 @@ class Target:
         self._exact: Exact | None = None
         self._exact_known = False
         self.build()
+        self.data.flags.writeable = False  # targets are shared between sessions
 
     def build(self) -> None:
         """Set `dim`, `data`, `view_box`, `scale` and `parameter_names` from `self.options`."""

@@ -18,7 +18,13 @@ class BimodalOptions(Knobs):
     kind_words = "option of target 'bimodal1d':"
 
     num_data = Whole(
-        100, bounds=(1, 100_000), log=True, label="Data points N", acts="restart", doc="How many data are observed."
+        100,
+        bounds=(1, 100_000),
+        softbounds=(1, 20_000),
+        log=True,
+        label="Data points N",
+        acts="restart",
+        doc="How many data are observed.",
     )
     sigma_x = Real(
         3.0,

@@ -48,6 +48,9 @@ class CustomTarget(Target):
         for role in ("log_prior", "log_likelihood", "sample_prior"):
             if not callable(self._functions[role]):
                 raise InputError(f"{role} must be a function; given: {shown(self._functions[role])}")
+        for role in ("grad_log_prior", "grad_log_likelihood"):
+            if self._functions[role] is not None and not callable(self._functions[role]):
+                raise InputError(f"{role} must be a function or None; given: {shown(self._functions[role])}")
         self.has_gradient = grad_log_prior is not None and grad_log_likelihood is not None
         self.dim, self.data, self._bounds = _checked_dim(dim), _checked_data(data), bounds
         super().__init__()
@@ -65,8 +68,9 @@ class CustomTarget(Target):
 
     @property
     def key(self) -> tuple:
-        """Name, data and three values of log_joint."""
-        return ("custom", self.name, self.fingerprint["data_hash"], tuple(self.fingerprint["log_joint"]))
+        """Name, box, data and three values of log_joint."""
+        found = self.fingerprint
+        return ("custom", self.name, self.view_box, found["data_hash"], tuple(found["log_joint"]))
 
     def make_exact(self) -> Exact | None:
         """By a grid sum in one and two dimensions."""
@@ -98,10 +102,18 @@ class CustomTarget(Target):
         return self._values("log_likelihood", theta, batch)
 
     def _grad_log_prior(self, theta: np.ndarray) -> np.ndarray:
-        return self._call("grad_log_prior", theta).reshape(theta.shape)
+        return self._gradient("grad_log_prior", theta)
 
     def _grad_log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
-        return self._call("grad_log_likelihood", theta, batch).reshape(theta.shape)
+        return self._gradient("grad_log_likelihood", theta, batch)
+
+    def _gradient(self, role: str, theta: np.ndarray, *batch: np.ndarray) -> np.ndarray:
+        values = self._call(role, theta, *batch)
+        if values.shape == (len(theta),) and self.dim == 1:
+            values = values[:, None]
+        if values.shape != theta.shape:
+            raise TargetError(f"{role} must give shape {theta.shape} like theta; it gave {values.shape}")
+        return values
 
     def _values(self, role: str, theta: np.ndarray, *batch: np.ndarray) -> np.ndarray:
         values = self._call(role, theta, *batch)
@@ -124,12 +136,26 @@ class CustomTarget(Target):
         prior = self.log_prior(theta)
         if not np.isfinite(prior).all():
             bad = theta[~np.isfinite(prior)][0]
-            raise InputError(f"log_prior must be finite at draws of the prior; it gave {prior.min()} at theta = {bad}")
+            raise InputError(f"log_prior must be finite at the prior's draws; it gave {prior.min()} at theta = {bad}")
         whole = self.log_likelihood(theta, self.data)
         if np.isnan(whole).any() or (whole == np.inf).any():
             bad = theta[np.isnan(whole) | (whole == np.inf)][0]
             raise InputError(f"log_likelihood must not be NaN or +inf; it was at theta = {bad}")
         self._check_additivity(theta, whole)
+        if self.has_gradient:
+            self._check_gradient(theta[:1])
+
+    def _check_gradient(self, theta: np.ndarray) -> None:
+        """One central difference of log_joint in a direction that mixes the coordinates."""
+        direction = self.scale * np.linspace(1.0, 0.5, self.dim)
+        ends = theta + 1e-5 * np.stack([direction, -direction])
+        slope = float((self.log_joint(ends) * [1, -1]).sum() / 2e-5)
+        given = float(self.grad_log_joint(theta)[0] @ direction)
+        if np.isfinite(slope) and abs(slope - given) > 1e-3 * (1 + abs(slope) + abs(given)):
+            raise InputError(
+                f"grad_log_prior + grad_log_likelihood do not fit the densities: at theta = {theta[0]} they give a "
+                f"slope of {given:.6g} where a finite difference gives {slope:.6g}"
+            )
 
     def _check_additivity(self, theta: np.ndarray, whole: np.ndarray) -> None:
         if self.num_data == 1:
@@ -151,6 +177,7 @@ class CustomTarget(Target):
             "name": self.name,
             "dim": self.dim,
             "num_data": self.num_data,
+            "box": [list(pair) for pair in self.view_box],
             "data_hash": digest,
             "log_joint": [float(v) if np.isfinite(v) else None for v in self.log_joint(points)],
         }

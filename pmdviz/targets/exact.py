@@ -10,9 +10,9 @@ from typing import Protocol
 import numpy as np
 
 from pmdviz.grids import Grid
-from pmdviz.targets.cells import Box, Cells, mass_cells
+from pmdviz.targets.cells import Box, Cells, mass_cells, mode_boxes
 
-KEPT_GRIDS = 6
+KEPT_GRIDS = 12
 
 
 class Exact(Protocol):
@@ -21,6 +21,7 @@ class Exact(Protocol):
     mean: np.ndarray  # (d,)
     cov: np.ndarray  # (d, d)
     box: Box  # holds all but 1e-9 of the mass
+    boxes: tuple[Box, ...]  # so do these, which do not overlap: one for each mode that stands apart
 
     def log_density(self, points: np.ndarray) -> np.ndarray:
         """log p(points | X), (n, d) -> (n,)."""
@@ -28,8 +29,8 @@ class Exact(Protocol):
     def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
         """n iid draws (n, d)."""
 
-    def on_grid(self, grid: Grid) -> np.ndarray:
-        """log p at the cell centres, shape `grid.shape`."""
+    def on_grid(self, grid: Grid, everywhere: bool = True) -> np.ndarray:
+        """log p at the cell centres, shape `grid.shape`; unless `everywhere`, -inf outside `boxes`."""
 
     def mass_in(self, box: Box) -> float:
         """At least so much of the posterior's mass lies in `box`."""
@@ -42,17 +43,25 @@ class _OnGrids:
     """log p at the cells of the last few grids; computed once each, safe to ask from several threads."""
 
     def __init__(self) -> None:
-        self._kept: dict[Grid, np.ndarray] = {}
-        self._lock = threading.Lock()
+        self._kept: dict[tuple[Grid, bool], np.ndarray] = {}
+        self._lock = threading.Lock()  # held while a grid is computed; what is there is read without it
 
-    def on_grid(self, grid: Grid) -> np.ndarray:
-        """log p at the cell centres, shape `grid.shape`."""
+    def on_grid(self, grid: Grid, everywhere: bool = True) -> np.ndarray:
+        """log p at the cell centres, shape `grid.shape`, read-only; unless `everywhere`, -inf outside `boxes`."""
+        key = grid, everywhere
+        found = self._kept.get(key)
+        if found is not None:
+            return found
         with self._lock:
-            if grid not in self._kept:
-                while len(self._kept) >= KEPT_GRIDS:
-                    self._kept.pop(next(iter(self._kept)))
-                self._kept[grid] = self.log_density(grid.points).reshape(grid.shape)
-            return self._kept[grid]
+            if key not in self._kept:
+                points = grid.points
+                asked = everywhere | np.any([Grid(box, 1).holds(points) for box in self.boxes], axis=0)
+                values = np.full(len(points), -np.inf)
+                values[asked] = self.log_density(points[asked])
+                values.flags.writeable = False
+                newest = list(self._kept.items())[1 - KEPT_GRIDS :]
+                self._kept = {**dict(newest), key: values.reshape(grid.shape)}  # a new table: readers hold no lock
+            return self._kept[key]
 
 
 class GaussianExact(_OnGrids):
@@ -60,10 +69,12 @@ class GaussianExact(_OnGrids):
 
     def __init__(self, mean: np.ndarray, cov: np.ndarray) -> None:
         super().__init__()
-        self.mean, self.cov = np.asarray(mean, float), np.asarray(cov, float)
+        self.mean, self.cov = np.array(mean, float), np.array(cov, float)
         self._cholesky = np.linalg.cholesky(self.cov)
         sd = np.sqrt(np.diag(self.cov))
         self.box = tuple((float(a), float(b)) for a, b in zip(self.mean - 8 * sd, self.mean + 8 * sd, strict=True))
+        self.boxes = (self.box,)
+        _close(self.mean, self.cov)
 
     def log_density(self, points: np.ndarray) -> np.ndarray:
         """log N(points | mean, cov), (n, d) -> (n,)."""
@@ -94,7 +105,7 @@ class GridExact(_OnGrids):
         super().__init__()
         self._log_joint = log_joint
         self._cells = mass_cells(log_joint, start_box)
-        self.box = self._cells.box
+        self.box, self.boxes = self._cells.box, mode_boxes(self._cells)
         peak = self._cells.values.max()
         mass = np.exp(self._cells.values - peak)
         self.log_evidence = float(peak + np.log(mass.sum() * np.prod(self._cells.width)))
@@ -103,6 +114,7 @@ class GridExact(_OnGrids):
         centred = self._cells.centres - self.mean
         self.cov = (centred * self._probability[:, None]).T @ centred
         self._mode_cov = _curvature_cov(log_joint, self._cells, self.cov)
+        _close(self.mean, self.cov)
 
     def log_density(self, points: np.ndarray) -> np.ndarray:
         """log p(points | X), (n, d) -> (n,)."""
@@ -123,6 +135,11 @@ class GridExact(_OnGrids):
     def narrowest(self, unit: np.ndarray) -> float:
         """Smallest sd of the highest mode in any direction, coordinates divided by `unit`."""
         return float(np.sqrt(np.linalg.eigvalsh(self._mode_cov / np.outer(unit, unit))[0]))
+
+
+def _close(*arrays: np.ndarray) -> None:
+    for array in arrays:
+        array.flags.writeable = False
 
 
 def _curvature_cov(log_p: Callable[[np.ndarray], np.ndarray], cells: Cells, cov: np.ndarray) -> np.ndarray:

@@ -17,7 +17,13 @@ class GaussianOptions(Knobs):
 
     dim = Whole(2, bounds=(1, 2), label="Dimension d", acts="restart", doc="Length of θ.")
     num_data = Whole(
-        20, bounds=(1, 100_000), log=True, label="Data points N", acts="restart", doc="How many data are observed."
+        20,
+        bounds=(1, 100_000),
+        softbounds=(1, 20_000),
+        log=True,
+        label="Data points N",
+        acts="restart",
+        doc="How many data are observed.",
     )
     sigma_x = Real(
         2.0,

@@ -18,7 +18,13 @@ class MixtureOptions(Knobs):
     kind_words = "option of target 'mixture':"
 
     num_data = Whole(
-        1000, bounds=(1, 100_000), log=True, label="Data points N", acts="restart", doc="How many data are observed."
+        1000,
+        bounds=(1, 100_000),
+        softbounds=(1, 20_000),
+        log=True,
+        label="Data points N",
+        acts="restart",
+        doc="How many data are observed.",
     )
     sigma_x = Real(
         2.5,

@@ -74,7 +74,7 @@ def test_a_warm_start_ends_its_pass_at_the_posterior(num_data):
     session.target = target
     session.advance(-(-num_data // WARM_BATCH))
     assert session.frame.visited == target.rows == num_data
-    assert session.frame.info.step_size == 1.0 and "warm start" in session.frame.info.words
+    assert session.frame.info.step_size is None and "warm start" in session.frame.info.words
     assert_power_of_likelihood(session, 1.0)
     session.advance()
     assert session.frame.info.step_size == pytest.approx(2 / 21), "mirror descent counts its steps from there"

@@ -8,7 +8,7 @@ LEVELS = {
     "bandwidths": 1, "batches": 1, "densities": 1, "divergences": 1, "floors": 1, "grids": 1, "knobs": 1,
     "schedules": 1, "targets": 1,
     "methods": 2,
-    "frame": 3, "history": 3, "recipe": 3, "result": 3, "session": 3,
+    "frame": 3, "history": 3, "recipe": 3, "recipe_input": 3, "recipe_python": 3, "result": 3, "session": 3,
     "presets": 4,
     "views": 5,
     "export": 6,

@@ -393,5 +393,3 @@ def digest_of(recipe):
     session = Session(recipe)
     drive(session)
     return digest(session)
-
-

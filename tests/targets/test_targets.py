@@ -29,9 +29,7 @@ def prior_draws(target, n=7, seed=0):
 
 
 def central_difference(function, theta, step=1e-5):
-    columns = [
-        (function(theta + step * e) - function(theta - step * e)) / (2 * step) for e in np.eye(theta.shape[1])
-    ]
+    columns = [(function(theta + step * e) - function(theta - step * e)) / (2 * step) for e in np.eye(theta.shape[1])]
     return np.stack(columns, axis=1)
 
 

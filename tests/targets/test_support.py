@@ -1,0 +1,112 @@
+"""Priors that end: the exact posterior keeps the mass at the edge, and runs go on past particles that noise put outside."""
+
+import numpy as np
+import pytest
+
+import pmdviz
+from pmdviz.errors import InputError, TargetError
+
+
+def exponential(rate, dim=1):
+    """Exp(1) priors whose posteriors are Exp(rate), by rate - 1 data that are all one."""
+    return pmdviz.custom_target(
+        log_prior=lambda theta: np.where((theta >= 0).all(axis=1), -theta.sum(axis=1), -np.inf),
+        log_likelihood=lambda theta, batch: -theta.sum(axis=1) * batch.sum(),
+        sample_prior=lambda rng, n: rng.exponential(size=(n, dim)),
+        data=np.ones(rate - 1),
+        dim=dim,
+        name="edge",
+    )
+
+
+def coin():
+    """Seven throws; the likelihood is not defined outside (0, 1)."""
+    return pmdviz.custom_target(
+        log_prior=lambda t: np.where(((t > 0) & (t < 1)).all(axis=1), 0.0, -np.inf),
+        log_likelihood=lambda t, b: b.sum() * np.log(t[:, 0]) + (len(b) - b.sum()) * np.log1p(-t[:, 0]),
+        sample_prior=lambda rng, n: rng.random((n, 1)),
+        data=np.array([1.0, 0, 1, 1, 0, 1, 1]),
+        dim=1,
+        name="coin",
+    )
+
+
+@pytest.mark.parametrize("rate, dim", [(50, 1), (501, 1), (5001, 1), (501, 2)])
+def test_the_mass_at_a_hard_edge_is_kept(rate, dim):
+    exact = exponential(rate, dim).exact
+    assert exact.log_evidence == pytest.approx(-dim * np.log(rate), abs=0.01)
+    np.testing.assert_allclose(exact.mean * rate, 1.0, atol=0.01)
+
+
+def test_a_likelihood_is_not_asked_outside_the_support():
+    run = pmdviz.run(target=coin(), budget=700, num_particles=400, policy="always", floor=False)
+    assert run.target.exact.mean[0] == pytest.approx(6 / 9, abs=1e-3)
+    inside = (run.particles[:, 0] > 0) & (run.particles[:, 0] < 1)
+    assert not inside.all() and run.weights[~inside].sum() == 0
+    assert run.final.info.zero_weight == (~inside).sum()
+
+
+def test_a_prior_that_denies_its_own_draws_is_named():
+    target = pmdviz.custom_target(
+        log_prior=lambda t: np.where(np.abs(t[:, 0]) < 2.5, -0.5 * t[:, 0] ** 2, -np.inf),
+        log_likelihood=lambda t, b: -0.5 * ((b - t) ** 2).sum(axis=1),
+        sample_prior=lambda rng, n: rng.standard_normal((n, 1)),
+        data=np.zeros(5),
+        dim=1,
+        name="cut",
+    )
+    with pytest.raises(TargetError, match="log_prior of target 'cut' is -inf at its own draw theta = "):
+        pmdviz.run(target=target, budget=50, floor=False)
+
+
+def test_targets_states_and_exact_posteriors_are_closed_to_writing():
+    run = pmdviz.run(target="mixture", budget=200, num_particles=50, floor=False)
+    frame = run.final
+    arrays = [run.target.data, run.target.exact.mean, frame.particles, frame.weights, frame.grid.log_p]
+    arrays += [part for part in frame.state if isinstance(part, np.ndarray)]
+    assert not any(array.flags.writeable for array in arrays)
+
+
+def gradient_target(**gradients):
+    return pmdviz.custom_target(
+        log_prior=lambda t: -0.5 * (t**2).sum(axis=1),
+        log_likelihood=lambda t, b: -0.5 * ((b - t[:, :1]) ** 2).sum(axis=1),
+        sample_prior=lambda rng, n: rng.standard_normal((n, 2)),
+        data=np.arange(4.0),
+        dim=2,
+        name="slope",
+        **gradients,
+    )
+
+
+def right(t, b):
+    return np.stack([(b - t[:, :1]).sum(axis=1), np.zeros(len(t))], axis=1)
+
+
+def test_a_gradient_is_tried_when_the_target_is_made():
+    assert gradient_target(grad_log_prior=lambda t: -t, grad_log_likelihood=right).has_gradient
+    with pytest.raises(InputError, match="do not fit the densities"):
+        gradient_target(grad_log_prior=lambda t: t, grad_log_likelihood=right)
+    with pytest.raises(TargetError, match="must give shape"):
+        gradient_target(grad_log_prior=lambda t: -t.T, grad_log_likelihood=right)
+    with pytest.raises(InputError, match="must be a function or None"):
+        gradient_target(grad_log_prior=3)
+
+
+def test_the_box_is_part_of_what_a_target_is():
+    one, other = (
+        pmdviz.custom_target(
+            log_prior=lambda t: -0.5 * t[:, 0] ** 2,
+            log_likelihood=lambda t, b: -0.5 * ((b - t) ** 2).sum(axis=1),
+            sample_prior=lambda rng, n: rng.standard_normal((n, 1)),
+            data=np.zeros(3),
+            dim=1,
+            name="boxed",
+            bounds=[(-2, high)],
+        )
+        for high in (2, 5)
+    )
+    assert one.key != other.key
+    text = pmdviz.Recipe(one).to_json()
+    with pytest.raises(InputError, match="box"):
+        pmdviz.Recipe.from_json(text, targets={"boxed": other})
