@@ -243,5 +243,5 @@ def test_posteriors_of_one_target_are_computed_once_and_keys_tell_them_apart():
 
 
 def test_an_unknown_target_is_named_with_the_nearest():
-    with pytest.raises(InputError, match="unknown target 'gausian'; did you mean 'gaussian'?"):
-        make_target("gausian")
+    with pytest.raises(InputError, match="unknown target 'gaussi'; did you mean 'gaussian'?"):
+        make_target("gaussi")
