@@ -192,7 +192,6 @@ MUTANTS = [
     fault("pmdviz/frame.py", 'kept = () if redraw else ("density"', 'kept = ("density"', SESSIONS),
     # Knobs, recipes, the command line.
     fault("pmdviz/knobs.py", "self.inclusive[0] and value == low", "value == low", KNOBS),
-    fault("pmdviz/knobs.py", "return value if math.isfinite(value) else None", "return value", KNOBS),
     fault(
         "pmdviz/knobs.py", "value is not None and value.is_integer() else None", "value is not None else None", KNOBS
     ),
