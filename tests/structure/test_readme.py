@@ -62,6 +62,8 @@ def test_the_python_example_runs(tmp_path):
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run([sys.executable, script], cwd=tmp_path, env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    tv, *_, visited = done.stdout.split()
+    result, lines = done.stdout.split("import pmdviz")
+    tv, *_, visited = result.split()
     assert 0 < float(tv) < 0.2
     assert int(visited) == 1000
+    assert "(10, {'bandwidth': 0.5})" in lines
