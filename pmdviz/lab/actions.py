@@ -54,7 +54,10 @@ class Actions:
 
     def _python(self) -> str:
         last = self._last()
-        return last.recipe.to_python() if last else ""
+        if last is None:
+            return ""
+        recipe = last.recipe
+        return (recipe if recipe.budget else recipe.limited(max(1, last.frame.visited))).to_python()
 
     def _csv(self) -> io.StringIO:
         last = self._last()

@@ -149,7 +149,8 @@ class GaussianPrior:
     def _grad_log_prior(self, theta: np.ndarray) -> np.ndarray:
         return -theta / self.prior_sd**2
 
-    def _prior_frame(self) -> None:
-        """`scale`, and a `view_box` of 3.5 prior sd each way."""
+    def _prior_frame(self, *true: float) -> None:
+        """`scale`, and a `view_box` of 3.5 prior sd each way or more, so that the `true` coordinates lie well inside."""
         self.scale = np.full(self.dim, self.prior_sd)
-        self.view_box = ((-3.5 * self.prior_sd, 3.5 * self.prior_sd),) * self.dim
+        reach = max(3.5 * self.prior_sd, *(1.25 * abs(value) for value in true))
+        self.view_box = ((-reach, reach),) * self.dim

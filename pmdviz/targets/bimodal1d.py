@@ -54,7 +54,7 @@ class Bimodal1D(GaussianPrior, Target):
         o, self.dim, self.parameter_names = self.options, 1, ("θ",)
         rng = np.random.default_rng(o.data_seed)
         self.data = o.theta**2 + o.sigma_x * rng.standard_normal(o.num_data)
-        self._prior_frame()
+        self._prior_frame(o.theta)
 
     def make_exact(self) -> GridExact:
         """By a grid sum."""

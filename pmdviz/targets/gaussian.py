@@ -68,7 +68,7 @@ class Gaussian(GaussianPrior, Target):
         self.parameter_names = ("θ",) if o.dim == 1 else ("θ₁", "θ₂")
         rng = np.random.default_rng(o.data_seed)
         self.data = o.theta + o.sigma_x * rng.standard_normal((o.num_data, o.dim))
-        self._prior_frame()
+        self._prior_frame(o.theta)
 
     def make_exact(self) -> GaussianExact:
         """In closed form."""

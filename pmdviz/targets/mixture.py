@@ -68,7 +68,7 @@ class Mixture(GaussianPrior, Target):
         rng = np.random.default_rng(o.data_seed)
         second = rng.random(o.num_data) >= o.p
         self.data = o.theta1 + o.theta2 * second + o.sigma_x * rng.standard_normal(o.num_data)
-        self._prior_frame()
+        self._prior_frame(o.theta1, o.theta2, o.theta1 + o.theta2)
 
     def make_exact(self) -> GridExact:
         """By a grid sum."""
