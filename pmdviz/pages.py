@@ -58,7 +58,7 @@ def lab_page(**parameters: Any) -> pmui.Page:
         doc.theme = Theme(json={"attrs": {name: {} for name in FIGURE_MODELS}})
         doc.js_on_event("document_ready", CustomJS(code=CLOSE_DRAWER_JS))
         doc.js_on_event("document_ready", on_sent(lab.screen.ack))  # the first frame may come with the document
-        pn.state.onload(lab.live.ready)
+        pn.state.onload(lab.ready)
         lab.start(doc)
         _open.add(lab)
         pn.state.on_session_destroyed(lambda context: _close(lab))

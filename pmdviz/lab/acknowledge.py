@@ -6,9 +6,10 @@ callback. The browser acknowledges a frame after the next animation frame, so a 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from bokeh.core.properties import Bool, Int, String
+from bokeh.core.properties import Bool, Bytes, Int, Nullable, String
 from bokeh.model import DataModel
 from bokeh.models import CustomJS
 
@@ -20,8 +21,11 @@ class Acknowledge(DataModel):
 
     sent = Int(0)
     drawn = Int(0)
-    shown = String("{}")  # the knobs of the frame `sent`, as JSON: for whoever checks what a picture shows
     shown = String("")  # JSON of the knobs in force in the last frame sent
+    packed = Nullable(Bytes)  # columns of sources, see `pmdviz.views.packing`
+    layout = String("[]")
+    parcel = Int(0)  # raised by the server after `packed` and `layout`
+    words = String("")  # JSON of what the status panel says
     hidden = Bool(False)
     keyboard = Bool(False)  # whether the keys of the whole page belong to this lab (in the app, not in a notebook)
     key = String("")
@@ -42,10 +46,16 @@ def on_sent(ack: Acknowledge) -> CustomJS:
     return CustomJS(args={"a": ack}, code=ON_SENT)
 
 
-def make_acknowledge(figure: Any, keyboard: bool = False) -> Acknowledge:
-    """A new acknowledgement model that enters the document together with `figure`."""
+def make_acknowledge(figure: Any, keyboard: bool = False, sources: Sequence[Any] = (), status: Any = None) -> Acknowledge:
+    """A new acknowledgement model that enters the document together with `figure`.
+
+    `sources` are those whose columns may come packed, `status` is the Div that shows `words`.
+    """
     ack = Acknowledge(name="acknowledge", keyboard=keyboard)
     ack.js_on_change("sent", on_sent(ack))
     ack.js_on_change("copies", CustomJS(args={"a": ack}, code=ON_COPIES))
+    ack.js_on_change("parcel", CustomJS(args={"a": ack, "sources": list(sources)}, code=static("unpack.js")))
+    if status is not None:
+        ack.js_on_change("words", CustomJS(args={"a": ack, "status": status}, code=static("words.js")))
     figure.js_on_change("name", CustomJS(args={"a": ack}, code=""))
     return ack

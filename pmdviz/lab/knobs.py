@@ -1,27 +1,30 @@
-"""Controls generated from knob declarations: one widget a knob, named after it."""
+"""Controls generated from knob declarations: one form, in it a knob for each of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-import panel as pn
 import param
 from panel.custom import JSComponent
 
 from pmdviz.errors import InputError
 from pmdviz.knobs import KnobSpec
-from pmdviz.lab import css
 from pmdviz.lab.css import static
 from pmdviz.lab.limits import capped
 from pmdviz.views.words import short
 
-GROUPS = {  # in this order; the words say when the knobs below them act
-    "at once": "Act at once, also while paused",
-    "next step": "Act at the next step",
-    "rejuvenation": "Act at the next step, which then draws new particles",
-    "restart": "Act at a restart",
+ACTS = {  # when a knob acts, in two or three words beside it
+    "at once": "at once",
+    "next step": "next step",
+    "rejuvenation": "next step, with new particles",
+    "restart": "restart",
 }
+FIRST = (  # the knobs that matter most come first; all others follow in the order of their declaration
+    "num_particles", "schedule", "eta", "n0", "kappa", "step_size", "bandwidth_rule", "bandwidth", "batch_size",
+    "policy", "ess_threshold",
+)  # fmt: skip
 
 
 def as_text(value: Any) -> str:
@@ -33,27 +36,26 @@ def as_text(value: Any) -> str:
     return str(value)
 
 
-class KnobControl(JSComponent):
-    """The widget of one knob; what is typed goes through `KnobSpec.parse` and is refused beside the box if need be."""
+class KnobControl:
+    """One knob of a form; what is typed goes through `KnobSpec.parse` and is refused beside the box if need be."""
 
-    spec = param.Dict(default={}, doc="The declaration, in plain values.")
-    value = param.String(doc="The value in force, as text.")
-    message = param.String(doc="Why the last input was refused.")
-    note = param.String(doc="When a new value will act.")
-    changed = param.Boolean(doc="Whether the value differs from the default.")
-    serial = param.Integer(doc="Raised to make the browser show `value` again.")
+    def __init__(self, knob: KnobSpec, default: Any, turn: Callable[[str, Any], None], publish: Callable[[], None]):
+        self.name, self._knob, self._default = knob.name, knob, default
+        self._turn, self._publish = turn, publish
+        self.value, self.message, self.note, self.unit = as_text(default), "", "", knob.unit
+        self.changed, self.visible, self.serial = False, True, 0  # serial: raised to have `value` shown again
 
-    _esm = static("knob.js")
-    _stylesheets = [static("knob.css")]
+    @property
+    def usual(self) -> str:
+        """The default, as text."""
+        return as_text(self._default)
 
-    def __init__(self, knob: KnobSpec, default: Any, turn: Callable[[str, Any], None], **params: Any) -> None:
-        self._knob, self._default, self._turn = knob, default, turn
-        plain = _plain(knob, default)
-        super().__init__(
-            name=knob.name, spec=plain, value=as_text(default), sizing_mode="stretch_width", margin=0, **params
-        )
+    def state(self) -> dict[str, Any]:
+        """What the browser shows, in plain values."""
+        names = ("value", "message", "note", "unit", "changed", "visible", "serial", "usual")
+        return {name: getattr(self, name) for name in names}
 
-    def _handle_msg(self, data: dict[str, Any]) -> None:
+    def receive(self, data: Mapping[str, Any]) -> None:
         """Input from the browser: {"value": text} or {"reset": true}."""
         self.enter(self._default if data.get("reset") else data.get("value"))
 
@@ -62,30 +64,31 @@ class KnobControl(JSComponent):
         try:
             value = self._knob.parse(raw)
         except InputError as error:
-            self.message = str(error)
+            self.refuse(str(error))
             return
-        self.message = ""
-        self.value = as_text(value)
+        self.message, self.value = "", as_text(value)
         self.serial += 1
+        self._publish()
         self._turn(self.name, value)
 
-    def show(self, value: Any, default: Any, note: str = "") -> None:
+    def show(self, value: Any, default: Any, note: str = "", unit: str | None = None, visible: bool = True) -> None:
         """The value in force, what its default is now, and when a new value will act."""
-        self._default = default
+        self._default, self.changed, self.note, self.visible = default, value != default, note, visible
+        self.unit = self.unit if unit is None else unit
         text = as_text(value)
-        changes = {"changed": value != default, "note": note}
         if text != self.value:
-            changes.update(value=text, message="", serial=self.serial + 1)
-        if as_text(default) != self.spec["usual"]:
-            changes["spec"] = {**self.spec, "usual": as_text(default)}
-        self.param.update(**changes)
+            self.value, self.message = text, ""
+            self.serial += 1
+        self._publish()
 
     def refuse(self, sentence: str) -> None:
         """Say beside the box why a value could not be used."""
         self.message = sentence
+        self.serial += 1
+        self._publish()
 
 
-def _plain(knob: KnobSpec, default: Any) -> dict[str, Any]:
+def _plain(knob: KnobSpec) -> dict[str, Any]:
     low, high = knob.soft_bounds or (None, None)
     if (
         low is None
@@ -100,7 +103,7 @@ def _plain(knob: KnobSpec, default: Any) -> dict[str, Any]:
     return {
         "name": knob.name,
         "label": knob.label or knob.name,
-        "unit": knob.unit,
+        "acts": ACTS[knob.acts],
         "help": knob.help,
         "kind": knob.kind,
         "choices": list(knob.choices),
@@ -108,48 +111,67 @@ def _plain(knob: KnobSpec, default: Any) -> dict[str, Any]:
         "high": high,
         "log": bool(knob.log and low and low > 0),
         "whole": knob.kind == "whole",
-        "usual": as_text(default),
     }
 
 
-class KnobForm:
-    """All knobs of a method (or options of a target), grouped by when they act; `view` goes onto the page."""
+def unit_given(unit: str, values: Mapping[str, Any]) -> str:
+    """The part of a unit like "units of θ (isotropic) or factor c (local)" that holds for the choices in force."""
+    parts = dict((choice, text) for text, choice in re.findall(r"(?:^|or )([^()]+) \((\w+)\)", unit))
+    return next((text for choice, text in parts.items() if choice in values.values()), unit)
 
-    def __init__(self, turn: Callable[[str, Any], None], headed: bool = True) -> None:
-        self._turn, self._headed = turn, headed
-        self._made: tuple[type, ...] | None = None
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """The knobs that matter most first."""
+    names = list(names)
+    return [name for name in FIRST if name in names] + [name for name in names if name not in FIRST]
+
+
+class KnobForm(JSComponent):
+    """All knobs of a method (or options of a target) as one element of the page: a model for each would be slow."""
+
+    specs = param.List(default=[], doc="The declarations, in plain values and in the order of display.")
+    states = param.Dict(default={}, doc="What each knob shows now.")
+
+    _esm = static("knob.js")
+    _stylesheets = [static("knob.css")]
+
+    def __init__(self, turn: Callable[[str, Any], None], **params: Any) -> None:
         self.controls: dict[str, KnobControl] = {}
-        self._headings: dict[str, pn.pane.HTML] = {}
-        self.view = pn.Column(sizing_mode="stretch_width", margin=0)
+        self._turn, self._made, self._quiet = turn, None, False
+        super().__init__(**{"sizing_mode": "stretch_width", "margin": 0, **params})
+
+    def _handle_msg(self, data: dict[str, Any]) -> None:
+        """Input from the browser, with the name of the knob."""
+        if data.get("name") in self.controls:
+            self.controls[data["name"]].receive(data)
 
     def rebuild(self, knobs: type[Any], defaults: Mapping[str, Any]) -> None:
-        """Make the widgets of another set of knobs; the same set keeps its widgets."""
-        if self._made == (knobs,):
-            return
-        self._made, parts = (knobs,), []
-        specs = {name: capped(spec) for name, spec in knobs.specs().items()}
-        self.controls = {name: KnobControl(spec, defaults[name], self._turn) for name, spec in specs.items()}
-        self._headings = {
-            acts: pn.pane.HTML(_heading(text), margin=0, stylesheets=[css.TEXT], sizing_mode="stretch_width")
-            for acts, text in GROUPS.items()
+        """Show another set of knobs; the same set stays as it is."""
+        if self._made is not knobs:
+            self._made = knobs
+            self.build({name: capped(spec) for name, spec in knobs.specs().items()}, defaults)
+
+    def build(self, specs: Mapping[str, KnobSpec], defaults: Mapping[str, Any]) -> None:
+        """Make a control for each declaration."""
+        self.controls = {
+            name: KnobControl(spec, defaults[name], self._turn, self._publish) for name, spec in specs.items()
         }
-        for acts in GROUPS:
-            members = [self.controls[name] for name, spec in specs.items() if spec.acts == acts]
-            if members:
-                parts += ([self._headings[acts]] if self._headed else []) + members
-        self.view[:] = parts
+        states = {name: control.state() for name, control in self.controls.items()}
+        self.param.update(specs=[_plain(specs[name]) for name in in_order(specs)], states=states)
 
     def show(self, values: Any, defaults: Mapping[str, Any], pending: Mapping[str, str]) -> None:
         """Show the knobs in force; those that do nothing with these values are not shown at all."""
         plain, specs = values.as_dict(), values.specs()
+        self._quiet = True
         for name, control in self.controls.items():
             spec = specs[name]
             default = spec.default_given(plain) if spec.default_by else defaults[name]
-            control.show(plain[name], default, pending.get(name, ""))
-            relevant = spec.relevant(plain)
-            if control.visible != relevant:
-                control.visible = relevant
+            unit = unit_given(spec.unit, plain)
+            control.show(plain[name], default, pending.get(name, ""), unit, spec.relevant(plain))
+        self._quiet = False
+        self._publish()
 
-
-def _heading(text: str) -> str:
-    return f'<div class="pmdviz-heading">{text}</div>'
+    def _publish(self) -> None:
+        states = {name: control.state() for name, control in self.controls.items()}
+        if not self._quiet and states != self.states:
+            self.states = states

@@ -70,6 +70,12 @@ class Lab:
         self.trouble = Trouble(lambda: self._act("retry"), lambda: self._act("restart"), self._copy_recipe)
         target_now = self._recipe.make_target()
         self.screen = Screen(target_now, self.transport, self.trouble, lambda: self._last, keyboard)
+        if not warm.is_ready():
+            self.screen.wait(warm.words(), warm.progress()[0])  # in the document itself: the first thing one sees
+        if not warm.is_ready():
+            self.screen.wait(warm.words(), warm.progress()[0])  # in the document itself: the first thing one sees
+        if not warm.is_ready():
+            self.screen.wait(warm.words(), warm.progress()[0])  # in the document itself: the first thing one sees
         self.live = Live(self, self.screen.ack)
         self.setup = Setup(PRESETS, self._begin, self._turn)
         self.setup.show_recipe(self._recipe, target_now, self._recipe.start_knobs(), {})
@@ -108,6 +114,11 @@ class Lab:
         self.live.start(doc)
         self.live.do("first picture", self._first)
 
+    def ready(self) -> None:
+        """The page is there."""
+        self.screen.live()
+        self.live.ready()
+
     def stop(self) -> None:
         """End the live loop."""
         self.live.stop()
@@ -139,15 +150,14 @@ class Lab:
         self.screen.extra = ""
         self.screen.show(snapshot, self.live.playing)
         self.setup.show(snapshot)
-        self.setup.undo.disabled = not self._before
+        self.setup.can_undo(bool(self._before))
         self.transport.playing(self.live.playing)
         self._ask_floor(snapshot)
 
     def busy(self, what: str, seconds: float) -> None:
         """Something takes long: say what and for how long already."""
         if not warm.is_ready():
-            share, words = warm.progress()
-            self.screen.wait(f"Compiling the kernels, once on this machine: {words} ({share:.0%})", share)
+            self.screen.wait(warm.words(), warm.progress()[0])
         else:
             self.screen.say(self._last, f"{what}: {seconds:.1f} s so far", self.live.playing)
 

@@ -11,7 +11,7 @@ import panel as pn
 from pmdviz.knobs import KnobSpec
 from pmdviz.lab import css
 from pmdviz.lab.buttons import small_button
-from pmdviz.lab.knobs import KnobControl, KnobForm
+from pmdviz.lab.knobs import KnobForm
 from pmdviz.lab.runner import Snapshot
 from pmdviz.methods import METHODS
 from pmdviz.recipe import MAX_SEED, Recipe
@@ -60,11 +60,13 @@ class Setup:
         self.about = pn.pane.HTML("", margin=(0, 0, 4, 0), **words)
         self.method = _select("Method", {method.title: name for name, method in METHODS.items()})
         self.budget = _select("Budget (data visited)", BUDGETS)
-        self.options = KnobForm(self._option, headed=False)
+        self.options = KnobForm(self._option)
         self.knobs = KnobForm(turn)
-        self.seed = KnobControl(SEED, 0, lambda name, value: begin("start seed", seed=value))
+        seed_form = KnobForm(lambda name, value: begin("start seed", seed=value))
+        seed_form.build({SEED.name: SEED}, {SEED.name: 0})
+        self.seed = seed_form.controls[SEED.name]
         self.new_seed = small_button("New seed")
-        self.undo = small_button("Undo: back to the run before", disabled=True)
+        self.undo = small_button("Undo: back to the run before", disabled=True, visible=False)
         self._watch()
         self.view = pn.Column(
             self.preset,
@@ -74,9 +76,9 @@ class Setup:
             self.about,
             self._folded(),
             self.method,
-            self.knobs.view,
+            self.knobs,
             self.budget,
-            self.seed,
+            seed_form,
             self.new_seed,
             sizing_mode="stretch_width",
             margin=(8, 12),
@@ -86,7 +88,7 @@ class Setup:
     def _folded(self) -> Any:
         header = pn.pane.HTML("Data and options of the target", stylesheets=[css.TEXT], margin=(4, 0))
         look: dict[str, Any] = {"margin": (4, 0, 8, 0), "stylesheets": [css.FOLDED], "sizing_mode": "stretch_width"}
-        return pn.Card(self.options.view, header=header, collapsed=True, **look)
+        return pn.Card(self.options, header=header, collapsed=True, **look)
 
     def _watch(self) -> None:
         self.preset.param.watch(self._on_preset, "value")
@@ -115,6 +117,11 @@ class Setup:
         if control is not None:
             control.refuse(sentence)
         return control is not None
+
+    def can_undo(self, can: bool) -> None:
+        """Whether there is a run to go back to."""
+        if self.undo.visible != can:
+            self.undo.param.update(visible=can, disabled=not can)
 
     def forget(self) -> None:
         """Show everything again at the next snapshot, after something was refused."""
@@ -174,9 +181,14 @@ class Setup:
             match = self.preset.value
         _set(self.preset, match)
         preset = self._presets.get(match)
-        words = f'<div class="pmdviz-question">{html.escape(preset.question if preset else "")}</div>'
+        words = _about(preset) if preset else ""
         if self.question.object != words:
             self.question.object = words
+
+
+def _about(preset: Any) -> str:
+    question, try_this = html.escape(preset.question), html.escape(preset.try_this)
+    return f'<div class="pmdviz-question">{question}</div><div class="pmdviz-try"><b>Try:</b> {try_this}</div>'
 
 
 def _alike(a: Recipe, b: Recipe, keys: tuple[str, ...]) -> bool:

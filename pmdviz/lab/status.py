@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Mapping
+from typing import Any
 
 from pmdviz.lab.runner import Snapshot
 from pmdviz.views.words import count, duration, number
@@ -57,39 +59,46 @@ def slow_words(snapshot: Snapshot) -> str:
     return f"With {count(wanted)} particles a step that rejuvenates takes about {longest}"
 
 
-def budget_bar(snapshot: Snapshot) -> str:
-    """A progress bar of the data visited as HTML."""
-    budget = snapshot.recipe.budget
-    share = 100.0 * min(1.0, snapshot.frame.visited / budget) if budget else 0.0
-    of = f"{count(snapshot.frame.visited)} of {count(budget)} data" if budget else "no budget: endless"
-    return (
-        f'<div class="bar" role="progressbar" aria-label="Budget of data" aria-valuemin="0" aria-valuemax="100" '
-        f'aria-valuenow="{share:.0f}" aria-valuetext="{of}"><div class="fill" style="width:{share:.2f}%"></div></div>'
-    )
-
-
-def panel_html(snapshot: Snapshot, extra: str = "", playing: bool = False) -> str:
-    """The status panel: budget bar, state, what the step did, and one line for all else."""
+def status_fields(snapshot: Snapshot, extra: str = "", playing: bool = False) -> dict[str, Any]:
+    """What the status panel says: budget bar, state, what the step did, and one line for all else."""
     more = [words for words in (extra, slow_words(snapshot)) if words]
     if snapshot.pending:
         more.insert(0, "; ".join(f"{name}: {words}" for name, words in snapshot.pending.items()))
     if snapshot.done:
         more.insert(0, result_words(snapshot))
-    live = "off" if playing else "polite"
-    state = f'<div class="pmdviz-status" role="status" aria-live="{live}">{status_words(snapshot)}</div>'
-    return (
-        f'<div class="grid">{budget_bar(snapshot)}{state}'
-        f'<div class="passes">{passes_words(snapshot)}</div>'
-        f'<div class="step">{html.escape(step_words(snapshot))}</div>'
-        f'<div class="more">{html.escape(" · ".join(more))}&nbsp;</div></div>'
-    )
+    budget, visited = snapshot.recipe.budget, snapshot.frame.visited
+    return {
+        "share": 100.0 * min(1.0, visited / budget) if budget else 0.0,
+        "of": f"{count(visited)} of {count(budget)} data" if budget else "no budget: endless",
+        "pmdviz-status": status_words(snapshot),
+        "passes": passes_words(snapshot),
+        "step": step_words(snapshot),
+        "more": " · ".join(more),
+        "live": "off" if playing else "polite",
+    }
 
 
-def waiting_html(words: str, share: float | None = None) -> str:
+def waiting_fields(words: str, share: float | None = None) -> dict[str, Any]:
     """The status panel before the first frame: a progress line."""
-    bar = "" if share is None else f'<div class="fill" style="width:{100 * share:.0f}%"></div>'
+    return {"share": 100.0 * (share or 0.0), "of": words, "pmdviz-status": words, "live": "polite"} | EMPTY
+
+
+EMPTY = {"passes": "", "step": "", "more": ""}
+
+
+def fields_html(fields: Mapping[str, Any]) -> str:
+    """The status panel as HTML."""
+    f = {name: html.escape(value) if isinstance(value, str) else value for name, value in fields.items()}
     return (
-        f'<div class="grid"><div class="bar">{bar}</div>'
-        f'<div class="pmdviz-status" role="status">{html.escape(words)}</div>'
-        '<div class="passes">&nbsp;</div><div class="step">&nbsp;</div><div class="more">&nbsp;</div></div>'
+        f'<div class="grid"><div class="bar" role="progressbar" aria-label="Budget of data" aria-valuemin="0" '
+        f'aria-valuemax="100" aria-valuenow="{f["share"]:.0f}" aria-valuetext="{f["of"]}">'
+        f'<div class="fill" style="width:{f["share"]:.2f}%"></div></div>'
+        f'<div class="pmdviz-status" role="status" aria-live="{f["live"]}">{f["pmdviz-status"]}</div>'
+        f'<div class="passes">{f["passes"]}</div><div class="step">{f["step"]}</div>'
+        f'<div class="more">{f["more"]}</div></div>'
     )
+
+
+def panel_html(snapshot: Snapshot, extra: str = "", playing: bool = False) -> str:
+    """The status panel of a snapshot as HTML."""
+    return fields_html(status_fields(snapshot, extra, playing))

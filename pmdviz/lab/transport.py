@@ -31,6 +31,7 @@ class Transport:
     """Buttons and speed; `act(name)` is called for a button, `speed(iterations)` for another speed."""
 
     def __init__(self, act: Callable[[str], None], speed: Callable[[int], None]) -> None:
+        self._enabled: tuple[bool, ...] = ()
         self.buttons = {label: self._button(label, *BUTTONS[label], act) for label in BUTTONS}
         self.speed = pn.widgets.Select(
             label="Speed",
@@ -72,6 +73,9 @@ class Transport:
 
     def enable(self, ready: bool, done: bool, at_start: bool = True) -> None:
         """Which buttons make sense now; Continue is there only when the budget is used up."""
+        if self._enabled == (ready, done, at_start):
+            return
+        self._enabled = ready, done, at_start
         for label, button in self.buttons.items():
             off = not ready or (done and label in ("Play", "Step")) or (at_start and label in ("Back",))
             button.disabled = off if label != "Continue" else not (ready and done)

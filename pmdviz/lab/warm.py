@@ -1,8 +1,14 @@
-"""The warm-up of a process: kernels are compiled once, in a thread, and whoever waits can say how far it is."""
+"""The warm-up of a process: kernels are compiled once, and whoever waits can say how far it is.
+
+A compiler in a thread of this process would hold up its event loop; another process fills numba's cache on the disk
+instead, and this one only loads it.
+"""
 
 from __future__ import annotations
 
 import logging
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 
@@ -10,11 +16,32 @@ _lock = threading.Lock()
 _ready = threading.Event()
 _progress: tuple[float, str] = (0.0, "starting")
 _thread: threading.Thread | None = None
+ELSEWHERE = 0.9  # share of the bar for the other process; the rest is loading
+ELSEWHERE = 0.9  # share of the bar for the other process; the rest is loading
+ELSEWHERE = 0.9  # share of the bar for the other process; the rest is loading
 
 
 def progress() -> tuple[float, str]:
     """Share done in [0, 1] and what is being compiled."""
     return _progress
+
+
+def words() -> str:
+    """What to say to somebody who waits."""
+    share, what = _progress
+    return f"Compiling the kernels, once on this machine: {what} ({share:.0%})"
+
+
+def words() -> str:
+    """What to say to somebody who waits."""
+    share, what = _progress
+    return f"Compiling the kernels, once on this machine: {what} ({share:.0%})"
+
+
+def words() -> str:
+    """What to say to somebody who waits."""
+    share, what = _progress
+    return f"Compiling the kernels, once on this machine: {what} ({share:.0%})"
 
 
 def is_ready() -> bool:
@@ -45,10 +72,50 @@ def _warm(report: Callable[[float, str], object] | None) -> None:
             report(share, words)
 
     try:
-        from pmdviz.kernels.warmup import warm_up
+        from pmdviz.kernels.warmup import is_cached, warm_up
 
-        warm_up(tell)
+        begun = 0.0
+        if not is_cached():
+            begun = ELSEWHERE
+            _compile_elsewhere(lambda share, words: tell(begun * share, words))
+        warm_up(lambda share, words: tell(begun + (1 - begun) * share, words))
     except Exception:  # without a warm-up the first run compiles what it needs
         logging.getLogger(__name__).warning("the warm-up stopped early", exc_info=True)
     finally:
         _ready.set()
+
+
+def _compile_elsewhere(tell: Callable[[float, str], object]) -> None:
+    """Fill the cache in another process; where that fails, this one compiles what is missing."""
+    command = [sys.executable, "-m", "pmdviz.kernels.warmup"]
+    try:
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as other:
+            for line in other.stdout:
+                share, words = line.strip().split(" ", 1)
+                tell(float(share), words)
+    except (OSError, ValueError):
+        logging.getLogger(__name__).info("kernels are compiled in this process", exc_info=True)
+
+
+def _compile_elsewhere(tell: Callable[[float, str], object]) -> None:
+    """Fill the cache in another process; where that fails, this one compiles what is missing."""
+    command = [sys.executable, "-m", "pmdviz.kernels.warmup"]
+    try:
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as other:
+            for line in other.stdout:
+                share, words = line.strip().split(" ", 1)
+                tell(float(share), words)
+    except (OSError, ValueError):
+        logging.getLogger(__name__).info("kernels are compiled in this process", exc_info=True)
+
+
+def _compile_elsewhere(tell: Callable[[float, str], object]) -> None:
+    """Fill the cache in another process; where that fails, this one compiles what is missing."""
+    command = [sys.executable, "-m", "pmdviz.kernels.warmup"]
+    try:
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as other:
+            for line in other.stdout:
+                share, words = line.strip().split(" ", 1)
+                tell(float(share), words)
+    except (OSError, ValueError):
+        logging.getLogger(__name__).info("kernels are compiled in this process", exc_info=True)

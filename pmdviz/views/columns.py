@@ -114,3 +114,8 @@ def stage_columns(frame: Any) -> StageColumns:
     exact = EMPTY_LINE if picture is None else _exact_lines(picture)
     approximate = EMPTY_LINE if picture is None else region_lines(axes, picture.q)
     return StageColumns(exact, approximate, particles, len(rows), len(weights), top)
+
+
+def set_data(source: Any, data: dict[str, np.ndarray]) -> None:
+    """Give a source its columns."""
+    source.data = data

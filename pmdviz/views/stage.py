@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from bokeh.models import (
 from bokeh.plotting import figure as Figure
 
 from pmdviz.views import style, words
-from pmdviz.views.columns import EMPTY_LINE, StageColumns, stage_columns
+from pmdviz.views.columns import EMPTY_LINE, StageColumns, set_data, stage_columns
 
 LAYERS = ("exact", "approximate", "particles")
 TIPS = [("weight", "@weight{0.000000}"), ("log q", "@log_density{0.00} nats")]
@@ -53,7 +54,7 @@ class StageView:
         self.figure.add_layout(self.note)
         self.hover = HoverTool(renderers=[self.layers["particles"]], attachment="vertical")
         self.figure.add_tools(self.hover)
-        self._dark = self._presenter = False
+        self.put: Callable[[ColumnDataSource, dict[str, np.ndarray]], None] = set_data  # a live page has a shorter way
         self._shown: dict[str, Any] = {}
         self.look_at(target)
 
@@ -88,7 +89,7 @@ class StageView:
         """Draw columns that were computed elsewhere (in a worker thread), with a note in the corner."""
         for name, data in zip(LAYERS, columns[:3], strict=True):
             if self._shown.get(name) is not data:
-                self.sources[name].data = data
+                self.put(self.sources[name], data)
                 self._shown[name] = data
         if np.isfinite(columns.top) and not np.isfinite(self._top):
             self._top = columns.top

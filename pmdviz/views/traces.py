@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from bokeh.models import (
 from bokeh.plotting import figure as Figure
 
 from pmdviz.views import style, words
+from pmdviz.views.columns import set_data
 from pmdviz.views.trace_columns import CEILING, CLOCKS, GROUPS, METRICS, Mark, clock_end, trace_columns, value_range
 
 WORDS = {metric: text for group in GROUPS.values() for metric, text in group.metrics.items()}
@@ -38,6 +39,7 @@ class TracesView:
     def __init__(self) -> None:
         self.group, self.clock = "divergences", "visited"
         self.source = ColumnDataSource({name: np.empty(0, np.float32) for name in (*CLOCKS, *METRICS)})
+        self.put: Callable[[ColumnDataSource, dict[str, np.ndarray]], None] = set_data  # a live page has a shorter way
         self.floors = ColumnDataSource({"x": [], "y": []})
         self.floor_words = ColumnDataSource({"x": [], "y": [], "text": []})
         self.marks = ColumnDataSource({"x": [], "y": [], "text": [], "marker": []})
@@ -134,7 +136,7 @@ class TracesView:
         span = value_range(chosen, [history[m] for m in chosen.metrics], list(known.values()))
         (self.figure.y_range if chosen.log else self.figure.extra_y_ranges["linear"]).update(start=span[0], end=span[1])
         end = self._set_x(history, budget)
-        self.source.data = self._padded(trace_columns(history, chosen, span))
+        self.put(self.source, self._padded(trace_columns(history, chosen, span)))
         self._show_floors(known, end)
         self._show_marks(marks)
         self._show_words(history, chosen, end)

@@ -26,26 +26,26 @@ def test_every_knob_has_a_widget_of_its_name(form):
 
 @pytest.mark.parametrize(("text", "value"), [("0.05", 0.05), ("5e-2", 0.05), ("2", 2.0)])
 def test_numbers_as_people_write_them(form, text, value):
-    form.controls["bandwidth"]._handle_msg({"value": text})
+    form.controls["bandwidth"].receive({"value": text})
     assert form.turned == [("bandwidth", value)]
     assert form.controls["bandwidth"].message == ""
 
 
 def test_out_of_range_is_refused_with_the_bounds_and_turns_nothing(form):
     control = form.controls["num_particles"]
-    control._handle_msg({"value": "0"})
+    control.receive({"value": "0"})
     assert form.turned == []
     assert "at least 1 and at most 100,000" in control.message
     assert control.value == "1500"
-    control._handle_msg({"value": "2000"})
+    control.receive({"value": "2000"})
     assert control.message == "" and form.turned == [("num_particles", 2000)]
 
 
 def test_reset_goes_to_the_default_of_the_rule_in_force(form):
     show(form, bandwidth_rule="isotropic", bandwidth=0.3)
     control = form.controls["bandwidth"]
-    assert control.changed and control.spec["usual"] == "0.1"
-    control._handle_msg({"reset": True})
+    assert control.changed and control.usual == "0.1"
+    control.receive({"reset": True})
     assert form.turned == [("bandwidth", 0.1)]
 
 

@@ -1,4 +1,4 @@
-// One knob: label, slider, number box (or menu, or checkbox), reset button, and the sentence that refuses a value.
+// A form of knobs, each with label, slider, number box (or menu, or checkbox), reset button, and the sentence that refuses a value.
 const POSITIONS = 200
 
 function scale(s) {
@@ -22,10 +22,10 @@ function element(tag, attributes = {}, ...children) {
 
 function build(s) {
   const id = "knob-" + s.name
-  const label = element("label", { for: id, title: s.help }, s.label)
-  if (s.unit) label.append(element("span", { class: "unit" }, " " + s.unit))
+  const unit = element("span", { class: "unit" })
+  const label = element("label", { for: id, title: `${s.help} Acts: ${s.acts}.` }, s.label, unit)
   const mark = element("span", { class: "mark", title: "differs from the default" }, "●")
-  const reset = element("button", { type: "button", class: "reset", "aria-label": `Reset ${s.name} to ${s.usual}`, title: `Reset to the default, ${s.usual}` }, "↺")
+  const reset = element("button", { type: "button", class: "reset" }, "↺")
   const message = element("div", { class: "message", role: "alert", id: id + "-message" })
   const note = element("div", { class: "note" })
   const common = { id, name: s.name, "aria-describedby": id + "-message" }
@@ -42,39 +42,43 @@ function build(s) {
   const row = element("div", { class: "row" })
   if (slider) row.append(slider)
   row.append(box)
-  const root = element("div", { class: "knob " + s.kind }, element("div", { class: "head" }, mark, label, reset), row, note, message)
-  return { root, label, mark, reset, message, note, box, slider }
+  const root = element("div", { class: "knob " + s.kind }, mark, label, row, reset, note, message)
+  return { root, unit, mark, reset, message, note, box, slider }
 }
 
-export function render({ model }) {
-  const s = model.spec
+// One knob; `give(data)` sends to the server, the function returned takes a state from it.
+function knob(s, give) {
   const part = build(s)
   const steps = part.slider ? scale(s) : null
-  let typing = false, waiting = false  // waiting: sent from the box, not yet answered
+  let state = {}, typing = false, waiting = false  // waiting: sent from the box, not yet answered
   const read = () => (s.kind === "flag" ? String(part.box.checked) : part.box.value.trim())
-  const send = (text) => { waiting = true; model.send_msg({ value: text }) }
+  const send = (text) => { waiting = true; give({ name: s.name, value: text }) }
 
   function write() {
-    if (s.kind === "flag") part.box.checked = model.value === "true"
-    else if (!typing && !waiting) part.box.value = model.value
+    if (s.kind === "flag") part.box.checked = state.value === "true"
+    else if (!typing && !waiting) part.box.value = state.value
     if (part.slider) {
-      const real = Number(model.value)
+      const real = Number(state.value)
       if (part.slider.getRootNode().activeElement !== part.slider) part.slider.value = steps.of(real)
-      part.slider.setAttribute("aria-valuetext", model.value)
+      part.slider.setAttribute("aria-valuetext", state.value)
     }
   }
   function say() {
-    part.message.textContent = model.message
-    part.note.textContent = model.message ? "" : model.note
-    part.root.classList.toggle("refused", model.message !== "")
-    part.box.setAttribute("aria-invalid", model.message !== "")
-    part.root.classList.toggle("changed", model.changed)
+    part.message.textContent = state.message
+    part.note.textContent = state.message ? "" : state.note
+    part.root.classList.toggle("refused", state.message !== "")
+    part.box.setAttribute("aria-invalid", state.message !== "")
+    part.root.classList.toggle("changed", state.changed)
+    part.root.hidden = !state.visible
+    part.unit.textContent = state.unit ? " " + state.unit : ""
+    part.reset.title = `Reset to the default, ${state.usual}`
+    part.reset.setAttribute("aria-label", `Reset ${s.name} to ${state.usual}`)
   }
   part.box.addEventListener("change", () => { typing = false; send(read()) })
   if (s.kind !== "choice" && s.kind !== "flag") {
     part.box.addEventListener("input", () => { typing = true })
     part.box.addEventListener("keydown", (e) => { if (e.key === "Enter") { typing = false; send(read()) } })
-    part.box.addEventListener("blur", () => { typing = false; if (!model.message && !waiting) write() })
+    part.box.addEventListener("blur", () => { typing = false; if (!state.message && !waiting) write() })
   }
   if (part.slider) {
     part.slider.addEventListener("input", () => {
@@ -84,16 +88,29 @@ export function render({ model }) {
       send(part.box.value)
     })
   }
-  part.reset.addEventListener("click", () => model.send_msg({ reset: true }))
-  model.on("value", write)
-  model.on("serial", () => { typing = waiting = false; if (!model.message) write() })
-  model.on("message", () => { waiting = false })
-  for (const name of ["message", "note", "changed"]) model.on(name, say)
-  model.on("spec", () => {
-    part.reset.title = `Reset to the default, ${model.spec.usual}`
-    part.reset.setAttribute("aria-label", `Reset ${s.name} to ${model.spec.usual}`)
-  })
-  write()
-  say()
-  return part.root
+  part.reset.addEventListener("click", () => give({ name: s.name, reset: true }))
+  function take(next) {
+    const old = state
+    state = next
+    if (next.message !== old.message) waiting = false
+    if (next.serial !== old.serial) { typing = waiting = false }
+    if (next.value !== old.value || (next.serial !== old.serial && !next.message)) write()
+    say()
+  }
+  return { root: part.root, take }
+}
+
+export function render({ model }) {
+  const form = element("div", { class: "form" })
+  let made = {}
+  const show = () => { for (const [name, state] of Object.entries(model.states)) made[name]?.take(state) }
+  const rebuild = () => {
+    made = Object.fromEntries(model.specs.map((s) => [s.name, knob(s, (data) => model.send_msg(data))]))
+    form.replaceChildren(...Object.values(made).map((one) => one.root))
+    show()
+  }
+  model.on("specs", rebuild)
+  model.on("states", show)
+  rebuild()
+  return form
 }

@@ -1,0 +1,12 @@
+// Write the state into the status panel; only what differs is touched, so that nothing is laid out anew.
+const root = Bokeh.index.find_one(status)?.shadow_el
+if (root && a.words) {
+  const w = JSON.parse(a.words)
+  const put = (name, text) => { const e = root.querySelector(name); if (e && e.textContent !== text) e.textContent = text }
+  for (const name of ["pmdviz-status", "passes", "step", "more"]) put("." + name, w[name])
+  root.querySelector(".pmdviz-status").setAttribute("aria-live", w.live)
+  const bar = root.querySelector(".bar")
+  bar.setAttribute("aria-valuenow", Math.round(w.share))
+  bar.setAttribute("aria-valuetext", w.of)
+  root.querySelector(".fill").style.width = w.share.toFixed(2) + "%"
+}
