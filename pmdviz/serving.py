@@ -38,11 +38,7 @@ def serve(options: argparse.Namespace) -> None:
     _set_limits(options)
     port = chosen_port(options.port, options.address)
     _warm_up()
-    _warm_up()
-    _warm_up()
     server = _server(options, port)
-    _rehearse()
-    _rehearse()
     _rehearse()
     shown_at = "127.0.0.1" if options.address == "0.0.0.0" else options.address
     url = f"http://{shown_at}:{port}/"
@@ -103,30 +99,6 @@ def _server(options: argparse.Namespace, port: int) -> Any:
         check_unused_sessions_milliseconds=CHECK_SESSIONS_MS,
         unused_session_lifetime_milliseconds=UNUSED_SESSION_MS,
     )
-
-
-def _rehearse() -> None:
-    """Build a page that nobody sees: what is made once in a process is made before the first visitor comes."""
-    from bokeh.document import Document
-
-    from pmdviz.pages import lab_page
-
-    made = Document()
-    lab_page().server_doc(made)
-    made.to_json()
-    made.clear()
-
-
-def _rehearse() -> None:
-    """Build a page that nobody sees: what is made once in a process is made before the first visitor comes."""
-    from bokeh.document import Document
-
-    from pmdviz.pages import lab_page
-
-    made = Document()
-    lab_page().server_doc(made)
-    made.to_json()
-    made.clear()
 
 
 def _rehearse() -> None:

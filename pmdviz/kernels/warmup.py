@@ -8,8 +8,6 @@ from pathlib import Path
 import numpy as np
 
 from pmdviz.kernels import bimodal, gaussian, grid, kde, mixture, neighbourhoods, resampling
-from pmdviz.kernels import bimodal, gaussian, grid, kde, mixture, neighbourhoods, resampling
-from pmdviz.kernels import bimodal, gaussian, grid, kde, mixture, neighbourhoods, resampling
 from pmdviz.kernels.bimodal import bimodal_grad_log_likelihood, bimodal_log_likelihood
 from pmdviz.kernels.gaussian import gaussian_grad_log_likelihood, gaussian_log_likelihood
 from pmdviz.kernels.grid import kde_on_grid, kde_on_line
@@ -17,36 +15,6 @@ from pmdviz.kernels.kde import kde_log_density
 from pmdviz.kernels.mixture import mixture_grad_log_likelihood, mixture_log_likelihood
 from pmdviz.kernels.neighbourhoods import pooled_local_covariance
 from pmdviz.kernels.resampling import systematic
-
-MODULES = (bimodal, gaussian, grid, kde, mixture, neighbourhoods, resampling)
-
-
-def is_cached() -> bool:
-    """Whether the on-disk cache seems to hold every kernel: an index younger than its source for each module."""
-    return all(map(_has_fresh_index, MODULES))
-
-
-def _has_fresh_index(module) -> bool:
-    written = Path(module.__file__).stat().st_mtime
-    folders = {item.stats.cache_path for item in vars(module).values() if hasattr(item, "py_func")}
-    pattern = f"{module.__name__.rsplit('.', 1)[-1]}.*.nbi"
-    found = (index for folder in folders if folder for index in Path(folder).glob(pattern))
-    return any(index.stat().st_mtime >= written for index in found)
-
-MODULES = (bimodal, gaussian, grid, kde, mixture, neighbourhoods, resampling)
-
-
-def is_cached() -> bool:
-    """Whether the on-disk cache seems to hold every kernel: an index younger than its source for each module."""
-    return all(map(_has_fresh_index, MODULES))
-
-
-def _has_fresh_index(module) -> bool:
-    written = Path(module.__file__).stat().st_mtime
-    folders = {item.stats.cache_path for item in vars(module).values() if hasattr(item, "py_func")}
-    pattern = f"{module.__name__.rsplit('.', 1)[-1]}.*.nbi"
-    found = (index for folder in folders if folder for index in Path(folder).glob(pattern))
-    return any(index.stat().st_mtime >= written for index in found)
 
 MODULES = (bimodal, gaussian, grid, kde, mixture, neighbourhoods, resampling)
 
@@ -91,14 +59,6 @@ def _calls():
     yield "Gaussian gradient", lambda: gaussian_grad_log_likelihood(two, two, 1.0)
     yield "bimodal likelihood", lambda: bimodal_log_likelihood(two[:, :1], axis, 1.0)
     yield "bimodal gradient", lambda: bimodal_grad_log_likelihood(two[:, :1], axis, 1.0)
-
-
-if __name__ == "__main__":
-    warm_up(lambda share, words: print(f"{share:.4f} {words}", flush=True))
-
-
-if __name__ == "__main__":
-    warm_up(lambda share, words: print(f"{share:.4f} {words}", flush=True))
 
 
 if __name__ == "__main__":

@@ -46,7 +46,9 @@ def on_sent(ack: Acknowledge) -> CustomJS:
     return CustomJS(args={"a": ack}, code=ON_SENT)
 
 
-def make_acknowledge(figure: Any, keyboard: bool = False, sources: Sequence[Any] = (), status: Any = None) -> Acknowledge:
+def make_acknowledge(
+    figure: Any, keyboard: bool = False, sources: Sequence[Any] = (), status: Any = None
+) -> Acknowledge:
     """A new acknowledgement model that enters the document together with `figure`.
 
     `sources` are those whose columns may come packed, `status` is the Div that shows `words`.

@@ -72,10 +72,6 @@ class Lab:
         self.screen = Screen(target_now, self.transport, self.trouble, lambda: self._last, keyboard)
         if not warm.is_ready():
             self.screen.wait(warm.words(), warm.progress()[0])  # in the document itself: the first thing one sees
-        if not warm.is_ready():
-            self.screen.wait(warm.words(), warm.progress()[0])  # in the document itself: the first thing one sees
-        if not warm.is_ready():
-            self.screen.wait(warm.words(), warm.progress()[0])  # in the document itself: the first thing one sees
         self.live = Live(self, self.screen.ack)
         self.setup = Setup(PRESETS, self._begin, self._turn)
         self.setup.show_recipe(self._recipe, target_now, self._recipe.start_knobs(), {})

@@ -25,7 +25,7 @@ from pmdviz.views.stage import LAYERS
 from pmdviz.views.trace_columns import CLOCKS, GROUPS, METRICS
 
 NOTE_S = 0.8  # a rejuvenation is said on the stage for so long, not for one frame of 30 ms
-TRACES_S = 0.12  # a second figure costs the browser half as much again; the eye does not miss it
+TRACES_S = 0.2  # a second figure costs the browser half as much again; the eye does not miss it
 LAYER_WORDS = {"exact posterior": "exact", "approximation": "approximate", "particles": "particles"}
 
 

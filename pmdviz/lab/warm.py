@@ -13,11 +13,9 @@ import threading
 from collections.abc import Callable
 
 _lock = threading.Lock()
-_ready = threading.Event()
+_ready, _compiling = threading.Event(), threading.Event()
 _progress: tuple[float, str] = (0.0, "starting")
 _thread: threading.Thread | None = None
-ELSEWHERE = 0.9  # share of the bar for the other process; the rest is loading
-ELSEWHERE = 0.9  # share of the bar for the other process; the rest is loading
 ELSEWHERE = 0.9  # share of the bar for the other process; the rest is loading
 
 
@@ -29,19 +27,8 @@ def progress() -> tuple[float, str]:
 def words() -> str:
     """What to say to somebody who waits."""
     share, what = _progress
-    return f"Compiling the kernels, once on this machine: {what} ({share:.0%})"
-
-
-def words() -> str:
-    """What to say to somebody who waits."""
-    share, what = _progress
-    return f"Compiling the kernels, once on this machine: {what} ({share:.0%})"
-
-
-def words() -> str:
-    """What to say to somebody who waits."""
-    share, what = _progress
-    return f"Compiling the kernels, once on this machine: {what} ({share:.0%})"
+    doing = "Compiling the kernels, once on this machine" if _compiling.is_set() else "Loading the kernels"
+    return f"{doing}: {what} ({share:.0%})"
 
 
 def is_ready() -> bool:
@@ -77,36 +64,13 @@ def _warm(report: Callable[[float, str], object] | None) -> None:
         begun = 0.0
         if not is_cached():
             begun = ELSEWHERE
+            _compiling.set()
             _compile_elsewhere(lambda share, words: tell(begun * share, words))
         warm_up(lambda share, words: tell(begun + (1 - begun) * share, words))
     except Exception:  # without a warm-up the first run compiles what it needs
         logging.getLogger(__name__).warning("the warm-up stopped early", exc_info=True)
     finally:
         _ready.set()
-
-
-def _compile_elsewhere(tell: Callable[[float, str], object]) -> None:
-    """Fill the cache in another process; where that fails, this one compiles what is missing."""
-    command = [sys.executable, "-m", "pmdviz.kernels.warmup"]
-    try:
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as other:
-            for line in other.stdout:
-                share, words = line.strip().split(" ", 1)
-                tell(float(share), words)
-    except (OSError, ValueError):
-        logging.getLogger(__name__).info("kernels are compiled in this process", exc_info=True)
-
-
-def _compile_elsewhere(tell: Callable[[float, str], object]) -> None:
-    """Fill the cache in another process; where that fails, this one compiles what is missing."""
-    command = [sys.executable, "-m", "pmdviz.kernels.warmup"]
-    try:
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as other:
-            for line in other.stdout:
-                share, words = line.strip().split(" ", 1)
-                tell(float(share), words)
-    except (OSError, ValueError):
-        logging.getLogger(__name__).info("kernels are compiled in this process", exc_info=True)
 
 
 def _compile_elsewhere(tell: Callable[[float, str], object]) -> None:

@@ -69,7 +69,9 @@ LEGEND = MappingProxyType(
     }
 )
 FOLD_JS = """
-const narrow = figure.outer_width < 460, large = figure.min_border_left > 70
+const words = legend.items.map((item) => item.label?.value ?? "").join("")
+const large = figure.min_border_left > 70, small = figure.outer_width < 460
+const narrow = small && (words.length > 28 || large)
 legend.ncols = narrow ? 2 : "auto"
 figure.min_border_top = (large ? 40 : 32) + (narrow ? 20 : 0)
 figure.min_border_right = 16 + (narrow ? 20 : 0)
@@ -77,8 +79,12 @@ figure.min_border_right = 16 + (narrow ? 20 : 0)
 
 
 def fold_legend(figure: Figure, legend: Legend) -> None:
-    """Have the browser fold the legend into two lines on a narrow figure, with borders that keep a square square."""
-    figure.js_on_change("outer_width", CustomJS(args={"figure": figure, "legend": legend}, code=FOLD_JS))
+    """Have the browser fold the legend into two lines where its words are too long for a narrow figure.
+
+    The borders grow with it, so that a square stays a square.
+    """
+    fold = CustomJS(args={"figure": figure, "legend": legend}, code=FOLD_JS)
+    figure.js_on_change("outer_width", fold)
 
 
 def theme(dark: bool) -> Theme:
