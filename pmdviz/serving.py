@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import signal
 import socket
@@ -111,6 +112,8 @@ def _rehearse() -> None:
     lab_page().server_doc(made)
     made.to_json()
     made.clear()
+    gc.collect()
+    gc.freeze()  # what lives as long as the process need not be looked through again and again
 
 
 def _warm_up() -> None:

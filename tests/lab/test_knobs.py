@@ -67,3 +67,27 @@ def test_values_as_text_can_be_read_back():
     assert [as_text(v) for v in (0.05, 2.0, 1500.0, 1500, True, "ess", 1e-9)] == [
         "0.05", "2", "1500", "1500", "true", "ess", "1e-09",
     ]  # fmt: skip
+
+
+def test_the_knobs_that_matter_come_first(form):
+    shown = [spec["name"] for spec in form.specs if form.controls[spec["name"]].visible]
+    assert shown[:5] == ["num_particles", "schedule", "eta", "n0", "kappa"]
+    assert shown[5:10] == ["bandwidth_rule", "bandwidth", "batch_size", "policy", "ess_threshold"]
+    assert {spec["name"] for spec in form.specs} == set(form.controls)
+
+
+def test_the_unit_is_that_of_the_rule_in_force(form):
+    assert form.controls["bandwidth"].unit == "factor c"
+    show(form, bandwidth_rule="isotropic")
+    assert form.controls["bandwidth"].unit == "units of θ"
+    assert form.controls["batch_size"].unit == "data"
+
+
+def test_the_browser_is_told_once_what_a_form_shows(form):
+    told = []
+    form.param.watch(lambda event: told.append(event.new), "states")
+    show(form, eta=5.0, bandwidth=2.0)
+    show(form, eta=5.0, bandwidth=2.0)
+    assert len(told) == 1 and told[0]["eta"]["value"] == "5" and told[0]["bandwidth"]["changed"]
+    form._handle_msg({"name": "eta", "value": "-1"})
+    assert "eta must be" in form.states["eta"]["message"]
