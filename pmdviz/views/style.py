@@ -73,8 +73,8 @@ const words = legend.items.map((item) => item.label?.value ?? "").join("")
 const large = figure.min_border_left > 70, small = figure.outer_width < 460
 const narrow = small && (words.length > 28 || large)
 legend.ncols = narrow ? 2 : "auto"
-figure.min_border_top = (large ? 40 : 32) + (narrow ? 20 : 0)
-figure.min_border_right = 16 + (narrow ? 20 : 0)
+figure.min_border_top = (large ? 40 : 32) + (small ? 20 : 0)
+figure.min_border_right = 16 + (small ? 20 : 0)
 """
 
 

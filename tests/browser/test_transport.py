@@ -92,7 +92,7 @@ def test_keys(lab):
     lab.page.get_by_role("button", name="Close", exact=True).click()
     lab.page.keyboard.press("p")
     lab.wait("parseInt(pmdviz.model('stage').below[0].axis_label_text_font_size) >= 18")
-    assert not lab.knob("bandwidth").is_visible()
+    lab.knob("bandwidth").wait_for(state="hidden")
 
 
 def test_keys_typed_into_a_box_are_text(lab):
