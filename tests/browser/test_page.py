@@ -32,7 +32,8 @@ def test_zoom_stays_through_100_frames_a_knob_change_and_a_restart(lab):
     lab.wait("pmdviz.iteration() === 0")
     assert lab.view() == zoomed
     lab.press("Fit posterior")
-    lab.wait(f"pmdviz.model('stage').x_range.start === {before[0]}")
+    lab.page.wait_for_timeout(300)  # the four ends come one after the other
+    lab.wait(f"pmdviz.model('stage').x_range.start === {before[0]} && pmdviz.model('stage').y_range.end === {before[3]}")
     assert lab.view() == before
 
 
