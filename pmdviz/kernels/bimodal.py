@@ -4,6 +4,7 @@ With the mean of the batch,
 
     sum_n log N(x_n | theta^2, s^2) = -( sum_n (x_n - mean)^2 + B (mean - theta^2)^2 ) / (2 s^2) - B log(s sqrt(2 pi))
 """
+
 import numpy as np
 
 from pmdviz.kernels.checks import finite, matrix, positive, vector

@@ -1,4 +1,5 @@
 """Checks and casts shared by the kernels: what passes is finite, contiguous float64 of the right shape."""
+
 import numpy as np
 
 

@@ -4,6 +4,7 @@ x = k ln 2 + r with k whole and |r| <= ln 2 / 2; exp(r) is its Taylor polynomial
 exponent bits of the result. The relative error is 4e-16 on [-700, 0]. Arguments below -708 are clamped (exp(-708) =
 3e-308 is the last normal number), so "log 0" must be finite, and a sum of m terms means nothing below m * 4e-308.
 """
+
 import numpy as np
 
 from pmdviz.kernels.jit import exp_jit

@@ -4,6 +4,7 @@
 
 The two sums of squares are about the batch's own mean, so nothing cancels; the cost is O(B + m), not O(B m).
 """
+
 import numpy as np
 
 from pmdviz.kernels.checks import finite, matrix, positive

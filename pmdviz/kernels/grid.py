@@ -12,6 +12,7 @@ the cell alone, (x - x_c) (y - y_c) s / sd_x. So a particle is the product of a 
 cell, and the cell's own factor is put on once at the end. That is exact too, but its factors overflow for narrow
 kernels that are long and oblique.
 """
+
 import numpy as np
 
 from pmdviz.kernels.checks import finite, lower_triangle, vector, weighted_particles

@@ -14,6 +14,7 @@ region kills the process, and OpenMP spins on cores that others need. Threads co
 The on-disk cache is keyed by the file of each function alone: after a change in `exponential.py` the kernels that
 inline it are still served from the old cache. Point `NUMBA_CACHE_DIR` at an empty folder to be sure of what runs.
 """
+
 from numba import njit
 
 COMMON = {"nogil": True, "cache": True, "error_model": "numpy"}  # x / 0 is inf: a check would stop vectorising

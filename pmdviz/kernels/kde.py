@@ -6,6 +6,7 @@ After whitening (u = L^-1 (x - c)) this is logsumexp_j(log w_j - |u_j - v|^2 / 2
 maximum that a logsumexp needs is replaced by its bound max(log w): finding the exact one would cost as much as the
 sum itself. Only rows whose sum underflows under that bound are done again with the exact maximum.
 """
+
 import numpy as np
 
 from pmdviz.kernels.checks import finite, lower_triangle, matrix, weighted_particles

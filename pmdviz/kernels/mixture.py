@@ -6,6 +6,7 @@
 The factors 1 + exp(-|a - b|) lie in (1, 2]: their product over a block of at most 500 data stays below 2^500, and one
 logarithm per block replaces one per datum.
 """
+
 import numpy as np
 
 from pmdviz.kernels.checks import finite, matrix, positive, vector

@@ -1,4 +1,5 @@
 """Pooled covariance within neighbourhoods: the width of a mode, whatever the distance between modes."""
+
 import numpy as np
 
 from pmdviz.kernels.checks import finite, matrix, plain, vector

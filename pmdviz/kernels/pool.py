@@ -4,6 +4,7 @@ The blocks are fixed by the caller and never by the number of threads, and each 
 thread takes blocks too, so a busy pool costs nothing but the help it would have been, and a call from within a block
 cannot deadlock.
 """
+
 import os
 import threading
 from collections import deque

@@ -1,4 +1,5 @@
 """Systematic resampling: one uniform number places n equally spaced points on the cumulative weights."""
+
 import numpy as np
 
 from pmdviz.kernels.checks import finite, vector

@@ -2,6 +2,7 @@
 
 `python -m pmdviz.kernels.warmup` fills the on-disk cache and writes a line "SHARE WORDS" for each kernel.
 """
+
 from collections.abc import Callable
 from pathlib import Path
 

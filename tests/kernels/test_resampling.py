@@ -83,9 +83,7 @@ def test_one_particle_takes_all():
 
 @given(some_weights, st.integers(1, 50), uniform)
 def test_compiled_and_plain_python_agree(weights, n, u):
-    np.testing.assert_array_equal(
-        resampling._systematic(weights, n, u), resampling._systematic.py_func(weights, n, u)
-    )
+    np.testing.assert_array_equal(resampling._systematic(weights, n, u), resampling._systematic.py_func(weights, n, u))
 
 
 def test_called_from_other_compiled_code():
