@@ -46,7 +46,10 @@ window.pmdviz = {
     }
     return list
   },
-  words() { return this.find(".pmdviz-status")?.textContent ?? "" },
+  words() {
+    if (!this.status?.isConnected) this.status = this.find(".pmdviz-status")  // a search costs more than a frame
+    return this.status?.textContent ?? ""
+  },
   iteration() {
     const found = this.words().match(/iteration ([\\d,]+)/)
     return found ? Number(found[1].replaceAll(",", "")) : -1
@@ -57,14 +60,16 @@ window.pmdviz = {
     return null
   },
   picture() {
-    const stage = this.find(".pmdviz-stage")
-    const canvases = stage?.shadowRoot ? this.canvases(stage.shadowRoot) : []
-    const small = this.small ??= Object.assign(document.createElement("canvas"), {width: 96, height: 96})
+    if (!this.layers?.length || !this.layers.every((c) => c.isConnected)) {
+      const stage = this.find(".pmdviz-stage")
+      this.layers = stage?.shadowRoot ? this.canvases(stage.shadowRoot) : []
+    }
+    const small = this.small ??= Object.assign(document.createElement("canvas"), {width: 64, height: 64})
     const g = small.getContext("2d", {willReadFrequently: true})
-    g.clearRect(0, 0, 96, 96)
-    for (const c of canvases) if (c.width && c.height) g.drawImage(c, 0, 0, 96, 96)
+    g.clearRect(0, 0, 64, 64)
+    for (const c of this.layers) if (c.width && c.height) g.drawImage(c, 0, 0, 64, 64)
     let hash = 0
-    for (const byte of g.getImageData(0, 0, 96, 96).data) hash = (Math.imul(hash, 31) + byte) | 0
+    for (const four of new Uint32Array(g.getImageData(0, 0, 64, 64).data.buffer)) hash = (Math.imul(hash, 31) + four) | 0
     return hash
   },
 }
