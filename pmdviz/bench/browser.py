@@ -69,7 +69,8 @@ window.pmdviz = {
     g.clearRect(0, 0, 64, 64)
     for (const c of this.layers) if (c.width && c.height) g.drawImage(c, 0, 0, 64, 64)
     let hash = 0
-    for (const four of new Uint32Array(g.getImageData(0, 0, 64, 64).data.buffer)) hash = (Math.imul(hash, 31) + four) | 0
+    const pixels = new Uint32Array(g.getImageData(0, 0, 64, 64).data.buffer)
+    for (const pixel of pixels) hash = (Math.imul(hash, 31) + pixel) | 0
     return hash
   },
 }
