@@ -13,7 +13,7 @@ from pmdviz.errors import InputError
 FOLDER = Path("assets")
 SIZES = {"wide": (1440, 900), "phone": (390, 844)}
 ITERATIONS = 60  # shown in the still pictures
-FILM_SIZE, FILM_WIDTH, FILM_MS, LAST_MS, COLOURS = (1280, 800), 800, 120, 3000, 96
+FILM_SIZE, FILM_WIDTH, FILM_MS, LAST_MS, COLOURS = (1280, 800), 800, 120, 3000, 256
 
 
 def run(options: Namespace) -> dict[str, Any]:
@@ -70,7 +70,15 @@ def _write_gif(frames: list[Any], path: Path, image: Any) -> None:
     """One shared palette, so that nothing flickers."""
     height = round(FILM_WIDTH * FILM_SIZE[1] / FILM_SIZE[0])
     small = [frame.convert("RGB").resize((FILM_WIDTH, height), image.Resampling.LANCZOS) for frame in frames]
-    palette = small[-1].quantize(COLOURS)
+    palette = _side_by_side(small[:: max(1, len(small) // 6)], image).quantize(COLOURS)
     drawn = [frame.quantize(palette=palette, dither=image.Dither.NONE) for frame in small]
     durations = [FILM_MS] * (len(drawn) - 1) + [LAST_MS]
     drawn[0].save(path, save_all=True, append_images=drawn[1:], duration=durations, loop=0, optimize=True)
+
+
+def _side_by_side(frames: list[Any], image: Any) -> Any:
+    """One picture of several, for a palette that holds the colours of all of them."""
+    wide = image.new("RGB", (FILM_WIDTH * len(frames), frames[0].height))
+    for k, frame in enumerate(frames):
+        wide.paste(frame, (FILM_WIDTH * k, 0))
+    return wide

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from pmdviz.kernels.bimodal import bimodal_grad_log_likelihood, bimodal_log_likelihood
-from pmdviz.knobs import Knobs, Real, Whole
+from pmdviz.knobs import Knobs, Real
 from pmdviz.targets.base import GaussianPrior, Target
 from pmdviz.targets.exact import GridExact
+from pmdviz.targets.options import data_points, data_seed, noise
 
 PRIOR_BOX = ((-8.0, 8.0),)  # holds all but 1e-14 of the prior
 
@@ -17,27 +18,10 @@ class BimodalOptions(Knobs):
 
     kind_words = "option of target 'bimodal1d':"
 
-    num_data = Whole(
-        100,
-        bounds=(1, 100_000),
-        softbounds=(1, 20_000),
-        log=True,
-        label="Data points N",
-        acts="restart",
-        doc="How many data are observed.",
-    )
-    sigma_x = Real(
-        3.0,
-        bounds=(0.05, 100),
-        softbounds=(0.5, 10),
-        log=True,
-        label="Noise σₓ",
-        unit="units of x",
-        acts="restart",
-        doc="Standard deviation of each datum around θ².",
-    )
+    num_data = data_points(100)
+    sigma_x = noise(3.0, "Standard deviation of each datum around θ².")
     theta = Real(1.2, bounds=(0, 3), label="True |θ|", unit="√(units of x)", acts="restart", doc="0 gives one mode.")
-    data_seed = Whole(0, bounds=(0, 2**32 - 1), label="Data seed", acts="restart", doc="Which data set is drawn.")
+    data_seed = data_seed()
 
 
 class Bimodal1D(GaussianPrior, Target):

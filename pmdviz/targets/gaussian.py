@@ -8,6 +8,7 @@ from pmdviz.kernels.gaussian import gaussian_grad_log_likelihood, gaussian_log_l
 from pmdviz.knobs import Knobs, Real, Whole
 from pmdviz.targets.base import GaussianPrior, Target
 from pmdviz.targets.exact import GaussianExact
+from pmdviz.targets.options import data_points, data_seed, noise
 
 
 class GaussianOptions(Knobs):
@@ -16,25 +17,8 @@ class GaussianOptions(Knobs):
     kind_words = "option of target 'gaussian':"
 
     dim = Whole(2, bounds=(1, 2), label="Dimension d", acts="restart", doc="Length of θ.")
-    num_data = Whole(
-        20,
-        bounds=(1, 100_000),
-        softbounds=(1, 20_000),
-        log=True,
-        label="Data points N",
-        acts="restart",
-        doc="How many data are observed.",
-    )
-    sigma_x = Real(
-        2.0,
-        bounds=(0.05, 100),
-        softbounds=(0.5, 10),
-        log=True,
-        label="Noise σₓ",
-        unit="units of x",
-        acts="restart",
-        doc="Standard deviation of each datum around θ.",
-    )
+    num_data = data_points(20)
+    sigma_x = noise(2.0, "Standard deviation of each datum around θ.")
     prior_sd = Real(
         1.0,
         bounds=(0.05, 100),
@@ -46,7 +30,7 @@ class GaussianOptions(Knobs):
         doc="Standard deviation of the prior, centred at 0.",
     )
     theta = Real(0.7, bounds=(-5, 5), label="True θ", unit="units of x", acts="restart", doc="In every coordinate.")
-    data_seed = Whole(0, bounds=(0, 2**32 - 1), label="Data seed", acts="restart", doc="Which data set is drawn.")
+    data_seed = data_seed()
 
 
 class Gaussian(GaussianPrior, Target):

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from pmdviz.kernels.mixture import mixture_grad_log_likelihood, mixture_log_likelihood
-from pmdviz.knobs import Knobs, Real, Whole
+from pmdviz.knobs import Knobs, Real
 from pmdviz.targets.base import GaussianPrior, Target
 from pmdviz.targets.exact import GridExact
+from pmdviz.targets.options import data_points, data_seed, noise
 
 PRIOR_BOX = ((-8.0, 8.0), (-8.0, 8.0))  # holds all but 1e-14 of the prior
 
@@ -17,25 +18,8 @@ class MixtureOptions(Knobs):
 
     kind_words = "option of target 'mixture':"
 
-    num_data = Whole(
-        1000,
-        bounds=(1, 100_000),
-        softbounds=(1, 20_000),
-        log=True,
-        label="Data points N",
-        acts="restart",
-        doc="How many data are observed.",
-    )
-    sigma_x = Real(
-        2.5,
-        bounds=(0.05, 100),
-        softbounds=(0.5, 10),
-        log=True,
-        label="Noise σₓ",
-        unit="units of x",
-        acts="restart",
-        doc="Standard deviation of each component. With 1.5 and N = 400 the modes are well separated.",
-    )
+    num_data = data_points(1000)
+    sigma_x = noise(2.5, "Standard deviation of each component. With 1.5 and N = 400 the modes are well separated.")
     p = Real(
         0.5,
         bounds=(0.01, 0.99),
@@ -47,7 +31,7 @@ class MixtureOptions(Knobs):
     theta2 = Real(
         -2.0, bounds=(-5, 5), label="True θ₂", unit="units of x", acts="restart", doc="Gap to the second mean."
     )
-    data_seed = Whole(0, bounds=(0, 2**32 - 1), label="Data seed", acts="restart", doc="Which data set is drawn.")
+    data_seed = data_seed()
 
 
 class Mixture(GaussianPrior, Target):
