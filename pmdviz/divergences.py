@@ -15,7 +15,7 @@ from pmdviz.grids import CELLS_PER_SD, FINER_SIDES, Grid, largest_side, side_for
 from pmdviz.kernels.resampling import systematic
 from pmdviz.targets.exact import Box, Exact
 
-NEGLIGIBLE = 1e-10  # share of the peak below which a cell does not count in an expectation
+NEGLIGIBLE = 1e-8  # share of the peak below which a cell does not count in an expectation
 LOST = 1e-4  # share of the posterior that may lie outside the view box before the grid is made larger
 UNDERFLOW = 1e-12  # share of a kernel's peak below which the cut kernels of `on_grid` no longer give log q
 
