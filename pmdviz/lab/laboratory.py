@@ -128,7 +128,8 @@ class Lab:
         """Theme and size of the labels."""
         self._dark = self._dark if dark is None else dark
         self._presenter = self._presenter if presenter is None else presenter
-        self.screen.dress(self._dark, self._presenter)
+        with pn.io.hold():
+            self.screen.dress(self._dark, self._presenter)
 
     def __panel__(self) -> Any:
         controls = pn.Column(self.setup.view, width=320, margin=0)
@@ -220,7 +221,8 @@ class Lab:
         if what == "budget":
             self.live.do(what, lambda runner: runner.limit(parts["budget"]))
             return
-        self.screen.dim(True)
+        with pn.io.hold():  # Panel may deliver a change without the document's lock
+            self.screen.dim(True)
         self.live.do(what, lambda runner: self._new_run(runner, parts))
 
     def _new_run(self, runner: Runner, parts: dict[str, Any]) -> tuple[Runner, Snapshot]:
