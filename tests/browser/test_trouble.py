@@ -7,16 +7,15 @@ from pathlib import Path
 import pytest
 
 from pmdviz.bench.browser import await_picture, free_port, open_page, server
-from pmdviz.bench.browser import chromium as launched
 
 pytestmark = pytest.mark.browser
 PAGE = Path(__file__).with_name("broken_page.py")
 
 
-def test_the_run_stops_with_words_and_goes_on(chromium):
+def test_the_run_stops_with_words_and_goes_on(browser):
     port = free_port()
     command = [sys.executable, "-m", "panel", "serve", str(PAGE), "--port", str(port), "--liveness"]
-    with server(command, port), launched() as browser:
+    with server(command, port):
         page = open_page(browser, port, path=f"/{PAGE.stem}")
         await_picture(page)
         page.get_by_role("button", name="Play", exact=True).click()
