@@ -113,8 +113,7 @@ def by_nodes(density: KernelDensity, exact: Exact) -> dict[str, float | None]:
     log_ratio = exact.log_density(points) - density.log_density(points)
     grids = [Grid(box, FINER_SIDES[len(box)][NODE_GRID]) for box in exact.boxes]
     outside = ~np.any([grid.holds(points) for grid in grids], axis=0)
-    cross_entropy = sum(_cross_entropy(grid, density, exact) for grid in grids)
-    entropy = sum(_entropy(grid, exact) for grid in grids)
+    cross_entropy, entropy = map(sum, zip(*(_entropies(grid, density, exact) for grid in grids), strict=True))
     return {
         "tv": 1.0 - float((weights * np.exp(np.minimum(log_ratio, 0.0))).sum()),
         "kl_forward": cross_entropy - entropy,
@@ -140,16 +139,12 @@ def _nodes(density: KernelDensity) -> tuple[np.ndarray, np.ndarray]:
     return points, (chosen[:, None] * step_weights).ravel()
 
 
-def _cross_entropy(grid: Grid, density: KernelDensity, exact: Exact) -> float:
+def _entropies(grid: Grid, density: KernelDensity, exact: Exact) -> tuple[float, float]:
+    """-E_p log q and -E_p log p over one grid, with log q in full at each cell."""
     log_p = exact.on_grid(grid)
     counts = log_p > log_p.max() + np.log(NEGLIGIBLE)
-    return -float((np.exp(log_p[counts]) * density.log_density(grid.points[counts.ravel()])).sum()) * grid.cell_volume
-
-
-def _entropy(grid: Grid, exact: Exact) -> float:
-    log_p = exact.on_grid(grid)
-    counts = log_p > log_p.max() + np.log(NEGLIGIBLE)
-    return -float((np.exp(log_p[counts]) * log_p[counts]).sum()) * grid.cell_volume
+    p, log_q = np.exp(log_p[counts]), density.log_density(grid.points[counts.ravel()])
+    return -float((p * log_q).sum()) * grid.cell_volume, -float((p * log_p[counts]).sum()) * grid.cell_volume
 
 
 def compare(*parts: GridPicture) -> dict[str, float | None]:

@@ -1,9 +1,6 @@
 """What every test can count on: one BLAS thread, reproducible examples, a Chromium, no silent skips in CI."""
 
 import os
-import shutil
-import sys
-from pathlib import Path
 
 # Before NumPy loads: several BLAS threads on busy cores make small products many times slower.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -11,33 +8,20 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import hypothesis
 import pytest
 
+from pmdviz.bench.browser import find_chromium
+
 IN_CI = os.environ.get("CI", "").lower() in {"1", "true"}
 
 # The first call of a kernel compiles it, so one example may take seconds; in CI the examples are always the same.
 hypothesis.settings.register_profile("pmdviz", deadline=None, derandomize=IN_CI)
 hypothesis.settings.load_profile("pmdviz")
 
-CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-CHROMIUM_BUNDLES = (
-    "/Applications/Chromium.app/Contents/MacOS/Chromium",
-    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
-)
 NO_CHROMIUM = (
     "no Chromium found: install one (Debian: apt-get install chromium; Ubuntu: snap install chromium; "
     "macOS: brew install --cask chromium) or name an executable in PMDVIZ_CHROMIUM"
 )
 
 _not_run: list[str] = []
-
-
-def find_chromium() -> str | None:
-    """Path of a Chromium or Chrome executable: PMDVIZ_CHROMIUM, then PATH, then where macOS keeps it."""
-    named = os.environ.get("PMDVIZ_CHROMIUM")
-    if named:
-        return named
-    on_path = next(filter(None, map(shutil.which, CHROMIUM_NAMES)), None)
-    bundles = CHROMIUM_BUNDLES if sys.platform == "darwin" else ()
-    return on_path or next((path for path in bundles if Path(path).exists()), None)
 
 
 @pytest.fixture(scope="session")

@@ -83,7 +83,7 @@ MUTANTS = [
     ),
     fault("pmdviz/divergences.py", "cross_entropy - entropy", "cross_entropy + entropy", DISTANCES),
     fault("pmdviz/divergences.py", "reverse if outside < LEFT_OUT else None", "reverse", DISTANCES),
-    fault("pmdviz/divergences.py", "-float((p * log_q).sum())", "-float(p @ log_q)", REPLAY),
+    fault("pmdviz/divergences.py", "-float((p * log_q).sum()) * area", "-float(p @ log_q) * area", REPLAY),
     fault("pmdviz/divergences.py", '"tv": 0.5 * (', '"tv": (', DISTANCES),
     fault("pmdviz/divergences.py", "0.5 * (distance + outside)", "0.5 * distance", DISTANCES),
     fault("pmdviz/divergences.py", "cross_entropy + negative_entropy", "cross_entropy - negative_entropy", DISTANCES),
