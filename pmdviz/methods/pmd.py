@@ -6,10 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pmdviz.bandwidths import RULES
 from pmdviz.densities import KernelDensity, effective_sample_size, normalise
 from pmdviz.errors import InputError, TargetError
-from pmdviz.knobs import Choice, Flag, Knobs, Real, Whole
+from pmdviz.knobs import Choice, Flag, Real, Whole
 from pmdviz.methods.base import (
     Method,
     StepInfo,
@@ -18,6 +17,7 @@ from pmdviz.methods.base import (
     read_only,
     rows_in_words,
 )
+from pmdviz.methods.smoothing import SmoothingKnobs, smoothed
 from pmdviz.schedules import SCHEDULES
 from pmdviz.targets import Target
 
@@ -25,7 +25,7 @@ WARM_BATCH = 10  # rows a step in the first pass of a warm start
 ROUNDING = 1e-9  # equal weights have ESS = m but for rounding, and are never below a threshold of 1
 
 
-class PMDKnobs(Knobs):
+class PMDKnobs(SmoothingKnobs):
     """The knobs of `pmd`."""
 
     kind_words = "knob of method 'pmd':"
@@ -114,24 +114,6 @@ class PMDKnobs(Knobs):
         unit="share of m",
         only_if=("policy", "ess"),
         doc="Rejuvenate when the effective sample size is below τ m.",
-    )
-    bandwidth_rule = Choice(
-        "local",
-        objects=["isotropic", "local"],
-        label="Bandwidth rule",
-        acts="at once",
-        doc="isotropic: a round kernel of sd h; local: shaped like the modes, scaled by c m^(-1/(d+4)).",
-    )
-    bandwidth = Real(
-        0.75,
-        bounds=(1e-6, 1_000_000),
-        softbounds=(0.02, 5),
-        log=True,
-        label="Bandwidth",
-        unit="units of θ (isotropic) or factor c (local)",
-        acts="at once",
-        default_by=("bandwidth_rule", {"isotropic": 0.1, "local": 0.75}),
-        doc="Width of the smoothing kernel: the number h or c of the current rule.",
     )
     warm_start = Flag(
         False,
@@ -234,9 +216,7 @@ class PMD(Method):
 
     def density(self, state: PMDState, knobs: PMDKnobs, target: Target) -> KernelDensity:
         """q_{t+1}: the weighted KDE before any resampling (Algorithm 1, lines 12-15)."""
-        weights = np.exp(state.log_weights)
-        cholesky = RULES[knobs.bandwidth_rule](state.particles, weights, knobs.bandwidth, target.scale)
-        return KernelDensity(state.particles, state.log_weights, cholesky)
+        return smoothed(state.particles, state.log_weights, knobs, target)
 
 
 def mirror_step(state: PMDState, gamma: float, scaled_log_likelihood: np.ndarray) -> np.ndarray:
