@@ -12,7 +12,7 @@ import numpy as np
 from pmdviz.recipe import Recipe
 from pmdviz.session import Frame, Session
 from pmdviz.views.columns import StageColumns, stage_columns
-from pmdviz.views.trace_columns import Mark
+from pmdviz.views.marks import Mark, knob_marks, rejuvenation_mark
 
 SHARE_S = 0.1  # several iterations go into one frame only while they take less than this
 
@@ -112,18 +112,11 @@ class Runner:
     def _note(self, frame: Frame) -> None:
         while self._rejuvenations and self._rejuvenations[-1].iteration >= frame.iteration:
             self._rejuvenations.pop()
-        if frame.info.rejuvenated:
-            text = f"iteration {frame.iteration:,}: rejuvenated ({frame.info.rejuvenated})"
-            self._rejuvenations.append(Mark(frame.iteration, frame.visited, frame.seconds, "rejuvenation", text))
+        mark = rejuvenation_mark(frame)
+        if mark is not None:
+            self._rejuvenations.append(mark)
 
     def _marks(self) -> list[Mark]:
-        now, history = self.session.frame.iteration, self.session.history.columns
+        now = self.session.frame.iteration
         marks = [mark for mark in self._rejuvenations[-1000:] if mark.iteration <= now]
-        for at, values in self.session.recipe.changes:
-            if at <= now:
-                visited, seconds = (
-                    float(np.interp(at, history["iteration"], history[c])) for c in ("visited", "seconds")
-                )
-                became = ", ".join(f"{name} became {value}" for name, value in values.items())
-                marks.append(Mark(at, int(visited), seconds, "knob", f"iteration {at:,}: {became}"))
-        return marks
+        return marks + knob_marks(self.session.recipe.changes, self.session.history.columns, now)

@@ -22,7 +22,7 @@ from pmdviz.lab.trouble import Trouble
 from pmdviz.views import StageView, TracesView
 from pmdviz.views.packing import pack
 from pmdviz.views.stage import LAYERS
-from pmdviz.views.trace_columns import CLOCKS, GROUPS, METRICS
+from pmdviz.views.trace_columns import CLOCKS, GROUPS, with_present
 
 NOTE_S = 0.8  # a rejuvenation is said on the stage for so long, not for one frame of 30 ms
 TRACES_S = 0.2  # a second figure costs the browser half as much again; the eye does not miss it
@@ -144,7 +144,7 @@ class Screen:
         if playing and now - self._traced < TRACES_S:
             return
         self._traced = now
-        history = with_present(snapshot)
+        history = with_present(snapshot.history, snapshot.frame)
         floors = {name: snapshot.metrics[name] for name in ("floor_tv", "floor_kl")}
         self.traces.show(history, floors, snapshot.marks, snapshot.recipe.budget)
 
@@ -198,16 +198,6 @@ class Screen:
         classes = ["pmdviz-statusbar"] + (["pmdviz-large"] if presenter else [])
         if self.status.css_classes != classes:
             self.status.css_classes = classes
-
-
-def with_present(snapshot: Snapshot) -> Mapping[str, np.ndarray]:
-    """History columns that end with the present frame, so that the traces move with every frame."""
-    frame, history = snapshot.frame, snapshot.history
-    if len(history["iteration"]) and history["iteration"][-1] >= frame.iteration:
-        return history
-    metrics = {name: snapshot.metrics[name] for name in METRICS}
-    now = {"iteration": frame.iteration, "visited": frame.visited, "seconds": frame.seconds, **metrics}
-    return {name: np.append(history[name], np.nan if value is None else value) for name, value in now.items()}
 
 
 def _pane(figure: Any, name: str) -> Any:

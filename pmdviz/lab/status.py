@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pmdviz.lab.runner import Snapshot
-from pmdviz.views.words import count, duration, number
+from pmdviz.views.words import count, duration, number, state
 
 START = "Press Play to watch the particles move from the prior to the posterior."
 PAIRS_PER_SECOND = 0.8e9  # of particles in a kernel density estimate; only to foretell, never to measure
@@ -16,15 +16,7 @@ FORETELL_S = 1.0
 
 def status_words(snapshot: Snapshot) -> str:
     """One line: "iteration 120, 12,000 of 20,000 data visited, TV 0.087, perfect draws 0.088"."""
-    frame, metrics = snapshot.frame, snapshot.metrics
-    budget = snapshot.recipe.budget
-    of = f" of {count(budget)}" if budget is not None else ""
-    parts = [f"iteration {count(frame.iteration)}", f"{count(frame.visited)}{of} data visited"]
-    if metrics["tv"] is not None:
-        parts.append(f"TV {number(metrics['tv'])}")
-        floor = metrics["floor_tv"]
-        parts.append(f"perfect draws {number(floor)}" if floor is not None else "perfect draws: being computed")
-    return ", ".join(parts)
+    return state(snapshot.frame)
 
 
 def step_words(snapshot: Snapshot) -> str:
@@ -34,13 +26,21 @@ def step_words(snapshot: Snapshot) -> str:
 
 
 def result_words(snapshot: Snapshot) -> str:
-    """The result beside the floor, once the budget is used up: "TV 0.086; perfect draws: 0.088"."""
+    """The result beside the floor, once the run is over: "TV 0.086; perfect draws: 0.088"."""
     metrics = snapshot.metrics
-    words = f"Budget used up after {count(snapshot.frame.visited)} data"
+    over = snapshot.ended or "Budget used up"
+    words = f"{over[0].upper()}{over[1:]} after {count(snapshot.frame.visited)} data"
     if metrics["tv"] is None:
         return f"{words}: the exact posterior is not known, so TV cannot be had"
-    floor = number(metrics["floor_tv"]) if metrics["floor_tv"] is not None else "being computed"
-    return f"{words}: TV {number(metrics['tv'])}; perfect draws: {floor}"
+    return f"{words}: TV {number(metrics['tv'])}{floor_words(snapshot, '; perfect draws: ')}"
+
+
+def floor_words(snapshot: Snapshot, before: str) -> str:
+    """What as many perfect draws get, after `before`; "" for a method without particles."""
+    if snapshot.frame.num_draws is None:
+        return ""
+    floor = snapshot.metrics["floor_tv"]
+    return f"{before}{number(floor)}" if floor is not None else f"{before.rstrip(': ')}: being computed"
 
 
 def passes_words(snapshot: Snapshot) -> str:

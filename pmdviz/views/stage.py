@@ -22,6 +22,7 @@ from pmdviz.views import style, words
 from pmdviz.views.columns import EMPTY_LINE, StageColumns, set_data, stage_columns
 
 LAYERS = ("exact", "approximate", "particles")
+DRAWN = ("particles", "exact", "approximate")  # dots below, the dashes over the solid lines
 TIPS = [("weight", "@weight{0.000000}"), ("log q", "@log_density{0.00} nats")]
 
 
@@ -41,8 +42,7 @@ class StageView:
     def __init__(self, target: Any) -> None:
         self.sources = {name: ColumnDataSource(_empty(name)) for name in LAYERS}
         self.figure = _figure()
-        drawn = ("particles", "exact", "approximate")  # dots below, the dashes over the solid lines
-        made = {name: _LAYER_GLYPHS[name](self.figure, self.sources[name], name) for name in drawn}
+        made = {name: _LAYER_GLYPHS[name](self.figure, self.sources[name], name) for name in DRAWN}
         self.layers = {name: made[name] for name in LAYERS}
         self.legend = Legend(
             items=[LegendItem(label=name, renderers=[self.layers[name]]) for name in LAYERS],
@@ -117,7 +117,7 @@ class StageView:
         for name in ("exact", "approximate"):
             self.layers[name].glyph.line_color = colours.layers[name]
         dots = self.layers["particles"].glyph
-        dots.update(fill_color=colours.layers["particles"], fill_alpha=0.6 if dark else 0.45)
+        dots.update(fill_color=colours.layers["particles"], fill_alpha=colours.dots)
         self.note.text_color = colours.text
         self.note.text_font_size = f"{style.PRESENTER_PX if presenter else style.TEXT_PX}px"
 
@@ -147,7 +147,7 @@ def _line(figure: Figure, source: ColumnDataSource, name: str) -> Any:
 
 def _dots(figure: Figure, source: ColumnDataSource, name: str) -> Any:
     return figure.scatter(
-        "x", "y", size="size", source=source, fill_alpha=0.45, line_color=None, name=name
+        "x", "y", size="size", source=source, fill_alpha=style.LIGHT.dots, line_color=None, name=name
     )  # no outline: it would double the cost of a dot
 
 

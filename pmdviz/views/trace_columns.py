@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -37,16 +37,6 @@ GROUPS = {
     "ess": Group("ESS", "effective sample size (particles)", True, {"ess": "effective sample size"}, {}),
 }
 METRICS = tuple(metric for group in GROUPS.values() for metric in group.metrics)
-
-
-class Mark(NamedTuple):
-    """Something that happened during the run, to be found on the axis."""
-
-    iteration: int
-    visited: int
-    seconds: float
-    kind: str  # "rejuvenation" or "knob"
-    text: str
 
 
 def thinned(length: int, limit: int = MAX_POINTS) -> np.ndarray:
@@ -105,3 +95,12 @@ def trace_columns(history: Mapping[str, np.ndarray], group: Group, span: tuple[f
         if metric in group.metrics:
             columns[metric] = clamped(np.asarray(history[metric], float)[rows], *span)
     return columns
+
+
+def with_present(history: Mapping[str, np.ndarray], frame: Any) -> Mapping[str, np.ndarray]:
+    """History columns that end with the present frame, so that the traces move with every frame."""
+    if len(history["iteration"]) and history["iteration"][-1] >= frame.iteration:
+        return history
+    metrics = {name: frame.metrics[name] for name in METRICS}
+    now = {"iteration": frame.iteration, "visited": frame.visited, "seconds": frame.seconds, **metrics}
+    return {name: np.append(history[name], np.nan if value is None else value) for name, value in now.items()}

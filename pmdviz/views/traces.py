@@ -23,7 +23,8 @@ from bokeh.plotting import figure as Figure
 
 from pmdviz.views import style, words
 from pmdviz.views.columns import set_data
-from pmdviz.views.trace_columns import CEILING, CLOCKS, GROUPS, METRICS, Mark, clock_end, trace_columns, value_range
+from pmdviz.views.marks import Mark
+from pmdviz.views.trace_columns import CEILING, CLOCKS, GROUPS, METRICS, clock_end, trace_columns, value_range
 
 WORDS = {metric: text for group in GROUPS.values() for metric, text in group.metrics.items()}
 NUMBER_JS = f"return value >= {CEILING} ? '> {CEILING:.0f}' : Number(value).toPrecision(3)"

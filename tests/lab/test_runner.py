@@ -4,10 +4,10 @@ from pmdviz.errors import InputError
 from pmdviz.lab.laboratory import next_recipe
 from pmdviz.lab.limits import MAX_PARTICLES, capped, check
 from pmdviz.lab.runner import Runner
-from pmdviz.lab.screen import with_present
 from pmdviz.lab.status import panel_html, result_words, slow_words, status_words
 from pmdviz.methods import METHODS
 from pmdviz.recipe import Recipe
+from pmdviz.views.trace_columns import with_present
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def test_marks_say_what_happened_and_do_not_repeat_after_going_back(runner):
 
 def test_the_traces_end_with_the_present_frame(runner):
     snapshot = runner.advance(3)
-    history = with_present(snapshot)
+    history = with_present(snapshot.history, snapshot.frame)
     assert history["iteration"][-1] == 3 and history["tv"][-1] == snapshot.metrics["tv"]
     assert len({len(column) for column in history.values()}) == 1
 

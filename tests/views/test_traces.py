@@ -2,7 +2,8 @@ import numpy as np
 from bokeh.document import Document
 
 from pmdviz.views import TracesView
-from pmdviz.views.trace_columns import CEILING, GROUPS, MAX_POINTS, Mark, clamped, clock_end, nice, thinned, value_range
+from pmdviz.views.marks import Mark
+from pmdviz.views.trace_columns import CEILING, GROUPS, MAX_POINTS, clamped, clock_end, nice, thinned, value_range
 
 NO_FLOORS = {"floor_tv": None, "floor_kl": None}
 

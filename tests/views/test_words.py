@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from pmdviz.views.words import count, duration, number, short
+from pmdviz.views.words import count, duration, number, short, state
 
 
 @pytest.mark.parametrize(
@@ -30,3 +30,17 @@ def test_counts_and_times():
     assert count(12_000.0) == "12,000"
     assert [short(v) for v in (0.05, 2.0, 1500.0, 0.75)] == ["0.05", "2", "1,500", "0.75"]
     assert [duration(s) for s in (0.42, 12.2, 600)] == ["0.4 s", "12 s", "10 min"]
+
+
+class Moment:
+    iteration, visited, budget = 120, 12_000, 20_000
+    metrics = {"tv": 0.0871, "floor_tv": 0.0884}
+
+
+def test_the_state_of_a_run_is_one_line():
+    frame = Moment()
+    assert state(frame) == "iteration 120, 12,000 of 20,000 data visited, TV 0.0871, perfect draws 0.0884"
+    frame.budget, frame.metrics = None, {"tv": 0.5, "floor_tv": None}
+    assert state(frame) == "iteration 120, 12,000 data visited, TV 0.500, perfect draws: being computed"
+    frame.metrics = {"tv": None, "floor_tv": None}
+    assert state(frame) == "iteration 120, 12,000 data visited"
