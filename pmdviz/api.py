@@ -149,7 +149,7 @@ def run(
         if progress is not None:
             progress(session)
     if floor:
-        floors.floor(session.target, len(session.frame.density.particles))
+        floors.floor(session.target, session.frame.num_draws)
     return session.run
 
 

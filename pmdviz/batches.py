@@ -16,10 +16,10 @@ class StreamMark(NamedTuple):
 
 
 class BatchStream:
-    """Row numbers of successive batches, from one random generator.
+    """Rows of successive batches, from one random generator.
 
     `epochs`: permutations of all rows, one after the other, cut into batches; a batch may reach over the end of a
-    pass. `replacement`: independent uniform draws, as in Dai et al. 2016.
+    pass. `replacement`: independent uniform draws, as in Dai et al. 2016. `whole`: all rows in their order, no copy.
     """
 
     def __init__(self, rng: np.random.Generator, num_data: int) -> None:
@@ -28,8 +28,10 @@ class BatchStream:
         self._permutation = np.empty(0, dtype=np.int64)
         self._position = 0
 
-    def draw(self, size: int, batches: str) -> np.ndarray:
-        """Row numbers (size,) of the next batch."""
+    def draw(self, size: int, batches: str) -> np.ndarray | slice:
+        """Row numbers (size,) of the next batch, or the slice of all rows."""
+        if batches == "whole":
+            return slice(None)
         if batches == "replacement":
             return self._rng.integers(self._num_data, size=size)
         parts = []

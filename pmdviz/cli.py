@@ -178,7 +178,7 @@ def _run(options: argparse.Namespace) -> None:
     seconds = time.perf_counter() - start
     if bar:
         print("\ncomputing what perfect draws would get ...", file=sys.stderr)
-    floors.floor(run.target, len(run.particles))
+    floors.floor(run.target, run.final.num_draws)
     metrics = {name: _finite(value) for name, value in run.final.metrics.items()}
     final = {"iteration": run.final.iteration, "visited": run.final.visited, **metrics}
     result = {"recipe": recipe.to_dict(), "final": final, "seconds": seconds, "versions": versions()}

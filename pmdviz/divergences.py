@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pmdviz.densities import KernelDensity
+from pmdviz.densities import Density
 from pmdviz.grids import CELLS_PER_SD, FINER_SIDES, Grid, largest_side, side_for
 from pmdviz.kernels.resampling import systematic
 from pmdviz.targets.exact import Box, Exact
@@ -37,11 +37,11 @@ class GridPicture:
     p: np.ndarray | None
     log_p: np.ndarray | None
     q: np.ndarray
-    density: KernelDensity
+    density: Density
     resolved: bool
 
 
-def picture(density: KernelDensity, exact: Exact | None, view_box: Box) -> GridPicture:
+def picture(density: Density, exact: Exact | None, view_box: Box) -> GridPicture:
     """p and q on the coarsest grid that resolves both; where the view box is too wide for that, on the exact's box.
 
     Where the view box does not hold the posterior the grid reaches over both.
@@ -52,7 +52,7 @@ def picture(density: KernelDensity, exact: Exact | None, view_box: Box) -> GridP
     return _on(grid, shown, exact, resolved)
 
 
-def panels(density: KernelDensity, exact: Exact) -> list[GridPicture] | None:
+def panels(density: Density, exact: Exact) -> list[GridPicture] | None:
     """p and q on a grid for each mode that stands apart; None where a kernel is too narrow for the finest of them."""
     grids = []
     for box in exact.boxes:
@@ -64,7 +64,7 @@ def panels(density: KernelDensity, exact: Exact) -> list[GridPicture] | None:
     return [_on(grid, density, exact, True) for grid in grids]
 
 
-def _on(grid: Grid, density: KernelDensity, exact: Exact | None, resolved: bool) -> GridPicture:
+def _on(grid: Grid, density: Density, exact: Exact | None, resolved: bool) -> GridPicture:
     log_p = exact.on_grid(grid, everywhere=resolved) if exact is not None else None
     p = np.exp(log_p) if log_p is not None else None
     return GridPicture(grid, p, log_p, density.on_grid(grid), density, resolved)
@@ -76,7 +76,7 @@ def _holding(view_box: Box, exact: Exact) -> Box:
     return tuple((min(a, c), max(b, d)) for (a, b), (c, d) in zip(view_box, exact.box, strict=True))
 
 
-def _grid(density: KernelDensity, exact: Exact | None, view_box: Box) -> tuple[Grid, bool]:
+def _grid(density: Density, exact: Exact | None, view_box: Box) -> tuple[Grid, bool]:
     """The grid to draw on, and whether it resolves p and q."""
     dim = len(view_box)
     for box in (view_box, exact.box if exact is not None else view_box):
@@ -94,7 +94,7 @@ def _extent(box: Box) -> np.ndarray:
     return np.array([high - low for low, high in box])
 
 
-def measure(density: KernelDensity, exact: Exact, drawn: GridPicture) -> dict[str, float | None]:
+def measure(density: Density, exact: Exact, drawn: GridPicture) -> dict[str, float | None]:
     """TV, both KLs, cross entropy and mass outside, on the grid that is drawn or on finer ones.
 
     Kernels that are too narrow for every grid are taken one by one (`by_nodes`).
@@ -103,7 +103,7 @@ def measure(density: KernelDensity, exact: Exact, drawn: GridPicture) -> dict[st
     return compare(*parts) if parts is not None else by_nodes(density, exact)
 
 
-def by_nodes(density: KernelDensity, exact: Exact) -> dict[str, float | None]:
+def by_nodes(density: Density, exact: Exact) -> dict[str, float | None]:
     """The metrics for kernels far narrower than the posterior: E_q at Gauss-Hermite nodes of each kernel.
 
     TV = 1 - E_q min(1, p/q) and KL(q || p) = E_q log(q/p). Between the kernels log q varies as slowly as the particles
@@ -123,7 +123,7 @@ def by_nodes(density: KernelDensity, exact: Exact) -> dict[str, float | None]:
     }
 
 
-def _nodes(density: KernelDensity) -> tuple[np.ndarray, np.ndarray]:
+def _nodes(density: Density) -> tuple[np.ndarray, np.ndarray]:
     """Points (n, d) and weights (n,) with sum 1 that stand for q; of many particles a stratified choice."""
     d, weights = density.particles.shape[1], density.weights
     parents = np.flatnonzero(weights > 0)
@@ -133,13 +133,13 @@ def _nodes(density: KernelDensity) -> tuple[np.ndarray, np.ndarray]:
     places, shares = np.polynomial.hermite_e.hermegauss(NODES[d])
     steps = np.stack(np.meshgrid(*[places] * d), axis=-1).reshape(-1, d)
     step_weights = np.prod(np.stack(np.meshgrid(*[shares / shares.sum()] * d), axis=-1).reshape(-1, d), axis=1)
-    offsets = np.einsum("ij,kj->ik", steps, density.cholesky)
+    offsets = np.einsum("ij,pkj->pik", steps, density.choleskys[parents])
     chosen = weights[parents] / weights[parents].sum()
     points = (density.particles[parents][:, None] + offsets).reshape(-1, d)
     return points, (chosen[:, None] * step_weights).ravel()
 
 
-def _entropies(grid: Grid, density: KernelDensity, exact: Exact) -> tuple[float, float]:
+def _entropies(grid: Grid, density: Density, exact: Exact) -> tuple[float, float]:
     """-E_p log q and -E_p log p over one grid, with log q in full at each cell."""
     log_p = exact.on_grid(grid)
     counts = log_p > log_p.max() + np.log(NEGLIGIBLE)

@@ -40,9 +40,12 @@ def known_floor(target: Target, num_particles: int) -> Floor | None:
     return _known.get((target.key, num_particles))
 
 
-def floor(target: Target, num_particles: int) -> Floor | None:
-    """The floor of `num_particles` draws, computed once for each (target, m); None without an exact posterior."""
-    if target.exact is None:
+def floor(target: Target, num_particles: int | None) -> Floor | None:
+    """The floor of `num_particles` draws, computed once for each (target, m).
+
+    None without an exact posterior, and for a method without particles (None).
+    """
+    if num_particles is None or target.exact is None:
         return None
     key = (target.key, num_particles)
     with _locks.setdefault(key, threading.Lock()):  # only those who ask for the same wait for one another

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pmdviz.densities import KernelDensity, effective_sample_size
+from pmdviz.densities import Density, effective_sample_size
 from pmdviz.divergences import NAMES, GridPicture, measure, picture
 from pmdviz.floors import known_floor
 from pmdviz.methods import Method, StepInfo
@@ -59,9 +59,28 @@ class Frame:
         return self.target.num_data
 
     @cached_property
-    def density(self) -> KernelDensity:
+    def densities(self) -> dict[str, Density]:
+        """What the state may be judged by, name -> q; of a chain a KDE and a Gaussian fit."""
+        return self.method.densities(self.state, self.knobs, self.target)
+
+    @cached_property
+    def judged_by(self) -> str:
+        """Name of the density with the lowest TV; the method's usual one where TV cannot be had."""
+        names = [*self.densities]
+        if len(names) == 1:
+            return names[0]
+        known = [self._judged[name]["tv"] for name in names]
+        return names[int(np.argmin([np.inf if tv is None else tv for tv in known]))]
+
+    @property
+    def density(self) -> Density:
         """The approximation q."""
-        return self.method.density(self.state, self.knobs, self.target)
+        return self.densities[self.judged_by]
+
+    @property
+    def note(self) -> str:
+        """What one must know to judge the frame, such as a burn-in that is not over."""
+        return self.method.note(self.state, self.knobs)
 
     @property
     def particles(self) -> np.ndarray:
@@ -74,27 +93,46 @@ class Frame:
         return _read_only(self.density.weights)
 
     @cached_property
+    def grids(self) -> dict[str, GridPicture]:
+        """p and each q on a grid that resolves both; empty above two dimensions."""
+        if self.target.dim > 2:
+            return {}
+        exact, box = self.target.exact, self.target.view_box
+        return {name: picture(density, exact, box) for name, density in self.densities.items()}
+
+    @property
     def grid(self) -> GridPicture | None:
         """p and q on a grid that resolves both; None above two dimensions."""
-        if self.target.dim > 2:
-            return None
-        return picture(self.density, self.target.exact, self.target.view_box)
+        return self.grids[self.judged_by] if self.grids else None
+
+    @cached_property
+    def _judged(self) -> dict[str, dict[str, float | None]]:
+        """The metrics by each of the densities."""
+        exact = self.target.exact
+        if exact is None or not self.grids:
+            return {name: dict.fromkeys(NAMES) for name in self.densities}
+        return {name: measure(density, exact, self.grids[name]) for name, density in self.densities.items()}
 
     @cached_property
     def _measured(self) -> dict[str, float | None]:
-        known: dict[str, float | None] = dict.fromkeys(NAMES)
-        if self.target.exact is not None and self.grid is not None:
-            known = measure(self.density, self.target.exact, self.grid)
-        return {**known, "ess": effective_sample_size(self.density.log_weights)}
+        weighted = self.method.family == "particles"
+        ess = effective_sample_size(self.density.log_weights) if weighted else None
+        by_each = {f"tv_{name}": self._judged[name]["tv"] for name in self.densities if name}
+        return {**self._judged[self.judged_by], **by_each, "ess": ess}
+
+    @property
+    def num_draws(self) -> int | None:
+        """How many perfect draws the floor is of: as many as there are particles; None for other families."""
+        return len(self.density.particles) if self.method.family == "particles" else None
 
     @property
     def metrics(self) -> dict[str, float | None]:
         """tv, kl_forward, kl_reverse, cross_entropy (nats), mass_outside, ess (in [1, m]) and the floors.
 
         None where a value cannot be had; the floors (`floor_tv`, `floor_kl` and their standard errors `..._se`) are
-        None until they have been computed.
+        None until they have been computed. A method with several densities has the TV of each besides, `tv_<name>`.
         """
-        floor = known_floor(self.target, len(self.density.particles))
+        floor = known_floor(self.target, self.num_draws) if self.num_draws else None
         return {
             **self._measured,
             "floor_tv": floor.tv if floor else None,
@@ -106,14 +144,14 @@ class Frame:
     def replaced(self, *, redraw: bool = False, **parts: Any) -> Frame:
         """The moment under other knobs or another budget; unless `redraw`, what was computed of it is kept."""
         other = replace(self, **parts)
-        kept = () if redraw else ("density", "grid", "_measured")
+        kept = () if redraw else ("densities", "judged_by", "grids", "_judged", "_measured")
         other.__dict__.update({name: value for name, value in self.__dict__.items() if name in kept})
         return other
 
     def light(self) -> Frame:
         """The frame without its pictures, to be kept for long."""
         other = self.replaced()
-        other.__dict__.pop("grid", None)
+        other.__dict__.pop("grids", None)
         return other
 
     @property

@@ -81,8 +81,14 @@ class Session:
 
     @property
     def done(self) -> bool:
-        """Whether the budget is used up."""
-        return self.recipe.budget is not None and self.frame.visited >= self.recipe.budget
+        """Whether there is no next step: the budget is used up, or the method has ended."""
+        used_up = self.recipe.budget is not None and self.frame.visited >= self.recipe.budget
+        return used_up or bool(self.ended)
+
+    @property
+    def ended(self) -> str:
+        """Why the method has no next step whatever the budget, in words; "" while it has."""
+        return self.method.ended(self.frame.state, self.knobs, self.target)
 
     @property
     def run(self) -> Run:

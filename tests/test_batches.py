@@ -23,6 +23,14 @@ def test_epochs_show_every_datum_once_a_pass(num_data, sizes):
         assert sorted(rows[start : start + num_data]) == list(range(num_data))
 
 
+def test_whole_is_all_rows_in_their_order_and_takes_no_random_numbers():
+    one, other = stream(), stream()
+    data = np.arange(23.0)
+    assert one.draw(23, "whole") == slice(None)
+    assert np.shares_memory(data[one.draw(23, "whole")], data)
+    assert np.array_equal(one.draw(5, "replacement"), other.draw(5, "replacement"))
+
+
 def test_passes_are_shuffled_anew():
     one = stream(50)
     first, second = one.draw(50, "epochs"), one.draw(50, "epochs")

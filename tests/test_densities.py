@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pmdviz.densities import KernelDensity, effective_sample_size, normalise, weighted_sum
+from pmdviz.densities import GaussianMixture, KernelDensity, effective_sample_size, normalise, weighted_sum
 from pmdviz.grids import Grid
 
 
@@ -103,3 +103,32 @@ def test_the_narrowest_direction_of_a_kernel():
 def test_a_weighted_sum_is_what_it_says():
     values, weights = np.random.default_rng(0).random((50, 3)), np.random.default_rng(1).random(50)
     np.testing.assert_allclose(weighted_sum(weights, values), weights @ values, rtol=1e-12)
+
+
+def test_a_mixture_of_equal_gaussians_is_the_kernel_density():
+    kde = some(2, 7)
+    mixture = GaussianMixture(kde.particles, kde.log_weights, np.array(kde.choleskys))
+    points, grid = np.random.default_rng(5).standard_normal((30, 2)), Grid(((-4.0, 4.0), (-4.0, 4.0)), 50)
+    np.testing.assert_allclose(mixture.log_density(points), kde.log_density(points), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(mixture.on_grid(grid), kde.on_grid(grid), rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(mixture.mean, kde.mean)
+    np.testing.assert_allclose(mixture.cov, kde.cov)
+    unit = np.array([1.0, 2.0])
+    assert mixture.narrowest(unit) == pytest.approx(kde.narrowest(unit))
+    assert mixture.kernel_peak == pytest.approx(kde.kernel_peak)
+    wide = mixture.widened(3.0, unit)
+    assert wide.narrowest(unit) == pytest.approx(3.0)
+
+
+def test_a_mixture_of_unequal_gaussians_against_scipy():
+    means = np.array([[0.0, 1.0], [2.0, -1.0], [-1.0, 0.5]])
+    choleskys = np.array([[[0.5, 0.0], [0.2, 0.3]], [[1.0, 0.0], [0.0, 0.1]], [[0.2, 0.0], [-0.4, 0.9]]])
+    weights = np.array([0.2, 0.7, 0.1])
+    mixture = GaussianMixture(means, np.log(weights), choleskys)
+    points = np.random.default_rng(6).standard_normal((40, 2))
+    parts = zip(weights, means, choleskys, strict=True)
+    naive = sum(w * stats.multivariate_normal(mu, L @ L.T).pdf(points) for w, mu, L in parts)
+    np.testing.assert_allclose(np.exp(mixture.log_density(points)), naive, rtol=1e-11)
+    draws = mixture.sample(np.random.default_rng(7), 100_000)
+    np.testing.assert_allclose(draws.mean(axis=0), mixture.mean, atol=0.015)
+    np.testing.assert_allclose(np.cov(draws.T), mixture.cov, atol=0.03)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from pmdviz.densities import KernelDensity
+from pmdviz.densities import Density
 from pmdviz.errors import InputError, TargetError
 from pmdviz.knobs import Knobs
 from pmdviz.targets import Target
@@ -20,7 +20,7 @@ class StepInfo(NamedTuple):
     visited: int  # rows passed to log_likelihood
     step_size: float | None  # gamma; None for a step that has none
     rejuvenated: str  # why the particles were drawn anew before the step, or ""
-    ess: float  # of the weights that the step started from, before any rejuvenation
+    ess: float | None  # of the weights that the step started from, before any rejuvenation; None without weights
     density_evaluations: int  # pairs of particle and datum whose likelihood was evaluated
     gradient_evaluations: int
     zero_weight: int  # particles that no longer count at all
@@ -30,12 +30,15 @@ class StepInfo(NamedTuple):
 class Method:
     """An algorithm; one stateless instance a method, entered in METHODS by `name`.
 
-    Subclasses give `Knobs`, `init`, `batch_size`, `step`, `density`; `needs_gradient` restricts the targets.
+    Subclasses give `Knobs`, `init`, `batch_size`, `step`, and `density` or `densities`; `needs_gradient` restricts
+    the targets. `family` says what the state is: weighted particles (which have an ESS and a floor of perfect draws),
+    the draws of a chain, or the parameters of a density.
     """
 
     name: ClassVar[str] = ""
     title: ClassVar[str] = ""
     reference: ClassVar[str] = ""
+    family: ClassVar[Literal["particles", "chain", "parametric"]] = "particles"
     needs_gradient: ClassVar[bool] = False
     Knobs: ClassVar[type[Knobs]]
 
@@ -65,7 +68,7 @@ class Method:
         raise NotImplementedError
 
     def batches(self, state: Any, knobs: Any) -> str:
-        """How the next step's rows are drawn: `epochs` or `replacement`."""
+        """How the next step's rows are drawn: `epochs`, `replacement`, or `whole` (all rows in their order)."""
         return getattr(knobs, "batches", "epochs")
 
     def step(
@@ -74,9 +77,25 @@ class Method:
         """One iteration."""
         raise NotImplementedError
 
-    def density(self, state: Any, knobs: Any, target: Target) -> KernelDensity:
+    def density(self, state: Any, knobs: Any, target: Target) -> Density:
         """The approximation q that a frame shows; a pure function of state and knobs."""
         raise NotImplementedError
+
+    def densities(self, state: Any, knobs: Any, target: Target) -> dict[str, Density]:
+        """The densities that the state may be judged by, name -> q, the usual one first.
+
+        A frame shows the one with the lowest TV: for draws of a chain the paper reports the better of a KDE and a
+        Gaussian fit (Dai et al. 2016, section 6).
+        """
+        return {"": self.density(state, knobs, target)}
+
+    def note(self, state: Any, knobs: Any) -> str:
+        """What one must know to judge the frame, such as a burn-in that is not over; "" where there is nothing."""
+        return ""
+
+    def ended(self, state: Any, knobs: Any, target: Target) -> str:
+        """Why there is no next step, such as "every datum has been visited once"; "" while there is one."""
+        return ""
 
 
 def checked_log_likelihood(
