@@ -28,6 +28,7 @@ class Snapshot(NamedTuple):
     pending: dict[str, str]
     recipe: Recipe
     done: bool
+    ended: str  # why the method has no next step, in words; "" while it has
     step_seconds: float  # of the slowest of the last iterations
 
 
@@ -54,6 +55,7 @@ class Runner:
             pending=session.pending,
             recipe=session.recipe,
             done=session.done,
+            ended=session.ended,
             step_seconds=self._slowest,
         )
 

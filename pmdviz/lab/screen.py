@@ -119,7 +119,7 @@ class Screen:
         self._say(status_fields(snapshot, self.extra, playing))
         self._showing = False
         self._send()
-        self.transport.enable(ready=True, done=snapshot.done, at_start=snapshot.frame.iteration == 0)
+        self.transport.enable(True, snapshot.done, snapshot.frame.iteration == 0, bool(snapshot.ended))
         self.trouble.hide()
         self.dim(False)
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pmdviz.lab.runner import Snapshot
-from pmdviz.views.words import count, duration, number, state
+from pmdviz.views.words import count, duration, floor, number, state
 
 START = "Press Play to watch the particles move from the prior to the posterior."
 PAIRS_PER_SECOND = 0.8e9  # of particles in a kernel density estimate; only to foretell, never to measure
@@ -29,18 +29,10 @@ def result_words(snapshot: Snapshot) -> str:
     """The result beside the floor, once the run is over: "TV 0.086; perfect draws: 0.088"."""
     metrics = snapshot.metrics
     over = snapshot.ended or "Budget used up"
-    words = f"{over[0].upper()}{over[1:]} after {count(snapshot.frame.visited)} data"
+    over = f"{over[0].upper()}{over[1:]} after {count(snapshot.frame.visited)} data"
     if metrics["tv"] is None:
-        return f"{words}: the exact posterior is not known, so TV cannot be had"
-    return f"{words}: TV {number(metrics['tv'])}{floor_words(snapshot, '; perfect draws: ')}"
-
-
-def floor_words(snapshot: Snapshot, before: str) -> str:
-    """What as many perfect draws get, after `before`; "" for a method without particles."""
-    if snapshot.frame.num_draws is None:
-        return ""
-    floor = snapshot.metrics["floor_tv"]
-    return f"{before}{number(floor)}" if floor is not None else f"{before.rstrip(': ')}: being computed"
+        return f"{over}: the exact posterior is not known, so TV cannot be had"
+    return f"{over}: TV {number(metrics['tv'])}{floor(snapshot.frame, '; perfect draws: ')}"
 
 
 def passes_words(snapshot: Snapshot) -> str:

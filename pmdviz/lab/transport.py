@@ -31,7 +31,7 @@ class Transport:
     """Buttons and speed; `act(name)` is called for a button, `speed(iterations)` for another speed."""
 
     def __init__(self, act: Callable[[str], None], speed: Callable[[int], None]) -> None:
-        self._enabled: tuple[bool, ...] = ()
+        self._off: set[str] = set()
         self.buttons = {label: self._button(label, *BUTTONS[label], act) for label in BUTTONS}
         self.speed = pn.widgets.Select(
             label="Speed",
@@ -71,11 +71,13 @@ class Transport:
         """The button says what a press would do."""
         self.buttons["Play"].label = "Pause" if on else "Play"
 
-    def enable(self, ready: bool, done: bool, at_start: bool = True) -> None:
-        """Which buttons make sense now; Continue is there only when the budget is used up."""
-        if self._enabled == (ready, done, at_start):
-            return
-        self._enabled = ready, done, at_start
-        for label, button in self.buttons.items():
-            off = not ready or (done and label in ("Play", "Step")) or (at_start and label in ("Back",))
-            button.disabled = off if label != "Continue" else not (ready and done)
+    def enable(self, ready: bool, done: bool, at_start: bool = True, ended: bool = False) -> None:
+        """Which buttons make sense now; Continue only when the budget is used up and the method could go on."""
+        off = {"Play", "Step"} if done else {"Continue"}
+        off |= {"Back"} if at_start else set()
+        off |= {"Continue"} if ended else set()
+        off = off if ready else set(self.buttons)
+        if off != self._off:
+            self._off = off
+            for label, button in self.buttons.items():
+                button.disabled = label in off

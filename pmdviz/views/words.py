@@ -38,10 +38,16 @@ def state(frame: Any) -> str:
     of = f" of {count(frame.budget)}" if frame.budget is not None else ""
     parts = [f"iteration {count(frame.iteration)}", f"{count(frame.visited)}{of} data visited"]
     if metrics["tv"] is not None:
-        floor = metrics["floor_tv"]
-        parts.append(f"TV {number(metrics['tv'])}")
-        parts.append(f"perfect draws {number(floor)}" if floor is not None else "perfect draws: being computed")
-    return ", ".join(parts)
+        parts.append(f"TV {number(metrics['tv'])}{floor(frame, ', perfect draws ')}")
+    return ", ".join([*parts, frame.note] if frame.note else parts)
+
+
+def floor(frame: Any, before: str) -> str:
+    """What as many perfect draws get, after `before`; "" for a method without particles."""
+    if frame.num_draws is None:
+        return ""
+    tv = frame.metrics["floor_tv"]
+    return f"{before}{number(tv)}" if tv is not None else f"{before.rstrip(': ')}: being computed"
 
 
 def duration(seconds: float) -> str:
