@@ -32,6 +32,27 @@ def square(box: tuple[tuple[float, float], ...]) -> tuple[tuple[float, float], t
     return tuple(((low + high) / 2 - half, (low + high) / 2 + half) for low, high in box[:2])
 
 
+def ranges(target: Any, top: float) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Where the stage's axes begin and end; `top` is the highest density of a curve (one dimension, else unused)."""
+    if target.dim > 1:
+        return square(target.view_box)
+    top = top if np.isfinite(top) else 1.0
+    return target.view_box[0], (-0.1 * top, 1.12 * top)
+
+
+def axis_labels(target: Any) -> tuple[str, str]:
+    """The words along the stage's axes."""
+    names = target.parameter_names
+    return names[0], f"density (1 / unit of {names[0]})" if target.dim == 1 else names[1]
+
+
+def particles_label(columns: StageColumns) -> str:
+    """The particles in the legend, with how many of them are drawn if not all."""
+    every = columns.drawn == columns.num_particles
+    drawn = "" if every else f" ({words.count(columns.drawn)} of {words.count(columns.num_particles)} drawn)"
+    return f"particles{drawn}"
+
+
 class StageView:
     """One Bokeh figure, built once; `show(frame)` changes its data and nothing else.
 
@@ -63,20 +84,14 @@ class StageView:
         names = target.parameter_names
         flat = target.dim == 1
         self.target, self._top = target, np.nan
-        self.figure.xaxis.axis_label = names[0]
-        self.figure.yaxis.axis_label = f"density (1 / unit of {names[0]})" if flat else names[1]
+        self.figure.xaxis.axis_label, self.figure.yaxis.axis_label = axis_labels(target)
         theta = [(names[0], "@x{0.000}")] + ([] if flat else [(names[1], "@y{0.000}")])
         self.hover.tooltips = theta + TIPS
         self.fit()
 
     def fit(self) -> None:
         """Set the ranges to the target's box; the only place that touches them."""
-        box = self.target.view_box
-        if self.target.dim == 1:
-            top = self._top if np.isfinite(self._top) else 1.0
-            x, y = box[0], (-0.1 * top, 1.12 * top)
-        else:
-            x, y = square(box)
+        x, y = ranges(self.target, self._top)
         for span, (low, high) in ((self.figure.x_range, x), (self.figure.y_range, y)):
             span.update(start=low, end=high, reset_start=low, reset_end=high)
 
@@ -97,9 +112,7 @@ class StageView:
         self._label(columns, note)
 
     def _label(self, columns: StageColumns, note: str) -> None:
-        every = columns.drawn == columns.num_particles
-        drawn = "" if every else f" ({words.count(columns.drawn)} of {words.count(columns.num_particles)} drawn)"
-        label = f"particles{drawn}"
+        label = particles_label(columns)
         if self.legend.items[2].label.value != label:
             self.legend.items[2].label = {"value": label}
         if self.note.text != note:
