@@ -33,7 +33,7 @@ def test_counts_and_times():
 
 
 class Moment:
-    iteration, visited, budget, num_draws = 120, 12_000, 20_000, 1_500
+    iteration, visited, budget, num_draws, note = 120, 12_000, 20_000, 1_500, ""
     metrics = {"tv": 0.0871, "floor_tv": 0.0884}
 
 
