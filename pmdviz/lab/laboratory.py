@@ -252,7 +252,9 @@ class Lab:
         """Have what perfect draws get computed once a run stands still at this particle count, and show it then."""
         target, m = snapshot.frame.target, snapshot.frame.num_draws
         key = (target.key, m)
-        if m is None or snapshot.metrics["tv"] is None or known_floor(target, m) is not None or key in self._floors_asked:
+        if m is None or snapshot.metrics["tv"] is None:
+            return
+        if known_floor(target, m) is not None or key in self._floors_asked:
             return
         self._floors_asked.add(key)
         loop = asyncio.get_running_loop()

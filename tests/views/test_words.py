@@ -34,7 +34,7 @@ def test_counts_and_times():
 
 class Moment:
     iteration, visited, budget, num_draws, note = 120, 12_000, 20_000, 1_500, ""
-    metrics = {"tv": 0.0871, "floor_tv": 0.0884}
+    metrics, note = {"tv": 0.0871, "floor_tv": 0.0884}, ""
 
 
 def test_the_state_of_a_run_is_one_line():
@@ -44,3 +44,6 @@ def test_the_state_of_a_run_is_one_line():
     assert state(frame) == "iteration 120, 12,000 data visited, TV 0.500, perfect draws: being computed"
     frame.metrics = {"tv": None, "floor_tv": None}
     assert state(frame) == "iteration 120, 12,000 data visited"
+    frame.metrics, frame.note = {"tv": 0.5, "floor_tv": None}, "before burn-in"
+    frame.num_draws = None
+    assert state(frame) == "iteration 120, 12,000 data visited, TV 0.500, before burn-in"
