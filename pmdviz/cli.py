@@ -8,15 +8,12 @@ import math
 import os
 import sys
 import time
-from pathlib import Path
 from typing import Any, NoReturn
 
+from pmdviz.cli_recipe import add_recipe_arguments, given_recipe, run_bar
 from pmdviz.errors import InputError, TargetError, unknown
 from pmdviz.version import __version__
 from pmdviz.writing import write_text
-
-MAX_RECIPE_BYTES = 4_000_000
-BAR_WIDTH = 30
 
 
 class _Parser(argparse.ArgumentParser):
@@ -102,13 +99,7 @@ def _add_list(commands: Any) -> None:
 
 def _add_run(commands: Any) -> None:
     parser = commands.add_parser("run", help="run a recipe to the end of its budget")
-    parser.add_argument("recipe", nargs="?", metavar="RECIPE", help="a recipe in JSON; - for standard input")
-    parser.add_argument("--target", metavar="NAME")
-    parser.add_argument("--target-option", action="append", default=[], metavar="NAME=VALUE")
-    parser.add_argument("--method", metavar="NAME")
-    parser.add_argument("--knob", action="append", default=[], metavar="NAME=VALUE")
-    parser.add_argument("--seed", metavar="N", help="of the run (default 0)")
-    parser.add_argument("--budget", metavar="N", help="data to visit (default 20,000)")
+    add_recipe_arguments(parser)
     parser.add_argument("--metrics-every", metavar="N", help="measure every N iterations")
     parser.add_argument("--history", action="store_true", help="the measured history too, in the JSON")
     parser.add_argument("--json", metavar="FILE", help="write recipe and result as JSON; - for standard output")
@@ -170,9 +161,9 @@ def _run(options: argparse.Namespace) -> None:
     from pmdviz import api, floors
     from pmdviz.recipe import versions
 
-    recipe = _recipe(options)
+    recipe = given_recipe(options)
     start = time.perf_counter()
-    bar = _bar if sys.stderr.isatty() else None
+    bar = run_bar if sys.stderr.isatty() else None
     every = None if options.metrics_every is None else _positive("--metrics-every", options.metrics_every)
     run = api.run(recipe, metrics_every=every, progress=bar, floor=False)
     seconds = time.perf_counter() - start
@@ -190,59 +181,10 @@ def _run(options: argparse.Namespace) -> None:
     return None
 
 
-def _recipe(options: argparse.Namespace) -> Any:
-    from pmdviz.recipe import Recipe
-    from pmdviz.recipe_input import json_value
-
-    given = {"target": options.target, "method": options.method, "seed": options.seed, "budget": options.budget}
-    parts = {name: value for name, value in given.items() if value is not None}
-    knobs, target_options = _pairs("--knob", options.knob), _pairs("--target-option", options.target_option)
-    if options.recipe is None:
-        return Recipe.from_dict({**parts, "knobs": knobs, "target_options": target_options})
-    if parts or knobs or target_options:
-        raise InputError("a recipe file says all of the run; leave --target, --method, --knob, --seed, --budget out")
-    plain = json_value(_read(options.recipe))
-    nested = isinstance(plain, dict) and isinstance(plain.get("recipe"), dict)  # what `run --json` wrote
-    return Recipe.from_dict(plain["recipe"] if nested else plain)
-
-
-def _read(path: str) -> str:
-    try:
-        if path == "-":
-            return sys.stdin.read(MAX_RECIPE_BYTES)
-        if Path(path).stat().st_size > MAX_RECIPE_BYTES:
-            raise InputError(f"{path} is not a recipe: it has more than {MAX_RECIPE_BYTES:,} bytes")
-        return Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read the recipe {path!r}: {error}") from error
-
-
-def _pairs(option: str, given: list[str]) -> dict[str, str]:
-    pairs = {}
-    for text in given:
-        name, equals, value = text.partition("=")
-        if not equals or not name:
-            raise InputError(f"{option} takes NAME=VALUE; given: {text!r}")
-        pairs[name] = value
-    return pairs
-
-
 def _positive(option: str, text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text[:12]) <= 10**9:
         raise InputError(f"{option} must be a whole number at least 1; given: {text!r}")
     return int(text)
-
-
-def _bar(session: Any) -> None:
-    """A progress bar on a terminal, at most ten times a second."""
-    now = time.monotonic()
-    if now - getattr(_bar, "drawn", 0.0) < 0.1 and not session.done:
-        return
-    _bar.drawn = now
-    share = min(1.0, session.frame.visited / session.recipe.budget)
-    done = "█" * round(share * BAR_WIDTH)
-    words = f"{session.frame.visited:,} of {session.recipe.budget:,} data"
-    print(f"\r{done:░<{BAR_WIDTH}} {words}", end="", file=sys.stderr, flush=True)
 
 
 def _plain(column: Any) -> list[Any]:

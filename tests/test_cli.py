@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pmdviz import cli
+from pmdviz import cli, cli_recipe
 from pmdviz.knobs import KnobSpec
 from pmdviz.methods import METHODS
 from pmdviz.recipe import Recipe
@@ -206,7 +206,7 @@ def test_a_file_of_no_text_or_of_any_size_is_no_recipe(capsys, tmp_path):
     path = tmp_path / "bad.json"
     path.write_bytes(b"\xff\xfe\x00")
     assert "cannot read the recipe" in refused(capsys, "run", path)
-    path.write_text(" " * (cli.MAX_RECIPE_BYTES + 1), encoding="utf-8")
+    path.write_text(" " * (cli_recipe.MAX_RECIPE_BYTES + 1), encoding="utf-8")
     assert "bytes" in refused(capsys, "run", path)
 
 

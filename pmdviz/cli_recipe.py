@@ -1,0 +1,79 @@
+"""A recipe from the command line, and the progress of its run."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from pmdviz.errors import InputError
+
+MAX_RECIPE_BYTES = 4_000_000
+BAR_WIDTH = 30
+
+
+def add_recipe_arguments(parser: argparse.ArgumentParser) -> None:
+    """What describes a run: a file, or the parts of a recipe."""
+    parser.add_argument("recipe", nargs="?", metavar="RECIPE", help="a recipe in JSON; - for standard input")
+    parser.add_argument("--target", metavar="NAME")
+    parser.add_argument("--target-option", action="append", default=[], metavar="NAME=VALUE")
+    parser.add_argument("--method", metavar="NAME")
+    parser.add_argument("--knob", action="append", default=[], metavar="NAME=VALUE")
+    parser.add_argument("--seed", metavar="N", help="of the run (default 0)")
+    parser.add_argument("--budget", metavar="N", help="data to visit (default 20,000)")
+
+
+def given_recipe(options: argparse.Namespace) -> Any:
+    """The recipe of a file, or the one that the options describe. Raises InputError."""
+    from pmdviz.recipe import Recipe
+    from pmdviz.recipe_input import json_value
+
+    given = {"target": options.target, "method": options.method, "seed": options.seed, "budget": options.budget}
+    parts = {name: value for name, value in given.items() if value is not None}
+    knobs, target_options = _pairs("--knob", options.knob), _pairs("--target-option", options.target_option)
+    if options.recipe is None:
+        return Recipe.from_dict({**parts, "knobs": knobs, "target_options": target_options})
+    if parts or knobs or target_options:
+        raise InputError("a recipe file says all of the run; leave --target, --method, --knob, --seed, --budget out")
+    plain = json_value(_read(options.recipe))
+    nested = isinstance(plain, dict) and isinstance(plain.get("recipe"), dict)  # what `run --json` wrote
+    return Recipe.from_dict(plain["recipe"] if nested else plain)
+
+
+def _read(path: str) -> str:
+    try:
+        if path == "-":
+            return sys.stdin.read(MAX_RECIPE_BYTES)
+        if Path(path).stat().st_size > MAX_RECIPE_BYTES:
+            raise InputError(f"{path} is not a recipe: it has more than {MAX_RECIPE_BYTES:,} bytes")
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot read the recipe {path!r}: {error}") from error
+
+
+def _pairs(option: str, given: list[str]) -> dict[str, str]:
+    pairs = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise InputError(f"{option} takes NAME=VALUE; given: {text!r}")
+        pairs[name] = value
+    return pairs
+
+
+def run_bar(session: Any) -> None:
+    """Progress of a run on a terminal."""
+    visited, budget = session.frame.visited, session.recipe.budget
+    draw_bar(visited / budget, f"{visited:,} of {budget:,} data", last=session.done)
+
+
+def draw_bar(share: float, words: str, last: bool = False) -> None:
+    """A bar on the terminal's standard error, at most ten times a second; the last one always."""
+    now = time.monotonic()
+    if now - getattr(draw_bar, "drawn", 0.0) < 0.1 and not last:
+        return
+    draw_bar.drawn = now
+    done = "█" * round(min(1.0, share) * BAR_WIDTH)
+    print(f"\r{done:░<{BAR_WIDTH}} {words}", end="", file=sys.stderr, flush=True)
