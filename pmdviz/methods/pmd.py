@@ -10,13 +10,13 @@ from pmdviz.densities import KernelDensity, effective_sample_size, normalise
 from pmdviz.errors import InputError, TargetError
 from pmdviz.knobs import Choice, Flag, Real, Whole
 from pmdviz.methods.base import (
-    Method,
     StepInfo,
     checked_log_likelihood,
     checked_log_prior,
     read_only,
     rows_in_words,
 )
+from pmdviz.methods.batching import BatchKnobs, BatchMethod
 from pmdviz.methods.smoothing import SmoothingKnobs, smoothed
 from pmdviz.schedules import SCHEDULES
 from pmdviz.targets import Target
@@ -25,7 +25,7 @@ WARM_BATCH = 10  # rows a step in the first pass of a warm start
 ROUNDING = 1e-9  # equal weights have ESS = m but for rounding, and are never below a threshold of 1
 
 
-class PMDKnobs(SmoothingKnobs):
+class PMDKnobs(BatchKnobs, SmoothingKnobs):
     """The knobs of `pmd`."""
 
     kind_words = "knob of method 'pmd':"
@@ -38,21 +38,6 @@ class PMDKnobs(SmoothingKnobs):
         label="Particles m",
         acts="rejuvenation",
         doc="Points that carry the approximation.",
-    )
-    batch_size = Whole(
-        100,
-        bounds=(1, 10_000_000),
-        softbounds=(1, 1000),
-        log=True,
-        label="Batch size B",
-        unit="data",
-        doc="Data visited by a step; at most N.",
-    )
-    batches = Choice(
-        "epochs",
-        objects=["epochs", "replacement"],
-        label="Batches",
-        doc="epochs: every datum once a pass, reshuffled; replacement: drawn independently, as in the paper.",
     )
     schedule = Choice(
         "decay",
@@ -139,26 +124,13 @@ class PMDState(NamedTuple):
     warm_iterations: int  # steps of the warm start's pass; 0 without one
 
 
-class PMD(Method):
+class PMD(BatchMethod):
     """q_{t+1} ∝ q_t^(1-γ) [prior · likelihood(batch)^(N/B)]^γ  (Eq. 2), on weighted particles or a weighted KDE."""
 
     name = "pmd"
     title = "Particle Mirror Descent"
     reference = "Dai, He, Dai, Song 2016, Algorithm 1, Eq. 2-7; policy ess, rule local and warm start: ours"
     Knobs = PMDKnobs
-
-    def fitted(self, knobs: PMDKnobs, target: Target) -> PMDKnobs:
-        """A batch is at most the data."""
-        return knobs if knobs.batch_size <= target.num_data else knobs.replaced(batch_size=target.num_data)
-
-    def check_pair(self, target: Target, knobs: PMDKnobs) -> None:
-        """The batch must fit into the data. Raises InputError."""
-        super().check_pair(target, knobs)
-        if knobs.batch_size > target.num_data:
-            raise InputError(
-                f"batch_size must be a whole number at least 1 and at most {target.num_data:,} (the number of data); "
-                f"given: {knobs.batch_size:,}"
-            )
 
     def init(self, rng: np.random.Generator, target: Target, knobs: PMDKnobs) -> PMDState:
         """m draws from the prior, equally weighted."""
@@ -176,7 +148,7 @@ class PMD(Method):
         """B; in the warm start's pass 10, the last batch of it what is left."""
         if state.iteration < state.warm_iterations:
             return min(WARM_BATCH, num_data - WARM_BATCH * state.iteration)
-        return min(knobs.batch_size, num_data)
+        return super().batch_size(state, knobs, num_data)
 
     def batches(self, state: PMDState, knobs: PMDKnobs) -> str:
         """As the knob says; a warm start's pass stays one pass whatever is turned on the way."""
