@@ -38,6 +38,7 @@ class Target:
     about: ClassVar[str] = ""  # one sentence for a person: the model in words
     Options: ClassVar[type[Knobs]] = Knobs
     has_gradient = True
+    has_conditionals = False  # whether `gibbs_sweep` can be had
 
     dim: int
     data: np.ndarray
@@ -108,6 +109,15 @@ class Target:
         likelihood = self._grad_log_likelihood(points, batch)
         return self._grad_log_prior(points) + self.num_data / len(batch) * likelihood
 
+    def gibbs_sweep(self, rng: np.random.Generator, theta: np.ndarray, data: np.ndarray) -> np.ndarray:
+        """A new theta (d,): each unknown drawn once from its conditional given `data` and the others.
+
+        Raises InputError where the target has no conditionals.
+        """
+        if not self.has_conditionals:
+            raise InputError(f"target {self.name!r} has no exact conditionals")
+        return self._gibbs_sweep(rng, theta, np.asarray(data))
+
     def sample_prior(self, rng: np.random.Generator, n: int) -> np.ndarray:
         """n draws (n, d) from the prior."""
         raise NotImplementedError
@@ -122,6 +132,9 @@ class Target:
         raise NotImplementedError
 
     def _grad_log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
+        raise NotImplementedError
+
+    def _gibbs_sweep(self, rng: np.random.Generator, theta: np.ndarray, data: np.ndarray) -> np.ndarray:
         raise NotImplementedError
 
     def _points(self, theta: np.ndarray) -> np.ndarray:
