@@ -6,6 +6,7 @@ from typing import Any
 
 import panel as pn
 import panel_material_ui as pmui
+import param
 from bokeh.models import CustomJS
 from bokeh.themes import Theme
 from panel.util import edit_readonly
@@ -26,6 +27,10 @@ CLOSE_DRAWER_JS = """
 const page = [...Bokeh.documents[0]._all_models.values()].find((m) => m.data?.sidebar_open !== undefined)
 if (page && window.innerWidth < 600) page.data.sidebar_open = false
 """
+
+
+class _Never(param.Parameterized):
+    busy = param.Boolean(default=False)
 
 
 def _is_phone() -> bool:
@@ -50,7 +55,9 @@ def lab_page(**parameters: Any) -> pmui.Page:
         meta_name="pmdviz",
     )
     with edit_readonly(page):
-        page.busy = False  # else every event of any session sends two messages to every open page
+        # Left as it is, every event of any session sends two messages to every open page, and the watcher on the state
+        # of the whole process keeps each page for ever.
+        page.busy = _Never().param.busy
     page.param.watch(lambda event: lab.dress(dark=event.new), "dark_theme")
     lab.on_presenter = lambda on: page.param.update(sidebar_open=not on)
     doc = pn.state.curdoc
