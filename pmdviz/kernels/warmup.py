@@ -8,8 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from pmdviz.kernels import bimodal, gaussian, grid, kde, mixture, neighbourhoods, resampling
+from pmdviz.kernels import bimodal, distances, gaussian, grid, kde, mixture, neighbourhoods, resampling
 from pmdviz.kernels.bimodal import bimodal_grad_log_likelihood, bimodal_log_likelihood
+from pmdviz.kernels.distances import median_distance
 from pmdviz.kernels.gaussian import gaussian_grad_log_likelihood, gaussian_log_likelihood
 from pmdviz.kernels.grid import kde_on_grid, kde_on_line
 from pmdviz.kernels.kde import kde_log_density
@@ -17,7 +18,7 @@ from pmdviz.kernels.mixture import mixture_grad_log_likelihood, mixture_log_like
 from pmdviz.kernels.neighbourhoods import pooled_local_covariance
 from pmdviz.kernels.resampling import systematic
 
-MODULES = (bimodal, gaussian, grid, kde, mixture, neighbourhoods, resampling)
+MODULES = (bimodal, distances, gaussian, grid, kde, mixture, neighbourhoods, resampling)
 
 
 def is_cached() -> bool:
@@ -54,6 +55,7 @@ def _calls():
     yield "density on a grid, row by row", lambda: kde_on_grid(two, log_weights, oblique, axis, axis)
     yield "resampling", lambda: systematic(np.full(2, 0.5), 2, 0.5)
     yield "neighbourhoods", lambda: pooled_local_covariance(two, axis, np.zeros(1, np.int64), np.ones(2), 2)
+    yield "median distance", lambda: median_distance(two)
     yield "mixture likelihood", lambda: mixture_log_likelihood(two, axis, 1.0, 0.5)
     yield "mixture gradient", lambda: mixture_grad_log_likelihood(two, axis, 1.0, 0.5)
     yield "Gaussian likelihood", lambda: gaussian_log_likelihood(two, two, 1.0)

@@ -1,0 +1,39 @@
+"""The median distance between points, which measures how far they are spread without a model of their shape."""
+
+import numpy as np
+
+from pmdviz.kernels.checks import finite, matrix
+from pmdviz.kernels.jit import jit
+
+
+def median_distance(points: np.ndarray) -> float:
+    """Median of |x_i - x_j| over all pairs i < j of the rows of points (m, d), Euclidean, in their unit.
+
+    As `numpy.median` of the m (m - 1) / 2 distances, in O(m^2) time and memory (m = 1000: 4 MB). ValueError for fewer
+    than two points or values that are not finite.
+    """
+    points = finite(matrix(points, "points"), "points")
+    if len(points) < 2:
+        raise ValueError(f"a distance needs two points, not {len(points)}")
+    largest = np.abs(points).max() or 1.0  # squares of the scaled points neither overflow nor vanish all together
+    squared = _squared_distances(points / largest)
+    middle = len(squared) // 2
+    if len(squared) % 2:
+        return float(largest * np.sqrt(np.partition(squared, middle)[middle]))
+    low, high = np.partition(squared, (middle - 1, middle))[middle - 1 : middle + 1]
+    return float(largest * 0.5 * (np.sqrt(low) + np.sqrt(high)))
+
+
+@jit
+def _squared_distances(points):
+    m, d = points.shape
+    out = np.empty(m * (m - 1) // 2)
+    place = 0
+    for i in range(m):
+        for j in range(i + 1, m):
+            distance = 0.0
+            for k in range(d):
+                distance += (points[i, k] - points[j, k]) ** 2
+            out[place] = distance
+            place += 1
+    return out
