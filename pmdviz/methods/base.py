@@ -121,6 +121,19 @@ def checked_log_likelihood(
     raise TargetError(words, at, rows)
 
 
+def checked_gradient(target: Target, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
+    """`target.grad_log_joint(theta, batch)`, (m, d) -> (m, d). Raises TargetError where it is not finite."""
+    values = target.grad_log_joint(theta, batch)
+    bad = ~np.isfinite(values).all(axis=1)
+    if not bad.any():
+        return values
+    at, rows = theta[bad][0], rows_in_words(batch)
+    words = (
+        f"the gradient of log_joint of target {target.name!r} is {values[bad][0]} at theta = {_words(at)}, for {rows}"
+    )
+    raise TargetError(words, at, rows)
+
+
 def rows_in_words(batch: np.ndarray) -> str:
     """Which rows were visited, for an error's sentence."""
     return f"a batch of {len(batch):,} rows, the first of them {np.array2string(np.asarray(batch[0]), precision=6)}"
