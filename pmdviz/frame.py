@@ -84,13 +84,17 @@ class Frame:
 
     @property
     def particles(self) -> np.ndarray:
-        """Particles (m, d), read-only."""
-        return _read_only(self.density.particles)
+        """Particles (m, d), read-only; of a chain its draws, also where the Gaussian fit to them is the better q."""
+        return _read_only(self._usual.particles)
 
     @property
     def weights(self) -> np.ndarray:
         """Weights (m,), sum 1, read-only."""
-        return _read_only(self.density.weights)
+        return _read_only(self._usual.weights)
+
+    @property
+    def _usual(self) -> Density:
+        return next(iter(self.densities.values()))
 
     @cached_property
     def grids(self) -> dict[str, GridPicture]:
@@ -166,7 +170,7 @@ class Frame:
             "visited": self.visited,
             **self._measured,
             "seconds": self.seconds,
-            "num_particles": len(self.density.particles),
+            "num_particles": len(self.particles),
             "step_size": self.info.step_size if self.info else None,
             "rejuvenations": self.rejuvenations,
             "density_evaluations": self.density_evaluations,

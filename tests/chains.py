@@ -1,0 +1,39 @@
+"""Help for the tests of chains: a run, its draws, and where they are."""
+
+import numpy as np
+
+import pmdviz
+from pmdviz.recipe import Recipe
+from pmdviz.session import Session
+
+
+def run_chain(method, iterations, target="gaussian", options=None, seed=0, **knobs):
+    """A session of so many iterations without a budget; nothing is measured on the way."""
+    recipe = Recipe(target, method, target_options=options or {}, seed=seed, budget=None, **knobs)
+    session = Session(recipe, metrics_every=10**9)
+    session.advance(iterations)
+    return session
+
+
+def all_draws(session):
+    """Every draw (n, d), without the start."""
+    state = session.frame.state
+    return np.concatenate([state.older, state.newer])[1:]
+
+
+def mode_mass(session):
+    """Share of the judged draws with theta_2 > 0: one of the two modes of `mixture`."""
+    return float((session.frame.densities["kde"].particles[:, 1] > 0).mean())
+
+
+def without_gradient(**gradients):
+    """A person's conjugate Gaussian; it has a gradient only if one is given."""
+    return pmdviz.custom_target(
+        log_prior=lambda theta: -0.5 * (theta**2).sum(axis=1),
+        log_likelihood=lambda theta, x: -0.5 * ((x[None, :] - theta) ** 2).sum(axis=1),
+        sample_prior=lambda rng, n: rng.standard_normal((n, 1)),
+        data=np.array([0.5, 1.0, 2.0, 0.0]),
+        dim=1,
+        name="flat",
+        **gradients,
+    )

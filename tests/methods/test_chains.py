@@ -1,0 +1,101 @@
+"""What chains share: which draws are judged, and by which two densities."""
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import pdist
+
+from pmdviz.methods import METHODS
+from pmdviz.methods.chains import BLOCK, appended, gaussian_of, kde_of, position
+from pmdviz.methods.sgld import SGLDState
+from tests.chains import all_draws, run_chain
+
+CHAINS = [name for name, method in METHODS.items() if method.family == "chain"]
+UNIT = np.ones(2)
+
+
+def test_draws_are_kept_in_their_order_and_no_state_changes():
+    rng = np.random.default_rng(0)
+    thetas = rng.normal(size=(2 * BLOCK + 7, 2))
+    state, states = SGLDState(np.empty((0, 2)), thetas[:1].copy(), 0), []
+    for theta in thetas[1:]:
+        states.append(state)
+        state = appended(state, theta)
+        assert np.array_equal(position(state), theta) and len(state.newer) < BLOCK
+    for t, each in enumerate(states):
+        assert each.iteration == t
+        assert np.array_equal(np.concatenate([each.older, each.newer]), thetas[: t + 1])
+
+
+@pytest.mark.parametrize("method", CHAINS)
+def test_after_the_burn_in_only_later_draws_are_judged(method):
+    session = run_chain(method, 9, burn_in=5)
+    draws, frame = all_draws(session), session.frame
+    assert np.array_equal(frame.particles, draws[5:])
+    assert frame.note == ""
+    frame = session.set(thinning=3)
+    assert np.array_equal(frame.particles, draws[[5, 8]]), "at once, also while paused"
+    assert np.array_equal(session.set(burn_in=0, thinning=1).particles, draws)
+
+
+@pytest.mark.parametrize("method", CHAINS)
+def test_until_the_burn_in_is_over_all_draws_are_judged_and_it_is_said(method):
+    session = run_chain(method, 0, burn_in=5)
+    for t in range(6):
+        note = f"before burn-in ({t} of 5 draws): judged on all draws so far"
+        assert (session.frame.note, len(session.frame.particles)) == (note, t + 1)
+        session.advance()
+    assert (session.frame.note, len(session.frame.particles)) == ("", 1)
+
+
+@pytest.mark.parametrize("method", CHAINS)
+def test_without_a_burn_in_nothing_is_noted(method):
+    session = run_chain(method, 0, burn_in=0)
+    assert session.frame.note == "" and len(session.frame.particles) == 1
+    assert len(session.advance(2).particles) == 2, "the start is no draw"
+
+
+@pytest.mark.parametrize("method", CHAINS)
+@pytest.mark.parametrize("target", ["gaussian", "bimodal1d"])
+def test_both_values_are_stored_and_the_better_is_shown(method, target):
+    frame = run_chain(method, 30, target, burn_in=10).frame
+    both = frame.metrics["tv_kde"], frame.metrics["tv_gaussian"]
+    assert frame.metrics["tv"] == min(both) and both[0] != both[1]
+    assert frame.density is frame.densities[frame.judged_by]
+    assert len(frame.particles) == 20 == len(frame.weights), "the draws, whichever is shown"
+    assert frame.metrics["ess"] is None and frame.metrics["floor_tv"] is None
+
+
+@pytest.mark.parametrize("dim", [1, 2, 4])
+@pytest.mark.parametrize("num", [2, 3, 50, 700])
+def test_the_kernel_is_a_tenth_of_the_median_distance(num, dim):
+    draws = np.random.default_rng(num).normal(size=(num, dim))
+    density = kde_of(draws, np.ones(dim))
+    np.testing.assert_allclose(density.cholesky, 0.1 * np.median(pdist(draws)) * np.eye(dim), rtol=1e-12)
+    np.testing.assert_allclose(density.weights, 1 / num)
+
+
+def test_the_median_of_a_long_chain_is_that_of_evenly_spaced_draws():
+    draws = np.cumsum(np.random.default_rng(0).normal(size=(5001, 1)), axis=0)
+    assert kde_of(draws, UNIT[:1]).cholesky[0, 0] == pytest.approx(0.1 * np.median(pdist(draws)), rel=0.02)
+
+
+@pytest.mark.parametrize("num", [5, 50])
+def test_the_gaussian_has_the_mean_and_covariance_of_the_draws(num):
+    draws = np.random.default_rng(0).normal(size=(num, 2)) @ np.array([[1.0, 0.0], [0.5, 0.1]])
+    density = gaussian_of(draws, UNIT)
+    np.testing.assert_allclose(density.mean, draws.mean(axis=0), rtol=1e-13)
+    np.testing.assert_allclose(density.cov, np.cov(draws.T), rtol=1e-6)
+
+
+@pytest.mark.parametrize("num", [1, 2, 3])
+def test_too_few_draws_for_a_covariance_have_the_prior_s(num):
+    draws, scale = np.random.default_rng(0).normal(size=(num, 2)), np.array([2.0, 3.0])
+    np.testing.assert_allclose(gaussian_of(draws, scale).cov, np.diag(scale**2))
+    assert kde_of(draws[:1], scale).cholesky[0, 0] == pytest.approx(0.1 * np.sqrt(13))
+
+
+def test_refused_proposals_count_as_no_further_draws():
+    draws = np.repeat(np.random.default_rng(0).normal(size=(3, 2)), 20, axis=0)
+    np.testing.assert_allclose(gaussian_of(draws, UNIT).cov, np.eye(2))
+    assert kde_of(draws[:20], UNIT).cholesky[0, 0] == pytest.approx(0.1 * np.sqrt(2))
+    assert kde_of(draws[:23], UNIT).cholesky[0, 0] > 0, "most pairs coincide"
