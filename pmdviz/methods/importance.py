@@ -1,0 +1,30 @@
+"""Importance sampling from the prior: the honest worst case that every other particle method must beat."""
+
+from __future__ import annotations
+
+from pmdviz.methods.batching import rows_per_step
+from pmdviz.methods.onepass import OnePass
+from pmdviz.methods.particles import how_many
+from pmdviz.methods.smoothing import SmoothingKnobs
+
+
+class ImportanceKnobs(SmoothingKnobs):
+    """The knobs of `importance`."""
+
+    kind_words = "knob of method 'importance':"
+
+    num_particles = how_many(1500, "restart", "Draws from the prior; they never move.")
+    batch_size = rows_per_step(10)
+
+
+class Importance(OnePass):
+    """m draws from the prior, weighted by the likelihood of the data seen so far; after one pass by all of it.
+
+    The weights are exact for any m, but only the few draws that fell near the posterior carry any: the effective
+    sample size falls like the posterior's share of the prior's volume.
+    """
+
+    name = "importance"
+    title = "Importance sampling from the prior"
+    reference = "any textbook on Monte Carlo methods, for example Robert and Casella 2004, section 3.3"
+    Knobs = ImportanceKnobs

@@ -1,0 +1,67 @@
+"""What methods with weighted particles share: two knobs, draws from the prior, and weights that must not all vanish."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pmdviz.densities import normalise
+from pmdviz.errors import TargetError
+from pmdviz.knobs import Real, Whole
+from pmdviz.methods.base import checked_log_prior, rows_in_words
+from pmdviz.targets import Target
+
+ROUNDING = 1e-9  # equal weights have ESS = m but for rounding, and are never below a threshold of 1
+
+
+def how_many(default: int, acts: str, doc: str) -> Whole:
+    """The knob `num_particles`, for a method whose own default it is."""
+    return Whole(
+        default,
+        bounds=(1, 100_000),
+        softbounds=(100, 50_000),
+        log=True,
+        label="Particles m",
+        acts=acts,
+        doc=doc,
+    )
+
+
+def least_ess(default: float, doc: str) -> Real:
+    """The knob `ess_threshold`, for a method whose own default it is."""
+    return Real(
+        default,
+        bounds=(0, 1),
+        inclusive_bounds=(False, True),
+        softbounds=(0.05, 1),
+        label="ESS threshold τ",
+        unit="share of m",
+        doc=doc,
+    )
+
+
+def too_few(ess: float, threshold: float, m: int) -> bool:
+    """Whether an effective sample size in [1, m] is below `threshold` m."""
+    return ess < threshold * m * (1 - ROUNDING)
+
+
+def equal_log_weights(m: int) -> np.ndarray:
+    """-log m for each of m particles, (m,)."""
+    return np.full(m, -np.log(m))
+
+
+def prior_draws(rng: np.random.Generator, target: Target, m: int) -> tuple[np.ndarray, np.ndarray]:
+    """m draws (m, d) from the prior and their log prior (m,). Raises TargetError where a draw has none."""
+    particles = target.sample_prior(rng, m)
+    log_prior = checked_log_prior(target, particles)
+    if (log_prior == -np.inf).any():
+        at = particles[log_prior == -np.inf][0]
+        raise TargetError(f"log_prior of target {target.name!r} is -inf at its own draw theta = {at}", at)
+    return particles, log_prior
+
+
+def normalised(log_weights: np.ndarray, particles: np.ndarray, batch: np.ndarray) -> np.ndarray:
+    """Log-weights (m,) with logsumexp 0. Raises TargetError where no particle has any weight left."""
+    if log_weights.max() == -np.inf:
+        at, rows = particles[0], rows_in_words(batch)
+        raise TargetError(f"every particle (one is theta = {at}) has probability 0 after {rows}", at, rows)
+    return normalise(log_weights)

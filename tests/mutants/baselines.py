@@ -1,0 +1,20 @@
+"""Planted faults in the baselines that hold weighted particles or the parameters of a density."""
+
+ONE_PASS, IMPORTANCE = "pmdviz/methods/onepass.py", "tests/methods/test_importance.py"
+SMC, ONE_PASS_SMC = "pmdviz/methods/smc.py", "tests/methods/test_smc.py"
+
+
+def fault(file: str, find: str, replace: str, *tests: str) -> dict:
+    """An entry of MUTANTS."""
+    return {"file": file, "find": find, "replace": replace, "tests": list(tests)}
+
+
+MUTANTS = [
+    fault(ONE_PASS, "state.log_weights + log_likelihood", "log_likelihood", IMPORTANCE),
+    fault(ONE_PASS, "num_data - state.seen)", "num_data)", IMPORTANCE),
+    fault(ONE_PASS, "state.seen >= target.num_data", "state.seen > 2 * target.num_data", IMPORTANCE),
+    fault(SMC, "np.sqrt(np.clip(1.0 - shares, 0.0, None))", "np.clip(1.0 - shares, 0.0, None)", ONE_PASS_SMC),
+    fault(SMC, "np.linalg.solve(factor, cholesky)", "np.linalg.solve(factor, cholesky.T)", ONE_PASS_SMC),
+    fault(SMC, "if knobs.shrinkage else", "if not knobs.shrinkage else", ONE_PASS_SMC),
+    fault(SMC, "knobs.jitter, target.scale", "knobs.bandwidth, target.scale", ONE_PASS_SMC),
+]
