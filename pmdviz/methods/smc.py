@@ -1,4 +1,4 @@
-"""One-pass sequential Monte Carlo: each datum once, new particles from a jittered resampling (Balakrishnan, Madigan)."""
+"""One-pass sequential Monte Carlo (Balakrishnan, Madigan 2006): each datum once, resampling with jitter."""
 
 from __future__ import annotations
 
