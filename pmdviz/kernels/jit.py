@@ -23,4 +23,5 @@ EXP_FLAGS = {"contract", "nnan", "ninf", "nsz"}  # "reassoc" would fold the roun
 
 jit = njit(**COMMON)
 fast_jit = njit(fastmath=FAST_FLAGS, forceinline=True, **COMMON)
-exp_jit = njit(fastmath=EXP_FLAGS, forceinline=True, **COMMON)
+EXP_OPTIONS = {"fastmath": EXP_FLAGS, "forceinline": True, "nogil": True, "error_model": "numpy"}
+exp_jit = njit(cache=True, **EXP_OPTIONS)

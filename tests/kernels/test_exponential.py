@@ -1,9 +1,10 @@
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numba import njit
 
-from pmdviz.kernels.exponential import exp64
+from pmdviz.kernels.exponential import exp2, exp2_32, exp2_64, exp64
 from pmdviz.kernels.jit import fast_jit
 from tests.kernels.naive import LONG
 
@@ -56,3 +57,46 @@ def test_called_from_other_compiled_code():
         return 2.0 * exp64(x)
 
     assert twice(-1.0) == 2.0 * exp64(-1.0)
+
+
+# Powers of two.
+
+
+@fast_jit
+def fill_powers(x, out):
+    for i in range(x.size):
+        out[i] = exp2(x[i])
+
+
+def powers_of_two(x):
+    out = np.empty_like(x)
+    fill_powers(x, out)
+    return out
+
+
+RANGES = {np.float64: (1020.9, 6e-16), np.float32: (124.9, 2e-7)}
+
+
+@pytest.mark.parametrize("dtype", RANGES)
+def test_powers_of_two_over_the_whole_range(dtype):
+    lowest, tolerance = RANGES[dtype]
+    x = np.concatenate([-np.linspace(0, lowest, 200_001), -np.geomspace(1e-30, 100, 20_001), np.linspace(0, 100, 999)])
+    x = x.astype(dtype)
+    found = powers_of_two(x)
+    assert found.dtype == dtype
+    assert np.abs(found.astype(LONG) / np.exp2(x.astype(LONG)) - 1).max() < tolerance
+
+
+@pytest.mark.parametrize(("function", "lowest"), [(exp2_64, -1021.0), (exp2_32, np.float32(-125.0))])
+def test_powers_of_two_at_the_ends(function, lowest):
+    one = type(lowest)(1.0)
+    assert function(0 * one) == function(-0.0 * one) == 1.0
+    assert function(-one) == 0.5
+    assert function(lowest) == function(lowest * one * 1000) == 2.0 ** float(lowest)
+
+
+@given(st.floats(-1021.0, 0.0))
+def test_powers_of_two_compiled_and_in_plain_python_agree(x):
+    np.testing.assert_allclose(exp2_64(x), exp2(x), rtol=1e-15)
+    single = np.float32(x / 10)
+    np.testing.assert_allclose(exp2_32(single), exp2(single), rtol=3e-7)

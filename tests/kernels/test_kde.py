@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numba import njit
 
-from pmdviz.kernels import kde, pool
+from pmdviz.kernels import kde, pairs, pool
 from pmdviz.kernels.kde import kde_log_density
 from tests.kernels.naive import log_density, random_kernel, weighted
 
 seeds = st.integers(0, 2**32 - 1)
 
 
-@pytest.mark.parametrize("dim", [1, 2, 3, 4, 5, 6, 7, 10])
+@pytest.mark.parametrize("dim", [1, 2, 3, 4, 5, 6, 7, 10, 16, 50])
 @pytest.mark.parametrize("num", [1, 2, 63, 64, 65, 1500])
 def test_against_the_formula_in_extended_precision(num, dim, rng):
     particles, log_weights = weighted(rng, num, dim)
@@ -25,7 +25,7 @@ def test_against_the_formula_in_extended_precision(num, dim, rng):
 
 
 def test_more_than_one_tile(rng):
-    particles, log_weights = weighted(rng, 2 * kde.TILE + 1, 2)
+    particles, log_weights = weighted(rng, 2 * pairs.TILE + 1, 2)
     truth = log_density(particles, log_weights, np.eye(2), particles[:9])
     result = kde_log_density(particles, log_weights, np.eye(2), particles[:9])
     np.testing.assert_allclose(result, truth, rtol=1e-12)
@@ -121,29 +121,79 @@ def test_same_bits_for_any_number_of_threads(dim, rng, threads):
     threads(lambda: kde_log_density(particles, log_weights, random_kernel(np.random.default_rng(1), dim), particles))
 
 
-@pytest.mark.parametrize("dim", [1, 2, 3, 4, 5])
-def test_compiled_and_plain_python_agree(dim, rng):
-    columns, log_w, targets = rng.normal(size=(dim, 12)), -rng.random(12), rng.normal(size=(3, dim)) * 30
+@pytest.mark.parametrize("dim", [1, 2, 3, 4, 5, 7])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_compiled_and_plain_python_agree(dim, dtype, rng):
+    columns, base = rng.normal(size=(dim, 12)).astype(dtype), -rng.random(12).astype(dtype)
+    targets, buffers = rng.normal(size=(4, dim)).astype(dtype), np.empty((2, 12), dtype)
     compiled, plain = np.zeros(3), np.zeros(3)
-    kde._rows(columns, log_w, targets, compiled, 0, 3)
-    kde._rows.py_func(columns, log_w, targets, plain, 0, 3)
-    np.testing.assert_allclose(compiled, plain, rtol=1e-12)
-    y = targets[:1]
-    pairs = {1: (kde._sum_1, columns[:1]), 2: (kde._sum_2, columns[:2]), 3: (kde._sum_3, columns[:3])}
-    function, x = pairs[min(dim, 3)]
-    np.testing.assert_allclose(function(*x, log_w, y, 0, 0), function.py_func(*x, log_w, y, 0, 0), rtol=1e-12)
+    pairs.add_rows(columns, base, targets, compiled, 0, 3, buffers)
+    pairs.add_rows.py_func(columns, base, targets, plain, 0, 3, buffers)
+    np.testing.assert_allclose(compiled, plain, rtol={np.float64: 1e-12, np.float32: 2e-5}[dtype])
+
+
+def test_faint_rows_compiled_and_in_plain_python_agree(rng):
+    columns, base, targets = rng.normal(size=(2, 12)), -rng.random(12), rng.normal(size=(3, 2)) * 1e3
+    results = []
+    for function in (pairs.redo_faint, pairs.redo_faint.py_func):
+        sums, tops = np.zeros(3), np.zeros(3)
+        function(columns, base, targets, sums, tops, 0, 3)
+        results.append(np.log2(sums) + tops)
+    np.testing.assert_allclose(*results, rtol=1e-12)
 
 
 def test_called_from_other_compiled_code(rng):
     @njit
-    def outer(columns, log_w, targets):
+    def outer(columns, base, targets):
         out = np.empty(targets.shape[0])
-        kde._rows(columns, log_w, targets, out, 0, targets.shape[0])
+        pairs.add_rows(columns, base, targets, out, 0, targets.shape[0], np.empty((2, 0)))
         return out
 
     particles, log_weights = weighted(rng, 70, 2)
-    result = outer(np.ascontiguousarray(particles.T), log_weights, particles) - np.log(2 * np.pi)
+    whitened = np.ascontiguousarray(particles.T) * kde.SCALE
+    result = np.log(outer(whitened, log_weights / np.log(2), particles * kde.SCALE)) - np.log(2 * np.pi)
     np.testing.assert_allclose(result, kde_log_density(particles, log_weights, np.eye(2), particles), rtol=1e-12)
+
+
+# float32 inside.
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3, 4, 5, 10])
+@pytest.mark.parametrize("num", [1, 63, 64, 65, 5000])
+def test_single_precision_is_good_to_1e_5_nats(num, dim, rng):
+    particles, log_weights = weighted(rng, num, dim)
+    cholesky, points = random_kernel(rng, dim), rng.normal(size=(67, dim)) * 2
+    found = kde_log_density(particles, log_weights, cholesky, points, single=True)
+    assert found.dtype == np.float64
+    np.testing.assert_allclose(found, kde_log_density(particles, log_weights, cholesky, points), rtol=0, atol=1e-5)
+
+
+def test_single_precision_really_is_single(rng):
+    particles, log_weights = weighted(rng, 500, 2)
+    found = kde_log_density(particles, log_weights, np.eye(2), particles, single=True)
+    assert (found != kde_log_density(particles, log_weights, np.eye(2), particles)).any()
+
+
+@pytest.mark.parametrize("distance", [10.0, 30.0, 50.0, 90.0])
+def test_rows_faint_in_single_precision_are_done_in_double(distance, rng):
+    particles, log_weights = weighted(rng, 50, 2)
+    points = np.concatenate([particles[:3], np.full((5, 2), distance / 2**0.5)])
+    found = kde_log_density(particles, log_weights, np.eye(2), points, single=True)
+    np.testing.assert_allclose(found, kde_log_density(particles, log_weights, np.eye(2), points), rtol=1e-6)
+
+
+def test_where_single_precision_would_be_worse_it_is_not_used(rng):
+    particles, log_weights = weighted(rng, 50, 2)
+    far = np.concatenate([particles, particles + 1000.0])
+    both = np.concatenate([log_weights, log_weights]) - np.log(2)
+    found = kde_log_density(far, both, np.eye(2), far, single=True)
+    np.testing.assert_array_equal(found, kde_log_density(far, both, np.eye(2), far))
+
+
+@pytest.mark.parametrize("dim", [2, 5])
+def test_single_precision_has_the_same_bits_for_any_number_of_threads(dim, rng, threads):
+    particles, log_weights = weighted(rng, 1500, dim)
+    threads(lambda: kde_log_density(particles, log_weights, np.eye(dim), particles, single=True))
 
 
 @pytest.mark.parametrize("dim", [2, 5])
