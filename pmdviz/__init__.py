@@ -7,6 +7,7 @@ compiled code, no Panel and no Bokeh. Submodules are there by import (`import pm
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from pmdviz.upward import provide
 from pmdviz.version import __version__
 
 if TYPE_CHECKING:
@@ -48,6 +49,9 @@ __all__ = [
     "run",
     "target",
 ]
+
+
+provide("export", lambda: import_module("pmdviz.export").export)
 
 
 def __getattr__(name: str) -> Any:

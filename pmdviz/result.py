@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,7 @@ from pmdviz.errors import InputError
 from pmdviz.frame import Frame
 from pmdviz.recipe import Recipe
 from pmdviz.targets import Target
+from pmdviz.upward import ask
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +81,18 @@ class Run:
         if self.recipe.budget is None:
             return self.recipe.replaced(budget=max(1, self.final.visited)).to_python()
         return self.recipe.to_python()
+
+    def export(self, path: str | os.PathLike[str], **options: Any) -> Path:
+        """Write the run to a file whose suffix says its kind: a film, a picture, a table, the recipe.
+
+        `.gif .mp4 .html .png .svg .pdf .csv .parquet .py .json`; the options are those of `pmdviz export --help`, and
+        `progress`, a function of (frames done, frames in all). Returns the path. Raises InputError.
+
+        Examples
+        --------
+        >>> run.export("posterior.gif", size="960x540", fps=20, theme="dark")
+        """
+        return ask("export")(self, path, **options)
 
     def __repr__(self) -> str:
         tv = self.final.metrics["tv"]

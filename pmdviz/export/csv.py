@@ -1,4 +1,4 @@
-"""The history of a run as a table in plain text."""
+"""A table in plain text."""
 
 from __future__ import annotations
 
@@ -8,35 +8,21 @@ from collections.abc import Mapping
 
 import numpy as np
 
-UNITS = {
-    "iteration": "iterations",
-    "visited": "data points",
-    "tv": "0 to 1",
-    "kl_forward": "nats, KL(exact || approximation)",
-    "kl_reverse": "nats, KL(approximation || exact)",
-    "cross_entropy": "nats, -E_exact log approximation",
-    "ess": "particles",
-    "mass_outside": "share of the approximation outside the grid",
-    "seconds": "seconds of computing",
-    "num_particles": "particles",
-    "step_size": "gamma",
-    "rejuvenations": "since the start",
-    "density_evaluations": "pairs of particle and datum",
-    "gradient_evaluations": "pairs of particle and datum",
-}
+from pmdviz.export.tables import UNITS, columns_of
+from pmdviz.export.writer import Job, Writer
 
 
-def history_csv(history: Mapping[str, np.ndarray]) -> str:
-    """Comma-separated values: a comment line with the units, a line of names, one line a measured frame.
+def table_csv(columns: Mapping[str, np.ndarray]) -> str:
+    """Comma-separated values: a comment line with the units, a line of names, one line a row.
 
     A value that cannot be had is an empty cell; an infinite one is `inf`.
     """
     text = io.StringIO()
-    known = [f"{name}: {UNITS[name]}" for name in history if name in UNITS]
+    known = [f"{name}: {UNITS[name]}" for name in columns if name in UNITS]
     text.write(f"# {'; '.join(known)}\n")
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(history)
-    writer.writerows([_cell(value) for value in row] for row in zip(*history.values(), strict=True))
+    writer.writerow(columns)
+    writer.writerows([_cell(value) for value in row] for row in zip(*columns.values(), strict=True))
     return text.getvalue()
 
 
@@ -44,3 +30,10 @@ def _cell(value: float) -> str:
     if isinstance(value, (float, np.floating)) and np.isnan(value):
         return ""
     return repr(value.item() if isinstance(value, np.generic) else value)
+
+
+def _write(job: Job) -> None:
+    job.path.write_text(table_csv(columns_of(job.run, job.look.table)), encoding="utf-8")
+
+
+CSV = Writer(".csv", "the measured history, or the particles of the last frame, as plain text", ("table",), _write)

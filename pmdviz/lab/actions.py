@@ -8,7 +8,7 @@ from typing import Any
 
 import panel as pn
 
-from pmdviz.export.csv import history_csv
+from pmdviz.export.csv import table_csv
 from pmdviz.lab.acknowledge import Acknowledge
 from pmdviz.lab.buttons import SMALL, small_button
 from pmdviz.lab.css import static
@@ -61,4 +61,4 @@ class Actions:
 
     def _csv(self) -> io.StringIO:
         last = self._last()
-        return io.StringIO(history_csv(last.history) if last else "")
+        return io.StringIO(table_csv(last.history) if last else "")

@@ -80,6 +80,12 @@ def clamped(values: np.ndarray, low: float, high: float) -> np.ndarray:
     return np.clip(values, low, high).astype(np.float32)
 
 
+def over_words(history: Mapping[str, np.ndarray], group: Group) -> str:
+    """Which divergences are beyond the axis at the last row: "reverse KL > 100"."""
+    beyond = [m for m in group.metrics if "tv" in group.metrics and float(history[m][-1]) > CEILING]
+    return ", ".join(f"{group.metrics[m]} > {CEILING:.0f}" for m in beyond)
+
+
 def clock_end(clock: str, last: float, budget: int | None) -> float:
     """Where the x axis ends: the budget for data visited, else a round number that is reached last."""
     if clock == "visited" and budget and last <= budget * 1.05:

@@ -24,9 +24,17 @@ from bokeh.plotting import figure as Figure
 from pmdviz.views import style, words
 from pmdviz.views.columns import set_data
 from pmdviz.views.marks import Mark
-from pmdviz.views.trace_columns import CEILING, CLOCKS, GROUPS, METRICS, clock_end, trace_columns, value_range
+from pmdviz.views.trace_columns import (
+    CEILING,
+    CLOCKS,
+    GROUPS,
+    METRICS,
+    clock_end,
+    over_words,
+    trace_columns,
+    value_range,
+)
 
-WORDS = {metric: text for group in GROUPS.values() for metric, text in group.metrics.items()}
 NUMBER_JS = f"return value >= {CEILING} ? '> {CEILING:.0f}' : Number(value).toPrecision(3)"
 WAITING = "Press Play: {} will be drawn here"
 UNKNOWN = "{} cannot be had: the exact posterior is not known"
@@ -185,10 +193,8 @@ class TracesView:
             text = WAITING.format(chosen.title)
         elif all(np.isnan(np.asarray(history[m], float)).all() for m in chosen.metrics):
             text = UNKNOWN.format(chosen.title)
-        elif "kl_forward" in chosen.metrics:
-            over = ", ".join(
-                f"{WORDS[m]} > {CEILING:.0f}" for m in ("kl_forward", "kl_reverse") if float(history[m][-1]) > CEILING
-            )
+        else:
+            over = over_words(history, chosen)
         if text != self.middle.data["text"][0]:
             self.middle.data = {"x": [end / 2], "y": [0.5], "text": [text]}
         if [over] != list(self.over.data["text"]):

@@ -4,7 +4,7 @@ import pytest
 
 import pmdviz
 from pmdviz.errors import InputError
-from pmdviz.export.csv import history_csv
+from pmdviz.export.csv import table_csv
 from pmdviz.lab import Lab
 from pmdviz.lab.pool import DaemonPool
 from pmdviz.lab.trouble import error_words
@@ -72,7 +72,7 @@ def test_plays_without_a_page():
 def test_history_as_csv_can_be_read_back():
     run = Lab(num_particles=100, budget=300).session
     run.advance(3)
-    lines = history_csv(run.history.columns).splitlines()
+    lines = table_csv(run.history.columns).splitlines()
     assert lines[0].startswith("# iteration: iterations; visited: data points; tv: 0 to 1")
     names = lines[1].split(",")
     assert len(lines) == 2 + len(run.history.columns["iteration"])

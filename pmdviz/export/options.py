@@ -1,0 +1,104 @@
+"""How a file to take home looks: every option declared once, for Python, the command line, the docs and the page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pmdviz.errors import InputError, shown, unknown
+from pmdviz.knobs import Choice, Flag, Knobs, Whole
+from pmdviz.views.stage import LAYERS
+from pmdviz.views.trace_columns import CLOCKS, GROUPS
+
+NO_TRACES = "none"
+SIZES = {"1920x1080": (1920, 1080), "960x540": (960, 540), "square": (1080, 1080)}
+SIZE, LAYER_LIST = "size", "layers"  # short forms of several options at once
+USUAL_FRAMES = 100
+
+
+class Look(Knobs):
+    """The options of an export; each kind of file takes those that mean something to it."""
+
+    kind_words = "export option"
+
+    width = Whole(960, bounds=(160, 3840), unit="px", label="width", doc="Width of the picture.")
+    height = Whole(540, bounds=(160, 2160), unit="px", label="height", doc="Height of the picture.")
+    fps = Whole(20, bounds=(1, 60), unit="frames per second", label="speed", doc="Frames shown in a second.")
+    frames = Whole(
+        0, bounds=(0, 2_000), unit="frames", label="frames",
+        doc=f"Frames of the film, spread evenly over the run; 0: {USUAL_FRAMES}, or all of a shorter run.",
+    )  # fmt: skip
+    every = Whole(
+        0, bounds=(0, 1_000_000), unit="iterations", label="every k-th iteration", only_if=("frames", 0),
+        doc="A frame for every so many iterations, and the last one; 0: as `frames` says.",
+    )  # fmt: skip
+    theme = Choice(
+        "light", objects=["light", "dark"], label="theme", doc="Dark lines on light paper, or light on dark."
+    )
+    transparent = Flag(False, label="transparent", doc="No paper behind the picture.")
+    large_type = Flag(False, label="large type", doc="Labels for the back row of a lecture hall.")
+    exact = Flag(True, label="exact posterior", doc="Draw the exact posterior.")
+    approximate = Flag(True, label="approximation", doc="Draw the approximation.")
+    particles = Flag(True, label="particles", doc="Draw the particles.")
+    traces = Choice(
+        "divergences", objects=[NO_TRACES, *GROUPS], label="traces",
+        doc="What is drawn beside the stage, where the picture is at least one and a half times as wide as high.",
+    )  # fmt: skip
+    clock = Choice("visited", objects=list(CLOCKS), label="traces against", doc="The traces' horizontal axis.")
+    table = Choice("history", objects=["history", "particles"], label="table", doc="What the table holds.")
+
+    def check(self) -> None:
+        """Frames are counted or taken every so often, not both; a film has two ends."""
+        if self.frames and self.every:
+            raise InputError(f"give frames or every, not both; given: frames={self.frames}, every={self.every}")
+        if self.frames == 1:
+            raise InputError("frames must be at least 2, the first and the last (or 0); given: 1")
+
+    @property
+    def dark(self) -> bool:
+        """Whether the theme is the dark one."""
+        return self.theme == "dark"
+
+    @property
+    def layers(self) -> tuple[str, ...]:
+        """The layers of the stage that are drawn."""
+        return tuple(name for name in LAYERS if getattr(self, name))
+
+
+FILM_OPTIONS = ("frames", "every", "fps")
+STAGE_OPTIONS = ("theme", "large_type", *LAYERS, "traces", "clock")
+PICTURE_OPTIONS = ("width", "height", *STAGE_OPTIONS)
+
+
+def spelled_out(given: Mapping[str, Any]) -> dict[str, Any]:
+    """`given` with its short forms (`size`, `layers`) written as the options that they stand for."""
+    plain = {name: value for name, value in given.items() if name not in (SIZE, LAYER_LIST)}
+    for short, expand in ((SIZE, _sizes), (LAYER_LIST, _layers)):
+        if given.get(short) is None:
+            continue
+        long = expand(given[short])
+        if twice := [name for name in long if name in plain]:
+            raise InputError(f"{short} already says {' and '.join(long)}; given besides: {', '.join(twice)}")
+        plain.update(long)
+    return plain
+
+
+def _sizes(text: Any) -> dict[str, int]:
+    if isinstance(text, str) and text in SIZES:
+        return dict(zip(("width", "height"), SIZES[text], strict=True))
+    found = re.fullmatch(r"(\d{1,6})\s*[x×]\s*(\d{1,6})", text) if isinstance(text, str) else None
+    if found is None:
+        raise InputError(f"size must be WIDTHxHEIGHT in px, or one of {', '.join(SIZES)}; given: {shown(text)}")
+    return {"width": int(found[1]), "height": int(found[2])}
+
+
+def _layers(names: Any) -> dict[str, bool]:
+    listed = names.split(",") if isinstance(names, str) else names
+    if not isinstance(listed, Iterable) or not all(isinstance(name, str) for name in listed):
+        raise InputError(f"layers must be names out of {', '.join(LAYERS)}; given: {shown(names)}")
+    wanted = [name.strip() for name in listed]
+    for name in wanted:
+        if name not in LAYERS:
+            raise unknown("layer", name, LAYERS)
+    return {name: name in wanted for name in LAYERS}

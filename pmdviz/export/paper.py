@@ -1,0 +1,143 @@
+"""Where things stand on a film frame, and axes that look like the page's: the same borders, ticks, fonts' sizes."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter
+
+from pmdviz.export.options import NO_TRACES, Look
+from pmdviz.views import style
+from pmdviz.views.words import short
+
+FONT = "DejaVu Sans"  # comes with matplotlib: the same film on every machine
+BASE = 540.0  # px: a picture of this height is drawn with the page's own sizes, larger ones in proportion
+TITLE_PX, TITLE_LARGE_PX = 15.0, 21.0
+LINE = 1.5  # a line of the title, in its own size
+WIDE = 1.5  # width over height from which the traces stand beside the stage
+TICKS, MANTISSAS = 6, (0.5, 1.0, 2.0, 5.0, 10.0)  # the page's way to choose round ticks
+
+
+class Box(NamedTuple):
+    """A rectangle in design px, y upwards."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+class Paper:
+    """An empty picture of the size that was asked for; lengths in design px (1 px = `scale` real ones)."""
+
+    def __init__(self, look: Look) -> None:
+        self.look, self.colours = look, style.theme(look.dark)
+        self.scale = min(look.width, look.height) / BASE
+        self.width, self.height = look.width / self.scale, look.height / self.scale
+        self.text_px = style.PRESENTER_PX if look.large_type else style.TEXT_PX
+        self.title_px = TITLE_LARGE_PX if look.large_type else TITLE_PX
+        self.borders = style.PRESENTER_BORDERS if look.large_type else style.BORDERS
+        self.with_traces = look.traces != NO_TRACES and look.width >= WIDE * look.height
+        self.figure = Figure(figsize=(self.width / 72, self.height / 72), dpi=72 * self.scale)
+        self.figure.patch.set(facecolor=self.colours.paper, alpha=0.0 if look.transparent else 1.0)
+
+    def layout(self, title_lines: int) -> tuple[Box, Box | None]:
+        """The outer boxes of the stage (a square) and of the traces beside it."""
+        below = self.height - (title_lines * LINE + 0.4) * self.title_px
+        side = min(below, self.width)
+        left = 0.0 if self.with_traces else (self.width - side) / 2
+        stage = Box(left, below - side, side, side)
+        traces = Box(side, below - side, self.width - side, side) if self.with_traces else None
+        return stage, traces
+
+    def axes(self, box: Box) -> Axes:
+        """Axes inside the borders of a box, in the theme's colours."""
+        b = self.borders
+        width, height = box.width - b["left"] - b["right"], box.height - b["bottom"] - b["top"]
+        corner = (box.x + b["left"]) / self.width, (box.y + b["bottom"]) / self.height
+        axes = self.figure.add_axes((*corner, width / self.width, height / self.height))
+        self._dress(axes)
+        return axes
+
+    def _dress(self, axes: Axes) -> None:
+        colours = self.colours
+        axes.set_facecolor("none")
+        axes.set_axisbelow(True)
+        axes.grid(True, which="major", color=colours.grid, linewidth=1)
+        axes.tick_params(
+            which="major", direction="out", length=4, width=1, pad=4, color=colours.muted, labelcolor=colours.muted,
+            labelsize=self.text_px, labelfontfamily=FONT,
+        )  # fmt: skip
+        for side, spine in axes.spines.items():
+            spine.set(color=colours.muted if side in ("left", "bottom") else colours.grid, linewidth=1)
+
+    def label(self, axes: Axes, x: str, y: str) -> None:
+        """The words along the axes."""
+        font = {"fontsize": self.text_px, "fontfamily": FONT, "color": self.colours.text, "labelpad": 5}
+        axes.set_xlabel(x, **font)
+        axes.set_ylabel(y, **font)
+
+    def text(self, axes: Axes, x: float, y: float, words: str, **more: Any) -> Any:
+        """Words on axes, in the small size and the muted colour unless said otherwise."""
+        usual = {"fontsize": self.text_px, "fontfamily": FONT, "color": self.colours.muted}
+        return axes.text(x, y, words, **{**usual, **more})
+
+    def legend(self, axes: Axes, handles: list[Any], labels: list[str]) -> Any:
+        """One line of legend above the axes; two where the words are too long."""
+        letters = sum(len(label) + 7 for label in labels) * 0.58 * self.text_px
+        columns = len(labels) if letters < axes.bbox.width / self.scale else -(-len(labels) // 2)
+        made = axes.legend(
+            handles, labels, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=columns, frameon=False,
+            prop={"family": FONT, "size": self.text_px if columns == len(labels) else 0.8 * self.text_px},
+            labelcolor=self.colours.text, borderpad=0.1, borderaxespad=0.15, labelspacing=0.1,
+            handlelength=style.LEGEND["glyph_width"] / self.text_px, handletextpad=0.4,
+            columnspacing=style.LEGEND["spacing"] / self.text_px,
+        )  # fmt: skip
+        return made
+
+
+def dash(name: str, width: float) -> Any:
+    """The style table's dash of a layer for a line of `width`; matplotlib counts in line widths, the table in px."""
+    pattern = style.DASHES[name]
+    return "solid" if pattern == "solid" else (0, tuple(part / width for part in pattern))
+
+
+def line(axes: Axes, name: str, colour: str, width: float = style.LINE_WIDTH, **more: Any) -> Any:
+    """An empty line in the style of a layer."""
+    (made,) = axes.plot(
+        [], [], color=colour, linewidth=width, linestyle=dash(name, width), dash_capstyle="butt",
+        solid_capstyle="butt", solid_joinstyle="bevel", dash_joinstyle="bevel", **more,
+    )  # fmt: skip
+    return made
+
+
+def round_ticks(low: float, high: float) -> np.ndarray:
+    """Ticks inside [low, high] at a step of 1, 2 or 5 times a power of ten, about `TICKS` of them, as on the page."""
+    span = high - low
+    power = 10.0 ** math.floor(math.log10(span / TICKS))
+    step = min((mantissa * power for mantissa in MANTISSAS), key=lambda each: abs(TICKS - span / each))
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return np.arange(first, last + 1) * step
+
+
+def log_ticks(low: float, high: float) -> np.ndarray:
+    """Ticks at 1, 2 and 5 times powers of ten inside [low, high]; only powers of ten beyond three decades."""
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    steps = (1, 2, 5) if high / low <= 1e3 else (1,)
+    ticks = np.array([step * 10.0**k for k in decades for step in steps])
+    return ticks[(ticks >= low * (1 - 1e-9)) & (ticks <= high * (1 + 1e-9))]
+
+
+def set_ticks(axis: Any, ticks: np.ndarray) -> None:
+    """Put round numbers, in words without exponents, at `ticks` and nowhere else."""
+    axis.set_major_locator(FixedLocator(ticks))
+    axis.set_minor_locator(FixedLocator([]))
+    axis.set_major_formatter(FuncFormatter(lambda value, position: _tick_words(value)))
+
+
+def _tick_words(value: float) -> str:
+    return short(round(value, 12)).replace("-", "−")

@@ -1,0 +1,78 @@
+"""One picture of a run, drawn again and again: what stands still is drawn once, what moves with every frame."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib import rc_context
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+from pmdviz.export.film import Film, Scene
+from pmdviz.export.paper import FONT, Paper
+from pmdviz.export.stage_panel import StagePanel
+from pmdviz.export.traces_panel import TracesPanel
+
+LETTER = 0.56  # mean width of a letter of the title, in its size
+VECTOR = {"svg.hashsalt": "pmdviz", "svg.fonttype": "none", "pdf.fonttype": 42}
+
+
+class Picture:
+    """A film's figure: the state in words above, the stage, and the traces where there is room for them."""
+
+    def __init__(self, film: Film, first: Scene) -> None:
+        paper = Paper(film.look)
+        self.figure, self.canvas = paper.figure, FigureCanvasAgg(paper.figure)
+        self._letters = int(0.96 * paper.width / (LETTER * paper.title_px))
+        longest = max(len(film.last_scene().words), len(first.words))
+        self._title_lines = 1 if longest <= self._letters else 2
+        stage, traces = paper.layout(self._title_lines)
+        self.stage = StagePanel(paper, stage, film.run.target, first)
+        self.traces = TracesPanel(paper, traces, film.run, film.floors) if traces else None
+        font = {"fontsize": paper.title_px, "fontfamily": FONT, "color": paper.colours.text, "linespacing": 1.2}
+        top = 1 - 0.35 * paper.title_px / paper.height
+        self.title = self.figure.text(0.5, top, "", ha="center", va="top", **font)
+        self.moving = [self.title, *self.stage.moving, *(self.traces.moving if self.traces else [])]
+        self._ground: Any = None
+
+    def _take(self, scene: Scene) -> None:
+        if self.stage.show(scene):
+            self._ground = None
+        if self.traces:
+            self.traces.show(scene)
+        self.title.set_text(folded(scene.words) if self._title_lines == 2 else scene.words)
+
+    def draw(self, scene: Scene) -> np.ndarray:
+        """The scene as pixels (height, width, 4), uint8 RGBA; valid until the next call."""
+        self._take(scene)
+        if self._ground is None:
+            self._animate(True)
+            self.canvas.draw()
+            self._ground = self.canvas.copy_from_bbox(self.figure.bbox)
+        self.canvas.restore_region(self._ground)
+        for artist in self.moving:
+            artist.draw(self.canvas.renderer)
+        return np.asarray(self.canvas.buffer_rgba())
+
+    def save(self, scene: Scene, path: Path, form: str) -> None:
+        """The scene as a file of a format that matplotlib writes; the same scene gives the same bytes."""
+        self._take(scene)
+        self._animate(False)
+        undated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(form, {})
+        with rc_context(VECTOR):
+            self.figure.savefig(path, format=form, metadata=undated, facecolor=self.figure.get_facecolor())
+        self._ground = None
+
+    def _animate(self, on: bool) -> None:
+        for artist in self.moving:
+            artist.set_animated(on)
+
+
+def folded(words: str) -> str:
+    """Words in two lines, broken at the comma nearest their middle."""
+    commas = [k for k in range(len(words)) if words.startswith(", ", k)]
+    if not commas:
+        return words
+    at = min(commas, key=lambda k: abs(k - len(words) / 2))
+    return f"{words[: at + 1]}\n{words[at + 2 :]}"

@@ -1,0 +1,91 @@
+// A film in a page of its own: frames come out of one run of 16-bit numbers, the pictures are the app's own figures.
+const film = JSON.parse(document.getElementById("film").textContent)
+const at = (id) => document.getElementById(id)
+const bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)).buffer
+const numbers = new Uint16Array(bytes(film.numbers))
+const rows = Object.fromEntries(Object.entries(film.rows).map(([name, text]) => [name, new Float32Array(bytes(text))]))
+const GAP = 65535
+
+// A column: `low + step * number`, NaN for a gap between two lines.
+function column([start, length], [low, step]) {
+  const values = new Float32Array(length)
+  for (let i = 0; i < length; i++) {
+    const number = numbers[start + i]
+    values[i] = number === GAP ? NaN : low + step * number
+  }
+  return values
+}
+
+function play_film(model) {
+  const {words, frames, scales, fps} = film
+  const names = ["particles", "approximate", "traces", "marks"]
+  const sources = Object.fromEntries(names.map((name) => [name, model(name)]))
+  const [note, legend, status] = [model("note"), model("legend"), document.querySelector(".pmdviz-status")]
+  const last = frames.length - 1
+  let now = -1, playing = false, due = 0
+
+  function show(k) {
+    if (k === now) return
+    now = k
+    const frame = frames[k]
+    const size = column(frame.size, scales.size)
+    sources.particles.data = {
+      x: column(frame.x, scales.x), y: column(frame.y, scales.y), size, weight: size.map((d) => d * d / frame.share),
+    }
+    sources.approximate.data = {x: column(frame.line_x, scales.x), y: column(frame.line_y, scales.y)}
+    if (sources.traces) {
+      const seen = Object.entries(rows).map(([name, values]) => [name, values.subarray(0, frame.rows)])
+      sources.traces.data = Object.fromEntries(seen)
+      const marked = Object.entries(film.marks).map(([name, values]) => [name, values.slice(0, frame.marks)])
+      if (sources.marks.data.x.length !== frame.marks) sources.marks.data = Object.fromEntries(marked)
+    }
+    if (note.text !== frame.note) note.text = frame.note
+    const item = legend.items.find((item) => item.label.value.startsWith("particles"))
+    if (item && item.label.value !== frame.label) item.label = {value: frame.label}
+    status.textContent = frame.words
+    at("frame").value = k
+    at("frame").setAttribute("aria-valuetext", frame.words)
+    at("shown").textContent = `${k + 1} of ${last + 1}`
+  }
+
+  function set_playing(on) {
+    playing = on
+    at("play").textContent = on ? "Pause" : "Play"
+    if (!on) return
+    if (now === last) show(0)
+    due = performance.now() + 1000 / fps
+    requestAnimationFrame(tick)
+  }
+
+  function tick(time) {
+    if (!playing) return
+    if (time >= due) {
+      due = Math.max(due + 1000 / fps, time)  // late frames are shown late, none is left out
+      show(now + 1)
+      if (now === last) return set_playing(false)
+    }
+    requestAnimationFrame(tick)
+  }
+
+  function step(by) {
+    set_playing(false)
+    show(Math.min(last, Math.max(0, now + by)))
+  }
+
+  at("play").addEventListener("click", () => set_playing(!playing))
+  at("frame").addEventListener("input", () => { set_playing(false); show(Number(at("frame").value)) })
+  document.addEventListener("keydown", (event) => {
+    if (["INPUT", "BUTTON", "SUMMARY"].includes(event.target.tagName)) return
+    const act = {" ": () => set_playing(!playing), ArrowRight: () => step(1), ArrowLeft: () => step(-1)}[event.key]
+    if (act) { event.preventDefault(); act() }
+  })
+  show(0)
+}
+
+// The figures are made by another script of this page, which may come later.
+function when_ready() {
+  const made = window.Bokeh?.documents?.[0]
+  if (made) play_film((name) => made.get_model_by_name(`film-${name}`))
+  else requestAnimationFrame(when_ready)
+}
+when_ready()

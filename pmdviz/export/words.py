@@ -1,0 +1,17 @@
+"""The run as text: the Python that repeats it, and its recipe."""
+
+from __future__ import annotations
+
+from pmdviz.export.writer import Job, Writer
+
+
+def _python(job: Job) -> None:
+    job.path.write_text(job.run.to_python(), encoding="utf-8")
+
+
+def _recipe(job: Job) -> None:
+    job.path.write_text(job.run.recipe.to_json(indent=1) + "\n", encoding="utf-8")
+
+
+PYTHON = Writer(".py", "the lines of Python that repeat the run", (), _python)
+RECIPE = Writer(".json", "the recipe: everything needed to replay the run", (), _recipe)
