@@ -1,6 +1,7 @@
 """Every figure that pmdviz claims, by a command: `pmdviz bench NAME [--json FILE]`. One bench a file of this folder.
 
-A bench module has a one-line docstring and `run(options) -> dict` with its figures.
+A bench module has a one-line docstring and `run(options) -> dict` with its figures; its `OPTIONS`, where it has some,
+are the numbers that one may give it on the command line, with their defaults.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ import time
 from typing import Any
 
 from pmdviz.bench.machine import circumstances
-from pmdviz.errors import unknown
+from pmdviz.errors import InputError, unknown
 from pmdviz.writing import write_text
 
-HELPERS = ("browser", "empty_page", "machine")
+HELPERS = ("browser", "client", "crowd", "empty_page", "machine", "probe", "wire")
+NUMBERS = {"sessions": "how many browser sessions", "seconds": "of each measurement", "minutes": "of endless play"}
 
 
 def names() -> list[str]:
@@ -30,6 +32,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help=", ".join(names()))
     parser.add_argument("--json", metavar="FILE", help="write the figures as JSON; - for standard output")
     parser.add_argument("--quick", action="store_true", help="fewer repetitions: to see that it works, not to quote")
+    for name, words in NUMBERS.items():
+        parser.add_argument(f"--{name}", metavar="N", help=f"{words}; for benches that take it")
 
 
 def main(options: argparse.Namespace) -> None:
@@ -37,15 +41,30 @@ def main(options: argparse.Namespace) -> None:
     if options.name not in names():
         raise unknown("bench", options.name, names())
     module = importlib.import_module(f"{__name__}.{options.name.replace('-', '_')}")
+    given = _numbers(options, getattr(module, "OPTIONS", {}))
     before, start = circumstances(), time.perf_counter()
     figures = module.run(options)
     result: dict[str, Any] = {
         "bench": options.name,
         "about": (module.__doc__ or "").strip().splitlines()[0],
-        "command": f"python -m pmdviz bench {options.name}" + (" --quick" if options.quick else ""),
+        "command": " ".join(["python -m pmdviz bench", options.name, *["--quick"] * options.quick, *given]),
         **before,
         "seconds": round(time.perf_counter() - start, 1),
         "figures": figures,
     }
     text = json.dumps(result, indent=1, ensure_ascii=False, allow_nan=False)
     write_text(options.json or "-", text)
+
+
+def _numbers(options: argparse.Namespace, defaults: dict[str, int]) -> list[str]:
+    """Put the numbers that the bench takes into `options`; returns those that were given. Raises InputError."""
+    said = []
+    for name in NUMBERS:
+        text = getattr(options, name)
+        if text is not None and name not in defaults:
+            raise InputError(f"bench {options.name} takes no --{name}")
+        if text is not None and not (text.isdecimal() and 1 <= int(text[:7]) <= 100_000):
+            raise InputError(f"--{name} must be a whole number at least 1 and at most 100,000; given: {text!r}")
+        setattr(options, name, defaults.get(name) if text is None else int(text))
+        said += [] if text is None else [f"--{name} {int(text)}"]
+    return said

@@ -93,11 +93,10 @@ def free_port() -> int:
 
 
 @contextmanager
-def server(command: list[str], port: int, **environment: str) -> Iterator[subprocess.Popen]:
-    """Run `command` until /liveness answers; ended by SIGTERM at the end."""
-    process = subprocess.Popen(
-        command, env={**os.environ, **environment}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+def server(command: list[str], port: int, log: Any = None, **environment: str) -> Iterator[subprocess.Popen]:
+    """Run `command` until /liveness answers, its words into the open file `log`; ended by SIGTERM at the end."""
+    out = subprocess.DEVNULL if log is None else log
+    process = subprocess.Popen(command, env={**os.environ, **environment}, stdout=out, stderr=out)
     try:
         _await_liveness(process, port)
         yield process
