@@ -44,6 +44,7 @@ class Gaussian(GaussianPrior, Target):
     about = "Each x is θ plus Gaussian noise; the posterior is a Gaussian that anyone can check on paper."
     reference = "Dai, He, Dai, Song 2016, Theorem 5 can be measured on it; any textbook"
     Options = GaussianOptions
+    has_conditionals = True
 
     def build(self) -> None:
         """Draw the data from `default_rng(data_seed)` alone."""
@@ -56,12 +57,22 @@ class Gaussian(GaussianPrior, Target):
 
     def make_exact(self) -> GaussianExact:
         """In closed form."""
+        mean, variance = self._posterior(self.data)
+        return GaussianExact(mean, variance * np.eye(self.dim))
+
+    def _posterior(self, data: np.ndarray) -> tuple[np.ndarray, float]:
+        """Mean (d,) and variance of each coordinate."""
         o = self.options
-        variance = 1 / (1 / o.prior_sd**2 + o.num_data / o.sigma_x**2)
-        return GaussianExact(variance * self.data.sum(axis=0) / o.sigma_x**2, variance * np.eye(o.dim))
+        variance = 1 / (1 / o.prior_sd**2 + len(data) / o.sigma_x**2)
+        return variance * data.sum(axis=0) / o.sigma_x**2, variance
 
     def _log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
         return gaussian_log_likelihood(theta, batch, self.options.sigma_x)
 
     def _grad_log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
         return gaussian_grad_log_likelihood(theta, batch, self.options.sigma_x)
+
+    def _gibbs_sweep(self, rng: np.random.Generator, theta: np.ndarray, data: np.ndarray) -> np.ndarray:
+        """The coordinates do not hang on one another: a sweep is an independent draw from the posterior."""
+        mean, variance = self._posterior(data)
+        return mean + np.sqrt(variance) * rng.standard_normal(self.dim)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from pmdviz.kernels.gibbs import mixture_sweep
 from pmdviz.kernels.mixture import mixture_grad_log_likelihood, mixture_log_likelihood
 from pmdviz.knobs import Knobs, Real
 from pmdviz.targets.base import GaussianPrior, Target
@@ -45,6 +46,7 @@ class Mixture(GaussianPrior, Target):
     about = "Each x comes from one of two Gaussians, at θ₁ or at θ₁ + θ₂; swapping the two explains the data as well."
     reference = "Dai, He, Dai, Song 2016, section 6"
     Options = MixtureOptions
+    has_conditionals = True
 
     def build(self) -> None:
         """Draw the data from `default_rng(data_seed)` alone."""
@@ -63,3 +65,8 @@ class Mixture(GaussianPrior, Target):
 
     def _grad_log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
         return mixture_grad_log_likelihood(theta, batch, self.options.sigma_x, self.options.p)
+
+    def _gibbs_sweep(self, rng: np.random.Generator, theta: np.ndarray, data: np.ndarray) -> np.ndarray:
+        """The labels given theta, then both coordinates of theta at once given the labels."""
+        uniforms, normals = rng.random(len(data)), rng.standard_normal(2)
+        return mixture_sweep(theta, data, self.options.sigma_x, self.options.p, self.prior_sd, uniforms, normals)

@@ -55,7 +55,7 @@ def test_without_a_burn_in_nothing_is_noted(method):
 
 
 @pytest.mark.parametrize("method", CHAINS)
-@pytest.mark.parametrize("target", ["gaussian", "bimodal1d"])
+@pytest.mark.parametrize("target", ["gaussian", "mixture"])
 def test_both_values_are_stored_and_the_better_is_shown(method, target):
     frame = run_chain(method, 30, target, burn_in=10).frame
     both = frame.metrics["tv_kde"], frame.metrics["tv_gaussian"]

@@ -1,0 +1,51 @@
+"""Gibbs sampling against exact posteriors, and what it cannot do."""
+
+import numpy as np
+import pytest
+
+from pmdviz.errors import InputError
+from pmdviz.recipe import Recipe
+from pmdviz.targets import TARGETS, make_target
+from tests.chains import all_draws, mode_mass, moment_errors, run_chain
+
+CONNECTED = {"num_data": 12, "sigma_x": 2.0, "p": 0.3, "data_seed": 1}  # a posterior without a gap between its modes
+
+
+def test_on_the_conjugate_gaussian_every_draw_is_independent_and_exact():
+    assert (np.abs(moment_errors("gibbs", 500, skip=0)) < 4).all()
+    draws = all_draws(run_chain("gibbs", 4000))[:, 0]
+    assert abs(np.corrcoef(draws[1:], draws[:-1])[0, 1]) < 4 / np.sqrt(4000)
+
+
+@pytest.mark.parametrize("options", [CONNECTED, {**CONNECTED, "p": 0.8}], ids=str)
+def test_on_a_connected_mixture_the_moments_are_those_of_the_posterior(options):
+    assert (np.abs(moment_errors("gibbs", 2000, target="mixture", options=options)) < 4).all()
+
+
+@pytest.mark.parametrize("name", [name for name, made in TARGETS.items() if not made.has_conditionals])
+def test_a_target_without_conditionals_says_so(name):
+    words = f"method 'gibbs' needs exact conditionals .a Gibbs sweep., which target {name!r} does not offer"
+    with pytest.raises(InputError, match=words):
+        Recipe(name, "gibbs")
+    target = make_target(name)
+    with pytest.raises(InputError, match="has no exact conditionals"):
+        target.gibbs_sweep(np.random.default_rng(0), np.zeros(target.dim), target.data)
+
+
+@pytest.mark.parametrize("name", [name for name, made in TARGETS.items() if made.has_conditionals])
+def test_a_sweep_hangs_on_the_data_that_it_is_given(name):
+    target, theta = make_target(name), np.full(make_target(name).dim, 0.1)
+    one, same, other = (
+        target.gibbs_sweep(np.random.default_rng(3), theta, rows)
+        for rows in (target.data, target.data.copy(), target.data + 1.0)
+    )
+    assert np.array_equal(one, same) and (one != other).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("data_seed", range(3))
+def test_every_run_on_the_mixture_sits_in_one_mode(data_seed):
+    options = {"num_data": 400, "sigma_x": 1.5, "data_seed": data_seed}
+    masses = [mode_mass(run_chain("gibbs", 1550, "mixture", options, seed=seed)) for seed in range(8)]
+    assert max(min(mass, 1 - mass) for mass in masses) < 0.02
+    assert len({round(mass) for mass in masses}) == 2, "which mode it is hangs on the run"
