@@ -1,4 +1,4 @@
-"""The command line: `pmdviz` = `python -m pmdviz`: list | run | serve | bench."""
+"""The command line: `pmdviz` = `python -m pmdviz`: list | run | export | serve | bench."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def main(arguments: list[str] | None = None) -> int:
         _limit_blas()
         _print_anything()
         _check_command(arguments)
-        options = _parsed(_parser(), arguments)
+        options = _parsed(_parser(arguments[:1]), arguments)
         return options.act(options) or 0
     except InputError as error:
         print(f"pmdviz: {error}", file=sys.stderr)
@@ -62,7 +62,7 @@ def _print_anything() -> None:
         sys.stdout.reconfigure(errors="backslashreplace")
 
 
-COMMANDS = ("list", "run", "serve", "bench")
+COMMANDS = ("list", "run", "export", "serve", "bench")
 
 
 def _check_command(arguments: list[str]) -> None:
@@ -78,12 +78,13 @@ def _parsed(parser: _Parser, arguments: list[str]) -> argparse.Namespace:
     return options
 
 
-def _parser() -> _Parser:
+def _parser(chosen: list[str]) -> _Parser:
     parser = _Parser(prog="pmdviz", description="See approximate Bayesian inference.")
     parser.add_argument("--version", action="version", version=f"pmdviz {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar=" | ".join(COMMANDS), dest="command")
     _add_list(commands)
     _add_run(commands)
+    _add_export(commands, chosen == ["export"])
     _add_serve(commands)
     _add_bench(commands)
     parser.commands = commands
@@ -104,6 +105,15 @@ def _add_run(commands: Any) -> None:
     parser.add_argument("--history", action="store_true", help="the measured history too, in the JSON")
     parser.add_argument("--json", metavar="FILE", help="write recipe and result as JSON; - for standard output")
     parser.set_defaults(act=_run)
+
+
+def _add_export(commands: Any, wanted: bool) -> None:
+    from pmdviz import cli_export
+
+    parser = commands.add_parser("export", help="run a recipe and write a film, a picture, a table, ...")
+    if wanted:  # the declarations of its options load Bokeh, which would cost the other commands half a second
+        cli_export.add_arguments(parser)
+    parser.set_defaults(act=cli_export.export)
 
 
 def _add_serve(commands: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +13,17 @@ from pmdviz.errors import InputError, shown, unknown
 from pmdviz.export.csv import CSV
 from pmdviz.export.gif import GIF
 from pmdviz.export.mp4 import MP4
-from pmdviz.export.options import Look, spelled_out
+from pmdviz.export.options import USUAL_FRAMES, Look, spelled_out
 from pmdviz.export.parquet import PARQUET
 from pmdviz.export.player import HTML
 from pmdviz.export.still import STILLS
 from pmdviz.export.words import PYTHON, RECIPE
 from pmdviz.export.writer import MEGABYTE, Job, Progress, Writer
 from pmdviz.result import Run
+from pmdviz.views.columns import MAX_DRAWN
 
 WRITERS: dict[str, Writer] = {w.suffix: w for w in (GIF, MP4, HTML, *STILLS, CSV, PARQUET, PYTHON, RECIPE)}
+USUAL_DOTS = 1_500
 SPARE = 20 * MEGABYTE  # of the disk are left free
 
 
@@ -32,14 +35,22 @@ def find_writer(path: str | os.PathLike[str]) -> Writer:
     return WRITERS[suffix]
 
 
-def checked_look(writer: Writer, given: dict[str, Any]) -> Look:
-    """Options for a kind of file. Raises InputError for one that is unknown, out of bounds or without effect there."""
-    plain = spelled_out(given)
+def check(path: str | os.PathLike[str], options: Mapping[str, Any]) -> tuple[Writer, Look, Path]:
+    """Everything that can be said before there is a run: the writer, its options and the file's place.
+
+    Raises InputError: an unknown suffix or option, one out of bounds or without effect on this kind of file, a library
+    that is missing, a folder that is not there or may not be written to, a disk that is too full.
+    """
+    writer, final = find_writer(path), Path(path).expanduser()
+    plain = spelled_out(options)
     look = Look.checked(plain)
     if useless := [name for name in plain if name not in writer.options]:
         valid = ", ".join(writer.options) or "none"
         raise InputError(f"{useless[0]} means nothing to a {writer.suffix} file; its options: {valid}")
-    return look
+    writer.check_installed()
+    writer.check(look)
+    _check_place(final, writer.forecast(look, look.frames or USUAL_FRAMES, USUAL_DOTS))
+    return writer, look, final
 
 
 def export(
@@ -63,14 +74,10 @@ def export(
         Before any work: an unknown suffix or option, a missing library, a folder that is not there, too small a disk.
         During it: a disk that is full, an encoder that fails. No half file is left.
     """
-    writer = find_writer(path)
-    look = checked_look(writer, options)
-    writer.check_installed()
-    final = Path(path).expanduser()
+    writer, look, final = check(path, options)
     temporary = final.with_name(f".{final.name}.{os.getpid()}.part")
     job = Job(run, look, temporary, progress)
-    writer.check(job)
-    _check_place(final, writer.forecast(job))
+    _check_place(final, writer.forecast(look, len(job.film.iterations), min(len(run.weights), MAX_DRAWN)))
     try:
         writer.write(job)
         temporary.replace(final)

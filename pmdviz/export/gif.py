@@ -8,9 +8,9 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from pmdviz.errors import InputError
-from pmdviz.export.options import FILM_OPTIONS, PICTURE_OPTIONS
+from pmdviz.export.options import FILM_OPTIONS, PICTURE_OPTIONS, Look
 from pmdviz.export.palette import TRANSPARENT, cell_of, nearest, palette, rgb
-from pmdviz.export.writer import DRAWING, Job, Writer, film_pixels
+from pmdviz.export.writer import DRAWING, Job, Writer
 from pmdviz.views import style
 
 MOST_FPS = 50  # browsers show a frame of less than 2/100 s for 10/100 s
@@ -21,9 +21,9 @@ CLEAR_BEFORE_NEXT = 2
 SEEN = 96  # alpha from which a pixel of a transparent film is paper and ink rather than nothing
 
 
-def _check(job: Job) -> None:
-    if job.look.fps > MOST_FPS:
-        raise InputError(f"a GIF shows at most {MOST_FPS} frames per second; given: fps={job.look.fps}")
+def _check(look: Look) -> None:
+    if look.fps > MOST_FPS:
+        raise InputError(f"a GIF shows at most {MOST_FPS} frames per second; given: fps={look.fps}")
 
 
 def delays(frames: int, fps: int) -> Iterator[int]:
@@ -93,7 +93,11 @@ def _indexed_clear(job: Job) -> Iterator[tuple[tuple[int, int], np.ndarray]]:
         yield (0, 0), pixels
 
 
+def _forecast(look: Look, frames: int, dots: int) -> float:
+    return 0.25 * frames * look.width * look.height
+
+
 GIF = Writer(
     ".gif", "an animation for slides and pages", (*PICTURE_OPTIONS, *FILM_OPTIONS, "transparent"), _write,
-    needs=(*DRAWING, ("PIL", "export")), forecast=lambda job: 0.25 * film_pixels(job), check=_check,
+    needs=(*DRAWING, ("PIL", "export")), forecast=_forecast, check=_check,
 )  # fmt: skip

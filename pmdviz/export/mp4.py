@@ -13,7 +13,7 @@ import numpy as np
 
 from pmdviz.errors import InputError
 from pmdviz.export.options import FILM_OPTIONS, PICTURE_OPTIONS, Look
-from pmdviz.export.writer import DRAWING, Job, Writer, film_pixels
+from pmdviz.export.writer import DRAWING, Job, Writer
 
 QUALITY = ("-crf", "20", "-preset", "veryfast")
 COLOURS = ("-vf", "scale=out_color_matrix=bt709:out_range=tv", "-colorspace", "bt709", "-color_primaries", "bt709")
@@ -31,10 +31,9 @@ def encoder() -> str:
         raise InputError(f"writing .mp4 needs ffmpeg, which imageio-ffmpeg does not find: {error}") from error
 
 
-def _check(job: Job) -> None:
-    if job.look.width % 2 or job.look.height % 2:
-        given = f"{job.look.width}x{job.look.height}"
-        raise InputError(f"width and height of an MP4 must be even; given: {given}")
+def _check(look: Look) -> None:
+    if look.width % 2 or look.height % 2:
+        raise InputError(f"width and height of an MP4 must be even; given: {look.width}x{look.height}")
     encoder()
 
 
@@ -76,7 +75,11 @@ def _write(job: Job) -> None:
     encode(job.pictures(), job.look, job.path)
 
 
+def _forecast(look: Look, frames: int, dots: int) -> float:
+    return 0.1 * frames * look.width * look.height
+
+
 MP4 = Writer(
     ".mp4", "a film for slides and players (H.264)", (*PICTURE_OPTIONS, *FILM_OPTIONS), _write,
-    needs=(*DRAWING, ("imageio_ffmpeg", "video")), forecast=lambda job: 0.1 * film_pixels(job), check=_check,
+    needs=(*DRAWING, ("imageio_ffmpeg", "video")), forecast=_forecast, check=_check,
 )  # fmt: skip

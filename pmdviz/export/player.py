@@ -12,7 +12,7 @@ from bokeh.embed import file_html
 from bokeh.resources import INLINE
 
 from pmdviz.export.film import Film, Scene
-from pmdviz.export.options import FILM_OPTIONS, NO_TRACES, STAGE_OPTIONS
+from pmdviz.export.options import FILM_OPTIONS, NO_TRACES, STAGE_OPTIONS, Look
 from pmdviz.export.payload import row_texts, stage_payload
 from pmdviz.export.writer import MEGABYTE, Job, Writer
 from pmdviz.views import StageView, TracesView, style
@@ -93,8 +93,7 @@ def _static(name: str) -> str:
     return (STATIC / name).read_text(encoding="utf-8")
 
 
-def _forecast(job: Job) -> float:
-    frames, dots = len(job.film.iterations), min(len(job.run.final.weights), 5_000)
+def _forecast(look: Look, frames: int, dots: int) -> float:
     return 1.5 * MEGABYTE + frames * (BYTES_OF_A_FRAME + BYTES_OF_A_DOT * dots)
 
 

@@ -72,8 +72,8 @@ class Writer:
     options: tuple[str, ...]
     write: Callable[[Job], None]
     needs: tuple[tuple[str, str], ...] = ()  # (module, extra of pmdviz that installs it)
-    forecast: Callable[[Job], float] = lambda job: MEGABYTE  # bytes, rather too many than too few
-    check: Callable[[Job], Any] = lambda job: None  # raises InputError for what this kind cannot do
+    forecast: Callable[[Look, int, int], float] = lambda look, frames, dots: MEGABYTE  # bytes, rather too many
+    check: Callable[[Look], Any] = lambda look: None  # raises InputError for what this kind cannot do
 
     def check_installed(self) -> None:
         """Raise InputError, with the cure, where a library that this kind of file needs is missing."""
@@ -83,8 +83,3 @@ class Writer:
 
 
 DRAWING = (("matplotlib", "export"),)
-
-
-def film_pixels(job: Job) -> float:
-    """Pixels of all frames of the film. Raises InputError where the run does not have them."""
-    return len(job.film.iterations) * job.look.width * job.look.height
