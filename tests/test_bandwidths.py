@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from pmdviz.bandwidths import (
+    EFFECTIVE_NEIGHBOURS,
     LOCAL_SCALE,
     NEIGHBOUR_FRACTION,
     RULES,
@@ -74,12 +75,35 @@ def test_local_stretches_and_leans_with_the_particles():
 
 
 def test_local_follows_the_weights():
-    """Particles of weight zero far away change nothing that is seen."""
+    """Particles of weight zero change nothing but their number."""
     particles = np.concatenate([standard(500, 1, 0), 30 + standard(500, 1, 1)])
     weights = np.concatenate([equal(500), np.zeros(500)])
     both = local(particles, weights, FACTOR, np.ones(1))[0, 0] * 1000 ** (1 / 5)
     alone = local(particles[:500], equal(500), FACTOR, np.ones(1))[0, 0] * 500 ** (1 / 5)
-    assert both == pytest.approx(2 * alone, rel=0.25)  # a tenth of all particles is a fifth of these
+    assert both == pytest.approx(alone, rel=1e-3)
+
+
+def test_weighted_particles_measure_what_equal_ones_do():
+    """Draws of a wide Gaussian with the weights of a narrow one, against draws of the narrow one."""
+    ratios = []
+    for seed in range(20):
+        wide = 1.4 * standard(2000, 2, seed)
+        log_weights = -0.5 * (wide**2).sum(axis=1) * (1 - 1 / 1.4**2)
+        weights = np.exp(log_weights - log_weights.max())
+        S = neighbourhood_covariance(wide, weights / weights.sum(), np.ones(2))
+        ratios.append(
+            np.trace(S) / np.trace(neighbourhood_covariance(standard(2000, 2, 50 + seed), equal(2000), np.ones(2)))
+        )
+    assert np.mean(ratios) == pytest.approx(1, abs=0.06)
+
+
+def test_a_neighbourhood_needs_25_effective_particles():
+    """A few particles with nearly all of the weight are not taken for a mode of their own."""
+    particles, weights = standard(1000, 1, 3), np.full(1000, 1e-4)
+    weights[:5] = 0.9 / 5
+    heavy = neighbourhood_covariance(particles, weights / weights.sum(), np.ones(1))[0, 0]
+    counted = neighbourhood_covariance(particles, equal(1000), np.ones(1))[0, 0]
+    assert EFFECTIVE_NEIGHBOURS == 25 and heavy > 0.1 * counted
 
 
 @pytest.mark.parametrize("m", [1, 2, 3, 4, 10])

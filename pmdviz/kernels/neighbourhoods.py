@@ -10,15 +10,22 @@ CENTRES_PER_BLOCK = 8
 
 
 def pooled_local_covariance(
-    particles: np.ndarray, weights: np.ndarray, centres: np.ndarray, scale: np.ndarray, num_neighbours: int
+    particles: np.ndarray,
+    weights: np.ndarray,
+    centres: np.ndarray,
+    scale: np.ndarray,
+    num_neighbours: int,
+    share: float = 1.0,
+    effective: float = 1.0,
 ) -> np.ndarray:
     """Mean over centres of the weighted covariance of the nearest particles, (d, d) in the units of theta squared.
 
     particles (m, d); weights (m,) not negative; centres (k,) whole numbers, indices of particles; scale (d,) above 0:
     distance is Euclidean after dividing coordinates by it; num_neighbours in 1..m counts the centre itself, ties go
-    to the lower index. Within a neighbourhood the weights are renormalised and the covariance is about the weighted
-    mean. Neighbourhoods of zero weight are left out of the mean; if all are, the result is zero. ValueError for
-    anything else.
+    to the lower index. A neighbourhood is the nearest `num_neighbours`, or fewer: it ends where it holds `share` of
+    all weight and an effective number (sum w)^2 / sum w^2 of `effective` particles. Within it the weights are
+    renormalised and the covariance is about the weighted mean. Neighbourhoods of zero weight are left out of the mean;
+    if all are, the result is zero. ValueError for anything else.
     """
     particles = finite(matrix(particles, "particles"), "particles")
     num, dim = particles.shape
@@ -30,12 +37,16 @@ def pooled_local_covariance(
         raise ValueError("weights must not be negative and scale must be above 0")
     covariances, counted = np.zeros((centres.size, dim, dim)), np.zeros(centres.size)
     columns = np.ascontiguousarray((particles / scale).T)
+    enough = float(share) * weights.sum()
 
     def work(start: int, stop: int) -> None:
         distances = _distances(columns, centres[start:stop])
         limits = np.partition(distances, num_neighbours - 1, axis=1)[:, num_neighbours - 1]
         for row, c in enumerate(range(start, stop)):
             chosen = _nearest(distances[row], limits[row], int(num_neighbours))
+            if share < 1.0:
+                chosen = chosen[np.argsort(distances[row][chosen], kind="stable")]
+                chosen = chosen[: _extent(weights[chosen], enough, float(effective))]
             counted[c] = _covariance(particles, weights, chosen, particles[centres[c]], covariances[c])
 
     run_blocks(work, centres.size, CENTRES_PER_BLOCK, 3.0 * centres.size * num)  # choosing costs about 3 pairs
@@ -72,6 +83,18 @@ def _nearest(distances, limit, count):
             chosen[found] = j
             found += 1
     return chosen
+
+
+@jit
+def _extent(weights, enough, effective):
+    """How many of the particles, nearest first, it takes to hold `enough` weight and `effective` effective ones."""
+    total, squares = 0.0, 0.0
+    for j in range(weights.size):
+        total += weights[j]
+        squares += weights[j] * weights[j]
+        if total >= enough and total * total >= effective * squares:
+            return j + 1
+    return weights.size
 
 
 @jit

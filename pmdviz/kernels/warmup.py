@@ -8,17 +8,31 @@ from pathlib import Path
 
 import numpy as np
 
-from pmdviz.kernels import bimodal, distances, gaussian, grid, kde, mixture, neighbourhoods, resampling
+from pmdviz.kernels import (
+    bimodal,
+    distances,
+    gaussian,
+    gibbs,
+    grid,
+    kde,
+    mixture,
+    neighbourhoods,
+    pairs,
+    resampling,
+    thinning,
+)
 from pmdviz.kernels.bimodal import bimodal_grad_log_likelihood, bimodal_log_likelihood
 from pmdviz.kernels.distances import median_distance
 from pmdviz.kernels.gaussian import gaussian_grad_log_likelihood, gaussian_log_likelihood
+from pmdviz.kernels.gibbs import mixture_sweep
 from pmdviz.kernels.grid import kde_on_grid, kde_on_line
 from pmdviz.kernels.kde import kde_log_density
 from pmdviz.kernels.mixture import mixture_grad_log_likelihood, mixture_log_likelihood
 from pmdviz.kernels.neighbourhoods import pooled_local_covariance
-from pmdviz.kernels.resampling import systematic
+from pmdviz.kernels.resampling import multinomial, residual, stratified, systematic
+from pmdviz.kernels.thinning import thinned
 
-MODULES = (bimodal, distances, gaussian, grid, kde, mixture, neighbourhoods, resampling)
+MODULES = (bimodal, distances, gaussian, gibbs, grid, kde, mixture, neighbourhoods, pairs, resampling, thinning)
 
 
 def is_cached() -> bool:
@@ -49,15 +63,20 @@ def _calls():
         particles, cholesky = np.zeros((2, dim)), np.eye(dim)
         far = particles + 1e3  # the second row takes the exact path
         yield f"density in {dim} dimensions", lambda a=(particles, log_weights, cholesky, far): kde_log_density(*a)
+        yield "the same in float32", lambda a=(particles, log_weights, cholesky, particles): kde_log_density(*a, True)
     yield "density on a line", lambda: kde_on_line(two[:, :1], log_weights, np.eye(1), axis)
     yield "density on a grid", lambda: kde_on_grid(two, log_weights, np.eye(2), axis, axis)
     oblique = np.array([[1.0, 0.0], [1.0, 1e-3]])
     yield "density on a grid, row by row", lambda: kde_on_grid(two, log_weights, oblique, axis, axis)
     yield "resampling", lambda: systematic(np.full(2, 0.5), 2, 0.5)
-    yield "neighbourhoods", lambda: pooled_local_covariance(two, axis, np.zeros(1, np.int64), np.ones(2), 2)
+    for way in (stratified, residual, multinomial):
+        yield f"{way.__name__} resampling", lambda way=way: way(np.array([0.4, 0.6]), np.full(2, 0.5))
+    yield "thinning", lambda: thinned(np.zeros((4, 2)), 2, np.zeros(2))
+    yield "neighbourhoods", lambda: pooled_local_covariance(two, axis, np.zeros(1, np.int64), np.ones(2), 2, 0.5)
     yield "median distance", lambda: median_distance(two)
     yield "mixture likelihood", lambda: mixture_log_likelihood(two, axis, 1.0, 0.5)
     yield "mixture gradient", lambda: mixture_grad_log_likelihood(two, axis, 1.0, 0.5)
+    yield "mixture sweep", lambda: mixture_sweep(axis, axis, 1.0, 0.5, 1.0, axis, axis)
     yield "Gaussian likelihood", lambda: gaussian_log_likelihood(two, two, 1.0)
     yield "Gaussian gradient", lambda: gaussian_grad_log_likelihood(two, two, 1.0)
     yield "bimodal likelihood", lambda: bimodal_log_likelihood(two[:, :1], axis, 1.0)

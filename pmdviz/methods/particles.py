@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from pmdviz import draws
 from pmdviz.densities import normalise
 from pmdviz.errors import TargetError
 from pmdviz.knobs import Real, Whole
@@ -26,7 +27,7 @@ def how_many(default: int, acts: str, doc: str) -> Whole:
     )
 
 
-def least_ess(default: float, doc: str) -> Real:
+def least_ess(default: float, doc: str, only_if: tuple[str, str] | None = None) -> Real:
     """The knob `ess_threshold`, for a method whose own default it is."""
     return Real(
         default,
@@ -35,6 +36,7 @@ def least_ess(default: float, doc: str) -> Real:
         softbounds=(0.05, 1),
         label="ESS threshold τ",
         unit="share of m",
+        only_if=only_if,
         doc=doc,
     )
 
@@ -49,9 +51,14 @@ def equal_log_weights(m: int) -> np.ndarray:
     return np.full(m, -np.log(m))
 
 
-def prior_draws(rng: np.random.Generator, target: Target, m: int) -> tuple[np.ndarray, np.ndarray]:
-    """m draws (m, d) from the prior and their log prior (m,). Raises TargetError where a draw has none."""
-    particles = target.sample_prior(rng, m)
+def prior_draws(
+    rng: np.random.Generator, target: Target, m: int, spread: str = "independent"
+) -> tuple[np.ndarray, np.ndarray]:
+    """m draws (m, d) from the prior and their log prior (m,). Raises TargetError where a draw has none.
+
+    `spread` is a name of `draws.DRAWS`.
+    """
+    particles = draws.from_prior(rng, target, m, spread)
     log_prior = checked_log_prior(target, particles)
     if (log_prior == -np.inf).any():
         at = particles[log_prior == -np.inf][0]

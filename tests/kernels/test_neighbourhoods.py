@@ -9,11 +9,14 @@ from pmdviz.kernels.neighbourhoods import pooled_local_covariance
 from tests.kernels.naive import LONG
 
 
-def naive(particles, weights, centres, scale, count):
+def naive(particles, weights, centres, scale, count, share=1.0, effective=1.0):
     found = []
     for centre in centres:
         distances = (((particles - particles[centre]).astype(LONG) / scale) ** 2).sum(axis=1)
         near = np.argsort(distances, kind="stable")[:count]
+        held = np.cumsum(weights[near])
+        enough = (held >= share * weights.sum()) & (held**2 >= effective * np.cumsum(weights[near] ** 2))
+        near = near[: np.argmax(enough) + 1] if share < 1 and enough.any() else near
         w, x = weights[near].astype(LONG), particles[near].astype(LONG)
         if w.sum() > 0:
             mean = (w[:, None] * x).sum(axis=0) / w.sum()
@@ -43,6 +46,23 @@ def test_the_scale_decides_who_is_near():
     near_in_y = pooled_local_covariance(particles, np.ones(3), np.array([0]), np.array([1.0, 100.0]), 2)
     np.testing.assert_allclose(near_in_x, [[0.25, 0], [0, 0]])
     np.testing.assert_allclose(near_in_y, [[0, 0], [0, 25.0]])
+
+
+@pytest.mark.parametrize(("share", "effective"), [(0.1, 1.0), (0.1, 25.0), (0.4, 60.0), (0.2, 3.0), (0.02, 500.0)])
+def test_a_neighbourhood_ends_where_it_holds_enough(share, effective, rng):
+    particles, weights = rng.normal(size=(800, 2)), rng.dirichlet(np.full(800, 0.3))
+    centres, rest = rng.integers(0, 800, 20), (np.ones(2), 300, share, effective)
+    result = pooled_local_covariance(particles, weights, centres, *rest)
+    np.testing.assert_allclose(result, naive(particles, weights, centres, *rest), rtol=1e-11)
+    changed = np.abs(result - pooled_local_covariance(particles, weights, centres, np.ones(2), 300)).max()
+    assert changed < 1e-12 if effective == 500 else changed > 1e-3
+
+
+def test_equal_weights_count_the_neighbours(rng):
+    particles = rng.normal(size=(600, 2))
+    counted = pooled_local_covariance(particles, np.ones(600), np.arange(9), np.ones(2), 60)
+    held = pooled_local_covariance(particles, np.full(600, 1 / 600), np.arange(9), np.ones(2), 60, 0.1, 25.0)
+    np.testing.assert_allclose(held, counted, rtol=1e-12)
 
 
 def test_ties_go_to_the_lower_index():
@@ -94,6 +114,9 @@ def test_compiled_and_plain_python_agree(rng):
     limit = np.sort(distances[0])[3]
     chosen = neighbourhoods._nearest(distances[0], limit, 4)
     np.testing.assert_array_equal(chosen, neighbourhoods._nearest.py_func(distances[0], limit, 4))
+    for enough, effective in ((0.1, 1.0), (1.0, 3.0), (99.0, 1.0)):
+        held = neighbourhoods._extent(weights, enough, effective)
+        assert held == neighbourhoods._extent.py_func(weights, enough, effective)
     compiled, plain = np.zeros((2, 2)), np.zeros((2, 2))
     neighbourhoods._covariance(particles, weights, chosen, particles[0], compiled)
     neighbourhoods._covariance.py_func(particles, weights, chosen, particles[0], plain)

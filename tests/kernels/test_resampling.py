@@ -6,7 +6,7 @@ from hypothesis.extra.numpy import arrays
 from numba import njit
 
 from pmdviz.kernels import resampling
-from pmdviz.kernels.resampling import systematic
+from pmdviz.kernels.resampling import multinomial, residual, stratified, systematic
 from tests.kernels.naive import LONG
 
 some_weights = arrays(np.float64, st.integers(1, 40), elements=st.floats(0, 1)).filter(lambda w: w.sum() > 1e-3)
@@ -73,7 +73,7 @@ def test_never_clamped_to_a_particle_without_weight():
 
 def test_clamped_even_where_the_sum_would_end_early():
     # The plain loop runs off the end: a position as large as the total never lies below the running sum.
-    assert resampling._systematic(np.array([0.5, 0.5]), 2, 1.0).tolist() == [1, 1]
+    assert resampling._search(np.array([0.5, 0.5]), np.array([0.5, 1.0])).tolist() == [1, 1]
 
 
 def test_one_particle_takes_all():
@@ -83,13 +83,14 @@ def test_one_particle_takes_all():
 
 @given(some_weights, st.integers(1, 50), uniform)
 def test_compiled_and_plain_python_agree(weights, n, u):
-    np.testing.assert_array_equal(resampling._systematic(weights, n, u), resampling._systematic.py_func(weights, n, u))
+    places = (np.arange(n) + u) / n
+    np.testing.assert_array_equal(resampling._search(weights, places), resampling._search.py_func(weights, places))
 
 
 def test_called_from_other_compiled_code():
     @njit
     def outer(weights):
-        return resampling._systematic(weights, 4, 0.5).sum()
+        return resampling._search(weights, (np.arange(4) + 0.5) / 4).sum()
 
     assert outer(np.array([0.5, 0.5])) == 2
 
@@ -112,3 +113,106 @@ def test_called_from_other_compiled_code():
 def test_what_cannot_be_used_is_refused(weights, n, u):
     with pytest.raises(ValueError, match="weights|systematic"):
         systematic(np.array(weights), n, u)
+
+
+# The other ways. Each takes u (n,) and differs from the others in how much the counts vary.
+
+OTHERS = [stratified, residual, multinomial]
+
+
+def counts_over(way, weights, n, seeds):
+    """Counts (seeds, m) of each particle."""
+    found = []
+    for seed in range(seeds):
+        rng = np.random.default_rng(seed)
+        ancestors = way(weights, n, rng.random()) if way is systematic else way(weights, rng.random(n))
+        found.append(np.bincount(ancestors, minlength=weights.size))
+    return np.array(found)
+
+
+@pytest.mark.parametrize("way", [systematic, *OTHERS])
+def test_counts_are_right_on_average(way):
+    weights = np.array([0.05, 0.0, 0.45, 0.3, 0.2])
+    counts = counts_over(way, weights, 7, 3000)
+    assert (counts.sum(axis=1) == 7).all()
+    error = np.maximum(counts.std(axis=0, ddof=1) / np.sqrt(3000), 1e-12)
+    assert (np.abs(counts.mean(axis=0) - 7 * weights) < 4.5 * error + 1e-9 * (weights == 0)).all()
+
+
+def test_counts_vary_as_the_formulas_say():
+    """Multinomial: n w (1 - w). Residual: of the r draws left, r v (1 - v) with v the share of what is left of n w.
+
+    Stratified: the sum over strata of o (1 - o), o the overlap of a stratum with the particle's share.
+    """
+    weights, n, seeds = np.array([0.11, 0.36, 0.29, 0.24]), 9, 20_000
+    left = n * weights - np.floor(n * weights)
+    missing, shares = round(left.sum()), np.concatenate([[0.0], n * np.cumsum(weights)])
+    overlaps = [
+        [max(0.0, min(b, k + 1) - max(a, k)) for k in range(n)] for a, b in zip(shares, shares[1:], strict=False)
+    ]
+    expected = {
+        multinomial: n * weights * (1 - weights),
+        residual: left * (1 - left / missing),
+        stratified: np.sum(np.array(overlaps) * (1 - np.array(overlaps)), axis=1),
+        systematic: left * (1 - left),
+    }
+    for way, variances in expected.items():
+        found = counts_over(way, weights, n, seeds).var(axis=0)
+        np.testing.assert_allclose(found, variances, rtol=0.06, atol=0.005)
+
+
+def test_the_ways_are_ordered_by_how_much_counts_vary():
+    """Summed over the particles of many weights; that stratified and residual are below multinomial is a theorem."""
+    totals = {way: 0.0 for way in (systematic, stratified, residual, multinomial)}
+    for seed in range(5):
+        weights = np.random.default_rng(seed).dirichlet(np.ones(40))
+        for way in totals:
+            totals[way] += counts_over(way, weights, 100, 400).var(axis=0).sum()
+    assert totals[systematic] < totals[stratified] < totals[residual] < totals[multinomial]
+
+
+@pytest.mark.parametrize("way", OTHERS)
+@given(some_weights, st.integers(1, 60), st.integers(0, 20))
+def test_ancestors_rise_and_have_weight(way, weights, n, seed):
+    ancestors = way(weights, np.random.default_rng(seed).random(n))
+    assert ancestors.dtype == np.int64 and ancestors.shape == (n,)
+    assert (np.diff(ancestors) >= 0).all() and (weights[ancestors] > 0).all()
+
+
+@given(some_weights, st.integers(1, 200), st.integers(0, 20))
+def test_residual_takes_at_least_the_whole_shares(weights, n, seed):
+    counts = np.bincount(residual(weights, np.random.default_rng(seed).random(n)), minlength=weights.size)
+    assert (counts >= np.floor(n * weights / weights.sum() - 1e-9)).all()
+
+
+def test_shares_that_are_whole_but_for_rounding_leave_nothing_to_chance():
+    weights = np.array([0.1, 0.2, 0.3, 0.4])
+    for seed in range(20):
+        assert np.bincount(residual(weights, np.random.default_rng(seed).random(10))).tolist() == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("way", OTHERS)
+def test_the_other_ways_at_the_ends_of_u(way):
+    weights = np.array([0.0, 0.2, 0.0, 0.7, 0.1, 0.0])
+    for u in (0.0, np.nextafter(1.0, 0.0)):
+        assert set(way(weights, np.full(1000, u))) <= {1, 3, 4}
+    assert way(np.array([0.0, 1e308, 0.0]), np.full(3, 0.5)).tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("way", OTHERS)
+@pytest.mark.parametrize(
+    ("weights", "u"),
+    [
+        ([], [0.5]),
+        ([0.0], [0.5]),
+        ([-1.0, 2.0], [0.5]),
+        ([np.nan], [0.5]),
+        ([1.0], []),
+        ([1.0], [1.0]),
+        ([1.0], [-0.1]),
+        ([1.0], [np.nan]),
+    ],
+)
+def test_what_the_other_ways_cannot_use_is_refused(way, weights, u):
+    with pytest.raises(ValueError, match="weights|resampling"):
+        way(np.array(weights), np.array(u))

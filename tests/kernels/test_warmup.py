@@ -8,16 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pmdviz.kernels import bimodal, gaussian, grid, kde, mixture, neighbourhoods, resampling, warmup
+from pmdviz.kernels import bimodal, gaussian, grid, kde, mixture, neighbourhoods, pairs, resampling, thinning, warmup
 
-MODULES = (bimodal, gaussian, grid, kde, mixture, neighbourhoods, resampling)
+MODULES = (bimodal, gaussian, grid, kde, mixture, neighbourhoods, pairs, resampling, thinning)
 ROOT = Path(__file__).parents[2]
 
 # Every edge of an array that a loop might run over, with every index checked.
 EDGES = """
 import numpy as np
 from numba import config, njit
-from pmdviz.kernels import grid, kde, mixture, neighbourhoods, resampling, warmup
+from pmdviz.kernels import grid, kde, mixture, neighbourhoods, resampling, thinning, warmup
 
 assert config.BOUNDSCHECK == 1
 warmup.warm_up(lambda fraction, words: None)
@@ -25,8 +25,12 @@ for dim in (1, 2, 3, 4, 7):
     for num in (1, 63, 64, 65, 1025):
         x, log_w = np.random.default_rng(0).normal(size=(num, dim)), np.zeros(num)
         kde.kde_log_density(x, log_w, np.eye(dim), np.concatenate([x[:65], x[:1] + 1e3]))
+        kde.kde_log_density(x, log_w, np.eye(dim), np.concatenate([x[:65], x[:1] + 30]), single=True)
         for count in (1, num):
             neighbourhoods.pooled_local_covariance(x, np.ones(num), np.array([0, num - 1]), np.ones(dim), count)
+            neighbourhoods.pooled_local_covariance(x, np.ones(num), np.array([0]), np.ones(dim), count, 0.5, 1e9)
+        for each in (1, 2, 16):
+            thinning.thinned(np.repeat(x, each, axis=0), num, np.full(num, np.nextafter(1.0, 0.0)))
 corners = np.array([[a, b] for a in (-99.0, -3.0, 0.0, 3.0, 99.0) for b in (-99.0, -3.0, 0.0, 3.0, 99.0)])
 for cholesky in (np.eye(2) * 0.01, np.eye(2), np.array([[0.4, 0], [0.38, 0.02]]), np.array([[0.4, 0], [-0.38, 0.02]])):
     for nx in (1, 2, 16, 33):
@@ -37,7 +41,7 @@ for cholesky in (np.eye(2) * 0.01, np.eye(2), np.array([[0.4, 0], [0.38, 0.02]])
 for weights in (np.ones(1), np.full(10, 0.1), np.array([0.0, 1.0, 0.0])):
     for n in (1, 10, 1000):
         resampling.systematic(weights, n, np.nextafter(1.0, 0.0))
-        assert resampling._systematic(weights, n, 1.0).max() < weights.size
+        assert resampling._search(weights, (np.arange(n) + 1.0) / n).max() < weights.size
 for num in (1, 511, 512, 513):
     for batch in (0, 1, 500, 501):
         mixture.mixture_log_likelihood(np.zeros((num, 2)), np.zeros(batch), 1.0, 0.5)
@@ -90,6 +94,7 @@ def test_after_it_nothing_is_left_to_compile(writeable):
         array.setflags(write=writeable)
     for dim, x in arrays.items():
         kde.kde_log_density(x, np.log(weights), np.eye(dim), x * 100)
+        kde.kde_log_density(x, np.log(weights), np.eye(dim), x, single=True)
         neighbourhoods.pooled_local_covariance(x, weights, centres, np.ones(dim), 7)
         gaussian.gaussian_log_likelihood(x, x[:9], 1.0)
         gaussian.gaussian_grad_log_likelihood(x, x[::2], 1.0)
@@ -97,6 +102,9 @@ def test_after_it_nothing_is_left_to_compile(writeable):
         grid.kde_on_grid(arrays[2], weights, cholesky, axis, axis[::-1][::-1])
     grid.kde_on_line(arrays[1], weights, np.eye(1), axis)
     resampling.systematic(weights, 60, 0)
+    for way in (resampling.stratified, resampling.residual, resampling.multinomial):
+        way(weights, weights[:60])
+    thinning.thinned(arrays[3], 35, weights[:35])
     mixture.mixture_log_likelihood(arrays[2], weights, 1, 1)
     mixture.mixture_grad_log_likelihood(arrays[3][:, 1:], weights[::2], 1.0, 0.5)
     bimodal.bimodal_log_likelihood(arrays[1], weights, 1)

@@ -1,7 +1,6 @@
 """Planted faults in the engine: knobs, recipes, sessions, targets, methods, metrics."""
 
-PMD, POLICIES = "pmdviz/methods/pmd.py", "tests/methods/test_pmd.py"
-CONTRACT, REPLAY = "tests/methods/test_contract.py", "tests/test_replay.py"
+POLICIES, REPLAY = "tests/methods/test_pmd.py", "tests/test_replay.py"
 SESSIONS, HISTORIES = "tests/test_session.py", "tests/test_history.py"
 DISTANCES, FLOORS = "tests/test_divergences.py", "tests/test_floors.py"
 TARGETS, CUSTOM = "tests/targets/test_targets.py", "tests/targets/test_custom.py"
@@ -14,61 +13,10 @@ def fault(file: str, find: str, replace: str, *tests: str) -> dict:
 
 
 MUTANTS = [
-    # The update and when particles are drawn anew.
-    fault(PMD, "(1 - gamma) * state.log_weights", "(1 + gamma) * state.log_weights", POLICIES),
-    fault(
-        PMD, "+ scaled_log_likelihood - state.log_proposal", "+ scaled_log_likelihood + state.log_proposal", POLICIES
-    ),
-    fault(PMD, "pull = state.log_prior + scaled", "pull = scaled", POLICIES),
-    fault(PMD, "target.num_data / len(batch) * log_likelihood", "log_likelihood", POLICIES),
-    fault(PMD, "state.iteration - state.warm_iterations + 1, knobs", "state.iteration + 1, knobs", POLICIES),
-    fault(
-        PMD,
-        "state.iteration - state.warm_iterations + 1, knobs",
-        "state.iteration - state.warm_iterations, knobs",
-        POLICIES,
-    ),
-    fault(PMD, "state.log_weights + log_likelihood", "log_likelihood", POLICIES),
-    fault(PMD, "if knobs.warm_start else 0", "if False else 0", KNOBS),
-    fault(PMD, "warm = -(-target.num_data // WARM_BATCH)", "warm = target.num_data // WARM_BATCH", POLICIES),
-    fault(PMD, '"epochs" if state.iteration < state.warm_iterations else knobs.batches', "knobs.batches", POLICIES),
-    fault(PMD, "ess < knobs.ess_threshold * m", "ess < knobs.ess_threshold", POLICIES),
-    fault(PMD, "ess < knobs.ess_threshold * m", "ess > knobs.ess_threshold * m", POLICIES),
-    fault(PMD, 'knobs.policy == "always" and state.iteration > 0', 'knobs.policy == "always"', POLICIES),
-    fault(PMD, "if knobs.num_particles != m:", "if False:", POLICIES),
-    fault(PMD, "density.log_density(particles), checked", "target.log_prior(particles), checked", POLICIES),
-    fault(
-        PMD,
-        "target, knobs.num_particles)\n        log_likelihood",
-        "target, len(state.particles))\n        log_likelihood",
-        POLICIES,
-    ),
-    fault(
-        PMD,
-        "kept = (1 - gamma) * state.log_weights if gamma < 1 else 0.0",
-        "kept = (1 - gamma) * state.log_weights",
-        POLICIES,
-    ),
-    fault(PMD, "density_evaluations=len(batch) * len(state.particles)", "density_evaluations=len(batch)", CONTRACT),
-    fault(PMD, "(particles), checked_log_prior(target, particles)", "(particles), target.log_prior(particles)", CUSTOM),
-    fault("pmdviz/schedules.py", "eta / (n0 + float(t) ** kappa)", "eta / (n0 + float(t))", "tests/test_schedules.py"),
-    fault("pmdviz/schedules.py", "min(1.0, eta", "min(2.0, eta", "tests/test_schedules.py"),
+    # What every method checks.
     fault("pmdviz/methods/base.py", "if -np.inf < values.max() < np.inf", "if -np.inf < values.max()", CUSTOM),
     fault("pmdviz/methods/base.py", "if -np.inf < values.max() < np.inf", "if values.max() < np.inf", CUSTOM),
-    # Kernels' widths and densities.
-    fault(
-        "pmdviz/bandwidths.py",
-        "bandwidth * m ** (-1.0 / (d + 4))",
-        "bandwidth * m ** (-1.0 / (d + 2))",
-        "tests/test_bandwidths.py",
-    ),
-    fault("pmdviz/bandwidths.py", "weights, scale) / local_scale(d)", "weights, scale)", "tests/test_bandwidths.py"),
-    fault(
-        "pmdviz/bandwidths.py",
-        "return bandwidth * np.eye(",
-        "return bandwidth**2 * np.eye(",
-        "tests/test_bandwidths.py",
-    ),
+    # Densities.
     fault("pmdviz/densities.py", "noise, self.cholesky)", "noise, self.cholesky.T)", "tests/test_densities.py"),
     fault(
         "pmdviz/densities.py", "1.0 / np.exp(2.0 * log_weights)", "1.0 / np.exp(log_weights)", "tests/test_densities.py"

@@ -1,0 +1,36 @@
+"""Rejuvenation: when the particles of `pmd` are drawn anew from the density estimate, and how."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pmdviz import draws
+from pmdviz.densities import KernelDensity
+from pmdviz.methods.base import checked_log_prior, read_only
+from pmdviz.methods.particles import equal_log_weights, too_few
+from pmdviz.methods.pmd.knobs import PMDKnobs
+from pmdviz.methods.pmd.state import PMDState
+from pmdviz.targets import Target
+
+
+def rejuvenation_reason(state: PMDState, ess: float, knobs: PMDKnobs) -> str:
+    """Why the next step must draw new particles first; "" where it need not."""
+    m = len(state.particles)
+    if knobs.num_particles != m:
+        return f"particles {m:,} → {knobs.num_particles:,}"
+    if knobs.policy == "always" and state.iteration > 0:
+        return "policy always"
+    if knobs.policy == "ess" and too_few(ess, knobs.ess_threshold, m):
+        return f"ESS was {ess / m:.0%} of m"
+    return ""
+
+
+def rejuvenate(
+    rng: np.random.Generator, state: PMDState, density: KernelDensity, target: Target, knobs: PMDKnobs
+) -> PMDState:
+    """Draw new particles from the current weighted KDE; they start with equal weights."""
+    m = knobs.num_particles
+    particles = draws.from_density(rng, density, m, knobs.draws, knobs.resampler)
+    log_proposal, log_prior = density.log_density(particles), checked_log_prior(target, particles)
+    drawn = read_only(particles, equal_log_weights(m), log_proposal, log_prior)
+    return state._replace(**dict(zip(("particles", "log_weights", "log_proposal", "log_prior"), drawn, strict=True)))

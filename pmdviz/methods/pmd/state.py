@@ -1,0 +1,18 @@
+"""The state of `pmd`."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class PMDState(NamedTuple):
+    """Weighted particles and what they were drawn from."""
+
+    particles: np.ndarray  # (m, d)
+    log_weights: np.ndarray  # (m,) relative to the proposal, logsumexp 0
+    log_proposal: np.ndarray  # (m,) log density the particles were drawn from, nats
+    log_prior: np.ndarray  # (m,) nats
+    iteration: int
+    warm_iterations: int  # steps of the warm start's pass; 0 without one
