@@ -10,7 +10,8 @@ from tests.engine import errors_from
 
 def run_chain(method, iterations, target="gaussian", options=None, seed=0, **knobs):
     """A session of so many iterations without a budget; nothing is measured on the way."""
-    recipe = Recipe(target, method, target_options=options or {}, seed=seed, budget=None, **knobs)
+    options = {"target_options": options} if options else {}
+    recipe = Recipe(target, method, seed=seed, budget=None, **options, **knobs)
     session = Session(recipe, metrics_every=10**9)
     session.advance(iterations)
     return session

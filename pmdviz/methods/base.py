@@ -99,12 +99,16 @@ class Method:
 
 
 def checked_log_likelihood(
-    target: Target, theta: np.ndarray, batch: np.ndarray, supported: np.ndarray | None = None
+    target: Target,
+    theta: np.ndarray,
+    batch: np.ndarray,
+    supported: np.ndarray | None = None,
+    may_vanish: bool = False,
 ) -> np.ndarray:
     """`target.log_likelihood(theta, batch)`, asked only where `supported` (m,) and -inf elsewhere.
 
     A likelihood need not be defined outside the prior's support, where kernel noise may put a particle. Raises
-    TargetError for NaN, +inf, or likelihood 0 everywhere.
+    TargetError for NaN, +inf, or (unless it `may_vanish`, as for proposals) likelihood 0 everywhere.
     """
     if supported is None or supported.all():
         values = target.log_likelihood(theta, batch)
@@ -115,6 +119,8 @@ def checked_log_likelihood(
     if -np.inf < values.max() < np.inf and not np.isnan(values.min()):
         return values
     bad = np.isnan(values) | (values == np.inf)
+    if may_vanish and not bad.any():
+        return values
     at, value = (theta[bad][0], values[bad][0]) if bad.any() else (theta[0], -np.inf)
     where, rows = "" if bad.any() else "every particle, one of them ", rows_in_words(batch)
     words = f"log_likelihood of target {target.name!r} is {value} at {where}theta = {_words(at)}, for {rows}"

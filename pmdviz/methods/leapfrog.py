@@ -1,0 +1,195 @@
+"""Chains that move by the leapfrog and accept or refuse: what HMC and MALA share, the tuning of the time step included.
+
+Everything is in the prior's units: a time step of 1 moves by one prior sd for a momentum of 1.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from pmdviz.knobs import Flag, Real
+from pmdviz.methods.base import StepInfo, checked_gradient, checked_log_likelihood, checked_log_prior, read_only
+from pmdviz.methods.chains import REACH, ChainKnobs, FullDataChain, appended, position, started
+from pmdviz.targets import Target
+
+FIRST_TIME_STEP = 0.1  # where the tuning starts
+# Dual averaging, with the names and values of Hoffman & Gelman 2014, section 3.2.
+GAMMA, T0, KAPPA = 0.05, 10.0, 0.75
+
+
+class LeapfrogKnobs(ChainKnobs):
+    """The knobs of chains that accept or refuse."""
+
+    tune = Flag(
+        True,
+        label="Tune the time step",
+        doc="During the burn-in the time step is led to the acceptance that suits the method (dual averaging); "
+        "afterwards it stays.",
+    )
+    time_step = Real(
+        0.1,
+        bounds=(1e-9, 1000),
+        softbounds=(0.001, 2),
+        log=True,
+        label="Time step",
+        unit="prior sd",
+        only_if=("tune", False),
+        doc="Length of one leapfrog step; large ones are refused more often.",
+    )
+
+
+class Tuning(NamedTuple):
+    """Dual averaging of the log time step (Hoffman & Gelman 2014, Eq. 6)."""
+
+    steps: int = 0
+    shortfall: float = 0.0  # H, a running mean of wanted minus found acceptance
+    log_step: float = float(np.log(FIRST_TIME_STEP))
+    averaged: float = float(np.log(FIRST_TIME_STEP))  # of log_step, late ones counting more
+
+
+class LeapfrogState(NamedTuple):
+    """The draws so far, and what is known at the last of them."""
+
+    older: np.ndarray  # (n, d)
+    newer: np.ndarray  # (k, d)
+    iteration: int
+    log_joint: float | None  # nats; None until the first step has visited the data
+    gradient: np.ndarray | None  # (d,) of log_joint
+    accepted: int  # proposals so far
+    tuning: Tuning
+
+
+class Proposal(NamedTuple):
+    """The end of a trajectory."""
+
+    theta: np.ndarray  # (d,)
+    momentum: np.ndarray  # (d,)
+    gradient: np.ndarray  # (d,)
+    num_gradients: int  # that it took
+    diverged: bool
+
+
+class LeapfrogChain(FullDataChain):
+    """θ, p -> leapfrog of log_joint(θ) - |p|²/2 -> accepted with probability min(1, exp(-ΔH)).
+
+    Subclasses say how many leapfrog steps a trajectory has and which acceptance the tuning leads to.
+    """
+
+    needs_gradient = True
+    wanted_acceptance: ClassVar[float]
+
+    def leapfrog_steps(self, rng: np.random.Generator, knobs: Any) -> int:
+        """Leapfrog steps of the next trajectory."""
+        raise NotImplementedError
+
+    def init(self, rng: np.random.Generator, target: Target, knobs: Any) -> LeapfrogState:
+        """A draw from the prior."""
+        return LeapfrogState(*started(rng, target), 0, None, None, 0, Tuning())
+
+    def step(
+        self, rng: np.random.Generator, state: LeapfrogState, target: Target, batch: np.ndarray, knobs: Any
+    ) -> tuple[LeapfrogState, StepInfo]:
+        """One trajectory from a fresh momentum, accepted or refused."""
+        state, values, gradients = _known(state, target, batch)
+        tuning, time_step = knobs.tune and state.iteration < knobs.burn_in, current_time_step(state, knobs)
+        num_steps, momentum, uniform = self.leapfrog_steps(rng, knobs), rng.standard_normal(target.dim), rng.random()
+        end = trajectory(target, position(state), state.gradient, momentum, time_step, num_steps, batch)
+        log_joint, asked = (-np.inf, 0) if end.diverged else log_joint_at(target, end.theta, batch)
+        chance = acceptance(state.log_joint, log_joint, momentum, end.momentum)
+        accepted = bool(uniform < chance)
+        if accepted:
+            (gradient,) = read_only(end.gradient)
+            state = state._replace(log_joint=log_joint, gradient=gradient, accepted=state.accepted + 1)
+        if tuning:
+            state = state._replace(tuning=tuned(state.tuning, self.wanted_acceptance - chance))
+        state = appended(state, end.theta if accepted else position(state))
+        values, gradients = values + asked, gradients + end.num_gradients
+        return state, StepInfo(
+            visited=(values + gradients) * len(batch),
+            step_size=time_step,
+            rejuvenated="",
+            ess=None,
+            density_evaluations=values * len(batch),
+            gradient_evaluations=gradients * len(batch),
+            zero_weight=0,
+            words=_words(accepted, end, state, time_step, num_steps, tuning),
+        )
+
+
+def trajectory(
+    target: Target,
+    theta: np.ndarray,
+    gradient: np.ndarray,
+    momentum: np.ndarray,
+    time_step: float,
+    num_steps: int,
+    data: np.ndarray,
+) -> Proposal:
+    """`num_steps` leapfrog steps from theta (d,), where the gradient (d,) is known, with a momentum (d,).
+
+    It ends early where it leaves a million prior sds or the gradient is not finite: such a step was far too long.
+    """
+    unit = target.scale
+    for k in range(num_steps):
+        momentum = momentum + 0.5 * time_step * unit * gradient
+        theta = theta + time_step * unit * momentum
+        if not (np.abs(theta) <= REACH * unit).all():
+            return Proposal(theta, momentum, gradient, k, True)
+        gradient = target.grad_log_joint(theta[None], data)[0]
+        if not np.isfinite(gradient).all():
+            return Proposal(theta, momentum, gradient, k + 1, True)
+        momentum = momentum + 0.5 * time_step * unit * gradient
+    return Proposal(theta, momentum, gradient, num_steps, False)
+
+
+def acceptance(before: float, after: float, momentum: np.ndarray, end_momentum: np.ndarray) -> float:
+    """min(1, exp(-ΔH)) for H = -log_joint + |p|²/2; 0 where the end has density 0."""
+    if after == -np.inf:
+        return 0.0
+    gained = after - before + 0.5 * float((momentum**2).sum() - (end_momentum**2).sum())
+    return float(np.exp(min(0.0, gained)))
+
+
+def log_joint_at(target: Target, theta: np.ndarray, data: np.ndarray) -> tuple[float, int]:
+    """log_joint at theta (d,), and how often the likelihood was asked: not outside the prior's support."""
+    prior = checked_log_prior(target, theta[None])
+    if prior[0] == -np.inf:
+        return -np.inf, 0
+    return float(prior[0] + checked_log_likelihood(target, theta[None], data, may_vanish=True)[0]), 1
+
+
+def current_time_step(state: LeapfrogState, knobs: Any) -> float:
+    """The knob; with tuning the one being tried during the burn-in, and the averaged one from then on."""
+    if not knobs.tune:
+        return knobs.time_step
+    tuning = state.tuning
+    return float(np.exp(tuning.log_step if state.iteration < knobs.burn_in else tuning.averaged))
+
+
+def tuned(tuning: Tuning, missing: float) -> Tuning:
+    """One step of dual averaging; `missing` is the wanted acceptance minus the one found."""
+    t = tuning.steps + 1
+    shortfall = tuning.shortfall + (missing - tuning.shortfall) / (t + T0)
+    log_step = float(np.log(10 * FIRST_TIME_STEP) - np.sqrt(t) / GAMMA * shortfall)
+    averaged = t**-KAPPA * log_step + (1 - t**-KAPPA) * tuning.averaged
+    return Tuning(t, shortfall, log_step, averaged)
+
+
+def _known(state: LeapfrogState, target: Target, data: np.ndarray) -> tuple[LeapfrogState, int, int]:
+    """The state with density and gradient at its position, and how often each had to be asked for: at the start."""
+    if state.gradient is not None:
+        return state, 0, 0
+    theta = position(state)
+    log_joint, asked = log_joint_at(target, theta, data)
+    (gradient,) = read_only(checked_gradient(target, theta[None], data)[0])
+    return state._replace(log_joint=log_joint, gradient=gradient), asked, 1
+
+
+def _words(accepted: bool, end: Proposal, state: LeapfrogState, time_step: float, num_steps: int, tuning: bool) -> str:
+    verdict = "accepted" if accepted else "refused (the trajectory diverged)" if end.diverged else "refused"
+    parts = [f"{verdict}; {state.accepted / state.iteration:.0%} of {state.iteration:,} proposals accepted so far"]
+    parts += [f"time step {time_step:.3g} prior sd" + (", being tuned" if tuning else "")]
+    parts += [f"{num_steps} leapfrog step{'s' if num_steps > 1 else ''}"]
+    return " · ".join(parts)

@@ -1,0 +1,192 @@
+"""Hamiltonian Monte Carlo: its trajectories, its accept step, its tuning, and exact posteriors."""
+
+import numpy as np
+import pytest
+
+import pmdviz
+from pmdviz.errors import TargetError
+from pmdviz.methods import METHODS
+from pmdviz.methods.leapfrog import FIRST_TIME_STEP, Tuning, acceptance, trajectory, tuned
+from pmdviz.targets import TARGETS, make_target
+from tests.chains import all_draws, moment_errors, run_chain
+from tests.engine import errors_from
+
+HMC = METHODS["hmc"]
+CONNECTED = {"num_data": 12, "sigma_x": 2.0, "p": 0.3, "data_seed": 1}  # a posterior without a gap between its modes
+WIDE = {"dim": 1, "prior_sd": 5.0}
+
+
+def follow(target, theta, momentum, time_step, num_steps):
+    gradient = target.grad_log_joint(theta[None])[0]
+    return trajectory(target, theta, gradient, momentum, time_step, num_steps, target.data)
+
+
+def energy(target, theta, momentum):
+    return -target.log_joint(theta[None])[0] + 0.5 * (momentum**2).sum()
+
+
+@pytest.fixture(params=sorted(TARGETS))
+def setting(request):
+    target = make_target(request.param, num_data=30)
+    rng = np.random.default_rng(4)
+    return target, target.sample_prior(rng, 1)[0], rng.standard_normal(target.dim)
+
+
+def test_a_trajectory_can_be_gone_back(setting):
+    target, theta, momentum = setting
+    there = follow(target, theta, momentum, 0.02, 30)
+    back = follow(target, there.theta, -there.momentum, 0.02, 30)
+    np.testing.assert_allclose(back.theta, theta, atol=1e-8)
+    np.testing.assert_allclose(back.momentum, -momentum, atol=1e-8)
+    assert there.num_gradients == 30 and not there.diverged
+
+
+def test_the_energy_drifts_with_the_square_of_the_time_step(setting):
+    target, theta, momentum = setting
+    drift = []
+    for time_step in (2e-3, 1e-3):
+        end = follow(target, theta, momentum, time_step, round(0.2 / time_step))
+        drift.append(abs(energy(target, end.theta, end.momentum) - energy(target, theta, momentum)))
+    assert drift[0] < 0.1
+    assert drift[0] / drift[1] == pytest.approx(4, rel=0.3)
+
+
+def test_a_trajectory_keeps_volume(setting):
+    """Determinant of the map (theta / prior sd, momentum) -> the same at the end, by central differences."""
+    target, theta, momentum = setting
+    d, columns = target.dim, []
+
+    def end_of(point):
+        end = follow(target, point[:d] * target.scale, point[d:], 0.03, 5)
+        return np.concatenate([end.theta / target.scale, end.momentum])
+
+    start = np.concatenate([theta / target.scale, momentum])
+    for direction in 1e-5 * np.eye(2 * d):
+        columns.append((end_of(start + direction) - end_of(start - direction)) / 2e-5)
+    assert np.linalg.det(np.array(columns)) == pytest.approx(1, abs=1e-5)
+
+
+def test_acceptance_is_that_of_the_energy():
+    assert acceptance(-3.0, -3.5, np.array([1.0, 0.0]), np.array([0.0, 0.0])) == 1.0
+    assert acceptance(-3.0, -3.5, np.array([0.0]), np.array([1.0])) == pytest.approx(np.exp(-1.0))
+    assert acceptance(-3.0, -np.inf, np.zeros(1), np.zeros(1)) == 0.0
+    assert acceptance(-np.inf, -3.0, np.zeros(1), np.zeros(1)) == 1.0
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {},
+        {"tune": False, "time_step": 0.7},  # a third is refused
+        {"options": WIDE, "leapfrog_steps": 3},
+        {"target": "mixture", "options": CONNECTED},
+    ],
+    ids=str,
+)
+def test_the_moments_are_those_of_the_posterior(parts):
+    assert (np.abs(moment_errors("hmc", 600, runs=16, **parts)) < 4).all()
+
+
+@pytest.mark.parametrize("method, burn_in", [("hmc", 200), ("mala", 500)])
+@pytest.mark.parametrize("target", ["gaussian", "bimodal1d"])
+def test_the_tuning_finds_the_acceptance_that_it_is_led_to(method, burn_in, target):
+    session = run_chain(method, burn_in, target, burn_in=burn_in)
+    before, settled = session.frame, []
+    for _ in range(600):
+        settled.append(session.advance().info.step_size)
+    found = (session.frame.state.accepted - before.state.accepted) / 600
+    assert found == pytest.approx(METHODS[method].wanted_acceptance, abs=0.12)
+    assert len(set(settled)) == 1 and settled[0] != FIRST_TIME_STEP, "it stays after the burn-in"
+
+
+def test_dual_averaging_is_its_formula():
+    """x_{t+1} = μ - √t/γ · 1/(t + t0) Σ (δ - α), written as its sum instead of as a recursion."""
+    tuning, missing = Tuning(), np.random.default_rng(0).normal(size=30)
+    steps = []
+    for t in range(1, 31):
+        tuning = tuned(tuning, missing[t - 1])
+        weights = np.array(
+            [1 / (s + 10) * np.prod([1 - 1 / (r + 10) for r in range(s + 1, t + 1)]) for s in range(1, t + 1)]
+        )
+        steps.append(np.log(1.0) - np.sqrt(t) / 0.05 * (weights @ missing[:t]))
+        assert tuning.log_step == pytest.approx(steps[-1], rel=1e-10)
+    averaged = np.log(FIRST_TIME_STEP)
+    for t, value in enumerate(steps, start=1):
+        averaged = t**-0.75 * value + (1 - t**-0.75) * averaged
+    assert tuning.averaged == pytest.approx(averaged, rel=1e-10)
+
+
+def test_without_tuning_the_time_step_is_the_knob():
+    session = run_chain("hmc", 5, tune=False, time_step=0.3)
+    assert session.frame.info.step_size == 0.3
+    session.set(time_step=0.2)
+    assert session.advance().info.step_size == 0.2
+    assert "tuned" not in session.frame.info.words
+
+
+def test_trajectories_have_every_length_up_to_the_knob():
+    rng, knobs = np.random.default_rng(0), HMC.Knobs.checked({"leapfrog_steps": 4})
+    counts = np.bincount([HMC.leapfrog_steps(rng, knobs) for _ in range(2000)])
+    assert counts[0] == 0 and len(counts) == 5
+    assert (np.abs(counts[1:] - 500) < 4 * np.sqrt(2000 * 0.25 * 0.75)).all()
+
+
+def test_a_trajectory_that_diverges_is_refused_and_said():
+    session = run_chain("hmc", 3, tune=False, time_step=1000.0, leapfrog_steps=50)
+    assert len(np.unique(all_draws(session), axis=0)) == 1
+    assert session.frame.info.words.startswith("refused (the trajectory diverged); 0% of 3 proposals accepted so far")
+    assert np.isfinite(session.frame.metrics["tv"])
+
+
+@pytest.mark.parametrize("method", ["hmc", "mala"])
+def test_the_first_step_also_visits_the_start(method):
+    session = run_chain(method, 1, tune=False)
+    steps = int(session.frame.info.words.split(" leapfrog")[0].rpartition(" ")[2])
+    assert session.frame.visited == 20 * (2 + steps + 1), "density and gradient there, the trajectory, its end"
+    before = session.frame.visited
+    frame = session.advance()
+    steps = int(frame.info.words.split(" leapfrog")[0].rpartition(" ")[2])
+    assert frame.visited - before == 20 * (steps + 1)
+
+
+def half_line(**gradients):
+    """Exp(3): a prior that ends at 0, a likelihood that must not be asked beyond."""
+
+    def log_likelihood(theta, batch):
+        if (theta < 0).any():
+            raise ValueError("asked outside the support")
+        return -theta[:, 0] * batch.sum()
+
+    return pmdviz.custom_target(
+        log_prior=lambda theta: np.where(theta[:, 0] >= 0, -theta[:, 0], -np.inf),
+        log_likelihood=log_likelihood,
+        sample_prior=lambda rng, n: rng.exponential(size=(n, 1)),
+        data=np.ones(2),
+        dim=1,
+        name="edge",
+        **gradients,
+    )
+
+
+@pytest.mark.parametrize("method", ["hmc", "mala"])
+def test_a_chain_stays_inside_the_support(method):
+    target = half_line(
+        grad_log_prior=lambda theta: -np.ones_like(theta),
+        grad_log_likelihood=lambda theta, batch: np.full_like(theta, -batch.sum()),
+    )
+    means = []
+    for seed in range(24):
+        draws = all_draws(run_chain(method, 600, target, seed=seed, tune=False, time_step=0.4))[:, 0]
+        assert (draws >= 0).all()
+        means.append(draws.mean())
+    assert abs(errors_from(means, 1 / 3)) < 4
+
+
+def test_a_gradient_that_is_nan_where_the_chain_stands_is_an_error_in_words():
+    target = half_line(
+        grad_log_prior=lambda theta: -np.ones_like(theta),
+        grad_log_likelihood=lambda theta, batch: np.full_like(theta, -batch.sum()),
+    )
+    target._functions["grad_log_likelihood"] = lambda theta, batch: np.full_like(theta, np.nan)
+    with pytest.raises(TargetError, match="the gradient of log_joint of target 'edge' is .nan. at theta"):
+        pmdviz.run(target=target, method="hmc", budget=100)

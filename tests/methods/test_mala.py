@@ -1,0 +1,50 @@
+"""The Metropolis-adjusted Langevin algorithm: its step against the textbook's formula, and exact posteriors."""
+
+import numpy as np
+import pytest
+
+from pmdviz.methods import METHODS
+from pmdviz.targets import TARGETS, make_target
+from tests.chains import moment_errors
+
+MALA = METHODS["mala"]
+
+
+def log_proposal(target, to, start, time_step):
+    """log N(to | θ + ε²/2 S² ∇ log p(θ|X), ε² S²), without its constant."""
+    mean = start + 0.5 * (time_step * target.scale) ** 2 * target.grad_log_joint(start[None])[0]
+    return -0.5 * (((to - mean) / (time_step * target.scale)) ** 2).sum()
+
+
+@pytest.mark.parametrize("name, options", [(name, {}) for name in TARGETS] + [("gaussian", {"prior_sd": 3.0})])
+def test_a_step_is_that_of_the_textbook(name, options):
+    """θ' ~ N(θ + ε²/2 S² ∇, ε² S²), accepted with p(θ') q(θ | θ') / (p(θ) q(θ' | θ))."""
+    target, time_step = make_target(name, num_data=30, **options), 0.3
+    knobs = MALA.Knobs.checked({"tune": False, "time_step": time_step})
+    state, verdicts = MALA.init(np.random.default_rng(1), target, knobs), []
+    for t in range(60):
+        theta, rng = state.newer[-1], np.random.default_rng(t)
+        noise, uniform = rng.standard_normal(target.dim), rng.random()
+        step = time_step * target.scale
+        proposal = theta + 0.5 * step**2 * target.grad_log_joint(theta[None])[0] + step * noise
+        log_ratio = target.log_joint(proposal[None])[0] - target.log_joint(theta[None])[0]
+        log_ratio += log_proposal(target, theta, proposal, time_step) - log_proposal(target, proposal, theta, time_step)
+        verdicts.append(np.log(uniform) < log_ratio)
+        state, info = MALA.step(np.random.default_rng(t), state, target, target.data, knobs)
+        np.testing.assert_allclose(state.newer[-1], proposal if verdicts[-1] else theta, rtol=1e-9)
+        assert info.words.startswith("accepted" if verdicts[-1] else "refused")
+    assert 0 < sum(verdicts) < 60 and state.accepted == sum(verdicts)
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {},
+        {"tune": False, "time_step": 0.5},
+        {"options": {"dim": 1, "prior_sd": 5.0}},
+        {"target": "mixture", "options": {"num_data": 12, "sigma_x": 2.0, "p": 0.3, "data_seed": 1}},
+    ],
+    ids=str,
+)
+def test_the_moments_are_those_of_the_posterior(parts):
+    assert (np.abs(moment_errors("mala", 1000, runs=16, **{"burn_in": 100, **parts})) < 4).all()
