@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import panel as pn
@@ -21,6 +23,10 @@ PAGE_CSS = """
 """
 
 
+TEMPLATE = Path(__file__).with_name("page.html")
+OPENING = "Opening the lab …"
+
+
 _open: set[Lab] = set()  # of sessions that have not been destroyed
 
 CLOSE_DRAWER_JS = """
@@ -33,9 +39,9 @@ class _Never(param.Parameterized):
     busy = param.Boolean(default=False)
 
 
-def _is_phone() -> bool:
+def is_phone(headers: Mapping[str, str] | None) -> bool:
     """Whether the browser calls itself a phone's (else its width decides, once the page is there)."""
-    return "Mobi" in str(pn.state.headers.get("User-Agent", "")) if pn.state.headers else False
+    return "Mobi" in str(headers.get("User-Agent", "")) if headers else False
 
 
 def lab_page(**parameters: Any) -> pmui.Page:
@@ -49,10 +55,11 @@ def lab_page(**parameters: Any) -> pmui.Page:
         sidebar=[lab.setup.view],
         header=[pn.Spacer(sizing_mode="stretch_width"), help_button],
         sidebar_width=320,
-        sidebar_open=not _is_phone(),
+        sidebar_open=not is_phone(pn.state.headers),
         busy_indicator=None,
         raw_css=[PAGE_CSS],
         meta_name="pmdviz",
+        template=TEMPLATE,
     )
     with edit_readonly(page):
         # Left as it is, every event of any session sends two messages to every open page, and the watcher on the state
@@ -62,6 +69,7 @@ def lab_page(**parameters: Any) -> pmui.Page:
     lab.on_presenter = lambda on: page.param.update(sidebar_open=not on)
     doc = pn.state.curdoc
     if doc is not None:
+        doc.template_variables.update(opening=OPENING, chrome=pmui.Page._render_esm(server=True))
         doc.theme = Theme(json={"attrs": {name: {} for name in FIGURE_MODELS}})
         doc.js_on_event("document_ready", CustomJS(code=CLOSE_DRAWER_JS))
         doc.js_on_event("document_ready", on_sent(lab.screen.ack))  # the first frame may come with the document
@@ -80,8 +88,13 @@ def _close(lab: Lab) -> None:
 def session_page() -> pmui.Page:
     """The page of one browser session."""
     warm.begin()
+    return _full_page() if is_full() else lab_page()
+
+
+def is_full() -> bool:
+    """Whether as many pages are open as the server may have."""
     most = limits.limit(limits.MAX_SESSIONS)
-    return lab_page() if most is None or len(_open) < most else _full_page(most)
+    return most is not None and len(_open) >= most
 
 
 def serve_lab() -> None:
@@ -90,6 +103,7 @@ def serve_lab() -> None:
     session_page().servable(title="pmdviz")
 
 
-def _full_page(most: int) -> pmui.Page:
+def _full_page() -> pmui.Page:
+    most = limits.limit(limits.MAX_SESSIONS)
     words = f"All {most} places of this server are taken. Reload this page when somebody has closed a tab."
     return pmui.Page(title="pmdviz", main=[pn.pane.HTML(f'<p class="pmdviz-status" role="alert">{words}</p>')])

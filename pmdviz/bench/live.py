@@ -102,7 +102,8 @@ def _first_picture(browser: Any, cache: str) -> dict[str, Any]:
     port = free_port()
     with server(lab_command(port), port, NUMBA_CACHE_DIR=cache):
         page = open_page(browser, port)
-        page.wait_for_function("window.pmdviz && pmdviz.words().trim() != ''", timeout=180_000, polling=20)
+        said = "document.getElementById('opening')?.innerText.trim() || window.pmdviz?.words().trim()"
+        page.wait_for_function(said, timeout=180_000, polling=20)
         found = {"words_s": _since_opening(page)}
         await_picture(page, 180)
         found["picture_s"] = _since_opening(page)

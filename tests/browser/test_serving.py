@@ -2,6 +2,7 @@
 
 import sys
 import time
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -61,3 +62,36 @@ def test_limits(browser, tmp_path):
         other.goto(server.url)
         other.get_by_text("All 1 places of this server are taken").wait_for()
         lab.context.close()
+
+
+def test_the_first_words_come_before_any_script(browser, tmp_path):
+    with running(SERVE, tmp_path / "log") as server:
+        text = urllib.request.urlopen(server.url, timeout=20).read().decode()
+        assert text.index("Opening the lab") < text.index("<script type")
+        assert "src=" not in text[: text.index("Opening the lab")]
+        lab = Lab(browser, server.url)
+        assert lab.page.locator("#opening").count() == 0, "the first words give way to the page"
+        lab.context.close()
+
+
+def test_the_spare_page_is_handed_out_once(browser, tmp_path):
+    """Tabs opened one after the other, with and without a spare page waiting, are runs of their own."""
+    with running(SERVE, tmp_path / "log") as server:
+        labs = [Lab(browser, server.url) for _ in range(3)]
+        labs[0].press("Play")
+        labs[0].reach(3)
+        assert [lab.iteration() for lab in labs[1:]] == [0, 0]
+        for lab in labs:
+            lab.context.close()
+            assert lab.problems == []
+
+
+def test_without_scripts_the_page_says_so(browser, tmp_path):
+    with running(SERVE, tmp_path / "log") as server:
+        page = browser.new_page()
+        page.route("**/bokeh.min.js*", lambda route: route.abort())
+        page.clock.install()
+        page.goto(server.url)
+        page.clock.run_for(21_000)
+        page.get_by_text("The page's scripts could not be loaded").wait_for()
+        page.close()

@@ -21,6 +21,7 @@ def test_the_run_stops_with_words_and_goes_on(browser):
         page.get_by_role("button", name="Play", exact=True).click()
         card = page.get_by_text(re.compile("The run stopped.*log_likelihood of target 'broken' is nan at theta", re.S))
         card.first.wait_for(timeout=60_000)
+        page.wait_for_function("(() => { const a = pmdviz.model('acknowledge'); return a.sent === a.drawn })()")
         stopped = page.evaluate("pmdviz.iteration()")
         picture = page.evaluate("pmdviz.picture()")
         assert stopped > 0

@@ -8,9 +8,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pmdviz.kernels import bimodal, gaussian, grid, kde, mixture, neighbourhoods, pairs, resampling, thinning, warmup
+from pmdviz.kernels import (
+    bimodal,
+    distances,
+    gaussian,
+    gibbs,
+    grid,
+    kde,
+    mixture,
+    neighbourhoods,
+    pairs,
+    resampling,
+    thinning,
+    warmup,
+)
 
-MODULES = (bimodal, gaussian, grid, kde, mixture, neighbourhoods, pairs, resampling, thinning)
+MODULES = (bimodal, distances, gaussian, gibbs, grid, kde, mixture, neighbourhoods, pairs, resampling, thinning)
 ROOT = Path(__file__).parents[2]
 
 # Every edge of an array that a loop might run over, with every index checked.
@@ -107,6 +120,8 @@ def test_after_it_nothing_is_left_to_compile(writeable):
     thinning.thinned(arrays[3], 35, weights[:35])
     mixture.mixture_log_likelihood(arrays[2], weights, 1, 1)
     mixture.mixture_grad_log_likelihood(arrays[3][:, 1:], weights[::2], 1.0, 0.5)
+    gibbs.mixture_sweep(arrays[2][0], weights, 1, 0.5, 2.0, weights, arrays[2][1])
+    distances.median_distance(arrays[3])
     bimodal.bimodal_log_likelihood(arrays[1], weights, 1)
     bimodal.bimodal_grad_log_likelihood(arrays[5][:, 2:3], weights, 1.0)
     assert signatures() == before

@@ -61,11 +61,11 @@ MUTANTS = [
         "pmdviz/targets/base.py", "np.log(self.prior_sd * np.sqrt(2 * np.pi))", "np.log(np.sqrt(2 * np.pi))", TARGETS
     ),
     fault("pmdviz/targets/base.py", "return self.prior_sd * rng", "return self.prior_sd**2 * rng", TARGETS),
-    fault("pmdviz/targets/gaussian.py", "1 / o.prior_sd**2 + o.num_data", "1 / o.prior_sd + o.num_data", TARGETS),
+    fault("pmdviz/targets/gaussian.py", "1 / o.prior_sd**2 + len(data)", "1 / o.prior_sd + len(data)", TARGETS),
     fault(
         "pmdviz/targets/gaussian.py",
-        "self.data.sum(axis=0) / o.sigma_x**2",
-        "self.data.sum(axis=0) / o.sigma_x",
+        "variance * data.sum(axis=0) / o.sigma_x**2",
+        "variance * data.sum(axis=0) / o.sigma_x",
         TARGETS,
     ),
     fault("pmdviz/targets/mixture.py", "rng.random(o.num_data) >= o.p", "rng.random(o.num_data) < o.p", TARGETS),
@@ -137,7 +137,7 @@ MUTANTS = [
         "self._rows = self._rows[::2]",
         HISTORIES,
     ),
-    fault("pmdviz/frame.py", 'kept = () if redraw else ("density"', 'kept = ("density"', SESSIONS),
+    fault("pmdviz/frame.py", 'kept = () if redraw else ("densities"', 'kept = ("densities"', SESSIONS),
     # Knobs, recipes, the command line.
     fault("pmdviz/knobs.py", "self.inclusive[0] and value == low", "value == low", KNOBS),
     fault(

@@ -105,6 +105,19 @@ LISTED = {
         ("enough = float(share) * weights.sum()", "enough = float(share)"),
         ("chosen = chosen[np.argsort(distances[row][chosen], kind=\"stable\")]", "pass"),
     ],
+    "distances": [
+        ("for j in range(i + 1, m)", "for j in range(i + 2, m)"),
+        ("middle = len(squared) // 2", "middle = len(squared) // 2 - 1"),
+        ("0.5 * (np.sqrt(low) + np.sqrt(high))", "np.sqrt(0.5 * (low + high))"),
+    ],
+    "gibbs": [
+        ("np.log(p) - np.log1p(-p), uniforms", "np.log1p(-p) - np.log(p), uniforms"),
+        ("log_odds - 0.5 * (u * u - v * v)", "log_odds - (u * u - v * v)"),
+        ("if uniforms[n] >= share", "if uniforms[n] < share"),
+        ("larger if difference >= 0.0", "larger if difference <= 0.0"),
+        ("c22 = np.sqrt(prior_precision + shares[1] - c21 * c21)", "c22 = np.sqrt(prior_precision + shares[1])"),
+        ("out[0] = (y1 - c21 * out[1]) / c11", "out[0] = y1 / c11"),
+    ],
     "mixture": [
         ("total[j] += max(a, b)", "total[j] += min(a, b)"),
         ("product[j] *= 1.0 + exp64(-abs(a - b))", "product[j] *= 1.0 + exp64(-2.0 * abs(a - b))"),

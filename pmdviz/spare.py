@@ -1,0 +1,55 @@
+"""A page built before anybody asks for it: the next visitor need not wait until the server has made one."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from bokeh.server.urls import per_app_patterns
+from bokeh.util.token import generate_session_id
+from panel.io.server import DocHandler
+from tornado.httputil import HTTPServerRequest
+
+from pmdviz import pages
+
+REFILL_S = 5.0  # after a visitor: the loop belongs to the new page first
+HELD_S = 15.0  # a page that was handed out is kept for so long until its browser has connected
+
+log = logging.getLogger(__name__)
+_spare: Any = None  # the session, while nobody has it
+
+
+class SpareHandler(DocHandler):
+    """The handler of "/" that hands out the spare page where it fits, and has another one made later."""
+
+    async def get_session(self) -> Any:
+        """The spare session; a new one for a link with arguments, for a phone (another layout), or if there is none."""
+        loop = self.application.io_loop
+        loop.call_later(REFILL_S, fill, self.application_context)
+        usual = not self.request.arguments and not pages.is_phone(self.request.headers)
+        session = _take() if usual or pages.is_full() else None
+        if session is None:
+            return await super().get_session()
+        loop.call_later(HELD_S, session.unblock_expiration)
+        return session
+
+
+def install() -> None:
+    """Have pages served by `SpareHandler`; before the server is made."""
+    per_app_patterns[:] = [(path, SpareHandler if kind is DocHandler else kind) for path, kind in per_app_patterns]
+
+
+async def fill(context: Any) -> None:
+    """Build the spare page on the event loop, unless there is one or no place is left."""
+    global _spare
+    if _spare is None and not pages.is_full():
+        request = HTTPServerRequest("GET", "/")  # nobody's: what hangs on the visitor is not in a spare page
+        made = await context.create_session_if_needed(generate_session_id(), request)
+        made.block_expiration()
+        _spare = made
+
+
+def _take() -> Any:
+    global _spare
+    taken, _spare = _spare, None
+    return taken
