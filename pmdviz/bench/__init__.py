@@ -17,7 +17,10 @@ from pmdviz.bench.machine import circumstances
 from pmdviz.errors import InputError, unknown
 from pmdviz.writing import write_text
 
-HELPERS = ("browser", "client", "crowd", "empty_page", "machine", "probe", "wire")
+HELPERS = (
+    *("browser", "client", "contest", "crowd", "empty_page", "engine_kernels"),
+    *("engine_methods", "machine", "peers", "peers_methods", "probe", "wire"),
+)
 NUMBERS = {"sessions": "how many browser sessions", "seconds": "of each measurement", "minutes": "of endless play"}
 
 
