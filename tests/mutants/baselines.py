@@ -2,6 +2,7 @@
 
 ONE_PASS, IMPORTANCE = "pmdviz/methods/onepass.py", "tests/methods/test_importance.py"
 SMC, ONE_PASS_SMC = "pmdviz/methods/smc.py", "tests/methods/test_smc.py"
+TEMPERED, TEMPERING = "pmdviz/methods/smc_mcmc.py", "tests/methods/test_smc_mcmc.py"
 
 
 def fault(file: str, find: str, replace: str, *tests: str) -> dict:
@@ -17,4 +18,24 @@ MUTANTS = [
     fault(SMC, "np.linalg.solve(factor, cholesky)", "np.linalg.solve(factor, cholesky.T)", ONE_PASS_SMC),
     fault(SMC, "if knobs.shrinkage else", "if not knobs.shrinkage else", ONE_PASS_SMC),
     fault(SMC, "knobs.jitter, target.scale", "knobs.bandwidth, target.scale", ONE_PASS_SMC),
+    fault(
+        TEMPERED,
+        "state.log_weights + (beta - state.beta) * state.log_likelihood\n",
+        "state.log_weights + beta * state.log_likelihood\n",
+        TEMPERING,
+    ),
+    fault(TEMPERED, "old = state.log_prior + state.beta", "old = state.log_prior + 1.0", TEMPERING),
+    fault(
+        TEMPERED,
+        "log_u < log_prior + state.beta * log_likelihood - old",
+        "log_u < state.beta * log_likelihood - old",
+        TEMPERING,
+    ),
+    fault(
+        TEMPERED,
+        "log_likelihood=state.log_likelihood[parents]",
+        "log_likelihood=state.log_likelihood[: len(parents)]",
+        TEMPERING,
+    ),
+    fault(TEMPERED, "knobs.move_scale * 2.38 / np.sqrt(d)", "knobs.move_scale * 2.38", TEMPERING),
 ]

@@ -1,0 +1,178 @@
+"""Tempered SMC: exact weights, temperatures by the ESS, moves that keep their distribution, the honest cost."""
+
+import numpy as np
+import pytest
+
+import pmdviz
+from pmdviz.densities import effective_sample_size, normalise
+from pmdviz.errors import TargetError
+from pmdviz.methods import METHODS
+from pmdviz.methods.smc_mcmc import moved, next_beta, proposal_cholesky
+from pmdviz.recipe import Recipe
+from pmdviz.session import Session
+from pmdviz.targets import make_target
+from tests.engine import errors_from
+
+TEMPERING = METHODS["smc_mcmc"]
+SEPARATED = {"num_data": 400, "sigma_x": 1.5}
+
+
+def start(target="gaussian", **parts):
+    return Session(Recipe(target, "smc_mcmc", **{"budget": None, **parts}), metrics_every=10**9)
+
+
+def run(target="gaussian", **parts):
+    session = start(target, **parts)
+    session.advance(200)
+    assert session.done
+    return session
+
+
+def test_the_first_step_gives_the_prior_draws_the_weights_of_the_first_temperature():
+    session = start(num_particles=300)
+    before = session.frame.particles
+    frame = session.advance()
+    assert np.array_equal(frame.particles, before) and frame.visited == 20
+    log_likelihood = session.target.log_likelihood(frame.particles, session.target.data)
+    np.testing.assert_allclose(np.log(frame.weights), normalise(frame.state.beta * log_likelihood), atol=1e-9)
+
+
+@pytest.mark.parametrize("threshold", [0.2, 0.5, 0.9])
+def test_the_next_temperature_leaves_the_wanted_ess(threshold):
+    session = start("mixture", num_particles=500, ess_threshold=threshold)
+    betas = [0.0]
+    while not session.done:
+        frame = session.advance()
+        if frame.state.moves == 0 and frame.state.beta < 1:
+            assert effective_sample_size(frame.state.log_weights) == pytest.approx(threshold * 500, rel=1e-6)
+        betas.append(frame.state.beta)
+    assert betas[-1] == 1.0 and (np.diff(betas) >= 0).all()
+
+
+def test_the_fixed_ladder_is_the_one_that_its_knobs_say():
+    session = start(num_particles=50, ladder="fixed", num_temperatures=4, power=2.0, num_moves=1)
+    found = []
+    while not session.done:
+        found.append(session.advance().state.beta)
+    np.testing.assert_allclose(found, [1 / 16, 1 / 4, 9 / 16, 1.0, 1.0])
+
+
+def test_one_particle_with_all_the_weight_still_goes_on():
+    state = TEMPERING.init(np.random.default_rng(0), make_target("gaussian"), TEMPERING.Knobs.checked({}))
+    values = np.full(1500, -np.inf)
+    values[7] = -3.0
+    beta = next_beta(state._replace(log_likelihood=values), TEMPERING.Knobs.checked({}))
+    assert 0.0 < beta < 1e-9
+
+
+@pytest.mark.parametrize("moves", [1, 4])
+def test_each_move_visits_all_data_and_it_ends_at_temperature_one(moves):
+    session = run(num_particles=100, num_moves=moves, target_options={"num_data": 37})
+    frame = session.frame
+    assert frame.state.beta == 1.0 and frame.state.moves == moves
+    assert frame.iteration == 1 + moves * frame.state.rung and frame.visited == 37 * frame.iteration
+    assert session.ended == "temperature 1 is reached and its moves are done"
+    session.set(num_moves=moves + 2)
+    assert not session.done, "more moves at the posterior can be asked for"
+    assert session.advance(9).iteration == frame.iteration + 2
+
+
+def test_frames_show_the_weights_and_the_next_step_resamples_first():
+    session = start("mixture", num_particles=400)
+    assert session.advance().metrics["ess"] == pytest.approx(200, rel=1e-6)
+    frame = session.advance()
+    assert frame.info.rejuvenated == "ESS was 50% of m" and frame.info.ess == pytest.approx(200, rel=1e-6)
+    assert frame.metrics["ess"] == pytest.approx(400)
+    assert session.advance().info.rejuvenated == ""
+
+
+def test_moves_are_shaped_like_the_particles():
+    target, knobs = make_target("gaussian"), TEMPERING.Knobs.checked({"move_shape": "covariance", "move_scale": 0.5})
+    state = TEMPERING.init(np.random.default_rng(0), target, knobs)
+    skew = state.particles @ np.array([[1.0, 0.5], [0.0, 0.2]])
+    factor = proposal_cholesky(state._replace(particles=skew), target, knobs)
+    np.testing.assert_allclose(factor @ factor.T, (0.5 * 2.38) ** 2 / 2 * np.cov(skew.T, ddof=0), rtol=1e-6)
+
+
+@pytest.mark.parametrize("beta", [0.0, 0.3, 1.0])
+def test_moves_leave_prior_times_power_of_the_likelihood_as_it_is(beta):
+    """Exact draws of N(mean, v) with 1/v = 1 + beta N/4 are moved 30 times and still have its moments."""
+    target = make_target("gaussian", dim=1)
+    knobs = TEMPERING.Knobs.checked({"num_particles": 4000, "move_shape": "covariance"})
+    v = 1 / (1 + beta * 20 / 4)
+    mean = v * beta * target.data.sum() / 4
+    rng = np.random.default_rng(1)
+    theta = mean + np.sqrt(v) * rng.standard_normal((4000, 1))
+    state = TEMPERING.init(rng, target, knobs)._replace(particles=theta, log_prior=target.log_prior(theta), beta=beta)
+    state = state._replace(log_likelihood=target.log_likelihood(theta, target.data))
+    for _ in range(30):
+        state, _, accepted = moved(rng, state, target, target.data, knobs)
+    assert 0.3 < accepted < 0.9
+    assert abs(errors_from(state.particles[:, 0], mean)) < 4
+    assert abs(errors_from((state.particles[:, 0] - mean) ** 2, v)) < 4
+    np.testing.assert_allclose(state.log_prior, target.log_prior(state.particles), atol=1e-12)
+    np.testing.assert_allclose(state.log_likelihood, target.log_likelihood(state.particles, target.data), atol=1e-9)
+
+
+@pytest.mark.parametrize("knobs", [{}, {"ladder": "fixed", "num_temperatures": 4}], ids=str)
+def test_mean_and_variance_are_those_of_the_posterior(knobs):
+    means, variances = [], []
+    for seed in range(40):
+        session = run(seed=seed, num_particles=1000, num_moves=5, target_options={"dim": 1}, **knobs)
+        q, exact = session.frame.density, session.target.exact
+        centred = q.particles[:, 0] - exact.mean[0]
+        means.append(q.weights @ centred)
+        variances.append(q.weights @ centred**2)
+    assert abs(errors_from(means, 0.0)) < 4
+    assert abs(errors_from(variances, exact.cov[0, 0])) < 4
+
+
+def bounded_target(log_likelihood):
+    """theta uniform on (0, 1); the likelihood must not be asked outside."""
+    return pmdviz.custom_target(
+        log_prior=lambda theta: np.where((theta[:, 0] > 0) & (theta[:, 0] < 1), 0.0, -np.inf),
+        log_likelihood=log_likelihood,
+        sample_prior=lambda rng, n: rng.random((n, 1)),
+        data=np.ones(30),
+        dim=1,
+        name="bounded",
+        bounds=[(0.0, 1.0)],
+    )
+
+
+def test_proposals_outside_the_priors_support_are_refused():
+    def log_likelihood(theta, batch):
+        assert (theta > 0).all() and (theta < 1).all()
+        return len(batch) * np.log(theta[:, 0])
+
+    session = run(bounded_target(log_likelihood), num_particles=500)
+    assert session.frame.particles.min() > 0.5 and session.frame.particles.max() < 1
+    assert session.frame.weights @ session.frame.particles[:, 0] == pytest.approx(31 / 32, abs=0.01)  # Beta(31, 1)
+
+
+def test_a_likelihood_that_fails_at_a_proposal_is_named():
+    mood = []
+
+    def log_likelihood(theta, batch):
+        return np.full(len(theta), np.nan if mood else -1.0 * len(batch))
+
+    session = start(bounded_target(log_likelihood), num_particles=50)
+    session.advance()
+    mood.append("bad")
+    with pytest.raises(TargetError, match="log_likelihood of target 'bounded' is nan"):
+        session.advance()
+
+
+@pytest.mark.slow
+def test_many_passes_give_what_one_pass_cannot():
+    """Moves at full data repair what resampling broke: far below one-pass SMC, at 16 times its data and more."""
+    tempered, one_pass = [], []
+    for seed in range(8):
+        options = {**SEPARATED, "data_seed": seed % 4}
+        frame = run("mixture", target_options=options, seed=seed).frame
+        assert 10 * 400 < frame.visited <= 20_000
+        tempered.append(frame.metrics["tv"])
+        once = Session(Recipe("mixture", "smc", target_options=options, seed=seed))
+        one_pass.append(once.advance(1000).metrics["tv"])
+        assert once.frame.visited == 400
+    assert np.mean(tempered) < 0.12 < np.mean(one_pass) - 0.02
