@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import secrets
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -75,7 +76,7 @@ def export(
         During it: a disk that is full, an encoder that fails. No half file is left.
     """
     writer, look, final = check(path, options)
-    temporary = final.with_name(f".{final.name}.{os.getpid()}.part")
+    temporary = _temporary(final)
     job = Job(run, look, temporary, progress)
     _check_place(final, writer.forecast(look, len(job.film.iterations), min(len(run.weights), MAX_DRAWN)))
     try:
@@ -88,19 +89,24 @@ def export(
     return final
 
 
+def _temporary(final: Path) -> Path:
+    """A name beside `final` that no other export uses."""
+    return final.with_name(f".{final.name}.{secrets.token_hex(4)}.part")
+
+
 def _check_place(path: Path, needed: float) -> None:
     """Raise InputError where the file cannot be put at `path`."""
     folder = path.parent
     if not folder.is_dir():
-        raise InputError(f"cannot write {shown(str(path))}: there is no folder {shown(str(folder))}")
+        raise InputError(f"cannot write {shown(str(path), 200)}: there is no folder {shown(str(folder), 200)}")
     if path.is_dir():
-        raise InputError(f"cannot write {shown(str(path))}: it is a folder")
+        raise InputError(f"cannot write {shown(str(path), 200)}: it is a folder")
     if not os.access(folder, os.W_OK):
-        raise InputError(f"cannot write {shown(str(path))}: the folder {shown(str(folder))} may not be written to")
+        raise InputError(f"cannot write {shown(str(path), 200)}: the folder {shown(str(folder), 200)} may not be written to")
     free = shutil.disk_usage(folder).free
     if free < needed + SPARE:
         words = f"up to {_megabytes(needed)} may be needed, and {_megabytes(free)} are free"
-        raise InputError(f"cannot write {shown(str(path))}: {words}, {_megabytes(SPARE)} of which are to stay so")
+        raise InputError(f"cannot write {shown(str(path), 200)}: {words}, {_megabytes(SPARE)} of which are to stay so")
 
 
 def _megabytes(size: float) -> str:
@@ -109,4 +115,4 @@ def _megabytes(size: float) -> str:
 
 def _failed(path: Path, error: OSError) -> str:
     why = "the disk is full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else error.strerror or str(error)
-    return f"cannot write {shown(str(path))}: {why}"
+    return f"cannot write {shown(str(path), 200)}: {why}"

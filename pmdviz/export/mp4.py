@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -49,9 +49,10 @@ def _running(command: list[str], said: IO[bytes]) -> Iterator[subprocess.Popen]:
     try:
         yield process
     finally:
-        if process.poll() is None:
-            process.kill()
+        process.kill()  # nothing to one that has ended
         process.wait()
+        with suppress(BrokenPipeError):
+            process.stdin.close()
 
 
 def encode(frames: Iterable[np.ndarray], look: Look, path: Path) -> None:

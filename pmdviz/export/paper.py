@@ -47,7 +47,7 @@ class Paper:
 
     def layout(self, title_lines: int) -> tuple[Box, Box | None]:
         """The outer boxes of the stage (a square) and of the traces beside it."""
-        below = self.height - (title_lines * LINE + 0.4) * self.title_px
+        below = self.height - math.ceil((title_lines * LINE + 0.4) * self.title_px)  # whole px: lines stay crisp
         side = min(below, self.width)
         left = 0.0 if self.with_traces else (self.width - side) / 2
         stage = Box(left, below - side, side, side)

@@ -12,7 +12,7 @@ from pmdviz.export.paper import Box, Paper, dash, line, round_ticks, set_ticks
 from pmdviz.views import style
 from pmdviz.views.stage import DRAWN, LAYERS, axis_labels, particles_label, ranges
 
-DOT_IN_LEGEND = 8.0  # px
+DOT_IN_LEGEND = 5.5  # px
 
 
 class StagePanel:

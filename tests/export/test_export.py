@@ -1,0 +1,133 @@
+import errno
+import importlib.util
+import os
+import shutil
+from collections import namedtuple
+from pathlib import Path
+
+import pytest
+
+import pmdviz
+from pmdviz import export as package
+from pmdviz.errors import InputError
+from pmdviz.export import WRITERS, check
+from pmdviz.methods import METHODS
+from tests.engine import fitting, small_knobs
+
+SMALL = {"size": "160x160", "frames": 3}
+
+
+def small(suffix):
+    """Options that make a small file of a kind."""
+    given = {"width": 160, "height": 160, "frames": 3}
+    return {name: value for name, value in given.items() if name in WRITERS[suffix].options}
+
+
+@pytest.mark.parametrize("suffix", WRITERS)
+def test_every_kind_of_file_is_written_and_told_of(run, tmp_path, suffix):
+    told = []
+    path = run.export(str(tmp_path / f"out{suffix}"), progress=lambda *share: told.append(share), **small(suffix))
+    assert path == tmp_path / f"out{suffix}" and path.stat().st_size > 50
+    assert [p.name for p in tmp_path.iterdir()] == [path.name]
+    if "frames" in WRITERS[suffix].options:
+        assert told[-1] == (3, 3) and {total for _, total in told} == {3}
+        assert [done for done, _ in told] == sorted(done for done, _ in told)
+
+
+def test_capital_suffixes_are_suffixes(tmp_path):
+    assert check(tmp_path / "FILM.GIF", {})[0].suffix == ".gif"
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("film.gfi", "unknown kind of file: '.gfi'; did you mean '.gif'?"),
+        ("film", "unknown kind of file: "),
+        ("there/film.gif", "there is no folder"),
+        ("folder.gif", "it is a folder"),
+    ],
+)
+def test_a_place_that_cannot_be_written_to_is_said_before_the_work(run, tmp_path, name, words):
+    (tmp_path / "folder.gif").mkdir()
+    told = []
+    with pytest.raises(InputError) as error:
+        run.export(tmp_path / name, progress=lambda *share: told.append(share))
+    assert words in str(error.value) and told == []
+
+
+def test_a_folder_that_may_not_be_written_to(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)  # root may write anywhere
+    with pytest.raises(InputError, match="may not be written to"):
+        check(tmp_path / "film.gif", {})
+
+
+Usage = namedtuple("Usage", "total used free")
+
+
+def test_a_disk_that_is_too_full_is_said_before_the_work(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: Usage(10**9, 10**9 - 20_500_000, 20_500_000))
+    told = []
+    with pytest.raises(InputError, match=r"up to 13.0 MB may be needed, and 20.5 MB are free, 20.0 MB of which are to"):
+        run.export(tmp_path / "film.gif", progress=lambda *share: told.append(share))
+    assert told == []
+    assert run.export(tmp_path / "small.gif", **SMALL).exists()
+
+
+def test_a_disk_that_fills_up_meanwhile_leaves_no_file(run, tmp_path, monkeypatch):
+    def full(*parts):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("pmdviz.export.gif._block", full)
+    old = tmp_path / "film.gif"
+    old.write_bytes(b"the old film")
+    with pytest.raises(InputError, match=r"cannot write '.*film.gif': the disk is full"):
+        run.export(old, **SMALL)
+    assert old.read_bytes() == b"the old film" and [*tmp_path.iterdir()] == [old]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a device that is always full")
+def test_a_device_that_is_full(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(package, "_temporary", lambda final: Path("/dev/full"))
+    monkeypatch.setattr(Path, "unlink", lambda path, missing_ok=False: None)  # the device stays
+    with pytest.raises(InputError, match="the disk is full"):
+        run.export(tmp_path / "table.csv")
+
+
+@pytest.mark.parametrize("suffix", [".gif", ".html", ".mp4"])
+def test_cancel_leaves_the_old_file_and_no_other(run, tmp_path, suffix):
+    class Cancelled(Exception):
+        pass
+
+    def progress(done, total):
+        if done == 1:
+            raise Cancelled
+
+    old = tmp_path / f"film{suffix}"
+    old.write_bytes(b"the old film")
+    with pytest.raises(Cancelled):
+        run.export(old, progress=progress, **small(suffix))
+    assert old.read_bytes() == b"the old film" and [*tmp_path.iterdir()] == [old]
+
+
+@pytest.mark.parametrize("suffix", [suffix for suffix, writer in WRITERS.items() if writer.needs])
+def test_a_missing_library_is_said_with_the_cure_before_the_work(tmp_path, monkeypatch, suffix):
+    true_find = importlib.util.find_spec
+    for module, extra in WRITERS[suffix].needs:
+        with monkeypatch.context() as patch:
+            patch.setattr(
+                importlib.util, "find_spec", lambda name, lost=module: None if name == lost else true_find(name)
+            )
+            with pytest.raises(InputError) as error:
+                check(tmp_path / f"film{suffix}", {})
+        assert str(error.value) == f"writing {suffix} needs {module}: pip install 'pmdviz[{extra}]'"
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_can_be_taken_home(tmp_path, method):
+    target = next(name for name in ("mixture", "gaussian", "bimodal1d") if method in fitting(pmdviz.target(name)))
+    made = pmdviz.target(target, num_data=40)
+    run = pmdviz.run(target=made, method=method, budget=200, floor=False, **small_knobs(METHODS[method], 40))
+    film = run.export(tmp_path / "film.gif", width=160, height=160)
+    assert film.stat().st_size > 1_000
+    assert run.export(tmp_path / "particles.csv", table="particles").stat().st_size > 50
+    assert run.export(tmp_path / "page.html", frames=2).stat().st_size > 1_000_000

@@ -1,0 +1,112 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import pmdviz
+from pmdviz.errors import InputError
+from pmdviz.export.film import Film, chosen_iterations, spread
+from pmdviz.export.options import Look
+from pmdviz.views.columns import stage_columns
+from pmdviz.views.words import state
+
+
+def look(**options):
+    return Look.checked(options)
+
+
+@given(st.integers(1, 100_000), st.data())
+def test_frames_are_spread_evenly_over_the_whole_run_and_all_different(last, data):
+    frames = data.draw(st.integers(2, min(last + 1, 500)))
+    chosen = spread(last, frames)
+    gaps = np.diff(chosen)
+    assert len(chosen) == frames and chosen[0] == 0 and chosen[-1] == last
+    assert gaps.min() >= 1 and gaps.max() - gaps.min() <= 1
+    assert np.abs(np.array(chosen) - np.linspace(0, last, frames)).max() <= 0.5 + 1e-9
+
+
+@given(st.integers(0, 5_000), st.integers(1, 6_000))
+def test_every_so_many_iterations_and_the_last(last, every):
+    try:
+        chosen = chosen_iterations(last, look(every=every))
+    except InputError as error:
+        least = int(str(error).rpartition("every=")[2].split()[0])
+        assert len(chosen_iterations(last, look(every=least))) <= 2_000
+        return
+    assert chosen[-1] == last and chosen[: -1 if last else 1] == [*range(0, max(last, 1), every)]
+
+
+def test_a_film_has_a_hundred_frames_or_all_of_a_shorter_run():
+    assert len(chosen_iterations(400, look())) == 100
+    assert chosen_iterations(7, look()) == [0, 1, 2, 3, 4, 5, 6, 7]
+    assert chosen_iterations(0, look()) == [0]
+
+
+def test_more_frames_than_the_run_has_are_refused():
+    with pytest.raises(InputError, match=r"the run has 8 frames \(iterations 0 to 7\); given: frames=9"):
+        chosen_iterations(7, look(frames=9))
+
+
+def test_the_scenes_are_the_runs_own_frames(run):
+    film = Film(run, look())
+    scenes = [*film.scenes()]
+    assert [scene.iteration for scene in scenes] == film.iterations == [*range(13)]
+    session = pmdviz.Session(run.recipe)
+    for scene in scenes:
+        frame = session.seek(scene.iteration)
+        assert scene.words == state(frame) and "being computed" not in scene.words
+        columns = stage_columns(frame)
+        for mine, page in zip(scene.columns[:3], columns[:3], strict=True):
+            assert mine.keys() == page.keys()
+            assert all(np.array_equal(mine[name], page[name], equal_nan=True) for name in page)
+        assert scene.columns[3:5] == columns[3:5]
+
+
+def test_the_traces_grow_to_the_present_with_every_frame(run):
+    for scene in Film(run, look(frames=7)).scenes():
+        past = scene.history["iteration"]
+        assert past[-1] == scene.iteration and (np.diff(past) > 0).all()
+        assert {*range(0, scene.iteration + 1, 2)} <= set(past.tolist())
+        assert all(mark.iteration <= scene.iteration for mark in scene.marks)
+    turned = [mark for mark in scene.marks if mark.kind == "knob"]
+    assert [mark.iteration for mark in turned] == [5] and turned[0].visited == 500
+    assert len(scene.marks) == 1 + run.final.rejuvenations
+
+
+def test_computing_time_is_the_runs_not_the_replays(run):
+    for scene in Film(run, look(frames=3)).scenes():
+        expected = np.interp(scene.history["iteration"], run.history["iteration"], run.history["seconds"])
+        np.testing.assert_array_equal(scene.history["seconds"], expected)
+
+
+def test_the_last_scene_needs_no_replay_and_is_the_same(run):
+    film = Film(run, look())
+    *_, replayed = film.scenes()
+    last = film.last_scene()
+    assert (last.iteration, last.words, last.note) == (replayed.iteration, replayed.words, replayed.note)
+    assert np.array_equal(last.columns.particles["x"], replayed.columns.particles["x"])
+
+
+def test_a_film_leaves_the_run_as_it_is(run):
+    before = run.particles.tobytes(), run.history["tv"].tobytes(), len(run.frames)
+    assert len([*Film(run, look(frames=4)).scenes()]) == 4
+    assert (run.particles.tobytes(), run.history["tv"].tobytes(), len(run.frames)) == before
+
+
+def test_a_run_in_the_middle_of_its_budget_ends_where_it_stands():
+    session = pmdviz.Session(pmdviz.Recipe("gaussian", num_particles=30, budget=None))
+    session.advance(4)
+    assert [scene.iteration for scene in Film(session.run, look()).scenes()] == [0, 1, 2, 3, 4]
+
+
+def test_the_replay_can_be_ended_between_any_two_iterations(run):
+    ticks = []
+
+    def tick():
+        ticks.append(1)
+        if len(ticks) == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        [*Film(run, look(frames=2)).scenes(tick)]
+    assert len(ticks) == 3

@@ -1,0 +1,107 @@
+import re
+import subprocess
+import sys
+
+import imageio_ffmpeg
+import numpy as np
+import pytest
+
+from pmdviz.errors import InputError
+from pmdviz.export import check, mp4
+from pmdviz.export.film import Film
+from pmdviz.export.options import Look
+from pmdviz.export.picture import Picture
+from tests.likeness import similarity
+
+SIZE = {"width": 480, "height": 270}
+
+
+def about(path):
+    """What ffmpeg says of a file."""
+    command = [imageio_ffmpeg.get_ffmpeg_exe(), "-hide_banner", "-i", str(path)]
+    return subprocess.run(command, capture_output=True, text=True).stderr
+
+
+def frames_of(path):
+    command = [
+        imageio_ffmpeg.get_ffmpeg_exe(),
+        "-v",
+        "error",
+        "-i",
+        str(path),
+        "-f",
+        "rawvideo",
+        "-pix_fmt",
+        "rgb24",
+        "-",
+    ]
+    raw = subprocess.run(command, capture_output=True, check=True).stdout
+    return [*np.frombuffer(raw, np.uint8).reshape(-1, SIZE["height"], SIZE["width"], 3)]
+
+
+def test_a_film_that_every_player_shows(run, tmp_path):
+    path = run.export(tmp_path / "film.mp4", **SIZE, frames=7, fps=10)
+    assert imageio_ffmpeg.count_frames_and_secs(str(path))[0] == 7
+    words = about(path)
+    assert re.search(r"Video: h264 .* yuv420p", words) and "480x270" in words and "10 fps" in words
+    raw = path.read_bytes()
+    assert 0 < raw.find(b"moov") < raw.find(b"mdat")  # the index comes first
+
+
+def test_the_first_and_the_last_frame_are_the_runs(run, tmp_path):
+    look = Look.checked({**SIZE, "frames": 5})
+    frames = frames_of(run.export(tmp_path / "film.mp4", **SIZE, frames=5))
+    film = Film(run, look)
+    scenes = [*film.scenes()]
+    picture = Picture(film, scenes[0])
+    assert len(frames) == 5 and (scenes[0].iteration, scenes[-1].iteration) == (0, 12)
+    for frame, scene in zip(frames, scenes, strict=True):
+        drawn = picture.draw(scene)[..., :3]
+        assert similarity(frame, drawn) > 0.9
+        assert np.abs(frame.astype(int) - drawn).mean() < 5
+    assert len({frame.tobytes() for frame in frames}) == 5
+
+
+def test_odd_sizes_are_refused_before_the_work(tmp_path):
+    with pytest.raises(InputError, match="width and height of an MP4 must be even; given: 961x540"):
+        check(tmp_path / "film.mp4", {"width": 961})
+
+
+def test_a_missing_encoder_is_said_before_the_work(tmp_path, monkeypatch):
+    def none():
+        raise RuntimeError("No ffmpeg exe could be found.")
+
+    monkeypatch.setattr(imageio_ffmpeg, "get_ffmpeg_exe", none)
+    with pytest.raises(InputError, match=r"writing .mp4 needs ffmpeg, which imageio-ffmpeg does not find"):
+        check(tmp_path / "film.mp4", {})
+
+
+def encoder(monkeypatch, script):
+    """Put a few lines of Python in the place of ffmpeg."""
+    monkeypatch.setattr(mp4, "_command", lambda look, path: [sys.executable, "-c", script, str(path)])
+
+
+def test_an_encoder_that_fails_is_quoted_and_leaves_no_file(run, tmp_path, monkeypatch):
+    encoder(monkeypatch, "import sys; sys.stderr.write('well\\nNo space left on device'); sys.exit(1)")
+    with pytest.raises(InputError, match=r"cannot write '.*film.mp4': No space left on device"):
+        run.export(tmp_path / "film.mp4", **SIZE, frames=3)
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_cancel_ends_the_encoder(run, tmp_path, monkeypatch):
+    started = []
+    true_popen = subprocess.Popen
+
+    def popen(*arguments, **more):
+        started.append(true_popen(*arguments, **more))
+        return started[-1]
+
+    def progress(done, total):
+        if done == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(mp4.subprocess, "Popen", popen)
+    with pytest.raises(KeyboardInterrupt):
+        run.export(tmp_path / "film.mp4", **SIZE, frames=5, progress=progress)
+    assert len(started) == 1 and started[0].poll() is not None
+    assert [*tmp_path.iterdir()] == []

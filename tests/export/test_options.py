@@ -1,0 +1,59 @@
+import pytest
+
+from pmdviz.errors import InputError
+from pmdviz.export import WRITERS, check
+from pmdviz.export.options import SIZES, Look, spelled_out
+
+
+def test_short_forms_stand_for_several_options():
+    assert spelled_out({"size": "640x360", "fps": 5}) == {"fps": 5, "width": 640, "height": 360}
+    assert spelled_out({"size": "square"}) == {"width": 1080, "height": 1080}
+    assert spelled_out({"layers": "exact, particles"}) == {"exact": True, "approximate": False, "particles": True}
+    assert spelled_out({"layers": ["approximate"]}) == {"exact": False, "approximate": True, "particles": False}
+    assert spelled_out({"size": None, "layers": None}) == {}
+    assert all(Look.checked(spelled_out({"size": size})) for size in SIZES)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"size": "wide"}, "size must be WIDTHxHEIGHT in px, or one of 1920x1080, 960x540, square; given: 'wide'"),
+        ({"size": 960}, "given: 960"),
+        ({"size": "960x540", "width": 960}, "size already says width and height; given besides: width"),
+        ({"layers": "exakt"}, "unknown layer 'exakt'; did you mean 'exact'?"),
+        ({"layers": 3}, "layers must be names"),
+        ({"size": "1x1"}, "width must be a whole number at least 160 and at most 3,840; given: 1"),
+        ({"frames": 5, "every": 2}, "give frames or every, not both; given: frames=5, every=2"),
+        ({"frames": 1}, "frames must be at least 2"),
+        ({"fps": 0}, "fps must be a whole number at least 1 and at most 60; given: 0"),
+        ({"thme": "dark"}, "unknown export option 'thme'; did you mean 'theme'?"),
+        ({"theme": "drak"}, "'dark'"),
+        ({"transparent": "perhaps"}, "transparent must be true or false"),
+    ],
+)
+def test_what_cannot_be_used_is_said_in_a_sentence(given, words, tmp_path):
+    with pytest.raises(InputError) as error:
+        check(tmp_path / "film.gif", given)
+    assert words in str(error.value) and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("suffix", WRITERS)
+def test_an_option_without_effect_is_refused(suffix, tmp_path):
+    writer, usual = WRITERS[suffix], Look.checked({}).as_dict()
+    assert set(writer.options) <= set(usual)
+    for name in usual:
+        given = {name: usual[name]}
+        if name in writer.options:
+            assert check(tmp_path / f"x{suffix}", given)[1] == Look.checked({})
+        else:
+            with pytest.raises(InputError, match=f"{name} means nothing to a {suffix} file"):
+                check(tmp_path / f"x{suffix}", given)
+
+
+def test_every_option_means_something_to_some_file():
+    assert set().union(*(writer.options for writer in WRITERS.values())) == set(Look.specs())
+
+
+def test_every_option_is_explained():
+    assert all(spec.help.endswith(".") and spec.label for spec in Look.specs().values())
+    assert all(writer.title and writer.suffix == suffix for suffix, writer in WRITERS.items())

@@ -1,0 +1,183 @@
+import numpy as np
+import pytest
+from matplotlib.colors import to_hex
+
+import pmdviz
+from pmdviz.export.film import Film
+from pmdviz.export.options import Look, spelled_out
+from pmdviz.export.paper import log_ticks, round_ticks
+from pmdviz.export.picture import Picture, folded
+from pmdviz.views import StageView, style
+from pmdviz.views.stage import DRAWN, LAYERS
+from pmdviz.views.trace_columns import trace_columns
+
+
+def look(**options):
+    return Look.checked(spelled_out(options))
+
+
+def film_of(run, **options):
+    return Film(run, look(**options))
+
+
+def drawn(run, **options):
+    """The picture of a run's last frame, and its pixels."""
+    film = film_of(run, **options)
+    scene = film.last_scene()
+    picture = Picture(film, scene)
+    return picture, picture.draw(scene)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_stage_draws_what_the_page_draws(run, theme):
+    """The same vertices, the same dots of the same sizes, the same colours and dashes: from the same columns."""
+    page, stage = StageView(run.target), drawn(run, theme=theme)[0].stage
+    page.show(run.final)
+    page.dress(dark=theme == "dark")
+    for name in ("exact", "approximate"):
+        source, glyph = page.sources[name].data, page.layers[name].glyph
+        x, y = stage.lines[name].get_data()
+        np.testing.assert_array_equal(x, source["x"])
+        np.testing.assert_array_equal(y, source["y"])
+        assert to_hex(stage.lines[name].get_color()).lower() == glyph.line_color.lower()
+        assert stage.lines[name].get_linewidth() == glyph.line_width
+        dashes = stage.lines[name]._dash_pattern[1]  # matplotlib has no other way to ask
+        assert tuple(dashes or ()) == tuple(glyph.line_dash)
+    source, glyph = page.sources["particles"].data, page.layers["particles"].glyph
+    offsets = stage.dots.get_offsets()
+    np.testing.assert_array_equal(offsets[:, 0], source["x"])
+    np.testing.assert_array_equal(offsets[:, 1], source["y"])
+    np.testing.assert_allclose(np.sqrt(stage.dots.get_sizes()), source["size"], rtol=1e-6)
+    face = stage.dots.get_facecolor()[0]
+    assert to_hex(face).lower() == glyph.fill_color.lower() and face[3] == pytest.approx(glyph.fill_alpha)
+    assert len(offsets) == page.sources["particles"].data["x"].size == len(run.weights)
+    order = {"particles": stage.dots, **stage.lines}
+    assert sorted(LAYERS, key=lambda name: order[name].get_zorder()) == [*DRAWN]
+
+
+def test_axes_ticks_words_and_legend_are_the_pages(run):
+    page, stage = StageView(run.target), drawn(run)[0].stage
+    assert stage.axes.get_xlim() == (page.figure.x_range.start, page.figure.x_range.end)
+    assert stage.axes.get_ylim() == (page.figure.y_range.start, page.figure.y_range.end)
+    assert [text.get_text() for text in stage.axes.get_legend().get_texts()] == ["exact", "approximate", "particles"]
+    assert stage.axes.get_xlabel() == page.figure.xaxis.axis_label
+    np.testing.assert_allclose(stage.axes.get_xticks(), np.arange(-3, 4))
+    box = stage.axes.get_window_extent()
+    assert box.width == pytest.approx(box.height)
+
+
+def test_the_traces_draw_the_pages_columns(run):
+    film = film_of(run)
+    scene = film.last_scene()
+    traces = Picture(film, scene).traces
+    traces.show(scene)
+    expected = trace_columns(scene.history, traces.group, traces.span)
+    for metric, line in traces.lines.items():
+        np.testing.assert_array_equal(line.get_xdata(), expected["visited"])
+        np.testing.assert_array_equal(line.get_ydata(), expected[metric])
+        assert to_hex(line.get_color()).lower() == style.LIGHT.layers[metric].lower()
+    assert len(traces.marks["knob"].get_xdata()) == 1
+    assert set(traces.floors) == {"floor_tv", "floor_kl"}
+
+
+@pytest.mark.parametrize("options", [{}, {"transparent": True}, {"size": "540x540"}, {"large_type": True}])
+def test_a_frame_does_not_depend_on_those_drawn_before_it(run, options):
+    film = film_of(run, frames=4, **options)
+    scenes = [*film.scenes()]
+    picture = Picture(film, scenes[0])
+    frames = [picture.draw(scene).copy() for scene in scenes]
+    assert np.array_equal(picture.draw(scenes[1]), frames[1])
+    fresh = Picture(film, scenes[0]).draw(scenes[-1])
+    assert np.array_equal(fresh, frames[-1])
+    assert len({frame.tobytes() for frame in frames}) == 4
+
+
+@pytest.mark.parametrize("size", ["960x540", "1920x1080", "square", "641x361", "200x700"])
+def test_the_picture_has_the_size_that_was_asked_for(run, size):
+    options = look(size=size)
+    picture, pixels = drawn(run, size=size)
+    assert pixels.shape == (options.height, options.width, 4)
+    beside = options.width >= 1.5 * options.height
+    assert (picture.traces is not None) == beside
+    box = picture.stage.axes.get_window_extent()
+    assert box.width == pytest.approx(box.height, abs=1.5) and box.width > 0.5 * min(options.width, options.height)
+
+
+def test_larger_pictures_have_larger_type_and_dots(run):
+    small, large = (np.asarray(drawn(run, size=size, layers="particles")[1]) for size in ("480x270", "1920x1080"))
+    ink = [(255.0 - pixels[..., :3]).mean() for pixels in (small, large)]
+    assert ink[1] == pytest.approx(ink[0], rel=0.15)
+
+
+def test_layers_can_be_left_out(run):
+    whole = drawn(run)[1].copy()
+    for name in LAYERS:
+        some, pixels = drawn(run, layers=[other for other in LAYERS if other != name])
+        assert not np.array_equal(pixels, whole)
+        assert len(some.stage.axes.get_legend().get_texts()) == 2
+    assert drawn(run, traces="none")[0].traces is None
+
+
+def test_paper_is_the_themes_or_nothing(run):
+    assert drawn(run)[1][0, 0].tolist() == [255, 255, 255, 255]
+    assert drawn(run, theme="dark")[1][0, 0].tolist() == [18, 18, 18, 255]
+    clear = drawn(run, transparent=True)[1]
+    assert clear[0, 0, 3] == 0 and clear[..., 3].max() == 255
+
+
+def test_large_type_is_larger(run):
+    sizes = [drawn(run, large_type=on)[0].stage.axes.xaxis.label.get_fontsize() for on in (False, True)]
+    assert sizes == [style.TEXT_PX, style.PRESENTER_PX]
+
+
+@pytest.mark.parametrize("options", [{}, {"large_type": True}, {"size": "540x540"}, {"size": "300x700"}])
+def test_the_title_fits(run, options):
+    picture = drawn(run, **options)[0]
+    box = picture.title.get_window_extent(picture.canvas.renderer)
+    stage = picture.stage.axes.get_window_extent()
+    assert box.x0 >= 0 and box.x1 <= picture.figure.bbox.width
+    assert box.y0 >= stage.y1 and box.y1 <= picture.figure.bbox.height
+
+
+def test_words_are_folded_near_their_middle():
+    assert folded("iteration 1, 2 data visited, TV 0.1") == "iteration 1,\n2 data visited, TV 0.1"
+    assert folded("nothing") == "nothing"
+
+
+def custom(dim):
+    return pmdviz.custom_target(
+        log_prior=lambda theta: -0.5 * (theta**2).sum(axis=1),
+        log_likelihood=lambda theta, batch: -0.5 * ((theta[:, :1] - batch[:, 0]) ** 2).sum(axis=1),
+        sample_prior=lambda rng, m: rng.standard_normal((m, dim)),
+        data=np.linspace(0, 1, 20)[:, None], dim=dim, name=f"plain{dim}",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("dim", [1, 3])
+def test_other_dimensions(dim):
+    made = pmdviz.run(target=custom(dim), num_particles=40, budget=200)
+    picture, pixels = drawn(made)
+    assert len(np.unique(pixels.reshape(-1, 4), axis=0)) > 20
+    if dim == 1:
+        x, y = picture.stage.lines["approximate"].get_data()
+        assert np.trapezoid(y, x) == pytest.approx(1, abs=0.02)
+        assert picture.stage.axes.get_ylim()[1] > 0.9 * y.max() > 0
+    else:
+        assert picture.traces.over.get_text() == "TV and KL cannot be had: the exact posterior is not known"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "ticks"),
+    [
+        (-3.5, 3.5, [-3, -2, -1, 0, 1, 2, 3]),
+        (0, 20_400, [0, 5_000, 10_000, 15_000, 20_000]),
+        (-0.1, 1.12, [0, 0.2, 0.4, 0.6, 0.8, 1.0]),
+    ],
+)
+def test_round_ticks(low, high, ticks):
+    np.testing.assert_allclose(round_ticks(low, high), ticks, atol=1e-12)
+
+
+def test_log_ticks():
+    np.testing.assert_allclose(log_ticks(0.05, 2), [0.05, 0.1, 0.2, 0.5, 1, 2])
+    np.testing.assert_allclose(log_ticks(0.02, 100), [0.1, 1, 10, 100])

@@ -1,0 +1,40 @@
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from pmdviz.export.film import Film
+from pmdviz.export.options import Look
+from pmdviz.export.picture import Picture
+
+
+@pytest.mark.parametrize("transparent", [False, True])
+def test_png_is_the_frame_that_a_film_ends_with(run, tmp_path, transparent):
+    options = {"width": 480, "height": 270, "transparent": transparent}
+    saved = np.asarray(Image.open(run.export(tmp_path / "still.png", **options)).convert("RGBA"))
+    film = Film(run, Look.checked(options))
+    scene = film.last_scene()
+    drawn = Picture(film, scene).draw(scene)
+    assert saved.shape == drawn.shape == (270, 480, 4)
+    assert (np.abs(saved.astype(int) - drawn).max(axis=2) > 2).mean() < 0.001
+    assert saved[0, 0, 3] == (0 if transparent else 255)
+
+
+def test_svg_is_lines_and_words(run, tmp_path):
+    root = ElementTree.fromstring(run.export(tmp_path / "still.svg").read_text(encoding="utf-8"))
+    assert root.tag.endswith("svg")
+    assert "iteration 12, 1,200 of 1,200 data visited" in " ".join(root.itertext())
+    (dots,) = [each for each in root.iter() if each.get("id", "").startswith("PathCollection")]
+    assert sum(each.tag.endswith(("path", "use")) for each in dots.iter()) >= len(run.weights)
+
+
+def test_pdf_is_a_pdf(run, tmp_path):
+    raw = run.export(tmp_path / "still.pdf").read_bytes()
+    assert raw.startswith(b"%PDF") and b"/Type /Page" in raw and raw.rstrip().endswith(b"%%EOF")
+
+
+@pytest.mark.parametrize("suffix", [".png", ".svg", ".pdf"])
+def test_the_same_run_gives_the_same_bytes(run, tmp_path, suffix):
+    one, two = (run.export(tmp_path / f"{name}{suffix}").read_bytes() for name in "ab")
+    assert one == two
