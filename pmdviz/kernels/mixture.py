@@ -10,14 +10,17 @@ logarithm per block replaces one per datum.
 import numpy as np
 
 from pmdviz.kernels.checks import finite, matrix, positive, vector
-from pmdviz.kernels.exponential import exp64
+from pmdviz.kernels.exponential import LOG2E, exp2
 from pmdviz.kernels.jit import fast_jit, jit
 from pmdviz.kernels.pool import run_blocks
 
 ROWS_PER_BLOCK = 512
-DATA_PER_LOG = 500
+FEW = 16  # parameters: below this the loops that vectorise run over the data
+DATA_PER_LOG = 500  # an even number
 LOG_ZERO = -1e300  # finite stand-in for log 0: fast-math code must not see an infinity
 LARGEST = 1e140  # beyond it squares overflow
+LN2 = 1.0 / LOG2E
+SCALE = np.sqrt(LOG2E / 2)  # exponents are in base 2, so that of exp(-u^2 / 2) is -(SCALE u)^2
 
 
 def mixture_log_likelihood(theta: np.ndarray, x: np.ndarray, sigma_x: float, p: float) -> np.ndarray:
@@ -28,10 +31,11 @@ def mixture_log_likelihood(theta: np.ndarray, x: np.ndarray, sigma_x: float, p: 
     """
     first, second, x, bad = _checked(theta, x, p)
     sigma_x, out = positive(sigma_x, "sigma_x"), np.empty(first.size)
-    log_p, log_rest = _log_shares(p)
+    constants = SCALE / sigma_x, *_log_shares(p)
+    kernel = _log_likelihood if first.size >= FEW else _log_likelihood_few
 
     def work(start: int, stop: int) -> None:
-        _log_likelihood(first[start:stop], second[start:stop], x, 1.0 / sigma_x, log_p, log_rest, out[start:stop])
+        kernel(first[start:stop], second[start:stop], x, constants, out[start:stop])
 
     run_blocks(work, first.size, ROWS_PER_BLOCK, first.size * x.size)
     out -= x.size * np.log(sigma_x * np.sqrt(2 * np.pi))
@@ -43,10 +47,11 @@ def mixture_grad_log_likelihood(theta: np.ndarray, x: np.ndarray, sigma_x: float
     """Gradient of `mixture_log_likelihood` with respect to theta, (m, 2), in nats per unit of theta; same arguments."""
     first, second, x, bad = _checked(theta, x, p)
     sigma_x, out = positive(sigma_x, "sigma_x"), np.empty((first.size, 2))
-    log_p, log_rest = _log_shares(p)
+    constants = SCALE / sigma_x, *_log_shares(p)
+    kernel = _gradient if first.size >= FEW else _gradient_few
 
     def work(start: int, stop: int) -> None:
-        _gradient(first[start:stop], second[start:stop], x, 1.0 / sigma_x, log_p, log_rest, out[start:stop])
+        kernel(first[start:stop], second[start:stop], x, constants, out[start:stop])
 
     run_blocks(work, first.size, ROWS_PER_BLOCK, first.size * x.size)
     out[bad] = np.nan
@@ -65,49 +70,125 @@ def _checked(theta: np.ndarray, x: np.ndarray, p: float) -> tuple[np.ndarray, np
 
 
 def _log_shares(p: float) -> tuple[float, float]:
-    return (np.log(p) if p > 0 else LOG_ZERO), (np.log1p(-p) if p < 1 else LOG_ZERO)
+    """log2 p and log2 (1 - p)."""
+    return (np.log(p) * LOG2E if p > 0 else LOG_ZERO), (np.log1p(-p) * LOG2E if p < 1 else LOG_ZERO)
 
 
 @fast_jit
-def _add_datum(x, first, second, precision, log_p, log_rest, total, product):
+def _exponents(x, first, second, precision, log_p, log_rest):
+    """log2 of the two terms, but for the constant of the Gaussians."""
+    u, v = (x - first) * precision, (x - second) * precision
+    return log_p - u * u, log_rest - v * v
+
+
+@fast_jit
+def _add_two(x, y, first, second, constants, total, product):
+    """Add two data to the sums of every parameter; two at a time need half as many loads."""
+    precision, log_p, log_rest = constants
     for j in range(total.size):
-        u, v = (x - first[j]) * precision, (x - second[j]) * precision
-        a, b = log_p - 0.5 * u * u, log_rest - 0.5 * v * v
+        a, b = _exponents(x, first[j], second[j], precision, log_p, log_rest)
+        c, d = _exponents(y, first[j], second[j], precision, log_p, log_rest)
+        total[j] += max(a, b) + max(c, d)
+        product[j] *= (1.0 + exp2(-abs(a - b))) * (1.0 + exp2(-abs(c - d)))
+
+
+@fast_jit
+def _add_one(x, first, second, constants, total, product):
+    precision, log_p, log_rest = constants
+    for j in range(total.size):
+        a, b = _exponents(x, first[j], second[j], precision, log_p, log_rest)
         total[j] += max(a, b)
-        product[j] *= 1.0 + exp64(-abs(a - b))
+        product[j] *= 1.0 + exp2(-abs(a - b))
 
 
 @jit
-def _log_likelihood(first, second, x, precision, log_p, log_rest, out):
-    """first, second, out (rows,): the two means and the result. Data one by one: few data still fill the vectors."""
+def _log_likelihood(first, second, x, constants, out):
+    """first, second, out (rows,): the two means and the result."""
     out[:] = 0.0
     product = np.ones(out.size)
-    for n in range(x.size):
-        _add_datum(x[n], first, second, precision, log_p, log_rest, out, product)
-        if (n + 1) % DATA_PER_LOG == 0 or n + 1 == x.size:
-            for j in range(out.size):
-                out[j] += np.log(product[j])
-                product[j] = 1.0
+    for start in range(0, x.size, DATA_PER_LOG):
+        stop = min(start + DATA_PER_LOG, x.size)
+        for n in range(start, stop - 1, 2):
+            _add_two(x[n], x[n + 1], first, second, constants, out, product)
+        if (stop - start) % 2:
+            _add_one(x[stop - 1], first, second, constants, out, product)
+        for j in range(out.size):
+            out[j] += np.log(product[j]) * LOG2E
+            product[j] = 1.0
+    for j in range(out.size):
+        out[j] *= LN2
 
 
 @fast_jit
-def _add_pulls(x, first, second, precision, log_p, log_rest, pull_first, pull_second):
-    """Add the standardised residuals, each weighted with its component's responsibility."""
-    for j in range(pull_first.size):
-        u, v = (x - first[j]) * precision, (x - second[j]) * precision
-        difference = (log_p - 0.5 * u * u) - (log_rest - 0.5 * v * v)
-        small = exp64(-abs(difference))
-        larger = 1.0 / (1.0 + small)
-        share, rest = (larger, small * larger) if difference >= 0.0 else (small * larger, larger)
-        pull_first[j] += share * u
-        pull_second[j] += rest * v
+def _sums_over_data(x, first, second, constants):
+    precision, log_p, log_rest = constants
+    total, product = 0.0, 1.0
+    for n in range(x.size):
+        a, b = _exponents(x[n], first, second, precision, log_p, log_rest)
+        total += max(a, b)
+        product *= 1.0 + exp2(-abs(a - b))
+    return total, product
 
 
 @jit
-def _gradient(first, second, x, precision, log_p, log_rest, out):
+def _log_likelihood_few(first, second, x, constants, out):
+    for j in range(out.size):
+        out[j] = 0.0
+        for start in range(0, x.size, DATA_PER_LOG):
+            stop = min(start + DATA_PER_LOG, x.size)
+            total, product = _sums_over_data(x[start:stop], first[j], second[j], constants)
+            out[j] += total * LN2 + np.log(product)
+
+
+@fast_jit
+def _pulls(x, first, second, precision, log_p, log_rest):
+    """The standardised residuals (times SCALE), each weighted with its component's responsibility."""
+    u, v = (x - first) * precision, (x - second) * precision
+    difference = (log_p - u * u) - (log_rest - v * v)
+    small = exp2(-abs(difference))
+    larger = 1.0 / (1.0 + small)
+    share, rest = (larger, small * larger) if difference >= 0.0 else (small * larger, larger)
+    return share * u, rest * v
+
+
+@fast_jit
+def _add_pulls(x, first, second, constants, pull_first, pull_second):
+    precision, log_p, log_rest = constants
+    for j in range(pull_first.size):
+        a, b = _pulls(x, first[j], second[j], precision, log_p, log_rest)
+        pull_first[j] += a
+        pull_second[j] += b
+
+
+@jit
+def _gradient(first, second, x, constants, out):
     pull_first, pull_second = np.zeros(first.size), np.zeros(first.size)
     for n in range(x.size):
-        _add_pulls(x[n], first, second, precision, log_p, log_rest, pull_first, pull_second)
+        _add_pulls(x[n], first, second, constants, pull_first, pull_second)
     for j in range(first.size):  # whole-array expressions would take seconds to compile
-        out[j, 0] = (pull_first[j] + pull_second[j]) * precision
-        out[j, 1] = pull_second[j] * precision
+        _put_gradient(pull_first[j], pull_second[j], constants[0], out[j])
+
+
+@fast_jit
+def _pulls_of_data(x, first, second, constants):
+    precision, log_p, log_rest = constants
+    pull_first, pull_second = 0.0, 0.0
+    for n in range(x.size):
+        a, b = _pulls(x[n], first, second, precision, log_p, log_rest)
+        pull_first += a
+        pull_second += b
+    return pull_first, pull_second
+
+
+@jit
+def _gradient_few(first, second, x, constants, out):
+    for j in range(first.size):
+        pull_first, pull_second = _pulls_of_data(x, first[j], second[j], constants)
+        _put_gradient(pull_first, pull_second, constants[0], out[j])
+
+
+@jit
+def _put_gradient(pull_first, pull_second, precision, out):
+    """theta_1 moves both components, theta_2 the second; d(SCALE u)/d theta is -precision, hence the 2 ln 2."""
+    out[0] = (pull_first + pull_second) * precision * 2.0 * LN2
+    out[1] = pull_second * precision * 2.0 * LN2

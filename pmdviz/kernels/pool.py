@@ -2,10 +2,11 @@
 
 The blocks are fixed by the caller and never by the number of threads, and each writes its own rows. The calling
 thread takes blocks too, so a busy pool costs nothing but the help it would have been, and a call from within a block
-cannot deadlock.
+cannot deadlock. Helpers run at the priority of the thread that they help.
 """
 
 import os
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from pmdviz.errors import InputError
 
 SERIAL_BELOW = 250_000  # pairs: below this the hand-over to another thread costs more than it saves
 _lock = threading.Lock()
-_pools: dict[int, ThreadPoolExecutor] = {}
+_pools: dict[tuple[int, int], ThreadPoolExecutor] = {}
 _chosen: int | None = None
 
 
@@ -35,9 +36,12 @@ def set_threads(number: int | None) -> None:
 
 def run_blocks(work: Callable[[int, int], object], num_rows: int, rows_per_block: int, cost: float) -> None:
     """Call `work(start, stop)` once for every block of rows, in any order; serial when `cost` (in pairs) is small."""
+    if 0 < num_rows <= rows_per_block:  # one block: a chain's step has no microseconds to spare
+        work(0, num_rows)
+        return
     blocks = deque((start, min(start + rows_per_block, num_rows)) for start in range(0, num_rows, rows_per_block))
     helpers = min(num_threads(), len(blocks)) - 1 if cost >= SERIAL_BELOW else 0
-    futures = [_pool(num_threads() - 1).submit(_drain, work, blocks) for _ in range(helpers)]
+    futures = [_pool(num_threads() - 1, priority()).submit(_drain, work, blocks) for _ in range(helpers)]
     try:
         _drain(work, blocks)
     finally:
@@ -72,11 +76,22 @@ def _cores() -> int:
         return os.cpu_count() or 1
 
 
-def _pool(workers: int) -> ThreadPoolExecutor:
+def priority() -> int:
+    """The calling thread's niceness: 0 is usual, 19 gives way to everybody. Linux alone has one for each thread."""
+    return os.getpriority(os.PRIO_PROCESS, 0) if sys.platform == "linux" else 0
+
+
+def set_priority(niceness: int) -> None:
+    """Let the calling thread give way to others from now on; it cannot be undone."""
+    if sys.platform == "linux":
+        os.setpriority(os.PRIO_PROCESS, 0, max(niceness, priority()))
+
+
+def _pool(workers: int, niceness: int) -> ThreadPoolExecutor:
     with _lock:
-        if workers not in _pools:
-            _pools[workers] = ThreadPoolExecutor(workers, thread_name_prefix="pmdviz")
-        return _pools[workers]
+        if (workers, niceness) not in _pools:
+            _pools[workers, niceness] = ThreadPoolExecutor(workers, "pmdviz", set_priority, (niceness,))
+        return _pools[workers, niceness]
 
 
 def _forget() -> None:

@@ -74,8 +74,9 @@ def _calls():
     yield "thinning", lambda: thinned(np.zeros((4, 2)), 2, np.zeros(2))
     yield "neighbourhoods", lambda: pooled_local_covariance(two, axis, np.zeros(1, np.int64), np.ones(2), 2, 0.5)
     yield "median distance", lambda: median_distance(two)
-    yield "mixture likelihood", lambda: mixture_log_likelihood(two, axis, 1.0, 0.5)
-    yield "mixture gradient", lambda: mixture_grad_log_likelihood(two, axis, 1.0, 0.5)
+    for theta, words in ((np.zeros((mixture.FEW, 2)), ""), (two, " at few points")):
+        yield f"mixture likelihood{words}", lambda a=theta: mixture_log_likelihood(a, axis, 1.0, 0.5)
+        yield f"mixture gradient{words}", lambda a=theta: mixture_grad_log_likelihood(a, axis, 1.0, 0.5)
     yield "mixture sweep", lambda: mixture_sweep(axis, axis, 1.0, 0.5, 1.0, axis, axis)
     yield "Gaussian likelihood", lambda: gaussian_log_likelihood(two, two, 1.0)
     yield "Gaussian gradient", lambda: gaussian_grad_log_likelihood(two, two, 1.0)

@@ -90,24 +90,31 @@ def test_same_bits_for_any_number_of_threads(rng, threads, monkeypatch):
     threads(lambda: mixture_grad_log_likelihood(theta, x, 1.0, 0.5))
 
 
+@pytest.mark.parametrize("few", [0, 10**9])
+@pytest.mark.parametrize("num", [1, 15, 16, 17])
+def test_over_the_data_or_over_the_parameters_is_the_same(few, num, rng, monkeypatch):
+    theta, x = rng.normal(size=(num, 2)), rng.normal(size=1001) * 2
+    as_chosen = mixture_log_likelihood(theta, x, 1.4, 0.3), mixture_grad_log_likelihood(theta, x, 1.4, 0.3)
+    monkeypatch.setattr(mixture, "FEW", few)
+    np.testing.assert_allclose(mixture_log_likelihood(theta, x, 1.4, 0.3), as_chosen[0], rtol=1e-13)
+    np.testing.assert_allclose(mixture_grad_log_likelihood(theta, x, 1.4, 0.3), as_chosen[1], rtol=1e-11, atol=1e-10)
+
+
 def test_compiled_and_plain_python_agree(rng):
-    first, second, x = rng.normal(size=9), rng.normal(size=9), rng.normal(size=11)
-    for function, shape in ((mixture._log_likelihood, 9), (mixture._gradient, (9, 2))):
+    first, second, x, constants = rng.normal(size=9), rng.normal(size=9), rng.normal(size=11), (0.7, -1.7, -0.5)
+    for name in ("_log_likelihood", "_log_likelihood_few", "_gradient", "_gradient_few"):
+        function, shape = getattr(mixture, name), (9, 2) if "gradient" in name else 9
         compiled, plain = np.empty(shape), np.empty(shape)
-        function(first, second, x, 0.7, np.log(0.3), np.log(0.7), compiled)
-        function.py_func(first, second, x, 0.7, np.log(0.3), np.log(0.7), plain)
+        function(first, second, x, constants, compiled)
+        function.py_func(first, second, x, constants, plain)
         np.testing.assert_allclose(compiled, plain, rtol=1e-12)
-    compiled, plain = (np.zeros(9), np.ones(9)), (np.zeros(9), np.ones(9))
-    mixture._add_datum(x[0], first, second, 0.7, -0.5, -1.0, *compiled)
-    mixture._add_datum.py_func(x[0], first, second, 0.7, -0.5, -1.0, *plain)
-    np.testing.assert_allclose(compiled, plain, rtol=1e-12)
 
 
 def test_called_from_other_compiled_code():
     @njit
     def outer(first, second, x):
         out = np.empty(first.size)
-        mixture._log_likelihood(first, second, x, 1.0, np.log(0.5), np.log(0.5), out)
+        mixture._log_likelihood(first, second, x, (mixture.SCALE, -1.0, -1.0), out)
         return out
 
     theta, x = np.array([[0.0, 1.0]]), np.arange(3.0)

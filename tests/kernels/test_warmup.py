@@ -119,6 +119,8 @@ def test_after_it_nothing_is_left_to_compile(writeable):
         way(weights, weights[:60])
     thinning.thinned(arrays[3], 35, weights[:35])
     mixture.mixture_log_likelihood(arrays[2], weights, 1, 1)
+    mixture.mixture_log_likelihood(arrays[2][:1], weights, 1, 1)
+    mixture.mixture_grad_log_likelihood(arrays[2][:1], weights, 1, 1)
     mixture.mixture_grad_log_likelihood(arrays[3][:, 1:], weights[::2], 1.0, 0.5)
     gibbs.mixture_sweep(arrays[2][0], weights, 1, 0.5, 2.0, weights, arrays[2][1])
     distances.median_distance(arrays[3])
