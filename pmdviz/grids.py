@@ -58,6 +58,13 @@ def side_for(dim: int, narrowest: float, sides: Sides = SIDES) -> int | None:
     return next((side for side in sides[dim] if narrowest * side >= CELLS_PER_SD), None)
 
 
+def keep_sides(most: int) -> None:
+    """Leave out, in this process and from now on, grids of more than `most` cells a side; the coarsest always stays."""
+    for sides in (SIDES, FINER_SIDES):
+        for dim, all_sides in sides.items():
+            sides[dim] = tuple(side for side in all_sides if side <= most) or all_sides[:1]
+
+
 def largest_side(dim: int) -> int:
     """Cells a side of the finest grid."""
     return SIDES[dim][-1]

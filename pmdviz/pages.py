@@ -15,6 +15,8 @@ from panel.util import edit_readonly
 
 from pmdviz.lab import Lab, css, limits, warm
 from pmdviz.lab.acknowledge import HELP, on_sent
+from pmdviz.recipe import Recipe
+from pmdviz.serve_limits import limit
 
 FIGURE_MODELS = ["Axis", "Legend", "Grid", "Plot", "Figure", "Title"]  # dressed by our own table of colours
 PAGE_CSS = """
@@ -46,7 +48,7 @@ def is_phone(headers: Mapping[str, str] | None) -> bool:
 
 def lab_page(**parameters: Any) -> pmui.Page:
     """The Lab page of one browser session; parameters are those of `pmdviz.Lab`."""
-    lab = Lab(keyboard=True, **parameters)
+    lab = Lab(keyboard=True, **(parameters or {"recipe": limits.fitted(Recipe())}))
     help_button = pn.widgets.Button(label="?", width=40, margin=0, stylesheets=[css.HEADER_BUTTON])
     help_button.js_on_click(code=HELP)
     page = pmui.Page(
@@ -93,17 +95,18 @@ def session_page() -> pmui.Page:
 
 def is_full() -> bool:
     """Whether as many pages are open as the server may have."""
-    most = limits.limit(limits.MAX_SESSIONS)
+    most = limit("max_sessions")
     return most is not None and len(_open) >= most
 
 
 def serve_lab() -> None:
     """What the served script calls."""
+    limits.enforce()
     pn.extension(notifications=False)
     session_page().servable(title="pmdviz")
 
 
 def _full_page() -> pmui.Page:
-    most = limits.limit(limits.MAX_SESSIONS)
+    most = limit("max_sessions")
     words = f"All {most} places of this server are taken. Reload this page when somebody has closed a tab."
     return pmui.Page(title="pmdviz", main=[pn.pane.HTML(f'<p class="pmdviz-status" role="alert">{words}</p>')])

@@ -12,9 +12,11 @@ import webbrowser
 from typing import Any
 
 from pmdviz.errors import InputError
+from pmdviz.serve_limits import LIMITS, set_limits
 
 DEFAULT_PORT = 5006
 UNUSED_SESSION_MS, CHECK_SESSIONS_MS = 3000, 1000
+PING_S = 30  # a connection that does not answer within it is dead; a proxy's timeout must be longer
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,13 +32,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a name under which browsers may open it",
     )
     parser.add_argument("--show", action="store_true", help="open a browser")
-    parser.add_argument("--max-sessions", type=int, metavar="N", help="browser tabs served at the same time")
-    parser.add_argument("--max-particles", type=int, metavar="M", help="particles that one session may ask for")
+    for name, bound in LIMITS.items():
+        parser.add_argument(f"--{name.replace('_', '-')}", type=int, metavar=bound.letter, help=bound.words)
 
 
 def serve(options: argparse.Namespace) -> None:
     """Serve until SIGINT or SIGTERM. Raises InputError for options that cannot be used."""
-    _set_limits(options)
+    set_limits(vars(options))
     port = chosen_port(options.port, options.address)
     _warm_up()
     server = _server(options, port)
@@ -72,17 +74,6 @@ def chosen_port(asked: int | None, address: str = "127.0.0.1") -> int:
     raise InputError(f"cannot listen on {address} port {asked}: {reason}; leave --port out to take a free one")
 
 
-def _set_limits(options: argparse.Namespace) -> None:
-    from pmdviz.lab.limits import MAX_PARTICLES, MAX_SESSIONS
-
-    for flag, name in (("max_particles", MAX_PARTICLES), ("max_sessions", MAX_SESSIONS)):
-        value = getattr(options, flag)
-        if value is not None and value < 1:
-            raise InputError(f"--{flag.replace('_', '-')} must be a whole number at least 1; given: {value}")
-        if value is not None:
-            os.environ[name] = str(value)
-
-
 def _server(options: argparse.Namespace, port: int) -> Any:
     """The server, not yet started; everything a page needs comes from it and from no other."""
     os.environ["BOKEH_RESOURCES"] = "server"
@@ -90,8 +81,10 @@ def _server(options: argparse.Namespace, port: int) -> Any:
     from threadpoolctl import threadpool_limits
 
     from pmdviz import spare
+    from pmdviz.lab import limits
     from pmdviz.pages import session_page
 
+    limits.enforce()
     threadpool_limits(1, "blas")
     spare.install()
     origins = options.allow_websocket_origin or (["*"] if options.address == "0.0.0.0" else None)
@@ -108,6 +101,11 @@ def _server(options: argparse.Namespace, port: int) -> Any:
         start=False,
         check_unused_sessions_milliseconds=CHECK_SESSIONS_MS,
         unused_session_lifetime_milliseconds=UNUSED_SESSION_MS,
+        # Bokeh's own pings lose a session twice where its tab has just been cut off; these end dead connections too.
+        keep_alive_milliseconds=0,
+        websocket_ping_interval=PING_S,
+        websocket_ping_timeout=PING_S,
+        websocket_max_message_size_bytes=2 * limits.upload_bytes(),  # as it comes: in base64, with words around it
     )
 
 

@@ -1,27 +1,38 @@
-"""What one browser session of a shared server may ask for; set by `pmdviz serve` through the environment."""
+"""What one browser session of a shared server may ask for: everything beyond it is refused in a sentence."""
 
 from __future__ import annotations
 
-import os
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from pmdviz.errors import InputError
+from pmdviz.grids import keep_sides
 from pmdviz.knobs import KnobSpec
+from pmdviz.lab.forecast import most_particles, step_seconds
 from pmdviz.recipe import Recipe
+from pmdviz.serve_limits import limit
+from pmdviz.views.words import duration
 
 PARTICLES = "num_particles"
-MAX_PARTICLES, MAX_SESSIONS = "PMDVIZ_MAX_PARTICLES", "PMDVIZ_MAX_SESSIONS"
+DEFAULT_UPLOAD = 4_000_000  # bytes; a recipe with 10,000 changes has about 1 MB
 
 
-def limit(name: str) -> int | None:
-    """The limit of that name, or None where there is none."""
-    text = os.environ.get(name, "").strip()
-    return int(text) if text.isdecimal() and int(text) > 0 else None
+def enforce() -> None:
+    """Put into force what no recipe asks for: the finest grid."""
+    side = limit("max_grid")
+    if side is not None:
+        keep_sides(side)
+
+
+def upload_bytes() -> int:
+    """The most that a browser may send at once."""
+    return limit("max_upload") or DEFAULT_UPLOAD
 
 
 def capped(spec: KnobSpec) -> KnobSpec:
     """The knob with bounds that a server sets."""
-    most = limit(MAX_PARTICLES)
+    most = _most_particles()
     if spec.name != PARTICLES or most is None or spec.bounds is None:
         return spec
     low, high = spec.soft_bounds or spec.bounds
@@ -29,10 +40,55 @@ def capped(spec: KnobSpec) -> KnobSpec:
     return replace(spec, bounds=(spec.bounds[0], min(spec.bounds[1], most)), soft_bounds=soft)
 
 
+def budgets(menu: Mapping[str, int]) -> dict[str, int]:
+    """Those of a menu (0: endless) that the server allows."""
+    most = limit("max_budget")
+    return {words: number for words, number in menu.items() if most is None or 0 < number <= most}
+
+
 def check(recipe: Recipe) -> Recipe:
     """`recipe` itself. Raises InputError where it asks for more than this server allows."""
-    most = limit(MAX_PARTICLES)
-    asked = [recipe.knobs.get(PARTICLES, 0), *(values.get(PARTICLES, 0) for _, values in recipe.changes)]
-    if most is not None and max(asked) > most:
-        raise InputError(f"{PARTICLES} must be at most {most:,} on this server; given: {max(asked):,}")
+    num_data = recipe.make_target().num_data
+    for iteration in (0, *(at for at, _ in recipe.changes)):
+        check_knobs(recipe.knobs_at(iteration), num_data)
+    check_budget(recipe.budget)
     return recipe
+
+
+def check_knobs(knobs: Any, num_data: int) -> None:
+    """Raise InputError for more particles, or a longer step, than this server allows."""
+    m, most, allowed_ms = getattr(knobs, PARTICLES, 0), limit("max_particles"), limit("max_step_ms")
+    if most is not None and m > most:
+        raise InputError(f"{PARTICLES} must be at most {most:,} on this server; given: {m:,}")
+    seconds = step_seconds(knobs, num_data)
+    if allowed_ms is not None and seconds > allowed_ms / 1000:
+        raise InputError(
+            f"{PARTICLES} must be lower on this server, where a step may take {duration(allowed_ms / 1000)}: "
+            f"with {m:,} one would take about {duration(seconds)}"
+        )
+
+
+def check_budget(budget: int | None) -> None:
+    """Raise InputError for more data than a run may visit on this server."""
+    most = limit("max_budget")
+    if most is not None and (budget is None or budget > most):
+        given = "endless" if budget is None else f"{budget:,}"
+        raise InputError(f"budget must be at most {most:,} data on this server; given: {given}")
+
+
+def fitted(recipe: Recipe) -> Recipe:
+    """A recipe that nobody asked for by name, made to fit this server."""
+    most, budget = _most_particles(recipe.make_target().num_data), limit("max_budget")
+    m = recipe.knobs.get(PARTICLES)
+    if most is not None and m is not None and m > most:
+        recipe = recipe.replaced(knobs={PARTICLES: most})
+    if budget is not None and (recipe.budget is None or recipe.budget > budget):
+        recipe = recipe.limited(budget)
+    return recipe
+
+
+def _most_particles(rows: int = 1) -> int | None:
+    """By their number, or by the time that a step with them would take."""
+    number, allowed_ms = limit("max_particles"), limit("max_step_ms")
+    by_time = most_particles(allowed_ms / 1000, rows) if allowed_ms is not None else None
+    return min((most for most in (number, by_time) if most is not None), default=None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import os
+import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -18,7 +18,8 @@ from tornado.websocket import WebSocketClosedError
 
 from pmdviz.errors import InputError
 from pmdviz.lab.acknowledge import Acknowledge
-from pmdviz.lab.pool import DaemonPool
+from pmdviz.lab.forecast import step_seconds
+from pmdviz.lab.pool import lane
 from pmdviz.lab.runner import Runner, Snapshot
 
 IN_FLIGHT = 2  # frames under way to the browser; one alone halves the frame rate
@@ -27,7 +28,6 @@ AWAY_AFTER = 2  # watchdog hits in a row after which nobody is looking
 BUSY_S = 0.5  # what lasts longer says so
 
 log = logging.getLogger(__name__)
-_pool = DaemonPool(max(4, os.cpu_count() or 1), "pmdviz-live")
 
 
 class Screen(Protocol):
@@ -67,6 +67,7 @@ class Live:
         self._jobs: deque[Job] = deque()
         self._wake, self._drawn, self._ready = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._away = self._stopped = False
+        self._took = 0.0  # CPU seconds of the last job
         self._task: asyncio.Task | None = None
         self._doc: Any = None
         ack.on_change("drawn", self._on_drawn)
@@ -153,7 +154,7 @@ class Live:
 
     async def _compute(self, job: Job) -> Snapshot | None:
         """Do the job in the pool, saying so while it lasts; errors become words and leave the last good picture."""
-        work = asyncio.get_running_loop().run_in_executor(_pool, job.act, self.runner)
+        work = asyncio.get_running_loop().run_in_executor(lane(self._foretold()), _timed, job.act, self.runner)
         waited = 0.0
         while not work.done():
             await asyncio.wait({work}, timeout=BUSY_S)
@@ -161,7 +162,7 @@ class Live:
             if not work.done() and not self._stopped and (self._doc is None or self._ready.is_set()):
                 self._on_screen(self.screen.busy, job.what, waited)
         try:
-            result = work.result()
+            result, self._took = work.result()
         except InputError as error:
             self._on_screen(self.screen.refused, job.what, error)
         except Exception as error:  # a target's own function may raise anything
@@ -171,6 +172,13 @@ class Live:
         else:
             return self._taken(result)
         return None
+
+    def _foretold(self) -> float:
+        """CPU seconds that the next job may take: what the last one took, or more where the knobs say so."""
+        if self.runner is None:
+            return self._took
+        session = self.runner.session
+        return max(self._took, step_seconds(session.knobs, session.target.num_data))
 
     def _taken(self, result: Any) -> Snapshot:
         if not isinstance(result, Snapshot):
@@ -214,6 +222,12 @@ class Live:
             if shown != self.ack.shown:
                 self.ack.shown = shown
             self.ack.sent += 1
+
+
+def _timed(act: Callable[[Any], Any], runner: Any) -> tuple[Any, float]:
+    """What `act(runner)` gives, and the CPU seconds of this thread that it took: others' work does not count."""
+    start = time.thread_time()
+    return act(runner), time.thread_time() - start
 
 
 def _without_closed_tabs(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

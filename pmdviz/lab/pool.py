@@ -1,19 +1,29 @@
-"""Threads that never keep a process alive: a long step or floor must not hold up the end of a server."""
+"""Threads that never keep a process alive: a long step or floor must not hold up the end of a server.
+
+Sessions share two pools: short steps in one, long ones in another whose threads give way, so that one person's 50,000
+particles do not slow everybody else's 1,500.
+"""
 
 from __future__ import annotations
 
+import os
 import queue
 import threading
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from typing import Any
 
+from pmdviz.kernels.pool import priority, set_priority
+
+GIVES_WAY = 10  # niceness of the patient lane: a tenth of the share of others where all cores are busy
+QUICK_S = 0.15  # CPU seconds; what takes longer goes where it is in nobody's way
+
 
 class DaemonPool(Executor):
-    """A bounded pool of daemon threads, started when they are first needed."""
+    """A bounded pool of daemon threads, started when they are first needed. Who comes first is served first."""
 
-    def __init__(self, workers: int, name: str) -> None:
-        self._workers, self._name = workers, name
+    def __init__(self, workers: int, name: str, niceness: int = 0) -> None:
+        self._workers, self._name, self._niceness = workers, name, niceness
         self._work: queue.SimpleQueue = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._lock = threading.Lock()
@@ -30,6 +40,8 @@ class DaemonPool(Executor):
         return future
 
     def _run(self) -> None:
+        if self._niceness:
+            set_priority(priority() + self._niceness)
         while True:
             future, fn, args, kwargs = self._work.get()
             if not future.set_running_or_notify_cancel():
@@ -39,3 +51,12 @@ class DaemonPool(Executor):
             except BaseException as error:  # whoever waits for the future gets it
                 future.set_exception(error)
             del future, fn, args, kwargs
+
+
+_quick = DaemonPool(max(4, os.cpu_count() or 1), "pmdviz-live")
+_patient = DaemonPool(max(2, os.cpu_count() or 1), "pmdviz-patient", GIVES_WAY)
+
+
+def lane(seconds: float) -> DaemonPool:
+    """The pool for work that is expected to take so many CPU seconds."""
+    return _quick if seconds <= QUICK_S else _patient

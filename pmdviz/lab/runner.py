@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pmdviz.lab import limits
 from pmdviz.recipe import Recipe
 from pmdviz.session import Frame, Session
 from pmdviz.views.columns import StageColumns, stage_columns
@@ -74,6 +75,7 @@ class Runner:
 
     def set(self, knobs: Mapping[str, Any]) -> Snapshot:
         """Turn knobs; raises InputError and changes nothing where a value cannot be used."""
+        limits.check_knobs(self.session.knobs.replaced(**knobs), self.session.target.num_data)
         self.session.set(**knobs)
         return self.snapshot()
 
@@ -99,11 +101,13 @@ class Runner:
 
     def limit(self, budget: int | None) -> Snapshot:
         """Another data budget, at least what has been visited."""
+        limits.check_budget(budget)
         self.session.limit(budget if budget is None else max(budget, self.session.frame.visited))
         return self.snapshot()
 
     def proceed(self) -> Snapshot:
         """The budget and as much again as the run was given at first."""
+        limits.check_budget(2 * self.session.recipe.budget)
         self.session.extend(self.session.recipe.budget)
         return self.snapshot()
 

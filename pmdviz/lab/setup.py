@@ -9,7 +9,7 @@ from typing import Any
 import panel as pn
 
 from pmdviz.knobs import KnobSpec
-from pmdviz.lab import css
+from pmdviz.lab import css, limits
 from pmdviz.lab.buttons import small_button
 from pmdviz.lab.knobs import KnobForm
 from pmdviz.lab.runner import Snapshot
@@ -59,7 +59,7 @@ class Setup:
         self.target = _select("Target", {cls.title: name for name, cls in TARGETS.items()})
         self.about = pn.pane.HTML("", margin=(0, 0, 4, 0), **words)
         self.method = _select("Method", {method.title: name for name, method in METHODS.items()})
-        self.budget = _select("Budget (data visited)", BUDGETS)
+        self.budget = _select("Budget (data visited)", limits.budgets(BUDGETS))
         self.options = KnobForm(self._option)
         self.knobs = KnobForm(turn)
         seed_form = KnobForm(lambda name, value: begin("start seed", seed=value))

@@ -6,11 +6,11 @@ import html
 from collections.abc import Mapping
 from typing import Any
 
+from pmdviz.lab.forecast import step_seconds
 from pmdviz.lab.runner import Snapshot
 from pmdviz.views.words import count, duration, floor, number, state
 
 START = "Press Play to watch the particles move from the prior to the posterior."
-PAIRS_PER_SECOND = 0.8e9  # of particles in a kernel density estimate; only to foretell, never to measure
 FORETELL_S = 1.0
 
 
@@ -44,7 +44,7 @@ def passes_words(snapshot: Snapshot) -> str:
 def slow_words(snapshot: Snapshot) -> str:
     """Foretell a slow step: from the last one measured, or from the pairs that a rejuvenation must visit."""
     wanted = getattr(snapshot.frame.knobs, "num_particles", len(snapshot.frame.weights))
-    seconds = wanted**2 / PAIRS_PER_SECOND
+    seconds = step_seconds(snapshot.frame.knobs, snapshot.frame.num_data)
     if seconds < FORETELL_S and snapshot.step_seconds < FORETELL_S:
         return ""
     longest = duration(max(seconds, snapshot.step_seconds))

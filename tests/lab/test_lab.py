@@ -6,7 +6,6 @@ import pmdviz
 from pmdviz.errors import InputError
 from pmdviz.export.csv import table_csv
 from pmdviz.lab import Lab
-from pmdviz.lab.pool import DaemonPool
 from pmdviz.lab.trouble import error_words
 from tests.lab.threads import in_a_thread
 
@@ -82,11 +81,3 @@ def test_history_as_csv_can_be_read_back():
 
 def test_errors_of_any_kind_become_words():
     assert error_words(ValueError("broken")) == "the step failed with ValueError: broken"
-
-
-def test_a_pool_hands_errors_on_and_never_keeps_a_process_alive():
-    pool = DaemonPool(2, "test")
-    assert [pool.submit(pow, 2, k).result() for k in range(5)] == [1, 2, 4, 8, 16]
-    with pytest.raises(ZeroDivisionError):
-        pool.submit(lambda: 1 / 0).result()
-    assert all(thread.daemon for thread in pool._threads)

@@ -2,10 +2,8 @@ import pytest
 
 from pmdviz.errors import InputError
 from pmdviz.lab.laboratory import next_recipe
-from pmdviz.lab.limits import MAX_PARTICLES, capped, check
 from pmdviz.lab.runner import Runner
 from pmdviz.lab.status import panel_html, result_words, slow_words, status_words
-from pmdviz.methods import METHODS
 from pmdviz.recipe import Recipe
 from pmdviz.views.trace_columns import with_present
 
@@ -107,14 +105,3 @@ def test_another_target_keeps_what_was_turned_as_far_as_it_fits(runner):
     assert back.knobs["batch_size"] == 100
     assert next_recipe(runner.session, {"option": ("sigma_x", 1.5)}).target_options["sigma_x"] == 1.5
     assert next_recipe(runner.session, {"seed": 7}).seed == 7
-
-
-def test_limits_of_a_server(monkeypatch):
-    spec = METHODS["pmd"].Knobs.specs()["num_particles"]
-    assert capped(spec) is spec
-    monkeypatch.setenv(MAX_PARTICLES, "2000")
-    with pytest.raises(InputError, match="at most 2,000"):
-        capped(spec).parse(5000)
-    with pytest.raises(InputError, match="at most 2,000 on this server"):
-        check(Recipe(num_particles=5000))
-    assert check(Recipe()).knobs["num_particles"] == 1500

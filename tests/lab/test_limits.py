@@ -1,0 +1,110 @@
+"""What a shared server refuses, in sentences, and what it fits by itself."""
+
+import pytest
+
+from pmdviz import grids
+from pmdviz.errors import InputError
+from pmdviz.lab import limits
+from pmdviz.lab.forecast import most_particles, step_seconds
+from pmdviz.lab.runner import Runner
+from pmdviz.lab.setup import BUDGETS
+from pmdviz.methods import METHODS
+from pmdviz.pages import lab_page
+from pmdviz.recipe import Recipe
+from pmdviz.serve_limits import LIMITS, limit, set_limits, variable
+
+KNOBS = METHODS["pmd"].Knobs
+
+
+@pytest.fixture
+def allow(monkeypatch):
+    def allowed(**values):
+        for name, value in values.items():
+            monkeypatch.setenv(variable(name), str(value))
+
+    return allowed
+
+
+def test_without_limits_nothing_is_refused():
+    spec = KNOBS.specs()["num_particles"]
+    assert all(limit(name) is None for name in LIMITS)
+    assert limits.capped(spec) is spec
+    assert limits.check(Recipe(num_particles=100_000, budget=None)).budget is None
+    assert limits.budgets(BUDGETS) == BUDGETS
+
+
+def test_particles(allow):
+    allow(max_particles=2000)
+    with pytest.raises(InputError, match="at least 1 and at most 2,000; given: 5000"):
+        limits.capped(KNOBS.specs()["num_particles"]).parse(5000)
+    with pytest.raises(InputError, match="num_particles must be at most 2,000 on this server; given: 5,000"):
+        limits.check(Recipe(num_particles=5000))
+    with pytest.raises(InputError, match="at most 2,000"):
+        limits.check(Recipe(changes=[(3, {"num_particles": 2001})]))
+    assert limits.check(Recipe(num_particles=2000)).knobs["num_particles"] == 2000
+
+
+def test_a_step_that_would_last_too_long_is_refused_before_it_starts(allow):
+    allow(max_step_ms=500)
+    words = r"num_particles must be lower on this server, where a step may take 0.5 s: with 50,000 .* about 3.1 s"
+    with pytest.raises(InputError, match=words):
+        limits.check(Recipe(num_particles=50_000))
+    runner = Runner(Recipe(num_particles=100))
+    with pytest.raises(InputError, match=words):
+        runner.set({"num_particles": 50_000})
+    assert runner.session.knobs.num_particles == 100
+    with pytest.raises(InputError, match="at most 20,000"):
+        limits.capped(KNOBS.specs()["num_particles"]).parse(50_000)
+
+
+def test_the_forecast_and_its_inverse():
+    for seconds, rows in [(0.5, 1), (0.01, 100), (1.0, 100_000)]:
+        most = most_particles(seconds, rows)
+        for m, fits in [(most, True), (most + 1, False)]:
+            knobs = KNOBS.checked({"num_particles": m, "batch_size": rows})
+            assert (step_seconds(knobs, rows) <= seconds) is fits
+    assert most_particles(1e-9, 10**6) == 1
+
+
+def test_budget(allow):
+    allow(max_budget=10_000)
+    with pytest.raises(InputError, match="budget must be at most 10,000 data on this server; given: endless"):
+        limits.check(Recipe(budget=None))
+    assert limits.budgets(BUDGETS) == {"2,000": 2_000, "5,000": 5_000}
+    runner = Runner(Recipe(num_particles=50, budget=6_000))
+    for act in (runner.proceed, lambda: runner.limit(None)):
+        with pytest.raises(InputError, match="at most 10,000"):
+            act()
+    assert runner.session.recipe.budget == 6_000
+
+
+def test_grid(allow, monkeypatch):
+    for table in ("SIDES", "FINER_SIDES"):
+        monkeypatch.setattr(grids, table, dict(getattr(grids, table)))
+    allow(max_grid=300)
+    limits.enforce()
+    assert {1: (512,), 2: (160, 224)} == grids.SIDES
+    assert grids.largest_side(2) == 224 and grids.side_for(2, 1e-9) is None
+
+
+def test_the_page_that_opens_fits_the_server(allow):
+    allow(max_particles=700, max_budget=5_000)
+    recipe = limits.fitted(Recipe())
+    assert (recipe.knobs["num_particles"], recipe.budget) == (700, 5_000)
+    assert limits.check(recipe) is recipe
+    lab_page()
+
+
+@pytest.mark.parametrize("name", LIMITS)
+def test_limits_have_a_least_value(name, monkeypatch):
+    monkeypatch.setenv(variable(name), "")
+    with pytest.raises(InputError, match=f"--{name.replace('_', '-')} must be a whole number at least"):
+        set_limits({name: LIMITS[name].least - 1})
+    set_limits({name: LIMITS[name].least})
+    assert limit(name) == LIMITS[name].least
+
+
+def test_upload(allow):
+    assert limits.upload_bytes() == 4_000_000
+    allow(max_upload=5_000)
+    assert limits.upload_bytes() == 5_000
