@@ -42,7 +42,7 @@ class Probe:
             "worst": round(late[-1], 1) if late else None,
             "sessions": len(sessions),
             "tasks": len(asyncio.all_tasks()),
-            "live_loops": sum(task.get_name().startswith("pmdviz") for task in asyncio.all_tasks()),
+            "callbacks": sum(not timer.cancelled() for timer in self._server.io_loop.asyncio_loop._scheduled),
             "threads": threading.active_count(),
             "labs": sum(type(thing).__name__ == "Lab" for thing in gc.get_objects()) if collect else None,
         }
