@@ -105,7 +105,7 @@ def _server(options: argparse.Namespace, port: int) -> Any:
         keep_alive_milliseconds=0,
         websocket_ping_interval=PING_S,
         websocket_ping_timeout=PING_S,
-        websocket_max_message_size_bytes=2 * limits.upload_bytes(),  # as it comes: in base64, with words around it
+        websocket_max_message_size=2 * limits.upload_bytes(),  # as it comes: in base64, with words around it
     )
 
 
