@@ -26,7 +26,7 @@ def test_short_forms_stand_for_several_options():
         ({"frames": 5, "every": 2}, "give frames or every, not both; given: frames=5, every=2"),
         ({"frames": 1}, "frames must be at least 2"),
         ({"fps": 0}, "fps must be a whole number at least 1 and at most 60; given: 0"),
-        ({"thme": "dark"}, "unknown export option 'thme'; did you mean 'theme'?"),
+        ({"themes": "dark"}, "unknown export option 'themes'; did you mean 'theme'?"),
         ({"theme": "drak"}, "'dark'"),
         ({"transparent": "perhaps"}, "transparent must be true or false"),
     ],

@@ -1,0 +1,56 @@
+"""A film's stage looks like the page's, in the browser that draws the page."""
+
+import io
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import pmdviz
+from pmdviz.export.film import Film
+from pmdviz.export.options import Look
+from pmdviz.export.picture import Picture
+from tests.likeness import similarity
+
+SIDE = 511  # px of the stage in a film of 960 x 540, where lengths are the page's own
+
+
+def stage_box(lab):
+    return lab.page.evaluate("(() => { const b = pmdviz.find('.pmdviz-stage').getBoundingClientRect();"
+                             " return [b.x, b.y, b.width, b.height] })()")  # fmt: skip
+
+
+def shot_of_stage(lab):
+    """The page's stage at the size that the film's has."""
+    for _ in range(20):
+        x, y, width, height = stage_box(lab)
+        if round(width) == SIDE == round(height):
+            break
+        view = lab.page.viewport_size
+        lab.page.set_viewport_size({"width": view["width"], "height": view["height"] + SIDE - round(height)})
+        lab.page.wait_for_timeout(300)
+    else:
+        raise AssertionError(f"the stage does not take a side of {SIDE} px: {width} x {height}")
+    shot = lab.page.screenshot(clip={"x": x, "y": y, "width": width, "height": height})
+    return np.asarray(Image.open(io.BytesIO(shot)).convert("RGB"))[:SIDE, :SIDE]
+
+
+def film_stage(iteration):
+    """The same stage of a film frame."""
+    session = pmdviz.Session(pmdviz.Recipe())
+    session.advance(iteration)
+    film = Film(session.run, Look.checked({}))
+    scene = film.last_scene()
+    picture = Picture(film, scene)
+    return picture.draw(scene)[-SIDE:, :SIDE, :3]
+
+
+@pytest.mark.parametrize("least", [0, 20])
+def test_the_stage_of_a_film_is_that_of_the_page(open_lab, least):
+    lab = open_lab(viewport={"width": 1440, "height": 787})
+    iteration = lab.paused_at(least) if least else 0
+    lab.wait("Bokeh.documents[0].is_idle")
+    lab.page.wait_for_timeout(1000)  # the note of a rejuvenation goes
+    page, film = shot_of_stage(lab), film_stage(iteration)
+    assert similarity(page, film) >= 0.9
+    assert similarity(page, film) > similarity(page, film_stage(iteration + 3)) + 0.01

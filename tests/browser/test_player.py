@@ -1,0 +1,119 @@
+"""The exported player: opened from a file and inside a frame, with nothing to be had from anywhere."""
+
+import pytest
+
+import pmdviz
+from pmdviz.bench.browser import HELPERS_JS
+
+FRAMES = 12
+PICTURE_JS = """() => {
+  const canvases = pmdviz.canvases(document), small = document.createElement("canvas")
+  small.width = small.height = 96
+  const g = small.getContext("2d", {willReadFrequently: true})
+  for (const c of canvases) if (c.width && c.height) g.drawImage(c, 0, 0, 96, 96)
+  return g.getImageData(0, 0, 96, 96).data.join("")
+}"""
+
+
+@pytest.fixture(scope="module")
+def player(tmp_path_factory):
+    run = pmdviz.run(num_particles=150, budget=100 * (FRAMES - 1))
+    return run.export(tmp_path_factory.mktemp("player") / "player.html", fps=30)
+
+
+@pytest.fixture
+def opened(browser, player):
+    """A function that opens the player by itself or inside a page with a frame; the web is shut."""
+    made, problems, asked = [], [], []
+
+    def refuse(route):
+        asked.append(route.request.url)
+        route.abort()
+
+    def open_player(framed=False, size=(1280, 720)):
+        context = browser.new_context(viewport={"width": size[0], "height": size[1]})
+        made.append(context)
+        page = context.new_page()
+        page.route(lambda url: not url.startswith(("file:", "data:", "blob:")), refuse)
+        page.route_web_socket("**/*", lambda socket: (asked.append(socket.url), socket.close()))
+        page.add_init_script(HELPERS_JS)
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on("console", lambda said: problems.append(said.text) if said.type == "error" else None)
+        place = player
+        if framed:
+            place = player.with_name("slides.html")
+            inner = f'<iframe src="{player.name}" sandbox="allow-scripts" width="1100" height="640"></iframe>'
+            place.write_text(f"<!doctype html><body>{inner}", encoding="utf-8")
+        page.goto(place.as_uri())
+        frame = page.frames[-1] if framed else page.main_frame
+        frame.wait_for_function("document.getElementById('shown')?.textContent.startsWith('1 of')")
+        frame.wait_for_function("Bokeh.documents[0].is_idle")
+        return page, frame
+
+    yield open_player
+    for context in made:
+        context.close()
+    assert problems == [] and asked == []
+
+
+def scrub(frame, k):
+    """Move the slider to frame k, as a hand does, and wait for the picture."""
+    frame.evaluate(
+        "k => { const s = document.getElementById('frame'); s.value = k; s.dispatchEvent(new Event('input')) }", k
+    )
+    frame.wait_for_function(
+        "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))"
+    )
+
+
+def words(frame):
+    return frame.locator(".pmdviz-status").inner_text()
+
+
+@pytest.mark.parametrize("framed", [False, True], ids=["from a file", "in a frame"])
+def test_scrubbing_changes_the_picture_and_comes_back(opened, framed):
+    _, frame = opened(framed)
+    assert words(frame).startswith("iteration 0, 0 of 1,100 data visited, TV")
+    seen = {}
+    for k in (0, 6, FRAMES - 1, 0):
+        scrub(frame, k)
+        picture = frame.evaluate(PICTURE_JS)
+        assert seen.setdefault(k, picture) == picture
+        assert words(frame).startswith(f"iteration {k}, ")
+    assert len(set(seen.values())) == 3
+
+
+def test_play_shows_every_frame_and_stops_at_the_end(opened):
+    _, frame = opened()
+    frame.evaluate(
+        "() => { window.seen = []; new MutationObserver(() => seen.push(document.getElementById('shown').textContent))"
+        ".observe(document.getElementById('shown'), {childList: true}) }"
+    )
+    button = frame.get_by_role("button", name="Play", exact=True)
+    button.click()
+    frame.get_by_role("button", name="Pause").wait_for()
+    button.wait_for()
+    assert frame.evaluate("seen") == [f"{k} of {FRAMES}" for k in range(2, FRAMES + 1)]
+    button.click()  # and again from the beginning
+    frame.wait_for_function("seen.includes('1 of 12')")
+
+
+def test_keys(opened):
+    page, frame = opened()
+    for key, k in [("ArrowRight", 1), ("ArrowRight", 2), ("ArrowLeft", 1)]:
+        page.keyboard.press(key)
+        assert words(frame).startswith(f"iteration {k}, ")
+    page.keyboard.press(" ")
+    frame.get_by_role("button", name="Pause").wait_for()
+    page.keyboard.press(" ")
+    frame.get_by_role("button", name="Play", exact=True).wait_for()
+
+
+@pytest.mark.parametrize("size", [(1280, 720), (390, 844)])
+def test_the_stage_is_a_square_and_nothing_scrolls_sideways(opened, size):
+    _, frame = opened(size=size)
+    stage = frame.evaluate(
+        "(() => { const {inner_width: w, inner_height: h} = pmdviz.model('stage'); return [w, h] })()"
+    )
+    assert abs(stage[0] - stage[1]) <= 1 and stage[0] > 240
+    assert frame.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -1,0 +1,104 @@
+import base64
+import json
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from pmdviz.export.film import Film
+from pmdviz.export.options import Look
+from pmdviz.export.payload import GAP, STEPS, Numbers, quantised, scale
+from pmdviz.export.player import Page
+from pmdviz.views import style
+from pmdviz.views.columns import INK
+
+FLOATS = arrays.arrays(np.float32, st.integers(0, 20), elements=st.floats(-1e4, 1e4, width=32))
+
+
+@given(FLOATS)
+def test_numbers_come_back_to_half_a_step(values):
+    low, step = scale([values])
+    numbers = quantised(values, low, step)
+    assert numbers.dtype == np.uint16 and (numbers <= STEPS).all()
+    np.testing.assert_allclose(low + step * numbers, values, atol=0.501 * step)
+
+
+def test_gaps_stay_gaps():
+    values = np.array([1.0, np.nan, 3.0], np.float32)
+    assert quantised(values, *scale([values])).tolist() == [0, GAP, STEPS]
+    assert scale([np.array([np.nan]), np.empty(0)]) == (0.0, 1.0)
+
+
+def test_the_same_array_is_stored_once():
+    numbers = Numbers()
+    one, two = np.array([1, 2, 3], np.uint16), np.array([4], np.uint16)
+    assert [numbers.put(each) for each in (one, two, one.copy())] == [[0, 3], [3, 1], [0, 3]]
+    assert np.frombuffer(base64.b64decode(numbers.text()), "<u2").tolist() == [1, 2, 3, 4]
+
+
+@pytest.fixture(scope="module")
+def scenes(run):
+    return [*Film(run, Look.checked({"frames": 7})).scenes()]
+
+
+def page(run, scenes, **options):
+    return Page(Film(run, Look.checked(options)), scenes)
+
+
+def test_the_payload_holds_every_frame(run, scenes):
+    payload = page(run, scenes).payload
+    numbers = np.frombuffer(base64.b64decode(payload["numbers"]), "<u2")
+    assert len(payload["frames"]) == 7
+
+    def column(frame, name, axis):
+        start, length = frame[name]
+        low, step = payload["scales"][axis]
+        found = numbers[start : start + length]
+        return np.where(found == GAP, np.nan, low + step * found)
+
+    for frame, scene in zip(payload["frames"], scenes, strict=True):
+        dots, line = scene.columns.particles, scene.columns.approximate
+        for name, axis, expected in [
+            ("x", "x", dots["x"]), ("y", "y", dots["y"]), ("size", "size", dots["size"]),
+            ("line_x", "x", line["x"]), ("line_y", "y", line["y"]),
+        ]:  # fmt: skip
+            np.testing.assert_allclose(column(frame, name, axis), expected, atol=payload["scales"][axis][1])
+        assert frame["words"] == scene.words
+        assert frame["share"] == pytest.approx(INK)
+        np.testing.assert_allclose(dots["size"] ** 2 / frame["share"], dots["weight"], rtol=1e-4)
+        assert frame["rows"] == np.searchsorted(scenes[-1].history["iteration"], scene.iteration, side="right")
+        assert frame["marks"] == len(scene.marks)
+
+
+def test_positions_that_stay_are_stored_once(run, scenes):
+    frames = page(run, scenes).payload["frames"]
+    for before, frame, scene in zip(frames, frames[1:], scenes[1:], strict=False):
+        between = {mark.iteration for mark in scene.marks if mark.kind == "rejuvenation"}
+        still = not between & {scene.iteration - 1, scene.iteration}
+        assert (before["x"] == frame["x"]) == still
+
+
+def test_the_page_is_whole_by_itself(run, scenes, tmp_path):
+    text = page(run, scenes).html()
+    assert not re.search(r"<(script|img|iframe|source)[^>]*\ssrc=|<link[^>]*\shref=|@import|url\(\s*['\"]?http", text)
+    assert "import pmdviz" in text and "iteration 0, 0 of 1,200 data visited" in text
+    film = re.search(r'<script type="application/json" id="film">(.*?)</script>', text, flags=re.S)[1]
+    assert json.loads(film)["fps"] == 20
+
+
+def test_an_end_of_a_script_in_the_words_ends_nothing(run, scenes):
+    odd = [scene._replace(words="</script><b>", note="</script>") for scene in scenes]
+    text = page(run, odd).html()
+    assert text.count("</script><b>") == 0
+    assert "&lt;/script&gt;&lt;b&gt;" in text
+
+
+def test_looks(run, scenes):
+    dark = page(run, scenes, theme="dark", large_type=True, exact=False, traces="none")
+    assert dark.stage.figure.background_fill_color == style.DARK.paper
+    assert [item.label.value for item in dark.stage.legend.items] == ["approximate", "particles"]
+    assert not dark.stage.layers["exact"].visible and len(dark.figures) == 1
+    assert f"--paper: {style.DARK.paper}" in dark.html() and "--px: 19px" in dark.html()
