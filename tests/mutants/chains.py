@@ -5,7 +5,7 @@ SGLD, LANGEVIN = "pmdviz/methods/sgld.py", "tests/methods/test_sgld.py"
 GIBBS, SWEEPS = "pmdviz/methods/gibbs.py", "tests/methods/test_gibbs.py"
 LEAPFROG, HMC, TRAJECTORIES = "pmdviz/methods/leapfrog.py", "pmdviz/methods/hmc.py", "tests/methods/test_hmc.py"
 MALA, PROPOSALS = "pmdviz/methods/mala.py", "tests/methods/test_mala.py"
-CONTRACT = "tests/methods/test_contract.py"
+CONTRACT = "tests/methods/test_contract.py::test_init_and_step_keep_the_contract"
 
 
 def fault(file: str, find: str, replace: str, *tests: str) -> dict:
