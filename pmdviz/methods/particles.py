@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from pmdviz import draws
-from pmdviz.densities import normalise
+from pmdviz.bandwidths import PRIOR_FLOOR, SPREAD_FLOOR, spread
+from pmdviz.densities import normalise, weighted_sum
 from pmdviz.errors import TargetError
 from pmdviz.knobs import Real, Whole
 from pmdviz.methods.base import checked_log_prior, rows_in_words
@@ -49,6 +50,17 @@ def too_few(ess: float, threshold: float, m: int) -> bool:
 def equal_log_weights(m: int) -> np.ndarray:
     """-log m for each of m particles, (m,)."""
     return np.full(m, -np.log(m))
+
+
+def covariance(particles: np.ndarray, weights: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """Weighted covariance (d, d) of particles (m, d), with a little added that makes few or coincident ones solid."""
+    centred = particles - weighted_sum(weights, particles)
+    return np.einsum("m,mi,mj->ij", weights, centred, centred) + solid(particles, weights, scale)
+
+
+def solid(particles: np.ndarray, weights: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """Diagonal (d, d) that makes a covariance of the particles invertible: 1e-8 of their variance, and a trace more."""
+    return np.diag((SPREAD_FLOOR * spread(particles, weights) + PRIOR_FLOOR * scale) ** 2)
 
 
 def prior_draws(

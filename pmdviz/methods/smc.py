@@ -10,11 +10,9 @@ from pmdviz.knobs import Choice, Flag, Real
 from pmdviz.methods.base import checked_log_prior, read_only
 from pmdviz.methods.batching import rows_per_step
 from pmdviz.methods.onepass import OnePass, OnePassState
-from pmdviz.methods.particles import equal_log_weights, how_many, least_ess, too_few
+from pmdviz.methods.particles import covariance, equal_log_weights, how_many, least_ess, too_few
 from pmdviz.methods.smoothing import SmoothingKnobs
 from pmdviz.targets import Target
-
-COINCIDENT = 1e-9  # of the prior's sd: particles closer than this are taken as one point
 
 
 class SMCKnobs(SmoothingKnobs):
@@ -90,13 +88,11 @@ def shrunk(particles: np.ndarray, weights: np.ndarray, cholesky: np.ndarray, sca
     in which the kernel is wider than the particles all of them go to the mean. `scale` (d,): the prior's sd.
     """
     mean = weighted_sum(weights, particles)
-    centred = particles - mean
-    covariance = np.einsum("m,mi,mj->ij", weights, centred, centred)
-    factor = np.linalg.cholesky(covariance + np.diag((COINCIDENT * scale) ** 2))
+    factor = np.linalg.cholesky(covariance(particles, weights, scale))
     relative = np.linalg.solve(factor, cholesky)
     shares, directions = np.linalg.eigh(relative @ relative.T)
     kept = (directions * np.sqrt(np.clip(1.0 - shares, 0.0, None))) @ directions.T
-    return mean + np.einsum("ij,mj->mi", factor @ kept @ np.linalg.inv(factor), centred)
+    return mean + np.einsum("ij,mj->mi", factor @ kept @ np.linalg.inv(factor), particles - mean)
 
 
 def resampling_reason(m: int, ess: float, knobs: SMCKnobs) -> str:

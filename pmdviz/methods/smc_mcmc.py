@@ -7,16 +7,24 @@ from typing import NamedTuple
 import numpy as np
 
 from pmdviz.bandwidths import local_scale, neighbourhood_covariance
-from pmdviz.densities import KernelDensity, effective_sample_size, weighted_sum
+from pmdviz.densities import KernelDensity, effective_sample_size
 from pmdviz.kernels.resampling import systematic
 from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.methods.base import Method, StepInfo, checked_log_likelihood, checked_log_prior, read_only
-from pmdviz.methods.particles import equal_log_weights, how_many, least_ess, normalised, prior_draws, too_few
+from pmdviz.methods.particles import (
+    covariance,
+    equal_log_weights,
+    how_many,
+    least_ess,
+    normalised,
+    prior_draws,
+    solid,
+    too_few,
+)
 from pmdviz.methods.smoothing import SmoothingKnobs, smoothed
 from pmdviz.targets import Target
 
 HALVINGS = 60  # of the interval that holds the next temperature: to the last bit
-COINCIDENT = 1e-9  # of the prior's sd: particles closer than this are taken as one point
 
 
 class TemperingKnobs(SmoothingKnobs):
@@ -222,15 +230,13 @@ def moved(
 
 def proposal_cholesky(state: TemperingState, target: Target, knobs: TemperingKnobs) -> np.ndarray:
     """Cholesky factor (d, d) of the proposals' covariance: (scale 2.38)^2 / d times that of the particles or modes."""
-    particles, weights = state.particles, np.exp(state.log_weights)
-    d = particles.shape[1]
+    particles, weights, d = state.particles, np.exp(state.log_weights), target.dim
     if knobs.move_shape == "local":
-        covariance = neighbourhood_covariance(particles, weights, target.scale) / local_scale(d)
+        shape = neighbourhood_covariance(particles, weights, target.scale) / local_scale(d)
+        shape = shape + solid(particles, weights, target.scale)
     else:
-        centred = particles - weighted_sum(weights, particles)
-        covariance = np.einsum("m,mi,mj->ij", weights, centred, centred)
-    covariance = covariance + np.diag((COINCIDENT * target.scale) ** 2)
-    return knobs.move_scale * 2.38 / np.sqrt(d) * np.linalg.cholesky(covariance)
+        shape = covariance(particles, weights, target.scale)
+    return knobs.move_scale * 2.38 / np.sqrt(d) * np.linalg.cholesky(shape)
 
 
 def _words(state: TemperingState, knobs: TemperingKnobs, reason: str, accepted: float | None) -> str:

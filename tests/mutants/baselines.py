@@ -3,6 +3,7 @@
 ONE_PASS, IMPORTANCE = "pmdviz/methods/onepass.py", "tests/methods/test_importance.py"
 SMC, ONE_PASS_SMC = "pmdviz/methods/smc.py", "tests/methods/test_smc.py"
 TEMPERED, TEMPERING = "pmdviz/methods/smc_mcmc.py", "tests/methods/test_smc_mcmc.py"
+SVI, VARIATIONAL = "pmdviz/methods/svi.py", "tests/methods/test_svi.py"
 
 
 def fault(file: str, find: str, replace: str, *tests: str) -> dict:
@@ -38,4 +39,9 @@ MUTANTS = [
         TEMPERING,
     ),
     fault(TEMPERED, "knobs.move_scale * 2.38 / np.sqrt(d)", "knobs.move_scale * 2.38", TEMPERING),
+    fault(SVI, "state.cholesky, gradients) + noise", "state.cholesky, gradients)", VARIATIONAL),
+    fault(SVI, "factors = 1 + rho * values +", "factors = 1 - rho * values +", VARIATIONAL),
+    fault(SVI, "0.5 * np.minimum(rho * values, 0.0) ** 2", "0.0", VARIATIONAL),
+    fault(SVI, "np.diag(np.diag(within) * diagonal)", "np.diag(np.diag(within))", VARIATIONAL),
+    fault(SVI, "curvature = np.diag(np.diag(curvature))", "curvature = curvature", VARIATIONAL),
 ]
