@@ -6,22 +6,24 @@ one-dimensional Gaussian,
 
     w exp(-v^2 / 2 - u^2 / 2),   v = (y - b) / sd_y,   u = (x - a - slope (y - b)) / sd_x.
 
-*Row by row*: one exponential for every cell reached. *Blocks of 16 rows*: with u = u_c - s (y - y_c), where y_c is
-the middle of the block and s = slope / sd_x, the term u_c s (y - y_c) is a number of the particle's row plus one of
-the cell alone, (x - x_c) (y - y_c) s / sd_x. So a particle is the product of a column and a row, one multiplication a
-cell, and the cell's own factor is put on once at the end. That is exact too, but its factors overflow for narrow
-kernels that are long and oblique.
+*Row by row*: one exponential for every cell reached. *Blocks of rows*: with u = u_c - s (y - y_c), where y_c is the
+middle of the block and s = slope / sd_x, the term u_c s (y - y_c) is a number of the particle's row plus one of the
+cell alone, (x - x_c) (y - y_c) s / sd_x. So a particle is the product of a column and a row, one multiplication a
+cell, and the cell's own factor is put on once at the end. That is exact too, but the factors overflow for narrow
+kernels that are long and oblique: the narrower, the fewer rows a block may have.
 """
 
 import numpy as np
 
 from pmdviz.kernels.checks import finite, lower_triangle, vector, weighted_particles
-from pmdviz.kernels.exponential import exp64
+from pmdviz.kernels.exponential import LOG2E, exp2
 from pmdviz.kernels.jit import fast_jit, jit
 from pmdviz.kernels.pool import run_blocks
 
 REACH = 8.5  # whitened units: exp(-8.5^2 / 2) = 2e-16
-ROWS = 16  # per block
+BLOCKS = (32, 16, 8)  # rows of a block, the most that the kernel's shape allows; ROWS where there are no blocks
+ROWS = 16
+SCALE = np.sqrt(LOG2E / 2)  # exponents are in base 2, so that of exp(-u^2 / 2) is -(SCALE u)^2
 LARGEST_FACTOR = 300.0  # nats: far from overflow, and rounding errors of 1e-16 a nat stay below 1e-13 of the density
 
 
@@ -40,18 +42,17 @@ def kde_on_grid(
     cholesky = lower_triangle(cholesky, 2)
     gx, gy = axis(gx, "gx"), axis(gy, "gy")
     shape = _conditional(cholesky)
-    slope, sd_x, sd_y = shape
-    log_peaks = log_weights - np.log(2 * np.pi * cholesky[0, 0] * cholesky[1, 1])
-    out = np.zeros((gy.size, gx.size))
-    half_block, half_width = 0.5 * ROWS * step(gy), 0.5 * (gx[-1] - gx[0]) + REACH * cholesky[0, 0] + step(gx)
-    oblique = abs(slope) / sd_x**2 * half_block * (half_width + abs(slope) * half_block) > LARGEST_FACTOR
-    scatter = _scatter_rows if oblique else _scatter_blocks
+    log_peaks = (log_weights - np.log(2 * np.pi * cholesky[0, 0] * cholesky[1, 1])) * LOG2E
+    out, rows = np.zeros((gy.size, gx.size)), _rows_per_block(shape, cholesky[0, 0], gx, gy)
+
+    reached = _rows_reached(particles, REACH * shape[2], gy)
 
     def work(start: int, stop: int) -> None:
-        scatter(particles, log_peaks, shape, gx, gy, out, start, stop)
+        (_scatter_blocks if rows else _scatter_rows)(particles, log_peaks, reached, shape, gx, gy, out, start, stop)
 
-    cells = min(gx.size, 2 * REACH * cholesky[0, 0] / step(gx) + 1) * min(gy.size, 2 * REACH * sd_y / step(gy) + 1)
-    run_blocks(work, gy.size, ROWS, cells * len(particles) * (1.0 if oblique else 0.25))
+    reach_x, reach_y = 2 * REACH * cholesky[0, 0] / step(gx) + 1, 2 * REACH * shape[2] / step(gy) + 1
+    cells = min(gx.size, reach_x) * min(gy.size, reach_y)
+    run_blocks(work, gy.size, rows or ROWS, cells * len(particles) * (0.25 if rows else 1.0))
     return out
 
 
@@ -63,7 +64,7 @@ def kde_on_line(particles: np.ndarray, log_weights: np.ndarray, cholesky: np.nda
     sd = lower_triangle(cholesky, 1)[0, 0]
     gx = axis(gx, "gx")
     out = np.zeros(gx.size)
-    _scatter_line(particles[:, 0].copy(), log_weights - np.log(np.sqrt(2 * np.pi) * sd), sd, gx, out)
+    _scatter_line(particles[:, 0].copy(), (log_weights - np.log(np.sqrt(2 * np.pi) * sd)) * LOG2E, sd, gx, out)
     return out
 
 
@@ -88,6 +89,17 @@ def step(centres: np.ndarray) -> float:
     return (centres[-1] - centres[0]) / (centres.size - 1) if centres.size > 1 else 1.0
 
 
+def _rows_per_block(shape: tuple[float, float, float], reach_x: float, gx: np.ndarray, gy: np.ndarray) -> int:
+    """How many rows a block may have before its factors overflow; 0 if that is too few to be worth it."""
+    slope, sd_x, _ = shape
+    half_width = 0.5 * (gx[-1] - gx[0]) + REACH * reach_x + step(gx)
+    for rows in BLOCKS:
+        half_block = 0.5 * rows * step(gy)
+        if abs(slope) / sd_x**2 * half_block * (half_width + abs(slope) * half_block) <= LARGEST_FACTOR:
+            return rows
+    return 0
+
+
 @jit
 def _interval(centre, half_width, axis):
     """First and one-past-last index of the cells within half_width of centre, or one more; never beyond the axis."""
@@ -99,42 +111,50 @@ def _interval(centre, half_width, axis):
     return int(min(max(np.floor(low), 0.0), size)), int(min(max(np.ceil(high) + 1.0, 0.0), size))
 
 
+@jit
+def _rows_reached(particles, half_width, gy):
+    """First and one-past-last row of each particle, (m, 2)."""
+    out = np.empty((particles.shape[0], 2), np.int64)
+    for j in range(particles.shape[0]):
+        out[j, 0], out[j, 1] = _interval(particles[j, 1], half_width, gy)
+    return out
+
+
 @fast_jit
 def _add_gaussian(out, axis, centre, precision, log_peak):
     for i in range(out.size):
         u = (axis[i] - centre) * precision
-        out[i] += exp64(log_peak - 0.5 * u * u)
+        out[i] += exp2(log_peak - u * u)
 
 
 @jit
-def _scatter_rows(particles, log_peaks, shape, gx, gy, out, start, stop):
+def _scatter_rows(particles, log_peaks, reached, shape, gx, gy, out, start, stop):
     slope, sd_x, sd_y = shape
     for j in range(particles.shape[0]):
-        low, high = _interval(particles[j, 1], REACH * sd_y, gy)
-        for k in range(max(low, start), min(high, stop)):
+        for k in range(max(reached[j, 0], start), min(reached[j, 1], stop)):
             dy = gy[k] - particles[j, 1]
             left = REACH * REACH - (dy / sd_y) ** 2
             if left > 0.0:
                 centre = particles[j, 0] + slope * dy
                 first, last = _interval(centre, np.sqrt(left) * sd_x, gx)
                 if last > first:
-                    log_peak = log_peaks[j] - 0.5 * (dy / sd_y) ** 2
-                    _add_gaussian(out[k, first:last], gx[first:last], centre, 1.0 / sd_x, log_peak)
+                    log_peak = log_peaks[j] - (SCALE * dy / sd_y) ** 2
+                    _add_gaussian(out[k, first:last], gx[first:last], centre, SCALE / sd_x, log_peak)
 
 
 @fast_jit
 def _fill_gaussian(out, axis, first, centre, precision):
     for i in range(out.size):
         u = (axis[first + i] - centre) * precision
-        out[i] = exp64(-0.5 * u * u)
+        out[i] = exp2(-u * u)
 
 
 @fast_jit
-def _fill_rows(out, offsets, log_peak, dy, precision_y, tilt, lean):
+def _fill_rows(out, offsets, first, log_peak, dy, precision_y, tilt, lean):
     """A particle's factor in each row: dy from it to the middle row, lean = (its centre there - x_c) / sd_x."""
     for k in range(out.size):
-        v, t = (dy + offsets[k]) * precision_y, tilt * offsets[k]
-        out[k] = exp64(log_peak - 0.5 * (v * v + t * t) - t * lean)
+        v, t = (dy + offsets[first + k]) * precision_y, tilt * offsets[first + k]
+        out[k] = exp2(log_peak - (v * v + t * t) - t * lean)
 
 
 @fast_jit
@@ -148,26 +168,28 @@ def _add_product(out, start, first, rows, columns):
 @fast_jit
 def _multiply_exp(out, axis, middle, slope):
     for i in range(out.size):
-        out[i] *= exp64(slope * (axis[i] - middle))
+        out[i] *= exp2(slope * (axis[i] - middle))
 
 
 @jit
-def _scatter_blocks(particles, log_peaks, shape, gx, gy, out, start, stop):
+def _scatter_blocks(particles, log_peaks, reached, shape, gx, gy, out, start, stop):
     slope, sd_x, sd_y = shape
-    middle_x, middle_y, tilt = 0.5 * (gx[0] + gx[-1]), 0.5 * (gy[start] + gy[stop - 1]), slope / sd_x
+    middle_x, middle_y, tilt = 0.5 * (gx[0] + gx[-1]), 0.5 * (gy[start] + gy[stop - 1]), SCALE * slope / sd_x
     offsets, rows, columns = gy[start:stop] - middle_y, np.empty(stop - start), np.empty(gx.size)
     for j in range(particles.shape[0]):
-        dy = middle_y - particles[j, 1]
-        left = REACH * REACH - (max(abs(dy) - offsets[-1], 0.0) / sd_y) ** 2
-        if left > 0.0:
-            centre = particles[j, 0] + slope * dy
-            first, last = _interval(centre, np.sqrt(left) * sd_x + abs(slope) * offsets[-1], gx)
+        low, high = max(reached[j, 0], start), min(reached[j, 1], stop)
+        if high > low:
+            dy = middle_y - particles[j, 1]
+            centre, nearest = particles[j, 0] + slope * dy, max(abs(dy) - offsets[-1], 0.0) / sd_y
+            half_width = np.sqrt(max(REACH * REACH - nearest * nearest, 0.0)) * sd_x + abs(slope) * offsets[-1]
+            first, last = _interval(centre, half_width, gx)
             if last > first:
-                _fill_gaussian(columns[: last - first], gx, first, centre, 1.0 / sd_x)
-                _fill_rows(rows, offsets, log_peaks[j], dy, 1.0 / sd_y, tilt, (centre - middle_x) / sd_x)
-                _add_product(out, start, first, rows, columns[: last - first])
+                lean = 2.0 * SCALE * (centre - middle_x) / sd_x
+                _fill_gaussian(columns[: last - first], gx, first, centre, SCALE / sd_x)
+                _fill_rows(rows[: high - low], offsets, low - start, log_peaks[j], dy, SCALE / sd_y, tilt, lean)
+                _add_product(out, low, first, rows[: high - low], columns[: last - first])
     for k in range(start, stop):
-        _multiply_exp(out[k], gx, middle_x, tilt / sd_x * offsets[k - start])
+        _multiply_exp(out[k], gx, middle_x, 2.0 * SCALE / sd_x * tilt * offsets[k - start])
 
 
 @jit
@@ -175,4 +197,4 @@ def _scatter_line(particles, log_peaks, sd, gx, out):
     for j in range(particles.size):
         first, last = _interval(particles[j], REACH * sd, gx)
         if last > first:
-            _add_gaussian(out[first:last], gx[first:last], particles[j], 1.0 / sd, log_peaks[j])
+            _add_gaussian(out[first:last], gx[first:last], particles[j], SCALE / sd, log_peaks[j])

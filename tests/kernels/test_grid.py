@@ -124,10 +124,12 @@ def test_line_against_the_log_density(num, sd, rng):
 
 def test_compiled_and_plain_python_agree(rng):
     particles, log_peaks, gx, gy = rng.normal(size=(6, 2)), -rng.random(6), np.linspace(-1, 1, 9), np.linspace(-1, 1, 7)
+    reached = grid._rows_reached(particles, grid.REACH * 0.5, gy)
+    np.testing.assert_array_equal(reached, grid._rows_reached.py_func(particles, grid.REACH * 0.5, gy))
     for function in (grid._scatter_rows, grid._scatter_blocks):
         compiled, plain = np.zeros((7, 9)), np.zeros((7, 9))
-        function(particles, log_peaks, (0.4, 0.3, 0.5), gx, gy, compiled, 0, 7)
-        function.py_func(particles, log_peaks, (0.4, 0.3, 0.5), gx, gy, plain, 0, 7)
+        function(particles, log_peaks, reached, (0.4, 0.3, 0.5), gx, gy, compiled, 0, 7)
+        function.py_func(particles, log_peaks, reached, (0.4, 0.3, 0.5), gx, gy, plain, 0, 7)
         np.testing.assert_allclose(compiled, plain, rtol=1e-12)
 
 
