@@ -76,7 +76,7 @@ LISTED = {
         ("range(max(reached[j, 0], start), min(", "range(max(reached[j, 0], start + 1), min("),
         ("LARGEST_FACTOR = 300.0", "LARGEST_FACTOR = 30000.0"),
         ("max(abs(dy) - offsets[-1], 0.0)", "abs(dy)"),
-        ("+ abs(slope) * offsets[-1], gx)", ", gx)"),
+        ("* sd_x + abs(slope) * offsets[-1]", "* sd_x"),
     ],
     "resampling": [
         ("and i < last", "and i < weights.size - 1"),
