@@ -92,9 +92,9 @@ class KernelDensity:
         """Weights (m,), sum 1."""
         return np.exp(self.log_weights)
 
-    def log_density(self, points: np.ndarray) -> np.ndarray:
-        """log q at points (n, d) -> (n,), in nats."""
-        return kde_log_density(self.particles, self.log_weights, self.cholesky, points)
+    def log_density(self, points: np.ndarray, single: bool = False) -> np.ndarray:
+        """log q at points (n, d) -> (n,), in nats; with `single` off by up to 2e-5, in half the time."""
+        return kde_log_density(self.particles, self.log_weights, self.cholesky, points, single)
 
     def on_grid(self, grid: Grid) -> np.ndarray:
         """q at the cell centres, shape `grid.shape`; each kernel is cut at 8.5 sd (below 1e-15 of its peak)."""

@@ -132,3 +132,12 @@ def test_a_mixture_of_unequal_gaussians_against_scipy():
     draws = mixture.sample(np.random.default_rng(7), 100_000)
     np.testing.assert_allclose(draws.mean(axis=0), mixture.mean, atol=0.015)
     np.testing.assert_allclose(np.cov(draws.T), mixture.cov, atol=0.03)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 5])
+def test_in_single_precision_it_is_the_same_to_a_few_1e_5_nats(d):
+    density = some(d, m=4000)
+    points = density.sample(np.random.default_rng(1), 500)
+    exact, single = density.log_density(points), density.log_density(points, single=True)
+    assert (single != exact).any()
+    np.testing.assert_allclose(single, exact, rtol=0, atol=2e-5)
