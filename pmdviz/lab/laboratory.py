@@ -12,7 +12,7 @@ from pmdviz.errors import InputError
 from pmdviz.floors import floor, known_floor
 from pmdviz.lab import limits, warm
 from pmdviz.lab.live import Live
-from pmdviz.lab.pool import DaemonPool
+from pmdviz.lab.pool import GIVES_WAY, DaemonPool
 from pmdviz.lab.runner import Runner, Snapshot
 from pmdviz.lab.screen import Screen
 from pmdviz.lab.setup import Setup
@@ -24,7 +24,7 @@ from pmdviz.result import Run
 from pmdviz.session import Session
 
 KEPT_RUNS = 5
-_floor_pool = DaemonPool(1, "pmdviz-floor")
+_floor_pool = DaemonPool(1, "pmdviz-floor", GIVES_WAY)
 
 
 class Lab:
