@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from pmdviz.batches import BatchStream, StreamMark
+from pmdviz.batches import BatchStream
+from pmdviz.checkpoints import MEMORY_CAP, Checkpoint, Checkpoints
 from pmdviz.errors import InputError, shown
 from pmdviz.frame import Frame
 from pmdviz.history import History, is_due
@@ -19,16 +19,6 @@ from pmdviz.recipe import MAX_BUDGET, Recipe
 from pmdviz.recipe_input import checked_whole
 from pmdviz.result import Run
 from pmdviz.targets import Target
-
-MEMORY_CAP = 64 * 2**20  # bytes of kept frames
-
-
-class Checkpoint(NamedTuple):
-    """A kept frame and the random streams behind it."""
-
-    frame: Frame
-    rng_state: Mapping[str, Any]
-    mark: StreamMark
 
 
 class Session:
@@ -65,8 +55,7 @@ class Session:
         self.recipe, self.method, self.target, self._rng = recipe, method, target, rng
         self._batches = BatchStream(np.random.default_rng(for_batches), target.num_data)
         self.history = History(self._metrics_every)
-        self._kept: dict[int, Checkpoint] = {}
-        self._kept_bytes = 0
+        self._kept = Checkpoints(self._memory_cap)
         self.frame: Frame = frame
         self._measure()
 
@@ -98,7 +87,7 @@ class Session:
     @property
     def frames(self) -> list[Frame]:
         """The kept frames, iteration 0 first and the present one last."""
-        kept = [checkpoint.frame for checkpoint in self._kept.values()]
+        kept = self._kept.frames
         return kept if kept[-1].iteration == self.frame.iteration else [*kept, self.frame]
 
     @property
@@ -124,18 +113,25 @@ class Session:
         return self.frame
 
     def _step(self) -> None:
-        before, checkpoint = self.frame, (self._rng.bit_generator.state, self._batches.mark())
+        """One iteration. Whatever stops it, a target's error or a Cancel, the session stands where it stood."""
+        before, random, mark = self.frame, self._rng.bit_generator.state, self._batches.mark()
         try:
-            size = self.method.batch_size(before.state, before.knobs, self.target.num_data)
-            batch = self.target.data[self._batches.draw(size, self.method.batches(before.state, before.knobs))]
-            start = time.perf_counter()
-            state, info = self.method.step(self._rng, before.state, self.target, batch, before.knobs)
-            seconds = time.perf_counter() - start
+            self.frame = self._stepped(before)
+            if self._changed_here():
+                self._turn(self.recipe.knobs_at(self.frame.iteration))
+            self._settle()
         except BaseException:
-            self._rng.bit_generator.state = checkpoint[0]
-            self._batches.restore(checkpoint[1])
+            self.frame, self._rng.bit_generator.state = before, random
+            self._batches.restore(mark)
             raise
-        self.frame = Frame(
+
+    def _stepped(self, before: Frame) -> Frame:
+        size = self.method.batch_size(before.state, before.knobs, self.target.num_data)
+        batch = self.target.data[self._batches.draw(size, self.method.batches(before.state, before.knobs))]
+        start = time.perf_counter()
+        state, info = self.method.step(self._rng, before.state, self.target, batch, before.knobs)
+        seconds = time.perf_counter() - start
+        return Frame(
             iteration=before.iteration + 1,
             visited=before.visited + info.visited,
             density_evaluations=before.density_evaluations + info.density_evaluations,
@@ -149,9 +145,6 @@ class Session:
             target=self.target,
             method=self.method,
         )
-        if self._changed_here():
-            self._turn(self.recipe.knobs_at(self.frame.iteration))
-        self._settle()
 
     def _changed_here(self) -> dict[str, Any]:
         """The knobs that the recipe changes at the present iteration."""
@@ -177,26 +170,11 @@ class Session:
             self._measure()
         else:
             self.history.cut(self.frame.iteration - 1)
-            self._forget(self.frame.iteration)
+            self._kept.forget(self.frame.iteration)
 
     def _measure(self) -> None:
         self.history.put(self.frame.row())
-        self._keep()
-
-    def _keep(self) -> None:
-        """Keep the present frame as a place to come back to; thin the kept ones when they pass the memory cap."""
-        checkpoint = Checkpoint(self.frame.light(), self._rng.bit_generator.state, self._batches.mark())
-        last = self.frame.iteration
-        self._forget(last)
-        self._kept[last] = checkpoint
-        self._kept_bytes += checkpoint.frame.num_bytes
-        if self._kept_bytes > self._memory_cap and len(self._kept) > 4:
-            for at in [at for k, at in enumerate(self._kept) if k % 2 and at != last]:
-                self._forget(at)
-
-    def _forget(self, at: int) -> None:
-        checkpoint = self._kept.pop(at, None)
-        self._kept_bytes -= checkpoint.frame.num_bytes if checkpoint else 0
+        self._kept.keep(Checkpoint(self.frame.light(), self._rng.bit_generator.state, self._batches.mark()))
 
     def set(self, /, **knobs: Any) -> Frame:
         """Turn knobs here and now and write that into the recipe. Returns the frame, redrawn where they act at once.
@@ -210,9 +188,14 @@ class Session:
         if at == 0:
             self._start(self.recipe.replaced(knobs=turned.as_dict(), changes=()))
         else:
-            self.recipe = self.recipe.turned(at, turned)
-            self._turn(turned)
-            self._settle()
+            before = self.recipe, self.frame
+            try:
+                self.recipe = self.recipe.turned(at, turned)
+                self._turn(turned)
+                self._settle()
+            except BaseException:
+                self.recipe, self.frame = before
+                raise
         return self.frame
 
     def restart(self) -> Frame:
@@ -258,14 +241,11 @@ class Session:
         """
         iteration = checked_whole("iteration", iteration, 0, MAX_BUDGET)
         if iteration < self.frame.iteration:
-            self._restore(max(at for at in self._kept if at <= iteration))
+            self._restore(self._kept.nearest(iteration))
         return self.advance(max(0, iteration - self.frame.iteration))
 
-    def _restore(self, at: int) -> None:
-        checkpoint = self._kept[at]
-        for later in [k for k in self._kept if k > at]:
-            self._forget(later)
+    def _restore(self, checkpoint: Checkpoint) -> None:
         self._rng.bit_generator.state = checkpoint.rng_state
         self._batches.restore(checkpoint.mark)
         self.frame = checkpoint.frame.replaced(budget=self.recipe.budget)
-        self.history.cut(at)
+        self.history.cut(self.frame.iteration)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from pmdviz.errors import InputError
+from pmdviz.kernels.watch import Cancelled, Watch, watched
 from pmdviz.recipe import MAX_BUDGET, Recipe
 from pmdviz.session import Session
 from tests.engine import digest, drive, straight
@@ -269,3 +270,44 @@ def test_the_run_can_be_read_at_any_moment():
     s.advance(6)
     assert run.final.iteration == 6 and run.history["iteration"][-1] == 5
     assert s.run.final.iteration == 12
+
+
+# Cancelled work.
+
+
+def cancelled_at(part):
+    """A watch that ends the work at its `part`-th block."""
+    watch, check, count = Watch(), Watch.check, iter(range(10**6))
+
+    def counting(share):
+        if next(count) == part:
+            watch.cancel()
+        check(watch, share)
+
+    watch.check = counting
+    return watch
+
+
+@pytest.mark.parametrize("part", [0, 1, 2, 5, 20])
+@pytest.mark.parametrize("act", [lambda s: s.advance(), lambda s: s.set(bandwidth=0.4), lambda s: s.restart()])
+def test_cancelled_work_leaves_the_session_as_it_was(act, part):
+    knobs = {"policy": "always", "num_particles": 200, "batch_size": 5}
+    recipe = Recipe("gaussian", seed=3, budget=60, **knobs)
+    s = Session(recipe, metrics_every=1)
+    s.advance(4)
+    before = digest(s), s.recipe.to_json()
+    with watched(cancelled_at(part)):
+        try:
+            act(s)
+        except Cancelled:
+            assert (digest(s), s.recipe.to_json()) == before
+        else:
+            assert part > 0, "a first block there was in any case"
+            return
+    act(s)
+    drive(s)
+    other = Session(recipe, metrics_every=1)
+    other.advance(4)
+    act(other)
+    drive(other)
+    assert digest(s) == digest(other)

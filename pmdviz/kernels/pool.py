@@ -13,6 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from pmdviz.errors import InputError
+from pmdviz.kernels.watch import Watch, present
 
 SERIAL_BELOW = 250_000  # pairs: below this the hand-over to another thread costs more than it saves
 _lock = threading.Lock()
@@ -35,27 +36,33 @@ def set_threads(number: int | None) -> None:
 
 
 def run_blocks(work: Callable[[int, int], object], num_rows: int, rows_per_block: int, cost: float) -> None:
-    """Call `work(start, stop)` once for every block of rows, in any order; serial when `cost` (in pairs) is small."""
+    """Call `work(start, stop)` once for every block of rows, in any order; serial when `cost` (in pairs) is small.
+
+    Raises Cancelled between two blocks where the watch of the calling thread says so.
+    """
     if 0 < num_rows <= rows_per_block:  # one block: a chain's step has no microseconds to spare
         work(0, num_rows)
         return
     blocks = deque((start, min(start + rows_per_block, num_rows)) for start in range(0, num_rows, rows_per_block))
     helpers = min(num_threads(), len(blocks)) - 1 if cost >= SERIAL_BELOW else 0
-    futures = [_pool(num_threads() - 1, priority()).submit(_drain, work, blocks) for _ in range(helpers)]
+    arguments = work, blocks, num_rows, present()
+    futures = [_pool(num_threads() - 1, priority()).submit(_drain, *arguments) for _ in range(helpers)]
     try:
-        _drain(work, blocks)
+        _drain(*arguments)
     finally:
         for future in futures:
             if not future.cancel():  # a helper that never started has nothing to wait for
                 future.result()
 
 
-def _drain(work: Callable[[int, int], object], blocks: deque) -> None:
+def _drain(work: Callable[[int, int], object], blocks: deque, num_rows: int, watch: Watch | None) -> None:
     while True:
         try:
             block = blocks.popleft()  # atomic: two threads never get the same block
         except IndexError:
             return
+        if watch is not None:
+            watch.check(block[0] / num_rows)
         work(*block)
 
 

@@ -103,9 +103,19 @@ MUTANTS = [
         "tests/test_batches.py",
     ),
     fault(
-        "pmdviz/session.py", "            self._rng.bit_generator.state = checkpoint[0]", "            pass", SESSIONS
+        "pmdviz/session.py",
+        "self.frame, self._rng.bit_generator.state = before, random",
+        "self.frame = before",
+        SESSIONS,
     ),
-    fault("pmdviz/session.py", "            self._batches.restore(checkpoint[1])", "            pass", CUSTOM),
+    fault("pmdviz/session.py", "            self._batches.restore(mark)\n", "", CUSTOM),
+    fault("pmdviz/session.py", "self.recipe, self.frame = before", "self.frame = before[1]", SESSIONS),
+    fault(
+        "pmdviz/kernels/pool.py",
+        "watch.check(block[0] / num_rows)",
+        "watch.check(block[1])",
+        "tests/kernels/test_pool.py",
+    ),
     fault(
         "pmdviz/session.py",
         "self.frame.visited >= self.recipe.budget",
@@ -115,14 +125,14 @@ MUTANTS = [
     fault("pmdviz/session.py", "or self.done or redrawn:", "or redrawn:", HISTORIES),
     fault("pmdviz/session.py", "or self.done or redrawn:", "or self.done:", HISTORIES),
     fault("pmdviz/session.py", "            self.history.cut(self.frame.iteration - 1)\n", "", SESSIONS),
-    fault("pmdviz/session.py", "        self.history.cut(at)", "        pass", SESSIONS),
+    fault("pmdviz/session.py", "        self.history.cut(self.frame.iteration)\n", "", SESSIONS),
     fault(
         "pmdviz/recipe.py",
         "for change in self.changes if change[0] < iteration",
         "for change in self.changes",
         SESSIONS,
     ),
-    fault("pmdviz/session.py", "if k % 2 and at != last", "if not k % 2 and at != last", HISTORIES),
+    fault("pmdviz/checkpoints.py", "if k % 2 and at != last", "if not k % 2 and at != last", HISTORIES),
     fault(
         "pmdviz/session.py",
         "before.visited + info.visited",

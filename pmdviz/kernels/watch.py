@@ -1,0 +1,50 @@
+"""How far long work is, seen from another thread, and a way to stop it: between two row blocks of a kernel.
+
+The work itself knows nothing of it: `run_blocks` looks for the watch of the thread that called it. Bits never hang on
+it; cancelled work raises `Cancelled` and leaves what was there before.
+"""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+class Cancelled(Exception):
+    """Somebody no longer wants the result."""
+
+
+class Watch:
+    """One piece of work: `share` in [0, 1] of its present part is done; `cancel` may be called from any thread."""
+
+    def __init__(self) -> None:
+        self.share = 0.0
+        self._cancelled = threading.Event()
+
+    def cancel(self) -> None:
+        """Have the work end at its next block."""
+        self._cancelled.set()
+
+    def check(self, share: float) -> None:
+        """Note how far the present part is. Raises Cancelled."""
+        self.share = share
+        if self._cancelled.is_set():
+            raise Cancelled
+
+
+_of_thread = threading.local()
+
+
+@contextmanager
+def watched(watch: Watch | None) -> Iterator[None]:
+    """Within it, what this thread computes is seen and stopped by `watch`; None: by nobody."""
+    before = present()
+    _of_thread.watch = watch
+    try:
+        yield
+    finally:
+        _of_thread.watch = before
+
+
+def present() -> Watch | None:
+    """The watch of the calling thread."""
+    return getattr(_of_thread, "watch", None)
