@@ -5,6 +5,7 @@ const bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeA
 const numbers = new Uint16Array(bytes(film.numbers))
 const rows = Object.fromEntries(Object.entries(film.rows).map(([name, text]) => [name, new Float32Array(bytes(text))]))
 const GAP = 65535
+const TRACES_MS = 150  // a second figure costs half as much again; while it plays the eye does not miss it
 
 // A column: `low + step * number`, NaN for a gap between two lines.
 function column([start, length], [low, step]) {
@@ -22,23 +23,14 @@ function play_film(model) {
   const sources = Object.fromEntries(names.map((name) => [name, model(name)]))
   const [note, legend, status] = [model("note"), model("legend"), document.querySelector(".pmdviz-status")]
   const last = frames.length - 1
-  let now = -1, playing = false, due = 0
+  let now = -1, playing = false, due = 0, traced = 0, painting = false
 
   function show(k) {
     if (k === now) return
     now = k
     const frame = frames[k]
-    const size = column(frame.size, scales.size)
-    sources.particles.data = {
-      x: column(frame.x, scales.x), y: column(frame.y, scales.y), size, weight: size.map((d) => d * d / frame.share),
-    }
-    sources.approximate.data = {x: column(frame.line_x, scales.x), y: column(frame.line_y, scales.y)}
-    if (sources.traces) {
-      const seen = Object.entries(rows).map(([name, values]) => [name, values.subarray(0, frame.rows)])
-      sources.traces.data = Object.fromEntries(seen)
-      const marked = Object.entries(film.marks).map(([name, values]) => [name, values.slice(0, frame.marks)])
-      if (sources.marks.data.x.length !== frame.marks) sources.marks.data = Object.fromEntries(marked)
-    }
+    show_stage(frame)
+    if (!playing || k === last || performance.now() - traced > TRACES_MS) show_traces(frame)
     if (note.text !== frame.note) note.text = frame.note
     const item = legend.items.find((item) => item.label.value.startsWith("particles"))
     if (item && item.label.value !== frame.label) item.label = {value: frame.label}
@@ -48,10 +40,27 @@ function play_film(model) {
     at("shown").textContent = `${k + 1} of ${last + 1}`
   }
 
+  function show_stage(frame) {
+    const size = column(frame.size, scales.size)
+    sources.particles.data = {
+      x: column(frame.x, scales.x), y: column(frame.y, scales.y), size, weight: size.map((d) => d * d / frame.share),
+    }
+    sources.approximate.data = {x: column(frame.line_x, scales.x), y: column(frame.line_y, scales.y)}
+  }
+
+  function show_traces(frame) {
+    if (!sources.traces) return
+    traced = performance.now()
+    const seen = Object.entries(rows).map(([name, values]) => [name, values.subarray(0, frame.rows)])
+    sources.traces.data = Object.fromEntries(seen)
+    const marked = Object.entries(film.marks).map(([name, values]) => [name, values.slice(0, frame.marks)])
+    if (sources.marks.data.x.length !== frame.marks) sources.marks.data = Object.fromEntries(marked)
+  }
+
   function set_playing(on) {
     playing = on
     at("play").textContent = on ? "Pause" : "Play"
-    if (!on) return
+    if (!on) return show_traces(frames[now])
     if (now === last) show(0)
     due = performance.now() + 1000 / fps
     requestAnimationFrame(tick)
@@ -59,8 +68,10 @@ function play_film(model) {
 
   function tick(time) {
     if (!playing) return
-    if (time >= due) {
+    if (painting) painting = false  // Bokeh paints in the animation frame after this one
+    else if (time >= due) {
       due = Math.max(due + 1000 / fps, time)  // late frames are shown late, none is left out
+      painting = true
       show(now + 1)
       if (now === last) return set_playing(false)
     }
