@@ -1,0 +1,47 @@
+"""Planted faults in the export: films, pictures, palettes, players, tables."""
+
+FILM, PICTURE, GIF, MP4 = (f"tests/export/test_{name}.py" for name in ("film", "picture", "gif", "mp4"))
+PLAYER, EXPORT, OPTIONS, TABLES = (f"tests/export/test_{name}.py" for name in ("player", "export", "options", "tables"))
+WORDS = "tests/views/test_words.py"
+
+
+def fault(file: str, find: str, replace: str, *tests: str) -> dict:
+    """An entry of MUTANTS."""
+    return {"file": f"pmdviz/{file}", "find": find, "replace": replace, "tests": list(tests)}
+
+
+MUTANTS = [
+    # Films: which iterations, and what belongs to them.
+    fault("export/film.py", "[*range(0, last, look.every), last]", "[*range(0, last, look.every)]", FILM),
+    fault("export/film.py", "(2 * k * last + gaps)", "(2 * k * last)", FILM),
+    fault("export/film.py", "look.frames > last + 1", "look.frames > last + 2", FILM),
+    fault("export/film.py", "marks += [mark] if mark else []", "marks = [mark] if mark else []", FILM),
+    fault("export/film.py", "if at not in measured]", "if at in measured]", FILM),
+    fault("export/film.py", "self._seconds(past[\"iteration\"])", "past[\"seconds\"]", FILM),
+    # Pictures.
+    fault("export/stage_panel.py", 'dots["size"] ** 2', 'dots["size"]', PICTURE),
+    fault("export/stage_panel.py", '[dots["x"], dots["y"]]', '[dots["y"], dots["x"]]', PICTURE),
+    fault("export/paper.py", "tuple(part / width for part in pattern)", "pattern", PICTURE),
+    fault("export/paper.py", "min(look.width, look.height) / BASE", "1.0", PICTURE),
+    fault("export/picture.py", "        self.canvas.restore_region(self._ground)\n", "", PICTURE),
+    # GIF.
+    fault("export/gif.py", "pixels[~changed[box]] = TRANSPARENT", "pixels[changed[box]] = TRANSPARENT", GIF),
+    fault("export/gif.py", "        before[box] = words[box]\n", "", GIF),
+    fault("export/gif.py", "(int(columns[0]), int(rows[0]))", "(int(rows[0]), int(columns[0]))", GIF),
+    fault("export/gif.py", "CLEAR_BEFORE_NEXT if clear else 1", "1", GIF),
+    fault("export/gif.py", "yield round(100 * (k + 1) / fps) - round(100 * k / fps)", "yield 100 // fps", GIF),
+    fault("export/palette.py", "& 0x7E0", "& 0x3E0", GIF),
+    # MP4.
+    fault("export/mp4.py", '"-movflags", "+faststart", ', "", MP4),
+    fault("export/mp4.py", "        process.kill()", "        pass", MP4),
+    # The player.
+    fault("export/payload.py", "(high - low) / STEPS or 1.0", "(high - low) / (STEPS + 2) or 1.0", PLAYER),
+    fault("export/payload.py", "self._end += len(values)", "self._end += len(values) + 1", PLAYER),
+    fault("export/player.py", '.replace("</", "<\\\\/")', "", PLAYER),
+    # Tables, options, places.
+    fault("export/tables.py", "run.log_density(run.particles)", "np.exp(run.log_density(run.particles))", TABLES),
+    fault("export/__init__.py", "        temporary.unlink(missing_ok=True)\n", "        pass\n", EXPORT),
+    fault("export/__init__.py", "free < needed + SPARE", "free < needed", EXPORT),
+    fault("export/options.py", "name in wanted for name", "name not in wanted for name", OPTIONS),
+    fault("views/words.py", "iteration {count(frame.iteration)}", "iteration {count(frame.visited)}", WORDS),
+]  # fmt: skip
