@@ -9,13 +9,15 @@ import signal
 import socket
 import sys
 import webbrowser
-from typing import Any
+from typing import Any, NoReturn
 
 from pmdviz.errors import InputError
+from pmdviz.processes import serve_many
 from pmdviz.serve_limits import LIMITS, set_limits
 
 DEFAULT_PORT = 5006
 UNUSED_SESSION_MS, CHECK_SESSIONS_MS = 3000, 1000
+MOST_PROCESSES = 64
 PING_S = 30  # a connection that does not answer within it is dead; a proxy's timeout must be longer
 
 
@@ -32,13 +34,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a name under which browsers may open it",
     )
     parser.add_argument("--show", action="store_true", help="open a browser")
+    parser.add_argument(
+        "--num-procs", type=int, default=1, metavar="N", help="processes on N ports from --port on, behind a proxy"
+    )
     for name, bound in LIMITS.items():
         parser.add_argument(f"--{name.replace('_', '-')}", type=int, metavar=bound.letter, help=bound.words)
 
 
-def serve(options: argparse.Namespace) -> None:
-    """Serve until SIGINT or SIGTERM. Raises InputError for options that cannot be used."""
+def serve(options: argparse.Namespace) -> int:
+    """Serve until SIGINT or SIGTERM; returns the exit status. Raises InputError for options that cannot be used."""
     set_limits(vars(options))
+    if options.num_procs != 1:
+        return _serve_many(options)
     port = chosen_port(options.port, options.address)
     _warm_up()
     server = _server(options, port)
@@ -56,7 +63,20 @@ def serve(options: argparse.Namespace) -> None:
     print(f"pmdviz is at {url}  (Ctrl-C ends it)", flush=True)
     if options.show:
         server.io_loop.add_callback(webbrowser.open, url)
-    _run(server)
+    return _run(server)
+
+
+def _serve_many(options: argparse.Namespace) -> int:
+    """Several processes; their limits are in the environment."""
+    if not 1 <= options.num_procs <= MOST_PROCESSES:
+        words = f"--num-procs must be a whole number at least 1 and at most {MOST_PROCESSES}"
+        raise InputError(f"{words}; given: {options.num_procs}")
+    first = options.port or DEFAULT_PORT
+    ports = [chosen_port(first + k, options.address) for k in range(options.num_procs)]
+    arguments = ["--address", options.address]
+    for origin in options.allow_websocket_origin or ():
+        arguments += ["--allow-websocket-origin", origin]
+    return serve_many(arguments, ports)
 
 
 def chosen_port(asked: int | None, address: str = "127.0.0.1") -> int:
@@ -137,7 +157,7 @@ def _warm_up() -> None:
     warm.begin(report)
 
 
-def _run(server: Any) -> None:
+def _run(server: Any) -> NoReturn:
     """Run the loop until a signal; the process ends at once then, whatever its threads are at."""
     loop = server.io_loop
     for number in (signal.SIGINT, signal.SIGTERM):

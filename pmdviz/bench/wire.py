@@ -9,13 +9,14 @@ import re
 import socket
 import struct
 from collections.abc import Callable, Iterator
+from http.cookies import SimpleCookie
 from typing import Any
 
 from tornado.httpclient import AsyncHTTPClient, HTTPRequest
 from tornado.websocket import WebSocketClientConnection, websocket_connect
 
 TOKEN = re.compile(r'"token":"([^"]+)"')
-PATIENCE_S = 30.0
+PATIENCE_S = 120.0  # on a busy machine thirty pages at once take their time
 
 Patched = Callable[[list[dict[str, Any]], dict[str, bytes]], None]
 
@@ -30,6 +31,7 @@ class Wire:
     def __init__(self, url: str, patched: Patched, failed: Callable[[str], None]) -> None:
         self.url, self._patched, self._failed = url.rstrip("/"), patched, failed
         self.received = 0  # bytes
+        self.cookies: dict[str, str] = {}
         self._socket: WebSocketClientConnection | None = None
         self._reader: asyncio.Task | None = None
         self._document: asyncio.Future | None = None
@@ -42,10 +44,17 @@ class Wire:
         token = TOKEN.search(page.body.decode()) if page.code == 200 else None
         if token is None:
             raise RuntimeError(f"no session in the page: status {page.code} {page.error or ''}")
+        for line in page.headers.get_list("Set-Cookie"):
+            self.cookies.update({name: crumb.value for name, crumb in SimpleCookie(line).items()})
+        cookies = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
         address = self.url.replace("http", "ws", 1) + "/ws"
-        self._socket = await websocket_connect(
-            address, subprotocols=["bokeh", token[1]], max_message_size=2**26, connect_timeout=PATIENCE_S
+        connect = HTTPRequest(
+            address,
+            headers={"Origin": self.url, "Cookie": cookies},
+            connect_timeout=PATIENCE_S,
+            request_timeout=PATIENCE_S,
         )
+        self._socket = await websocket_connect(connect, subprotocols=["bokeh", token[1]], max_message_size=2**26)
         await self._message()  # ACK
         self._reader = asyncio.ensure_future(self._read())
         self._document = asyncio.get_running_loop().create_future()

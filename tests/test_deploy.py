@@ -1,0 +1,150 @@
+"""The deployment files: nginx in front of two processes, really run; the others read for what they promise."""
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import psutil
+import pytest
+
+from pmdviz.bench.browser import free_port
+from pmdviz.bench.crowd import Crowd
+from pmdviz.cli import main
+
+DEPLOY = Path(__file__).parents[1] / "deploy"
+NO_NGINX = "no nginx found: install it (Debian, Ubuntu: apt-get install nginx; macOS: brew install nginx)"
+
+
+def nginx():
+    found = shutil.which("nginx") or shutil.which("/usr/sbin/nginx")
+    if found is None:
+        pytest.skip(NO_NGINX)
+    return found
+
+
+def two_free_ports():
+    for _ in range(50):
+        port = free_port()
+        try:
+            with socket.socket() as probe:
+                probe.bind(("127.0.0.1", port + 1))
+            return port
+        except OSError:
+            continue
+    raise AssertionError("no two free ports beside each other")
+
+
+def answers(port, process, seconds=90):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        assert process.poll() is None
+        try:
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/liveness", timeout=2).close()
+            return
+        except OSError:
+            time.sleep(0.1)
+    raise AssertionError(f"nothing answered at port {port}")
+
+
+def config(folder, front, first):
+    """The config of the docs inside a whole one that needs no rights, with the ports of this test."""
+    text = (DEPLOY / "nginx.conf").read_text(encoding="utf-8")
+    text = (
+        text.replace("5006", str(first))
+        .replace("5007", str(first + 1))
+        .replace("listen 80", f"listen 127.0.0.1:{front}")
+    )
+    paths = "".join(
+        f"{what}_temp_path {folder}/{what};\n" for what in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    )
+    whole = (
+        f"pid {folder}/pid;\nerror_log {folder}/error.log;\nevents {{}}\nhttp {{\naccess_log off;\n{paths}{text}}}\n"
+    )
+    (folder / "nginx.conf").write_text(whole, encoding="utf-8")
+    return folder / "nginx.conf"
+
+
+def test_two_processes_behind_nginx_with_websockets(tmp_path):
+    program, front, first = nginx(), free_port(), two_free_ports()
+    serve = [sys.executable, "-m", "pmdviz", "serve", "--num-procs", "2", "--port", str(first)]
+    serve += ["--allow-websocket-origin", f"127.0.0.1:{front}"]
+    lab = subprocess.Popen(serve, stdout=subprocess.DEVNULL)
+    proxy = subprocess.Popen([program, "-c", str(config(tmp_path, front, first)), "-g", "daemon off;"])
+    try:
+        for port in (first, first + 1, front):
+            answers(port, lab if port != front else proxy)
+        crowd = Crowd(f"http://127.0.0.1:{front}")
+        clients = crowd.join(4)
+        for client in clients:
+            crowd.do(client.until(lambda client=client: client.iteration >= 3))
+        assert {client.wire.cookies["pmdviz_at"] for client in clients} == {
+            f"127.0.0.1:{port}" for port in (first, first + 1)
+        }
+        assert crowd.errors == []
+        children = psutil.Process(lab.pid).children()
+        began = time.monotonic()
+        lab.send_signal(signal.SIGTERM)
+        assert lab.wait(10) == 0
+        assert time.monotonic() - began < 3
+        assert not psutil.wait_procs(children, timeout=1)[1]
+        crowd.leave()
+    finally:
+        for process in (proxy, lab):
+            process.terminate()
+            process.wait(10)
+
+
+def test_a_process_that_died_is_replaced(tmp_path):
+    first = two_free_ports()
+    log = (tmp_path / "log").open("w")
+    lab = subprocess.Popen(
+        [sys.executable, "-m", "pmdviz", "serve", "--num-procs", "2", "--port", str(first)], stdout=log, stderr=log
+    )
+    try:
+        answers(first, lab)
+        victim = psutil.Process(lab.pid).children()[0]
+        victim.kill()
+        end = time.monotonic() + 20
+        while victim.is_running() or len(psutil.Process(lab.pid).children()) < 2:
+            assert time.monotonic() < end
+            time.sleep(0.1)
+        answers(first, lab)
+    finally:
+        lab.terminate()
+        lab.wait(10)
+        log.close()
+    assert "another is started" in (tmp_path / "log").read_text()
+
+
+def test_num_procs_has_bounds(capsys):
+    assert main(["serve", "--num-procs", "0"]) == 2
+    assert "--num-procs must be a whole number at least 1 and at most 64; given: 0" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["pmdviz.service", "Containerfile"])
+def test_the_commands_in_the_files_can_be_read_by_the_command_line(name, monkeypatch):
+    from pmdviz import serving
+
+    seen = []
+    monkeypatch.setattr(serving, "serve", lambda options: seen.append(options) or 0)
+    text = (DEPLOY / name).read_text(encoding="utf-8")
+    if name == "Containerfile":
+        words = re.findall(r'"([^"]+)"', "".join(re.findall(r"^(?:ENTRYPOINT|CMD) .*$", text, re.MULTILINE)))[1:]
+    else:
+        words = re.search(r"^ExecStart=\S+ (.*)$", text, re.MULTILINE)[1].split()
+    assert main(words) == 0
+    assert seen[0].port == 5006 and seen[0].allow_websocket_origin
+
+
+def test_the_kernels_of_the_container_are_compiled_when_it_is_built():
+    text = (DEPLOY / "Containerfile").read_text(encoding="utf-8")
+    module = re.search(r"^RUN python -m (\S+)$", text, re.MULTILINE)[1]
+    assert Path(*module.split(".")).with_suffix(".py").as_posix() == "pmdviz/kernels/warmup.py"
+    assert os.path.exists(DEPLOY.parent / "pmdviz/kernels/warmup.py")
