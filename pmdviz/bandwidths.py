@@ -10,12 +10,15 @@ from collections.abc import Callable
 import numpy as np
 
 from pmdviz.densities import weighted_sum
+from pmdviz.kernels.distances import median_distance
 from pmdviz.kernels.neighbourhoods import pooled_local_covariance
 from pmdviz.kernels.resampling import systematic
 
 NUM_CENTRES = 60
 NEIGHBOUR_FRACTION = 0.1  # of the particles, and of the weight
 EFFECTIVE_NEIGHBOURS = 25.0
+MOST_IN_PAIRS = 500  # particles whose distances are measured: 124,750 pairs
+USUAL = 2.0  # the smoothness for which h falls like m^(-1/(d+4)), the best rate of a Gaussian kernel
 # The smallest sd of S, as a share of the particles' spread and of the prior's: coincident particles have a kernel too.
 SPREAD_FLOOR, PRIOR_FLOOR = 1e-4, 1e-9
 
@@ -24,21 +27,70 @@ SPREAD_FLOOR, PRIOR_FLOOR = 1e-4, 1e-9
 LOCAL_SCALE = {1: 0.023, 2: 0.11, 3: 0.217, 5: 0.35, 7: 0.448, 10: 0.536, 15: 0.616, 20: 0.667, 30: 0.727, 50: 0.791}
 
 
-def isotropic(particles: np.ndarray, weights: np.ndarray, bandwidth: float, scale: np.ndarray) -> np.ndarray:
+def isotropic(
+    particles: np.ndarray, weights: np.ndarray, bandwidth: float, scale: np.ndarray, smoothness: float = USUAL
+) -> np.ndarray:
     """S = identity, h = `bandwidth` in the units of theta (the rule of Dai et al. 2016)."""
     return bandwidth * np.eye(particles.shape[1])
 
 
-def local(particles: np.ndarray, weights: np.ndarray, bandwidth: float, scale: np.ndarray) -> np.ndarray:
-    """S = pooled covariance within neighbourhoods, h = c m^(-1/(d+4)) with the factor c = `bandwidth` (ours).
+def median(
+    particles: np.ndarray, weights: np.ndarray, bandwidth: float, scale: np.ndarray, smoothness: float = USUAL
+) -> np.ndarray:
+    """S = identity, h = `bandwidth` times the median distance of two particles.
 
-    One c fits near and far modes alike, as S measures the modes and not the gap between them.
+    With 0.1 this is how Dai et al. 2016, section 6, judge the draws of chains.
+    """
+    return bandwidth * typical_distance(particles, weights, scale) * np.eye(particles.shape[1])
+
+
+def covariance(
+    particles: np.ndarray, weights: np.ndarray, bandwidth: float, scale: np.ndarray, smoothness: float = USUAL
+) -> np.ndarray:
+    """S = covariance of the weighted particles, h = c m^(-1/(d + 2 beta)), c = `bandwidth`, beta = `smoothness`.
+
+    The textbook's rule (Silverman 1986, section 4.3.2). Where modes lie far apart it measures the gap between them.
     """
     m, d = particles.shape
-    covariance = neighbourhood_covariance(particles, weights, scale) / local_scale(d)
+    centred = particles - weighted_sum(weights, particles)
+    S = np.einsum("i,ij,ik->jk", weights, centred, centred) if m >= d + 2 else np.diag(scale**2)
+    return _factor(S, particles, weights, bandwidth, scale, smoothness)
+
+
+def local(
+    particles: np.ndarray, weights: np.ndarray, bandwidth: float, scale: np.ndarray, smoothness: float = USUAL
+) -> np.ndarray:
+    """S = pooled covariance within neighbourhoods, h = c m^(-1/(d + 2 beta)), c = `bandwidth`, beta = `smoothness`.
+
+    Ours. One c fits near and far modes alike, as S measures the modes and not the gap between them.
+    """
+    S = neighbourhood_covariance(particles, weights, scale) / local_scale(particles.shape[1])
+    return _factor(S, particles, weights, bandwidth, scale, smoothness)
+
+
+def _factor(
+    S: np.ndarray, particles: np.ndarray, weights: np.ndarray, c: float, scale: np.ndarray, smoothness: float
+) -> np.ndarray:
+    """Cholesky factor of h^2 S with h = c m^(-1/(d + 2 beta))."""
+    m, d = particles.shape
     smallest = SPREAD_FLOOR * spread(particles, weights) + PRIOR_FLOOR * scale
-    h = bandwidth * m ** (-1.0 / (d + 4))
-    return h * np.linalg.cholesky(covariance + np.diag(smallest**2))
+    return c * m ** (-1.0 / (d + 2 * smoothness)) * np.linalg.cholesky(S + np.diag(smallest**2))
+
+
+def typical_distance(particles: np.ndarray, weights: np.ndarray, scale: np.ndarray) -> float:
+    """Median distance of two particles; of 500 taken systematically where they are more or differ in weight.
+
+    Pairs of one particle with itself do not count. Never 0: coincident particles are as far apart as rounding, a lone
+    one stands for the prior, whose sd `scale` is.
+    """
+    chosen = np.arange(len(particles))
+    if len(particles) > MOST_IN_PAIRS or weights.max() > weights.min() * (1 + PRIOR_FLOOR):
+        chosen = systematic(weights, MOST_IN_PAIRS, 0.5)
+    counts = np.bincount(chosen)
+    if (counts > 0).sum() < 2:
+        return float(scale.mean())
+    with_itself = int((counts * (counts - 1) // 2).sum())
+    return max(median_distance(particles[chosen], with_itself), PRIOR_FLOOR * float(scale.mean()))
 
 
 def spread(particles: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -70,7 +122,9 @@ def local_scale(d: int) -> float:
     return float(np.interp(np.log(d), np.log(known), [LOCAL_SCALE[k] for k in known]))
 
 
-RULES: dict[str, Callable[[np.ndarray, np.ndarray, float, np.ndarray], np.ndarray]] = {
+RULES: dict[str, Callable[..., np.ndarray]] = {
     "isotropic": isotropic,
+    "median": median,
+    "covariance": covariance,
     "local": local,
 }

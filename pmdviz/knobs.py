@@ -27,7 +27,7 @@ ACTS = {
 
 @dataclass(frozen=True)
 class KnobSpec:
-    """What is known of one knob; `default_by` and `only_if` name the other knob that they hang on."""
+    """What is known of one knob; `default_by` and `only_if` name the other knobs that they hang on."""
 
     name: str
     kind: str  # whole, real, choice or flag
@@ -41,7 +41,7 @@ class KnobSpec:
     help: str
     acts: str
     log: bool
-    only_if: tuple[str, Any] | None
+    only_if: Mapping[str, tuple] | None  # other knob -> values of it with which this one matters; one match is enough
     default_by: tuple[str, Mapping[Any, Any]] | None
 
     def default_given(self, values: Mapping[str, Any]) -> Any:
@@ -50,10 +50,6 @@ class KnobSpec:
             return self.default
         other, table = self.default_by
         return table.get(values.get(other), self.default)
-
-    def relevant(self, values: Mapping[str, Any]) -> bool:
-        """Whether the knob does anything when the others have `values`."""
-        return self.only_if is None or values.get(self.only_if[0]) == self.only_if[1]
 
     @property
     def bounds_words(self) -> str:
@@ -155,6 +151,14 @@ Choice = _knob_type(param.Selector, "choice")
 Flag = _knob_type(param.Boolean, "flag")
 
 
+def _conditions(only_if: tuple[str, Any] | Mapping[str, Any] | None) -> dict[str, tuple] | None:
+    """The forms that `only_if` may be declared in, as one: a pair (other, value) or a mapping; values alone or many."""
+    if only_if is None:
+        return None
+    pairs = only_if.items() if isinstance(only_if, Mapping) else [only_if]
+    return {other: value if isinstance(value, tuple) else (value,) for other, value in pairs}
+
+
 def _spec(name: str, p: Any) -> KnobSpec:
     return KnobSpec(
         name=name,
@@ -169,7 +173,7 @@ def _spec(name: str, p: Any) -> KnobSpec:
         help=" ".join((p.doc or "").split()),
         acts=p.acts,
         log=p.log,
-        only_if=p.only_if,
+        only_if=_conditions(p.only_if),
         default_by=p.default_by,
     )
 
@@ -186,6 +190,14 @@ class Knobs(param.Parameterized):
             order = [name for base in cls.__mro__ for name in base.__dict__ if name in cls.param]
             cls._specs = {name: _spec(name, cls.param[name]) for name in dict.fromkeys(order) if name != "name"}
         return cls._specs
+
+    @classmethod
+    def matters(cls, name: str, values: Mapping[str, Any]) -> bool:
+        """Whether a knob does anything when all have `values`; what hangs on an idle knob is idle too."""
+        only_if = cls.specs()[name].only_if
+        if only_if is None:
+            return True
+        return any(values[other] in allowed and cls.matters(other, values) for other, allowed in only_if.items())
 
     @classmethod
     def checked(cls, values: Mapping[str, Any], base: Knobs | None = None) -> Self:

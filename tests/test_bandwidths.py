@@ -2,16 +2,21 @@
 
 import numpy as np
 import pytest
+from scipy import stats
+from scipy.spatial.distance import pdist
 
 from pmdviz.bandwidths import (
     EFFECTIVE_NEIGHBOURS,
     LOCAL_SCALE,
     NEIGHBOUR_FRACTION,
     RULES,
+    covariance,
     isotropic,
     local,
     local_scale,
+    median,
     neighbourhood_covariance,
+    typical_distance,
 )
 from pmdviz.densities import KernelDensity
 from pmdviz.methods import METHODS
@@ -36,6 +41,65 @@ def test_the_rules_are_the_knob_s():
 def test_isotropic_is_the_number_itself():
     kernel = isotropic(standard(9, 3, 0), equal(9), 0.2, np.ones(3))
     assert np.array_equal(kernel, 0.2 * np.eye(3))
+
+
+@pytest.mark.parametrize("m", [2, 3, 40, 500])
+def test_median_is_a_tenth_of_the_median_distance(m):
+    particles = standard(m, 2, 0)
+    expected = 0.1 * np.median(pdist(particles)) * np.eye(2)
+    np.testing.assert_allclose(median(particles, equal(m), 0.1, np.ones(2)), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("d, exact", [(1, 0.9539), (2, 1.6651), (3, 2.1751)])
+def test_median_of_many_particles_is_that_of_the_gaussian_they_come_from(d, exact):
+    """sqrt(2 x median of chi2_d): the distance of two draws is sqrt 2 times that of one from the centre."""
+    assert exact == pytest.approx(np.sqrt(2 * stats.chi2.median(d)), rel=1e-4)
+    found = [typical_distance(standard(3000, d, seed), equal(3000), np.ones(d)) for seed in range(16)]
+    assert abs(errors_from(found, exact)) < 4 and np.std(found) < 0.05 * exact
+
+
+def test_median_follows_the_weights():
+    """Draws of a wide Gaussian with the weights of a standard one; and heavy particles are no zero distances."""
+    found = []
+    for seed in range(16):
+        wide = 1.5 * standard(2000, 2, seed)
+        weights = np.exp(-0.5 * (wide**2).sum(axis=1) * (1 - 1 / 1.5**2))
+        found.append(typical_distance(wide, weights / weights.sum(), np.ones(2)))
+    assert abs(errors_from(found, 1.6651)) < 4
+    three = np.array([[0.0], [1.0], [10.0]])
+    assert typical_distance(three, np.array([0.98, 0.015, 0.005]), np.ones(1)) in (1.0, 9.0, 10.0)
+
+
+@pytest.mark.parametrize("d", [1, 2, 5])
+def test_covariance_is_that_of_the_weighted_particles(d):
+    particles, weights = standard(300, d, 1), np.random.default_rng(2).dirichlet(np.ones(300))
+    kernel = covariance(particles, weights, 0.35, np.ones(d))
+    expected = 0.35**2 * 300 ** (-2 / (d + 4)) * np.cov(particles.T, aweights=weights, ddof=0).reshape(d, d)
+    np.testing.assert_allclose(kernel @ kernel.T, expected, rtol=1e-6)
+
+
+def test_covariance_measures_the_gap_and_local_does_not():
+    sign = np.where(np.arange(1000) % 2, 1.0, -1.0)[:, None]
+    modes = 0.25 * standard(1000, 1, 0) + 5 * sign
+    wide, narrow = (RULES[name](modes, equal(1000), 1.0, np.ones(1))[0, 0] for name in ("covariance", "local"))
+    assert wide > 8 * narrow
+
+
+@pytest.mark.parametrize("rule", ["covariance", "local"])
+@pytest.mark.parametrize("d", [1, 2, 3])
+@pytest.mark.parametrize("smoothness", [0.0, 1.0, 2.0, 50.0])
+def test_smoothness_decides_how_fast_h_falls(rule, d, smoothness):
+    particles = standard(200, d, 0)
+    usual = RULES[rule](particles, equal(200), 0.5, np.ones(d))
+    factor = 200 ** (1 / (d + 4) - 1 / (d + 2 * smoothness))
+    np.testing.assert_allclose(RULES[rule](particles, equal(200), 0.5, np.ones(d), smoothness), factor * usual)
+
+
+@pytest.mark.parametrize("rule", ["isotropic", "median"])
+def test_smoothness_is_nothing_to_a_rule_without_m(rule):
+    particles = standard(50, 2, 0)
+    one, two = (RULES[rule](particles, equal(50), 0.5, np.ones(2), smoothness) for smoothness in (1.0, 3.0))
+    assert np.array_equal(one, two)
 
 
 @pytest.mark.parametrize("d", [1, 2, 3, 5])

@@ -22,8 +22,8 @@ ACTS = {  # when a knob acts, in two or three words beside it
     "restart": "restart",
 }
 FIRST = (  # the knobs that matter most come first; all others follow in the order of their declaration
-    "num_particles", "schedule", "eta", "n0", "kappa", "step_size", "bandwidth_rule", "bandwidth", "batch_size",
-    "policy", "ess_threshold",
+    "num_particles", "schedule", "eta", "n0", "kappa", "step_size", "delta", "gradient_bound", "bandwidth_rule",
+    "bandwidth", "batch_size", "policy", "until", "ess_threshold",
 )  # fmt: skip
 
 
@@ -167,7 +167,7 @@ class KnobForm(JSComponent):
             spec = specs[name]
             default = spec.default_given(plain) if spec.default_by else defaults[name]
             unit = unit_given(spec.unit, plain)
-            control.show(plain[name], default, pending.get(name, ""), unit, spec.relevant(plain))
+            control.show(plain[name], default, pending.get(name, ""), unit, values.matters(name, plain))
         self._quiet = False
         self._publish()
 

@@ -9,7 +9,7 @@ from typing import Any
 from pmdviz.errors import InputError
 from pmdviz.grids import keep_sides
 from pmdviz.knobs import KnobSpec
-from pmdviz.lab.forecast import most_particles, step_seconds
+from pmdviz.lab.forecast import COUNTS, most_asked, most_particles, step_seconds
 from pmdviz.recipe import Recipe
 from pmdviz.serve_limits import limit
 from pmdviz.views.words import duration
@@ -33,7 +33,7 @@ def upload_bytes() -> int:
 def capped(spec: KnobSpec) -> KnobSpec:
     """The knob with bounds that a server sets."""
     most = _most_particles()
-    if spec.name != PARTICLES or most is None or spec.bounds is None:
+    if spec.name not in COUNTS or most is None or spec.bounds is None:
         return spec
     low, high = spec.soft_bounds or spec.bounds
     soft = (min(low, most), min(high, most)) if most > low else None
@@ -57,13 +57,13 @@ def check(recipe: Recipe) -> Recipe:
 
 def check_knobs(knobs: Any, num_data: int) -> None:
     """Raise InputError for more particles, or a longer step, than this server allows."""
-    m, most, allowed_ms = getattr(knobs, PARTICLES, 0), limit("max_particles"), limit("max_step_ms")
+    (m, name), most, allowed_ms = most_asked(knobs), limit("max_particles"), limit("max_step_ms")
     if most is not None and m > most:
-        raise InputError(f"{PARTICLES} must be at most {most:,} on this server; given: {m:,}")
+        raise InputError(f"{name} must be at most {most:,} on this server; given: {m:,}")
     seconds = step_seconds(knobs, num_data)
     if allowed_ms is not None and seconds > allowed_ms / 1000:
         raise InputError(
-            f"{PARTICLES} must be lower on this server, where a step may take {duration(allowed_ms / 1000)}: "
+            f"{name} must be lower on this server, where a step may take {duration(allowed_ms / 1000)}: "
             f"with {m:,} one would take about {duration(seconds)}"
         )
 

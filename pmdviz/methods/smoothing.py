@@ -4,10 +4,24 @@ from __future__ import annotations
 
 import numpy as np
 
-from pmdviz.bandwidths import RULES
+from pmdviz.bandwidths import RULES, USUAL
 from pmdviz.densities import KernelDensity
 from pmdviz.knobs import Choice, Knobs, Real
 from pmdviz.targets import Target
+
+
+def holder_smoothness(only_if: dict[str, object]) -> Real:
+    """The knob `smoothness`, for a method that has more uses of it than the kernel's width."""
+    return Real(
+        USUAL,
+        bounds=(0, 1000),
+        softbounds=(0, 6),
+        label="Smoothness β",
+        acts="at once",
+        only_if=only_if,
+        doc="How smooth the posterior is taken to be: h falls like m^(-1/(d+2β)). 2 suits a Gaussian kernel; the paper "
+        "counts it as 1.",
+    )
 
 
 class SmoothingKnobs(Knobs):
@@ -15,10 +29,11 @@ class SmoothingKnobs(Knobs):
 
     bandwidth_rule = Choice(
         "local",
-        objects=["isotropic", "local"],
+        objects=["isotropic", "median", "covariance", "local"],
         label="Bandwidth rule",
         acts="at once",
-        doc="isotropic: a round kernel of sd h; local: shaped like the modes, scaled by c m^(-1/(d+4)).",
+        doc="isotropic: a round kernel of sd h; median: round, in median distances of two particles; covariance: "
+        "shaped like all particles together, local: like the modes, both scaled by c m^(-1/(d+2β)).",
     )
     bandwidth = Real(
         0.75,
@@ -26,14 +41,16 @@ class SmoothingKnobs(Knobs):
         softbounds=(0.02, 5),
         log=True,
         label="Bandwidth",
-        unit="units of θ (isotropic) or factor c (local)",
+        unit="units of θ (isotropic) or median distances (median) or factor c (covariance) or factor c (local)",
         acts="at once",
-        default_by=("bandwidth_rule", {"isotropic": 0.1, "local": 0.75}),
+        default_by=("bandwidth_rule", {"isotropic": 0.1, "median": 0.1, "covariance": 0.35, "local": 0.75}),
         doc="Width of the smoothing kernel: the number h or c of the current rule.",
     )
+    smoothness = holder_smoothness({"bandwidth_rule": ("local", "covariance")})
 
 
 def smoothed(particles: np.ndarray, log_weights: np.ndarray, knobs: SmoothingKnobs, target: Target) -> KernelDensity:
     """The weighted KDE of particles (m, d) with log-weights (m,), by the rule of the knobs."""
-    cholesky = RULES[knobs.bandwidth_rule](particles, np.exp(log_weights), knobs.bandwidth, target.scale)
+    rule, weights = RULES[knobs.bandwidth_rule], np.exp(log_weights)
+    cholesky = rule(particles, weights, knobs.bandwidth, target.scale, knobs.smoothness)
     return KernelDensity(particles, log_weights, cholesky)

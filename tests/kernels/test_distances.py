@@ -25,6 +25,19 @@ def test_points_that_coincide_are_no_distance_apart():
     assert median_distance(np.array([[0.0], [0.0], [3.0]])) == 3.0
 
 
+@pytest.mark.parametrize("copies", [1, 2, 5])
+def test_pairs_of_copies_can_be_left_out(copies, rng):
+    points = rng.normal(size=(31, 2))
+    found = median_distance(np.repeat(points, copies, axis=0), 31 * copies * (copies - 1) // 2)
+    assert found == pytest.approx(np.median(pdist(points)), rel=1e-13)
+
+
+@pytest.mark.parametrize("leave_out", [-1, 3, 4])
+def test_something_must_be_left(leave_out):
+    with pytest.raises(ValueError, match="below the 3 pairs"):
+        median_distance(np.arange(3.0)[:, None], leave_out)
+
+
 def test_compiled_and_plain_python_agree(rng):
     points = rng.normal(size=(20, 3))
     np.testing.assert_allclose(

@@ -42,6 +42,10 @@ def test_particles(allow):
     with pytest.raises(InputError, match="at most 2,000"):
         limits.check(Recipe(changes=[(3, {"num_particles": 2001})]))
     assert limits.check(Recipe(num_particles=2000)).knobs["num_particles"] == 2000
+    with pytest.raises(InputError, match="most_particles must be at most 2,000 on this server; given: 6,000"):
+        limits.check(Recipe(growth="power"))
+    assert limits.check(Recipe(growth="power", most_particles=2000)).knobs["growth"] == "power"
+    assert limits.capped(KNOBS.specs()["most_particles"]).bounds == (1, 2000)
 
 
 def test_a_step_that_would_last_too_long_is_refused_before_it_starts(allow):

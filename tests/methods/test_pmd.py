@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pmdviz.densities import effective_sample_size, normalise
-from pmdviz.draws import from_density
+from pmdviz.draws import from_density, from_prior
 from pmdviz.errors import InputError
 from pmdviz.methods import METHODS
 from pmdviz.methods.pmd import WARM_BATCH
@@ -49,6 +49,15 @@ def test_never_with_all_data_and_a_decaying_step_is_a_power_of_the_likelihood(et
     gammas = np.minimum(1, eta / (n0 + np.arange(1, 8) ** float(kappa)))
     assert_power_of_likelihood(session, 1 - np.prod(1 - gammas))
     assert session.frame.info.step_size == pytest.approx(gammas[-1], rel=1e-14)
+
+
+def test_never_with_all_data_and_the_steps_of_theorem_6_is_a_power_of_the_likelihood():
+    """gamma_t = min(2/(t+1), Delta / (M m^(beta/(d+2beta)))): the second takes over at 0.3 here."""
+    bound = 0.3 * 200**0.25
+    session = run_to(9, schedule="theorem6", delta=2 * bound, gradient_bound=2.0, smoothness=1.0, **NEVER, **WHOLE)
+    gammas = [min(2 / (t + 1), 0.3) for t in range(1, 10)]
+    assert_power_of_likelihood(session, 1 - np.prod([1 - gamma for gamma in gammas]))
+    assert session.frame.info.step_size == pytest.approx(2 / 10, rel=1e-14)
 
 
 def test_a_pass_of_batches_under_gamma_one_over_t_is_the_whole_likelihood():
@@ -159,9 +168,73 @@ def test_another_particle_count_forces_a_rejuvenation(policy, m):
     assert session.pending == {"num_particles": "takes effect at the next step, where it forces a rejuvenation"}
     frame = session.advance()
     assert frame.particles.shape == (m, 2)
-    assert frame.info.rejuvenated == f"particles 72 → {m}"
+    assert frame.info.rejuvenated == ("policy always, " if policy == "always" else "") + f"particles 72 → {m}"
     assert frame.info.density_evaluations == m * frame.info.visited
     assert session.pending == {}
+
+
+def drawn(session, steps):
+    """(iteration, particles, why) of every step that began with a rejuvenation."""
+    found = []
+    for _ in range(steps):
+        frame = session.advance()
+        if frame.info.rejuvenated:
+            found.append((frame.iteration, len(frame.particles), frame.info.rejuvenated))
+    return found
+
+
+def test_until_draws_after_every_step_up_to_t0_and_then_never_but_more():
+    session = run_to(0, policy="until", until=4, num_particles=30, most_particles=200)
+    assert session.knobs.growth == "jump", "the default of this policy"
+    words = "policy until step 4"
+    expected = [(k, 30, words) for k in (2, 3, 4)] + [(5, 200, f"{words}, particles 30 → 200")]
+    assert drawn(session, 40) == expected
+    assert session.knobs.replaced(policy="ess").growth == "fixed"
+    assert [k for k, *_ in drawn(run_to(0, policy="until", until=4, growth="fixed"), 9)] == [2, 3, 4, 5]
+
+
+def test_particles_grow_by_a_power_of_t_up_to_the_most():
+    session = run_to(0, policy="always", growth="power", growth_exponent=2, num_particles=10, most_particles=300)
+    assert [m for _, m, _ in drawn(session, 7)] == [40, 90, 160, 250, 300, 300]
+    assert "policy always, particles 250 → 300" in [why for *_, why in drawn(run_to(4, **session.recipe.knobs), 3)]
+
+
+@pytest.mark.parametrize("growth, sizes", [("power", [30, 45, 75, 120]), ("jump", [150])])
+def test_growth_that_is_worth_it_draws_particles_whatever_their_ess(growth, sizes):
+    """By half or more; a warm start's pass has the particles of the first step."""
+    rest = {"num_particles": 15, "most_particles": 150, "until": 3, "ess_threshold": 1e-6}
+    assert [m for _, m, _ in drawn(run_to(0, growth=growth, **rest), 9)] == sizes
+    assert drawn(run_to(0, growth=growth, policy="never", **rest), 9) == []
+    warm = drawn(run_to(0, growth=growth, warm_start=True, target_options={"num_data": 30}, **rest), 12)
+    assert [m for _, m, _ in warm] == sizes and warm[0][0] > 4
+
+
+def test_turning_what_decides_the_number_of_particles_forces_a_rejuvenation():
+    session = run_to(8, policy="never", num_particles=20, most_particles=100)
+    for knobs, words in (
+        ({"growth": "jump", "until": 50}, ""),
+        ({"until": 3}, ""),  # the particles were drawn for step 1
+        ({"most_particles": 60, "num_particles": 25}, "particles 20 → 60"),
+        ({"most_particles": 80}, "particles 60 → 80"),
+        ({"growth": "power", "growth_exponent": 0.5}, ""),  # 25 sqrt(12) are more than 80
+        ({"growth": "fixed"}, "particles 80 → 25"),
+    ):
+        session.set(**knobs)
+        assert session.advance().info.rejuvenated == words
+
+
+@pytest.mark.parametrize("draws", ["balanced", "independent"])
+@pytest.mark.parametrize("resampler", ["systematic", "stratified", "residual", "multinomial"])
+def test_new_particles_are_drawn_as_the_knobs_say(draws, resampler):
+    target = make_target("mixture", num_data=40)
+    values = {"num_particles": 50, "policy": "always", "draws": draws, "resampler": resampler}
+    knobs = PMD.Knobs.checked(values)
+    start = PMD.init(np.random.default_rng(0), target, knobs)
+    assert np.array_equal(start.particles, from_prior(np.random.default_rng(0), target, 50, draws))
+    state, _ = PMD.step(np.random.default_rng(1), start, target, target.data[:8], knobs)
+    after, _ = PMD.step(np.random.default_rng(2), state, target, target.data[8:16], knobs)
+    q = PMD.density(state, knobs, target)
+    assert np.array_equal(after.particles, from_density(np.random.default_rng(2), q, 50, draws, resampler))
 
 
 def test_a_warm_start_and_replacement_do_not_go_together():
@@ -206,6 +279,18 @@ ONE_STEP = {"eta": 1, "n0": 0}  # gamma_1 = 1: the posterior at once, and then k
         {"policy": "ess", "ess_threshold": 1.0, "schedule": "constant", "step_size": 1.0},
         {"policy": "always", "schedule": "constant", "step_size": 1.0},
         {"policy": "always", "schedule": "constant", "step_size": 1.0, "bandwidth_rule": "isotropic", "bandwidth": 0.5},
+        {"policy": "always", "schedule": "constant", "step_size": 1.0, "bandwidth_rule": "median", "bandwidth": 0.3},
+        {"policy": "always", "schedule": "constant", "step_size": 1.0, "bandwidth_rule": "covariance"},
+        {"policy": "always", "schedule": "constant", "step_size": 1.0, "smoothness": 0.5},
+        {"policy": "always", "schedule": "constant", "step_size": 1.0, "draws": "independent"},
+        *(
+            {"policy": "always", "schedule": "constant", "step_size": 1.0, "draws": "independent", "resampler": name}
+            for name in ("stratified", "residual", "multinomial")
+        ),
+        {"policy": "never", "draws": "independent"},
+        {"policy": "until", "until": 5, "schedule": "constant", "step_size": 1.0, "most_particles": 700},
+        {"growth": "power", "growth_exponent": 0.5, "schedule": "constant", "step_size": 1.0},
+        {"policy": "never", "schedule": "theorem6", "delta": 1000.0},
     ],
     ids=str,
 )

@@ -109,7 +109,8 @@ LISTED = {
     ],
     "distances": [
         ("for j in range(i + 1, m)", "for j in range(i + 2, m)"),
-        ("middle = len(squared) // 2", "middle = len(squared) // 2 - 1"),
+        ("middle = (len(squared) + leave_out) // 2", "middle = len(squared) // 2"),
+        ("if (len(squared) - leave_out) % 2:", "if len(squared) % 2:"),
         ("0.5 * (np.sqrt(low) + np.sqrt(high))", "np.sqrt(0.5 * (low + high))"),
     ],
     "gibbs": [

@@ -1,12 +1,9 @@
 """Planted faults in particle mirror descent: the update, rejuvenation, draws, step sizes, bandwidths."""
 
 PMD, REJUVENATION = "pmdviz/methods/pmd/__init__.py", "pmdviz/methods/pmd/rejuvenation.py"
+STATE = "pmdviz/methods/pmd/state.py"
 DRAWS, SCHEDULES, BANDWIDTHS = "pmdviz/draws.py", "pmdviz/schedules.py", "pmdviz/bandwidths.py"
-POLICIES, CONTRACT, CUSTOM = (
-    "tests/methods/test_pmd.py",
-    "tests/methods/test_contract.py",
-    "tests/targets/test_custom.py",
-)
+POLICIES, CUSTOM = "tests/methods/test_pmd.py", "tests/targets/test_custom.py"
 DRAWN, STEPS, WIDTHS = "tests/test_draws.py", "tests/test_schedules.py", "tests/test_bandwidths.py"
 
 
@@ -23,27 +20,32 @@ MUTANTS = [
     ),
     fault(PMD, "pull = state.log_prior + scaled", "pull = scaled", POLICIES),
     fault(PMD, "target.num_data / len(batch) * log_likelihood", "log_likelihood", POLICIES),
-    fault(PMD, "state.iteration - state.warm_iterations + 1, knobs", "state.iteration + 1, knobs", POLICIES),
     fault(
-        PMD,
-        "state.iteration - state.warm_iterations + 1, knobs",
-        "state.iteration - state.warm_iterations, knobs",
-        POLICIES,
+        PMD, "SCHEDULES[knobs.schedule](state.next_step,", "SCHEDULES[knobs.schedule](state.iteration + 1,", POLICIES
     ),
+    fault(STATE, "self.iteration - self.warm_iterations + 1", "self.iteration - self.warm_iterations", POLICIES),
     fault(PMD, "state.log_weights + log_likelihood", "log_likelihood", POLICIES),
     fault(PMD, "if knobs.warm_start else 0", "if False else 0", POLICIES),
     fault(PMD, "warm = -(-target.num_data // WARM_BATCH)", "warm = target.num_data // WARM_BATCH", POLICIES),
-    fault(PMD, '"epochs" if state.iteration < state.warm_iterations else knobs.batches', "knobs.batches", POLICIES),
+    fault(PMD, '"epochs" if state.next_step < 1 else knobs.batches', "knobs.batches", POLICIES),
     fault("pmdviz/methods/particles.py", "ess < threshold * m", "ess < threshold", POLICIES),
     fault("pmdviz/methods/particles.py", "ess < threshold * m", "ess > threshold * m", POLICIES),
     fault(REJUVENATION, 'knobs.policy == "always" and state.iteration > 0', 'knobs.policy == "always"', POLICIES),
-    fault(REJUVENATION, "if knobs.num_particles != m:", "if False:", POLICIES),
-    fault(REJUVENATION, "density.log_density(particles), checked", "target.log_prior(particles), checked", POLICIES),
-    fault(REJUVENATION, "    m = knobs.num_particles\n", "    m = len(state.particles)\n", POLICIES),
+    fault(REJUVENATION, "turned = wanted_particles(state.drawn_at, knobs) != m", "turned = size", POLICIES),
+    fault(REJUVENATION, "turned = wanted_particles(state.drawn_at, knobs) != m", "turned = False", POLICIES),
+    fault(REJUVENATION, 'knobs.policy != "never" and not m', "not m", POLICIES),
+    fault(REJUVENATION, "GROWN = 1.5", "GROWN = 15.0", POLICIES),
+    fault(REJUVENATION, "state.next_step <= knobs.until + 1", "state.next_step <= knobs.until", POLICIES),
+    fault(REJUVENATION, "_replace(drawn_at=max(t, 1), ", "_replace(", POLICIES),
+    fault(REJUVENATION, "(max(t, 1), knobs)", "(abs(t), knobs)", POLICIES),
+    fault(
+        REJUVENATION, "density.log_density(particles, single=m >= SINGLE_FROM)", "target.log_prior(particles)", POLICIES
+    ),
+    fault(REJUVENATION, "    m = wanted_particles(t, knobs)\n", "    m = len(state.particles)\n", POLICIES),
     fault(
         REJUVENATION,
-        "(particles), checked_log_prior(target, particles)",
-        "(particles), target.log_prior(particles)",
+        "checked_log_prior(target, particles)",
+        "target.log_prior(particles)",
         CUSTOM,
     ),
     fault(
@@ -52,9 +54,14 @@ MUTANTS = [
         "kept = (1 - gamma) * state.log_weights",
         POLICIES,
     ),
-    fault(PMD, "density_evaluations=len(batch) * len(state.particles)", "density_evaluations=len(batch)", CONTRACT),
+    fault(PMD, "density_evaluations=len(batch) * len(state.particles)", "density_evaluations=len(batch)", POLICIES),
     fault(SCHEDULES, "eta / (n0 + float(t) ** kappa)", "eta / (n0 + float(t))", STEPS),
     fault(SCHEDULES, "min(1.0, eta", "min(2.0, eta", STEPS),
+    fault(SCHEDULES, "(smoothness / (d + 2 * smoothness))", "(smoothness / (d + smoothness))", STEPS),
+    fault(SCHEDULES, "delta / (gradient_bound", "gradient_bound / (delta", STEPS),
+    fault(SCHEDULES, "min(2.0 / (t + 1)", "min(2.0 / t", STEPS),
+    fault(SCHEDULES, "first * float(t) ** exponent", "first * float(t - 1) ** exponent", STEPS),
+    fault(SCHEDULES, "first if t <= until", "first if t < until", STEPS),
     # Draws.
     fault(DRAWS, "noise, density.cholesky)", "noise, density.cholesky.T)", DRAWN),
     fault(
@@ -73,13 +80,12 @@ MUTANTS = [
     # Kernels' widths.
     fault(BANDWIDTHS, "EFFECTIVE_NEIGHBOURS = 25.0", "EFFECTIVE_NEIGHBOURS = 0.0", WIDTHS),
     fault(BANDWIDTHS, "num_neighbours, share, effective)", "num_neighbours)", WIDTHS),
-    fault(
-        BANDWIDTHS,
-        "bandwidth * m ** (-1.0 / (d + 4))",
-        "bandwidth * m ** (-1.0 / (d + 2))",
-        WIDTHS,
-    ),
-    fault(BANDWIDTHS, "weights, scale) / local_scale(d)", "weights, scale)", WIDTHS),
+    fault(BANDWIDTHS, "(-1.0 / (d + 2 * smoothness))", "(-1.0 / (d + smoothness))", WIDTHS),
+    fault(BANDWIDTHS, "USUAL = 2.0", "USUAL = 1.0", WIDTHS),
+    fault(BANDWIDTHS, '"i,ij,ik->jk", weights, centred', '"i,ij,ik->jk", weights**2, centred', WIDTHS),
+    fault(BANDWIDTHS, "(particles[chosen], with_itself)", "(particles[chosen])", WIDTHS),
+    fault(BANDWIDTHS, "chosen = systematic(weights, MOST_IN_PAIRS, 0.5)", "chosen = chosen[:MOST_IN_PAIRS]", WIDTHS),
+    fault(BANDWIDTHS, "weights, scale) / local_scale(particles.shape[1])", "weights, scale)", WIDTHS),
     fault(
         BANDWIDTHS,
         "return bandwidth * np.eye(",

@@ -9,7 +9,7 @@ from pmdviz.methods.base import StepInfo, checked_log_likelihood, read_only
 from pmdviz.methods.batching import BatchMethod
 from pmdviz.methods.particles import equal_log_weights, normalised, prior_draws
 from pmdviz.methods.pmd.knobs import PMDKnobs
-from pmdviz.methods.pmd.rejuvenation import rejuvenate, rejuvenation_reason
+from pmdviz.methods.pmd.rejuvenation import rejuvenate, rejuvenation_reason, wanted_particles
 from pmdviz.methods.pmd.state import PMDState
 from pmdviz.methods.smoothing import smoothed
 from pmdviz.schedules import SCHEDULES
@@ -28,20 +28,20 @@ class PMD(BatchMethod):
 
     def init(self, rng: np.random.Generator, target: Target, knobs: PMDKnobs) -> PMDState:
         """m draws from the prior, equally weighted."""
-        m = knobs.num_particles
+        m = wanted_particles(1, knobs)
         particles, log_prior = prior_draws(rng, target, m, knobs.draws)
         warm = -(-target.num_data // WARM_BATCH) if knobs.warm_start else 0
-        return PMDState(*read_only(particles, equal_log_weights(m), log_prior, log_prior), 0, warm)
+        return PMDState(*read_only(particles, equal_log_weights(m), log_prior, log_prior), 0, warm, 1)
 
     def batch_size(self, state: PMDState, knobs: PMDKnobs, num_data: int) -> int:
         """B; in the warm start's pass 10, the last batch of it what is left."""
-        if state.iteration < state.warm_iterations:
+        if state.next_step < 1:
             return min(WARM_BATCH, num_data - WARM_BATCH * state.iteration)
         return super().batch_size(state, knobs, num_data)
 
     def batches(self, state: PMDState, knobs: PMDKnobs) -> str:
         """As the knob says; a warm start's pass stays one pass whatever is turned on the way."""
-        return "epochs" if state.iteration < state.warm_iterations else knobs.batches
+        return "epochs" if state.next_step < 1 else knobs.batches
 
     def step(
         self, rng: np.random.Generator, state: PMDState, target: Target, batch: np.ndarray, knobs: PMDKnobs
@@ -52,10 +52,10 @@ class PMD(BatchMethod):
         if reason:
             state = rejuvenate(rng, state, self.density(state, knobs, target), target, knobs)
         log_likelihood = checked_log_likelihood(target, state.particles, batch, state.log_prior > -np.inf)
-        if state.iteration < state.warm_iterations:
+        if state.next_step < 1:
             gamma, log_weights = 1.0, state.log_weights + log_likelihood
         else:
-            gamma = SCHEDULES[knobs.schedule](state.iteration - state.warm_iterations + 1, knobs)
+            gamma = SCHEDULES[knobs.schedule](state.next_step, knobs, *state.particles.shape)
             log_weights = mirror_step(state, gamma, target.num_data / len(batch) * log_likelihood)
         (log_weights,) = read_only(normalised(log_weights, state.particles, batch))
         state = state._replace(log_weights=log_weights, iteration=state.iteration + 1)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from pmdviz.errors import InputError
-from pmdviz.knobs import Choice, Flag, Real
+from pmdviz.knobs import Choice, Flag, Real, Whole
 from pmdviz.methods.batching import BatchKnobs
 from pmdviz.methods.particles import how_many, least_ess
-from pmdviz.methods.smoothing import SmoothingKnobs
+from pmdviz.methods.smoothing import SmoothingKnobs, holder_smoothness
 
 
 class PMDKnobs(BatchKnobs, SmoothingKnobs):
@@ -17,9 +17,10 @@ class PMDKnobs(BatchKnobs, SmoothingKnobs):
     num_particles = how_many(1500, "rejuvenation", "Points that carry the approximation.")
     schedule = Choice(
         "decay",
-        objects=["decay", "constant"],
+        objects=["decay", "constant", "theorem6"],
         label="Step-size schedule",
-        doc="decay: γ = min(1, η/(n₀ + t^κ)); constant: the same γ at every step.",
+        doc="decay: γ = min(1, η/(n₀ + t^κ)); constant: the same γ at every step; theorem6: "
+        "γ = min(2/(t+1), Δ/(M m^(β/(d+2β)))), for which the paper proves its rate.",
     )
     eta = Real(
         2.0,
@@ -59,12 +60,44 @@ class PMDKnobs(BatchKnobs, SmoothingKnobs):
         only_if=("schedule", "constant"),
         doc="Constant weight of the new batch against all that came before.",
     )
+    delta = Real(
+        1.0,
+        bounds=(0, 1_000_000_000),
+        inclusive_bounds=(False, True),
+        softbounds=(0.01, 1000),
+        log=True,
+        label="Theorem 6: Δ",
+        only_if=("schedule", "theorem6"),
+        doc="1/Δ bounds the density from below on its support.",
+    )
+    gradient_bound = Real(
+        1.0,
+        bounds=(0, 1_000_000_000),
+        inclusive_bounds=(False, True),
+        softbounds=(0.01, 1000),
+        log=True,
+        label="Theorem 6: M",
+        unit="nats",
+        only_if=("schedule", "theorem6"),
+        doc="Bounds the gradient of the objective, the pull on log q at any point.",
+    )
     policy = Choice(
         "ess",
-        objects=["never", "always", "ess"],
+        objects=["never", "always", "until", "ess"],
         label="Rejuvenation",
         doc="When new particles are drawn from the density estimate: never (weighted particles), after every step "
-        "(the paper's Algorithm 1), or when the effective sample size falls too low.",
+        "(the paper's Algorithm 1), after every step until t₀ and then never, or when the effective sample size falls "
+        "too low.",
+    )
+    until = Whole(
+        20,
+        bounds=(1, 1_000_000),
+        softbounds=(1, 200),
+        log=True,
+        label="Until step t₀",
+        unit="steps",
+        only_if={"policy": "until", "growth": "jump"},
+        doc="The last of the steps that are followed by new particles, or done with few of them.",
     )
     ess_threshold = least_ess(0.5, "Rejuvenate when the effective sample size is below τ m.", only_if=("policy", "ess"))
     draws = Choice(
@@ -80,6 +113,36 @@ class PMDKnobs(BatchKnobs, SmoothingKnobs):
         label="Resampling",
         doc="How the parents of new particles are chosen; from the least random to the most.",
     )
+    growth = Choice(
+        "fixed",
+        objects=["fixed", "power", "jump"],
+        label="Growth of m",
+        acts="rejuvenation",
+        only_if=("policy", ("ess", "always", "until")),
+        default_by=("policy", {"until": "jump"}),
+        doc="How many particles a rejuvenation draws. fixed: m; power: m t^ρ; jump: m until step t₀, then as many as "
+        "there may be.",
+    )
+    growth_exponent = Real(
+        1.0,
+        bounds=(0, 20),
+        softbounds=(0, 4),
+        label="Growth exponent ρ",
+        acts="rejuvenation",
+        only_if=("growth", "power"),
+        doc="Power of t with which the particles become more; Theorem 6 asks for 2 + d/β.",
+    )
+    most_particles = Whole(
+        6000,
+        bounds=(1, 100_000),
+        softbounds=(100, 50_000),
+        log=True,
+        label="Particles at most",
+        acts="rejuvenation",
+        only_if=("growth", ("power", "jump")),
+        doc="Where the growth ends.",
+    )
+    smoothness = holder_smoothness({"bandwidth_rule": ("local", "covariance"), "schedule": "theorem6"})
     warm_start = Flag(
         False,
         label="Warm start",

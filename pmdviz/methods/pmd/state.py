@@ -16,3 +16,9 @@ class PMDState(NamedTuple):
     log_prior: np.ndarray  # (m,) nats
     iteration: int
     warm_iterations: int  # steps of the warm start's pass; 0 without one
+    drawn_at: int  # t of the step that the particles were drawn for
+
+    @property
+    def next_step(self) -> int:
+        """t of the step to come: mirror steps count from 1, those of a warm start's pass up to 0."""
+        return self.iteration - self.warm_iterations + 1
