@@ -17,6 +17,7 @@ HELD_S = 15.0  # a page that was handed out is kept for so long until its browse
 
 log = logging.getLogger(__name__)
 _spare: Any = None  # the session, while nobody has it
+_filling = False  # one at a time: a second spare would take the first one's place, which nobody could end then
 
 
 class SpareHandler(DocHandler):
@@ -41,12 +42,17 @@ def install() -> None:
 
 async def fill(context: Any) -> None:
     """Build the spare page on the event loop, unless there is one or no place is left."""
-    global _spare
-    if _spare is None and not pages.is_full():
+    global _spare, _filling
+    if _spare is not None or _filling or pages.is_full():
+        return
+    _filling = True
+    try:
         request = HTTPServerRequest("GET", "/")  # nobody's: what hangs on the visitor is not in a spare page
         made = await context.create_session_if_needed(generate_session_id(), request)
         made.block_expiration()
         _spare = made
+    finally:
+        _filling = False
 
 
 def _take() -> Any:
