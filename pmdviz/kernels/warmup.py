@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from pmdviz.kernels import (
+    banana,
     bimodal,
     distances,
     gaussian,
@@ -21,6 +22,7 @@ from pmdviz.kernels import (
     resampling,
     thinning,
 )
+from pmdviz.kernels.banana import banana_grad_log_likelihood, banana_log_likelihood
 from pmdviz.kernels.bimodal import bimodal_grad_log_likelihood, bimodal_log_likelihood
 from pmdviz.kernels.distances import median_distance
 from pmdviz.kernels.gaussian import gaussian_grad_log_likelihood, gaussian_log_likelihood
@@ -32,7 +34,20 @@ from pmdviz.kernels.neighbourhoods import pooled_local_covariance
 from pmdviz.kernels.resampling import multinomial, residual, stratified, systematic
 from pmdviz.kernels.thinning import thinned
 
-MODULES = (bimodal, distances, gaussian, gibbs, grid, kde, mixture, neighbourhoods, pairs, resampling, thinning)
+MODULES = (
+    banana,
+    bimodal,
+    distances,
+    gaussian,
+    gibbs,
+    grid,
+    kde,
+    mixture,
+    neighbourhoods,
+    pairs,
+    resampling,
+    thinning,
+)
 
 
 def is_cached() -> bool:
@@ -80,6 +95,8 @@ def _calls():
     yield "mixture sweep", lambda: mixture_sweep(axis, axis, 1.0, 0.5, 1.0, axis, axis)
     yield "Gaussian likelihood", lambda: gaussian_log_likelihood(two, two, 1.0)
     yield "Gaussian gradient", lambda: gaussian_grad_log_likelihood(two, two, 1.0)
+    yield "banana likelihood", lambda: banana_log_likelihood(two, axis, 1.0, 1.0)
+    yield "banana gradient", lambda: banana_grad_log_likelihood(two, axis, 1.0, 1.0)
     yield "bimodal likelihood", lambda: bimodal_log_likelihood(two[:, :1], axis, 1.0)
     yield "bimodal gradient", lambda: bimodal_grad_log_likelihood(two[:, :1], axis, 1.0)
 

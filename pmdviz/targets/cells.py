@@ -36,9 +36,10 @@ class Cells(NamedTuple):
         return tuple((float(a), float(b)) for a, b in zip(low, high, strict=True))
 
 
-def mass_cells(log_density: LogDensity, box: Box) -> Cells:
+def mass_cells(log_density: LogDensity, box: Box, enough: int | None = None) -> Cells:
     """Cells with the mass of an unnormalised density (n, d) -> (n,) in `box`, in one or two dimensions.
 
+    About `enough` of them: more than usual for a density whose mass is no blob, such as a thin ridge.
     Raises TargetError for NaN, +inf, or a density that is 0 everywhere it was asked for.
     """
     dim, grid = len(box), Grid(box, COARSE_SIDE[len(box)])
@@ -47,7 +48,7 @@ def mass_cells(log_density: LogDensity, box: Box) -> Cells:
         kept = may_hold_mass(cells.values, PARTS**dim)
         kept |= (cells.values == -np.inf) & beside(cells, kept)  # the edge of the support may run through them
         cells = Cells(cells.centres[kept], cells.values[kept], cells.width)
-        parts = int(np.ceil((ENOUGH[dim] / len(cells.centres)) ** (1 / dim)))
+        parts = int(np.ceil(((enough or ENOUGH[dim]) / len(cells.centres)) ** (1 / dim)))
         if parts <= 1:
             break
         cells = _split(log_density, cells, min(parts, PARTS))

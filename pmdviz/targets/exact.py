@@ -101,10 +101,12 @@ class GaussianExact(_OnGrids):
 class GridExact(_OnGrids):
     """A posterior normalised by a sum over the small cells of `start_box` that hold its mass."""
 
-    def __init__(self, log_joint: Callable[[np.ndarray], np.ndarray], start_box: Box) -> None:
+    def __init__(
+        self, log_joint: Callable[[np.ndarray], np.ndarray], start_box: Box, enough: int | None = None
+    ) -> None:
         super().__init__()
         self._log_joint = log_joint
-        self._cells = mass_cells(log_joint, start_box)
+        self._cells = mass_cells(log_joint, start_box, enough)
         self.box, self.boxes = self._cells.box, mode_boxes(self._cells)
         peak = self._cells.values.max()
         mass = np.exp(self._cells.values - peak)

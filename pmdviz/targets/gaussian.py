@@ -8,7 +8,7 @@ from pmdviz.kernels.gaussian import gaussian_grad_log_likelihood, gaussian_log_l
 from pmdviz.knobs import Knobs, Real, Whole
 from pmdviz.targets.base import GaussianPrior, Target
 from pmdviz.targets.exact import GaussianExact
-from pmdviz.targets.options import data_points, data_seed, noise
+from pmdviz.targets.options import data_points, data_seed, noise, prior_sd
 
 
 class GaussianOptions(Knobs):
@@ -19,16 +19,7 @@ class GaussianOptions(Knobs):
     dim = Whole(2, bounds=(1, 2), label="Dimension d", acts="restart", doc="Length of θ.")
     num_data = data_points(20)
     sigma_x = noise(2.0, "Standard deviation of each datum around θ.")
-    prior_sd = Real(
-        1.0,
-        bounds=(0.05, 100),
-        softbounds=(0.5, 10),
-        log=True,
-        label="Prior sd",
-        unit="units of θ",
-        acts="restart",
-        doc="Standard deviation of the prior, centred at 0.",
-    )
+    prior_sd = prior_sd(bounds=(0.05, 100))
     theta = Real(0.7, bounds=(-5, 5), label="True θ", unit="units of x", acts="restart", doc="In every coordinate.")
     data_seed = data_seed()
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pmdviz.knobs import Real, Whole
 
 
-def data_points(default: int) -> Whole:
+def data_points(default: int, most: int = 100_000) -> Whole:
     """N, how many data are observed."""
     return Whole(
         default,
-        bounds=(1, 100_000),
-        softbounds=(1, 20_000),
+        bounds=(1, most),
+        softbounds=(1, min(most, 20_000)),
         log=True,
         label="Data points N",
         acts="restart",
@@ -18,17 +18,31 @@ def data_points(default: int) -> Whole:
     )
 
 
-def noise(default: float, doc: str) -> Real:
+def noise(default: float, doc: str, least: float = 0.05) -> Real:
     """sigma_x, the sd of a datum."""
     return Real(
         default,
-        bounds=(0.05, 100),
-        softbounds=(0.5, 10),
+        bounds=(least, 100),
+        softbounds=(max(least, 0.5), 10),
         log=True,
         label="Noise σₓ",
         unit="units of x",
         acts="restart",
         doc=doc,
+    )
+
+
+def prior_sd(bounds: tuple[float, float]) -> Real:
+    """The prior's sd in every coordinate."""
+    return Real(
+        1.0,
+        bounds=bounds,
+        softbounds=(max(bounds[0], 0.5), min(bounds[1], 10)),
+        log=True,
+        label="Prior sd",
+        unit="units of θ",
+        acts="restart",
+        doc="Standard deviation of the prior, centred at 0.",
     )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from pmdviz.kernels import (
+    banana,
     bimodal,
     distances,
     gaussian,
@@ -23,7 +24,7 @@ from pmdviz.kernels import (
     warmup,
 )
 
-MODULES = (bimodal, distances, gaussian, gibbs, grid, kde, mixture, neighbourhoods, pairs, resampling, thinning)
+MODULES = (banana, bimodal, distances, gaussian, gibbs, grid, kde, mixture, neighbourhoods, pairs, resampling, thinning)
 ROOT = Path(__file__).parents[2]
 
 # Every edge of an array that a loop might run over, with every index checked.
@@ -125,6 +126,8 @@ def test_after_it_nothing_is_left_to_compile(writeable):
     gibbs.mixture_sweep(arrays[2][0], weights, 1, 0.5, 2.0, weights, arrays[2][1])
     distances.median_distance(arrays[3])
     bimodal.bimodal_log_likelihood(arrays[1], weights, 1)
+    banana.banana_log_likelihood(arrays[2], weights, 1, 1)
+    banana.banana_grad_log_likelihood(arrays[3][:, 1:], weights[::2], 1.0, 0)
     bimodal.bimodal_grad_log_likelihood(arrays[5][:, 2:3], weights, 1.0)
     assert signatures() == before
 

@@ -68,6 +68,9 @@ MUTANTS = [
         "variance * data.sum(axis=0) / o.sigma_x",
         TARGETS,
     ),
+    fault("pmdviz/targets/banana.py", "self.prior_sd = o.prior_sd", "self.prior_sd = 1.0", TARGETS),
+    fault("pmdviz/targets/banana.py", "np.hypot(self.options.theta1, self.options.theta2)", "0", TARGETS),
+    fault("pmdviz/targets/banana.py", "(-reach, reach)), NUM_CELLS)", "(-reach, reach)), 2000)", TARGETS),
     fault("pmdviz/targets/mixture.py", "rng.random(o.num_data) >= o.p", "rng.random(o.num_data) < o.p", TARGETS),
     fault(
         "pmdviz/targets/exact.py",

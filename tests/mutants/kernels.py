@@ -141,6 +141,11 @@ LISTED = {
         ("- x.size * np.log", "- len(x) * np.log"),
         ("(x.mean(axis=0) - theta)", "(theta - x.mean(axis=0))"),
     ],
+    "banana": [
+        ("theta[i, 0] - bend * theta[i, 1] ** 2) ** 2", "theta[i, 0] + bend * theta[i, 1] ** 2) ** 2"),
+        ("pull * 2.0 * bend * theta[i, 1]", "pull * bend * theta[i, 1]"),
+        ("- x.size * np.log", "- np.log"),
+    ],
     "bimodal": [
         ("(mean - theta[i, 0] ** 2) ** 2", "(mean - theta[i, 0]) ** 2"),
         ("out[i, 0] = 2.0 * theta[i, 0]", "out[i, 0] = theta[i, 0]"),

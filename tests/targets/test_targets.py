@@ -4,6 +4,7 @@ import functools
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from pmdviz.errors import InputError
 from pmdviz.grids import Grid
@@ -14,6 +15,7 @@ SETTINGS = {
     "mixture": [{}, {"num_data": 1}, {"num_data": 400, "sigma_x": 1.5}, {"p": 0.2, "data_seed": 3}],
     "gaussian": [{}, {"dim": 1, "num_data": 1}, {"prior_sd": 3.0, "sigma_x": 0.5, "theta": -2.0}],
     "bimodal1d": [{}, {"num_data": 1}, {"sigma_x": 1.0, "theta": 0.0}, {"data_seed": 7}],
+    "banana": [{}, {"num_data": 1}, {"bend": 0.0, "num_data": 7}, {"prior_sd": 1.5, "bend": 2.0, "data_seed": 2}],
 }
 CASES = [(name, options) for name in TARGETS for options in SETTINGS.get(name, [{}])]
 
@@ -245,3 +247,53 @@ def test_posteriors_of_one_target_are_computed_once_and_keys_tell_them_apart():
 def test_an_unknown_target_is_named_with_the_nearest():
     with pytest.raises(InputError, match="unknown target 'gaussi'; did you mean 'gaussian'?"):
         make_target("gaussi")
+
+
+def banana_integrals(target):
+    """Evidence, mean and covariance of theta by one integral over theta_2: theta_1 is Gaussian given it."""
+    o, n = target.options, target.num_data
+    v, w, mean = o.prior_sd**2, o.sigma_x**2 / n, target.data.mean()
+    t = np.linspace(-9, 9, 200_001) * o.prior_sd
+    left = mean - o.bend * t**2
+    log_p = stats.norm.logpdf(t, 0, o.prior_sd) + stats.norm.logpdf(left, 0, np.sqrt(v + w))
+    share = np.exp(log_p - log_p.max())
+    given = v / (v + w) * left  # E theta_1 given theta_2
+    of = lambda values: (share * values).sum() / share.sum()  # noqa: E731
+    first, second = of(given), of(t)
+    cov = [[of(given**2) + v * w / (v + w) - first**2, of(given * t) - first * second], [0, of(t**2) - second**2]]
+    cov[1][0] = cov[0][1]
+    rest = stats.norm.logpdf(target.data, mean, o.sigma_x).sum() - stats.norm.logpdf(0, 0, np.sqrt(w))
+    return log_p.max() + np.log(share.sum() * (t[1] - t[0])) + rest, np.array([first, second]), np.array(cov)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"num_data": 1, "bend": 2.0, "sigma_x": 100.0},
+        {"num_data": 2000, "sigma_x": 1.0},
+        {"num_data": 2000, "sigma_x": 1.0, "prior_sd": 1.5, "bend": 2.0, "theta1": 2.0, "theta2": 2.0},
+        {"num_data": 2000, "sigma_x": 1.0, "prior_sd": 0.25, "theta1": -2.0, "theta2": 2.0},
+        {"num_data": 2000, "sigma_x": 1.0, "prior_sd": 0.25, "theta1": -2.0, "theta2": 0.0},
+    ],
+    ids=str,
+)
+def test_the_banana_is_the_integral_over_its_second_coordinate(options):
+    """The thinnest and longest ridges among them, a few thousandths of the box wide."""
+    target = make_target("banana", **options)
+    evidence, mean, cov = banana_integrals(target)
+    assert target.exact.log_evidence == pytest.approx(evidence, abs=2e-3)
+    np.testing.assert_allclose(target.exact.mean, mean, atol=2e-3 * np.sqrt(np.diag(cov)).max())
+    np.testing.assert_allclose(target.exact.cov, cov, rtol=5e-3, atol=5e-3 * np.abs(cov).max())
+
+
+def test_the_banana_is_bent_and_its_arms_mirror_each_other():
+    target = make_target("banana")
+    theta = prior_draws(target, 50)
+    mirrored = theta * [1, -1]
+    np.testing.assert_allclose(target.log_joint(theta), target.log_joint(mirrored), rtol=1e-12)
+    ridge = np.array([[target.data.mean() - t**2, t] for t in (-1.0, 0.0, 1.0)])
+    likelihood = target.log_likelihood(ridge, target.data)
+    np.testing.assert_allclose(likelihood, likelihood[0], rtol=1e-12)
+    middle = ridge[[0, 2]].mean(axis=0, keepdims=True)
+    assert target.exact.log_density(middle) < target.exact.log_density(ridge[:1]) - 5, "the chord is off the ridge"
