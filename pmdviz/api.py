@@ -71,6 +71,7 @@ def custom_target(
         The plain sum over the rows of the batch (rows of `data`), neither averaged nor scaled.
     sample_prior : function (rng, m) -> (m, d)
     data : array with N >= 1 rows
+        It is copied, but for a `np.memmap`, which is read where it is: do not write to it meanwhile.
     dim : int
     name : str
         A word by which recipes refer to the target.

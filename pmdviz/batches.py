@@ -25,7 +25,7 @@ class BatchStream:
     def __init__(self, rng: np.random.Generator, num_data: int) -> None:
         self._rng, self._num_data = rng, num_data
         self._epoch_state: dict | None = None
-        self._permutation = np.empty(0, dtype=np.int64)
+        self._permutation = np.empty(0, dtype=np.uint32)
         self._position = 0
 
     def draw(self, size: int, batches: str) -> np.ndarray | slice:
@@ -38,12 +38,18 @@ class BatchStream:
         while size > 0:
             if self._position == len(self._permutation):
                 self._epoch_state = self._rng.bit_generator.state
-                self._permutation, self._position = self._rng.permutation(self._num_data), 0
+                self._permutation, self._position = self._shuffled(), 0
             part = self._permutation[self._position : self._position + size]
             self._position += len(part)
             size -= len(part)
             parts.append(part)
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def _shuffled(self) -> np.ndarray:
+        """All row numbers in random order: `rng.permutation(N)` in half the memory."""
+        numbers = np.arange(self._num_data, dtype=np.uint32 if self._num_data < 2**32 else np.int64)
+        self._rng.shuffle(numbers)
+        return numbers
 
     def mark(self) -> StreamMark:
         """The present moment."""
@@ -51,8 +57,8 @@ class BatchStream:
 
     def restore(self, mark: StreamMark) -> None:
         """Go back to `mark`."""
-        self._permutation, self._epoch_state = np.empty(0, dtype=np.int64), mark.epoch_state
+        self._permutation, self._epoch_state = np.empty(0, dtype=np.uint32), mark.epoch_state
         if mark.epoch_state is not None:
             self._rng.bit_generator.state = mark.epoch_state
-            self._permutation = self._rng.permutation(self._num_data)
+            self._permutation = self._shuffled()
         self._rng.bit_generator.state, self._position = mark.rng_state, mark.position

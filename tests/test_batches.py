@@ -1,6 +1,7 @@
 """Streams of batches: every datum once a pass, or independent draws; and back to any earlier moment."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -74,3 +75,10 @@ def test_how_a_pass_is_cut_does_not_change_its_order():
     whole, parts = stream(), stream()
     cut = np.concatenate([parts.draw(n, "epochs") for n in (1, 22, 30, 7)])
     assert np.array_equal(whole.draw(60, "epochs"), cut)
+
+
+@pytest.mark.parametrize("num_data", [1, 2, 10, 70_000])
+def test_an_epoch_is_numpys_permutation(num_data):
+    """In four bytes a row instead of eight, but the same rows in the same order."""
+    rows = BatchStream(np.random.default_rng(3), num_data).draw(num_data, "epochs")
+    assert np.array_equal(rows, np.random.default_rng(3).permutation(num_data)) and rows.dtype == np.uint32

@@ -11,11 +11,14 @@ import numpy as np
 from pmdviz.errors import InputError, TargetError, shown
 from pmdviz.knobs import Knobs
 from pmdviz.targets.base import TARGETS, Target
+from pmdviz.targets.cells import ENOUGH
 from pmdviz.targets.exact import Exact, GridExact
 
 PROBES = 8  # prior draws on which the functions are tried
 BOX_DRAWS = 4096  # prior draws that find the box where none is given
 BOX_MARGIN = 0.25  # of the draws' range, on each side
+MOST_PAIRS = 4_000_000  # of theta and datum in one call of a person's function, which may well make an array of them
+MOST_EXACT_PAIRS = 250_000_000  # that the exact posterior may cost: seconds, for a function in NumPy
 
 
 class CustomTarget(Target):
@@ -73,8 +76,10 @@ class CustomTarget(Target):
         return ("custom", self.name, self.view_box, found["data_hash"], tuple(found["log_joint"]))
 
     def make_exact(self) -> Exact | None:
-        """By a grid sum in one and two dimensions."""
-        return GridExact(self._log_joint_on_support, self.view_box) if self.dim <= 2 else None
+        """By a grid sum in one and two dimensions, unless the data are too many for that."""
+        if self.dim > 2 or self.num_data * ENOUGH[self.dim] > MOST_EXACT_PAIRS:
+            return None
+        return GridExact(self._log_joint_on_support, self.view_box)
 
     def _log_joint_on_support(self, theta: np.ndarray) -> np.ndarray:
         """log_joint; outside the prior's support, where the likelihood may not be defined, -inf without asking it."""
@@ -99,13 +104,23 @@ class CustomTarget(Target):
         return self._values("log_prior", theta)
 
     def _log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
-        return self._values("log_likelihood", theta, batch)
+        return self._over_blocks(self._values, "log_likelihood", theta, batch)
 
     def _grad_log_prior(self, theta: np.ndarray) -> np.ndarray:
         return self._gradient("grad_log_prior", theta)
 
     def _grad_log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
-        return self._gradient("grad_log_likelihood", theta, batch)
+        return self._over_blocks(self._gradient, "grad_log_likelihood", theta, batch)
+
+    def _over_blocks(
+        self, values: Callable[..., np.ndarray], role: str, theta: np.ndarray, batch: np.ndarray
+    ) -> np.ndarray:
+        """`values(role, theta, batch)` as a sum over blocks of the batch: memory does not grow with m times B."""
+        rows = max(1, MOST_PAIRS // max(1, len(theta)))
+        total = values(role, theta, batch[:rows])
+        for start in range(rows, len(batch), rows):
+            total += values(role, theta, batch[start : start + rows])
+        return total
 
     def _gradient(self, role: str, theta: np.ndarray, *batch: np.ndarray) -> np.ndarray:
         values = self._call(role, theta, *batch)
@@ -171,7 +186,8 @@ class CustomTarget(Target):
 
     def _fingerprint(self) -> dict[str, Any]:
         """What a recipe stores of this target: enough to say whether another one is the same."""
-        digest = hashlib.sha256(np.ascontiguousarray(self.data).tobytes()).hexdigest()[:16]
+        octets = np.ascontiguousarray(self.data).reshape(-1).view(np.uint8)
+        digest = hashlib.sha256(octets.data).hexdigest()[:16]
         points = self.sample_prior(np.random.default_rng(1), 3)
         return {
             "name": self.name,
@@ -208,7 +224,8 @@ def _checked_dim(dim: object) -> int:
 
 def _checked_data(data: object) -> np.ndarray:
     try:
-        array = np.array(data)  # a copy: the person's own array may change later
+        # A copy, as the person's own array may change later; a memory map may be larger than memory.
+        array = data.view(np.ndarray) if isinstance(data, np.memmap) else np.array(data)
     except ValueError:  # rows of different lengths
         array = np.empty(0)
     if array.ndim == 0 or len(array) == 0 or array.dtype == object:

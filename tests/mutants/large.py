@@ -1,0 +1,15 @@
+"""Faults with more data than one wants in memory at once."""
+
+CUSTOM, BATCHES = "pmdviz/targets/custom.py", "pmdviz/batches.py"
+TESTS = "tests/targets/test_custom_large.py"
+
+LISTED = [
+    (CUSTOM, "data.view(np.ndarray) if isinstance(data, np.memmap) else np.array(data)", "np.array(data)", TESTS),
+    (CUSTOM, "for start in range(rows, len(batch), rows):", "for start in range(rows, len(batch) - 1, rows):", TESTS),
+    (CUSTOM, "MOST_PAIRS // max(1, len(theta))", "MOST_PAIRS", TESTS),
+    (CUSTOM, "self.num_data * ENOUGH[self.dim] > MOST_EXACT_PAIRS", "self.num_data > MOST_EXACT_PAIRS", TESTS),
+    (BATCHES, "np.uint32 if self", "np.uint16 if self", "tests/test_batches.py"),
+    (BATCHES, "self._rng.shuffle(numbers)", "numbers.sort()", "tests/test_batches.py"),
+]
+
+MUTANTS = [{"file": file, "find": find, "replace": replace, "tests": tests} for file, find, replace, tests in LISTED]
