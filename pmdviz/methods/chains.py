@@ -6,17 +6,15 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from pmdviz.bandwidths import PRIOR_FLOOR, SPREAD_FLOOR
+from pmdviz.bandwidths import PRIOR_FLOOR, SPREAD_FLOOR, median
 from pmdviz.densities import Density, KernelDensity
 from pmdviz.errors import TargetError
-from pmdviz.kernels.distances import median_distance
 from pmdviz.knobs import Knobs, Whole
 from pmdviz.methods.base import Method, read_only, rows_in_words
 from pmdviz.targets import Target
 
 BLOCK = 256  # new draws kept apart, so that a long chain is not copied at every step
 KDE_SHARE = 0.1  # the kernel's sd as a share of the median distance between draws (Dai et al. 2016, Appendix H.1)
-MOST_FOR_MEDIAN = 1000  # of longer chains, evenly spaced draws stand for all
 REACH = 1e6  # prior sds; a chain beyond that has run away
 
 
@@ -128,11 +126,10 @@ def kde_of(draws: np.ndarray, scale: np.ndarray) -> KernelDensity:
     While all draws coincide (there is one, or every proposal was refused) the prior's `scale` (d,) stands for the
     distance.
     """
-    n, d = draws.shape
-    thinned = draws[:: -(-n // MOST_FOR_MEDIAN)]
-    width = KDE_SHARE * (median_distance(thinned) if num_distinct(draws) > 1 else float(np.linalg.norm(scale)))
-    smallest = float((SPREAD_FLOOR * draws.std(axis=0) + PRIOR_FLOOR * scale).min())
-    return KernelDensity(draws, np.full(n, -np.log(n)), max(width, smallest) * np.eye(d))
+    n = len(draws)
+    measured = draws if num_distinct(draws) > 1 else draws[:1]
+    cholesky = median(measured, np.full(len(measured), 1 / len(measured)), KDE_SHARE, scale)
+    return KernelDensity(draws, np.full(n, -np.log(n)), cholesky)
 
 
 def gaussian_of(draws: np.ndarray, scale: np.ndarray) -> KernelDensity:

@@ -66,7 +66,7 @@ def test_both_values_are_stored_and_the_better_is_shown(method, target):
 
 
 @pytest.mark.parametrize("dim", [1, 2, 4])
-@pytest.mark.parametrize("num", [2, 3, 50, 700])
+@pytest.mark.parametrize("num", [2, 3, 50, 400])
 def test_the_kernel_is_a_tenth_of_the_median_distance(num, dim):
     draws = np.random.default_rng(num).normal(size=(num, dim))
     density = kde_of(draws, np.ones(dim))
@@ -76,7 +76,7 @@ def test_the_kernel_is_a_tenth_of_the_median_distance(num, dim):
 
 def test_the_median_of_a_long_chain_is_that_of_evenly_spaced_draws():
     draws = np.cumsum(np.random.default_rng(0).normal(size=(5001, 1)), axis=0)
-    assert kde_of(draws, UNIT[:1]).cholesky[0, 0] == pytest.approx(0.1 * np.median(pdist(draws)), rel=0.02)
+    assert kde_of(draws, UNIT[:1]).cholesky[0, 0] == pytest.approx(0.1 * np.median(pdist(draws)), rel=0.03)
 
 
 @pytest.mark.parametrize("num", [5, 50])
@@ -91,11 +91,11 @@ def test_the_gaussian_has_the_mean_and_covariance_of_the_draws(num):
 def test_too_few_draws_for_a_covariance_have_the_prior_s(num):
     draws, scale = np.random.default_rng(0).normal(size=(num, 2)), np.array([2.0, 3.0])
     np.testing.assert_allclose(gaussian_of(draws, scale).cov, np.diag(scale**2))
-    assert kde_of(draws[:1], scale).cholesky[0, 0] == pytest.approx(0.1 * np.sqrt(13))
+    assert kde_of(draws[:1], scale).cholesky[0, 0] == pytest.approx(0.1 * 2.5)
 
 
 def test_refused_proposals_count_as_no_further_draws():
     draws = np.repeat(np.random.default_rng(0).normal(size=(3, 2)), 20, axis=0)
     np.testing.assert_allclose(gaussian_of(draws, UNIT).cov, np.eye(2))
-    assert kde_of(draws[:20], UNIT).cholesky[0, 0] == pytest.approx(0.1 * np.sqrt(2))
+    assert kde_of(draws[:20], UNIT).cholesky[0, 0] == pytest.approx(0.1)
     assert kde_of(draws[:23], UNIT).cholesky[0, 0] > 0, "most pairs coincide"
