@@ -38,7 +38,7 @@ def run(options: Namespace) -> dict[str, Any]:
             "m": _table("m", PARTICLES[:5] if options.quick else PARTICLES, lambda m: _of_run(_target(MANY, 2), m)),
             "N": _table("N", DATA[:3] if options.quick else DATA, _of_data),
             "d": _table("d", DIMENSIONS, lambda d: _of_run(_target(MANY, d), MANY)),
-            "how": f"CPU time on one thread, medians of {ROUNDS} (one above m = 10,000); memory: the most that NumPy held "
+            "how": f"CPU, one thread, medians of {ROUNDS} (one above m = 10,000); memory: the most that NumPy held "
             "beyond what was there before (tracemalloc), and by how much the process's resident memory grew",
         }
     finally:
