@@ -7,6 +7,7 @@ iid draws of the exact posterior, judged with the `local` rule at the best facto
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -40,22 +41,30 @@ def known_floor(target: Target, num_particles: int) -> Floor | None:
     return _known.get((target.key, num_particles))
 
 
-def floor(target: Target, num_particles: int | None) -> Floor | None:
+def floor(
+    target: Target, num_particles: int | None, progress: Callable[[int], object] = lambda sets: None
+) -> Floor | None:
     """The floor of `num_particles` draws, computed once for each (target, m).
 
-    None without an exact posterior, and for a method without particles (None).
+    `progress` is told how many sets are done. None without an exact posterior, and for a method without particles.
     """
     if num_particles is None or target.exact is None:
         return None
     key = (target.key, num_particles)
     with _locks.setdefault(key, threading.Lock()):  # only those who ask for the same wait for one another
         if key not in _known:
-            _known[key] = _computed(target, num_particles)
+            _known[key] = _computed(target, num_particles, progress)
         return _known[key]
 
 
-def _computed(target: Target, num_particles: int) -> Floor | None:
-    values = np.array([_of_one_set(target, num_particles, k) for k in range(NUM_SETS)], float)  # (sets, factors, 2)
+def _computed(
+    target: Target, num_particles: int, progress: Callable[[int], object] = lambda sets: None
+) -> Floor | None:
+    rows = []
+    for k in range(NUM_SETS):
+        rows.append(_of_one_set(target, num_particles, k))
+        progress(k + 1)
+    values = np.array(rows, float)  # (sets, factors, 2)
     if np.isnan(values).any():  # kernels too narrow for every grid
         return None
     means, errors = values.mean(axis=0), values.std(axis=0, ddof=1) / np.sqrt(NUM_SETS)

@@ -102,7 +102,9 @@ def _check_place(path: Path, needed: float) -> None:
     if path.is_dir():
         raise InputError(f"cannot write {shown(str(path), 200)}: it is a folder")
     if not os.access(folder, os.W_OK):
-        raise InputError(f"cannot write {shown(str(path), 200)}: the folder {shown(str(folder), 200)} may not be written to")
+        raise InputError(
+            f"cannot write {shown(str(path), 200)}: the folder {shown(str(folder), 200)} may not be written to"
+        )
     free = shutil.disk_usage(folder).free
     if free < needed + SPARE:
         words = f"up to {_megabytes(needed)} may be needed, and {_megabytes(free)} are free"

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import panel as pn
 
 from pmdviz.errors import InputError
-from pmdviz.floors import floor, known_floor
 from pmdviz.lab import limits, warm
-from pmdviz.lab.live import Live
-from pmdviz.lab.pool import GIVES_WAY, DaemonPool
+from pmdviz.lab.busy import Busy
+from pmdviz.lab.floor_work import FloorWork
+from pmdviz.lab.live import BUSY_S, Live
+from pmdviz.lab.new_run import next_recipe
 from pmdviz.lab.runner import Runner, Snapshot
 from pmdviz.lab.screen import Screen
 from pmdviz.lab.setup import Setup
@@ -24,7 +24,8 @@ from pmdviz.result import Run
 from pmdviz.session import Session
 
 KEPT_RUNS = 5
-_floor_pool = DaemonPool(1, "pmdviz-floor", GIVES_WAY)
+FLOOR_WORDS = "Computing what perfect draws would get"
+FLOOR_S = 2.0  # a floor is in nobody's way: only when it takes so long does it show a card with Cancel
 
 
 class Lab:
@@ -63,13 +64,15 @@ class Lab:
         self._recipe = limits.check(asked)
         self._before: list[Runner] = []
         self._last: Snapshot | None = None
-        self._floors_asked: set[tuple] = set()
         self._dark = self._presenter = False
         self.on_presenter: Callable[[bool], None] = lambda on: None
         self.transport = Transport(self._act, self._set_speed)
         self.trouble = Trouble(lambda: self._act("retry"), lambda: self._act("restart"), self._copy_recipe)
+        self.busy_card = Busy(self.cancel)
+        self.floor = FloorWork(self._tell_floor)
         target_now = self._recipe.make_target()
-        self.screen = Screen(target_now, self.transport, self.trouble, lambda: self._last, keyboard)
+        cards = self.trouble, self.busy_card
+        self.screen = Screen(target_now, self.transport, cards, self.floor, lambda: self._last, keyboard)
         if not warm.is_ready():
             self.screen.wait(warm.words(), warm.progress()[0])  # in the document itself: the first thing one sees
         self.live = Live(self, self.screen.ack)
@@ -116,8 +119,16 @@ class Lab:
         self.live.ready()
 
     def stop(self) -> None:
-        """End the live loop."""
+        """End the live loop and what is computed in the background."""
         self.live.stop()
+        self.floor.cancel()
+
+    def cancel(self) -> None:
+        """Stop what takes long: a step, a new run, or the floor. The last picture stays."""
+        if self.live.cancel():
+            self.busy_card.cancelling()
+        else:
+            self.floor.cancel()
 
     def _first(self, runner: Runner | None) -> tuple[Runner, Snapshot]:
         warm.wait()
@@ -143,29 +154,42 @@ class Lab:
 
     def show(self, snapshot: Snapshot) -> None:
         """Draw a snapshot and bring the controls up to date."""
+        if self._last is None or snapshot.frame is not self._last.frame:  # a second look takes back no words
+            self.trouble.hide()
+            self.screen.extra = ""
         self._last = snapshot
-        self.screen.extra = ""
         self.screen.show(snapshot, self.live.playing)
         self.setup.show(snapshot)
         self.setup.can_undo(bool(self._before))
         self.transport.playing(self.live.playing)
-        self._ask_floor(snapshot)
+        if not (self.live.playing and snapshot.step_seconds > BUSY_S):  # the next step lasts too: no flicker
+            self.busy_card.hide()
+        self.floor.ask(snapshot.frame)
 
-    def busy(self, what: str, seconds: float) -> None:
-        """Something takes long: say what and for how long already."""
+    def busy(self, what: str, seconds: float, share: float) -> None:
+        """Something takes long: say what, for how long already, and how far it is."""
         if not warm.is_ready():
             self.screen.wait(warm.words(), warm.progress()[0])
         else:
-            self.screen.say(self._last, f"{what}: {seconds:.1f} s so far", self.live.playing)
+            self.busy_card.show(what, seconds, share, can_cancel=self.live.runner is not None)
+
+    def cancelled(self, what: str) -> None:
+        """It was cancelled: the last picture stays, and the controls are as they were before."""
+        self.busy_card.hide()
+        self.screen.dim(False)
+        self.setup.forget()
+        self.screen.say(self._last, "Cancelled: the last picture stays", self.live.playing)
 
     def failed(self, error: Exception) -> None:
         """A step failed: the last good frame stays, and a card says why."""
+        self.busy_card.hide()
         self.trouble.show(error)
         self.screen.dim(False)
         self.transport.playing(False)
 
     def refused(self, what: str, error: InputError) -> None:
         """A value could not be used: the sentence stands beside its control, or in the status."""
+        self.busy_card.hide()
         self.screen.dim(False)
         sentence = str(error)
         self.setup.forget()
@@ -190,6 +214,8 @@ class Lab:
             "retry": lambda: self._paused("step", lambda runner: runner.advance(1)),
             "undo": self._undo,
         }
+        if self.floor.cancelled and name in ("restart", "replay", "reseed"):
+            self.floor.forget()
         acts[name]()
 
     def _paused(self, what: str, act: Callable[[Runner], Snapshot]) -> None:
@@ -239,54 +265,22 @@ class Lab:
             self.on_presenter(self._presenter)
             return
         names = {"space": "toggle", "right": "step", "left": "back", "R": "restart", "N": "reseed"}
-        if key in names and self._last is not None:
+        if key == "Esc":
+            self.cancel()
+        elif key in names and self._last is not None:
             self._act(names[key])
 
     def _copy_recipe(self) -> None:
         if self._last is not None:
             self.screen.actions.put_on_clipboard(self._last.recipe.to_json(indent=1))
 
-    # The floor, in the background
-
-    def _ask_floor(self, snapshot: Snapshot) -> None:
-        """Have what perfect draws get computed once a run stands still at this particle count, and show it then."""
-        target, m = snapshot.frame.target, snapshot.frame.num_draws
-        key = (target.key, m)
-        if m is None or snapshot.metrics["tv"] is None:
-            return
-        if known_floor(target, m) is not None or key in self._floors_asked:
-            return
-        self._floors_asked.add(key)
-        loop = asyncio.get_running_loop()
-        work = loop.run_in_executor(_floor_pool, floor, target, m)
-        work.add_done_callback(lambda done: done.exception() or self.live.do("look", Runner.snapshot))
-
-
-def next_recipe(session: Session, parts: Mapping[str, Any]) -> Recipe:
-    """The recipe of a new run: `parts` changed, everything else as it is now. Raises InputError."""
-    if "recipe" in parts:
-        return parts["recipe"]
-    base = session.recipe.replaced(knobs=session.knobs.as_dict(), changes=())
-    parts = dict(parts)
-    if "option" in parts:
-        name, value = parts.pop("option")
-        parts["target_options"] = {**base.target_options, name: value}
-    method = parts.get("method", base.method)
-    target = parts.get("target", base.custom or base.target)
-    same = target is base.custom or target == base.target
-    usual_options = base.target_options if same and not base.custom else {}
-    made = Recipe(target, target_options=parts.get("target_options", usual_options))
-    knobs = {}
-    if method == base.method:  # what was turned stays, as far as it fits the new target
-        way, now = base.make_method(), session.knobs
-        usual = way.fitted(type(now).checked({}), session.target).as_dict()
-        turned = {name: value for name, value in now.as_dict().items() if value != usual[name]}
-        knobs = way.fitted(type(now).checked(turned), made.make_target()).as_dict()
-    return Recipe(
-        base.custom if target is base.custom else made.target,
-        method,
-        target_options=None if target is base.custom else made.target_options,
-        seed=parts.get("seed", base.seed),
-        budget=base.budget,
-        **knobs,
-    )
+    def _tell_floor(self) -> None:
+        """How far the floor is, where nothing else is shown; at its end the picture comes again with it."""
+        if not self.floor.running:
+            self.busy_card.hide()
+            self.live.do("look", Runner.snapshot)
+        elif self._last is not None and not self.live.playing and not self.live.at_work:
+            with pn.io.hold():
+                self.screen.say(self._last, self.screen.extra, False)
+                if self.floor.seconds > FLOOR_S:
+                    self.busy_card.show(FLOOR_WORDS, self.floor.seconds, self.floor.share)

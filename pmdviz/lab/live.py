@@ -17,6 +17,7 @@ from tornado.iostream import StreamClosedError
 from tornado.websocket import WebSocketClosedError
 
 from pmdviz.errors import InputError
+from pmdviz.kernels.watch import Cancelled, Watch, watched
 from pmdviz.lab.acknowledge import Acknowledge
 from pmdviz.lab.forecast import step_seconds
 from pmdviz.lab.pool import lane
@@ -36,8 +37,11 @@ class Screen(Protocol):
     def show(self, snapshot: Snapshot) -> None:
         """Draw a snapshot."""
 
-    def busy(self, what: str, seconds: float) -> None:
-        """Say what lasts, and for how long already."""
+    def busy(self, what: str, seconds: float, share: float) -> None:
+        """Say what lasts, for how long already, and which share of its present part is done."""
+
+    def cancelled(self, what: str) -> None:
+        """Say that it was cancelled; the last picture stays."""
 
     def failed(self, error: Exception) -> None:
         """Say what went wrong in a step; the last picture stays."""
@@ -68,6 +72,7 @@ class Live:
         self._wake, self._drawn, self._ready = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._away = self._stopped = False
         self._took = 0.0  # CPU seconds of the last job
+        self._watch: Watch | None = None  # of a job that lasts
         self._task: asyncio.Task | None = None
         self._doc: Any = None
         ack.on_change("drawn", self._on_drawn)
@@ -91,6 +96,8 @@ class Live:
         self._stopped, self.playing = True, False
         if self.runner is not None:
             self.runner.wanted.clear()
+        if self._watch is not None:
+            self._watch.cancel()
         for event in (self._wake, self._drawn, self._ready):
             event.set()
 
@@ -101,6 +108,20 @@ class Live:
             (self.runner.wanted.set if on else self.runner.wanted.clear)()
         self.screen.play_changed(on)
         self._wake.set()
+
+    def cancel(self) -> bool:
+        """Stop the job that lasts, and play with it; the last picture stays. Whether there was one."""
+        if self._watch is None or self.runner is None:  # before the first picture there is nothing to go back to
+            return False
+        if self.playing:
+            self.play(False)
+        self._watch.cancel()
+        return True
+
+    @property
+    def at_work(self) -> bool:
+        """Whether a job is under way or waits."""
+        return self._watch is not None or bool(self._jobs)
 
     def do(self, what: str, act: Callable[[Runner], Any]) -> None:
         """Queue an act on the runner; of two alike in a row the later one counts."""
@@ -154,17 +175,22 @@ class Live:
 
     async def _compute(self, job: Job) -> Snapshot | None:
         """Do the job in the pool, saying so while it lasts; errors become words and leave the last good picture."""
-        work = asyncio.get_running_loop().run_in_executor(lane(self._foretold()), _timed, job.act, self.runner)
+        self._watch = watch = Watch()
+        loop = asyncio.get_running_loop()
+        work = loop.run_in_executor(lane(self._foretold()), _timed, job.act, self.runner, watch)
         waited = 0.0
         while not work.done():
             await asyncio.wait({work}, timeout=BUSY_S)
             waited += BUSY_S
             if not work.done() and not self._stopped and (self._doc is None or self._ready.is_set()):
-                self._on_screen(self.screen.busy, job.what, waited)
+                self._on_screen(self.screen.busy, job.what, waited, watch.share)
+        self._watch = None
         try:
             result, self._took = work.result()
         except InputError as error:
             self._on_screen(self.screen.refused, job.what, error)
+        except Cancelled:
+            self._on_screen(self.screen.cancelled, job.what)
         except Exception as error:  # a target's own function may raise anything
             log.info("a run stopped", exc_info=True)
             self.playing = False
@@ -224,10 +250,11 @@ class Live:
             self.ack.sent += 1
 
 
-def _timed(act: Callable[[Any], Any], runner: Any) -> tuple[Any, float]:
+def _timed(act: Callable[[Any], Any], runner: Any, watch: Watch) -> tuple[Any, float]:
     """What `act(runner)` gives, and the CPU seconds of this thread that it took: others' work does not count."""
     start = time.thread_time()
-    return act(runner), time.thread_time() - start
+    with watched(watch):
+        return act(runner), time.thread_time() - start
 
 
 def _without_closed_tabs(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

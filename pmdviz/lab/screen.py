@@ -14,7 +14,9 @@ from bokeh.models import Div
 from pmdviz.lab import css
 from pmdviz.lab.acknowledge import make_acknowledge
 from pmdviz.lab.actions import Actions
+from pmdviz.lab.busy import Busy
 from pmdviz.lab.buttons import small_button
+from pmdviz.lab.floor_work import FloorWork
 from pmdviz.lab.runner import Snapshot
 from pmdviz.lab.status import fields_html, status_fields, waiting_fields
 from pmdviz.lab.transport import Transport
@@ -46,12 +48,13 @@ class Screen:
         self,
         target: Any,
         transport: Transport,
-        trouble: Trouble,
+        cards: tuple[Trouble, Busy],
+        floor: FloorWork,
         last: Callable[[], Snapshot | None],
         keyboard: bool = False,
     ) -> None:
         self.stage, self.traces = StageView(target), TracesView()
-        self.transport, self.trouble = transport, trouble
+        self.transport, self.floor = transport, floor
         self.status = Div(
             text=fields_html(waiting_fields("Starting")),
             stylesheets=[css.STATUS],
@@ -74,7 +77,7 @@ class Screen:
             self._options(),
             self.status,
             transport.view,
-            trouble.view,
+            *(card.view for card in cards),
             stylesheets=[css.LAB],
             sizing_mode="stretch_width",
             margin=0,
@@ -116,11 +119,10 @@ class Screen:
         self.follow(snapshot.frame.target)
         self.stage.draw(snapshot.columns, self._noted(snapshot, playing))
         self._trace(snapshot, playing)
-        self._say(status_fields(snapshot, self.extra, playing))
+        self._say(status_fields(snapshot, self.extra, playing, self.floor.words))
         self._showing = False
         self._send()
         self.transport.enable(True, snapshot.done, snapshot.frame.iteration == 0, bool(snapshot.ended))
-        self.trouble.hide()
         self.dim(False)
 
     def follow(self, target: Any) -> None:
@@ -155,7 +157,7 @@ class Screen:
     def say(self, snapshot: Snapshot | None, words: str, playing: bool) -> None:
         """Put a line of words under the state."""
         self.extra = words
-        self._say(status_fields(snapshot, words, playing) if snapshot else waiting_fields(words))
+        self._say(status_fields(snapshot, words, playing, self.floor.words) if snapshot else waiting_fields(words))
 
     def live(self) -> None:
         """The page is there: from now on frames and words go to it by the shortest way.

@@ -8,15 +8,10 @@ from typing import Any
 
 from pmdviz.lab.forecast import step_seconds
 from pmdviz.lab.runner import Snapshot
-from pmdviz.views.words import count, duration, floor, number, state
+from pmdviz.views.words import UNKNOWN, count, duration, floor, number, state
 
 START = "Press Play to watch the particles move from the prior to the posterior."
 FORETELL_S = 1.0
-
-
-def status_words(snapshot: Snapshot) -> str:
-    """One line: "iteration 120, 12,000 of 20,000 data visited, TV 0.087, perfect draws 0.088"."""
-    return state(snapshot.frame)
 
 
 def step_words(snapshot: Snapshot) -> str:
@@ -25,14 +20,14 @@ def step_words(snapshot: Snapshot) -> str:
     return f"Step {count(snapshot.frame.iteration)}: {info.words}" if info else START
 
 
-def result_words(snapshot: Snapshot) -> str:
+def result_words(snapshot: Snapshot, unknown: str = UNKNOWN) -> str:
     """The result beside the floor, once the run is over: "TV 0.086; perfect draws: 0.088"."""
     metrics = snapshot.metrics
     over = snapshot.ended or "Budget used up"
     over = f"{over[0].upper()}{over[1:]} after {count(snapshot.frame.visited)} data"
     if metrics["tv"] is None:
         return f"{over}: the exact posterior is not known, so TV cannot be had"
-    return f"{over}: TV {number(metrics['tv'])}{floor(snapshot.frame, '; perfect draws: ')}"
+    return f"{over}: TV {number(metrics['tv'])}{floor(snapshot.frame, '; perfect draws: ', unknown)}"
 
 
 def passes_words(snapshot: Snapshot) -> str:
@@ -51,18 +46,21 @@ def slow_words(snapshot: Snapshot) -> str:
     return f"With {count(wanted)} particles a step that rejuvenates takes about {longest}"
 
 
-def status_fields(snapshot: Snapshot, extra: str = "", playing: bool = False) -> dict[str, Any]:
-    """What the status panel says: budget bar, state, what the step did, and one line for all else."""
+def status_fields(snapshot: Snapshot, extra: str = "", playing: bool = False, unknown: str = UNKNOWN) -> dict[str, Any]:
+    """What the status panel says: budget bar, state, what the step did, and one line for all else.
+
+    `unknown` is said of a floor that is not known.
+    """
     more = [words for words in (extra, slow_words(snapshot)) if words]
     if snapshot.pending:
         more.insert(0, "; ".join(f"{name}: {words}" for name, words in snapshot.pending.items()))
     if snapshot.done:
-        more.insert(0, result_words(snapshot))
+        more.insert(0, result_words(snapshot, unknown))
     budget, visited = snapshot.recipe.budget, snapshot.frame.visited
     return {
         "share": 100.0 * min(1.0, visited / budget) if budget else 0.0,
         "of": f"{count(visited)} of {count(budget)} data" if budget else "no budget: endless",
-        "pmdviz-status": status_words(snapshot),
+        "pmdviz-status": state(snapshot.frame, unknown),
         "passes": passes_words(snapshot),
         "step": step_words(snapshot),
         "more": " · ".join(more),

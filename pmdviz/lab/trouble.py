@@ -10,6 +10,7 @@ import panel as pn
 from pmdviz.errors import TargetError
 from pmdviz.lab import css
 from pmdviz.lab.buttons import small_button
+from pmdviz.lab.card import Card
 
 
 def error_words(error: Exception) -> str:
@@ -19,7 +20,7 @@ def error_words(error: Exception) -> str:
     return f"the step failed with {type(error).__name__}: {error}"
 
 
-class Trouble:
+class Trouble(Card):
     """A card over the stage, hidden while all is well."""
 
     def __init__(self, retry: Callable[[], None], restart: Callable[[], None], copy: Callable[[], None]) -> None:
@@ -28,20 +29,13 @@ class Trouble:
             *(_button(label, act) for label, act in (("Retry", retry), ("Restart", restart), ("Copy recipe", copy))),
             margin=0,
         )
-        self.view = pn.Column(
-            self.text, buttons, visible=False, css_classes=["pmdviz-trouble"], stylesheets=[css.TROUBLE], margin=0
-        )
+        super().__init__("pmdviz-trouble", css.TROUBLE, self.text, buttons)
 
     def show(self, error: Exception) -> None:
         """Say what went wrong."""
         words = html.escape(error_words(error))
         self.text.object = f'<div role="alert"><b>The run stopped.</b> The last good frame stays. {words}</div>'
-        self.view.visible = True
-
-    def hide(self) -> None:
-        """All is well again."""
-        if self.view.visible:
-            self.view.visible = False
+        self.reveal()
 
 
 def _button(label: str, act: Callable[[], None]) -> pn.widgets.Button:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+UNKNOWN = "being computed"  # what is said of a floor until it is known
+
 
 def count(value: float) -> str:
     """A whole number with thousands separators: 12,000."""
@@ -32,22 +34,25 @@ def short(value: float) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def state(frame: Any) -> str:
+def state(frame: Any, unknown: str = UNKNOWN) -> str:
     """One line: "iteration 120, 12,000 of 20,000 data visited, TV 0.087, perfect draws 0.088"."""
     metrics = frame.metrics
     of = f" of {count(frame.budget)}" if frame.budget is not None else ""
     parts = [f"iteration {count(frame.iteration)}", f"{count(frame.visited)}{of} data visited"]
     if metrics["tv"] is not None:
-        parts.append(f"TV {number(metrics['tv'])}{floor(frame, ', perfect draws ')}")
+        parts.append(f"TV {number(metrics['tv'])}{floor(frame, ', perfect draws ', unknown)}")
     return ", ".join([*parts, frame.note] if frame.note else parts)
 
 
-def floor(frame: Any, before: str) -> str:
-    """What as many perfect draws get, after `before`; "" for a method without particles."""
+def floor(frame: Any, before: str, unknown: str = UNKNOWN) -> str:
+    """What as many perfect draws get, after `before`; `unknown` while that is not known.
+
+    "" for a method without particles.
+    """
     if frame.num_draws is None:
         return ""
     tv = frame.metrics["floor_tv"]
-    return f"{before}{number(tv)}" if tv is not None else f"{before.rstrip(': ')}: being computed"
+    return f"{before}{number(tv)}" if tv is not None else f"{before.rstrip(': ')}: {unknown}"
 
 
 def duration(seconds: float) -> str:

@@ -1,5 +1,6 @@
 """A served lab and a real Chromium for the tests of this folder."""
 
+import io
 import subprocess
 import sys
 import time
@@ -8,7 +9,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from pmdviz.bench.browser import FLAGS, HELPERS_JS, free_port
 
@@ -85,6 +88,16 @@ def browser(chromium: str) -> Iterator[object]:
         made = playwright.chromium.launch(executable_path=chromium, args=list(FLAGS))
         yield made
         made.close()
+
+
+def stage_pixels(page: object) -> np.ndarray:
+    """The stage as a grey picture."""
+    return np.asarray(Image.open(io.BytesIO(page.locator(".pmdviz-stage").screenshot())).convert("L"), float)
+
+
+def look_alike(one: np.ndarray, two: np.ndarray) -> bool:
+    """Equal but for shifts of less than a pixel, which a new layout of the page may bring."""
+    return one.shape == two.shape and float((np.abs(one - two) > 80).mean()) < 1e-3
 
 
 class Lab:

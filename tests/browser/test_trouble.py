@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from pmdviz.bench.browser import await_picture, free_port, open_page, server
+from tests.browser.conftest import look_alike, stage_pixels
 
 pytestmark = pytest.mark.browser
 PAGE = Path(__file__).with_name("broken_page.py")
@@ -23,13 +24,35 @@ def test_the_run_stops_with_words_and_goes_on(browser):
         card.first.wait_for(timeout=60_000)
         page.wait_for_function("(() => { const a = pmdviz.model('acknowledge'); return a.sent === a.drawn })()")
         stopped = page.evaluate("pmdviz.iteration()")
-        picture = page.evaluate("pmdviz.picture()")
+        picture = stage_pixels(page)
         assert stopped > 0
         assert page.get_by_role("button", name="Copy recipe", exact=True).is_visible()
         page.get_by_role("button", name="Retry", exact=True).click()
         page.wait_for_timeout(500)
         if page.evaluate("pmdviz.iteration()") == stopped:  # it failed twice
-            assert page.evaluate("pmdviz.picture()") == picture
+            assert look_alike(stage_pixels(page), picture)
             page.get_by_role("button", name="Retry", exact=True).click()
         page.wait_for_function(f"pmdviz.iteration() > {stopped}", timeout=20_000)
         card.first.wait_for(state="hidden", timeout=20_000)
+
+
+def test_a_long_step_says_how_far_it_is_and_is_cancelled(open_lab):
+    lab = open_lab()
+    lab.press("Step")
+    lab.reach(1)
+    lab.type("num_particles", "100000")
+    lab.page.get_by_text("num_particles: takes effect at the next step").wait_for()
+    picture = stage_pixels(lab.page)
+    lab.press("Step")
+    card = lab.page.get_by_text(re.compile("Computing a step: .* so far"))
+    card.wait_for(timeout=30_000)
+    lab.press("Cancel")
+    card.wait_for(state="hidden", timeout=10_000)
+    lab.page.get_by_text("Cancelled: the last picture stays").wait_for()
+    assert lab.iteration() == 1
+    assert look_alike(stage_pixels(lab.page), picture)
+    lab.type("num_particles", "500")
+    lab.press("Step")
+    lab.reach(2)
+    lab.settled()
+    assert not look_alike(stage_pixels(lab.page), picture), "a step changes the picture"

@@ -7,6 +7,7 @@ import time
 import pytest
 
 from pmdviz.errors import InputError, TargetError
+from pmdviz.kernels.pool import run_blocks
 from pmdviz.lab.acknowledge import Acknowledge
 from pmdviz.lab.live import IN_FLIGHT, Live
 from pmdviz.lab.runner import Runner
@@ -17,6 +18,7 @@ from tests.lab.threads import in_a_thread
 class FakeScreen:
     def __init__(self):
         self.shown, self.failures, self.refusals, self.waits, self.plays = [], [], [], [], []
+        self.cancellations = []
         self.show = self.shown.append
         self.failed = self.failures.append
         self.play_changed = self.plays.append
@@ -24,8 +26,11 @@ class FakeScreen:
     def refused(self, what, error):
         self.refusals.append(str(error))
 
-    def busy(self, what, seconds):
-        self.waits.append((what, seconds))
+    def busy(self, what, seconds, share):
+        self.waits.append((what, seconds, share))
+
+    def cancelled(self, what):
+        self.cancellations.append(what)
 
 
 class Bench:
@@ -189,5 +194,65 @@ def test_the_end_of_the_budget_stops_play():
         bench.live.play(True)
         await bench.until(lambda: bench.screen.shown and bench.screen.shown[-1].done)
         await bench.until(lambda: not bench.live.playing)
+
+    run(scene)
+
+
+def long_act(seconds):
+    """An act that computes block by block until its watch stops it."""
+
+    def act(runner):
+        run_blocks(lambda start, stop: time.sleep(seconds / 1000), 1000, 1, cost=0)
+        return runner.snapshot()
+
+    return act
+
+
+def test_a_long_job_is_said_with_its_share_and_can_be_cancelled():
+    async def scene(bench):
+        assert not bench.live.cancel(), "nothing lasts"
+        bench.live.do("long", long_act(60))
+        await bench.until(lambda: len(bench.screen.waits) >= 2)
+        shares = [share for _, _, share in bench.screen.waits]
+        assert 0 < shares[0] < shares[1] < 1
+        assert bench.live.cancel()
+        await bench.until(lambda: bench.screen.cancellations == ["long"], 2)
+        assert not bench.screen.shown and not bench.screen.failures
+        bench.live.do("look", Runner.snapshot)
+        await bench.until(lambda: bench.screen.shown)
+
+    run(scene)
+
+
+def test_a_cancelled_step_stops_the_play_and_the_session_stands():
+    async def scene(bench):
+        bench.live.play(True)
+        await bench.until(lambda: len(bench.screen.shown) >= 3)
+        bench.live.do("long", long_act(60))
+        await bench.until(lambda: bench.screen.waits)
+        assert bench.live.cancel()
+        assert not bench.live.playing and bench.screen.plays[-1] is False
+        await bench.until(lambda: bench.screen.cancellations)
+        stood = bench.live.runner.session.frame.iteration
+        bench.live.do("step", lambda runner: runner.advance(1))
+        await bench.until(lambda: bench.screen.shown[-1].frame.iteration == stood + 1)
+
+    run(scene)
+
+
+def test_a_closed_tab_ends_a_long_job():
+    ended = threading.Event()
+
+    def act(runner):
+        try:
+            return long_act(60)(runner)
+        finally:
+            ended.set()
+
+    async def scene(bench):
+        bench.live.do("long", act)
+        await bench.until(lambda: bench.screen.waits)
+        bench.live.stop()
+        await bench.until(ended.is_set, 2)
 
     run(scene)

@@ -1,11 +1,12 @@
 import pytest
 
 from pmdviz.errors import InputError
-from pmdviz.lab.laboratory import next_recipe
+from pmdviz.lab.new_run import next_recipe
 from pmdviz.lab.runner import Runner
-from pmdviz.lab.status import panel_html, result_words, slow_words, status_words
+from pmdviz.lab.status import panel_html, result_words, slow_words
 from pmdviz.recipe import Recipe
 from pmdviz.views.trace_columns import with_present
+from pmdviz.views.words import state
 
 
 @pytest.fixture
@@ -15,12 +16,12 @@ def runner():
 
 def test_status_in_words(runner):
     snapshot = runner.advance(3)
-    words = status_words(snapshot)
+    words = state(snapshot.frame)
     assert words.startswith("iteration 3, 300 of 1,000 data visited, TV 0.")
     assert "perfect draws" in words
     assert f'<div class="pmdviz-status" role="status" aria-live="polite">{words}' in panel_html(snapshot)
     endless = Runner(Recipe("mixture", num_particles=200, budget=None)).advance(1)
-    assert status_words(endless).startswith("iteration 1, 100 data visited")
+    assert state(endless.frame).startswith("iteration 1, 100 data visited")
 
 
 def test_the_end_is_said_beside_the_floor(runner):

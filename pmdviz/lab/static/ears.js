@@ -6,7 +6,7 @@ const look = () => { a.hidden = document.hidden }
 document.addEventListener("visibilitychange", look)
 look()
 if (!a.keyboard) return
-const KEYS = {" ": "space", ArrowRight: "right", ArrowLeft: "left", r: "R", n: "N", p: "P", "?": "?"}
+const KEYS = {" ": "space", ArrowRight: "right", ArrowLeft: "left", r: "R", n: "N", p: "P", "?": "?", Escape: "Esc"}
 document.addEventListener("keydown", (e) => {
   if (e.ctrlKey || e.metaKey || e.altKey || document.querySelector("dialog[open]")) return
   const at = e.composedPath()[0]

@@ -8,6 +8,7 @@ if (!box) {
     <tr><td><kbd>→</kbd> <kbd>←</kbd></td><td>one step, one step back</td></tr>
     <tr><td><kbd>R</kbd></td><td>restart with the knobs as they are</td></tr>
     <tr><td><kbd>N</kbd></td><td>new seed</td></tr>
+    <tr><td><kbd>Esc</kbd></td><td>cancel what takes long</td></tr>
     <tr><td><kbd>P</kbd></td><td>presenter: large labels, no sidebar</td></tr>
     <tr><td><kbd>?</kbd></td><td>this help</td></tr></table>
     <h2>What is drawn</h2>

@@ -1,0 +1,39 @@
+"""The recipe of a run that takes the place of another one: what was turned stays, as far as it fits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pmdviz.recipe import Recipe
+from pmdviz.session import Session
+
+
+def next_recipe(session: Session, parts: Mapping[str, Any]) -> Recipe:
+    """The recipe of a new run: `parts` changed, everything else as it is now. Raises InputError."""
+    if "recipe" in parts:
+        return parts["recipe"]
+    base = session.recipe.replaced(knobs=session.knobs.as_dict(), changes=())
+    parts = dict(parts)
+    if "option" in parts:
+        name, value = parts.pop("option")
+        parts["target_options"] = {**base.target_options, name: value}
+    method = parts.get("method", base.method)
+    target = parts.get("target", base.custom or base.target)
+    same = target is base.custom or target == base.target
+    usual_options = base.target_options if same and not base.custom else {}
+    made = Recipe(target, target_options=parts.get("target_options", usual_options))
+    knobs = {}
+    if method == base.method:  # what was turned stays, as far as it fits the new target
+        way, now = base.make_method(), session.knobs
+        usual = way.fitted(type(now).checked({}), session.target).as_dict()
+        turned = {name: value for name, value in now.as_dict().items() if value != usual[name]}
+        knobs = way.fitted(type(now).checked(turned), made.make_target()).as_dict()
+    return Recipe(
+        base.custom if target is base.custom else made.target,
+        method,
+        target_options=None if target is base.custom else made.target_options,
+        seed=parts.get("seed", base.seed),
+        budget=base.budget,
+        **knobs,
+    )

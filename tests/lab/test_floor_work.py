@@ -1,0 +1,78 @@
+"""What perfect draws get is computed in the background, told on the way, and let go when nobody wants it."""
+
+import asyncio
+import threading
+import time
+
+from pmdviz import floors
+from pmdviz.floors import NUM_SETS, known_floor
+from pmdviz.lab.floor_work import FloorWork
+from pmdviz.recipe import Recipe
+from pmdviz.session import Session
+from tests.lab.threads import in_a_thread
+
+
+def frame(seed, m=30):
+    return Session(Recipe("gaussian", target_options={"data_seed": seed}, num_particles=m)).frame
+
+
+async def until(condition, seconds=20.0):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        await asyncio.sleep(0.005)
+
+
+def test_it_is_computed_once_and_told_at_the_end():
+    async def scene():
+        told = []
+        work, asked = FloorWork(lambda: told.append(work.running)), frame(901)
+        work.ask(asked)
+        work.ask(asked)
+        assert work.running and work.words.startswith("being computed")
+        await until(lambda: told and told[-1] is False)
+        assert told.count(False) == 1
+        assert known_floor(asked.target, 30) is not None and work.sets_done == NUM_SETS
+
+    in_a_thread(scene)
+
+
+def test_cancelled_it_is_not_asked_again_until_it_is_forgotten(monkeypatch):
+    held = threading.Event()
+
+    def slow(target, m, k, inner=floors._of_one_set):
+        if k == 3:
+            held.set()
+            time.sleep(0.2)
+        return inner(target, m, k)
+
+    monkeypatch.setattr(floors, "_of_one_set", slow)
+
+    async def scene():
+        work, asked = FloorWork(lambda: None), frame(902, m=4000)
+        work.ask(asked)
+        await until(held.is_set)
+        assert work.words == f"being computed, 3 of {NUM_SETS}"
+        work.cancel()
+        await until(lambda: not work.running)
+        assert work.cancelled and work.words == "not computed" and known_floor(asked.target, 4000) is None
+        work.ask(asked)
+        assert not work.running
+        work.forget()
+        work.ask(asked)
+        await until(lambda: not work.running, 60)
+        assert known_floor(asked.target, 4000) is not None
+
+    in_a_thread(scene)
+
+
+def test_another_number_of_particles_lets_go_of_the_first():
+    async def scene():
+        work, first, second = FloorWork(lambda: None), frame(903, m=20_000), frame(903, m=25)
+        work.ask(first)
+        work.ask(second)
+        await until(lambda: not work.running)
+        assert known_floor(second.target, 25) is not None
+        assert known_floor(first.target, 20_000) is None
+
+    in_a_thread(scene)
