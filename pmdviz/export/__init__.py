@@ -97,18 +97,17 @@ def _temporary(final: Path) -> Path:
 def _check_place(path: Path, needed: float) -> None:
     """Raise InputError where the file cannot be put at `path`."""
     folder = path.parent
+    named, inside = shown(str(path), 200), shown(str(folder), 200)
     if not folder.is_dir():
-        raise InputError(f"cannot write {shown(str(path), 200)}: there is no folder {shown(str(folder), 200)}")
+        raise InputError(f"cannot write {named}: there is no folder {inside}")
     if path.is_dir():
-        raise InputError(f"cannot write {shown(str(path), 200)}: it is a folder")
+        raise InputError(f"cannot write {named}: it is a folder")
     if not os.access(folder, os.W_OK):
-        raise InputError(
-            f"cannot write {shown(str(path), 200)}: the folder {shown(str(folder), 200)} may not be written to"
-        )
+        raise InputError(f"cannot write {named}: the folder {inside} may not be written to")
     free = shutil.disk_usage(folder).free
     if free < needed + SPARE:
         words = f"up to {_megabytes(needed)} may be needed, and {_megabytes(free)} are free"
-        raise InputError(f"cannot write {shown(str(path), 200)}: {words}, {_megabytes(SPARE)} of which are to stay so")
+        raise InputError(f"cannot write {named}: {words}, {_megabytes(SPARE)} of which are to stay so")
 
 
 def _megabytes(size: float) -> str:

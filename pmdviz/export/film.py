@@ -57,7 +57,9 @@ def chosen_iterations(last: int, look: Look) -> list[int]:
             )
         return shown
     if look.frames > last + 1:
-        raise InputError(f"the run has {last + 1:,} frames (iterations 0 to {last:,}); given: frames={look.frames:,}")
+        raise InputError(
+            f"frames must be at most {last + 1:,} (the run's iterations 0 to {last:,}); given: {look.frames:,}"
+        )
     return spread(last, look.frames or min(USUAL_FRAMES, last + 1))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from pmdviz.errors import InputError, shown, unknown
@@ -17,36 +18,39 @@ SIZE, LAYER_LIST = "size", "layers"  # short forms of several options at once
 USUAL_FRAMES = 100
 
 
+_whole, _choice, _flag = (partial(kind, acts="at once") for kind in (Whole, Choice, Flag))
+
+
 class Look(Knobs):
     """The options of an export; each kind of file takes those that mean something to it."""
 
     kind_words = "export option"
 
-    width = Whole(960, bounds=(160, 3840), unit="px", label="width", doc="Width of the picture.")
-    height = Whole(540, bounds=(160, 2160), unit="px", label="height", doc="Height of the picture.")
-    fps = Whole(20, bounds=(1, 60), unit="frames per second", label="speed", doc="Frames shown in a second.")
-    frames = Whole(
-        0, bounds=(0, 2_000), unit="frames", label="frames",
+    width = _whole(960, bounds=(160, 3840), unit="px", label="Width", doc="Width of the picture.")
+    height = _whole(540, bounds=(160, 2160), unit="px", label="Height", doc="Height of the picture.")
+    fps = _whole(20, bounds=(1, 60), label="Frames per second", doc="Frames shown in a second.")
+    frames = _whole(
+        0, bounds=(0, 2_000), label="Frames",
         doc=f"Frames of the film, spread evenly over the run; 0: {USUAL_FRAMES}, or all of a shorter run.",
     )  # fmt: skip
-    every = Whole(
-        0, bounds=(0, 1_000_000), unit="iterations", label="every k-th iteration", only_if=("frames", 0),
+    every = _whole(
+        0, bounds=(0, 1_000_000), unit="iterations", label="Every k-th", only_if=("frames", 0),
         doc="A frame for every so many iterations, and the last one; 0: as `frames` says.",
     )  # fmt: skip
-    theme = Choice(
-        "light", objects=["light", "dark"], label="theme", doc="Dark lines on light paper, or light on dark."
+    theme = _choice(
+        "light", objects=["light", "dark"], label="Theme", doc="Dark lines on light paper, or light on dark."
     )
-    transparent = Flag(False, label="transparent", doc="No paper behind the picture.")
-    large_type = Flag(False, label="large type", doc="Labels for the back row of a lecture hall.")
-    exact = Flag(True, label="exact posterior", doc="Draw the exact posterior.")
-    approximate = Flag(True, label="approximation", doc="Draw the approximation.")
-    particles = Flag(True, label="particles", doc="Draw the particles.")
-    traces = Choice(
-        "divergences", objects=[NO_TRACES, *GROUPS], label="traces",
+    transparent = _flag(False, label="Transparent", doc="No paper behind the picture.")
+    large_type = _flag(False, label="Large type", doc="Labels for the back row of a lecture hall.")
+    exact = _flag(True, label="Exact posterior", doc="Draw the exact posterior.")
+    approximate = _flag(True, label="Approximation", doc="Draw the approximation.")
+    particles = _flag(True, label="Particles", doc="Draw the particles.")
+    traces = _choice(
+        "divergences", objects=[NO_TRACES, *GROUPS], label="Traces",
         doc="What is drawn beside the stage, where the picture is at least one and a half times as wide as high.",
     )  # fmt: skip
-    clock = Choice("visited", objects=list(CLOCKS), label="traces against", doc="The traces' horizontal axis.")
-    table = Choice("history", objects=["history", "particles"], label="table", doc="What the table holds.")
+    clock = _choice("visited", objects=list(CLOCKS), label="Traces against", doc="The traces' horizontal axis.")
+    table = _choice("history", objects=["history", "particles"], label="Table", doc="What the table holds.")
 
     def check(self) -> None:
         """Frames are counted or taken every so often, not both; a film has two ends."""

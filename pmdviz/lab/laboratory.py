@@ -10,6 +10,7 @@ import panel as pn
 from pmdviz.errors import InputError
 from pmdviz.lab import limits, warm
 from pmdviz.lab.busy import Busy
+from pmdviz.lab.export import ExportPanel
 from pmdviz.lab.floor_work import FloorWork
 from pmdviz.lab.live import BUSY_S, Live
 from pmdviz.lab.new_run import next_recipe
@@ -77,6 +78,8 @@ class Lab:
             self.screen.wait(warm.words(), warm.progress()[0])  # in the document itself: the first thing one sees
         self.live = Live(self, self.screen.ack)
         self.setup = Setup(PRESETS, self._begin, self._turn)
+        self.exports = ExportPanel(lambda act: self.live.do("export", act))
+        self.setup.view.append(self.exports.view)
         self.setup.show_recipe(self._recipe, target_now, self._recipe.start_knobs(), {})
         self.setup.new_seed.on_click(lambda event: self._act("reseed"))
         self.setup.undo.on_click(lambda event: self._act("undo"))
@@ -121,6 +124,7 @@ class Lab:
     def stop(self) -> None:
         """End the live loop and what is computed in the background."""
         self.live.stop()
+        self.exports.stop()
         self.floor.cancel()
 
     def cancel(self) -> None:

@@ -43,7 +43,7 @@ def test_a_film_has_a_hundred_frames_or_all_of_a_shorter_run():
 
 
 def test_more_frames_than_the_run_has_are_refused():
-    with pytest.raises(InputError, match=r"the run has 8 frames \(iterations 0 to 7\); given: frames=9"):
+    with pytest.raises(InputError, match=r"frames must be at most 8 \(the run's iterations 0 to 7\); given: 9"):
         chosen_iterations(7, look(frames=9))
 
 

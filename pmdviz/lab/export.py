@@ -1,0 +1,185 @@
+"""The Export panel: what kind of file, how it looks, how far it is, and the file itself."""
+
+from __future__ import annotations
+
+import asyncio
+import html
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import panel as pn
+
+from pmdviz.errors import InputError, TargetError
+from pmdviz.export import WRITERS, check
+from pmdviz.export.options import SIZES, Look
+from pmdviz.lab import css
+from pmdviz.lab.buttons import SMALL, small_button
+from pmdviz.lab.export_work import Cancelled, Work
+from pmdviz.lab.knobs import KnobForm
+from pmdviz.lab.runner import Runner, Snapshot
+
+LOOK_EVERY_S = 0.25
+FREE_AFTER_S = 20.0  # after the download began: until then the widget holds a copy of the file
+OWN = "own size"
+
+log = logging.getLogger(__name__)
+
+
+class ExportPanel:
+    """A folded card; what is in it is made when it is first opened.
+
+    Parameters
+    ----------
+    ask : function
+        Takes an act on the runner and has it done between two steps.
+    """
+
+    def __init__(self, ask: Callable[[Callable[[Runner], Snapshot]], None]) -> None:
+        self._ask, self.work, self._doc = ask, None, None
+        self.look = Look.checked({})
+        header = pn.pane.HTML("Export: film, page, picture, table", stylesheets=[css.TEXT], margin=(4, 0))
+        look: dict[str, Any] = {"margin": (12, 0, 8, 0), "stylesheets": [css.FOLDED], "sizing_mode": "stretch_width"}
+        self.view = pn.Card(header=header, collapsed=True, **look)
+        self.view.param.watch(self._on_open, "collapsed")
+        self._tasks: set[asyncio.Task] = set()
+
+    work: Work | None
+
+    def _on_open(self, event: Any) -> None:
+        if not event.new and not len(self.view):
+            with pn.io.hold():
+                self._build()
+
+    def _build(self) -> None:
+        wide: dict[str, Any] = {"stylesheets": [css.SELECT], "sizing_mode": "stretch_width", "margin": (4, 8)}
+        kinds = {f"{suffix[1:].upper()}: {writer.title}": suffix for suffix, writer in WRITERS.items()}
+        self.kind = pn.widgets.Select(label="Kind of file", options=kinds, **wide)
+        self.size = pn.widgets.Select(label="Size", options=[*SIZES, OWN], value="960x540", **wide)
+        self.form = KnobForm(self._turn)
+        self.make = small_button("Export")
+        self.stop_it = small_button("Cancel", visible=False)
+        self.download = pn.widgets.FileDownload(callback=self._file, filename="pmdviz", visible=False, **SMALL)
+        self.said = pn.pane.HTML("", margin=(6, 8), stylesheets=[css.TEXT], sizing_mode="stretch_width")
+        self.kind.param.watch(lambda event: self._show_form(), "value")
+        self.size.param.watch(self._on_size, "value")
+        self.make.on_click(lambda event: self._begin())
+        self.stop_it.on_click(lambda event: self._cancel())
+        self._show_form()
+        buttons = pn.FlexBox(self.make, self.stop_it, self.download, gap="6px", margin=(4, 8))
+        self.view.extend([self.kind, self.size, self.form, buttons, self.said])
+
+    # Options
+
+    def _show_form(self) -> None:
+        """The options that mean something to the chosen kind of file."""
+        names = WRITERS[self.kind.value].options
+        usual = Look.checked({}).as_dict()
+        self.form.build({name: spec for name, spec in Look.specs().items() if name in names}, usual)
+        self.size.visible = "width" in names
+        self.form.show(self.look, usual, {})
+
+    def _turn(self, name: str, value: Any) -> None:
+        try:
+            self.look = self.look.replaced(**{name: value})
+        except InputError as error:
+            self.form.controls[name].refuse(str(error))
+            return
+        self.size.value = next((n for n, s in SIZES.items() if s == (self.look.width, self.look.height)), OWN)
+        self.form.show(self.look, Look.checked({}).as_dict(), {})
+
+    def _on_size(self, event: Any) -> None:
+        if event.new in SIZES:
+            width, height = SIZES[event.new]
+            self.look = self.look.replaced(width=width, height=height)
+            self.form.show(self.look, Look.checked({}).as_dict(), {})
+
+    def options(self) -> dict[str, Any]:
+        """What differs from the usual, of what means something to the chosen kind."""
+        usual, values = Look.checked({}).as_dict(), self.look.as_dict()
+        return {k: values[k] for k in WRITERS[self.kind.value].options if values[k] != usual[k]}
+
+    # The work
+
+    def _begin(self) -> None:
+        if self.work is not None and not self.work.over:
+            return
+        self._forget()
+        work = Work(f"pmdviz{self.kind.value}", self.options())
+        try:
+            check(work.path, self.options())
+        except InputError as error:
+            work.clear()
+            self._say(str(error))
+            return
+        self.work, self._doc = work, pn.state.curdoc
+        self.make.disabled, self.stop_it.visible, self.download.visible = True, True, False
+        self._say(work.words())
+        self._ask(lambda runner: _take(runner, work))
+        task = asyncio.get_running_loop().create_task(self._follow(work))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _follow(self, work: Work) -> None:
+        """Say how far it is until it has ended, and how it ended."""
+        while not work.over:
+            await asyncio.sleep(LOOK_EVERY_S)
+            with pn.io.hold(self._doc):
+                self._say(work.words())
+        with pn.io.hold(self._doc):
+            self.make.disabled, self.stop_it.visible = False, False
+            self._say(self._ended(work))
+
+    def _ended(self, work: Work) -> str:
+        try:
+            path = work.result()
+        except Cancelled:
+            return "Cancelled: no file was made."
+        except (InputError, TargetError) as error:
+            words = str(error)
+        except Exception as error:  # a target's own function may raise anything
+            log.info("an export stopped", exc_info=True)
+            words = f"It stopped: {error}"
+        else:
+            self.download.param.update(filename=path.name, label=f"Download {_size(path)}", visible=True)
+            return f"{path.name} is ready."
+        work.clear()
+        return words
+
+    def _cancel(self) -> None:
+        if self.work is not None:
+            self.work.cancel()
+
+    def _file(self) -> Path:
+        """The file for the browser; the copy that the widget holds is let go when it has gone out."""
+        asyncio.get_running_loop().call_later(FREE_AFTER_S, self._free)
+        return self.work.path
+
+    def _free(self) -> None:
+        with pn.io.hold(self._doc):
+            self.download.data = ""
+
+    def _forget(self) -> None:
+        if self.work is not None:
+            self.work.cancel()
+            self.download.param.update(data="", visible=False)
+        self.work = None
+
+    def stop(self) -> None:
+        """The page is closed: end the work and delete its file."""
+        if self.work is not None:
+            self.work.cancel()
+
+    def _say(self, words: str) -> None:
+        self.said.object = f'<span role="status" class="pmdviz-export-status">{html.escape(words)}</span>'
+
+
+def _take(runner: Runner, work: Work) -> Snapshot:
+    """Runs between two steps: the run as it stands goes to the export's own thread."""
+    work.begin(runner.session.run)
+    return runner.snapshot()
+
+
+def _size(path: Path) -> str:
+    return f"{path.stat().st_size / 1e6:.2f} MB"

@@ -1,0 +1,128 @@
+import asyncio
+import time
+
+import pytest
+
+import pmdviz
+from pmdviz.export import WRITERS
+from pmdviz.lab.export import ExportPanel
+from pmdviz.lab.export_work import Cancelled, Work
+from pmdviz.lab.runner import Runner
+from pmdviz.recipe import Recipe
+
+
+@pytest.fixture(scope="module")
+def run():
+    return pmdviz.run(target="gaussian", num_particles=30, budget=300, floor=False)
+
+
+def await_end(work, seconds=60):
+    end = time.monotonic() + seconds
+    while not work.over:
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def gone(folder, seconds=10):
+    end = time.monotonic() + seconds
+    while folder.exists() and time.monotonic() < end:
+        time.sleep(0.02)
+    return not folder.exists()
+
+
+def test_a_file_is_made_in_another_thread_and_deleted_when_it_is_no_longer_needed(run):
+    work = Work("film.gif", {"width": 160, "height": 160, "frames": 3})
+    assert not work.over and work.words().startswith("Waiting")
+    work.begin(run)
+    await_end(work)
+    assert work.result() == work.path and work.path.read_bytes().startswith(b"GIF89a")
+    work.clear()
+    assert not work.path.parent.exists()
+
+
+def test_cancel_at_any_moment_leaves_nothing(run):
+    queued, early, late = (Work("film.gif", {"frames": 4}) for _ in range(3))
+    early.cancel()
+    early.begin(run)  # the session's thread may come to it after the person has cancelled
+    late.begin(run)
+    queued.begin(run)
+    queued.cancel()
+    late.cancel()
+    for work in (queued, early, late):
+        await_end(work)
+        with pytest.raises(Cancelled):
+            work.result()
+        assert gone(work.path.parent)
+
+
+def test_what_goes_wrong_is_the_works_result(run):
+    work = Work("film.gif", {"frames": 900})
+    work.begin(run)
+    await_end(work)
+    with pytest.raises(pmdviz.InputError, match="frames must be at most 16"):
+        work.result()
+    work.clear()
+
+
+def opened(asked):
+    panel = ExportPanel(asked.append)
+    assert len(panel.view) == 0  # nothing is built before it is looked at
+    panel.view.collapsed = False
+    return panel
+
+
+def test_the_form_shows_what_means_something_to_the_kind_of_file():
+    panel = opened([])
+    for suffix, writer in WRITERS.items():
+        panel.kind.value = suffix
+        assert set(panel.form.controls) == set(writer.options)
+        assert panel.size.visible == ("width" in writer.options)
+
+
+def test_sizes_and_options():
+    panel = opened([])
+    panel.size.value = "1920x1080"
+    panel.form.controls["frames"].enter("7")
+    assert panel.options() == {"width": 1920, "height": 1080, "frames": 7}
+    panel.form.controls["width"].enter("500")
+    assert panel.size.value == "own size" and panel.options()["width"] == 500
+    panel.form.controls["width"].enter("960"), panel.form.controls["height"].enter("540")
+    assert panel.size.value == "960x540"
+    panel.form.controls["frames"].enter("1")
+    assert "frames must be at least 2" in panel.form.controls["frames"].message
+    panel.kind.value = ".png"
+    assert panel.options() == {}
+
+
+def test_an_export_from_the_panel():
+    asked = []
+
+    async def scene():
+        panel, runner = opened(asked), Runner(Recipe("gaussian", num_particles=30, budget=300))
+        last = runner.advance(3)
+        panel.kind.value = ".csv"
+        panel._begin()
+        assert panel.make.disabled and panel.stop_it.visible
+        (act,) = asked
+        assert act(runner).frame.iteration == last.frame.iteration
+        await asyncio.gather(*panel._tasks)
+        assert panel.download.visible and panel.download.filename == "pmdviz.csv" and not panel.make.disabled
+        path = panel._file()
+        panel.download._sync_data(path)
+        assert panel.download.data.startswith("data:")
+        panel._free()
+        assert panel.download.data == ""
+        panel.stop()
+        assert not path.exists()
+
+    asyncio.run(scene())
+
+
+def test_a_refusal_is_said_and_nothing_is_asked_of_the_session():
+    asked = []
+    panel = opened(asked)
+    panel.kind.value = ".mp4"
+    panel.form.controls["width"].enter("961")
+    panel._begin()
+    assert "must be even; given: 961x540" in panel.said.object and asked == []
+    assert not panel.make.disabled
