@@ -13,6 +13,7 @@ from bokeh.models import CustomJS
 from bokeh.themes import Theme
 from panel.util import edit_readonly
 
+from pmdviz import refusals
 from pmdviz.lab import Lab, css, limits, warm
 from pmdviz.lab.acknowledge import HELP, on_sent
 from pmdviz.recipe import Recipe
@@ -102,6 +103,7 @@ def is_full() -> bool:
 def serve_lab() -> None:
     """What the served script calls."""
     limits.enforce()
+    refusals.install()
     pn.extension(notifications=False)
     session_page().servable(title="pmdviz")
 

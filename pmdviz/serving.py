@@ -50,10 +50,11 @@ def serve(options: argparse.Namespace) -> int:
     _warm_up()
     server = _server(options, port)
     _rehearse()
-    from pmdviz import spare
+    from pmdviz import refusals, spare
 
     shown_at = "127.0.0.1" if options.address == "0.0.0.0" else options.address
     url = f"http://{shown_at}:{port}/"
+    refusals.guard(server)
     server.start()
     server.io_loop.add_callback(spare.fill, server._tornado.applications["/"])
     if os.environ.get("PMDVIZ_PROBE"):  # a bench looks into the process; nobody else can ask for it
@@ -100,11 +101,12 @@ def _server(options: argparse.Namespace, port: int) -> Any:
     from panel.io.server import get_server
     from threadpoolctl import threadpool_limits
 
-    from pmdviz import spare
+    from pmdviz import refusals, spare
     from pmdviz.lab import limits
     from pmdviz.pages import session_page
 
     limits.enforce()
+    refusals.install()
     threadpool_limits(1, "blas")
     spare.install()
     origins = options.allow_websocket_origin or (["*"] if options.address == "0.0.0.0" else None)

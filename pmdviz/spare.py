@@ -11,6 +11,7 @@ from panel.io.server import DocHandler
 from tornado.httputil import HTTPServerRequest
 
 from pmdviz import pages
+from pmdviz.refusals import one_question_mark
 
 REFILL_S = 5.0  # after a visitor: the loop belongs to the new page first
 HELD_S = 15.0  # a page that was handed out is kept for so long until its browser has connected
@@ -25,6 +26,7 @@ class SpareHandler(DocHandler):
 
     async def get_session(self) -> Any:
         """The spare session; a new one for a link with arguments, for a phone (another layout), or if there is none."""
+        self.request.uri = one_question_mark(self.request.uri)
         loop = self.application.io_loop
         loop.call_later(REFILL_S, fill, self.application_context)
         usual = not self.request.arguments and not pages.is_phone(self.request.headers)

@@ -19,9 +19,15 @@ from pmdviz.writing import write_text
 
 HELPERS = (
     *("browser", "client", "contest", "crowd", "empty_page", "engine_kernels"),
-    *("engine_methods", "machine", "peers", "peers_methods", "probe", "wire"),
+    *("engine_methods", "machine", "mutations", "peers", "peers_methods", "probe", "wire"),
 )
-NUMBERS = {"sessions": "how many browser sessions", "seconds": "of each measurement", "minutes": "of endless play"}
+NUMBERS = {
+    "sessions": "how many browser sessions",
+    "seconds": "of each measurement",
+    "minutes": "of endless play",
+    "inputs": "how many inputs",
+    "seed": "of what is drawn",
+}
 
 
 def names() -> list[str]:

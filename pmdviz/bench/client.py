@@ -38,14 +38,14 @@ class Client:
         self.iteration = -1
         self.models: dict[str, dict[str, Any]] = {}  # by id, as the document had them
         self.ack: dict[str, Any] = {}  # the attributes of the acknowledgement model
-        self._ack_id, self._presses, self._closed = "", 0, False
+        self.ack_id, self._presses, self._closed = "", 0, False
 
     async def open(self, query: str = "") -> Client:
         """Fetch the page, connect, pull the document, and say that the page is there."""
         document = await self.wire.open(query)
         self.models = {model["id"]: model for model in objects(document)}
         found = self.found("name", "acknowledge")
-        self._ack_id, self.ack = found["id"], dict(found["attributes"])
+        self.ack_id, self.ack = found["id"], dict(found["attributes"])
         self._look(str(next((m["attributes"]["text"] for m in self.models.values() if _is_status(m)), "")))
         self.wire.send_event("document_ready", {})
         self._drawn_later()
@@ -75,7 +75,7 @@ class Client:
     def press(self, key: str) -> None:
         """Press a key of the page."""
         self._presses += 1
-        self.wire.patch(self._ack_id, key=key, presses=self._presses)
+        self.wire.patch(self.ack_id, key=key, presses=self._presses)
 
     def turn(self, knob: str, value: Any) -> None:
         """Type a value into the box of a knob."""
@@ -102,7 +102,7 @@ class Client:
     def _events(self, events: list[dict[str, Any]], buffers: dict[str, bytes]) -> None:
         sent = self.ack.get("sent", 0)
         for event in events:
-            if event["kind"] == "ModelChanged" and event["model"]["id"] == self._ack_id:
+            if event["kind"] == "ModelChanged" and event["model"]["id"] == self.ack_id:
                 self._changed(event["attr"], event["new"], buffers)
         if self.ack.get("sent", 0) > sent:
             self._drawn_later()
@@ -143,7 +143,7 @@ class Client:
     def _drawn(self, number: int) -> None:
         if not self._closed and number > self.ack.get("drawn", 0):
             self.ack["drawn"] = number
-            self.wire.patch(self._ack_id, drawn=number)
+            self.wire.patch(self.ack_id, drawn=number)
 
 
 def _is_status(model: dict[str, Any]) -> bool:

@@ -6,7 +6,7 @@ import asyncio
 import json
 import threading
 import urllib.request
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -17,6 +17,7 @@ from pmdviz.bench.client import Client
 from pmdviz.bench.probe import ENABLE, PATH
 
 T = TypeVar("T")
+COMPLAINTS = ("Traceback", "never retrieved", "never awaited", "ERROR", "Exception", "error")
 
 
 class Crowd:
@@ -78,14 +79,10 @@ class Served:
         times = self.process.cpu_times()
         return times.user + times.system
 
-    def complaints(self) -> list[str]:
+    def complaints(self, words: Sequence[str] = COMPLAINTS) -> list[str]:
         """Lines of the log that no healthy server writes."""
-        self._log.flush()
         with open(self._log.name, encoding="utf-8", errors="replace") as log:
-            return [line.strip() for line in log if any(word in line for word in COMPLAINTS)]
-
-
-COMPLAINTS = ("Traceback", "never retrieved", "never awaited", "ERROR", "Exception", "error")
+            return [line.strip() for line in log if any(word in line for word in words)]
 
 
 @contextmanager

@@ -17,7 +17,7 @@ PLAYED_S = 3.0
 SETTLED_AFTER = 50  # sessions after which the memory should no longer grow
 CUT_EVERY = 3  # each third connection is reset instead of closed
 LEFT = ("sessions", "labs", "tasks", "threads", "callbacks")  # before the first and after the last
-GONE_S = 8.0  # a closed session is reaped within 4 s
+GONE_S = 25.0  # a closed session is reaped within 4 s, a page that nobody fetched after 15 s
 PLAYING_AT_THE_END = 10
 
 

@@ -13,7 +13,7 @@ from http.cookies import SimpleCookie
 from typing import Any
 
 from tornado.httpclient import AsyncHTTPClient, HTTPRequest
-from tornado.websocket import WebSocketClientConnection, websocket_connect
+from tornado.websocket import WebSocketClientConnection, WebSocketClosedError, websocket_connect
 
 TOKEN = re.compile(r'"token":"([^"]+)"')
 PATIENCE_S = 120.0  # on a busy machine thirty pages at once take their time
@@ -30,7 +30,7 @@ class Wire:
 
     def __init__(self, url: str, patched: Patched, failed: Callable[[str], None]) -> None:
         self.url, self._patched, self._failed = url.rstrip("/"), patched, failed
-        self.received = 0  # bytes
+        self.received, self.closed = 0, False  # bytes; whether the server has hung up
         self.cookies: dict[str, str] = {}
         self._socket: WebSocketClientConnection | None = None
         self._reader: asyncio.Task | None = None
@@ -72,9 +72,11 @@ class Wire:
         self._send("PATCH-DOC", {"events": [{"kind": "MessageSent", "msg_type": "bokeh_event", "msg_data": data}]})
 
     def send_text(self, text: str) -> None:
-        """Send one fragment of a message, whatever it is."""
-        if self._socket is not None and self._socket.protocol is not None:
+        """Send one fragment of a message, whatever it is; nothing once the connection is closed."""
+        try:
             self._socket.write_message(text)
+        except WebSocketClosedError:
+            self.closed = True
 
     async def close(self, cut: bool = False) -> None:
         """Say goodbye; `cut` resets the connection instead, as a lost network does."""
@@ -121,7 +123,8 @@ class Wire:
                     self._document.set_result(content["doc"])
                 elif kind == "ERROR":
                     self._failed(f"the server says: {content.get('text')}")
-        except (ConnectionResetError, OSError) as error:
+        except OSError as error:
+            self.closed = True
             self._failed(str(error))
 
 

@@ -27,6 +27,7 @@ IN_FLIGHT = 2  # frames under way to the browser; one alone halves the frame rat
 WATCHDOG_S = 2.0
 AWAY_AFTER = 2  # watchdog hits in a row after which nobody is looking
 BUSY_S = 0.5  # what lasts longer says so
+MOST_JOBS = 50  # that wait; of a key held down no more are kept
 
 log = logging.getLogger(__name__)
 
@@ -136,7 +137,8 @@ class Live:
         self._queue(Job("set", lambda runner: runner.set(knobs), knobs))
 
     def _queue(self, job: Job) -> None:
-        self._jobs.append(job)
+        if len(self._jobs) < MOST_JOBS:
+            self._jobs.append(job)
         self._away = False
         self._wake.set()
 
@@ -227,10 +229,14 @@ class Live:
         if self._doc is not None and not (session is not None and session.connection_count == 0):
             await self._ready.wait()
 
+    def _under_way(self) -> int:
+        """Frames sent and not drawn; a browser that claims to have drawn more than was sent has drawn none."""
+        return self.ack.sent - (self.ack.drawn if self.ack.drawn <= self.ack.sent else 0)
+
     async def _room(self) -> None:
         """Wait until less than IN_FLIGHT frames are under way; after some vain waits conclude that nobody looks."""
         vain = 0
-        while self.ack.sent - self.ack.drawn >= IN_FLIGHT and not self._stopped and not self._away:
+        while self._under_way() >= IN_FLIGHT and not self._stopped and not self._away:
             self._drawn.clear()
             try:
                 await asyncio.wait_for(self._drawn.wait(), WATCHDOG_S)

@@ -9,7 +9,7 @@ import pytest
 from pmdviz.errors import InputError, TargetError
 from pmdviz.kernels.pool import run_blocks
 from pmdviz.lab.acknowledge import Acknowledge
-from pmdviz.lab.live import IN_FLIGHT, Live
+from pmdviz.lab.live import IN_FLIGHT, MOST_JOBS, Live
 from pmdviz.lab.runner import Runner
 from pmdviz.recipe import Recipe
 from tests.lab.threads import in_a_thread
@@ -194,6 +194,29 @@ def test_the_end_of_the_budget_stops_play():
         bench.live.play(True)
         await bench.until(lambda: bench.screen.shown and bench.screen.shown[-1].done)
         await bench.until(lambda: not bench.live.playing)
+
+    run(scene)
+
+
+def test_a_browser_that_claims_too_much_gets_no_flood():
+    async def scene(bench):
+        bench.ack.drawn = 10**9
+        bench.live.play(True)
+        await asyncio.sleep(0.5)
+        assert bench.ack.sent <= IN_FLIGHT
+
+    run(scene, acknowledge=False)
+
+
+def test_a_key_held_down_does_not_pile_up():
+    async def scene(bench):
+        gate = threading.Event()
+        bench.live.do("a long one", lambda runner: gate.wait(10) and runner.snapshot())
+        for _ in range(10 * MOST_JOBS):
+            bench.live.do("step", lambda runner: runner.advance(1))
+        assert len(bench.live._jobs) <= MOST_JOBS
+        gate.set()
+        await bench.until(lambda: not bench.live._jobs)
 
     run(scene)
 

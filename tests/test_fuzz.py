@@ -1,0 +1,66 @@
+"""A small share of `pmdviz bench fuzz`, the same every time; the bench tries ten thousand."""
+
+import json
+import urllib.error
+import urllib.request
+
+import pytest
+
+from pmdviz.bench.fuzz import alone, try_arguments, try_recipe
+from pmdviz.bench.mutations import Mutator, seeds
+from pmdviz.recipe import Recipe
+
+
+def test_recipes():
+    mutator = Mutator(1)
+    found = alone(lambda: try_recipe(mutator.recipe()), 400)
+    assert found["wrong"] == []
+    assert found["tried"] == 400 and set(found["ended"]) == {"read", "refused"}  # both happen
+
+
+def test_command_lines():
+    mutator = Mutator(2)
+    found = alone(lambda: try_arguments(mutator.arguments()), 100)
+    assert found["wrong"] == []
+    assert found["ended"]["refused"] > 10
+
+
+def test_what_is_wrong_is_seen(monkeypatch):
+    def read(text):
+        raise KeyError("broken")
+
+    monkeypatch.setattr(Recipe, "from_json", read)
+    assert try_recipe("{}")[1].startswith("KeyError")
+    monkeypatch.setattr("pmdviz.cli.main", lambda words: 1)
+    assert try_arguments(["list"]) == ("wrong", "status 1 for ['list']")
+
+
+def test_the_seeds_are_valid_and_the_draws_repeat():
+    for plain in seeds():
+        assert Recipe.from_json(json.dumps(plain)).to_dict() == plain
+    one, two = Mutator(5), Mutator(5)
+    for draw in ("recipe", "arguments", "query", "path"):
+        assert [getattr(one, draw)() for _ in range(20)] == [getattr(two, draw)() for _ in range(20)]
+
+
+def status_of(url):
+    try:
+        with urllib.request.urlopen(url, timeout=60) as answer:
+            return answer.status
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+@pytest.mark.slow
+def test_through_a_live_server_while_a_probe_plays_on():
+    from pmdviz.bench.crowd import served
+    from pmdviz.bench.fuzz import through_server
+
+    with served() as lab:
+        for path, status in [("?a=1?b=2", 200), ("static/%00", 404)]:  # found by the bench
+            assert status_of(f"{lab.url}/{path}") == status
+        found = through_server(lab, Mutator(3), addresses=15, messages=75)
+    assert found["addresses"]["wrong"] == []
+    assert found["messages"]["tried"] == 75
+    assert found["server"]["same_process"]
+    assert found["server"]["complaints"] == []

@@ -1,0 +1,41 @@
+"""A senseless message is one line in the log; an error of our own keeps its traceback."""
+
+import logging
+
+import pytest
+
+from pmdviz import refusals
+from pmdviz.knobs import Knobs
+
+
+@pytest.fixture
+def said(caplog):
+    refusals.install()
+    refusals.install()
+    logger = logging.getLogger(refusals.LOGGERS[0])
+    assert sum(isinstance(one, refusals.OneLine) for one in logger.filters) == 1
+
+    def log(act):
+        try:
+            act()
+        except Exception:
+            logger.error("error handling message", exc_info=True)
+        return caplog.records[-1]
+
+    return log
+
+
+def test_a_message_that_makes_no_sense(said):
+    record = said(lambda: {}["no such\nmessage"])
+    assert record.getMessage() == r"a message was refused: KeyError: 'no such\nmessage'"
+    assert record.exc_info is None and record.levelno == logging.WARNING
+
+
+def test_an_address_has_one_question_mark():
+    assert refusals.one_question_mark("/?a=1?b=2??") == "/?a=1%3Fb=2%3F%3F"
+    assert refusals.one_question_mark("/") == "/"
+
+
+def test_what_fails_in_our_own_code_stays_whole(said):
+    record = said(lambda: Knobs.checked({"nothing": 1}))
+    assert record.exc_info and record.levelno == logging.ERROR
