@@ -20,6 +20,7 @@ from pmdviz.kernels import (
     neighbourhoods,
     pairs,
     resampling,
+    svgd,
     thinning,
 )
 from pmdviz.kernels.banana import banana_grad_log_likelihood, banana_log_likelihood
@@ -32,6 +33,7 @@ from pmdviz.kernels.kde import kde_log_density
 from pmdviz.kernels.mixture import mixture_grad_log_likelihood, mixture_log_likelihood
 from pmdviz.kernels.neighbourhoods import pooled_local_covariance
 from pmdviz.kernels.resampling import multinomial, residual, stratified, systematic
+from pmdviz.kernels.svgd import sampled_median_distance, stein_force
 from pmdviz.kernels.thinning import thinned
 
 MODULES = (
@@ -46,6 +48,7 @@ MODULES = (
     neighbourhoods,
     pairs,
     resampling,
+    svgd,
     thinning,
 )
 
@@ -89,6 +92,8 @@ def _calls():
     yield "thinning", lambda: thinned(np.zeros((4, 2)), 2, np.zeros(2))
     yield "neighbourhoods", lambda: pooled_local_covariance(two, axis, np.zeros(1, np.int64), np.ones(2), 2, 0.5)
     yield "median distance", lambda: median_distance(two)
+    yield "median of sampled distances", lambda: sampled_median_distance(np.zeros((3, 2)), 1)
+    yield "Stein force", lambda: stein_force(two, two, 1.0)
     for theta, words in ((np.zeros((mixture.FEW, 2)), ""), (two, " at few points")):
         yield f"mixture likelihood{words}", lambda a=theta: mixture_log_likelihood(a, axis, 1.0, 0.5)
         yield f"mixture gradient{words}", lambda a=theta: mixture_grad_log_likelihood(a, axis, 1.0, 0.5)

@@ -4,6 +4,9 @@ ONE_PASS, IMPORTANCE = "pmdviz/methods/onepass.py", "tests/methods/test_importan
 SMC, ONE_PASS_SMC = "pmdviz/methods/smc.py", "tests/methods/test_smc.py"
 TEMPERED, TEMPERING = "pmdviz/methods/smc_mcmc.py", "tests/methods/test_smc_mcmc.py"
 SVI, VARIATIONAL = "pmdviz/methods/svi.py", "tests/methods/test_svi.py"
+SVGD, STEIN = "pmdviz/methods/svgd.py", "tests/methods/test_svgd.py"
+FORCE, FORCES = "pmdviz/kernels/svgd.py", "tests/kernels/test_svgd.py"
+STEPPING = "pmdviz/methods/stepping.py"
 
 
 def fault(file: str, find: str, replace: str, *tests: str) -> dict:
@@ -44,4 +47,13 @@ MUTANTS = [
     fault(SVI, "0.5 * np.minimum(rho * values, 0.0) ** 2", "0.0", VARIATIONAL),
     fault(SVI, "np.diag(np.diag(within) * diagonal)", "np.diag(np.diag(within))", VARIATIONAL),
     fault(SVI, "curvature = np.diag(np.diag(curvature))", "curvature = curvature", VARIATIONAL),
+    fault(FORCE, "scores - 2.0 / h * centred", "scores + 2.0 / h * centred", FORCES),
+    fault(FORCE, "np.sqrt(np.log2(np.e) / h)", "np.sqrt(0.5 * np.log2(np.e) / h)", FORCES),
+    fault(FORCE, "out[i, k] += _product", "out[i, k] = _product", FORCES),
+    fault(FORCE, "rounds * GOLDEN % 1.0 * ((m - 1) // 2)", "rounds * GOLDEN % 1.0", FORCES),
+    fault(SVGD, "squared / np.log(m + 1)", "squared / np.log(m)", STEIN),
+    fault(SVGD, "rho * target.scale * direction", "-rho * target.scale * direction", STEIN),
+    fault(SVGD, "0.5 * log_det / d", "log_det / d", STEIN),
+    fault(STEPPING, "first / (1 - FIRST**t)", "first", STEIN),
+    fault(STEPPING, "second = second + gradient**2", "second = gradient**2", STEIN),
 ]

@@ -1,0 +1,121 @@
+"""The force of Stein variational gradient descent on every particle, without a matrix of all pairs; a cheap median.
+
+    phi_i = (1/m) sum_j k_ij (s_j + (2/h) (x_i - x_j)),   k_ij = exp(-|x_i - x_j|^2 / h)
+
+The second term is split, (2/h) x_i sum_j k_ij - (2/h) sum_j k_ij x_j, so that a row needs the sum of its k_ij and one
+scalar product a dimension with u_j = s_j - (2/h) x_j. Particles are taken about their mean: the differences keep their
+digits far from the origin.
+"""
+
+import numpy as np
+
+from pmdviz.kernels.checks import finite, matrix, positive
+from pmdviz.kernels.distances import median_distance
+from pmdviz.kernels.exponential import exp2
+from pmdviz.kernels.jit import exp_jit, fast_jit, jit
+from pmdviz.kernels.pool import run_blocks
+
+ROWS_PER_BLOCK = 64
+GOLDEN = 0.6180339887498949  # multiples of it, without their whole parts, fill [0, 1) evenly
+TILE = 2048  # particles at a time: their terms stay in the first-level cache
+
+
+def stein_force(particles: np.ndarray, scores: np.ndarray, h: float) -> np.ndarray:
+    """phi (m, d) for particles (m, d) and the gradients (m, d) of the log density at them.
+
+    h > 0 in squared units of theta. The same bits for any number of threads. ValueError for shapes that do not fit
+    and values that are not finite.
+    """
+    particles = finite(matrix(particles, "particles"), "particles")
+    scores, h = finite(matrix(scores, "scores", particles.shape[1]), "scores"), positive(h, "h")
+    if scores.shape != particles.shape:
+        raise ValueError(f"scores must have the particles' shape {particles.shape}, not {scores.shape}")
+    centred = particles - particles.mean(axis=0)
+    columns = np.ascontiguousarray(centred.T) * np.sqrt(np.log2(np.e) / h)  # 2^-|x - y|^2 is the kernel
+    pulls = np.ascontiguousarray((scores - 2.0 / h * centred).T)
+    out, sums = np.empty(particles.shape), np.empty(len(particles))
+
+    def work(start: int, stop: int) -> None:
+        _rows(columns, pulls, out, sums, start, stop)
+
+    run_blocks(work, len(particles), ROWS_PER_BLOCK, float(len(particles)) ** 2)
+    return (out + 2.0 / h * centred * sums[:, None]) / len(particles)
+
+
+@exp_jit
+def _kernel(base, a):
+    return exp2(base - a * a)
+
+
+@fast_jit
+def _subtract(x, y, exponents):
+    for j in range(exponents.size):
+        a = x[j] - y
+        exponents[j] -= a * a
+
+
+@fast_jit
+def _exponentials(x, y, exponents):
+    """exponents <- their kernel values, the last dimension's distance taken off; returns the sum."""
+    total = 0.0
+    for j in range(exponents.size):
+        k = _kernel(exponents[j], x[j] - y)
+        exponents[j] = k
+        total += k
+    return total
+
+
+@fast_jit
+def _product(a, b):
+    total = 0.0
+    for j in range(a.size):
+        total += a[j] * b[j]
+    return total
+
+
+@jit
+def _rows(columns, pulls, out, sums, start, stop):
+    """Rows start to stop of `out` (m, d) = sum_j k_ij u_j and of `sums` (m,) = sum_j k_ij."""
+    dim, m = columns.shape
+    buffer = np.empty(min(TILE, m))
+    out[start:stop] = 0.0
+    sums[start:stop] = 0.0
+    for first in range(0, m, TILE):
+        last = min(first + TILE, m)
+        values = buffer[: last - first]
+        for i in range(start, stop):
+            values[:] = 0.0
+            for k in range(dim - 1):
+                _subtract(columns[k, first:last], columns[k, i], values)
+            sums[i] += _exponentials(columns[dim - 1, first:last], columns[dim - 1, i], values)
+            for k in range(dim):
+                out[i, k] += _product(values, pulls[k, first:last])
+
+
+def sampled_median_distance(points: np.ndarray, num_pairs: int = 20_000) -> float:
+    """Median of |x_i - x_j| over about `num_pairs` pairs that depend on m alone; over all where there are no more.
+
+    Every point is in equally many pairs, with the points that stand a few fixed steps further in the array. They
+    should be in no order; then the result is off by about 0.5 % of the pairs' rank. ValueError as `median_distance`.
+    """
+    points = finite(matrix(points, "points"), "points")
+    m = len(points)
+    if m * (m - 1) // 2 <= num_pairs:
+        return median_distance(points)
+    rounds = np.arange(1, -(-num_pairs // m) + 1)
+    steps = 1 + np.floor(rounds * GOLDEN % 1.0 * ((m - 1) // 2)).astype(np.int64)  # spread evenly, never 0
+    largest = np.abs(points).max() or 1.0
+    squared = _squared_at_steps(points / largest, steps)
+    return float(largest * np.sqrt(np.median(squared)))
+
+
+@jit
+def _squared_at_steps(points, steps):
+    m, d = points.shape
+    out = np.zeros(steps.size * m)
+    for r in range(steps.size):
+        for i in range(m):
+            j = (i + steps[r]) % m
+            for k in range(d):
+                out[r * m + i] += (points[i, k] - points[j, k]) ** 2
+    return out

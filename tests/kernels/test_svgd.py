@@ -1,0 +1,80 @@
+"""The Stein force against its formula in extended precision, and the median of sampled pairs."""
+
+import numpy as np
+import pytest
+
+from pmdviz.kernels.distances import median_distance
+from pmdviz.kernels.svgd import TILE, sampled_median_distance, stein_force
+from tests.kernels.naive import LONG
+
+
+def naive_force(particles, scores, h):
+    x, s = particles.astype(LONG), scores.astype(LONG)
+    differences = x[:, None] - x[None]  # x_i - x_j
+    k = np.exp(-(differences**2).sum(axis=-1) / LONG(h))
+    return (k @ s + 2 / LONG(h) * (k[..., None] * differences).sum(axis=1)) / len(x)
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3, 4, 7])
+@pytest.mark.parametrize("m", [1, 2, 63, 200])
+@pytest.mark.parametrize("h", [1e-3, 0.7, 50.0])
+def test_it_is_the_formula(rng, m, dim, h):
+    x, s = rng.normal(size=(m, dim)), 3 * rng.normal(size=(m, dim))
+    expected = naive_force(x, s, h)
+    scale = np.abs(s).max() + 2 / h * np.abs(x).max()
+    np.testing.assert_allclose(stein_force(x, s, h), expected.astype(float), atol=4e-15 * scale)
+
+
+def test_more_particles_than_a_tile(rng):
+    x, s = rng.normal(size=(TILE + 3, 2)), rng.normal(size=(TILE + 3, 2))
+    differences = x[:5, None] - x[None]
+    k = np.exp(-(differences**2).sum(axis=-1) / 0.5)
+    expected = (k @ s + 4 * (k[..., None] * differences).sum(axis=1)) / len(x)
+    np.testing.assert_allclose(stein_force(x, s, 0.5)[:5], expected, atol=1e-13)
+
+
+def test_far_from_the_origin_it_keeps_its_digits(rng):
+    x, s = np.round(rng.normal(size=(50, 2)), 6), rng.normal(size=(50, 2))
+    np.testing.assert_allclose(stein_force(x + 1e6, s, 0.5), stein_force(x, s, 0.5), atol=1e-8)
+
+
+def test_same_bits_for_any_number_of_threads(rng, threads):
+    x, s = rng.normal(size=(900, 2)), rng.normal(size=(900, 2))
+    threads(lambda: stein_force(x, s, 0.3))
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_values_that_are_not_finite_are_refused(rng, bad):
+    x = rng.normal(size=(4, 2))
+    broken = x.copy()
+    broken[1, 1] = bad
+    with pytest.raises(ValueError, match="must be finite"):
+        stein_force(broken, x, 1.0)
+    with pytest.raises(ValueError, match="must be finite"):
+        stein_force(x, broken, 1.0)
+    with pytest.raises(ValueError, match="h must be finite and above 0"):
+        stein_force(x, x, bad)
+    with pytest.raises(ValueError, match="shape"):
+        stein_force(x, x[:3], 1.0)
+
+
+@pytest.mark.parametrize("m", [2, 30, 200])
+def test_few_pairs_are_all_taken(rng, m):
+    points = rng.normal(size=(m, 2))
+    assert sampled_median_distance(points) == median_distance(points)
+
+
+@pytest.mark.parametrize("m", [201, 1000, 4000, 30_000])
+def test_the_sampled_median_is_near_the_median(rng, m):
+    """Within 4 standard errors of a rank among 20,000 pairs: the density of |x - y| at its median is 0.42 here."""
+    points = rng.normal(size=(m, 2))
+    standard_error = 0.5 / np.sqrt(20_000) / 0.42
+    assert abs(sampled_median_distance(points) - np.sqrt(4 * np.log(2))) < 4 * standard_error + 4 / np.sqrt(m)
+    if m <= 4000:
+        assert abs(sampled_median_distance(points) - median_distance(points)) < 6 * standard_error
+
+
+def test_the_pairs_depend_on_the_number_of_points_alone(rng):
+    points = rng.normal(size=(500, 3))
+    assert sampled_median_distance(points) == sampled_median_distance(points.copy())
+    assert sampled_median_distance(7.0 * points) == pytest.approx(7 * sampled_median_distance(points), rel=1e-14)
