@@ -23,13 +23,18 @@ class Panel:
         title = next(t for t in box.locator("option").all_inner_texts() if t.startswith(suffix.upper() + ":"))
         box.select_option(title)
 
+    def set(self, name, value):
+        """Type a value and wait until the server has taken it."""
+        self.lab.type(name, value)
+        self.lab.wait(f"pmdviz.find('#knob-{name}').closest('.knob').classList.contains('changed')")
+
     def begin(self):
         self.page.get_by_role("button", name="Export", exact=True).click()
 
     def said(self):
         return self.page.locator(".pmdviz-export-status").inner_text()
 
-    def await_words(self, words, seconds=60):
+    def await_words(self, words, seconds=240):
         self.page.locator(".pmdviz-export-status", has_text=words).wait_for(timeout=seconds * 1000)
 
     def made(self, tmp_path):
@@ -53,9 +58,9 @@ def panel(open_lab):
 def test_a_film_and_a_page_of_the_run(panel, tmp_path):
     iteration = panel.lab.iteration()
     panel.kind("gif")
-    panel.lab.type("frames", "5")
-    panel.lab.type("width", "320")
-    panel.lab.type("height", "180")
+    panel.set("frames", "5")
+    panel.set("width", "320")
+    panel.set("height", "180")
     with Image.open(panel.made(tmp_path)) as image:
         assert (image.n_frames, image.size) == (5, (320, 180))
     panel.kind("html")
@@ -83,13 +88,13 @@ def test_it_plays_on_while_a_film_is_made_and_cancel_ends_it(panel):
 
 def test_what_cannot_be_made_is_said(panel):
     panel.kind("mp4")
-    panel.lab.type("width", "961")
+    panel.set("width", "961")
     panel.begin()
     panel.await_words("width and height of an MP4 must be even; given: 961x540")
     panel.lab.type("width", "99")
     panel.page.locator("#knob-width-message", has_text="at least 160 and at most 3,840; given: '99'").wait_for()
     panel.kind("gif")
     panel.lab.type("width", "960")
-    panel.lab.type("frames", "900")
+    panel.set("frames", "900")
     panel.begin()
     panel.await_words("given: 900")
