@@ -18,8 +18,13 @@ FONT = "DejaVu Sans"  # comes with matplotlib: the same film on every machine
 BASE = 540.0  # px: a picture of this height is drawn with the page's own sizes, larger ones in proportion
 TITLE_PX, TITLE_LARGE_PX = 15.0, 21.0
 LINE = 1.5  # a line of the title, in its own size
+ONE_LINE, TWO_LINES = (1.0, 0.9, 0.85), 0.95  # sizes of a legend's letters, as shares of the usual one
 WIDE = 1.5  # width over height from which the traces stand beside the stage
 TICKS, MANTISSAS = 6, (0.5, 1.0, 2.0, 5.0, 10.0)  # the page's way to choose round ticks
+
+
+# A film's large type has its legends in two lines; the square stays one.
+LARGE_BORDERS = {**style.PRESENTER_BORDERS, "top": style.PRESENTER_BORDERS["top"] + 12, "right": 28}
 
 
 class Box(NamedTuple):
@@ -40,7 +45,7 @@ class Paper:
         self.width, self.height = look.width / self.scale, look.height / self.scale
         self.text_px = style.PRESENTER_PX if look.large_type else style.TEXT_PX
         self.title_px = TITLE_LARGE_PX if look.large_type else TITLE_PX
-        self.borders = style.PRESENTER_BORDERS if look.large_type else style.BORDERS
+        self.borders = LARGE_BORDERS if look.large_type else style.BORDERS
         self.with_traces = look.traces != NO_TRACES and look.width >= WIDE * look.height
         self.figure = Figure(figsize=(self.width / 72, self.height / 72), dpi=72 * self.scale)
         self.figure.patch.set(facecolor=self.colours.paper, alpha=0.0 if look.transparent else 1.0)
@@ -87,17 +92,22 @@ class Paper:
         return axes.text(x, y, words, **{**usual, **more})
 
     def legend(self, axes: Axes, handles: list[Any], labels: list[str]) -> Any:
-        """One line of legend above the axes; two where the words are too long."""
-        letters = sum(len(label) + 7 for label in labels) * 0.58 * self.text_px
-        columns = len(labels) if letters < axes.bbox.width / self.scale else -(-len(labels) // 2)
-        made = axes.legend(
+        """A legend above the axes: in one line, a little smaller if need be, else in two."""
+        room = axes.bbox.width + 2 * self.borders["right"] * self.scale
+        for size in ONE_LINE:
+            made = self._legend(axes, handles, labels, len(labels), size)
+            if made.get_window_extent().width <= room:
+                return made
+        return self._legend(axes, handles, labels, -(-len(labels) // 2), TWO_LINES)
+
+    def _legend(self, axes: Axes, handles: list[Any], labels: list[str], columns: int, share: float) -> Any:
+        px = share * self.text_px
+        return axes.legend(
             handles, labels, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=columns, frameon=False,
-            prop={"family": FONT, "size": self.text_px if columns == len(labels) else 0.8 * self.text_px},
-            labelcolor=self.colours.text, borderpad=0.1, borderaxespad=0.15, labelspacing=0.1,
-            handlelength=style.LEGEND["glyph_width"] / self.text_px, handletextpad=0.4,
-            columnspacing=style.LEGEND["spacing"] / self.text_px,
+            prop={"family": FONT, "size": px}, labelcolor=self.colours.text,
+            borderpad=0.1, borderaxespad=0.15, labelspacing=0.1, handletextpad=0.4,
+            handlelength=style.LEGEND["glyph_width"] / px, columnspacing=style.LEGEND["spacing"] / px,
         )  # fmt: skip
-        return made
 
 
 def dash(name: str, width: float) -> Any:

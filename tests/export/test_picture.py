@@ -130,6 +130,18 @@ def test_large_type_is_larger(run):
     assert sizes == [style.TEXT_PX, style.PRESENTER_PX]
 
 
+@pytest.mark.parametrize(("options", "least"), [({}, 11), ({"large_type": True}, 18), ({"size": "540x540"}, 11)])
+def test_legends_can_be_read_and_stand_between_title_and_axes(run, options, least):
+    picture = drawn(run, **options)[0]
+    title = picture.title.get_window_extent(picture.canvas.renderer)
+    for panel in filter(None, (picture.stage, picture.traces)):
+        legend = panel.axes.get_legend()
+        assert min(text.get_fontsize() for text in legend.get_texts()) >= least
+        box, axes = legend.get_window_extent(), panel.axes.get_window_extent()
+        assert axes.y1 <= box.y0 and box.y1 <= title.y0 + 2
+        assert box.x0 >= 0 and box.x1 <= picture.figure.bbox.width
+
+
 @pytest.mark.parametrize("options", [{}, {"large_type": True}, {"size": "540x540"}, {"size": "300x700"}])
 def test_the_title_fits(run, options):
     picture = drawn(run, **options)[0]
