@@ -56,8 +56,8 @@ class Density(Protocol):
     def kernel_peak(self) -> float:
         """Density of the narrowest kernel at its centre."""
 
-    def log_density(self, points: np.ndarray) -> np.ndarray:
-        """log q at points (n, d) -> (n,), in nats."""
+    def log_density(self, points: np.ndarray, single: bool = False) -> np.ndarray:
+        """log q at points (n, d) -> (n,), in nats; with `single` off by up to 2e-5, in half the time."""
 
     def on_grid(self, grid: Grid) -> np.ndarray:
         """q at the cell centres, shape `grid.shape`."""
@@ -165,11 +165,11 @@ class GaussianMixture:
         means = self.particles[:, None]
         return [KernelDensity(mu, np.zeros(1), L) for mu, L in zip(means, self.choleskys, strict=True)]
 
-    def log_density(self, points: np.ndarray) -> np.ndarray:
-        """log q at points (n, d) -> (n,), in nats."""
+    def log_density(self, points: np.ndarray, single: bool = False) -> np.ndarray:
+        """log q at points (n, d) -> (n,), in nats; with `single` off by up to 2e-5."""
         total = np.full(len(points), -np.inf)
         for log_weight, component in zip(self.log_weights, self._components, strict=True):
-            total = np.logaddexp(total, log_weight + component.log_density(points))
+            total = np.logaddexp(total, log_weight + component.log_density(points, single))
         return total
 
     def on_grid(self, grid: Grid) -> np.ndarray:

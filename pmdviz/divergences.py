@@ -165,6 +165,12 @@ def compare(*parts: GridPicture) -> dict[str, float | None]:
     }
 
 
+def total_variation(pic: GridPicture) -> float:
+    """TV alone, for a third of what all metrics cost."""
+    distance, mass = float(np.abs(pic.p - pic.q).sum()), float(pic.q.sum())
+    return 0.5 * (distance * pic.grid.cell_volume + max(0.0, 1.0 - mass * pic.grid.cell_volume))
+
+
 def _sums(pic: GridPicture, peak_p: float, peak_q: float) -> tuple[float, ...]:
     """Sums over one grid: q, |p - q|, -p log q, p log p, q log(q/p). Not by BLAS: its last bits hang on its threads."""
     area = pic.grid.cell_volume
@@ -185,7 +191,8 @@ def _log_q(pic: GridPicture, counts: np.ndarray) -> np.ndarray:
     faint = q < UNDERFLOW * pic.density.kernel_peak
     log_q = np.log(np.where(faint, 1.0, q))
     if faint.any():
-        log_q[faint] = pic.density.log_density(pic.grid.points[counts.ravel()][faint])
+        cells = pic.grid.points[counts.ravel()][faint]  # they hold so little of p that float32 will do
+        log_q[faint] = pic.density.log_density(cells, single=True)
     return log_q
 
 

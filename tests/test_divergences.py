@@ -8,7 +8,7 @@ from scipy import integrate, stats
 
 from pmdviz.bandwidths import local
 from pmdviz.densities import KernelDensity
-from pmdviz.divergences import GridPicture, compare, measure, picture
+from pmdviz.divergences import GridPicture, compare, measure, picture, total_variation
 from pmdviz.grids import CELLS_PER_SD, SIDES, Grid, side_for
 from pmdviz.recipe import Recipe
 from pmdviz.session import Session
@@ -87,6 +87,15 @@ def test_mass_outside_counts_in_the_total_variation_and_q_is_never_renormalised(
     assert found["mass_outside"] == pytest.approx(0.5, abs=1e-6)
     assert found["tv"] == pytest.approx(0.5, abs=1e-6)
     assert found["kl_forward"] == pytest.approx(math.log(2), abs=1e-6)
+
+
+def test_the_total_variation_alone_is_that_of_all_metrics():
+    target = make_target("mixture", num_data=100)
+    for draws, kernel in ((500, 0.1), (50, 0.3)):
+        particles = np.random.default_rng(draws).normal(size=(draws, 2)) * 4  # some of it outside the box
+        density = KernelDensity(particles, np.full(draws, -np.log(draws)), kernel * np.eye(2))
+        drawn = picture(density, target.exact, target.view_box)
+        assert total_variation(drawn) == pytest.approx(compare(drawn)["tv"], rel=1e-12)
 
 
 def test_everything_outside_is_a_total_variation_of_one():

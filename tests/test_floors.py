@@ -6,7 +6,7 @@ import pytest
 from pmdviz import floors
 from pmdviz.bandwidths import local
 from pmdviz.densities import KernelDensity
-from pmdviz.divergences import compare, picture
+from pmdviz.divergences import compare, measure, picture
 from pmdviz.floors import FACTORS, Floor, floor, known_floor
 from pmdviz.recipe import Recipe
 from pmdviz.session import Session
@@ -84,3 +84,26 @@ def test_frames_show_it_once_it_is_known_and_none_before():
 
 def test_without_an_exact_posterior_there_is_none():
     assert floor(custom(dim=3, sample_prior=lambda rng, m: sample_prior(rng, m, 3)), 10) is None
+
+
+@pytest.mark.parametrize("name", ["bimodal1d", "gaussian", "mixture"])
+def test_the_search_downhill_finds_what_the_whole_table_has(name):
+    """Every factor of the table for every set, measured in full, as against the few that are looked at."""
+    target, m = make_target(name), 60
+    table = np.empty((len(FACTORS), floors.NUM_SETS, 2))
+    for k in range(floors.NUM_SETS):
+        draws, log_weights, one = floors._drawn(target, m, k)
+        for place, factor in enumerate(FACTORS):
+            density = KernelDensity(draws, log_weights, factor * one)
+            metrics = measure(density, target.exact, picture(density, target.exact, target.view_box))
+            table[place, k] = metrics["tv"], metrics["kl_forward"]
+    found, means = floor(target, m), table.mean(axis=1)
+    best = means.argmin(axis=0)
+    assert (found.tv_factor, found.kl_factor) == (FACTORS[best[0]], FACTORS[best[1]])
+    assert (found.tv, found.kl) == pytest.approx((means[best[0], 0], means[best[1], 1]), rel=1e-12)
+
+
+def test_it_says_how_far_it_is():
+    told = []
+    floor(make_target("bimodal1d", data_seed=3), 20, told.append)
+    assert told == sorted(told) and told[-1] == floors.NUM_SETS and set(told) >= {0, 1, 2, 3, 4}

@@ -21,6 +21,7 @@ UNDERFLOW_SINGLE = 1e-25  # exp2 clamps at 2e-38 in float32: above this, 1e6 cla
 FARTHEST = 1e150  # whitened units: squares of anything larger would overflow
 FARTHEST_SINGLE = 100.0  # beyond it float32 coordinates err by 1e-5 and more
 SCALE = np.sqrt(LOG2E / 2)
+NO_BUFFERS = {dtype: np.empty((2, 0), dtype) for dtype in (np.float64, np.float32)}
 
 
 def kde_log_density(
@@ -112,7 +113,7 @@ def _are_near(*whitened: np.ndarray) -> bool:
 
 def _buffers(columns: np.ndarray) -> np.ndarray:
     """Room for the exponents of two rows, where they do not fit into registers."""
-    return _aligned(2, SMALLER_TILE if len(columns) > 3 else 0, columns.dtype.type)
+    return _aligned(2, SMALLER_TILE, columns.dtype.type) if len(columns) > 3 else NO_BUFFERS[columns.dtype.type]
 
 
 @jit

@@ -38,15 +38,16 @@ def test_it_is_computed_once_and_told_at_the_end():
 
 
 def test_cancelled_it_is_not_asked_again_until_it_is_forgotten(monkeypatch):
-    held = threading.Event()
+    held, calls = threading.Event(), []
 
-    def slow(target, m, k, inner=floors._of_one_set):
-        if k == 3:
+    def slow(density, target, inner=floors._tv):
+        calls.append(density)
+        if len(calls) == 3 * floors.USUAL_PLACES + 1:
             held.set()
             time.sleep(0.2)
-        return inner(target, m, k)
+        return inner(density, target)
 
-    monkeypatch.setattr(floors, "_of_one_set", slow)
+    monkeypatch.setattr(floors, "_tv", slow)
 
     async def scene():
         work, asked = FloorWork(lambda: None), frame(902, m=4000)

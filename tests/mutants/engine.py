@@ -48,9 +48,16 @@ MUTANTS = [
     fault("pmdviz/grids.py", "narrowest * side >= CELLS_PER_SD", "narrowest * side >= CELLS_PER_SD / 4", DISTANCES),
     fault("pmdviz/grids.py", "(np.arange(self.side) + 0.5) / self.side", "np.arange(self.side) / self.side", DISTANCES),
     fault("pmdviz/floors.py", "/ np.sqrt(NUM_SETS)", "", FLOORS),
-    fault("pmdviz/floors.py", "means[:, 0].argmin()", "means[:, 0].argmax()", FLOORS),
+    fault("pmdviz/floors.py", "np.argmin(means)", "np.argmax(means)", FLOORS),
+    fault("pmdviz/floors.py", "range(max(place - 1, 0), ", "range(place, ", FLOORS),
+    fault(
+        "pmdviz/divergences.py",
+        "0.5 * (distance * pic.grid.cell_volume + max(",
+        "0.5 * (distance * pic.grid.cell_volume - max(",
+        DISTANCES,
+    ),
     fault("pmdviz/floors.py", "key = (target.key, num_particles)", "key = (target.name, num_particles)", FLOORS),
-    fault("pmdviz/floors.py", "draws, log_weights, factor * one)", "draws, log_weights, one)", FLOORS),
+    fault("pmdviz/floors.py", "log_weights, FACTORS[place] * one)", "log_weights, one)", FLOORS),
     # Targets and their exact posteriors.
     fault("pmdviz/targets/base.py", "self.num_data / len(batch) * self.log_likelihood", "self.log_likelihood", TARGETS),
     fault("pmdviz/targets/base.py", "return -theta / self.prior_sd**2", "return -theta / self.prior_sd", TARGETS),
