@@ -30,7 +30,7 @@ def opened(browser, player):
         asked.append(route.request.url)
         route.abort()
 
-    def open_player(framed=False, size=(1280, 720)):
+    def open_player(framed=False, size=(1280, 720), place=player):
         context = browser.new_context(viewport={"width": size[0], "height": size[1]})
         made.append(context)
         page = context.new_page()
@@ -39,7 +39,6 @@ def opened(browser, player):
         page.add_init_script(HELPERS_JS)
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.on("console", lambda said: problems.append(said.text) if said.type == "error" else None)
-        place = player
         if framed:
             place = player.with_name("slides.html")
             inner = f'<iframe src="{player.name}" sandbox="allow-scripts" width="1100" height="640"></iframe>'
@@ -117,3 +116,13 @@ def test_the_stage_is_a_square_and_nothing_scrolls_sideways(opened, size):
     )
     assert abs(stage[0] - stage[1]) <= 1 and stage[0] > 240
     assert frame.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_one_dimension_in_the_dark_without_traces(opened, tmp_path):
+    run = pmdviz.run(target="bimodal1d", num_particles=60, budget=600)
+    options = {"theme": "dark", "traces": "none", "layers": "exact,approximate", "frames": 4}
+    _, frame = opened(place=run.export(tmp_path / "flat.html", **options))
+    before = frame.evaluate(PICTURE_JS)
+    scrub(frame, 3)
+    assert frame.evaluate(PICTURE_JS) != before
+    assert frame.evaluate("getComputedStyle(document.querySelector('main')).backgroundColor") == "rgb(18, 18, 18)"
