@@ -18,6 +18,7 @@ from pmdviz.lab import Lab, css, limits, warm
 from pmdviz.lab.acknowledge import HELP, on_sent
 from pmdviz.recipe import Recipe
 from pmdviz.serve_limits import limit
+from pmdviz.tabs import Kind, Tabs
 
 FIGURE_MODELS = ["Axis", "Legend", "Grid", "Plot", "Figure", "Title"]  # dressed by our own table of colours
 PAGE_CSS = """
@@ -30,7 +31,9 @@ TEMPLATE = Path(__file__).with_name("page.html")
 OPENING = "Opening the lab …"
 
 
-_open: set[Lab] = set()  # of sessions that have not been destroyed
+PAGES: dict[str, Kind] = {}  # those that a visitor builds by looking at them, in the order of their tabs after the Lab
+
+_open: set[Tabs] = set()  # of sessions that have not been destroyed
 
 CLOSE_DRAWER_JS = """
 const page = [...Bokeh.documents[0]._all_models.values()].find((m) => m.data?.sidebar_open !== undefined)
@@ -48,15 +51,16 @@ def is_phone(headers: Mapping[str, str] | None) -> bool:
 
 
 def lab_page(**parameters: Any) -> pmui.Page:
-    """The Lab page of one browser session; parameters are those of `pmdviz.Lab`."""
+    """The page of one browser session, with the Lab in front; parameters are those of `pmdviz.Lab`."""
     lab = Lab(keyboard=True, **(parameters or {"recipe": limits.fitted(Recipe())}))
+    tabs = Tabs({"lab": Kind("Lab", lambda: lab), **PAGES}, "lab")
     help_button = pn.widgets.Button(label="?", width=40, margin=0, stylesheets=[css.HEADER_BUTTON])
     help_button.js_on_click(code=HELP)
     page = pmui.Page(
         title="pmdviz",
-        main=[lab.screen.view],
-        sidebar=[lab.setup.view],
-        header=[pn.Spacer(sizing_mode="stretch_width"), help_button],
+        main=[tabs.view],
+        sidebar=[tabs.controls],
+        header=[tabs.bar, pn.Spacer(sizing_mode="stretch_width"), help_button],
         sidebar_width=320,
         sidebar_open=not is_phone(pn.state.headers),
         busy_indicator=None,
@@ -68,8 +72,8 @@ def lab_page(**parameters: Any) -> pmui.Page:
         # Left as it is, every event of any session sends two messages to every open page, and the watcher on the state
         # of the whole process keeps each page for ever.
         page.busy = _Never().param.busy
-    page.param.watch(lambda event: lab.dress(dark=event.new), "dark_theme")
-    lab.on_presenter = lambda on: page.param.update(sidebar_open=not on)
+    page.param.watch(lambda event: tabs.dress(dark=event.new), "dark_theme")
+    tabs.on_presenter = lambda on: page.param.update(sidebar_open=not on)
     doc = pn.state.curdoc
     if doc is not None:
         doc.template_variables.update(opening=OPENING, chrome=pmui.Page._render_esm(server=True))
@@ -77,15 +81,15 @@ def lab_page(**parameters: Any) -> pmui.Page:
         doc.js_on_event("document_ready", CustomJS(code=CLOSE_DRAWER_JS))
         doc.js_on_event("document_ready", on_sent(lab.screen.ack))  # the first frame may come with the document
         pn.state.onload(lab.ready)
-        lab.start(doc)
-        _open.add(lab)
-        pn.state.on_session_destroyed(lambda context: _close(lab))
+        tabs.start(doc)
+        _open.add(tabs)
+        pn.state.on_session_destroyed(lambda context: _close(tabs))
     return page
 
 
-def _close(lab: Lab) -> None:
-    lab.stop()
-    _open.discard(lab)
+def _close(tabs: Tabs) -> None:
+    tabs.stop()
+    _open.discard(tabs)
 
 
 def session_page() -> pmui.Page:

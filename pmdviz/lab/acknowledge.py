@@ -27,7 +27,9 @@ class Acknowledge(DataModel):
     parcel = Int(0)  # raised by the server after `packed` and `layout`
     words = String("")  # JSON of what the status panel says
     hidden = Bool(False)
-    keyboard = Bool(False)  # whether the keys of the whole page belong to this lab (in the app, not in a notebook)
+    keyboard = Bool(
+        False
+    )  # whether the keys of the whole page belong to it (in the app while it is seen, not in a notebook)
     key = String("")
     presses = Int(0)
     text = String("")  # to be put on the clipboard

@@ -88,6 +88,16 @@ class Lab:
     # What others read
 
     @property
+    def view(self) -> Any:
+        """What stands in the middle of a page."""
+        return self.screen.view
+
+    @property
+    def controls(self) -> Any:
+        """What stands beside it, or in the drawer."""
+        return self.setup.view
+
+    @property
     def session(self) -> Session:
         """The live session; while it plays, read it only."""
         if self.live.runner is None:
@@ -120,6 +130,15 @@ class Lab:
         """The page is there."""
         self.screen.live()
         self.live.ready()
+
+    def look(self, on: bool) -> None:
+        """The lab is to be seen, or no longer: then it does not compute, and the keys are another's."""
+        self.screen.ack.keyboard = on
+        self.live.look(on)
+        if on:
+            self.live.do("look", Runner.snapshot)
+        else:
+            self.floor.forget()
 
     def stop(self) -> None:
         """End the live loop and what is computed in the background."""

@@ -72,6 +72,7 @@ class Live:
         self._jobs: deque[Job] = deque()
         self._wake, self._drawn, self._ready = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._away = self._stopped = False
+        self._seen = True  # whether the page is the one that is shown, of those that the app has
         self._took = 0.0  # CPU seconds of the last job
         self._watch: Watch | None = None  # of a job that lasts
         self._task: asyncio.Task | None = None
@@ -108,6 +109,11 @@ class Live:
         if self.runner is not None:
             (self.runner.wanted.set if on else self.runner.wanted.clear)()
         self.screen.play_changed(on)
+        self._wake.set()
+
+    def look(self, on: bool) -> None:
+        """Whether the page is to be seen: out of sight no step is made, and what plays goes on later."""
+        self._seen, self._away = on, False
         self._wake.set()
 
     def cancel(self) -> bool:
@@ -154,7 +160,7 @@ class Live:
     def _next(self) -> Job | None:
         if self._jobs:
             return self._jobs.popleft()
-        if self.playing and not (self._away or self.ack.hidden) and self.runner is not None:
+        if self.playing and self._seen and not (self._away or self.ack.hidden) and self.runner is not None:
             return Job("step", lambda runner: runner.advance(self.iterations))
         return None
 

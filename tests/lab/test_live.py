@@ -279,3 +279,18 @@ def test_a_closed_tab_ends_a_long_job():
         await bench.until(ended.is_set, 2)
 
     run(scene)
+
+
+def test_out_of_sight_no_step_is_made_and_what_plays_goes_on_later():
+    async def scene(bench):
+        bench.live.play(True)
+        await bench.until(lambda: len(bench.screen.shown) >= 3)
+        bench.live.look(False)
+        await asyncio.sleep(0.2)
+        stood = bench.live.runner.session.frame.iteration
+        await asyncio.sleep(0.2)
+        assert bench.live.runner.session.frame.iteration == stood and bench.live.playing
+        bench.live.look(True)
+        await bench.until(lambda: bench.live.runner.session.frame.iteration > stood)
+
+    run(scene)

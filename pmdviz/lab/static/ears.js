@@ -5,10 +5,9 @@ a.has_ears = true
 const look = () => { a.hidden = document.hidden }
 document.addEventListener("visibilitychange", look)
 look()
-if (!a.keyboard) return
 const KEYS = {" ": "space", ArrowRight: "right", ArrowLeft: "left", r: "R", n: "N", p: "P", "?": "?", Escape: "Esc"}
 document.addEventListener("keydown", (e) => {
-  if (e.ctrlKey || e.metaKey || e.altKey || document.querySelector("dialog[open]")) return
+  if (!a.keyboard || e.ctrlKey || e.metaKey || e.altKey || document.querySelector("dialog[open]")) return
   const at = e.composedPath()[0]
   const key = KEYS[e.key.length == 1 ? e.key.toLowerCase() : e.key]
   if (!key || at?.closest?.("input, select, textarea, [contenteditable], [role=slider], [role=option], [role=combobox]")) return

@@ -1,0 +1,36 @@
+// The pages of the app as tabs: one is active, arrows go from one to the next.
+export function render({ model }) {
+  const bar = document.createElement("div")
+  bar.setAttribute("role", "tablist")
+  bar.setAttribute("aria-label", "Pages")
+  const tabs = model.pages.map(([name, title]) => {
+    const tab = document.createElement("button")
+    tab.type = "button"
+    tab.name = name
+    tab.textContent = title
+    tab.setAttribute("role", "tab")
+    tab.addEventListener("click", () => choose(tab))
+    return tab
+  })
+  const choose = (tab) => { model.active = tab.name; show() }
+  const show = () => {
+    for (const tab of tabs) {
+      const active = tab.name === model.active
+      tab.setAttribute("aria-selected", active)
+      tab.tabIndex = active ? 0 : -1
+    }
+  }
+  bar.addEventListener("keydown", (e) => {
+    const at = tabs.indexOf(e.composedPath()[0]), last = tabs.length - 1
+    const to = { ArrowRight: at < last ? at + 1 : 0, ArrowLeft: at > 0 ? at - 1 : last, Home: 0, End: last }[e.key]
+    if (at < 0 || to === undefined || e.ctrlKey || e.metaKey || e.altKey) return
+    e.preventDefault()
+    e.stopPropagation()  // elsewhere on the page arrows are steps of the run
+    tabs[to].focus()
+    choose(tabs[to])
+  })
+  bar.append(...tabs)
+  model.on("active", show)
+  show()
+  return bar
+}
