@@ -7,6 +7,7 @@ SVI, VARIATIONAL = "pmdviz/methods/svi.py", "tests/methods/test_svi.py"
 SVGD, STEIN = "pmdviz/methods/svgd.py", "tests/methods/test_svgd.py"
 FORCE, FORCES = "pmdviz/kernels/svgd.py", "tests/kernels/test_svgd.py"
 STEPPING = "pmdviz/methods/stepping.py"
+NPV, ELBO, MIXTURES = "pmdviz/methods/npv.py", "pmdviz/methods/elbo.py", "tests/methods/test_npv.py"
 
 
 def fault(file: str, find: str, replace: str, *tests: str) -> dict:
@@ -45,7 +46,7 @@ MUTANTS = [
     fault(SVI, "state.cholesky, gradients) + noise", "state.cholesky, gradients)", VARIATIONAL),
     fault(SVI, "factors = 1 + rho * values +", "factors = 1 - rho * values +", VARIATIONAL),
     fault(SVI, "0.5 * np.minimum(rho * values, 0.0) ** 2", "0.0", VARIATIONAL),
-    fault(SVI, "np.diag(np.diag(within) * diagonal)", "np.diag(np.diag(within))", VARIATIONAL),
+    fault(SVI, "np.exp(np.diag(change[:, 1:]))", "np.exp(-np.diag(change[:, 1:]))", VARIATIONAL),
     fault(SVI, "curvature = np.diag(np.diag(curvature))", "curvature = curvature", VARIATIONAL),
     fault(FORCE, "scores - 2.0 / h * centred", "scores + 2.0 / h * centred", FORCES),
     fault(FORCE, "np.sqrt(np.log2(np.e) / h)", "np.sqrt(0.5 * np.log2(np.e) / h)", FORCES),
@@ -56,4 +57,12 @@ MUTANTS = [
     fault(SVGD, "0.5 * log_det / d", "log_det / d", STEIN),
     fault(STEPPING, "first / (1 - FIRST**t)", "first", STEIN),
     fault(STEPPING, "second = second + gradient**2", "second = gradient**2", STEIN),
+    fault(ELBO, "widths[:, None] ** 2 + widths**2", "2 * widths[:, None] ** 2 + 0 * widths", MIXTURES),
+    fault(ELBO, "both = shares + shares.T", "both = 2 * shares", MIXTURES),
+    fault(ELBO, "/ (2 * DIFFERENCE)", "/ DIFFERENCE", MIXTURES),
+    fault(ELBO, "self.beta * gradient - (1 - self.beta)", "self.beta * gradient + (1 - self.beta)", MIXTURES),
+    fault(ELBO, "widths**2 * traces + K * widths * in_s", "widths**2 * traces + K * in_s", MIXTURES),
+    fault(NPV, "old + rho * (new - old)", "old + 0 * rho * (new - old)", MIXTURES),
+    fault(NPV, "if knobs.annealing else 1.0", "if knobs.annealing else 0.0", MIXTURES),
+    fault(NPV, "np.exp(np.clip(log_widths", "np.exp(2 * np.clip(log_widths", MIXTURES),
 ]
