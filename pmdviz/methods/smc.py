@@ -35,8 +35,8 @@ class SMCKnobs(SmoothingKnobs):
         softbounds=(0.02, 5),
         log=True,
         label="Jitter",
-        unit="units of θ (isotropic) or factor c",
-        default_by=("jitter_rule", {"isotropic": 0.1, "local": 0.85}),
+        unit="units of θ (isotropic) or median distances (median) or factor c (covariance) or factor c (local)",
+        default_by=("jitter_rule", {"isotropic": 0.1, "median": 0.05, "covariance": 0.35, "local": 0.85}),
         doc="Width of that noise: the number h or c of the jitter's rule. Too little, and copies of a few particles "
         "are all that is left; too much, and every resampling blurs the modes.",
     )
