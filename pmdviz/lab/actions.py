@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import io
 from collections.abc import Callable
 from typing import Any
@@ -44,12 +45,12 @@ class Actions:
 
     def say(self, words: str) -> None:
         """A line beside the buttons."""
-        self.said.object = f'<span role="status">{words}</span>'
+        self.said.object = f'<span role="status">{html.escape(words)}</span>'
 
     def _by_hand(self) -> None:
         self.said.object = (
             "<details open><summary>The browser did not let us copy; here it is:</summary>"
-            f"<textarea readonly rows='8' style='width:100%'>{self._ack.text}</textarea></details>"
+            f"<textarea readonly rows='8' style='width:100%'>{html.escape(self._ack.text)}</textarea></details>"
         )
 
     def _python(self) -> str:

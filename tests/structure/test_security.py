@@ -1,0 +1,74 @@
+"""What the sources must not contain: ways by which a text from outside could be run, or become markup."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import pmdviz
+
+ROOT = Path(pmdviz.__file__).parent
+PYTHON = sorted(ROOT.rglob("*.py"))
+SCRIPTS = sorted([*ROOT.rglob("*.js"), *ROOT.rglob("*.html")])
+BUILTINS = {"eval", "exec", "compile", "__import__"}
+MODULES = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "marshal", "shelve", "jsonpickle", "xmlrpc"}
+CALLS = {
+    ("yaml", "load"),
+    ("yaml", "unsafe_load"),
+    ("yaml", "full_load"),
+    ("os", "system"),
+    ("os", "popen"),
+}
+IN_SCRIPTS = r"\beval\(|new Function\(|document\.write|insertAdjacentHTML|outerHTML\s*="
+
+
+def complaints(source):
+    """Each way found in a Python text, with its line."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
+            found += [(node.lineno, name) for name in names if name.split(".")[0] in MODULES]
+        if isinstance(node, ast.Call):
+            found += [(node.lineno, word) for word in called(node)]
+    return found
+
+
+def called(node):
+    function = node.func
+    if isinstance(function, ast.Name) and function.id in BUILTINS:
+        yield function.id
+    if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
+        pair = (function.value.id, function.attr)
+        if pair in CALLS:
+            yield ".".join(pair)
+    for keyword in node.keywords:
+        if keyword.arg in ("shell", "allow_pickle") and getattr(keyword.value, "value", None) is not False:
+            yield f"{keyword.arg}=..."
+
+
+@pytest.mark.parametrize("path", PYTHON, ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_text_is_run(path):
+    assert complaints(path.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["eval('1')", "import pickle", "from joblib import load", "yaml.load(x)", "run('ls', shell=True)", "os.system('x')",
+     "np.load(f, allow_pickle=True)", "__import__('os')"],
+)  # fmt: skip
+def test_the_reader_sees_what_it_looks_for(source):
+    assert complaints(source)
+
+
+def test_there_are_sources_to_read():
+    assert len(PYTHON) > 50 and len(SCRIPTS) > 5
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_script_makes_markup_of_a_text(path):
+    text = path.read_text(encoding="utf-8")
+    assert re.findall(IN_SCRIPTS, text) == []
+    for markup in re.findall(r"innerHTML\s*\+?=\s*(`[^`]*`|\S+)", text):  # only a constant may be markup
+        assert markup == '""' or (markup.startswith("`") and "${" not in markup)

@@ -1,0 +1,42 @@
+"""A session can neither read nor change another's state, whatever its browser sends."""
+
+import numpy as np
+import pytest
+
+from pmdviz.bench.crowd import Crowd, served
+from pmdviz.recipe import Recipe
+from pmdviz.targets import TARGETS
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_what_recipes_share_cannot_be_written(name):
+    one, two = (Recipe(name).make_target() for _ in range(2))
+    assert one is two
+    for array in (one.data, one.scale):
+        if isinstance(array, np.ndarray) and array is one.data:
+            with pytest.raises(ValueError, match="read-only"):
+                array[...] = 0
+
+
+def test_messages_with_the_names_of_another_session_change_nothing_there():
+    with served() as lab:
+        crowd = Crowd(lab.url)
+        mine, theirs = crowd.join(2)
+        assert mine.ack_id != theirs.ack_id
+        common = set(mine.models) & set(theirs.models)
+        assert all(set(mine.models[name]["attributes"]) <= {"name"} for name in common)  # nothing that holds a value
+        crowd.do(attack(mine, theirs))
+        before = theirs.iteration
+        crowd.do(theirs.until(lambda: theirs.iteration > before + 2))  # plays on as if nothing had been
+        assert theirs.errors == []
+        assert "endless" in theirs.words["of"]
+        crowd.leave()
+
+
+async def attack(mine, theirs):
+    """Pause them, change their budget, claim their frames: by the ids of their models, over my own connection."""
+    mine.wire.patch(theirs.ack_id, key="space", presses=99)
+    mine.wire.patch(theirs.ack_id, hidden=True)
+    mine.wire.patch(theirs.found("title", "Budget (data visited)")["id"], value="2000")
+    mine.wire.send_event("button_click", {"model": {"id": theirs.found("label", "Restart")["id"]}})
+    await mine.until(lambda: any("UnknownReferenceError" in sentence for sentence in mine.errors))
