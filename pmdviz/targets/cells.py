@@ -69,7 +69,7 @@ def may_hold_mass(values: np.ndarray, siblings: int) -> np.ndarray:
     lowest = np.where(known, families, highest).min(axis=1, keepdims=True)
     spread = np.where(known.any(axis=1, keepdims=True), highest - np.where(np.isfinite(lowest), lowest, 0), -np.inf)
     reach = np.maximum(families, lowest) + spread
-    return (reach > values.max() - NATS_KEPT).ravel()
+    return (reach >= values.max() - NATS_KEPT).ravel()  # at 1e17 nats and more, 50 make no difference
 
 
 def beside(cells: Cells, chosen: np.ndarray) -> np.ndarray:
@@ -87,7 +87,7 @@ def mode_boxes(cells: Cells) -> tuple[Box, ...]:
     What is left out is below exp(-NATS_BOXED) of the peak. Groups are found on a raster of at most 64 places along
     each edge; boxes that overlap become one.
     """
-    heavy = cells.values > cells.values.max() - NATS_BOXED
+    heavy = cells.values >= cells.values.max() - NATS_BOXED
     cells = Cells(cells.centres[heavy], cells.values[heavy], cells.width)
     low, width = np.array([pair[0] for pair in cells.box]), np.ptp(cells.box, axis=1)
     raster = np.minimum(((cells.centres - low) / width * RASTER).astype(int), RASTER - 1)

@@ -1,6 +1,6 @@
-"""Faults with more data than one wants in memory at once."""
+"""Faults where the data or their logarithms are large."""
 
-CUSTOM, BATCHES = "pmdviz/targets/custom.py", "pmdviz/batches.py"
+CUSTOM, CELLS, BATCHES = "pmdviz/targets/custom.py", "pmdviz/targets/cells.py", "pmdviz/batches.py"
 TESTS = "tests/targets/test_custom_large.py"
 
 LISTED = [
@@ -8,6 +8,7 @@ LISTED = [
     (CUSTOM, "for start in range(rows, len(batch), rows):", "for start in range(rows, len(batch) - 1, rows):", TESTS),
     (CUSTOM, "MOST_PAIRS // max(1, len(theta))", "MOST_PAIRS", TESTS),
     (CUSTOM, "self.num_data * ENOUGH[self.dim] > MOST_EXACT_PAIRS", "self.num_data > MOST_EXACT_PAIRS", TESTS),
+    (CELLS, "reach >= values.max() - NATS_KEPT", "reach > values.max() - NATS_KEPT", "tests/test_numerical.py"),
     (BATCHES, "np.uint32 if self", "np.uint16 if self", "tests/test_batches.py"),
     (BATCHES, "self._rng.shuffle(numbers)", "numbers.sort()", "tests/test_batches.py"),
 ]

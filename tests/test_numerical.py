@@ -1,0 +1,217 @@
+"""Where arithmetic ends: far, coincident and single particles, likelihoods that underflow, ten million data; and what
+must hold for every density whatever its numbers are."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from pmdviz.api import custom_target
+from pmdviz.bandwidths import local
+from pmdviz.densities import KernelDensity, effective_sample_size, normalise
+from pmdviz.divergences import measure, picture
+from pmdviz.recipe import Recipe
+from pmdviz.session import Session
+from pmdviz.targets import TARGETS, make_target
+
+seeds = st.integers(0, 2**32 - 1)
+log_weights = arrays(
+    np.float64, st.integers(1, 40), elements=st.one_of(st.floats(-1e5, 1e5), st.floats(-700, 0), st.just(-np.inf))
+).filter(lambda values: values.max() > -np.inf)
+
+
+# Weights.
+
+
+@given(log_weights)
+def test_weights_sum_to_one_and_their_effective_number_is_from_one_to_m(values):
+    normal = normalise(values)
+    assert np.exp(normal).sum() == pytest.approx(1, abs=1e-12)
+    assert 1 - 1e-12 <= effective_sample_size(normal) <= len(values) * (1 + 1e-12)
+
+
+@given(log_weights, st.floats(-1e4, 1e4), seeds)
+def test_weights_know_neither_order_nor_a_common_factor(values, factor, seed):
+    order = np.random.default_rng(seed).permutation(len(values))
+    np.testing.assert_allclose(np.exp(normalise(values[order])), np.exp(normalise(values))[order], rtol=1e-12)
+    np.testing.assert_allclose(np.exp(normalise(values + factor)), np.exp(normalise(values)), rtol=1e-9, atol=1e-300)
+
+
+@pytest.mark.parametrize("lowest", [-700.0, -1e5, -1e15, -np.inf])
+def test_one_survivor_takes_all(lowest):
+    weights = np.exp(normalise(np.array([lowest, 0.0, lowest])))
+    assert weights[1] == 1.0 and effective_sample_size(np.log(np.maximum(weights, 1e-320))) == pytest.approx(1)
+
+
+# Densities.
+
+
+def some_density(seed, d, m=30, size=1.0):
+    rng = np.random.default_rng(seed)
+    particles, weights = size * rng.standard_normal((m, d)), normalise(rng.standard_normal(m) * 2)
+    return KernelDensity(particles, weights, local(particles, np.exp(weights), 0.75, np.full(d, size)))
+
+
+def points_near(density, n=7):
+    return density.sample(np.random.default_rng(0), n)
+
+
+@given(seeds, st.sampled_from([1, 2, 3, 5]))
+def test_a_density_does_not_know_the_order_of_its_particles(seed, d):
+    density = some_density(seed, d)
+    order = np.random.default_rng(seed).permutation(len(density.particles))
+    other = KernelDensity(density.particles[order], density.log_weights[order], density.cholesky)
+    points = points_near(density)
+    np.testing.assert_allclose(other.log_density(points), density.log_density(points), rtol=1e-11, atol=1e-11)
+    weights = np.exp(density.log_weights)
+    same = local(density.particles[order], weights[order], 0.75, np.ones(d))
+    assert np.isfinite(same).all() and (np.diag(same) > 0).all()
+
+
+@given(seeds, st.sampled_from([1, 2, 3]), st.floats(-1e3, 1e3), st.floats(-3, 3))
+def test_moved_and_stretched_particles_have_the_moved_and_stretched_density(seed, d, shift, log_stretch):
+    """The rule `local` included: q(a x + b) = q(x) / a^d."""
+    stretch, density = 10.0**log_stretch, some_density(seed, d)
+    moved = stretch * density.particles + shift
+    cholesky = local(moved, density.weights, 0.75, np.full(d, stretch))
+    np.testing.assert_allclose(cholesky, stretch * density.cholesky, rtol=1e-6, atol=1e-8 * stretch)
+    points = points_near(density)
+    found = KernelDensity(moved, density.log_weights, cholesky).log_density(stretch * points + shift)
+    np.testing.assert_allclose(found, density.log_density(points) - d * np.log(stretch), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 5])
+@pytest.mark.parametrize("rule_scale", [1.0, 1e-6])
+def test_particles_without_any_variance_are_one_narrow_kernel(d, rule_scale):
+    particles, weights = np.full((50, d), 0.3), np.full(50, 1 / 50)
+    cholesky = local(particles, weights, 0.75, np.full(d, rule_scale))
+    density = KernelDensity(particles, np.log(weights), cholesky)
+    assert (np.diag(cholesky) > 0).all()
+    peak, away = density.log_density(np.stack([particles[0], particles[0] + 1.0]))
+    assert np.exp(peak) == pytest.approx(density.kernel_peak) and np.isfinite(away) and away < peak
+
+
+@pytest.mark.parametrize("distance", [1e3, 1e8, 1e100])
+def test_particles_and_points_far_away_have_finite_densities(distance):
+    density = KernelDensity(np.array([[0.0, 0.0], [distance, 0.0]]), np.log([0.5, 0.5]), 0.1 * np.eye(2))
+    found = density.log_density(np.array([[0.0, 0.0], [distance, 0.0], [0.0, -distance], [distance / 2, 0.0]]))
+    assert np.isfinite(found).all()
+    assert found[0] == pytest.approx(found[1]) == pytest.approx(np.log(0.5) - np.log(2 * np.pi * 0.01))
+
+
+# Metrics.
+
+
+@settings(max_examples=25, deadline=None)
+@given(seeds, st.sampled_from(["bimodal1d", "gaussian", "mixture"]), st.floats(-2, 1), st.floats(-1.5, 1.5))
+def test_metrics_stay_where_they_must(seed, name, log_width, log_size):
+    """TV in [0, 1], KL >= 0 up to the error of the sums, for kernels of any width on particles of any spread."""
+    target, rng = make_target(name), np.random.default_rng(seed)
+    particles = 10.0**log_size * rng.standard_normal((25, target.dim))
+    density = KernelDensity(particles, normalise(rng.standard_normal(25)), 10.0**log_width * np.eye(target.dim))
+    found = measure(density, target.exact, picture(density, target.exact, target.view_box))
+    assert -1e-9 <= found["tv"] <= 1 + 1e-9
+    assert -1e-9 <= found["mass_outside"] <= 1 + 1e-9
+    assert found["kl_forward"] >= -2e-3
+    assert found["kl_reverse"] is None or found["kl_reverse"] >= -2e-3 - 2 * found["mass_outside"]
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_no_distance_between_a_gaussian_posterior_and_itself_and_none_negative(name):
+    target = make_target(name)
+    if target.exact is None or target.dim > 2:
+        pytest.skip("no exact posterior on a grid")
+    one = KernelDensity(target.exact.mean[None], np.zeros(1), np.linalg.cholesky(target.exact.cov))
+    found = measure(one, target.exact, picture(one, target.exact, target.view_box))
+    assert found["kl_forward"] >= -1e-6 and 0 <= found["tv"] < 1
+
+
+# Runs.
+
+
+def target_of(log_likelihood, sample_prior=None, data=None, dim=2):
+    return custom_target(
+        log_prior=lambda theta: -0.5 * (theta**2).sum(axis=1),
+        log_likelihood=log_likelihood,
+        sample_prior=sample_prior or (lambda rng, n: rng.standard_normal((n, dim))),
+        data=np.zeros(20) if data is None else data,
+        dim=dim,
+        name="edge",
+        bounds=[(-5, 5)] * dim,
+    )
+
+
+def sound(session):
+    """The frame is finite and its weights are weights."""
+    frame = session.frame
+    assert np.isfinite(frame.particles).all() and frame.weights.sum() == pytest.approx(1, abs=1e-9)
+    assert 1 - 1e-9 <= frame.metrics["ess"] <= len(frame.particles) * (1 + 1e-9)
+    assert np.isfinite(frame.density.cholesky).all() and (np.diag(frame.density.cholesky) > 0).all()
+    return frame
+
+
+@pytest.mark.parametrize("policy", ["never", "always", "ess"])
+@pytest.mark.parametrize("nats", [690.8, 1e5, 1e150])
+def test_likelihoods_of_1e_300_and_far_below(policy, nats):
+    """Every datum has likelihood e^-nats times something that differs between particles."""
+    target = target_of(lambda theta, batch: -len(batch) * (nats + (theta**2).sum(axis=1)))
+    session = Session(Recipe(target, num_particles=60, batch_size=5, policy=policy, budget=100))
+    while not session.done:
+        session.advance()
+        sound(session)
+
+
+@pytest.mark.parametrize("policy", ["always", "ess"])
+def test_a_single_particle_with_likelihood_survives_and_multiplies(policy):
+    def only_near_the_best(theta, batch):
+        squares = (theta**2).sum(axis=1)
+        return np.where(squares <= squares.min(), 0.0, -np.inf)
+
+    target = target_of(only_near_the_best, data=np.zeros(1))
+    session = Session(Recipe(target, num_particles=40, batch_size=1, policy=policy, budget=3))
+    session.advance(1)
+    frame = sound(session)
+    assert frame.metrics["ess"] == pytest.approx(1) and np.count_nonzero(frame.weights) == 1
+    session.advance(1)
+    sound(session)
+
+
+@pytest.mark.parametrize("rule", ["local", "isotropic"])
+def test_particles_that_coincide_come_apart_at_the_first_rejuvenation(rule):
+    """A prior whose few draws all coincide, though the many that find its scale do not."""
+    prior = lambda rng, n: np.full((n, 2), 0.5) if n < 1000 else rng.standard_normal((n, 2))  # noqa: E731
+    target = target_of(lambda theta, batch: -len(batch) * (theta**2).sum(axis=1), prior)
+    knobs = {"num_particles": 30, "batch_size": 5, "policy": "always", "bandwidth_rule": rule, "draws": "independent"}
+    session = Session(Recipe(target, budget=40, **knobs))
+    while not session.done:
+        session.advance()
+        sound(session)
+    assert len(np.unique(session.frame.particles, axis=0)) == 30
+
+
+@pytest.mark.parametrize("distance", [1e4, 1e8])
+def test_particles_that_start_far_away_keep_weights_that_are_weights(distance):
+    target = target_of(
+        lambda theta, batch: -0.5 * len(batch) * ((theta - distance) ** 2).sum(axis=1),
+        lambda rng, n: distance + rng.standard_normal((n, 2)),
+    )
+    session = Session(Recipe(target, num_particles=50, batch_size=5, policy="always", budget=50))
+    while not session.done:
+        session.advance()
+        sound(session)
+
+
+@pytest.mark.slow
+def test_ten_million_data_on_disk(tmp_path):
+    data = np.lib.format.open_memmap(tmp_path / "x.npy", mode="w+", dtype=np.float32, shape=(10_000_000,))
+    data[::1000] = 1.0
+    data.flush()
+    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
+    target = target_of(lambda theta, batch: -0.5 * ((batch - theta[:, :1]) ** 2).sum(axis=1), data=mapped)
+    session = Session(Recipe(target, num_particles=50, batch_size=1000, budget=3000))
+    while not session.done:
+        session.advance()
+        frame = sound(session)
+    assert frame.visited == 3000 and np.shares_memory(session.target.data, mapped)
+    assert abs(frame.density.mean[0]) < 1  # each step's batch counts ten thousandfold, and nothing overflows
