@@ -33,7 +33,7 @@ MUTANTS = [
     fault("export/palette.py", "& 0x7E0", "& 0x3E0", GIF),
     # MP4.
     fault("export/mp4.py", '"-movflags", "+faststart", ', "", MP4),
-    fault("export/mp4.py", "        process.kill()", "        pass", MP4),
+    fault("export/mp4.py", "process.wait(ENDING_S) != 0", "process.wait(ENDING_S) > 1", MP4),
     # The player.
     fault("export/payload.py", "(high - low) / STEPS or 1.0", "(high - low) / (STEPS + 2) or 1.0", PLAYER),
     fault("export/payload.py", "self._end += len(values)", "self._end += len(values) + 1", PLAYER),
