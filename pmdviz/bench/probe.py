@@ -41,7 +41,7 @@ class Probe:
             **{f"p{share}": _quantile(late, share / 100) for share in (50, 95, 99)},
             "worst": round(late[-1], 1) if late else None,
             "sessions": len(sessions),
-            "tasks": len(asyncio.all_tasks()),
+            "tasks": sorted(task.get_coro().__qualname__ for task in asyncio.all_tasks()),
             "callbacks": sum(not timer.cancelled() for timer in self._server.io_loop.asyncio_loop._scheduled),
             "threads": threading.active_count(),
             "labs": sum(type(thing).__name__ == "Lab" for thing in gc.get_objects()) if collect else None,

@@ -41,7 +41,7 @@ class Bench:
         if acknowledge:
             self.ack.on_change("sent", lambda attr, old, new: setattr(self.ack, "drawn", new))
 
-    async def until(self, condition, seconds=20.0):
+    async def until(self, condition, seconds=120.0):  # the first step of a machine compiles
         end = time.monotonic() + seconds
         while not condition():
             assert time.monotonic() < end, "waited in vain"

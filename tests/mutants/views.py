@@ -1,0 +1,83 @@
+"""Planted faults in what is drawn and in the live lab: pictures, words, loop, limits, what a stranger may send."""
+
+COLUMNS, PACKING = "tests/views/test_columns.py", "tests/views/test_packing.py"
+STAGE, TRACES, WORDS = "tests/views/test_stage.py", "tests/views/test_traces.py", "tests/views/test_words.py"
+LIVE, RUNNER, KNOBS = "tests/lab/test_live.py", "tests/lab/test_runner.py", "tests/lab/test_knobs.py"
+LIMITS, POOL = "tests/lab/test_limits.py", "tests/lab/test_pool.py"
+REFUSALS, FUZZ = "tests/test_refusals.py", "tests/test_fuzz.py"
+
+
+def fault(file: str, find: str, replace: str, *tests: str) -> dict:
+    """An entry of MUTANTS; `file` is within the package."""
+    return {"file": f"pmdviz/{file}", "find": find, "replace": replace, "tests": list(tests)}
+
+
+MUTANTS = [
+    # Pictures.
+    fault("views/contours.py", "flat.max() * 1e-6])[::-1]", "flat.max() * 1e-6])", COLUMNS),
+    fault("views/contours.py", "np.asarray(masses) * inside[-1]", "np.asarray(masses)", COLUMNS),
+    fault("views/contours.py", "parts += [points, gap]", "parts += [points]", COLUMNS),
+    fault("views/columns.py", "return np.sqrt(weights * share)", "return (weights * share)", COLUMNS),
+    fault("views/columns.py", "INK * num_particles / max(len(weights), 1)", "INK * num_particles", COLUMNS),
+    fault("views/columns.py", "np.argpartition(others, m - HEAVIEST)[m - HEAVIEST :]", "np.arange(HEAVIEST)", COLUMNS),
+    fault(
+        "views/columns.py",
+        "weight * (share if step else 1 - share)",
+        "weight * (1 - share if step else share)",
+        COLUMNS,
+    ),
+    fault("views/columns.py", "return (-top * (0.02", "return (top * (0.02", COLUMNS),
+    fault("views/columns.py", "kept is None or kept[0] is not key", "True", COLUMNS),
+    fault("views/packing.py", "end += len(column)", "end += len(column) - 1", PACKING),
+    fault("views/packing.py", "if id(column) not in at:", "if True:", PACKING),
+    fault("views/stage.py", "if self._shown.get(name) is not data:", "if True:", STAGE),
+    fault("views/stage.py", "renderer.visible = name in names", "renderer.visible = name not in names", STAGE),
+    fault("views/trace_columns.py", "np.linspace(0, length - 1, limit)", "np.linspace(0, length - 2, limit)", TRACES),
+    fault(
+        "views/trace_columns.py",
+        "return np.clip(values, low, high)",
+        "return np.nan_to_num(np.clip(values, low, high))",
+        TRACES,
+    ),
+    fault("views/trace_columns.py", "flat = flat[flat > 1e-6]", "flat = flat[flat > -1]", TRACES),
+    fault("views/trace_columns.py", "return float(budget) * 1.02", "return float(last) * 1.02", TRACES),
+    fault("views/trace_columns.py", '"forward KL", "kl_reverse"', '"reverse KL", "kl_reverse"', TRACES),
+    fault("views/words.py", "places = digits - 1 - math.floor", "places = digits - math.floor", WORDS),
+    # The loop.
+    fault("lab/live.py", "self._under_way() >= IN_FLIGHT", "self._under_way() >= IN_FLIGHT + 1", LIVE),
+    fault("lab/live.py", "self.ack.drawn if self.ack.drawn <= self.ack.sent else 0", "self.ack.drawn", LIVE),
+    fault("lab/live.py", "not (self._away or self.ack.hidden)", "not self._away", LIVE),
+    fault("lab/live.py", "self._away = vain >= AWAY_AFTER", "self._away = False", LIVE),
+    fault("lab/live.py", "if len(self._jobs) < MOST_JOBS:", "if True:", LIVE),
+    fault("lab/live.py", "knobs = {**self._jobs.pop().payload, **knobs}", "pass", LIVE),
+    fault("lab/live.py", "if result.done and self.playing:", "if False:", LIVE),
+    fault(
+        "lab/live.py",
+        "            self.playing = False\n            self._on_screen(self.screen.failed",
+        "            self._on_screen(self.screen.failed",
+        LIVE,
+    ),
+    fault("lab/runner.py", "if not self.wanted.is_set() or", "if", RUNNER),
+    fault(
+        "lab/runner.py", "self.session.seek(max(self.session.frame.iteration - 1, 0))", "self.session.seek(0)", RUNNER
+    ),
+    fault("lab/knobs.py", 'self.message, self.value = "", as_text(value)', "self.value = as_text(value)", KNOBS),
+    # Lanes and limits.
+    fault("lab/pool.py", "return _quick if seconds <= QUICK_S else _patient", "return _quick", POOL),
+    fault("lab/pool.py", "set_priority(priority() + self._niceness)", "pass", POOL),
+    fault("kernels/pool.py", "_pool(num_threads() - 1, priority())", "_pool(num_threads() - 1, 0)", POOL),
+    fault("lab/limits.py", "if most is not None and m > most:", "if most is not None and m > 2 * most:", LIMITS),
+    fault("lab/limits.py", "seconds > allowed_ms / 1000:", "seconds > allowed_ms:", LIMITS),
+    fault("lab/limits.py", "(budget is None or budget > most)", "budget is not None and budget > most", LIMITS),
+    fault("lab/limits.py", "if most is None or 0 < number <= most", "if most is None or number <= most", LIMITS),
+    fault("lab/forecast.py", "return m * max(m, rows)", "return m * rows", LIMITS),
+    fault("grids.py", "if side <= most) or all_sides[:1]", "if side >= most) or all_sides[:1]", LIMITS),
+    fault("refusals.py", "error is not None and not _through_ours(error)", "error is not None", REFUSALS),
+    fault("refusals.py", 'query.replace("?", "%3F")', "query", REFUSALS),
+    fault(
+        "recipe_input.py",
+        "except (ValueError, TypeError, RecursionError) as error:",
+        "except ValueError as error:",
+        "tests/test_recipe.py",
+    ),
+]
