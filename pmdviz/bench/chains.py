@@ -17,7 +17,7 @@ TARGETS = {
     "separated (N = 400, sigma_x = 1.5)": {"num_data": 400, "sigma_x": 1.5},
 }
 BUDGET = 20_000
-POWERS, FIRST_STEPS, DELAY = (0.0, 0.33, 0.55, 1.0), (0.001, 0.002, 0.005, 0.01, 0.02), 100.0
+POWERS, FIRST_STEPS, DELAY = (0.0, 0.33, 0.55, 1.0), (0.001, 0.002, 0.005, 0.01, 0.02, 0.05), 100.0
 GIBBS_DRAWS = 1500  # after the burn-in, as in the paper
 ONE_MODE = 0.02  # a run with less than this share of its draws in either mode sits in the other
 
