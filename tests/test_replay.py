@@ -190,7 +190,7 @@ def test_the_large_recipe_is_large_enough_for_the_pool(monkeypatch):
     from pmdviz.kernels import pool
 
     used = []
-    monkeypatch.setattr(pool, "_pool", lambda workers, old=pool._pool: used.append(workers) or old(workers))
+    monkeypatch.setattr(pool, "_pool", lambda *given, old=pool._pool: used.append(given) or old(*given))
     pool.set_threads(3)
     try:
         drive(Session(LARGE))

@@ -21,29 +21,36 @@ FUNCTIONS = {
 
 
 def run(options: Namespace) -> dict[str, Any]:
-    """Root mean square errors for each m, with gamma = 1/t, B = 1, T = m, and the fitted slopes."""
+    """For particles drawn independently, as the theorem has it, and balanced."""
     seeds = 10 if options.quick else 60
-    target = Recipe("gaussian", target_options=OPTIONS).make_target()
-    errors = np.array([_errors(m, seeds, target) for m in SIZES])  # (sizes, functions)
-    slopes = [_slope(errors[:, k]) for k in range(len(FUNCTIONS))]
     return {
         "m": list(SIZES),
-        "root_mean_square_error": {n: [round(float(e), 5) for e in errors[:, k]] for k, n in enumerate(FUNCTIONS)},
-        "slope": {name: round(slope, 3) for name, slope in zip(FUNCTIONS, slopes, strict=True)},
-        "slope_pooled": round(_slope(np.sqrt((errors**2).mean(axis=1))), 3),
+        **{draws: _figures(draws, seeds) for draws in ("independent", "balanced")},
         "theory": -0.5,
     }
 
 
-def _errors(m: int, seeds: int, target: Target) -> np.ndarray:
+def _figures(draws: str, seeds: int) -> dict[str, Any]:
+    """Root mean square errors for each m, with gamma = 1/t, B = 1, T = m, and the fitted slopes."""
+    target = Recipe("gaussian", target_options=OPTIONS).make_target()
+    errors = np.array([_errors(m, draws, seeds, target) for m in SIZES])  # (sizes, functions)
+    slopes = [_slope(errors[:, k]) for k in range(len(FUNCTIONS))]
+    return {
+        "root_mean_square_error": {n: [round(float(e), 5) for e in errors[:, k]] for k, n in enumerate(FUNCTIONS)},
+        "slope": {name: round(slope, 3) for name, slope in zip(FUNCTIONS, slopes, strict=True)},
+        "slope_pooled": round(_slope(np.sqrt((errors**2).mean(axis=1))), 3),
+    }
+
+
+def _errors(m: int, draws: str, seeds: int, target: Target) -> np.ndarray:
     exact = _exact_values(target)
-    found = np.array([_estimates(m, seed) for seed in range(seeds)])
+    found = np.array([_estimates(m, draws, seed) for seed in range(seeds)])
     return np.sqrt(((found - exact) ** 2).mean(axis=0))
 
 
-def _estimates(m: int, seed: int) -> list[float]:
+def _estimates(m: int, draws: str, seed: int) -> list[float]:
     knobs = {"policy": "never", "eta": 1.0, "n0": 0.0, "num_particles": m, "batch_size": 1, "batches": "replacement"}
-    recipe = Recipe("gaussian", target_options=OPTIONS, seed=seed, budget=m, **knobs)
+    recipe = Recipe("gaussian", target_options=OPTIONS, seed=seed, budget=m, draws=draws, **knobs)
     session = Session(recipe, metrics_every=10**6)
     frame = session.advance(m)
     return [float(frame.weights @ f(frame.particles[:, 0])) for f in FUNCTIONS.values()]

@@ -75,20 +75,26 @@ def _select(keys, order, low, high, place):
     while low < high:
         a, b, c = keys[low], keys[(low + high) // 2], keys[high]
         pivot = max(min(a, b), min(max(a, b), c))  # the median of three: sorted candidates are no worst case
-        i, j = low, high
-        while i <= j:
-            while keys[i] < pivot:
-                i += 1
-            while keys[j] > pivot:
-                j -= 1
-            if i <= j:
-                keys[i], keys[j] = keys[j], keys[i]
-                order[i], order[j] = order[j], order[i]
-                i += 1
-                j -= 1
-        if place <= j:
-            high = j
-        elif place >= i:
-            low = i
-        else:
-            return
+        cut = _part(keys, order, low, high, pivot)
+        if place < cut:
+            high = cut - 1
+        elif cut > low:
+            low = cut
+            if place == cut:
+                return
+        else:  # none is below the pivot: those that equal it are next
+            low = _part(keys, order, low, high, np.nextafter(pivot, np.inf))
+            if place <= low:
+                return
+
+
+@jit
+def _part(keys, order, low, high, pivot):
+    """Move the keys below `pivot` to the front; the place after them. Without branches: they would be guessed wrong."""
+    cut = low
+    for i in range(low, high + 1):
+        key, number = keys[i], order[i]
+        keys[i], order[i] = keys[cut], order[cut]
+        keys[cut], order[cut] = key, number
+        cut += key < pivot
+    return cut

@@ -93,7 +93,8 @@ LISTED = {
         ("starts[waiting], draws[waiting] = start, half", "starts[waiting], draws[waiting] = start, num - half"),
         ("squares - total * total / (stop - start)", "squares"),
         ("if varies > largest:", "if varies < largest or k == 0:"),
-        ("low = i\n        else:", "low = i + 1\n        else:"),
+        ("high = cut - 1", "high = cut - 2"),
+        ("if place == cut:", "if place >= cut:"),
         ("_select(keys, order, start, stop - 1, start + half * size)", "pass"),
     ],
     "neighbourhoods": [
