@@ -26,6 +26,7 @@ from pmdviz.recipe_input import (
     unfit,
     written,
 )
+from pmdviz.recipe_link import pack, unpack
 from pmdviz.recipe_python import as_python
 from pmdviz.targets import Target
 from pmdviz.targets.custom import CustomTarget
@@ -200,6 +201,15 @@ class Recipe:
         options = mapping("target_options", plain.get("target_options", {}))
         made_with = {written(k): written(v) for k, v in mapping("made_with", plain.get("made_with", {})).items()}
         return cls(target, target_options=options, made_with=made_with or None, **rest, **knobs)
+
+    def to_link(self) -> str:
+        """The recipe as a short text for the query of a link. Raises InputError for a custom target."""
+        return pack(self)
+
+    @classmethod
+    def from_link(cls, text: str) -> Recipe:
+        """The recipe of `to_link`'s text. Raises InputError."""
+        return cls.from_dict(unpack(text))
 
     def to_python(self) -> str:
         """A few lines of Python that repeat the run and bind `run`; only what differs from the defaults is written.

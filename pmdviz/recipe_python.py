@@ -2,45 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from pmdviz.targets import find_target
+from pmdviz.recipe_given import given_knobs, given_options
+from pmdviz.recipe_link import pack
 
 if TYPE_CHECKING:
     from pmdviz.recipe import Recipe
 
 
+MOST_LINES = 15
+WIDTH, PIECE = 100, 190
+
+
 def as_python(recipe: Recipe) -> str:
-    """Lines that repeat the recipe's run and bind `run`; only what differs from the defaults is written."""
-    way = recipe.make_method()
-    usual = way.fitted(way.Knobs.checked({}), recipe.make_target()).as_dict()
-    specs = way.Knobs.specs()
+    """At most 15 lines that repeat the recipe's run and bind `run`; only what differs from the defaults is written.
+
+    A log of changes that does not fit comes as the text of a link, a still longer one from the JSON form in a file.
+    """
     parts = [f"target={recipe.target if recipe.custom else repr(recipe.target)}"]
-    if recipe.custom is None:
-        plain = find_target(recipe.target).Options.checked({}).as_dict()
-        changed = {k: v for k, v in recipe.target_options.items() if v != plain[k]}
-        parts += [f"target_options={changed!r}"] if changed else []
+    if recipe.custom is None and given_options(recipe):
+        parts += [f"target_options={given_options(recipe)!r}"]
     parts += [f"method={recipe.method!r}", f"seed={recipe.seed}", f"budget={recipe.budget}"]
-    given = {k: v for k, v in recipe.knobs.items() if v != _usual(specs[k], usual, recipe.knobs)}
-    parts += [f"{k}={v!r}" for k, v in given.items()]
-    parts += [f"changes={[(at, change) for at, change in recipe.changes]!r}"] if recipe.changes else []
-    note = f"# `{recipe.target}` is your own target, made with pmdviz.custom_target\n" if recipe.custom else ""
-    return (
-        f"import pmdviz\n\n{note}recipe = pmdviz.Recipe(\n    "
-        + ",\n    ".join(_lines(parts))
-        + (",\n)\nrun = pmdviz.run(recipe)\n")
-    )
+    parts += [f"{name}={value!r}" for name, value in given_knobs(recipe).items()]
+    note = [f"# `{recipe.target}` is your own target, made with pmdviz.custom_target"] if recipe.custom else []
+    lines = ["import pmdviz", "", *note, *_changes(recipe), "recipe = pmdviz.Recipe("]
+    lines += [f"    {line}," for line in _joined(parts + (["changes=changes"] if recipe.changes else []))]
+    lines += [")", "run = pmdviz.run(recipe)"]
+    ways = (lines, *([] if recipe.custom else [_from_link(recipe)]), _from_file(recipe))
+    return "\n".join(next(way for way in ways if len(way) <= MOST_LINES)) + "\n"
 
 
-def _lines(parts: list[str]) -> list[str]:
+def _changes(recipe: Recipe) -> list[str]:
+    if not recipe.changes:
+        return []
+    return ["changes = [", *(f"    {line}," for line in _joined([repr(tuple(one)) for one in recipe.changes])), "]"]
+
+
+def _from_link(recipe: Recipe) -> list[str]:
+    text = pack(recipe)
+    pieces = [text[at : at + PIECE] for at in range(0, len(text), PIECE)]
+    return [
+        "import pmdviz",
+        "",
+        f"link = (  # {recipe.method} on {recipe.target} with {len(recipe.changes)} changes on the way",
+        *(f'    "{piece}",' for piece in pieces),
+        ")",
+        'recipe = pmdviz.Recipe.from_link("".join(link))',
+        "run = pmdviz.run(recipe)",
+    ]
+
+
+def _from_file(recipe: Recipe) -> list[str]:
+    targets = f", targets={{{recipe.target!r}: {recipe.target}}}" if recipe.custom else ""
+    return [
+        "import pathlib",
+        "import pmdviz",
+        "",
+        f"# {len(recipe.changes):,} changes on the way are too many for a few lines: save the recipe beside this file",
+        'text = pathlib.Path("recipe.json").read_text(encoding="utf-8")',
+        f"recipe = pmdviz.Recipe.from_json(text{targets})",
+        "run = pmdviz.run(recipe)",
+    ]
+
+
+def _joined(parts: list[str]) -> list[str]:
     """`parts` joined by commas into lines of at most 100 characters, where they fit."""
     lines = parts[:1]
     for part in parts[1:]:
         joined = f"{lines[-1]}, {part}"
-        lines = [*lines[:-1], joined] if len(joined) <= 100 else [*lines, part]
+        lines = [*lines[:-1], joined] if len(joined) <= WIDTH else [*lines, part]
     return lines
-
-
-def _usual(spec: Any, usual: Mapping[str, Any], values: Mapping[str, Any]) -> Any:
-    return spec.default_given(values) if spec.default_by else usual[spec.name]

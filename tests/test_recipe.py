@@ -1,5 +1,6 @@
 """A recipe has one canonical form, comes back from it, and refuses everything else in a sentence."""
 
+import ast
 import json
 import math
 
@@ -58,6 +59,8 @@ def test_a_recipe_comes_back_from_its_json(recipe):
 def test_its_python_makes_the_same_recipe_in_few_lines(recipe):
     code = recipe.to_python()
     assert code.count("\n") <= 15
+    constants = [node.value for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Constant)]
+    assert max(len(str(value)) for value in constants) <= 200
     names = {}
     exec(code.replace("pmdviz.run(recipe)", "None"), names)
     assert names["recipe"] == recipe
