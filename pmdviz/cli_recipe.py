@@ -32,7 +32,7 @@ def given_recipe(options: argparse.Namespace) -> Any:
 
     given = {"target": options.target, "method": options.method, "seed": options.seed, "budget": options.budget}
     parts = {name: value for name, value in given.items() if value is not None}
-    knobs, target_options = _pairs("--knob", options.knob), _pairs("--target-option", options.target_option)
+    knobs, target_options = pairs("--knob", options.knob), pairs("--target-option", options.target_option)
     if options.recipe is None:
         return Recipe.from_dict({**parts, "knobs": knobs, "target_options": target_options})
     if parts or knobs or target_options:
@@ -53,14 +53,15 @@ def _read(path: str) -> str:
         raise InputError(f"cannot read the recipe {path!r}: {error}") from error
 
 
-def _pairs(option: str, given: list[str]) -> dict[str, str]:
-    pairs = {}
+def pairs(option: str, given: list[str]) -> dict[str, str]:
+    """The names and values of an option that is given as NAME=VALUE, any number of times. Raises InputError."""
+    found = {}
     for text in given:
         name, equals, value = text.partition("=")
         if not equals or not name:
             raise InputError(f"{option} takes NAME=VALUE; given: {text!r}")
-        pairs[name] = value
-    return pairs
+        found[name] = value
+    return found
 
 
 def run_bar(session: Any) -> None:

@@ -1,0 +1,112 @@
+"""Races over many seeds: every entrant runs to the end of the budget with every seed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pmdviz.errors import InputError, TargetError, shown
+from pmdviz.knobs import whole_number
+from pmdviz.racing.entrants import Entrant, entrants
+from pmdviz.racing.result import RaceResult, row, summary
+from pmdviz.recipe import DEFAULT_BUDGET, Recipe
+from pmdviz.recipe_input import MAX_BUDGET, MAX_SEED, checked_whole, resolved_target
+from pmdviz.session import Session
+from pmdviz.targets import Target
+
+MAX_SEEDS = 100_000
+
+
+def checked_seeds(seeds: int | Iterable[int]) -> tuple[int, ...]:
+    """0, 1, ... for a number of seeds, or the seeds themselves. Raises InputError."""
+    number = whole_number(seeds) if not isinstance(seeds, Iterable) else None
+    if number is not None:
+        return tuple(range(checked_whole("seeds", number, 1, MAX_SEEDS)))
+    if isinstance(seeds, (str, bytes)) or not isinstance(seeds, Iterable):
+        raise InputError(f"seeds must be a number of seeds or a list of them; given: {shown(seeds)}")
+    found = tuple(checked_whole("a seed", seed, 0, MAX_SEED) for seed in seeds)
+    if not 1 <= len(found) <= MAX_SEEDS or len(set(found)) < len(found):
+        raise InputError(f"seeds must be at least 1 and at most {MAX_SEEDS:,} different ones; given: {shown(seeds)}")
+    return found
+
+
+def race(
+    methods: str | Sequence[Any],
+    target: str | Target = "mixture",
+    target_options: Mapping[str, Any] | None = None,
+    budget: int = DEFAULT_BUDGET,
+    seeds: int | Iterable[int] = 1,
+    *,
+    metrics_every: int | None = None,
+    progress: Callable[[float, str], object] | None = None,
+) -> RaceResult:
+    """Run several methods with the same budget of data, each once a seed.
+
+    Parameters
+    ----------
+    methods : list of entrants
+        Each a method ("pmd"), a method with knobs ("pmd:warm_start=true,bandwidth=0.5"), or a pair
+        ("pmd", {"warm_start": True}).
+    target, target_options, budget : as in `Recipe`; a method may end before the budget does
+    seeds : int or iterable of int
+        How many runs each entrant does (seeds 0, 1, ...), or their seeds.
+    metrics_every : int, optional
+        Measure every so many iterations into the histories; by default at the start and the end alone.
+    progress : function of the share done in [0, 1] and what is being run, called after every iteration.
+
+    Raises
+    ------
+    InputError
+        For anything that cannot be used, before anything has run.
+    TargetError
+        A target that fails or gives NaN, with the entrant and the seed in its words.
+
+    Notes
+    -----
+    The result depends neither on the number of threads nor on the other entrants: each run is that of its recipe.
+    """
+    resolved_target(target, target_options or {})
+    found, numbers = entrants(methods), checked_seeds(seeds)
+    budget = checked_whole("budget", budget, 1, MAX_BUDGET)
+    every = MAX_BUDGET if metrics_every is None else checked_whole("metrics_every", metrics_every, 1, MAX_BUDGET)
+    runs = [(one, one.recipe(target, target_options, seed, budget)) for seed in numbers for one in found]
+    tell = _Progress(len(runs), progress)
+    ended = {(one.label, recipe.seed): _run(one, recipe, every, tell) for one, recipe in runs}
+    order = [(one.label, seed) for one in found for seed in numbers]
+    rows = [ended[key][0] for key in order]
+    histories = {key: ended[key][1] for key in order}
+    return RaceResult(rows, summary(rows), histories, found, numbers, runs[0][1].make_target(), budget)
+
+
+class _Progress:
+    """How many runs are done, and how far the present one is."""
+
+    def __init__(self, total: int, tell: Callable[[float, str], object] | None) -> None:
+        self._total, self._tell, self._done = total, tell, 0
+
+    def step(self, session: Session, label: str) -> None:
+        share = min(1.0, session.frame.visited / session.recipe.budget)
+        self._report(self._done + share, f"{label}, seed {session.recipe.seed}")
+
+    def run_done(self, label: str) -> None:
+        self._done += 1
+        self._report(self._done, label)
+
+    def _report(self, runs: float, words: str) -> None:
+        if self._tell is not None:
+            self._tell(runs / self._total, words)
+
+
+def _run(one: Entrant, recipe: Recipe, every: int, progress: _Progress) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """The row and the history of one run."""
+    try:
+        session = Session(recipe, every, memory_cap=0)
+        while not session.done:
+            session.advance(1)
+            progress.step(session, one.label)
+    except TargetError as error:
+        raise TargetError(f"{one.label}, seed {recipe.seed}: {error}", error.theta, error.batch_note) from error
+    progress.run_done(one.label)
+    return row(one.label, recipe.seed, session.frame), session.history.columns
