@@ -79,6 +79,7 @@ def lab_page(**parameters: Any) -> pmui.Page:
         doc.template_variables.update(opening=OPENING, chrome=pmui.Page._render_esm(server=True))
         doc.theme = Theme(json={"attrs": {name: {} for name in FIGURE_MODELS}})
         doc.js_on_event("document_ready", CustomJS(code=CLOSE_DRAWER_JS))
+        doc.js_on_event("connection_lost", CustomJS(code=css.static("lost.js")))
         doc.js_on_event("document_ready", on_sent(lab.screen.ack))  # the first frame may come with the document
         pn.state.onload(lab.ready)
         tabs.start(doc)

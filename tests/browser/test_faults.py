@@ -1,0 +1,87 @@
+"""The server dies, nobody looks, a connection breaks: what a person sees, and what the server goes on doing."""
+
+import subprocess
+import sys
+import time
+
+from tests.browser.conftest import Lab, running
+
+SERVE = [sys.executable, "-m", "pmdviz", "serve"]
+
+
+def test_a_lost_connection_is_said_and_one_click_opens_the_page_again(browser, tmp_path):
+    with running(SERVE, tmp_path / "log") as server:
+        lab = Lab(browser, server.url)
+        lab.endless()
+        lab.press("Play")
+        lab.reach(5)
+        server.process.kill()
+        banner = lab.page.get_by_text("The connection to the server is lost.")
+        banner.wait_for(timeout=3000)
+        stood, picture = lab.iteration(), lab.picture()
+        lab.page.wait_for_timeout(1000)
+        assert (lab.iteration(), lab.picture()) == (stood, picture)
+        server.process.wait()
+        again = subprocess.Popen(
+            [*SERVE, "--port", str(server.port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        try:
+            button = lab.page.get_by_role("button", name="Open again")
+            button.click(timeout=60_000)
+            lab.wait("window.pmdviz && pmdviz.iteration() >= 0 && pmdviz.model('acknowledge')?.drawn > 0", 60)
+            assert banner.count() == 0
+            lab.press("Play")
+            lab.reach(3)
+        finally:
+            lab.context.close()
+            again.terminate()
+            again.wait(10)
+
+
+def test_a_hidden_tab_stands_still_and_goes_on_when_it_is_looked_at(lab):
+    lab.endless()
+    lab.press("Play")
+    lab.reach(5)
+    look(lab, hidden=True)
+    lab.wait("pmdviz.model('acknowledge').hidden")
+    lab.page.wait_for_timeout(1000)
+    stood = lab.iteration()
+    lab.page.wait_for_timeout(1500)
+    assert lab.iteration() == stood
+    look(lab, hidden=False)
+    lab.reach(stood + 3)
+
+
+def look(lab, hidden):
+    """As the browser says it when another tab comes to the front (a headless one never hides a tab by itself)."""
+    lab.page.evaluate(
+        """(hidden) => {
+            Object.defineProperty(document, "hidden", {configurable: true, get: () => hidden})
+            document.dispatchEvent(new Event("visibilitychange"))
+        }""",
+        hidden,
+    )
+
+
+def test_a_connection_cut_in_the_middle_of_a_frame_harms_nobody(chromium, tmp_path):
+    from pmdviz.bench.crowd import Crowd, served
+
+    with served() as server:
+        crowd = Crowd(server.url)
+        good, *broken = crowd.join(4)
+        for client in broken:
+            crowd.do(half_a_message(client))
+        before = good.iteration
+        crowd.do(good.until(lambda: good.iteration > before + 3))
+        end = time.monotonic() + 60
+        while server.probe()["sessions"] > 2:  # the good one, and the page that waits for the next visitor
+            assert time.monotonic() < end
+            time.sleep(1)
+        assert good.errors == [] and server.complaints(("Traceback", "never retrieved")) == []
+        crowd.leave()
+
+
+async def half_a_message(client):
+    """The head of a websocket frame of 64 kB and a little of it, then a reset."""
+    await client.wire._socket.protocol.stream.write(b"\x81\xfe\xff\xff\x00\x00\x00\x00" + b"{" * 500)
+    await client.close(cut=True)
