@@ -81,8 +81,9 @@ def encoder(monkeypatch, script):
     monkeypatch.setattr(mp4, "_command", lambda look, path: [sys.executable, "-c", script, str(path)])
 
 
-def test_an_encoder_that_fails_is_quoted_and_leaves_no_file(run, tmp_path, monkeypatch):
-    encoder(monkeypatch, "import sys; sys.stderr.write('well\\nNo space left on device'); sys.exit(1)")
+@pytest.mark.parametrize("before", ["", "sys.stdin.buffer.read(); "], ids=["at once", "at the end"])
+def test_an_encoder_that_fails_is_quoted_and_leaves_no_file(run, tmp_path, monkeypatch, before):
+    encoder(monkeypatch, f"import sys; {before}sys.stderr.write('well\\nNo space left on device'); sys.exit(1)")
     with pytest.raises(InputError, match=r"cannot write '.*film.mp4': No space left on device"):
         run.export(tmp_path / "film.mp4", **SIZE, frames=3)
     assert [*tmp_path.iterdir()] == []
