@@ -46,7 +46,7 @@ def kde_log_density(
     base = np.full(columns.shape[1], LOG_ZERO)
     np.maximum((log_weights - bound) * LOG2E, LOG_ZERO, out=base[: len(particles)])
     log_sums = _log_sums_single if single and _are_near(columns, targets) else _log_sums
-    return log_sums(columns, base, targets, len(particles), len(points)) + (bound - log_normaliser(cholesky))
+    return log_sums(columns, base, targets, len(points)) + (bound - log_normaliser(cholesky))
 
 
 def log_normaliser(cholesky: np.ndarray) -> float:
@@ -70,24 +70,22 @@ def _aligned(rows: int, columns: int, dtype: type = np.float64) -> np.ndarray:
     return raw[skip : skip + rows * columns].reshape(rows, columns)
 
 
-def _log_sums(
-    columns: np.ndarray, base: np.ndarray, targets: np.ndarray, num_particles: int, num_points: int
-) -> np.ndarray:
-    """log of the sum for each of the targets that are no padding."""
-    rows, alone = targets.T.copy(), base[:num_particles]
-    sums, tops = np.empty(num_points), np.zeros(num_points)
+def _log_sums(columns: np.ndarray, base: np.ndarray, targets: np.ndarray, num_points: int) -> np.ndarray:
+    """log of the sum for each of the targets that are no padding.
+
+    The particles' padding lies at the heaviest one with a weight of 2^-1e300: it can be the greatest term nowhere.
+    """
+    rows, sums, tops = targets.T.copy(), np.empty(num_points), np.zeros(num_points)
 
     def work(start: int, stop: int) -> None:
         add_rows(columns, base, rows, sums, start, stop, _buffers(columns))
-        redo_faint(columns, alone, rows, sums, tops, start, stop)
+        redo_faint(columns, base, rows, sums, tops, start, stop)
 
-    run_blocks(work, num_points, ROWS_PER_BLOCK, num_points * num_particles)
+    run_blocks(work, num_points, ROWS_PER_BLOCK, num_points * base.size)
     return np.log(sums) + tops / LOG2E
 
 
-def _log_sums_single(
-    columns: np.ndarray, base: np.ndarray, targets: np.ndarray, num_particles: int, num_points: int
-) -> np.ndarray:
+def _log_sums_single(columns: np.ndarray, base: np.ndarray, targets: np.ndarray, num_points: int) -> np.ndarray:
     """The same with the pairs in float32; faint rows are done again in float64."""
     short = _aligned(*columns.shape, np.float32)
     short[:] = columns
@@ -97,13 +95,13 @@ def _log_sums_single(
     def work(start: int, stop: int) -> None:
         add_rows(short, weights, rows, sums, start, stop, _buffers(short))
 
-    run_blocks(work, num_points, ROWS_PER_BLOCK, num_points * num_particles)
+    run_blocks(work, num_points, ROWS_PER_BLOCK, num_points * base.size)
     faint = np.flatnonzero(~(sums > UNDERFLOW_SINGLE))
     sums[faint] = 1.0
     out = np.log(sums)
     if faint.size:
         again = np.resize(faint, faint.size + faint.size % 2)
-        out[faint] = _log_sums(columns, base, targets[:, again], num_particles, faint.size)
+        out[faint] = _log_sums(columns, base, targets[:, again], faint.size)
     return out
 
 
