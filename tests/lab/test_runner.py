@@ -9,6 +9,12 @@ from pmdviz.views.trace_columns import with_present
 from pmdviz.views.words import state
 
 
+@pytest.fixture(autouse=True)
+def as_many_iterations_as_asked_for(monkeypatch):
+    """However slow the machine is; that a slow one does fewer in a frame has nothing to do with what is tested here."""
+    monkeypatch.setattr("pmdviz.lab.runner.SHARE_S", 1e9)
+
+
 @pytest.fixture
 def runner():
     return Runner(Recipe("mixture", num_particles=200, budget=1_000))
