@@ -49,13 +49,13 @@ def on_sent(ack: Acknowledge) -> CustomJS:
 
 
 def make_acknowledge(
-    figure: Any, keyboard: bool = False, sources: Sequence[Any] = (), status: Any = None
+    figure: Any, keyboard: bool = False, sources: Sequence[Any] = (), status: Any = None, name: str = "acknowledge"
 ) -> Acknowledge:
     """A new acknowledgement model that enters the document together with `figure`.
 
     `sources` are those whose columns may come packed, `status` is the Div that shows `words`.
     """
-    ack = Acknowledge(name="acknowledge", keyboard=keyboard)
+    ack = Acknowledge(name=name, keyboard=keyboard)
     ack.js_on_change("sent", on_sent(ack))
     ack.js_on_change("copies", CustomJS(args={"a": ack}, code=ON_COPIES))
     ack.js_on_change("parcel", CustomJS(args={"a": ack, "sources": list(sources)}, code=static("unpack.js")))

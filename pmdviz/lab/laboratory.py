@@ -128,7 +128,7 @@ class Lab:
 
     def ready(self) -> None:
         """The page is there."""
-        self.screen.live()
+        self.screen.post.live()
         self.live.ready()
 
     def look(self, on: bool) -> None:

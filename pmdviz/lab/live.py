@@ -19,7 +19,6 @@ from tornado.websocket import WebSocketClosedError
 from pmdviz.errors import InputError
 from pmdviz.kernels.watch import Cancelled, Watch, watched
 from pmdviz.lab.acknowledge import Acknowledge
-from pmdviz.lab.forecast import step_seconds
 from pmdviz.lab.pool import lane
 from pmdviz.lab.runner import Runner, Snapshot
 
@@ -209,13 +208,10 @@ class Live:
 
     def _foretold(self) -> float:
         """CPU seconds that the next job may take: what the last one took, or more where the knobs say so."""
-        if self.runner is None:
-            return self._took
-        session = self.runner.session
-        return max(self._took, step_seconds(session.knobs, session.target.num_data))
+        return self._took if self.runner is None else max(self._took, self.runner.foretold)
 
     def _taken(self, result: Any) -> Snapshot:
-        if not isinstance(result, Snapshot):
+        if type(result) is tuple:  # another runner with its first snapshot, which is a tuple of its own kind
             self.runner, result = result
             (self.runner.wanted.set if self.playing else self.runner.wanted.clear)()
         if result.done and self.playing:
@@ -256,7 +252,7 @@ class Live:
     def _push(self, snapshot: Snapshot) -> None:
         with pn.io.hold(self._doc):
             self.screen.show(snapshot)
-            shown = json.dumps(snapshot.frame.knobs.as_dict())
+            shown = json.dumps(snapshot.in_force)
             if shown != self.ack.shown:
                 self.ack.shown = shown
             self.ack.sent += 1

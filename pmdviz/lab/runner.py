@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pmdviz.lab import limits
+from pmdviz.lab.forecast import step_seconds
 from pmdviz.recipe import Recipe
 from pmdviz.session import Frame, Session
 from pmdviz.views.columns import StageColumns, stage_columns
@@ -32,6 +33,11 @@ class Snapshot(NamedTuple):
     ended: str  # why the method has no next step, in words; "" while it has
     step_seconds: float  # of the slowest of the last iterations
 
+    @property
+    def in_force(self) -> dict[str, Any]:
+        """The knobs that the picture was drawn with."""
+        return self.frame.knobs.as_dict()
+
 
 class Runner:
     """Owns a session. Its methods are called by one thread at a time and never on the event loop."""
@@ -42,6 +48,11 @@ class Runner:
         self.wanted.set()
         self._rejuvenations: list[Mark] = []
         self._slowest = 0.0
+
+    @property
+    def foretold(self) -> float:
+        """CPU seconds that a step may take, by its knobs alone."""
+        return step_seconds(self.session.knobs, self.session.target.num_data)
 
     def snapshot(self) -> Snapshot:
         """The present moment, with everything heavy computed."""

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import panel as pn
 from bokeh.models import Div
 
@@ -17,12 +15,12 @@ from pmdviz.lab.actions import Actions
 from pmdviz.lab.busy import Busy
 from pmdviz.lab.buttons import small_button
 from pmdviz.lab.floor_work import FloorWork
+from pmdviz.lab.post import Post
 from pmdviz.lab.runner import Snapshot
 from pmdviz.lab.status import fields_html, status_fields, waiting_fields
 from pmdviz.lab.transport import Transport
 from pmdviz.lab.trouble import Trouble
 from pmdviz.views import StageView, TracesView
-from pmdviz.views.packing import pack
 from pmdviz.views.stage import LAYERS
 from pmdviz.views.trace_columns import CLOCKS, GROUPS, with_present
 
@@ -62,13 +60,12 @@ class Screen:
             sizing_mode="stretch_width",
             css_classes=["pmdviz-statusbar"],
         )
-        self._packed = [*(self.stage.sources[name] for name in ("particles", "approximate")), self.traces.source]
-        self.stage.put = self.traces.put = self._put
-        self._parcel: list[tuple[int, dict[str, np.ndarray]]] = []
-        self._live = self._showing = False
+        packed = [*(self.stage.sources[name] for name in ("particles", "approximate")), self.traces.source]
         self.stage_pane = _pane(self.stage.figure, "pmdviz-stage")
         self.traces_pane = _pane(self.traces.figure, "pmdviz-traces")
-        self.ack = make_acknowledge(self.stage.figure, keyboard, self._packed, self.status)
+        self.ack = make_acknowledge(self.stage.figure, keyboard, packed, self.status)
+        self.post = Post(self.ack, packed, self.status)
+        self.stage.put = self.traces.put = self.post.put
         self.actions = Actions(self.ack, self.stage.figure, last)
         self.view = pn.Column(
             self.stage_pane,
@@ -115,13 +112,11 @@ class Screen:
 
     def show(self, snapshot: Snapshot, playing: bool) -> None:
         """Draw a snapshot."""
-        self._showing = True
-        self.follow(snapshot.frame.target)
-        self.stage.draw(snapshot.columns, self._noted(snapshot, playing))
-        self._trace(snapshot, playing)
-        self._say(status_fields(snapshot, self.extra, playing, self.floor.words))
-        self._showing = False
-        self._send()
+        with self.post.together():
+            self.follow(snapshot.frame.target)
+            self.stage.draw(snapshot.columns, self._noted(snapshot, playing))
+            self._trace(snapshot, playing)
+            self.post.say(status_fields(snapshot, self.extra, playing, self.floor.words))
         self.transport.enable(True, snapshot.done, snapshot.frame.iteration == 0, bool(snapshot.ended))
         self.dim(False)
 
@@ -152,40 +147,12 @@ class Screen:
 
     def wait(self, words: str, share: float | None = None) -> None:
         """Say what is happening before there is a first frame."""
-        self._say(waiting_fields(words, share))
+        self.post.say(waiting_fields(words, share))
 
     def say(self, snapshot: Snapshot | None, words: str, playing: bool) -> None:
         """Put a line of words under the state."""
         self.extra = words
-        self._say(status_fields(snapshot, words, playing, self.floor.words) if snapshot else waiting_fields(words))
-
-    def live(self) -> None:
-        """The page is there: from now on frames and words go to it by the shortest way.
-
-        That way leaves the sources and the text of this side as they were in the document; the browser has the present.
-        """
-        self._live = True
-
-    def _say(self, fields: Mapping[str, Any]) -> None:
-        if self._live:
-            self.ack.words = json.dumps(fields)
-        else:
-            self.status.text = fields_html(fields)
-
-    def _put(self, source: Any, data: dict[str, np.ndarray]) -> None:
-        if not self._live or source not in self._packed:
-            source.data = data
-            return
-        self._parcel.append((self._packed.index(source), data))
-        if not self._showing:
-            self._send()
-
-    def _send(self) -> None:
-        if self._parcel:
-            packed, layout = pack(self._parcel)
-            self._parcel.clear()
-            self.ack.update(packed=packed, layout=layout)
-            self.ack.parcel += 1
+        self.post.say(status_fields(snapshot, words, playing, self.floor.words) if snapshot else waiting_fields(words))
 
     def dim(self, on: bool) -> None:
         """Fade the old picture while a new run is being made."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import panel as pn
@@ -30,12 +30,18 @@ BUTTONS = {  # label -> (act, what it does)
 class Transport:
     """Buttons and speed; `act(name)` is called for a button, `speed(iterations)` for another speed."""
 
-    def __init__(self, act: Callable[[str], None], speed: Callable[[int], None]) -> None:
+    def __init__(
+        self,
+        act: Callable[[str], None],
+        speed: Callable[[int], None],
+        buttons: Mapping[str, tuple[str, str]] = BUTTONS,
+        speeds: Mapping[str, int] = SPEEDS,
+    ) -> None:
         self._off: set[str] = set()
-        self.buttons = {label: self._button(label, *BUTTONS[label], act) for label in BUTTONS}
+        self.buttons = {label: self._button(label, *buttons[label], act) for label in buttons}
         self.speed = pn.widgets.Select(
             label="Speed",
-            options=SPEEDS,
+            options=dict(speeds),
             value=1,
             width=150,
             margin=0,

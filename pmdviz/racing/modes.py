@@ -17,6 +17,7 @@ from pmdviz.densities import Density
 from pmdviz.grids import CELLS_PER_SD, FINER_SIDES, Grid, side_for
 from pmdviz.targets import Target
 from pmdviz.targets.cells import NATS_BOXED
+from pmdviz.targets.exact import Exact
 
 PROMINENCE = 1.0  # nats
 LEAST_MASS = 0.01
@@ -66,7 +67,9 @@ def _found(target: Target) -> Modes | None:
     values = [exact.on_grid(grid) for grid in grids]
     least = max(float(log_p.max()) for log_p in values) - NATS_BOXED
     basins = [watershed(log_p, least) for log_p in values]
-    peaks, masses, labels = [], [], [np.full(grid.shape, NOWHERE) for grid in grids]
+    peaks: list[np.ndarray] = []
+    masses: list[float] = []
+    labels = [np.full(grid.shape, NOWHERE) for grid in grids]
     for place, (grid, log_p, basin) in enumerate(zip(grids, values, basins, strict=True)):
         for label in range(basin.max() + 1):
             cells = basin == label
@@ -84,7 +87,7 @@ def _in_order(peaks: np.ndarray, masses: np.ndarray, grids: tuple[Grid, ...], la
     return Modes(peaks[order], masses[order] / max(1.0, masses.sum()), grids, tuple(place[one] for one in labels))
 
 
-def _side(box: tuple[tuple[float, float], ...], exact: object) -> int:
+def _side(box: tuple[tuple[float, float], ...], exact: Exact) -> int:
     extent = np.array([high - low for low, high in box])
     sides = FINER_SIDES[len(box)]
     return side_for(len(box), exact.narrowest(extent), FINER_SIDES) or sides[-1]
@@ -107,7 +110,8 @@ def watershed(log_p: np.ndarray, least: float) -> np.ndarray:
     order = np.flatnonzero(flat > least)
     order = order[np.argsort(-flat[order], kind="stable")]
     basin = np.full(len(flat), NOWHERE)
-    parents, heights = [], []
+    parents: list[int] = []
+    heights: list[float] = []
 
     def root(label: int) -> int:
         while parents[label] != label:

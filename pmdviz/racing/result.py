@@ -55,9 +55,10 @@ def _summed(label: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _in_one_mode(masses: list[list[float] | None]) -> int | None:
-    if any(one is None or len(one) < 2 for one in masses):
+    known = [one for one in masses if one is not None and len(one) > 1]
+    if len(known) < len(masses):
         return None
-    return sum(sum(one) > 0 and max(one) > ONE_MODE * sum(one) for one in masses)
+    return sum(sum(one) > 0 and max(one) > ONE_MODE * sum(one) for one in known)
 
 
 @dataclass(frozen=True, eq=False)

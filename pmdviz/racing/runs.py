@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ from pmdviz.session import Session
 from pmdviz.targets import Target
 
 MAX_SEEDS = 100_000
+MAX_POINTS = 20_000
 
 
 def checked_seeds(seeds: int | Iterable[int]) -> tuple[int, ...]:
@@ -39,7 +41,7 @@ def race(
     budget: int = DEFAULT_BUDGET,
     seeds: int | Iterable[int] = 1,
     *,
-    metrics_every: int | None = None,
+    points: int = 0,
     progress: Callable[[float, str], object] | None = None,
 ) -> RaceResult:
     """Run several methods with the same budget of data, each once a seed.
@@ -52,8 +54,9 @@ def race(
     target, target_options, budget : as in `Recipe`; a method may end before the budget does
     seeds : int or iterable of int
         How many runs each entrant does (seeds 0, 1, ...), or their seeds.
-    metrics_every : int, optional
-        Measure every so many iterations into the histories; by default at the start and the end alone.
+    points : int
+        About how many frames of each run are measured into the histories, evenly by the data visited; by default the
+        first and the last one alone.
     progress : function of the share done in [0, 1] and what is being run, called after every iteration.
 
     Raises
@@ -70,10 +73,10 @@ def race(
     resolved_target(target, target_options or {})
     found, numbers = entrants(methods), checked_seeds(seeds)
     budget = checked_whole("budget", budget, 1, MAX_BUDGET)
-    every = MAX_BUDGET if metrics_every is None else checked_whole("metrics_every", metrics_every, 1, MAX_BUDGET)
+    points = checked_whole("points", points, 0, MAX_POINTS)
     runs = [(one, one.recipe(target, target_options, seed, budget)) for seed in numbers for one in found]
     tell = _Progress(len(runs), progress)
-    ended = {(one.label, recipe.seed): _run(one, recipe, every, tell) for one, recipe in runs}
+    ended = {(one.label, recipe.seed): _run(one, recipe, points, tell) for one, recipe in runs}
     order = [(one.label, seed) for one in found for seed in numbers]
     rows = [ended[key][0] for key in order]
     histories = {key: ended[key][1] for key in order}
@@ -87,7 +90,7 @@ class _Progress:
         self._total, self._tell, self._done = total, tell, 0
 
     def step(self, session: Session, label: str) -> None:
-        share = min(1.0, session.frame.visited / session.recipe.budget)
+        share = min(1.0, session.frame.visited / (session.recipe.budget or math.inf))
         self._report(self._done + share, f"{label}, seed {session.recipe.seed}")
 
     def run_done(self, label: str) -> None:
@@ -99,10 +102,21 @@ class _Progress:
             self._tell(runs / self._total, words)
 
 
-def _run(one: Entrant, recipe: Recipe, every: int, progress: _Progress) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def _every(recipe: Recipe, points: int) -> int:
+    """Iterations between two measured frames, by the rows that the first step visits."""
+    if points == 0:
+        return MAX_BUDGET
+    session = Session(recipe, MAX_BUDGET)
+    rows = session.method.batch_size(session.frame.state, session.knobs, session.target.num_data)
+    return max(1, (recipe.budget or 1) // (rows * points))
+
+
+def _run(
+    one: Entrant, recipe: Recipe, points: int, progress: _Progress
+) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """The row and the history of one run."""
     try:
-        session = Session(recipe, every, memory_cap=0)
+        session = Session(recipe, _every(recipe, points), memory_cap=0)
         while not session.done:
             session.advance(1)
             progress.step(session, one.label)

@@ -9,7 +9,7 @@ import numpy as np
 from pmdviz.views.contours import region_lines
 
 MAX_DRAWN = 5_000  # a browser paints 5,000 dots in about 20 ms, 100,000 in 600 ms
-HEAVIEST = 500  # of these, so many are the heaviest ones: a run whose weights collapse must show where
+HEAVIEST = 500  # of these (a tenth of a lower limit) the heaviest: where weights collapse must be seen
 INK = 20_000.0  # px^2: sum of all squared dot diameters, so that the ink stays the same for any m
 EMPTY_LINE = {"x": np.empty(0, np.float32), "y": np.empty(0, np.float32)}
 
@@ -48,10 +48,11 @@ def drawn_rows(weights: np.ndarray, limit: int = MAX_DRAWN) -> np.ndarray:
     m = len(weights)
     if m <= limit:
         return np.arange(m)
-    spread = np.linspace(0, m - 1, limit - HEAVIEST).astype(np.int64)
+    heaviest = min(HEAVIEST, limit // 10)
+    spread = np.linspace(0, m - 1, limit - heaviest).astype(np.int64)
     others = weights.copy()
     others[spread] = -1.0
-    heavy = np.argpartition(others, m - HEAVIEST)[m - HEAVIEST :]
+    heavy = np.argpartition(others, m - heaviest)[m - heaviest :]
     return np.sort(np.concatenate([spread, heavy]))
 
 
@@ -95,11 +96,14 @@ def _heights(points: np.ndarray, rows: np.ndarray, top: float) -> np.ndarray:
     return (-top * (0.02 + 0.06 * ((rows * 0.6180339887) % 1.0))).astype(np.float32)
 
 
-def stage_columns(frame: Any) -> StageColumns:
-    """All arrays (float32) that the stage draws of `frame`; computing them changes nothing in the frame."""
+def stage_columns(frame: Any, limit: int = MAX_DRAWN) -> StageColumns:
+    """All arrays (float32) that the stage draws of `frame`; computing them changes nothing in the frame.
+
+    Of more than `limit` particles a part is drawn.
+    """
     picture, weights = frame.grid, frame.weights
     axes = () if picture is None else picture.grid.axes
-    rows = drawn_rows(weights)
+    rows = drawn_rows(weights, limit)
     points, drawn_weights = frame.particles[rows], weights[rows]
     top = np.nan
     if len(axes) == 1:  # the exact posterior's peak: fixed while the approximation moves

@@ -61,7 +61,7 @@ def test_runs_in_one_mode_are_counted_run_by_run():
 
 def test_histories_are_measured_as_often_as_asked():
     few = race(["pmd:num_particles=60"], seeds=1, **FEW)
-    many = race(["pmd:num_particles=60"], seeds=1, metrics_every=1, **FEW)
+    many = race(["pmd:num_particles=60"], seeds=1, points=4, **FEW)
     key = ("pmd:num_particles=60", 0)
     assert few.histories[key]["iteration"].tolist() == [0, 4]
     assert many.histories[key]["iteration"].tolist() == [0, 1, 2, 3, 4]
@@ -116,7 +116,7 @@ def test_above_two_dimensions_there_are_no_modes():
         ({"seeds": "many"}, "seeds must be a number of seeds or a list"),
         ({"budget": None}, "budget must be"),
         ({"budget": 0}, "budget must be"),
-        ({"metrics_every": 0}, "metrics_every must be"),
+        ({"points": -1}, "points must be"),
         ({"target": "mixtur"}, "did you mean 'mixture'"),
         ({"target_options": {"sigma": 1}}, "unknown option"),
     ],
