@@ -9,13 +9,18 @@ import numpy as np
 
 from pmdviz.bench.contest import Contest, Peer, needed
 from pmdviz.bench.peers import Work, density_peers
+from pmdviz.kernels.banana import banana_grad_log_likelihood, banana_log_likelihood
 from pmdviz.kernels.bimodal import bimodal_grad_log_likelihood, bimodal_log_likelihood
+from pmdviz.kernels.distances import median_distance
 from pmdviz.kernels.gaussian import gaussian_grad_log_likelihood, gaussian_log_likelihood
+from pmdviz.kernels.gibbs import mixture_sweep
 from pmdviz.kernels.grid import kde_on_grid, kde_on_line
 from pmdviz.kernels.kde import kde_log_density
 from pmdviz.kernels.mixture import mixture_grad_log_likelihood, mixture_log_likelihood
 from pmdviz.kernels.neighbourhoods import pooled_local_covariance
-from pmdviz.kernels.resampling import systematic
+from pmdviz.kernels.resampling import multinomial, residual, stratified, systematic
+from pmdviz.kernels.svgd import sampled_median_distance, stein_force
+from pmdviz.kernels.thinning import thinned
 
 M, CELLS, BATCH = 1500, 160, 100
 CHECKED = 50  # points at which the truth is computed in extended precision
@@ -34,6 +39,7 @@ def contests(quick: bool) -> Iterator[Contest]:
     yield from on_grids(rng)
     yield from likelihoods(rng)
     yield from choices(rng)
+    yield from moves(rng)
 
 
 def density(rng: np.random.Generator, m: int, d: int, slow: bool = False, single: bool = False) -> Contest:
@@ -125,6 +131,8 @@ def likelihoods(rng: np.random.Generator) -> Iterator[Contest]:
     yield Contest("Gaussian gradient", size, lambda: gaussian_grad_log_likelihood(theta, wide, 2.5))
     yield Contest("bimodal log likelihood", size, lambda: bimodal_log_likelihood(line, x, 2.5))
     yield Contest("bimodal gradient", size, lambda: bimodal_grad_log_likelihood(line, x, 2.5))
+    yield Contest("banana log likelihood", size, lambda: banana_log_likelihood(theta, x, 2.5, 1.0))
+    yield Contest("banana gradient", size, lambda: banana_grad_log_likelihood(theta, x, 2.5, 1.0))
 
 
 def _mixture(theta: np.ndarray, x: np.ndarray) -> np.ndarray:
@@ -147,9 +155,43 @@ def choices(rng: np.random.Generator) -> Iterator[Contest]:
         error=lambda a: float((np.bincount(a, minlength=M) - M * weights).__abs__().max()),
         note="accuracy: largest difference of a count from m w; below 1 is right",
     )
+    uniforms = rng.random(M)
+    for way in (stratified, residual, multinomial):
+        yield Contest(f"{way.__name__} resampling", f"m = n = {M:,}", lambda way=way: way(weights, uniforms))
+    candidates = rng.standard_normal((16 * M, 2))
+    yield Contest("thinning", f"{M:,} of {16 * M:,}, d = 2", lambda: thinned(candidates, M, uniforms))
     centres = systematic(weights, 60, 0.5)
     yield Contest(
         name="neighbourhood covariance",
         size=f"m = {M:,}, 60 centres, 150 neighbours",
         ours=lambda: pooled_local_covariance(particles, weights, centres, np.ones(2), 150),
     )
+
+
+def moves(rng: np.random.Generator) -> Iterator[Contest]:
+    """What methods besides PMD need: Stein's force, median distances, a Gibbs sweep."""
+    m = 1000
+    particles, scores = rng.standard_normal((m, 2)), rng.standard_normal((m, 2))
+    truth = _force(particles[:CHECKED], particles, scores, 0.5)
+    yield Contest(
+        name="Stein force",
+        size=f"m = {m:,}, d = 2",
+        ours=lambda: stein_force(particles, scores, 0.5),
+        exponentials=m * m,
+        peers=(Peer("numpy, matrix of all pairs", lambda: lambda: _force(particles, particles, scores, 0.5)),),
+        error=lambda force: float(np.abs(force[:CHECKED] - truth).max()),
+        note="accuracy: largest error at 50 particles",
+    )
+    size = f"m = {m:,}, d = 2"
+    yield Contest("median distance, all pairs", size, lambda: median_distance(particles))
+    yield Contest("median distance, 20,000 sampled pairs", size, lambda: sampled_median_distance(particles))
+    theta, x, uniforms, normals = np.array([1.0, -2.0]), rng.standard_normal(M) * 2.5, rng.random(M), np.zeros(2)
+    yield Contest(
+        "Gibbs sweep of the mixture", f"N = {M:,}", lambda: mixture_sweep(theta, x, 2.5, 0.5, 1.0, uniforms, normals)
+    )
+
+
+def _force(rows: np.ndarray, particles: np.ndarray, scores: np.ndarray, h: float) -> np.ndarray:
+    gaps = rows[:, None] - particles
+    kernel = np.exp(-(gaps**2).sum(axis=2) / h)
+    return (kernel[:, :, None] * (scores + 2.0 / h * gaps)).mean(axis=1)

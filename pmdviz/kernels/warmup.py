@@ -81,7 +81,6 @@ def _calls():
         particles, cholesky = np.zeros((2, dim)), np.eye(dim)
         far = particles + 1e3  # the second row takes the exact path
         yield f"density in {dim} dimensions", lambda a=(particles, log_weights, cholesky, far): kde_log_density(*a)
-        yield "the same in float32", lambda a=(particles, log_weights, cholesky, particles): kde_log_density(*a, True)
     yield "density on a line", lambda: kde_on_line(two[:, :1], log_weights, np.eye(1), axis)
     yield "density on a grid", lambda: kde_on_grid(two, log_weights, np.eye(2), axis, axis)
     oblique = np.array([[1.0, 0.0], [1.0, 1e-3]])
@@ -104,6 +103,7 @@ def _calls():
     yield "banana gradient", lambda: banana_grad_log_likelihood(two, axis, 1.0, 1.0)
     yield "bimodal likelihood", lambda: bimodal_log_likelihood(two[:, :1], axis, 1.0)
     yield "bimodal gradient", lambda: bimodal_grad_log_likelihood(two[:, :1], axis, 1.0)
+    yield "density in float32", lambda: kde_log_density(two, log_weights, np.eye(2), two, single=True)
 
 
 if __name__ == "__main__":

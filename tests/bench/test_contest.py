@@ -1,12 +1,16 @@
 """What a row of the engine's bench says; how long anything takes is never judged here."""
 
+import ast
+import inspect
 import json
 
 import numpy as np
 import pytest
 
+from pmdviz.bench import engine_kernels
 from pmdviz.bench.contest import Contest, Missing, Peer, race, rows_of
 from pmdviz.bench.engine_kernels import density
+from pmdviz.kernels import warmup
 from pmdviz.kernels.ceiling import exponentials
 
 
@@ -52,3 +56,15 @@ def test_the_density_contest_knows_the_truth():
     assert contest.error(contest.ours() + 1e-6) == pytest.approx(1e-6)
     peers = {peer.name: peer for peer in contest.peers}
     assert contest.error(peers["scipy gaussian_kde.logpdf"].make()()) < 1e-12
+
+
+def names_in(source):
+    return {node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)}
+
+
+def test_every_kernel_that_is_warmed_up_has_a_contest():
+    kernels = {
+        name for name in names_in(inspect.getsource(warmup._calls)) if inspect.isfunction(getattr(warmup, name, None))
+    }
+    assert len(kernels) > 15
+    assert kernels <= names_in(inspect.getsource(engine_kernels))
