@@ -11,26 +11,32 @@ from pmdviz.upward import provide
 from pmdviz.version import __version__
 
 if TYPE_CHECKING:
-    from pmdviz.api import custom_target, list_methods, list_targets, run, target
+    from pmdviz.api import custom_target, list_methods, list_targets, run, sweep, target
     from pmdviz.errors import InputError, TargetError
     from pmdviz.frame import Frame
     from pmdviz.lab import Lab
+    from pmdviz.racing import RaceResult, race
     from pmdviz.recipe import Recipe
     from pmdviz.result import Run
     from pmdviz.session import Session
+    from pmdviz.sweeping import Sweep
 
 _HOMES = {
     "Frame": "pmdviz.frame",
     "InputError": "pmdviz.errors",
     "Lab": "pmdviz.lab",
+    "RaceResult": "pmdviz.racing",
     "Recipe": "pmdviz.recipe",
     "Run": "pmdviz.result",
     "Session": "pmdviz.session",
+    "Sweep": "pmdviz.sweeping",
     "TargetError": "pmdviz.errors",
     "custom_target": "pmdviz.api",
     "list_methods": "pmdviz.api",
     "list_targets": "pmdviz.api",
+    "race": "pmdviz.racing",
     "run": "pmdviz.api",
+    "sweep": "pmdviz.api",
     "target": "pmdviz.api",
 }
 
@@ -38,15 +44,19 @@ __all__ = [
     "Frame",
     "InputError",
     "Lab",
+    "RaceResult",
     "Recipe",
     "Run",
     "Session",
+    "Sweep",
     "TargetError",
     "__version__",
     "custom_target",
     "list_methods",
     "list_targets",
+    "race",
     "run",
+    "sweep",
     "target",
 ]
 

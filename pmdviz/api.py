@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +16,10 @@ from pmdviz.result import Run
 from pmdviz.session import Session
 from pmdviz.targets import TARGETS, Target, make_target
 from pmdviz.targets.custom import CustomTarget
+
+if TYPE_CHECKING:
+    from pmdviz.frame import Frame
+    from pmdviz.sweeping import Sweep
 
 
 def list_targets() -> dict[str, dict[str, Any]]:
@@ -152,6 +157,56 @@ def run(
     if floor:
         floors.floor(session.target, session.frame.num_draws)
     return session.run
+
+
+def sweep(
+    recipe: Recipe,
+    over: Mapping[str, Iterable[Any]],
+    *,
+    seeds: int | Iterable[int] = 20,
+    path: str | os.PathLike[str] | None = None,
+    error: str | Callable[[Frame], float] = "tv",
+    together: bool = False,
+    workers: int | None = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> Sweep:
+    """Run a recipe for each combination of some values and each seed, in parallel, and measure every run's end.
+
+    Parameters
+    ----------
+    recipe : Recipe
+    over : mapping name -> values
+        Knobs of the method, options of the target, or "budget".
+    seeds : int or iterable
+        So many run seeds, from 0, or the seeds themselves.
+    path : path, optional
+        A table (.parquet, .csv, or no suffix: Parquet where pyarrow is there) into which each run goes as soon as it
+        has ended. Runs that are in it already are not computed again: after a crash, or with more values or seeds, the
+        same call goes on.
+    error : str or function of a Frame
+        What `Sweep.fit` and `Sweep.summary` take: tv, kl_forward, kl_reverse, cross_entropy, bounded (the class of
+        Theorem 5). All of them are measured in any case, a function of your own besides.
+    together : bool
+        Go through the lists side by side instead of through all combinations.
+    workers : int, optional
+        Processes; by default one a core. Inside `joblib.parallel_config` its backend (Dask, Ray, ...) does the work.
+    progress : function (runs done, runs in all)
+        Called after every run and a few times a second. What it raises (KeyboardInterrupt too) stops the workers; the
+        table keeps what was finished.
+
+    Raises
+    ------
+    InputError
+        A name or value that cannot be used, a table that is not this sweep's or is being written by another.
+
+    Examples
+    --------
+    >>> found = pmdviz.sweep(pmdviz.Recipe("gaussian"), over={"num_particles": [100, 400, 1600]}, seeds=8)
+    >>> found.fit("num_particles", "tv").slope
+    """
+    from pmdviz.sweeping import run_sweep  # joblib takes a tenth of a second
+
+    return run_sweep(recipe, over, seeds, path, error, together, workers, progress)
 
 
 def _besides(knobs: Mapping[str, Any], **parts: Any) -> list[str]:

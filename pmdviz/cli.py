@@ -1,9 +1,8 @@
-"""The command line: `pmdviz` = `python -m pmdviz`: list | run | export | serve | bench."""
+"""The command line: `pmdviz` = `python -m pmdviz`: list | run | race | sweep | export | serve | bench."""
 
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import os
 import sys
@@ -13,7 +12,7 @@ from typing import Any, NoReturn
 from pmdviz.cli_recipe import add_recipe_arguments, given_recipe, run_bar
 from pmdviz.errors import InputError, TargetError, unknown
 from pmdviz.version import __version__
-from pmdviz.writing import write_text
+from pmdviz.writing import write_json
 
 
 class _Parser(argparse.ArgumentParser):
@@ -62,7 +61,7 @@ def _print_anything() -> None:
         sys.stdout.reconfigure(errors="backslashreplace")
 
 
-COMMANDS = ("list", "run", "export", "serve", "bench")
+COMMANDS = ("list", "run", "race", "sweep", "export", "serve", "bench")
 
 
 def _check_command(arguments: list[str]) -> None:
@@ -84,6 +83,8 @@ def _parser(chosen: list[str]) -> _Parser:
     commands = parser.add_subparsers(title="commands", required=True, metavar=" | ".join(COMMANDS), dest="command")
     _add_list(commands)
     _add_run(commands)
+    _add_race(commands)
+    _add_sweep(commands)
     _add_export(commands, chosen == ["export"])
     _add_serve(commands)
     _add_bench(commands)
@@ -105,6 +106,22 @@ def _add_run(commands: Any) -> None:
     parser.add_argument("--history", action="store_true", help="the measured history too, in the JSON")
     parser.add_argument("--json", metavar="FILE", help="write recipe and result as JSON; - for standard output")
     parser.set_defaults(act=_run)
+
+
+def _add_race(commands: Any) -> None:
+    from pmdviz import cli_race
+
+    parser = commands.add_parser("race", help="several methods, one budget of data, many seeds")
+    cli_race.add_arguments(parser)
+    parser.set_defaults(act=cli_race.race)
+
+
+def _add_sweep(commands: Any) -> None:
+    from pmdviz import cli_sweep
+
+    parser = commands.add_parser("sweep", help="many runs in parallel: what is varied, every seed, into a table")
+    cli_sweep.add_arguments(parser)
+    parser.set_defaults(act=cli_sweep.sweep)
 
 
 def _add_export(commands: Any, wanted: bool) -> None:
@@ -137,7 +154,7 @@ def _list(options: argparse.Namespace) -> None:
 
     tables = {"targets": api.list_targets(), "methods": api.list_methods()}
     if options.json:
-        return _write(options.json, tables)
+        return write_json(options.json, tables)
     if options.markdown:
         return print(_markdown(tables))
     for kind, part in (("targets", "options"), ("methods", "knobs")):
@@ -186,7 +203,7 @@ def _run(options: argparse.Namespace) -> None:
     if options.history:
         result["history"] = {name: _plain(column) for name, column in run.history.items()}
     if options.json:
-        return _write(options.json, result)
+        return write_json(options.json, result)
     print("\n".join(f"{name}: {'not to be had' if value is None else value}" for name, value in final.items()))
     return None
 
@@ -204,8 +221,3 @@ def _plain(column: Any) -> list[Any]:
 def _finite(value: Any) -> Any:
     """The value, or None for NaN and infinity, which JSON does not have."""
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _write(path: str, value: Any) -> None:
-    to_terminal = path == "-"  # which may not have every letter
-    write_text(path, json.dumps(value, indent=None if to_terminal else 1, ensure_ascii=to_terminal, allow_nan=False))

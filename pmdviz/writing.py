@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 from pmdviz.errors import InputError
 
@@ -19,3 +21,9 @@ def write_text(path: str, text: str) -> None:
     except OSError as error:
         temporary.unlink(missing_ok=True)
         raise InputError(f"cannot write {path!r}: {error}") from error
+
+
+def write_json(path: str, value: Any) -> None:
+    """Write `value` as valid JSON to `path`, or on one line to standard output for "-". Raises InputError."""
+    to_terminal = path == "-"  # which may not have every letter
+    write_text(path, json.dumps(value, indent=None if to_terminal else 1, ensure_ascii=to_terminal, allow_nan=False))

@@ -62,6 +62,15 @@ class Target:
         """Set `dim`, `data`, `view_box`, `scale` and `parameter_names` from `self.options`."""
         raise NotImplementedError
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What goes to another process: all but the exact posterior, which is computed there when it is asked for."""
+        return {name: value for name, value in self.__dict__.items() if not name.startswith("_exact")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._exact_lock, self._exact, self._exact_known = threading.Lock(), None, False
+        self.data.flags.writeable = False
+
     @property
     def num_data(self) -> int:
         """N, the number of rows of the data."""

@@ -10,11 +10,12 @@ LEVELS = {
     "methods": 2,
     "checkpoints": 3, "frame": 3, "history": 3, "recipe": 3, "recipe_given": 3, "recipe_input": 3, "recipe_link": 3,
     "recipe_python": 3, "result": 3, "session": 3,
-    "links": 4, "presets": 4,
+    "links": 4, "presets": 4, "racing": 4, "sweeping": 4, "theory": 4,
     "views": 5,
     "export": 6,
     "lab": 7,
-    "__init__": 8, "__main__": 8, "api": 8, "app": 8, "bench": 8, "cli": 8, "cli_export": 8, "cli_recipe": 8,
+    "__init__": 8, "__main__": 8, "api": 8, "app": 8, "bench": 8, "cli": 8, "cli_export": 8, "cli_race": 8,
+    "cli_recipe": 8, "cli_sweep": 8,
     "pages": 8, "processes": 8, "refusals": 8, "serving": 8, "spare": 8, "tabs": 8,
 }  # fmt: skip
 TOP = 8

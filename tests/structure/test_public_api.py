@@ -13,10 +13,10 @@ import pmdviz
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "pmdviz"
 PUBLIC = {
-    "Frame", "InputError", "Lab", "Recipe", "Run", "Session", "TargetError", "__version__", "custom_target",
-    "list_methods", "list_targets", "run", "target",
+    "Frame", "InputError", "Lab", "RaceResult", "Recipe", "Run", "Session", "Sweep", "TargetError", "__version__",
+    "custom_target", "list_methods", "list_targets", "race", "run", "sweep", "target",
 }  # fmt: skip
-HEAVY = {"numba", "llvmlite", "param", "bokeh", "panel", "panel_material_ui", "scipy", "pandas", "matplotlib"}
+HEAVY = {"numba", "llvmlite", "param", "bokeh", "panel", "panel_material_ui", "scipy", "pandas", "matplotlib", "joblib"}
 
 USE_EVERYTHING = """
 import importlib, json, sys
@@ -31,6 +31,8 @@ result = pmdviz.run(recipe)
 assert isinstance(result, pmdviz.Run) and result.particles.shape == (50, 2)
 frame = pmdviz.Session(recipe).advance(1)
 assert isinstance(frame, pmdviz.Frame) and frame.iteration == 1
+raced = pmdviz.race(["pmd:num_particles=50", "smc:num_particles=50"], budget=100, seeds=2)
+assert isinstance(raced, pmdviz.RaceResult) and len(raced.rows) == 4
 mine = pmdviz.custom_target(
     log_prior=lambda theta: -0.5 * (theta**2).sum(axis=1),
     log_likelihood=lambda theta, batch: -0.5 * ((theta[:, :1] - batch[:, 0]) ** 2).sum(axis=1),
@@ -38,6 +40,8 @@ mine = pmdviz.custom_target(
     data=[[0.5], [1.0], [1.5]], dim=1, name="tiny",
 )
 assert mine.dim == 1
+swept = pmdviz.sweep(recipe, over={"num_particles": [20, 30]}, seeds=1, workers=1)
+assert isinstance(swept, pmdviz.Sweep) and len(swept) == 2
 assert pmdviz.Lab(target="mixture", method="pmd").session.frame.iteration == 0
 try:
     pmdviz.target("mixtur")

@@ -13,7 +13,12 @@ PYTHON = sorted(ROOT.rglob("*.py"))
 SCRIPTS = sorted([*ROOT.rglob("*.js"), *ROOT.rglob("*.html")])
 BUILTINS = {"eval", "exec", "compile", "__import__"}
 MODULES = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "marshal", "shelve", "jsonpickle", "xmlrpc"}
+# A sweep shares its work out to its own processes; nothing that joblib or cloudpickle wrote is ever read from a file.
+ALLOWED = {"sweeping/crew.py": {"joblib"}, "sweeping/work.py": {"cloudpickle"}}
 CALLS = {
+    ("joblib", "load"),
+    ("cloudpickle", "load"),
+    ("cloudpickle", "loads"),
     ("yaml", "load"),
     ("yaml", "unsafe_load"),
     ("yaml", "full_load"),
@@ -23,13 +28,13 @@ CALLS = {
 IN_SCRIPTS = r"\beval\(|new Function\(|document\.write|insertAdjacentHTML|outerHTML\s*="
 
 
-def complaints(source):
+def complaints(source, allowed=frozenset()):
     """Each way found in a Python text, with its line."""
     found = []
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
-            found += [(node.lineno, name) for name in names if name.split(".")[0] in MODULES]
+            found += [(node.lineno, name) for name in names if name.split(".")[0] in MODULES - allowed]
         if isinstance(node, ast.Call):
             found += [(node.lineno, word) for word in called(node)]
     return found
@@ -50,7 +55,8 @@ def called(node):
 
 @pytest.mark.parametrize("path", PYTHON, ids=lambda path: str(path.relative_to(ROOT)))
 def test_no_text_is_run(path):
-    assert complaints(path.read_text(encoding="utf-8")) == []
+    allowed = ALLOWED.get(path.relative_to(ROOT).as_posix(), frozenset())
+    assert complaints(path.read_text(encoding="utf-8"), allowed) == []
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,243 @@
+import os
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+
+import pmdviz
+from pmdviz import InputError, Recipe
+from pmdviz.sweeping.table import Table
+
+ROOT = Path(__file__).parents[2]
+RECIPE = Recipe("gaussian", target_options={"dim": 1}, num_particles=50, batch_size=5, budget=100)
+OVER = {"num_particles": [20, 30, 40]}
+
+
+def counting(folder):
+    """An error function that leaves a mark in `folder` for every run that is computed."""
+
+    def marks(frame):
+        import uuid
+
+        (folder / uuid.uuid4().hex).touch()
+        return float(len(frame.particles))
+
+    folder.mkdir()
+    return marks
+
+
+def different_columns(one, other):
+    names = [name for name in one.rows if name != "seconds"]
+    return [k for k in names if not np.array_equal(one.rows[k], other.rows[k], equal_nan=one.kinds[k] is float)]
+
+
+def same_rows(one, other):
+    different = different_columns(one, other)
+    assert different == [], {name: (one.rows[name], other.rows[name]) for name in different}
+    return True
+
+
+def test_rows_are_the_runs():
+    found = pmdviz.sweep(RECIPE, OVER, seeds=2, workers=1)
+    assert found.rows["num_particles"].tolist() == [20, 20, 30, 30, 40, 40]
+    run = pmdviz.run(RECIPE.replaced(seed=1, knobs={"num_particles": 30}), floor=False)
+    for name in ("tv", "kl_forward", "kl_reverse", "cross_entropy"):
+        assert found.rows[name][3] == run.final.metrics[name]
+    assert found.rows["visited"][3] == run.final.visited and found.rows["iterations"][3] == run.final.iteration
+    assert found.failed == () and len(found) == 6
+    assert found.to_frame().shape == (6, len(found.rows))
+    assert found.fit().num_points == 6 and found.summary()[1]["runs"] == 2
+    assert found.summary()[1]["mean"] == pytest.approx(found.rows["tv"][2:4].mean())
+    with pytest.raises(InputError, match="did you mean 'tv'"):
+        found.fit(y="tvv")
+
+
+def test_processes_give_the_same_bits_as_this_one(tmp_path):
+    here = pmdviz.sweep(RECIPE, OVER, seeds=4, workers=1)
+    there = pmdviz.sweep(RECIPE, OVER, seeds=4, workers=2, path=tmp_path / "t.csv")
+    assert same_rows(here, there)
+
+
+def test_what_is_in_the_table_is_not_computed_again(tmp_path):
+    marks = counting(tmp_path / "runs")
+    first = pmdviz.sweep(RECIPE, OVER, seeds=2, path=tmp_path / "t.csv", error=marks, workers=1)
+    assert len(list((tmp_path / "runs").iterdir())) == 6
+    again = pmdviz.sweep(RECIPE, OVER, seeds=2, path=tmp_path / "t.csv", error=marks, workers=1)
+    more = pmdviz.sweep(RECIPE, OVER, seeds=3, path=tmp_path / "t.csv", error=marks, workers=1)
+    assert len(list((tmp_path / "runs").iterdir())) == 9
+    assert same_rows(first, again) and first.rows["seconds"].tolist() == again.rows["seconds"].tolist()
+    assert len(more) == 9 and more.rows["seed"].tolist() == [0, 1, 2] * 3
+    other = pmdviz.sweep(RECIPE.replaced(knobs={"eta": 1.0}), OVER, seeds=1, path=tmp_path / "t.csv", error=marks,
+                         workers=1)  # fmt: skip
+    assert len(other) == 3 and len(list((tmp_path / "runs").iterdir())) == 12
+    with Table(tmp_path / "t.csv", first.kinds) as table:
+        assert len(table.rows) == 12
+
+
+def test_progress_can_stop_it_and_the_table_keeps_what_was_finished(tmp_path):
+    said = []
+
+    def stop(done, total):
+        said.append((done, total))
+        if done == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        pmdviz.sweep(RECIPE, OVER, seeds=2, path=tmp_path / "t.csv", workers=1, progress=stop)
+    assert said[0] == (0, 6) and said[-1] == (2, 6)
+    seen = []
+    pmdviz.sweep(RECIPE, OVER, seeds=2, path=tmp_path / "t.csv", workers=1, progress=lambda *now: seen.append(now))
+    assert seen[0] == (2, 6) and seen[-1] == (6, 6)
+
+
+def test_a_run_that_fails_is_a_row_with_words():
+    def odd(frame):
+        if len(frame.particles) == 30:
+            raise ValueError("no\nway")
+        return 1.0
+
+    found = pmdviz.sweep(RECIPE, OVER, seeds=1, error=odd, workers=1)
+    assert found.rows["failed"].tolist() == ["", "ValueError: no way", ""]
+    assert found.failed == ("seed 0: ValueError: no way",)
+    assert np.isnan(found.rows["odd"][1]) and found.rows["odd"][2] == 1.0
+
+
+def test_a_target_of_ones_own_goes_to_the_processes():
+    offset = 0.25
+    mine = pmdviz.custom_target(
+        log_prior=lambda theta: -0.5 * (theta**2).sum(axis=1),
+        log_likelihood=lambda theta, batch: -0.5 * ((theta[:, :1] - offset - batch[:, 0]) ** 2).sum(axis=1),
+        sample_prior=lambda rng, m: rng.standard_normal((m, 1)),
+        data=np.linspace(0, 1, 30)[:, None], dim=1, name="mine",
+    )  # fmt: skip
+    recipe = Recipe(mine, num_particles=30, batch_size=5, budget=60)
+    assert same_rows(pmdviz.sweep(recipe, OVER, seeds=1, workers=1), pmdviz.sweep(recipe, OVER, seeds=1, workers=2))
+
+
+def test_what_cannot_be_sent_is_said_at_once():
+    lock = __import__("threading").Lock()
+
+    def own(frame):
+        return float(lock.locked())
+
+    with pytest.raises(InputError, match="cannot be sent to other processes"):
+        pmdviz.sweep(RECIPE, OVER, seeds=1, error=own)
+
+
+def test_a_worker_that_dies_once_loses_nothing(tmp_path):
+    died = tmp_path / "died"
+
+    def deadly(frame):
+        import os
+
+        if len(frame.particles) == 30 and not died.exists():
+            died.touch()
+            os.kill(os.getpid(), 9)
+        return 0.5
+
+    found = pmdviz.sweep(RECIPE, OVER, seeds=4, error=deadly, workers=2, path=tmp_path / "t.csv")
+    assert died.exists() and found.failed == ()
+    assert same_rows(found, pmdviz.sweep(RECIPE, OVER, seeds=4, error=deadly, workers=1))
+
+
+def test_a_run_that_kills_its_worker_twice_is_named_and_all_others_are_there(tmp_path):
+    def deadly(frame):
+        import os
+
+        if len(frame.particles) == 30:
+            os.kill(os.getpid(), 9)
+        return 0.5
+
+    found = pmdviz.sweep(RECIPE, OVER, seeds=3, error=deadly, workers=2, path=tmp_path / "t.csv")
+    assert found.rows["num_particles"].tolist() == [20, 20, 20, 40, 40, 40]
+    assert len(found.failed) == 3
+    assert all(f"num_particles = 30, seed {k} is missing: its worker died twice" in " ".join(found.failed)
+               for k in range(3))  # fmt: skip
+
+
+HALF_WAY = """
+import sys, time
+import pmdviz
+
+def slow(frame):
+    time.sleep(0.5)
+    return float(len(frame.particles))
+
+recipe = pmdviz.Recipe("gaussian", target_options={"dim": 1}, num_particles=50, batch_size=5, budget=100)
+pmdviz.sweep(recipe, {"num_particles": [20, 30, 40]}, seeds=8, error=slow, path=sys.argv[1], workers=2)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
+def test_after_kill_9_of_the_parent_only_the_missing_rows_are_computed(tmp_path, name):
+    path = tmp_path / name
+    kinds = {**pmdviz.sweep(RECIPE, OVER, seeds=1, workers=1).kinds}
+    place = list(kinds).index("seconds")
+    kinds = dict([*list(kinds.items())[:place], ("slow", float), *list(kinds.items())[place:]])
+    parent = subprocess.Popen(
+        [sys.executable, "-c", HALF_WAY, path], env={**os.environ, "PYTHONPATH": str(ROOT)}, cwd=tmp_path
+    )
+    while (kept := rows_on_disk(path, kinds)) < 8:
+        assert parent.poll() is None
+        time.sleep(0.05)
+    workers = psutil.Process(parent.pid).children(recursive=True)
+    os.kill(parent.pid, signal.SIGKILL)
+    parent.wait()
+    kept = rows_on_disk(path, kinds)
+    assert 8 <= kept < 24
+    gone, alive = psutil.wait_procs(workers, timeout=60)
+    assert alive == []  # no worker outlives its parent
+    marks = counting(tmp_path / "runs")
+    marks.__name__ = "slow"
+    found = pmdviz.sweep(RECIPE, OVER, seeds=8, error=marks, path=path, workers=1)
+    assert len(list((tmp_path / "runs").iterdir())) == 24 - kept
+    assert same_rows(found, pmdviz.sweep(RECIPE, OVER, seeds=8, error=marks, workers=1))
+
+
+def rows_on_disk(path, kinds):
+    return len(Table(path, kinds)._read()) if path.exists() else 0
+
+
+@pytest.mark.slow
+def test_the_same_call_runs_on_a_dask_cluster(tmp_path):
+    import joblib
+
+    here = pmdviz.sweep(RECIPE, OVER, seeds=2, workers=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the cluster's own start and end
+        from distributed import Client, LocalCluster
+
+        options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "local_directory": tmp_path}
+        with LocalCluster(**options) as cluster, Client(cluster) as client:
+            pids = set(client.run(os.getpid).values())
+            with joblib.parallel_config(backend="dask"):
+
+                def worker(frame):
+                    import os
+
+                    return float(os.getpid())
+
+                there = pmdviz.sweep(RECIPE, OVER, seeds=2, error=worker, path=tmp_path / "t.csv")
+    assert set(there.rows["worker"].astype(int)) <= pids
+    assert all(np.array_equal(there.rows[name], here.rows[name]) for name in ("tv", "bounded", "recipe", "visited"))
+
+
+def test_a_backend_that_gives_no_results_as_they_come_works_too():
+    import joblib
+
+    class Plain(joblib._parallel_backends.ThreadingBackend):
+        supports_return_generator = False
+
+    joblib.register_parallel_backend("plain", Plain)
+    said = []
+    with joblib.parallel_config(backend="plain", n_jobs=2):
+        found = pmdviz.sweep(RECIPE, OVER, seeds=4, progress=lambda *now: said.append(now))
+    assert said[-1] == (12, 12)
+    assert same_rows(found, pmdviz.sweep(RECIPE, OVER, seeds=4, workers=1))
