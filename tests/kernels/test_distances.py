@@ -32,6 +32,10 @@ def test_pairs_of_copies_can_be_left_out(copies, rng):
     assert found == pytest.approx(np.median(pdist(points)), rel=1e-13)
 
 
+def test_an_odd_number_of_distances_left_has_one_in_the_middle():
+    assert median_distance(np.array([[0.0], [0.0], [1.0], [5.0]]), 1) == 4.0  # of 1, 1, 4, 5, 5
+
+
 @pytest.mark.parametrize("leave_out", [-1, 3, 4])
 def test_something_must_be_left(leave_out):
     with pytest.raises(ValueError, match="below the 3 pairs"):
