@@ -39,6 +39,8 @@ def test_the_seeds_are_valid_and_the_draws_repeat():
     for plain in seeds():
         assert Recipe.from_json(json.dumps(plain)).to_dict() == plain
     one, two = Mutator(5), Mutator(5)
+    for _ in range(2000):
+        one.recipe(), two.recipe()  # what one draw puts together must not reach the next one
     for draw in ("recipe", "arguments", "query", "path"):
         assert [getattr(one, draw)() for _ in range(20)] == [getattr(two, draw)() for _ in range(20)]
 

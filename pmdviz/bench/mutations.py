@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import random
 from collections.abc import Callable
@@ -133,7 +134,7 @@ class Mutator:
 
     def odd(self) -> Any:
         """A value that hardly any knob takes."""
-        return self.rng.choice(ODD_VALUES)
+        return copy.deepcopy(self.rng.choice(ODD_VALUES))  # a list of its own, as the next change may go into it
 
     def _word(self, usual: Any) -> str:
         value = usual if self.rng.random() < 0.4 else self.odd()
