@@ -78,3 +78,9 @@ def test_no_script_makes_markup_of_a_text(path):
     assert re.findall(IN_SCRIPTS, text) == []
     for markup in re.findall(r"innerHTML\s*\+?=\s*(`[^`]*`|\S+)", text):  # only a constant may be markup
         assert markup == '""' or (markup.startswith("`") and "${" not in markup)
+
+
+@pytest.mark.parametrize("path", PYTHON, ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_clock_that_a_person_can_set_measures_a_time(path):
+    called = re.findall(r"\btime\.time\(|\bdatetime\.(?:now|utcnow|today)\(", path.read_text(encoding="utf-8"))
+    assert called == []
