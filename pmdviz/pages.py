@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,11 @@ from bokeh.models import CustomJS
 from bokeh.themes import Theme
 from panel.util import edit_readonly
 
-from pmdviz import refusals
+from pmdviz import links, refusals
+from pmdviz.errors import InputError
 from pmdviz.lab import Lab, css, limits, warm
 from pmdviz.lab.acknowledge import HELP, on_sent
+from pmdviz.links import Link
 from pmdviz.recipe import Recipe
 from pmdviz.serve_limits import limit
 from pmdviz.tabs import Kind, Tabs
@@ -29,6 +32,7 @@ PAGE_CSS = """
 
 TEMPLATE = Path(__file__).with_name("page.html")
 OPENING = "Opening the lab …"
+EMBEDDED = {"& .MuiAppBar-root": {"display": "none"}, "& .MuiDrawer-root": {"display": "none"}}  # for an iframe
 
 
 PAGES: dict[str, Kind] = {}  # those that a visitor builds by looking at them, in the order of their tabs after the Lab
@@ -50,9 +54,12 @@ def is_phone(headers: Mapping[str, str] | None) -> bool:
     return "Mobi" in str(headers.get("User-Agent", "")) if headers else False
 
 
-def lab_page(**parameters: Any) -> pmui.Page:
-    """The page of one browser session, with the Lab in front; parameters are those of `pmdviz.Lab`."""
-    lab = Lab(keyboard=True, **(parameters or {"recipe": limits.fitted(Recipe())}))
+def lab_page(link: Link | None = None, notice: str = "", **parameters: Any) -> pmui.Page:
+    """The page of one browser session, with the Lab in front: as a link says, or with parameters of `pmdviz.Lab`."""
+    link = link or Link(limits.fitted(Recipe()) if not parameters else None)
+    lab = Lab(keyboard=True, link=link, **parameters)
+    if notice:
+        lab.notice.say(notice)
     tabs = Tabs({"lab": Kind("Lab", lambda: lab), **PAGES}, "lab")
     help_button = pn.widgets.Button(label="?", width=40, margin=0, stylesheets=[css.HEADER_BUTTON])
     help_button.js_on_click(code=HELP)
@@ -62,7 +69,8 @@ def lab_page(**parameters: Any) -> pmui.Page:
         sidebar=[tabs.controls],
         header=[tabs.bar, pn.Spacer(sizing_mode="stretch_width"), help_button],
         sidebar_width=320,
-        sidebar_open=not is_phone(pn.state.headers),
+        sidebar_open=not link.embed and not is_phone(pn.state.headers),
+        sx=EMBEDDED if link.embed else {},
         busy_indicator=None,
         raw_css=[PAGE_CSS],
         meta_name="pmdviz",
@@ -96,7 +104,13 @@ def _close(tabs: Tabs) -> None:
 def session_page() -> pmui.Page:
     """The page of one browser session."""
     warm.begin()
-    return _full_page() if is_full() else lab_page()
+    if is_full():
+        return _full_page()
+    try:
+        link = links.read(pn.state.session_args)
+        return lab_page(link if link.recipe else replace(link, recipe=limits.fitted(Recipe())))
+    except InputError as error:
+        return lab_page(notice=f"The link could not be opened: {error}. This is the usual first run instead.")
 
 
 def is_full() -> bool:

@@ -32,7 +32,8 @@ class Acknowledge(DataModel):
     )  # whether the keys of the whole page belong to it (in the app while it is seen, not in a notebook)
     key = String("")
     presses = Int(0)
-    text = String("")  # to be put on the clipboard
+    link = String("")  # query of the link to what is seen, for the address bar
+    text = String("")  # to be put on the clipboard; a query becomes a link
     copies = Int(0)  # raised by the server after `text`
     copied = Int(0)  # the last of `copies` that reached the clipboard
     refused = Int(0)  # the last of `copies` that the browser would not copy
@@ -57,6 +58,7 @@ def make_acknowledge(
     """
     ack = Acknowledge(name=name, keyboard=keyboard)
     ack.js_on_change("sent", on_sent(ack))
+    ack.js_on_change("link", CustomJS(args={"a": ack}, code=static("link.js")))
     ack.js_on_change("copies", CustomJS(args={"a": ack}, code=ON_COPIES))
     ack.js_on_change("parcel", CustomJS(args={"a": ack, "sources": list(sources)}, code=static("unpack.js")))
     if status is not None:

@@ -23,6 +23,7 @@ class Actions:
         self._ack, self._last = ack, last
         self.copy = small_button("Copy Python")
         self.copy.on_click(lambda event: self.put_on_clipboard(self._python()))
+        self.share = small_button("Share")
         self.save = small_button("Save PNG")
         self.save.js_on_click(args={"stage": stage}, code=static("save_png.js"))
         self.download = pn.widgets.FileDownload(
@@ -34,9 +35,8 @@ class Actions:
 
     def row(self, *first: Any) -> Any:
         """The buttons in a row, after some others."""
-        return pn.FlexBox(
-            *first, self.copy, self.save, self.download, gap="6px", margin=(4, 0), sizing_mode="stretch_width"
-        )
+        buttons = *first, self.share, self.copy, self.save, self.download
+        return pn.FlexBox(*buttons, gap="6px", margin=(4, 0), sizing_mode="stretch_width")
 
     def put_on_clipboard(self, text: str) -> None:
         """Have the browser copy `text`; it answers whether it could."""
@@ -48,6 +48,9 @@ class Actions:
         self.said.object = f'<span role="status">{html.escape(words)}</span>'
 
     def _by_hand(self) -> None:
+        if self._ack.text.startswith("?"):
+            self.say("The browser did not let us copy; the link stands in its address bar.")
+            return
         self.said.object = (
             "<details open><summary>The browser did not let us copy; here it is:</summary>"
             f"<textarea readonly rows='8' style='width:100%'>{html.escape(self._ack.text)}</textarea></details>"

@@ -17,6 +17,7 @@ WORDS = {  # what the live loop calls its jobs, for a person
     "step back": "Going back one step",
     "set": "Drawing and measuring with the new value",
     "look": "Measuring",
+    "going to the iteration of the link": "Replaying up to the iteration of the link",
     "undo": "Bringing the old run back",
     "budget": "Measuring",
 }

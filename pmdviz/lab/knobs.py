@@ -138,6 +138,7 @@ class KnobForm(JSComponent):
     def __init__(self, turn: Callable[[str, Any], None], **params: Any) -> None:
         self.controls: dict[str, KnobControl] = {}
         self._turn, self._made, self._quiet = turn, None, False
+        self.hidden: frozenset[str] = frozenset()  # knobs that a link leaves out
         super().__init__(**{"sizing_mode": "stretch_width", "margin": 0, **params})
 
     def _handle_msg(self, data: dict[str, Any]) -> None:
@@ -167,9 +168,12 @@ class KnobForm(JSComponent):
             spec = specs[name]
             default = spec.default_given(plain) if spec.default_by else defaults[name]
             unit = unit_given(spec.unit, plain)
-            control.show(plain[name], default, pending.get(name, ""), unit, values.matters(name, plain))
+            control.show(plain[name], default, pending.get(name, ""), unit, self._seen(name, values, plain))
         self._quiet = False
         self._publish()
+
+    def _seen(self, name: str, values: Any, plain: Mapping[str, Any]) -> bool:
+        return name not in self.hidden and values.matters(name, plain)
 
     def _publish(self) -> None:
         states = {name: control.state() for name, control in self.controls.items()}

@@ -9,22 +9,25 @@ import panel as pn
 
 from pmdviz.errors import InputError
 from pmdviz.lab import limits, warm
+from pmdviz.lab.acts import Acts
 from pmdviz.lab.busy import Busy
 from pmdviz.lab.export import ExportPanel
 from pmdviz.lab.floor_work import FloorWork
 from pmdviz.lab.live import BUSY_S, Live
-from pmdviz.lab.new_run import next_recipe
+from pmdviz.lab.notice import Notice
 from pmdviz.lab.runner import Runner, Snapshot
 from pmdviz.lab.screen import Screen
 from pmdviz.lab.setup import Setup
+from pmdviz.lab.sharing import Sharing
 from pmdviz.lab.transport import Transport
 from pmdviz.lab.trouble import Trouble
+from pmdviz.links import Link
 from pmdviz.presets import PRESETS
 from pmdviz.recipe import DEFAULT_BUDGET, Recipe
 from pmdviz.result import Run
 from pmdviz.session import Session
 
-KEPT_RUNS = 5
+NO_LINK = Link()
 FLOOR_WORDS = "Computing what perfect draws would get"
 FLOOR_S = 2.0  # a floor is in nobody's way: only when it takes so long does it show a card with Cancel
 
@@ -43,6 +46,8 @@ class Lab:
     seed : int
     budget : int or None
         Data to visit; None is endless.
+    link : Link, optional
+        What a link says: its recipe unless `recipe` is given, the iteration to go to, the controls to leave out.
     keyboard : bool
         Whether the page's keys belong to this lab (the app sets it).
     **knobs
@@ -59,30 +64,40 @@ class Lab:
         seed: int = 0,
         budget: int | None = DEFAULT_BUDGET,
         keyboard: bool = False,
+        link: Link = NO_LINK,
         **knobs: Any,
     ) -> None:
-        asked = recipe or Recipe(target, method, target_options=target_options, seed=seed, budget=budget, **knobs)
+        asked = (
+            recipe
+            or link.recipe
+            or Recipe(target, method, target_options=target_options, seed=seed, budget=budget, **knobs)
+        )
         self._recipe = limits.check(asked)
-        self._before: list[Runner] = []
         self._last: Snapshot | None = None
         self._dark = self._presenter = False
         self.on_presenter: Callable[[bool], None] = lambda on: None
-        self.transport = Transport(self._act, self._set_speed)
+        self.transport = Transport(self._act, lambda iterations: self.acts.set_speed(iterations))
         self.trouble = Trouble(lambda: self._act("retry"), lambda: self._act("restart"), self._copy_recipe)
         self.busy_card = Busy(self.cancel)
         self.floor = FloorWork(self._tell_floor)
         target_now = self._recipe.make_target()
-        cards = self.trouble, self.busy_card
+        self.notice = Notice()
+        cards = self.trouble, self.busy_card, self.notice
         self.screen = Screen(target_now, self.transport, cards, self.floor, lambda: self._last, keyboard)
         if not warm.is_ready():
             self.screen.wait(warm.words(), warm.progress()[0])  # in the document itself: the first thing one sees
         self.live = Live(self, self.screen.ack)
-        self.setup = Setup(PRESETS, self._begin, self._turn)
+        self.acts = Acts(self.live, self.floor, self.screen.dim)
+        self.setup = Setup(PRESETS, self.acts.begin, self.acts.turn)
         self.exports = ExportPanel(lambda act: self.live.do("export", act))
         self.setup.view.append(self.exports.view)
+        self.setup.hide(link.hide)
         self.setup.show_recipe(self._recipe, target_now, self._recipe.start_knobs(), {})
         self.setup.new_seed.on_click(lambda event: self._act("reseed"))
         self.setup.undo.on_click(lambda event: self._act("undo"))
+        self._link = link
+        self.sharing = Sharing(self.screen.ack, link, self.screen.actions.say)
+        self.screen.actions.share.on_click(lambda event: self._share())
         self.screen.ack.on_change("presses", lambda attr, old, new: self._press(self.screen.ack.key))
 
     # What others read
@@ -125,6 +140,8 @@ class Lab:
         """Begin the live loop on the running event loop and compute the first picture."""
         self.live.start(doc)
         self.live.do("first picture", self._first)
+        if self._link.iteration:
+            self.live.do("going to the iteration of the link", self.sharing.arrive)
 
     def ready(self) -> None:
         """The page is there."""
@@ -183,11 +200,15 @@ class Lab:
         self._last = snapshot
         self.screen.show(snapshot, self.live.playing)
         self.setup.show(snapshot)
-        self.setup.can_undo(bool(self._before))
+        self.setup.can_undo(self.acts.can_undo)
         self.transport.playing(self.live.playing)
         if not (self.live.playing and snapshot.step_seconds > BUSY_S):  # the next step lasts too: no flicker
             self.busy_card.hide()
         self.floor.ask(snapshot.frame)
+        self.sharing.follow(snapshot, self.live.playing)
+        if self.sharing.sentence:
+            self.notice.say(self.sharing.sentence)
+            self.sharing.sentence = ""
 
     def busy(self, what: str, seconds: float, share: float) -> None:
         """Something takes long: say what, for how long already, and how far it is."""
@@ -226,61 +247,7 @@ class Lab:
     # What the controls ask for
 
     def _act(self, name: str) -> None:
-        acts: dict[str, Callable[[], None]] = {
-            "toggle": lambda: self.live.play(not self.live.playing),
-            "step": lambda: self._paused("step", lambda runner: runner.advance(1)),
-            "back": lambda: self._paused("step back", Runner.back),
-            "restart": lambda: self.live.do("restart", Runner.restart),
-            "replay": self._replay,
-            "proceed": self._proceed,
-            "reseed": lambda: self.live.do("new seed", Runner.reseed),
-            "retry": lambda: self._paused("step", lambda runner: runner.advance(1)),
-            "undo": self._undo,
-        }
-        if self.floor.cancelled and name in ("restart", "replay", "reseed"):
-            self.floor.forget()
-        acts[name]()
-
-    def _paused(self, what: str, act: Callable[[Runner], Snapshot]) -> None:
-        if self.live.playing:
-            self.live.play(False)
-        self.live.do(what, act)
-
-    def _replay(self) -> None:
-        self.live.do("replay", Runner.replay)
-        self.live.play(True)
-
-    def _proceed(self) -> None:
-        self.live.do("continue", Runner.proceed)
-        self.live.play(True)
-
-    def _undo(self) -> None:
-        if self._before:
-            old = self._before.pop()
-            self.live.do("undo", lambda runner: (old, old.snapshot()))
-
-    def _set_speed(self, iterations: int) -> None:
-        self.live.iterations = iterations
-
-    def _turn(self, name: str, value: Any) -> None:
-        self.live.turn(**{name: value})
-
-    def _begin(self, what: str, **parts: Any) -> None:
-        """A new run (or only a new budget) in place of this one; the old one is kept for Undo."""
-        if what == "budget":
-            self.live.do(what, lambda runner: runner.limit(parts["budget"]))
-            return
-        with pn.io.hold():  # Panel may deliver a change without the document's lock
-            self.screen.dim(True)
-        self.live.do(what, lambda runner: self._new_run(runner, parts))
-
-    def _new_run(self, runner: Runner, parts: dict[str, Any]) -> tuple[Runner, Snapshot]:
-        """Runs in the worker: make the run, and only when its first picture is there put the old one aside."""
-        made = Runner(limits.check(next_recipe(runner.session, parts)))
-        snapshot = made.snapshot()
-        if runner.session.frame.iteration > 0 or not self._before:
-            self._before = [*self._before, runner][-KEPT_RUNS:]
-        return made, snapshot
+        self.acts.act(name)
 
     def _press(self, key: str) -> None:
         if key == "P":
@@ -292,6 +259,9 @@ class Lab:
             self.cancel()
         elif key in names and self._last is not None:
             self._act(names[key])
+
+    def _share(self) -> None:
+        self.sharing.copy(self._last, self.screen.actions.put_on_clipboard)
 
     def _copy_recipe(self) -> None:
         if self._last is not None:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pmdviz.kernels.watch import present
 from pmdviz.lab import limits
 from pmdviz.lab.forecast import step_seconds
 from pmdviz.recipe import Recipe
@@ -82,6 +83,15 @@ class Runner:
             self._slowest = max(self._slowest, time.perf_counter() - before)
             if not self.wanted.is_set() or time.perf_counter() - began > SHARE_S:
                 break
+        return self.snapshot()
+
+    def go(self, iteration: int) -> Snapshot:
+        """Forward to `iteration`, or to the end if that comes first; its watch sees how far it is."""
+        watch = present()
+        while self.session.frame.iteration < iteration and not self.session.done:
+            self._note(self.session.advance(1))
+            if watch is not None:
+                watch.check(self.session.frame.iteration / iteration)
         return self.snapshot()
 
     def set(self, knobs: Mapping[str, Any]) -> Snapshot:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import panel as pn
@@ -12,14 +12,13 @@ from bokeh.models import Div
 from pmdviz.lab import css
 from pmdviz.lab.acknowledge import make_acknowledge
 from pmdviz.lab.actions import Actions
-from pmdviz.lab.busy import Busy
 from pmdviz.lab.buttons import small_button
+from pmdviz.lab.card import Card
 from pmdviz.lab.floor_work import FloorWork
 from pmdviz.lab.post import Post
 from pmdviz.lab.runner import Snapshot
 from pmdviz.lab.status import fields_html, status_fields, waiting_fields
 from pmdviz.lab.transport import Transport
-from pmdviz.lab.trouble import Trouble
 from pmdviz.views import StageView, TracesView
 from pmdviz.views.stage import LAYERS
 from pmdviz.views.trace_columns import CLOCKS, GROUPS, with_present
@@ -46,7 +45,7 @@ class Screen:
         self,
         target: Any,
         transport: Transport,
-        cards: tuple[Trouble, Busy],
+        cards: Iterable[Card],
         floor: FloorWork,
         last: Callable[[], Snapshot | None],
         keyboard: bool = False,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import panel as pn
 
+from pmdviz.errors import unknown
 from pmdviz.knobs import KnobSpec
 from pmdviz.lab import css, limits
 from pmdviz.lab.buttons import small_button
@@ -62,9 +63,10 @@ class Setup:
         self.budget = _select("Budget (data visited)", limits.budgets(BUDGETS))
         self.options = KnobForm(self._option)
         self.knobs = KnobForm(turn)
-        seed_form = KnobForm(lambda name, value: begin("start seed", seed=value))
-        seed_form.build({SEED.name: SEED}, {SEED.name: 0})
-        self.seed = seed_form.controls[SEED.name]
+        self._data = self._folded()
+        self._seed_form = KnobForm(lambda name, value: begin("start seed", seed=value))
+        self._seed_form.build({SEED.name: SEED}, {SEED.name: 0})
+        self.seed = self._seed_form.controls[SEED.name]
         self.new_seed = small_button("New seed")
         self.undo = small_button("Undo: back to the run before", disabled=True, visible=False)
         self._watch()
@@ -74,11 +76,11 @@ class Setup:
             self.undo,
             self.target,
             self.about,
-            self._folded(),
+            self._data,
             self.method,
             self.knobs,
             self.budget,
-            seed_form,
+            self._seed_form,
             self.new_seed,
             sizing_mode="stretch_width",
             margin=(8, 12),
@@ -117,6 +119,26 @@ class Setup:
         if control is not None:
             control.refuse(sentence)
         return control is not None
+
+    def hide(self, names: Iterable[str]) -> None:
+        """Leave out parts of the panel, knobs or options by their names. Raises InputError for other names."""
+        parts = {
+            "preset": (self.preset, self.question),
+            "target": (self.target, self.about),
+            "data": (self._data,),
+            "method": (self.method,),
+            "knobs": (self.knobs,),
+            "budget": (self.budget,),
+            "seed": (self._seed_form, self.new_seed),
+        }
+        known = {*parts, *(name for kind in METHODS.values() for name in kind.Knobs.specs())}
+        known |= {name for kind in TARGETS.values() for name in kind.Options.specs()}
+        for name in names:
+            if name not in known:
+                raise unknown("control to hide", name, sorted(known))
+            for part in parts.get(name, ()):
+                part.visible = False
+        self.options.hidden = self.knobs.hidden = frozenset(names) - set(parts)
 
     def can_undo(self, can: bool) -> None:
         """Whether there is a run to go back to."""

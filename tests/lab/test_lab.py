@@ -50,7 +50,7 @@ def test_plays_without_a_page():
         assert lab.session.frame.iteration == 3
         assert lab.transport.buttons["Play"].label == "Play"
         assert not lab.transport.buttons["Continue"].disabled
-        lab._begin("start target", target="bimodal1d", target_options={})
+        lab.acts.begin("start target", target="bimodal1d", target_options={})
         for _ in range(2000):
             await asyncio.sleep(0.005)
             if lab._last.recipe.target == "bimodal1d":

@@ -1,4 +1,4 @@
-const mine = a.copies, text = a.text
+const mine = a.copies, text = a.text.startsWith("?") ? new URL(a.text, window.location.href).href : a.text
 const by_hand = () => {
   const box = document.createElement("textarea")
   box.value = text

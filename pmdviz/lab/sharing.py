@@ -1,0 +1,61 @@
+"""The link to what is seen: for the Share button, and in the browser's address bar, so that a reload brings it back."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from pmdviz import links
+from pmdviz.errors import InputError
+from pmdviz.lab.acknowledge import Acknowledge
+from pmdviz.lab.runner import Runner, Snapshot
+
+FOLLOW_S = 2.0  # while it plays the address follows so often; browsers refuse much more
+OTHER = (
+    "The link's run was replayed, but at iteration {iteration:,} the picture is not bit for bit the one that was "
+    "shared: another processor, or another version of pmdviz, NumPy or Numba, rounds differently."
+)
+
+
+class Sharing:
+    """The link of a lab: what it came by, and what it shows now."""
+
+    def __init__(self, ack: Acknowledge, link: links.Link, tell: Callable[[str], None]) -> None:
+        self._ack, self._link, self._tell = ack, link, tell
+        self._followed, self._begun = 0.0, False
+        self.sentence = ""  # what a person must be told of the link once its frame is there
+
+    def arrive(self, runner: Runner) -> Snapshot:
+        """Replay up to the link's iteration and hold the frame against its digest."""
+        snapshot = runner.go(self._link.iteration)
+        if self._link.digest and links.digest(snapshot.frame) != self._link.digest:
+            self.sentence = OTHER.format(iteration=self._link.iteration)
+        return snapshot
+
+    def query(self, snapshot: Snapshot) -> str:
+        """The query of the link to a snapshot. Raises InputError where a link cannot hold it."""
+        return links.query(snapshot.recipe, snapshot.frame, self._link.hide, self._link.embed)
+
+    def copy(self, snapshot: Snapshot | None, put: Callable[[str], None]) -> None:
+        """Put the link on the clipboard; the browser adds its own address."""
+        if snapshot is None:
+            return
+        try:
+            put(self.query(snapshot))
+        except InputError as error:
+            self._tell(f"{str(error)[0].upper()}{str(error)[1:]} (Export, recipe as JSON).")
+
+    def follow(self, snapshot: Snapshot, playing: bool) -> None:
+        """Bring the address bar up to date, once something has happened."""
+        now = time.monotonic()
+        if playing and now - self._followed < FOLLOW_S:
+            return
+        self._followed = now
+        try:
+            text = self.query(snapshot)
+        except InputError:
+            text = ""
+        if not self._begun:  # what was opened stays as it was written
+            self._begun, self._opened = True, text
+        elif text != self._opened or self._ack.link:
+            self._ack.link = text

@@ -1,0 +1,113 @@
+"""Links in a real browser: what is shared opens at the same frame, and whatever is no link gives a sentence."""
+
+import json
+
+import pytest
+
+from pmdviz.recipe import Recipe
+from tests.browser.conftest import Lab
+
+
+def address(lab):
+    return lab.page.evaluate("window.location.search")
+
+
+@pytest.fixture
+def shared(open_lab):
+    """A lab that has played and turned a knob, and the address that it then has."""
+    lab = open_lab()
+    lab.paused_at(5)
+    lab.type("bandwidth", "0.5")
+    lab.wait("pmdviz.words() && JSON.parse(pmdviz.model('acknowledge').shown).bandwidth === 0.5")
+    for _ in range(2):
+        before = lab.iteration()
+        lab.press("Step")
+        lab.reach(before + 1)
+    lab.settled()
+    lab.wait(f"window.location.search.includes('at={lab.iteration()}&')")
+    return lab
+
+
+def test_an_address_opens_at_the_same_frame(shared, browser, server):
+    other = Lab(browser, server.url + "/" + address(shared))
+    other.reach(shared.iteration())
+    other.settled()
+    assert other.words().split(", perfect")[0] == shared.words().split(", perfect")[0]
+    assert json.loads(other.page.evaluate("pmdviz.model('acknowledge').shown"))["bandwidth"] == 0.5
+    assert address(other) == address(shared)
+    assert other.page.get_by_text("is not bit for bit").count() == 0
+    other.press("Step")
+    other.reach(shared.iteration() + 1)
+    assert other.problems == []
+    other.context.close()
+
+
+def test_a_reload_brings_it_back(shared):
+    before = shared.words().split(", perfect")[0]
+    iteration = shared.iteration()
+    shared.page.reload()
+    shared.wait(f"window.pmdviz && pmdviz.iteration() === {iteration}", 60)
+    assert shared.words().split(", perfect")[0] == before
+
+
+def test_share_copies_the_link(open_lab):
+    lab = open_lab(permissions=["clipboard-read", "clipboard-write"])
+    lab.press("Step")
+    lab.reach(1)
+    lab.press("Share")
+    lab.page.get_by_text("Copied to the clipboard.").wait_for()
+    link = lab.page.evaluate("navigator.clipboard.readText()")
+    assert link.startswith("http://127.0.0.1") and "?run=1." in link and "at=1" in link
+
+
+def test_another_digest_is_said(browser, server):
+    lab = Lab(browser, f"{server.url}/?run={Recipe('gaussian').to_link()}&at=3&frame=000000000000")
+    lab.reach(3)
+    lab.page.get_by_text("the picture is not bit for bit the one that was shared").wait_for()
+    lab.press("Close")
+    lab.page.get_by_text("the picture is not bit for bit").wait_for(state="hidden")
+    lab.context.close()
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "run=garbage",
+        "run=" + Recipe(seed=3).to_link()[:-5],
+        "run=0.abcd",
+        "run=99.abcd",
+        "preset=nowhere",
+        "run=%00%ff<script>alert(1)</script>",
+        "at=-3",
+        "hide=everything",
+    ],
+)
+def test_what_is_no_link_gives_a_sentence_and_the_usual_run(browser, server, query):
+    lab = Lab(browser, f"{server.url}/?{query}")
+    lab.page.get_by_text("The link could not be opened:").wait_for()
+    assert lab.iteration() == 0
+    lab.press("Play")
+    lab.reach(2)
+    assert lab.problems == []
+    lab.context.close()
+
+
+def test_a_link_leaves_out_controls_and_names_a_preset(browser, server):
+    lab = Lab(browser, f"{server.url}/?preset=particles_die&hide=data,seed,eta")
+    assert not lab.page.get_by_text("Data and options of the target").is_visible()
+    assert not lab.knob("seed").is_visible()
+    assert not lab.knob("eta").is_visible() and lab.knob("num_particles").is_visible()
+    lab.press("Step")
+    lab.reach(1)
+    lab.wait("window.location.search.includes('hide=data,seed,eta')")
+    lab.context.close()
+
+
+def test_embedded_it_is_the_lab_alone(browser, server):
+    lab = Lab(browser, f"{server.url}/?embed=1")
+    assert not lab.page.get_by_role("banner").is_visible()
+    assert not lab.page.get_by_label("Preset").is_visible()
+    lab.press("Play")
+    lab.reach(2)
+    assert lab.problems == []
+    lab.context.close()
