@@ -5,6 +5,7 @@ from bokeh.document import Document
 from pmdviz.recipe import Recipe
 from pmdviz.session import Session
 from pmdviz.views import StageView, style
+from pmdviz.views.columns import stage_columns
 from pmdviz.views.stage import square
 
 
@@ -107,3 +108,12 @@ def test_lines_differ_by_dash_too_and_presenter_labels_are_large(session):
     assert int(view.figure.xaxis[0].axis_label_text_font_size.removesuffix("px")) >= 18
     for borders in (style.BORDERS, style.PRESENTER_BORDERS):
         assert borders["left"] + borders["right"] == borders["top"] + borders["bottom"]
+
+
+def test_columns_that_are_there_already_are_not_sent_again(session):
+    view, sent = StageView(session.target), []
+    view.put = lambda source, data: sent.append(source)
+    columns = stage_columns(session.frame)
+    view.draw(columns)
+    view.draw(columns)
+    assert len(sent) == 3
