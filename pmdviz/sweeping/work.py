@@ -90,8 +90,7 @@ def _fill(
 
 def row_of(job: Job, own: Mapping[str, ErrorFunction], home: int, niceness: int = 0) -> Row:
     """Run a job and measure its last frame. Whatever goes wrong in it becomes words in the row."""
-    if os.getpid() != home:
-        _settle_in(home, niceness)
+    settle_in(home, niceness)
     recipe = job.recipe
     if recipe.custom is not None:
         recipe = recipe.replaced(target=_targets.setdefault(recipe.custom.key, recipe.custom))
@@ -107,13 +106,18 @@ def row_of(job: Job, own: Mapping[str, ErrorFunction], home: int, niceness: int 
         return row | {"failed": " ".join(f"{type(error).__name__}: {error}".split())}
 
 
+def settle_in(home: int, niceness: int) -> None:
+    """In a worker process of `home`: one thread, give way by `niceness`, end with the parent. Done once a process."""
+    if os.getpid() != home:
+        _settled(home, niceness)
+
+
 @functools.cache
-def _settle_in(home: int, niceness: int) -> None:
-    """One thread a worker process, as there are as many processes as cores; done once."""
+def _settled(home: int, niceness: int) -> None:
     pool.set_threads(1)
     threadpool_limits(1)
     if niceness:
-        os.nice(niceness)
+        os.nice(max(0, niceness - os.nice(0)))
     if os.getppid() == home:
         threading.Thread(target=_leave_with, args=(home,), name="pmdviz-sweep-parent", daemon=True).start()
 
