@@ -98,3 +98,15 @@ def test_groups_and_clocks():
 def test_kl_never_stands_without_its_direction():
     labels = [words for group in GROUPS.values() for words in group.metrics.values()]
     assert all("forward" in words or "reverse" in words for words in labels if "KL" in words)
+
+
+def test_a_zero_does_not_decide_about_a_log_axis():
+    low, high = value_range(GROUPS["divergences"], [np.array([0.0, 0.1, 0.5])])
+    assert 0 < low <= 0.1 and 0.5 <= high <= 1
+
+
+def test_each_direction_has_its_own_words():
+    words = GROUPS["divergences"].metrics
+    assert (words["kl_forward"], words["kl_reverse"]) == ("forward KL", "reverse KL")
+    legend = {item.label.value: item.renderers for item in TracesView().legend.items}
+    assert legend["forward KL"] != legend["reverse KL"]
