@@ -18,7 +18,17 @@ from pmdviz.errors import InputError, unknown
 from pmdviz.writing import write_text
 
 HELPERS = (
-    *("browser", "client", "contest", "crowd", "empty_page", "engine_kernels"),
+    *(
+        "browser",
+        "claims_entrants",
+        "claims_page",
+        "claims_verdicts",
+        "client",
+        "contest",
+        "crowd",
+        "empty_page",
+        "engine_kernels",
+    ),
     *("engine_methods", "machine", "mutations", "peers", "peers_methods", "probe", "wire"),
 )
 NUMBERS = {

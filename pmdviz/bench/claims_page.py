@@ -1,0 +1,97 @@
+"""The docs page of what `bench claims` measured: `python -m pmdviz.bench.claims_page FILE.json > docs/claims.md`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+HEAD = """# The paper's claims, measured
+
+Written by `python -m pmdviz.bench.claims_page docs/measured/claims.json` from what `python -m pmdviz bench claims --json FILE` measured.
+
+Dai, He, Dai, Song 2016 compare Particle Mirror Descent with five methods on a mixture with two modes (section 6, appendix H.1). Here the same
+comparison stands on data whose modes are well separated ({setting}), over {data_seeds} data sets and {run_seeds} runs of each
+({slow} for methods that take seconds a run), at {budget:,} data visited. Every baseline runs at the best setting that a small search finds
+(on other run seeds), and at the paper's. A difference counts when it is more than two standard errors, taken over data sets.
+"""
+SETTINGS = """
+## Settings and figures
+
+TV and cross entropy (nats) at the end, mean ± standard error over data sets; `sd` is that of TV over runs of the same data. "One mode": the share
+of runs with less than 2 % of q in the other mode. Knobs that are not named are at their defaults ([knobs.md](knobs.md)).
+
+| method | setting | TV | sd | cross entropy | one mode | visited | runs |
+|---|---|---|---|---|---|---|---|
+"""
+
+
+def page(result: Mapping[str, Any]) -> str:
+    """The page of a result of `bench claims`."""
+    found = result["figures"]
+    setting = ", ".join(f"{name} = {value:,}" for name, value in found["target"].items())
+    head = HEAD.format(
+        setting=setting,
+        data_seeds=found["data_seeds"],
+        run_seeds=found["run_seeds"],
+        slow=found["run_seeds_of_slow_methods"],
+        budget=found["budget"],
+    )
+    claims = ["", "| claim | verdict |", "|---|---|"]
+    claims += [f"| {claim['claim']} | **{claim['verdict']}** |" for claim in found["claims"]]
+    said = ["", "## What was seen", ""]
+    said += [f"- **{claim['claim']}**: {claim['verdict']}. {claim['said']}" for claim in found["claims"]]
+    rows = [row for entrant in found["entrants"].values() for row in _rows(entrant)]
+    when = f"\nMeasured at commit {result['commit']}, {result['cpu']}, in {result['seconds']:,.0f} s.\n"
+    return head + "\n".join([*claims, *said]) + "\n" + SETTINGS + "\n".join(rows) + "\n" + _by_budget(found) + when
+
+
+def _rows(entrant: Mapping[str, Any]) -> list[str]:
+    best = entrant["best"]
+    tried = entrant["settings_tried"]
+    words = f"best of {tried}" if tried > 1 else "as it is"
+    rows = [_row(entrant["title"], f"{words}: {_knobs(best['knobs'])}", best)]
+    if "paper" in entrant:
+        rows.append(_row(entrant["title"], f"paper's: {_knobs(entrant['paper']['knobs'])}", entrant["paper"]))
+    return rows
+
+
+def _row(title: str, setting: str, ends: Mapping[str, Any]) -> str:
+    tv, entropy = (_with_error(ends, name) for name in ("tv", "cross_entropy"))
+    sd = "" if ends["tv_sd_over_runs"] is None else f"{ends['tv_sd_over_runs']:.3f}"
+    cells = (title, setting, tv, sd, entropy, f"{ends['runs_in_one_mode']:.0%}", f"{ends['visited']:,}", ends["runs"])
+    return "| " + " | ".join(str(cell) for cell in cells) + " |"
+
+
+def _with_error(ends: Mapping[str, Any], name: str) -> str:
+    return f"{ends[name]:.3f} ± {ends[f'{name}_standard_error']:.3f}"
+
+
+def _knobs(knobs: Mapping[str, Any]) -> str:
+    shown = (
+        f"`{name}` {value:.4g}" if isinstance(value, float) else f"`{name}` {value}" for name, value in knobs.items()
+    )
+    return ", ".join(shown) or "defaults"
+
+
+def _by_budget(found: Mapping[str, Any]) -> str:
+    entrants = [e for e in found["entrants"].values() if len(e["best"]["tv_by_budget"]) > 1]
+    budgets = list(entrants[0]["best"]["tv_by_budget"])
+    lines = ["", "## TV by data visited, at the best settings", ""]
+    lines += ["| method | " + " | ".join(f"{int(b):,}" for b in budgets) + " |", "|---" * (len(budgets) + 1) + "|"]
+    for entrant in entrants:
+        values = entrant["best"]["tv_by_budget"].values()
+        lines.append(f"| {entrant['title']} | " + " | ".join(f"{v:.3f}" for v in values) + " |")
+    return "\n".join([*lines, ""])
+
+
+def main(arguments: list[str]) -> int:
+    """Print the page of the file named."""
+    print(page(json.loads(Path(arguments[0]).read_text(encoding="utf-8"))), end="")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
