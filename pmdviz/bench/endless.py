@@ -32,7 +32,7 @@ def run(options: Namespace) -> dict[str, Any]:
         page = open_page(browser, lab.port)
         await_picture(page)
         page.get_by_label("Budget (data visited)").select_option("endless")
-        page.wait_for_function("!pmdviz.words().includes(' of ')", timeout=20_000)
+        page.wait_for_function("!pmdviz.words().includes(' of ')", timeout=120_000)
         page.get_by_role("button", name="Play", exact=True).click()
         page.wait_for_timeout(1000 * WARM_UP_S)
         page.evaluate(WATCH_JS)

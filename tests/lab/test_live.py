@@ -294,3 +294,31 @@ def test_out_of_sight_no_step_is_made_and_what_plays_goes_on_later():
         await bench.until(lambda: bench.live.runner.session.frame.iteration > stood)
 
     run(scene)
+
+
+def test_a_hidden_page_stands_still_though_its_frames_are_drawn():
+    async def scene(bench):
+        bench.live.play(True)
+        await bench.until(lambda: len(bench.screen.shown) >= 3)
+        bench.ack.hidden = True
+        await asyncio.sleep(0.5)
+        stood = bench.live.runner.session.frame.iteration
+        await asyncio.sleep(0.5)
+        assert bench.live.runner.session.frame.iteration == stood
+        bench.ack.hidden = False
+        await bench.until(lambda: bench.live.runner.session.frame.iteration > stood)
+
+    run(scene)
+
+
+def test_a_knob_turned_while_nobody_draws_still_acts(monkeypatch):
+    monkeypatch.setattr("pmdviz.lab.live.WATCHDOG_S", 0.05)
+
+    async def scene(bench):
+        bench.live.play(True)
+        await bench.until(lambda: bench.live.watchdog_hits >= 2)
+        await asyncio.sleep(0.3)
+        bench.live.turn(bandwidth=0.3)
+        await bench.until(lambda: bench.screen.shown[-1].frame.knobs.bandwidth == 0.3, 30)
+
+    run(scene, acknowledge=False)
