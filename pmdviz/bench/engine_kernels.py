@@ -11,6 +11,7 @@ from pmdviz.bench.contest import Contest, Peer, needed
 from pmdviz.bench.peers import Work, density_peers
 from pmdviz.kernels.banana import banana_grad_log_likelihood, banana_log_likelihood
 from pmdviz.kernels.bimodal import bimodal_grad_log_likelihood, bimodal_log_likelihood
+from pmdviz.kernels.ceiling import exponentials
 from pmdviz.kernels.distances import median_distance
 from pmdviz.kernels.gaussian import gaussian_grad_log_likelihood, gaussian_log_likelihood
 from pmdviz.kernels.gibbs import mixture_sweep
@@ -29,6 +30,14 @@ CHECKED = 50  # points at which the truth is computed in extended precision
 def contests(quick: bool) -> Iterator[Contest]:
     """Every kernel at the default size m = n = 1500; the density in other dimensions and sizes too."""
     rng = np.random.default_rng(0)
+    exponents = np.linspace(-20.0, 0.0, 1536)
+    yield Contest(
+        name="exponentials alone, e^x",
+        size=f"{M * 1536:,}",
+        ours=lambda: exponentials(exponents, M, "e"),
+        exponentials=M * 1536,
+        note="the ceiling is that of 2^x, against which the densities are held",
+    )
     for d in (2, 1, 3, 10, 50):
         yield density(rng, M, d, slow=d == 2)
     yield density(rng, M, 2, single=True)
@@ -81,7 +90,7 @@ def on_grids(rng: np.random.Generator) -> Iterator[Contest]:
         ours=lambda: kde_on_grid(particles, np.log(weights), cholesky, axis, axis),
         peers=(
             Peer("our log density at every cell", lambda: lambda: _by_points(particles, weights, cholesky, points)),
-            Peer("KDEpy FFTKDE (round kernel, good to 1e-3 of the peak or so)", lambda: _fft(particles, weights, h)),
+            Peer("KDEpy FFTKDE (round kernel, on a grid of its own)", lambda: _fft(particles, weights, h)),
         ),
         error=lambda q: float(np.abs(np.ravel(q) - truth).max() / truth.max()) if np.size(q) == truth.size else None,
         note="accuracy: largest error as a share of the peak",
