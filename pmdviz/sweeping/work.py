@@ -41,8 +41,12 @@ def run_sweep(
     workers: int | None = None,
     progress: Callable[[int, int], object] | None = None,
     niceness: int = 0,
+    heard: Callable[[Row], object] = lambda row: None,
 ) -> Sweep:
-    """The sweep that `pmdviz.sweep` describes; its worker processes give way to others by `niceness`."""
+    """The sweep that `pmdviz.sweep` describes; its worker processes give way to others by `niceness`.
+
+    `heard` is given every row as it comes.
+    """
     main, own = chosen_error(error)
     jobs = planned(recipe, over, seeds, together)
     workers = None if workers is None else checked_whole("workers", workers, 1, 1000)
@@ -53,7 +57,7 @@ def run_sweep(
     with table or nullcontext():
         found = {_identity(row): row for row in table.rows} if table else {}
         missing = [job for job in jobs if job.identity not in found]
-        lost = _fill(missing, own, table, found, workers, niceness, _teller(progress, jobs, found))
+        lost = _fill(missing, own, table, found, workers, niceness, _teller(progress, jobs, found), heard)
         if table:
             table.sort([job.identity for job in jobs], _identity)
     rows = [found[job.identity] for job in jobs if job.identity in found]
@@ -73,6 +77,7 @@ def _fill(
     workers: int | None,
     niceness: int,
     tell: Callable[[], None],
+    heard: Callable[[Row], object],
 ) -> list[str]:
     """Compute what is missing into `found` and the table; sentences about what could not be computed."""
     work = functools.partial(row_of, own=own, home=os.getpid(), niceness=niceness)
@@ -82,6 +87,7 @@ def _fill(
             lost.append(f"{_name(missing[number])} is missing: {why}")
             continue
         found[missing[number].identity] = row
+        heard(row)
         if table:
             table.add(row)
     tell()

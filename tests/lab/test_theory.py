@@ -1,0 +1,115 @@
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from pmdviz.lab.export_work import Cancelled
+from pmdviz.lab.theory import TheoryPage, _found_words
+from pmdviz.lab.theory_tables import cost_table, recurrence_table
+from pmdviz.lab.theory_work import WAITING, Measurement
+from pmdviz.sweeping import Fit
+from pmdviz.theory.costs import LINES, Cost
+from pmdviz.theory.experiments import EXPERIMENTS, STRATEGIES, planned_experiment
+from pmdviz.theory.formulas import rates_for
+from pmdviz.theory.recurrence import Terms
+
+
+def waited(condition, seconds=20.0):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("target", ["gaussian", "mixture", "banana", "bimodal1d"])
+def test_every_choice_is_a_sweep_that_can_be_planned(target, strategy, name):
+    from pmdviz.sweeping import planned
+
+    recipe, over = planned_experiment(target, strategy, name)
+    jobs = planned(recipe, over, 2, together=True)
+    assert len(jobs) == 12
+    values = [job.recipe.budget / job.recipe.knobs["batch_size"] for job in jobs[::2]]
+    assert (len(set(values)) == 1) == ("T" not in EXPERIMENTS[name].letters)  # T stands still unless it is varied
+
+
+def test_work_says_how_far_it_is_waits_and_can_be_cancelled():
+    go = threading.Event()
+
+    def act(tell):
+        tell(2, 5)
+        go.wait()
+        tell(3, 5)
+        return "done"
+
+    first, second = Measurement(act, "runs"), Measurement(lambda tell: "second", "runs")
+    waited(lambda: first.total == 5)
+    assert (first.words, first.short) == ("2 of 5 runs", "2 of 5")
+    assert (second.words, second.over) == (WAITING, False)
+    first.cancel()
+    assert first.over
+    go.set()
+    with pytest.raises(Cancelled):
+        first.result()
+    waited(lambda: second.over)
+    assert second.result() == "second"
+
+
+def test_the_empty_page_says_what_will_be_here():
+    page = TheoryPage()
+    assert "Choose what is varied" in page.sweep_view.middle.text
+    assert "Nothing has been measured" in page.said.object and "not measured yet" in page.cost_words.object
+    assert not page.recurrence_pane.visible
+    page.dress(dark=True)
+    page.look(False)
+    page.stop()
+
+
+def rows(slope=-0.5, seeds=6):
+    rng = np.random.default_rng(0)
+    sizes = np.repeat([64, 256, 1024], seeds)
+    errors = sizes.astype(float) ** slope * np.exp(0.2 * rng.standard_normal(len(sizes)))
+    return [{"num_particles": int(m), "iterations": int(m), "num_data": 20, "bounded": e, "tv": 2 * e,
+             "kl_forward": e**2} for m, e in zip(sizes, errors, strict=True)]  # fmt: skip
+
+
+def test_all_points_are_drawn_and_fitted_and_the_error_can_be_changed_afterwards():
+    page = TheoryPage()
+    page._rows, page._measured = rows(), ("mT", "particles", 1)
+    page._redraw()
+    assert len(page.sweep_view.points.data["x"]) == 18
+    assert "(all 18 points)" in page.found.object and "Theorem 5: slope -0.50" in page.found.object
+    assert "constants of the bounds are not known" in page.found.object
+    page.error.value = "tv"
+    assert page.sweep_view.figure.yaxis[0].axis_label == "total variation"
+    np.testing.assert_allclose(page.sweep_view.points.data["y"], [2 * row["bounded"] for row in rows()])
+    assert "No bound of the paper" in page.found.object  # weighted particles have no density
+
+
+def test_bounds_are_those_of_the_strategy():
+    page = TheoryPage()
+    page._rows = rows()
+    page._measured = ("m", "kde", 2)
+    assert [rate.theorem for rate in page._bounds("tv")] == ["Theorem 4"]
+    assert page._bounds("bounded") == []
+    page._measured = ("T", "kde", 2)
+    assert [rate.exponent(1, 2) for rate in page._bounds("kl_forward")] == [-1.0]
+
+
+def test_words_about_a_slope():
+    fit = Fit(-0.482, 0.031, 0.0, 30, 2)
+    words = _found_words(fit, rates_for("m", "tv"), 2)
+    assert "Measured slope -0.48 ± 0.03 (all 30 points, 2 without a logarithm left out)" in words
+    assert "Theorem 4: slope -0.25 in m" in words
+    assert "two different values" in _found_words(None, [], 1)
+
+
+def test_tables():
+    made = recurrence_table([Terms(1, 0.5, 4.0, 2.0, 6.0, 4.5, 0.01, 6.51, 1.5)])
+    assert all(f"<td>{cell}</td>" in made for cell in ("1", "0.500", "6.00", "2.00", "4.50", "0.0100", "6.51", "1.50"))
+    empty = cost_table([])
+    assert all(line.name in empty for line in LINES) and "Ω(d m² N + d² N)" in empty
+    costs = [Cost("Static SMC", m, 1000, 0.001 * m, 0.1 * m) for m in (1000, 2000, 4000)]
+    assert "1.00 ms (m = 1,000, N = 1,000); ~ m^1.00" in cost_table(costs)
