@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from bokeh.embed import file_html
-from bokeh.resources import INLINE
+from bokeh.resources import INLINE, Resources
 
 from pmdviz.export.film import Film, Scene
 from pmdviz.export.options import FILM_OPTIONS, NO_TRACES, STAGE_OPTIONS, Look
@@ -17,6 +17,7 @@ from pmdviz.export.payload import row_texts, stage_payload
 from pmdviz.export.writer import MEGABYTE, Job, Writer
 from pmdviz.views import StageView, TracesView, style
 
+PLOTS = Resources(mode="inline", components=["bokeh"])  # of BokehJS no more than figures need
 FILM = "film-"  # how the names begin under which the script finds sources, note and legend
 STATIC = Path(__file__).with_name("static")
 BYTES_OF_A_DOT = 8.0  # in base64: two coordinates and a size
@@ -76,7 +77,7 @@ class Page:
             title=f"pmdviz: {recipe.method} on {recipe.target}",
             template=(STATIC / "player.html").read_text(encoding="utf-8"),
             template_variables={
-                **{"css": _static("player.css"), "js": _static("player.js")},
+                **{"css": _static("player.css"), "js": _static("player.js"), "bokeh": "\n".join(PLOTS.js_raw)},
                 "film": json.dumps(self.payload, separators=(",", ":"), allow_nan=False).replace("</", "<\\/"),
                 "words": html.escape(self.scenes[0].words),
                 "python": html.escape(self.film.run.to_python()),

@@ -1,4 +1,5 @@
 import base64
+import importlib
 import json
 import re
 
@@ -82,6 +83,7 @@ def test_positions_that_stay_are_stored_once(run, scenes):
 
 
 def test_the_page_is_whole_by_itself(run, scenes, tmp_path):
+    importlib.import_module("panel_material_ui")  # as in the app: Panel adds scripts of its own to Bokeh's
     text = page(run, scenes).html()
     assert not re.search(r"<(script|img|iframe|source)[^>]*\ssrc=|<link[^>]*\shref=|@import|url\(\s*['\"]?http", text)
     assert "import pmdviz" in text and "iteration 0, 0 of 1,200 data visited" in text
