@@ -155,3 +155,17 @@ def open_page(browser: Any, port: int, size: tuple[int, int] = (1440, 900), path
 def await_picture(page: Any, timeout_s: float = 60.0) -> None:
     """Wait until the first frame is on the page."""
     page.wait_for_function("window.pmdviz && pmdviz.iteration() >= 0", timeout=timeout_s * 1000, polling=20)
+
+
+def cpu_seconds(server_pid: int) -> dict[str, float]:
+    """CPU seconds so far of the server and of every Chromium process that this bench started."""
+    import psutil
+
+    children = psutil.Process().children(recursive=True)
+    browsers = [child for child in children if "chrom" in child.name()]
+    return {"server": _seconds(psutil.Process(server_pid)), "browser": sum(_seconds(child) for child in browsers)}
+
+
+def _seconds(process: Any) -> float:
+    times = process.cpu_times()
+    return times.user + times.system

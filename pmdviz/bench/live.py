@@ -11,7 +11,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
-from pmdviz.bench.browser import await_picture, chromium, free_port, lab_command, open_page, server
+from pmdviz.bench.browser import await_picture, chromium, cpu_seconds, free_port, lab_command, open_page, server
 
 WARM_UP_S, MEASURED_S, MOVES = 3.0, 20.0, 30
 EMPTY_PAGE = Path(__file__).with_name("empty_page.py")
@@ -90,11 +90,11 @@ def _ceiling(seconds: float) -> dict[str, Any]:
     with server(command, port) as process, chromium() as browser:
         page = open_page(browser, port, path=f"/{EMPTY_PAGE.stem}")
         page.wait_for_function("window.pmdviz && pmdviz.model('acknowledge')?.drawn > 10", timeout=60_000)
-        before, start = _cpu(process.pid), time.perf_counter()
+        before, start = cpu_seconds(process.pid), time.perf_counter()
         drawn = page.evaluate("pmdviz.model('acknowledge').drawn")
         page.wait_for_timeout(seconds * 1000)
         count = page.evaluate("pmdviz.model('acknowledge').drawn") - drawn
-        return _rates(count, time.perf_counter() - start, before, _cpu(process.pid))
+        return _rates(count, time.perf_counter() - start, before, cpu_seconds(process.pid))
 
 
 def _first_picture(browser: Any, cache: str) -> dict[str, Any]:
@@ -131,9 +131,9 @@ def _first_change(page: Any) -> float:
 
 def _frames(page: Any, server_pid: int, seconds: float) -> dict[str, Any]:
     page.wait_for_timeout(WARM_UP_S * 1000)
-    before = _cpu(server_pid)
+    before = cpu_seconds(server_pid)
     counted = page.evaluate(COUNT_FRAMES_JS, seconds)
-    rates = _rates(counted["frames"], counted["elapsed"], before, _cpu(server_pid))
+    rates = _rates(counted["frames"], counted["elapsed"], before, cpu_seconds(server_pid))
     return {**rates, "acknowledged_frames": counted["acknowledged"], "iterations": counted["iterations"]}
 
 
@@ -155,17 +155,3 @@ def _moves(page: Any, moves: int) -> dict[str, Any]:
         "p50": round(statistics.median(seen)),
         "p95": round(seen[min(len(seen) - 1, int(0.95 * len(seen)))]),
     }
-
-
-def _cpu(server_pid: int) -> dict[str, float]:
-    """CPU seconds so far of the server and of every Chromium process that this bench started."""
-    import psutil
-
-    children = psutil.Process().children(recursive=True)
-    browsers = [child for child in children if "chrom" in child.name()]
-    return {"server": _seconds(psutil.Process(server_pid)), "browser": sum(_seconds(child) for child in browsers)}
-
-
-def _seconds(process: Any) -> float:
-    times = process.cpu_times()
-    return times.user + times.system

@@ -13,6 +13,7 @@ def static(name: str) -> str:
 
 
 LAB = static("lab.css")
+RACE = static("race.css")
 TRANSPORT = static("transport.css")
 STATUS = static("status.css")
 FOLDED = static("folded.css")

@@ -42,7 +42,7 @@ class Transport:
         self.speed = pn.widgets.Select(
             label="Speed",
             options=dict(speeds),
-            value=1,
+            value=next(iter(speeds.values())),
             width=150,
             margin=0,
             css_classes=["pmdviz-speed"],
@@ -67,7 +67,7 @@ class Transport:
             variant="solid" if color == "primary" else "outline",
             margin=0,
             stylesheets=[css.BUTTON],
-            css_classes=["pmdviz-button", f"pmdviz-{label.lower()}"],
+            css_classes=["pmdviz-button", f"pmdviz-{label.lower().replace(' ', '-')}"],
             sizing_mode="stretch_width",
         )
         made.on_click(lambda event: act(name))

@@ -97,11 +97,15 @@ class Race:
         try:
             frame = session.advance(1)
         except TargetError as error:
-            self._failed[k] = f"it stopped: {error}"
+            self.fail(k, str(error))
             return session.frame
         with self._lock:
             self.bound = max(self.bound, frame.visited - before)
         return frame
+
+    def fail(self, k: int, words: str) -> None:
+        """Let entrant k end where it stands, with the reason in words."""
+        self._failed[k] = f"it stopped: {words}"
 
     def extend(self, more: int) -> None:
         """Give every entrant `more` data. Raises InputError for a race without a budget."""

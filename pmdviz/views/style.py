@@ -54,6 +54,10 @@ DASHES = MappingProxyType(
         "floor": (4, 4),
     }
 )
+ENTRANTS_LIGHT = ("#0072B2", "#D55E00", "#009E73", "#B5538F", "#1a1a1a", "#C98500", "#3A9BD1", "#767676")
+ENTRANTS_DARK = ("#56B4E9", "#FF8A3D", "#2BB98F", "#DD96BD", "#f2f2f2", "#E69F00", "#A6D8F5", "#9a9a9a")
+ENTRANT_DASHES = ((), (9, 4), (2, 3), (9, 3, 2, 3), (5, 2), (14, 4), (2, 6), (9, 3, 2, 3, 2, 3))  # () is solid
+ENTRANT_MARKERS = ("circle", "triangle", "square", "diamond", "inverted_triangle", "star", "hex", "plus")
 LINE_WIDTH = 2.0
 TEXT_PX, PRESENTER_PX = 13, 19
 BORDERS = {"left": 64, "right": 16, "bottom": 48, "top": 32}  # px; 64 + 16 = 48 + 32: a square outside, a square inside
@@ -86,6 +90,11 @@ def fold_legend(figure: Figure, legend: Legend) -> None:
     """
     fold = CustomJS(args={"figure": figure, "legend": legend}, code=FOLD_JS)
     figure.js_on_change("outer_width", fold)
+
+
+def entrant_colours(dark: bool) -> tuple[str, ...]:
+    """Colours of the entrants of a race, in their order; orange, sky blue and purple are darker on white paper."""
+    return ENTRANTS_DARK if dark else ENTRANTS_LIGHT
 
 
 def theme(dark: bool) -> Theme:

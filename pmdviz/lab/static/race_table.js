@@ -1,0 +1,61 @@
+// A table whose head sorts: a press on a title sorts by it, another one turns the order round.
+export function render({ model }) {
+  const make = (tag, attributes = {}, ...children) => {
+    const made = document.createElement(tag)
+    for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value)
+    made.append(...children)
+    return made
+  }
+  let by = "tv", down = false
+  const heads = {}, body = make("tbody")
+  const head = make("tr", {}, ...model.columns.map(([key, title, words]) => {
+    const button = make("button", { type: "button", title: words }, title, make("span", { "aria-hidden": "true" }))
+    button.addEventListener("click", () => { down = key === by ? !down : false; by = key; show() })
+    return (heads[key] = make("th", { scope: "col", class: key }, button))
+  }))
+  const table = make("table", {}, make("caption", {}, "Entrants"), make("thead", {}, head), body)
+
+  function swatch(k) {
+    const look = model.swatches[k]
+    const holder = make("span", { class: "swatch" })
+    if (look) holder.innerHTML = `<svg width="34" height="10" aria-hidden="true"><line x1="0" y1="5" x2="34" y2="5"
+      stroke="${look.colour}" stroke-width="2.5" stroke-dasharray="${look.dash}"/></svg>`
+    return holder
+  }
+  const lines = new Map()  // entrant -> its row: only texts that differ are touched, so that nothing flickers
+  function line(row) {
+    if (!lines.has(row.entrant)) {
+      const cells = Object.fromEntries(model.columns.map(([key], i) => [key, make(i ? "td" : "th", { class: key })]))
+      cells.method.setAttribute("scope", "row")
+      cells.method.append(swatch(row.entrant), make("span"))
+      lines.set(row.entrant, { tr: make("tr", {}, ...Object.values(cells)), cells })
+    }
+    const { tr, cells } = lines.get(row.entrant)
+    for (const [key] of model.columns) {
+      const cell = key === "method" ? cells[key].lastChild : cells[key]
+      if (cell.textContent !== row[key][1]) cell.textContent = row[key][1]
+    }
+    return tr
+  }
+  function compare(a, b) {
+    const x = a[by][0], y = b[by][0]
+    if (x === y) return a.entrant - b.entrant
+    if (x === null || y === null) return x === null ? 1 : -1  // what cannot be had comes last either way
+    const order = x < y ? -1 : 1
+    return down ? -order : order
+  }
+  function show() {
+    for (const [key, cell] of Object.entries(heads)) {
+      cell.setAttribute("aria-sort", key !== by ? "none" : down ? "descending" : "ascending")
+      cell.querySelector("span").textContent = key !== by ? "" : down ? " ▼" : " ▲"
+    }
+    const wanted = [...model.rows].sort(compare).map(line)
+    const now = [...body.children]
+    if (wanted.length !== now.length || wanted.some((tr, i) => tr !== now[i])) body.replaceChildren(...wanted)
+  }
+  const again = () => { lines.clear(); show() }
+  model.on("rows", show)
+  model.on("swatches", again)
+  show()
+  return make("div", { class: "scroller", tabindex: "0", role: "region", "aria-label": "Table of the race" }, table)
+}

@@ -1,0 +1,170 @@
+"""The stage of a race: a tile for each entrant, all in one figure."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from bokeh.models import ColumnDataSource, Range1d
+from bokeh.plotting import figure as Figure
+
+from pmdviz.views import style
+from pmdviz.views.columns import StageColumns, set_data
+from pmdviz.views.stage import ranges
+from pmdviz.views.tiling import Tiling, joined, placed
+
+LAYERS = ("particles", "exact", "approximate")
+DOT_SCALE, LARGEST_DOT, SMALLEST_DOT = 0.55, 9.0, 1.2  # of the stage's dots; px
+SAMPLE = 0.11  # length of the sample of a line beside a title, in tiles
+LETTERS = {2: 20, 3: 26}  # of a title, by tiles a row
+NOTE_LETTERS = {2: 26, 3: 34}
+EMPTY = "A race without entrants: choose a method in the drawer and press Add"
+
+
+class TileWords(NamedTuple):
+    """What stands at a tile."""
+
+    title: str
+    state: str  # "TV 0.123, 4,200 data"
+    note: str  # why it ended or what it waits for; "" while it runs
+
+
+class RaceTiles:
+    """One Bokeh figure; every frame changes the columns of two sources, whatever the number of entrants.
+
+    Lines and dots mean the same as on the stage of the lab; the line beside a title is that of the entrant's traces.
+    """
+
+    def __init__(self) -> None:
+        nothing = np.empty(0, np.float32)
+        self.sources = {name: ColumnDataSource({"x": nothing, "y": nothing}) for name in LAYERS}
+        self.sources["particles"].data["size"] = nothing
+        self.frames = ColumnDataSource({name: [] for name in ("left", "right", "bottom", "top")})
+        self.heads = ColumnDataSource({name: [] for name in ("x", "end", "y", "colour", "dash", "marker")})
+        self.words = ColumnDataSource({name: [] for name in ("x", "left", "y", "below", "note_y", *TileWords._fields)})
+        self.middle = ColumnDataSource({"x": [0.5], "y": [0.5], "text": [""]})
+        self.put: Callable[[ColumnDataSource, dict[str, np.ndarray]], None] = set_data  # a live page has a shorter way
+        self.tiling, self._exact_of, self._dark = Tiling(0, 3), (), False
+        self.figure = _figure()
+        self._draw_glyphs()
+        self.dress()
+
+    def _draw_glyphs(self) -> None:
+        f = self.figure
+        self.boxes = f.quad("left", "right", "bottom", "top", source=self.frames, fill_alpha=0)
+        self.dots = f.scatter("x", "y", size="size", source=self.sources["particles"], line_color=None)
+        self.lines = {
+            name: f.line("x", "y", source=self.sources[name], line_width=1.6, line_dash=style.DASHES[name], name=name)
+            for name in ("exact", "approximate")
+        }
+        self.samples = f.segment(
+            "x", "y", "end", "y", source=self.heads, line_color="colour", line_dash="dash", line_width=style.LINE_WIDTH
+        )
+        self.marks = f.scatter(
+            "end", "y", source=self.heads, marker="marker", size=8, fill_color="colour", line_color="colour"
+        )
+        text: dict[str, Any] = {"source": self.words, "text_font": {"value": style.FONT}, "text_baseline": "middle"}
+        self.titles = f.text("x", "y", "title", text_font_style="bold", **text)
+        self.states = f.text("left", "below", "state", **text)
+        self.notes = f.text("left", "note_y", "note", x_offset=4, **{**text, "text_baseline": "bottom"})
+        self.notes.glyph.update(background_fill_alpha=0.75)
+        self.empty = f.text("x", "y", "text", source=self.middle, text_align="center", text_font={"value": style.FONT})
+
+    def arrange(self, tiling: Tiling) -> None:
+        """Lay out so many tiles: frames, ranges, samples of lines, and the figure's shape."""
+        self.tiling, self._exact_of = tiling, ()
+        width, height = tiling.size
+        (x0, x1), (y0, y1) = tiling.ranges
+        self.figure.x_range.update(start=x0, end=x1)
+        self.figure.y_range.update(start=y0, end=y1)
+        self.figure.styles = {"aspect-ratio": f"{width:.4f} / {height:.4f}"}
+        corners = np.array([tiling.corner(k) for k in range(tiling.number)]).reshape(-1, 2)
+        left, bottom = corners[:, 0], corners[:, 1]
+        self.frames.data = {"left": left, "right": left + 1, "bottom": bottom, "top": bottom + 1}
+        self.middle.data = {"x": [(x0 + x1) / 2], "y": [(y0 + y1) / 2], "text": ["" if tiling.number else EMPTY]}
+        self._show_heads()
+
+    def _show_heads(self) -> None:
+        n, colours = self.tiling.number, style.entrant_colours(self._dark)
+        corners = np.array([self.tiling.corner(k) for k in range(n)]).reshape(-1, 2)
+        self.heads.data = {
+            "x": corners[:, 0],
+            "end": corners[:, 0] + SAMPLE,
+            "y": corners[:, 1] + 1 + 0.7 * self.tiling.head,
+            "colour": list(colours[:n]),
+            "dash": [list(dash) for dash in style.ENTRANT_DASHES[:n]],
+            "marker": list(style.ENTRANT_MARKERS[:n]),
+        }
+
+    def draw(self, target: Any, tiles: Sequence[StageColumns]) -> None:
+        """Draw the columns of each entrant's stage into its tile."""
+        places = [(ranges(target, tile.top), self.tiling.corner(k)) for k, tile in enumerate(tiles)]
+        exact = tuple(tile.exact["x"] for tile in tiles)
+        if len(exact) != len(self._exact_of) or any(a is not b for a, b in zip(exact, self._exact_of, strict=True)):
+            self._exact_of = exact
+            self.put(self.sources["exact"], _lines([tile.exact for tile in tiles], places))
+        self.put(self.sources["approximate"], _lines([tile.approximate for tile in tiles], places))
+        self.put(self.sources["particles"], _dots([tile.particles for tile in tiles], places))
+
+    def say(self, words: Sequence[TileWords]) -> None:
+        """Write titles, states and notes."""
+        tiling = self.tiling
+        corners = [tiling.corner(k) for k in range(len(words))]
+        self.words.data = {
+            "left": [x for x, _ in corners],
+            "x": [x + SAMPLE + 0.06 for x, _ in corners],
+            "y": [y + 1 + 0.7 * tiling.head for _, y in corners],
+            "below": [y + 1 + 0.25 * tiling.head for _, y in corners],
+            "note_y": [y + 0.02 for _, y in corners],
+            "title": [_cut(one.title, LETTERS[tiling.columns]) for one in words],
+            "state": [one.state for one in words],
+            "note": [textwrap.fill(one.note, NOTE_LETTERS[tiling.columns], max_lines=4) for one in words],
+        }
+
+    def dress(self, dark: bool = False, presenter: bool = False) -> None:
+        """Colours of the light or the dark theme; label size for a screen or a lecture hall."""
+        self._dark, colours = dark, style.theme(dark)
+        self.figure.update(background_fill_color=colours.paper, border_fill_color=colours.paper)
+        for name, line in self.lines.items():
+            line.glyph.line_color = colours.layers[name]
+        self.dots.glyph.update(fill_color=colours.layers["particles"], fill_alpha=colours.dots)
+        self.boxes.glyph.line_color = colours.muted
+        large, small = ("18px", "18px") if presenter else ("13px", "12px")
+        self.titles.glyph.update(text_color=colours.text, text_font_size=large)
+        self.states.glyph.update(text_color=colours.text, text_font_size=small)
+        self.notes.glyph.update(text_color=colours.text, text_font_size=small, background_fill_color=colours.paper)
+        self.empty.glyph.update(text_color=colours.muted, text_font_size=large)
+        self._show_heads()
+
+
+def _lines(lines: list[Any], places: list[Any]) -> dict[str, np.ndarray]:
+    moved = [placed(line["x"], line["y"], *place) for line, place in zip(lines, places, strict=True)]
+    return joined({"x": x, "y": y} for x, y in moved)
+
+
+def _dots(dots: list[Any], places: list[Any]) -> dict[str, np.ndarray]:
+    nothing = np.empty(0, np.float32)
+    moved = [placed(one["x"], one["y"], *place) for one, place in zip(dots, places, strict=True)]
+    sizes = [np.clip(one["size"] * DOT_SCALE, SMALLEST_DOT, LARGEST_DOT) for one in dots]
+    x, y = (np.concatenate([nothing, *(one[side] for one in moved)]) for side in (0, 1))
+    inside = np.isfinite(x)
+    return {"x": x[inside], "y": y[inside], "size": np.concatenate([nothing, *sizes])[inside].astype(np.float32)}
+
+
+def _cut(text: str, letters: int) -> str:
+    return text if len(text) <= letters else f"{text[: letters - 1]}…"
+
+
+def _figure() -> Figure:
+    figure = Figure(
+        name="race", x_range=Range1d(0, 1), y_range=Range1d(0, 1), sizing_mode="stretch_width", height=480,
+        **{f"min_border_{side}": 0 for side in style.BORDERS}, tools=[], toolbar_location=None, output_backend="canvas",
+        frame_align=False,  # else it takes over the borders of the traces in the same layout
+    )  # fmt: skip
+    figure.axis.visible = False
+    figure.grid.visible = False
+    figure.outline_line_color = None
+    figure.toolbar.logo = None
+    return figure

@@ -1,0 +1,198 @@
+"""The traces of a race: one metric of every entrant against a common clock, with the floor and bands over seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+from bokeh.models import ColumnDataSource, FixedTicker, HoverTool, NumeralTickFormatter, PanTool, Range1d, WheelZoomTool
+from bokeh.plotting import figure as Figure
+
+from pmdviz.views import style, words
+from pmdviz.views.columns import set_data
+from pmdviz.views.race_columns import CLOCKS, METRICS, Columns, band, clock_end, line_columns, span
+
+MOST = len(style.ENTRANTS_LIGHT)  # entrants that can be told apart
+WAITING = "Press Play: {} will be drawn here"
+UNKNOWN = "{} cannot be had: the exact posterior is not known"
+BAND_ALPHA = 0.18
+STEPS = {"tv": (1, 2, 5), "kl_forward": (1,)}  # of the axis, times powers of ten
+
+
+class RaceTraces:
+    """A figure for each metric; they share the entrants' sources and the clock, and each zooms along x by itself."""
+
+    def __init__(self) -> None:
+        empty = np.empty(0, np.float32)
+        self.sources = [ColumnDataSource({name: empty for name in (*CLOCKS, *METRICS)}) for _ in range(MOST)]
+        self.put: Callable[[ColumnDataSource, dict[str, np.ndarray]], None] = set_data
+        self.panels = {metric: _Panel(metric, self.sources) for metric in METRICS}
+        self.clock = "visited"
+        self._rows: Sequence[Columns] = ()
+        self._histories: Sequence[Sequence[Columns]] = ()
+        self._floors: Mapping[str, float | None] = {}
+        self._budget: int | None = None
+        self._drawn = 0
+
+    def show(self, rows: Sequence[Columns], floors: Mapping[str, float | None], budget: int | None) -> None:
+        """Draw the entrants' measured frames (columns of clocks and metrics) and the floors of the metrics."""
+        self._rows, self._budget, self._floors = rows, budget, floors
+        spans = {
+            metric: span(metric, [one[metric] for one in rows] + [np.array([floors[metric] or np.nan])])
+            for metric in METRICS
+        }
+        nothing = dict.fromkeys((*CLOCKS, *METRICS), np.empty(0, np.float32))
+        for k, source in enumerate(self.sources):
+            if k < len(rows):
+                self.put(source, line_columns(rows[k], spans))
+            elif len(source.data["visited"]) or self._drawn > k:
+                self.put(source, nothing)
+        self._drawn = len(rows)
+        end = clock_end(self.clock, [float(one[self.clock][-1]) for one in rows], budget)
+        for metric, panel in self.panels.items():
+            panel.show(rows, self.clock, end, spans[metric], floors[metric])
+
+    def choose(self, clock: str) -> None:
+        """Put all traces against another clock (a key of CLOCKS)."""
+        self.clock = clock
+        end = clock_end(clock, [float(one[clock][-1]) for one in self._rows], self._budget)
+        for panel in self.panels.values():
+            panel.choose(clock, end)
+        if self._rows:
+            self.show(self._rows, self._floors, self._budget)
+        self.show_bands(self._histories)
+
+    def show_bands(self, histories: Sequence[Sequence[Columns]]) -> None:
+        """Bands over the seeds of each entrant; none for an empty list."""
+        self._histories = histories
+        for panel in self.panels.values():
+            panel.show_bands(histories, self.clock)
+
+    def dress(self, dark: bool = False, presenter: bool = False) -> None:
+        """Colours of the light or the dark theme; label size for a screen or a lecture hall."""
+        for panel in self.panels.values():
+            panel.dress(dark, presenter)
+
+
+class _Panel:
+    """The figure of one metric."""
+
+    def __init__(self, metric: str, sources: Sequence[ColumnDataSource]) -> None:
+        self.metric = metric
+        self.figure = _figure(metric)
+        f = self.figure
+        empty: list[float] = []
+        self.bands = [ColumnDataSource({"x": empty, "low": empty, "middle": empty, "high": empty}) for _ in sources]
+        self.areas = [f.varea("x", "low", "high", source=one, fill_alpha=BAND_ALPHA) for one in self.bands]
+        self.lines = [
+            f.line("visited", metric, source=one, line_width=style.LINE_WIDTH, line_dash=list(dash))
+            for one, dash in zip(sources, style.ENTRANT_DASHES, strict=True)
+        ]
+        self.fronts = ColumnDataSource({"x": empty, "y": empty, "marker": [], "colour": []})
+        self.marks = f.scatter(
+            "x", "y", source=self.fronts, marker="marker", size=8, fill_color="colour", line_color="colour"
+        )
+        self.floor = ColumnDataSource({"x": empty, "y": empty})
+        self.floor_line = f.line("x", "y", source=self.floor, line_dash=style.DASHES["floor"], line_width=1.5)
+        self.said = ColumnDataSource({"x": [0.5], "y": [0.5], "text": [""]})
+        f.extra_y_ranges = {"edge": Range1d(0, 1)}
+        self.text = f.text(
+            "x", "y", "text", source=self.said, text_align="center", text_baseline="middle", y_range_name="edge"
+        )
+        self.floor_words = ColumnDataSource({"x": empty, "y": empty, "text": []})
+        self.floor_text = f.text("x", "y", "text", source=self.floor_words, x_offset=6, y_offset=-3)
+        f.add_tools(HoverTool(renderers=self.lines, tooltips=[("", f"@{metric}{{0.000}}")], attachment="vertical"))
+        self._span_x: tuple[float, float] | None = None
+        self._dark = False
+        f.on_event("doubletap", lambda event: self._follow())
+
+    def _follow(self) -> None:
+        """Let the x axis follow the race again after the user's zoom."""
+        self._span_x = None
+
+    def show(
+        self, rows: Sequence[Columns], clock: str, end: float, y: tuple[float, float], floor: float | None
+    ) -> None:
+        """Ranges, front markers, floor and words; the lines share the sources of all panels."""
+        self.figure.y_range.update(start=y[0], end=y[1])
+        self._set_end(end)
+        n, fronts = len(rows), [(float(one[clock][-1]), float(one[self.metric][-1])) for one in rows]
+        self.fronts.data = {
+            "x": [x for x, _ in fronts],
+            "y": [min(max(value, y[0]), y[1]) for _, value in fronts],
+            "marker": list(style.ENTRANT_MARKERS[:n]),
+            "colour": list(style.entrant_colours(self._dark)[:n]),
+        }
+        self._show_floor(floor, end)
+        self._say(rows, end)
+
+    def _set_end(self, end: float) -> None:
+        x = self.figure.x_range
+        if self._span_x is None or (x.start, x.end) == self._span_x:
+            x.update(start=0.0, end=end)
+            self._span_x = (0.0, end)
+
+    def _show_floor(self, floor: float | None, end: float) -> None:
+        known = [] if floor is None else [floor]
+        data = {"x": [0.0, end] if known else [], "y": known * 2}
+        if dict(self.floor.data) != data:
+            self.floor.data = data
+            text = [f"perfect draws: {words.number(value)}" for value in known]
+            self.floor_words.data = {"x": [0.0] * len(known), "y": known, "text": text}
+
+    def _say(self, rows: Sequence[Columns], end: float) -> None:
+        title, text = METRICS[self.metric].split(" (")[0], ""
+        if all(len(one["visited"]) < 2 for one in rows):
+            text = WAITING.format(title) if rows else ""
+        elif all(np.isnan(np.asarray(one[self.metric], float)).all() for one in rows):
+            text = UNKNOWN.format(title)
+        if [text] != list(self.said.data["text"]):
+            self.said.data = {"x": [end / 2], "y": [0.5], "text": [text]}
+
+    def choose(self, clock: str, end: float) -> None:
+        """Another clock; the zoom along the old one means nothing any more."""
+        self._span_x = None
+        self._set_end(end)
+        self.figure.xaxis.axis_label = CLOCKS[clock]
+        for line in self.lines:
+            line.glyph.x = clock
+
+    def show_bands(self, histories: Sequence[Sequence[Columns]], clock: str) -> None:
+        """Bands of the entrants that have histories."""
+        for k, source in enumerate(self.bands):
+            found = band(histories[k] if k < len(histories) else (), clock, self.metric)
+            low, high = self.figure.y_range.start, self.figure.y_range.end
+            clipped = {name: np.clip(found[name], low, high) for name in ("low", "middle", "high")}
+            if len(found["x"]) or len(source.data["x"]):
+                source.data = {"x": found["x"], **clipped}
+
+    def dress(self, dark: bool, presenter: bool) -> None:
+        """Colours and label size."""
+        self._dark, theme, colours = dark, style.theme(dark), style.entrant_colours(dark)
+        style.dress(self.figure, dark, presenter)
+        for line, area, colour in zip(self.lines, self.areas, colours, strict=True):
+            line.glyph.line_color = colour
+            area.glyph.fill_color = colour
+        self.floor_line.glyph.line_color = theme.layers["floor"]
+        self.fronts.data = {**self.fronts.data, "colour": list(colours[: len(self.fronts.data["x"])])}
+        px = f"{style.PRESENTER_PX if presenter else style.TEXT_PX}px"
+        for part in (self.text, self.floor_text):
+            part.glyph.update(text_color=theme.muted, text_font={"value": style.FONT}, text_font_size=px)
+
+
+def _figure(metric: str) -> Figure:
+    figure = Figure(
+        name=f"race-{metric}", x_range=Range1d(0, 1), y_range=Range1d(0.02, 1), y_axis_type="log",
+        sizing_mode="stretch_width", height=250, **{f"min_border_{side}": px for side, px in style.BORDERS.items()},
+        tools=[], toolbar_location=None, output_backend="canvas",
+    )  # fmt: skip
+    figure.xaxis.axis_label, figure.yaxis.axis_label = CLOCKS["visited"], METRICS[metric]
+    figure.xaxis.formatter = NumeralTickFormatter(format="0,0.[00]")
+    figure.yaxis.formatter = NumeralTickFormatter(format="0,0.[0000]")
+    figure.xaxis.ticker.desired_num_ticks = 5
+    figure.yaxis.ticker = FixedTicker(ticks=[step * 10.0**power for power in range(-6, 3) for step in STEPS[metric]])
+    wheel = WheelZoomTool(dimensions="width", zoom_on_axis=False)
+    figure.add_tools(PanTool(dimensions="width"), wheel)
+    figure.toolbar.active_scroll = wheel
+    figure.toolbar.logo = None
+    return figure

@@ -1,0 +1,155 @@
+"""The Race page without a browser: its controls, its loop out of sight, its bands."""
+
+import asyncio
+
+from pmdviz.lab.race import RacePage
+from pmdviz.lab.race_runner import Setting
+from pmdviz.lab.race_setup import DEFAULT_ENTRANTS, RaceSetup, turned
+from pmdviz.targets import make_target
+from tests.lab.threads import in_a_thread
+
+FEW = {"num_particles": 80}
+SETTING = Setting(
+    (("pmd", FEW), ("smc", FEW)), "mixture", make_target("mixture", num_data=300).options.as_dict(), 0, 900
+)
+
+
+def scene(play, setting=SETTING):
+    async def run():
+        page = RacePage(setting)
+        ack = page.screen.ack
+        ack.on_change("sent", lambda attr, old, new: setattr(ack, "drawn", new))
+        page.start(None)
+        try:
+            await until(lambda: page._last is not None)
+            await play(page)
+        finally:
+            page.stop()
+
+    in_a_thread(run)
+
+
+async def until(condition, seconds=15.0):
+    for _ in range(int(seconds / 0.005)):
+        if condition():
+            return
+        await asyncio.sleep(0.005)
+    raise AssertionError("waited in vain")
+
+
+def test_plays_to_the_end_and_continues():
+    async def play(page):
+        page._act("toggle")
+        await until(lambda: page._last.done)
+        assert [tile.frame.visited for tile in page._last.tiles] == [900, 300]
+        assert page.transport.buttons["Play"].label == "Play" and not page.transport.buttons["Continue"].disabled
+        assert page.screen.table.rows[0]["state"][1] == "the budget is used up"
+        page._act("proceed")
+        await until(lambda: page._last.done and page._last.budget == 1800)
+        assert page._last.tiles[0].frame.visited == 1800
+
+    scene(play)
+
+
+def test_out_of_sight_it_stands_still_and_goes_on_later():
+    async def play(page):
+        page._act("toggle")
+        await until(lambda: page._last.iteration > 3)
+        page.look(False)
+        await asyncio.sleep(0.4)
+        stood = [session.frame.iteration for session in page.live.runner.race.sessions]
+        await asyncio.sleep(0.3)
+        assert [session.frame.iteration for session in page.live.runner.race.sessions] == stood
+        assert not page.screen.ack.keyboard and page.live.playing
+        page.look(True)
+        await until(lambda: page._last.iteration > sum(stood))
+
+    scene(play, SETTING._replace(budget=None))
+
+
+def test_an_entrant_is_turned_added_and_removed():
+    async def play(page):
+        page.setup._turn(page.setup.cards[0], "bandwidth", 0.5)
+        await until(lambda: page._last.tiles[0].label == "pmd:num_particles=80,bandwidth=0.5")
+        page.setup.method.value = "svi"
+        page.setup._add()
+        await until(lambda: len(page._last.tiles) == 3)
+        first = page.setup.cards[0]
+        page.setup._remove(page.setup.cards[1])
+        await until(lambda: [tile.frame.method.name for tile in page._last.tiles] == ["pmd", "svi"])
+        assert page.setup.cards[0] is first and len(page.setup.entrants) == 2
+        page.setup._remove(page.setup.cards[1])
+        await until(lambda: len(page._last.tiles) == 1)
+        page.setup._remove(page.setup.cards[0])
+        await until(lambda: len(page._last.tiles) == 0)
+        assert page._last.done and "Nobody races yet" in page.setup.said.object
+        assert page.screen.tiles.middle.data["text"] == [
+            "A race without entrants: choose a method in the drawer and press Add"
+        ]
+
+    scene(play)
+
+
+def test_a_value_that_cannot_be_used_stands_beside_its_knob_and_the_race_stays():
+    async def play(page):
+        card = page.setup.cards[0]
+        card.view.collapsed = False
+        page.setup._turn(card, "batch_size", 299)
+        await until(lambda: "batch_size=299" in page._last.tiles[0].label)
+        page.setup._turn(card, "batch_size", 301)
+        await until(lambda: "batch_size must be" in card.form.controls["batch_size"].message)
+        assert "batch_size=299" in page._last.tiles[0].label
+
+    scene(play)
+
+
+def test_bands_come_with_a_summary_and_go_with_another_race():
+    async def play(page):
+        page._press_bands(3)
+        assert page.screen.band_button.label == "Cancel bands"
+        await until(lambda: not page.bands.running)
+        assert "middle 80 % of 3 seeds" in page.screen.band_words.object
+        panel = page.screen.traces.panels["tv"]
+        assert len(panel.bands[0].data["x"]) > 10 and (panel.bands[0].data["low"] <= panel.bands[0].data["high"]).all()
+        await until(lambda: "±" in page.screen.table.rows[0]["seeds"][1])
+        page._act("restart")
+        await until(lambda: page.bands.result is None)
+        assert len(panel.bands[0].data["x"]) == 0
+
+    scene(play)
+
+
+def test_bands_are_cancelled_and_stand_still_out_of_sight():
+    async def play(page):
+        page._press_bands(1000)
+        await until(lambda: page.bands.share > 0)
+        page.look(False)
+        await asyncio.sleep(0.7)
+        stood = page.bands.share
+        await asyncio.sleep(0.4)
+        assert page.bands.share == stood
+        page.look(True)
+        await until(lambda: page.bands.share > stood)
+        page._press_bands(1000)
+        await until(lambda: not page.bands.running)
+        assert "Cancelled" in page.screen.band_words.object and page.bands.result is None
+
+    scene(play)
+
+
+def test_another_target_keeps_those_who_can_run_on_it():
+    asked = []
+    setup = RaceSetup(SETTING._replace(entrants=DEFAULT_ENTRANTS), asked.append)
+    setup.target.value = "bimodal1d"
+    assert [method for method, _ in asked[0].entrants] == ["pmd", "pmd", "smc", "sgld", "svi"]
+    assert asked[0].target == "bimodal1d" and asked[0].options == {}
+
+
+def test_only_what_differs_from_the_defaults_is_kept():
+    target = make_target("mixture")
+    one = turned("pmd", {}, target, "bandwidth_rule", "isotropic")
+    assert one == {"bandwidth_rule": "isotropic"}
+    two = turned("pmd", one, target, "bandwidth", 0.2)
+    assert two == {"bandwidth_rule": "isotropic", "bandwidth": 0.2}
+    assert turned("pmd", two, target, "bandwidth", 0.1) == one
+    assert turned("pmd", one, target, "bandwidth_rule", "local") == {}

@@ -1,0 +1,150 @@
+"""A race in threads: every frame drawn in time, the lock step kept, a slow one neither lost nor waited for."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import pmdviz
+from pmdviz.errors import InputError
+from pmdviz.lab.race_runner import PATIENCE_S, ROWS, RaceRunner, Setting
+from pmdviz.lab.race_words import status_fields, table_rows, tile_words
+from pmdviz.serve_limits import set_limits
+
+FEW = {"num_particles": 80}
+SETTING = Setting((("pmd", FEW), ("smc", FEW), ("sgld", {})), "mixture", {"num_data": 300, "sigma_x": 1.5}, 0, 900)
+
+
+def to_the_end(runner, rows=ROWS):
+    snapshots = [runner.snapshot()]
+    while not snapshots[-1].done:
+        snapshots.append(runner.advance(rows))
+        assert len(snapshots) < 5000
+    return snapshots
+
+
+def test_every_snapshot_is_in_lock_step_and_the_ends_are_those_of_the_recipes():
+    runner = RaceRunner(SETTING)
+    for snapshot in to_the_end(runner):
+        racing = [tile.frame.visited for tile in snapshot.tiles if not tile.ended]
+        assert not racing or max(racing) - min(racing) <= runner.race.bound == 300
+    for recipe, tile in zip(runner.race.recipes, runner.snapshot().tiles, strict=True):
+        final = pmdviz.run(recipe, floor=False).final
+        assert np.array_equal(final.particles, tile.frame.particles)
+        assert tile.metrics["tv"] == final.metrics["tv"] and tile.ended
+        assert tile.trace["visited"][-1] == final.visited and (np.diff(tile.trace["visited"]) > 0).all()
+
+
+def test_words_of_a_race():
+    runner = RaceRunner(SETTING)
+    assert (
+        "iteration 0 of all together, 0 of 900 data visited by each"
+        in status_fields(runner.snapshot())["pmdviz-status"]
+    )
+    end = to_the_end(runner)[-1]
+    assert status_fields(end)["step"].startswith("The race is over: lowest TV 0.")
+    notes = [words.note for words in tile_words(end)]
+    assert notes[0] == "ended: the budget is used up" and notes[1] == "ended: every datum has been visited once"
+    rows = table_rows(end, {})
+    assert [row["method"][1] for row in rows] == ["pmd:num_particles=80", "smc:num_particles=80", "sgld"]
+    assert rows[0]["visited"] == [900, "900"] and rows[1]["visited"] == [300, "300"]
+    assert rows[0]["seeds"] == [None, "–"] and " + " in rows[0]["modes"][1]
+
+
+class Gate:
+    """A model whose likelihood waits in threads of a race while the gate is shut."""
+
+    def __init__(self):
+        self.open = threading.Event()
+        self.open.set()
+        self.fails = False
+
+    def log_likelihood(self, theta, batch):
+        if threading.current_thread().name.startswith("pmdviz-") and len(theta) == 97:  # the entrant of 97 particles
+            self.open.wait(20)
+            if self.fails:
+                return np.full(len(theta), np.nan)
+        return -0.5 * ((theta[:, :1] - batch[:, 0]) ** 2).sum(axis=1)
+
+    def target(self):
+        return pmdviz.custom_target(
+            log_prior=lambda theta: -0.5 * (theta**2).sum(axis=1),
+            log_likelihood=self.log_likelihood,
+            sample_prior=lambda rng, m: rng.standard_normal((m, 1)),
+            data=np.linspace(-1, 1, 60)[:, None],
+            dim=1,
+            name="gate",
+        )
+
+
+def gated(gate):
+    knobs = {"batch_size": 10, "bandwidth_rule": "isotropic"}
+    entrants = (("pmd", {**knobs, "num_particles": 97}), ("pmd", {**knobs, "num_particles": 50}))
+    return RaceRunner(Setting(entrants, gate.target(), {}, 0, 600))
+
+
+def test_a_slow_one_is_waited_for_at_the_bound_while_frames_go_on():
+    gate = Gate()
+    runner = gated(gate)
+    gate.open.clear()
+    try:
+        for _ in range(12):
+            began = time.monotonic()
+            snapshot = runner.advance(10)
+            assert time.monotonic() - began < PATIENCE_S + 2.0
+        assert [tile.frame.visited for tile in snapshot.tiles] == [0, 60]
+        assert [slow.label for slow in snapshot.slow] == [snapshot.tiles[0].label]
+        assert "computing a step" in tile_words(snapshot)[0].note
+        assert "wait for pmd:" in status_fields(snapshot)["step"] and not snapshot.done
+    finally:
+        gate.open.set()
+    end = to_the_end(runner, 10)[-1]
+    assert [tile.frame.visited for tile in end.tiles] == [600, 600] and not end.slow
+
+
+def test_a_failure_ends_one_tile_and_says_why():
+    gate = Gate()
+    runner = gated(gate)
+    gate.fails = True
+    end = to_the_end(runner, 10)[-1]
+    assert "log_likelihood of target 'gate' is nan" in end.tiles[0].ended
+    assert end.tiles[1].frame.visited == 600
+
+
+def test_cancelled_steps_leave_everybody_where_they_stood():
+    entrants = (("pmd", {"num_particles": 30_000}), ("pmd", FEW))
+    runner = RaceRunner(Setting(entrants, "mixture", {}, 0, 5000))
+    snapshot = runner.snapshot()
+    while not snapshot.slow:
+        snapshot = runner.advance(ROWS)
+        assert not snapshot.done
+    before = runner.race.sessions[0].frame
+    runner.cancel()
+    while runner.settle().slow:
+        time.sleep(0.01)
+    after = runner.race.sessions[0].frame
+    assert after.iteration in (before.iteration, before.iteration + 1)
+    assert runner.advance(ROWS).iteration >= snapshot.iteration
+
+
+def test_more_budget_after_the_end():
+    runner = RaceRunner(SETTING)
+    to_the_end(runner)
+    more = runner.extend(300)
+    assert not more.done and more.budget == 1200 and [bool(tile.ended) for tile in more.tiles] == [False, True, False]
+
+
+def test_a_race_without_entrants_is_over_and_says_what_to_do():
+    snapshot = RaceRunner(SETTING._replace(entrants=())).snapshot()
+    assert snapshot.done and snapshot.tiles == () and "choose a method" in status_fields(snapshot)["pmdviz-status"]
+
+
+def test_what_a_server_does_not_allow_is_refused():
+    set_limits({"max_particles": 100})
+    try:
+        RaceRunner(SETTING)
+        with pytest.raises(InputError, match="num_particles must be at most 100 on this server"):
+            RaceRunner(SETTING._replace(entrants=(("pmd", {"num_particles": 101}),)))
+    finally:
+        set_limits({"max_particles": None})

@@ -1,0 +1,120 @@
+"""Small multiples and the traces of a race, without a browser."""
+
+import numpy as np
+import pytest
+
+from pmdviz.session import Recipe, Session
+from pmdviz.views import style
+from pmdviz.views.columns import stage_columns
+from pmdviz.views.race_columns import CLOCKS, METRICS, band, clock_end, line_columns, span
+from pmdviz.views.race_tiles import EMPTY, RaceTiles, TileWords
+from pmdviz.views.race_traces import MOST, RaceTraces
+from pmdviz.views.tiling import Tiling, joined, placed
+
+
+@pytest.mark.parametrize("number", range(9))
+@pytest.mark.parametrize("columns", [2, 3])
+def test_tiles_do_not_overlap_and_lie_in_the_ranges(number, columns):
+    tiling = Tiling(number, columns)
+    (x0, x1), (y0, y1) = tiling.ranges
+    assert x1 - x0 == pytest.approx(tiling.size[0]) and y1 - y0 == pytest.approx(tiling.size[1])
+    corners = np.array([tiling.corner(k) for k in range(number)]).reshape(-1, 2)
+    assert (corners[:, 0] >= x0).all() and (corners[:, 0] + 1 <= x1).all()
+    assert (corners[:, 1] >= y0).all() and (corners[:, 1] + 1 + tiling.head <= y1 + 1e-9).all()
+    for k, one in enumerate(corners):
+        for other in corners[:k]:
+            assert abs(one[0] - other[0]) >= 1 or abs(one[1] - other[1]) >= 1 + tiling.head
+
+
+def test_a_narrow_figure_has_two_tiles_a_row():
+    assert [Tiling.fitting(6, width).columns for width in (380, 610)] == [2, 3]
+    assert Tiling.fitting(4, 900).rows == 2
+
+
+def test_what_lies_outside_a_tile_is_not_drawn_in_the_next_one():
+    x, y = placed(np.array([0.0, 5.0, 10.0, 11.0]), np.array([0.0, 1.0, 2.0, 1.0]), ((0, 10), (0, 2)), (3.0, -1.0))
+    assert (
+        x.tolist()[:3] == [3.0, 3.5, 4.0] and np.isnan(x[3]) and y.tolist()[:3] == [-1.0, -0.5, 0.0] and np.isnan(y[3])
+    )
+
+
+def test_lines_are_joined_with_gaps():
+    line = {"x": np.array([1.0, 2.0]), "y": np.array([3.0, 4.0])}
+    found = joined([line, line])
+    assert np.isnan(found["x"][[0, 3, 6]]).all() and len(found["x"]) == len(found["y"]) == 7
+    assert len(joined([])["x"]) == 1
+
+
+def frames(*methods):
+    return [Session(Recipe("mixture", method, budget=500)).advance(2) for method in methods]
+
+
+def test_each_particle_is_drawn_in_its_own_tile_and_drawing_twice_changes_nothing():
+    made = frames("pmd", "svi", "gibbs")
+    tiles = [stage_columns(frame, 200) for frame in made]
+    view = RaceTiles()
+    view.arrange(Tiling(3, 3))
+    view.draw(made[0].target, tiles)
+    x = np.array(view.sources["particles"].data["x"])
+    column = np.floor(x / (view.tiling.corner(1)[0])).astype(int)
+    assert (column == 0).sum() <= 200 and (column == 0).sum() > 150
+    assert set(column) <= {0, 1, 2}
+    exact, dots = view.sources["exact"].data, view.sources["particles"].data
+    view.draw(made[0].target, tiles)
+    assert view.sources["exact"].data is exact
+    assert np.array_equal(view.sources["particles"].data["x"], dots["x"])
+    assert (dots["size"] <= 9).all() and (dots["size"] >= 1.2).all()
+
+
+def test_words_and_the_empty_state():
+    view = RaceTiles()
+    view.arrange(Tiling(0, 3))
+    assert view.middle.data["text"] == [EMPTY]
+    view.arrange(Tiling(1, 2))
+    view.say([TileWords("a method with a name that is far too long", "TV 0.1, 200 data", "ended: " + "why " * 60)])
+    assert view.middle.data["text"] == [""] and view.words.data["title"][0].endswith("…")
+    assert view.words.data["note"][0].count("\n") <= 3
+
+
+def test_entrants_differ_in_colour_dashes_and_marker():
+    for table in (style.ENTRANTS_LIGHT, style.ENTRANTS_DARK, style.ENTRANT_DASHES, style.ENTRANT_MARKERS):
+        assert len(set(table)) == len(table) == MOST
+
+
+def rows(values, step=100.0):
+    n = len(values)
+    columns = {clock: step * np.arange(n) for clock in CLOCKS}
+    return {**columns, "tv": np.array(values), "kl_forward": 2 * np.array(values)}
+
+
+def test_traces_share_sources_follow_the_clock_and_show_the_floor():
+    traces = RaceTraces()
+    traces.show([rows([0.9, 0.5, 0.2]), rows([0.9, np.nan, 0.4])], {"tv": 0.08, "kl_forward": None}, 1000)
+    panel = traces.panels["tv"]
+    assert panel.figure.x_range.end == 1020 and panel.fronts.data["y"] == [0.2, 0.4]
+    assert panel.floor.data["y"] == [0.08, 0.08] and traces.panels["kl_forward"].floor.data["y"] == []
+    assert np.isnan(traces.sources[1].data["tv"][1]) and panel.said.data["text"] == [""]
+    traces.choose("seconds")
+    assert {line.glyph.x for line in panel.lines} == {"seconds"} and "seconds" in panel.figure.xaxis.axis_label
+    assert panel.figure.x_range.end == 500
+    traces.show([rows([0.9])], {"tv": None, "kl_forward": None}, 1000)
+    assert len(traces.sources[1].data["tv"]) == 0 and "Press Play" in panel.said.data["text"][0]
+
+
+def test_infinite_and_huge_values_stay_on_the_axis():
+    spans = {metric: span(metric, [np.array([np.inf, 5.0, 1e-3])]) for metric in METRICS}
+    columns = line_columns(rows([np.inf, 0.5, 0.0]), spans)
+    assert columns["kl_forward"].tolist() == pytest.approx([100.0, 1.0, spans["kl_forward"][0]])
+    assert spans["tv"][0] <= 1e-3 and spans["tv"][1] == 1.0
+    assert clock_end("seconds", [0.3, 1.4], 20_000) == 2.0 and clock_end("visited", [500.0], 20_000) == 20_400
+
+
+def test_a_band_is_the_quantiles_of_the_runs_where_all_have_come():
+    runs = [rows([1.0, 1.0 - 0.1 * k, 0.5]) for k in range(5)] + [rows([1.0, 0.8])]
+    found = band(runs, "visited", "tv")
+    assert found["x"][0] == 0 and found["x"][-1] == 100
+    last = [1.0, 0.9, 0.8, 0.7, 0.6, 0.8]
+    assert found["middle"][-1] == pytest.approx(np.median(last))
+    assert found["low"][-1] == pytest.approx(np.quantile(last, 0.1))
+    assert len(band([], "visited", "tv")["x"]) == 0
+    assert len(band([rows([np.nan, np.nan])], "visited", "tv")["x"]) == 0
