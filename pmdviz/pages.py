@@ -35,7 +35,15 @@ OPENING = "Opening the lab …"
 EMBEDDED = {"& .MuiAppBar-root": {"display": "none"}, "& .MuiDrawer-root": {"display": "none"}}  # for an iframe
 
 
-PAGES: dict[str, Kind] = {}  # those that a visitor builds by looking at them, in the order of their tabs after the Lab
+def _race() -> Any:
+    from pmdviz.lab.race import RacePage
+
+    return RacePage()
+
+
+PAGES: dict[str, Kind] = {
+    "race": Kind("Race", _race),
+}  # built by a visitor's first look, in the order of their tabs
 
 _open: set[Tabs] = set()  # of sessions that have not been destroyed
 
