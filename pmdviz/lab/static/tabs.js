@@ -9,7 +9,7 @@ export function render({ model }) {
     tab.name = name
     tab.textContent = title
     tab.setAttribute("role", "tab")
-    tab.addEventListener("click", () => choose(tab))
+    tab.addEventListener("click", (e) => { choose(tab); if (e.detail > 0) tab.blur() })  // after a mouse, keys are the page's
     return tab
   })
   const choose = (tab) => { model.active = tab.name; show() }
