@@ -29,7 +29,7 @@ def test_one_text_holds_several_entrants():
     [
         ([], "at least 1 and at most 100 methods; given: 0"),
         (["pdm"], "unknown method 'pdm'; did you mean 'pmd'"),
-        (["pmd:bandwith=1"], "unknown knob of method 'pmd': 'bandwith'; did you mean 'bandwidth'"),
+        (["pmd:bandwidt=1"], "unknown knob of method 'pmd': 'bandwidt'; did you mean 'bandwidth'"),
         (["pmd:bandwidth=-1"], "bandwidth must be"),
         (["pmd:bandwidth"], "after a colon"),
         (["pmd:"], "after a colon"),
