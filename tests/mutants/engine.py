@@ -94,7 +94,12 @@ MUTANTS = [
     fault("pmdviz/targets/custom.py", "        self._check_additivity(theta, whole)", "        pass", CUSTOM),
     fault("pmdviz/targets/custom.py", "view.flags.writeable = False", "pass", CUSTOM),
     fault("pmdviz/targets/custom.py", "inside = values != -np.inf", "inside = values == values", CUSTOM),
-    fault("pmdviz/targets/custom.py", "array = np.array(data)", "array = np.asarray(data)", CUSTOM),
+    fault(
+        "pmdviz/targets/custom.py",
+        "isinstance(data, np.memmap) else np.array(data)",
+        "isinstance(data, np.memmap) else np.asarray(data)",
+        CUSTOM,
+    ),
     fault("pmdviz/targets/custom.py", "if name in TARGETS:", "if False:", CUSTOM),
     # Batches, sessions, histories.
     fault("pmdviz/kernels/jit.py", "fastmath=FAST_FLAGS, forceinline=True", "fastmath=FAST_FLAGS", REPLAY),
