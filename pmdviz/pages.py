@@ -41,8 +41,15 @@ def _race() -> Any:
     return RacePage()
 
 
+def _theory() -> Any:
+    from pmdviz.lab.theory import TheoryPage
+
+    return TheoryPage()
+
+
 PAGES: dict[str, Kind] = {
     "race": Kind("Race", _race),
+    "theory": Kind("Theory", _theory),
 }  # built by a visitor's first look, in the order of their tabs
 
 _open: set[Tabs] = set()  # of sessions that have not been destroyed

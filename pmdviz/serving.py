@@ -166,6 +166,8 @@ def _run(server: Any) -> NoReturn:
         signal.signal(number, lambda *_: loop.add_callback_from_signal(loop.stop))
     loop.start()
     server.stop(wait=False)
+    if crew := sys.modules.get("pmdviz.sweeping.crew"):  # a measurement may be under way
+        crew.dismiss()
     print("pmdviz has stopped", flush=True)
     sys.stdout.flush()
     sys.stderr.flush()

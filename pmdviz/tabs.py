@@ -21,6 +21,7 @@ class Page(Protocol):
     view: Any  # what stands in the middle
     controls: Any  # what stands in the drawer
     on_presenter: Callable[[bool], None]  # the page calls it with whether it is shown to a lecture hall
+    on_note: Callable[[str], None]  # the page calls it with a few words that are seen from every page; "" for none
 
     def start(self, doc: Any) -> None:
         """Begin: the document is `doc`; nothing may be sent before the browser has built the page."""
@@ -47,6 +48,7 @@ class TabBar(JSComponent):
 
     pages = param.List(default=[], doc="Pairs of name and title.")
     active = param.String(default="")
+    notes = param.Dict(default={}, doc="Name of a page -> a few words beside its title, such as how far its work is.")
 
     _esm = static("tabs.js")
     _stylesheets = [static("tabs.css")]
@@ -109,6 +111,7 @@ class Tabs:
     def _build(self, name: str) -> Page:
         page = self.built[name] = self._kinds[name].make()
         page.on_presenter = lambda on: self.on_presenter(on)
+        page.on_note = lambda words: self.bar.param.update(notes={**self.bar.notes, name: words})
         if self._dark:
             page.dress(dark=True)
         margins: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": 0}

@@ -69,8 +69,9 @@ class FloorWork:
             await asyncio.wait({work}, timeout=TELL_S)
             if watch is self._watch and not work.done():
                 self._tell()
+        error = work.exception()  # asked in any case: one that nobody looks at goes into the log with its traceback
         if watch is self._watch:
-            self.running, self.cancelled = False, isinstance(work.exception(), Cancelled)
+            self.running, self.cancelled = False, isinstance(error, Cancelled)
             self._tell()
 
     def _compute(self, target: Target, m: int, watch: Watch) -> None:

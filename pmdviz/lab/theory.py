@@ -26,7 +26,7 @@ from pmdviz.views.words import number
 SEEDS, WORKERS = (4, 8, 20, 50), 2
 RUNS, STEPS = 4, 15  # of Theorem 2's table
 SMOOTHNESS = 1.0  # beta: what the paper counts a Gaussian kernel as
-EMPTY_WORDS = "Choose what is varied and press Measure: every run becomes a point here, with the fitted slope"
+EMPTY_WORDS = "Press Measure: each run is a point here"
 SCALE_FREE = "Slopes only: the constants of the bounds are not known."
 HEADING = '<div class="pmdviz-heading" role="heading" aria-level="2">{}</div><div>{}</div>'
 ABOUT_RECURRENCE = (
@@ -84,7 +84,8 @@ class TheoryPage:
         self.said = pn.pane.HTML(status("Nothing has been measured yet."), **text)
         self.found = pn.pane.HTML("", css_classes=["pmdviz-theory-found"], **text)
         self.recurrence_words = pn.pane.HTML("", **text)
-        self.recurrence_pane = pn.pane.Bokeh(self.recurrence_view.figure, visible=False, **wide)
+        self.recurrence_pane = pn.Column(visible=False, **wide)  # a Bokeh pane has no element of its own to hide
+        self.recurrence_pane.append(pn.pane.Bokeh(self.recurrence_view.figure, **wide))
         self.cost_words = pn.pane.HTML(cost_table([]), **text)
         self.view = pn.Column(
             pn.FlexBox(*self.buttons.values(), self.stop_it, gap="6px", margin=(4, 0)),
@@ -192,7 +193,7 @@ class TheoryPage:
         except InputError:  # too few points yet
             fit = None
         bounds = self._bounds(error)
-        self.sweep_view.show(x, y, fit, [(_bound_words(rate, dim), rate.exponent(SMOOTHNESS, dim)) for rate in bounds])
+        self.sweep_view.show(x, y, fit, _triangles(bounds, dim))
         self.found.object = _found_words(fit, bounds, dim)
 
     def _bounds(self, error: str) -> list[Rate]:
@@ -203,7 +204,7 @@ class TheoryPage:
             bounds = [rate for rate in bounds if rate.theorem in ("Theorem 3", "Theorem 5")]
         elif strategy == "kde":
             bounds = [rate for rate in bounds if rate.theorem in ("Theorem 4", "Theorem 6")]
-        return list({(rate.theorem, rate.exponent(SMOOTHNESS, 1)): rate for rate in bounds}.values())
+        return bounds
 
     def _name_axes(self) -> None:
         name = self._measured[0] if self._rows else self.varied.value
@@ -254,6 +255,14 @@ def _titles(table: Any) -> dict[str, str]:
 
 def _bound_words(rate: Rate, dim: int) -> str:
     return f"{rate.theorem}: slope {rate.exponent(SMOOTHNESS, dim):.2f} in {rate.x}"
+
+
+def _triangles(bounds: list[Rate], dim: int) -> list[tuple[str, float]]:
+    """A triangle for each slope, with the theorems that give it."""
+    names: dict[float, list[str]] = {}
+    for rate in bounds:
+        names.setdefault(rate.exponent(SMOOTHNESS, dim), []).append(rate.theorem)
+    return [(f"{', '.join(dict.fromkeys(found))}: slope {slope:.2f}", slope) for slope, found in names.items()]
 
 
 def _found_words(fit: Fit | None, bounds: list[Rate], dim: int) -> str:

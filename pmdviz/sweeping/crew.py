@@ -7,18 +7,23 @@ death names the piece that kills.
 
 from __future__ import annotations
 
+import gc
 import queue
 import threading
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import joblib
-from joblib.externals.loky import get_reusable_executor
+from joblib.externals.loky import reusable_executor
 from joblib.parallel import get_active_backend
 
 BEAT_S = 0.2
 CHUNK = 4  # pieces a worker in one call, for a backend that does not give results as they come
-Done = tuple[int, Any, str]  # number of the piece, its result, and why there is none
+_closed = threading.Event()  # the process is about to end: nothing is done once more
+
+# loky starts a worker anew whose memory has grown; that loses nothing and is nothing for a person to act on.
+warnings.filterwarnings("ignore", message="A worker stopped while some jobs were given", category=UserWarning)
 
 
 def results(work: Callable[[Any], Any], pieces: list[Any], workers: int | None, beat: Callable[[], None]) -> Iterator:
@@ -36,10 +41,24 @@ def results(work: Callable[[Any], Any], pieces: list[Any], workers: int | None, 
                 yield number, result, ""
         except _Died as death:
             suspects = sorted(started & set(left))
-            if not suspects:
+            if not suspects or _closed.is_set():
                 raise death.cause from death
             for number in suspects:
                 yield number, *_alone(work, number, left.pop(number), beat)
+
+
+def dismiss() -> None:
+    """End loky's workers and free what they share with this process, which is about to end."""
+    _closed.set()
+    _end_workers(wait=True)
+    reusable_executor._executor = None
+    gc.collect()
+
+
+def _end_workers(wait: bool) -> None:
+    executor = reusable_executor._executor  # asking for it by the public function would make one
+    if executor is not None:
+        executor.shutdown(wait=wait, kill_workers=True)
 
 
 def _alone(work: Callable[[Any], Any], number: int, piece: Any, beat: Callable[[], None]) -> tuple[Any, str]:
@@ -85,7 +104,7 @@ def _attempt(
     except BaseException as error:
         stop.set()
         if loky and not isinstance(error, _Died):  # at once, instead of at the end of what is under way
-            get_reusable_executor().shutdown(wait=False, kill_workers=True)
+            _end_workers(wait=False)
         raise
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from bokeh.models import (
     ColumnDataSource,
     CustomJSHover,
+    FixedTicker,
     HoverTool,
     Label,
     Legend,
@@ -19,7 +20,7 @@ from bokeh.models import (
 from bokeh.plotting import figure as Figure
 
 from pmdviz.views import style
-from pmdviz.views.theory_columns import groups, line, triangle, usable
+from pmdviz.views.theory_columns import groups, line, ticks, triangle, usable
 
 EMPTY: dict[str, list[Any]] = {"x": [], "y": []}
 MARGIN = 1.4  # factor of room around the points
@@ -45,7 +46,7 @@ class TheoryView:
         self.figure.add_layout(self.middle)
         self._add_legend()
         self._add_hover()
-        self.empty("")
+        self._reach((50.0, 2000.0), (0.02, 0.5))
         self.dress()
 
     def _add_legend(self) -> None:
@@ -87,8 +88,14 @@ class TheoryView:
             "text": [words for words, _ in bounds][: len(drawn)],
         }
         lowest = min([float(ys.min()), *(float(shape["ys"][1]) / 1.5 for shape in drawn)])
-        self.figure.x_range.update(start=float(xs.min()) / MARGIN, end=float(xs.max()) * MARGIN)
-        self.figure.y_range.update(start=lowest / MARGIN, end=float(ys.max()) * MARGIN)
+        self._reach((float(xs.min()), float(xs.max())), (lowest, float(ys.max())))
+
+    def _reach(self, x: tuple[float, float], y: tuple[float, float]) -> None:
+        """Ranges with room around x and y, and ticks that a log axis of less than two decades has too few of."""
+        figure = self.figure
+        for span, axis, (low, high) in ((figure.x_range, figure.xaxis, x), (figure.y_range, figure.yaxis, y)):
+            span.update(start=low / MARGIN, end=high * MARGIN)
+            axis.ticker = FixedTicker(ticks=ticks(low / MARGIN, high * MARGIN))
 
     def clear(self, words: str) -> None:
         """Forget what is drawn."""
@@ -112,11 +119,11 @@ class TheoryView:
 
 
 TERMS = {
-    "bound": "what the theorem allows",
+    "bound": "allowed",
     "noise": "γ²/2 ‖g‖²",
-    "kept": "(1−γ) KL(p‖q_t)",
+    "kept": "(1−γ) KL",
     "inexactness": "ε_t",
-    "measured": "measured KL(p‖q_{t+1})",
+    "measured": "measured",
 }
 TERM_DASHES = {"bound": (7, 3), "noise": (2, 3), "kept": (8, 3, 2, 3), "inexactness": (2, 6), "measured": "solid"}
 TERM_COLOURS = {"bound": "approximate", "noise": "floor", "kept": "exact", "inexactness": "particles", "measured": "tv"}
@@ -134,8 +141,9 @@ class RecurrenceView:
             for name, dash in TERM_DASHES.items()
         }
         items = [LegendItem(label=TERMS[name], renderers=[line]) for name, line in self.lines.items()]
-        legend = Legend(items=items, **{**style.LEGEND, "ncols": 3})
+        legend = Legend(items=items, **style.LEGEND)
         self.figure.add_layout(legend, "above")
+        style.fold_legend(self.figure, legend)
         self.figure.xaxis.axis_label = "step t"
         self.dress()
 

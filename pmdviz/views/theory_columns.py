@@ -42,3 +42,11 @@ def line(x: np.ndarray, intercept: float, slope: float) -> dict[str, np.ndarray]
     """The fitted law over the x axis."""
     ends = np.array([x.min(), x.max()])
     return {"x": ends, "y": np.exp(intercept + slope * np.log(ends))}
+
+
+def ticks(low: float, high: float) -> list[float]:
+    """1, 2 and 5 times the powers of ten between two ends; over more than two decades the powers alone."""
+    first, last = int(np.floor(np.log10(low))), int(np.ceil(np.log10(high)))
+    steps = (1,) if np.log10(high / low) > 2.5 else (1, 2, 5)
+    found = [step * 10.0**power for power in range(first, last + 1) for step in steps]
+    return [tick for tick in found if low <= tick <= high]

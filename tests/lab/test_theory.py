@@ -59,7 +59,7 @@ def test_work_says_how_far_it_is_waits_and_can_be_cancelled():
 
 def test_the_empty_page_says_what_will_be_here():
     page = TheoryPage()
-    assert "Choose what is varied" in page.sweep_view.middle.text
+    assert "Press Measure" in page.sweep_view.middle.text
     assert "Nothing has been measured" in page.said.object and "not measured yet" in page.cost_words.object
     assert not page.recurrence_pane.visible
     page.dress(dark=True)

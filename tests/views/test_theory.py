@@ -5,7 +5,7 @@ from pmdviz.sweeping import fitted
 from pmdviz.theory.recurrence import Terms
 from pmdviz.views import style
 from pmdviz.views.theory import RecurrenceView, TheoryView
-from pmdviz.views.theory_columns import groups, line, triangle, usable
+from pmdviz.views.theory_columns import groups, line, ticks, triangle, usable
 
 
 def test_points_without_a_place_on_log_axes_are_left_out():
@@ -34,6 +34,11 @@ def test_a_triangle_has_the_slope_and_stands_below_the_means():
 def test_the_line_is_the_law():
     found = line(np.array([4.0, 100.0, 25.0]), np.log(2.0), -0.5)
     np.testing.assert_allclose(found["y"], [1.0, 0.2])
+
+
+def test_ticks():
+    assert ticks(0.015, 0.3) == pytest.approx([0.02, 0.05, 0.1, 0.2])
+    assert ticks(0.5, 2000) == pytest.approx([1, 10, 100, 1000])
 
 
 def drawn(view):

@@ -30,7 +30,13 @@ export function render({ model }) {
     choose(tabs[to])
   })
   bar.append(...tabs)
+  const note = () => tabs.forEach((tab, k) => {
+    const words = model.notes[tab.name]
+    tab.textContent = model.pages[k][1] + (words ? ` (${words})` : "")
+  })
   model.on("active", show)
+  model.on("notes", note)
   show()
+  note()
   return bar
 }
