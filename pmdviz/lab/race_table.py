@@ -12,7 +12,7 @@ COLUMNS = {  # key -> (title, what it says)
     "visited": ("data visited", "rows passed to the likelihood or its gradient"),
     "tv": ("TV", "total variation, 0 to 1"),
     "kl_forward": ("forward KL", "KL(exact, approximation) in nats"),
-    "modes": ("mass by mode", "mass of the approximation in the basin of each mode of the exact posterior"),
+    "modes": ("modes", "mass of the approximation in the basin of each mode of the exact posterior"),
     "gradients": ("gradients", "gradient evaluations: pairs of θ and datum"),
     "densities": ("densities", "density evaluations: pairs of θ and datum"),
     "seconds": ("seconds", "computing time of the steps"),

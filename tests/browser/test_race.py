@@ -59,6 +59,9 @@ def test_tiles_are_square_and_nothing_moves_while_it_plays(race):
         " return [w / (x.end - x.start), h / (y.end - y.start)] })()"
     )
     assert abs(size[0] / size[1] - 1) < 0.01
+    edge = "pmdviz.find('{}', pmdviz.find('.pmdviz-race').shadowRoot).getBoundingClientRect().{}"
+    tiles = race.page.evaluate(edge.format(".pmdviz-race-tiles", "bottom"))
+    assert tiles <= race.page.evaluate(edge.format(".pmdviz-options", "top"))
     race.page.evaluate(
         """() => { window.shift = 0; new PerformanceObserver(list => {
         for (const e of list.getEntries()) window.shift += e.value }).observe({type: "layout-shift"}) }"""

@@ -55,6 +55,12 @@ def test_mass_where_there_is_no_posterior_belongs_to_no_mode():
     assert modes(make_target("mixture")).masses_of(far) == [0.0, 0.0]
 
 
+def test_a_share_that_lies_elsewhere_is_missing_from_the_sum():
+    found = modes(make_target("mixture", **APART))
+    half = KernelDensity(np.array([found.peaks[0], [6.0, 6.0]]), np.log([0.3, 0.7]), 0.05 * np.eye(2))
+    assert found.masses_of(half) == pytest.approx([0.3, 0.0], abs=1e-3)
+
+
 def test_kernels_far_narrower_than_a_cell_are_not_lost():
     found = modes(make_target("mixture", **APART))
     needle = KernelDensity(found.peaks[:1] + 0.0123, np.zeros(1), 1e-6 * np.eye(2))

@@ -33,7 +33,7 @@ export function render({ model }) {
     const { tr, cells } = lines.get(row.entrant)
     for (const [key] of model.columns) {
       const cell = key === "method" ? cells[key].lastChild : cells[key]
-      if (cell.textContent !== row[key][1]) cell.textContent = row[key][1]
+      if (cell.textContent !== row[key][1]) cell.textContent = cell.title = row[key][1]
     }
     return tr
   }
