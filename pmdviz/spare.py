@@ -9,11 +9,13 @@ from bokeh.server.urls import per_app_patterns
 from bokeh.util.token import generate_session_id
 from panel.io.server import DocHandler
 from tornado.httputil import HTTPServerRequest
+from tornado.web import HTTPError
 
 from pmdviz import pages
 from pmdviz.refusals import one_question_mark
 
 REFILL_S = 5.0  # after a visitor: the loop belongs to the new page first
+SESSION_ID = "bokeh-session-id"  # what Bokeh reads from the address; it takes an empty one for a name
 HELD_S = 15.0  # a page that was handed out is kept for so long until its browser has connected
 
 log = logging.getLogger(__name__)
@@ -27,6 +29,8 @@ class SpareHandler(DocHandler):
     async def get_session(self) -> Any:
         """The spare session; a new one for a link with arguments, for a phone (another layout), or if there is none."""
         self.request.uri = one_question_mark(self.request.uri)
+        if self.get_argument(SESSION_ID, "some") == "":
+            raise HTTPError(400, reason="an empty session id")
         loop = self.application.io_loop
         loop.call_later(REFILL_S, fill, self.application_context)
         usual = not self.request.arguments and not pages.is_phone(self.request.headers)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,6 +27,7 @@ class StageColumns(NamedTuple):
 
 
 _EXACT_KEPT = 16
+_exact_lock = threading.Lock()
 _exact: dict[int, tuple[np.ndarray, dict[str, np.ndarray]]] = {}  # by identity: it changes only with target and grid
 
 
@@ -37,9 +39,10 @@ def _exact_lines(picture: Any) -> dict[str, np.ndarray]:
     kept = _exact.get(id(key))
     if kept is None or kept[0] is not key:
         kept = key, region_lines(picture.grid.axes, picture.p)
-        while len(_exact) >= _EXACT_KEPT:
-            _exact.pop(next(iter(_exact)), None)
-        _exact[id(key)] = kept
+        with _exact_lock:  # sessions draw in several threads
+            while len(_exact) >= _EXACT_KEPT:
+                del _exact[next(iter(_exact))]
+            _exact[id(key)] = kept
     return kept[1]
 
 

@@ -2,6 +2,7 @@
 
 import sys
 import time
+import urllib.error
 import urllib.request
 from pathlib import Path
 
@@ -72,6 +73,14 @@ def test_the_first_words_come_before_any_script(browser, tmp_path):
         lab = Lab(browser, server.url)
         assert lab.page.locator("#opening").count() == 0, "the first words give way to the page"
         lab.context.close()
+
+
+def test_an_empty_session_id_is_refused_without_a_traceback(tmp_path):
+    with running(SERVE, tmp_path / "log") as server:
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            urllib.request.urlopen(f"{server.url}/?bokeh-session-id=", timeout=20)
+        assert refused.value.code == 400
+        refused.value.close()
 
 
 def test_the_spare_page_is_handed_out_once(browser, tmp_path):
