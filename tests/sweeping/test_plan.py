@@ -34,10 +34,12 @@ def test_the_same_run_is_planned_once():
     assert len(planned(GAUSSIAN, {"num_particles": [20, 20, 20.0, "20"]}, [1, 1])) == 1
 
 
-def test_identity_is_of_all_that_decides_but_not_of_the_versions():
+def test_identity_is_of_all_that_decides_but_not_of_the_versions(monkeypatch):
     (one,) = planned(GAUSSIAN, {"num_particles": [20]}, 1)
-    (other,) = planned(GAUSSIAN.replaced(made_with={"pmdviz": "0.0.1"}), {"num_particles": [20]}, 1)
     (further,) = planned(GAUSSIAN.replaced(knobs={"eta": 3.0}), {"num_particles": [20]}, 1)
+    monkeypatch.setattr("pmdviz.recipe.versions", lambda: {"pmdviz": "another"})
+    (other,) = planned(GAUSSIAN, {"num_particles": [20]}, 1)
+    assert other.recipe.made_with == {"pmdviz": "another"}
     assert one.identity == other.identity
     assert one.identity[0] != further.identity[0]
 
