@@ -10,18 +10,21 @@ from typing import Any
 
 HEAD = """# The paper's claims, measured
 
-Written by `python -m pmdviz.bench.claims_page docs/measured/claims.json` from what `python -m pmdviz bench claims --json FILE` measured.
+Written by `python -m pmdviz.bench.claims_page docs/measured/claims.json`, from a file of
+`python -m pmdviz bench claims --json FILE`.
 
-Dai, He, Dai, Song 2016 compare Particle Mirror Descent with five methods on a mixture with two modes (section 6, appendix H.1). Here the same
-comparison stands on data whose modes are well separated ({setting}), over {data_seeds} data sets and {run_seeds} runs of each
-({slow} for methods that take seconds a run), at {budget:,} data visited. Every baseline runs at the best setting that a small search finds
-(on other run seeds), and at the paper's. A difference counts when it is more than two standard errors, taken over data sets.
+Dai, He, Dai, Song 2016 compare Particle Mirror Descent with five methods on a mixture with two modes (section 6,
+appendix H.1). Here the same comparison stands on data whose modes are well separated ({setting}), over
+{data_seeds} data sets and {run_seeds} runs of each ({slow} for methods that take seconds a run), at {budget:,} data
+visited. Every baseline runs at the best setting that a small search finds (on other run seeds), and at the paper's.
+Errors are over data sets.
 """
 SETTINGS = """
 ## Settings and figures
 
-TV and cross entropy (nats) at the end, mean ± standard error over data sets; `sd` is that of TV over runs of the same data. "One mode": the share
-of runs with less than 2 % of q in the other mode. Knobs that are not named are at their defaults ([knobs.md](knobs.md)).
+TV and cross entropy (nats) at the end, mean ± standard error over data sets; `sd` is that of TV over runs of the same
+data. "One mode": the share of runs with less than 2 % of q in the other mode. Knobs that are not named are at their
+defaults ([knobs.md](knobs.md)).
 
 | method | setting | TV | sd | cross entropy | one mode | visited | runs |
 |---|---|---|---|---|---|---|---|

@@ -1,10 +1,14 @@
 """The judges of `bench claims`, on made-up measurements whose verdict is known."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from pmdviz.bench.claims import mode_mass
 from pmdviz.bench.claims_entrants import ENTRANTS
+from pmdviz.bench.claims_page import page
 from pmdviz.bench.claims_verdicts import CLAIMS, ONLY_IF, PAPERS, REPRODUCED, in_one_mode, lead, pooled
 from pmdviz.recipe import Recipe
 from pmdviz.session import Session
@@ -60,6 +64,15 @@ def test_not_lowest_at_any_setting(measured):
     assert verdict(measured, "lowest total variation") == "not reproduced"
 
 
+def test_a_lead_within_its_error_is_no_lead(measured):
+    rival = ends(0.08, seed=9)
+    rival["tv"] += np.array([0.03, 0.01, -0.02, -0.015, 0.01])[:, None, None]
+    measured["npv"] = {"best": rival, "paper": rival}
+    mean, error = lead(measured, "npv", "tv")
+    assert 0 < mean < error
+    assert verdict(measured, "lowest total variation") == "not reproduced"
+
+
 def test_a_rival_outside_the_paper_is_named(measured):
     measured["svgd"]["best"] = ends(0.05)
     judged = next(judge for name, judge in JUDGES.items() if "lowest total" in name)(measured)
@@ -80,7 +93,20 @@ def test_one_mode_in_every_run_or_not(measured):
     assert verdict(measured, "Gibbs sits") == REPRODUCED
     measured["gibbs"]["best"]["mode_mass"][2, 3] = 0.4
     assert in_one_mode(measured, "gibbs") == pytest.approx(39 / 40)
+    assert verdict(measured, "Gibbs sits").startswith(f"{ONLY_IF} it runs at the paper's setting")
+    measured["gibbs"]["paper"]["mode_mass"][2, 3] = 0.4
     assert verdict(measured, "Gibbs sits") == "not reproduced"
+
+
+def test_a_heavy_tail_does_not_hide_a_difference_seen_in_every_run(measured):
+    entropy = measured["sgld"]["best"]["cross_entropy"]
+    entropy[:] = 50.0
+    entropy[1, 2] = 1e5  # one run in forty: the mean is now within two standard errors of nothing
+    mean, error = lead(measured, "sgld", "cross_entropy")
+    assert mean < 2 * error
+    assert verdict(measured, "lowest cross entropy") == REPRODUCED
+    entropy[:, :2] = -1.0  # but a quarter of the runs do
+    assert verdict(measured, "lowest cross entropy") != REPRODUCED
 
 
 def test_npv_must_find_both_modes_and_spread(measured):
@@ -118,3 +144,10 @@ def test_mass_of_a_mode(method):
     draws = frame.density.sample(np.random.default_rng(0), 20_000) if method == "svi" else frame.particles
     weights = np.full(len(draws), 1 / len(draws)) if method == "svi" else frame.weights
     assert mode_mass(frame) == pytest.approx(weights[draws[:, 1] > 0].sum(), abs=0.02)
+
+
+def test_the_page_of_the_docs_is_what_was_measured():
+    docs = Path(__file__).parents[2] / "docs"
+    measured = json.loads((docs / "measured/claims.json").read_text(encoding="utf-8"))
+    words = "write it again: python -m pmdviz.bench.claims_page docs/measured/claims.json > docs/claims.md"
+    assert (docs / "claims.md").read_text(encoding="utf-8") == page(measured), words

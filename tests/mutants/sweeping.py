@@ -41,7 +41,9 @@ MUTANTS = [
         "theory/test_recurrence.py",
     ),
     fault(COSTS, "cost.num_data == DATA[0]]", "cost.num_data != DATA[0]]", "theory/test_costs.py"),
-    fault(VERDICTS, "> ERRORS * difference[1] and", "> -ERRORS * difference[1] or", "bench/test_claims.py"),
+    fault(VERDICTS, "> ERRORS * difference[1] and", "> 0 and", "bench/test_claims.py"),
+    fault(VERDICTS, ">= NEARLY_ALL and", ">= 2.0 and", "bench/test_claims.py"),
+    fault(VERDICTS, "if paper == 1:", "if paper >= 0.9:", "bench/test_claims.py"),
     fault(VERDICTS, "values.reshape(len(values), -1).mean(axis=1)", "values.ravel()", "bench/test_claims.py"),
     fault(COLUMNS, "(right / left) ** slope", "(left / right) ** slope", "views/test_theory.py"),
 ]
