@@ -13,6 +13,7 @@ from pmdviz.lab import css
 from pmdviz.lab.buttons import small_button
 from pmdviz.lab.pool import GIVES_WAY
 from pmdviz.lab.theory_tables import cost_table, recurrence_table
+from pmdviz.lab.theory_words import found_words, titles, triangles
 from pmdviz.lab.theory_work import Measurement, follow, status
 from pmdviz.sweeping import ERRORS, Fit, fitted, run_sweep
 from pmdviz.targets import TARGETS
@@ -25,9 +26,7 @@ from pmdviz.views.words import number
 
 SEEDS, WORKERS = (4, 8, 20, 50), 2
 RUNS, STEPS = 4, 15  # of Theorem 2's table
-SMOOTHNESS = 1.0  # beta: what the paper counts a Gaussian kernel as
 EMPTY_WORDS = "Press Measure: each run is a point here"
-SCALE_FREE = "Slopes only: the constants of the bounds are not known."
 HEADING = '<div class="pmdviz-heading" role="heading" aria-level="2">{}</div><div>{}</div>'
 ABOUT_RECURRENCE = (
     "KL(p‖q_{t+1}) ≤ ε_t + (1−γ) KL(p‖q_t) + γ²/2 ‖g_t‖², in the mean. Each term of the chosen run, "
@@ -57,11 +56,11 @@ class TheoryPage:
         self.target = pn.widgets.Select(
             label="Posterior", options={made.title: name for name, made in TARGETS.items()}, value="gaussian", **look
         )
-        self.strategy = pn.widgets.Select(label="Particles", options=_titles(STRATEGIES), value="particles", **look)
+        self.strategy = pn.widgets.Select(label="Particles", options=titles(STRATEGIES), value="particles", **look)
         self.varied = pn.widgets.Select(
             label="What is varied", options={each.title: name for name, each in EXPERIMENTS.items()}, value="mT", **look
         )
-        self.error = pn.widgets.Select(label="Error", options=_titles(ERRORS), value="bounded", **look)
+        self.error = pn.widgets.Select(label="Error", options=titles(ERRORS), value="bounded", **look)
         self.seeds = pn.widgets.Select(label="Runs at each value", options=[*SEEDS], value=8, **look)
         self.error.param.watch(lambda event: self._held(self._redraw), "value")
         buttons = {"Measure": self._sweep, "Theorem 2, term by term": self._recurrence, "Time and memory": self._costs}
@@ -193,8 +192,8 @@ class TheoryPage:
         except InputError:  # too few points yet
             fit = None
         bounds = self._bounds(error)
-        self.sweep_view.show(x, y, fit, _triangles(bounds, dim))
-        self.found.object = _found_words(fit, bounds, dim)
+        self.sweep_view.show(x, y, fit, triangles(bounds, dim))
+        self.found.object = found_words(fit, bounds, dim)
 
     def _bounds(self, error: str) -> list[Rate]:
         """What speaks of this error and of what was varied: Theorem 5 of weighted particles, 4 and 6 of a KDE."""
@@ -247,30 +246,3 @@ class TheoryPage:
     def _costed(self, costs: Any) -> str:
         self.cost_words.object = cost_table(costs)
         return "Time and memory are in the table."
-
-
-def _titles(table: Any) -> dict[str, str]:
-    return {entry[0][:1].upper() + entry[0][1:]: name for name, entry in table.items()}
-
-
-def _bound_words(rate: Rate, dim: int) -> str:
-    return f"{rate.theorem}: slope {rate.exponent(SMOOTHNESS, dim):.2f} in {rate.x}"
-
-
-def _triangles(bounds: list[Rate], dim: int) -> list[tuple[str, float]]:
-    """A triangle for each slope, with the theorems that give it."""
-    names: dict[float, list[str]] = {}
-    for rate in bounds:
-        names.setdefault(rate.exponent(SMOOTHNESS, dim), []).append(rate.theorem)
-    return [(f"{', '.join(dict.fromkeys(found))}: slope {slope:.2f}", slope) for slope, found in names.items()]
-
-
-def _found_words(fit: Fit | None, bounds: list[Rate], dim: int) -> str:
-    if fit is None:
-        return status("A slope needs runs at two different values.")
-    left_out = f", {fit.left_out:,} without a logarithm left out" if fit.left_out else ""
-    words = f"Measured slope {fit.slope:.2f} ± {fit.standard_error:.2f} (all {fit.num_points:,} points{left_out}). "
-    if not bounds:
-        return status(f"{words}No bound of the paper speaks of this error here.")
-    said = "; ".join(f"{_bound_words(rate, dim)} ({rate.words})" for rate in bounds)
-    return status(f"{words}{said}. {SCALE_FREE}")

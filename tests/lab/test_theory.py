@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 
 from pmdviz.lab.export_work import Cancelled
-from pmdviz.lab.theory import TheoryPage, _found_words
+from pmdviz.lab.theory import TheoryPage
 from pmdviz.lab.theory_tables import cost_table, recurrence_table
+from pmdviz.lab.theory_words import found_words
 from pmdviz.lab.theory_work import WAITING, Measurement
 from pmdviz.sweeping import Fit
 from pmdviz.theory.costs import LINES, Cost
@@ -100,10 +101,10 @@ def test_bounds_are_those_of_the_strategy():
 
 def test_words_about_a_slope():
     fit = Fit(-0.482, 0.031, 0.0, 30, 2)
-    words = _found_words(fit, rates_for("m", "tv"), 2)
+    words = found_words(fit, rates_for("m", "tv"), 2)
     assert "Measured slope -0.48 ± 0.03 (all 30 points, 2 without a logarithm left out)" in words
     assert "Theorem 4: slope -0.25 in m" in words
-    assert "two different values" in _found_words(None, [], 1)
+    assert "two different values" in found_words(None, [], 1)
 
 
 def test_tables():

@@ -241,3 +241,32 @@ def test_a_backend_that_gives_no_results_as_they_come_works_too():
         found = pmdviz.sweep(RECIPE, OVER, seeds=4, progress=lambda *now: said.append(now))
     assert said[-1] == (12, 12)
     assert same_rows(found, pmdviz.sweep(RECIPE, OVER, seeds=4, workers=1))
+
+
+ENDING = """
+import os, threading, time
+import pmdviz
+from pmdviz.sweeping import crew
+
+def go():
+    pmdviz.sweep(pmdviz.Recipe("gaussian", budget=2000), {"num_particles": [200, 300]}, seeds=200, workers=2,
+                 progress=lambda done, total: done > 2 and begun.set())
+
+begun = threading.Event()
+threading.Thread(target=go, daemon=True).start()
+begun.wait(60)
+crew.dismiss()
+print("dismissed", flush=True)
+time.sleep(1.0)
+print(len(__import__("psutil").Process().children()), flush=True)
+os._exit(0)
+"""
+
+
+@pytest.mark.slow
+def test_the_end_of_a_server_leaves_no_worker_behind():
+    done = subprocess.run(
+        [sys.executable, "-c", ENDING], env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True
+    )
+    said, children = done.stdout.split()
+    assert said == "dismissed" and int(children) <= 2  # the trackers of shared resources end with this process
