@@ -6,6 +6,11 @@ export function render({ model }) {
     made.append(...children)
     return made
   }
+  const drawn = (tag, attributes) => {
+    const made = document.createElementNS("http://www.w3.org/2000/svg", tag)
+    for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value)
+    return made
+  }
   let by = "tv", down = false
   const heads = {}, body = make("tbody")
   const head = make("tr", {}, ...model.columns.map(([key, title, words]) => {
@@ -18,8 +23,13 @@ export function render({ model }) {
   function swatch(k) {
     const look = model.swatches[k]
     const holder = make("span", { class: "swatch" })
-    if (look) holder.innerHTML = `<svg width="34" height="10" aria-hidden="true"><line x1="0" y1="5" x2="34" y2="5"
-      stroke="${look.colour}" stroke-width="2.5" stroke-dasharray="${look.dash}"/></svg>`
+    if (look) {
+      const line = drawn("line", { x1: 0, y1: 5, x2: 34, y2: 5, stroke: look.colour, "stroke-width": 2.5 })
+      line.setAttribute("stroke-dasharray", look.dash)
+      const svg = drawn("svg", { width: 34, height: 10, "aria-hidden": "true" })
+      svg.append(line)
+      holder.append(svg)
+    }
     return holder
   }
   const lines = new Map()  // entrant -> its row: only texts that differ are touched, so that nothing flickers
