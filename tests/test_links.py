@@ -109,7 +109,7 @@ def folded(text: bytes) -> str:
         b"{",
         b'{"t":"nowhere"}',
         b'{"z":1}',
-        b'{"k":{"bandwidht":1}}',
+        b'{"k":{"bandwidths":1}}',
         b'{"s":-1}',
         b'{"k":{"bandwidth":NaN}}',
         b"\xff",
