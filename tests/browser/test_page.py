@@ -129,7 +129,16 @@ def test_traces_of_other_quantities(lab):
     lab.wait("pmdviz.model('traces').below[0].axis_label === 'iteration'")
 
 
+# Until the page has stood still for a while: fonts and the bar above find their place after the first picture.
+STILL_JS = """async () => { await document.fonts.ready; await new Promise((done) => {
+  let last = performance.now()
+  new PerformanceObserver(() => { last = performance.now() }).observe({type: "layout-shift"})
+  const look = () => performance.now() - last > 1500 ? done() : setTimeout(look, 100)
+  look() }) }"""
+
+
 def test_nothing_moves_while_playing(lab):
+    lab.page.evaluate(STILL_JS)
     lab.page.evaluate(
         """() => { window.shift = 0; new PerformanceObserver(list => {
         for (const e of list.getEntries()) window.shift += e.value }).observe({type: "layout-shift"}) }"""
