@@ -37,18 +37,21 @@ def test_the_run_stops_with_words_and_goes_on(browser):
 
 
 def test_a_long_step_says_how_far_it_is_and_is_cancelled(open_lab):
+    """100,000 particles drawn from 100,000: ten thousand million pairs."""
     lab = open_lab()
+    lab.knob("policy").select_option("always")
+    lab.type("num_particles", "100000")
+    lab.page.get_by_text("iteration 0, 0 of 20,000 data visited").wait_for()
     lab.press("Step")
     lab.reach(1)
-    lab.type("num_particles", "100000")
-    lab.page.get_by_text("num_particles: takes effect at the next step").wait_for()
+    lab.settled()
     picture = stage_pixels(lab.page)
     lab.press("Step")
     card = lab.page.get_by_text(re.compile("Computing a step: .* so far"))
     card.wait_for(timeout=30_000)
     lab.press("Cancel")
-    card.wait_for(state="hidden", timeout=10_000)
     lab.page.get_by_text("Cancelled: the last picture stays").wait_for()
+    card.wait_for(state="hidden")
     assert lab.iteration() == 1
     assert look_alike(stage_pixels(lab.page), picture)
     lab.type("num_particles", "500")

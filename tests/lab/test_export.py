@@ -9,6 +9,7 @@ from pmdviz.lab.export import ExportPanel
 from pmdviz.lab.export_work import Cancelled, Work
 from pmdviz.lab.runner import Runner
 from pmdviz.recipe import Recipe
+from tests.lab.threads import in_a_thread
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +116,7 @@ def test_an_export_from_the_panel():
         panel.stop()
         assert not path.exists()
 
-    asyncio.run(scene())
+    in_a_thread(scene)  # a browser's test may have left an event loop running in this one
 
 
 def test_a_refusal_is_said_and_nothing_is_asked_of_the_session():

@@ -10,7 +10,7 @@ import pmdviz
 from pmdviz.errors import InputError
 from pmdviz.lab.race_runner import PATIENCE_S, ROWS, RaceRunner, Setting
 from pmdviz.lab.race_words import status_fields, table_rows, tile_words
-from pmdviz.serve_limits import set_limits
+from pmdviz.serve_limits import variable
 
 FEW = {"num_particles": 80}
 SETTING = Setting((("pmd", FEW), ("smc", FEW), ("sgld", {})), "mixture", {"num_data": 300, "sigma_x": 1.5}, 0, 900)
@@ -140,11 +140,8 @@ def test_a_race_without_entrants_is_over_and_says_what_to_do():
     assert snapshot.done and snapshot.tiles == () and "choose a method" in status_fields(snapshot)["pmdviz-status"]
 
 
-def test_what_a_server_does_not_allow_is_refused():
-    set_limits({"max_particles": 100})
-    try:
-        RaceRunner(SETTING)
-        with pytest.raises(InputError, match="num_particles must be at most 100 on this server"):
-            RaceRunner(SETTING._replace(entrants=(("pmd", {"num_particles": 101}),)))
-    finally:
-        set_limits({"max_particles": None})
+def test_what_a_server_does_not_allow_is_refused(monkeypatch):
+    monkeypatch.setenv(variable("max_particles"), "100")
+    RaceRunner(SETTING)
+    with pytest.raises(InputError, match="num_particles must be at most 100 on this server"):
+        RaceRunner(SETTING._replace(entrants=(("pmd", {"num_particles": 101}),)))
