@@ -24,7 +24,7 @@ TICKS, MANTISSAS = 6, (0.5, 1.0, 2.0, 5.0, 10.0)  # the page's way to choose rou
 
 
 # A film's large type has its legends in two lines; the square stays one.
-LARGE_BORDERS = {**style.PRESENTER_BORDERS, "top": style.PRESENTER_BORDERS["top"] + 12, "right": 28}
+LARGE_BORDERS = {**style.PRESENTER_BORDERS, "top": 52, "right": 28}
 
 
 class Box(NamedTuple):

@@ -60,8 +60,10 @@ ENTRANT_DASHES = ((), (9, 4), (2, 3), (9, 3, 2, 3), (5, 2), (14, 4), (2, 6), (9,
 ENTRANT_MARKERS = ("circle", "triangle", "square", "diamond", "inverted_triangle", "star", "hex", "plus")
 LINE_WIDTH = 2.0
 TEXT_PX, PRESENTER_PX = 13, 19
-BORDERS = {"left": 64, "right": 16, "bottom": 48, "top": 32}  # px; 64 + 16 = 48 + 32: a square outside, a square inside
-PRESENTER_BORDERS = {"left": 92, "right": 16, "bottom": 68, "top": 40}  # the same for large labels
+# px; 64 + 36 = 48 + 52: a square outside is a square inside. The top holds a legend of two lines; borders that change
+# with the width are not laid out anew on every side.
+BORDERS = {"left": 64, "right": 36, "bottom": 48, "top": 52}
+PRESENTER_BORDERS = {"left": 92, "right": 36, "bottom": 68, "top": 60}  # the same for large labels
 LEGEND = MappingProxyType(
     {
         "orientation": "horizontal",
@@ -76,18 +78,12 @@ LEGEND = MappingProxyType(
 FOLD_JS = """
 const words = legend.items.map((item) => item.label?.value ?? "").join("")
 const large = figure.min_border_left > 70, small = figure.outer_width < 460
-const narrow = small && (words.length > 28 || large)
-legend.ncols = narrow ? 2 : "auto"
-figure.min_border_top = (large ? 40 : 32) + (small ? 20 : 0)
-figure.min_border_right = 16 + (small ? 20 : 0)
+legend.ncols = small && (words.length > 28 || large) ? 2 : "auto"
 """
 
 
 def fold_legend(figure: Figure, legend: Legend) -> None:
-    """Have the browser fold the legend into two lines where its words are too long for a narrow figure.
-
-    The borders grow with it, so that a square stays a square.
-    """
+    """Have the browser fold the legend into two lines where its words are too long for a narrow figure."""
     fold = CustomJS(args={"figure": figure, "legend": legend}, code=FOLD_JS)
     figure.js_on_change("outer_width", fold)
 

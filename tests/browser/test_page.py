@@ -50,7 +50,7 @@ def test_everything_is_visible_on_a_laptop(lab):
     assert abs(width - height) <= 1
 
 
-@pytest.mark.parametrize("size", [(1920, 1080), (1024, 768), (720, 450), (2880, 1800), (844, 390)])
+@pytest.mark.parametrize("size", [(1920, 1080), (1024, 768), (720, 450), (2880, 1800), (844, 390), (1266, 860)])
 def test_resizing_keeps_equal_aspect_and_the_run(open_lab, size):
     lab = open_lab()
     stood = lab.paused_at(3)
