@@ -24,10 +24,15 @@ class Watch:
         """Have the work end at its next block."""
         self._cancelled.set()
 
+    @property
+    def cancelled(self) -> bool:
+        """Whether it has been cancelled."""
+        return self._cancelled.is_set()
+
     def check(self, share: float) -> None:
         """Note how far the present part is. Raises Cancelled."""
         self.share = share
-        if self._cancelled.is_set():
+        if self.cancelled:
             raise Cancelled
 
 

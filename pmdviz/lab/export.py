@@ -14,9 +14,11 @@ import panel as pn
 from pmdviz.errors import InputError, TargetError
 from pmdviz.export import WRITERS, check
 from pmdviz.export.options import SIZES, Look
+from pmdviz.kernels.watch import Cancelled
 from pmdviz.lab import css
+from pmdviz.lab.background import follow
 from pmdviz.lab.buttons import SMALL, small_button
-from pmdviz.lab.export_work import Cancelled, Work
+from pmdviz.lab.export_work import Work
 from pmdviz.lab.knobs import KnobForm
 from pmdviz.lab.runner import Runner, Snapshot
 
@@ -37,15 +39,15 @@ class ExportPanel:
     """
 
     def __init__(self, ask: Callable[[Callable[[Runner], Snapshot]], None]) -> None:
-        self._ask, self.work, self._doc = ask, None, None
+        self._ask, self._doc = ask, None
+        self.work: Work | None = None
+        self._ready: Work | None = None  # whose file can be had; it stays until the next one is there
         self.look = Look.checked({})
         header = pn.pane.HTML("Export: film, page, picture, table", stylesheets=[css.TEXT], margin=(4, 0))
         look: dict[str, Any] = {"margin": (12, 0, 8, 0), "stylesheets": [css.FOLDED], "sizing_mode": "stretch_width"}
         self.view = pn.Card(header=header, collapsed=True, **look)
         self.view.param.watch(self._on_open, "collapsed")
         self._tasks: set[asyncio.Task] = set()
-
-    work: Work | None
 
     def _on_open(self, event: Any) -> None:
         if not event.new and not len(self.view):
@@ -105,7 +107,6 @@ class ExportPanel:
     def _begin(self) -> None:
         if self.work is not None and not self.work.over:
             return
-        self._forget()
         work = Work(f"pmdviz{self.kind.value}", self.options())
         try:
             check(work.path, self.options())
@@ -114,7 +115,7 @@ class ExportPanel:
             self._say(str(error))
             return
         self.work, self._doc = work, pn.state.curdoc
-        self.make.disabled, self.stop_it.visible, self.download.visible = True, True, False
+        self.make.disabled, self.stop_it.visible = True, True
         self._say(work.words())
         self._ask(lambda runner: _take(runner, work))
         task = asyncio.get_running_loop().create_task(self._follow(work))
@@ -123,13 +124,14 @@ class ExportPanel:
 
     async def _follow(self, work: Work) -> None:
         """Say how far it is until it has ended, and how it ended."""
-        while not work.over:
-            await asyncio.sleep(LOOK_EVERY_S)
-            with pn.io.hold(self._doc):
-                self._say(work.words())
+        await follow(work, lambda: self._held(work.words()), LOOK_EVERY_S)
         with pn.io.hold(self._doc):
             self.make.disabled, self.stop_it.visible = False, False
             self._say(self._ended(work))
+
+    def _held(self, words: str) -> None:
+        with pn.io.hold(self._doc):
+            self._say(words)
 
     def _ended(self, work: Work) -> str:
         try:
@@ -142,34 +144,37 @@ class ExportPanel:
             log.info("an export stopped", exc_info=True)
             words = f"It stopped: {error}"
         else:
-            self.download.param.update(filename=path.name, label=f"Download {_size(path)}", visible=True)
+            self._offer(work)
             return f"{path.name} is ready."
         work.clear()
         return words
 
+    def _offer(self, work: Work) -> None:
+        """The new file in place of the one before."""
+        if self._ready is not None:
+            self._ready.clear()
+        self._ready = work
+        words = f"Download {work.name} ({_size(work.path)})"
+        self.download.param.update(data="", filename=work.name, label=words, visible=True)
+
     def _cancel(self) -> None:
-        if self.work is not None:
+        if self.work is not None and not self.work.over:  # a click may come when the file is just ready
             self.work.cancel()
 
     def _file(self) -> Path:
         """The file for the browser; the copy that the widget holds is let go when it has gone out."""
         asyncio.get_running_loop().call_later(FREE_AFTER_S, self._free)
-        return self.work.path
+        return self._ready.path
 
     def _free(self) -> None:
         with pn.io.hold(self._doc):
             self.download.data = ""
 
-    def _forget(self) -> None:
-        if self.work is not None:
-            self.work.cancel()
-            self.download.param.update(data="", visible=False)
-        self.work = None
-
     def stop(self) -> None:
-        """The page is closed: end the work and delete its file."""
-        if self.work is not None:
-            self.work.cancel()
+        """The page is closed: end the work and delete the files."""
+        for work in (self.work, self._ready):
+            if work is not None:
+                work.cancel()
 
     def _say(self, words: str) -> None:
         self.said.object = f'<span role="status" class="pmdviz-export-status">{html.escape(words)}</span>'
@@ -177,7 +182,7 @@ class ExportPanel:
 
 def _take(runner: Runner, work: Work) -> Snapshot:
     """Runs between two steps: the run as it stands goes to the export's own thread."""
-    work.begin(runner.session.run)
+    work.make(runner.session.run)
     return runner.snapshot()
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable
 
 from pmdviz.floors import NUM_SETS, floor, known_floor
 from pmdviz.frame import Frame
-from pmdviz.kernels.watch import Cancelled, Watch, watched
+from pmdviz.lab.background import Background, follow
 from pmdviz.lab.pool import GIVES_WAY, DaemonPool
 from pmdviz.targets import Target
 
@@ -23,25 +22,35 @@ class FloorWork:
     """
 
     def __init__(self, tell: Callable[[], None]) -> None:
-        self._tell, self._key, self._watch = tell, (), Watch()
-        self._began, self.sets_done, self.running, self.cancelled = 0.0, 0, False, False
+        self._tell, self._key, self.running = tell, (), False
+        self._work: Background | None = None
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the one last asked for was cancelled."""
+        return self._work is not None and self._work.watch.cancelled
 
     @property
     def words(self) -> str:
         """How far it is."""
-        if self._key and not self.running:
+        if self._work is not None and not self.running:
             return "not computed" if self.cancelled else "not to be had"
         return f"being computed, {self.sets_done} of {NUM_SETS}" if self.sets_done else "being computed"
 
     @property
+    def sets_done(self) -> int:
+        """How many sets of perfect draws have been measured."""
+        return self._work.done if self._work is not None else 0
+
+    @property
     def seconds(self) -> float:
         """For how long it has been computed."""
-        return time.monotonic() - self._began if self.running else 0.0
+        return self._work.seconds if self._work is not None and self.running else 0.0
 
     @property
     def share(self) -> float:
         """Which share of it is done."""
-        return self.sets_done / NUM_SETS
+        return self._work.share if self._work is not None else 0.0
 
     def ask(self, frame: Frame) -> None:
         """Have the floor of this frame computed unless it is known, under way, has been cancelled, or there is none."""
@@ -51,34 +60,29 @@ class FloorWork:
             return
         self.forget()
         if known_floor(frame.target, m) is None:
-            self._key, self._watch, self.running, self._began = key, Watch(), True, time.monotonic()
-            asyncio.get_running_loop().create_task(self._follow(frame.target, m, self._watch))
+            self._key, self._work, self.running = key, _computed(frame.target, m), True
+            asyncio.get_running_loop().create_task(self._follow(self._work))
 
     def cancel(self) -> None:
         """Let go of the one under way."""
-        self._watch.cancel()
+        if self.running:
+            self._work.cancel()
 
     def forget(self) -> None:
         """Let go of the one under way, and ask again for the next frame."""
         self.cancel()
-        self._key, self.sets_done, self.running, self.cancelled = (), 0, False, False
+        self._key, self._work, self.running = (), None, False
 
-    async def _follow(self, target: Target, m: int, watch: Watch) -> None:
-        work = asyncio.get_running_loop().run_in_executor(_pool, self._compute, target, m, watch)
-        while not work.done():
-            await asyncio.wait({work}, timeout=TELL_S)
-            if watch is self._watch and not work.done():
-                self._tell()
-        error = work.exception()  # asked in any case: one that nobody looks at goes into the log with its traceback
-        if watch is self._watch:
-            self.running, self.cancelled = False, isinstance(error, Cancelled)
+    async def _follow(self, work: Background) -> None:
+        await follow(work, lambda: self._tell_of(work), TELL_S)
+        if work is self._work:
+            self.running = False
             self._tell()
 
-    def _compute(self, target: Target, m: int, watch: Watch) -> None:
-        def progress(sets: int) -> None:
-            if watch is self._watch:
-                self.sets_done = sets
+    def _tell_of(self, work: Background) -> None:
+        if work is self._work:
+            self._tell()
 
-        watch.check(0.0)
-        with watched(watch):
-            floor(target, m, progress)
+
+def _computed(target: Target, m: int) -> Background:
+    return Background().begin(_pool, lambda tell: floor(target, m, lambda sets: tell(sets, NUM_SETS)))

@@ -10,11 +10,12 @@ import panel as pn
 
 from pmdviz.errors import InputError
 from pmdviz.lab import css
+from pmdviz.lab.background import follow
 from pmdviz.lab.buttons import small_button
 from pmdviz.lab.pool import GIVES_WAY
 from pmdviz.lab.theory_tables import cost_table, recurrence_table
 from pmdviz.lab.theory_words import found_words, titles, triangles
-from pmdviz.lab.theory_work import Measurement, follow, status
+from pmdviz.lab.theory_work import LOOK_EVERY_S, Measurement, outcome, status
 from pmdviz.sweeping import ERRORS, Fit, fitted, run_sweep
 from pmdviz.targets import TARGETS
 from pmdviz.theory.costs import measure_all
@@ -140,7 +141,8 @@ class TheoryPage:
         task.add_done_callback(self._tasks.discard)
 
     async def _follow(self, work: Measurement, look: Callable[[], None], end: Callable[[Any], str]) -> None:
-        result, trouble = await follow(work, lambda: self._held(lambda: (self._progress(work), look())))
+        await follow(work, lambda: self._held(lambda: (self._progress(work), look())), LOOK_EVERY_S)
+        result, trouble = outcome(work)
         with pn.io.hold(self._doc):
             look()
             self.said.object = status(trouble or end(result))

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import html
 import logging
 from collections.abc import Callable
-from concurrent.futures import CancelledError, Future
-from threading import Event
 from typing import Any
 
 from pmdviz.errors import InputError
-from pmdviz.lab.export_work import Cancelled
+from pmdviz.kernels.watch import Cancelled
+from pmdviz.lab.background import Background, Tell
 from pmdviz.lab.pool import GIVES_WAY, DaemonPool
 from pmdviz.views.words import count
 
@@ -22,23 +20,13 @@ _pool = DaemonPool(1, "pmdviz-theory", GIVES_WAY)
 log = logging.getLogger(__name__)
 
 
-class Measurement:
-    """One piece of work under way; `act(tell)` does it and calls `tell(done, total)`, which raises Cancelled."""
+class Measurement(Background):
+    """One piece of work under way; `act(tell)` does it, `unit` says what it counts."""
 
-    def __init__(self, act: Callable[[Callable[[int, int], None]], Any], unit: str) -> None:
-        self._stop, self._unit = Event(), unit
-        self.done = self.total = 0
-        self._future: Future = _pool.submit(act, self._tell)
-
-    def _tell(self, done: int, total: int) -> None:
-        if self._stop.is_set():
-            raise Cancelled
-        self.done, self.total = done, total
-
-    @property
-    def over(self) -> bool:
-        """Whether it has ended, in whatever way."""
-        return self._stop.is_set() or self._future.done()
+    def __init__(self, act: Callable[[Tell], Any], unit: str) -> None:
+        super().__init__()
+        self._unit = unit
+        self.begin(_pool, act)
 
     @property
     def short(self) -> str:
@@ -50,26 +38,9 @@ class Measurement:
         """How far it is."""
         return f"{self.short} {self._unit}" if self.total else WAITING
 
-    def cancel(self) -> None:
-        """End it: nobody wants the result."""
-        self._stop.set()
-        self._future.cancel()
 
-    def result(self) -> Any:
-        """What came out. Raises Cancelled, or what went wrong."""
-        if self._stop.is_set():
-            raise Cancelled
-        try:
-            return self._future.result()
-        except CancelledError as error:
-            raise Cancelled from error
-
-
-async def follow(work: Measurement, look: Callable[[], None]) -> tuple[Any, str]:
-    """Call `look` now and then until the work is over; its result, and in words why there is none."""
-    while not work.over:
-        await asyncio.sleep(LOOK_EVERY_S)
-        look()
+def outcome(work: Measurement) -> tuple[Any, str]:
+    """The result, and in words why there is none."""
     try:
         return work.result(), ""
     except Cancelled:

@@ -37,12 +37,13 @@ class Panel:
     def await_words(self, words, seconds=240):
         self.page.locator(".pmdviz-export-status", has_text=words).wait_for(timeout=seconds * 1000)
 
-    def made(self, tmp_path):
+    def made(self, suffix, tmp_path):
         """Export, download, and the file as the browser keeps it."""
+        self.kind(suffix)
         self.begin()
-        self.await_words("is ready.")
+        self.await_words(f"pmdviz.{suffix} is ready.")
         with self.page.expect_download() as coming:
-            self.page.get_by_text(re.compile(r"^Download [0-9.]+ MB$")).click()
+            self.page.get_by_text(re.compile(rf"^Download pmdviz.{suffix} \([0-9.]+ MB\)$")).click()
         path = tmp_path / coming.value.suggested_filename
         coming.value.save_as(path)
         return path
@@ -61,13 +62,11 @@ def test_a_film_and_a_page_of_the_run(panel, tmp_path):
     panel.set("frames", "5")
     panel.set("width", "320")
     panel.set("height", "180")
-    with Image.open(panel.made(tmp_path)) as image:
+    with Image.open(panel.made("gif", tmp_path)) as image:
         assert (image.n_frames, image.size) == (5, (320, 180))
-    panel.kind("html")
-    page = panel.made(tmp_path).read_text(encoding="utf-8")
+    page = panel.made("html", tmp_path).read_text(encoding="utf-8")
     assert f"iteration {iteration}, " in page and 'id="play"' in page
-    panel.kind("json")
-    recipe = pmdviz.Recipe.from_json(panel.made(tmp_path).read_text(encoding="utf-8"))
+    recipe = pmdviz.Recipe.from_json(panel.made("json", tmp_path).read_text(encoding="utf-8"))
     assert recipe == pmdviz.Recipe()
     assert panel.lab.iteration() == iteration
 

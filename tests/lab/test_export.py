@@ -5,8 +5,9 @@ import pytest
 
 import pmdviz
 from pmdviz.export import WRITERS
+from pmdviz.kernels.watch import Cancelled
 from pmdviz.lab.export import ExportPanel
-from pmdviz.lab.export_work import Cancelled, Work
+from pmdviz.lab.export_work import Work
 from pmdviz.lab.runner import Runner
 from pmdviz.recipe import Recipe
 from tests.lab.threads import in_a_thread
@@ -34,7 +35,7 @@ def gone(folder, seconds=10):
 def test_a_file_is_made_in_another_thread_and_deleted_when_it_is_no_longer_needed(run):
     work = Work("film.gif", {"width": 160, "height": 160, "frames": 3})
     assert not work.over and work.words().startswith("Waiting")
-    work.begin(run)
+    work.make(run)
     await_end(work)
     assert work.result() == work.path and work.path.read_bytes().startswith(b"GIF89a")
     work.clear()
@@ -44,9 +45,9 @@ def test_a_file_is_made_in_another_thread_and_deleted_when_it_is_no_longer_neede
 def test_cancel_at_any_moment_leaves_nothing(run):
     queued, early, late = (Work("film.gif", {"frames": 4}) for _ in range(3))
     early.cancel()
-    early.begin(run)  # the session's thread may come to it after the person has cancelled
-    late.begin(run)
-    queued.begin(run)
+    early.make(run)  # the session's thread may come to it after the person has cancelled
+    late.make(run)
+    queued.make(run)
     queued.cancel()
     late.cancel()
     for work in (queued, early, late):
@@ -58,7 +59,7 @@ def test_cancel_at_any_moment_leaves_nothing(run):
 
 def test_what_goes_wrong_is_the_works_result(run):
     work = Work("film.gif", {"frames": 900})
-    work.begin(run)
+    work.make(run)
     await_end(work)
     with pytest.raises(pmdviz.InputError, match="frames must be at most 16"):
         work.result()
@@ -104,8 +105,7 @@ def test_an_export_from_the_panel():
         panel.kind.value = ".csv"
         panel._begin()
         assert panel.make.disabled and panel.stop_it.visible
-        (act,) = asked
-        assert act(runner).frame.iteration == last.frame.iteration
+        assert asked[-1](runner).frame.iteration == last.frame.iteration
         await asyncio.gather(*panel._tasks)
         assert panel.download.visible and panel.download.filename == "pmdviz.csv" and not panel.make.disabled
         path = panel._file()
@@ -113,8 +113,20 @@ def test_an_export_from_the_panel():
         assert panel.download.data.startswith("data:")
         panel._free()
         assert panel.download.data == ""
+        panel.kind.value = ".gif"
+        panel._begin()
+        panel.download._sync_data(panel._file())  # the click came when the next one had just begun
+        panel._cancel()
+        await asyncio.gather(*panel._tasks)
+        assert panel.download.visible and panel._file() == path and path.exists()
+        panel.kind.value = ".json"
+        panel._begin()
+        asked[-1](runner)
+        await asyncio.gather(*panel._tasks)
+        panel._cancel()
+        assert panel.download.filename == "pmdviz.json" and panel._file().exists() and not path.exists()
         panel.stop()
-        assert not path.exists()
+        assert not panel._file().exists()
 
     in_a_thread(scene)  # a browser's test may have left an event loop running in this one
 

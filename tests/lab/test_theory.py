@@ -4,7 +4,7 @@ import time
 import numpy as np
 import pytest
 
-from pmdviz.lab.export_work import Cancelled
+from pmdviz.kernels.watch import Cancelled
 from pmdviz.lab.theory import TheoryPage
 from pmdviz.lab.theory_tables import cost_table, recurrence_table
 from pmdviz.lab.theory_words import found_words

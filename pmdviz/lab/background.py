@@ -1,0 +1,89 @@
+"""One piece of work in the background: it tells how far it is, and can be cancelled on the way."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from concurrent.futures import CancelledError, Executor, Future
+from typing import Any, Self
+
+from pmdviz.kernels.watch import Cancelled, Watch, watched
+
+POLL_S = 0.05  # how soon its end is noticed
+
+Tell = Callable[[int, int], None]
+
+
+class Background:
+    """One piece of work, begun and cancelled from any thread; it may be cancelled before it begins."""
+
+    def __init__(self) -> None:
+        self.watch = Watch()
+        self.done = self.total = 0
+        self._made = time.monotonic()
+        self._future: Future | None = None
+
+    def begin(self, pool: Executor, act: Callable[[Tell], Any]) -> Self:
+        """Have `act(tell)` done by a thread of `pool`; `tell(done, total)` raises Cancelled once nobody wants it."""
+        self._future = pool.submit(self._do, act)
+        self._future.add_done_callback(lambda future: self.ended())
+        return self
+
+    def _do(self, act: Callable[[Tell], Any]) -> Any:
+        self.tell(0, 0)
+        with watched(self.watch):
+            return act(self.tell)
+
+    def tell(self, done: int, total: int) -> None:
+        """Note how far it is. Raises Cancelled."""
+        self.watch.check(0.0)
+        self.done, self.total = done, total
+
+    @property
+    def over(self) -> bool:
+        """Whether there is nothing more to wait for; a thread that was cancelled may still be on its way out."""
+        return self.watch.cancelled or (self._future is not None and self._future.done())
+
+    @property
+    def running(self) -> bool:
+        """Whether a thread has taken it up and is not back."""
+        return self._future is not None and self._future.running()
+
+    @property
+    def share(self) -> float:
+        """Which share of it is done, in [0, 1]."""
+        return self.done / self.total if self.total else 0.0
+
+    @property
+    def seconds(self) -> float:
+        """For how long it has been wanted."""
+        return time.monotonic() - self._made
+
+    def cancel(self) -> None:
+        """End it at its next `tell` or row block: nobody wants the result."""
+        self.watch.cancel()
+        if self._future is not None:
+            self._future.cancel()
+
+    def ended(self) -> None:
+        """Its thread is back, or never took it up; for those who have to tidy up then."""
+
+    def result(self) -> Any:
+        """What came out. Raises Cancelled, or what went wrong."""
+        if self.watch.cancelled or self._future is None:
+            raise Cancelled
+        try:
+            return self._future.result()
+        except CancelledError as error:
+            raise Cancelled from error
+
+
+async def follow(work: Background, look: Callable[[], None], every_s: float) -> None:
+    """Wait until the work is over, and call `look` every so many seconds until then."""
+    looked = time.monotonic()
+    while not work.over:
+        await asyncio.sleep(POLL_S)
+        if not work.over and time.monotonic() - looked >= every_s:
+            looked = time.monotonic()
+            look()
