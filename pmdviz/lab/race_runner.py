@@ -20,13 +20,12 @@ from pmdviz.racing import Race, entrants, modes
 from pmdviz.recipe import Recipe
 from pmdviz.recipe_input import MAX_BUDGET
 from pmdviz.targets import Target
-from pmdviz.views.columns import StageColumns, stage_columns
-from pmdviz.views.race_columns import CLOCKS, METRICS
+from pmdviz.views.columns import StageColumns
+from pmdviz.views.race_columns import CLOCKS, METRICS, tile_columns, trace_row
 
 ROWS = 100  # data a frame at the slowest speed
 PATIENCE_S = 0.15  # a frame is drawn without those who need longer
 SHARE_S = 0.1  # one entrant's turn: several iterations only while they take less than this
-DOTS = 4_000  # of all tiles together
 MASSES_S = 0.4  # mode masses are for the table, which nobody reads 20 times a second
 MOST_ROWS = 4_000  # of an entrant's trace
 
@@ -196,7 +195,7 @@ class RaceRunner:
         race = self.race
         session = race.sessions[k]
         frame, ended = session.frame, race.why_ended(k)
-        columns = stage_columns(frame, max(100, DOTS // len(race.sessions)))
+        columns = tile_columns(frame, len(race.sessions))
         metrics = frame.metrics
         return Tile(
             label=race.entrants[k].label,
@@ -204,7 +203,7 @@ class RaceRunner:
             columns=columns,
             metrics=metrics,
             masses=self._masses(k, frame, bool(ended)),
-            trace=_traced(self._traces[k], frame, metrics),
+            trace=_traced(self._traces[k], frame),
             ended=ended,
         )
 
@@ -222,12 +221,11 @@ def _empty_trace() -> dict[str, list[float]]:
     return {name: [] for name in (*CLOCKS, *METRICS)}
 
 
-def _traced(trace: dict[str, list[float]], frame: Frame, metrics: Mapping[str, Any]) -> dict[str, np.ndarray]:
+def _traced(trace: dict[str, list[float]], frame: Frame) -> dict[str, np.ndarray]:
     """The trace with the frame at its end, as columns; past MOST_ROWS every second row is dropped."""
     if not trace["visited"] or trace["visited"][-1] < frame.visited:
-        row = {**{clock: getattr(frame, clock) for clock in CLOCKS}, **{name: metrics[name] for name in METRICS}}
-        for name, value in row.items():
-            trace[name].append(np.nan if value is None else float(value))
+        for name, value in trace_row(frame).items():
+            trace[name].append(value)
     if len(trace["visited"]) > MOST_ROWS:
         for column in trace.values():
             column[:] = [*column[:-1:2], column[-1]]

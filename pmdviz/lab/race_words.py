@@ -7,7 +7,7 @@ from typing import Any
 
 from pmdviz.lab.race_runner import RaceSnapshot, Tile
 from pmdviz.views import style
-from pmdviz.views.race_tiles import TileWords
+from pmdviz.views.race_words import TileWords, at_tile, best, state
 from pmdviz.views.words import count, duration, number
 
 START = "Same data, same budget: press Play and see who finds both modes."
@@ -22,33 +22,20 @@ def tile_words(snapshot: RaceSnapshot) -> list[TileWords]:
 
 
 def _at_tile(tile: Tile, waited: float | None) -> TileWords:
-    tv = tile.metrics["tv"]
-    known = f"TV {number(tv)}, " if tv is not None else ""
-    note = f"ended: {tile.ended}" if tile.ended else tile.frame.note
-    if waited is not None:
-        note = f"computing a step: {duration(waited)} so far"
-    return TileWords(tile.label, f"{known}{count(tile.frame.visited)} data", note)
-
-
-def best(snapshot: RaceSnapshot) -> Tile | None:
-    """The tile with the lowest TV."""
-    known = [tile for tile in snapshot.tiles if tile.metrics["tv"] is not None]
-    return min(known, key=lambda tile: tile.metrics["tv"], default=None)
+    words = at_tile(tile.label, tile.frame, tile.ended)
+    return words if waited is None else words._replace(note=f"computing a step: {duration(waited)} so far")
 
 
 def status_fields(snapshot: RaceSnapshot, extra: str = "", playing: bool = False) -> dict[str, Any]:
     """What the status panel says, in the fields of the lab's."""
     visited = [tile.frame.visited for tile in snapshot.tiles if not tile.ended]
     visited = visited or [tile.frame.visited for tile in snapshot.tiles] or [0]
-    low, high, first = min(visited), max(visited), best(snapshot)
-    each = f"{count(low)}" if low == high else f"{count(low)} to {count(high)}"
-    of = f" of {count(snapshot.budget)}" if snapshot.budget is not None else ""
-    words = f"iteration {count(snapshot.iteration)} of all together, {each}{of} data visited by each"
-    lowest = f", lowest TV {number(first.metrics['tv'])} ({first.label})" if first else ""
+    tiles, high = snapshot.tiles, max(visited)
+    first = best([tile.label for tile in tiles], [tile.metrics["tv"] for tile in tiles])
     return {
         "share": 100.0 * min(1.0, high / snapshot.budget) if snapshot.budget else 0.0,
         "of": f"{count(high)} of {count(snapshot.budget)} data" if snapshot.budget else "no budget: endless",
-        "pmdviz-status": words + lowest if snapshot.tiles else NOBODY,
+        "pmdviz-status": state(snapshot.iteration, visited, snapshot.budget, first) if tiles else NOBODY,
         "passes": f"{high / snapshot.target.num_data:.1f} passes over {count(snapshot.target.num_data)} data",
         "step": _step(snapshot, first),
         "more": extra,
@@ -56,11 +43,11 @@ def status_fields(snapshot: RaceSnapshot, extra: str = "", playing: bool = False
     }
 
 
-def _step(snapshot: RaceSnapshot, first: Tile | None) -> str:
+def _step(snapshot: RaceSnapshot, first: tuple[str, float] | None) -> str:
     if not snapshot.tiles:
         return ""
     if snapshot.done:
-        return f"The race is over: lowest TV {number(first.metrics['tv'])} ({first.label})" if first else "It is over"
+        return f"The race is over: lowest TV {number(first[1])} ({first[0]})" if first else "It is over"
     slow = [slow.label for slow in snapshot.slow if slow.seconds > SLOW_S]
     if slow:
         return f"The others wait for {', '.join(slow)}: nobody may be more than one pass ahead"

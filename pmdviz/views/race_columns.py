@@ -1,11 +1,15 @@
-"""The plain arrays behind the traces of a race: clocks, thinned lines, bands over seeds."""
+"""The plain arrays behind a race: tiles in one picture, clocks, thinned traces, bands over seeds."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
+from pmdviz.views.columns import StageColumns, stage_columns
+from pmdviz.views.stage import ranges
+from pmdviz.views.tiling import Ranges, Tiling, joined, placed
 from pmdviz.views.trace_columns import nice, thinned
 
 CLOCKS = {
@@ -18,9 +22,45 @@ METRICS = {"tv": "TV (0 to 1)", "kl_forward": "forward KL (nats)"}
 LOWEST = {"tv": 0.02, "kl_forward": 0.01}
 HIGHEST = {"tv": 1.0, "kl_forward": 100.0}
 MOST_POINTS = 600  # of a trace
+DOTS = 4_000  # of all tiles together
+DOT_SCALE, LARGEST_DOT, SMALLEST_DOT = 0.55, 9.0, 1.2  # of the stage's dots; px
 BAND_POINTS, QUANTILES = 60, (0.1, 0.5, 0.9)
 
 Columns = Mapping[str, np.ndarray]
+Place = tuple[Ranges, tuple[float, float]]  # of a tile: the ranges of its own axes, and its corner
+
+
+def tile_columns(frame: Any, entrants: int) -> StageColumns:
+    """What a tile shows of `frame` in a race of so many entrants."""
+    return stage_columns(frame, max(100, DOTS // entrants))
+
+
+def places(target: Any, tiles: Sequence[StageColumns], tiling: Tiling) -> list[Place]:
+    """Where each tile's own axes begin and end, and where it lies."""
+    return [(ranges(target, tile.top), tiling.corner(k)) for k, tile in enumerate(tiles)]
+
+
+def tile_lines(lines: Sequence[Columns], at: Sequence[Place]) -> dict[str, np.ndarray]:
+    """One layer's lines of all tiles as one line with gaps."""
+    moved = [placed(line["x"], line["y"], *place) for line, place in zip(lines, at, strict=True)]
+    return joined({"x": x, "y": y} for x, y in moved)
+
+
+def tile_dots(dots: Sequence[Columns], at: Sequence[Place]) -> dict[str, np.ndarray]:
+    """The dots of all tiles; those outside of their tile are left out."""
+    nothing = np.empty(0, np.float32)
+    moved = [placed(one["x"], one["y"], *place) for one, place in zip(dots, at, strict=True)]
+    sizes = [np.clip(one["size"] * DOT_SCALE, SMALLEST_DOT, LARGEST_DOT) for one in dots]
+    x, y = (np.concatenate([nothing, *(one[side] for one in moved)]) for side in (0, 1))
+    inside = np.isfinite(x)
+    return {"x": x[inside], "y": y[inside], "size": np.concatenate([nothing, *sizes])[inside].astype(np.float32)}
+
+
+def trace_row(frame: Any) -> dict[str, float]:
+    """The clocks and metrics of a frame; NaN for what cannot be had."""
+    metrics = frame.metrics
+    found = {clock: getattr(frame, clock) for clock in CLOCKS} | {name: metrics[name] for name in METRICS}
+    return {name: np.nan if value is None else float(value) for name, value in found.items()}
 
 
 def span(metric: str, values: Sequence[np.ndarray]) -> tuple[float, float]:

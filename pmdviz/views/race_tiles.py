@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from bokeh.models import ColumnDataSource, Range1d
@@ -12,23 +12,15 @@ from bokeh.plotting import figure as Figure
 
 from pmdviz.views import style
 from pmdviz.views.columns import StageColumns, set_data
-from pmdviz.views.stage import ranges
-from pmdviz.views.tiling import Tiling, joined, placed
+from pmdviz.views.race_columns import places, tile_dots, tile_lines
+from pmdviz.views.race_words import TileWords
+from pmdviz.views.tiling import Tiling
 
 LAYERS = ("particles", "exact", "approximate")
-DOT_SCALE, LARGEST_DOT, SMALLEST_DOT = 0.55, 9.0, 1.2  # of the stage's dots; px
 SAMPLE = 0.11  # length of the sample of a line beside a title, in tiles
 LETTERS = {2: 20, 3: 26}  # of a title, by tiles a row
 NOTE_LETTERS = {2: 26, 3: 34}
 EMPTY = "A race without entrants: choose a method in the drawer and press Add"
-
-
-class TileWords(NamedTuple):
-    """What stands at a tile."""
-
-    title: str
-    state: str  # "TV 0.123, 4,200 data"
-    note: str  # why it ended or what it waits for; "" while it runs
 
 
 class RaceTiles:
@@ -100,13 +92,13 @@ class RaceTiles:
 
     def draw(self, target: Any, tiles: Sequence[StageColumns]) -> None:
         """Draw the columns of each entrant's stage into its tile."""
-        places = [(ranges(target, tile.top), self.tiling.corner(k)) for k, tile in enumerate(tiles)]
+        at = places(target, tiles, self.tiling)
         exact = tuple(tile.exact["x"] for tile in tiles)
         if len(exact) != len(self._exact_of) or any(a is not b for a, b in zip(exact, self._exact_of, strict=True)):
             self._exact_of = exact
-            self.put(self.sources["exact"], _lines([tile.exact for tile in tiles], places))
-        self.put(self.sources["approximate"], _lines([tile.approximate for tile in tiles], places))
-        self.put(self.sources["particles"], _dots([tile.particles for tile in tiles], places))
+            self.put(self.sources["exact"], tile_lines([tile.exact for tile in tiles], at))
+        self.put(self.sources["approximate"], tile_lines([tile.approximate for tile in tiles], at))
+        self.put(self.sources["particles"], tile_dots([tile.particles for tile in tiles], at))
 
     def say(self, words: Sequence[TileWords]) -> None:
         """Write titles, states and notes."""
@@ -118,7 +110,7 @@ class RaceTiles:
             "y": [y + 1 + 0.7 * tiling.head for _, y in corners],
             "below": [y + 1 + 0.25 * tiling.head for _, y in corners],
             "note_y": [y + 0.02 for _, y in corners],
-            "title": [_cut(one.title, LETTERS[tiling.columns]) for one in words],
+            "title": [cut(one.title, LETTERS[tiling.columns]) for one in words],
             "state": [one.state for one in words],
             "note": [textwrap.fill(one.note, NOTE_LETTERS[tiling.columns], max_lines=4) for one in words],
         }
@@ -139,21 +131,8 @@ class RaceTiles:
         self._show_heads()
 
 
-def _lines(lines: list[Any], places: list[Any]) -> dict[str, np.ndarray]:
-    moved = [placed(line["x"], line["y"], *place) for line, place in zip(lines, places, strict=True)]
-    return joined({"x": x, "y": y} for x, y in moved)
-
-
-def _dots(dots: list[Any], places: list[Any]) -> dict[str, np.ndarray]:
-    nothing = np.empty(0, np.float32)
-    moved = [placed(one["x"], one["y"], *place) for one, place in zip(dots, places, strict=True)]
-    sizes = [np.clip(one["size"] * DOT_SCALE, SMALLEST_DOT, LARGEST_DOT) for one in dots]
-    x, y = (np.concatenate([nothing, *(one[side] for one in moved)]) for side in (0, 1))
-    inside = np.isfinite(x)
-    return {"x": x[inside], "y": y[inside], "size": np.concatenate([nothing, *sizes])[inside].astype(np.float32)}
-
-
-def _cut(text: str, letters: int) -> str:
+def cut(text: str, letters: int) -> str:
+    """`text`, or as much of it as has so many letters."""
     return text if len(text) <= letters else f"{text[: letters - 1]}…"
 
 
