@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from pmdviz.errors import InputError
 from pmdviz.frame import Frame
-from pmdviz.presets import PRESETS, find_preset
+from pmdviz.presets import find_preset
 from pmdviz.recipe import Recipe
 from pmdviz.recipe_input import MAX_BUDGET, checked_whole
 
@@ -83,8 +83,3 @@ def read(arguments: Mapping[str, Sequence[bytes | str]]) -> Link:
 
 def _text(value: bytes | str) -> str:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
-
-
-def preset_of(recipe: Recipe) -> str:
-    """Name of the preset that is this recipe, or ""."""
-    return next((name for name, preset in PRESETS.items() if preset.recipe == recipe), "")

@@ -49,7 +49,8 @@ def serve(options: argparse.Namespace) -> int:
     port = chosen_port(options.port, options.address)
     _warm_up()
     server = _server(options, port)
-    _rehearse()
+    gc.collect()
+    gc.freeze()  # what is loaded by now lives as long as the process: it need not be looked through again and again
     from pmdviz import refusals, spare
 
     shown_at = "127.0.0.1" if options.address == "0.0.0.0" else options.address
@@ -129,20 +130,6 @@ def _server(options: argparse.Namespace, port: int) -> Any:
         websocket_ping_timeout=PING_S,
         websocket_max_message_size=2 * limits.upload_bytes(),  # as it comes: in base64, with words around it
     )
-
-
-def _rehearse() -> None:
-    """Build a page that nobody sees: what is made once in a process is made before the first visitor comes."""
-    from bokeh.document import Document
-
-    from pmdviz.pages import lab_page
-
-    made = Document()
-    lab_page().server_doc(made)
-    made.to_json()
-    made.clear()
-    gc.collect()
-    gc.freeze()  # what lives as long as the process need not be looked through again and again
 
 
 def _warm_up() -> None:

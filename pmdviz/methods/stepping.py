@@ -9,8 +9,10 @@ from pmdviz.schedules import decay
 
 FIRST, SECOND, SMALLEST = 0.9, 0.99, 1e-8  # Adam's memories of the gradient and its square; against division by 0
 
+KAPPA = "How fast min(1, η/(n₀ + t^κ)) falls; sums diverge and squares' sums do not for κ above 1/2."
 
-def eta(default: float, **by: object) -> Real:
+
+def eta(default: float, doc: str = "Numerator of the step size min(1, η/(n₀ + t^κ)).", **by: object) -> Real:
     """The knob `eta`, for a method whose own default it is."""
     return Real(
         default,
@@ -19,12 +21,12 @@ def eta(default: float, **by: object) -> Real:
         softbounds=(0.1, 100),
         log=True,
         label="Step size: η",
-        doc="Numerator of the step size min(1, η/(n₀ + t^κ)).",
+        doc=doc,
         **by,
     )
 
 
-def n0(default: float, **by: object) -> Real:
+def n0(default: float, doc: str = "Holds the first steps back: min(1, η/(n₀ + t^κ)).", **by: object) -> Real:
     """The knob `n0`, for a method whose own default it is."""
     return Real(
         default,
@@ -32,12 +34,12 @@ def n0(default: float, **by: object) -> Real:
         softbounds=(0, 200),
         label="Step size: n₀",
         unit="steps",
-        doc="Holds the first steps back: min(1, η/(n₀ + t^κ)).",
+        doc=doc,
         **by,
     )
 
 
-def kappa(default: float = 1.0) -> Real:
+def kappa(default: float = 1.0, doc: str = KAPPA, **by: object) -> Real:
     """The knob `kappa`, for a method whose own default it is."""
     return Real(
         default,
@@ -45,7 +47,8 @@ def kappa(default: float = 1.0) -> Real:
         inclusive_bounds=(False, True),
         softbounds=(0.1, 1),
         label="Step size: κ",
-        doc="How fast min(1, η/(n₀ + t^κ)) falls; sums diverge and squares' sums do not for κ above 1/2.",
+        doc=doc,
+        **by,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pmdviz.errors import InputError
 from pmdviz.knobs import Choice, Flag, Real, Whole
+from pmdviz.methods import stepping
 from pmdviz.methods.batching import BatchKnobs
 from pmdviz.methods.particles import how_many, least_ess
 from pmdviz.methods.smoothing import SmoothingKnobs, holder_smoothness
@@ -22,34 +23,9 @@ class PMDKnobs(BatchKnobs, SmoothingKnobs):
         doc="decay: γ = min(1, η/(n₀ + t^κ)); constant: the same γ at every step; theorem6: "
         "γ = min(2/(t+1), Δ/(M m^(β/(d+2β)))), for which the paper proves its rate.",
     )
-    eta = Real(
-        2.0,
-        bounds=(0, 1_000_000),
-        inclusive_bounds=(False, True),
-        softbounds=(0.1, 100),
-        log=True,
-        label="Step size: η",
-        only_if=("schedule", "decay"),
-        doc="Numerator of γ = min(1, η/(n₀ + t^κ)).",
-    )
-    n0 = Real(
-        20.0,
-        bounds=(0, 1_000_000),
-        softbounds=(0, 200),
-        label="Step size: n₀",
-        unit="steps",
-        only_if=("schedule", "decay"),
-        doc="Holds the first steps back: γ = min(1, η/(n₀ + t^κ)).",
-    )
-    kappa = Real(
-        1.0,
-        bounds=(0, 1),
-        inclusive_bounds=(False, True),
-        softbounds=(0.1, 1),
-        label="Step size: κ",
-        only_if=("schedule", "decay"),
-        doc="How fast γ = min(1, η/(n₀ + t^κ)) falls.",
-    )
+    eta = stepping.eta(2.0, "Numerator of γ = min(1, η/(n₀ + t^κ)).", only_if=("schedule", "decay"))
+    n0 = stepping.n0(20.0, "Holds the first steps back: γ = min(1, η/(n₀ + t^κ)).", only_if=("schedule", "decay"))
+    kappa = stepping.kappa(1.0, "How fast γ = min(1, η/(n₀ + t^κ)) falls.", only_if=("schedule", "decay"))
     step_size = Real(
         0.1,
         bounds=(0, 1),
