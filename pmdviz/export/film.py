@@ -69,6 +69,7 @@ class Film:
 
     run: Run
     look: Look
+    all_floors: bool = True  # compute what perfect draws get where that is not known; it may take seconds
 
     @cached_property
     def iterations(self) -> list[int]:
@@ -78,7 +79,8 @@ class Film:
     @property
     def floors(self) -> dict[str, float | None]:
         """What perfect draws get: floor_tv and floor_kl of the last frame, computed where they are not known."""
-        know_floor(self.run.final)
+        if self.all_floors:
+            know_floor(self.run.final)
         return {name: self.run.final.metrics[name] for name in ("floor_tv", "floor_kl")}
 
     def scenes(self, tick: Callable[[], None] = lambda: None) -> Iterator[Scene]:
@@ -102,7 +104,8 @@ class Film:
         return self._scene(self.run.final, history, marks)
 
     def _scene(self, frame: Frame, history: Mapping[str, np.ndarray], marks: list[Mark]) -> Scene:
-        know_floor(frame)
+        if self.all_floors:
+            know_floor(frame)
         reason = frame.info.rejuvenated if frame.info else ""
         past = with_present(history, frame)
         turned = knob_marks(self.run.recipe.changes, past, frame.iteration)
