@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from pmdviz.api import custom_target, list_methods, list_targets, run, sweep, target
     from pmdviz.errors import InputError, TargetError
     from pmdviz.frame import Frame
-    from pmdviz.lab import Lab
+    from pmdviz.lab import Lab, Race
+    from pmdviz.questions import Question
     from pmdviz.racing import RaceResult, race
     from pmdviz.recipe import Recipe
     from pmdviz.result import Run
@@ -25,6 +26,8 @@ _HOMES = {
     "Frame": "pmdviz.frame",
     "InputError": "pmdviz.errors",
     "Lab": "pmdviz.lab",
+    "Question": "pmdviz.questions",
+    "Race": "pmdviz.lab",
     "RaceResult": "pmdviz.racing",
     "Recipe": "pmdviz.recipe",
     "Run": "pmdviz.result",
@@ -44,6 +47,8 @@ __all__ = [
     "Frame",
     "InputError",
     "Lab",
+    "Question",
+    "Race",
     "RaceResult",
     "Recipe",
     "Run",

@@ -61,7 +61,7 @@ def _print_anything() -> None:
         sys.stdout.reconfigure(errors="backslashreplace")
 
 
-COMMANDS = ("list", "run", "race", "sweep", "export", "serve", "bench")
+COMMANDS = ("list", "run", "race", "sweep", "export", "notebooks", "serve", "bench")
 
 
 def _check_command(arguments: list[str]) -> None:
@@ -86,6 +86,7 @@ def _parser(chosen: list[str]) -> _Parser:
     _add_race(commands)
     _add_sweep(commands)
     _add_export(commands, chosen == ["export"])
+    _add_notebooks(commands)
     _add_serve(commands)
     _add_bench(commands)
     parser.commands = commands
@@ -131,6 +132,14 @@ def _add_export(commands: Any, wanted: bool) -> None:
     if wanted:  # the declarations of its options load Bokeh, which would cost the other commands half a second
         cli_export.add_arguments(parser)
     parser.set_defaults(act=cli_export.export)
+
+
+def _add_notebooks(commands: Any) -> None:
+    from pmdviz import cli_notebooks
+
+    parser = commands.add_parser("notebooks", help="copy the course, seven Jupyter notebooks, into a folder")
+    cli_notebooks.add_arguments(parser)
+    parser.set_defaults(act=cli_notebooks.notebooks)
 
 
 def _add_serve(commands: Any) -> None:

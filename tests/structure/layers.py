@@ -6,7 +6,7 @@ from typing import NamedTuple
 LEVELS = {
     "errors": 0, "kernels": 0, "upward": 0, "version": 0, "writing": 0,
     "bandwidths": 1, "batches": 1, "densities": 1, "divergences": 1, "draws": 1, "floors": 1, "grids": 1, "knobs": 1,
-    "schedules": 1, "serve_limits": 1, "targets": 1,
+    "questions": 1, "schedules": 1, "serve_limits": 1, "targets": 1,
     "methods": 2,
     "checkpoints": 3, "frame": 3, "history": 3, "recipe": 3, "recipe_given": 3, "recipe_input": 3, "recipe_link": 3,
     "recipe_python": 3, "result": 3, "session": 3,
@@ -14,8 +14,8 @@ LEVELS = {
     "views": 5,
     "export": 6,
     "lab": 7,
-    "__init__": 8, "__main__": 8, "api": 8, "app": 8, "bench": 8, "cli": 8, "cli_export": 8, "cli_race": 8,
-    "cli_recipe": 8, "cli_sweep": 8,
+    "__init__": 8, "__main__": 8, "api": 8, "app": 8, "bench": 8, "cli": 8, "cli_export": 8, "cli_notebooks": 8,
+    "cli_race": 8, "cli_recipe": 8, "cli_sweep": 8,
     "pages": 8, "processes": 8, "refusals": 8, "serving": 8, "spare": 8, "tabs": 8,
 }  # fmt: skip
 TOP = 8

@@ -13,8 +13,8 @@ import pmdviz
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "pmdviz"
 PUBLIC = {
-    "Frame", "InputError", "Lab", "RaceResult", "Recipe", "Run", "Session", "Sweep", "TargetError", "__version__",
-    "custom_target", "list_methods", "list_targets", "race", "run", "sweep", "target",
+    "Frame", "InputError", "Lab", "Question", "Race", "RaceResult", "Recipe", "Run", "Session", "Sweep", "TargetError",
+    "__version__", "custom_target", "list_methods", "list_targets", "race", "run", "sweep", "target",
 }  # fmt: skip
 HEAVY = {"numba", "llvmlite", "param", "bokeh", "panel", "panel_material_ui", "scipy", "pandas", "matplotlib", "joblib"}
 
@@ -43,6 +43,8 @@ assert mine.dim == 1
 swept = pmdviz.sweep(recipe, over={"num_particles": [20, 30]}, seeds=1, workers=1)
 assert isinstance(swept, pmdviz.Sweep) and len(swept) == 2
 assert pmdviz.Lab(target="mixture", method="pmd").session.frame.iteration == 0
+asked = pmdviz.Question("Does it fall?", a="yes", b="no")
+assert asked.answer("a").verdict("b").stored == "a"
 try:
     pmdviz.target("mixtur")
 except pmdviz.InputError as error:

@@ -48,3 +48,13 @@ def test_the_wheel_works_away_from_the_checkout(wheel, tmp_path, command):
 
     assert python("-c", "import pmdviz; print(pmdviz.__file__)").startswith(str(tmp_path))
     assert "mixture" in python("-m", "pmdviz", *command)
+
+
+def test_the_course_comes_out_of_the_wheel(wheel, tmp_path):
+    zipfile.ZipFile(wheel).extractall(tmp_path / "installed")
+    env = {**os.environ, "PYTHONPATH": str(tmp_path / "installed")}
+    command = [sys.executable, "-m", "pmdviz", "notebooks", str(tmp_path / "mine")]
+    done = subprocess.run(command, cwd="/", env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    copied = {path.name: path.read_bytes() for path in (tmp_path / "mine").iterdir()}
+    assert copied == {path.name: path.read_bytes() for path in (ROOT / "notebooks").glob("*.ipynb")}
