@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-COPIED = ("pmdviz", "tests", "pyproject.toml", "README.md")
+COPIED = ("pmdviz", "tests", "notebooks", "pyproject.toml", "README.md")
 IGNORED = shutil.ignore_patterns("__pycache__", "*.nbi", "*.nbc")
 TIMEOUT = 900  # seconds; a fault may turn a loop endless, and then it is caught too
 ENDINGS = {0: "SURVIVED", 1: "caught"}  # any other status of pytest: the tests themselves could not run

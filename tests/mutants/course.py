@@ -1,0 +1,44 @@
+"""Planted faults in what the course stands on: the h^2 term that notebook 03 measures, questions, the copied files."""
+
+NOTEBOOK = "tests/notebooks/test_course.py::test_a_notebook_runs_from_top_to_bottom"
+BANDWIDTH = f"{NOTEBOOK}[03-bandwidth-against-step-size]"
+QUESTIONS, COPIES = "tests/test_questions.py", "tests/test_cli_notebooks.py"
+
+MUTANTS = [
+    {  # new particles without the kernel's noise
+        "file": "pmdviz/draws.py",
+        "find": 'return parents + np.einsum("ij,kj->ik", noise, density.cholesky)',
+        "replace": "return parents",
+        "tests": BANDWIDTH,
+    },
+    {  # the variance of q without the kernel's
+        "file": "pmdviz/densities.py",
+        "find": "(centred * self.weights[:, None]).T @ centred + self.cholesky @ self.cholesky.T",
+        "replace": "(centred * self.weights[:, None]).T @ centred",
+        "tests": BANDWIDTH,
+    },
+    {
+        "file": "pmdviz/questions.py",
+        "find": "if not self.stored:",
+        "replace": "if False:",
+        "tests": QUESTIONS,
+    },
+    {
+        "file": "pmdviz/questions.py",
+        "find": "if self._open:",
+        "replace": "if False:",
+        "tests": QUESTIONS,
+    },
+    {
+        "file": "pmdviz/cli_notebooks.py",
+        "find": "if there and not options.force:",
+        "replace": "if False:",
+        "tests": COPIES,
+    },
+    {
+        "file": "pmdviz/cli_notebooks.py",
+        "find": "temporary.unlink(missing_ok=True)",
+        "replace": "pass",
+        "tests": COPIES,
+    },
+]
