@@ -29,7 +29,7 @@ HELPERS = (
         "empty_page",
         "engine_kernels",
     ),
-    *("engine_methods", "machine", "mutations", "peers", "peers_methods", "probe", "wire"),
+    *("engine_methods", "jupyter_page", "machine", "mutations", "peers", "peers_methods", "probe", "wire"),
 )
 NUMBERS = {
     "sessions": "how many browser sessions",

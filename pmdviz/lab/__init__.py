@@ -1,5 +1,6 @@
-"""The lab: a session with controls, pictures and the live loop, the same in the app and in a notebook."""
+"""The lab: sessions with controls, pictures and the live loop, the same in the app and in a notebook."""
 
 from pmdviz.lab.laboratory import Lab
+from pmdviz.lab.own_race import Race
 
-__all__ = ["Lab"]
+__all__ = ["Lab", "Race"]

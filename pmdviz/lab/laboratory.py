@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import panel as pn
 
 from pmdviz.errors import InputError
+from pmdviz.knobs import KnobSpec
 from pmdviz.lab import limits, warm
 from pmdviz.lab.acts import Acts
-from pmdviz.lab.busy import Busy
 from pmdviz.lab.export import ExportPanel
 from pmdviz.lab.floor_work import FloorWork
-from pmdviz.lab.live import BUSY_S, Live
+from pmdviz.lab.live import BUSY_S
 from pmdviz.lab.notice import Notice
+from pmdviz.lab.page import LivePage
 from pmdviz.lab.runner import Runner, Snapshot
 from pmdviz.lab.screen import Screen
 from pmdviz.lab.setup import Setup
 from pmdviz.lab.sharing import Sharing
+from pmdviz.lab.still_picture import still_png
 from pmdviz.lab.transport import Transport
 from pmdviz.lab.trouble import Trouble
 from pmdviz.links import Link
@@ -26,13 +28,14 @@ from pmdviz.presets import PRESETS
 from pmdviz.recipe import DEFAULT_BUDGET, Recipe
 from pmdviz.result import Run
 from pmdviz.session import Session
+from pmdviz.views.words import state
 
 NO_LINK = Link()
 FLOOR_WORDS = "Computing what perfect draws would get"
 FLOOR_S = 2.0  # a floor is in nobody's way: only when it takes so long does it show a card with Cancel
 
 
-class Lab:
+class Lab(LivePage):
     """A live run with its controls; the last line of a notebook cell, or a page of the app.
 
     Parameters
@@ -54,6 +57,8 @@ class Lab:
         Knobs of the method. Raises InputError for anything that cannot be used.
     """
 
+    keys = {"space": "toggle", "right": "step", "left": "back", "R": "restart", "N": "reseed"}
+
     def __init__(
         self,
         target: Any = "mixture",
@@ -72,13 +77,10 @@ class Lab:
             or link.recipe
             or Recipe(target, method, target_options=target_options, seed=seed, budget=budget, **knobs)
         )
+        super().__init__()
         self._recipe = limits.check(asked)
-        self._last: Snapshot | None = None
-        self._dark = self._presenter = False
-        self.on_presenter: Callable[[bool], None] = lambda on: None
         self.transport = Transport(self._act, lambda iterations: self.acts.set_speed(iterations))
         self.trouble = Trouble(lambda: self._act("retry"), lambda: self._act("restart"), self._copy_recipe)
-        self.busy_card = Busy(self.cancel)
         self.floor = FloorWork(self._tell_floor)
         target_now = self._recipe.make_target()
         self.notice = Notice()
@@ -86,7 +88,7 @@ class Lab:
         self.screen = Screen(target_now, self.transport, cards, self.floor, lambda: self._last, keyboard)
         if not warm.is_ready():
             self.screen.wait(warm.words(), warm.progress()[0])  # in the document itself: the first thing one sees
-        self.live = Live(self, self.screen.ack)
+        self._go_live()
         self.acts = Acts(self.live, self.floor, self.screen.dim)
         self.setup = Setup(PRESETS, self.acts.begin, self.acts.turn)
         self.exports = ExportPanel(lambda act: self.live.do("export", act))
@@ -98,19 +100,8 @@ class Lab:
         self._link = link
         self.sharing = Sharing(self.screen.ack, link, self.screen.actions.say)
         self.screen.actions.share.on_click(lambda event: self._share())
-        self.screen.ack.on_change("presses", lambda attr, old, new: self._press(self.screen.ack.key))
 
     # What others read
-
-    @property
-    def view(self) -> Any:
-        """What stands in the middle of a page."""
-        return self.screen.view
-
-    @property
-    def controls(self) -> Any:
-        """What stands beside it, or in the drawer."""
-        return self.setup.view
 
     @property
     def session(self) -> Session:
@@ -130,38 +121,26 @@ class Lab:
         return self.session.run
 
     def set(self, **knobs: Any) -> None:
-        """Turn knobs, as the controls do. Raises InputError."""
+        """Turn knobs, as the controls do; what plays takes them into its next step. Raises InputError."""
         self.session.knobs.replaced(**knobs)
-        self.live.turn(**knobs)
+        if self.live.at_work or self.live.playing:
+            self.live.turn(**knobs)
+        else:
+            self.live.runner.set(knobs)
+            self.live.do("look", Runner.snapshot)
 
     # Life
 
-    def start(self, doc: Any = None) -> None:
+    def start(self, doc: Any = None, comm: Any = None) -> None:
         """Begin the live loop on the running event loop and compute the first picture."""
-        self.live.start(doc)
-        self.live.do("first picture", self._first)
+        super().start(doc, comm)
         if self._link.iteration:
             self.live.do("going to the iteration of the link", self.sharing.arrive)
 
-    def ready(self) -> None:
-        """The page is there."""
-        self.screen.post.live()
-        self.live.ready()
-
-    def look(self, on: bool) -> None:
-        """The lab is to be seen, or no longer: then it does not compute, and the keys are another's."""
-        self.screen.ack.keyboard = on
-        self.live.look(on)
-        if on:
-            self.live.do("look", Runner.snapshot)
-        else:
-            self.floor.forget()
-
     def stop(self) -> None:
         """End the live loop and what is computed in the background."""
-        self.live.stop()
+        super().stop()
         self.exports.stop()
-        self.floor.cancel()
 
     def cancel(self) -> None:
         """Stop what takes long: a step, a new run, or the floor. The last picture stays."""
@@ -170,25 +149,13 @@ class Lab:
         else:
             self.floor.cancel()
 
+    def _glance(self, runner: Runner) -> Snapshot:
+        return runner.snapshot()
+
     def _first(self, runner: Runner | None) -> tuple[Runner, Snapshot]:
         warm.wait()
         runner = runner or Runner(self._recipe)
         return runner, runner.snapshot()
-
-    def dress(self, dark: bool | None = None, presenter: bool | None = None) -> None:
-        """Theme and size of the labels."""
-        self._dark = self._dark if dark is None else dark
-        self._presenter = self._presenter if presenter is None else presenter
-        with pn.io.hold():
-            self.screen.dress(self._dark, self._presenter)
-
-    def __panel__(self) -> Any:
-        controls = pn.Column(self.setup.view, width=320, margin=0)
-        pn.state.execute(self.start) if pn.state.curdoc is None else pn.state.onload(self.start)
-        return pn.Row(controls, self.screen.view, sizing_mode="stretch_width")
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
-        return pn.panel(self.__panel__())._repr_mimebundle_(include, exclude)
 
     # What the live loop draws on
 
@@ -206,16 +173,10 @@ class Lab:
             self.busy_card.hide()
         self.floor.ask(snapshot.frame)
         self.sharing.follow(snapshot, self.live.playing)
+        self.tell_notebook()
         if self.sharing.sentence:
             self.notice.say(self.sharing.sentence)
             self.sharing.sentence = ""
-
-    def busy(self, what: str, seconds: float, share: float) -> None:
-        """Something takes long: say what, for how long already, and how far it is."""
-        if not warm.is_ready():
-            self.screen.wait(warm.words(), warm.progress()[0])
-        else:
-            self.busy_card.show(what, seconds, share, can_cancel=self.live.runner is not None)
 
     def cancelled(self, what: str) -> None:
         """It was cancelled: the last picture stays, and the controls are as they were before."""
@@ -240,25 +201,27 @@ class Lab:
         if not self.setup.refuse(sentence):
             self.screen.say(self._last, sentence, self.live.playing)
 
-    def play_changed(self, playing: bool) -> None:
-        """Play or Pause was pressed."""
-        self.transport.playing(playing)
+    # In a notebook
+
+    def _traits(self) -> tuple[Mapping[str, KnobSpec], Mapping[str, Any]]:
+        return self.session.method.Knobs.specs(), self.session.knobs.as_dict()
+
+    def _told(self) -> Mapping[str, Any]:
+        return {**self._last.in_force, "iteration": self._last.frame.iteration}
+
+    def _words(self) -> str:
+        return state(self._last.frame) if self._last is not None else self.screen.extra
+
+    def _draw(self, snapshot: Snapshot) -> bytes | None:
+        return still_png(snapshot, self._dark)
+
+    def __repr__(self) -> str:
+        return f"<Lab: {self._recipe.method} on {self._recipe.target}>"
 
     # What the controls ask for
 
     def _act(self, name: str) -> None:
         self.acts.act(name)
-
-    def _press(self, key: str) -> None:
-        if key == "P":
-            self.dress(presenter=not self._presenter)
-            self.on_presenter(self._presenter)
-            return
-        names = {"space": "toggle", "right": "step", "left": "back", "R": "restart", "N": "reseed"}
-        if key == "Esc":
-            self.cancel()
-        elif key in names and self._last is not None:
-            self._act(names[key])
 
     def _share(self) -> None:
         self.sharing.copy(self._last, self.screen.actions.put_on_clipboard)

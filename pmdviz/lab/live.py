@@ -70,37 +70,56 @@ class Live:
         self.playing, self.iterations, self.watchdog_hits = False, 1, 0
         self._jobs: deque[Job] = deque()
         self._wake, self._drawn, self._ready = asyncio.Event(), asyncio.Event(), asyncio.Event()
-        self._away = self._stopped = False
+        self._away = False
+        self._life = self._living = 0  # how often it was started or stopped; of the task that has the session
         self._seen = True  # whether the page is the one that is shown, of those that the app has
         self._took = 0.0  # CPU seconds of the last job
         self._watch: Watch | None = None  # of a job that lasts
         self._task: asyncio.Task | None = None
+        self._begun = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._comm: Any = None
         self._doc: Any = None
         ack.on_change("drawn", self._on_drawn)
         ack.on_change("hidden", self._on_looking)
 
-    def start(self, doc: Any = None) -> None:
-        """Begin the task on the running event loop; `doc` is the served document (None in a notebook)."""
-        if self._task is None:
-            self._doc = doc
-            loop = asyncio.get_running_loop()
+    def start(self, doc: Any = None, comm: Any = None) -> None:
+        """Begin the task on the running event loop, also again after `stop`.
+
+        `doc` is the document it draws in, `comm` the way of its changes where Panel has put it into a notebook.
+        """
+        if self._begun:
+            return
+        self._doc, self._comm, self._begun, self._away = doc, comm, True, False
+        self._life += 1
+        self._ready.clear()
+        self._loop = loop = asyncio.get_running_loop()
+        if doc is None or doc.session_context is not None:  # in a notebook the loop is the user's
             loop.set_exception_handler(_without_closed_tabs)
-            self._task = loop.create_task(self._run())
-            self._task.add_done_callback(_log_failure)
+        self._task = loop.create_task(self._run(self._life, self._task))
+        self._task.add_done_callback(_log_failure)
 
     def ready(self) -> None:
         """The page is there: frames may be sent from now on."""
-        self._ready.set()
+        self._rouse(self._ready)
 
     def stop(self) -> None:
         """End the task; a step under way finishes in its thread and is dropped."""
-        self._stopped, self.playing = True, False
+        self._life += 1
+        self._begun = self.playing = False
         if self.runner is not None:
             self.runner.wanted.clear()
         if self._watch is not None:
             self._watch.cancel()
-        for event in (self._wake, self._drawn, self._ready):
-            event.set()
+        self._rouse(self._wake, self._drawn, self._ready)
+
+    def _rouse(self, *events: asyncio.Event) -> None:
+        """Set events; a notebook may deliver what the browser says in another thread than the loop's."""
+        for event in events:
+            if self._loop is None or self._loop is asyncio._get_running_loop():
+                event.set()
+            else:
+                self._loop.call_soon_threadsafe(event.set)
 
     def play(self, on: bool) -> None:
         """Play or pause; a pause takes effect after the present iteration, the buttons answer at once."""
@@ -108,12 +127,12 @@ class Live:
         if self.runner is not None:
             (self.runner.wanted.set if on else self.runner.wanted.clear)()
         self.screen.play_changed(on)
-        self._wake.set()
+        self._rouse(self._wake)
 
     def look(self, on: bool) -> None:
         """Whether the page is to be seen: out of sight no step is made, and what plays goes on later."""
         self._seen, self._away = on, False
-        self._wake.set()
+        self._rouse(self._wake)
 
     def cancel(self) -> bool:
         """Stop the job that lasts, and play with it; the last picture stays. Whether there was one."""
@@ -145,16 +164,15 @@ class Live:
         if len(self._jobs) < MOST_JOBS:
             self._jobs.append(job)
         self._away = False
-        self._wake.set()
+        self._rouse(self._wake)
 
     def _on_drawn(self, attr: str, old: int, new: int) -> None:
         self._away = False
-        self._drawn.set()
-        self._wake.set()
+        self._rouse(self._drawn, self._wake)
 
     def _on_looking(self, attr: str, old: bool, new: bool) -> None:
         self._away = False
-        self._wake.set()
+        self._rouse(self._wake)
 
     def _next(self) -> Job | None:
         if self._jobs:
@@ -163,7 +181,15 @@ class Live:
             return Job("step", lambda runner: runner.advance(self.iterations))
         return None
 
-    async def _run(self) -> None:
+    @property
+    def _stopped(self) -> bool:
+        """Whether the task that has the session is to end."""
+        return self._living != self._life
+
+    async def _run(self, life: int, before: asyncio.Task | None) -> None:
+        if before is not None:
+            await asyncio.wait({before})
+        self._living = life
         with ExitStack() as stack:
             if self._doc is not None:
                 stack.enter_context(set_curdoc(self._doc))
@@ -219,7 +245,7 @@ class Live:
         return result
 
     def _on_screen(self, method: Callable[..., None], *args: Any) -> None:
-        with pn.io.hold(self._doc):
+        with pn.io.hold(self._doc, comm=self._comm):
             method(*args)
 
     async def _page(self) -> None:
@@ -250,7 +276,7 @@ class Live:
                     break
 
     def _push(self, snapshot: Snapshot) -> None:
-        with pn.io.hold(self._doc):
+        with pn.io.hold(self._doc, comm=self._comm):
             self.screen.show(snapshot)
             shown = json.dumps(snapshot.in_force)
             if shown != self.ack.shown:

@@ -26,9 +26,9 @@ class Post:
         self._parcel: list[tuple[int, Mapping[str, np.ndarray]]] = []
         self._live = self._waits = False
 
-    def live(self) -> None:
-        """The page is there."""
-        self._live = True
+    def live(self, on: bool = True) -> None:
+        """The page is there, or no longer."""
+        self._live = on
 
     def say(self, fields: Mapping[str, Any]) -> None:
         """Fill the status panel."""

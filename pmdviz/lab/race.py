@@ -11,14 +11,13 @@ import panel as pn
 
 from pmdviz.errors import InputError
 from pmdviz.lab import warm
-from pmdviz.lab.busy import Busy
 from pmdviz.lab.floor_work import FloorWork
-from pmdviz.lab.live import Live
+from pmdviz.lab.page import LivePage
 from pmdviz.lab.race_bands import Bands
 from pmdviz.lab.race_runner import ROWS, RaceRunner, RaceSnapshot, Setting
 from pmdviz.lab.race_screen import RaceScreen
 from pmdviz.lab.race_setup import DEFAULT_ENTRANTS, RaceSetup
-from pmdviz.lab.race_words import SLOW_S
+from pmdviz.lab.race_words import SLOW_S, status_fields
 from pmdviz.lab.transport import Transport
 from pmdviz.lab.trouble import error_words
 from pmdviz.recipe import DEFAULT_BUDGET, MAX_SEED
@@ -43,82 +42,52 @@ def usual_setting() -> Setting:
     return Setting(DEFAULT_ENTRANTS, "mixture", make_target("mixture").options.as_dict(), 0, budget)
 
 
-class RacePage:
+class RacePage(LivePage):
     """A race with its controls; `setting` is what is raced at first."""
 
+    keys = {"space": "toggle", "right": "step", "R": "restart", "N": "reseed"}
+
     def __init__(self, setting: Setting | None = None) -> None:
+        super().__init__()
         self.setting = setting or usual_setting()
-        self._last: RaceSnapshot | None = None
-        self._dark = self._presenter = False
-        self._doc: Any = None
-        self.on_presenter: Callable[[bool], None] = lambda on: None
         self.transport = Transport(self._act, self._set_speed, BUTTONS, SPEEDS)
-        self.busy_card = Busy(self.cancel)
         self.bands = Bands(self._tell_bands)
         self.floor = FloorWork(self._tell_floor)
         self.screen = RaceScreen(self.transport, (self.busy_card,), self._press_bands)
-        self.live = Live(self, self.screen.ack)
+        self._go_live()
         self.live.iterations = ROWS
         self.setup = RaceSetup(self.setting, self._begin)
-        self.screen.ack.on_change("presses", lambda attr, old, new: self._press(self.screen.ack.key))
         self.screen.ack.on_change("hidden", lambda attr, old, new: self.bands.pause(new))
         self.screen.tiles.figure.on_change("inner_width", lambda attr, old, new: self._laid_out(new))
 
-    # A page of the app
-
-    @property
-    def view(self) -> Any:
-        """What stands in the middle."""
-        return self.screen.view
-
-    @property
-    def controls(self) -> Any:
-        """What stands beside it, or in the drawer."""
-        return self.setup.view
-
-    def start(self, doc: Any) -> None:
-        """Begin the live loop and make the first picture; it is sent when the browser has laid out the figures."""
-        self._doc = doc
-        self.live.start(doc)
-        self.live.do("first picture", self._first)
+    # Life; the first picture is sent when the browser has laid out the figures
 
     def look(self, on: bool) -> None:
         """The race is to be seen, or no longer: then nothing of it computes, and the keys are another's."""
-        self.screen.ack.keyboard = on
-        self.live.look(on)
+        super().look(on)
         self.bands.pause(not on)
-        if on:
-            self.live.do("look", RaceRunner.settle)
-        else:
-            self.floor.forget()
 
     def stop(self) -> None:
         """End everything."""
         if self.live.runner is not None:
             self.live.runner.cancel()
-        self.live.stop()
-        self.floor.cancel()
+        super().stop()
         self.bands.cancel()
         self.bands.pause(False)
-
-    def dress(self, dark: bool | None = None, presenter: bool | None = None) -> None:
-        """Theme and size of the labels."""
-        self._dark = self._dark if dark is None else dark
-        self._presenter = self._presenter if presenter is None else presenter
-        with pn.io.hold():
-            self.screen.dress(self._dark, self._presenter)
 
     def _laid_out(self, width: float) -> None:
         """The browser has built the figures, or their size has changed."""
         self.screen.width = float(width)
-        self.screen.post.live()
-        self.live.ready()
+        self.ready()
         if self._last is not None:
             self.live.do("look", RaceRunner.settle)
 
+    def _glance(self, runner: RaceRunner) -> RaceSnapshot:
+        return runner.settle()
+
     def _first(self, runner: RaceRunner | None) -> tuple[RaceRunner, RaceSnapshot]:
         warm.wait()
-        return _made(self.setting)
+        return _made(self.setting) if runner is None else (runner, runner.settle())
 
     # What the live loop draws on
 
@@ -134,6 +103,7 @@ class RacePage:
         self.transport.playing(self.live.playing)
         self._show_slow(snapshot)
         self._ask_floor(snapshot)
+        self.tell_notebook()
 
     def _show_slow(self, snapshot: RaceSnapshot) -> None:
         """A card with Cancel for a step that lasts; who comes back while nobody plays is taken in then."""
@@ -147,13 +117,6 @@ class RacePage:
 
     def _settle(self) -> None:
         self.live.do("look", RaceRunner.settle)
-
-    def busy(self, what: str, seconds: float, share: float) -> None:
-        """Something takes long: say what, for how long already, and how far it is."""
-        if not warm.is_ready():
-            self.screen.wait(warm.words(), warm.progress()[0])
-        else:
-            self.busy_card.show(what, seconds, share, can_cancel=self.live.runner is not None)
 
     def cancelled(self, what: str) -> None:
         """It was cancelled: the last picture stays, and the controls are as they were before."""
@@ -175,9 +138,16 @@ class RacePage:
         self.screen.dim(False)
         self.screen.say(self._last, words, self.live.playing)
 
-    def play_changed(self, playing: bool) -> None:
-        """Play or Pause was pressed."""
-        self.transport.playing(playing)
+    # In a notebook
+
+    def _told(self) -> Mapping[str, Any]:
+        return {"iteration": self._last.iteration}
+
+    def _words(self) -> str:
+        return status_fields(self._last)["pmdviz-status"] if self._last is not None else self.screen.extra
+
+    def __repr__(self) -> str:
+        return f"<Race: {', '.join(self.setting.labels) or 'nobody'} on {self.setting.made_target().name}>"
 
     # What the controls ask for
 
@@ -225,16 +195,6 @@ class RacePage:
             self.bands.forget()
             self._show_bands()
         self.live.do("start race", lambda runner: _made(setting))
-
-    def _press(self, key: str) -> None:
-        names = {"space": "toggle", "right": "step", "R": "restart", "N": "reseed"}
-        if key == "P":
-            self.dress(presenter=not self._presenter)
-            self.on_presenter(self._presenter)
-        elif key == "Esc":
-            self.cancel()
-        elif key in names:
-            self._act(names[key])
 
     # What is computed in the background
 

@@ -71,7 +71,7 @@ class Setting(NamedTuple):
     """What is raced: everything that a new race is made from."""
 
     entrants: tuple[tuple[str, Mapping[str, Any]], ...]
-    target: str
+    target: str | Target
     options: Mapping[str, Any]
     seed: int
     budget: int | None

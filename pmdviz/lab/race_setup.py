@@ -134,7 +134,8 @@ class RaceSetup:
     def _on_target(self, event: Any) -> None:
         """Those who cannot run on another target stay out; knobs that were given stay."""
         if not self._busy:
-            fitting = fitting_methods(TARGETS[event.new]()).values()
+            made = event.new if isinstance(event.new, Target) else TARGETS[event.new]()
+            fitting = fitting_methods(made).values()
             stay = tuple(one for one in self.setting.entrants if one[0] in fitting)
             self._ask(target=event.new, options={}, entrants=stay)
 
@@ -172,6 +173,8 @@ class RaceSetup:
         self.setting, self._busy = setting, True
         try:
             target = setting.made_target()
+            if setting.target not in self.target.options.values():  # a person's own
+                self.target.options = {**self.target.options, target.title or target.name: setting.target}
             _set(self.target, setting.target)
             usual = type(target.options).checked({})
             self.options.rebuild(type(target.options), usual.as_dict())

@@ -2,8 +2,10 @@ const s = a.sent
 requestAnimationFrame(() => setTimeout(() => { if (s > a.drawn) a.drawn = s }, 0))
 if (a.has_ears) return
 a.has_ears = true
+a.silence = new AbortController() // a notebook's cell may go while the page stays
+const {signal} = a.silence
 const look = () => { a.hidden = document.hidden }
-document.addEventListener("visibilitychange", look)
+document.addEventListener("visibilitychange", look, {signal})
 look()
 const KEYS = {" ": "space", ArrowRight: "right", ArrowLeft: "left", r: "R", n: "N", p: "P", "?": "?", Escape: "Esc"}
 document.addEventListener("keydown", (e) => {
@@ -16,4 +18,4 @@ document.addEventListener("keydown", (e) => {
   e.preventDefault()
   if (key == "?") { help(); return }
   a.setv({key: key, presses: a.presses + 1})
-})
+}, {signal})

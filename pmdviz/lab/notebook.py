@@ -1,0 +1,179 @@
+"""How a live page shows itself in a notebook: as the output of a cell, as a widget, inside Panel's own layouts."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import sys
+import threading
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import panel as pn
+from bokeh.document import Document
+from panel.config import panel_extension
+from panel.io.state import set_curdoc, state
+
+from pmdviz.errors import InputError
+from pmdviz.knobs import KnobSpec
+from pmdviz.lab import css, warm
+from pmdviz.lab.still import Still
+
+if TYPE_CHECKING:
+    from pmdviz.lab.notebook_widget import PageWidget
+
+GRACE_S = 1.0  # a cell that is moved is taken away and shown again at once
+WIDGET_MIME = "application/vnd.jupyter.widget-view+json"
+
+LOOK: dict[str, Any] = {"stylesheets": [css.NOTEBOOK], "sizing_mode": "stretch_width", "margin": 0}
+
+_in_view: set[Any] = set()  # pages that a browser shows: they stay although nobody else may have them
+
+
+def in_notebook() -> bool:
+    """Whether a Jupyter kernel runs this code."""
+    ipython = sys.modules.get("IPython")
+    return ipython is not None and hasattr(ipython.get_ipython(), "kernel")
+
+
+class Placed(pn.Row):
+    """A page inside somebody's layout; it begins when that is drawn, in the document it is drawn in."""
+
+    def __init__(self, page: Any, *parts: Any) -> None:
+        super().__init__(*parts, **LOOK)
+        self._page = page
+
+    def _get_model(self, doc: Document, root: Any = None, parent: Any = None, comm: Any = None) -> Any:
+        model = super()._get_model(doc, root, parent, comm)
+        self._page.placed(doc, comm)
+        return model
+
+
+class InNotebook:
+    """What a live page (`pmdviz.lab.page.LivePage`) needs in a notebook."""
+
+    _widget: PageWidget | None = None
+    _still: Still | None = None
+    _shown: tuple[Any, Any, Document] | None = None  # layout, its Bokeh model, their document
+    _views = 0  # counts: what was planned for an earlier view is forgotten
+
+    @property
+    def widget(self) -> PageWidget:
+        """The page as an ipywidgets widget. Raises InputError where the extra `notebook` is not installed."""
+        if self._widget is None:
+            if importlib.util.find_spec("anywidget") is None:
+                raise InputError("a live page in a notebook needs anywidget: pip install 'pmdviz[notebook]'")
+            from pmdviz.lab.notebook_widget import PageWidget
+
+            warm.begin()
+            self._widget = PageWidget(self, *self._traits())
+        return self._widget
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        view = {"version_major": 2, "version_minor": 0, "model_id": self.widget.model_id}
+        return {"text/plain": repr(self), WIDGET_MIME: view}
+
+    def _ipython_display_(self) -> None:
+        """Show the live page and, under it, the picture that a saved notebook keeps."""
+        from IPython.display import display
+
+        display(self._repr_mimebundle_(), raw=True)
+        self._still = Still(self.widget.model_id, self._draw)
+        self._still.begin(repr(self))
+
+    def __panel__(self) -> Any:
+        """For Panel's own layouts, in a notebook or on a page that is served."""
+        if in_notebook() and not panel_extension._loaded:
+            pn.extension(inline=True)
+        return Placed(self, *self._parts())
+
+    def _parts(self) -> tuple[Any, Any]:
+        return pn.Column(self.controls, margin=0, css_classes=["pmdviz-beside"]), self.view
+
+    # Called by the widget, on the kernel's event loop
+
+    def into_view(self, dark: bool) -> Document:
+        """A browser is about to show the page: a new document with all of it, and the live loop."""
+        self._views += 1
+        self._take_down()
+        self.dress(dark=dark)
+        doc = Document()
+        state._connected[doc], state._thread_id_[doc] = True, threading.get_ident()  # Panel sends what changes at once
+        layout = pn.Row(*self._parts(), **LOOK)
+        root = layout.get_root(doc)
+        doc.add_root(root)
+        self._shown = layout, root, doc
+        self.screen.ack.drawn = self.screen.ack.sent  # what an earlier view did not draw is not under way
+        self.screen.ack.keyboard = False
+        self.start(doc)
+        _in_view.add(self)
+        return doc
+
+    def out_of_view(self) -> None:
+        """The browser has taken the page away; unless it comes back at once, everything of it ends."""
+        asyncio.get_running_loop().call_later(GRACE_S, self._leave, self._views)
+
+    def _leave(self, view: int) -> None:
+        if view == self._views:
+            self._take_down()
+            _in_view.discard(self)
+
+    def _take_down(self) -> None:
+        """End the loop and take the pictures out of their document; the run and the knobs stay."""
+        if self._shown is None:
+            return
+        layout, root, doc = self._shown
+        self._shown = None
+        self.live.playing = False
+        self.stop()
+        self._widget.let_go()
+        doc.clear()
+        layout._cleanup(root)
+        state._views.pop(root.ref["id"], None)
+        self.screen.post.live(False)
+
+    def turned(self, trait: str, value: Any) -> None:
+        """A trait of the widget was set, in Python or by another widget."""
+        if trait == "playing":
+            self.live.play(value)
+            return
+        try:
+            self.set(**{trait: value})
+        except InputError as error:
+            self.refused("set", error)
+            self.tell_notebook()
+
+    def tell_notebook(self) -> None:
+        """Bring the widget's traits up to date, and the picture that a saved notebook keeps."""
+        if self._widget is not None and self._last is not None:
+            self._widget.tell(playing=self.live.playing, **self._told())
+            if self._still is not None:
+                self._still.follow(self._last, self._words(), self.live.playing)
+
+    def placed(self, doc: Document, comm: Any) -> None:
+        """Panel draws the page in a document of its own."""
+        if doc.session_context is not None:
+            with set_curdoc(doc):
+                pn.state.onload(self.ready)
+                pn.state.on_session_destroyed(lambda context: self.stop())
+        self.start(doc, comm)
+        if doc.session_context is None:
+            self.ready()
+
+    # What pages say of themselves
+
+    def _traits(self) -> tuple[Mapping[str, KnobSpec], Mapping[str, Any]]:
+        """Knobs that are traits of the widget, and their values."""
+        return {}, {}
+
+    def _told(self) -> Mapping[str, Any]:
+        """Traits of the widget as they are now, at least the iteration."""
+        raise NotImplementedError
+
+    def _words(self) -> str:
+        """The present in a sentence."""
+        raise NotImplementedError
+
+    def _draw(self, snapshot: Any) -> bytes | None:
+        """A picture of a snapshot as PNG, drawn in a thread; None where it cannot be drawn."""
+        return None

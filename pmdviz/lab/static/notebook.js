@@ -1,0 +1,142 @@
+// A page of the lab in a notebook: a Bokeh document that the kernel keeps, drawn here and kept alike by patches.
+// The kernel sends the scripts too, once a browser page: nothing is asked of any other server.
+const KEY = "__pmdviz_scripts__"
+
+function run(text) {
+  return new Promise((done, failed) => {
+    const script = document.createElement("script")
+    script.src = URL.createObjectURL(new Blob([text], { type: "text/javascript" }))
+    script.onload = () => { URL.revokeObjectURL(script.src); script.remove(); done() }
+    script.onerror = () => failed(new Error("a script of the lab could not be run"))
+    document.head.append(script)
+  })
+}
+
+const unzipped = (view) => new Response(new Blob([view]).stream().pipeThrough(new DecompressionStream("gzip"))).text()
+
+// One promise a version: several labs of a page wait for the same scripts.
+const scripts = (version) => (window[KEY] ??= {})[version]
+
+async function load(parts) {
+  for (const part of parts) await run(await unzipped(part))
+}
+
+function shell(el) {
+  const host = document.createElement("div")
+  host.className = "pmdviz-notebook"
+  host.tabIndex = -1
+  host.dataset.lmSuppressShortcuts = "true" // the notebook's own keys are not for who works in the lab
+  host.style.cssText = "container-type: inline-size; width: 100%; min-height: 80px; outline: none; position: relative"
+  const words = document.createElement("p")
+  words.setAttribute("role", "status")
+  words.style.cssText = "font: 14px/1.5 system-ui, sans-serif; margin: 8px; color: inherit"
+  words.textContent = "Opening the lab …"
+  host.append(words)
+  el.append(host)
+  return { host, words }
+}
+
+const is_dark = () =>
+  document.body.dataset.jpThemeLight === "false" || document.body.classList.contains("vscode-dark") ||
+  document.documentElement.getAttribute("theme") === "dark"
+
+function render({ model, el }) {
+  const id = Math.random().toString(36).slice(2)
+  const { host, words } = shell(el)
+  const hide = document.createElement("style")
+  host.append(hide)
+  let doc = null, ready = false, waiting = [], mine = []
+  const send = (message) => model.send({ view: id, ...message })
+
+  const say = (text, button, act) => {
+    words.hidden = false
+    words.replaceChildren(text)
+    if (button) {
+      const made = document.createElement("button")
+      made.textContent = button
+      made.style.cssText = "margin-left: 12px; font: inherit"
+      made.onclick = act
+      words.append(made)
+    }
+  }
+  const open = () => {
+    say("Opening the lab …")
+    send({ what: "open", has: Object.keys(window[KEY] ?? {}), dark: is_dark() })
+  }
+  const close = () => {
+    ack()?.silence?.abort()
+    doc?.clear()
+    hide.textContent = ""
+    doc = null
+    ready = false
+    waiting = []
+  }
+  const ack = () => [...(doc?._all_models.values() ?? [])].find((m) => "drawn" in m.attributes && "presses" in m.attributes)
+
+  // Changes made here within one turn go out together.
+  const changed = (event) => {
+    const events = event.events ? (event.sync ? event.events : []) : [event]
+    const ours = events.filter((one) => one.sync)
+    if (ours.length === 0) return
+    if (mine.length === 0) queueMicrotask(() => {
+      const all = mine
+      mine = []
+      if (doc === null) return
+      const patch = doc.create_json_patch(all)
+      const { Buffer } = Bokeh.require("core/serialization")
+      send({ what: "patch", patch: JSON.stringify(patch, (key, value) => value instanceof Buffer ? value.to_base64() : value) })
+    })
+    mine.push(...ours)
+  }
+  const apply = ({ patch, refs }, buffers) => {
+    const bytes = buffers.map((b) => b.buffer.slice(b.byteOffset, b.byteOffset + b.byteLength))
+    doc.apply_json_patch(JSON.parse(patch), new Map(refs.map((ref, k) => [ref, bytes[k]])))
+  }
+  const build = async (message) => {
+    close()
+    await scripts(message.version)
+    const { Document } = Bokeh.require("document")
+    const { add_document_standalone } = Bokeh.require("embed/standalone")
+    const made = Document.from_json(JSON.parse(message.doc))
+    doc = made
+    made.on_change(changed)
+    words.hidden = true
+    hide.textContent = `[data-pmdviz="${message.name}"] { display: none }` // the picture that the saved notebook keeps
+    await add_document_standalone(made, host, made.roots().map(() => host))
+    if (doc !== made) return
+    ready = true
+    for (const [late, buffers] of waiting.splice(0)) apply(late, buffers)
+    send({ what: "ready" })
+  }
+  const take = (message, buffers) => {
+    if (message.what === "scripts") {
+      const all = (window[KEY] ??= {})
+      all[message.version] ??= load(buffers)
+    }
+    if (message.view !== id) {
+      if (message.what === "document" && doc) {
+        close()
+        say("The lab is shown elsewhere in this notebook.", "Show it here", open)
+      }
+      return
+    }
+    if (message.what === "document") build(message).catch((error) => say(`The lab could not be shown: ${error}`, "Try again", open))
+    else if (message.what === "lost") say("This lab is no longer there: run the cell again.")
+    else if (message.what === "patch") ready ? apply(message, buffers) : waiting.push([message, buffers])
+  }
+  // The keys belong to the lab in which somebody has clicked or moved with the Tab key.
+  const focus = (on) => { const a = ack(); if (a) a.keyboard = on }
+  host.addEventListener("focusin", () => focus(true))
+  host.addEventListener("focusout", (e) => { if (!host.contains(e.relatedTarget)) focus(false) })
+  host.addEventListener("pointerdown", () => { if (!host.contains(document.activeElement)) host.focus({ preventScroll: true }) })
+
+  model.on("msg:custom", take)
+  open()
+  return () => {
+    model.off("msg:custom", take)
+    send({ what: "gone" })
+    close()
+  }
+}
+
+export default { render }
