@@ -84,8 +84,9 @@ class Question:
     def _repr_markdown_(self) -> str:
         if self._right:
             return self._verdict_words()
-        mark = {self.stored: " ← **your answer**"}
-        lines = [f"- **{name}**: {words}{mark.get(name, '')}" for name, words in self.choices.items()]
+        if self.stored:
+            return f"Your answer is stored: **{self.stored}**, {self.choices[self.stored]}."
+        lines = [f"- **{name}**: {words}" for name, words in self.choices.items()]
         return "\n".join([f"**Question.** {self.text}", "", *lines])
 
     def _verdict_words(self) -> str:

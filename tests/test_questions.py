@@ -40,7 +40,7 @@ def test_a_refused_answer_changes_nothing(question):
 def test_it_shows_the_question_then_the_answer_then_the_verdict(question):
     shown = question._repr_markdown_()
     assert shown.splitlines() == ["**Question.** Does $TV$ fall?", "", "- **a**: yes", "- **b**: no"]
-    assert "- **a**: yes ← **your answer**\n" in question.answer("a")._repr_markdown_()
+    assert question.answer("a")._repr_markdown_() == "Your answer is stored: **a**, yes."
     assert question.verdict("b", "It rises.")._repr_markdown_() == "You said **a**; it is **b**: no. It rises."
     assert repr(question) == "You said a; it is b: no. It rises."
 

@@ -10,6 +10,11 @@ from pmdviz.cli_notebooks import course
 
 COURSE = course()
 NAMES = [path.stem for path in COURSE]
+FOLDED = {
+    "question": "# Run this cell: it asks a question",
+    "verdict": "# Run this cell: the verdict on your answer",
+    "solution": "# A solution: click to read it, run it to check it",
+}
 CELL_S = 120  # nothing is timed: a cell that hangs ends the test
 
 
@@ -52,9 +57,18 @@ def test_a_question_stands_before_each_run_and_is_answered(notebook):
         assert question.source.endswith(f"\n{name}")
         assert re.match(rf'{name}\.answer\("[abc]"\)', answer.source)
         assert run.source.startswith(f"{name}.reveal()\n")
-        assert verdict.source.startswith(f"{name}.verdict(") and verdict.metadata.jupyter.source_hidden
+        assert f"\n{name}.verdict(" in verdict.source
     order = [tag for cell in steps for tag in cell.metadata.tags]
     assert order == ["question", "answer", "run", "verdict"] * (len(steps) // 4)
+
+
+def test_what_gives_an_answer_away_is_folded_behind_a_line_that_does_not(notebook):
+    # JupyterLab shows the first line of folded code.
+    folded = [cell for cell in notebook.cells if cell.metadata.get("jupyter", {}).get("source_hidden")]
+    given_away = [cell for tag in FOLDED for cell in tagged(notebook, tag)]
+    assert {cell.id for cell in folded} == {cell.id for cell in given_away}
+    for tag, line in FOLDED.items():
+        assert {cell.source.splitlines()[0] for cell in tagged(notebook, tag)} == {line}
 
 
 def test_the_letters_of_the_answers_do_not_give_the_right_one_away(notebook):
@@ -71,7 +85,7 @@ def test_figures_are_asserted_in_the_text_and_in_both_folded_solutions(notebook)
     assert len(solutions) == len(tagged(notebook, "exercise")) == 2
     for exercise, solution in zip(tagged(notebook, "exercise"), solutions, strict=True):
         assert "<details><summary>Hint</summary>" in exercise.source
-        assert solution.metadata.jupyter.source_hidden and "assert " in solution.source
+        assert "\nassert " in solution.source or "\n    assert " in solution.source
 
 
 def test_the_lab_is_the_last_line_of_a_cell(notebook):
