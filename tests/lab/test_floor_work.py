@@ -40,14 +40,14 @@ def test_it_is_computed_once_and_told_at_the_end():
 def test_cancelled_it_is_not_asked_again_until_it_is_forgotten(monkeypatch):
     held, calls = threading.Event(), []
 
-    def slow(density, target, inner=floors._tv):
+    def slow(density, target, inner=floors._judged):
         calls.append(density)
         if len(calls) == 3 * floors.USUAL_PLACES + 1:
             held.set()
             time.sleep(0.2)
         return inner(density, target)
 
-    monkeypatch.setattr(floors, "_tv", slow)
+    monkeypatch.setattr(floors, "_judged", slow)
 
     async def scene():
         work, asked = FloorWork(lambda: None), frame(902, m=4000)
