@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pmdviz.frame import Frame
     from pmdviz.lab import Lab, Race
     from pmdviz.questions import Question
-    from pmdviz.racing import RaceResult, race
+    from pmdviz.racing import RaceRecipe, RaceResult, race
     from pmdviz.recipe import Recipe
     from pmdviz.result import Run
     from pmdviz.session import Session
@@ -28,6 +28,7 @@ _HOMES = {
     "Lab": "pmdviz.lab",
     "Question": "pmdviz.questions",
     "Race": "pmdviz.lab",
+    "RaceRecipe": "pmdviz.racing",
     "RaceResult": "pmdviz.racing",
     "Recipe": "pmdviz.recipe",
     "Run": "pmdviz.result",
@@ -49,6 +50,7 @@ __all__ = [
     "Lab",
     "Question",
     "Race",
+    "RaceRecipe",
     "RaceResult",
     "Recipe",
     "Run",

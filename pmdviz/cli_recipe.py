@@ -14,9 +14,9 @@ MAX_RECIPE_BYTES = 4_000_000
 BAR_WIDTH = 30
 
 
-def add_recipe_arguments(parser: argparse.ArgumentParser) -> None:
+def add_recipe_arguments(parser: argparse.ArgumentParser, what: str = "a recipe") -> None:
     """What describes a run: a file, or the parts of a recipe."""
-    parser.add_argument("recipe", nargs="?", metavar="RECIPE", help="a recipe in JSON; - for standard input")
+    parser.add_argument("recipe", nargs="?", metavar="RECIPE", help=f"{what} in JSON; - for standard input")
     parser.add_argument("--target", metavar="NAME")
     parser.add_argument("--target-option", action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--method", metavar="NAME")
@@ -25,21 +25,42 @@ def add_recipe_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--budget", metavar="N", help="data to visit (default 20,000)")
 
 
-def given_recipe(options: argparse.Namespace) -> Any:
-    """The recipe of a file, or the one that the options describe. Raises InputError."""
-    from pmdviz.recipe import Recipe
+def read_plain(path: str | None) -> Any:
+    """The plain value of a JSON file ("-": standard input); None for no file. Raises InputError."""
     from pmdviz.recipe_input import json_value
 
-    given = {"target": options.target, "method": options.method, "seed": options.seed, "budget": options.budget}
-    parts = {name: value for name, value in given.items() if value is not None}
-    knobs, target_options = pairs("--knob", options.knob), pairs("--target-option", options.target_option)
+    return None if path is None else json_value(_read(path))
+
+
+def race_in(plain: Any) -> Any:
+    """The race of a plain value: itself, or what `race --json` wrote beside the rows; None where it is none."""
+    if not isinstance(plain, dict):
+        return None
+    return plain if "pmdviz_race" in plain else plain.get("race")
+
+
+def given_recipe(options: argparse.Namespace, plain: Any = None) -> Any:
+    """The recipe of a file (`plain` is its content), or the one that the options describe. Raises InputError."""
+    from pmdviz.recipe import Recipe
+
     if options.recipe is None:
-        return Recipe.from_dict({**parts, "knobs": knobs, "target_options": target_options})
-    if parts or knobs or target_options:
-        raise InputError("a recipe file says all of the run; leave --target, --method, --knob, --seed, --budget out")
-    plain = json_value(_read(options.recipe))
+        knobs, target_options = pairs("--knob", options.knob), pairs("--target-option", options.target_option)
+        return Recipe.from_dict({**_parts(options), "knobs": knobs, "target_options": target_options})
+    given_recipe_alone(options)
+    plain = read_plain(options.recipe) if plain is None else plain
     nested = isinstance(plain, dict) and isinstance(plain.get("recipe"), dict)  # what `run --json` wrote
     return Recipe.from_dict(plain["recipe"] if nested else plain)
+
+
+def _parts(options: argparse.Namespace) -> dict[str, Any]:
+    given = {"target": options.target, "method": options.method, "seed": options.seed, "budget": options.budget}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def given_recipe_alone(options: argparse.Namespace) -> None:
+    """Raise InputError where something is given besides a file that says all."""
+    if _parts(options) or options.knob or options.target_option:
+        raise InputError("a recipe file says all of the run; leave --target, --method, --knob, --seed, --budget out")
 
 
 def _read(path: str) -> str:
@@ -68,6 +89,11 @@ def run_bar(session: Any) -> None:
     """Progress of a run on a terminal."""
     visited, budget = session.frame.visited, session.recipe.budget
     draw_bar(visited / budget, f"{visited:,} of {budget:,} data", last=session.done)
+
+
+def race_bar(share: float, words: str) -> None:
+    """Progress of a race on a terminal."""
+    draw_bar(share, f"{words:<60}", last=share >= 1)
 
 
 def draw_bar(share: float, words: str, last: bool = False) -> None:

@@ -27,7 +27,7 @@ def as_python(recipe: Recipe) -> str:
     parts += [f"{name}={value!r}" for name, value in given_knobs(recipe).items()]
     note = [f"# `{recipe.target}` is your own target, made with pmdviz.custom_target"] if recipe.custom else []
     lines = ["import pmdviz", "", *note, *_changes(recipe), "recipe = pmdviz.Recipe("]
-    lines += [f"    {line}," for line in _joined(parts + (["changes=changes"] if recipe.changes else []))]
+    lines += [f"    {line}," for line in joined(parts + (["changes=changes"] if recipe.changes else []))]
     lines += [")", "run = pmdviz.run(recipe)"]
     ways = (lines, *([] if recipe.custom else [_from_link(recipe)]), _from_file(recipe))
     return "\n".join(next(way for way in ways if len(way) <= MOST_LINES)) + "\n"
@@ -36,7 +36,7 @@ def as_python(recipe: Recipe) -> str:
 def _changes(recipe: Recipe) -> list[str]:
     if not recipe.changes:
         return []
-    return ["changes = [", *(f"    {line}," for line in _joined([repr(tuple(one)) for one in recipe.changes])), "]"]
+    return ["changes = [", *(f"    {line}," for line in joined([repr(tuple(one)) for one in recipe.changes])), "]"]
 
 
 def _from_link(recipe: Recipe) -> list[str]:
@@ -66,7 +66,7 @@ def _from_file(recipe: Recipe) -> list[str]:
     ]
 
 
-def _joined(parts: list[str]) -> list[str]:
+def joined(parts: list[str]) -> list[str]:
     """`parts` joined by commas into lines of at most 100 characters, where they fit."""
     lines = parts[:1]
     for part in parts[1:]:

@@ -18,6 +18,7 @@ import numpy as np
 from pmdviz import api
 from pmdviz.bench.browser import HELPERS_JS, chromium
 from pmdviz.export import WRITERS
+from pmdviz.export.film import Film
 from pmdviz.export.options import Look
 from pmdviz.export.writer import Job
 from pmdviz.result import Run
@@ -116,16 +117,17 @@ def _counted(path: Path) -> dict[str, int]:
 def _parts(made: Run, frames: int, folder: Path, repeats: int) -> dict[str, Any]:
     """Where the time goes: the replay, the drawing, and each encoder with the frames drawn before (its ceiling)."""
     look = Look.checked({"frames": frames})
-    job = Job(made, look, folder / "part", lambda done, total: None)
+    film = Film(made, look)
+    job = Job(film, folder / "part", lambda done, total: None)
     scenes = list(job.scenes())
-    picture = job.picture(scenes[0])
+    picture = film.picture(scenes[0])
     drawn = [picture.draw(scene).copy() for scene in scenes]
     found = {
         "replay_and_columns": _median(lambda: list(job.scenes()), repeats),
         "drawing": _median(lambda: [picture.draw(scene) for scene in scenes], repeats),
     }
     for suffix in (".gif", ".mp4"):
-        ready = DrawnJob(made, look, folder / f"ready{suffix}", job.progress, drawn)
+        ready = DrawnJob(film, folder / f"ready{suffix}", job.progress, drawn)
         found[f"encoding_{suffix[1:]}"] = _median(lambda ready=ready, s=suffix: WRITERS[s].write(ready), repeats)
     return found
 

@@ -12,16 +12,18 @@ from typing import Any
 
 from pmdviz.errors import InputError, shown, unknown
 from pmdviz.export.csv import CSV
+from pmdviz.export.film import Film
 from pmdviz.export.gif import GIF
 from pmdviz.export.mp4 import MP4
-from pmdviz.export.options import USUAL_FRAMES, Look, spelled_out
+from pmdviz.export.options import USUAL_FRAMES, Look, RaceLook, spelled_out
 from pmdviz.export.parquet import PARQUET
 from pmdviz.export.player import HTML
+from pmdviz.export.race_film import RaceFilm
 from pmdviz.export.still import STILLS
 from pmdviz.export.words import PYTHON, RECIPE
 from pmdviz.export.writer import MEGABYTE, Job, Progress, Writer
+from pmdviz.racing import RaceResult
 from pmdviz.result import Run
-from pmdviz.views.columns import MAX_DRAWN
 
 WRITERS: dict[str, Writer] = {w.suffix: w for w in (GIF, MP4, HTML, *STILLS, CSV, PARQUET, PYTHON, RECIPE)}
 USUAL_DOTS = 1_500
@@ -36,15 +38,19 @@ def find_writer(path: str | os.PathLike[str]) -> Writer:
     return WRITERS[suffix]
 
 
-def check(path: str | os.PathLike[str], options: Mapping[str, Any]) -> tuple[Writer, Look, Path]:
+def check(
+    path: str | os.PathLike[str], options: Mapping[str, Any], looks: type[Look] = Look
+) -> tuple[Writer, Look, Path]:
     """Everything that can be said before there is a run: the writer, its options and the file's place.
+
+    `looks` declares the options: `Look` those of a run, `RaceLook` those of a race.
 
     Raises InputError: an unknown suffix or option, one out of bounds or without effect on this kind of file, a library
     that is missing, a folder that is not there or may not be written to, a disk that is too full.
     """
     writer, final = find_writer(path), Path(path).expanduser()
     plain = spelled_out(options)
-    look = Look.checked(plain)
+    look = looks.checked(plain)
     if useless := [name for name in plain if name not in writer.options]:
         valid = ", ".join(writer.options) or "none"
         raise InputError(f"{useless[0]} means nothing to a {writer.suffix} file; its options: {valid}")
@@ -55,19 +61,23 @@ def check(path: str | os.PathLike[str], options: Mapping[str, Any]) -> tuple[Wri
 
 
 def export(
-    run: Run, path: str | os.PathLike[str], *, progress: Progress = lambda done, total: None, **options: Any
+    what: Run | RaceResult,
+    path: str | os.PathLike[str],
+    *,
+    progress: Progress = lambda done, total: None,
+    **options: Any,
 ) -> Path:
-    """Write `run` to a file whose suffix says its kind; returns the path.
+    """Write a run or a race to a file whose suffix says its kind; returns the path.
 
     Parameters
     ----------
-    run : Run
+    what : Run or RaceResult
     path : str or Path
         Ends in a suffix of `WRITERS`. A file that is there is replaced when the new one is whole.
     progress : function (done, total)
         Called after every frame, and while one is waited for. What it raises ends the export and leaves no file.
     **options
-        Those of `Look`, or `size="960x540"` and `layers="exact,particles"`.
+        Those of `Look` (`RaceLook` for a race), or `size="960x540"` and `layers="exact,particles"`.
 
     Raises
     ------
@@ -75,10 +85,12 @@ def export(
         Before any work: an unknown suffix or option, a missing library, a folder that is not there, too small a disk.
         During it: a disk that is full, an encoder that fails. No half file is left.
     """
-    writer, look, final = check(path, options)
+    race = isinstance(what, RaceResult)
+    writer, look, final = check(path, options, RaceLook if race else Look)
+    film = RaceFilm(what, look) if race else Film(what, look)
     temporary = _temporary(final)
-    job = Job(run, look, temporary, progress)
-    _check_place(final, writer.forecast(look, len(job.film.iterations), min(len(run.weights), MAX_DRAWN)))
+    job = Job(film, temporary, progress)
+    _check_place(final, writer.forecast(look, film.frames if "frames" in writer.options else 1, film.dots))
     try:
         writer.write(job)
         temporary.replace(final)

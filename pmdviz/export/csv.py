@@ -5,10 +5,11 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
-from pmdviz.export.tables import UNITS, columns_of
+from pmdviz.export.tables import UNITS
 from pmdviz.export.writer import Job, Writer
 
 
@@ -26,14 +27,16 @@ def table_csv(columns: Mapping[str, np.ndarray]) -> str:
     return text.getvalue()
 
 
-def _cell(value: float) -> str:
+def _cell(value: Any) -> str:
+    if isinstance(value, str):
+        return value
     if isinstance(value, (float, np.floating)) and np.isnan(value):
         return ""
     return repr(value.item() if isinstance(value, np.generic) else value)
 
 
 def _write(job: Job) -> None:
-    job.path.write_text(table_csv(columns_of(job.run, job.look.table)), encoding="utf-8")
+    job.path.write_text(table_csv(job.film.columns()), encoding="utf-8")
 
 
-CSV = Writer(".csv", "the measured history, or the particles of the last frame, as plain text", ("table",), _write)
+CSV = Writer(".csv", "a table of numbers as plain text: the history, the particles, ...", ("table",), _write)

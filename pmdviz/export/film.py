@@ -5,20 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from pmdviz import floors
 from pmdviz.errors import InputError
 from pmdviz.export.options import USUAL_FRAMES, Look
+from pmdviz.export.tables import columns_of
 from pmdviz.frame import Frame
 from pmdviz.result import Run
 from pmdviz.session import Session
 from pmdviz.views import words
-from pmdviz.views.columns import StageColumns, stage_columns
+from pmdviz.views.columns import MAX_DRAWN, StageColumns, stage_columns
 from pmdviz.views.marks import Mark, knob_marks, rejuvenation_mark
 from pmdviz.views.trace_columns import with_present
+
+if TYPE_CHECKING:
+    from pmdviz.export.picture import Picture
+    from pmdviz.export.player import Page
 
 MAX_FRAMES = 2_000
 
@@ -77,6 +82,26 @@ class Film:
         return chosen_iterations(self.run.final.iteration, self.look)
 
     @property
+    def frames(self) -> int:
+        """How many there are. Raises InputError."""
+        return len(self.iterations)
+
+    @property
+    def dots(self) -> int:
+        """Particles drawn in a frame."""
+        return min(len(self.run.weights), MAX_DRAWN)
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """There are no lines but those of the layers and the traces."""
+        return ()
+
+    @property
+    def title(self) -> str:
+        """The run in a few words."""
+        return f"{self.run.recipe.method} on {self.run.recipe.target}"
+
+    @property
     def floors(self) -> dict[str, float | None]:
         """What perfect draws get: floor_tv and floor_kl of the last frame, computed where they are not known."""
         if self.all_floors:
@@ -95,13 +120,37 @@ class Film:
             rows[made.iteration] = {name: column[-1] for name, column in made.history.items()}
             yield made
 
-    def last_scene(self) -> Scene:
+    def last_scene(self, tick: Callable[[], None] = lambda: None) -> Scene:
         """The last moment of the run, without a replay; rejuvenations stand at the measured frame after them."""
         history = self.run.history
         rows = np.flatnonzero(np.diff(history["rejuvenations"], prepend=0) > 0)
         at = (history[name][rows] for name in ("iteration", "visited", "seconds"))
         marks = [Mark(int(t), int(v), s, "rejuvenation", "") for t, v, s in zip(*at, strict=True)]
         return self._scene(self.run.final, history, marks)
+
+    def picture(self, first: Scene) -> Picture:
+        """The figure that draws this film."""
+        from pmdviz.export.picture import Picture
+
+        return Picture(self, first)
+
+    def player(self, scenes: list[Scene]) -> Page:
+        """The page that plays this film."""
+        from pmdviz.export.player import Page
+
+        return Page(self, scenes)
+
+    def columns(self) -> Mapping[str, np.ndarray]:
+        """The history, or the particles."""
+        return columns_of(self.run, self.look.table)
+
+    def python(self) -> str:
+        """Lines that repeat the run."""
+        return self.run.to_python()
+
+    def recipe(self) -> str:
+        """The run's recipe as JSON."""
+        return self.run.recipe.to_json(indent=1)
 
     def _scene(self, frame: Frame, history: Mapping[str, np.ndarray], marks: list[Mark]) -> Scene:
         if self.all_floors:

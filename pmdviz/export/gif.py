@@ -34,10 +34,10 @@ def delays(frames: int, fps: int) -> Iterator[int]:
 
 
 def _write(job: Job) -> None:
-    frames, look = len(job.film.iterations), job.look
+    frames, look = job.film.frames, job.look
     indexed = _indexed_clear(job) if look.transparent else _indexed_changes(job)
     with job.path.open("wb") as file:
-        _write_head(file, look.width, look.height, palette(look.dark))
+        _write_head(file, look.width, look.height, palette(look.dark, job.film.lines))
         for (corner, pixels), delay in zip(indexed, delays(frames, look.fps), strict=True):
             file.writelines(_block(pixels, corner, delay, look.transparent))
         file.write(b";")
@@ -62,7 +62,7 @@ def _block(pixels: np.ndarray, corner: tuple[int, int], delay: int, clear: bool)
 
 def _indexed_changes(job: Job) -> Iterator[tuple[tuple[int, int], np.ndarray]]:
     """Corner and palette indices of the rectangle that changed, transparent where it did not."""
-    table, before = nearest(job.look.dark), None
+    table, before = nearest(job.look.dark, job.film.lines), None
     for picture in job.pictures():
         words = np.ascontiguousarray(picture).view("<u4")[..., 0]
         if before is None:
@@ -83,7 +83,7 @@ def _indexed_changes(job: Job) -> Iterator[tuple[tuple[int, int], np.ndarray]]:
 
 def _indexed_clear(job: Job) -> Iterator[tuple[tuple[int, int], np.ndarray]]:
     """Palette indices of whole frames, transparent where nothing is drawn; smooth edges are mixed with the paper."""
-    table, paper = nearest(job.look.dark), rgb(style.theme(job.look.dark).paper)
+    table, paper = nearest(job.look.dark, job.film.lines), rgb(style.theme(job.look.dark).paper)
     for picture in job.pictures():
         alpha = picture[..., 3:].astype(np.float32) / 255
         mixed = np.empty_like(picture)

@@ -1,4 +1,7 @@
-"""How a file to take home looks: every option declared once, for Python, the command line, the docs and the page."""
+"""How a file to take home looks: every option declared once, for Python, the command line, the docs and the page.
+
+A race has the same options as a run; `RaceLook` says which of them mean something else there.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,8 @@ from typing import Any
 
 from pmdviz.errors import InputError, shown, unknown
 from pmdviz.knobs import Choice, Flag, Knobs, Whole
+from pmdviz.recipe_input import MAX_BUDGET
+from pmdviz.views import race_columns
 from pmdviz.views.stage import LAYERS
 from pmdviz.views.trace_columns import CLOCKS, GROUPS
 
@@ -68,6 +73,32 @@ class Look(Knobs):
     def layers(self) -> tuple[str, ...]:
         """The layers of the stage that are drawn."""
         return tuple(name for name in LAYERS if getattr(self, name))
+
+
+class RaceLook(Look):
+    """The options of an export of a race."""
+
+    kind_words = "export option of a race"
+
+    frames = _whole(
+        0, bounds=(0, 2_000), label="Frames",
+        doc=f"Frames of the film, spread evenly over the data visited; 0: {USUAL_FRAMES}, or all of a shorter race.",
+    )  # fmt: skip
+    every = _whole(
+        0, bounds=(0, MAX_BUDGET), unit="data", label="Every so many data", only_if=("frames", 0),
+        doc="A frame for every so many data visited by each, and the last one; 0: as `frames` says.",
+    )  # fmt: skip
+    traces = _choice(
+        "tv", objects=[NO_TRACES, *race_columns.METRICS], label="Traces",
+        doc="What is drawn of all beside the tiles, where the picture is 1.5 times as wide as high or more.",
+    )  # fmt: skip
+    clock = _choice(
+        "visited", objects=list(race_columns.CLOCKS), label="Traces against", doc="The traces' horizontal axis."
+    )
+    table = _choice(
+        "rows", objects=["rows", "histories"], label="Table",
+        doc="What the table holds: how each run ended, or its measured history.",
+    )  # fmt: skip
 
 
 FILM_OPTIONS = ("frames", "every", "fps")

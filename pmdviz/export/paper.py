@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter
 
 from pmdviz.export.options import NO_TRACES, Look
@@ -20,6 +22,7 @@ TITLE_PX, TITLE_LARGE_PX = 15.0, 21.0
 LINE = 1.5  # a line of the title, in its own size
 ONE_LINE, TWO_LINES = (1.0, 0.9, 0.85), 0.95  # sizes of a legend's letters, as shares of the usual one
 WIDE = 1.5  # width over height from which the traces stand beside the stage
+DOT_IN_LEGEND = 5.5  # px
 TICKS, MANTISSAS = 6, (0.5, 1.0, 2.0, 5.0, 10.0)  # the page's way to choose round ticks
 
 
@@ -50,18 +53,23 @@ class Paper:
         self.figure = Figure(figsize=(self.width / 72, self.height / 72), dpi=72 * self.scale)
         self.figure.patch.set(facecolor=self.colours.paper, alpha=0.0 if look.transparent else 1.0)
 
+    def room(self, title_lines: int) -> Box:
+        """All that is below the title."""
+        below = self.height - math.ceil((title_lines * LINE + 0.4) * self.title_px)  # whole px: lines stay crisp
+        return Box(0.0, 0.0, self.width, below)
+
     def layout(self, title_lines: int) -> tuple[Box, Box | None]:
         """The outer boxes of the stage (a square) and of the traces beside it."""
-        below = self.height - math.ceil((title_lines * LINE + 0.4) * self.title_px)  # whole px: lines stay crisp
+        below = self.room(title_lines).height
         side = min(below, self.width)
         left = 0.0 if self.with_traces else (self.width - side) / 2
         stage = Box(left, below - side, side, side)
         traces = Box(side, below - side, self.width - side, side) if self.with_traces else None
         return stage, traces
 
-    def axes(self, box: Box) -> Axes:
-        """Axes inside the borders of a box, in the theme's colours."""
-        b = self.borders
+    def axes(self, box: Box, **borders: float) -> Axes:
+        """Axes inside the borders of a box (the usual ones but for those given), in the theme's colours."""
+        b = {**self.borders, **borders}
         width, height = box.width - b["left"] - b["right"], box.height - b["bottom"] - b["top"]
         corner = (box.x + b["left"]) / self.width, (box.y + b["bottom"]) / self.height
         axes = self.figure.add_axes((*corner, width / self.width, height / self.height))
@@ -91,19 +99,40 @@ class Paper:
         usual = {"fontsize": self.text_px, "fontfamily": FONT, "color": self.colours.muted}
         return axes.text(x, y, words, **{**usual, **more})
 
-    def legend(self, axes: Axes, handles: list[Any], labels: list[str]) -> Any:
-        """A legend above the axes: in one line, a little smaller if need be, else in two."""
+    def bare_axes(self, box: Box, x: tuple[float, float], y: tuple[float, float]) -> Axes:
+        """Axes that fill a box, with nothing to be seen of them."""
+        place = (box.x / self.width, box.y / self.height, box.width / self.width, box.height / self.height)
+        axes = self.figure.add_axes(place)
+        axes.set(xlim=x, ylim=y)
+        axes.axis("off")
+        return axes
+
+    def layer_handle(self, name: str) -> Line2D:
+        """What stands for a layer of the stage in a legend."""
+        colour, width = self.colours.layers[name], style.LINE_WIDTH
+        if name != "particles":
+            return Line2D([], [], color=colour, linewidth=width, linestyle=dash(name, width))
+        look = {"marker": "o", "markersize": DOT_IN_LEGEND, "markeredgewidth": 0, "alpha": self.colours.dots}
+        return Line2D([], [], linestyle="none", color=colour, **look)
+
+    def legend(self, axes: Axes, handles: list[Any], labels: list[str], below: bool = False) -> Any:
+        """A legend above the axes, or below: in one line, a little smaller if need be, else in two."""
         room = axes.bbox.width + 2 * self.borders["right"] * self.scale
         for size in ONE_LINE:
-            made = self._legend(axes, handles, labels, len(labels), size)
+            made = self._legend(axes, handles, labels, len(labels), size, below)
             if made.get_window_extent().width <= room:
                 return made
-        return self._legend(axes, handles, labels, -(-len(labels) // 2), TWO_LINES)
+        return self._legend(axes, handles, labels, -(-len(labels) // 2), TWO_LINES, below)
 
-    def _legend(self, axes: Axes, handles: list[Any], labels: list[str], columns: int, share: float) -> Any:
+    def _legend(
+        self, axes: Axes, handles: list[Any], labels: list[str], columns: int, share: float, below: bool
+    ) -> Any:
         px = share * self.text_px
+        place: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0)}
+        if below:
+            place = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0)}
         return axes.legend(
-            handles, labels, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=columns, frameon=False,
+            handles, labels, **place, ncols=columns, frameon=False,
             prop={"family": FONT, "size": px}, labelcolor=self.colours.text,
             borderpad=0.1, borderaxespad=0.15, labelspacing=0.1, handletextpad=0.4,
             handlelength=style.LEGEND["glyph_width"] / px, columnspacing=style.LEGEND["spacing"] / px,
@@ -113,7 +142,12 @@ class Paper:
 def dash(name: str, width: float) -> Any:
     """The style table's dash of a layer for a line of `width`; matplotlib counts in line widths, the table in px."""
     pattern = style.DASHES[name]
-    return "solid" if pattern == "solid" else (0, tuple(part / width for part in pattern))
+    return "solid" if pattern == "solid" else dashes(pattern, width)
+
+
+def dashes(pattern: Sequence[float], width: float) -> Any:
+    """A pattern in px as dashes of a line of `width`; an empty one is solid."""
+    return (0, tuple(part / width for part in pattern)) if pattern else "solid"
 
 
 def line(axes: Axes, name: str, colour: str, width: float = style.LINE_WIDTH, **more: Any) -> Any:

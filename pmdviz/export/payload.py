@@ -9,8 +9,11 @@ from typing import Any
 import numpy as np
 
 from pmdviz.export.film import Scene
+from pmdviz.export.race_film import RaceScene
 from pmdviz.views.columns import INK
+from pmdviz.views.race_columns import places, tile_dots, tile_lines
 from pmdviz.views.stage import particles_label
+from pmdviz.views.tiling import Tiling
 
 GAP = 65_535  # stands for NaN
 STEPS = 65_534
@@ -54,24 +57,52 @@ def quantised(values: np.ndarray, low: float, step: float) -> np.ndarray:
     return numbers
 
 
-def _columns(scene: Scene) -> dict[str, np.ndarray]:
-    dots, line = scene.columns.particles, scene.columns.approximate
+def _columns(dots: Mapping[str, np.ndarray], line: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     return {"x": dots["x"], "y": dots["y"], "size": dots["size"], "line_x": line["x"], "line_y": line["y"]}
 
 
 AXES = {"x": "x", "line_x": "x", "y": "y", "line_y": "y", "size": "size"}
 
 
-def stage_payload(scenes: list[Scene]) -> dict[str, Any]:
-    """`frames` (where each column stands, words, labels), `scales` of the columns and the run of `numbers`."""
-    columns, numbers = [_columns(scene) for scene in scenes], Numbers()
-    scales = {
-        axis: scale(each[name] for each in columns for name in AXES if AXES[name] == axis)
+def scales_of(columns: Iterable[Mapping[str, np.ndarray]]) -> dict[str, tuple[float, float]]:
+    """One scale an axis for all columns."""
+    every = list(columns)
+    return {
+        axis: scale(each[name] for each in every for name in AXES if AXES[name] == axis)
         for axis in dict.fromkeys(AXES.values())
     }
+
+
+def put_all(
+    numbers: Numbers, columns: Mapping[str, np.ndarray], scales: Mapping[str, tuple[float, float]]
+) -> dict[str, list[int]]:
+    """Where each of the columns stands in the run of numbers."""
+    return {name: numbers.put(quantised(columns[name], *scales[AXES[name]])) for name in AXES}
+
+
+def race_payload(scenes: list[RaceScene], target: Any, tiling: Tiling) -> dict[str, Any]:
+    """The same for a race: each tile's columns by themselves, so that a tile that stands still is stored once."""
+    columns, numbers = [_tiles(scene, target, tiling) for scene in scenes], Numbers()
+    scales = scales_of(tile for tiles in columns for tile in tiles)
+    frames = []
+    for scene, tiles in zip(scenes, columns, strict=True):
+        frames.append({"tiles": [put_all(numbers, tile, scales) for tile in tiles], "words": scene.words})
+    return {"frames": frames, "scales": scales, "numbers": numbers.text()}
+
+
+def _tiles(scene: RaceScene, target: Any, tiling: Tiling) -> list[dict[str, np.ndarray]]:
+    at = places(target, scene.tiles, tiling)
+    pairs = zip(scene.tiles, at, strict=True)
+    return [_columns(tile_dots([tile.particles], [one]), tile_lines([tile.approximate], [one])) for tile, one in pairs]
+
+
+def stage_payload(scenes: list[Scene]) -> dict[str, Any]:
+    """`frames` (where each column stands, words, labels), `scales` of the columns and the run of `numbers`."""
+    columns, numbers = [_columns(scene.columns.particles, scene.columns.approximate) for scene in scenes], Numbers()
+    scales = scales_of(columns)
     frames = []
     for scene, each in zip(scenes, columns, strict=True):
-        places = {name: numbers.put(quantised(each[name], *scales[AXES[name]])) for name in AXES}
+        places = put_all(numbers, each, scales)
         drawn = scene.columns
         said = {"words": scene.words, "note": scene.note, "label": particles_label(drawn)}
         frames.append({**places, **said, "share": INK * drawn.num_particles / max(drawn.drawn, 1)})

@@ -1,15 +1,16 @@
-"""One picture of a run, drawn again and again: what stands still is drawn once, what moves with every frame."""
+"""One picture, drawn again and again: what stands still is drawn once, what moves with every frame."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from matplotlib import rc_context
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from pmdviz.export.film import Film, Scene
+from pmdviz.export.options import Look
 from pmdviz.export.paper import FONT, Paper
 from pmdviz.export.stage_panel import StagePanel
 from pmdviz.export.traces_panel import TracesPanel
@@ -18,32 +19,40 @@ LETTER = 0.56  # mean width of a letter of the title, in its size
 VECTOR = {"svg.hashsalt": "pmdviz", "svg.fonttype": "none", "pdf.fonttype": 42}
 
 
-class Picture:
-    """A film's figure: the state in words above, the stage, and the traces where there is room for them."""
+class Panel(Protocol):
+    """A part of a picture."""
 
-    def __init__(self, film: Film, first: Scene) -> None:
-        paper = Paper(film.look)
+    moving: list[Any]  # what is drawn with every frame, from the lowest up
+
+    def show(self, scene: Any) -> bool | None:
+        """Take the data of a scene; whether something changed that is not drawn with every frame."""
+
+
+class Drawing:
+    """A film's figure: the state in words above its panels, which the kinds of film add."""
+
+    def __init__(self, look: Look, longest: int) -> None:
+        self.paper = paper = Paper(look)
         self.figure, self.canvas = paper.figure, FigureCanvasAgg(paper.figure)
         self._letters = int(0.96 * paper.width / (LETTER * paper.title_px))
-        longest = max(len(film.last_scene().words), len(first.words))
-        self._title_lines = 1 if longest <= self._letters else 2
-        stage, traces = paper.layout(self._title_lines)
-        self.stage = StagePanel(paper, stage, film.run.target, first)
-        self.traces = TracesPanel(paper, traces, film.run, film.floors) if traces else None
+        self.title_lines = 1 if longest <= self._letters else 2
         font = {"fontsize": paper.title_px, "fontfamily": FONT, "color": paper.colours.text, "linespacing": 1.2}
         top = 1 - 0.35 * paper.title_px / paper.height
         self.title = self.figure.text(0.5, top, "", ha="center", va="top", **font)
-        self.moving = [self.title, *self.stage.moving, *(self.traces.moving if self.traces else [])]
+        self.panels: list[Panel] = []
         self._ground: Any = None
 
-    def _take(self, scene: Scene) -> None:
-        if self.stage.show(scene):
-            self._ground = None
-        if self.traces:
-            self.traces.show(scene)
-        self.title.set_text(folded(scene.words) if self._title_lines == 2 else scene.words)
+    @property
+    def moving(self) -> list[Any]:
+        """All that is drawn with every frame."""
+        return [self.title, *(artist for panel in self.panels for artist in panel.moving)]
 
-    def draw(self, scene: Scene) -> np.ndarray:
+    def _take(self, scene: Any) -> None:
+        if any([panel.show(scene) for panel in self.panels]):
+            self._ground = None
+        self.title.set_text(folded(scene.words) if self.title_lines == 2 else scene.words)
+
+    def draw(self, scene: Any) -> np.ndarray:
         """The scene as pixels (height, width, 4), uint8 RGBA; valid until the next call."""
         self._take(scene)
         if self._ground is None:
@@ -55,7 +64,7 @@ class Picture:
             artist.draw(self.canvas.renderer)
         return np.asarray(self.canvas.buffer_rgba())
 
-    def save(self, scene: Scene, path: Path, form: str) -> None:
+    def save(self, scene: Any, path: Path, form: str) -> None:
         """The scene as a file of a format that matplotlib writes; the same scene gives the same bytes."""
         self._take(scene)
         self._animate(False)
@@ -67,6 +76,17 @@ class Picture:
     def _animate(self, on: bool) -> None:
         for artist in self.moving:
             artist.set_animated(on)
+
+
+class Picture(Drawing):
+    """The figure of a run: the stage, and the traces where there is room for them."""
+
+    def __init__(self, film: Film, first: Scene) -> None:
+        super().__init__(film.look, max(len(film.last_scene().words), len(first.words)))
+        stage, traces = self.paper.layout(self.title_lines)
+        self.stage = StagePanel(self.paper, stage, film.run.target, first)
+        self.traces = TracesPanel(self.paper, traces, film.run, film.floors) if traces else None
+        self.panels = [self.stage, *([self.traces] if self.traces else [])]
 
 
 def folded(words: str) -> str:

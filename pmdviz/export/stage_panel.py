@@ -5,14 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from matplotlib.lines import Line2D
 
 from pmdviz.export.film import Scene
-from pmdviz.export.paper import Box, Paper, dash, line, round_ticks, set_ticks
-from pmdviz.views import style
+from pmdviz.export.paper import Box, Paper, line, round_ticks, set_ticks
 from pmdviz.views.stage import DRAWN, LAYERS, axis_labels, particles_label, ranges
-
-DOT_IN_LEGEND = 5.5  # px
 
 
 class StagePanel:
@@ -58,17 +54,9 @@ class StagePanel:
         return True
 
     def _legend(self) -> None:
-        colours, width = self.paper.colours, style.LINE_WIDTH
-        handles = {
-            name: Line2D([], [], color=colours.layers[name], linewidth=width, linestyle=dash(name, width))
-            for name in self.lines
-        }
-        handles["particles"] = Line2D(
-            [], [], linestyle="none", marker="o", markersize=DOT_IN_LEGEND, markeredgewidth=0,
-            color=colours.layers["particles"], alpha=colours.dots,
-        )  # fmt: skip
         labels = {**{name: name for name in self.lines}, "particles": self.label}
-        self.paper.legend(self.axes, [handles[n] for n in self.shown], [labels[n] for n in self.shown])
+        handles = [self.paper.layer_handle(name) for name in self.shown]
+        self.paper.legend(self.axes, handles, [labels[name] for name in self.shown])
 
 
 def _px(axes: Any) -> float:

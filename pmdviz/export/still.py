@@ -9,8 +9,8 @@ from pmdviz.export.writer import DRAWING, Job, Writer
 
 
 def _write(form: str, job: Job) -> None:
-    scene = job.film.last_scene()
-    job.picture(scene).save(scene, job.path, form)
+    scene = job.film.last_scene(lambda: job.progress(0, 1))
+    job.film.picture(scene).save(scene, job.path, form)
 
 
 def _writer(suffix: str, title: str) -> Writer:

@@ -1,11 +1,13 @@
-"""The numbers of a run as columns, with the unit of each."""
+"""The numbers of a run or of a race as columns, with the unit of each."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
+from pmdviz.racing import RaceResult
 from pmdviz.result import Run
 
 UNITS = {
@@ -25,7 +27,9 @@ UNITS = {
     "gradient_evaluations": "pairs of particle and datum",
     "weight": "share of the mass",
     "log_density": "nats, log of the approximation",
+    "seed": "of the run",
 }
+MODE_MASS = "mode_mass{}"  # of the mode so numbered, by its first coordinate
 
 
 def particle_columns(run: Run) -> dict[str, np.ndarray]:
@@ -37,3 +41,37 @@ def particle_columns(run: Run) -> dict[str, np.ndarray]:
 def columns_of(run: Run, table: str) -> Mapping[str, np.ndarray]:
     """The columns of `table`, "history" or "particles"."""
     return run.history if table == "history" else particle_columns(run)
+
+
+def race_columns_of(result: RaceResult, table: str) -> Mapping[str, np.ndarray]:
+    """The columns of a race's `table`: "rows", how each run ended, or "histories", what was measured on the way."""
+    return _rows(result) if table == "rows" else _histories(result)
+
+
+def _rows(result: RaceResult) -> dict[str, np.ndarray]:
+    columns: dict[str, np.ndarray] = {}
+    for name in result.rows[0]:
+        values = [row[name] for row in result.rows]
+        if name != "mode_masses":
+            columns[name] = _column(values)
+        elif values[0] is not None:
+            masses = np.array(values, float)
+            columns |= {MODE_MASS.format(k + 1): masses[:, k] for k in range(masses.shape[1])}
+    return columns
+
+
+def _histories(result: RaceResult) -> dict[str, np.ndarray]:
+    """One history behind the other; what one of them has not measured is NaN."""
+    found = result.histories
+    lengths = [len(history["iteration"]) for history in found.values()]
+    keys = {"method": [label for label, _ in found], "seed": [seed for _, seed in found]}
+    names = dict.fromkeys(name for history in found.values() for name in history)
+    nothing = [np.full(length, np.nan) for length in lengths]
+    return {name: np.repeat(_column(each), lengths) for name, each in keys.items()} | {
+        name: np.concatenate([history.get(name, none) for history, none in zip(found.values(), nothing, strict=True)])
+        for name in names
+    }
+
+
+def _column(values: Sequence[Any]) -> np.ndarray:
+    return np.array([np.nan if value is None else value for value in values])

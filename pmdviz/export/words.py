@@ -1,4 +1,4 @@
-"""The run as text: the Python that repeats it, and its recipe."""
+"""The run or the race as text: the Python that repeats it, and its recipe."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from pmdviz.export.writer import Job, Writer
 
 
 def _python(job: Job) -> None:
-    job.path.write_text(job.run.to_python(), encoding="utf-8")
+    job.path.write_text(job.film.python(), encoding="utf-8")
 
 
 def _recipe(job: Job) -> None:
-    job.path.write_text(job.run.recipe.to_json(indent=1) + "\n", encoding="utf-8")
+    job.path.write_text(job.film.recipe() + "\n", encoding="utf-8")
 
 
-PYTHON = Writer(".py", "the lines of Python that repeat the run", (), _python)
-RECIPE = Writer(".json", "the recipe: everything needed to replay the run", (), _recipe)
+PYTHON = Writer(".py", "the lines of Python that repeat the run or the race", (), _python)
+RECIPE = Writer(".json", "the recipe: everything needed to replay the run or the race", (), _recipe)

@@ -3,43 +3,83 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from pmdviz.errors import InputError
-from pmdviz.export.film import Film, Scene
 from pmdviz.export.options import Look
-from pmdviz.result import Run
 
 if TYPE_CHECKING:
-    from pmdviz.export.picture import Picture
+    from pmdviz.export.picture import Drawing
+    from pmdviz.export.player import Player
 
 MEGABYTE = 1_000_000
 Progress = Callable[[int, int], None]  # (frames done, frames in all); what it raises ends the export
+
+
+class Subject(Protocol):
+    """A run or a race as a writer sees it: scenes to draw, who draws them, columns of a table, and texts."""
+
+    look: Look
+
+    @property
+    def frames(self) -> int:
+        """How many frames the film has. Raises InputError where that cannot be had."""
+
+    @property
+    def dots(self) -> int:
+        """How many dots a frame has."""
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """Colours of lines other than the layers'."""
+
+    def scenes(self, tick: Callable[[], None]) -> Iterator[Any]:
+        """The scenes in order; `tick` is called after every iteration of the replay and may raise to end it."""
+
+    def last_scene(self, tick: Callable[[], None]) -> Any:
+        """The last one of them alone."""
+
+    @property
+    def title(self) -> str:
+        """What it is, in a few words."""
+
+    def picture(self, first: Any) -> Drawing:
+        """What draws the scenes as pixels; `first` is one of them."""
+
+    def player(self, scenes: list[Any]) -> Player:
+        """What shows the scenes in a page."""
+
+    def columns(self) -> Mapping[str, np.ndarray]:
+        """The columns of the table that is asked for."""
+
+    def python(self) -> str:
+        """Lines of Python that repeat what is seen."""
+
+    def recipe(self) -> str:
+        """All that is needed for that, as JSON."""
 
 
 @dataclass(frozen=True)
 class Job:
     """One file to be written: `path` is a temporary name, moved into place when `Writer.write` has returned."""
 
-    run: Run
-    look: Look
+    film: Subject
     path: Path
     progress: Progress
 
-    @cached_property
-    def film(self) -> Film:
-        """The run as scenes."""
-        return Film(self.run, self.look)
+    @property
+    def look(self) -> Look:
+        """How it is to look."""
+        return self.film.look
 
-    def scenes(self) -> Iterator[Scene]:
+    def scenes(self) -> Iterator[Any]:
         """The scenes of the film; progress is told between any two iterations of the replay."""
-        total, done = len(self.film.iterations), 0
+        total, done = self.film.frames, 0
 
         def tick() -> None:
             self.progress(done, total)
@@ -53,14 +93,8 @@ class Job:
         """The film's frames as pixels (height, width, 4), uint8 RGBA; each is valid until the next one."""
         picture = None
         for scene in self.scenes():
-            picture = picture or self.picture(scene)
+            picture = picture or self.film.picture(scene)
             yield picture.draw(scene)
-
-    def picture(self, first: Scene) -> Picture:
-        """The figure that draws this film."""
-        from pmdviz.export.picture import Picture
-
-        return Picture(self.film, first)
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+
+import numpy as np
 
 from pmdviz.errors import InputError, shown
 from pmdviz.methods import find_method
@@ -22,6 +24,12 @@ class Entrant:
     label: str
     method: str
     knobs: Mapping[str, Any]
+
+    @property
+    def text(self) -> str:
+        """The entrant as `entrants` reads it: the label, but for what tells it from another one like it."""
+        words = ",".join(f"{name}={_word(value)}" for name, value in self.knobs.items())
+        return f"{self.method}:{words}" if words else self.method
 
     def recipe(self, target: str | Target, options: Mapping[str, Any] | None, seed: int, budget: int | None) -> Recipe:
         """The recipe of its run. Raises InputError, with the entrant named."""
@@ -67,7 +75,7 @@ def _entrant(given: Any) -> Entrant:
         return _of_text(given)
     if isinstance(given, (tuple, list)) and len(given) == 2 and isinstance(given[1], Mapping):
         method, knobs = given
-        return _checked(method, {str(name): value for name, value in knobs.items()})
+        return _checked(method, {str(name): _plain(value) for name, value in knobs.items()})
     raise InputError(f"{FORM}, or a pair ('pmd', {{'bandwidth': 0.5}}); given: {shown(given)}")
 
 
@@ -86,8 +94,13 @@ def _of_text(text: str) -> Entrant:
 
 def _checked(method: Any, knobs: dict[str, Any]) -> Entrant:
     find_method(method).Knobs.checked(knobs)
-    words = ",".join(f"{name}={_word(value)}" for name, value in knobs.items())
-    return Entrant(f"{method}:{words}" if words else method, method, knobs)
+    made = Entrant("", method, knobs)
+    return replace(made, label=made.text)
+
+
+def _plain(value: Any) -> Any:
+    """A number of NumPy's as Python's, whose text says all of it."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _word(value: Any) -> str:
@@ -100,5 +113,5 @@ def _labelled(found: list[Entrant]) -> list[Entrant]:
     made = []
     for one in found:
         seen[one.label] = number = seen.get(one.label, 0) + 1
-        made.append(one if number == 1 else Entrant(f"{one.label} #{number}", one.method, one.knobs))
+        made.append(one if number == 1 else replace(one, label=f"{one.label} #{number}"))
     return made

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,7 +13,9 @@ import numpy as np
 from pmdviz.frame import Frame
 from pmdviz.racing.entrants import Entrant
 from pmdviz.racing.modes import modes
+from pmdviz.racing.recipe import RaceRecipe
 from pmdviz.targets import Target
+from pmdviz.upward import ask
 
 SUMMED = ("tv", "kl_forward", "visited", "density_evaluations", "gradient_evaluations", "seconds")
 ONE_MODE = 0.98  # a run with more of its mass in one basin is said to sit in one mode
@@ -67,24 +72,43 @@ class RaceResult:
 
     Attributes
     ----------
+    recipe : RaceRecipe
+        All that is needed to run the race again.
     rows : list of dict
         One a run: method, seed, visited, tv, kl_forward, mode_masses, density_evaluations, gradient_evaluations,
         seconds (of the steps alone).
-    summary : list of dict
-        One a method: mean and sd over the seeds, see `summary`.
     histories : dict, (method, seed) -> history
         The measured frames of each run, as in `Run.history`.
-    entrants, seeds, target, budget
-        What was run.
     """
 
+    recipe: RaceRecipe
     rows: list[dict[str, Any]]
-    summary: list[dict[str, Any]]
     histories: dict[tuple[str, int], dict[str, np.ndarray]]
-    entrants: tuple[Entrant, ...]
-    seeds: tuple[int, ...]
-    target: Target
-    budget: int
+
+    @cached_property
+    def summary(self) -> list[dict[str, Any]]:
+        """One entry a method: mean and sd over the seeds, see the function `summary`."""
+        return summary(self.rows)
+
+    @property
+    def entrants(self) -> tuple[Entrant, ...]:
+        """Who raced."""
+        return self.recipe.entrants
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """The seeds of each entrant's runs."""
+        return self.recipe.seeds
+
+    @property
+    def target(self) -> Target:
+        """What they raced on."""
+        return self.recipe.target
+
+    @property
+    def budget(self) -> int:
+        """Data that each run might visit."""
+        return self.recipe.budget
 
     @property
     def modes(self) -> list[dict[str, Any]] | None:
@@ -102,6 +126,23 @@ class RaceResult:
         except ImportError as error:
             raise ImportError("RaceResult.to_frame needs pandas: pip install pandas") from error
         return pandas.DataFrame(self.rows)
+
+    def to_python(self) -> str:
+        """A few lines of Python that repeat this race and bind `race`."""
+        return self.recipe.to_python()
+
+    def export(self, path: str | os.PathLike[str], **options: Any) -> Path:
+        """Write the race to a file whose suffix says its kind: a film, a picture, a table, the race's recipe.
+
+        `.gif .mp4 .html .png .svg .pdf .csv .parquet .py .json`; the options are those of `pmdviz export --help`, and
+        `progress`, a function of (frames done, frames in all). A film shows the first seed's runs in lock step. Returns
+        the path. Raises InputError.
+
+        Examples
+        --------
+        >>> pmdviz.race(["pmd", "smc", "sgld"]).export("race.gif", traces="kl_forward")
+        """
+        return ask("export")(self, path, **options)
 
     def __repr__(self) -> str:
         return (

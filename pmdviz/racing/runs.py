@@ -8,34 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from pmdviz.errors import InputError, TargetError, shown
-from pmdviz.knobs import whole_number
-from pmdviz.racing.entrants import Entrant, entrants
-from pmdviz.racing.result import RaceResult, row, summary
+from pmdviz.errors import InputError, TargetError
+from pmdviz.racing.entrants import Entrant
+from pmdviz.racing.recipe import RaceRecipe
+from pmdviz.racing.result import RaceResult, row
 from pmdviz.recipe import DEFAULT_BUDGET, Recipe
-from pmdviz.recipe_input import MAX_BUDGET, MAX_SEED, checked_whole, resolved_target
+from pmdviz.recipe_input import MAX_BUDGET
 from pmdviz.session import Session
 from pmdviz.targets import Target
 
-MAX_SEEDS = 100_000
-MAX_POINTS = 20_000
-
-
-def checked_seeds(seeds: int | Iterable[int]) -> tuple[int, ...]:
-    """0, 1, ... for a number of seeds, or the seeds themselves. Raises InputError."""
-    number = whole_number(seeds) if not isinstance(seeds, Iterable) else None
-    if number is not None:
-        return tuple(range(checked_whole("seeds", number, 1, MAX_SEEDS)))
-    if isinstance(seeds, (str, bytes)) or not isinstance(seeds, Iterable):
-        raise InputError(f"seeds must be a number of seeds or a list of them; given: {shown(seeds)}")
-    found = tuple(checked_whole("a seed", seed, 0, MAX_SEED) for seed in seeds)
-    if not 1 <= len(found) <= MAX_SEEDS or len(set(found)) < len(found):
-        raise InputError(f"seeds must be at least 1 and at most {MAX_SEEDS:,} different ones; given: {shown(seeds)}")
-    return found
-
 
 def race(
-    methods: str | Sequence[Any],
+    methods: str | Sequence[Any] | RaceRecipe,
     target: str | Target = "mixture",
     target_options: Mapping[str, Any] | None = None,
     budget: int = DEFAULT_BUDGET,
@@ -50,7 +34,7 @@ def race(
     ----------
     methods : list of entrants
         Each a method ("pmd"), a method with knobs ("pmd:warm_start=true,bandwidth=0.5"), or a pair
-        ("pmd", {"warm_start": True}).
+        ("pmd", {"warm_start": True}). Or, instead of all arguments that describe a race, a RaceRecipe.
     target, target_options, budget : as in `Recipe`; a method may end before the budget does
     seeds : int or iterable of int
         How many runs each entrant does (seeds 0, 1, ...), or their seeds.
@@ -70,17 +54,20 @@ def race(
     -----
     The result depends neither on the number of threads nor on the other entrants: each run is that of its recipe.
     """
-    resolved_target(target, target_options or {})
-    found, numbers = entrants(methods), checked_seeds(seeds)
-    budget = checked_whole("budget", budget, 1, MAX_BUDGET)
-    points = checked_whole("points", points, 0, MAX_POINTS)
-    runs = [(one, one.recipe(target, target_options, seed, budget)) for seed in numbers for one in found]
+    if not isinstance(methods, RaceRecipe):
+        recipe = RaceRecipe.checked(methods, target, target_options, budget, seeds, points)
+    elif (target, target_options, budget, seeds, points) == USUAL:
+        recipe = methods
+    else:
+        raise InputError("a race's recipe already says all of the race; give progress alone besides")
+    runs = [(one, recipe.of(one, seed)) for seed in recipe.seeds for one in recipe.entrants]
     tell = _Progress(len(runs), progress)
-    ended = {(one.label, recipe.seed): _run(one, recipe, points, tell) for one, recipe in runs}
-    order = [(one.label, seed) for one in found for seed in numbers]
-    rows = [ended[key][0] for key in order]
-    histories = {key: ended[key][1] for key in order}
-    return RaceResult(rows, summary(rows), histories, found, numbers, runs[0][1].make_target(), budget)
+    ended = {(one.label, run.seed): _run(one, run, recipe.points, tell) for one, run in runs}
+    order = [(one.label, seed) for one in recipe.entrants for seed in recipe.seeds]
+    return RaceResult(recipe, [ended[key][0] for key in order], {key: ended[key][1] for key in order})
+
+
+USUAL = ("mixture", None, DEFAULT_BUDGET, 1, 0)  # all that describes a race, left out
 
 
 class _Progress:

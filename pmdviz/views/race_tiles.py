@@ -17,6 +17,7 @@ from pmdviz.views.race_words import TileWords
 from pmdviz.views.tiling import Tiling
 
 LAYERS = ("particles", "exact", "approximate")
+LINE_PX = 1.6  # px
 SAMPLE = 0.11  # length of the sample of a line beside a title, in tiles
 LETTERS = {2: 20, 3: 26}  # of a title, by tiles a row
 NOTE_LETTERS = {2: 26, 3: 34}
@@ -48,7 +49,9 @@ class RaceTiles:
         self.boxes = f.quad("left", "right", "bottom", "top", source=self.frames, fill_alpha=0)
         self.dots = f.scatter("x", "y", size="size", source=self.sources["particles"], line_color=None)
         self.lines = {
-            name: f.line("x", "y", source=self.sources[name], line_width=1.6, line_dash=style.DASHES[name], name=name)
+            name: f.line(
+                "x", "y", source=self.sources[name], line_width=LINE_PX, line_dash=style.DASHES[name], name=name
+            )
             for name in ("exact", "approximate")
         }
         self.samples = f.segment(
@@ -105,14 +108,21 @@ class RaceTiles:
         tiling = self.tiling
         corners = [tiling.corner(k) for k in range(len(words))]
         self.words.data = {
+            **self.said(words),
             "left": [x for x, _ in corners],
             "x": [x + SAMPLE + 0.06 for x, _ in corners],
             "y": [y + 1 + 0.7 * tiling.head for _, y in corners],
             "below": [y + 1 + 0.25 * tiling.head for _, y in corners],
             "note_y": [y + 0.02 for _, y in corners],
             "title": [cut(one.title, LETTERS[tiling.columns]) for one in words],
+        }
+
+    def said(self, words: Sequence[TileWords]) -> dict[str, list[str]]:
+        """What changes of the words while a race runs: the states, and the notes in lines."""
+        letters = NOTE_LETTERS[self.tiling.columns]
+        return {
             "state": [one.state for one in words],
-            "note": [textwrap.fill(one.note, NOTE_LETTERS[tiling.columns], max_lines=4) for one in words],
+            "note": [textwrap.fill(one.note, letters, max_lines=4) for one in words],
         }
 
     def dress(self, dark: bool = False, presenter: bool = False) -> None:

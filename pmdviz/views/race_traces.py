@@ -15,6 +15,7 @@ from pmdviz.views.race_columns import CLOCKS, METRICS, Columns, band, clock_end,
 MOST = len(style.ENTRANTS_LIGHT)  # entrants that can be told apart
 WAITING = "Press Play: {} will be drawn here"
 UNKNOWN = "{} cannot be had: the exact posterior is not known"
+FLOOR_WORDS = "perfect draws: {}"
 BAND_ALPHA = 0.18
 STEPS = {"tv": (1, 2, 5), "kl_forward": (1,)}  # of the axis, times powers of ten
 
@@ -137,7 +138,7 @@ class _Panel:
         data = {"x": [0.0, end] if known else [], "y": known * 2}
         if dict(self.floor.data) != data:
             self.floor.data = data
-            text = [f"perfect draws: {words.number(value)}" for value in known]
+            text = [FLOOR_WORDS.format(words.number(value)) for value in known]
             self.floor_words.data = {"x": [0.0] * len(known), "y": known, "text": text}
 
     def _say(self, rows: Sequence[Columns], end: float) -> None:

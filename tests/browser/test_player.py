@@ -40,9 +40,10 @@ def opened(browser, player):
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.on("console", lambda said: problems.append(said.text) if said.type == "error" else None)
         if framed:
-            place = player.with_name("slides.html")
-            inner = f'<iframe src="{player.name}" sandbox="allow-scripts" width="1100" height="640"></iframe>'
-            place.write_text(f"<!doctype html><body>{inner}", encoding="utf-8")
+            slides = place.with_name("slides.html")
+            inner = f'<iframe src="{place.name}" sandbox="allow-scripts" width="1100" height="640"></iframe>'
+            slides.write_text(f"<!doctype html><body>{inner}", encoding="utf-8")
+            place = slides
         page.goto(place.as_uri())
         frame = page.frames[-1] if framed else page.main_frame
         frame.wait_for_function("document.getElementById('shown')?.textContent.startsWith('1 of')")
@@ -126,3 +127,22 @@ def test_one_dimension_in_the_dark_without_traces(opened, tmp_path):
     scrub(frame, 3)
     assert frame.evaluate(PICTURE_JS) != before
     assert frame.evaluate("getComputedStyle(document.querySelector('main')).backgroundColor") == "rgb(18, 18, 18)"
+
+
+def test_a_race_in_a_frame(opened, tmp_path):
+    race = pmdviz.race(["pmd:num_particles=100", "smc:num_particles=80,batch_size=100"], budget=1_000)
+    page, frame = opened(True, place=race.export(tmp_path / "race.html", fps=30))
+    ends = "Bokeh.documents[0].get_model_by_name('film-fronts').data.x.map(Number)"
+    seen = {}
+    for k, visited in ((0, [0, 0]), (4, [400, 400]), (10, [1000, 1000]), (0, [0, 0])):
+        scrub(frame, k)
+        picture = frame.evaluate(PICTURE_JS)
+        assert seen.setdefault(k, picture) == picture and frame.evaluate(ends) == visited
+    assert len(set(seen.values())) == 3
+    frame.get_by_role("button", name="Play", exact=True).click()
+    frame.wait_for_function("document.getElementById('shown').textContent === '11 of 11'")
+    frame.get_by_role("button", name="Play", exact=True).wait_for()
+    assert words(frame).startswith("iteration 20 of all together, 1,000 of 1,000 data visited by each, lowest TV")
+    assert frame.evaluate(PICTURE_JS) == seen[10]
+    page.set_viewport_size({"width": 390, "height": 844})
+    assert frame.evaluate("document.documentElement.scrollWidth <= innerWidth")

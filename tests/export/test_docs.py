@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from pmdviz.export import WRITERS
-from pmdviz.export.options import Look
+from pmdviz.export.options import Look, RaceLook
 
 PAGE = (Path(__file__).parents[2] / "docs" / "export.md").read_text(encoding="utf-8")
 
@@ -27,9 +27,20 @@ def options() -> str:
     return "\n".join(["| option | default | values | what it does | for |", "|---|---|---|---|---|", *rows])
 
 
+def options_of_a_race() -> str:
+    usual = Look.specs()
+    other = {name: spec for name, spec in RaceLook.specs().items() if spec != usual[name]}
+    rows = [f"| `{name}` | {spec.default} | {spec.bounds_words} | {spec.help} |" for name, spec in other.items()]
+    return "\n".join(["| option | default | values | what it does |", "|---|---|---|---|", *rows])
+
+
 def test_the_table_of_kinds_is_the_table_of_writers():
     assert kinds() in PAGE, f"docs/export.md must hold:\n{kinds()}"
 
 
 def test_the_table_of_options_is_the_declarations():
     assert options() in PAGE, f"docs/export.md must hold:\n{options()}"
+
+
+def test_a_races_own_options_are_the_declarations():
+    assert f"{options_of_a_race()}\n\n" in PAGE, f"docs/export.md must hold:\n{options_of_a_race()}"

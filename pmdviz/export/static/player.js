@@ -1,9 +1,10 @@
 // A film in a page of its own: frames come out of one run of 16-bit numbers, the pictures are the app's own figures.
+// `make_scene` of another script knows them: {stage, traces}, functions of a frame.
 const film = JSON.parse(document.getElementById("film").textContent)
 const at = (id) => document.getElementById(id)
 const bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)).buffer
 const numbers = new Uint16Array(bytes(film.numbers))
-const rows = Object.fromEntries(Object.entries(film.rows).map(([name, text]) => [name, new Float32Array(bytes(text))]))
+const floats = (text) => new Float32Array(bytes(text))
 const GAP = 65535
 const TRACES_MS = 150  // a second figure costs half as much again; while it plays the eye does not miss it
 
@@ -18,10 +19,8 @@ function column([start, length], [low, step]) {
 }
 
 function play_film(model) {
-  const {words, frames, scales, fps} = film
-  const names = ["particles", "approximate", "traces", "marks"]
-  const sources = Object.fromEntries(names.map((name) => [name, model(name)]))
-  const [note, legend, status] = [model("note"), model("legend"), document.querySelector(".pmdviz-status")]
+  const {frames, fps} = film
+  const scene = make_scene(model), status = document.querySelector(".pmdviz-status")
   const last = frames.length - 1
   let now = -1, playing = false, due = 0, traced = 0, painting = false
 
@@ -29,32 +28,17 @@ function play_film(model) {
     if (k === now) return
     now = k
     const frame = frames[k]
-    show_stage(frame)
+    scene.stage(frame)
     if (!playing || k === last || performance.now() - traced > TRACES_MS) show_traces(frame)
-    if (note.text !== frame.note) note.text = frame.note
-    const item = legend.items.find((item) => item.label.value.startsWith("particles"))
-    if (item && item.label.value !== frame.label) item.label = {value: frame.label}
     status.textContent = frame.words
     at("frame").value = k
     at("frame").setAttribute("aria-valuetext", frame.words)
     at("shown").textContent = `${k + 1} of ${last + 1}`
   }
 
-  function show_stage(frame) {
-    const size = column(frame.size, scales.size)
-    sources.particles.data = {
-      x: column(frame.x, scales.x), y: column(frame.y, scales.y), size, weight: size.map((d) => d * d / frame.share),
-    }
-    sources.approximate.data = {x: column(frame.line_x, scales.x), y: column(frame.line_y, scales.y)}
-  }
-
   function show_traces(frame) {
-    if (!sources.traces) return
     traced = performance.now()
-    const seen = Object.entries(rows).map(([name, values]) => [name, values.subarray(0, frame.rows)])
-    sources.traces.data = Object.fromEntries(seen)
-    const marked = Object.entries(film.marks).map(([name, values]) => [name, values.slice(0, frame.marks)])
-    if (sources.marks.data.x.length !== frame.marks) sources.marks.data = Object.fromEntries(marked)
+    scene.traces(frame)
   }
 
   function set_playing(on) {

@@ -1,0 +1,38 @@
+// The pictures of a race: a tile for each entrant in one figure, and one metric of all beside it.
+function make_scene(model) {
+  const {scales, metric, clock} = film
+  const [particles, approximate, words, fronts] = ["particles", "approximate", "words", "fronts"].map(model)
+  const rows = film.rows.map((columns) => (
+    Object.fromEntries(Object.entries(columns).map(([name, text]) => [name, floats(text)]))
+  ))
+
+  // The columns of all tiles one behind the other.
+  function joined(places, scale) {
+    const whole = new Float32Array(places.reduce((sum, [, length]) => sum + length, 0))
+    let at = 0
+    for (const place of places) {
+      whole.set(column(place, scale), at)
+      at += place[1]
+    }
+    return whole
+  }
+
+  function stage({tiles, state, note}) {
+    const all = (name, axis) => joined(tiles.map((tile) => tile[name]), scales[axis])
+    particles.data = {x: all("x", "x"), y: all("y", "y"), size: all("size", "size")}
+    approximate.data = {x: all("line_x", "x"), y: all("line_y", "y")}
+    words.data = {...words.data, state, note}
+  }
+
+  function traces(frame) {
+    if (!fronts) return
+    const ends = frame.rows.map((seen, k) => {
+      const part = Object.entries(rows[k]).map(([name, values]) => [name, values.subarray(0, seen)])
+      model(`traces-${k}`).data = Object.fromEntries(part)
+      return seen - 1
+    })
+    fronts.data = {...fronts.data, x: ends.map((at, k) => rows[k][clock][at]), y: ends.map((at, k) => rows[k][metric][at])}
+  }
+
+  return {stage, traces}
+}

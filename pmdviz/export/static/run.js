@@ -1,0 +1,29 @@
+// The pictures of a run: the stage, and the traces beside it.
+function make_scene(model) {
+  const {scales} = film
+  const names = ["particles", "approximate", "traces", "marks"]
+  const sources = Object.fromEntries(names.map((name) => [name, model(name)]))
+  const [note, legend] = [model("note"), model("legend")]
+  const rows = Object.fromEntries(Object.entries(film.rows).map(([name, text]) => [name, floats(text)]))
+
+  function stage(frame) {
+    const size = column(frame.size, scales.size)
+    sources.particles.data = {
+      x: column(frame.x, scales.x), y: column(frame.y, scales.y), size, weight: size.map((d) => d * d / frame.share),
+    }
+    sources.approximate.data = {x: column(frame.line_x, scales.x), y: column(frame.line_y, scales.y)}
+    if (note.text !== frame.note) note.text = frame.note
+    const item = legend.items.find((item) => item.label.value.startsWith("particles"))
+    if (item && item.label.value !== frame.label) item.label = {value: frame.label}
+  }
+
+  function traces(frame) {
+    if (!sources.traces) return
+    const seen = Object.entries(rows).map(([name, values]) => [name, values.subarray(0, frame.rows)])
+    sources.traces.data = Object.fromEntries(seen)
+    const marked = Object.entries(film.marks).map(([name, values]) => [name, values.slice(0, frame.marks)])
+    if (sources.marks.data.x.length !== frame.marks) sources.marks.data = Object.fromEntries(marked)
+  }
+
+  return {stage, traces}
+}

@@ -1,0 +1,299 @@
+"""A race is taken home: films in lock step, pictures like the page's tiles, players, tables, its recipe."""
+
+import base64
+import csv
+import json
+
+import imageio_ffmpeg
+import numpy as np
+import pytest
+from matplotlib.colors import to_hex
+from PIL import Image, ImageSequence
+from pyarrow import parquet
+
+import pmdviz
+from pmdviz.errors import InputError
+from pmdviz.export import WRITERS
+from pmdviz.export.options import RaceLook
+from pmdviz.export.palette import cell_of, nearest, pack, palette, rgb
+from pmdviz.export.payload import GAP
+from pmdviz.export.race_film import RaceFilm
+from pmdviz.export.race_picture import RacePicture
+from pmdviz.export.race_player import RacePage
+from pmdviz.export.tiles_panel import MARKERS
+from pmdviz.racing import Race, RaceRecipe
+from pmdviz.views import style
+from pmdviz.views.race_columns import tile_columns
+from pmdviz.views.race_tiles import LAYERS, RaceTiles
+from pmdviz.views.race_words import at_tile
+from pmdviz.views.tiling import Tiling
+from tests.likeness import similarity
+
+METHODS = ["pmd:num_particles=150", "smc:num_particles=120,batch_size=100", "sgld:batch_size=150", "svi"]
+PARTS = {"target_options": {"num_data": 300, "sigma_x": 1.5}, "budget": 900}
+SMALL = {"width": 480, "height": 270}
+STEPS = 9  # of pmd, which has the most but for svi
+
+
+@pytest.fixture(scope="module")
+def race():
+    return pmdviz.race(METHODS, seeds=[4, 2], points=3, **PARTS)
+
+
+@pytest.fixture(scope="module")
+def scenes(race):
+    return [*RaceFilm(race, look(frames=7)).scenes()]
+
+
+def look(**options):
+    return RaceLook.checked(options)
+
+
+def film(race, **options):
+    return RaceFilm(race, look(**options))
+
+
+def small(suffix):
+    given = {"width": 320, "height": 180, "frames": 3}
+    return {name: value for name, value in given.items() if name in WRITERS[suffix].options}
+
+
+@pytest.mark.parametrize("suffix", WRITERS)
+def test_every_kind_of_file_is_written_and_told_of(race, tmp_path, suffix):
+    told = []
+    path = race.export(tmp_path / f"race{suffix}", progress=lambda *share: told.append(share), **small(suffix))
+    assert path.stat().st_size > 50 and [p.name for p in tmp_path.iterdir()] == [path.name]
+    if "frames" in WRITERS[suffix].options:
+        assert told[-1] == (3, 3) and [done for done, _ in told] == sorted(done for done, _ in told)
+
+
+def test_every_frame_shows_all_at_the_same_data_visited(race, scenes):
+    """Those who can have taken the first step that reaches the level; the ends are those of the recipes."""
+    alone = {k: pmdviz.Session(race.recipe.of(one, 4)) for k, one in enumerate(race.entrants)}
+    assert [scene.visited for scene in scenes] == [0, 150, 300, 450, 600, 750, 900]
+    for scene in scenes:
+        for k, session in alone.items():
+            while session.frame.visited < scene.visited and not session.done:
+                session.advance()
+            assert scene.traces[k]["visited"][-1] == session.frame.visited
+            page = tile_columns(session.frame, 4)
+            for mine, theirs in zip(scene.tiles[k][:3], page[:3], strict=True):
+                assert all(np.array_equal(mine[name], theirs[name], equal_nan=True) for name in theirs)
+            assert scene.at_tiles[k].state == at_tile("", session.frame, "").state
+    assert all(len(trace["visited"]) == 1 for trace in scenes[0].traces) and scenes[0].words.startswith(
+        "iteration 0 of"
+    )
+    last = {row["method"]: row["tv"] for row in race.rows if row["seed"] == 4}
+    assert [trace["tv"][-1] for trace in scenes[-1].traces] == [*last.values()]
+    assert scenes[-1].at_tiles[1].note == "ended: every datum has been visited once"
+
+
+def test_a_race_in_the_middle_ends_where_each_stands(race):
+    live = Race(METHODS, seed=4, metrics_every=1, **PARTS)
+    live.advance(400)
+    cut = pmdviz.RaceResult(
+        race.recipe, race.rows, {(e.label, 4): s.run.history for e, s in zip(live.entrants, live.sessions, strict=True)}
+    )
+    *_, last = RaceFilm(cut, look(frames=3)).scenes()
+    assert [trace["visited"][-1] for trace in last.traces] == live.visited
+    assert [words.note for words in last.at_tiles][0] == live.sessions[0].frame.note
+
+
+def test_computing_time_is_the_races_not_the_replays(race, scenes):
+    for one, trace in zip(race.entrants, scenes[-1].traces, strict=True):
+        assert trace["seconds"][-1] == race.histories[one.label, 4]["seconds"][-1]
+        assert (np.diff(trace["seconds"]) >= 0).all()
+
+
+def test_as_many_frames_as_asked_and_no_more_than_there_are(race, tmp_path):
+    steps = max(int(h["iteration"][-1]) for (_, seed), h in race.histories.items() if seed == 4)
+    assert steps >= STEPS and film(race).frames == min(100, steps + 1)
+    assert film(race, frames=5).levels == [0, 225, 450, 675, 900] and film(race, every=400).levels == [0, 400, 800, 900]
+    with pytest.raises(InputError, match=rf"frames must be at most {steps + 1:,} \(iterations 0 to {steps}"):
+        race.export(tmp_path / "race.gif", frames=steps + 2)
+    with pytest.raises(
+        InputError, match=r"a film has at most 2,000 frames; every=1 gives 20,001: take every=11 or more"
+    ):
+        film(pmdviz.race(["pmd:num_particles=9"], budget=20_000), every=1).frames  # noqa: B018
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_tiles_draw_what_the_page_draws(race, scenes, theme):
+    """The same vertices, dots, sizes, colours, dashes and words: from the same functions."""
+    page, scene = RaceTiles(), scenes[4]
+    page.arrange(Tiling.fitting(4, 1000))
+    page.draw(race.target, scene.tiles)
+    page.say(scene.at_tiles)
+    page.dress(dark=theme == "dark")
+    tiles = RacePicture(film(race, theme=theme), scene).tiles
+    tiles.show(scene)
+    for name, drawn in tiles.lines.items():
+        x, y = drawn.get_data()
+        np.testing.assert_array_equal(x, page.sources[name].data["x"])
+        np.testing.assert_array_equal(y, page.sources[name].data["y"])
+        glyph = page.lines[name].glyph
+        assert to_hex(drawn.get_color()).lower() == glyph.line_color.lower()
+        assert drawn.get_linewidth() == glyph.line_width and tuple(drawn._dash_pattern[1] or ()) == tuple(
+            glyph.line_dash
+        )
+    source, glyph, offsets = page.sources["particles"].data, page.dots.glyph, tiles.dots.get_offsets()
+    np.testing.assert_array_equal(offsets, np.column_stack([source["x"], source["y"]]))
+    np.testing.assert_allclose(np.sqrt(tiles.dots.get_sizes()), source["size"], rtol=1e-6)
+    assert to_hex(tiles.dots.get_facecolor()[0]).lower() == glyph.fill_color.lower()
+    assert tiles.dots.get_facecolor()[0][3] == pytest.approx(glyph.fill_alpha)
+    (x0, x1), (y0, y1) = page.tiling.ranges
+    assert (tiles.axes.get_xlim(), tiles.axes.get_ylim()) == ((x0, x1), (y0, y1))
+    assert [text.get_text() for text in tiles.states] == page.words.data["state"]
+    order = {"particles": tiles.dots, **tiles.lines}
+    assert sorted(LAYERS, key=lambda name: order[name].get_zorder()) == [*LAYERS]
+
+
+def test_the_trace_has_the_entrants_colours_dashes_and_markers(race, scenes):
+    traces = RacePicture(film(race), scenes[-1]).traces
+    traces.show(scenes[-1])
+    for k, (drawn, front) in enumerate(zip(traces.lines, traces.fronts, strict=True)):
+        assert to_hex(drawn.get_color()).lower() == style.ENTRANTS_LIGHT[k].lower()
+        assert tuple(drawn._dash_pattern[1] or ()) == style.ENTRANT_DASHES[k]
+        assert front.get_marker() == MARKERS[style.ENTRANT_MARKERS[k]]
+        np.testing.assert_array_equal(drawn.get_xdata(), np.float32(scenes[-1].traces[k]["visited"]))
+        np.testing.assert_allclose(
+            drawn.get_ydata(), np.clip(scenes[-1].traces[k]["tv"], *traces.axes.get_ylim()), rtol=1e-6
+        )
+    assert {*MARKERS} == {*style.ENTRANT_MARKERS} and len({*MARKERS.values()}) == 8
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"large_type": True}, {"width": 540, "height": 540}, {"theme": "dark", "exact": False}, {"traces": "none"}],
+)
+def test_a_frame_does_not_depend_on_those_before_it_and_words_stay_inside(race, scenes, options):
+    of = film(race, **options)
+    picture = RacePicture(of, scenes[0])
+    frames = [picture.draw(scene).copy() for scene in scenes]
+    assert np.array_equal(picture.draw(scenes[2]), frames[2]) and len({frame.tobytes() for frame in frames}) == 7
+    assert np.array_equal(RacePicture(of, scenes[0]).draw(scenes[-1]), frames[-1])
+    renderer, tiles = picture.canvas.renderer, picture.tiles
+    texts = [picture.title, *tiles.states, *tiles.axes.get_legend().get_texts(), *tiles.titles]
+    for box in (text.get_window_extent(renderer) for text in texts):
+        assert (
+            box.x0 >= -1
+            and box.y0 >= 0
+            and box.x1 <= picture.figure.bbox.width
+            and box.y1 <= picture.figure.bbox.height
+        )
+    one, two, *_ = (text.get_window_extent(renderer) for text in tiles.titles)
+    assert one.x1 < two.x0 and (picture.traces is not None) == (
+        options.get("traces") != "none" and "width" not in options
+    )
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_the_palette_of_an_animation_holds_the_entrants_colours(dark):
+    colours = style.entrant_colours(dark)
+    table, found = palette(dark, colours), nearest(dark, colours)
+    assert len(table) <= 127
+    for colour in (*colours, *style.theme(dark).layers.values()):
+        assert np.abs(table[found[cell_of(pack(rgb(colour)[None]))[0]]] - rgb(colour)).max() <= 1, colour
+
+
+def test_an_animation_and_a_film_show_what_was_drawn(race, tmp_path):
+    of = film(race, frames=5, **SMALL)
+    drawn = [*of.scenes()]
+    picture = RacePicture(of, drawn[0])
+    with Image.open(race.export(tmp_path / "race.gif", frames=5, **SMALL)) as image:
+        frames = [np.asarray(frame.convert("RGB")) for frame in ImageSequence.Iterator(image)]
+    assert len(frames) == len({frame.tobytes() for frame in frames}) == 5
+    for frame, scene in zip(frames, drawn, strict=True):
+        assert similarity(frame, picture.draw(scene)[..., :3]) > 0.97
+    path = race.export(tmp_path / "race.mp4", frames=5, **SMALL)
+    assert imageio_ffmpeg.count_frames_and_secs(str(path))[0] == 5
+
+
+def test_the_player_holds_every_frame_of_every_tile(race, scenes):
+    page = RacePage(film(race, clock="density_evaluations"), scenes)
+    payload, numbers = page.payload, np.frombuffer(base64.b64decode(page.payload["numbers"]), "<u2")
+    page.tiles.draw(race.target, scenes[3].tiles)
+    frame = payload["frames"][3]
+
+    def column(name, axis):
+        parts = [numbers[start : start + length] for start, length in (tile[name] for tile in frame["tiles"])]
+        low, step = payload["scales"][axis]
+        return np.concatenate([np.where(part == GAP, np.nan, low + step * part) for part in parts])
+
+    for name, axis in [("x", "x"), ("y", "y"), ("size", "size")]:
+        np.testing.assert_allclose(
+            column(name, axis), page.tiles.sources["particles"].data[name], atol=payload["scales"][axis][1]
+        )
+    line = page.tiles.sources["approximate"].data["x"]
+    np.testing.assert_allclose(
+        *(x[~np.isnan(x)] for x in (column("line_x", "x"), line)), atol=payload["scales"]["x"][1]
+    )
+    assert [len(trace["visited"]) for trace in scenes[3].traces] == frame["rows"]
+    assert payload["frames"][-1]["tiles"][1] == payload["frames"][-2]["tiles"][1]  # one that has ended is stored once
+    text = page.html()
+    assert "import pmdviz" in text and "density_evaluations" in json.dumps(payload) and "approximate" in text
+
+
+def read(path):
+    units, *rows = path.read_text(encoding="utf-8").splitlines()
+    return units, [*csv.DictReader(rows)]
+
+
+def test_rows_and_histories_as_tables(race, tmp_path):
+    units, rows = read(race.export(tmp_path / "rows.csv"))
+    assert [(row["method"], int(row["seed"])) for row in rows] == [(row["method"], row["seed"]) for row in race.rows]
+    for row, true in zip(rows, race.rows, strict=True):
+        assert float(row["tv"]) == true["tv"] and int(row["visited"]) == true["visited"]
+        assert [float(row[f"mode_mass{k + 1}"]) for k in range(len(true["mode_masses"]))] == true["mode_masses"]
+    assert "tv: 0 to 1" in units
+    histories = read(race.export(tmp_path / "histories.csv", table="histories"))[1]
+    found = parquet.read_table(race.export(tmp_path / "histories.parquet", table="histories")).to_pydict()
+    assert found["method"] == [row["method"] for row in histories]
+    at = 0
+    for (label, seed), history in race.histories.items():
+        part = slice(at, at := at + len(history["iteration"]))
+        assert set(found["method"][part]) == {label} and set(found["seed"][part]) == {seed}
+        np.testing.assert_array_equal(found["tv"][part], history["tv"])
+        assert [float(row["visited"]) for row in histories[part]] == history["visited"].tolist()
+    assert at == len(histories)
+
+
+def test_the_recipe_and_the_python_are_the_races(race, tmp_path):
+    assert RaceRecipe.from_json(race.export(tmp_path / "race.json").read_text(encoding="utf-8")) == race.recipe
+    assert race.export(tmp_path / "race.py").read_text(encoding="utf-8") == race.to_python()
+
+
+def test_the_same_race_gives_the_same_bytes(race, tmp_path):
+    one, two = (race.export(tmp_path / f"{name}.gif", **small(".gif")).read_bytes() for name in "ab")
+    assert one == two
+
+
+def test_more_entrants_than_can_be_told_apart_have_tables_alone(tmp_path):
+    many = pmdviz.race(["pmd:num_particles=9"] * 9, budget=100)
+    for suffix in (".gif", ".png"):
+        with pytest.raises(InputError, match="a picture shows at most 8 entrants: more could not be told apart"):
+            many.export(tmp_path / f"race{suffix}")
+    assert len(read(many.export(tmp_path / "race.csv"))[1]) == 9 and [*tmp_path.iterdir()] == [tmp_path / "race.csv"]
+
+
+def test_options_that_a_race_does_not_have(race, tmp_path):
+    with pytest.raises(InputError, match=r"unknown value of traces: 'ess'"):
+        race.export(tmp_path / "race.gif", traces="ess")
+    with pytest.raises(InputError, match="unknown export option of a race 'seeds'"):
+        race.export(tmp_path / "race.gif", seeds=3)
+
+
+@pytest.mark.parametrize("dim", [1, 3])
+def test_other_dimensions(dim):
+    target = pmdviz.custom_target(
+        log_prior=lambda theta: -0.5 * (theta**2).sum(axis=1),
+        log_likelihood=lambda theta, batch: -0.5 * ((theta[:, :1] - batch[:, 0]) ** 2).sum(axis=1),
+        sample_prior=lambda rng, m: rng.standard_normal((m, dim)),
+        data=np.linspace(0, 1, 40)[:, None], dim=dim, name=f"plain{dim}",
+    )  # fmt: skip
+    made = film(pmdviz.race(["pmd:num_particles=40", "smc:num_particles=30"], target, budget=80))
+    last = made.last_scene()
+    picture = RacePicture(made, last)
+    assert len(np.unique(picture.draw(last).reshape(-1, 4), axis=0)) > 20
+    said = [text.get_text() for text in picture.traces.axes.texts]
+    assert ("TV cannot be had: the exact posterior is not known" in said) == (dim == 3)
