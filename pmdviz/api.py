@@ -151,7 +151,7 @@ def run(
         raise InputError("run needs a budget of data to visit; this recipe has no end (budget: None)")
     session = Session(recipe, metrics_every)
     while not session.done:
-        session.advance()
+        session.advance(1 if progress is not None else 10**9)
         if progress is not None:
             progress(session)
     if floor:

@@ -21,6 +21,14 @@ def is_due(iteration: int, metrics_every: int | None, stride: int = 1) -> bool:
     return iteration % (metrics_every * stride) == 0
 
 
+def next_due(iteration: int, metrics_every: int | None) -> int:
+    """The first iteration after this one that is due."""
+    if metrics_every is None and iteration < EARLY[-1]:
+        return min(at for at in EARLY if at > iteration)
+    every = metrics_every or EVERY
+    return (iteration // every + 1) * every
+
+
 class History:
     """Rows by iteration, in rising order; past MAX_ROWS `stride` doubles and every second row is dropped.
 

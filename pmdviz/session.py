@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from pmdviz.batches import BatchStream
+from pmdviz.batches import BatchStream, StreamMark
 from pmdviz.checkpoints import MEMORY_CAP, Checkpoint, Checkpoints
 from pmdviz.errors import InputError, shown
 from pmdviz.frame import Frame
-from pmdviz.history import History, is_due
+from pmdviz.history import History, is_due, next_due
 from pmdviz.knobs import ACTS
-from pmdviz.methods import Method
+from pmdviz.methods import Leap, Method
 from pmdviz.recipe import MAX_BUDGET, Recipe
 from pmdviz.recipe_input import checked_whole
 from pmdviz.result import Run
@@ -106,17 +106,19 @@ class Session:
         Raises TargetError from a target that fails; the session then still stands at the last good frame, and the same
         step can be tried again.
         """
-        for _ in range(checked_whole("n", n, 0, MAX_BUDGET)):
-            if self.done:
-                break
-            self._step()
+        last = self.frame.iteration + checked_whole("n", n, 0, MAX_BUDGET)
+        while self.frame.iteration < last and not self.done:
+            self._step(last)
         return self.frame
 
-    def _step(self) -> None:
-        """One iteration. Whatever stops it, a target's error or a Cancel, the session stands where it stood."""
+    def _step(self, last: int) -> None:
+        """One iteration, or in one leap those up to `last` that nobody would look at between.
+
+        Whatever stops it, a target's error or a Cancel, the session stands where it stood.
+        """
         before, random, mark = self.frame, self._rng.bit_generator.state, self._batches.mark()
         try:
-            self.frame = self._stepped(before)
+            self.frame = self._leapt(before, last, mark) or self._stepped(before)
             if self._changed_here():
                 self._turn(self.recipe.knobs_at(self.frame.iteration))
             self._settle()
@@ -131,16 +133,48 @@ class Session:
         start = time.perf_counter()
         state, info = self.method.step(self._rng, before.state, self.target, batch, before.knobs)
         seconds = time.perf_counter() - start
+        counts = info.visited, info.density_evaluations, info.gradient_evaluations
+        return self._after(before, Leap(state, info, 1, *counts), seconds)
+
+    def _leapt(self, before: Frame, last: int, mark: StreamMark) -> Frame | None:
+        """The frame after several steps in one call, where the method offers that; None: take a single step."""
+        size = self.method.batch_size(before.state, before.knobs, self.target.num_data)
+        rows = MAX_BUDGET if self.recipe.budget is None else self.recipe.budget - before.visited
+        most = min(last, self._next_look()) - before.iteration
+        count = min(most, self.method.stride(before.state, before.knobs, self.target, rows)) if most > 1 else 1
+        if count <= 1:
+            return None
+        kind, data = self.method.batches(before.state, before.knobs), self.target.data
+        if kind != "whole":
+            data = data[self._batches.draw(count * size, kind)].reshape(count, size, *data.shape[1:])
+        start = time.perf_counter()
+        leap = self.method.leap(self._rng, before.state, self.target, data, count, before.knobs, rows)
+        seconds = time.perf_counter() - start
+        if leap is None or leap.steps < count:
+            self._batches.restore(mark)
+        if leap is None:
+            return None
+        if leap.steps < count:
+            self._batches.draw(leap.steps * size, kind)
+        return self._after(before, leap, seconds)
+
+    def _next_look(self) -> int:
+        """The next iteration whose frame is measured, or at which the recipe changes knobs."""
+        now = self.frame.iteration
+        changes = [at for at, _ in self.recipe.changes if at > now]
+        return min([next_due(now, self._metrics_every), *changes])
+
+    def _after(self, before: Frame, leap: Leap, seconds: float) -> Frame:
         return Frame(
-            iteration=before.iteration + 1,
-            visited=before.visited + info.visited,
-            density_evaluations=before.density_evaluations + info.density_evaluations,
-            gradient_evaluations=before.gradient_evaluations + info.gradient_evaluations,
+            iteration=before.iteration + leap.steps,
+            visited=before.visited + leap.visited,
+            density_evaluations=before.density_evaluations + leap.density_evaluations,
+            gradient_evaluations=before.gradient_evaluations + leap.gradient_evaluations,
             seconds=before.seconds + seconds,
-            rejuvenations=before.rejuvenations + bool(info.rejuvenated),
+            rejuvenations=before.rejuvenations + bool(leap.info.rejuvenated),
             knobs=before.knobs,
-            state=state,
-            info=info,
+            state=leap.state,
+            info=leap.info,
             budget=self.recipe.budget,
             target=self.target,
             method=self.method,

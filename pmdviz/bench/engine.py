@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import warnings
 from argparse import Namespace
+from collections.abc import Iterator
 from importlib import metadata
 from itertools import chain
 from typing import Any
 
 from pmdviz.bench import engine_kernels, engine_methods
-from pmdviz.bench.contest import LEAST_S, ROUNDS, Missing, rows_of
+from pmdviz.bench.contest import LEAST_S, ROUNDS, Contest, Missing, rows_of
 from pmdviz.kernels import pool
 
 PEERS = ("scipy", "scikit-learn", "KDEpy", "jax", "jaxlib", "blackjax", "numpyro", "particles", "llvmlite")
@@ -23,7 +24,7 @@ def run(options: Namespace) -> dict[str, Any]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of the peers
-            every = chain(engine_kernels.contests(options.quick), engine_methods.whole_run(), engine_methods.contests())
+            every = chain(engine_kernels.contests(options.quick), *_of_methods())
             for contest in every:
                 rows += rows_of(contest, rounds, missing)
     finally:
@@ -35,6 +36,15 @@ def run(options: Namespace) -> dict[str, Any]:
         "left_out": sorted(missing.words.values()),
         "versions": {name: _version(name) for name in PEERS},
     }
+
+
+def _of_methods() -> tuple[Iterator[Contest], ...]:
+    return (
+        engine_methods.whole_run(),
+        engine_methods.contests(),
+        engine_methods.long_chains(),
+        engine_methods.whole_chain(),
+    )
 
 
 def _version(name: str) -> str:

@@ -12,12 +12,13 @@ from pmdviz.bench.peers import Work, density_peers
 from pmdviz.kernels.banana import banana_grad_log_likelihood, banana_log_likelihood
 from pmdviz.kernels.bimodal import bimodal_grad_log_likelihood, bimodal_log_likelihood
 from pmdviz.kernels.ceiling import exponentials
+from pmdviz.kernels.chains import hamiltonian, langevin, uniforms_of
 from pmdviz.kernels.distances import median_distance
 from pmdviz.kernels.gaussian import gaussian_grad_log_likelihood, gaussian_log_likelihood
 from pmdviz.kernels.gibbs import mixture_sweep
 from pmdviz.kernels.grid import kde_on_grid, kde_on_line
 from pmdviz.kernels.kde import kde_log_density
-from pmdviz.kernels.mixture import mixture_grad_log_likelihood, mixture_log_likelihood
+from pmdviz.kernels.mixture import mixture_grad_log_likelihood, mixture_log_likelihood, mixture_model
 from pmdviz.kernels.neighbourhoods import pooled_local_covariance
 from pmdviz.kernels.resampling import multinomial, residual, stratified, systematic
 from pmdviz.kernels.svgd import sampled_median_distance, stein_force
@@ -197,6 +198,31 @@ def moves(rng: np.random.Generator) -> Iterator[Contest]:
     theta, x, uniforms, normals = np.array([1.0, -2.0]), rng.standard_normal(M) * 2.5, rng.random(M), np.zeros(2)
     yield Contest(
         "Gibbs sweep of the mixture", f"N = {M:,}", lambda: mixture_sweep(theta, x, 2.5, 0.5, 1.0, uniforms, normals)
+    )
+    yield Contest("uniforms from normals", f"n = {M:,}", lambda: uniforms_of(x))
+    yield from _chains(rng, theta, x)
+
+
+def _chains(rng: np.random.Generator, theta: np.ndarray, x: np.ndarray) -> Iterator[Contest]:
+    """Many steps of a chain in one call."""
+    model, reach, steps, batch = mixture_model(1.0, M, 2.5, 0.5), np.full(2, 1e6), 1000, 10
+    batches, noise = x[rng.integers(M, size=(steps, batch))], rng.standard_normal((steps, 2))
+    yield Contest(
+        name="Langevin steps on the mixture",
+        size=f"batches of {batch}",
+        ours=lambda: langevin(model, theta, batches, (1, 0.06, 100.0, 0.55), noise, reach),
+        exponentials=steps * batch,
+        calls=steps,
+        note="a step; the randomness was drawn before",
+    )
+    start, num, lengths = (theta, 0.0, np.zeros(2)), 20, np.full(20, 10)
+    yield Contest(
+        name="trajectories of 10 leapfrog steps on the mixture",
+        size=f"N = {M:,}",
+        ours=lambda: hamiltonian(model, x, start, noise[:num], lengths, np.ones(num), 0.05, np.ones(2), reach, 10**9),
+        exponentials=num * 11 * M,
+        calls=num,
+        note="a trajectory with its accept step; the randomness was drawn before",
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pmdviz.bench.contest import Call, Contest
-from pmdviz.bench.peers_methods import PEERS
+from pmdviz.bench.peers_methods import PEERS, TIME_STEP, chain_peers
 from pmdviz.errors import InputError
 from pmdviz.methods import METHODS, Method
 from pmdviz.recipe import Recipe
@@ -17,6 +17,12 @@ from pmdviz.targets import TARGETS
 
 FIRST = "mixture"  # the target that is tried first
 STEPS = {"particles": 20, "parametric": 20, "chain": 500}  # that a call does, by the method's family
+LONG = {  # chains that a session takes in leaps: method, target, steps of a call, knobs
+    ("sgld", "mixture"): (5000, {}),
+    ("hmc", "mixture"): (500, {"tune": False, "time_step": TIME_STEP}),
+    ("hmc", "banana"): (5000, {"tune": False, "time_step": TIME_STEP}),
+    ("mala", "mixture"): (2000, {"tune": False, "time_step": TIME_STEP}),
+}
 LONGEST = 1500  # steps after which a method counts as one without an end
 
 
@@ -76,6 +82,40 @@ def _steps(method: Method, session: Session, state: Any, count: int) -> Call:
         return now
 
     return steps
+
+
+def long_chains() -> Iterator[Contest]:
+    """Chains that nobody looks at on the way: our session in leaps, the peer in one compiled scan.
+
+    Both draw their batches, momenta and noise within the time, and keep every draw.
+    """
+    for (name, target), (steps, knobs) in LONG.items():
+        session = Session(Recipe(target, name, budget=None, **knobs), metrics_every=10**9)
+        yield Contest(
+            name=f"{name}: a step of {steps:,} at once",
+            size=_size(session),
+            ours=lambda session=session, steps=steps: _from_the_start(session, steps),
+            peers=chain_peers(name, session, steps, True),
+            calls=steps,
+            note=f"a session's advance({steps}) and the peer's scan of as many steps; batches, momenta and noise are "
+            "drawn within the time by both, every draw is kept; hmc: 1 to 10 leapfrog steps on both sides",
+        )
+
+
+def _from_the_start(session: Session, steps: int) -> Any:
+    session.seek(0)
+    return session.advance(steps)
+
+
+def whole_chain() -> Iterator[Contest]:
+    """What a person gets: a run of `sgld`, looked at seldom and as often as by default."""
+    for every in (500, 10):
+        recipe = Recipe(FIRST, "sgld", budget=20_000)
+        yield Contest(
+            name=f"sgld: a whole default run, metrics every {every} steps",
+            size="mixture, 20,000 visited, B = 10",
+            ours=lambda recipe=recipe, every=every: Session(recipe, every).advance(10**9),
+        )
 
 
 def whole_run() -> Iterator[Contest]:

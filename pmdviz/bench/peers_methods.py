@@ -1,4 +1,4 @@
-"""The same algorithms in other libraries, on the mixture with the same data, sizes and steps."""
+"""The same algorithms in other libraries, with the same data, sizes and steps."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from pmdviz.bench.peers import one_thread_jax
 from pmdviz.kernels.mixture import mixture_log_likelihood
 from pmdviz.session import Session
 
+TIME_STEP = 0.1  # of hmc and mala on both sides, in prior sds
 
-class JaxMixture(NamedTuple):
-    """The mixture's densities as jax functions of one theta (2,)."""
+
+class JaxModel(NamedTuple):
+    """A target's densities as jax functions of one theta (2,)."""
 
     jax: Any
     log_prior: Callable[[Any], Any]
@@ -27,20 +29,30 @@ class JaxMixture(NamedTuple):
         return self.log_prior(theta) + len(self.data) * each.mean()
 
 
-def jax_mixture(session: Session) -> JaxMixture:
+def jax_model(session: Session) -> JaxModel:
     """The session's target for jax."""
     jax = one_thread_jax()
-    jnp, options, prior_sd = jax.numpy, session.target.options, session.target.prior_sd
-    sigma_x, p = options.sigma_x, options.p
+    prior_sd, likelihood = session.target.prior_sd, LIKELIHOODS[session.target.name]
 
     def log_prior(theta: Any) -> Any:
         return -0.5 * (theta**2).sum() / prior_sd**2
 
     def log_likelihood(theta: Any, x: Any) -> Any:
-        first = jnp.log(p) - 0.5 * ((x - theta[0]) / sigma_x) ** 2
-        return jnp.logaddexp(first, jnp.log1p(-p) - 0.5 * ((x - theta.sum()) / sigma_x) ** 2)
+        return likelihood(jax.numpy, session.target.options, theta, x)
 
-    return JaxMixture(jax, log_prior, log_likelihood, jnp.asarray(session.target.data))
+    return JaxModel(jax, log_prior, log_likelihood, jax.numpy.asarray(session.target.data))
+
+
+def _of_mixture(jnp: Any, options: Any, theta: Any, x: Any) -> Any:
+    first = jnp.log(options.p) - 0.5 * ((x - theta[0]) / options.sigma_x) ** 2
+    return jnp.logaddexp(first, jnp.log1p(-options.p) - 0.5 * ((x - theta.sum()) / options.sigma_x) ** 2)
+
+
+def _of_banana(jnp: Any, options: Any, theta: Any, x: Any) -> Any:
+    return -0.5 * ((x - theta[0] - options.bend * theta[1] ** 2) / options.sigma_x) ** 2
+
+
+LIKELIHOODS = {"mixture": _of_mixture, "banana": _of_banana}
 
 
 def _in_a_loop(jax: Any, step: Callable[[Any, Any], Any], start: Any, keys: Any) -> Call:
@@ -68,25 +80,23 @@ def _in_a_scan(jax: Any, step: Callable[[Any, Any], Any], start: Any, keys: Any)
     return lambda: jax.block_until_ready(compiled(start, stacked))
 
 
-LOOPS = {"step by step": _in_a_loop, "all steps in one scan": _in_a_scan}
-
-
-def _chains(
-    name: str, make: Callable[[Session], tuple[Any, Any, Any]], session: Session, steps: int
+def _chain(
+    name: str, make: Callable[[Session], tuple[Any, Any, Any]], session: Session, steps: int, at_once: bool
 ) -> tuple[Peer, ...]:
-    """A chain of blackjax, driven in both ways. `make` gives jax, the step (state, key) -> state and the start."""
+    """A chain of blackjax, `at_once` or step by step. `make` gives jax, the step (state, key) -> state, the start."""
+    words, loop = ("all steps in one scan", _in_a_scan) if at_once else ("step by step", _in_a_loop)
 
-    def made(loop: Callable[..., Call]) -> Call:
+    def made() -> Call:
         jax, step, start = make(session)
         keys = list(jax.random.split(jax.random.PRNGKey(0), steps))
         return loop(jax, step, start, keys)
 
-    return tuple(Peer(f"blackjax.{name}, {words}", lambda loop=loop: made(loop)) for words, loop in LOOPS.items())
+    return (Peer(f"blackjax.{name}, {words}", made),)
 
 
 def _sgld(session: Session) -> tuple[Any, Any, Any]:
     blackjax, gradients = needed("blackjax", "blackjax.sgmcmc.gradients")
-    model = jax_mixture(session)
+    model = jax_model(session)
     jax, num_data = model.jax, len(model.data)
     estimate = gradients.grad_estimator(model.log_prior, model.log_likelihood, num_data)
     chain, size = blackjax.sgld(estimate), session.knobs.batch_size
@@ -98,17 +108,28 @@ def _sgld(session: Session) -> tuple[Any, Any, Any]:
     return jax, step, jax.numpy.array([0.5, -1.0])
 
 
-def _gradient_chain(name: str, **parameters: Any) -> Callable[[Session], tuple[Any, Any, Any]]:
-    """hmc or mala of blackjax on all data."""
+def _mala(session: Session) -> tuple[Any, Any, Any]:
+    """With our time step e: its step size is e^2 / 2."""
+    (blackjax,) = needed("blackjax")
+    model = jax_model(session)
+    chain = blackjax.mala(lambda theta: model.log_joint(theta, model.data), step_size=TIME_STEP**2 / 2)
+    start = chain.init(model.jax.numpy.array([0.5, -1.0]))
+    return model.jax, lambda state, key: chain.step(key, state)[0], start
 
-    def make(session: Session) -> tuple[Any, Any, Any]:
-        (blackjax,) = needed("blackjax")
-        model = jax_mixture(session)
-        chain = getattr(blackjax, name)(lambda theta: model.log_joint(theta, model.data), **parameters)
-        start = chain.init(model.jax.numpy.array([0.5, -1.0]))
-        return model.jax, lambda state, key: chain.step(key, state)[0], start
 
-    return make
+def _hmc(session: Session) -> tuple[Any, Any, Any]:
+    """With 1 to as many leapfrog steps as ours, drawn anew each time."""
+    (blackjax,) = needed("blackjax")
+    model, most = jax_model(session), session.knobs.leapfrog_steps
+    jax = model.jax
+    chain = blackjax.dynamic_hmc(
+        lambda theta: model.log_joint(theta, model.data),
+        step_size=TIME_STEP,
+        inverse_mass_matrix=np.ones(2),
+        integration_steps_fn=lambda key: jax.random.randint(key, (), 1, most + 1),
+    )
+    start = chain.init(jax.numpy.array([0.5, -1.0]), jax.random.PRNGKey(1))
+    return jax, lambda state, key: chain.step(key, state)[0], start
 
 
 def _svgd(session: Session, steps: int) -> tuple[Peer, ...]:
@@ -120,7 +141,7 @@ def _svgd(session: Session, steps: int) -> tuple[Peer, ...]:
 
 def _blackjax_svgd(session: Session, steps: int) -> Call:
     blackjax, optax = needed("blackjax", "optax")
-    model, m = jax_mixture(session), session.knobs.num_particles
+    model, m = jax_model(session), session.knobs.num_particles
     jax, batch = model.jax, model.data[: session.method.batch_size(session.frame.state, session.knobs, len(model.data))]
     gradient = jax.grad(model.log_joint)
     svgd = blackjax.svgd(gradient, optax.adagrad(0.1))
@@ -132,7 +153,7 @@ def _numpyro_svgd(session: Session, steps: int) -> Call:
     numpyro, einstein, infer, optim = needed(
         "numpyro", "numpyro.contrib.einstein", "numpyro.infer.autoguide", "numpyro.optim"
     )
-    model = jax_mixture(session)
+    model = jax_model(session)
     jax, m = model.jax, session.knobs.num_particles
     batch = model.data[: session.method.batch_size(session.frame.state, session.knobs, len(model.data))]
 
@@ -189,21 +210,16 @@ def _particles(session: Session, likelihood: Callable[..., np.ndarray]) -> Call:
     return run
 
 
-def _leapfrogs(session: Session) -> int:
-    """How many leapfrog steps our hmc does at its defaults."""
-    names = [name for name in session.knobs.as_dict() if "leapfrog" in name]
-    return int(getattr(session.knobs, names[0])) if names else 10
+CHAINS = {"sgld": ("sgld", _sgld), "hmc": ("dynamic_hmc", _hmc), "mala": ("mala", _mala)}
 
 
-def _hmc(session: Session, steps: int) -> tuple[Peer, ...]:
-    parameters = {"step_size": 0.1, "inverse_mass_matrix": np.ones(2), "num_integration_steps": _leapfrogs(session)}
-    return _chains("hmc", _gradient_chain("hmc", **parameters), session, steps)
+def chain_peers(method: str, session: Session, steps: int, at_once: bool) -> tuple[Peer, ...]:
+    """The same chain in blackjax."""
+    return _chain(*CHAINS[method], session, steps, at_once)
 
 
 PEERS: dict[str, Callable[[Session, int], tuple[Peer, ...]]] = {
     "svgd": _svgd,
-    "sgld": lambda session, steps: _chains("sgld", _sgld, session, steps),
-    "hmc": _hmc,
-    "mala": lambda session, steps: _chains("mala", _gradient_chain("mala", step_size=0.01), session, steps),
+    **{name: lambda session, steps, name=name: chain_peers(name, session, steps, False) for name in CHAINS},
     "smc_mcmc": _tempering,
 }

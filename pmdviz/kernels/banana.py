@@ -5,10 +5,13 @@ With the mean of the batch and r = mean - theta_1 - b theta_2^2,
     sum_n log N(x_n | theta_1 + b theta_2^2, s^2) = -( sum_n (x_n - mean)^2 + B r^2 ) / (2 s^2) - B log(s sqrt(2 pi))
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from pmdviz.kernels.checks import finite, matrix, positive, vector
 from pmdviz.kernels.jit import jit
+from pmdviz.kernels.models import GRADIENTS, LOG_JOINTS, mean_of, normal_prior, normal_sum, scatter_about
 
 
 def banana_log_likelihood(theta: np.ndarray, x: np.ndarray, sigma_x: float, bend: float) -> np.ndarray:
@@ -55,3 +58,28 @@ def _gradient(theta, mean, bend, precision):
         out[i, 0] = pull
         out[i, 1] = pull * 2.0 * bend * theta[i, 1]
     return out
+
+
+class BananaModel(NamedTuple):
+    """The model in compiled code."""
+
+    prior_precision: float
+    num_data: float
+    sigma_x: float
+    bend: float
+
+
+def _model_log_joint(model, theta, x):
+    scatter = scatter_about(x, theta[0] + model.bend * theta[1] * theta[1])
+    likelihood = model.num_data / x.size * normal_sum(scatter, x.size, model.sigma_x)
+    return normal_prior(theta, model.prior_precision) + likelihood
+
+
+def _model_gradient(model, theta, x, out):
+    residual = mean_of(x) - theta[0] - model.bend * theta[1] * theta[1]
+    pull = model.num_data / model.sigma_x**2 * residual
+    out[0] = pull - model.prior_precision * theta[0]
+    out[1] = pull * 2.0 * model.bend * theta[1] - model.prior_precision * theta[1]
+
+
+LOG_JOINTS[BananaModel], GRADIENTS[BananaModel] = _model_log_joint, _model_gradient

@@ -5,10 +5,13 @@ With the mean of the batch,
     sum_n log N(x_n | theta^2, s^2) = -( sum_n (x_n - mean)^2 + B (mean - theta^2)^2 ) / (2 s^2) - B log(s sqrt(2 pi))
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from pmdviz.kernels.checks import finite, matrix, positive, vector
 from pmdviz.kernels.jit import jit
+from pmdviz.kernels.models import GRADIENTS, LOG_JOINTS, mean_of, normal_prior, normal_sum, scatter_about
 
 
 def bimodal_log_likelihood(theta: np.ndarray, x: np.ndarray, sigma_x: float) -> np.ndarray:
@@ -51,3 +54,25 @@ def _gradient(theta, mean, precision):
     for i in range(theta.shape[0]):
         out[i, 0] = 2.0 * theta[i, 0] * precision * (mean - theta[i, 0] ** 2)
     return out
+
+
+class BimodalModel(NamedTuple):
+    """The model in compiled code."""
+
+    prior_precision: float
+    num_data: float
+    sigma_x: float
+
+
+def _model_log_joint(model, theta, x):
+    scatter = scatter_about(x, theta[0] * theta[0])
+    likelihood = model.num_data / x.size * normal_sum(scatter, x.size, model.sigma_x)
+    return normal_prior(theta, model.prior_precision) + likelihood
+
+
+def _model_gradient(model, theta, x, out):
+    pull = model.num_data / model.sigma_x**2 * (mean_of(x) - theta[0] * theta[0])
+    out[0] = 2.0 * theta[0] * pull - model.prior_precision * theta[0]
+
+
+LOG_JOINTS[BimodalModel], GRADIENTS[BimodalModel] = _model_log_joint, _model_gradient

@@ -5,10 +5,13 @@
 The two sums of squares are about the batch's own mean, so nothing cancels; the cost is O(B + m), not O(B m).
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from pmdviz.kernels.checks import finite, matrix, positive
 from pmdviz.kernels.jit import jit
+from pmdviz.kernels.models import GRADIENTS, LOG_JOINTS, mean_of, normal_prior, normal_sum, scatter_about
 
 
 def gaussian_log_likelihood(theta: np.ndarray, x: np.ndarray, sigma_x: float) -> np.ndarray:
@@ -47,3 +50,28 @@ def _log_likelihood(theta, mean, precision, constant):
             distance += (mean[k] - theta[i, k]) ** 2
         out[i] = constant - 0.5 * precision * distance
     return out
+
+
+class GaussianModel(NamedTuple):
+    """The model in compiled code."""
+
+    prior_precision: float
+    num_data: float
+    sigma_x: float
+
+
+def _model_log_joint(model, theta, x):
+    scatter = 0.0
+    for k in range(theta.size):
+        scatter += scatter_about(x[:, k], theta[k])
+    likelihood = model.num_data / len(x) * normal_sum(scatter, x.size, model.sigma_x)
+    return normal_prior(theta, model.prior_precision) + likelihood
+
+
+def _model_gradient(model, theta, x, out):
+    for k in range(theta.size):
+        residual = mean_of(x[:, k]) - theta[k]
+        out[k] = model.num_data / model.sigma_x**2 * residual - model.prior_precision * theta[k]
+
+
+LOG_JOINTS[GaussianModel], GRADIENTS[GaussianModel] = _model_log_joint, _model_gradient

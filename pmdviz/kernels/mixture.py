@@ -7,11 +7,14 @@ The factors 1 + exp(-|a - b|) lie in (1, 2]: their product over a block of at mo
 logarithm per block replaces one per datum.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from pmdviz.kernels.checks import finite, matrix, positive, vector
 from pmdviz.kernels.exponential import LOG2E, exp2
 from pmdviz.kernels.jit import fast_jit, jit
+from pmdviz.kernels.models import GRADIENTS, LOG_JOINTS, normal_prior
 from pmdviz.kernels.pool import run_blocks
 
 ROWS_PER_BLOCK = 512
@@ -192,3 +195,39 @@ def _put_gradient(pull_first, pull_second, precision, out):
     """theta_1 moves both components, theta_2 the second; d(SCALE u)/d theta is -precision, hence the 2 ln 2."""
     out[0] = (pull_first + pull_second) * precision * 2.0 * LN2
     out[1] = pull_second * precision * 2.0 * LN2
+
+
+class MixtureModel(NamedTuple):
+    """The model in compiled code; `mixture_model` makes one."""
+
+    prior_precision: float
+    num_data: float
+    sigma_x: float
+    constants: tuple[float, float, float]  # of the exponents
+
+
+def mixture_model(prior_sd: float, num_data: int, sigma_x: float, p: float) -> MixtureModel:
+    """The mixture with a prior N(0, prior_sd^2 I) on N data."""
+    constants = SCALE / positive(sigma_x, "sigma_x"), *_log_shares(p)
+    return MixtureModel(1.0 / prior_sd**2, float(num_data), float(sigma_x), tuple(map(float, constants)))
+
+
+def _model_log_joint(model, theta, x):
+    sums = 0.0
+    for start in range(0, x.size, DATA_PER_LOG):
+        total, product = _sums_over_data(
+            x[start : start + DATA_PER_LOG], theta[0], theta[0] + theta[1], model.constants
+        )
+        sums += total * LN2 + np.log(product)
+    sums -= x.size * np.log(model.sigma_x * np.sqrt(2.0 * np.pi))
+    return normal_prior(theta, model.prior_precision) + model.num_data / x.size * sums
+
+
+def _model_gradient(model, theta, x, out):
+    pull_first, pull_second = _pulls_of_data(x, theta[0], theta[0] + theta[1], model.constants)
+    _put_gradient(pull_first, pull_second, model.constants[0], out)
+    for k in range(2):
+        out[k] = model.num_data / x.size * out[k] - model.prior_precision * theta[k]
+
+
+LOG_JOINTS[MixtureModel], GRADIENTS[MixtureModel] = _model_log_joint, _model_gradient

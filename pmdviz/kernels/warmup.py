@@ -3,7 +3,7 @@
 `python -m pmdviz.kernels.warmup` fills the on-disk cache and writes a line "SHARE WORDS" for each kernel.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from pmdviz.kernels import (
     banana,
     bimodal,
+    chains,
     distances,
     gaussian,
     gibbs,
@@ -23,14 +24,15 @@ from pmdviz.kernels import (
     svgd,
     thinning,
 )
-from pmdviz.kernels.banana import banana_grad_log_likelihood, banana_log_likelihood
-from pmdviz.kernels.bimodal import bimodal_grad_log_likelihood, bimodal_log_likelihood
+from pmdviz.kernels.banana import BananaModel, banana_grad_log_likelihood, banana_log_likelihood
+from pmdviz.kernels.bimodal import BimodalModel, bimodal_grad_log_likelihood, bimodal_log_likelihood
+from pmdviz.kernels.chains import hamiltonian, langevin, uniforms_of
 from pmdviz.kernels.distances import median_distance
-from pmdviz.kernels.gaussian import gaussian_grad_log_likelihood, gaussian_log_likelihood
+from pmdviz.kernels.gaussian import GaussianModel, gaussian_grad_log_likelihood, gaussian_log_likelihood
 from pmdviz.kernels.gibbs import mixture_sweep
 from pmdviz.kernels.grid import kde_on_grid, kde_on_line
 from pmdviz.kernels.kde import kde_log_density
-from pmdviz.kernels.mixture import mixture_grad_log_likelihood, mixture_log_likelihood
+from pmdviz.kernels.mixture import mixture_grad_log_likelihood, mixture_log_likelihood, mixture_model
 from pmdviz.kernels.neighbourhoods import pooled_local_covariance
 from pmdviz.kernels.resampling import multinomial, residual, stratified, systematic
 from pmdviz.kernels.svgd import sampled_median_distance, stein_force
@@ -39,6 +41,7 @@ from pmdviz.kernels.thinning import thinned
 MODULES = (
     banana,
     bimodal,
+    chains,
     distances,
     gaussian,
     gibbs,
@@ -103,7 +106,28 @@ def _calls():
     yield "banana gradient", lambda: banana_grad_log_likelihood(two, axis, 1.0, 1.0)
     yield "bimodal likelihood", lambda: bimodal_log_likelihood(two[:, :1], axis, 1.0)
     yield "bimodal gradient", lambda: bimodal_grad_log_likelihood(two[:, :1], axis, 1.0)
+    yield "uniforms", lambda: uniforms_of(axis)
+    for model, x in _models():
+        yield from _chain_calls(model, x)
     yield "density in float32", lambda: kde_log_density(two, log_weights, np.eye(2), two, single=True)
+
+
+def _chain_calls(model: tuple, x: np.ndarray) -> Iterator[tuple[str, Callable[[], object]]]:
+    name, dim = type(model).__name__, 1 if isinstance(model, BimodalModel) else 2
+    theta, once, ones = np.zeros(dim), np.zeros((1, dim)), np.ones(dim)
+    lengths, uniforms, schedule = np.ones(1, np.int64), np.ones(1), (1, 1.0, 1.0, 0.5)
+    yield f"Langevin steps, {name}", lambda: langevin(model, theta, x[None], schedule, once, ones)
+    start = theta, 0.0, theta
+    yield f"trajectories, {name}", lambda: hamiltonian(model, x, start, once, lengths, uniforms, 1.0, ones, ones, 1)
+
+
+def _models() -> Iterator[tuple[tuple, np.ndarray]]:
+    """A model of each type and data for it."""
+    x, ones = np.zeros(2), (1.0, 2.0, 1.0)
+    yield mixture_model(1.0, 2, 1.0, 0.5), x
+    yield BananaModel(*ones, 1.0), x
+    yield BimodalModel(*ones), x
+    yield GaussianModel(*ones), np.zeros((2, 2))
 
 
 if __name__ == "__main__":

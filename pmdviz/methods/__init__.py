@@ -6,7 +6,7 @@ import importlib
 import pkgutil
 
 from pmdviz.errors import unknown
-from pmdviz.methods.base import METHODS, Method, StepInfo
+from pmdviz.methods.base import METHODS, Leap, Method, StepInfo
 
 for _module in pkgutil.iter_modules(__path__):
     importlib.import_module(f"{__name__}.{_module.name}")
@@ -19,4 +19,4 @@ def find_method(name: str) -> Method:
     return METHODS[name]
 
 
-__all__ = ["METHODS", "Method", "StepInfo", "find_method"]
+__all__ = ["METHODS", "Leap", "Method", "StepInfo", "find_method"]

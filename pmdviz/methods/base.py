@@ -27,6 +27,17 @@ class StepInfo(NamedTuple):
     words: str  # one line for a person
 
 
+class Leap(NamedTuple):
+    """Several steps done in one call."""
+
+    state: Any
+    info: StepInfo  # of the last step
+    steps: int
+    visited: int  # by all of them, as the two below
+    density_evaluations: int
+    gradient_evaluations: int
+
+
 class Method:
     """An algorithm; one stateless instance a method, entered in METHODS by `name`.
 
@@ -75,6 +86,27 @@ class Method:
         self, rng: np.random.Generator, state: Any, target: Target, batch: np.ndarray, knobs: Any
     ) -> tuple[Any, StepInfo]:
         """One iteration."""
+        raise NotImplementedError
+
+    def stride(self, state: Any, knobs: Any, target: Target, rows: int) -> int:
+        """How many of the next steps `leap` may be asked for, while `rows` of data are left to visit; 1: none."""
+        return 1
+
+    def leap(
+        self,
+        rng: np.random.Generator,
+        state: Any,
+        target: Target,
+        batches: np.ndarray,
+        count: int,
+        knobs: Any,
+        rows: int,
+    ) -> Leap | None:
+        """The next `count` steps, with the bits that `step` would give one by one.
+
+        `batches` (count, B, ...), or all data where the steps visit them `whole`. They are fewer where `rows` of data
+        were visited before, or where the next one fails; None where the first one does. `step` then says how.
+        """
         raise NotImplementedError
 
     def density(self, state: Any, knobs: Any, target: Target) -> Density:

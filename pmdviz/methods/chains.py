@@ -65,13 +65,14 @@ def position(state: ChainState) -> np.ndarray:
     return state.newer[-1] if len(state.newer) else state.older[-1]
 
 
-def appended(state: Any, theta: np.ndarray) -> Any:
-    """The state one iteration later, with theta (d,) as the new draw."""
-    older, newer = state.older, np.concatenate([state.newer, theta[None]])
-    if len(newer) == BLOCK:
-        older, newer = np.concatenate([older, newer]), newer[:0].copy()
+def appended(state: Any, thetas: np.ndarray) -> Any:
+    """The state some iterations later, with thetas (k, d) as the new draws."""
+    older, newer = state.older, np.concatenate([state.newer, thetas])
+    full = len(newer) // BLOCK * BLOCK
+    if full:
+        older, newer = np.concatenate([older, newer[:full]]), newer[full:].copy()
     older, newer = read_only(older, newer)
-    return state._replace(older=older, newer=newer, iteration=state.iteration + 1)
+    return state._replace(older=older, newer=newer, iteration=state.iteration + len(thetas))
 
 
 def check_reach(theta: np.ndarray, target: Target, step_size: float, batch: np.ndarray) -> None:

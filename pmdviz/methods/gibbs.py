@@ -50,7 +50,7 @@ class Gibbs(FullDataChain):
         before = position(state)
         after = target.gibbs_sweep(rng, before, batch)
         distance = float(np.linalg.norm(after - before))
-        return appended(state, after), StepInfo(
+        return appended(state, after[None]), StepInfo(
             visited=len(batch),
             step_size=None,
             rejuvenated="",

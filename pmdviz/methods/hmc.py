@@ -36,6 +36,10 @@ class HMC(LeapfrogChain):
     Knobs = HMCKnobs
     wanted_acceptance = 0.8
 
-    def leapfrog_steps(self, rng: np.random.Generator, knobs: Any) -> int:
+    def lengths(self, uniforms: np.ndarray, knobs: Any) -> np.ndarray:
         """Uniform on 1 .. the knob (Neal 2011, section 3.2)."""
-        return int(rng.integers(1, knobs.leapfrog_steps + 1))
+        return np.minimum(1 + (uniforms * knobs.leapfrog_steps).astype(np.int64), knobs.leapfrog_steps)
+
+    def longest(self, knobs: Any) -> int:
+        """The knob."""
+        return knobs.leapfrog_steps

@@ -9,11 +9,13 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from pmdviz.kernels.chains import Trajectories, hamiltonian, uniforms_of
 from pmdviz.knobs import Flag, Real
-from pmdviz.methods.base import StepInfo, checked_gradient, checked_log_likelihood, checked_log_prior, read_only
+from pmdviz.methods.base import Leap, StepInfo, checked_gradient, checked_log_likelihood, checked_log_prior, read_only
 from pmdviz.methods.chains import REACH, ChainKnobs, FullDataChain, appended, position, started
 from pmdviz.targets import Target
 
+LEAP_PAIRS = 2**22  # gradients of a datum that one compiled call computes at most: a few ms
 FIRST_TIME_STEP = 0.1  # where the tuning starts
 # Dual averaging, with the names and values of Hoffman & Gelman 2014, section 3.2.
 GAMMA, T0, KAPPA = 0.05, 10.0, 0.75
@@ -80,8 +82,12 @@ class LeapfrogChain(FullDataChain):
     needs_gradient = True
     wanted_acceptance: ClassVar[float]
 
-    def leapfrog_steps(self, rng: np.random.Generator, knobs: Any) -> int:
-        """Leapfrog steps of the next trajectory."""
+    def lengths(self, uniforms: np.ndarray, knobs: Any) -> np.ndarray:
+        """Leapfrog steps of trajectories (T,), by uniforms (T,) on [0, 1]."""
+        raise NotImplementedError
+
+    def longest(self, knobs: Any) -> int:
+        """Leapfrog steps that a trajectory has at most."""
         raise NotImplementedError
 
     def init(self, rng: np.random.Generator, target: Target, knobs: Any) -> LeapfrogState:
@@ -93,29 +99,102 @@ class LeapfrogChain(FullDataChain):
     ) -> tuple[LeapfrogState, StepInfo]:
         """One trajectory from a fresh momentum, accepted or refused."""
         state, values, gradients = _known(state, target, batch)
-        tuning, time_step = knobs.tune and state.iteration < knobs.burn_in, current_time_step(state, knobs)
-        num_steps, momentum, uniform = self.leapfrog_steps(rng, knobs), rng.standard_normal(target.dim), rng.random()
-        end = trajectory(target, position(state), state.gradient, momentum, time_step, num_steps, batch)
-        log_joint, asked = (-np.inf, 0) if end.diverged else log_joint_at(target, end.theta, batch)
-        chance = acceptance(state.log_joint, log_joint, momentum, end.momentum)
-        accepted = bool(uniform < chance)
-        if accepted:
-            (gradient,) = read_only(end.gradient)
-            state = state._replace(log_joint=log_joint, gradient=gradient, accepted=state.accepted + 1)
+        leap = self._leapt(rng, state, target, batch, 1, knobs, 1, (values, gradients))
+        return leap.state, leap.info
+
+    def stride(self, state: LeapfrogState, knobs: Any, target: Target, rows: int) -> int:
+        """One while the time step is tuned, at the start, and where the gradient is a Python function."""
+        if state.gradient is None or is_tuned(state, knobs) or not self._is_compiled(target, knobs):
+            return 1
+        return max(1, LEAP_PAIRS // ((self.longest(knobs) + 1) * target.num_data))
+
+    def leap(
+        self,
+        rng: np.random.Generator,
+        state: LeapfrogState,
+        target: Target,
+        batches: np.ndarray,
+        count: int,
+        knobs: Any,
+        rows: int,
+    ) -> Leap:
+        """Trajectories in one compiled call, until `rows` of data were visited."""
+        return self._leapt(rng, state, target, batches, count, knobs, rows, (0, 0))
+
+    def _is_compiled(self, target: Target, knobs: Any) -> bool:
+        """Whether trajectories are; a long one through many data is not: it could not be stopped."""
+        return target.model is not None and self.longest(knobs) * target.num_data <= LEAP_PAIRS
+
+    def _leapt(
+        self,
+        rng: np.random.Generator,
+        state: LeapfrogState,
+        target: Target,
+        data: np.ndarray,
+        count: int,
+        knobs: Any,
+        rows: int,
+        asked: tuple[int, int],
+    ) -> Leap:
+        """Up to `count` trajectories; `asked`: values and gradients that were needed before the first."""
+        before, (lengths, momenta, uniforms) = rng.bit_generator.state, self._drawn(rng, count, target.dim, knobs)
+        tuning, time_step = is_tuned(state, knobs), current_time_step(state, knobs)
+        start = position(state), state.log_joint, state.gradient
+        if self._is_compiled(target, knobs):
+            unit, most = target.scale, -(-rows // len(data))
+            found = hamiltonian(
+                target.model or (), data, start, momenta, lengths, uniforms, time_step, unit, REACH * unit, most
+            )
+        else:
+            found = followed(target, data, start, momenta[0], int(lengths[0]), uniforms[0], time_step)
+        if found.made < count:
+            rng.bit_generator.state = before
+            self._drawn(rng, found.made, target.dim, knobs)
+        state = self._moved(state, found, tuning)
+        words = _words(found, state, time_step, int(lengths[found.made - 1]), tuning)
+        return _counted(state, found, len(data), asked, time_step, words)
+
+    def _drawn(
+        self, rng: np.random.Generator, count: int, dim: int, knobs: Any
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Lengths (T,), momenta (T, d) and the uniforms (T,) that decide, of the next T trajectories.
+
+        All from one array of normals: cut in two anywhere, it has the same bits.
+        """
+        normals = rng.standard_normal((count, dim + 2))
+        return self.lengths(uniforms_of(normals[:, 0]), knobs), normals[:, 1:-1], uniforms_of(normals[:, -1])
+
+    def _moved(self, state: LeapfrogState, found: Trajectories, tuning: bool) -> LeapfrogState:
+        """The state after the trajectories."""
+        made = found.made
+        (gradient,) = read_only(found.gradient)
+        accepted = state.accepted + int(found.accepted[:made].sum())
+        state = state._replace(log_joint=found.log_joint, gradient=gradient, accepted=accepted)
         if tuning:
-            state = state._replace(tuning=tuned(state.tuning, self.wanted_acceptance - chance))
-        state = appended(state, end.theta if accepted else position(state))
-        values, gradients = values + asked, gradients + end.num_gradients
-        return state, StepInfo(
-            visited=(values + gradients) * len(batch),
-            step_size=time_step,
-            rejuvenated="",
-            ess=None,
-            density_evaluations=values * len(batch),
-            gradient_evaluations=gradients * len(batch),
-            zero_weight=0,
-            words=_words(accepted, end, state, time_step, num_steps, tuning),
-        )
+            state = state._replace(tuning=tuned(state.tuning, self.wanted_acceptance - float(found.chances[0])))
+        return appended(state, found.draws[:made])
+
+
+def followed(
+    target: Target,
+    data: np.ndarray,
+    start: tuple[np.ndarray, float, np.ndarray],
+    momentum: np.ndarray,
+    num_steps: int,
+    uniform: float,
+    time_step: float,
+) -> Trajectories:
+    """What `hamiltonian` does, for one trajectory on a target whose functions are Python's."""
+    theta, before, gradient = start
+    end = trajectory(target, theta, gradient, momentum, time_step, num_steps, data)
+    log_joint, asked = (-np.inf, 0) if end.diverged else log_joint_at(target, end.theta, data)
+    chance = acceptance(before, log_joint, momentum, end.momentum)
+    accepted = bool(uniform < chance)
+    if accepted:
+        theta, before, gradient = end.theta, log_joint, end.gradient
+    counts = np.array([end.num_gradients]), np.array([asked])
+    outcome = np.array([chance]), np.array([accepted]), np.array([end.diverged])
+    return Trajectories(theta[None].copy(), before, gradient.copy(), *counts, *outcome, 1)
 
 
 def trajectory(
@@ -177,6 +256,11 @@ def tuned(tuning: Tuning, missing: float) -> Tuning:
     return Tuning(t, shortfall, log_step, averaged)
 
 
+def is_tuned(state: LeapfrogState, knobs: Any) -> bool:
+    """Whether the next step still changes the time step."""
+    return bool(knobs.tune and state.iteration < knobs.burn_in)
+
+
 def _known(state: LeapfrogState, target: Target, data: np.ndarray) -> tuple[LeapfrogState, int, int]:
     """The state with density and gradient at its position, and how often each had to be asked for: at the start."""
     if state.gradient is not None:
@@ -187,8 +271,30 @@ def _known(state: LeapfrogState, target: Target, data: np.ndarray) -> tuple[Leap
     return state._replace(log_joint=log_joint, gradient=gradient), asked, 1
 
 
-def _words(accepted: bool, end: Proposal, state: LeapfrogState, time_step: float, num_steps: int, tuning: bool) -> str:
-    verdict = "accepted" if accepted else "refused (the trajectory diverged)" if end.diverged else "refused"
+def _counted(
+    state: LeapfrogState, found: Trajectories, num_data: int, asked: tuple[int, int], time_step: float, words: str
+) -> Leap:
+    """What the trajectories cost; the info is the last one's."""
+    values, gradients = found.num_values[: found.made] * num_data, found.num_gradients[: found.made] * num_data
+    values[0] += asked[0] * num_data
+    gradients[0] += asked[1] * num_data
+    info = StepInfo(
+        visited=int(values[-1] + gradients[-1]),
+        step_size=time_step,
+        rejuvenated="",
+        ess=None,
+        density_evaluations=int(values[-1]),
+        gradient_evaluations=int(gradients[-1]),
+        zero_weight=0,
+        words=words,
+    )
+    return Leap(state, info, found.made, int((values + gradients).sum()), int(values.sum()), int(gradients.sum()))
+
+
+def _words(found: Trajectories, state: LeapfrogState, time_step: float, num_steps: int, tuning: bool) -> str:
+    last = found.made - 1
+    diverged = "refused (the trajectory diverged)" if found.diverged[last] else "refused"
+    verdict = "accepted" if found.accepted[last] else diverged
     parts = [f"{verdict}; {state.accepted / state.iteration:.0%} of {state.iteration:,} proposals accepted so far"]
     parts += [f"time step {time_step:.3g} prior sd" + (", being tuned" if tuning else "")]
     parts += [f"{num_steps} leapfrog step{'s' if num_steps > 1 else ''}"]

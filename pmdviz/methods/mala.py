@@ -32,6 +32,10 @@ class MALA(LeapfrogChain):
     Knobs = MALAKnobs
     wanted_acceptance = 0.574
 
-    def leapfrog_steps(self, rng: np.random.Generator, knobs: Any) -> int:
+    def lengths(self, uniforms: np.ndarray, knobs: Any) -> np.ndarray:
+        """One."""
+        return np.ones(len(uniforms), np.int64)
+
+    def longest(self, knobs: Any) -> int:
         """One."""
         return 1

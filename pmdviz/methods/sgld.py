@@ -6,11 +6,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pmdviz.kernels.chains import langevin
 from pmdviz.knobs import Real
-from pmdviz.methods.base import StepInfo, checked_gradient
+from pmdviz.methods.base import Leap, StepInfo, checked_gradient
 from pmdviz.methods.batching import BatchKnobs, BatchMethod, rows_per_step
-from pmdviz.methods.chains import Chain, ChainKnobs, appended, burn_in, check_reach, position, started
+from pmdviz.methods.chains import REACH, Chain, ChainKnobs, appended, burn_in, check_reach, position, started
 from pmdviz.targets import Target
+
+LEAP_ROWS = 2**18  # of data that one compiled call visits at most: half a megabyte of numbers a dimension, a few ms
 
 
 class SGLDKnobs(BatchKnobs, ChainKnobs):
@@ -72,27 +75,69 @@ class SGLD(BatchMethod, Chain):
         self, rng: np.random.Generator, state: SGLDState, target: Target, batch: np.ndarray, knobs: SGLDKnobs
     ) -> tuple[SGLDState, StepInfo]:
         """One Langevin step along the gradient of a batch."""
-        theta, step_size = position(state), langevin_step(state.iteration + 1, knobs)
-        gradient = checked_gradient(target, theta[None], batch)[0]
-        noise = np.sqrt(step_size) * rng.standard_normal(target.dim)
-        moved = theta + 0.5 * step_size * gradient + noise
+        step_size, noise = langevin_step(state.iteration + 1, knobs), rng.standard_normal(target.dim)
+        if target.model is None:
+            gradient = checked_gradient(target, position(state)[None], batch)[0]
+            moved = position(state) + 0.5 * step_size * gradient + np.sqrt(step_size) * noise
+        else:
+            (moved,), gradient, _ = _compiled(state, target, batch[None], noise[None], knobs)
         check_reach(moved, target, step_size, batch)
-        state = appended(state, moved)
-        return state, StepInfo(
-            visited=len(batch),
-            step_size=step_size,
-            rejuvenated="",
-            ess=None,
-            density_evaluations=0,
-            gradient_evaluations=len(batch),
-            zero_weight=0,
-            words=_words(step_size, len(batch), 0.5 * step_size * gradient, noise),
-        )
+        return appended(state, moved[None]), _info(step_size, len(batch), gradient, noise)
+
+    def stride(self, state: SGLDState, knobs: SGLDKnobs, target: Target, rows: int) -> int:
+        """As many steps as the rows are enough for; one where the gradient is a Python function."""
+        size = self.batch_size(state, knobs, target.num_data)
+        return 1 if target.model is None else max(1, min(-(-rows // size), LEAP_ROWS // size))
+
+    def leap(
+        self,
+        rng: np.random.Generator,
+        state: SGLDState,
+        target: Target,
+        batches: np.ndarray,
+        count: int,
+        knobs: SGLDKnobs,
+        rows: int,
+    ) -> Leap | None:
+        """Langevin steps along the gradients of the batches, in one compiled call."""
+        before, size = rng.bit_generator.state, batches.shape[1]
+        noise = rng.standard_normal((count, target.dim))
+        draws, gradient, made = _compiled(state, target, batches, noise, knobs)
+        if made < count:
+            rng.bit_generator.state = before
+            rng.standard_normal((made, target.dim))
+        if made == 0:
+            return None
+        if made < count:  # the last gradient is of the step that failed
+            _, gradient, _ = _compiled(state, target, batches[:made], noise[:made], knobs)
+        info = _info(langevin_step(state.iteration + made, knobs), size, gradient, noise[made - 1])
+        return Leap(appended(state, draws[:made]), info, made, made * size, 0, made * size)
+
+
+def _compiled(
+    state: SGLDState, target: Target, batches: np.ndarray, noise: np.ndarray, knobs: SGLDKnobs
+) -> tuple[np.ndarray, np.ndarray, int]:
+    """Draws, the last gradient and how many steps were made, from the target's compiled model."""
+    schedule = state.iteration + 1, knobs.a, knobs.b, knobs.g
+    return langevin(target.model or (), position(state), batches, schedule, noise, REACH * target.scale)
 
 
 def langevin_step(t: int, knobs: SGLDKnobs) -> float:
     """ε_t = a (b + t)^-g, t from 1."""
     return float(knobs.a * (knobs.b + t) ** -knobs.g)
+
+
+def _info(step_size: float, batch: int, gradient: np.ndarray, noise: np.ndarray) -> StepInfo:
+    return StepInfo(
+        visited=batch,
+        step_size=step_size,
+        rejuvenated="",
+        ess=None,
+        density_evaluations=0,
+        gradient_evaluations=batch,
+        zero_weight=0,
+        words=_words(step_size, batch, 0.5 * step_size * gradient, np.sqrt(step_size) * noise),
+    )
 
 
 def _words(step_size: float, batch: int, drift: np.ndarray, noise: np.ndarray) -> str:

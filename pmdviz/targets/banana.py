@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pmdviz.kernels.banana import banana_grad_log_likelihood, banana_log_likelihood
+from pmdviz.kernels.banana import BananaModel, banana_grad_log_likelihood, banana_log_likelihood
 from pmdviz.knobs import Knobs, Real
 from pmdviz.targets.base import GaussianPrior, Target
 from pmdviz.targets.exact import GridExact
@@ -59,6 +59,12 @@ class Banana(GaussianPrior, Target):
         rng = np.random.default_rng(o.data_seed)
         self.data = o.theta1 + o.bend * o.theta2**2 + o.sigma_x * rng.standard_normal(o.num_data)
         self._prior_frame(o.theta1, o.theta2)
+
+    @property
+    def model(self) -> BananaModel:
+        """For compiled chains."""
+        o = self.options
+        return BananaModel(1 / self.prior_sd**2, float(self.num_data), float(o.sigma_x), float(o.bend))
 
     def make_exact(self) -> GridExact:
         """By a grid sum."""

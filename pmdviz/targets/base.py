@@ -89,6 +89,11 @@ class Target:
                 self._exact, self._exact_known = self.make_exact(), True
             return self._exact
 
+    @property
+    def model(self) -> tuple | None:
+        """The model in compiled code, a NamedTuple of numbers (`kernels.models`); None: chains ask in Python."""
+        return None
+
     def make_exact(self) -> Exact | None:
         """The exact posterior of this target or None."""
         return None

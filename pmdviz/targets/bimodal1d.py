@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pmdviz.kernels.bimodal import bimodal_grad_log_likelihood, bimodal_log_likelihood
+from pmdviz.kernels.bimodal import BimodalModel, bimodal_grad_log_likelihood, bimodal_log_likelihood
 from pmdviz.knobs import Knobs, Real
 from pmdviz.targets.base import GaussianPrior, Target
 from pmdviz.targets.exact import GridExact
@@ -39,6 +39,11 @@ class Bimodal1D(GaussianPrior, Target):
         rng = np.random.default_rng(o.data_seed)
         self.data = o.theta**2 + o.sigma_x * rng.standard_normal(o.num_data)
         self._prior_frame(o.theta)
+
+    @property
+    def model(self) -> BimodalModel:
+        """For compiled chains."""
+        return BimodalModel(1 / self.prior_sd**2, float(self.num_data), float(self.options.sigma_x))
 
     def make_exact(self) -> GridExact:
         """By a grid sum."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pmdviz.kernels.gaussian import gaussian_grad_log_likelihood, gaussian_log_likelihood
+from pmdviz.kernels.gaussian import GaussianModel, gaussian_grad_log_likelihood, gaussian_log_likelihood
 from pmdviz.knobs import Knobs, Real, Whole
 from pmdviz.targets.base import GaussianPrior, Target
 from pmdviz.targets.exact import GaussianExact
@@ -45,6 +45,11 @@ class Gaussian(GaussianPrior, Target):
         rng = np.random.default_rng(o.data_seed)
         self.data = o.theta + o.sigma_x * rng.standard_normal((o.num_data, o.dim))
         self._prior_frame(o.theta)
+
+    @property
+    def model(self) -> GaussianModel:
+        """For compiled chains."""
+        return GaussianModel(1 / self.prior_sd**2, float(self.num_data), float(self.options.sigma_x))
 
     def make_exact(self) -> GaussianExact:
         """In closed form."""

@@ -5,7 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from pmdviz.kernels.gibbs import mixture_sweep
-from pmdviz.kernels.mixture import mixture_grad_log_likelihood, mixture_log_likelihood
+from pmdviz.kernels.mixture import (
+    MixtureModel,
+    mixture_grad_log_likelihood,
+    mixture_log_likelihood,
+    mixture_model,
+)
 from pmdviz.knobs import Knobs, Real
 from pmdviz.targets.base import GaussianPrior, Target
 from pmdviz.targets.exact import GridExact
@@ -55,6 +60,11 @@ class Mixture(GaussianPrior, Target):
         second = rng.random(o.num_data) >= o.p
         self.data = o.theta1 + o.theta2 * second + o.sigma_x * rng.standard_normal(o.num_data)
         self._prior_frame(o.theta1, o.theta2, o.theta1 + o.theta2)
+
+    @property
+    def model(self) -> MixtureModel:
+        """For compiled chains."""
+        return mixture_model(self.prior_sd, self.num_data, self.options.sigma_x, self.options.p)
 
     def make_exact(self) -> GridExact:
         """By a grid sum."""

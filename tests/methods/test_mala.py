@@ -1,5 +1,7 @@
 """The Metropolis-adjusted Langevin algorithm: its step against the textbook's formula, and exact posteriors."""
 
+from statistics import NormalDist
+
 import numpy as np
 import pytest
 
@@ -24,7 +26,8 @@ def test_a_step_is_that_of_the_textbook(name, options):
     state, verdicts = MALA.init(np.random.default_rng(1), target, knobs), []
     for t in range(60):
         theta, rng = state.newer[-1], np.random.default_rng(t)
-        noise, uniform = rng.standard_normal(target.dim), rng.random()
+        _, *noise, last = rng.standard_normal(target.dim + 2)
+        noise, uniform = np.array(noise), NormalDist().cdf(last)
         step = time_step * target.scale
         proposal = theta + 0.5 * step**2 * target.grad_log_joint(theta[None])[0] + step * noise
         log_ratio = target.log_joint(proposal[None])[0] - target.log_joint(theta[None])[0]

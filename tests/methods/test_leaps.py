@@ -1,0 +1,96 @@
+"""Many steps of a chain in one compiled call: the bits of single steps, and what the target's functions give."""
+
+import numpy as np
+import pytest
+
+from pmdviz.errors import TargetError
+from pmdviz.methods import METHODS, leapfrog
+from pmdviz.recipe import Recipe
+from pmdviz.session import Session
+from pmdviz.targets import TARGETS, make_target
+from tests.chains import all_draws
+from tests.engine import CountingTarget, digest, drive
+
+LEAPING = ("sgld", "hmc", "mala")
+SETTINGS = [
+    ("sgld", {}),
+    ("sgld", {"batches": "replacement", "batch_size": 3}),
+    ("sgld", {"batch_size": 20}),
+    ("hmc", {"burn_in": 5}),
+    ("hmc", {"tune": False, "time_step": 2.5}),  # some are refused, some diverge
+    ("mala", {"burn_in": 0}),
+]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("method, given", SETTINGS, ids=str)
+def test_a_compiled_step_is_that_of_the_targets_functions(method, given, target):
+    compiled, chain = make_target(target, num_data=37), METHODS[method]
+    asked, knobs = CountingTarget(compiled), chain.Knobs.checked(given)
+    assert asked.model is None and compiled.model is not None
+    state = chain.init(np.random.default_rng(0), compiled, knobs)
+    for t in range(30):
+        rows = slice(None) if method != "sgld" else np.random.default_rng(t).integers(37, size=knobs.batch_size)
+        batch = compiled.data[rows]
+        with np.errstate(over="ignore", invalid="ignore"):
+            other, others = chain.step(np.random.default_rng(t), state, asked, batch, knobs)
+        state, info = chain.step(np.random.default_rng(t), state, compiled, batch, knobs)
+        np.testing.assert_allclose(state.newer, other.newer, rtol=1e-8, atol=1e-10)
+        assert info._replace(words="", step_size=0.0) == others._replace(words="", step_size=0.0)
+        assert info.step_size == pytest.approx(others.step_size, rel=1e-6)
+        assert info.words.split(";")[0] == others.words.split(";")[0] or method == "sgld"
+
+
+@pytest.mark.parametrize("method, given", SETTINGS, ids=str)
+def test_a_run_is_the_same_however_far_it_leaps(method, given):
+    recipe = Recipe("mixture", method, target_options={"num_data": 97}, budget=2_000 if method == "sgld" else 60_000,
+                    changes=((30, {"thinning": 2}), (44, {"burn_in": 20})), **given)  # fmt: skip
+    at_once, one_by_one, in_sevens = Session(recipe), Session(recipe), Session(recipe, metrics_every=50)
+    for session, chunk in ((at_once, 10**6), (one_by_one, 1), (in_sevens, 7)):
+        assert not drive(session, chunk)
+    assert digest(at_once) == digest(one_by_one)
+    assert all_draws(in_sevens).tobytes() == all_draws(at_once).tobytes()
+    assert at_once.frame.info == one_by_one.frame.info == in_sevens.frame.info
+    assert at_once.frame.gradient_evaluations == in_sevens.frame.gradient_evaluations > 0
+    at_once.seek(41)
+    assert not drive(at_once) and digest(at_once) == digest(one_by_one)
+
+
+@pytest.mark.parametrize("method", LEAPING)
+def test_steps_that_nobody_looks_at_are_one_call(method, monkeypatch):
+    leaps, leap, step = [], METHODS[method].leap, METHODS[method].step
+    session = Session(Recipe("gaussian", method, budget=None, burn_in=0), metrics_every=100)
+    session.advance(1)  # that of a leapfrog chain also visits the start
+    monkeypatch.setattr(type(METHODS[method]), "leap", lambda self, *a: leaps.append(a[4]) or leap(*a))
+    monkeypatch.setattr(type(METHODS[method]), "step", lambda self, *a: leaps.append(1) or step(*a))
+    session.advance(250)
+    assert leaps == [99, 100, 51] and session.frame.iteration == 251
+    session.advance(1)
+    assert leaps[3:] == [1]
+
+
+@pytest.mark.parametrize("batches", ["epochs", "replacement"])
+def test_a_leap_ends_at_the_last_good_step(batches):
+    recipe = Recipe("gaussian", "sgld", budget=None, a=0.75, b=0.0, g=0.0, batches=batches)
+    sessions = [Session(recipe, metrics_every=10**6) for _ in range(2)]
+    words = [pytest.raises(TargetError, session.advance, 10**4).value for session in sessions[:1]]
+    with pytest.raises(TargetError) as one_by_one:
+        for _ in range(10**4):
+            sessions[1].advance(1)
+    assert str(words[0]) == str(one_by_one.value) and "ran away" in str(words[0])
+    assert sessions[0].frame.iteration == sessions[1].frame.iteration > 20
+    assert digest(sessions[0]) == digest(sessions[1])
+    for session in sessions:
+        session.set(a=0.05)
+        session.advance(30)
+    assert digest(sessions[0]) == digest(sessions[1]), "streams and batches stand where they stood"
+
+
+def test_a_trajectory_through_very_many_data_asks_the_target_so_that_it_can_be_stopped(monkeypatch):
+    found = []
+    for pairs in (leapfrog.LEAP_PAIRS, 1):
+        monkeypatch.setattr(leapfrog, "LEAP_PAIRS", pairs)
+        session = Session(Recipe("mixture", "hmc", budget=None, burn_in=5), metrics_every=10**6)
+        session.advance(12)
+        found.append(all_draws(session))
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-6)
