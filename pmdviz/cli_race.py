@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import math
 import sys
 import time
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 from pmdviz import cli_export
 from pmdviz.cli_recipe import pairs, race_bar, race_in, read_plain
 from pmdviz.errors import InputError
-from pmdviz.writing import write_json
+from pmdviz.writing import finite, write_json
 
 METHODS = "pmd,pmd:warm_start=true,smc,gibbs,sgld,svi"
 COLUMNS = ("runs", "visited_mean", "tv_mean", "tv_sd", "kl_forward_mean", "runs_in_one_mode", "seconds_mean")
@@ -106,10 +105,7 @@ def _seeds(text: str) -> Any:
 
 
 def _plain(row: dict[str, Any]) -> dict[str, Any]:
-    """The row with None for an infinite divergence, which JSON does not have."""
-    return {
-        name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in row.items()
-    }
+    return {name: finite(value) for name, value in row.items()}
 
 
 def _table(summary: list[dict[str, Any]]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import math
 import sys
 import time
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 from pmdviz.cli_recipe import add_recipe_arguments, draw_bar, given_recipe
 from pmdviz.errors import InputError
 from pmdviz.knobs import whole_number
-from pmdviz.writing import write_json
+from pmdviz.writing import finite, write_json
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -88,15 +87,11 @@ def described(found: Any) -> dict[str, Any]:
     except InputError:  # one point, words on the axis: then there is no slope
         fit = None
     return {
-        "rows": [{name: _plain(value) for name, value in zip(names, row, strict=True)} for row in rows],
+        "rows": [{name: finite(value) for name, value in zip(names, row, strict=True)} for row in rows],
         "summary": found.summary(),
         "fit": fit,
         "failed": list(found.failed),
     }
-
-
-def _plain(value: Any) -> Any:
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _print(found: Any, result: dict[str, Any]) -> None:

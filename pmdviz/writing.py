@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -27,3 +28,8 @@ def write_json(path: str, value: Any) -> None:
     """Write `value` as valid JSON to `path`, or on one line to standard output for "-". Raises InputError."""
     to_terminal = path == "-"  # which may not have every letter
     write_text(path, json.dumps(value, indent=None if to_terminal else 1, ensure_ascii=to_terminal, allow_nan=False))
+
+
+def finite(value: Any) -> Any:
+    """The value, or None for NaN and infinity, which JSON does not have."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -123,7 +123,9 @@ MUTANTS = [
         "self.frame = before",
         SESSIONS,
     ),
-    fault("pmdviz/session.py", "            self._batches.restore(mark)\n", "", CUSTOM),
+    fault(
+        "pmdviz/session.py", "            self._batches.restore(mark)\n            raise", "            raise", CUSTOM
+    ),
     fault("pmdviz/session.py", "self.recipe, self.frame = before", "self.frame = before[1]", SESSIONS),
     fault(
         "pmdviz/kernels/pool.py",
@@ -150,8 +152,8 @@ MUTANTS = [
     fault("pmdviz/checkpoints.py", "if k % 2 and at != last", "if not k % 2 and at != last", HISTORIES),
     fault(
         "pmdviz/session.py",
-        "before.visited + info.visited",
-        "before.visited + self.recipe.knobs['batch_size']",
+        "counts = info.visited,",
+        "counts = self.recipe.knobs['batch_size'],",
         POLICIES,
     ),
     fault("pmdviz/session.py", "np.random.SeedSequence(recipe.seed)", "np.random.SeedSequence(0)", REPLAY),
@@ -182,7 +184,7 @@ MUTANTS = [
     fault("pmdviz/api.py", "return [*knobs, *(", "return [] and [*knobs, *(", "tests/test_api.py"),
     fault("pmdviz/cli.py", "        return 2\n    except TargetError", "        return 1\n    except TargetError", CLI),
     fault(
-        "pmdviz/cli.py",
+        "pmdviz/writing.py",
         "return None if isinstance(value, float) and not math.isfinite(value) else value",
         "return value",
         CLI,
