@@ -14,8 +14,13 @@ WARM_UP_S = 10
 
 WATCH_JS = """() => {
   window.shift = 0
-  new PerformanceObserver((list) => { for (const e of list.getEntries()) window.shift += e.value })
-    .observe({type: "layout-shift"})
+  window.shifted = []
+  const box = (r) => [r.x, r.y, r.width, r.height].map(Math.round).join(" ")
+  const name = (node) => node?.className || node?.nodeName || "gone"
+  new PerformanceObserver((list) => { for (const e of list.getEntries()) {
+    window.shift += e.value
+    for (const s of e.sources) window.shifted.push(`${name(s.node)}: ${box(s.previousRect)} to ${box(s.currentRect)}`)
+  }}).observe({type: "layout-shift"})
 }"""
 STATE_JS = """() => ({
   iteration: pmdviz.iteration(),
@@ -38,6 +43,7 @@ def run(options: Namespace) -> dict[str, Any]:
         page.evaluate(WATCH_JS)
         devtools = page.context.new_cdp_session(page)
         rows = [_minute(page, devtools, lab, seconds) for _ in range(options.minutes)]
+        shifted = page.evaluate("window.shifted.slice(0, 20)")
         complaints = lab.complaints()
     first, last = rows[0], rows[-1]
     return {
@@ -48,6 +54,7 @@ def run(options: Namespace) -> dict[str, Any]:
         "server_grew_by_mb": round(last["server_mb"] - first["server_mb"], 1),
         "trace_points": last["trace_points"],
         "layout_shift": last["layout_shift"],
+        "what_shifted": shifted,
         "iterations": last["iteration"],
         "rows": rows,
         "errors": complaints,
