@@ -106,9 +106,7 @@ class Lab(LivePage):
     @property
     def session(self) -> Session:
         """The live session; while it plays, read it only."""
-        if self.live.runner is None:
-            self.live.runner = Runner(self._recipe)
-        return self.live.runner.session
+        return self._runner().session
 
     @property
     def recipe(self) -> Recipe:
@@ -119,6 +117,11 @@ class Lab(LivePage):
     def run(self) -> Run:
         """The run so far."""
         return self.session.run
+
+    def _runner(self) -> Runner:
+        if self.live.runner is None:
+            self.live.runner = Runner(self._recipe)
+        return self.live.runner
 
     def set(self, **knobs: Any) -> None:
         """Turn knobs, as the controls do; what plays takes them into its next step. Raises InputError."""
@@ -131,9 +134,9 @@ class Lab(LivePage):
 
     # Life
 
-    def start(self, doc: Any = None, comm: Any = None) -> None:
+    def start(self, doc: Any = None) -> None:
         """Begin the live loop on the running event loop and compute the first picture."""
-        super().start(doc, comm)
+        super().start(doc)
         if self._link.iteration:
             self.live.do("going to the iteration of the link", self.sharing.arrive)
 
@@ -209,8 +212,11 @@ class Lab(LivePage):
     def _told(self) -> Mapping[str, Any]:
         return {**self._last.in_force, "iteration": self._last.frame.iteration}
 
-    def _words(self) -> str:
-        return state(self._last.frame) if self._last is not None else self.screen.extra
+    def _present(self) -> Snapshot:
+        return self._glance(self._runner())
+
+    def _words(self, snapshot: Snapshot) -> str:
+        return state(snapshot.frame)
 
     def _draw(self, snapshot: Snapshot) -> bytes | None:
         return still_png(snapshot, self._dark)

@@ -5,20 +5,18 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import ExitStack
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 import panel as pn
 from panel.io.state import set_curdoc
-from tornado.iostream import StreamClosedError
-from tornado.websocket import WebSocketClosedError
 
 from pmdviz.errors import InputError
-from pmdviz.kernels.watch import Cancelled, Watch, watched
+from pmdviz.kernels.watch import Cancelled, Watch
 from pmdviz.lab.acknowledge import Acknowledge
+from pmdviz.lab.jobs import Job, Screen, log_failure, timed, without_closed_tabs
 from pmdviz.lab.pool import lane
 from pmdviz.lab.runner import Runner, Snapshot
 
@@ -29,36 +27,6 @@ BUSY_S = 0.5  # what lasts longer says so
 MOST_JOBS = 50  # that wait; of a key held down no more are kept
 
 log = logging.getLogger(__name__)
-
-
-class Screen(Protocol):
-    """What the loop draws on; all methods are called on the event loop."""
-
-    def show(self, snapshot: Snapshot) -> None:
-        """Draw a snapshot."""
-
-    def busy(self, what: str, seconds: float, share: float) -> None:
-        """Say what lasts, for how long already, and which share of its present part is done."""
-
-    def cancelled(self, what: str) -> None:
-        """Say that it was cancelled; the last picture stays."""
-
-    def failed(self, error: Exception) -> None:
-        """Say what went wrong in a step; the last picture stays."""
-
-    def refused(self, what: str, error: InputError) -> None:
-        """Say why a value could not be used."""
-
-    def play_changed(self, playing: bool) -> None:
-        """Show whether it plays."""
-
-
-class Job(NamedTuple):
-    """Something to do with the runner in a worker thread; `merge` joins it with an equal one that still waits."""
-
-    what: str
-    act: Callable[[Runner], Snapshot | tuple[Runner, Snapshot]]
-    payload: dict[str, Any] | None = None
 
 
 class Live:
@@ -77,31 +45,26 @@ class Live:
         self._watch: Watch | None = None  # of a job that lasts
         self._task: asyncio.Task | None = None
         self._begun = False
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._comm: Any = None
         self._doc: Any = None
         ack.on_change("drawn", self._on_drawn)
         ack.on_change("hidden", self._on_looking)
 
-    def start(self, doc: Any = None, comm: Any = None) -> None:
-        """Begin the task on the running event loop, also again after `stop`.
-
-        `doc` is the document it draws in, `comm` the way of its changes where Panel has put it into a notebook.
-        """
+    def start(self, doc: Any = None) -> None:
+        """Begin the task on the running event loop, also again after `stop`; `doc` is the document it draws in."""
         if self._begun:
             return
-        self._doc, self._comm, self._begun, self._away = doc, comm, True, False
+        self._doc, self._begun, self._away = doc, True, False
         self._life += 1
         self._ready.clear()
-        self._loop = loop = asyncio.get_running_loop()
+        loop = asyncio.get_running_loop()
         if doc is None or doc.session_context is not None:  # in a notebook the loop is the user's
-            loop.set_exception_handler(_without_closed_tabs)
+            loop.set_exception_handler(without_closed_tabs)
         self._task = loop.create_task(self._run(self._life, self._task))
-        self._task.add_done_callback(_log_failure)
+        self._task.add_done_callback(log_failure)
 
     def ready(self) -> None:
         """The page is there: frames may be sent from now on."""
-        self._rouse(self._ready)
+        self._ready.set()
 
     def stop(self) -> None:
         """End the task; a step under way finishes in its thread and is dropped."""
@@ -111,15 +74,8 @@ class Live:
             self.runner.wanted.clear()
         if self._watch is not None:
             self._watch.cancel()
-        self._rouse(self._wake, self._drawn, self._ready)
-
-    def _rouse(self, *events: asyncio.Event) -> None:
-        """Set events; a notebook may deliver what the browser says in another thread than the loop's."""
-        for event in events:
-            if self._loop is None or self._loop is asyncio._get_running_loop():
-                event.set()
-            else:
-                self._loop.call_soon_threadsafe(event.set)
+        for event in (self._wake, self._drawn, self._ready):
+            event.set()
 
     def play(self, on: bool) -> None:
         """Play or pause; a pause takes effect after the present iteration, the buttons answer at once."""
@@ -127,12 +83,12 @@ class Live:
         if self.runner is not None:
             (self.runner.wanted.set if on else self.runner.wanted.clear)()
         self.screen.play_changed(on)
-        self._rouse(self._wake)
+        self._wake.set()
 
     def look(self, on: bool) -> None:
         """Whether the page is to be seen: out of sight no step is made, and what plays goes on later."""
         self._seen, self._away = on, False
-        self._rouse(self._wake)
+        self._wake.set()
 
     def cancel(self) -> bool:
         """Stop the job that lasts, and play with it; the last picture stays. Whether there was one."""
@@ -164,15 +120,16 @@ class Live:
         if len(self._jobs) < MOST_JOBS:
             self._jobs.append(job)
         self._away = False
-        self._rouse(self._wake)
+        self._wake.set()
 
     def _on_drawn(self, attr: str, old: int, new: int) -> None:
         self._away = False
-        self._rouse(self._drawn, self._wake)
+        self._drawn.set()
+        self._wake.set()
 
     def _on_looking(self, attr: str, old: bool, new: bool) -> None:
         self._away = False
-        self._rouse(self._wake)
+        self._wake.set()
 
     def _next(self) -> Job | None:
         if self._jobs:
@@ -210,7 +167,7 @@ class Live:
         """Do the job in the pool, saying so while it lasts; errors become words and leave the last good picture."""
         self._watch = watch = Watch()
         loop = asyncio.get_running_loop()
-        work = loop.run_in_executor(lane(self._foretold()), _timed, job.act, self.runner, watch)
+        work = loop.run_in_executor(lane(self._foretold()), timed, job.act, self.runner, watch)
         waited = 0.0
         while not work.done():
             await asyncio.wait({work}, timeout=BUSY_S)
@@ -245,7 +202,7 @@ class Live:
         return result
 
     def _on_screen(self, method: Callable[..., None], *args: Any) -> None:
-        with pn.io.hold(self._doc, comm=self._comm):
+        with pn.io.hold(self._doc):
             method(*args)
 
     async def _page(self) -> None:
@@ -276,27 +233,9 @@ class Live:
                     break
 
     def _push(self, snapshot: Snapshot) -> None:
-        with pn.io.hold(self._doc, comm=self._comm):
+        with pn.io.hold(self._doc):
             self.screen.show(snapshot)
             shown = json.dumps(snapshot.in_force)
             if shown != self.ack.shown:
                 self.ack.shown = shown
             self.ack.sent += 1
-
-
-def _timed(act: Callable[[Any], Any], runner: Any, watch: Watch) -> tuple[Any, float]:
-    """What `act(runner)` gives, and the CPU seconds of this thread that it took: others' work does not count."""
-    start = time.thread_time()
-    with watched(watch):
-        return act(runner), time.thread_time() - start
-
-
-def _without_closed_tabs(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """A message to a tab that has just been closed is no error; Panel leaves that exception in its task."""
-    if not isinstance(context.get("exception"), (WebSocketClosedError, StreamClosedError)):
-        loop.default_exception_handler(context)
-
-
-def _log_failure(task: asyncio.Task) -> None:
-    if not task.cancelled() and task.exception() is not None:
-        log.error("the live loop ended", exc_info=task.exception())

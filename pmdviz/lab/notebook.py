@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import panel as pn
 from bokeh.document import Document
 from panel.config import panel_extension
-from panel.io.state import set_curdoc, state
+from panel.io.state import state
 
 from pmdviz.errors import InputError
 from pmdviz.knobs import KnobSpec
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 GRACE_S = 1.0  # a cell that is moved is taken away and shown again at once
 WIDGET_MIME = "application/vnd.jupyter.widget-view+json"
 
-LOOK: dict[str, Any] = {"stylesheets": [css.NOTEBOOK], "sizing_mode": "stretch_width", "margin": 0}
-
 _in_view: set[Any] = set()  # pages that a browser shows: they stay although nobody else may have them
 
 
@@ -36,17 +34,10 @@ def in_notebook() -> bool:
     return ipython is not None and hasattr(ipython.get_ipython(), "kernel")
 
 
-class Placed(pn.Row):
-    """A page inside somebody's layout; it begins when that is drawn, in the document it is drawn in."""
-
-    def __init__(self, page: Any, *parts: Any) -> None:
-        super().__init__(*parts, **LOOK)
-        self._page = page
-
-    def _get_model(self, doc: Document, root: Any = None, parent: Any = None, comm: Any = None) -> Any:
-        model = super()._get_model(doc, root, parent, comm)
-        self._page.placed(doc, comm)
-        return model
+def _in_a_cell_of_jupyter() -> bool:
+    """Whether JupyterLab or Notebook 7 runs the cell: they alone name it in their request."""
+    parent = sys.modules["IPython"].get_ipython().get_parent()
+    return "cellId" in parent.get("metadata", {})
 
 
 class InNotebook:
@@ -79,16 +70,31 @@ class InNotebook:
 
         display(self._repr_mimebundle_(), raw=True)
         self._still = Still(self.widget.model_id, self._draw)
-        self._still.begin(repr(self))
+        if _in_a_cell_of_jupyter():
+            self._still.begin(repr(self))
+        else:  # perhaps nobody looks, and what comes after the cell is lost
+            snapshot = self._present()
+            self._still.begin(self._words(snapshot), snapshot)
 
     def __panel__(self) -> Any:
         """For Panel's own layouts, in a notebook or on a page that is served."""
-        if in_notebook() and not panel_extension._loaded:
-            pn.extension(inline=True)
-        return Placed(self, *self._parts())
+        if in_notebook():
+            if not panel_extension._loaded:
+                pn.extension(inline=True)
+            return pn.pane.IPyWidget(self.widget, sizing_mode="stretch_width")
+        if state.curdoc is not None:
+            doc = state.curdoc
+            pn.state.onload(lambda: self._serve(doc))
+            pn.state.on_session_destroyed(lambda context: self.stop())
+        return self._layout()
 
-    def _parts(self) -> tuple[Any, Any]:
-        return pn.Column(self.controls, margin=0, css_classes=["pmdviz-beside"]), self.view
+    def _layout(self) -> Any:
+        beside = pn.Column(self.controls, margin=0, css_classes=["pmdviz-beside"])
+        return pn.Row(beside, self.view, stylesheets=[css.NOTEBOOK], sizing_mode="stretch_width", margin=0)
+
+    def _serve(self, doc: Document) -> None:
+        self.start(doc)
+        self.ready()
 
     # Called by the widget, on the kernel's event loop
 
@@ -99,7 +105,7 @@ class InNotebook:
         self.dress(dark=dark)
         doc = Document()
         state._connected[doc], state._thread_id_[doc] = True, threading.get_ident()  # Panel sends what changes at once
-        layout = pn.Row(*self._parts(), **LOOK)
+        layout = self._layout()
         root = layout.get_root(doc)
         doc.add_root(root)
         self._shown = layout, root, doc
@@ -148,17 +154,7 @@ class InNotebook:
         if self._widget is not None and self._last is not None:
             self._widget.tell(playing=self.live.playing, **self._told())
             if self._still is not None:
-                self._still.follow(self._last, self._words(), self.live.playing)
-
-    def placed(self, doc: Document, comm: Any) -> None:
-        """Panel draws the page in a document of its own."""
-        if doc.session_context is not None:
-            with set_curdoc(doc):
-                pn.state.onload(self.ready)
-                pn.state.on_session_destroyed(lambda context: self.stop())
-        self.start(doc, comm)
-        if doc.session_context is None:
-            self.ready()
+                self._still.follow(self._last, self._words(self._last), self.live.playing)
 
     # What pages say of themselves
 
@@ -170,8 +166,12 @@ class InNotebook:
         """Traits of the widget as they are now, at least the iteration."""
         raise NotImplementedError
 
-    def _words(self) -> str:
-        """The present in a sentence."""
+    def _present(self) -> Any:
+        """A snapshot of the run as it is, also before it was shown."""
+        raise NotImplementedError
+
+    def _words(self, snapshot: Any) -> str:
+        """A snapshot in a sentence."""
         raise NotImplementedError
 
     def _draw(self, snapshot: Any) -> bytes | None:

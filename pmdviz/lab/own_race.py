@@ -7,7 +7,7 @@ from typing import Any
 
 from pmdviz.errors import InputError
 from pmdviz.lab.race import RacePage
-from pmdviz.lab.race_runner import RaceRunner, Setting
+from pmdviz.lab.race_runner import Setting
 from pmdviz.lab.race_setup import DEFAULT_ENTRANTS
 from pmdviz.racing import entrants
 from pmdviz.recipe import DEFAULT_BUDGET
@@ -56,8 +56,7 @@ class Race(RacePage):
     @property
     def runs(self) -> dict[str, Run]:
         """The entrants' runs so far, by their labels, such as "pmd:warm_start=true"."""
-        if self.live.runner is None:
-            self.live.runner = RaceRunner(self.setting)
+        self._present()
         race = self.live.runner.race
         if race is None:
             return {}

@@ -53,10 +53,10 @@ class LivePage(InNotebook):
 
     # Life
 
-    def start(self, doc: Any = None, comm: Any = None) -> None:
+    def start(self, doc: Any = None) -> None:
         """Begin the live loop on the running event loop and compute the first picture; also again after `stop`."""
         self._doc = doc
-        self.live.start(doc, comm)
+        self.live.start(doc)
         self.live.do("first picture", self._first)
 
     def ready(self) -> None:

@@ -143,8 +143,13 @@ class RacePage(LivePage):
     def _told(self) -> Mapping[str, Any]:
         return {"iteration": self._last.iteration}
 
-    def _words(self) -> str:
-        return status_fields(self._last)["pmdviz-status"] if self._last is not None else self.screen.extra
+    def _present(self) -> RaceSnapshot:
+        if self.live.runner is None:
+            self.live.runner = RaceRunner(self.setting)
+        return self.live.runner.snapshot()
+
+    def _words(self, snapshot: RaceSnapshot) -> str:
+        return status_fields(snapshot)["pmdviz-status"]
 
     def __repr__(self) -> str:
         return f"<Race: {', '.join(self.setting.labels) or 'nobody'} on {self.setting.made_target().name}>"

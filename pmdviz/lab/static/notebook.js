@@ -134,7 +134,7 @@ function render({ model, el }) {
   open()
   return () => {
     model.off("msg:custom", take)
-    send({ what: "gone" })
+    try { send({ what: "gone" }) } catch {} // the whole notebook may be gone
     close()
   }
 }
