@@ -181,7 +181,7 @@ def test_every_knob_and_option_out_of_range_or_of_a_wrong_type(capsys, option, h
         (["run", "--sed", "3"], ["--sed"]),
         (["run", "--budget"], ["--budget", "expected one argument"]),
         (["rnu"], ["unknown command 'rnu'", "did you mean 'run'?"]),
-        ([], ["list | run | race | sweep | export | serve | bench"]),
+        ([], [" | ".join(cli.COMMANDS)]),
         (["list", "--jsn", "-"], ["--jsn"]),
         (["bench", "nothing"], ["'nothing'"]),
     ],
