@@ -1,6 +1,7 @@
 """The course: every notebook is well formed and stripped, asks before it runs, and runs from top to bottom."""
 
 import re
+from pathlib import Path
 
 import nbclient
 import nbformat
@@ -8,6 +9,7 @@ import pytest
 
 from pmdviz.cli_notebooks import course
 
+PAGE = Path(__file__).parents[2] / "docs" / "course.md"
 COURSE = course()
 NAMES = [path.stem for path in COURSE]
 FOLDED = {
@@ -91,6 +93,15 @@ def test_figures_are_asserted_in_the_text_and_in_both_folded_solutions(notebook)
 def test_the_lab_is_the_last_line_of_a_cell(notebook):
     (cell,) = tagged(notebook, "lab")
     assert cell.source.startswith("pmdviz.Lab(") and cell.source.endswith(")") and "\n" not in cell.source
+
+
+def test_the_page_of_the_course_lists_them_and_its_lines_run():
+    page = PAGE.read_text(encoding="utf-8")
+    assert re.findall(r"\]\(\.\./notebooks/(.+)\.ipynb\)", page) == NAMES
+    (block,) = re.findall(r"```python\n(.*?)```", page, flags=re.S)
+    scope = {}
+    exec("import pmdviz\n" + block, scope)
+    assert repr(scope["guess"]).startswith("You said a; it is b")
 
 
 @pytest.mark.slow
