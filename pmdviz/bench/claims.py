@@ -45,12 +45,18 @@ def run(options: Namespace) -> dict[str, Any]:
 
 
 def mode_mass(frame: Frame) -> float:
-    """Share of q in the mode with theta_2 > 0; of chains and particles by their points."""
+    """Share of q in the mode with theta_2 > 0; of particles by their weights.
+
+    Of a chain by the later half of its draws: the first ones may still be on their way from the prior to a mode.
+    """
     if frame.method.family == "parametric":
         grid = frame.grid
         above = grid.grid.axes[1] > 0
         return float(grid.q[above].sum() / grid.q.sum())
-    return float(frame.weights[frame.particles[:, 1] > 0].sum())
+    above = frame.particles[:, 1] > 0
+    if frame.method.family == "chain":
+        return float(above[len(above) // 2 :].mean())
+    return float(frame.weights[above].sum())
 
 
 def _measure(entrant: Entrant, plan: Plan) -> dict[str, Any]:

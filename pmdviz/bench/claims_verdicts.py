@@ -104,8 +104,8 @@ def _stuck(name: str) -> Callable[[Measured], Verdict]:
     def judge(measured: Measured) -> Verdict:
         best, paper = in_one_mode(measured, name), in_one_mode(measured, name, "paper")
         said = (
-            f"Less than {ONE_MODE:.0%} of the draws in the other mode: in {best:.1%} of the runs at the best setting, "
-            f"in {paper:.1%} at the paper's."
+            f"Less than {ONE_MODE:.0%} of the later half of the draws in the other mode: in {best:.1%} of the runs at "
+            f"the best setting, in {paper:.1%} at the paper's."
         )
         figures = {"best": best, "paper": paper}
         if best == 1:

@@ -140,9 +140,11 @@ def test_every_entrant_can_run_at_its_settings():
 
 @pytest.mark.parametrize("method", ["pmd", "svi", "gibbs"])
 def test_mass_of_a_mode(method):
-    frame = Session(Recipe("mixture", method, budget=400)).advance(4)
+    frame = Session(Recipe("mixture", method, budget=40_000)).advance(4)
     draws = frame.density.sample(np.random.default_rng(0), 20_000) if method == "svi" else frame.particles
     weights = np.full(len(draws), 1 / len(draws)) if method == "svi" else frame.weights
+    if method == "gibbs":
+        draws, weights = draws[2:], np.full(3, 1 / 3)  # the start and four sweeps: the later half
     assert mode_mass(frame) == pytest.approx(weights[draws[:, 1] > 0].sum(), abs=0.02)
 
 
