@@ -18,7 +18,7 @@ from pmdviz.racing import Race, RaceResult
 from pmdviz.targets import Target
 from pmdviz.views import style
 from pmdviz.views.columns import StageColumns
-from pmdviz.views.race_columns import CLOCKS, DOTS, METRICS, span, tile_columns, trace_row
+from pmdviz.views.race_columns import DOTS, METRICS, ROW, span, tile_columns, trace_row
 from pmdviz.views.race_words import TileWords, at_tile, best, state
 
 if TYPE_CHECKING:
@@ -212,7 +212,7 @@ class _Stand:
 
     def __init__(self, label: str, history: Mapping[str, np.ndarray]) -> None:
         self.label, self._history = label, history
-        self._rows = {name: np.empty(MAX_FRAMES + 1) for name in (*CLOCKS, *METRICS)}
+        self._rows = {name: np.empty(MAX_FRAMES + 1) for name in ROW}
         self.rows = 0
         self.frame: Any = None
         self._drawn: tuple[Any, Any] = (None, None)

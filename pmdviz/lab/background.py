@@ -30,6 +30,12 @@ class Background:
         self._future.add_done_callback(lambda future: self.ended())
         return self
 
+    def fail(self, error: Exception) -> None:
+        """It cannot begin."""
+        self._future = Future()
+        self._future.set_exception(error)
+        self.ended()
+
     def _do(self, act: Callable[[Tell], Any]) -> Any:
         self.tell(0, 0)
         with watched(self.watch):

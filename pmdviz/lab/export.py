@@ -7,26 +7,39 @@ import html
 import logging
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import panel as pn
 
 from pmdviz.errors import InputError, TargetError
 from pmdviz.export import WRITERS, check
-from pmdviz.export.options import SIZES, Look
+from pmdviz.export.options import SIZES, Look, RaceLook
 from pmdviz.kernels.watch import Cancelled
 from pmdviz.lab import css
 from pmdviz.lab.background import follow
 from pmdviz.lab.buttons import SMALL, small_button
 from pmdviz.lab.export_work import Work
 from pmdviz.lab.knobs import KnobForm
-from pmdviz.lab.runner import Runner, Snapshot
+from pmdviz.racing import RaceResult
+from pmdviz.result import Run
 
 LOOK_EVERY_S = 0.25
 FREE_AFTER_S = 20.0  # after the download began: until then the widget holds a copy of the file
 OWN = "own size"
 
 log = logging.getLogger(__name__)
+
+
+class Subject(NamedTuple):
+    """What a page takes home."""
+
+    name: str  # of the file
+    looks: type[Look]
+    of: Callable[[Any], Run | RaceResult]  # as the runner has it between two steps; may raise InputError
+
+
+RUN = Subject("pmdviz", Look, lambda runner: runner.session.run)
+RACE = Subject("pmdviz-race", RaceLook, lambda runner: runner.result())
 
 
 class ExportPanel:
@@ -36,13 +49,16 @@ class ExportPanel:
     ----------
     ask : function
         Takes an act on the runner and has it done between two steps.
+    subject : Subject
+        What is taken home.
     """
 
-    def __init__(self, ask: Callable[[Callable[[Runner], Snapshot]], None]) -> None:
-        self._ask, self._doc = ask, None
+    def __init__(self, ask: Callable[[Callable[[Any], Any]], None], subject: Subject = RUN) -> None:
+        self._ask, self._doc, self.subject = ask, None, subject
+        self._usual = subject.looks.checked({})
         self.work: Work | None = None
         self._ready: Work | None = None  # whose file can be had; it stays until the next one is there
-        self.look = Look.checked({})
+        self.look = self._usual
         header = pn.pane.HTML("Export: film, page, picture, table", stylesheets=[css.TEXT], margin=(4, 0))
         look: dict[str, Any] = {"margin": (12, 0, 8, 0), "stylesheets": [css.FOLDED], "sizing_mode": "stretch_width"}
         self.view = pn.Card(header=header, collapsed=True, **look)
@@ -77,8 +93,8 @@ class ExportPanel:
     def _show_form(self) -> None:
         """The options that mean something to the chosen kind of file."""
         names = WRITERS[self.kind.value].options
-        usual = Look.checked({}).as_dict()
-        self.form.build({name: spec for name, spec in Look.specs().items() if name in names}, usual)
+        usual, specs = self._usual.as_dict(), self.subject.looks.specs()
+        self.form.build({name: specs[name] for name in Look.specs() if name in names}, usual)
         self.size.visible = "width" in names
         self.form.show(self.look, usual, {})
 
@@ -89,17 +105,17 @@ class ExportPanel:
             self.form.controls[name].refuse(str(error))
             return
         self.size.value = next((n for n, s in SIZES.items() if s == (self.look.width, self.look.height)), OWN)
-        self.form.show(self.look, Look.checked({}).as_dict(), {})
+        self.form.show(self.look, self._usual.as_dict(), {})
 
     def _on_size(self, event: Any) -> None:
         if event.new in SIZES:
             width, height = SIZES[event.new]
             self.look = self.look.replaced(width=width, height=height)
-            self.form.show(self.look, Look.checked({}).as_dict(), {})
+            self.form.show(self.look, self._usual.as_dict(), {})
 
     def options(self) -> dict[str, Any]:
         """What differs from the usual, of what means something to the chosen kind."""
-        usual, values = Look.checked({}).as_dict(), self.look.as_dict()
+        usual, values = self._usual.as_dict(), self.look.as_dict()
         return {k: values[k] for k in WRITERS[self.kind.value].options if values[k] != usual[k]}
 
     # The work
@@ -107,9 +123,9 @@ class ExportPanel:
     def _begin(self) -> None:
         if self.work is not None and not self.work.over:
             return
-        work = Work(f"pmdviz{self.kind.value}", self.options())
+        work = Work(f"{self.subject.name}{self.kind.value}", self.options())
         try:
-            check(work.path, self.options())
+            check(work.path, self.options(), self.subject.looks)
         except InputError as error:
             work.clear()
             self._say(str(error))
@@ -117,10 +133,18 @@ class ExportPanel:
         self.work, self._doc = work, pn.state.curdoc
         self.make.disabled, self.stop_it.visible = True, True
         self._say(work.words())
-        self._ask(lambda runner: _take(runner, work))
+        self._ask(lambda runner: self._take(runner, work))
         task = asyncio.get_running_loop().create_task(self._follow(work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+    def _take(self, runner: Any, work: Work) -> Any:
+        """Runs between two steps: the run or race as it stands goes to the export's own thread."""
+        try:
+            work.make(self.subject.of(runner))
+        except InputError as error:
+            work.fail(error)
+        return runner.snapshot()
 
     async def _follow(self, work: Work) -> None:
         """Say how far it is until it has ended, and how it ended."""
@@ -178,12 +202,6 @@ class ExportPanel:
 
     def _say(self, words: str) -> None:
         self.said.object = f'<span role="status" class="pmdviz-export-status">{html.escape(words)}</span>'
-
-
-def _take(runner: Runner, work: Work) -> Snapshot:
-    """Runs between two steps: the run as it stands goes to the export's own thread."""
-    work.make(runner.session.run)
-    return runner.snapshot()
 
 
 def _size(path: Path) -> str:

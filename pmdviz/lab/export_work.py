@@ -11,6 +11,7 @@ from typing import Any
 from pmdviz.export import export
 from pmdviz.lab.background import Background
 from pmdviz.lab.pool import GIVES_WAY, DaemonPool
+from pmdviz.racing import RaceResult
 from pmdviz.result import Run
 from pmdviz.views.words import count, duration
 
@@ -30,9 +31,9 @@ class Work(Background):
         """Where the file will be."""
         return self._folder / self.name
 
-    def make(self, run: Run) -> None:
-        """Have the file made from `run`, when those before it are done."""
-        self.begin(_pool, lambda tell: export(run, self.path, progress=tell, **self._options))
+    def make(self, what: Run | RaceResult) -> None:
+        """Have the file made from a run or a race, when those before it are done."""
+        self.begin(_pool, lambda tell: export(what, self.path, progress=tell, **self._options))
 
     def words(self) -> str:
         """How far it is."""

@@ -11,6 +11,7 @@ import panel as pn
 
 from pmdviz.errors import InputError
 from pmdviz.lab import warm
+from pmdviz.lab.export import RACE, ExportPanel
 from pmdviz.lab.floor_work import FloorWork
 from pmdviz.lab.page import LivePage
 from pmdviz.lab.race_bands import Bands
@@ -57,6 +58,8 @@ class RacePage(LivePage):
         self._go_live()
         self.live.iterations = ROWS
         self.setup = RaceSetup(self.setting, self._begin)
+        self.exports = ExportPanel(lambda act: self.live.do("export", act), RACE)
+        self.setup.view.append(self.exports.view)
         self.screen.ack.on_change("hidden", lambda attr, old, new: self.bands.pause(new))
         self.screen.tiles.figure.on_change("inner_width", lambda attr, old, new: self._laid_out(new))
 
@@ -72,6 +75,7 @@ class RacePage(LivePage):
         if self.live.runner is not None:
             self.live.runner.cancel()
         super().stop()
+        self.exports.stop()
         self.bands.cancel()
         self.bands.pause(False)
 

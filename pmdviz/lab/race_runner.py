@@ -10,18 +10,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pmdviz.errors import InputError
 from pmdviz.frame import Frame
 from pmdviz.kernels.watch import Cancelled, Watch, watched
 from pmdviz.lab import limits
 from pmdviz.lab.forecast import step_seconds
 from pmdviz.lab.pool import lane
 from pmdviz.lab.trouble import error_words
-from pmdviz.racing import Race, entrants, modes
+from pmdviz.racing import Race, RaceRecipe, RaceResult, entrants, modes
+from pmdviz.racing.result import row
 from pmdviz.recipe import Recipe
 from pmdviz.recipe_input import MAX_BUDGET
 from pmdviz.targets import Target
 from pmdviz.views.columns import StageColumns
-from pmdviz.views.race_columns import CLOCKS, METRICS, tile_columns, trace_row
+from pmdviz.views.race_columns import ROW, tile_columns, trace_row
 
 ROWS = 100  # data a frame at the slowest speed
 PATIENCE_S = 0.15  # a frame is drawn without those who need longer
@@ -163,6 +165,16 @@ class RaceRunner:
             self._tiles = [self._tile(k) for k in range(len(self._tiles))]
         return self.snapshot()
 
+    def result(self) -> RaceResult:
+        """The race as it was drawn last, to be taken home; an endless one ends there. Raises InputError."""
+        if self.race is None:
+            raise InputError("nobody races yet: there is nothing to take home")
+        tiles, seed = self._tiles, self.setting.seed
+        budget = self.race.budget or max(1, *(tile.frame.visited for tile in tiles))
+        recipe = RaceRecipe(self.race.entrants, self.race.target, (seed,), budget)
+        rows = [row(tile.label, seed, tile.frame) for tile in tiles]
+        return RaceResult(recipe, rows, {(tile.label, seed): dict(tile.trace) for tile in tiles})
+
     def _begin(self, k: int) -> None:
         session, watch = self.race.sessions[k], Watch()
         foretold = step_seconds(session.knobs, session.target.num_data)
@@ -218,7 +230,7 @@ class RaceRunner:
 
 
 def _empty_trace() -> dict[str, list[float]]:
-    return {name: [] for name in (*CLOCKS, *METRICS)}
+    return {name: [] for name in ROW}
 
 
 def _traced(trace: dict[str, list[float]], frame: Frame) -> dict[str, np.ndarray]:

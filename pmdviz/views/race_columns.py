@@ -19,6 +19,7 @@ CLOCKS = {
     "seconds": "computing time of the steps (seconds)",
 }
 METRICS = {"tv": "TV (0 to 1)", "kl_forward": "forward KL (nats)"}
+ROW = ("iteration", *CLOCKS, *METRICS)  # of a trace
 LOWEST = {"tv": 0.02, "kl_forward": 0.01}
 HIGHEST = {"tv": 1.0, "kl_forward": 100.0}
 MOST_POINTS = 600  # of a trace
@@ -57,10 +58,10 @@ def tile_dots(dots: Sequence[Columns], at: Sequence[Place]) -> dict[str, np.ndar
 
 
 def trace_row(frame: Any) -> dict[str, float]:
-    """The clocks and metrics of a frame; NaN for what cannot be had."""
+    """Iteration, clocks and metrics of a frame; NaN for what cannot be had."""
     metrics = frame.metrics
-    found = {clock: getattr(frame, clock) for clock in CLOCKS} | {name: metrics[name] for name in METRICS}
-    return {name: np.nan if value is None else float(value) for name, value in found.items()}
+    found = [metrics[name] if name in METRICS else getattr(frame, name) for name in ROW]
+    return {name: np.nan if value is None else float(value) for name, value in zip(ROW, found, strict=True)}
 
 
 def span(metric: str, values: Sequence[np.ndarray]) -> tuple[float, float]:

@@ -1,14 +1,19 @@
 import asyncio
+import csv
+import shutil
 import time
 
 import pytest
+from PIL import Image
 
 import pmdviz
 from pmdviz.export import WRITERS
 from pmdviz.kernels.watch import Cancelled
-from pmdviz.lab.export import ExportPanel
+from pmdviz.lab.export import RACE, RUN, ExportPanel
 from pmdviz.lab.export_work import Work
+from pmdviz.lab.race_runner import RaceRunner, Setting
 from pmdviz.lab.runner import Runner
+from pmdviz.racing import RaceRecipe
 from pmdviz.recipe import Recipe
 from tests.lab.threads import in_a_thread
 
@@ -66,8 +71,8 @@ def test_what_goes_wrong_is_the_works_result(run):
     work.clear()
 
 
-def opened(asked):
-    panel = ExportPanel(asked.append)
+def opened(asked, subject=RUN):
+    panel = ExportPanel(asked.append, subject)
     assert len(panel.view) == 0  # nothing is built before it is looked at
     panel.view.collapsed = False
     return panel
@@ -129,6 +134,57 @@ def test_an_export_from_the_panel():
         assert not panel._file().exists()
 
     in_a_thread(scene)  # a browser's test may have left an event loop running in this one
+
+
+SETTING = Setting(
+    (("pmd", {"num_particles": 60}), ("smc", {"num_particles": 50, "batch_size": 100})), "mixture",
+    {"num_data": 200, "sigma_x": 1.5}, 3, None,
+)  # fmt: skip
+
+
+def test_a_race_as_it_stands_from_the_panel(tmp_path):
+    asked, last = [], []
+
+    async def scene():
+        panel, runner = opened(asked, RACE), RaceRunner(SETTING)
+        while not runner.snapshot().tiles[0].frame.visited >= 300:
+            snapshot = runner.advance(100)
+        assert panel.form.controls["traces"].usual == "tv"
+        for suffix in (".csv", ".json", ".gif"):
+            panel.kind.value = suffix
+            if panel.size.visible:
+                panel.form.controls["width"].enter("320")
+            panel._begin()
+            assert asked[-1](runner).iteration == snapshot.iteration
+            await asyncio.gather(*panel._tasks)
+            assert panel.download.filename == f"pmdviz-race{suffix}"
+            shutil.copy(panel._file(), tmp_path)
+        assert panel.options() == {"width": 320}
+        panel.stop()
+        last.append(snapshot)
+
+    in_a_thread(scene)
+    (snapshot,) = last
+    recipe = RaceRecipe.from_json((tmp_path / "pmdviz-race.json").read_text(encoding="utf-8"))
+    visited = [tile.frame.visited for tile in snapshot.tiles]
+    assert (recipe.seeds, recipe.budget) == ((3,), max(visited))
+    rows = csv.reader((tmp_path / "pmdviz-race.csv").read_text(encoding="utf-8").splitlines()[2:])
+    assert [float(row[3]) for row in rows] == [tile.metrics["tv"] for tile in snapshot.tiles]
+    with Image.open(tmp_path / "pmdviz-race.gif") as image:
+        assert image.n_frames == snapshot.tiles[0].frame.iteration + 1
+
+
+def test_nobody_races_and_that_is_said():
+    asked = []
+
+    async def scene():
+        panel, runner = opened(asked, RACE), RaceRunner(SETTING._replace(entrants=()))
+        panel._begin()
+        asked[-1](runner)
+        await asyncio.gather(*panel._tasks)
+        assert "nobody races yet: there is nothing to take home" in panel.said.object and not panel.make.disabled
+
+    in_a_thread(scene)
 
 
 def test_a_refusal_is_said_and_nothing_is_asked_of_the_session():
