@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from pmdviz import floors, knobs
 from pmdviz.errors import InputError
@@ -55,54 +53,7 @@ def target(name: str, **options: Any) -> Target:
     return make_target(name, **options)
 
 
-def custom_target(
-    *,
-    log_prior: Callable[[np.ndarray], np.ndarray],
-    log_likelihood: Callable[[np.ndarray, np.ndarray], np.ndarray],
-    sample_prior: Callable[[np.random.Generator, int], np.ndarray],
-    data: np.ndarray,
-    dim: int,
-    name: str,
-    bounds: Sequence[tuple[float, float]] | None = None,
-    grad_log_prior: Callable[[np.ndarray], np.ndarray] | None = None,
-    grad_log_likelihood: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None,
-) -> Target:
-    """Your own model as a target, checked when made.
-
-    Parameters
-    ----------
-    log_prior : function theta (m, d) -> (m,)
-    log_likelihood : function (theta (m, d), batch) -> (m,)
-        The plain sum over the rows of the batch (rows of `data`), neither averaged nor scaled.
-    sample_prior : function (rng, m) -> (m, d)
-    data : array with N >= 1 rows
-        It is copied, but for a `np.memmap`, which is read where it is: do not write to it meanwhile.
-    dim : int
-    name : str
-        A word by which recipes refer to the target.
-    bounds : pairs (low, high), one a dimension, optional
-        Where the posterior's mass lies; found from draws of the prior if left out.
-    grad_log_prior, grad_log_likelihood : functions -> (m, d), optional
-        For methods that need a gradient.
-
-    Raises
-    ------
-    InputError
-        Wrong arguments; a log prior that is not finite at its own draws; batches that do not add up to the whole.
-    TargetError
-        A function that raises, or gives a wrong shape.
-    """
-    return CustomTarget(
-        log_prior=log_prior,
-        log_likelihood=log_likelihood,
-        sample_prior=sample_prior,
-        data=data,
-        dim=dim,
-        name=name,
-        bounds=bounds,
-        grad_log_prior=grad_log_prior,
-        grad_log_likelihood=grad_log_likelihood,
-    )
+custom_target = CustomTarget
 
 
 def run(

@@ -22,7 +22,31 @@ MOST_EXACT_PAIRS = 250_000_000  # that the exact posterior may cost: seconds, fo
 
 
 class CustomTarget(Target):
-    """A target made of a person's functions; see `custom_target`."""
+    """Your own model as a target, checked when made: `pmdviz.custom_target`.
+
+    Parameters
+    ----------
+    log_prior : function theta (m, d) -> (m,)
+    log_likelihood : function (theta (m, d), batch) -> (m,)
+        The plain sum over the rows of the batch (rows of `data`), neither averaged nor scaled.
+    sample_prior : function (rng, m) -> (m, d)
+    data : array with N >= 1 rows
+        It is copied, but for a `np.memmap`, which is read where it is: do not write to it meanwhile.
+    dim : int
+    name : str
+        A word by which recipes refer to the target.
+    bounds : pairs (low, high), one a dimension, optional
+        Where the posterior's mass lies; found from draws of the prior if left out.
+    grad_log_prior, grad_log_likelihood : functions -> (m, d), optional
+        For methods that need a gradient.
+
+    Raises
+    ------
+    InputError
+        Wrong arguments; a log prior that is not finite at its own draws; batches that do not add up to the whole.
+    TargetError
+        A function that raises, or gives a wrong shape.
+    """
 
     reference = "given by you"
     about = "Your own model."
