@@ -92,7 +92,7 @@ def test_figures_are_asserted_in_the_text_and_in_both_folded_solutions(notebook)
 
 def test_the_lab_is_the_last_line_of_a_cell(notebook):
     (cell,) = tagged(notebook, "lab")
-    assert cell.source.startswith("pmdviz.Lab(") and cell.source.endswith(")") and "\n" not in cell.source
+    assert re.fullmatch(r"pmdviz\.(Lab|Race)\(.+\)", cell.source)
 
 
 def test_the_page_of_the_course_lists_them_and_its_lines_run():
