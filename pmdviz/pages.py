@@ -14,7 +14,7 @@ from bokeh.models import CustomJS
 from bokeh.themes import Theme
 from panel.util import edit_readonly
 
-from pmdviz import links, refusals
+from pmdviz import links, refusals, trim
 from pmdviz.errors import InputError
 from pmdviz.lab import Lab, css, limits, warm
 from pmdviz.lab.acknowledge import HELP, on_sent
@@ -114,6 +114,7 @@ def lab_page(link: Link | None = None, notice: str = "", **parameters: Any) -> p
 def _close(tabs: Tabs) -> None:
     tabs.stop()
     _open.discard(tabs)
+    trim.soon()
 
 
 def session_page() -> pmui.Page:

@@ -1,0 +1,39 @@
+"""Memory of ended sessions goes back to the system; by itself glibc keeps most of it in pieces, ever more of them."""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import sys
+import threading
+
+EVERY_S = 10.0  # at most; a page takes some seconds until nothing refers to it any more
+
+_waiting = False
+
+
+def soon() -> None:
+    """Have free memory given back in a while; many calls until then are one."""
+    global _waiting
+    if _waiting or sys.platform != "linux":
+        return
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:  # the server itself is ending
+        return
+    _waiting = True
+    loop.call_later(EVERY_S, _begin)
+
+
+def _begin() -> None:
+    global _waiting
+    _waiting = False
+    threading.Thread(target=give_back, name="pmdviz-trim", daemon=True).start()  # tens of milliseconds, without the GIL
+
+
+def give_back() -> bool:
+    """Give free memory back now; whether the C library can (musl cannot)."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
+    return trim is not None

@@ -1,0 +1,49 @@
+"""Free memory goes back to the system some seconds after a session has ended."""
+
+import asyncio
+import sys
+
+import numpy as np
+import psutil
+import pytest
+
+from pmdviz import trim
+from tests.lab.threads import in_a_thread
+
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only glibc keeps it; run this test on Linux")
+
+
+def resident():
+    return psutil.Process().memory_info().rss / 2**20
+
+
+@LINUX
+def test_many_ended_sessions_are_one_trim(monkeypatch):
+    given = []
+    monkeypatch.setattr(trim, "EVERY_S", 0.05)
+    monkeypatch.setattr(trim, "give_back", lambda: given.append(True))
+
+    async def scene():
+        for _ in range(5):
+            trim.soon()
+        await asyncio.sleep(0.3)
+        assert len(given) == 1
+        trim.soon()
+        await asyncio.sleep(0.3)
+        assert len(given) == 2
+
+    in_a_thread(scene)
+
+
+@LINUX
+def test_memory_that_nobody_uses_is_given_back():
+    kept, freed = [], []
+    for _ in range(4000):  # small blocks, every second one freed: the heap's end stays in use
+        freed.append(np.ones(2000))
+        kept.append(np.ones(20))
+    before = resident()
+    freed.clear()
+    held = resident()
+    assert trim.give_back()
+    assert before - resident() > 30
+    assert held - resident() > 10, "the C library gave it back by itself: the trim is no longer needed"
