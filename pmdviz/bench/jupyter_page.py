@@ -39,13 +39,13 @@ async (k) => {
   return notebook.widgets[k].model.outputs.toJSON()
 }
 """
-INSERT_JS = """
-async (source) => {
-  const app = window.jupyterapp, notebook = app.shell.currentWidget.content
-  notebook.activeCellIndex = notebook.widgets.length - 1
-  await app.commands.execute("notebook:insert-cell-below")
-  notebook.activeCell.model.sharedModel.setSource(source)
-  return notebook.activeCellIndex
+ASK_JS = """
+async (code) => {
+  const said = []
+  const future = window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.requestExecute({code})
+  future.onIOPub = (m) => said.push(m.content.text ?? m.content.evalue ?? "")
+  await future.done
+  return said.join("")
 }
 """
 
@@ -159,13 +159,20 @@ class NotebookPage:
         return self.page.evaluate(RUN_JS, k)
 
     def ask(self, expression: str) -> Any:
-        """What Python gives for an expression, by a cell of its own at the end of the notebook."""
-        k = self.page.evaluate(INSERT_JS, f"import json; print(json.dumps({expression}))")
-        outputs = self.run(k)
-        text = "".join(part["text"] for part in outputs if part["output_type"] == "stream")
-        if not text:
-            raise RuntimeError(f"{expression}: {outputs}")
-        return json.loads(text.splitlines()[-1])
+        """What the kernel gives for an expression, in JSON; it is asked beside the cells. Raises RuntimeError."""
+        said = self.page.evaluate(ASK_JS, f"import json; print(json.dumps({expression}))")
+        try:
+            return json.loads(said.splitlines()[-1])
+        except (IndexError, ValueError) as error:
+            raise RuntimeError(f"{expression}: {said}") from error
+
+    def until(self, expression: str, seconds: float = 20.0) -> None:
+        """Wait until an expression is true in the kernel."""
+        end = time.monotonic() + seconds
+        while not self.ask(f"bool({expression})"):
+            if time.monotonic() > end:
+                raise RuntimeError(f"not within {seconds:.0f} s: {expression}")
+            self.page.wait_for_timeout(50)
 
     def command(self, name: str) -> None:
         """One of the notebook's own commands, such as `docmanager:save`."""

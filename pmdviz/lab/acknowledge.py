@@ -35,6 +35,7 @@ class Acknowledge(DataModel):
     link = String("")  # query of the link to what is seen, for the address bar
     text = String("")  # to be put on the clipboard; a query becomes a link
     copies = Int(0)  # raised by the server after `text`
+    saves = Int(0)  # raised by the server: the browser saves a picture of the stage
     copied = Int(0)  # the last of `copies` that reached the clipboard
     refused = Int(0)  # the last of `copies` that the browser would not copy
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import panel as pn
+from bokeh.models import CustomJS
 
 from pmdviz.export.csv import table_csv
 from pmdviz.lab.acknowledge import Acknowledge
@@ -25,7 +26,9 @@ class Actions:
         self.copy.on_click(lambda event: self.put_on_clipboard(self._python()))
         self.share = small_button("Share")
         self.save = small_button("Save PNG")
-        self.save.js_on_click(args={"stage": stage}, code=static("save_png.js"))
+        self.save.on_click(lambda event: self._save())
+        # By way of the model: Panel keeps the arguments of a button's own script, and all they hang on, for ever.
+        ack.js_on_change("saves", CustomJS(args={"stage": stage}, code=static("save_png.js")))
         self.download = pn.widgets.FileDownload(
             callback=self._csv, filename="pmdviz-history.csv", label="Download CSV", **SMALL
         )
@@ -42,6 +45,10 @@ class Actions:
         """Have the browser copy `text`; it answers whether it could."""
         self._ack.text = text
         self._ack.copies += 1
+
+    def _save(self) -> None:
+        with pn.io.hold():
+            self._ack.saves += 1
 
     def say(self, words: str) -> None:
         """A line beside the buttons."""

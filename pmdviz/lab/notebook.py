@@ -147,7 +147,7 @@ class InNotebook:
             self.set(**{trait: value})
         except InputError as error:
             self.refused("set", error)
-            self.tell_notebook()
+            self._widget.tell(**{trait: self._traits()[1][trait]})
 
     def tell_notebook(self) -> None:
         """Bring the widget's traits up to date, and the picture that a saved notebook keeps."""

@@ -21,11 +21,14 @@ async function load(parts) {
   for (const part of parts) await run(await unzipped(part))
 }
 
+// The notebook's own keys, such as an arrow that folds headings, are not for who works in the lab.
+const keep_keys = (element) => { element.dataset.lmSuppressShortcuts = "true" }
+
 function shell(el) {
   const host = document.createElement("div")
   host.className = "pmdviz-notebook"
   host.tabIndex = -1
-  host.dataset.lmSuppressShortcuts = "true" // the notebook's own keys are not for who works in the lab
+  keep_keys(host)
   host.style.cssText = "container-type: inline-size; width: 100%; min-height: 80px; outline: none; position: relative"
   const words = document.createElement("p")
   words.setAttribute("role", "status")
@@ -104,6 +107,7 @@ function render({ model, el }) {
     hide.textContent = `[data-pmdviz="${message.name}"] { display: none }` // the picture that the saved notebook keeps
     await add_document_standalone(made, host, made.roots().map(() => host))
     if (doc !== made) return
+    for (const child of host.children) keep_keys(child) // the innermost that the notebook sees of what has the focus
     ready = true
     for (const [late, buffers] of waiting.splice(0)) apply(late, buffers)
     send({ what: "ready" })
