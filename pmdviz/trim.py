@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
+import gc
 import sys
 import threading
 
@@ -28,11 +29,12 @@ def soon() -> None:
 def _begin() -> None:
     global _waiting
     _waiting = False
-    threading.Thread(target=give_back, name="pmdviz-trim", daemon=True).start()  # tens of milliseconds, without the GIL
+    threading.Thread(target=give_back, name="pmdviz-trim", daemon=True).start()  # tens of milliseconds
 
 
 def give_back() -> bool:
     """Give free memory back now; whether the C library can (musl cannot)."""
+    gc.collect()  # a page is full of circles
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)
