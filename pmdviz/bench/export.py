@@ -1,4 +1,4 @@
-"""Taking a run home: seconds and sizes of GIF, MP4 and the HTML player, and how fast a browser plays that."""
+"""Taking a run and a race home: seconds and sizes of GIF, MP4 and HTML player, and how fast a browser plays that."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ from pmdviz.export import WRITERS
 from pmdviz.export.film import Film
 from pmdviz.export.options import Look
 from pmdviz.export.writer import Job
+from pmdviz.lab.race_setup import DEFAULT_ENTRANTS
+from pmdviz.racing import RaceResult, race
 from pmdviz.result import Run
 
 FRAMES, PARTICLES, REPEATS = 100, 1_500, 3
@@ -76,16 +78,27 @@ def run(options: Namespace) -> dict[str, Any]:
     frames, repeats = (10, 1) if options.quick else (FRAMES, REPEATS)
     made = api.run(num_particles=PARTICLES, budget=100 * (frames + 1))
     figures: dict[str, Any] = {"frames": frames, "particles": PARTICLES, "size": "960x540"}
-    with tempfile.TemporaryDirectory() as folder:
-        for suffix in (".gif", ".mp4", ".html"):
-            path = Path(folder) / f"film{suffix}"
-            taken = _median(lambda path=path: made.export(path, frames=frames), repeats)
-            figures[suffix[1:]] = {**taken, "megabytes": round(path.stat().st_size / 1e6, 3)}
-        figures["gif"] |= _counted(Path(folder) / "film.gif")
-        figures["parts"] = _parts(made, frames, Path(folder), repeats)
-        figures["player"] = _played(made, frames, Path(folder) / "fast.html", repeats)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        figures |= _taken(made, frames, folder, repeats)
+        figures["parts"] = _parts(made, frames, folder, repeats)
+        raced = race(list(DEFAULT_ENTRANTS), budget=100 * (frames + 1))
+        entrants = [one.label for one in raced.entrants]
+        figures["race"] = {"entrants": entrants, **_taken(raced, frames, folder, repeats)}
     figures["peak_memory_megabytes"] = round(_peak_memory())
     figures["load_after"] = [round(x, 2) for x in os.getloadavg()]
+    return figures
+
+
+def _taken(made: Run | RaceResult, frames: int, folder: Path, repeats: int) -> dict[str, Any]:
+    """Each kind of film: its seconds, its size, and how fast the player plays."""
+    figures: dict[str, Any] = {}
+    for suffix in (".gif", ".mp4", ".html"):
+        path = folder / f"film{suffix}"
+        taken = _median(lambda path=path: made.export(path, frames=frames), repeats)
+        figures[suffix[1:]] = {**taken, "megabytes": round(path.stat().st_size / 1e6, 3)}
+    figures["gif"] |= _counted(folder / "film.gif")
+    figures["player"] = _played(made, frames, folder / "fast.html", repeats)
     return figures
 
 
@@ -132,7 +145,7 @@ def _parts(made: Run, frames: int, folder: Path, repeats: int) -> dict[str, Any]
     return found
 
 
-def _played(made: Run, frames: int, path: Path, repeats: int) -> dict[str, Any]:
+def _played(made: Run | RaceResult, frames: int, path: Path, repeats: int) -> dict[str, Any]:
     """The player in a headless Chromium without a GPU, asked for 60 frames per second."""
     made.export(path, frames=frames, fps=FASTEST)
     with chromium() as browser:

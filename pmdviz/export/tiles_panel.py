@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from typing import Any
 
@@ -38,7 +39,8 @@ class TilesPanel:
         legend = LEGEND_LINES * paper.text_px if self.shown else 0.0
         self.unit = min(room.width / width, (room.height - legend) / height)
         left = 0.0 if paper.with_traces else (room.width - self.unit * width) / 2
-        below = legend + (room.height - legend - self.unit * height) / 2
+        top = math.floor(room.height - (room.height - legend - self.unit * height) / 2)  # whole px, as on the page
+        below = top - self.unit * height
         self.right = left + self.unit * width
         box = Box(room.x + left, room.y + below, self.unit * width, self.unit * height)
         self.axes = paper.bare_axes(box, *tiling.ranges)
@@ -54,6 +56,7 @@ class TilesPanel:
         colours = style.entrant_colours(self.paper.look.dark)
         letters = int((1 - SAMPLE - BESIDE) * self.unit / (BOLD * self.px))
         self.titles: list[Any] = []
+        self.samples: list[Any] = []
         for k, title in enumerate(titles):
             x, y = self.tiling.corner(k)
             edge = {"fill": False, "edgecolor": self.paper.colours.muted, "linewidth": 1, "zorder": 7}
@@ -61,7 +64,7 @@ class TilesPanel:
             high = y + 1 + 0.7 * self.tiling.head
             dash = dashes(style.ENTRANT_DASHES[k], style.LINE_WIDTH)
             look: dict[str, Any] = {"color": colours[k], "linewidth": style.LINE_WIDTH, "clip_on": False}
-            self.axes.plot([x, x + SAMPLE], [high, high], linestyle=dash, dash_capstyle="butt", **look)
+            self.samples += self.axes.plot([x, x + SAMPLE], [high, high], linestyle=dash, dash_capstyle="butt", **look)
             self.axes.plot([x + SAMPLE], [high], marker=MARKERS[style.ENTRANT_MARKERS[k]], markersize=MARK_PX, **look)
             self.titles.append(self._text(x + SAMPLE + BESIDE, high, cut(title, letters), self.px, fontweight="bold"))
 

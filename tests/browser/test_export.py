@@ -1,11 +1,16 @@
 """A run is taken home from the page: formed, made in the background, cancelled, downloaded."""
 
+import io
 import re
 
+import numpy as np
 import pytest
 from PIL import Image
 
 import pmdviz
+from pmdviz.views.tiling import Tiling
+from tests.browser.test_race import ITERATION, to_race
+from tests.likeness import similarity
 
 CARD = "Export: film, page, picture, table"
 
@@ -15,7 +20,7 @@ class Panel:
 
     def __init__(self, lab):
         self.lab, self.page = lab, lab.page
-        self.page.get_by_text(CARD).click()
+        self.page.get_by_text(CARD).locator("visible=true").click()
         self.page.get_by_label("Kind of file").wait_for()
 
     def kind(self, suffix):
@@ -37,13 +42,13 @@ class Panel:
     def await_words(self, words, seconds=240):
         self.page.locator(".pmdviz-export-status", has_text=words).wait_for(timeout=seconds * 1000)
 
-    def made(self, suffix, tmp_path):
+    def made(self, suffix, tmp_path, name="pmdviz"):
         """Export, download, and the file as the browser keeps it."""
         self.kind(suffix)
         self.begin()
-        self.await_words(f"pmdviz.{suffix} is ready.")
+        self.await_words(f"{name}.{suffix} is ready.")
         with self.page.expect_download() as coming:
-            self.page.get_by_text(re.compile(rf"^Download pmdviz.{suffix} \([0-9.]+ MB\)$")).click()
+            self.page.get_by_text(re.compile(rf"^Download {name}.{suffix} \([0-9.]+ MB\)$")).click()
         path = tmp_path / coming.value.suggested_filename
         coming.value.save_as(path)
         return path
@@ -97,3 +102,51 @@ def test_what_cannot_be_made_is_said(panel):
     panel.set("frames", "900")
     panel.begin()
     panel.await_words("given: 900")
+
+
+UNIT = 190.77  # px, a tile in a film of 960 x 540 with six entrants
+SIZE = "(() => { const {inner_width: width, x_range: x} = pmdviz.model('race'); return [width, x.end - x.start] })()"
+
+
+def with_tiles_of_the_films_size(lab):
+    """Make the page so wide that its tiles are as wide as the film's; how many stand in a row."""
+    for _ in range(8):
+        width, tiles = lab.page.evaluate(SIZE)
+        if abs(width / tiles - UNIT) < 0.5:
+            return round(tiles)
+        now = lab.page.viewport_size["width"]
+        lab.page.set_viewport_size({"width": now + round(tiles * UNIT - width), "height": 900})
+        lab.page.wait_for_timeout(300)
+    raise AssertionError(f"the tiles do not become {UNIT} px wide: {width / tiles}")
+
+
+def tiles_of(picture, columns):
+    """The insides of the six tiles, without the notes at their feet; the first frame's edge says where they begin."""
+    tiling, first = Tiling(6, columns), np.flatnonzero((picture[:, 4:180] < 160).all(axis=(1, 2)))[0]
+    for k in range(6):
+        x, y = tiling.corner(k)
+        row, column = round(first - y * UNIT), round((x + 0.01) * UNIT)
+        yield picture[row + 4 : row + 140, column + 4 : column + 186]
+
+
+def likeness(page, film):
+    """Similarity at the best of the shifts by a pixel: the page rounds where a tile begins."""
+    shifts = [(slice(i, i + 134), slice(j, j + 180)) for i in range(3) for j in range(3)]
+    return max(similarity(page[1:-1, 1:-1], film[shift]) for shift in shifts)
+
+
+def test_a_race_as_it_stands(open_lab, tmp_path):
+    lab = to_race(open_lab(accept_downloads=True, viewport={"width": 1063, "height": 900}))
+    columns = with_tiles_of_the_films_size(lab)
+    lab.press("Step")
+    lab.wait(f"{ITERATION} > 3", 30)
+    lab.page.wait_for_timeout(700)
+    shot = lab.page.locator(".pmdviz-race-tiles").screenshot()
+    page = [*tiles_of(np.asarray(Image.open(io.BytesIO(shot)).convert("RGB")), columns)]
+    panel = Panel(lab)
+    film = [*tiles_of(np.asarray(Image.open(panel.made("png", tmp_path, "pmdviz-race")).convert("RGB")), 3)]
+    alike = [likeness(one, two) for one, two in zip(page, film, strict=True)]
+    assert np.mean(alike) >= 0.9 and min(alike) >= 0.8, alike
+    assert max(likeness(page[0], film[3]), likeness(page[3], film[0])) < 0.7
+    recipe = pmdviz.RaceRecipe.from_json(panel.made("json", tmp_path, "pmdviz-race").read_text(encoding="utf-8"))
+    assert [one.label for one in recipe.entrants][:2] == ["pmd", "pmd:warm_start=true"] and recipe.budget == 20_000

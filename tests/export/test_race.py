@@ -144,6 +144,8 @@ def test_the_tiles_draw_what_the_page_draws(race, scenes, theme):
     (x0, x1), (y0, y1) = page.tiling.ranges
     assert (tiles.axes.get_xlim(), tiles.axes.get_ylim()) == ((x0, x1), (y0, y1))
     assert [text.get_text() for text in tiles.states] == page.words.data["state"]
+    assert [to_hex(sample.get_color()) for sample in tiles.samples] == [c.lower() for c in page.heads.data["colour"]]
+    assert [[*(sample._dash_pattern[1] or ())] for sample in tiles.samples] == page.heads.data["dash"]
     order = {"particles": tiles.dots, **tiles.lines}
     assert sorted(LAYERS, key=lambda name: order[name].get_zorder()) == [*LAYERS]
 
@@ -297,3 +299,18 @@ def test_other_dimensions(dim):
     assert len(np.unique(picture.draw(last).reshape(-1, 4), axis=0)) > 20
     said = [text.get_text() for text in picture.traces.axes.texts]
     assert ("TV cannot be had: the exact posterior is not known" in said) == (dim == 3)
+
+
+def test_cancel_between_any_two_steps_leaves_the_old_file(race, tmp_path):
+    ticks = []
+
+    def progress(done, total):
+        ticks.append(done)
+        if len(ticks) == 12:
+            raise KeyboardInterrupt
+
+    old = tmp_path / "race.gif"
+    old.write_bytes(b"the old film")
+    with pytest.raises(KeyboardInterrupt):
+        race.export(old, progress=progress, **small(".gif"))
+    assert old.read_bytes() == b"the old film" and [*tmp_path.iterdir()] == [old] and len(ticks) == 12

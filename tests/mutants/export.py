@@ -3,6 +3,7 @@
 FILM, PICTURE, GIF, MP4 = (f"tests/export/test_{name}.py" for name in ("film", "picture", "gif", "mp4"))
 PLAYER, EXPORT, OPTIONS, TABLES = (f"tests/export/test_{name}.py" for name in ("player", "export", "options", "tables"))
 WORDS = "tests/views/test_words.py"
+RACE, RECIPE = "tests/export/test_race.py", "tests/racing/test_recipe.py"
 
 
 def fault(file: str, find: str, replace: str, *tests: str) -> dict:
@@ -43,5 +44,18 @@ MUTANTS = [
     fault("export/__init__.py", "        temporary.unlink(missing_ok=True)\n", "        pass\n", EXPORT),
     fault("export/__init__.py", "free < needed + SPARE", "free < needed", EXPORT),
     fault("export/options.py", "name in wanted for name", "name not in wanted for name", OPTIONS),
+    # Races.
+    fault("export/race_film.py", "session.frame.visited < level and", "session.frame.visited <= level and", RACE),
+    fault("export/race_film.py", "and session.frame.iteration < last[k]", "", RACE),
+    fault("export/race_film.py", "self._seconds(frame.iteration)}", "frame.seconds}", RACE),
+    fault("export/race_film.py", "[*range(0, end, self.look.every), end]", "[*range(0, end, self.look.every)]", RACE),
+    fault("export/race_player.py", 'side="right"', 'side="left"', RACE),
+    fault("export/tiles_panel.py", 'dots["size"] ** 2', 'dots["size"]', RACE),
+    fault("export/tiles_panel.py", "colours[k], \"linewidth\"", "colours[0], \"linewidth\"", RACE),
+    fault("export/race_traces_panel.py", "style.ENTRANT_DASHES[k]", "style.ENTRANT_DASHES[0]", RACE),
+    fault("export/palette.py", "if line.tobytes() not in layers", "if line.tobytes() in layers", RACE),
+    fault("export/tables.py", "masses[:, k]", "masses[:, 0]", RACE),
+    fault("racing/recipe.py", "[one.text for one in self.entrants],", "[one.label for one in self.entrants],", RECIPE),
+    fault("racing/recipe.py", "if self.seeds != tuple", "if self.seeds == tuple", RECIPE),
     fault("views/words.py", "iteration {count(frame.iteration)}", "iteration {count(frame.visited)}", WORDS),
 ]  # fmt: skip
