@@ -9,6 +9,7 @@ from pmdviz import links
 from pmdviz.errors import InputError
 from pmdviz.lab.acknowledge import Acknowledge
 from pmdviz.lab.runner import Runner, Snapshot
+from pmdviz.recipe import Recipe
 
 FOLLOW_S = 2.0  # while it plays the address follows so often; browsers refuse much more
 OTHER = (
@@ -23,6 +24,7 @@ class Sharing:
     def __init__(self, ack: Acknowledge, link: links.Link, tell: Callable[[str], None]) -> None:
         self._ack, self._link, self._tell = ack, link, tell
         self._followed, self._begun = 0.0, False
+        self._recipe: Recipe | None = None  # of the link in the address bar
         self.sentence = ""  # what a person must be told of the link once its frame is there
 
     def arrive(self, runner: Runner) -> Snapshot:
@@ -48,9 +50,9 @@ class Sharing:
     def follow(self, snapshot: Snapshot, playing: bool) -> None:
         """Bring the address bar up to date, once something has happened."""
         now = time.monotonic()
-        if playing and now - self._followed < FOLLOW_S:
+        if playing and now - self._followed < FOLLOW_S and snapshot.recipe == self._recipe:
             return
-        self._followed = now
+        self._followed, self._recipe = now, snapshot.recipe
         try:
             text = self.query(snapshot)
         except InputError:

@@ -11,7 +11,16 @@ if (!document.querySelector(".pmdviz-lost")) {
   again.textContent = "Waiting for the server …"
   again.disabled = true
   again.style.cssText = "min-height:40px;padding:0 16px;font:inherit;border-radius:4px;border:1px solid #fff;background:#fff;color:#b00020"
-  again.onclick = () => location.reload()
+  again.onclick = () => { // the address follows a run that plays only now and then: go to what is seen
+    const url = new URL(location)
+    const seen = Bokeh.documents[0].get_model_by_name("acknowledge")?.words.match(/iteration ([\d,]+)/)
+    if (seen && url.searchParams.has("run")) {
+      url.searchParams.set("at", seen[1].replaceAll(",", ""))
+      url.searchParams.delete("frame")
+      history.replaceState(null, "", url)
+    }
+    location.reload()
+  }
   box.append(words, again)
   document.body.appendChild(box)
   const look = () => fetch("static/js/bokeh.min.js", { method: "HEAD", cache: "no-store" }).then(
