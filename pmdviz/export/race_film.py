@@ -78,7 +78,7 @@ class RaceFilm:
 
         There are at most as many frames as the entrant with the most steps has iterations, of those that come far.
         """
-        end = max(self._last("visited"))
+        end = min(max(self._last("visited")), self.result.budget)  # a long last step may go far beyond the budget
         pairs = zip(self._last("iteration"), self._last("visited"), self.labels, strict=True)
         steps, finest = max((iterations, label) for iterations, visited, label in pairs if visited >= LATE * end)
         if self.look.every:

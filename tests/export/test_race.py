@@ -99,6 +99,14 @@ def test_a_race_in_the_middle_ends_where_each_stands(race):
     assert [words.note for words in last.at_tiles][0] == live.sessions[0].frame.note
 
 
+def test_a_long_last_step_does_not_stretch_the_film():
+    made = pmdviz.race(["pmd:num_particles=20", "gibbs"], budget=1_100)  # gibbs goes through all 1,000 data at once
+    assert [row["visited"] for row in made.rows] == [1_100, 2_000]
+    of = film(made)
+    assert of.levels == [*range(0, 1_101, 100)]
+    assert [trace["visited"][-1] for trace in of.last_scene().traces] == [1_100, 2_000]
+
+
 def test_computing_time_is_the_races_not_the_replays(race, scenes):
     for one, trace in zip(race.entrants, scenes[-1].traces, strict=True):
         assert trace["seconds"][-1] == race.histories[one.label, 4]["seconds"][-1]
