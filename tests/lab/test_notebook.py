@@ -199,22 +199,23 @@ def test_a_lab_that_nobody_has_is_freed(monkeypatch):
     monkeypatch.setattr(notebook, "GRACE_S", 0.0)
     seen: list[weakref.ref] = []
 
-    async def scene() -> None:
+    async def shown() -> tuple[Place, object]:
         lab = pmdviz.Lab(num_particles=100)
-        place = Place(lab)
+        place, widget = Place(lab), lab.widget
         place.open()
         await place.until(lambda: lab._last is not None)
         seen.extend([weakref.ref(lab), weakref.ref(lab.session)])
-        widget = lab.widget
         place.say("gone")
         await place.until(lambda: lab._shown is None, drawing=False)
         await asyncio.wait({lab.live._task})
         place.page = None
-        del lab
+        return place, widget
+
+    async def scene() -> None:
+        place, widget = await shown()
         await asyncio.sleep(0.1)
         gc.collect()
         assert [ref() for ref in seen] == [None, None]
-        widget.send = lambda content, buffers=(): place.sent.append((content, buffers))
         widget._hear({"what": "open", "view": "later", "has": [], "dark": False})
         assert place.kinds()[-1] == "lost"
 

@@ -49,7 +49,13 @@ function render({ model, el }) {
   const hide = document.createElement("style")
   host.append(hide)
   let doc = null, ready = false, waiting = [], mine = []
-  const send = (message) => model.send({ view: id, ...message })
+  const send = (message) => {
+    try {
+      model.send({ view: id, ...message })
+    } catch {
+      say("The kernel that had this lab is gone: run the cell again.")
+    }
+  }
 
   const say = (text, button, act) => {
     words.hidden = false
@@ -138,7 +144,7 @@ function render({ model, el }) {
   open()
   return () => {
     model.off("msg:custom", take)
-    try { send({ what: "gone" }) } catch {} // the whole notebook may be gone
+    send({ what: "gone" })
     close()
   }
 }

@@ -1,0 +1,154 @@
+"""The lab in a real JupyterLab: appears, plays, is turned, is read back, ends with its cell, leaves a picture."""
+
+import base64
+import importlib.util
+import io
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import psutil
+import pytest
+from PIL import Image
+
+from pmdviz.bench.jupyter_page import NAME, Jupyter, NotebookPage, jupyter
+
+CELLS = (
+    "import os, pmdviz\nlab = pmdviz.Lab(budget=None)\nlab",
+    "other = pmdviz.Lab('bimodal1d', budget=None)\nother",
+    "from ipywidgets import FloatSlider, VBox, jslink\n"
+    "slider = FloatSlider(value=0.5, min=0.1, max=2, step=0.1)\n"
+    "linked = pmdviz.Lab(num_particles=200)\n"
+    "jslink((slider, 'value'), (linked.widget, 'bandwidth'))\n"
+    "VBox([slider, linked.widget])",
+    "import panel as pn\nframed = pmdviz.Lab(num_particles=200)\npn.Row(framed, 'beside it')",
+)
+IDLE = 0.03  # of a core
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jupyter]:
+    if importlib.util.find_spec("jupyterlab") is None and not os.environ.get("CI"):
+        pytest.skip("JupyterLab is not installed: pip install 'pmdviz[notebook]'")
+    with jupyter(tmp_path_factory.mktemp("jupyter"), CELLS) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def notebook(server: Jupyter, browser: object) -> Iterator[NotebookPage]:
+    page = server.open(browser)
+    yield page
+    page.close()
+    assert page.foreign == [] and page.problems == []
+
+
+def play(notebook: NotebookPage, k: int = 0) -> None:
+    notebook.page.get_by_role("button", name="Play", exact=True).nth(k).click()
+
+
+def reach(notebook: NotebookPage, k: int, iteration: int) -> None:
+    """Until the k-th lab on the page has come so far."""
+    words = f"[...document.querySelectorAll('.pmdviz-notebook')][{k}]"
+    found = f"pmdviz.find('.pmdviz-status', {words})?.textContent.match(/iteration ([\\d,]+)/)"
+    notebook.page.wait_for_function(f"Number({found}?.[1].replaceAll(',', '') ?? -1) >= {iteration}", timeout=60_000)
+
+
+def kernel_load(pid: int, seconds: float = 1.5) -> float:
+    """Share of a core that the kernel uses."""
+    process = psutil.Process(pid)
+    before = sum(process.cpu_times()[:2])
+    time.sleep(seconds)
+    return (sum(process.cpu_times()[:2]) - before) / seconds
+
+
+def command(notebook: NotebookPage, name: str, cell: int) -> None:
+    notebook.page.evaluate(f"window.jupyterapp.shell.currentWidget.content.activeCellIndex = {cell}")
+    notebook.command(name)
+
+
+def test_it_appears_plays_is_turned_and_read_back(notebook):
+    outputs = notebook.run(0)
+    assert "application/vnd.jupyter.widget-view+json" in outputs[0]["data"]
+    reach(notebook, 0, 0)
+    before = notebook.page.evaluate("pmdviz.picture()")
+    play(notebook)
+    reach(notebook, 0, 5)
+    assert notebook.page.evaluate("pmdviz.picture()") != before
+    slider = notebook.page.locator("input[aria-label='bandwidth slider']").first
+    slider.focus()
+    notebook.page.keyboard.press("ArrowLeft")
+    notebook.until("lab.session.knobs.bandwidth < 0.75")
+    notebook.ask("lab.set(bandwidth=0.5)")
+    notebook.page.wait_for_function("pmdviz.find('input#knob-bandwidth').value === '0.5'")
+    assert notebook.ask("[lab.widget.bandwidth, len(lab.run.particles), lab.recipe.method]") == [0.5, 1500, "pmd"]
+
+
+def test_two_labs_do_not_disturb_each_other(notebook):
+    notebook.run(1)
+    reach(notebook, 1, 0)
+    play(notebook)  # the first one says Pause
+    reach(notebook, 1, 5)
+    assert notebook.ask("[lab.widget.playing, other.widget.playing]") == [True, True]
+    notebook.page.locator(".pmdviz-stage").nth(1).click(position={"x": 150, "y": 150})
+    notebook.page.keyboard.press("Space")  # the keys are those of the lab that was clicked
+    notebook.page.get_by_role("button", name="Play", exact=True).wait_for()
+    assert notebook.ask("[lab.widget.playing, other.widget.playing]") == [True, False]
+
+
+def test_a_saved_notebook_holds_the_picture(notebook, server, tmp_path):
+    reach(notebook, 0, 20)
+    notebook.page.get_by_role("button", name="Pause", exact=True).click()
+    outputs = "window.jupyterapp.shell.currentWidget.content.widgets[0].model.outputs.toJSON()"
+    notebook.page.wait_for_function(f"Number({outputs}[1].data['text/plain'].match(/iteration (\\d+)/)?.[1]) >= 20")
+    notebook.command("docmanager:save")
+    saved = json.loads((server.folder / NAME).read_text())
+    data = saved["cells"][0]["outputs"][1]["data"]
+    assert Image.open(io.BytesIO(base64.b64decode("".join(data["image/png"])))).size == (960, 540)
+    convert = [sys.executable, "-m", "nbconvert", "--to", "html", "--output", str(tmp_path / "saved.html")]
+    subprocess.run([*convert, str(server.folder / NAME)], check=True, capture_output=True)
+    page = notebook.context.new_page()
+    page.route("**/*", lambda route: route.continue_() if route.request.url.startswith("file:") else route.abort())
+    page.goto(f"file://{tmp_path}/saved.html", wait_until="domcontentloaded")
+    assert page.locator("img[alt^='iteration']").first.evaluate("image => image.naturalWidth") == 960
+    page.close()
+
+
+def test_it_composes_with_other_widgets_and_layouts(notebook):
+    notebook.run(2)
+    reach(notebook, 2, 0)
+    handle = notebook.page.locator(".noUi-handle").first
+    handle.focus()
+    notebook.page.keyboard.press("ArrowRight")
+    notebook.until("slider.value == linked.session.knobs.bandwidth == 0.6")
+    notebook.run(3)
+    notebook.until("framed._last is not None")
+    play(notebook, -1)
+    notebook.until("framed.widget.iteration >= 3")
+
+
+def test_nothing_computes_after_its_cell(notebook):
+    pid = notebook.ask("os.getpid()")
+    notebook.ask("[each.live.play(each is lab) for each in (lab, other, linked, framed)]")
+    reach(notebook, 0, 25)
+    command(notebook, "notebook:delete-cell", 0)
+    notebook.page.wait_for_timeout(3000)
+    assert kernel_load(pid) < IDLE
+    assert notebook.ask("[lab.live._task.done(), lab.session.frame.iteration >= 25]") == [True, True]
+    notebook.ask("[globals().update(old=other), other.live.play(True)]")
+    notebook.run(0)  # the cell of the other one, again
+    notebook.page.wait_for_timeout(3000)
+    assert kernel_load(pid) < IDLE
+    assert notebook.ask("[old.live._task.done(), old is other]") == [True, False]
+    assert notebook.problems == []
+    notebook.page.evaluate("window.jupyterapp.shell.currentWidget.sessionContext.restartKernel()")
+    for _ in range(100):
+        if not psutil.pid_exists(pid):
+            break
+        time.sleep(0.1)
+    assert not psutil.pid_exists(pid)
+    notebook.page.get_by_role("button", name="Play", exact=True).first.click()
+    notebook.page.get_by_text("run the cell again").first.wait_for()
+    notebook.problems.clear()  # JupyterLab complains of messages that were under way to the old kernel
