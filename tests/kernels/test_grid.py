@@ -1,3 +1,5 @@
+import threading
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -137,6 +139,23 @@ def test_compiled_and_plain_python_agree(rng):
 def test_axes_that_are_no_cell_centres(axis):
     with pytest.raises(ValueError, match="gx must be"):
         kde_on_grid(np.zeros((2, 2)), np.zeros(2), np.eye(2), axis, [0.0, 1.0])
+
+
+def test_same_bits_in_another_thread(monkeypatch):
+    """There the kernel's own arrays lie elsewhere, and loops that check for overlap may take their other form."""
+    monkeypatch.setattr(pool, "_chosen", 1)
+    rng, gx, found = np.random.default_rng(0), np.linspace(-3.5, 3.5, 160), []
+    particles, log_weights = rng.normal(size=(570, 2)) * 0.3 + [1, -2], np.full(570, -np.log(570))
+
+    def evaluate():
+        found.append(kde_on_grid(particles, log_weights, np.diag([0.13, 0.13]), gx, gx).tobytes())
+
+    evaluate()
+    for _ in range(3):
+        thread = threading.Thread(target=evaluate)
+        thread.start()
+        thread.join()
+    assert len(found) == 4 and len(set(found)) == 1
 
 
 def test_wrong_dimension():

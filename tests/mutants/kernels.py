@@ -64,6 +64,7 @@ LISTED = {
     ],
     "grid": [
         ("REACH = 8.5", "REACH = 7.5"),
+        ("@jit\ndef _fill_rows", "@fast_jit\ndef _fill_rows"),
         ("np.log(2 * np.pi * cholesky[0, 0] * cholesky[1, 1])", "np.log(np.pi * cholesky[0, 0] * cholesky[1, 1])"),
         ("np.log(np.sqrt(2 * np.pi) * sd)", "np.log(2 * np.pi * sd)"),
         ("+ slope * dy\n                first", "- slope * dy\n                first"),
