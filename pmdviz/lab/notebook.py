@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pmdviz.lab.notebook_widget import PageWidget
 
 GRACE_S = 1.0  # a cell that is moved is taken away and shown again at once
-WIDGET_MIME = "application/vnd.jupyter.widget-view+json"
+ELSEWHERE = "In this editor Panel cannot hold a live lab: take ipywidgets, as in <code>HBox([lab.widget, ...])</code>."
 
 _in_view: set[Any] = set()  # pages that a browser shows: they stay although nobody else may have them
 
@@ -61,14 +61,15 @@ class InNotebook:
         return self._widget
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        view = {"version_major": 2, "version_minor": 0, "model_id": self.widget.model_id}
-        return {"text/plain": repr(self), WIDGET_MIME: view}
+        data, _ = self.widget._repr_mimebundle_()
+        return {**data, "text/plain": repr(self)}
 
     def _ipython_display_(self) -> None:
         """Show the live page and, under it, the picture that a saved notebook keeps."""
         from IPython.display import display
 
-        display(self._repr_mimebundle_(), raw=True)
+        _, metadata = self.widget._repr_mimebundle_()  # Colab looks there for who draws the widget
+        display(self._repr_mimebundle_(), metadata=metadata, raw=True)
         self._still = Still(self.widget.model_id, self._draw)
         if _in_a_cell_of_jupyter():
             self._still.begin(repr(self))
@@ -81,6 +82,8 @@ class InNotebook:
         if in_notebook():
             if not panel_extension._loaded:
                 pn.extension(inline=True)
+            if pn.config.comms != "default":
+                return pn.pane.HTML(ELSEWHERE)
             return pn.pane.IPyWidget(self.widget, sizing_mode="stretch_width")
         if state.curdoc is not None:
             doc = state.curdoc
