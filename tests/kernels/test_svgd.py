@@ -74,6 +74,13 @@ def test_the_sampled_median_is_near_the_median(rng, m):
         assert abs(sampled_median_distance(points) - median_distance(points)) < 6 * standard_error
 
 
+@pytest.mark.parametrize("m", [300, 1000, 5000])
+def test_the_pairs_are_spread_over_all_distances_in_the_array(m):
+    """On a line, point after point, every step is another distance: the median is m (1 - 1/√2)."""
+    points = np.arange(float(m))[:, None]
+    assert sampled_median_distance(points) == pytest.approx(m * (1 - np.sqrt(0.5)), rel=0.06)
+
+
 def test_the_pairs_depend_on_the_number_of_points_alone(rng):
     points = rng.normal(size=(500, 3))
     assert sampled_median_distance(points) == sampled_median_distance(points.copy())
