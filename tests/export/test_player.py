@@ -1,4 +1,3 @@
-import base64
 import importlib
 import json
 import re
@@ -15,6 +14,7 @@ from pmdviz.export.payload import GAP, STEPS, Numbers, quantised, scale
 from pmdviz.export.player import Page
 from pmdviz.views import style
 from pmdviz.views.columns import INK
+from tests.export.unpacking import unpacked
 
 FLOATS = arrays.arrays(np.float32, st.integers(0, 20), elements=st.floats(-1e4, 1e4, width=32))
 
@@ -37,7 +37,7 @@ def test_the_same_array_is_stored_once():
     numbers = Numbers()
     one, two = np.array([1, 2, 3], np.uint16), np.array([4], np.uint16)
     assert [numbers.put(each) for each in (one, two, one.copy())] == [[0, 3], [3, 1], [0, 3]]
-    assert np.frombuffer(base64.b64decode(numbers.text()), "<u2").tolist() == [1, 2, 3, 4]
+    assert unpacked(numbers.text()).tolist() == [1, 2, 3, 4]
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ def page(run, scenes, **options):
 
 def test_the_payload_holds_every_frame(run, scenes):
     payload = page(run, scenes).payload
-    numbers = np.frombuffer(base64.b64decode(payload["numbers"]), "<u2")
+    numbers = unpacked(payload["numbers"])
     assert len(payload["frames"]) == 7
 
     def column(frame, name, axis):

@@ -1,6 +1,5 @@
 """A race is taken home: films in lock step, pictures like the page's tiles, players, tables, its recipe."""
 
-import base64
 import csv
 import json
 
@@ -27,6 +26,7 @@ from pmdviz.views.race_columns import tile_columns
 from pmdviz.views.race_tiles import LAYERS, RaceTiles
 from pmdviz.views.race_words import at_tile
 from pmdviz.views.tiling import Tiling
+from tests.export.unpacking import unpacked
 from tests.likeness import similarity
 
 METHODS = ["pmd:num_particles=150", "smc:num_particles=120,batch_size=100", "sgld:batch_size=150", "svi"]
@@ -221,7 +221,7 @@ def test_an_animation_and_a_film_show_what_was_drawn(race, tmp_path):
 
 def test_the_player_holds_every_frame_of_every_tile(race, scenes):
     page = RacePage(film(race, clock="density_evaluations"), scenes)
-    payload, numbers = page.payload, np.frombuffer(base64.b64decode(page.payload["numbers"]), "<u2")
+    payload, numbers = page.payload, unpacked(page.payload["numbers"])
     page.tiles.draw(race.target, scenes[3].tiles)
     frame = payload["frames"][3]
 

@@ -3,10 +3,17 @@
 const film = JSON.parse(document.getElementById("film").textContent)
 const at = (id) => document.getElementById(id)
 const bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)).buffer
-const numbers = new Uint16Array(bytes(film.numbers))
+let numbers = null
 const floats = (text) => new Float32Array(bytes(text))
 const GAP = 65535
 const TRACES_MS = 150  // a second figure costs half as much again; while it plays the eye does not miss it
+
+// The run of numbers: deflated, all high bytes before all low ones.
+async function unpacked(text) {
+  const stream = new Blob([bytes(text)]).stream().pipeThrough(new DecompressionStream("deflate"))
+  const planes = new Uint8Array(await new Response(stream).arrayBuffer()), length = planes.length / 2
+  return Uint16Array.from({length}, (_, i) => planes[i] << 8 | planes[length + i])
+}
 
 // A column: `low + step * number`, NaN for a gap between two lines.
 function column([start, length], [low, step]) {
@@ -83,4 +90,7 @@ function when_ready() {
   if (made) play_film((name) => made.get_model_by_name(`film-${name}`))
   else requestAnimationFrame(when_ready)
 }
-when_ready()
+unpacked(film.numbers).then((found) => {
+  numbers = found
+  when_ready()
+})
