@@ -62,6 +62,7 @@ def table_rows(snapshot: RaceSnapshot, summary: Mapping[str, Mapping[str, Any]])
 
 def _row(k: int, tile: Tile, over_seeds: Mapping[str, Any] | None) -> dict[str, Any]:
     frame, masses = tile.frame, tile.masses
+    now = tile.ended or frame.note or "racing"
     return {
         "entrant": k,
         "method": [tile.label, tile.label],
@@ -73,7 +74,7 @@ def _row(k: int, tile: Tile, over_seeds: Mapping[str, Any] | None) -> dict[str, 
         "densities": [frame.density_evaluations, count(frame.density_evaluations)],
         "seconds": [frame.seconds, f"{frame.seconds:.2f}"],
         "seeds": _over_seeds(over_seeds),
-        "state": [tile.ended or "racing", tile.ended or "racing"],
+        "state": [now, now],
     }
 
 

@@ -106,7 +106,7 @@ class Chain(Method):
         """That the burn-in is not over."""
         if not 0 <= state.iteration <= knobs.burn_in or knobs.burn_in == 0:
             return ""
-        return f"before burn-in ({state.iteration:,} of {knobs.burn_in:,} draws): judged on all draws so far"
+        return f"burn-in ({state.iteration:,} of {knobs.burn_in:,} draws): judged on all draws so far"
 
 
 class FullDataChain(Chain):

@@ -13,14 +13,15 @@ class TileWords(NamedTuple):
 
     title: str
     state: str  # "TV 0.123, 4,200 data"
-    note: str  # why it ended or what it waits for; "" while it runs
+    note: str  # why it ended or how its draws are judged, in a line that fits on a phone's tile; "" while it runs
 
 
 def at_tile(label: str, frame: Any, ended: str) -> TileWords:
     """The words at the tile of an entrant; `ended` says why it has no next step ("" while it has one)."""
     tv = frame.metrics["tv"]
     known = f"TV {number(tv)}, " if tv is not None else ""
-    return TileWords(label, f"{known}{count(frame.visited)} data", f"ended: {ended}" if ended else frame.note)
+    note = f"ended: {ended}" if ended else frame.note.partition(":")[0]
+    return TileWords(label, f"{known}{count(frame.visited)} data", note)
 
 
 def best(labels: Sequence[str], tv: Sequence[float | None]) -> tuple[str, float] | None:

@@ -85,7 +85,7 @@ def test_every_frame_shows_all_at_the_same_data_visited(race, scenes):
     )
     last = {row["method"]: row["tv"] for row in race.rows if row["seed"] == 4}
     assert [trace["tv"][-1] for trace in scenes[-1].traces] == [*last.values()]
-    assert scenes[-1].at_tiles[1].note == "ended: every datum has been visited once"
+    assert scenes[-1].at_tiles[1].note == "ended: one pass is over"
 
 
 def test_a_race_in_the_middle_ends_where_each_stands(race):

@@ -45,7 +45,7 @@ def test_words_of_a_race():
     end = to_the_end(runner)[-1]
     assert status_fields(end)["step"].startswith("The race is over: lowest TV 0.")
     notes = [words.note for words in tile_words(end)]
-    assert notes[0] == "ended: the budget is used up" and notes[1] == "ended: every datum has been visited once"
+    assert notes[0] == "ended: the budget is used up" and notes[1] == "ended: one pass is over"
     rows = table_rows(end, {})
     assert [row["method"][1] for row in rows] == ["pmd:num_particles=80", "smc:num_particles=80", "sgld"]
     assert rows[0]["visited"] == [900, "900"] and rows[1]["visited"] == [300, "300"]

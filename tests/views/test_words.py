@@ -44,6 +44,6 @@ def test_the_state_of_a_run_is_one_line():
     assert state(frame) == "iteration 120, 12,000 data visited, TV 0.500, perfect draws: being computed"
     frame.metrics = {"tv": None, "floor_tv": None}
     assert state(frame) == "iteration 120, 12,000 data visited"
-    frame.metrics, frame.note = {"tv": 0.5, "floor_tv": None}, "before burn-in"
+    frame.metrics, frame.note = {"tv": 0.5, "floor_tv": None}, "burn-in (3 of 5 draws)"
     frame.num_draws = None
-    assert state(frame) == "iteration 120, 12,000 data visited, TV 0.500, before burn-in"
+    assert state(frame) == "iteration 120, 12,000 data visited, TV 0.500, burn-in (3 of 5 draws)"
