@@ -9,7 +9,7 @@ from pmdviz.errors import InputError
 from pmdviz.lab.race import RacePage
 from pmdviz.lab.race_runner import Setting
 from pmdviz.lab.race_setup import DEFAULT_ENTRANTS
-from pmdviz.racing import entrants
+from pmdviz.racing import RaceResult, entrants
 from pmdviz.recipe import DEFAULT_BUDGET
 from pmdviz.recipe_input import resolved_target
 from pmdviz.result import Run
@@ -52,6 +52,12 @@ class Race(RacePage):
         setting = Setting(tuple((one.method, dict(one.knobs)) for one in found), target, options, seed, budget)
         setting.race()
         super().__init__(setting)
+
+    @property
+    def result(self) -> RaceResult:
+        """The race so far, to be read or taken home: `race.result.export("race.gif")`. Raises InputError for nobody."""
+        self._present()
+        return self.live.runner.result()
 
     @property
     def runs(self) -> dict[str, Run]:

@@ -195,3 +195,10 @@ def test_a_refusal_is_said_and_nothing_is_asked_of_the_session():
     panel._begin()
     assert "must be even; given: 961x540" in panel.said.object and asked == []
     assert not panel.make.disabled
+
+
+def test_a_race_in_a_notebook_is_taken_home_from_python(tmp_path):
+    race = pmdviz.Race(["pmd:num_particles=30", "svi"], "gaussian", budget=200)
+    result = race.result
+    assert [row["visited"] for row in result.rows] == [0, 0] and result.budget == 200
+    assert result.export(tmp_path / "race.gif", width=160, height=160).stat().st_size > 500
