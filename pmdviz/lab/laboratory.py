@@ -20,7 +20,7 @@ from pmdviz.lab.runner import Runner, Snapshot
 from pmdviz.lab.screen import Screen
 from pmdviz.lab.setup import Setup
 from pmdviz.lab.sharing import Sharing
-from pmdviz.lab.still_picture import still_png
+from pmdviz.lab.still_picture import can_draw, still_png
 from pmdviz.lab.transport import Transport
 from pmdviz.lab.trouble import Trouble
 from pmdviz.links import Link
@@ -219,7 +219,7 @@ class Lab(LivePage):
         return state(snapshot.frame)
 
     def _draw(self, snapshot: Snapshot) -> bytes | None:
-        return still_png(snapshot, self._dark)
+        return still_png(snapshot, self._dark) if can_draw() else None
 
     def __repr__(self) -> str:
         return f"<Lab: {self._recipe.method} on {self._recipe.target}>"

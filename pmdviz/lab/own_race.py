@@ -7,8 +7,10 @@ from typing import Any
 
 from pmdviz.errors import InputError
 from pmdviz.lab.race import RacePage
-from pmdviz.lab.race_runner import Setting
+from pmdviz.lab.race_runner import RaceRunner, RaceSnapshot, Setting
 from pmdviz.lab.race_setup import DEFAULT_ENTRANTS
+from pmdviz.lab.race_words import status_fields
+from pmdviz.lab.still_picture import can_draw, race_png
 from pmdviz.racing import RaceResult, entrants
 from pmdviz.recipe import DEFAULT_BUDGET
 from pmdviz.recipe_input import resolved_target
@@ -67,3 +69,20 @@ class Race(RacePage):
         if race is None:
             return {}
         return {one.label: session.run for one, session in zip(race.entrants, race.sessions, strict=True)}
+
+    def _told(self) -> Mapping[str, Any]:
+        return {"iteration": self._last.iteration}
+
+    def _present(self) -> RaceSnapshot:
+        if self.live.runner is None:
+            self.live.runner = RaceRunner(self.setting)
+        return self.live.runner.snapshot()
+
+    def _words(self, snapshot: RaceSnapshot) -> str:
+        return status_fields(snapshot)["pmdviz-status"]
+
+    def _draw(self, snapshot: RaceSnapshot) -> bytes | None:
+        return race_png(snapshot, self._dark) if snapshot.tiles and can_draw() else None
+
+    def __repr__(self) -> str:
+        return f"<Race: {', '.join(self.setting.labels) or 'nobody'} on {self.setting.made_target().name}>"

@@ -18,7 +18,7 @@ from pmdviz.lab.race_bands import Bands
 from pmdviz.lab.race_runner import ROWS, RaceRunner, RaceSnapshot, Setting
 from pmdviz.lab.race_screen import RaceScreen
 from pmdviz.lab.race_setup import DEFAULT_ENTRANTS, RaceSetup
-from pmdviz.lab.race_words import SLOW_S, status_fields
+from pmdviz.lab.race_words import SLOW_S
 from pmdviz.lab.transport import Transport
 from pmdviz.lab.trouble import error_words
 from pmdviz.recipe import DEFAULT_BUDGET, MAX_SEED
@@ -141,22 +141,6 @@ class RacePage(LivePage):
         self.busy_card.hide()
         self.screen.dim(False)
         self.screen.say(self._last, words, self.live.playing)
-
-    # In a notebook
-
-    def _told(self) -> Mapping[str, Any]:
-        return {"iteration": self._last.iteration}
-
-    def _present(self) -> RaceSnapshot:
-        if self.live.runner is None:
-            self.live.runner = RaceRunner(self.setting)
-        return self.live.runner.snapshot()
-
-    def _words(self, snapshot: RaceSnapshot) -> str:
-        return status_fields(snapshot)["pmdviz-status"]
-
-    def __repr__(self) -> str:
-        return f"<Race: {', '.join(self.setting.labels) or 'nobody'} on {self.setting.made_target().name}>"
 
     # What the controls ask for
 

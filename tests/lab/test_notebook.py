@@ -292,6 +292,14 @@ def test_the_still_picture_is_one():
     assert bundle["text/plain"].startswith("iteration 20,") and bundle[PNG] in bundle["text/html"]
 
 
+def test_the_still_picture_of_a_race_is_one():
+    race = pmdviz.Race(["pmd:num_particles=100", "sgld"], budget=None)
+    snapshot = race.live.runner.advance(500) if race._present() else None
+    picture = Image.open(io.BytesIO(race._draw(snapshot)))
+    assert picture.size == (960, 540) and len(picture.convert("RGB").getcolors(10**6)) > 100
+    assert race._words(snapshot).startswith("iteration")
+
+
 def test_without_matplotlib_words_stand_for_the_picture(monkeypatch):
     monkeypatch.setattr("pmdviz.lab.still_picture.importlib.util.find_spec", lambda name: None)
     lab = pmdviz.Lab(num_particles=100)
