@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ from pmdviz.cli_recipe import (
     read_plain,
     run_bar,
 )
+
+POINTS = 100  # measured frames of each run of a race whose histories are asked for
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -76,6 +79,8 @@ def _race_of(options: argparse.Namespace, race: Any) -> Callable[[], Any]:
 
     given_recipe_alone(options)
     recipe = racing.RaceRecipe.from_dict(race)
+    if options.table == "histories" and not recipe.points:
+        recipe = replace(recipe, points=POINTS)
     return lambda: racing.race(recipe, progress=race_bar if sys.stderr.isatty() else None)
 
 

@@ -60,6 +60,9 @@ def test_a_race_is_taken_home_and_run_again(capsys, tmp_path):
     for given in (recipe, out):
         assert main(["race", str(given), "--json", str(again)]) == 0
         assert rows(again) == rows(out)
+    histories = tmp_path / "histories.csv"
+    assert main(["export", str(recipe), str(histories), "--table", "histories"]) == 0
+    assert len(histories.read_text().splitlines()) == 2 + 2 * (5 + 21)  # steps of 100 and of 10 data, twice
     page = tmp_path / "race.png"
     assert main(["export", str(out), str(page), "--size", "320x180", "--traces", "kl_forward"]) == 0
     with Image.open(page) as image:

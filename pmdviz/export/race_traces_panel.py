@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,9 @@ class RaceTracesPanel:
         self.axes.set_yscale("log")
         self.axes.set(xlim=(0, end), ylim=(low, high))
         ticks = round_ticks(0, end)
-        set_ticks(self.axes.xaxis, ticks if len(ticks) <= 4 or end < 1e3 else ticks[::2])
+        letters = max(len(words.short(tick)) for tick in ticks) + 2
+        most = self.axes.bbox.width / self.paper.scale / (letters * LETTER * self.paper.text_px)
+        set_ticks(self.axes.xaxis, ticks[:: math.ceil(len(ticks) / max(most, 1))])
         set_ticks(self.axes.yaxis, log_ticks(low, high))
         self.paper.label(self.axes, self.label, METRICS[self.metric])
 

@@ -197,6 +197,14 @@ def test_a_frame_does_not_depend_on_those_before_it_and_words_stay_inside(race, 
     )
 
 
+@pytest.mark.parametrize("clock", ["visited", "density_evaluations"])
+def test_numbers_along_the_axis_stand_apart(race, scenes, clock):
+    picture = RacePicture(film(race, clock=clock, large_type=True), scenes[0])
+    picture.draw(scenes[0])
+    boxes = [label.get_window_extent() for label in picture.traces.axes.get_xticklabels() if label.get_text()]
+    assert len(boxes) >= 2 and all(one.x1 + 4 < two.x0 for one, two in zip(boxes, boxes[1:], strict=False))
+
+
 @pytest.mark.parametrize("dark", [False, True])
 def test_the_palette_of_an_animation_holds_the_entrants_colours(dark):
     colours = style.entrant_colours(dark)

@@ -38,6 +38,7 @@ MUTANTS = [
     # The player.
     fault("export/payload.py", "(high - low) / STEPS or 1.0", "(high - low) / (STEPS + 2) or 1.0", PLAYER),
     fault("export/payload.py", "self._end += len(values)", "self._end += len(values) + 1", PLAYER),
+    fault("export/payload.py", "[whole >> 8, whole & 255]", "[whole & 255, whole >> 8]", PLAYER),
     fault("export/player.py", '.replace("</", "<\\\\/")', "", PLAYER),
     # Tables, options, places.
     fault("export/tables.py", "run.log_density(run.particles)", "np.exp(run.log_density(run.particles))", TABLES),
@@ -49,6 +50,7 @@ MUTANTS = [
     fault("export/race_film.py", "and session.frame.iteration < last[k]", "", RACE),
     fault("export/race_film.py", "self._seconds(frame.iteration)}", "frame.seconds}", RACE),
     fault("export/race_film.py", "[*range(0, end, self.look.every), end]", "[*range(0, end, self.look.every)]", RACE),
+    fault("export/race_film.py", ", self.result.budget)  # a long last", ", 10**9)  # a long last", RACE),
     fault("export/race_player.py", 'side="right"', 'side="left"', RACE),
     fault("export/tiles_panel.py", 'dots["size"] ** 2', 'dots["size"]', RACE),
     fault("export/tiles_panel.py", "colours[k], \"linewidth\"", "colours[0], \"linewidth\"", RACE),
