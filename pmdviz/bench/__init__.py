@@ -33,6 +33,7 @@ HELPERS = (
 )
 NUMBERS = {
     "sessions": "how many browser sessions",
+    "servers": "how many fresh servers",
     "seconds": "of each measurement",
     "minutes": "of endless play",
     "inputs": "how many inputs",

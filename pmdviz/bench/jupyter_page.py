@@ -145,6 +145,7 @@ class NotebookPage:
         self.page.goto(address)
         self.page.wait_for_function("window.jupyterapp !== undefined", timeout=60_000)
         self.page.evaluate(READY_JS)
+        self.problems.clear()  # what the notebook's own page complains of while it opens
 
     def _let(self, route: Any) -> None:
         url = route.request.url
