@@ -106,9 +106,9 @@ def sound_without_faults(faults: list[Fault], root: Path = ROOT) -> tuple[bool, 
     return ending == "SURVIVED", output
 
 
-def chosen(faults: list[Fault], only: str | None) -> list[Fault]:
-    """Return the faults named `only`, or those of the list of that name, or all."""
-    return [f for f in faults if only is None or f.name == only or f.name.rpartition("-")[0] == only]
+def chosen(faults: list[Fault], only: str | None, every: int = 1) -> list[Fault]:
+    """Return the faults named `only`, or those of the list of that name, or all; of these each `every`-th."""
+    return [f for f in faults if only is None or f.name == only or f.name.rpartition("-")[0] == only][::every]
 
 
 def report(faults: list[Fault], root: Path = ROOT) -> int:
@@ -129,9 +129,10 @@ def main(arguments: list[str] | None = None) -> int:
     """Command line: exit status 0 if every fault was caught, 1 if not, 2 if there was nothing sound to try."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutants.run", description=__doc__)
     parser.add_argument("--only", metavar="NAME", help="one fault, or the faults of one list")
-    only = parser.parse_args(arguments).only
-    everything = list(all_faults())
-    faults = chosen(everything, only)
+    parser.add_argument("--every", metavar="K", type=int, default=1, help="each K-th of them: a sample over all lists")
+    options = parser.parse_args(arguments)
+    only, everything = options.only, list(all_faults())
+    faults = chosen(everything, only, max(options.every, 1))
     if not faults:
         print(f"no fault named {only!r}; there are: {', '.join(f.name for f in everything)}", file=sys.stderr)
         return 2

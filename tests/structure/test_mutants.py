@@ -71,3 +71,4 @@ def test_a_list_or_one_fault_is_chosen_by_name():
     assert [f.name for f in chosen(faults, "kde")] == ["kde-1", "kde-2"]
     assert [f.name for f in chosen(faults, "grid-1")] == ["grid-1"]
     assert chosen(faults, None) == faults
+    assert [f.name for f in chosen(faults, None, every=2)] == ["kde-1", "grid-1"]
