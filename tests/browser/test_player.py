@@ -61,6 +61,11 @@ def scrub(frame, k):
     frame.evaluate(
         "k => { const s = document.getElementById('frame'); s.value = k; s.dispatchEvent(new Event('input')) }", k
     )
+    painted(frame)
+
+
+def painted(frame):
+    """Bokeh paints in the animation frame after the one in which data have changed."""
     frame.wait_for_function(
         "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))"
     )
@@ -142,6 +147,7 @@ def test_a_race_in_a_frame(opened, tmp_path):
     frame.get_by_role("button", name="Play", exact=True).click()
     frame.wait_for_function("document.getElementById('shown').textContent === '11 of 11'")
     frame.get_by_role("button", name="Play", exact=True).wait_for()
+    painted(frame)
     assert words(frame).startswith("iteration 20 of all together, 1,000 of 1,000 data visited by each, lowest TV")
     assert frame.evaluate(PICTURE_JS) == seen[10]
     page.set_viewport_size({"width": 390, "height": 844})
