@@ -307,7 +307,8 @@ def test_without_matplotlib_words_stand_for_the_picture(monkeypatch):
     assert PNG not in bundle and "iteration 0 &lt;b&gt;" in bundle["text/html"]
 
 
-def test_a_lab_never_shown_is_freed():
-    lab = weakref.ref(pmdviz.Lab(num_particles=50))
+@pytest.mark.parametrize("make", [lambda: pmdviz.Lab(num_particles=50), lambda: pmdviz.Race(["pmd"])])
+def test_a_page_never_shown_is_freed(make):
+    page = weakref.ref(make())
     gc.collect()
-    assert lab() is None
+    assert page() is None
