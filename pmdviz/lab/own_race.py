@@ -25,7 +25,7 @@ class Race(RacePage):
     Parameters
     ----------
     methods : list of entrants
-        As `pmdviz.race` takes them: "pmd", "pmd:warm_start=true" or ("pmd", {"warm_start": True}); at most 12.
+        As `pmdviz.race` takes them: "pmd", "pmd:warm_start=true" or ("pmd", {"warm_start": True}); at most 8.
     target : str or Target
     target_options : mapping, optional
         Options of a built-in target.
