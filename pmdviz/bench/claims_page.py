@@ -23,8 +23,8 @@ SETTINGS = """
 ## Settings and figures
 
 TV and cross entropy (nats) at the end, mean ± standard error over data sets; `sd` is that of TV over runs of the same
-data. "One mode": the share of runs with less than 2 % of q in the other mode; of a chain with less than 2 % of the later
-half of its draws there, as the first ones may still be on their way from the prior to a mode
+data. "One mode": the share of runs with less than 2 % of q in the other mode; of a chain with less than 2 % of the
+later half of its draws there, as the first ones may still be on their way from the prior to a mode
 ([baselines.md](baselines.md) says how long that lasts). Knobs that are not named are at their defaults
 ([knobs.md](knobs.md)).
 

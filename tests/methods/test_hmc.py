@@ -6,7 +6,8 @@ import pytest
 import pmdviz
 from pmdviz.errors import TargetError
 from pmdviz.methods import METHODS
-from pmdviz.methods.leapfrog import FIRST_TIME_STEP, Tuning, acceptance, trajectory, tuned
+from pmdviz.methods.leapfrog import FIRST_TIME_STEP, Tuning, tuned
+from pmdviz.methods.trajectories import acceptance, trajectory
 from pmdviz.targets import TARGETS, make_target
 from tests.chains import all_draws, moment_errors, run_chain
 from tests.engine import errors_from

@@ -4,6 +4,7 @@ CHAINS, JUDGED = "pmdviz/methods/chains.py", "tests/methods/test_chains.py"
 SGLD, LANGEVIN = "pmdviz/methods/sgld.py", "tests/methods/test_sgld.py"
 GIBBS, SWEEPS = "pmdviz/methods/gibbs.py", "tests/methods/test_gibbs.py"
 LEAPFROG, HMC, TRAJECTORIES = "pmdviz/methods/leapfrog.py", "pmdviz/methods/hmc.py", "tests/methods/test_hmc.py"
+PATHS = "pmdviz/methods/trajectories.py"
 MALA, PROPOSALS = "pmdviz/methods/mala.py", "tests/methods/test_mala.py"
 COMPILED, KERNELS = "pmdviz/kernels/chains.py", "tests/kernels/test_chains.py"
 SESSION, LEAPS = "pmdviz/session.py", "tests/methods/test_leaps.py"
@@ -81,19 +82,17 @@ MUTANTS = [
         "pmdviz/targets/mixture.py", "self.options.p, self.prior_sd, uniforms", "0.5, self.prior_sd, uniforms", SWEEPS
     ),
     # The leapfrog, HMC and MALA.
-    fault(LEAPFROG, "+ 0.5 * float((momentum**2).sum()", "+ float((momentum**2).sum()", TRAJECTORIES),
-    fault(LEAPFROG, "np.exp(min(0.0, gained))", "1.0", TRAJECTORIES),
-    fault(
-        LEAPFROG, "theta = theta + time_step * unit * momentum", "theta = theta + time_step * momentum", TRAJECTORIES
-    ),
-    fault(LEAPFROG, "accepted = bool(uniform < chance)", "accepted = bool(uniform > chance)", LEAPS),
-    fault(LEAPFROG, "log_joint_at(target, end.theta, data)", "log_joint_at(target, theta, data)", LEAPS),
+    fault(PATHS, "+ 0.5 * float((momentum**2).sum()", "+ float((momentum**2).sum()", TRAJECTORIES),
+    fault(PATHS, "np.exp(min(0.0, gained))", "1.0", TRAJECTORIES),
+    fault(PATHS, "theta = theta + time_step * unit * momentum", "theta = theta + time_step * momentum", TRAJECTORIES),
+    fault(PATHS, "accepted = bool(uniform < chance)", "accepted = bool(uniform > chance)", LEAPS),
+    fault(PATHS, "log_joint_at(target, end.theta, data)", "log_joint_at(target, theta, data)", LEAPS),
     fault(LEAPFROG, "log_joint=found.log_joint, gradient=gradient,", "log_joint=found.log_joint,", PROPOSALS),
     fault(LEAPFROG, "self.wanted_acceptance - float(", "-self.wanted_acceptance + float(", TRAJECTORIES),
     fault(LEAPFROG, "np.sqrt(t) / GAMMA * shortfall", "t / GAMMA * shortfall", TRAJECTORIES),
     fault(LEAPFROG, "else tuning.averaged", "else tuning.log_step", TRAJECTORIES),
-    fault(LEAPFROG, "return -np.inf, 0\n", "pass\n", TRAJECTORIES),
-    fault(LEAPFROG, "return Proposal(theta, momentum, gradient, k, True)", "pass", TRAJECTORIES),
+    fault(PATHS, "return -np.inf, 0\n", "pass\n", TRAJECTORIES),
+    fault(PATHS, "return Proposal(theta, momentum, gradient, k, True)", "pass", TRAJECTORIES),
     fault(LEAPFROG, "visited=int(values[-1] + gradients[-1])", "visited=int(gradients[-1])", CONTRACT),
     fault(LEAPFROG, "int((values + gradients).sum())", "int((values + gradients)[-1])", LEAPS),
     fault(LEAPFROG, "self._drawn(rng, found.made, target.dim, knobs)", "pass", LEAPS),
