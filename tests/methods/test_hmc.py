@@ -43,6 +43,12 @@ def test_a_trajectory_can_be_gone_back(setting):
     assert there.num_gradients == 30 and not there.diverged
 
 
+def test_a_trajectory_that_goes_too_far_asks_for_no_gradient_there(setting):
+    target, theta, momentum = setting
+    end = follow(target, theta, 1e9 * np.sign(momentum), 0.02, 30)
+    assert end.diverged and end.num_gradients == 0
+
+
 def test_the_energy_drifts_with_the_square_of_the_time_step(setting):
     target, theta, momentum = setting
     drift = []
