@@ -16,8 +16,12 @@ PANEL = Path(panel.__file__).parent / "dist"
 COMPRESSION = 6
 VERSION = f"{bokeh.__version__}+{panel.__version__}"
 SHEET = re.compile(r'"https://cdn\.holoviz\.org/panel/[^/"]+/dist/([^"?]+\.css)[^"]*"')
-NARROW = "@media (max-width: 900px)"
-NARROW_CELL = "@container (max-width: 1000px)"  # the controls stand beside the pictures in the same cell
+IN_A_CELL = {  # what of our own style sheets is meant for a window of its own
+    "@media (max-width: 900px)": "@container (max-width: 720px)",  # 1,050 less the controls, see notebook.css
+    "100vw": "100cqw",
+    "position: fixed !important": "position: static !important",  # each cell has its own buttons
+    "padding: 4px 4px 130px": "padding: 4px",
+}
 
 
 @cache
@@ -32,7 +36,9 @@ def scripts() -> list[bytes]:
 def self_contained(text: str) -> str:
     """A document's JSON that asks no other server for anything and is as narrow as its cell, not as the window."""
     text = SHEET.sub(lambda found: f'"{_sheet(found[1])}"', text)
-    return text.replace(NARROW, NARROW_CELL).replace("100vw", "100cqw")
+    for window, cell in IN_A_CELL.items():
+        text = text.replace(window, cell)
+    return text
 
 
 @cache
