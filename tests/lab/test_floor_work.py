@@ -48,6 +48,7 @@ def test_cancelled_it_is_not_asked_again_until_it_is_forgotten(monkeypatch):
         return inner(density, target)
 
     monkeypatch.setattr(floors, "_judged", slow)
+    monkeypatch.setenv("PMDVIZ_THREADS", "1")  # so that all before the third set are told
 
     async def scene():
         work, asked = FloorWork(lambda: None), frame(902, m=4000)
