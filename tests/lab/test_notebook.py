@@ -84,6 +84,16 @@ def test_a_page_gets_scripts_and_a_document_that_ask_nobody_else():
     shown_lab(scene)
 
 
+def test_changes_are_sent_but_not_back_to_where_they_came_from():
+    async def scene(lab, place):
+        place.sent.clear()
+        lab._act("step")
+        await place.until(lambda: '"attr":"sent"' in "".join(content["patch"] for content, _ in place.sent))
+        assert '"attr":"drawn"' not in "".join(content["patch"] for content, _ in place.sent)
+
+    shown_lab(scene)
+
+
 def test_scripts_come_once_a_browser_page():
     async def scene(lab, place):
         place.sent.clear()
@@ -168,6 +178,8 @@ def test_a_page_taken_away_ends_and_can_be_shown_again(monkeypatch):
         place.say("gone")
         await place.until(lambda: lab.live._task.done(), drawing=False)
         assert lab._shown is None and lab not in notebook._in_view and not lab.live.playing
+        lab.screen.wait("opening")
+        assert "opening" in lab.screen.status.text  # in the document itself, for whoever shows it next
         stands = lab.session.frame.iteration
         place.sent.clear()
         place.open(has=(VERSION,))
