@@ -65,6 +65,26 @@ def test_one_particle_with_all_the_weight_still_goes_on():
     assert 0.0 < beta < 1e-9
 
 
+@pytest.mark.parametrize("beta", [0.0, 0.3, 1.0])
+def test_moves_leave_prior_times_power_of_the_likelihood_as_it_is(beta):
+    """Exact draws of N(mean, v) with 1/v = 1 + beta N/4 are moved 30 times and still have its moments."""
+    target = make_target("gaussian", dim=1)
+    knobs = TEMPERING.Knobs.checked({"num_particles": 4000, "move_shape": "covariance"})
+    v = 1 / (1 + beta * 20 / 4)
+    mean = v * beta * target.data.sum() / 4
+    rng = np.random.default_rng(1)
+    theta = mean + np.sqrt(v) * rng.standard_normal((4000, 1))
+    state = TEMPERING.init(rng, target, knobs)._replace(particles=theta, log_prior=target.log_prior(theta), beta=beta)
+    state = state._replace(log_likelihood=target.log_likelihood(theta, target.data))
+    for _ in range(30):
+        state, _, accepted = moved(rng, state, target, target.data, knobs)
+    assert 0.3 < accepted < 0.9
+    assert abs(errors_from(state.particles[:, 0], mean)) < 4
+    assert abs(errors_from((state.particles[:, 0] - mean) ** 2, v)) < 4
+    np.testing.assert_allclose(state.log_prior, target.log_prior(state.particles), atol=1e-12)
+    np.testing.assert_allclose(state.log_likelihood, target.log_likelihood(state.particles, target.data), atol=1e-9)
+
+
 @pytest.mark.parametrize("moves", [1, 4])
 def test_each_move_visits_all_data_and_it_ends_at_temperature_one(moves):
     session = run(num_particles=100, num_moves=moves, target_options={"num_data": 37})
@@ -92,26 +112,6 @@ def test_moves_are_shaped_like_the_particles():
     skew = state.particles @ np.array([[1.0, 0.5], [0.0, 0.2]])
     factor = proposal_cholesky(state._replace(particles=skew), target, knobs)
     np.testing.assert_allclose(factor @ factor.T, (0.5 * 2.38) ** 2 / 2 * np.cov(skew.T, ddof=0), rtol=1e-6)
-
-
-@pytest.mark.parametrize("beta", [0.0, 0.3, 1.0])
-def test_moves_leave_prior_times_power_of_the_likelihood_as_it_is(beta):
-    """Exact draws of N(mean, v) with 1/v = 1 + beta N/4 are moved 30 times and still have its moments."""
-    target = make_target("gaussian", dim=1)
-    knobs = TEMPERING.Knobs.checked({"num_particles": 4000, "move_shape": "covariance"})
-    v = 1 / (1 + beta * 20 / 4)
-    mean = v * beta * target.data.sum() / 4
-    rng = np.random.default_rng(1)
-    theta = mean + np.sqrt(v) * rng.standard_normal((4000, 1))
-    state = TEMPERING.init(rng, target, knobs)._replace(particles=theta, log_prior=target.log_prior(theta), beta=beta)
-    state = state._replace(log_likelihood=target.log_likelihood(theta, target.data))
-    for _ in range(30):
-        state, _, accepted = moved(rng, state, target, target.data, knobs)
-    assert 0.3 < accepted < 0.9
-    assert abs(errors_from(state.particles[:, 0], mean)) < 4
-    assert abs(errors_from((state.particles[:, 0] - mean) ** 2, v)) < 4
-    np.testing.assert_allclose(state.log_prior, target.log_prior(state.particles), atol=1e-12)
-    np.testing.assert_allclose(state.log_likelihood, target.log_likelihood(state.particles, target.data), atol=1e-9)
 
 
 @pytest.mark.parametrize("knobs", [{}, {"ladder": "fixed", "num_temperatures": 4}], ids=str)
