@@ -104,7 +104,7 @@ class Screen:
         )
         group.param.watch(held(lambda event: self.traces.choose(group=event.new)), "value")
         clock.param.watch(held(lambda event: self.traces.choose(clock=event.new)), "value")
-        selects = pn.Row(group, clock, margin=0, styles={"gap": "4px 12px", "flex-wrap": "wrap"})
+        selects = pn.Row(group, clock, margin=0, styles={"gap": "4px 12px", "flex-wrap": "var(--pmdviz-wrap, nowrap)"})
         return pn.Column(
             selects, self.actions.said, margin=0, css_classes=["pmdviz-options"], sizing_mode="stretch_width"
         )
