@@ -79,6 +79,7 @@ def test_a_film_and_a_page_of_the_run(panel, tmp_path):
 def test_it_plays_on_while_a_film_is_made_and_cancel_ends_it(panel):
     panel.lab.endless()
     panel.lab.press("Play")
+    panel.lab.reach(80)  # a film of so many frames is still being made when somebody presses Cancel
     panel.page.get_by_label("Size", exact=True).select_option("1920x1080")
     panel.begin()
     panel.await_words(" frames, ")
