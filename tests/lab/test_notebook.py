@@ -1,4 +1,4 @@
-"""The lab as a widget, without a browser: what goes to and fro between a kernel and a notebook's page."""
+"""The lab as a widget, without a browser: what goes both ways between a kernel and a notebook's page."""
 
 import asyncio
 import base64
