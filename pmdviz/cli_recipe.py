@@ -48,8 +48,7 @@ def given_recipe(options: argparse.Namespace, plain: Any = None) -> Any:
         return Recipe.from_dict({**_parts(options), "knobs": knobs, "target_options": target_options})
     given_recipe_alone(options)
     plain = read_plain(options.recipe) if plain is None else plain
-    nested = isinstance(plain, dict) and isinstance(plain.get("recipe"), dict)  # what `run --json` wrote
-    return Recipe.from_dict(plain["recipe"] if nested else plain)
+    return Recipe.from_dict(plain)
 
 
 def _parts(options: argparse.Namespace) -> dict[str, Any]:

@@ -182,7 +182,12 @@ class Recipe:
 
     @classmethod
     def from_dict(cls, plain: Any, targets: Mapping[str, Target] | None = None) -> Recipe:
-        """The recipe of plain values as `to_dict` gives them; parts that are left out take their defaults."""
+        """The recipe of plain values as `to_dict` gives them; parts that are left out take their defaults.
+
+        The result of a run, as `pmdviz run --json` writes it, is taken for the recipe in it.
+        """
+        if isinstance(plain, Mapping) and isinstance(plain.get("recipe"), Mapping):
+            plain = plain["recipe"]
         if not isinstance(plain, Mapping):
             raise InputError(f"a recipe is an object with the keys {', '.join(KEYS)}; given: {shown(plain)}")
         for key in plain:

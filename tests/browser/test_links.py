@@ -4,7 +4,10 @@ import json
 
 import pytest
 
+from pmdviz.cli import main
+from pmdviz.links import digest
 from pmdviz.recipe import Recipe
+from pmdviz.session import Session
 from tests.browser.conftest import Lab
 
 
@@ -111,3 +114,23 @@ def test_embedded_it_is_the_lab_alone(browser, server):
     lab.reach(2)
     assert lab.problems == []
     lab.context.close()
+
+
+def test_a_run_of_the_command_line_opens_from_its_file(open_lab, tmp_path):
+    """The frame at its end has the digest of the frame that Python computes."""
+    written = tmp_path / "result.json"
+    assert main(["run", "--target", "gaussian", "--seed", "5", "--budget", "800", "--json", str(written)]) == 0
+    lab = open_lab()
+    lab.page.locator("input[type=file]").set_input_files(written)
+    lab.wait("window.location.search.includes('run=')")
+    lab.press("Play")
+    lab.wait("pmdviz.words().includes('800 of 800')")
+    session = Session(Recipe("gaussian", seed=5, budget=800))
+    while not session.done:
+        session.advance()
+    lab.wait(f"window.location.search.includes('frame={digest(session.frame)}')")
+    broken = tmp_path / "broken.json"
+    broken.write_text("{")
+    lab.page.locator("input[type=file]").set_input_files(broken)
+    lab.page.locator(".pmdviz-file-words", has_text="JSON").wait_for()
+    assert lab.iteration() == session.frame.iteration
