@@ -93,3 +93,49 @@ async def follow(work: Background, look: Callable[[], None], every_s: float) -> 
         if not work.over and time.monotonic() - looked >= every_s:
             looked = time.monotonic()
             look()
+
+
+class OneAtATime:
+    """At most one piece of work for a page; letting go of it, nothing more is heard of it.
+
+    `tell` is called on the event loop every `every_s` seconds while one is under way, and once when it is over.
+    """
+
+    def __init__(self, tell: Callable[[], None], every_s: float) -> None:
+        self._tell, self._every_s = tell, every_s
+        self._work: Background | None = None
+        self.running = False
+
+    @property
+    def share(self) -> float:
+        """Which share of it is done."""
+        return self._work.share if self._work is not None else 0.0
+
+    def cancel(self) -> None:
+        """Stop the one under way; what is there stays."""
+        if self.running:
+            self._work.cancel()
+
+    def let_go(self) -> None:
+        """Stop the one under way and forget it."""
+        self.cancel()
+        self._work, self.running = None, False
+
+    def follow(self, work: Background) -> None:
+        """Tell of this one from now on."""
+        self._work, self.running = work, True
+        asyncio.get_running_loop().create_task(self._follow(work))
+
+    async def _follow(self, work: Background) -> None:
+        await follow(work, lambda: self._tell_of(work), self._every_s)
+        if work is self._work:
+            self.running = False
+            self.ended(work)
+            self._tell()
+
+    def _tell_of(self, work: Background) -> None:
+        if work is self._work:
+            self._tell()
+
+    def ended(self, work: Background) -> None:
+        """It is over; for those who keep what came out."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 
 from pmdviz.floors import NUM_SETS, floor, known_floor
 from pmdviz.frame import Frame
-from pmdviz.lab.background import Background, follow
+from pmdviz.lab.background import Background, OneAtATime
 from pmdviz.lab.pool import GIVES_WAY, DaemonPool
 from pmdviz.targets import Target
 
@@ -15,15 +14,12 @@ TELL_S = 0.5
 _pool = DaemonPool(1, "pmdviz-floor", GIVES_WAY)
 
 
-class FloorWork:
-    """At most one floor at a time for a lab: another target or another m lets go of the one under way.
-
-    `tell` is called every half second while one is computed, and once when it is over.
-    """
+class FloorWork(OneAtATime):
+    """At most one floor at a time for a lab: another target or another m lets go of the one under way."""
 
     def __init__(self, tell: Callable[[], None]) -> None:
-        self._tell, self._key, self.running = tell, (), False
-        self._work: Background | None = None
+        super().__init__(tell, TELL_S)
+        self._key: tuple = ()
 
     @property
     def cancelled(self) -> bool:
@@ -45,12 +41,7 @@ class FloorWork:
     @property
     def seconds(self) -> float:
         """For how long it has been computed."""
-        return self._work.seconds if self._work is not None and self.running else 0.0
-
-    @property
-    def share(self) -> float:
-        """Which share of it is done."""
-        return self._work.share if self._work is not None else 0.0
+        return self._work.seconds if self.running else 0.0
 
     def ask(self, frame: Frame) -> None:
         """Have the floor of this frame computed unless it is known, under way, has been cancelled, or there is none."""
@@ -60,28 +51,13 @@ class FloorWork:
             return
         self.forget()
         if known_floor(frame.target, m) is None:
-            self._key, self._work, self.running = key, _computed(frame.target, m), True
-            asyncio.get_running_loop().create_task(self._follow(self._work))
-
-    def cancel(self) -> None:
-        """Let go of the one under way."""
-        if self.running:
-            self._work.cancel()
+            self._key = key
+            self.follow(_computed(frame.target, m))
 
     def forget(self) -> None:
         """Let go of the one under way, and ask again for the next frame."""
-        self.cancel()
-        self._key, self._work, self.running = (), None, False
-
-    async def _follow(self, work: Background) -> None:
-        await follow(work, lambda: self._tell_of(work), TELL_S)
-        if work is self._work:
-            self.running = False
-            self._tell()
-
-    def _tell_of(self, work: Background) -> None:
-        if work is self._work:
-            self._tell()
+        self.let_go()
+        self._key = ()
 
 
 def _computed(target: Target, m: int) -> Background:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import threading
 from collections.abc import Callable
@@ -10,7 +9,7 @@ from typing import Any
 
 from pmdviz.errors import InputError, TargetError
 from pmdviz.kernels.watch import Cancelled
-from pmdviz.lab.background import Background, Tell, follow
+from pmdviz.lab.background import Background, OneAtATime, Tell
 from pmdviz.lab.pool import GIVES_WAY, DaemonPool
 from pmdviz.lab.race_runner import Setting
 from pmdviz.racing import RaceResult, race
@@ -23,56 +22,36 @@ _pool = DaemonPool(1, "pmdviz-bands", GIVES_WAY)
 log = logging.getLogger(__name__)
 
 
-class Bands:
-    """At most one series of races at a time; `tell` is called on the event loop while it runs and once at its end.
-
-    While `pause(True)` nothing is computed: the page is out of sight.
-    """
+class Bands(OneAtATime):
+    """At most one series of races at a time. While `pause(True)` nothing is computed: the page is out of sight."""
 
     def __init__(self, tell: Callable[[], None]) -> None:
-        self._tell, self.words, self.running = tell, "", False
+        super().__init__(tell, TELL_S)
+        self.words, self._seeds = "", 0
         self._seen = threading.Event()
         self._seen.set()
-        self._work: Background | None = None
         self.result: RaceResult | None = None
-
-    @property
-    def share(self) -> float:
-        """Which share of them is done."""
-        return self._work.share if self._work is not None else 0.0
 
     def begin(self, setting: Setting, seeds: int) -> None:
         """Race `seeds` times with the seeds 0, 1, ..., after letting go of what is under way."""
         self.forget()
-        self._work, self.words, self.running = Background(), "waiting for a thread", True
-        work = self._work
+        self.words, self._seeds = "waiting for a thread", seeds
+        work = Background()
+        self.follow(work)
         work.begin(_pool, lambda tell: self._compute(setting, seeds, work, tell))
-        asyncio.get_running_loop().create_task(self._follow(work, seeds))
-
-    def cancel(self) -> None:
-        """Let go of what is under way; bands that are there stay."""
-        if self.running:
-            self._work.cancel()
 
     def forget(self) -> None:
         """Let go of everything: it belongs to another race."""
-        self.cancel()
-        self._work, self.result, self.words, self.running = None, None, "", False
+        self.let_go()
+        self.result, self.words = None, ""
 
     def pause(self, on: bool) -> None:
         """Whether to stand still."""
         (self._seen.clear if on else self._seen.set)()
 
-    async def _follow(self, work: Background, seeds: int) -> None:
-        await follow(work, lambda: self._tell_of(work), TELL_S)
-        if work is self._work:
-            self.running = False
-            self.result, self.words = _ended(work, seeds)
-            self._tell()
-
-    def _tell_of(self, work: Background) -> None:
-        if work is self._work:
-            self._tell()
+    def ended(self, work: Background) -> None:
+        """Keep the bands, or say why there are none."""
+        self.result, self.words = _ended(work, self._seeds)
 
     def _compute(self, setting: Setting, seeds: int, work: Background, tell: Tell) -> RaceResult:
         def progress(share: float, words: str) -> None:
