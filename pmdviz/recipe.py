@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from importlib import metadata
 from typing import Any
 
-from pmdviz.errors import InputError, shown, unknown
+from pmdviz.errors import InputError, unknown
 from pmdviz.methods import Method, find_method
 from pmdviz.recipe_input import (
     MAX_BUDGET,
@@ -17,6 +17,7 @@ from pmdviz.recipe_input import (
     Change,
     changed_knobs,
     checked_changes,
+    checked_parts,
     checked_whole,
     json_value,
     mapping,
@@ -24,7 +25,7 @@ from pmdviz.recipe_input import (
     resolved_target,
     shared_target,
     unfit,
-    written,
+    versions_in,
 )
 from pmdviz.recipe_link import pack, unpack
 from pmdviz.recipe_python import as_python
@@ -188,14 +189,7 @@ class Recipe:
         """
         if isinstance(plain, Mapping) and isinstance(plain.get("recipe"), Mapping):
             plain = plain["recipe"]
-        if not isinstance(plain, Mapping):
-            raise InputError(f"a recipe is an object with the keys {', '.join(KEYS)}; given: {shown(plain)}")
-        for key in plain:
-            if key not in KEYS:
-                raise unknown("recipe key", key, KEYS)
-        version = plain.get("pmdviz_recipe", FORMAT)
-        if version != FORMAT or isinstance(version, bool):
-            raise InputError(f"this pmdviz reads recipes of format {FORMAT}; given: format {shown(version)}")
+        checked_parts(plain, "recipe", KEYS, "recipe key", FORMAT)
         knobs = mapping("knobs", plain.get("knobs", {}))
         known = find_method(plain.get("method", "pmd")).Knobs
         for name in knobs:
@@ -204,8 +198,7 @@ class Recipe:
         rest = {k: plain[k] for k in ("method", "seed", "budget", "changes") if k in plain}
         target = named_target(plain.get("target", "mixture"), targets or {})
         options = mapping("target_options", plain.get("target_options", {}))
-        made_with = {written(k): written(v) for k, v in mapping("made_with", plain.get("made_with", {})).items()}
-        return cls(target, target_options=options, made_with=made_with or None, **rest, **knobs)
+        return cls(target, target_options=options, made_with=versions_in(plain) or None, **rest, **knobs)
 
     def to_link(self) -> str:
         """The recipe as a short text for the query of a link. Raises InputError for a custom target."""

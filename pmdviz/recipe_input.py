@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from pmdviz.errors import InputError, shown
+from pmdviz.errors import InputError, shown, unknown
 from pmdviz.knobs import Knobs, whole_number
 from pmdviz.methods import Method
 from pmdviz.targets import Target, find_target, make_target
@@ -110,6 +110,23 @@ def changed_knobs(before: Knobs, after: Knobs) -> dict[str, Any]:
 
 def _first(pair: tuple[int, Any]) -> int:
     return pair[0]
+
+
+def checked_parts(plain: Any, what: str, keys: Sequence[str], key_of: str, version: int) -> None:
+    """Raise InputError unless `plain` is an object of these keys, the first of which says its format."""
+    if not isinstance(plain, Mapping):
+        raise InputError(f"a {what} is an object with the keys {', '.join(keys)}; given: {shown(plain)}")
+    for key in plain:
+        if key not in keys:
+            raise unknown(key_of, key, keys)
+    given = plain.get(keys[0], version)
+    if given != version or isinstance(given, bool):
+        raise InputError(f"this pmdviz reads {what}s of format {version}; given: format {shown(given)}")
+
+
+def versions_in(plain: Mapping[str, Any]) -> dict[str, str]:
+    """The versions that a recipe says it was made with. Raises InputError."""
+    return {written(k): written(v) for k, v in mapping("made_with", plain.get("made_with", {})).items()}
 
 
 def written(value: Any) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pmdviz.errors import InputError, shown, unknown
+from pmdviz.errors import InputError, shown
 from pmdviz.knobs import whole_number
 from pmdviz.racing.entrants import Entrant, entrants
 from pmdviz.recipe import Recipe, versions
@@ -15,12 +15,13 @@ from pmdviz.recipe_given import given_options
 from pmdviz.recipe_input import (
     MAX_BUDGET,
     MAX_SEED,
+    checked_parts,
     checked_whole,
     json_value,
     mapping,
     named_target,
     resolved_target,
-    written,
+    versions_in,
 )
 from pmdviz.recipe_python import MOST_LINES, PIECE, joined
 from pmdviz.targets import Target
@@ -117,14 +118,7 @@ class RaceRecipe:
     @classmethod
     def from_dict(cls, plain: Any, targets: Mapping[str, Target] | None = None) -> RaceRecipe:
         """The recipe of plain values as `to_dict` gives them; only `methods` and `budget` must be there."""
-        if not isinstance(plain, Mapping):
-            raise InputError(f"a race is an object with the keys {', '.join(KEYS)}; given: {shown(plain)}")
-        for key in plain:
-            if key not in KEYS:
-                raise unknown("key of a race:", key, KEYS)
-        version = plain.get("pmdviz_race", FORMAT)
-        if version != FORMAT or isinstance(version, bool):
-            raise InputError(f"this pmdviz reads races of format {FORMAT}; given: format {shown(version)}")
+        checked_parts(plain, "race", KEYS, "key of a race:", FORMAT)
         if missing := [key for key in ("methods", "budget") if key not in plain]:
             raise InputError(f"a race needs {' and '.join(missing)}")
         return cls.checked(
@@ -134,7 +128,7 @@ class RaceRecipe:
             plain["budget"],
             plain.get("seeds", 1),
             plain.get("points", 0),
-            {written(k): written(v) for k, v in mapping("made_with", plain.get("made_with", {})).items()},
+            versions_in(plain),
         )
 
     def to_python(self) -> str:

@@ -180,7 +180,7 @@ MUTANTS = [
     fault("pmdviz/recipe_input.py", "    differ |= {", "    _ = {", RECIPES, REPLAY),
     fault("pmdviz/recipe.py", "if at <= iteration:", "if at < iteration:", RECIPES),
     fault("pmdviz/recipe.py", '"made_with": None}', '"seed": None}', RECIPES),
-    fault("pmdviz/recipe.py", "if version != FORMAT or", "if", RECIPES),
+    fault("pmdviz/recipe_input.py", "if given != version or", "if", RECIPES),
     fault("pmdviz/api.py", "return [*knobs, *(", "return [] and [*knobs, *(", "tests/test_api.py"),
     fault("pmdviz/cli.py", "        return 2\n    except TargetError", "        return 1\n    except TargetError", CLI),
     fault(
