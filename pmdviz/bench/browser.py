@@ -98,14 +98,10 @@ def server(command: list[str], port: int, log: Any = None, **environment: str) -
     out = subprocess.DEVNULL if log is None else log
     process = subprocess.Popen(command, env={**os.environ, **environment}, stdout=out, stderr=out)
     try:
-        _await_liveness(process, port)
+        await_answer(process, f"http://127.0.0.1:{port}/liveness")
         yield process
     finally:
-        process.terminate()
-        try:
-            process.wait(10)
-        except subprocess.TimeoutExpired:
-            process.kill()
+        end(process)
 
 
 def lab_command(port: int, *more: str) -> list[str]:
@@ -113,17 +109,28 @@ def lab_command(port: int, *more: str) -> list[str]:
     return [sys.executable, "-m", "pmdviz", "serve", "--port", str(port), *more]
 
 
-def _await_liveness(process: subprocess.Popen, port: int) -> None:
-    end = time.monotonic() + START_S
-    while time.monotonic() < end:
+def await_answer(process: subprocess.Popen, url: str, seconds: float = START_S) -> None:
+    """Wait until a server answers. Raises RuntimeError if its process ends, or after so many seconds."""
+    late = time.monotonic() + seconds
+    while time.monotonic() < late:
         if process.poll() is not None:
             raise RuntimeError(f"the server ended with status {process.returncode}")
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/liveness", timeout=1):
+            with urllib.request.urlopen(url, timeout=1):
                 return
         except OSError:
             time.sleep(0.05)
-    raise RuntimeError(f"the server did not answer within {START_S:.0f} s")
+    raise RuntimeError(f"the server did not answer within {seconds:.0f} s")
+
+
+def end(process: subprocess.Popen) -> None:
+    """SIGTERM, and SIGKILL for who does not heed it."""
+    process.terminate()
+    try:
+        process.wait(20)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 @contextmanager

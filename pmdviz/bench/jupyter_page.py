@@ -7,13 +7,12 @@ import os
 import subprocess
 import sys
 import time
-import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from pmdviz.bench.browser import HELPERS_JS, free_port
+from pmdviz.bench.browser import HELPERS_JS, await_answer, end, free_port
 
 START_S = 90.0
 NAME = "lab.ipynb"
@@ -78,16 +77,10 @@ class Jupyter:
         self._await()
 
     def _await(self) -> None:
-        end = time.monotonic() + START_S
-        while time.monotonic() < end:
-            if self.process.poll() is not None:
-                raise RuntimeError(f"the Jupyter server ended with status {self.process.returncode}: {self.words()}")
-            try:
-                with urllib.request.urlopen(f"{self.url}/api", timeout=1):
-                    return
-            except OSError:
-                time.sleep(0.1)
-        raise RuntimeError(f"the Jupyter server did not answer within {START_S:.0f} s: {self.words()}")
+        try:
+            await_answer(self.process, f"{self.url}/api", START_S)
+        except RuntimeError as error:
+            raise RuntimeError(f"{error}: {self.words()}") from error
 
     def words(self) -> str:
         """The log so far."""
@@ -105,12 +98,7 @@ class Jupyter:
 
     def stop(self) -> None:
         """End the server; it ends its kernels."""
-        self.process.terminate()
-        try:
-            self.process.wait(20)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+        end(self.process)
         self._out.close()
 
     def open(self, browser: Any, size: tuple[int, int] = (1440, 900)) -> NotebookPage:

@@ -4,7 +4,6 @@ import io
 import subprocess
 import sys
 import time
-import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from pmdviz.bench.browser import FLAGS, HELPERS_JS, free_port
+from pmdviz.bench.browser import FLAGS, HELPERS_JS, await_answer, end, free_port
 
 HERE = Path(__file__).parent
 SIZE = {"width": 1440, "height": 900}
@@ -38,14 +37,10 @@ class Server:
         self._await()
 
     def _await(self) -> None:
-        for _ in range(600):
-            assert self.process.poll() is None, self.words()
-            try:
-                urllib.request.urlopen(f"{self.url}/liveness", timeout=1).close()
-                return
-            except OSError:
-                time.sleep(0.1)
-        raise AssertionError("the server did not answer within a minute:\n" + self.words())
+        try:
+            await_answer(self.process, f"{self.url}/liveness")
+        except RuntimeError as error:
+            raise AssertionError(f"{error}:\n{self.words()}") from error
 
     def words(self) -> str:
         """The log so far."""
@@ -54,12 +49,7 @@ class Server:
     def stop(self) -> float:
         """SIGTERM; the seconds that it took to end."""
         began = time.monotonic()
-        self.process.terminate()
-        try:
-            self.process.wait(20)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+        end(self.process)
         self._out.close()
         return time.monotonic() - began
 
