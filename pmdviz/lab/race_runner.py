@@ -193,7 +193,7 @@ class RaceRunner:
                     self.race.fail(k, error_words(error))
                 if not self.wanted.is_set() or time.perf_counter() - began > SHARE_S:
                     break
-            return self._tile(k)
+        return self._tile(k)  # a step that is done is shown, whoever no longer wants the next
 
     def _gather(self) -> None:
         for k, (future, _, _) in list(self._turns.items()):

@@ -19,6 +19,7 @@ from joblib.externals.loky import reusable_executor
 from joblib.parallel import get_active_backend
 
 BEAT_S = 0.2
+DISMISSAL_S = 2.0
 CHUNK = 4  # pieces a worker in one call, for a backend that does not give results as they come
 _closed = threading.Event()  # the process is about to end: nothing is done once more
 
@@ -51,14 +52,25 @@ def dismiss() -> None:
     """End loky's workers and free what they share with this process, which is about to end."""
     _closed.set()
     _end_workers(wait=True)
+    executor = reusable_executor._executor
+    if executor is not None:
+        executor.shutdown(wait=True, kill_workers=True)
     reusable_executor._executor = None
     gc.collect()
 
 
 def _end_workers(wait: bool) -> None:
+    """Kill loky's workers; `wait` until their executor has seen it.
+
+    An executor that is shut down at once refuses the piece which joblib hands on when the last result comes in: a
+    traceback in the log, and joblib waits for that piece for ever.
+    """
     executor = reusable_executor._executor  # asking for it by the public function would make one
-    if executor is not None:
-        executor.shutdown(wait=wait, kill_workers=True)
+    workers = [] if executor is None else list(executor._processes.values())
+    for process in workers:
+        process.terminate()
+    if wait and workers:
+        executor._executor_manager_thread.join(DISMISSAL_S)
 
 
 def _alone(work: Callable[[Any], Any], number: int, piece: Any, beat: Callable[[], None]) -> tuple[Any, str]:

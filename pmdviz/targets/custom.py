@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pmdviz.errors import InputError, TargetError, shown
+from pmdviz.kernels.watch import Cancelled
 from pmdviz.knobs import Knobs
 from pmdviz.targets.base import TARGETS, Target
 from pmdviz.targets.cells import ENOUGH
@@ -167,6 +168,8 @@ class CustomTarget(Target):
             raise InputError(f"target {self.name!r} was made without {role}")
         try:
             return np.array(function(*map(_shielded, arguments)), dtype=np.float64)
+        except Cancelled:  # by one of our kernels that it calls
+            raise
         except Exception as error:
             words = " ".join(str(error).split())
             raise TargetError(f"{role} of target {self.name!r} raised {type(error).__name__}: {words}") from error

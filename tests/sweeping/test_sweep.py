@@ -2,6 +2,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 import warnings
 from pathlib import Path
@@ -12,10 +13,13 @@ import pytest
 
 import pmdviz
 from pmdviz import InputError, Recipe
+from pmdviz.kernels.watch import Cancelled
+from pmdviz.sweeping import crew
 from pmdviz.sweeping.table import Table
 
 ROOT = Path(__file__).parents[2]
 RECIPE = Recipe("gaussian", target_options={"dim": 1}, num_particles=50, batch_size=5, budget=100)
+PULLER = "pmdviz-sweep-results"
 OVER = {"num_particles": [20, 30, 40]}
 
 
@@ -241,6 +245,32 @@ def test_a_backend_that_gives_no_results_as_they_come_works_too():
         found = pmdviz.sweep(RECIPE, OVER, seeds=4, progress=lambda *now: said.append(now))
     assert said[-1] == (12, 12)
     assert same_rows(found, pmdviz.sweep(RECIPE, OVER, seeds=4, workers=1))
+
+
+def test_a_cancel_between_two_pieces_leaves_no_complaint_and_no_thread(monkeypatch, caplog):
+    from joblib._parallel_backends import LokyBackend
+
+    submit = LokyBackend.submit
+
+    def lingering(self, func, callback=None):
+        if threading.current_thread() is not threading.main_thread():  # it has seen a result
+            caught.set()
+            time.sleep(1.0)
+        return submit(self, func, callback)
+
+    def beat():
+        if caught.is_set():
+            raise Cancelled
+
+    caught = threading.Event()
+    monkeypatch.setattr(LokyBackend, "submit", lingering)
+    with pytest.raises(Cancelled):
+        for _ in crew.results(abs, list(range(500)), 2, beat):
+            pass
+    deadline = time.monotonic() + 20
+    while PULLER in (left := [one.name for one in threading.enumerate()]) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert PULLER not in left and "exception calling callback" not in caplog.text
 
 
 ENDING = """
