@@ -30,7 +30,7 @@ def await_end(work, seconds=60):
         time.sleep(0.02)
 
 
-def gone(folder, seconds=10):
+def gone(folder, seconds=60):
     end = time.monotonic() + seconds
     while folder.exists() and time.monotonic() < end:
         time.sleep(0.02)
@@ -142,7 +142,8 @@ SETTING = Setting(
 )  # fmt: skip
 
 
-def test_a_race_as_it_stands_from_the_panel(tmp_path):
+def test_a_race_as_it_stands_from_the_panel(tmp_path, monkeypatch):
+    monkeypatch.setattr("pmdviz.lab.race_runner.PATIENCE_S", 60.0)  # everybody stands at the same data
     asked, last = [], []
 
     async def scene():

@@ -1,4 +1,5 @@
 import asyncio
+import time
 
 import pytest
 
@@ -36,6 +37,13 @@ def test_every_button_is_there_by_its_name():
     assert {"Play", "Step", "Restart", "Replay", "Back", "Continue"} == set(labels)
 
 
+async def until(condition, seconds=60.0):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        await asyncio.sleep(0.005)
+
+
 def test_plays_without_a_page():
     async def scene():
         lab = Lab(num_particles=100, budget=300)
@@ -43,27 +51,18 @@ def test_plays_without_a_page():
         ack.on_change("sent", lambda attr, old, new: setattr(ack, "drawn", new))
         lab.start()
         lab._act("toggle")
-        for _ in range(2000):
-            await asyncio.sleep(0.005)
-            if lab._last is not None and lab._last.done:
-                break
+        await until(lambda: lab._last is not None and lab._last.done)
         assert lab.session.frame.iteration == 3
         assert lab.transport.buttons["Play"].label == "Play"
         assert not lab.transport.buttons["Continue"].disabled
         lab.acts.begin("start target", target="bimodal1d", target_options={})
-        for _ in range(2000):
-            await asyncio.sleep(0.005)
-            if lab._last.recipe.target == "bimodal1d":
-                break
+        await until(lambda: lab._last.recipe.target == "bimodal1d")
         assert not lab.setup.undo.disabled
         lab._act("undo")
-        for _ in range(2000):
-            await asyncio.sleep(0.005)
-            if lab._last.recipe.target == "mixture":
-                break
+        await until(lambda: lab._last.recipe.target == "mixture")
         assert lab.session.frame.iteration == 3
         lab.stop()
-        await asyncio.wait_for(lab.live._task, 5)
+        await asyncio.wait_for(lab.live._task, 60)
 
     in_a_thread(scene)
 

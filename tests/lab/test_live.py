@@ -47,6 +47,10 @@ class Bench:
             assert time.monotonic() < end, "waited in vain"
             await asyncio.sleep(0.005)
 
+    async def at_rest(self):
+        """Until the step under way is done and drawn: after it no other begins unless somebody wants one."""
+        await self.until(lambda: not self.live.at_work)
+
 
 def run(scene, **options):
     async def play():
@@ -56,7 +60,7 @@ def run(scene, **options):
             await scene(bench)
         finally:
             bench.live.stop()
-            await asyncio.wait_for(bench.live._task, 5)
+            await asyncio.wait_for(bench.live._task, 60)
 
     in_a_thread(play)
 
@@ -66,7 +70,7 @@ def test_plays_pauses_and_plays_on():
         bench.live.play(True)
         await bench.until(lambda: len(bench.screen.shown) >= 5)
         bench.live.play(False)
-        await asyncio.sleep(0.2)
+        await bench.at_rest()
         stood = len(bench.screen.shown)
         await asyncio.sleep(0.2)
         assert len(bench.screen.shown) == stood
@@ -78,7 +82,8 @@ def test_plays_pauses_and_plays_on():
 def test_never_more_than_two_frames_under_way():
     async def scene(bench):
         bench.live.play(True)
-        await asyncio.sleep(0.5)
+        await bench.until(lambda: bench.ack.sent == IN_FLIGHT)
+        await asyncio.sleep(0.3)
         assert bench.ack.sent == IN_FLIGHT
         bench.ack.drawn = 1
         await bench.until(lambda: bench.ack.sent == IN_FLIGHT + 1)
@@ -92,14 +97,14 @@ def test_nobody_looking_stops_it_and_a_look_starts_it_again(monkeypatch):
     async def scene(bench):
         bench.live.play(True)
         await bench.until(lambda: bench.live.watchdog_hits >= 2)
-        await asyncio.sleep(0.3)
+        await bench.at_rest()
         stood = bench.live.runner.session.frame.iteration
         await asyncio.sleep(0.3)
         assert bench.live.runner.session.frame.iteration == stood
         bench.ack.drawn = bench.ack.sent
         await bench.until(lambda: bench.live.runner.session.frame.iteration > stood)
         bench.ack.hidden = True
-        await asyncio.sleep(0.3)
+        await bench.at_rest()
         stood = bench.live.runner.session.frame.iteration
         await asyncio.sleep(0.3)
         assert bench.live.runner.session.frame.iteration == stood
@@ -158,13 +163,12 @@ def test_a_long_step_says_so_and_leaves_the_loop_free(monkeypatch):
     gate = threading.Event()
 
     async def scene(bench):
-        bench.live.do("a long one", lambda runner: gate.wait(10) and runner.snapshot())
+        bench.live.do("a long one", lambda runner: gate.wait(20) and runner.snapshot())
         await bench.until(lambda: len(bench.screen.waits) >= 2)
-        began = time.monotonic()
         bench.live.play(False)
         assert bench.screen.plays == [False]
         await asyncio.sleep(0)
-        assert time.monotonic() - began < 0.3
+        assert bench.live.at_work, "the loop came round while the long one waits"
         gate.set()
         await bench.until(lambda: bench.screen.shown)
 
@@ -202,8 +206,9 @@ def test_a_browser_that_claims_too_much_gets_no_flood():
     async def scene(bench):
         bench.ack.drawn = 10**9
         bench.live.play(True)
-        await asyncio.sleep(0.5)
-        assert bench.ack.sent <= IN_FLIGHT
+        await bench.until(lambda: bench.ack.sent == IN_FLIGHT)
+        await asyncio.sleep(0.3)
+        assert bench.ack.sent == IN_FLIGHT
 
     run(scene, acknowledge=False)
 
@@ -211,7 +216,7 @@ def test_a_browser_that_claims_too_much_gets_no_flood():
 def test_a_key_held_down_does_not_pile_up():
     async def scene(bench):
         gate = threading.Event()
-        bench.live.do("a long one", lambda runner: gate.wait(10) and runner.snapshot())
+        bench.live.do("a long one", lambda runner: gate.wait(20) and runner.snapshot())
         for _ in range(10 * MOST_JOBS):
             bench.live.do("step", lambda runner: runner.advance(1))
         assert len(bench.live._jobs) <= MOST_JOBS
@@ -235,11 +240,14 @@ def test_a_long_job_is_said_with_its_share_and_can_be_cancelled():
     async def scene(bench):
         assert not bench.live.cancel(), "nothing lasts"
         bench.live.do("long", long_act(60))
-        await bench.until(lambda: len(bench.screen.waits) >= 2)
-        shares = [share for _, _, share in bench.screen.waits]
-        assert 0 < shares[0] < shares[1] < 1
+
+        def shares():
+            return [share for _, _, share in bench.screen.waits]
+
+        await bench.until(lambda: len({share for share in shares() if share > 0}) >= 2)
+        assert shares() == sorted(shares()) and shares()[-1] < 1
         assert bench.live.cancel()
-        await bench.until(lambda: bench.screen.cancellations == ["long"], 2)
+        await bench.until(lambda: bench.screen.cancellations == ["long"], 20)
         assert not bench.screen.shown and not bench.screen.failures
         bench.live.do("look", Runner.snapshot)
         await bench.until(lambda: bench.screen.shown)
@@ -252,7 +260,7 @@ def test_a_cancelled_step_stops_the_play_and_the_session_stands():
         bench.live.play(True)
         await bench.until(lambda: len(bench.screen.shown) >= 3)
         bench.live.do("long", long_act(60))
-        await bench.until(lambda: bench.screen.waits)
+        await bench.until(lambda: any(what == "long" for what, _, _ in bench.screen.waits))  # a step may last too
         assert bench.live.cancel()
         assert not bench.live.playing and bench.screen.plays[-1] is False
         await bench.until(lambda: bench.screen.cancellations)
@@ -276,7 +284,7 @@ def test_a_closed_tab_ends_a_long_job():
         bench.live.do("long", act)
         await bench.until(lambda: bench.screen.waits)
         bench.live.stop()
-        await bench.until(ended.is_set, 2)
+        await bench.until(ended.is_set, 20)
 
     run(scene)
 
@@ -286,7 +294,7 @@ def test_out_of_sight_no_step_is_made_and_what_plays_goes_on_later():
         bench.live.play(True)
         await bench.until(lambda: len(bench.screen.shown) >= 3)
         bench.live.look(False)
-        await asyncio.sleep(0.2)
+        await bench.at_rest()
         stood = bench.live.runner.session.frame.iteration
         await asyncio.sleep(0.2)
         assert bench.live.runner.session.frame.iteration == stood and bench.live.playing
@@ -301,7 +309,7 @@ def test_a_hidden_page_stands_still_though_its_frames_are_drawn():
         bench.live.play(True)
         await bench.until(lambda: len(bench.screen.shown) >= 3)
         bench.ack.hidden = True
-        await asyncio.sleep(0.5)
+        await bench.at_rest()
         stood = bench.live.runner.session.frame.iteration
         await asyncio.sleep(0.5)
         assert bench.live.runner.session.frame.iteration == stood
@@ -317,7 +325,7 @@ def test_a_knob_turned_while_nobody_draws_still_acts(monkeypatch):
     async def scene(bench):
         bench.live.play(True)
         await bench.until(lambda: bench.live.watchdog_hits >= 2)
-        await asyncio.sleep(0.3)
+        await bench.at_rest()
         bench.live.turn(bandwidth=0.3)
         await bench.until(lambda: bench.screen.shown[-1].frame.knobs.bandwidth == 0.3, 30)
 

@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import re
+import time
 import weakref
 from collections.abc import Callable
 
@@ -47,13 +48,14 @@ class Place:
         self.say("patch", patch=json.dumps({"events": [event]}))
 
     async def until(self, true: Callable[[], bool], drawing: bool = True) -> None:
-        for _ in range(4000):
-            if drawing:
-                self.draw()
-            if true():
-                return
-            await asyncio.sleep(0.005)
-        raise AssertionError("it did not come")
+        await until(lambda: (self.draw() if drawing else None) or true())
+
+
+async def until(true: Callable[[], bool], seconds: float = 60.0) -> None:
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, "it did not come"
+        await asyncio.sleep(0.005)
 
 
 def shown_lab(scene: Callable) -> None:
@@ -118,7 +120,7 @@ def test_play_goes_on_only_while_the_browser_draws(monkeypatch):
         lab.widget.playing = True
         await place.until(lambda: lab.widget.iteration >= 5)
         assert lab.transport.buttons["Play"].label == "Pause"
-        await asyncio.sleep(0.5)  # nothing is acknowledged
+        await place.until(lambda: lab.live._away, drawing=False)  # nothing is acknowledged
         stands = lab.session.frame.iteration
         await asyncio.sleep(0.3)
         assert lab.session.frame.iteration == stands
@@ -225,9 +227,7 @@ def test_a_lab_that_nobody_has_is_freed(monkeypatch):
 
     async def scene() -> None:
         place, widget = await shown()
-        await asyncio.sleep(0.1)
-        gc.collect()
-        assert [ref() for ref in seen] == [None, None]
+        await until(lambda: gc.collect() >= 0 and [ref() for ref in seen] == [None, None])
         widget._hear({"what": "open", "view": "later", "has": [], "dark": False})
         assert place.kinds()[-1] == "lost"
 
@@ -275,7 +275,9 @@ class Handle:
         self.bundles.append(bundle)
 
 
-def test_the_still_picture_follows_at_its_own_pace():
+def test_the_still_picture_follows_at_its_own_pace(monkeypatch):
+    monkeypatch.setattr("pmdviz.lab.still.EVERY_S", 60.0)
+
     async def scene() -> None:
         drawn: list[int] = []
         still = Still("name", lambda snapshot: drawn.append(snapshot) or b"png")
@@ -285,9 +287,8 @@ def test_the_still_picture_follows_at_its_own_pace():
             await asyncio.sleep(0.005)
         assert len(drawn) <= 2  # one at once, the next after a while
         still.follow(50, "iteration 50", playing=False)
-        await asyncio.sleep(0.2)
+        await until(lambda: still._handle.bundles and still._handle.bundles[-1]["text/plain"] == "iteration 50", 20)
         assert drawn[-1] == 50 and len(drawn) <= 3
-        assert still._handle.bundles[-1]["text/plain"] == "iteration 50"
         still.follow(50, "iteration 50", playing=False)
         await asyncio.sleep(0.05)
         assert drawn[-1] == 50 and len(drawn) <= 3

@@ -2,7 +2,6 @@
 
 import sys
 import threading
-import time
 
 import pytest
 
@@ -20,23 +19,21 @@ def test_errors_are_handed_on_and_no_thread_keeps_a_process_alive():
 
 def test_who_comes_first_is_served_first():
     pool, order, gate = DaemonPool(1, "test"), [], threading.Event()
-    pool.submit(gate.wait, 10)
+    pool.submit(gate.wait, 30)
     waiting = [pool.submit(order.append, k) for k in range(20)]
     gate.set()
     for one in waiting:
-        one.result(10)
+        one.result(30)
     assert order == list(range(20))
 
 
 def test_long_work_never_stands_in_the_way_of_quick_work():
     gate = threading.Event()
-    long = [lane(10 * QUICK_S).submit(gate.wait, 30) for _ in range(50)]
-    began = time.monotonic()
-    assert lane(0.0).submit(pow, 2, 3).result(10) == 8
-    assert time.monotonic() - began < 10
+    long = [lane(10 * QUICK_S).submit(gate.wait, 60) for _ in range(50)]
+    assert lane(0.0).submit(pow, 2, 3).result(20) == 8
     gate.set()
     for one in long:
-        one.result(30)
+        one.result(60)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has priorities of threads")

@@ -1,6 +1,8 @@
 """The Race page without a browser: its controls, its loop out of sight, its bands."""
 
 import asyncio
+import threading
+import time
 
 from pmdviz.lab.race import RacePage
 from pmdviz.lab.race_runner import Setting
@@ -29,12 +31,16 @@ def scene(play, setting=SETTING):
     in_a_thread(run)
 
 
-async def until(condition, seconds=15.0):
-    for _ in range(int(seconds / 0.005)):
-        if condition():
-            return
+async def until(condition, seconds=120.0):  # threads of bands give way to everybody else
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
         await asyncio.sleep(0.005)
-    raise AssertionError("waited in vain")
+
+
+def at_rest(page):
+    """Whether no step is under way, of the loop's or of an entrant's own thread."""
+    return not page.live.at_work and all(turn.done() for turn, _, _ in page.live.runner._turns.values())
 
 
 def test_plays_to_the_end_and_continues():
@@ -56,7 +62,7 @@ def test_out_of_sight_it_stands_still_and_goes_on_later():
         page._act("toggle")
         await until(lambda: page._last.iteration > 3)
         page.look(False)
-        await asyncio.sleep(0.4)
+        await until(lambda: at_rest(page))
         stood = [session.frame.iteration for session in page.live.runner.race.sessions]
         await asyncio.sleep(0.3)
         assert [session.frame.iteration for session in page.live.runner.race.sessions] == stood
@@ -119,12 +125,24 @@ def test_bands_come_with_a_summary_and_go_with_another_race():
     scene(play)
 
 
+class Door(threading.Event):
+    """It knows that somebody waits at it."""
+
+    held = False
+
+    def wait(self, timeout=None):
+        self.held = not self.is_set()
+        return super().wait(timeout)
+
+
 def test_bands_are_cancelled_and_stand_still_out_of_sight():
     async def play(page):
+        page.bands._seen = Door()
+        page.bands.pause(False)
         page._press_bands(1000)
         await until(lambda: page.bands.share > 0)
         page.look(False)
-        await asyncio.sleep(0.7)
+        await until(lambda: page.bands._seen.held)
         stood = page.bands.share
         await asyncio.sleep(0.4)
         assert page.bands.share == stood

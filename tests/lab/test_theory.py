@@ -16,7 +16,7 @@ from pmdviz.theory.formulas import rates_for
 from pmdviz.theory.recurrence import Terms
 
 
-def waited(condition, seconds=20.0):
+def waited(condition, seconds=60.0):
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end
@@ -41,7 +41,7 @@ def test_work_says_how_far_it_is_waits_and_can_be_cancelled():
 
     def act(tell):
         tell(2, 5)
-        go.wait()
+        go.wait(60)
         tell(3, 5)
         return "done"
 
