@@ -1,5 +1,8 @@
 """A served lab whose target gives NaN for a while: what a person's own model may do."""
 
+import os
+from pathlib import Path
+
 import numpy as np
 import panel as pn
 
@@ -11,6 +14,7 @@ asked = [0]
 
 def log_likelihood(theta, batch):
     asked[0] += 1
+    Path(os.environ["PMDVIZ_ASKED"]).write_text(str(asked[0]))
     values = -0.5 * ((batch - theta[:, :1]) ** 2).sum(axis=1)
     return values * np.nan if 40 < asked[0] <= 42 else values
 

@@ -90,6 +90,14 @@ def look_alike(one: np.ndarray, two: np.ndarray) -> bool:
     return one.shape == two.shape and float((np.abs(one - two) > 80).mean()) < 1e-3
 
 
+# Until nothing has moved for a while: fonts and the bar above find their place after the first picture.
+STILL_JS = """async () => { await document.fonts.ready; await new Promise((done) => {
+  let last = performance.now()
+  new PerformanceObserver(() => { last = performance.now() }).observe({type: "layout-shift"})
+  const look = () => performance.now() - last > 1500 ? done() : setTimeout(look, 100)
+  look() }) }"""
+
+
 class Lab:
     """A page of the lab as a person uses it; every problem of the browser ends in `problems`."""
 
@@ -128,8 +136,17 @@ class Lab:
         """Until every frame sent has been drawn."""
         self.wait("(() => { const a = pmdviz.model('acknowledge'); return a.sent === a.drawn })()")
 
+    def at_rest(self, iteration: str = "pmdviz.iteration()", looks: int = 4, seconds: float = 60.0) -> int:
+        """The iteration once nothing comes any more: so many looks in a row, a tenth of a second apart, are alike."""
+        end, seen = time.monotonic() + seconds, []
+        while len(seen) < looks or len(set(seen[-looks:])) > 1:
+            assert time.monotonic() < end, f"it goes on and on: {seen[-1]}"
+            self.page.wait_for_timeout(100)
+            seen.append(self.page.evaluate(iteration))
+        return seen[-1]
+
     def reach(self, iteration: int) -> None:
-        self.wait(f"pmdviz.iteration() >= {iteration}")
+        self.wait(f"pmdviz.iteration() >= {iteration}", 60)
 
     def paused_at(self, iteration: int) -> int:
         """Play up to an iteration at least, pause, and say where it stands then."""
@@ -137,13 +154,13 @@ class Lab:
         self.reach(iteration)
         self.press("Pause")
         self.page.get_by_role("button", name="Play", exact=True).wait_for()
-        self.page.wait_for_timeout(300)
+        stood = self.at_rest()
         self.settled()
-        return self.iteration()
+        return stood
 
     def endless(self) -> None:
         self.page.get_by_label("Budget (data visited)").select_option("endless")
-        self.wait("!pmdviz.words().includes(' of ')")
+        self.wait("/^iteration [\\d,]+, [\\d,]+ data visited/.test(pmdviz.words())")
 
     def knob(self, name: str) -> object:
         return self.page.locator(f"input#knob-{name}, select#knob-{name}")

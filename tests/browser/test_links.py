@@ -37,7 +37,7 @@ def test_an_address_opens_at_the_same_frame(shared, browser, server):
     other.settled()
     assert other.words().split(", perfect")[0] == shared.words().split(", perfect")[0]
     assert json.loads(other.page.evaluate("pmdviz.model('acknowledge').shown"))["bandwidth"] == 0.5
-    assert address(other) == address(shared)
+    other.wait(f"window.location.search === {json.dumps(address(shared))}")
     assert other.page.get_by_text("is not bit for bit").count() == 0
     other.press("Step")
     other.reach(shared.iteration() + 1)

@@ -2,6 +2,8 @@
 
 import pytest
 
+from tests.browser.conftest import STILL_JS
+
 PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True}
 
 
@@ -9,8 +11,11 @@ def box(lab, selector):
     return lab.page.evaluate(f"pmdviz.find('{selector}').getBoundingClientRect().toJSON()")
 
 
+INNER = "(() => { const s = pmdviz.model('stage'); return [s.inner_width, s.inner_height] })()"
+
+
 def inner(lab):
-    return lab.page.evaluate("(() => { const s = pmdviz.model('stage'); return [s.inner_width, s.inner_height] })()")
+    return lab.page.evaluate(INNER)
 
 
 def test_zoom_stays_through_100_frames_a_knob_change_and_a_restart(lab):
@@ -20,7 +25,7 @@ def test_zoom_stays_through_100_frames_a_knob_change_and_a_restart(lab):
     before = lab.view()
     lab.page.mouse.wheel(0, -300)
     lab.wait(f"pmdviz.model('stage').x_range.start !== {before[0]}")
-    lab.page.wait_for_timeout(300)
+    lab.at_rest("pmdviz.model('stage').x_range.end")
     zoomed = lab.view()
     lab.press("Play")
     lab.reach(50)
@@ -32,9 +37,8 @@ def test_zoom_stays_through_100_frames_a_knob_change_and_a_restart(lab):
     lab.wait("pmdviz.iteration() === 0")
     assert lab.view() == zoomed
     lab.press("Fit posterior")
-    lab.page.wait_for_timeout(300)  # the four ends come one after the other
-    lab.wait(f"pmdviz.model('stage').x_range.start === {before[0]}")
-    lab.wait(f"pmdviz.model('stage').y_range.end === {before[3]}")
+    for end, value in zip(("x_range.start", "x_range.end", "y_range.start", "y_range.end"), before, strict=True):
+        lab.wait(f"pmdviz.model('stage').{end} === {value}")
     assert lab.view() == before
 
 
@@ -55,7 +59,8 @@ def test_resizing_keeps_equal_aspect_and_the_run(open_lab, size):
     lab = open_lab()
     stood = lab.paused_at(3)
     lab.page.set_viewport_size({"width": size[0], "height": size[1]})
-    lab.page.wait_for_timeout(800)
+    lab.page.wait_for_timeout(400)
+    lab.at_rest(f"JSON.stringify({INNER})")
     width, height = inner(lab)
     assert abs(width - height) <= 1 and width > 200
     assert lab.iteration() == stood
@@ -64,7 +69,7 @@ def test_resizing_keeps_equal_aspect_and_the_run(open_lab, size):
 
 def test_phone(open_lab):
     lab = open_lab(**PHONE)
-    lab.page.wait_for_timeout(500)
+    lab.at_rest(f"JSON.stringify({INNER})")
     stage, transport = box(lab, ".pmdviz-stage"), box(lab, ".pmdviz-transport")
     assert stage["width"] >= 350 and abs(stage["width"] - stage["height"]) < 1
     assert stage["left"] >= 0 and stage["right"] <= 390
@@ -127,14 +132,6 @@ def test_traces_of_other_quantities(lab):
     lab.wait("pmdviz.model('traces').left[0].axis_label.startsWith('effective sample size')")
     lab.page.get_by_label("Against", exact=True).select_option("iteration")
     lab.wait("pmdviz.model('traces').below[0].axis_label === 'iteration'")
-
-
-# Until the page has stood still for a while: fonts and the bar above find their place after the first picture.
-STILL_JS = """async () => { await document.fonts.ready; await new Promise((done) => {
-  let last = performance.now()
-  new PerformanceObserver(() => { last = performance.now() }).observe({type: "layout-shift"})
-  const look = () => performance.now() - last > 1500 ? done() : setTimeout(look, 100)
-  look() }) }"""
 
 
 def test_nothing_moves_while_playing(lab):

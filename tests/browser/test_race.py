@@ -6,12 +6,17 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from tests.browser.conftest import STILL_JS
+
 PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True, "user_agent": "Mobi"}
 DRAWN = "pmdviz.model('race-acknowledge')?.drawn"
 WORDS = (
     "(() => { const a = pmdviz.model('race-acknowledge')?.words; return a ? JSON.parse(a)['pmdviz-status'] : '' })()"
 )
 ITERATION = f"Number(({WORDS}.match(/iteration ([\\d,]+)/) ?? [0, '-1'])[1].replaceAll(',', ''))"
+
+
+ALL_BACK = 7  # looks: who comes back from a long step while nobody plays is drawn 0.3 s later
 
 
 def to_race(lab):
@@ -46,14 +51,14 @@ def test_a_race_plays_pixels_change_and_it_pauses(race):
     race.wait(f"{ITERATION} > 100", 60)
     race.press("Pause")
     race.page.get_by_role("button", name="Play", exact=True).wait_for()
-    race.page.wait_for_timeout(600)
-    stood, picture = iteration(race), pixels(race)
+    stood, picture = race.at_rest(ITERATION, ALL_BACK), pixels(race)
     assert (np.abs(picture - before) > 40).mean() > 0.005
     race.page.wait_for_timeout(500)
     assert iteration(race) == stood and np.array_equal(pixels(race), picture)
 
 
 def test_tiles_are_square_and_nothing_moves_while_it_plays(race):
+    race.page.evaluate(STILL_JS)
     size = race.page.evaluate(
         "(() => { const {inner_width: w, inner_height: h, x_range: x, y_range: y} = pmdviz.model('race');"
         " return [w / (x.end - x.start), h / (y.end - y.start)] })()"
@@ -74,7 +79,7 @@ def test_tiles_are_square_and_nothing_moves_while_it_plays(race):
 def test_the_table_sorts_both_ways(race):
     race.press("Step")
     race.wait(f"{ITERATION} > 5")
-    race.page.wait_for_timeout(500)
+    race.at_rest(ITERATION, ALL_BACK)
     numbers = [float(text) for text in column(race, "tv")]
     assert len(numbers) == 6 and numbers == sorted(numbers)
     head = race.page.locator(".scroller th.visited")
@@ -97,12 +102,12 @@ def test_bands_say_how_far_they_are_and_are_cancelled(race):
 
 
 def test_out_of_sight_nothing_computes_and_everything_is_still_there(lab):
+    lab.endless()
     lab.type("bandwidth", "0.5")
     stood = lab.paused_at(4)
     lab.press("Play")
     to_race(lab)
-    lab.page.wait_for_timeout(500)
-    hidden = lab.iteration()
+    hidden = lab.at_rest()
     assert hidden >= stood
     race_stood = iteration(lab)
     lab.press("Play")
@@ -110,12 +115,11 @@ def test_out_of_sight_nothing_computes_and_everything_is_still_there(lab):
     assert lab.iteration() == hidden
     lab.page.get_by_role("tab", name="Lab").click()
     lab.reach(hidden + 2)
-    lab.page.wait_for_timeout(500)
-    race_hidden = iteration(lab)
-    lab.reach(hidden + 10)
+    race_hidden = lab.at_rest(ITERATION, ALL_BACK)
+    lab.reach(lab.iteration() + 10)
     assert iteration(lab) == race_hidden and lab.knob("bandwidth").first.input_value() == "0.5"
     lab.page.get_by_role("tab", name="Race").click()
-    lab.wait(f"{ITERATION} > {race_hidden}", 30)
+    lab.wait(f"{ITERATION} > {race_hidden}", 60)
 
 
 def test_tabs_by_keyboard_and_for_screen_readers(lab):
@@ -152,7 +156,7 @@ def test_an_entrant_can_be_taken_out_and_its_knobs_turned(race):
 
 def test_on_a_phone(open_lab):
     lab = to_race(open_lab(**PHONE))
-    lab.page.wait_for_timeout(500)
+    lab.page.evaluate(STILL_JS)
     transport = lab.page.evaluate(
         "pmdviz.find('.pmdviz-transport', pmdviz.find('.pmdviz-race').shadowRoot).getBoundingClientRect().toJSON()"
     )

@@ -6,6 +6,7 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
+import psutil
 import pytest
 
 import pmdviz
@@ -20,7 +21,7 @@ def test_sigterm_ends_it_within_three_seconds_while_it_plays(browser, tmp_path):
         lab.endless()
         lab.press("Play")
         lab.reach(5)
-        assert server.stop() < 3
+        assert server.stop() < 3  # seconds: what is promised to who runs a server
         lab.context.close()
 
 
@@ -34,10 +35,12 @@ def test_panel_serve_works_too(browser, tmp_path):
         assert lab.problems == []
 
 
-def cpu_seconds(pid):
-    psutil = pytest.importorskip("psutil")
-    times = psutil.Process(pid).cpu_times()
-    return times.user + times.system
+def load(pid, seconds=3.0):
+    """Share of a core that a process uses."""
+    process = psutil.Process(pid)
+    before = sum(process.cpu_times()[:2])
+    time.sleep(seconds)
+    return (sum(process.cpu_times()[:2]) - before) / seconds
 
 
 def test_a_closed_tab_stops_computing(browser, tmp_path):
@@ -48,10 +51,9 @@ def test_a_closed_tab_stops_computing(browser, tmp_path):
         lab.press("Play")
         lab.reach(5)
         lab.context.close()
-        time.sleep(5)
-        before = cpu_seconds(server.process.pid)
-        time.sleep(3)
-        assert (cpu_seconds(server.process.pid) - before) / 3 < 0.03
+        late = time.monotonic() + 40
+        while load(server.process.pid) >= 0.03:
+            assert time.monotonic() < late, "it computes on and on"
 
 
 def test_limits(browser, tmp_path):
@@ -71,7 +73,7 @@ def test_the_first_words_come_before_any_script(browser, tmp_path):
         assert text.index("Opening the lab") < text.index("<script type")
         assert "src=" not in text[: text.index("Opening the lab")]
         lab = Lab(browser, server.url)
-        assert lab.page.locator("#opening").count() == 0, "the first words give way to the page"
+        lab.page.locator("#opening").wait_for(state="detached")  # the first words give way to the page
         lab.context.close()
 
 
