@@ -13,7 +13,10 @@ from pmdviz.bench.browser import find_chromium
 IN_CI = os.environ.get("CI", "").lower() in {"1", "true"}
 
 # The first call of a kernel compiles it, so one example may take seconds; in CI the examples are always the same.
-hypothesis.settings.register_profile("pmdviz", deadline=None, derandomize=IN_CI)
+# How long a machine takes to draw examples is no property of the code either.
+hypothesis.settings.register_profile(
+    "pmdviz", deadline=None, derandomize=IN_CI, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
 hypothesis.settings.load_profile("pmdviz")
 
 NO_CHROMIUM = (

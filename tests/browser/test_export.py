@@ -9,7 +9,7 @@ from PIL import Image
 
 import pmdviz
 from pmdviz.views.tiling import Tiling
-from tests.browser.test_race import ITERATION, to_race
+from tests.browser.test_race import ALL_BACK, ITERATION, to_race
 from tests.likeness import similarity
 
 CARD = "Export: film, page, picture, table"
@@ -111,13 +111,14 @@ SIZE = "(() => { const {inner_width: width, x_range: x} = pmdviz.model('race'); 
 
 def with_tiles_of_the_films_size(lab):
     """Make the page so wide that its tiles are as wide as the film's; how many stand in a row."""
-    for _ in range(8):
+    for _ in range(20):
+        lab.at_rest(f"JSON.stringify({SIZE})", 3)
         width, tiles = lab.page.evaluate(SIZE)
         if abs(width / tiles - UNIT) < 0.5:
             return round(tiles)
         now = lab.page.viewport_size["width"]
         lab.page.set_viewport_size({"width": now + round(tiles * UNIT - width), "height": 900})
-        lab.page.wait_for_timeout(300)
+        lab.page.wait_for_timeout(100)
     raise AssertionError(f"the tiles do not become {UNIT} px wide: {width / tiles}")
 
 
@@ -141,7 +142,7 @@ def test_a_race_as_it_stands(open_lab, tmp_path):
     columns = with_tiles_of_the_films_size(lab)
     lab.press("Step")
     lab.wait(f"{ITERATION} > 3", 30)
-    lab.page.wait_for_timeout(700)
+    lab.at_rest(ITERATION, ALL_BACK)
     shot = lab.page.locator(".pmdviz-race-tiles").screenshot()
     page = [*tiles_of(np.asarray(Image.open(io.BytesIO(shot)).convert("RGB")), columns)]
     panel = Panel(lab)

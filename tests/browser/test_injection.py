@@ -15,7 +15,7 @@ TEXT = "<script>window.hacked=1</script>"
 
 def seen_as_text(page, selector="body"):
     """Until the evil text can be read on the page, and nothing of it was run."""
-    page.wait_for_function(f"document.body && pmdviz.find('{selector}')", timeout=20_000)
+    page.wait_for_function(f"document.body && pmdviz.find('{selector}')", timeout=60_000)
     assert page.evaluate("window.hacked") is None
 
 

@@ -71,6 +71,15 @@ def painted(frame):
     )
 
 
+def noted(frame, name, part):
+    """Keep every text that an element ever has: a film of a third of a second is over before anybody looks."""
+    frame.evaluate(
+        "([name, part]) => { const e = document.getElementById(part), list = window[name] = []; "
+        "new MutationObserver(() => list.push(e.textContent)).observe(e, {childList: true}) }",
+        [name, part],
+    )
+
+
 def words(frame):
     return frame.locator(".pmdviz-status").inner_text()
 
@@ -90,28 +99,30 @@ def test_scrubbing_changes_the_picture_and_comes_back(opened, framed):
 
 def test_play_shows_every_frame_and_stops_at_the_end(opened):
     _, frame = opened()
-    frame.evaluate(
-        "() => { window.seen = []; new MutationObserver(() => seen.push(document.getElementById('shown').textContent))"
-        ".observe(document.getElementById('shown'), {childList: true}) }"
-    )
+    noted(frame, "seen", "shown")
+    noted(frame, "said", "play")
     button = frame.get_by_role("button", name="Play", exact=True)
     button.click()
-    frame.get_by_role("button", name="Pause").wait_for()
-    button.wait_for()
-    assert frame.evaluate("seen") == [f"{k} of {FRAMES}" for k in range(2, FRAMES + 1)]
+    frame.wait_for_function("said.length === 2")
+    assert frame.evaluate("[said, seen]") == [["Pause", "Play"], [f"{k} of {FRAMES}" for k in range(2, FRAMES + 1)]]
     button.click()  # and again from the beginning
     frame.wait_for_function("seen.includes('1 of 12')")
 
 
-def test_keys(opened):
-    page, frame = opened()
+def test_keys(opened, player):
+    text, slow = player.read_text(encoding="utf-8"), player.with_name("slow.html")
+    assert text.count('"fps":30') == 1
+    slow.write_text(text.replace('"fps":30', '"fps":0.01'), encoding="utf-8")  # it is still playing when it is paused
+    page, frame = opened(place=slow)
     for key, k in [("ArrowRight", 1), ("ArrowRight", 2), ("ArrowLeft", 1)]:
         page.keyboard.press(key)
         assert words(frame).startswith(f"iteration {k}, ")
+    noted(frame, "said", "play")
     page.keyboard.press(" ")
     frame.get_by_role("button", name="Pause").wait_for()
     page.keyboard.press(" ")
     frame.get_by_role("button", name="Play", exact=True).wait_for()
+    assert frame.evaluate("said") == ["Pause", "Play"]
 
 
 @pytest.mark.parametrize("size", [(1280, 720), (390, 844)])

@@ -9,6 +9,7 @@ def test_opening_shows_posterior_words_and_play(lab):
 
 
 def test_play_changes_pixels_and_iteration_and_pause_stops(lab):
+    lab.endless()
     before = lab.picture()
     lab.press("Play")
     lab.reach(5)
