@@ -156,7 +156,8 @@ def _parquet(rows: list[Row], kinds: Kinds) -> bytes:
 def _from_parquet(path: Path) -> tuple[list[str], list[Row]]:
     import pyarrow.parquet as parquet
 
-    table = parquet.read_table(path)
+    with path.open("rb") as file:  # once: by its name it is opened several times, and may be another file meanwhile
+        table = parquet.read_table(file)
     return table.column_names, table.to_pylist()
 
 
