@@ -15,7 +15,8 @@ from pmdviz.kernels.jit import jit
 from pmdviz.kernels.pairs import LOG_ZERO, LOG_ZERO_SINGLE, SMALLER_TILE, add_rows, redo_faint
 from pmdviz.kernels.pool import run_blocks
 
-ROWS_PER_BLOCK = 192
+ROWS_PER_BLOCK, MOST_BLOCKS_AT_ONCE = 192, 8
+PARTICLES_PER_BLOCK = 6_000  # so many more particles, one block more at once: some 30 ms between two looks at the watch
 PADDED, LINE = 64, 64  # particles are padded to a multiple (what a loop leaves over is slow); bytes of a cache line
 UNDERFLOW_SINGLE = 1e-25  # exp2 clamps at 2e-38 in float32: above this, 1e6 clamped terms are below 1e-6 of the sum
 FARTHEST = 1e150  # whitened units: squares of anything larger would overflow
@@ -81,7 +82,7 @@ def _log_sums(columns: np.ndarray, base: np.ndarray, targets: np.ndarray, num_po
         add_rows(columns, base, rows, sums, start, stop, _buffers(columns))
         redo_faint(columns, base, rows, sums, tops, start, stop)
 
-    run_blocks(work, num_points, ROWS_PER_BLOCK, num_points * base.size)
+    run_blocks(work, num_points, _rows_per_block(base.size), num_points * base.size)
     return np.log(sums) + tops / LOG2E
 
 
@@ -95,7 +96,7 @@ def _log_sums_single(columns: np.ndarray, base: np.ndarray, targets: np.ndarray,
     def work(start: int, stop: int) -> None:
         add_rows(short, weights, rows, sums, start, stop, _buffers(short))
 
-    run_blocks(work, num_points, ROWS_PER_BLOCK, num_points * base.size)
+    run_blocks(work, num_points, _rows_per_block(base.size), num_points * base.size)
     faint = np.flatnonzero(~(sums > UNDERFLOW_SINGLE))
     sums[faint] = 1.0
     out = np.log(sums)
@@ -103,6 +104,10 @@ def _log_sums_single(columns: np.ndarray, base: np.ndarray, targets: np.ndarray,
         again = np.resize(faint, faint.size + faint.size % 2)
         out[faint] = _log_sums(columns, base, targets[:, again], faint.size)
     return out
+
+
+def _rows_per_block(num_particles: int) -> int:
+    return ROWS_PER_BLOCK * min(1 + num_particles // PARTICLES_PER_BLOCK, MOST_BLOCKS_AT_ONCE)
 
 
 def _are_near(*whitened: np.ndarray) -> bool:

@@ -17,6 +17,7 @@ from pmdviz.kernels.watch import Watch, present
 
 SERIAL_BELOW = 250_000  # pairs: below this the hand-over to another thread costs more than it saves
 _lock = threading.Lock()
+_of_thread = threading.local()
 _pools: dict[tuple[int, int], ThreadPoolExecutor] = {}
 _chosen: int | None = None
 
@@ -44,7 +45,7 @@ def run_blocks(work: Callable[[int, int], object], num_rows: int, rows_per_block
         work(0, num_rows)
         return
     blocks = deque((start, min(start + rows_per_block, num_rows)) for start in range(0, num_rows, rows_per_block))
-    helpers = min(num_threads(), len(blocks)) - 1 if cost >= SERIAL_BELOW else 0
+    helpers = min(num_threads(), len(blocks)) - 1 if cost >= SERIAL_BELOW and _may_be_helped() else 0
     arguments = work, blocks, num_rows, present()
     futures = [_pool(num_threads() - 1, priority()).submit(_drain, *arguments) for _ in range(helpers)]
     try:
@@ -53,6 +54,16 @@ def run_blocks(work: Callable[[int, int], object], num_rows: int, rows_per_block
         for future in futures:
             if not future.cancel():  # a helper that never started has nothing to wait for
                 future.result()
+
+
+def helped_when(allowed: Callable[[], bool]) -> None:
+    """From now on `run_blocks` has helpers in the calling thread only when `allowed()`. Results are the same."""
+    _of_thread.allowed = allowed
+
+
+def _may_be_helped() -> bool:
+    allowed = getattr(_of_thread, "allowed", None)
+    return allowed is None or allowed()
 
 
 def _drain(work: Callable[[int, int], object], blocks: deque, num_rows: int, watch: Watch | None) -> None:

@@ -2,11 +2,13 @@
 
 import sys
 import threading
+import time
 
 import pytest
 
 from pmdviz.kernels.pool import priority, run_blocks, set_threads
-from pmdviz.lab.pool import GIVES_WAY, QUICK_S, DaemonPool, lane
+from pmdviz.lab import pool as lanes
+from pmdviz.lab.pool import GIVES_WAY, QUICK_S, QUIET_S, DaemonPool, lane
 
 
 def test_errors_are_handed_on_and_no_thread_keeps_a_process_alive():
@@ -36,21 +38,37 @@ def test_long_work_never_stands_in_the_way_of_quick_work():
         one.result(60)
 
 
+@pytest.fixture
+def three_threads():
+    set_threads(3)
+    yield
+    set_threads(None)
+
+
+def at_work(threads):
+    """Run blocks that need so many threads at once; the priorities and the number of those that took part."""
+    together, seen = threading.Barrier(threads, timeout=30), {}
+
+    def work(start, stop):
+        together.wait()
+        time.sleep(0.05)  # a helper, if there is one, comes in time
+        seen[threading.current_thread()] = priority()
+
+    run_blocks(work, threads if threads > 1 else 3, 1, 1e9)
+    return set(seen.values()), len(seen)
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has priorities of threads")
-def test_long_work_and_its_helpers_give_way():
+def test_long_work_and_its_helpers_give_way(three_threads, monkeypatch):
     usual = priority()
     assert lane(0.0).submit(priority).result() == usual
     assert lane(10 * QUICK_S).submit(priority).result() == min(19, usual + GIVES_WAY)
+    assert lane(0.0).submit(at_work, 3).result() == ({usual}, 3)
+    monkeypatch.setattr(lanes._quick, "_used", lanes._quick._used - 2 * QUIET_S)
+    assert lane(10 * QUICK_S).submit(at_work, 3).result() == ({min(19, usual + GIVES_WAY)}, 3)
 
-    def helped():
-        seen = set()
-        together = threading.Barrier(3, timeout=30)  # so that three threads take part
-        run_blocks(lambda start, stop: (together.wait(), seen.add(priority())), 3, 1, 1e9)
-        return seen
 
-    set_threads(3)
-    try:
-        assert lane(0.0).submit(helped).result() == {usual}
-        assert lane(10 * QUICK_S).submit(helped).result() == {min(19, usual + GIVES_WAY)}
-    finally:
-        set_threads(None)
+def test_long_work_has_no_helpers_while_short_steps_are_made(three_threads, monkeypatch):
+    monkeypatch.setattr(lanes, "QUIET_S", 60.0)
+    lane(0.0).submit(pow, 2, 3).result()
+    assert lane(10 * QUICK_S).submit(at_work, 1).result()[1] == 1

@@ -65,6 +65,8 @@ MUTANTS = [
     # Lanes and limits.
     fault("lab/pool.py", "return _quick if seconds <= QUICK_S else _patient", "return _quick", POOL),
     fault("lab/pool.py", "set_priority(priority() + self._niceness)", "pass", POOL),
+    fault("lab/pool.py", "helped_when(lambda: _quick.quiet)", "pass", POOL),
+    fault("lab/pool.py", "self._used = time.monotonic()", "pass", POOL),
     fault("kernels/pool.py", "_pool(num_threads() - 1, priority())", "_pool(num_threads() - 1, 0)", POOL),
     fault("lab/limits.py", "if most is not None and m > most:", "if most is not None and m > 2 * most:", LIMITS),
     fault("lab/limits.py", "seconds > allowed_ms / 1000:", "seconds > allowed_ms:", LIMITS),

@@ -166,13 +166,16 @@ def test_a_run_that_kills_its_worker_twice_is_named_and_all_others_are_there(tmp
 
 
 HALF_WAY = """
-import sys, time
+import os, sys, time
 import pmdviz
+from pmdviz.sweeping import table
 
-def slow(frame):
-    time.sleep(0.5)
+def slow(frame, gate=sys.argv[2]):
+    while len(frame.particles) == 40 and not os.path.exists(gate):  # the last third
+        time.sleep(0.05)
     return float(len(frame.particles))
 
+table.SHARE = 0.0  # every row at once, whatever a write costs
 recipe = pmdviz.Recipe("gaussian", target_options={"dim": 1}, num_particles=50, batch_size=5, budget=100)
 pmdviz.sweep(recipe, {"num_particles": [20, 30, 40]}, seeds=8, error=slow, path=sys.argv[1], workers=2)
 """
@@ -185,15 +188,15 @@ def test_after_kill_9_of_the_parent_only_the_missing_rows_are_computed(tmp_path,
     kinds = {**pmdviz.sweep(RECIPE, OVER, seeds=1, workers=1).kinds}
     place = list(kinds).index("seconds")
     kinds = dict([*list(kinds.items())[:place], ("slow", float), *list(kinds.items())[place:]])
-    parent = subprocess.Popen(
-        [sys.executable, "-c", HALF_WAY, path], env={**os.environ, "PYTHONPATH": str(ROOT)}, cwd=tmp_path
-    )
+    command, gate = [sys.executable, "-c", HALF_WAY, path], tmp_path / "gate"
+    parent = subprocess.Popen([*command, gate], env={**os.environ, "PYTHONPATH": str(ROOT)}, cwd=tmp_path)
     while (kept := rows_on_disk(path, kinds)) < 8:
         assert parent.poll() is None
         time.sleep(0.05)
     workers = psutil.Process(parent.pid).children(recursive=True)
     os.kill(parent.pid, signal.SIGKILL)
     parent.wait()
+    gate.touch()
     kept = rows_on_disk(path, kinds)
     assert 8 <= kept < 24
     gone, alive = psutil.wait_procs(workers, timeout=60)
@@ -274,7 +277,7 @@ def test_a_cancel_between_two_pieces_leaves_no_complaint_and_no_thread(monkeypat
 
 
 ENDING = """
-import os, threading, time
+import os, psutil, threading, time
 import pmdviz
 from pmdviz.sweeping import crew
 
@@ -287,8 +290,10 @@ threading.Thread(target=go, daemon=True).start()
 begun.wait(60)
 crew.dismiss()
 print("dismissed", flush=True)
-time.sleep(1.0)
-print(len(__import__("psutil").Process().children()), flush=True)
+end = time.monotonic() + 60
+while len(children := psutil.Process().children()) > 2 and time.monotonic() < end:
+    time.sleep(0.1)
+print(len(children), flush=True)
 os._exit(0)
 """
 
