@@ -26,7 +26,7 @@ LISTED = {
     "pool": [
         ("min(start + rows_per_block, num_rows)", "start + rows_per_block"),
         ("range(0, num_rows, rows_per_block))", "range(0, num_rows - 1, rows_per_block))"),
-        ("if cost >= SERIAL_BELOW else 0", "if cost < SERIAL_BELOW else 0"),
+        ("if cost >= SERIAL_BELOW and", "if cost < SERIAL_BELOW and"),
         ("future.result()", "future.exception()"),
         ("if threads < 1:", "if threads < 0:"),
     ],

@@ -134,7 +134,8 @@ def main(arguments: list[str] | None = None) -> int:
     only, everything = options.only, list(all_faults())
     faults = chosen(everything, only, max(options.every, 1))
     if not faults:
-        print(f"no fault named {only!r}; there are: {', '.join(f.name for f in everything)}", file=sys.stderr)
+        lists = sorted({f.name.rpartition("-")[0] for f in everything})
+        print(f"no fault or list named {only!r}; there are {', '.join(lists)}, and LIST-1, ...", file=sys.stderr)
         return 2
     sound, output = sound_without_faults(faults)
     if not sound:
