@@ -171,6 +171,7 @@ import pmdviz
 from pmdviz.sweeping import table
 
 def slow(frame, gate=sys.argv[2]):
+    open(f"{gate}-{os.getpid()}", "w").close()
     while len(frame.particles) == 40 and not os.path.exists(gate):  # the last third
         time.sleep(0.05)
     return float(len(frame.particles))
@@ -190,13 +191,15 @@ def test_after_kill_9_of_the_parent_only_the_missing_rows_are_computed(tmp_path,
     kinds = dict([*list(kinds.items())[:place], ("slow", float), *list(kinds.items())[place:]])
     command, gate = [sys.executable, "-c", HALF_WAY, path], tmp_path / "gate"
     parent = subprocess.Popen([*command, gate], env={**os.environ, "PYTHONPATH": str(ROOT)}, cwd=tmp_path)
-    while (kept := rows_on_disk(path, kinds)) < 8:
-        assert parent.poll() is None
-        time.sleep(0.05)
-    workers = psutil.Process(parent.pid).children(recursive=True)
-    os.kill(parent.pid, signal.SIGKILL)
-    parent.wait()
-    gate.touch()
+    try:
+        while rows_on_disk(path, kinds) < 8 or len([*tmp_path.glob("gate-*")]) < 2:  # both workers have begun
+            assert parent.poll() is None
+            time.sleep(0.05)
+        workers = psutil.Process(parent.pid).children(recursive=True)
+    finally:
+        os.kill(parent.pid, signal.SIGKILL)
+        parent.wait()
+        gate.touch()
     kept = rows_on_disk(path, kinds)
     assert 8 <= kept < 24
     gone, alive = psutil.wait_procs(workers, timeout=60)
