@@ -5,6 +5,7 @@ it; cancelled work raises `Cancelled` and leaves what was there before.
 """
 
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -19,6 +20,16 @@ class Watch:
     def __init__(self) -> None:
         self.share = 0.0
         self._cancelled = threading.Event()
+        self._began: float | None = None
+
+    def begin(self) -> None:
+        """Note that the work begins, which may have waited for its turn."""
+        self._began = time.monotonic()
+
+    @property
+    def seconds(self) -> float:
+        """For how long it has been done, 0 while it waits for its turn."""
+        return 0.0 if self._began is None else time.monotonic() - self._began
 
     def cancel(self) -> None:
         """Have the work end at its next block."""

@@ -51,6 +51,7 @@ class Job(NamedTuple):
 def timed(act: Callable[[Any], Any], runner: Any, watch: Watch) -> tuple[Any, float]:
     """What `act(runner)` gives, and the CPU seconds of this thread that it took: others' work does not count."""
     start = time.thread_time()
+    watch.begin()
     with watched(watch):
         return act(runner), time.thread_time() - start
 

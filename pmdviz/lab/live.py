@@ -24,6 +24,7 @@ IN_FLIGHT = 2  # frames under way to the browser; one alone halves the frame rat
 WATCHDOG_S = 2.0
 AWAY_AFTER = 2  # watchdog hits in a row after which nobody is looking
 BUSY_S = 0.5  # what lasts longer says so
+TURN_S = 2.0  # what has waited longer for its turn says so: half a second is usual in a class of thirty
 MOST_JOBS = 50  # that wait; of a key held down no more are kept
 
 log = logging.getLogger(__name__)
@@ -172,7 +173,8 @@ class Live:
         while not work.done():
             await asyncio.wait({work}, timeout=BUSY_S)
             waited += BUSY_S
-            if not work.done() and not self._stopped and (self._doc is None or self._ready.is_set()):
+            here = not self._stopped and (self._doc is None or self._ready.is_set())
+            if not work.done() and here and (watch.seconds > BUSY_S / 2 or waited >= TURN_S):
                 self._on_screen(self.screen.busy, job.what, waited, watch.share)
         self._watch = None
         try:

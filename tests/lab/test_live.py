@@ -10,6 +10,7 @@ from pmdviz.errors import InputError, TargetError
 from pmdviz.kernels.pool import run_blocks
 from pmdviz.lab.acknowledge import Acknowledge
 from pmdviz.lab.live import IN_FLIGHT, MOST_JOBS, Live
+from pmdviz.lab.pool import DaemonPool
 from pmdviz.lab.runner import Runner
 from pmdviz.recipe import Recipe
 from tests.lab.threads import in_a_thread
@@ -330,3 +331,22 @@ def test_a_knob_turned_while_nobody_draws_still_acts(monkeypatch):
         await bench.until(lambda: bench.screen.shown[-1].frame.knobs.bandwidth == 0.3, 30)
 
     run(scene, acknowledge=False)
+
+
+@pytest.mark.parametrize(("turn", "said"), [(60.0, False), (0.1, True)])
+def test_what_waits_for_its_turn_says_so_only_after_a_while(monkeypatch, turn, said):
+    pool, gate = DaemonPool(1, "test"), threading.Event()
+    monkeypatch.setattr("pmdviz.lab.live.lane", lambda seconds: pool)
+    monkeypatch.setattr("pmdviz.lab.live.BUSY_S", 0.05)
+    monkeypatch.setattr("pmdviz.lab.live.TURN_S", turn)
+    pool.submit(gate.wait, 60)
+
+    async def scene(bench):
+        bench.live.do("step", lambda runner: runner.advance(1))
+        await bench.until(lambda: bench.live.at_work)
+        await asyncio.sleep(0.4)
+        assert bool(bench.screen.waits) == said
+        gate.set()
+        await bench.until(lambda: bench.screen.shown)
+
+    run(scene)

@@ -62,6 +62,7 @@ MUTANTS = [
         "lab/runner.py", "self.session.seek(max(self.session.frame.iteration - 1, 0))", "self.session.seek(0)", RUNNER
     ),
     fault("lab/knobs.py", 'self.message, self.value = "", as_text(value)', "self.value = as_text(value)", KNOBS),
+    fault("lab/live.py", "and (watch.seconds > BUSY_S / 2 or waited >= TURN_S)", "", LIVE),
     # Lanes and limits.
     fault("lab/pool.py", "return _quick if seconds <= QUICK_S else _patient", "return _quick", POOL),
     fault("lab/pool.py", "set_priority(priority() + self._niceness)", "pass", POOL),
