@@ -6,16 +6,22 @@ import urllib.request
 
 import pytest
 
-from pmdviz.bench.fuzz import alone, try_arguments, try_recipe
-from pmdviz.bench.mutations import Mutator, seeds
+from pmdviz import links
+from pmdviz.bench.attempts import alone, try_arguments, try_link, try_race, try_recipe, try_table
+from pmdviz.bench.mutations import TABLE, Mutator, races, seeds
+from pmdviz.racing import RaceRecipe
 from pmdviz.recipe import Recipe
 
 
-def test_recipes():
+@pytest.mark.parametrize(
+    ("attempt", "draw", "number"),
+    [(try_recipe, "recipe", 400), (try_race, "race", 100), (try_link, "link", 200), (try_table, "table", 100)],
+)
+def test_what_is_read(attempt, draw, number):
     mutator = Mutator(1)
-    found = alone(lambda: try_recipe(mutator.recipe()), 400)
+    found = alone(lambda: attempt(getattr(mutator, draw)()), number)
     assert found["wrong"] == []
-    assert found["tried"] == 400 and set(found["ended"]) == {"read", "refused"}  # both happen
+    assert found["tried"] == number and set(found["ended"]) == {"read", "refused"}  # both happen
 
 
 def test_command_lines():
@@ -31,6 +37,10 @@ def test_what_is_wrong_is_seen(monkeypatch):
 
     monkeypatch.setattr(Recipe, "from_json", read)
     assert try_recipe("{}")[1].startswith("KeyError")
+    monkeypatch.setattr(links, "read", read)
+    assert try_link("?run=x")[1].startswith("KeyError")
+    monkeypatch.setattr("pmdviz.sweeping.table._parsed", lambda value, kind: value)
+    assert try_table(TABLE)[1].startswith("it is read as something else")
     monkeypatch.setattr("pmdviz.cli.main", lambda words: 1)
     assert try_arguments(["list"]) == ("wrong", "status 1 for ['list']")
 
@@ -38,10 +48,13 @@ def test_what_is_wrong_is_seen(monkeypatch):
 def test_the_seeds_are_valid_and_the_draws_repeat():
     for plain in seeds():
         assert Recipe.from_json(json.dumps(plain)).to_dict() == plain
+    for plain in races():
+        assert RaceRecipe.from_json(json.dumps(plain)).to_dict() == plain
+    assert try_table(TABLE) == ("read", "")
     one, two = Mutator(5), Mutator(5)
     for _ in range(2000):
         one.recipe(), two.recipe()  # what one draw puts together must not reach the next one
-    for draw in ("recipe", "arguments", "query", "path"):
+    for draw in ("recipe", "race", "link", "table", "arguments", "query", "path"):
         assert [getattr(one, draw)() for _ in range(20)] == [getattr(two, draw)() for _ in range(20)]
 
 

@@ -1,29 +1,28 @@
-"""Ten thousand bad inputs: recipes, command lines, addresses and messages, while a probe session plays on."""
+"""Ten thousand bad inputs: files, links, command lines, addresses and messages, while a probe session plays on."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import io
 import time
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Callable
 from http.client import HTTPException
 from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote
 from urllib.request import urlopen
 
+from pmdviz.bench.attempts import alone, try_arguments, try_link, try_race, try_recipe, try_table
 from pmdviz.bench.client import Client
 from pmdviz.bench.crowd import Crowd, Served, served
 from pmdviz.bench.mutations import Mutator
-from pmdviz.errors import InputError
-from pmdviz.recipe import Recipe
 
 OPTIONS = {"inputs": 10_000, "seed": 0}
-SHARES = {"recipes": 0.6, "command_lines": 0.25, "addresses": 0.05, "messages": 0.1}
-HANG_S = 2.0  # CPU seconds of whoever looks at the input: on a busy machine the clock on the wall says little
+SHARES = {
+    **{"recipes": 0.4, "races": 0.1, "links": 0.1, "tables": 0.05},
+    **{"command_lines": 0.2, "addresses": 0.05, "messages": 0.1},
+}
 PATIENCE_S = 30.0
 ASCII = "".join(map(chr, range(33, 127)))
 AT_A_TIME = 25  # messages of one websocket session
@@ -35,6 +34,9 @@ def run(options: Namespace) -> dict[str, Any]:
     asked = {name: round(share * number) for name, share in SHARES.items()}
     figures: dict[str, Any] = {
         "recipes": alone(lambda: try_recipe(mutator.recipe()), asked["recipes"]),
+        "races": alone(lambda: try_race(mutator.race()), asked["races"]),
+        "links": alone(lambda: try_link(mutator.link()), asked["links"]),
+        "tables": alone(lambda: try_table(mutator.table()), asked["tables"]),
         "command_lines": alone(lambda: try_arguments(mutator.arguments()), asked["command_lines"]),
     }
     with served() as lab:
@@ -42,63 +44,6 @@ def run(options: Namespace) -> dict[str, Any]:
     tried = sum(part["tried"] for part in figures.values() if isinstance(part, dict) and "tried" in part)
     bad = sum(len(part["wrong"]) for part in figures.values() if isinstance(part, dict) and "wrong" in part)
     return {"tried": tried, "wrong": bad + len(figures["server"]["complaints"]), **figures}
-
-
-def alone(attempt: Callable[[], tuple[str, str]], number: int) -> dict[str, Any]:
-    """Repeat an attempt that says how it ended and, where something went wrong, with what."""
-    ends, wrong, slowest = Counter(), [], 0.0
-    for _ in range(number):
-        start = time.process_time()
-        end, words = attempt()
-        took = time.process_time() - start
-        slowest = max(slowest, took)
-        if took > HANG_S:
-            words = f"{took:.1f} s: {words}"
-        ends[end] += 1
-        wrong += [words] if words else []
-    return {"tried": number, "ended": dict(ends), "slowest_cpu_s": round(slowest, 2), "wrong": wrong[:20]}
-
-
-def try_recipe(text: str) -> tuple[str, str]:
-    """A recipe is read or refused in one line; anything else is wrong."""
-    try:
-        recipe = Recipe.from_json(text)
-        if Recipe.from_json(recipe.to_json()) != recipe:
-            return "read", f"it does not come back the same: {text[:300]!r}"
-    except InputError as error:
-        return "refused", f"several lines for {text[:300]!r}" if "\n" in str(error) else ""
-    except Exception as error:
-        return "wrong", f"{type(error).__name__}: {error} for {text[:300]!r}"
-    return "read", ""
-
-
-class _Enough(Exception):
-    """Raised in place of the run itself."""
-
-
-def _no_run(*args: Any, **kwargs: Any) -> Any:
-    raise _Enough
-
-
-def try_arguments(words: list[str]) -> tuple[str, str]:
-    """A command line is carried out or refused in one line with status 2; the run itself is left out."""
-    from pmdviz import api, cli
-
-    real, said = api.run, io.StringIO()
-    api.run = _no_run
-    try:
-        with contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()):
-            status = cli.main(words)
-    except (_Enough, SystemExit):
-        return "done", ""
-    except Exception as error:
-        return "wrong", f"{type(error).__name__}: {error} for {words}"
-    finally:
-        api.run = real
-    lines = said.getvalue().strip().split("\n")
-    if status == 2 and len(lines) != 1:
-        return "refused", f"{len(lines)} lines for {words}: {lines[:3]}"
-    return {0: "done", 2: "refused"}.get(status, "wrong"), "" if status in (0, 2) else f"status {status} for {words}"
 
 
 def through_server(lab: Served, mutator: Mutator, addresses: int, messages: int) -> dict[str, Any]:
@@ -123,9 +68,8 @@ def through_server(lab: Served, mutator: Mutator, addresses: int, messages: int)
 
 def _addresses(lab: Served, mutator: Mutator, number: int) -> dict[str, Any]:
     def attempt() -> tuple[str, str]:
-        drawn = mutator.path() if mutator.rng.random() < 0.5 else f"?{mutator.query()}"
-        path = quote(drawn, safe=ASCII)  # what no client can send as it is, goes as %00
-        before = lab.cpu_seconds()
+        draws = (mutator.path, lambda: f"?{mutator.query()}", lambda: f"?{mutator.link()}")
+        path = quote(mutator.rng.choice(draws)(), safe=ASCII)  # what no client can send as it is, goes as %00
         try:
             with urlopen(f"{lab.url}/{path}", timeout=PATIENCE_S) as answer:
                 end, body = str(answer.status), answer.read()
@@ -135,11 +79,9 @@ def _addresses(lab: Served, mutator: Mutator, number: int) -> dict[str, Any]:
             return "hung", f"no answer within {PATIENCE_S} s for {path[:300]}"
         except (URLError, OSError, HTTPException):  # the server hung up
             return "cut", ""
-        took = lab.cpu_seconds() - before
-        wrong = f"{end} after {took:.1f} s" if end.startswith("5") or took > HANG_S or b"Traceback" in body else ""
-        return end, f"{wrong} for {path[:300]}" if wrong else ""
+        return end, f"{end} for {path[:300]}" if end.startswith("5") or b"Traceback" in body else ""
 
-    return alone(attempt, number)
+    return alone(attempt, number, lab.cpu_seconds)
 
 
 def _messages(lab: Served, crowd: Crowd, mutator: Mutator, number: int) -> dict[str, Any]:
@@ -147,7 +89,7 @@ def _messages(lab: Served, crowd: Crowd, mutator: Mutator, number: int) -> dict[
     while sent < number:
         said, took = crowd.do(_talk(lab.url, mutator, min(AT_A_TIME, number - sent)))
         answers, sent = answers + said, sent + took
-    return {"tried": sent, "answered": dict(answers), "wrong": []}
+    return {"tried": sent, "answered": dict(answers)}  # what would be wrong shows in the server's log and the probe
 
 
 async def _talk(url: str, mutator: Mutator, number: int) -> tuple[Counter, int]:

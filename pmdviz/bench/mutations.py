@@ -1,4 +1,4 @@
-"""Bad input by the thousand, from a seed: valid recipes, command lines and addresses with something broken in them."""
+"""Bad input by the thousand, from a seed: valid files, links, command lines and addresses with something broken."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
 
+from pmdviz.links import NAMES
 from pmdviz.presets import PRESETS
+from pmdviz.racing import RaceRecipe
 from pmdviz.recipe import Recipe
 
 ODD_VALUES: tuple[Any, ...] = (
@@ -19,23 +21,11 @@ ODD_VALUES: tuple[Any, ...] = (
     *("__import__('os')", "{{7*7}}", "%s%n", [], {}, [[]], [1, 2], {"a": 1}, {"custom": {"name": "x"}}, [[[[[]]]]]),
 )
 PIECES = (
-    "NaN",
-    "-Infinity",
-    "1e999",
-    '"',
-    "{",
-    "}",
-    "[",
-    "]",
-    ",",
-    ":",
-    "\\u0000",
-    "\\",
-    "null",
-    "\x00",
-    "\ud800",
-    "é",
+    *("NaN", "-Infinity", "1e999", '"', "{", "}", "[", "]", ",", ":", "\\u0000", "\\", "null"),
+    *("\x00", "\ud800", "é", "\n", "\r", "%", "&", "="),
 )
+TABLE = b'num_particles,tv,bounded,failed\n20,0.31,True,\n30,nan,False,"it stopped, and ""said"" so"\n'
+NOISE = (b"", b",", b"\n", b"\r", b'"', b"\x00", b"\xff\xfe", b"1e400", b"9" * 5000, b"\xf0\x9d\x9b\x89", b"tv")
 
 
 def seeds() -> list[dict[str, Any]]:
@@ -46,15 +36,56 @@ def seeds() -> list[dict[str, Any]]:
     return [recipe.to_dict() for recipe in made]
 
 
+def races() -> list[dict[str, Any]]:
+    """Valid races as plain values."""
+    methods = ["pmd:num_particles=300,warm_start=true", "smc", "gibbs", "svi:num_pairs=5"]
+    made = [RaceRecipe.checked(methods, "mixture", {"num_data": 300}, 2000, 3)]
+    made.append(RaceRecipe.checked("pmd,sgld,hmc", "gaussian", {}, 500, [7, 2], 5))
+    return [recipe.to_dict() for recipe in made]
+
+
 class Mutator:
     """Draws broken inputs; the same seed gives the same ones."""
 
     def __init__(self, seed: int) -> None:
-        self.rng, self._seeds = random.Random(seed), seeds()
+        self.rng, self._seeds, self._races = random.Random(seed), seeds(), races()
+        self._links = [Recipe.from_dict(plain).to_link() for plain in self._seeds]
 
     def recipe(self) -> str:
         """The JSON text of a recipe that is probably none."""
-        plain = json.loads(json.dumps(self.rng.choice(self._seeds)))
+        return self._broken(self.rng.choice(self._seeds))
+
+    def race(self) -> str:
+        """The JSON text of a race that is probably none."""
+        return self._broken(self.rng.choice(self._races))
+
+    def link(self) -> str:
+        """The query of a link: what ours have, each part broken now and then."""
+        usual = {"preset": "two-modes", "at": "12", "frame": "0123456789ab", "hide": "data,seed", "embed": "1"}
+        parts = {"run": self.rng.choice(self._links), **usual}
+        chosen = ["run", *self.rng.sample(NAMES, self.rng.randint(0, 4))]
+        text = "&".join(f"{name}={self._part(parts[name])}" for name in chosen)
+        return _sendable(self._break_text(text)) if self.rng.random() < 0.1 else text
+
+    def table(self) -> bytes:
+        """A CSV file with something broken in it."""
+        text = TABLE
+        for _ in range(self.rng.randint(1, 3)):
+            at = self.rng.randint(0, len(text))
+            text = text[:at] + self.rng.choice(NOISE) + text[at + self.rng.choice((0, 0, 1, 7)) :]
+        return text
+
+    def _part(self, usual: str) -> str:
+        ways = (
+            *(lambda: usual,) * 3,
+            lambda: _sendable(self._break_text(usual)),
+            lambda: usual[: self.rng.randint(0, len(usual))],
+            lambda: _quoted(self._word(usual)),
+        )
+        return self.rng.choice(ways)()
+
+    def _broken(self, valid: dict[str, Any]) -> str:
+        plain = json.loads(json.dumps(valid))
         if self.rng.random() < 0.7:
             for _ in range(self.rng.choice((1, 1, 2, 5))):
                 self._break_value(plain)
@@ -62,9 +93,9 @@ class Mutator:
         return self._break_text(text) if self.rng.random() < 0.5 else text
 
     def arguments(self) -> list[str]:
-        """A command line of `run`, `list` or `export`."""
+        """A command line of `run`, `race`, `sweep`, `list` or `export`."""
         rng, recipe = self.rng, self.rng.choice(self._seeds)
-        words = [rng.choice(("run", "run", "run", "list", "export", "rum", "--version", ""))]
+        words = [rng.choice(("run", "run", "run", "race", "sweep", "list", "export", "rum", "--version", ""))]
         for _ in range(rng.randint(0, 4)):
             name = rng.choice(list(recipe["knobs"]))
             words += [
@@ -80,22 +111,14 @@ class Mutator:
     def query(self) -> str:
         """What follows the question mark of an address: knobs, whole recipes, and what the server itself looks at."""
         rng, recipe = self.rng, self.rng.choice(self._seeds)
-        names = [
-            *recipe,
-            *recipe["knobs"],
-            "recipe",
-            "r",
-            "preset",
-            "bokeh-session-id",
-            "bokeh-autoload-element",
-            "theme",
-        ]
+        ours = (*NAMES, "recipe", "r", "bokeh-session-id", "bokeh-autoload-element", "theme")
+        names = [*recipe, *recipe["knobs"], *ours]
         parts = []
         for _ in range(rng.randint(1, 5)):
             value = self.recipe()[:4000] if rng.random() < 0.3 else self._word(recipe["knobs"].get("eta", 1))
             parts.append(f"{_quoted(rng.choice(names))}={_quoted(value)}")
         text = rng.choice(("&", "&", "&", ";", "&&", "%26")).join(parts)
-        return self._break_text(text).encode("ascii", "replace").decode() if rng.random() < 0.2 else text
+        return _sendable(self._break_text(text)) if rng.random() < 0.2 else text
 
     def path(self) -> str:
         """A path that the server may or may not know."""
@@ -183,3 +206,7 @@ def _text(value: Any) -> str:
 
 def _quoted(text: str) -> str:
     return quote(text.encode("utf-8", "replace"), safe="")
+
+
+def _sendable(text: str) -> str:
+    return text.encode("ascii", "replace").decode()
