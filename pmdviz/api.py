@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from pmdviz import floors, knobs
-from pmdviz.errors import InputError
+from pmdviz.errors import InputError, check_function, shown
 from pmdviz.methods import METHODS
 from pmdviz.recipe import DEFAULT_BUDGET, Recipe
 from pmdviz.result import Run
@@ -97,7 +97,8 @@ def run(
     ):
         raise InputError(f"a recipe already says all of the run; given besides: {', '.join(besides)}")
     if not isinstance(recipe, Recipe):
-        raise InputError(f"run takes a Recipe or keywords; given: {recipe!r}")
+        raise InputError(f"run takes a Recipe or keywords; given: {shown(recipe)}")
+    check_function("progress", progress)
     if recipe.budget is None:
         raise InputError("run needs a budget of data to visit; this recipe has no end (budget: None)")
     session = Session(recipe, metrics_every)

@@ -35,6 +35,20 @@ def shown(value: object, limit: int = 60) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
+def words_of(error: BaseException) -> str:
+    """What an error says, in one line; nothing where it cannot say it."""
+    try:
+        return " ".join(str(error).split())
+    except Exception:  # a person's own class may fail at that too
+        return ""
+
+
+def check_function(what: str, value: object) -> None:
+    """Raise InputError unless `value` can be called or is None."""
+    if value is not None and not callable(value):
+        raise InputError(f"{what} must be a function or None; given: {shown(value)}")
+
+
 def unknown(kind: str, name: object, valid: Iterable[str]) -> InputError:
     """The error for a name that is not in a table, with the nearest valid name or all of them."""
     valid = sorted(valid)

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
+import numpy as np
 import param
 
 from pmdviz.errors import InputError, shown, unknown
@@ -88,7 +89,7 @@ def _plain(value: float) -> str:
 
 def _number(raw: Any) -> float | None:
     """A finite float, or None where `raw` is none (booleans are not numbers here)."""
-    if isinstance(raw, (bool, bytes)) or raw is None:
+    if isinstance(raw, (bool, np.bool_, bytes)) or raw is None:
         return None
     if isinstance(raw, str) and re.fullmatch(THOUSANDS, raw.strip()):
         raw = raw.replace(",", "")
@@ -125,7 +126,7 @@ def _parse_choice(spec: KnobSpec, raw: Any) -> str | None:
 def _parse_flag(spec: KnobSpec, raw: Any) -> bool | None:
     if isinstance(raw, str):
         return {"true": True, "false": False}.get(raw.lower())
-    return raw if isinstance(raw, bool) else None
+    return bool(raw) if isinstance(raw, (bool, np.bool_)) else None
 
 
 _PARSERS = {"real": _parse_real, "whole": _parse_whole, "choice": _parse_choice, "flag": _parse_flag}

@@ -18,6 +18,7 @@ from pmdviz.recipe_input import (
     changed_knobs,
     checked_changes,
     checked_parts,
+    checked_versions,
     checked_whole,
     json_value,
     mapping,
@@ -82,7 +83,7 @@ class Recipe:
             "budget": None if budget is None else checked_whole("budget", budget, 1, MAX_BUDGET),
             "changes": checked_changes(changes, start, way, made),
             "custom": made if isinstance(made, CustomTarget) else None,
-            "made_with": dict(made_with) if made_with is not None else versions(),
+            "made_with": versions() if made_with is None else checked_versions(made_with),
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)
@@ -100,7 +101,8 @@ class Recipe:
     def replaced(self, **values: Any) -> Recipe:
         """The recipe with some of its parts (target, target_options, method, seed, budget, changes, knobs) changed.
 
-        `knobs` replaces the starting knobs named in it. Another target or method starts from its own defaults.
+        `knobs` replaces the starting knobs named in it. Another target or method starts from its own defaults. Raises
+        InputError.
         """
         if values.get("target", self.target) != self.target:
             values = {"target_options": {}, **values}
@@ -113,7 +115,11 @@ class Recipe:
             "changes": self.changes,
         }
         same_method = values.get("method", self.method) == self.method
-        knobs = {**(self.knobs if same_method else {}), **values.pop("knobs", {})}
+        given = _named_knobs(values.get("method", self.method), values.pop("knobs", {}))
+        for name in values:
+            if name not in (*parts, "made_with"):
+                raise unknown("part of a recipe", name, [*parts, "made_with", "knobs"])
+        knobs = {**(self.knobs if same_method else {}), **given}
         return Recipe(**{**parts, **values}, **knobs)
 
     def turned(self, iteration: int, knobs: Any) -> Recipe:
@@ -190,11 +196,7 @@ class Recipe:
         if isinstance(plain, Mapping) and isinstance(plain.get("recipe"), Mapping):
             plain = plain["recipe"]
         checked_parts(plain, "recipe", KEYS, "recipe key", FORMAT)
-        knobs = mapping("knobs", plain.get("knobs", {}))
-        known = find_method(plain.get("method", "pmd")).Knobs
-        for name in knobs:
-            if name not in known.specs():
-                raise unknown(known.kind_words, name, known.specs())
+        knobs = _named_knobs(plain.get("method", "pmd"), plain.get("knobs", {}))
         rest = {k: plain[k] for k in ("method", "seed", "budget", "changes") if k in plain}
         target = named_target(plain.get("target", "mixture"), targets or {})
         options = mapping("target_options", plain.get("target_options", {}))
@@ -215,6 +217,15 @@ class Recipe:
         A recipe without an end cannot be run to its end: give it a budget first (`replaced(budget=...)`).
         """
         return as_python(self)
+
+
+def _named_knobs(method: Any, given: Any) -> Mapping[str, Any]:
+    """`given` if it names knobs of the method alone: none may pass for a part of the recipe. Raises InputError."""
+    knobs, known = mapping("knobs", given), find_method(method).Knobs
+    for name in knobs:
+        if name not in known.specs():
+            raise unknown(known.kind_words, name, known.specs())
+    return knobs
 
 
 def versions() -> dict[str, str]:

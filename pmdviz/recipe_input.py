@@ -126,12 +126,20 @@ def checked_parts(plain: Any, what: str, keys: Sequence[str], key_of: str, versi
 
 def versions_in(plain: Mapping[str, Any]) -> dict[str, str]:
     """The versions that a recipe says it was made with. Raises InputError."""
-    return {written(k): written(v) for k, v in mapping("made_with", plain.get("made_with", {})).items()}
+    return checked_versions(plain.get("made_with", {}))
 
 
-def written(value: Any) -> str:
-    """`value` as a text that can be written: a lone surrogate becomes a question mark."""
-    return str(value).encode("utf-8", "replace").decode()
+def checked_versions(given: Any) -> dict[str, str]:
+    """Names and versions, all of them texts that can be written. Raises InputError."""
+    versions = mapping("made_with", given)
+    if not all(isinstance(version, str) for version in versions.values()):
+        raise InputError(f"made_with must give versions as texts, as in {{'numpy': '2.0'}}; given: {shown(given)}")
+    return {written(name): written(version) for name, version in versions.items()}
+
+
+def written(text: str) -> str:
+    """`text` as one that can be written: a lone surrogate becomes a question mark."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def mapping(what: str, value: Any) -> Mapping[str, Any]:
@@ -150,14 +158,24 @@ def checked_whole(what: str, value: Any, low: int, high: int) -> int:
 
 
 def json_value(text: str | bytes) -> Any:
-    """The value of a JSON text. Raises InputError, also for NaN and for nesting without end."""
+    """The value of a JSON text. Raises InputError, also for NaN, a key given twice and nesting without end."""
 
     def no_constant(name: str) -> None:
         raise InputError(f"a recipe is valid JSON, which has no {name}")
 
     try:
-        return json.loads(text, parse_constant=no_constant)
+        return json.loads(text, parse_constant=no_constant, object_pairs_hook=_object)
     except InputError:
         raise
     except (ValueError, TypeError, RecursionError) as error:
         raise InputError(f"this is not a recipe in JSON: {error}") from error
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON. Of two values of one key `json` would take the last, without a word."""
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise InputError(f"a recipe gives each key once; twice in one object: {shown(key)}")
+        found[key] = value
+    return found

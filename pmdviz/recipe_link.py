@@ -55,6 +55,8 @@ def pack(recipe: Recipe) -> str:
 
 def unpack(text: str) -> dict[str, Any]:
     """The plain values of `pack`'s text, for `Recipe.from_dict`. Raises InputError with one sentence for others."""
+    if not isinstance(text, str):
+        raise InputError(f"a link is a text, as Recipe.to_link gives it; given: {shown(text)}")
     number, dot, body = text.partition(".")
     if not dot or not number.isascii() or not number.isdecimal():
         raise InputError("this link is not complete or is not a link of pmdviz; open it again from where it came")

@@ -9,11 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from pmdviz.errors import InputError
+from pmdviz.errors import InputError, shown
 from pmdviz.frame import Frame
 from pmdviz.recipe import Recipe
+from pmdviz.recipe_input import MAX_SEED, checked_whole
 from pmdviz.targets import Target
 from pmdviz.upward import ask
+
+MOST_NUMBERS = 20_000_000  # in one array of draws, 160 MB
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,14 +54,19 @@ class Run:
         return self.final.weights
 
     def log_density(self, points: np.ndarray) -> np.ndarray:
-        """log q at points (n, d) -> (n,), in nats."""
-        return self.final.density.log_density(self.target._points(points))
+        """log q at points (n, d) -> (n,), in nats. Raises InputError for points that are not finite numbers."""
+        points = self.target._points(points)
+        if not np.isfinite(points).all():
+            bad = points[~np.isfinite(points).all(axis=1)][0]
+            raise InputError(f"points must be finite; one of those given: {shown(bad.tolist())}")
+        return self.final.density.log_density(points)
 
     def sample(self, n: int, seed: int = 0) -> np.ndarray:
-        """n draws (n, d) from q, the same for the same seed."""
-        if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
-            raise InputError(f"n must be a whole number at least 1; given: {n!r}")
-        return self.final.density.sample(np.random.default_rng(seed), int(n))
+        """n draws (n, d) from q, the same for the same seed; at most 20,000,000 / d. Raises InputError."""
+        most = MOST_NUMBERS // self.target.dim
+        if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or not 1 <= n <= most:
+            raise InputError(f"n must be a whole number at least 1 and at most {most:,}; given: {shown(n)}")
+        return self.final.density.sample(np.random.default_rng(checked_whole("seed", seed, 0, MAX_SEED)), int(n))
 
     def mean(self) -> np.ndarray:
         """E_q theta, (d,)."""

@@ -84,6 +84,7 @@ def test_half_a_thing_is_not_whole(knobs, spec):
 @pytest.mark.parametrize("knobs, spec", [p for p in SPECS if p.values[1].kind == "flag"])
 def test_a_number_is_not_a_flag(knobs, spec):
     assert "true or false" in refused(knobs, spec, 1)
+    assert (spec.parse(np.True_), spec.parse(np.False_)) == (True, False) and type(spec.parse(np.True_)) is bool
     assert (spec.parse("True"), spec.parse("false"), spec.parse(True)) == (True, False, True)
 
 

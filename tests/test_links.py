@@ -80,6 +80,8 @@ def test_a_long_log_of_changes_is_shared_as_a_file():
 @pytest.mark.parametrize(
     ("text", "words"),
     [
+        (None, "a link is a text, as Recipe.to_link gives it; given: None"),
+        (b"1.x", "a link is a text"),
         ("", "not complete"),
         ("garbage", "not complete"),
         ("0.abc", "format '0'"),

@@ -201,6 +201,8 @@ def test_a_change_is_checked_against_the_knobs_in_force_then():
         ({"seed": 2**53}, "at most 9,007,199,254,740,991; given: 9007199254740992"),
         ({"seed": math.nan}, "given: nan"),
         ({"seed": "x"}, "given: 'x'"),
+        ({"made_with": 3}, "made_with must be an object of names and values; given: 3"),
+        ({"made_with": {"numpy": {2}}}, "made_with must give versions as texts, as in {'numpy': '2.0'}; given: "),
         ({"warm_start": True, "batches": "replacement"}, "warm_start = true needs batches = 'epochs'"),
     ],
     ids=str,
@@ -210,6 +212,35 @@ def test_a_part_that_cannot_be_used_is_named(parts, words):
         Recipe(**parts)
     assert words in str(error.value)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "parts, words",
+    [
+        ({"knobs": 3}, "knobs must be an object of names and values; given: 3"),
+        ({"knobs": {"seed": 3}}, "unknown knob of method 'pmd': 'seed'"),
+        ({"eta": 3}, "unknown part of a recipe 'eta'"),
+        ({"method": 3}, "unknown method 3"),
+    ],
+    ids=str,
+)
+def test_a_replacement_that_cannot_be_used_is_named(parts, words):
+    with pytest.raises(InputError) as error:
+        Recipe(**SMALL).replaced(**parts)
+    assert words in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ('{"seed": 1, "seed": 2}', "seed"),
+        ('{"knobs": {"eta": 1, "kappa": 1, "eta": 1}}', "eta"),
+        ('{"recipe": {"seed": 1}, "recipe": {}}', "recipe"),
+    ],
+)
+def test_a_key_given_twice_is_refused(text, key):
+    with pytest.raises(InputError, match=f"a recipe gives each key once; twice in one object: '{key}'"):
+        Recipe.from_json(text)
 
 
 @pytest.mark.parametrize(

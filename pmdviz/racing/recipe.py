@@ -16,6 +16,7 @@ from pmdviz.recipe_input import (
     MAX_BUDGET,
     MAX_SEED,
     checked_parts,
+    checked_versions,
     checked_whole,
     json_value,
     mapping,
@@ -73,7 +74,7 @@ class RaceRecipe:
         found, numbers = entrants(methods), checked_seeds(seeds)
         budget = checked_whole("budget", budget, 1, MAX_BUDGET)
         points = checked_whole("points", points, 0, MAX_POINTS)
-        recipe = cls(found, made, numbers, budget, points, dict(made_with or versions()))
+        recipe = cls(found, made, numbers, budget, points, checked_versions(made_with or versions()))
         for one in found:
             recipe.of(one, numbers[0])
         return recipe

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pmdviz.errors import InputError, TargetError
+from pmdviz.errors import InputError, TargetError, check_function
 from pmdviz.racing.entrants import Entrant
 from pmdviz.racing.recipe import RaceRecipe
 from pmdviz.racing.result import RaceResult, row
@@ -60,6 +60,7 @@ def race(
         recipe = methods
     else:
         raise InputError("a race's recipe already says all of the race; give progress alone besides")
+    check_function("progress", progress)
     runs = [(one, recipe.of(one, seed)) for seed in recipe.seeds for one in recipe.entrants]
     tell = _Progress(len(runs), progress)
     ended = {(one.label, run.seed): _run(one, run, recipe.points, tell) for one, run in runs}

@@ -13,7 +13,7 @@ from typing import Any
 import cloudpickle
 from threadpoolctl import threadpool_limits
 
-from pmdviz.errors import InputError
+from pmdviz.errors import InputError, check_function, words_of
 from pmdviz.kernels import pool
 from pmdviz.recipe import Recipe
 from pmdviz.recipe_input import checked_whole
@@ -48,6 +48,7 @@ def run_sweep(
     `heard` is given every row as it comes.
     """
     main, own = chosen_error(error)
+    check_function("progress", progress)
     jobs = planned(recipe, over, seeds, together)
     workers = None if workers is None else checked_whole("workers", workers, 1, 1000)
     kinds = {name: type(value) for name, value in jobs[0].values.items()}
@@ -108,8 +109,8 @@ def row_of(job: Job, own: Mapping[str, ErrorFunction], home: int, niceness: int 
         frame = session.advance(10**9)
         counts = {name: getattr(frame, name) for name in COUNTS if name != "iterations"}
         return row | {"iterations": frame.iteration, **counts, "seconds": frame.seconds, **measured(frame, own)}
-    except Exception as error:  # a person's own function may raise anything; other rows go on
-        return row | {"failed": " ".join(f"{type(error).__name__}: {error}".split())}
+    except (Exception, SystemExit) as error:  # a person's own function may raise anything; other rows go on
+        return row | {"failed": f"{type(error).__name__}: {words_of(error)}".strip()}
 
 
 def settle_in(home: int, niceness: int) -> None:
@@ -149,7 +150,9 @@ def _check_sendable(recipe: Recipe, own: Mapping[str, ErrorFunction]) -> None:
     try:
         cloudpickle.dumps((recipe.custom, dict(own)))
     except Exception as error:
-        raise InputError(f"the target or error function cannot be sent to other processes: {error}") from error
+        raise InputError(
+            f"the target or error function cannot be sent to other processes: {words_of(error)}"
+        ) from error
 
 
 def _identity(row: Row) -> tuple[str, int]:

@@ -152,7 +152,12 @@ class Target:
         raise NotImplementedError
 
     def _points(self, theta: np.ndarray) -> np.ndarray:
-        points = np.asarray(theta, dtype=np.float64)
+        try:
+            if np.iscomplexobj(theta):  # NumPy would drop the imaginary part
+                raise TypeError("complex")
+            points = np.asarray(theta, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"theta must be real numbers of shape (m, {self.dim}); given: {shown(theta)}") from error
         if points.ndim == 1 and self.dim == 1:
             points = points[:, None]
         if points.ndim != 2 or points.shape[1] != self.dim:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pmdviz.errors import InputError, TargetError, shown
+from pmdviz.errors import InputError, TargetError, check_function, shown, words_of
 from pmdviz.kernels.watch import Cancelled
 from pmdviz.knobs import Knobs
 from pmdviz.targets.base import TARGETS, Target
@@ -77,8 +77,7 @@ class CustomTarget(Target):
             if not callable(self._functions[role]):
                 raise InputError(f"{role} must be a function; given: {shown(self._functions[role])}")
         for role in ("grad_log_prior", "grad_log_likelihood"):
-            if self._functions[role] is not None and not callable(self._functions[role]):
-                raise InputError(f"{role} must be a function or None; given: {shown(self._functions[role])}")
+            check_function(role, self._functions[role])
         self.has_gradient = grad_log_prior is not None and grad_log_likelihood is not None
         self.dim, self.data, self._bounds = _checked_dim(dim), _checked_data(data), bounds
         super().__init__()
@@ -167,12 +166,16 @@ class CustomTarget(Target):
         if function is None:
             raise InputError(f"target {self.name!r} was made without {role}")
         try:
-            return np.array(function(*map(_shielded, arguments)), dtype=np.float64)
+            values = np.array(function(*map(_shielded, arguments)))
+            real = None if np.iscomplexobj(values) else values.astype(np.float64, copy=False)
         except Cancelled:  # by one of our kernels that it calls
             raise
-        except Exception as error:
-            words = " ".join(str(error).split())
-            raise TargetError(f"{role} of target {self.name!r} raised {type(error).__name__}: {words}") from error
+        except (Exception, SystemExit) as error:  # its sys.exit ends no lab, and no run without a word
+            raised = f"{role} of target {self.name!r} raised {type(error).__name__}"
+            raise TargetError(f"{raised}: {words_of(error)}") from error
+        if real is None:  # NumPy would drop the imaginary part
+            raise TargetError(f"{role} of target {self.name!r} gave complex values; it must give real ones")
+        return real
 
     def _check_functions(self, theta: np.ndarray) -> None:
         prior = self.log_prior(theta)

@@ -1,5 +1,7 @@
 """A person's own functions: checked when made, run like any other target, and never the end of a session."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -118,6 +120,17 @@ def test_given_bounds_are_its_box():
 # What is wrong is said when it is made.
 
 
+class Mute(Exception):
+    """An error that cannot even say what it is."""
+
+    def __str__(self):
+        raise RuntimeError
+
+
+def mute():
+    raise Mute
+
+
 WRONG = [
     ({"name": "two words"}, "name must be a word"),
     ({"name": ""}, "name must be a word"),
@@ -150,6 +163,10 @@ WRONG_WHEN_CALLED = [
     ({"log_likelihood": lambda t, b: 1 / 0}, "log_likelihood of target 'dose' raised ZeroDivisionError: division"),
     ({"log_prior": lambda theta: "x"}, "log_prior of target 'dose' raised ValueError"),
     ({"log_prior": lambda: 0}, "log_prior of target 'dose' raised TypeError"),
+    ({"log_prior": lambda theta: np.full(len(theta), 1j)}, "log_prior of target 'dose' gave complex values"),
+    ({"log_likelihood": lambda t, b: [0j] * len(t)}, "log_likelihood of target 'dose' gave complex values"),
+    ({"log_prior": lambda theta: sys.exit("enough")}, "log_prior of target 'dose' raised SystemExit: enough"),
+    ({"log_prior": lambda theta: mute()}, "log_prior of target 'dose' raised Mute: $"),
     ({"sample_prior": lambda rng, m: np.zeros((m, 3))}, r"must give shape \(4096, 1\); it gave \(4096, 3\)"),
     ({"sample_prior": lambda rng, m: np.full((m, 1), np.nan)}, "sample_prior gave a value that is not finite"),
 ]
@@ -167,6 +184,14 @@ def test_wrong_parts_are_refused(parts, words):
 def test_functions_that_fail_are_named(parts, words):
     with pytest.raises(TargetError, match=words):
         custom(**parts)
+
+
+def test_the_keyboard_still_stops_it():
+    def interrupted(theta):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        custom(log_prior=interrupted)
 
 
 @pytest.mark.parametrize("missing", ["log_prior", "log_likelihood", "sample_prior", "data", "dim", "name"])
