@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import os
 from pathlib import Path
 
-from pmdviz.errors import InputError
+from pmdviz.errors import InputError, shown
+from pmdviz.writing import replacing
 
 PACKAGE = Path(__file__).parent
 # In an installed package the notebooks lie within it; in a checkout (an editable install too) beside it.
@@ -29,25 +29,17 @@ def course() -> list[Path]:
 
 def notebooks(options: argparse.Namespace) -> None:
     """Copy them all, or none. Raises InputError for a folder that cannot be written, or files that are there."""
+    if not options.folder:
+        raise InputError("notebooks needs the name of a folder, or . for the present one; given: ''")
     sources, folder = course(), Path(options.folder)
-    there = [source.name for source in sources if (folder / source.name).exists()]
-    if there and not options.force:
-        raise InputError(f"{folder / there[0]} is there already; --force writes over it, or name another folder")
     try:
+        there = [source.name for source in sources if (folder / source.name).exists()]
+        if there and not options.force:
+            raise InputError(f"{folder / there[0]} is there already; --force writes over it, or name another folder")
         folder.mkdir(parents=True, exist_ok=True)
-        for source in sources:
-            _copy(source, folder / source.name)
     except OSError as error:
-        raise InputError(f"cannot write to {str(folder)!r}: {error.strerror}") from error
+        raise InputError(f"cannot write to {shown(str(folder), 200)}: {error.strerror}") from error
+    for source in sources:
+        with replacing(folder / source.name) as part:
+            part.write_bytes(source.read_bytes())
     print(f"{len(sources)} notebooks in {folder}; open them with: jupyter lab {folder}")
-
-
-def _copy(source: Path, goal: Path) -> None:
-    """Whole or not at all."""
-    temporary = goal.with_name(f"{goal.name}.part")
-    try:
-        temporary.write_bytes(source.read_bytes())
-        os.replace(temporary, goal)
-    except OSError:
-        temporary.unlink(missing_ok=True)
-        raise

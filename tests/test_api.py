@@ -74,6 +74,7 @@ def test_progress_is_told_after_every_iteration():
         ({"num_particle": 5}, "did you mean 'num_particles'"),
         ({"recipe": "mixture"}, "run takes a Recipe or keywords; given: 'mixture'"),
         ({"metrics_every": 0}, "metrics_every must be"),
+        ({"progress": 3}, "progress must be a function or None; given: 3"),
     ],
 )
 def test_what_cannot_be_run_is_refused(parts, words):
@@ -90,11 +91,50 @@ def test_a_recipe_says_all_of_a_run(besides):
 
 def test_the_number_of_draws_is_checked():
     run = pmdviz.run(**SMALL)
-    for n in (0, -1, 1.5, True):
-        with pytest.raises(pmdviz.InputError, match="n must be a whole number"):
+    for n in (0, -1, 1.5, True, 10_000_001, 10**12):
+        with pytest.raises(pmdviz.InputError, match="n must be a whole number at least 1 and at most 10,000,000"):
             run.sample(n)
-    with pytest.raises(pmdviz.InputError, match=r"theta must have shape \(m, 2\)"):
-        run.log_density(np.zeros((3, 1)))
+    for seed in (-1, "x", None, 1.5):
+        with pytest.raises(pmdviz.InputError, match="seed must be a whole number"):
+            run.sample(3, seed=seed)
+
+
+@pytest.mark.parametrize(
+    ("points", "words"),
+    [
+        (np.zeros((3, 1)), r"theta must have shape \(m, 2\)"),
+        ([[0.0, 0.0], [np.nan, 0.0]], r"points must be finite; one of those given: \[nan, 0.0\]"),
+        ([[0.0, np.inf]], r"points must be finite; one of those given: \[0.0, inf\]"),
+        ("a", r"theta must be real numbers of shape \(m, 2\); given: 'a'"),
+        ([[1], [2, 3]], "theta must be real numbers"),
+        ([[1j, 0]], "theta must be real numbers"),
+        (None, "theta must have shape"),
+    ],
+)
+def test_points_of_a_density_are_checked(points, words):
+    with pytest.raises(pmdviz.InputError, match=words):
+        pmdviz.run(**SMALL, floor=False).log_density(points)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"path": 3}, "a file needs a path .*; given: 3"),
+        ({"path": ""}, "a file needs a path .*; given: ''"),
+        ({"path": "a\0b"}, "a file needs a path .* without zero bytes"),
+        ({"path": "n" * 300 + ".csv"}, "File name too long"),
+        ({"progress": 3}, "progress must be a function or None; given: 3"),
+    ],
+    ids=str,
+)
+def test_a_sweep_refuses_what_is_no_path_and_no_function(given, words):
+    with pytest.raises(pmdviz.InputError, match=words):
+        pmdviz.sweep(pmdviz.Recipe(**SMALL), {"num_particles": [5]}, seeds=1, **given)
+
+
+def test_a_race_refuses_what_is_no_function():
+    with pytest.raises(pmdviz.InputError, match="progress must be a function or None; given: 3"):
+        pmdviz.race("pmd", "gaussian", progress=3)
 
 
 def test_pandas_is_asked_for_only_when_it_is_wanted():

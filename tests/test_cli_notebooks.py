@@ -1,5 +1,7 @@
 """`pmdviz notebooks DIR`: the whole course or nothing, and never over a file that is there."""
 
+import pytest
+
 from pmdviz import cli, cli_notebooks
 
 
@@ -43,13 +45,20 @@ def test_what_cannot_be_written_is_said(capsys, tmp_path):
     assert (status, out) == (2, "") and err.startswith("pmdviz: cannot write to") and err.count("\n") == 1
 
 
+@pytest.mark.parametrize(("folder", "words"), [("", "given: ''"), ("n" * 300, "File name too long")])
+def test_what_is_no_folder_is_refused(capsys, tmp_path, monkeypatch, folder, words):
+    monkeypatch.chdir(tmp_path)
+    status, out, err = called(capsys, folder)
+    assert (status, out) == (2, "") and words in err and err.count("\n") == 1 and contents(tmp_path) == {}
+
+
 def test_a_copy_that_fails_leaves_no_half_file(capsys, tmp_path, monkeypatch):
     def full(source, goal):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(cli_notebooks.os, "replace", full)
+    monkeypatch.setattr("pathlib.Path.replace", full)
     status, _, err = called(capsys, tmp_path)
-    assert status == 2 and "No space left on device" in err and contents(tmp_path) == {}
+    assert status == 2 and "the disk is full" in err and contents(tmp_path) == {}
 
 
 def test_the_folder_must_be_named(capsys):

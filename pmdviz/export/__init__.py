@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import errno
 import os
-import secrets
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pmdviz.errors import InputError, shown, unknown
+from pmdviz.errors import InputError, check_function, shown, unknown
 from pmdviz.export.csv import CSV
 from pmdviz.export.film import Film
 from pmdviz.export.gif import GIF
@@ -24,6 +22,7 @@ from pmdviz.export.words import PYTHON, RECIPE
 from pmdviz.export.writer import MEGABYTE, Job, Progress, Writer
 from pmdviz.racing import RaceResult
 from pmdviz.result import Run
+from pmdviz.writing import check_place, file_path, real_place, replacing
 
 WRITERS: dict[str, Writer] = {w.suffix: w for w in (GIF, MP4, HTML, *STILLS, CSV, PARQUET, PYTHON, RECIPE)}
 USUAL_DOTS = 1_500
@@ -32,7 +31,12 @@ SPARE = 20 * MEGABYTE  # of the disk are left free
 
 def find_writer(path: str | os.PathLike[str]) -> Writer:
     """The kind of file that the suffix of `path` names. Raises InputError."""
-    suffix = Path(path).suffix.lower()
+    name = file_path(path).name
+    suffix = Path(name).suffix.lower()
+    if name.lower() in WRITERS:
+        raise InputError(
+            f"a file needs a name before its suffix, such as film{name.lower()}; given: {shown(str(path))}"
+        )
     if suffix not in WRITERS:
         raise unknown("kind of file:", suffix or str(path), WRITERS)
     return WRITERS[suffix]
@@ -48,7 +52,7 @@ def check(
     Raises InputError: an unknown suffix or option, one out of bounds or without effect on this kind of file, a library
     that is missing, a folder that is not there or may not be written to, a disk that is too full.
     """
-    writer, final = find_writer(path), Path(path).expanduser()
+    writer, final = find_writer(path), file_path(path)
     plain = spelled_out(options)
     look = looks.checked(plain)
     if useless := [name for name in plain if name not in writer.options]:
@@ -64,7 +68,7 @@ def export(
     what: Run | RaceResult,
     path: str | os.PathLike[str],
     *,
-    progress: Progress = lambda done, total: None,
+    progress: Progress | None = None,
     **options: Any,
 ) -> Path:
     """Write a run or a race to a file whose suffix says its kind; returns the path.
@@ -85,47 +89,24 @@ def export(
         Before any work: an unknown suffix or option, a missing library, a folder that is not there, too small a disk.
         During it: a disk that is full, an encoder that fails. No half file is left.
     """
+    check_function("progress", progress)
     race = isinstance(what, RaceResult)
     writer, look, final = check(path, options, RaceLook if race else Look)
     film = RaceFilm(what, look) if race else Film(what, look)
-    temporary = _temporary(final)
-    job = Job(film, temporary, progress)
     _check_place(final, writer.forecast(look, film.frames if "frames" in writer.options else 1, film.dots))
-    try:
-        writer.write(job)
-        temporary.replace(final)
-    except OSError as error:
-        raise InputError(_failed(final, error)) from error
-    finally:
-        temporary.unlink(missing_ok=True)
+    with replacing(final) as part:
+        writer.write(Job(film, part, progress or (lambda done, total: None)))
     return final
-
-
-def _temporary(final: Path) -> Path:
-    """A name beside `final` that no other export uses."""
-    return final.with_name(f".{final.name}.{secrets.token_hex(4)}.part")
 
 
 def _check_place(path: Path, needed: float) -> None:
     """Raise InputError where the file cannot be put at `path`."""
-    folder = path.parent
-    named, inside = shown(str(path), 200), shown(str(folder), 200)
-    if not folder.is_dir():
-        raise InputError(f"cannot write {named}: there is no folder {inside}")
-    if path.is_dir():
-        raise InputError(f"cannot write {named}: it is a folder")
-    if not os.access(folder, os.W_OK):
-        raise InputError(f"cannot write {named}: the folder {inside} may not be written to")
-    free = shutil.disk_usage(folder).free
+    free = shutil.disk_usage(real_place(check_place(path)).parent).free
     if free < needed + SPARE:
         words = f"up to {_megabytes(needed)} may be needed, and {_megabytes(free)} are free"
+        named = shown(str(path), 200)
         raise InputError(f"cannot write {named}: {words}, {_megabytes(SPARE)} of which are to stay so")
 
 
 def _megabytes(size: float) -> str:
     return f"{max(size, 0) / MEGABYTE:,.1f} MB"
-
-
-def _failed(path: Path, error: OSError) -> str:
-    why = "the disk is full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else error.strerror or str(error)
-    return f"cannot write {shown(str(path), 200)}: {why}"

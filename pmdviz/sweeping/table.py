@@ -15,7 +15,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from pmdviz.errors import InputError
+from pmdviz.errors import InputError, shown
+from pmdviz.writing import file_path, real_place, replacing
 
 SHARE = 10.0  # so many times what a write costs goes by before the next one
 SUFFIXES = (".parquet", ".csv")
@@ -32,7 +33,8 @@ class Table:
 
     def __init__(self, path: str | os.PathLike[str], kinds: Kinds) -> None:
         self.path, self._kinds = table_path(path), dict(kinds)
-        self._lock_path = self.path.with_name(self.path.name + ".lock")
+        place = real_place(self.path)  # one lock, whatever links lead to the table
+        self._lock_path = place.with_name(place.name + ".lock")
         self._lock, self._next = -1, 0.0
         self.rows: list[Row] = []
 
@@ -67,19 +69,18 @@ class Table:
         """Write all rows aside and move them in place."""
         began = time.monotonic()
         text = _parquet(self.rows, self._kinds) if self.path.suffix == ".parquet" else _csv(self.rows, self._kinds)
-        part = self.path.with_name(self.path.name + ".part")
-        try:
+        with replacing(self.path) as part:
             part.write_bytes(text)
-            part.replace(self.path)
-        except OSError as error:
-            part.unlink(missing_ok=True)
-            raise InputError(f"cannot write {str(self.path)!r}: {error}") from error
         now = time.monotonic()
         self._next = now + SHARE * (now - began)
 
     def _read(self) -> list[Row]:
         try:
+            if not self.path.is_file():  # reading a FIFO would wait for ever
+                raise ValueError("it is no regular file")
             columns, rows = (_from_parquet if self.path.suffix == ".parquet" else _from_csv)(self.path)
+            if twice := [name for name in self._kinds if columns.count(name) > 1]:
+                raise ValueError(f"its header names the column {twice[0]!r} twice (line 1)")
             if set(columns) != set(self._kinds):
                 raise InputError(
                     f"{str(self.path)!r} is another table: its columns are {', '.join(columns) or 'none'}; those of "
@@ -112,9 +113,9 @@ class Table:
 
 def table_path(path: str | os.PathLike[str]) -> Path:
     """`path` with a suffix that says its kind. Raises InputError for another kind, or Parquet without pyarrow."""
-    path = Path(path)
+    path = file_path(path)
     if path.suffix not in SUFFIXES and path.suffix:
-        raise InputError(f"a sweep is written as {' or '.join(SUFFIXES)}; given: {path.name!r}")
+        raise InputError(f"a sweep is written as {' or '.join(SUFFIXES)}; given: {shown(path.name)}")
     if path.suffix == ".parquet" and not _has_pyarrow():
         raise InputError("a .parquet table needs pyarrow: pip install 'pmdviz[parquet]', or give a .csv")
     return path if path.suffix else path.with_suffix(".parquet" if _has_pyarrow() else ".csv")
@@ -139,7 +140,14 @@ def _csv(rows: list[Row], kinds: Kinds) -> bytes:
 def _from_csv(path: Path) -> tuple[list[str], list[Row]]:
     with path.open(newline="", encoding="utf-8") as file:
         reader = csv.DictReader(file, strict=True)
-        return list(reader.fieldnames or []), list(reader)
+        return list(reader.fieldnames or []), [_whole(row, reader.line_num) for row in reader]
+
+
+def _whole(row: Row, line: int) -> Row:
+    """A row as it is; ValueError where it has more values than the header has columns."""
+    if None in row:
+        raise ValueError(f"line {line} has more values than the header has columns")
+    return row
 
 
 def _parquet(rows: list[Row], kinds: Kinds) -> bytes:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import pmdviz
-from pmdviz import export as package
+from pmdviz import writing
 from pmdviz.errors import InputError
 from pmdviz.export import WRITERS, check
 from pmdviz.methods import METHODS
@@ -34,6 +34,15 @@ def test_every_kind_of_file_is_written_and_told_of(run, tmp_path, suffix):
         assert [done for done, _ in told] == sorted(done for done, _ in told)
 
 
+@pytest.mark.parametrize(
+    ("path", "more", "words"),
+    [(None, {}, "given: None"), (3, {}, "given: 3"), ("x.csv", {"progress": 3}, "progress must be a function")],
+)
+def test_what_is_no_path_and_no_function_is_refused(run, path, more, words):
+    with pytest.raises(InputError, match=words):
+        run.export(path, **more)
+
+
 def test_capital_suffixes_are_suffixes(tmp_path):
     assert check(tmp_path / "FILM.GIF", {})[0].suffix == ".gif"
 
@@ -43,6 +52,9 @@ def test_capital_suffixes_are_suffixes(tmp_path):
     [
         ("film.gfi", "unknown kind of file: '.gfi'; did you mean '.gif'?"),
         ("film", "unknown kind of file: "),
+        (".gif", "a file needs a name before its suffix, such as film.gif; given: '"),
+        ("a\0.csv", "a file needs a path that ends in its name"),
+        ("n" * 300 + ".csv", ": File name too long"),
         ("there/film.gif", "there is no folder"),
         ("folder.gif", "it is a folder"),
     ],
@@ -87,7 +99,7 @@ def test_a_disk_that_fills_up_meanwhile_leaves_no_file(run, tmp_path, monkeypatc
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a device that is always full")
 def test_a_device_that_is_full(run, tmp_path, monkeypatch):
-    monkeypatch.setattr(package, "_temporary", lambda final: Path("/dev/full"))
+    monkeypatch.setattr(writing, "_beside", lambda final: Path("/dev/full"))
     monkeypatch.setattr(Path, "unlink", lambda path, missing_ok=False: None)  # the device stays
     with pytest.raises(InputError, match="the disk is full"):
         run.export(tmp_path / "table.csv")

@@ -42,7 +42,7 @@ MUTANTS = [
     fault("export/player.py", '.replace("</", "<\\\\/")', "", PLAYER),
     # Tables, options, places.
     fault("export/tables.py", "run.log_density(run.particles)", "np.exp(run.log_density(run.particles))", TABLES),
-    fault("export/__init__.py", "        temporary.unlink(missing_ok=True)\n", "        pass\n", EXPORT),
+    fault("writing.py", "            part.unlink()\n", "            pass\n", EXPORT),
     fault("export/__init__.py", "free < needed + SPARE", "free < needed", EXPORT),
     fault("export/options.py", "name in wanted for name", "name not in wanted for name", OPTIONS),
     # Races.

@@ -73,6 +73,8 @@ def test_sorted_rows_keep_those_of_other_sweeps(tmp_path):
         ("t.csv", "", "its columns are none"),
         ("t.csv", "m,policy,warm,tv\n1,ess\n", "a row is cut short"),
         ("t.csv", "m,policy,warm,tv\nx,ess,True,0.5\n", "cannot read"),
+        ("t.csv", "m,policy,warm,tv\n1,ess,True,0.5\n1,ess,True,0.5,7\n", "line 3 has more values than the header"),
+        ("t.csv", "m,policy,warm,tv,tv\n1,ess,True,0.5,0.6\n", r"header names the column 'tv' twice \(line 1\)"),
         ("t.csv", b"\xff\xfe\x00", "cannot read"),
         ("t.parquet", "no parquet at all", "cannot read"),
         ("t.txt", None, "written as .parquet or .csv"),
