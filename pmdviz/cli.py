@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import atexit
+import errno
 import gc
 import importlib
 import os
@@ -34,6 +35,7 @@ COMMANDS = {
     "serve": Command("open the lab in a browser", "pmdviz.serving", "serve"),
     "bench": Command("measure what the docs claim", "pmdviz.bench", "main"),
 }
+OUTPUT = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)  # of a write to a stream that has no name
 
 
 class _Parser(argparse.ArgumentParser):
@@ -47,6 +49,13 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise InputError(message)
 
+    def _print_message(self, message: str, file: Any = None) -> None:
+        print(message, end="", file=file or sys.stderr)  # argparse's own is silent where that fails
+
+    def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
+        _flush()
+        super().exit(status, message)
+
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; returns the exit status (0 done, 1 failed while running, 2 unusable input)."""
@@ -57,7 +66,9 @@ def main(arguments: list[str] | None = None) -> int:
         _print_anything()
         _check_command(arguments)
         options = _parsed(_parser(arguments[:1]), arguments)
-        return options.act(options) or 0
+        status = options.act(options) or 0
+        _flush()
+        return status
     except InputError as error:
         print(f"pmdviz: {error}", file=sys.stderr)
         return 2
@@ -65,10 +76,34 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"pmdviz: {error}", file=sys.stderr)
         return 1
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that closing stdout says nothing
+        _give_up_output()
+        return 1
+    except OSError as error:
+        print(f"pmdviz: {_words(error)}", file=sys.stderr)
+        _give_up_output()
         return 1
     except KeyboardInterrupt:
         return 130
+
+
+def _words(error: OSError) -> str:
+    if error.filename is None and error.errno in OUTPUT:
+        return f"the output could not be written: {error.strerror}"
+    return f"the system refused something: {' '.join(str(error).split()) or type(error).__name__}"
+
+
+def _flush() -> None:
+    """Write what is held back, so that a failure has its sentence and not one of Python's as it ends."""
+    if sys.stdout is not None:  # closed by whoever called
+        sys.stdout.flush()
+
+
+def _give_up_output() -> None:
+    """Send what standard output does not take to nowhere, so that closing it says nothing."""
+    try:
+        _flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _limit_blas() -> None:

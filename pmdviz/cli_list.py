@@ -19,7 +19,7 @@ def show_tables(options: argparse.Namespace) -> None:
     from pmdviz import api
 
     tables = {"targets": api.list_targets(), "methods": api.list_methods()}
-    if options.json:
+    if options.json is not None:
         return write_json(options.json, tables)
     if options.markdown:
         return print(_markdown(tables))

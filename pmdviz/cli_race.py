@@ -10,7 +10,7 @@ from typing import Any
 from pmdviz import cli_export
 from pmdviz.cli_recipe import pairs, race_bar, race_in, read_plain
 from pmdviz.errors import InputError
-from pmdviz.writing import finite, write_json
+from pmdviz.writing import check_text_place, finite, write_json
 
 METHODS = "pmd,pmd:warm_start=true,smc,gibbs,sgld,svi"
 COLUMNS = ("runs", "visited_mean", "tv_mean", "tv_sd", "kl_forward_mean", "runs_in_one_mode", "seconds_mean")
@@ -57,6 +57,7 @@ def race(options: argparse.Namespace) -> None:
     from pmdviz.recipe import versions
 
     recipe = _given_recipe(options)
+    check_text_place(options.json)
     _check_files(options.export, len(recipe.entrants))
     bar = race_bar if sys.stderr.isatty() else None
     start = time.perf_counter()
@@ -64,7 +65,7 @@ def race(options: argparse.Namespace) -> None:
     seconds = time.perf_counter() - start
     if bar:
         print(file=sys.stderr)
-    if options.json:
+    if options.json is not None:
         plain = {
             "race": recipe.to_dict(),
             "rows": [_plain(row) for row in result.rows],

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from pathlib import Path
+from contextlib import nullcontext
 from typing import Any
 
-from pmdviz.errors import InputError
+from pmdviz.errors import InputError, shown
 
 MAX_RECIPE_BYTES = 4_000_000
 BAR_WIDTH = 30
@@ -63,14 +63,16 @@ def given_recipe_alone(options: argparse.Namespace) -> None:
 
 
 def _read(path: str) -> str:
+    if path == "-" and sys.stdin is None:
+        raise InputError("cannot read the recipe '-': standard input is closed; name a file, or pipe a recipe in")
     try:
-        if path == "-":
-            return sys.stdin.read(MAX_RECIPE_BYTES)
-        if Path(path).stat().st_size > MAX_RECIPE_BYTES:
-            raise InputError(f"{path} is not a recipe: it has more than {MAX_RECIPE_BYTES:,} bytes")
-        return Path(path).read_text(encoding="utf-8")
+        with nullcontext(sys.stdin) if path == "-" else open(path, encoding="utf-8") as stream:
+            text = stream.read(MAX_RECIPE_BYTES + 1)  # of a device without end no more
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read the recipe {path!r}: {error}") from error
+        raise InputError(f"cannot read the recipe {shown(path, 200)}: {error}") from error
+    if len(text) > MAX_RECIPE_BYTES:
+        raise InputError(f"{shown(path, 200)} is not a recipe: it has more than {MAX_RECIPE_BYTES:,} bytes")
+    return text
 
 
 def pairs(option: str, given: list[str]) -> dict[str, str]:
@@ -80,6 +82,8 @@ def pairs(option: str, given: list[str]) -> dict[str, str]:
         name, equals, value = text.partition("=")
         if not equals or not name:
             raise InputError(f"{option} takes NAME=VALUE; given: {text!r}")
+        if name in found:
+            raise InputError(f"{option} gives {name} twice, {shown(found[name])} and {shown(value)}; give it once")
         found[name] = value
     return found
 

@@ -8,7 +8,7 @@ import time
 
 from pmdviz.cli_recipe import add_recipe_arguments, given_recipe, run_bar
 from pmdviz.errors import InputError
-from pmdviz.writing import finite, write_json
+from pmdviz.writing import check_text_place, finite, write_json
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,6 +24,7 @@ def run(options: argparse.Namespace) -> None:
     from pmdviz import api, floors
     from pmdviz.recipe import versions
 
+    check_text_place(options.json)
     recipe = given_recipe(options)
     start = time.perf_counter()
     bar = run_bar if sys.stderr.isatty() else None
@@ -40,7 +41,7 @@ def run(options: argparse.Namespace) -> None:
         result["history"] = {
             name: [finite(value) for value in column.tolist()] for name, column in made.history.items()
         }
-    if options.json:
+    if options.json is not None:
         return write_json(options.json, result)
     print("\n".join(f"{name}: {'not to be had' if value is None else value}" for name, value in final.items()))
     return None

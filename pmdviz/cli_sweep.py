@@ -10,7 +10,7 @@ from typing import Any
 from pmdviz.cli_recipe import add_recipe_arguments, draw_bar, given_recipe
 from pmdviz.errors import InputError
 from pmdviz.knobs import whole_number
-from pmdviz.writing import finite, write_json
+from pmdviz.writing import check_text_place, finite, write_json
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,6 +32,7 @@ def sweep(options: argparse.Namespace) -> int:
     from pmdviz import api
     from pmdviz.recipe import versions
 
+    check_text_place(options.json)
     over, seeds = _over(options.over), _seeds(options.seeds)
     recipe, start = given_recipe(options), time.perf_counter()
     bar = _Bar() if sys.stderr.isatty() else None
@@ -64,7 +65,7 @@ def sweep(options: argparse.Namespace) -> int:
         "seconds": time.perf_counter() - start,
         "versions": versions(),
     }
-    if options.json:
+    if options.json is not None:
         write_json(options.json, result)
     else:
         _print(found, result)

@@ -1,5 +1,6 @@
 """The command line: one JSON object out, and one line on stderr for whatever cannot be used."""
 
+import errno
 import io
 import json
 import os
@@ -178,6 +179,13 @@ def test_every_knob_and_option_out_of_range_or_of_a_wrong_type(capsys, option, h
         (["run", "."], ["cannot read the recipe '.'"]),
         (["run", "nowhere.json", "--seed", "3"], ["a recipe file says all of the run"]),
         (["run", "--target", "gaussian", "--budget", "5", "--json", "/nowhere/at/all.json"], ["cannot write"]),
+        (["run", "--json", ""], ["a file needs a path that ends in its name", "given: ''"]),
+        (["list", "--json", ""], ["a file needs a path that ends in its name", "given: ''"]),
+        (["list", "--json", f"{__file__}/x.json"], ["cannot write", "test_cli.py/x.json': Not a directory"]),
+        (["list", "--json", "n" * 300], ["cannot write 'nnn", ": File name too long"]),
+        (["bench", "start", "--json", ""], ["a file needs a path that ends in its name", "given: ''"]),
+        (["run", "--knob", "eta=1", "--knob", "eta=2"], ["--knob gives eta twice, '1' and '2'; give it once"]),
+        (["run", "--target-option", "p=0.5", "--target-option", "p=0.5"], ["--target-option gives p twice"]),
         (["run", "--sed", "3"], ["--sed"]),
         (["run", "--budget"], ["--budget", "expected one argument"]),
         (["rnu"], ["unknown command 'rnu'", "did you mean 'run'?"]),
@@ -202,12 +210,34 @@ def test_what_is_no_recipe_is_said_in_one_line(capsys, tmp_path, text):
     refused(capsys, "run", path)
 
 
-def test_a_file_of_no_text_or_of_any_size_is_no_recipe(capsys, tmp_path):
+def test_a_closed_standard_input_is_said(capsys, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", None)
+    assert "standard input is closed" in refused(capsys, "run", "-")
+
+
+def test_a_device_without_end_is_no_recipe(capsys):
+    assert "more than 4,000,000 bytes" in refused(capsys, "run", "/dev/zero")
+
+
+def test_what_the_system_refuses_is_one_line_and_status_one(capsys, monkeypatch):
+    def refusing():
+        raise PermissionError(errno.EPERM, "Operation not permitted", "somewhere")
+
+    monkeypatch.setattr(cli, "_limit_blas", refusing)
+    status, out, err = called(capsys, "list")
+    assert (status, out) == (1, "")
+    assert err == "pmdviz: the system refused something: [Errno 1] Operation not permitted: 'somewhere'\n"
+
+
+def test_a_file_of_no_text_or_of_any_size_is_no_recipe(capsys, tmp_path, monkeypatch):
     path = tmp_path / "bad.json"
     path.write_bytes(b"\xff\xfe\x00")
     assert "cannot read the recipe" in refused(capsys, "run", path)
-    path.write_text(" " * (cli_recipe.MAX_RECIPE_BYTES + 1), encoding="utf-8")
+    long = " " * (cli_recipe.MAX_RECIPE_BYTES + 1)
+    path.write_text(long, encoding="utf-8")
     assert "bytes" in refused(capsys, "run", path)
+    monkeypatch.setattr(sys, "stdin", io.StringIO(long))
+    assert "'-' is not a recipe: it has more than" in refused(capsys, "run", "-")
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
@@ -244,6 +274,20 @@ def test_a_reader_that_goes_away_is_no_traceback():
     command, root = f"{sys.executable} -m pmdviz list | head -n 1", Path(__file__).parents[1]
     done = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=120, cwd=root)
     assert done.stdout and done.stderr == ""
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a device that is always full")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("arguments", [["list"], ["list", "--json", "-"], ["--help"]], ids=" ".join)
+def test_output_that_finds_no_room_is_one_line_and_status_one(arguments, unbuffered):
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-m", "pmdviz", *arguments]
+        root, environment = Path(__file__).parents[1], {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+        done = subprocess.run(
+            command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=120, cwd=root, env=environment
+        )
+    assert done.returncode == 1
+    assert done.stderr == "pmdviz: the output could not be written: No space left on device\n"
 
 
 def test_output_in_a_terminal_that_cannot_write_greek():

@@ -92,6 +92,8 @@ def test_a_terminal_gets_bars(capsys, tmp_path, monkeypatch):
         (["x.gif", "--thems", "dark"], "unknown option of export: '--thems'; did you mean '--theme'?"),
         (["x.mp4", "--size", "961x541"], "must be even; given: 961x541"),
         (["nowhere/x.gif"], "there is no folder"),
+        ([".gif"], "a file needs a name before its suffix"),
+        (["n" * 300 + ".gif"], "File name too long"),
         ([], "the following arguments are required: FILE"),
         (["nothing.json", "x.gif"], "cannot read the recipe"),
     ],

@@ -56,6 +56,8 @@ def test_lists_side_by_side(recipe, capsys):
         (["--over", "num_particles=5", "--workers", "none"], "workers must be a whole number"),
         (["--over", "num_particles=5", "--error", "tvv"], "did you mean 'tv'"),
         (["--over", "num_particles=5", "--out", "table.txt"], ".parquet or .csv"),
+        (["--over", "num_particles=5", "--out", ""], "a file needs a path that ends in its name"),
+        (["--over", "num_particles=5", "--json", ""], "a file needs a path that ends in its name"),
         (["--over", "num_particles=5", "--outt", "t.csv"], "did you mean '--out'"),
         (["--over", "num_particles=5", "--budget", "5"], "a recipe file says all of the run"),
     ],

@@ -15,7 +15,7 @@ from typing import Any
 
 from pmdviz.bench.machine import circumstances
 from pmdviz.errors import InputError, unknown
-from pmdviz.writing import write_text
+from pmdviz.writing import check_text_place, write_text
 
 HELPERS = (
     *(
@@ -60,6 +60,7 @@ def main(options: argparse.Namespace) -> None:
     """Run one bench and write its figures with the circumstances they were measured in."""
     if options.name not in names():
         raise unknown("bench", options.name, names())
+    check_text_place(options.json)
     module = importlib.import_module(f"{__name__}.{options.name.replace('-', '_')}")
     given = _numbers(options, getattr(module, "OPTIONS", {}))
     before, start = circumstances(), time.perf_counter()
@@ -73,7 +74,7 @@ def main(options: argparse.Namespace) -> None:
         "figures": figures,
     }
     text = json.dumps(result, indent=1, ensure_ascii=False, allow_nan=False)
-    write_text(options.json or "-", text)
+    write_text("-" if options.json is None else options.json, text)
 
 
 def _numbers(options: argparse.Namespace, defaults: dict[str, int]) -> list[str]:

@@ -18,23 +18,27 @@ IMPORT = "import pmdviz"
 HELD = f"import sys; import pmdviz; print(*(name for name in {HEAVY!r} if name in sys.modules))"
 # numba imports scipy.linalg where it finds SciPy, which is no dependency of this package.
 WITHOUT_SCIPY = "import sys; sys.modules['scipy'] = None; from pmdviz.cli import main; sys.exit(main(sys.argv[1:]))"
-RUN = ("run", "--target", "mixture", "--method", "pmd", "--seed", "0", "--json", os.devnull)
+RUN = ("run", "--target", "mixture", "--method", "pmd", "--seed", "0", "--json")  # a file follows
 
 
 def run(options: Namespace) -> dict[str, Any]:
     """Wall and CPU seconds of new processes, medians; the empty cache is tried once."""
-    times = 2 if options.quick else TIMES
-    module = ("-m", "pmdviz")
-    seconds(*module, *RUN)  # fills the cache
-    with tempfile.TemporaryDirectory(prefix="pmdviz-start-") as empty:
-        cold = seconds(*module, *RUN, NUMBA_CACHE_DIR=empty)
+    with tempfile.TemporaryDirectory(prefix="pmdviz-start-") as folder:
+        return _figures(2 if options.quick else TIMES, f"{folder}/cache", f"{folder}/out.json")
+
+
+def _figures(times: int, empty: str, out: str) -> dict[str, Any]:
+    """The figures; `empty` is a folder for a cache that is empty, `out` a file to write to."""
+    module, whole_run = ("-m", "pmdviz"), (*RUN, out)
+    seconds(*module, *whole_run)  # fills the cache
+    cold = seconds(*module, *whole_run, NUMBA_CACHE_DIR=empty)
     return {
         "python_alone": medians(times, "-c", "pass"),
         "import_pmdviz": medians(times, "-c", IMPORT),
         "imported_with_it": subprocess.run([sys.executable, "-c", HELD], capture_output=True, text=True).stdout.split(),
-        "list": medians(times, *module, "list", "--json", os.devnull),
-        "run_20000_with_floor": medians(times, *module, *RUN),
-        "run_20000_with_floor_without_scipy": medians(times, "-c", WITHOUT_SCIPY, *RUN),
+        "list": medians(times, *module, "list", "--json", out),
+        "run_20000_with_floor": medians(times, *module, *whole_run),
+        "run_20000_with_floor_without_scipy": medians(times, "-c", WITHOUT_SCIPY, *whole_run),
         "run_20000_with_floor_empty_cache": {"wall_s": round(cold[0], 3), "cpu_s": round(cold[1], 3)},
         "load_after": [round(x, 2) for x in os.getloadavg()],
         "how": f"medians of {times} new processes, interpreter included; a run is the default one, 20,000 data visited",
