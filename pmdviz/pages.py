@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import logging
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +22,7 @@ from pmdviz.lab import Lab, css, limits, warm
 from pmdviz.lab.acknowledge import HELP, on_sent
 from pmdviz.links import Link
 from pmdviz.recipe import Recipe
-from pmdviz.serve_limits import limit
+from pmdviz.serve_limits import check_limits, limit
 from pmdviz.tabs import Kind, Tabs
 
 FIGURE_MODELS = ["Axis", "Legend", "Grid", "Plot", "Figure", "Title"]  # dressed by our own table of colours
@@ -52,6 +54,7 @@ PAGES: dict[str, Kind] = {
     "theory": Kind("Theory", _theory),
 }  # built by a visitor's first look, in the order of their tabs
 
+log = logging.getLogger(__name__)
 _open: set[Tabs] = set()  # of sessions that have not been destroyed
 
 CLOSE_DRAWER_JS = """
@@ -137,13 +140,28 @@ def is_full() -> bool:
 
 def serve_lab() -> None:
     """What the served script calls."""
-    limits.enforce()
     refusals.install()
     pn.extension(notifications=False)
-    session_page().servable(title="pmdviz")
+    _scripted_page().servable(title="pmdviz")
+
+
+def _scripted_page() -> pmui.Page:
+    """A session's page; a sentence in place of it where a limit of the environment cannot be used."""
+    try:
+        check_limits()
+    except InputError as error:
+        log.error("nobody is let in: %s", error)
+        return _sentence_page(f"This server's limits cannot be used: {error}.")
+    limits.enforce()
+    return session_page()
 
 
 def _full_page() -> pmui.Page:
     most = limit("max_sessions")
     words = f"All {most} places of this server are taken. Reload this page when somebody has closed a tab."
-    return pmui.Page(title="pmdviz", main=[pn.pane.HTML(f'<p class="pmdviz-status" role="alert">{words}</p>')])
+    return _sentence_page(words)
+
+
+def _sentence_page(words: str) -> pmui.Page:
+    text = f'<p class="pmdviz-status" role="alert">{html.escape(words)}</p>'
+    return pmui.Page(title="pmdviz", main=[pn.pane.HTML(text)])

@@ -1,4 +1,4 @@
-"""Several server processes, one a port, for a proxy to share out: they end together, and one that died is replaced."""
+"""Several server processes, one a port, for a proxy to share out: they end together, one that died is replaced."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from types import FrameType
 
 WATCH_S, PATIENCE_S = 0.2, 5.0
+EARLY_S, MOST_EARLY = 10.0, 3  # a process that ends sooner, so often in a row, would do so for ever
 
 
 def serve_many(arguments: Sequence[str], ports: Sequence[int]) -> int:
@@ -22,17 +23,27 @@ def serve_many(arguments: Sequence[str], ports: Sequence[int]) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, end)
     running = {port: _start(arguments, port) for port in ports}
+    begun, early = dict.fromkeys(ports, time.monotonic()), dict.fromkeys(ports, 0)
     while not ending:
         time.sleep(WATCH_S)
         for port, process in running.items():
-            if process.poll() == 2 and not ending:  # it cannot be used like this, and never will
+            status = process.poll()
+            if status is None or ending:
+                continue
+            early[port] = early[port] + 1 if time.monotonic() - begun[port] < EARLY_S else 0
+            if status == 2 or early[port] >= MOST_EARLY:  # it cannot be used like this, and never will
                 _end(list(running.values()))
-                return 2
-            if process.poll() is not None and not ending:
-                print(f"pmdviz: the process at port {port} ended with status {process.returncode}; another is started")
-                running[port] = _start(arguments, port)
+                return 2 if status == 2 else _given_up(port, status)
+            print(f"pmdviz: the process at port {port} ended with status {status}; another is started", flush=True)
+            running[port], begun[port] = _start(arguments, port), time.monotonic()
     _end(list(running.values()))
     return 0
+
+
+def _given_up(port: int, status: int) -> int:
+    words = f"ended within {EARLY_S:.0f} s {MOST_EARLY} times in a row, the last time with status {status}"
+    print(f"pmdviz: the process at port {port} {words}; its words above say why. All have been ended", file=sys.stderr)
+    return 1
 
 
 def _start(arguments: Sequence[str], port: int) -> subprocess.Popen:

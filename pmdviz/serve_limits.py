@@ -6,7 +6,10 @@ import os
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from pmdviz.errors import InputError
+from pmdviz.errors import InputError, shown
+from pmdviz.knobs import whole_number
+
+MOST = 10**12  # more than anybody means; without an end milliseconds would be no number any more
 
 
 class Limit(NamedTuple):
@@ -33,17 +36,28 @@ def variable(name: str) -> str:
 
 
 def limit(name: str) -> int | None:
-    """The limit of that name in force, or None where there is none."""
+    """The limit of that name in force, or None where there is none. Raises InputError for one that cannot be used."""
     text = os.environ.get(variable(name), "").strip()
-    return int(text) if text.isdecimal() and int(text) > 0 else None
+    return _parsed(variable(name), text, LIMITS[name]) if text else None
 
 
-def set_limits(given: Mapping[str, int | None]) -> None:
-    """Put limits into the environment. Raises InputError for one that is too small."""
+def check_limits() -> None:
+    """Raise InputError for a variable that holds no limit: a typing error must not mean that there is none."""
+    for name in LIMITS:
+        limit(name)
+
+
+def set_limits(given: Mapping[str, object]) -> None:
+    """Put limits into the environment. Raises InputError for one that cannot be used, also of those there before."""
     for name, bound in LIMITS.items():
-        value = given.get(name)
-        if value is not None and value < bound.least:
-            flag = name.replace("_", "-")
-            raise InputError(f"--{flag} must be a whole number at least {bound.least:,}; given: {value}")
-        if value is not None:
-            os.environ[variable(name)] = str(value)
+        if given.get(name) is not None:
+            os.environ[variable(name)] = str(_parsed(f"--{name.replace('_', '-')}", given[name], bound))
+    check_limits()
+
+
+def _parsed(what: str, raw: object, bound: Limit) -> int:
+    number = whole_number(raw)
+    if number is None or not bound.least <= number <= MOST:
+        bounds = f"a whole number at least {bound.least:,} and at most {MOST:,}"
+        raise InputError(f"{what} must be {bounds}; given: {shown(raw)}")
+    return number

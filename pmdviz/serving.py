@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import gc
 import os
+import re
 import signal
 import socket
 import sys
 import webbrowser
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from pmdviz.errors import InputError
+from pmdviz.errors import InputError, shown
 from pmdviz.processes import serve_many
 from pmdviz.serve_limits import LIMITS, set_limits
 
 DEFAULT_PORT = 5006
 UNUSED_SESSION_MS, CHECK_SESSIONS_MS = 3000, 1000
 MOST_PROCESSES = 64
+ORIGIN = re.compile(r"[A-Za-z0-9_.*-]+(:(?P<port>[0-9]{1,5}))?")
 PING_S = 30  # a connection that does not answer within it is dead; a proxy's timeout must be longer
 
 
@@ -38,11 +42,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--num-procs", type=int, default=1, metavar="N", help="processes on N ports from --port on, behind a proxy"
     )
     for name, bound in LIMITS.items():
-        parser.add_argument(f"--{name.replace('_', '-')}", type=int, metavar=bound.letter, help=bound.words)
+        parser.add_argument(f"--{name.replace('_', '-')}", metavar=bound.letter, help=bound.words)
 
 
 def serve(options: argparse.Namespace) -> int:
     """Serve until SIGINT or SIGTERM; returns the exit status. Raises InputError for options that cannot be used."""
+    check_origins(options.allow_websocket_origin or ())
     set_limits(vars(options))
     if options.num_procs != 1:
         return _serve_many(options)
@@ -81,19 +86,36 @@ def _serve_many(options: argparse.Namespace) -> int:
     return serve_many(arguments, ports)
 
 
+def check_origins(origins: Sequence[str]) -> None:
+    """Raise InputError for a name that Bokeh could not compare with a browser's."""
+    for origin in origins:
+        found = ORIGIN.fullmatch(origin)
+        if found is None or not 1 <= int(found["port"] or 80) <= 65535:
+            words = "must be HOST or HOST:PORT, such as lab.example.org or lab.example.org:5006, without http://"
+            raise InputError(f"--allow-websocket-origin {words}; given: {shown(origin)}")
+
+
 def chosen_port(asked: int | None, address: str = "127.0.0.1") -> int:
-    """The port asked for, else the usual one, else any free one. Raises InputError if the one asked for is taken."""
+    """The port asked for, else the usual one, else any free one.
+
+    Raises InputError if the one asked for is taken, or if nobody can listen on the address.
+    """
     if asked is not None and not 0 <= asked <= 65535:
         raise InputError(f"--port must be a whole number at least 0 and at most 65,535; given: {asked}")
+    if not address:
+        raise InputError("--address must be an address of this machine, or 0.0.0.0 for all; given: ''")
     for port in (asked,) if asked else (DEFAULT_PORT, 0):
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 probe.bind((address, port))
                 return probe.getsockname()[1]
-            except OSError as error:
-                reason = error.strerror or str(error)
-    raise InputError(f"cannot listen on {address} port {asked}: {reason}; leave --port out to take a free one")
+            except (OSError, TypeError, UnicodeError) as error:  # the last two: no name of a host can be made of it
+                reason = getattr(error, "strerror", None) or str(error)
+                of_port = getattr(error, "errno", None) in (errno.EADDRINUSE, errno.EACCES)
+    if of_port:
+        raise InputError(f"cannot listen on {address} port {port}: {reason}; leave --port out to take a free one")
+    raise InputError(f"cannot listen on --address {shown(address)}: {reason}; give one of this machine")
 
 
 def _server(options: argparse.Namespace, port: int) -> Any:

@@ -34,8 +34,10 @@ class SpareHandler(DocHandler):
         loop = self.application.io_loop
         loop.call_later(REFILL_S, fill, self.application_context)
         usual = not self.request.arguments and not pages.is_phone(self.request.headers)
-        session = _take() if usual or pages.is_full() else None
+        session = _take() if usual else None
         if session is None:
+            if pages.is_full():
+                await _make_room(self.application_context)
             return await super().get_session()
         loop.call_later(HELD_S, session.unblock_expiration)
         return session
@@ -59,6 +61,14 @@ async def fill(context: Any) -> None:
         _spare = made
     finally:
         _filling = False
+
+
+async def _make_room(context: Any) -> None:
+    """End the spare page, if there is one: the place that it takes is a visitor's."""
+    session = _take()
+    if session is not None:
+        session.unblock_expiration()
+        await context._discard_session(session, lambda unused: True)
 
 
 def _take() -> Any:

@@ -1,0 +1,15 @@
+"""Planted faults in how a server is started and limited, and in what the longest step is taken to cost."""
+
+from tests.mutants.views import fault
+
+SERVING, PROCESSES, SERVE_LIMITS = "tests/test_serving.py", "tests/test_processes.py", "tests/test_serve_limits.py"
+
+MUTANTS = [
+    fault("spare.py", "await _make_room(self.application_context)", "pass", SERVING),
+    fault("serving.py", '1 <= int(found["port"] or 80) <= 65535', '0 <= int(found["port"] or 80) <= 65535', SERVING),
+    fault("serving.py", "except (OSError, TypeError, UnicodeError) as error:", "except OSError as error:", SERVING),
+    fault("processes.py", "early[port] = early[port] + 1 if", "early[port] = early[port] if", PROCESSES),
+    fault("processes.py", "< EARLY_S else 0", "< EARLY_S else early[port]", PROCESSES),
+    fault("serve_limits.py", "not bound.least <= number <= MOST", "not 1 <= number <= MOST", SERVE_LIMITS),
+    fault("serve_limits.py", "    check_limits()\n\n\ndef _parsed", "\n\ndef _parsed", SERVE_LIMITS),
+]

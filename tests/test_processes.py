@@ -1,0 +1,80 @@
+"""Several server processes: one that dies is replaced, one that cannot live is not."""
+
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from pmdviz import processes
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """What the processes do, one piece of Python after the other, and the ports that they were started for."""
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    pieces, ports = [], []
+
+    def start(arguments, port):
+        ports.append(port)
+        return subprocess.Popen([sys.executable, "-S", "-c", pieces[len(ports) - 1]])
+
+    monkeypatch.setattr(processes, "_start", start)
+    monkeypatch.setattr(processes, "WATCH_S", 0.01)
+    yield pieces, ports
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
+
+
+STAYS, DIES, USELESS = "import time; time.sleep(60)", "raise SystemExit(3)", "raise SystemExit(2)"
+
+
+def test_a_process_that_dies_early_again_and_again_is_given_up(started, monkeypatch, capsys):
+    pieces, ports = started
+    pieces += [STAYS, *[DIES] * processes.MOST_EARLY]
+    monkeypatch.setattr(processes, "EARLY_S", 1e9)
+    assert processes.serve_many([], [7001, 7002]) == 1
+    assert ports == [7001, *[7002] * processes.MOST_EARLY]
+    said = capsys.readouterr()
+    assert said.out.count("the process at port 7002 ended with status 3; another is started") == 2
+    assert "the process at port 7002 ended within" in said.err
+    assert "3 times in a row, the last time with status 3" in said.err
+
+
+def test_one_that_lived_is_replaced_as_often_as_it_dies(started, monkeypatch):
+    pieces, ports = started
+    pieces += [*[DIES] * 5, USELESS]
+    monkeypatch.setattr(processes, "EARLY_S", 0.0)
+    assert processes.serve_many([], [7001]) == 2  # given up for its status, not for its number
+    assert len(ports) == 6
+
+
+def test_early_deaths_must_come_in_a_row(started, monkeypatch):
+    pieces, ports = started
+    pieces += [DIES] * 6
+    lived = iter([1.0, 1.0, 99.0, 1.0, 1.0, 1.0])  # of each process in turn: the third one breaks the row
+    now = [0.0]
+
+    class Clock:
+        sleep = staticmethod(lambda seconds: None)
+        monotonic = staticmethod(lambda: now[0])
+
+    start = processes._start
+
+    def ended(arguments, port):
+        process = start(arguments, port)
+        process.wait()
+        poll = process.poll
+
+        def late():
+            now[0] += next(lived)
+            return poll()
+
+        process.poll = late
+        return process
+
+    monkeypatch.setattr(processes, "_start", ended)
+    monkeypatch.setattr(processes, "_end", lambda running: None)
+    monkeypatch.setattr(processes, "time", Clock)
+    assert processes.serve_many([], [7001]) == 1
+    assert len(ports) == 6
