@@ -100,15 +100,16 @@ def test_progress_can_stop_it_and_the_table_keeps_what_was_finished(tmp_path):
     assert seen[0] == (2, 6) and seen[-1] == (6, 6)
 
 
-def test_a_run_that_fails_is_a_row_with_words():
+@pytest.mark.parametrize("kind", [ValueError, SystemExit])
+def test_a_run_that_fails_is_a_row_with_words(kind):
     def odd(frame):
         if len(frame.particles) == 30:
-            raise ValueError("no\nway")
+            raise kind("no\nway")
         return 1.0
 
     found = pmdviz.sweep(RECIPE, OVER, seeds=1, error=odd, workers=1)
-    assert found.rows["failed"].tolist() == ["", "ValueError: no way", ""]
-    assert found.failed == ("seed 0: ValueError: no way",)
+    assert found.rows["failed"].tolist() == ["", f"{kind.__name__}: no way", ""]
+    assert found.failed == (f"seed 0: {kind.__name__}: no way",)
     assert np.isnan(found.rows["odd"][1]) and found.rows["odd"][2] == 1.0
 
 
