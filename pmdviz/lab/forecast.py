@@ -1,11 +1,15 @@
-"""How long a step is going to take, from the knobs alone: only to foretell, never to measure."""
+"""How long a step is going to take, from the work that the knobs declare: only to foretell, never to measure."""
 
 from __future__ import annotations
 
 from typing import Any
 
-PAIRS_PER_SECOND = 0.8e9  # of particles in a kernel density estimate, and of particles and data in a likelihood
+from pmdviz.methods.work import MethodKnobs
 
+# Pairs a CPU second, on the mixture and one core of an AMD EPYC; a target of one's own may cost anything.
+KERNELS_PER_SECOND = 1.2e9
+LIKELIHOODS_PER_SECOND = 2.0e9
+GRADIENTS_PER_SECOND = 1.2e9
 
 COUNTS = ("num_particles", "most_particles")  # knobs that are numbers of particles
 
@@ -17,14 +21,40 @@ def most_asked(knobs: Any) -> tuple[int, str]:
     return max(asked, default=(0, COUNTS[0]))
 
 
-def step_seconds(knobs: Any, num_data: int = 1) -> float:
-    """Seconds of the longest step: m kernels at m particles, or m likelihoods of the batch's rows."""
-    m, _ = most_asked(knobs)
-    rows = min(getattr(knobs, "batch_size", num_data), num_data)
-    return m * max(m, rows) / PAIRS_PER_SECOND
+def step_seconds(knobs: MethodKnobs, num_data: int = 1) -> float:
+    """CPU seconds of the longest step with so many data in the target."""
+    work = knobs.work(num_data)
+    return (
+        work.kernels / KERNELS_PER_SECOND
+        + work.likelihoods / LIKELIHOODS_PER_SECOND
+        + work.gradients / GRADIENTS_PER_SECOND
+    )
 
 
-def most_particles(seconds: float, rows: int = 1) -> int:
-    """The most particles with which a step that visits so many rows takes at most `seconds`, at least 1."""
-    pairs = seconds * PAIRS_PER_SECOND
-    return max(1, int(min(pairs**0.5, pairs / rows)))
+def heaviest(knobs: MethodKnobs, num_data: int) -> tuple[str, int]:
+    """The knob that makes the longest step so long, and its value; `num_data` and N where it is the data alone.
+
+    It is the one at whose least value the step is shortest.
+    """
+    values, seconds = knobs.as_dict(), step_seconds(knobs, num_data)
+    whole = [n for n, spec in knobs.specs().items() if spec.kind == "whole" and knobs.matters(n, values)]
+    least = {n: step_seconds(_with(knobs, n, knobs.specs()[n].bounds[0]), num_data) for n in whole}
+    name = min(least, key=lambda n: least[n], default="")
+    if name and least[name] < seconds / 2:
+        return name, values[name]
+    most, name = most_asked(knobs)  # two numbers of particles alike: neither alone shortens it much
+    return (name, most) if most else ("num_data", num_data)
+
+
+def most_within(seconds: float, knobs: MethodKnobs, name: str, num_data: int = 1) -> int:
+    """The largest value of a whole knob with which the longest step takes at most `seconds`, or its least value."""
+    low, high = knobs.specs()[name].bounds
+    while low < high:
+        middle = (low + high + 1) // 2
+        fits = step_seconds(_with(knobs, name, middle), num_data) <= seconds
+        low, high = (middle, high) if fits else (low, middle - 1)
+    return low
+
+
+def _with(knobs: MethodKnobs, name: str, value: int) -> MethodKnobs:
+    return knobs.replaced(**{name: value})

@@ -150,7 +150,7 @@ class KnobForm(JSComponent):
         """Show another set of knobs; the same set stays as it is."""
         if self._made is not knobs:
             self._made = knobs
-            self.build({name: capped(spec) for name, spec in knobs.specs().items()}, defaults)
+            self.build({name: capped(spec, knobs) for name, spec in knobs.specs().items()}, defaults)
 
     def build(self, specs: Mapping[str, KnobSpec], defaults: Mapping[str, Any]) -> None:
         """Make a control for each declaration."""

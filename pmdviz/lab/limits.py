@@ -9,7 +9,7 @@ from typing import Any
 from pmdviz.errors import InputError
 from pmdviz.grids import keep_sides
 from pmdviz.knobs import KnobSpec
-from pmdviz.lab.forecast import COUNTS, most_asked, most_particles, step_seconds
+from pmdviz.lab.forecast import COUNTS, heaviest, most_asked, most_within, step_seconds
 from pmdviz.recipe import Recipe
 from pmdviz.serve_limits import limit
 from pmdviz.views.words import duration
@@ -30,10 +30,10 @@ def upload_bytes() -> int:
     return limit("max_upload") or DEFAULT_UPLOAD
 
 
-def capped(spec: KnobSpec) -> KnobSpec:
-    """The knob with bounds that a server sets."""
-    most = _most_particles()
-    if spec.name not in COUNTS or most is None or spec.bounds is None:
+def capped(spec: KnobSpec, knobs: type[Any]) -> KnobSpec:
+    """A knob of the set `knobs` with bounds that a server sets."""
+    most = _most_particles(knobs.checked({})) if spec.name in COUNTS else None
+    if most is None or spec.bounds is None:
         return spec
     low, high = spec.soft_bounds or spec.bounds
     soft = (min(low, most), min(high, most)) if most > low else None
@@ -62,9 +62,10 @@ def check_knobs(knobs: Any, num_data: int) -> None:
         raise InputError(f"{name} must be at most {most:,} on this server; given: {m:,}")
     seconds = step_seconds(knobs, num_data)
     if allowed_ms is not None and seconds > allowed_ms / 1000:
+        name, value = heaviest(knobs, num_data)
         raise InputError(
             f"{name} must be lower on this server, where a step may take {duration(allowed_ms / 1000)}: "
-            f"with {m:,} one would take about {duration(seconds)}"
+            f"with {value:,} one would take about {duration(seconds)}"
         )
 
 
@@ -78,17 +79,17 @@ def check_budget(budget: int | None) -> None:
 
 def fitted(recipe: Recipe) -> Recipe:
     """A recipe that nobody asked for by name, made to fit this server."""
-    most, budget = _most_particles(recipe.make_target().num_data), limit("max_budget")
-    m = recipe.knobs.get(PARTICLES)
-    if most is not None and m is not None and m > most:
+    knobs, budget = recipe.start_knobs(), limit("max_budget")
+    most = _most_particles(knobs, recipe.make_target().num_data) if PARTICLES in knobs.specs() else None
+    if most is not None and knobs.num_particles > most:
         recipe = recipe.replaced(knobs={PARTICLES: most})
     if budget is not None and (recipe.budget is None or recipe.budget > budget):
         recipe = recipe.limited(budget)
     return recipe
 
 
-def _most_particles(rows: int = 1) -> int | None:
+def _most_particles(knobs: Any, num_data: int = 1) -> int | None:
     """By their number, or by the time that a step with them would take."""
     number, allowed_ms = limit("max_particles"), limit("max_step_ms")
-    by_time = most_particles(allowed_ms / 1000, rows) if allowed_ms is not None else None
+    by_time = most_within(allowed_ms / 1000, knobs, PARTICLES, num_data) if allowed_ms is not None else None
     return min((most for most in (number, by_time) if most is not None), default=None)

@@ -6,7 +6,7 @@ import html
 from collections.abc import Mapping
 from typing import Any
 
-from pmdviz.lab.forecast import step_seconds
+from pmdviz.lab.forecast import heaviest, step_seconds
 from pmdviz.lab.runner import Snapshot
 from pmdviz.views.words import UNKNOWN, count, duration, floor, number, state
 
@@ -37,13 +37,13 @@ def passes_words(snapshot: Snapshot) -> str:
 
 
 def slow_words(snapshot: Snapshot) -> str:
-    """Foretell a slow step: from the last one measured, or from the pairs that a rejuvenation must visit."""
-    wanted = getattr(snapshot.frame.knobs, "num_particles", len(snapshot.frame.weights))
+    """Foretell a slow step: from the last one measured, or from the work that the knobs declare."""
     seconds = step_seconds(snapshot.frame.knobs, snapshot.frame.num_data)
     if seconds < FORETELL_S and snapshot.step_seconds < FORETELL_S:
         return ""
     longest = duration(max(seconds, snapshot.step_seconds))
-    return f"With {count(wanted)} particles a step that rejuvenates takes about {longest}"
+    name, value = heaviest(snapshot.frame.knobs, snapshot.frame.num_data)
+    return f"With {name} = {count(value)} the longest step takes about {longest}"
 
 
 def status_fields(snapshot: Snapshot, extra: str = "", playing: bool = False, unknown: str = UNKNOWN) -> dict[str, Any]:

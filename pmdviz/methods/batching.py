@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from pmdviz.errors import InputError
-from pmdviz.knobs import Choice, Knobs, Whole
+from pmdviz.knobs import Choice, Whole
 from pmdviz.methods.base import Method
+from pmdviz.methods.work import MethodKnobs
 from pmdviz.targets import Target
 
 
@@ -23,7 +24,7 @@ def rows_per_step(default: int) -> Whole:
     )
 
 
-class BatchKnobs(Knobs):
+class BatchKnobs(MethodKnobs):
     """Which rows a step visits."""
 
     batch_size = rows_per_step(100)

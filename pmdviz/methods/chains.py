@@ -9,8 +9,9 @@ import numpy as np
 from pmdviz.bandwidths import PRIOR_FLOOR, SPREAD_FLOOR, median
 from pmdviz.densities import Density, KernelDensity
 from pmdviz.errors import TargetError
-from pmdviz.knobs import Knobs, Whole
+from pmdviz.knobs import Whole
 from pmdviz.methods.base import Method, read_only, rows_in_words
+from pmdviz.methods.work import MethodKnobs
 from pmdviz.targets import Target
 
 BLOCK = 256  # new draws kept apart, so that a long chain is not copied at every step
@@ -31,7 +32,7 @@ def burn_in(default: int) -> Whole:
     )
 
 
-class ChainKnobs(Knobs):
+class ChainKnobs(MethodKnobs):
     """The knobs of every chain, besides its `burn_in`."""
 
     thinning = Whole(

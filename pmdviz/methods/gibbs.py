@@ -8,6 +8,7 @@ import numpy as np
 
 from pmdviz.methods.base import StepInfo
 from pmdviz.methods.chains import ChainKnobs, FullDataChain, appended, burn_in, position, started
+from pmdviz.methods.work import Work
 from pmdviz.targets import Target
 
 
@@ -17,6 +18,10 @@ class GibbsKnobs(ChainKnobs):
     kind_words = "knob of method 'gibbs':"
 
     burn_in = burn_in(50)
+
+    def work(self, num_data: int) -> Work:
+        """A label of every datum, which costs what a likelihood does."""
+        return Work(likelihoods=num_data)
 
 
 class GibbsState(NamedTuple):

@@ -26,6 +26,11 @@ class HMCKnobs(LeapfrogKnobs):
     )
     burn_in = burn_in(100)
 
+    @property
+    def longest(self) -> int:
+        """The knob."""
+        return self.leapfrog_steps
+
 
 class HMC(LeapfrogChain):
     """θ' = the end of a trajectory of log p(θ|X) - |p|²/2, accepted with probability min(1, exp(-ΔH))."""
@@ -39,7 +44,3 @@ class HMC(LeapfrogChain):
     def lengths(self, uniforms: np.ndarray, knobs: Any) -> np.ndarray:
         """Uniform on 1 .. the knob (Neal 2011, section 3.2)."""
         return np.minimum(1 + (uniforms * knobs.leapfrog_steps).astype(np.int64), knobs.leapfrog_steps)
-
-    def longest(self, knobs: Any) -> int:
-        """The knob."""
-        return knobs.leapfrog_steps

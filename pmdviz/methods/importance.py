@@ -6,6 +6,7 @@ from pmdviz.methods.batching import rows_per_step
 from pmdviz.methods.onepass import OnePass
 from pmdviz.methods.particles import how_many
 from pmdviz.methods.smoothing import SmoothingKnobs
+from pmdviz.methods.work import Work
 
 
 class ImportanceKnobs(SmoothingKnobs):
@@ -15,6 +16,10 @@ class ImportanceKnobs(SmoothingKnobs):
 
     num_particles = how_many(1500, "restart", "Draws from the prior; they never move.")
     batch_size = rows_per_step(10)
+
+    def work(self, num_data: int) -> Work:
+        """m likelihoods of the batch."""
+        return Work(likelihoods=self.num_particles * self.rows(num_data))
 
 
 class Importance(OnePass):

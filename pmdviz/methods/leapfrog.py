@@ -14,6 +14,7 @@ from pmdviz.knobs import Flag, Real
 from pmdviz.methods.base import Leap, StepInfo, checked_gradient, read_only
 from pmdviz.methods.chains import REACH, ChainKnobs, FullDataChain, appended, position, started
 from pmdviz.methods.trajectories import followed, log_joint_at
+from pmdviz.methods.work import Work
 from pmdviz.targets import Target
 
 LEAP_PAIRS = 2**22  # gradients of a datum that one compiled call computes at most: a few ms
@@ -42,6 +43,15 @@ class LeapfrogKnobs(ChainKnobs):
         doc="Length of one leapfrog step; large ones are refused more often.",
     )
 
+    @property
+    def longest(self) -> int:
+        """Leapfrog steps that a trajectory has at most."""
+        return 1
+
+    def work(self, num_data: int) -> Work:
+        """The gradients of the longest trajectory, and the density at its end."""
+        return Work(likelihoods=num_data, gradients=self.longest * num_data)
+
 
 class Tuning(NamedTuple):
     """Dual averaging of the log time step (Hoffman & Gelman 2014, Eq. 6)."""
@@ -67,7 +77,7 @@ class LeapfrogState(NamedTuple):
 class LeapfrogChain(FullDataChain):
     """θ, p -> leapfrog of log_joint(θ) - |p|²/2 -> accepted with probability min(1, exp(-ΔH)).
 
-    Subclasses say how many leapfrog steps a trajectory has and which acceptance the tuning leads to.
+    Subclasses say how many leapfrog steps trajectories have and which acceptance the tuning leads to.
     """
 
     needs_gradient = True
@@ -75,10 +85,6 @@ class LeapfrogChain(FullDataChain):
 
     def lengths(self, uniforms: np.ndarray, knobs: Any) -> np.ndarray:
         """Leapfrog steps of trajectories (T,), by uniforms (T,) on [0, 1]."""
-        raise NotImplementedError
-
-    def longest(self, knobs: Any) -> int:
-        """Leapfrog steps that a trajectory has at most."""
         raise NotImplementedError
 
     def init(self, rng: np.random.Generator, target: Target, knobs: Any) -> LeapfrogState:
@@ -97,7 +103,7 @@ class LeapfrogChain(FullDataChain):
         """One while the time step is tuned, at the start, and where the gradient is a Python function."""
         if state.gradient is None or is_tuned(state, knobs) or not self._is_compiled(target, knobs):
             return 1
-        return max(1, LEAP_PAIRS // ((self.longest(knobs) + 1) * target.num_data))
+        return max(1, LEAP_PAIRS // ((knobs.longest + 1) * target.num_data))
 
     def leap(
         self,
@@ -114,7 +120,7 @@ class LeapfrogChain(FullDataChain):
 
     def _is_compiled(self, target: Target, knobs: Any) -> bool:
         """Whether trajectories are; a long one through many data is not: it could not be stopped."""
-        return target.model is not None and self.longest(knobs) * target.num_data <= LEAP_PAIRS
+        return target.model is not None and knobs.longest * target.num_data <= LEAP_PAIRS
 
     def _leapt(
         self,

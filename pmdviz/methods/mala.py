@@ -35,7 +35,3 @@ class MALA(LeapfrogChain):
     def lengths(self, uniforms: np.ndarray, knobs: Any) -> np.ndarray:
         """One."""
         return np.ones(len(uniforms), np.int64)
-
-    def longest(self, knobs: Any) -> int:
-        """One."""
-        return 1

@@ -13,10 +13,12 @@ from pmdviz.knobs import Choice, Whole
 from pmdviz.methods import elbo, stepping
 from pmdviz.methods.base import StepInfo, read_only
 from pmdviz.methods.batching import BatchKnobs, BatchMethod
+from pmdviz.methods.work import Work
 from pmdviz.targets import Target
 
 START_WIDTH = 0.5  # of the components, in the prior's sds
 NARROWEST, WIDEST = np.log(1e-6), np.log(2.0)  # of log widths: where log p is convex none would be wide enough
+IN_NUMPY = 64  # kernel values that a pair of components costs: whole arrays, one operation after the other
 POOL, LLOYD_ROUNDS = 100, 20  # prior draws a component, from which the spread start is made
 
 
@@ -68,6 +70,13 @@ class NPVKnobs(BatchKnobs):
         doc="While so many data are visited the posterior is approached from a Gaussian as wide as the prior, so that "
         "components share themselves out between modes; 0: not at all, as in the paper.",
     )
+
+    def work(self, num_data: int) -> Work:
+        """K^2 kernels and (2 d + 1) K gradients of the batch, d = 2; by L-BFGS each iteration anew."""
+        K, rows = self.num_components, self.rows(num_data)
+        rounds = self.lbfgs_iterations if self.optimiser == "lbfgs" else 0
+        bounds = 1 + 2 * rounds  # of the entropy
+        return Work(IN_NUMPY * bounds * K**2, likelihoods=rounds * K * rows, gradients=(5 + rounds) * K * rows)
 
 
 class NPVState(NamedTuple):

@@ -11,6 +11,7 @@ from pmdviz.knobs import Real
 from pmdviz.methods.base import Leap, StepInfo, checked_gradient
 from pmdviz.methods.batching import BatchKnobs, BatchMethod, rows_per_step
 from pmdviz.methods.chains import REACH, Chain, ChainKnobs, appended, burn_in, check_reach, position, started
+from pmdviz.methods.work import Work
 from pmdviz.targets import Target
 
 LEAP_ROWS = 2**18  # of data that one compiled call visits at most: half a megabyte of numbers a dimension, a few ms
@@ -48,6 +49,10 @@ class SGLDKnobs(BatchKnobs, ChainKnobs):
     )
     batch_size = rows_per_step(10)
     burn_in = burn_in(1000)
+
+    def work(self, num_data: int) -> Work:
+        """One gradient of the batch."""
+        return Work(gradients=self.rows(num_data))
 
 
 class SGLDState(NamedTuple):

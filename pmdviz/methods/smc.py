@@ -12,6 +12,7 @@ from pmdviz.methods.batching import rows_per_step
 from pmdviz.methods.onepass import OnePass, OnePassState
 from pmdviz.methods.particles import covariance, equal_log_weights, how_many, least_ess, too_few
 from pmdviz.methods.smoothing import SmoothingKnobs
+from pmdviz.methods.work import Work
 from pmdviz.targets import Target
 
 
@@ -46,6 +47,10 @@ class SMCKnobs(SmoothingKnobs):
         doc="Draw the particles together before the noise is added, so that it does not widen the posterior "
         "(Liu and West 2001).",
     )
+
+    def work(self, num_data: int) -> Work:
+        """m likelihoods of the batch."""
+        return Work(likelihoods=self.num_particles * self.rows(num_data))
 
 
 class SMC(OnePass):

@@ -22,6 +22,7 @@ from pmdviz.methods.particles import (
     too_few,
 )
 from pmdviz.methods.smoothing import SmoothingKnobs, smoothed
+from pmdviz.methods.work import Work
 from pmdviz.targets import Target
 
 HALVINGS = 60  # of the interval that holds the next temperature: to the last bit
@@ -78,6 +79,10 @@ class TemperingKnobs(SmoothingKnobs):
         unit="of 2.38/√d",
         doc="Length of the proposed moves, in units of the best one for a Gaussian.",
     )
+
+    def work(self, num_data: int) -> Work:
+        """m likelihoods of all data: a step is one of the moves."""
+        return Work(likelihoods=self.num_particles * num_data)
 
 
 class TemperingState(NamedTuple):

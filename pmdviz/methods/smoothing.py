@@ -6,7 +6,8 @@ import numpy as np
 
 from pmdviz.bandwidths import RULES, USUAL
 from pmdviz.densities import KernelDensity
-from pmdviz.knobs import Choice, Knobs, Real
+from pmdviz.knobs import Choice, Real
+from pmdviz.methods.work import MethodKnobs
 from pmdviz.targets import Target
 
 
@@ -24,7 +25,7 @@ def holder_smoothness(only_if: dict[str, object]) -> Real:
     )
 
 
-class SmoothingKnobs(Knobs):
+class SmoothingKnobs(MethodKnobs):
     """The kernel's knobs, for every method whose state is a set of particles."""
 
     bandwidth_rule = Choice(

@@ -16,6 +16,7 @@ from pmdviz.methods.base import StepInfo, checked_gradient, read_only
 from pmdviz.methods.batching import BatchKnobs, BatchMethod, rows_per_step
 from pmdviz.methods.particles import equal_log_weights, how_many, prior_draws
 from pmdviz.methods.smoothing import SmoothingKnobs, smoothed
+from pmdviz.methods.work import Work
 from pmdviz.targets import Target
 
 CLOSEST = 1e-6  # of the prior's sd: coincident particles have a kernel too
@@ -62,6 +63,11 @@ class SVGDKnobs(BatchKnobs, SmoothingKnobs):
         only_if=("length_scale_rule", ("liu_wang", "median")),
         doc="sampled: of 20,000 pairs that depend on m alone; exact: of all pairs.",
     )
+
+    def work(self, num_data: int) -> Work:
+        """m^2 kernels and m gradients of the batch."""
+        m = self.num_particles
+        return Work(kernels=m**2, gradients=m * self.rows(num_data))
 
 
 class SVGDState(NamedTuple):

@@ -11,6 +11,7 @@ from pmdviz.knobs import Choice, Whole
 from pmdviz.methods import stepping
 from pmdviz.methods.base import StepInfo, checked_gradient, read_only
 from pmdviz.methods.batching import BatchKnobs, BatchMethod
+from pmdviz.methods.work import Work
 from pmdviz.targets import Target
 
 START_SD = 0.3  # of the prior's
@@ -45,6 +46,10 @@ class SVIKnobs(BatchKnobs):
     eta = stepping.eta(5.0, default_by=("optimiser", {"natural": 5.0, "adam": 10.0}))
     n0 = stepping.n0(20.0, default_by=("optimiser", {"natural": 20.0, "adam": 40.0}))
     kappa = stepping.kappa()
+
+    def work(self, num_data: int) -> Work:
+        """The gradients of both draws of every pair."""
+        return Work(gradients=2 * self.num_pairs * self.rows(num_data))
 
 
 class SVIState(NamedTuple):

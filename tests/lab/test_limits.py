@@ -5,7 +5,6 @@ import pytest
 from pmdviz import grids
 from pmdviz.errors import InputError
 from pmdviz.lab import limits
-from pmdviz.lab.forecast import most_particles, step_seconds
 from pmdviz.lab.runner import Runner
 from pmdviz.lab.setup import BUDGETS
 from pmdviz.methods import METHODS
@@ -28,7 +27,7 @@ def allow(monkeypatch):
 def test_without_limits_nothing_is_refused():
     spec = KNOBS.specs()["num_particles"]
     assert all(limit(name) is None for name in LIMITS)
-    assert limits.capped(spec) is spec
+    assert limits.capped(spec, KNOBS) is spec
     assert limits.check(Recipe(num_particles=100_000, budget=None)).budget is None
     assert limits.budgets(BUDGETS) == BUDGETS
 
@@ -36,7 +35,7 @@ def test_without_limits_nothing_is_refused():
 def test_particles(allow):
     allow(max_particles=2000)
     with pytest.raises(InputError, match="at least 1 and at most 2,000; given: 5000"):
-        limits.capped(KNOBS.specs()["num_particles"]).parse(5000)
+        limits.capped(KNOBS.specs()["num_particles"], KNOBS).parse(5000)
     with pytest.raises(InputError, match="num_particles must be at most 2,000 on this server; given: 5,000"):
         limits.check(Recipe(num_particles=5000))
     with pytest.raises(InputError, match="at most 2,000"):
@@ -45,29 +44,36 @@ def test_particles(allow):
     with pytest.raises(InputError, match="most_particles must be at most 2,000 on this server; given: 6,000"):
         limits.check(Recipe(growth="power"))
     assert limits.check(Recipe(growth="power", most_particles=2000)).knobs["growth"] == "power"
-    assert limits.capped(KNOBS.specs()["most_particles"]).bounds == (1, 2000)
+    assert limits.capped(KNOBS.specs()["most_particles"], KNOBS).bounds == (1, 2000)
 
 
 def test_a_step_that_would_last_too_long_is_refused_before_it_starts(allow):
     allow(max_step_ms=500)
-    words = r"num_particles must be lower on this server, where a step may take 0.5 s: with 50,000 .* about 3.1 s"
+    words = r"num_particles must be lower on this server, where a step may take 0.5 s: with 50,000 .* about 2.1 s"
     with pytest.raises(InputError, match=words):
         limits.check(Recipe(num_particles=50_000))
     runner = Runner(Recipe(num_particles=100))
     with pytest.raises(InputError, match=words):
         runner.set({"num_particles": 50_000})
     assert runner.session.knobs.num_particles == 100
-    with pytest.raises(InputError, match="at most 20,000"):
-        limits.capped(KNOBS.specs()["num_particles"]).parse(50_000)
+    with pytest.raises(InputError, match="at most 24,49"):
+        limits.capped(KNOBS.specs()["num_particles"], KNOBS).parse(50_000)
 
 
-def test_the_forecast_and_its_inverse():
-    for seconds, rows in [(0.5, 1), (0.01, 100), (1.0, 100_000)]:
-        most = most_particles(seconds, rows)
-        for m, fits in [(most, True), (most + 1, False)]:
-            knobs = KNOBS.checked({"num_particles": m, "batch_size": rows})
-            assert (step_seconds(knobs, rows) <= seconds) is fits
-    assert most_particles(1e-9, 10**6) == 1
+@pytest.mark.parametrize(
+    ("method", "knobs", "words"),
+    [
+        ("smc_mcmc", {"num_particles": 15_000, "num_moves": 20}, "num_particles must be lower .* with 15,000 one"),
+        ("hmc", {"leapfrog_steps": 1000}, "leapfrog_steps must be lower .* with 1,000 one would take about"),
+        ("svi", {"num_pairs": 10_000, "batch_size": 90_000}, "batch_size must be lower .* with 90,000 one"),
+    ],
+)
+def test_every_method_has_its_longest_step_refused(method, knobs, words, allow):
+    allow(max_step_ms=50)
+    many = {"target_options": {"num_data": 100_000}, "budget": None}
+    with pytest.raises(InputError, match=words):
+        limits.check(Recipe("gaussian", method, **many, **knobs))
+    limits.check(Recipe("gaussian", method, target_options={"num_data": 100}))
 
 
 def test_budget(allow):

@@ -73,7 +73,6 @@ MUTANTS = [
     fault("lab/limits.py", "seconds > allowed_ms / 1000:", "seconds > allowed_ms:", LIMITS),
     fault("lab/limits.py", "(budget is None or budget > most)", "budget is not None and budget > most", LIMITS),
     fault("lab/limits.py", "if most is None or 0 < number <= most", "if most is None or number <= most", LIMITS),
-    fault("lab/forecast.py", "return m * max(m, rows)", "return m * rows", LIMITS),
     fault("grids.py", "if side <= most) or all_sides[:1]", "if side >= most) or all_sides[:1]", LIMITS),
     fault("refusals.py", "error is not None and not _through_ours(error)", "error is not None", REFUSALS),
     fault("refusals.py", 'query.replace("?", "%3F")', "query", REFUSALS),

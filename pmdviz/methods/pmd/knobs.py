@@ -8,6 +8,7 @@ from pmdviz.methods import stepping
 from pmdviz.methods.batching import BatchKnobs
 from pmdviz.methods.particles import how_many, least_ess
 from pmdviz.methods.smoothing import SmoothingKnobs, holder_smoothness
+from pmdviz.methods.work import Work
 
 
 class PMDKnobs(BatchKnobs, SmoothingKnobs):
@@ -125,6 +126,12 @@ class PMDKnobs(BatchKnobs, SmoothingKnobs):
         acts="restart",
         doc="First pass in batches of 10 with plain Bayes updates, mirror descent from the second pass on.",
     )
+
+    def work(self, num_data: int) -> Work:
+        """A rejuvenation's m^2 kernels, and m likelihoods of the batch, m the most there may be."""
+        grows = self.matters("most_particles", self.as_dict())
+        m = max(self.num_particles, self.most_particles) if grows else self.num_particles
+        return Work(kernels=m**2, likelihoods=m * self.rows(num_data))
 
     def check(self) -> None:
         """A warm start needs every datum once in its first pass."""
