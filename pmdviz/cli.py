@@ -11,7 +11,7 @@ import os
 import sys
 from typing import Any, NamedTuple, NoReturn
 
-from pmdviz.errors import InputError, TargetError, unknown
+from pmdviz.errors import InputError, TargetError, unknown, words_of
 from pmdviz.version import __version__
 
 
@@ -89,7 +89,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _words(error: OSError) -> str:
     if error.filename is None and error.errno in OUTPUT:
         return f"the output could not be written: {error.strerror}"
-    return f"the system refused something: {' '.join(str(error).split()) or type(error).__name__}"
+    return f"the system refused something: {words_of(error) or type(error).__name__}"
 
 
 def _flush() -> None:

@@ -9,6 +9,8 @@ from typing import Any
 
 from tornado.web import RequestHandler
 
+from pmdviz.errors import words_of
+
 LOGGERS = ("bokeh.server.protocol_handler", "bokeh.server.views.ws")
 HERE = str(Path(__file__).parent)
 
@@ -20,7 +22,7 @@ class OneLine(logging.Filter):
         """Never drops a record."""
         error = record.exc_info[1] if isinstance(record.exc_info, tuple) else None
         if error is not None and not _through_ours(error):
-            words = " ".join(str(error).split())[:200]
+            words = words_of(error)[:200]
             record.msg, record.args = f"a message was refused: {type(error).__name__}: {words}", ()
             record.exc_info = record.exc_text = None
             record.levelno, record.levelname = logging.WARNING, "WARNING"

@@ -65,7 +65,7 @@ class Mutator:
         parts = {"run": self.rng.choice(self._links), **usual}
         chosen = ["run", *self.rng.sample(NAMES, self.rng.randint(0, 4))]
         text = "&".join(f"{name}={self._part(parts[name])}" for name in chosen)
-        return _sendable(self._break_text(text)) if self.rng.random() < 0.1 else text
+        return _ascii(self._break_text(text)) if self.rng.random() < 0.1 else text
 
     def table(self) -> bytes:
         """A CSV file with something broken in it."""
@@ -78,7 +78,7 @@ class Mutator:
     def _part(self, usual: str) -> str:
         ways = (
             *(lambda: usual,) * 3,
-            lambda: _sendable(self._break_text(usual)),
+            lambda: _ascii(self._break_text(usual)),
             lambda: usual[: self.rng.randint(0, len(usual))],
             lambda: _quoted(self._word(usual)),
         )
@@ -118,7 +118,7 @@ class Mutator:
             value = self.recipe()[:4000] if rng.random() < 0.3 else self._word(recipe["knobs"].get("eta", 1))
             parts.append(f"{_quoted(rng.choice(names))}={_quoted(value)}")
         text = rng.choice(("&", "&", "&", ";", "&&", "%26")).join(parts)
-        return _sendable(self._break_text(text)) if rng.random() < 0.2 else text
+        return _ascii(self._break_text(text)) if rng.random() < 0.2 else text
 
     def path(self) -> str:
         """A path that the server may or may not know."""
@@ -208,5 +208,5 @@ def _quoted(text: str) -> str:
     return quote(text.encode("utf-8", "replace"), safe="")
 
 
-def _sendable(text: str) -> str:
+def _ascii(text: str) -> str:
     return text.encode("ascii", "replace").decode()

@@ -18,6 +18,8 @@ import joblib
 from joblib.externals.loky import reusable_executor
 from joblib.parallel import get_active_backend
 
+from pmdviz.errors import words_of
+
 BEAT_S = 0.2
 DISMISSAL_S = 2.0
 CHUNK = 4  # pieces a worker in one call, for a backend that does not give results as they come
@@ -78,7 +80,7 @@ def _alone(work: Callable[[Any], Any], number: int, piece: Any, beat: Callable[[
     try:
         ((_, result),) = _attempt(work, {number: piece}, set(), 2, beat)  # 1 would be this very process
     except _Died as death:
-        return None, f"its worker died twice ({' '.join(str(death.cause).split())[:200] or type(death.cause).__name__})"
+        return None, f"its worker died twice ({words_of(death.cause)[:200] or type(death.cause).__name__})"
     return result, ""
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import panel as pn
 
-import pmdviz
 from pmdviz.pages import lab_page
+from tests.browser.own_model import own_target, plain
 
 asked = [0]
 
@@ -15,17 +15,10 @@ asked = [0]
 def log_likelihood(theta, batch):
     asked[0] += 1
     Path(os.environ["PMDVIZ_ASKED"]).write_text(str(asked[0]))
-    values = -0.5 * ((batch - theta[:, :1]) ** 2).sum(axis=1)
+    values = plain(theta, batch)
     return values * np.nan if 40 < asked[0] <= 42 else values
 
 
-target = pmdviz.custom_target(
-    log_prior=lambda theta: -0.5 * (theta**2).sum(axis=1),
-    log_likelihood=log_likelihood,
-    sample_prior=lambda rng, m: rng.standard_normal((m, 2)),
-    data=np.arange(30.0) / 10,
-    dim=2,
-    name="broken",
-)
+target = own_target("broken", log_likelihood)
 pn.extension(notifications=False)
 lab_page(target=target, budget=None, num_particles=200).servable()

@@ -2,12 +2,11 @@
 
 import time
 
-import numpy as np
 import panel as pn
 
-import pmdviz
 from pmdviz.kernels.pool import run_blocks
 from pmdviz.pages import lab_page
+from tests.browser.own_model import own_target, plain
 
 LASTS = 7  # data in a batch
 
@@ -15,16 +14,9 @@ LASTS = 7  # data in a batch
 def log_likelihood(theta, batch):
     if len(batch) == LASTS:
         run_blocks(lambda start, stop: time.sleep(0.05), 1200, 1, cost=0)
-    return -0.5 * ((batch - theta[:, :1]) ** 2).sum(axis=1)
+    return plain(theta, batch)
 
 
-target = pmdviz.custom_target(
-    log_prior=lambda theta: -0.5 * (theta**2).sum(axis=1),
-    log_likelihood=log_likelihood,
-    sample_prior=lambda rng, m: rng.standard_normal((m, 2)),
-    data=np.arange(30.0) / 10,
-    dim=2,
-    name="long",
-)
+target = own_target("long", log_likelihood)
 pn.extension(notifications=False)
 lab_page(target=target, budget=None, num_particles=200, batch_size=10).servable()
