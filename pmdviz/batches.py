@@ -29,12 +29,12 @@ class BatchStream:
         self._position = 0
 
     def draw(self, size: int, batches: str) -> np.ndarray | slice:
-        """Row numbers (size,) of the next batch, or the slice of all rows."""
+        """Row numbers (size,) of the next batch, which may be empty, or the slice of all rows."""
         if batches == "whole":
             return slice(None)
         if batches == "replacement":
             return self._rng.integers(self._num_data, size=size)
-        parts = []
+        parts = [self._permutation[:0]] if size == 0 else []
         while size > 0:
             if self._position == len(self._permutation):
                 self._epoch_state = self._rng.bit_generator.state

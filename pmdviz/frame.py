@@ -34,6 +34,8 @@ class Frame:
         Time the steps took so far.
     rejuvenations : int
         How often the particles were drawn anew.
+    limited_steps : int
+        Steps that went less far than their schedule says, to leave enough particles alive.
     knobs : Knobs
         In force from here on (a bandwidth already in this frame's picture).
     info : StepInfo or None
@@ -46,6 +48,7 @@ class Frame:
     gradient_evaluations: int
     seconds: float
     rejuvenations: int
+    limited_steps: int
     knobs: Any
     state: Any
     info: StepInfo | None
@@ -173,6 +176,7 @@ class Frame:
             "num_particles": len(self.particles),
             "step_size": self.info.step_size if self.info else None,
             "rejuvenations": self.rejuvenations,
+            "limited_steps": self.limited_steps,
             "density_evaluations": self.density_evaluations,
             "gradient_evaluations": self.gradient_evaluations,
         }

@@ -36,8 +36,8 @@ class History:
     went back and forth has the same history as one that did not; rows that were dropped do not come back.
 
     Columns: iteration, visited, tv, kl_forward, kl_reverse, cross_entropy (nats), ess (in [1, m]), mass_outside,
-    seconds (of computing), num_particles, step_size, rejuvenations (so far), density_evaluations,
-    gradient_evaluations. A value that cannot be had is NaN.
+    seconds (of computing), num_particles, step_size, rejuvenations and limited_steps (so far),
+    density_evaluations, gradient_evaluations. A value that cannot be had is NaN.
     """
 
     def __init__(self, metrics_every: int | None = None) -> None:

@@ -50,7 +50,7 @@ class Session:
         for_method, for_batches = np.random.SeedSequence(recipe.seed).spawn(2)
         rng = np.random.default_rng(for_method)
         state = method.init(rng, target, knobs)
-        frame = Frame(0, 0, 0, 0, 0.0, 0, knobs, state, None, recipe.budget, target, method)
+        frame = Frame(0, 0, 0, 0, 0.0, 0, 0, knobs, state, None, recipe.budget, target, method)
         frame.row()
         self.recipe, self.method, self.target, self._rng = recipe, method, target, rng
         self._batches = BatchStream(np.random.default_rng(for_batches), target.num_data)
@@ -172,6 +172,7 @@ class Session:
             gradient_evaluations=before.gradient_evaluations + leap.gradient_evaluations,
             seconds=before.seconds + seconds,
             rejuvenations=before.rejuvenations + bool(leap.info.rejuvenated),
+            limited_steps=before.limited_steps + bool(leap.info.limited),
             knobs=before.knobs,
             state=leap.state,
             info=leap.info,

@@ -18,7 +18,7 @@ from pmdviz.result import Run
 from pmdviz.session import Session
 from pmdviz.views import words
 from pmdviz.views.columns import MAX_DRAWN, StageColumns, stage_columns
-from pmdviz.views.marks import Mark, knob_marks, rejuvenation_mark
+from pmdviz.views.marks import Mark, knob_marks, step_marks
 from pmdviz.views.trace_columns import with_present
 
 if TYPE_CHECKING:
@@ -113,19 +113,19 @@ class Film:
         session, marks, rows = Session(self.run.recipe), [], {}
         for iteration in self.iterations:
             while session.frame.iteration < iteration and not session.done:
-                mark = rejuvenation_mark(session.advance())
-                marks += [mark] if mark else []
+                marks += step_marks(session.advance())
                 tick()
             made = self._scene(session.frame, with_rows(session.history.columns, rows), marks)
             rows[made.iteration] = {name: column[-1] for name, column in made.history.items()}
             yield made
 
     def last_scene(self, tick: Callable[[], None] = lambda: None) -> Scene:
-        """The last moment of the run, without a replay; rejuvenations stand at the measured frame after them."""
-        history = self.run.history
-        rows = np.flatnonzero(np.diff(history["rejuvenations"], prepend=0) > 0)
-        at = (history[name][rows] for name in ("iteration", "visited", "seconds"))
-        marks = [Mark(int(t), int(v), s, "rejuvenation", "") for t, v, s in zip(*at, strict=True)]
+        """The last moment of the run, without a replay; what happened stands at the measured frame after it."""
+        history, marks = self.run.history, []
+        for kind, column in (("rejuvenation", "rejuvenations"), ("limited", "limited_steps")):
+            rows = np.flatnonzero(np.diff(history[column], prepend=0) > 0)
+            at = (history[name][rows] for name in ("iteration", "visited", "seconds"))
+            marks += [Mark(int(t), int(v), s, kind, "") for t, v, s in zip(*at, strict=True)]
         return self._scene(self.run.final, history, marks)
 
     def picture(self, first: Scene) -> Picture:

@@ -23,6 +23,7 @@ UNITS = {
     "num_particles": "particles",
     "step_size": "gamma",
     "rejuvenations": "since the start",
+    "limited_steps": "since the start",
     "density_evaluations": "pairs of particle and datum",
     "gradient_evaluations": "pairs of particle and datum",
     "weight": "share of the mass",

@@ -12,7 +12,7 @@ from pmdviz.views import words
 from pmdviz.views.trace_columns import CLOCKS, GROUPS, clock_end, over_words, trace_columns, value_range
 from pmdviz.views.traces import FLOOR_WORDS, MARK_HEIGHTS, UNKNOWN
 
-MARKERS = {"rejuvenation": "^", "knob": "D"}
+MARKERS = {"rejuvenation": "^", "limited": "v", "knob": "D"}
 MARK_PX = 7.0
 
 

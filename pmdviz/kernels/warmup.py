@@ -17,6 +17,7 @@ from pmdviz.kernels import (
     gibbs,
     grid,
     kde,
+    limiting,
     mixture,
     neighbourhoods,
     pairs,
@@ -32,6 +33,7 @@ from pmdviz.kernels.gaussian import GaussianModel, gaussian_grad_log_likelihood,
 from pmdviz.kernels.gibbs import mixture_sweep
 from pmdviz.kernels.grid import kde_on_grid, kde_on_line
 from pmdviz.kernels.kde import kde_log_density
+from pmdviz.kernels.limiting import largest_step
 from pmdviz.kernels.mixture import mixture_grad_log_likelihood, mixture_log_likelihood, mixture_model
 from pmdviz.kernels.neighbourhoods import pooled_local_covariance
 from pmdviz.kernels.resampling import multinomial, residual, stratified, systematic
@@ -47,6 +49,7 @@ MODULES = (
     gibbs,
     grid,
     kde,
+    limiting,
     mixture,
     neighbourhoods,
     pairs,
@@ -91,6 +94,7 @@ def _calls():
     yield "resampling", lambda: systematic(np.full(2, 0.5), 2, 0.5)
     for way in (stratified, residual, multinomial):
         yield f"{way.__name__} resampling", lambda way=way: way(np.array([0.4, 0.6]), np.full(2, 0.5))
+    yield "step limit", lambda: largest_step(np.zeros(2), np.array([0.0, -9.0]), 1.0, 0.9)
     yield "thinning", lambda: thinned(np.zeros((4, 2)), 2, np.zeros(2))
     yield "neighbourhoods", lambda: pooled_local_covariance(two, axis, np.zeros(1, np.int64), np.ones(2), 2, 0.5)
     yield "median distance", lambda: median_distance(two)

@@ -15,7 +15,7 @@ from pmdviz.lab.forecast import step_seconds
 from pmdviz.recipe import Recipe
 from pmdviz.session import Frame, Session
 from pmdviz.views.columns import StageColumns, stage_columns
-from pmdviz.views.marks import Mark, knob_marks, rejuvenation_mark
+from pmdviz.views.marks import Mark, knob_marks, step_marks
 
 SHARE_S = 0.1  # several iterations go into one frame only while they take less than this
 
@@ -47,7 +47,7 @@ class Runner:
         self.session = Session(recipe)
         self.wanted = threading.Event()  # cleared by Pause: the present batch of iterations ends after this one
         self.wanted.set()
-        self._rejuvenations: list[Mark] = []
+        self._events: list[Mark] = []
         self._slowest = 0.0
 
     @property
@@ -133,17 +133,15 @@ class Runner:
         return self.snapshot()
 
     def _begun(self) -> Snapshot:
-        self._rejuvenations.clear()
+        self._events.clear()
         return self.snapshot()
 
     def _note(self, frame: Frame) -> None:
-        while self._rejuvenations and self._rejuvenations[-1].iteration >= frame.iteration:
-            self._rejuvenations.pop()
-        mark = rejuvenation_mark(frame)
-        if mark is not None:
-            self._rejuvenations.append(mark)
+        while self._events and self._events[-1].iteration >= frame.iteration:
+            self._events.pop()
+        self._events += step_marks(frame)
 
     def _marks(self) -> list[Mark]:
         now = self.session.frame.iteration
-        marks = [mark for mark in self._rejuvenations[-1000:] if mark.iteration <= now]
+        marks = [mark for mark in self._events[-1000:] if mark.iteration <= now]
         return marks + knob_marks(self.session.recipe.changes, self.session.history.columns, now)

@@ -17,7 +17,7 @@ METHODS: dict[str, Method] = {}
 class StepInfo(NamedTuple):
     """What a step did: what one plots but does not carry."""
 
-    visited: int  # rows passed to log_likelihood
+    visited: int  # rows passed to log_likelihood, those that were passed before not counted again
     step_size: float | None  # gamma; None for a step that has none
     rejuvenated: str  # why the particles were drawn anew before the step, or ""
     ess: float | None  # of the weights that the step started from, before any rejuvenation; None without weights
@@ -25,6 +25,7 @@ class StepInfo(NamedTuple):
     gradient_evaluations: int
     zero_weight: int  # particles that no longer count at all
     words: str  # one line for a person
+    limited: str = ""  # how much shorter the step was made than its schedule says, or ""
 
 
 class Leap(NamedTuple):

@@ -1,4 +1,4 @@
-"""What happened during a run, as marks on the axis of the traces: rejuvenations and turned knobs."""
+"""What happened during a run, as marks on the axis of the traces: rejuvenations, limited steps and turned knobs."""
 
 from __future__ import annotations
 
@@ -14,16 +14,20 @@ class Mark(NamedTuple):
     iteration: int
     visited: int
     seconds: float
-    kind: str  # "rejuvenation" or "knob"
+    kind: str  # "rejuvenation", "limited" or "knob"
     text: str
 
 
-def rejuvenation_mark(frame: Any) -> Mark | None:
-    """The mark of the step that led to `frame`, if it drew the particles anew."""
-    if frame.info is None or not frame.info.rejuvenated:
-        return None
-    text = f"iteration {frame.iteration:,}: rejuvenated ({frame.info.rejuvenated})"
-    return Mark(frame.iteration, frame.visited, frame.seconds, "rejuvenation", text)
+def step_marks(frame: Any) -> list[Mark]:
+    """The marks of the step that led to `frame`: that it drew the particles anew, that it was made shorter."""
+    if frame.info is None:
+        return []
+    said = {
+        "rejuvenation": f"rejuvenated ({frame.info.rejuvenated})" if frame.info.rejuvenated else "",
+        "limited": f"step limited ({frame.info.limited})" if frame.info.limited else "",
+    }
+    at = frame.iteration, frame.visited, frame.seconds
+    return [Mark(*at, kind, f"iteration {frame.iteration:,}: {text}") for kind, text in said.items() if text]
 
 
 def knob_marks(

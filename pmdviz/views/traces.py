@@ -39,7 +39,8 @@ NUMBER_JS = f"return value >= {CEILING} ? '> {CEILING:.0f}' : Number(value).toPr
 WAITING = "Press Play: {} will be drawn here"
 UNKNOWN = "{} cannot be had: the exact posterior is not known"
 FLOOR_WORDS = {"floor_tv": "TV of perfect draws", "floor_kl": "forward KL of perfect draws"}
-MARK_HEIGHTS = {"rejuvenation": 0.025, "knob": 0.075}
+MARK_HEIGHTS = {"rejuvenation": 0.025, "limited": 0.05, "knob": 0.075}
+MARKERS = {"rejuvenation": "triangle", "limited": "inverted_triangle", "knob": "diamond"}
 
 
 class TracesView:
@@ -184,7 +185,7 @@ class TracesView:
             "x": xs,
             "y": [MARK_HEIGHTS[mark.kind] for mark in shown],
             "text": [mark.text for mark in shown],
-            "marker": ["triangle" if mark.kind == "rejuvenation" else "diamond" for mark in shown],
+            "marker": [MARKERS[mark.kind] for mark in shown],
         }
 
     def _show_words(self, history: Mapping[str, np.ndarray], chosen: Any, end: float) -> None:

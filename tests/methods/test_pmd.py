@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pmdviz.densities import effective_sample_size, normalise
 from pmdviz.draws import from_density, from_prior
@@ -11,7 +13,7 @@ from pmdviz.methods.pmd import WARM_BATCH
 from pmdviz.recipe import Recipe
 from pmdviz.session import Session
 from pmdviz.targets import TARGETS, make_target
-from tests.engine import CountingTarget, errors_from
+from tests.engine import CountingTarget, drop, errors_from, knob_values
 
 PMD = METHODS["pmd"]
 NEVER = {"policy": "never", "num_particles": 200}
@@ -334,3 +336,92 @@ def test_frames_show_q_before_the_resampling():
     weighted = np.cov(frame.particles.T, aweights=frame.weights, ddof=0)
     np.testing.assert_allclose(frame.density.cov, weighted + 0.25 * np.eye(2), rtol=1e-12)
     assert len(np.unique(frame.weights)) > 100, "weights after the update, not equal ones after a resampling"
+
+
+# Limited steps.
+
+FAR = {"target": "gaussian", "target_options": {"num_data": 20_000, "sigma_x": 0.5}}  # far narrower than the prior
+
+
+@given(st.data())
+def test_a_limited_step_leaves_its_share_of_the_ess(data):
+    """Whatever else is turned; particles outside the prior's support do not count, and here there are none."""
+    values = data.draw(knob_values(drop(PMD.Knobs.specs(), ["num_particles", "batch_size", "step_limit"])))
+    values["batches"] = "epochs"
+    share, target = data.draw(st.floats(0.05, 0.95)), data.draw(st.sampled_from(["gaussian", "mixture", "banana"]))
+    rest = {"num_particles": data.draw(st.integers(1, 60)), "batch_size": 5, "most_particles": 100}
+    options = {"num_data": data.draw(st.integers(5, 200))}
+    session = run_to(0, target, target_options=options, step_limit=share, **{**values, **rest})
+    for _ in range(8):
+        before = effective_sample_size(session.frame.state.log_weights)
+        info = session.advance().info
+        before = len(session.frame.particles) if info.rejuvenated else before
+        assert effective_sample_size(session.frame.state.log_weights) >= share * before * (1 - 1e-9)
+        assert info.step_size is None or 0 < info.step_size <= 1
+
+
+def test_the_clock_stands_still_during_a_limited_step():
+    session = run_to(0, step_limit=0.5, policy="until", until=4, **{**FAR, "num_particles": 300})
+    t, limited, drawn_last = 1, 0, 0
+    for _ in range(60):
+        frame = session.advance()
+        if frame.info.limited:
+            limited += 1
+            assert frame.info.step_size < 2 / (20 + t), "the schedule's value for the step that it still is"
+            assert "limited (γ 0.0" in frame.info.words and frame.info.limited in frame.info.words
+        else:
+            assert frame.info.step_size == pytest.approx(2 / (20 + t), rel=1e-14)
+            t += 1
+        if frame.info.rejuvenated:
+            drawn_last = t
+        assert frame.limited_steps == limited and frame.state.next_step == t
+    assert limited > 5 and t > 6
+    assert 1 < drawn_last <= 6, "and until counts by it too"
+
+
+def test_growth_goes_by_the_clock():
+    session = run_to(30, step_limit=0.5, growth="power", num_particles=50, ess_threshold=1.0, **FAR)
+    assert 1 < session.frame.state.next_step < 15
+    assert len(session.frame.particles) <= 50 * session.frame.state.next_step
+
+
+def test_without_a_limit_nothing_is_limited():
+    for share in (0.0, 0.5):
+        session = Session(Recipe(**FAR, budget=2000, step_limit=share))
+        found = session.advance(30).limited_steps
+        assert (found > 0) == (share > 0) and session.history.columns["limited_steps"][-1] == found
+
+
+@pytest.mark.parametrize("policy", ["never", "ess"])
+def test_a_limited_warm_start_visits_each_datum_once_and_ends_at_the_posterior(policy):
+    options = {"num_data": 25, "sigma_x": 0.5}
+    parts = {"target_options": options, "warm_start": True, "step_limit": 0.8, "policy": policy, "num_particles": 200}
+    session = Session(Recipe("gaussian", budget=None, **parts))
+    session.target = target = CountingTarget(session.target)
+    seen, sizes = [], []
+    while session.frame.state.warming:
+        frame = session.advance()
+        sizes.append(frame.info.visited)
+        seen += [target.calls[-1]] if frame.info.visited else []
+        assert frame.info.step_size is None
+        waiting = frame.state.rest_rows
+        assert np.array_equal(waiting, target.calls[-1] if frame.info.limited else waiting[:0])
+    assert session.frame.visited == 25 and [n for n in sizes if n] == [10, 10, 5] and 0 in sizes
+    assert np.array_equal(np.sort(np.concatenate(seen), axis=0), np.sort(target.data, axis=0))
+    if policy == "never":
+        assert_power_of_likelihood(session, 1.0)
+    session.advance()
+    assert session.frame.info.step_size is not None and session.frame.visited == 50
+
+
+def test_limited_steps_keep_particles_alive_that_die_without_them():
+    """N = 5,000: the first steps without a limit leave a few particles, and some runs are around those for good."""
+    options = {"num_data": 5000, "sigma_x": 1.0}
+    worst = {
+        share: max(
+            run_to(200, target_options=options, seed=k, num_particles=300, step_limit=share).frame.metrics["tv"]
+            for k in range(4)
+        )
+        for share in (0.0, 0.5)
+    }
+    assert worst[0.0] > 0.3 and worst[0.5] < 0.2

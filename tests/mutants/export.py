@@ -16,7 +16,7 @@ MUTANTS = [
     fault("export/film.py", "[*range(0, last, look.every), last]", "[*range(0, last, look.every)]", FILM),
     fault("export/film.py", "(2 * k * last + gaps)", "(2 * k * last)", FILM),
     fault("export/film.py", "look.frames > last + 1", "look.frames > last + 2", FILM),
-    fault("export/film.py", "marks += [mark] if mark else []", "marks = [mark] if mark else []", FILM),
+    fault("export/film.py", "marks += step_marks(session.advance())", "marks = step_marks(session.advance())", FILM),
     fault("export/film.py", "if at not in measured]", "if at in measured]", FILM),
     fault("export/film.py", "self._seconds(past[\"iteration\"])", "past[\"seconds\"]", FILM),
     # Pictures.

@@ -1,7 +1,8 @@
 """Planted faults in particle mirror descent: the update, rejuvenation, draws, step sizes, bandwidths."""
 
 PMD, REJUVENATION = "pmdviz/methods/pmd/__init__.py", "pmdviz/methods/pmd/rejuvenation.py"
-STATE = "pmdviz/methods/pmd/state.py"
+STATE, MOVES = "pmdviz/methods/pmd/state.py", "pmdviz/methods/pmd/steps.py"
+LIMITING, LIMITS = "pmdviz/kernels/limiting.py", "tests/kernels/test_limiting.py"
 DRAWS, SCHEDULES, BANDWIDTHS = "pmdviz/draws.py", "pmdviz/schedules.py", "pmdviz/bandwidths.py"
 POLICIES, CUSTOM = "tests/methods/test_pmd.py", "tests/targets/test_custom.py"
 DRAWN, STEPS, WIDTHS = "tests/test_draws.py", "tests/test_schedules.py", "tests/test_bandwidths.py"
@@ -14,20 +15,20 @@ def fault(file: str, find: str, replace: str, *tests: str) -> dict:
 
 MUTANTS = [
     # The update and when particles are drawn anew.
-    fault(PMD, "(1 - gamma) * state.log_weights", "(1 + gamma) * state.log_weights", POLICIES),
+    fault(MOVES, "(1 - size) * state.log_weights", "(1 + size) * state.log_weights", POLICIES),
     fault(
-        PMD, "+ scaled_log_likelihood - state.log_proposal", "+ scaled_log_likelihood + state.log_proposal", POLICIES
+        MOVES, "+ scaled_log_likelihood - state.log_proposal", "+ scaled_log_likelihood + state.log_proposal", POLICIES
     ),
-    fault(PMD, "pull = state.log_prior + scaled", "pull = scaled", POLICIES),
+    fault(MOVES, "pull = state.log_prior + scaled", "pull = scaled", POLICIES),
     fault(PMD, "target.num_data / len(batch) * log_likelihood", "log_likelihood", POLICIES),
     fault(
         PMD, "SCHEDULES[knobs.schedule](state.next_step,", "SCHEDULES[knobs.schedule](state.iteration + 1,", POLICIES
     ),
-    fault(STATE, "self.iteration - self.warm_iterations + 1", "self.iteration - self.warm_iterations", POLICIES),
-    fault(PMD, "state.log_weights + log_likelihood", "log_likelihood", POLICIES),
+    fault(STATE, "- self.held - self.warm_iterations + 1", "- self.held - self.warm_iterations", POLICIES),
+    fault(MOVES, "state.log_weights + size * log_likelihood", "size * log_likelihood", POLICIES),
     fault(PMD, "if knobs.warm_start else 0", "if False else 0", POLICIES),
     fault(PMD, "warm = -(-target.num_data // WARM_BATCH)", "warm = target.num_data // WARM_BATCH", POLICIES),
-    fault(PMD, '"epochs" if state.next_step < 1 else knobs.batches', "knobs.batches", POLICIES),
+    fault(PMD, '"epochs" if state.warming else knobs.batches', "knobs.batches", POLICIES),
     fault("pmdviz/methods/particles.py", "ess < threshold * m", "ess < threshold", POLICIES),
     fault("pmdviz/methods/particles.py", "ess < threshold * m", "ess > threshold * m", POLICIES),
     fault(REJUVENATION, 'knobs.policy == "always" and state.iteration > 0', 'knobs.policy == "always"', POLICIES),
@@ -49,12 +50,28 @@ MUTANTS = [
         CUSTOM,
     ),
     fault(
-        PMD,
-        "kept = (1 - gamma) * state.log_weights if gamma < 1 else 0.0",
-        "kept = (1 - gamma) * state.log_weights",
+        MOVES,
+        "kept = (1 - size) * state.log_weights if size < 1 else 0.0",
+        "kept = (1 - size) * state.log_weights",
         POLICIES,
     ),
-    fault(PMD, "density_evaluations=len(batch) * len(state.particles)", "density_evaluations=len(batch)", POLICIES),
+    fault(PMD, "density_evaluations=len(rows) * len(state.particles)", "density_evaluations=len(rows)", POLICIES),
+    # Limited steps.
+    fault(PMD, "held=state.held + done.limited,", "held=state.held,", POLICIES),
+    fault(PMD, "rest = done.wanted - done.size if state.warming else 0.0", "rest = 0.0", POLICIES),
+    fault(
+        PMD, "rows = state.warming, state.rest_rows if state.rest else batch", "rows = state.warming, batch", POLICIES
+    ),
+    fault(PMD, "        if state.rest:\n            return 0\n", "", POLICIES),
+    fault(MOVES, "left = state.rest or 1.0", "left = 1.0", POLICIES),
+    fault(MOVES, "if share == 0.0 or not", "if not", POLICIES),
+    fault(MOVES, "pull - _finite(state.log_weights), gamma, share)", "pull, gamma, share)", POLICIES),
+    fault(
+        LIMITING, "enough = share * _ess(start, slope, 0.0)", "enough = share * share * _ess(start, slope, 0.0)", LIMITS
+    ),
+    fault(LIMITING, "    return low\n", "    return 0.9 * low\n", LIMITS),
+    fault(LIMITING, "while high - low > CLOSE * high:", "while high - low > CLOSE:", LIMITS),
+    fault(LIMITING, "        start, slope = start[counts], slope[counts]\n", "        pass\n", LIMITS),
     fault(SCHEDULES, "eta / (n0 + float(t) ** kappa)", "eta / (n0 + float(t))", STEPS),
     fault(SCHEDULES, "min(1.0, eta", "min(2.0, eta", STEPS),
     fault(SCHEDULES, "(smoothness / (d + 2 * smoothness))", "(smoothness / (d + smoothness))", STEPS),

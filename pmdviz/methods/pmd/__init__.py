@@ -11,6 +11,7 @@ from pmdviz.methods.particles import equal_log_weights, normalised, prior_draws
 from pmdviz.methods.pmd.knobs import PMDKnobs
 from pmdviz.methods.pmd.rejuvenation import rejuvenate, rejuvenation_reason, wanted_particles
 from pmdviz.methods.pmd.state import PMDState
+from pmdviz.methods.pmd.steps import Step, bayes_step, mirror_step
 from pmdviz.methods.smoothing import smoothed
 from pmdviz.schedules import SCHEDULES
 from pmdviz.targets import Target
@@ -31,17 +32,20 @@ class PMD(BatchMethod):
         m = wanted_particles(1, knobs)
         particles, log_prior = prior_draws(rng, target, m, knobs.draws)
         warm = -(-target.num_data // WARM_BATCH) if knobs.warm_start else 0
-        return PMDState(*read_only(particles, equal_log_weights(m), log_prior, log_prior), 0, warm, 1)
+        arrays = read_only(particles, equal_log_weights(m), log_prior, log_prior, target.data[:0].copy())
+        return PMDState(*arrays[:4], 0, warm, drawn_at=1, held=0, rest=0.0, rest_rows=arrays[4])
 
     def batch_size(self, state: PMDState, knobs: PMDKnobs, num_data: int) -> int:
-        """B; in the warm start's pass 10, the last batch of it what is left."""
-        if state.next_step < 1:
-            return min(WARM_BATCH, num_data - WARM_BATCH * state.iteration)
+        """B; in the warm start's pass 10, the last batch of it what is left; none while one is being applied."""
+        if state.rest:
+            return 0
+        if state.warming:
+            return min(WARM_BATCH, num_data - WARM_BATCH * (state.iteration - state.held))
         return super().batch_size(state, knobs, num_data)
 
     def batches(self, state: PMDState, knobs: PMDKnobs) -> str:
         """As the knob says; a warm start's pass stays one pass whatever is turned on the way."""
-        return "epochs" if state.next_step < 1 else knobs.batches
+        return "epochs" if state.warming else knobs.batches
 
     def step(
         self, rng: np.random.Generator, state: PMDState, target: Target, batch: np.ndarray, knobs: PMDKnobs
@@ -51,25 +55,25 @@ class PMD(BatchMethod):
         reason = rejuvenation_reason(state, ess, knobs)
         if reason:
             state = rejuvenate(rng, state, self.density(state, knobs, target), target, knobs)
-        log_likelihood = checked_log_likelihood(target, state.particles, batch, state.log_prior > -np.inf)
-        if state.next_step < 1:
-            gamma, log_weights = 1.0, state.log_weights + log_likelihood
+        warm, rows = state.warming, state.rest_rows if state.rest else batch
+        log_likelihood = checked_log_likelihood(target, state.particles, rows, state.log_prior > -np.inf)
+        if warm:
+            done = bayes_step(state, log_likelihood, knobs.step_limit)
         else:
             gamma = SCHEDULES[knobs.schedule](state.next_step, knobs, *state.particles.shape)
-            log_weights = mirror_step(state, gamma, target.num_data / len(batch) * log_likelihood)
-        (log_weights,) = read_only(normalised(log_weights, state.particles, batch))
-        state = state._replace(log_weights=log_weights, iteration=state.iteration + 1)
-        zeros = int((log_weights == -np.inf).sum())
-        warm = state.iteration <= state.warm_iterations
-        return state, StepInfo(
+            done = mirror_step(state, gamma, target.num_data / len(batch) * log_likelihood, knobs.step_limit)
+        after = after_step(state, done, normalised(done.log_weights, state.particles, rows), rows)
+        zeros = int((after.log_weights == -np.inf).sum())
+        return after, StepInfo(
             visited=len(batch),
-            step_size=None if warm else gamma,  # a Bayes update is no mirror step
+            step_size=None if warm else done.size,  # a Bayes update is no mirror step
             rejuvenated=reason,
             ess=ess,
-            density_evaluations=len(batch) * len(state.particles),
+            density_evaluations=len(rows) * len(state.particles),
             gradient_evaluations=0,
             zero_weight=zeros,
-            words=_words(gamma, warm, len(batch), ess, state, reason, zeros),
+            words=_words(done, warm, len(rows), ess, after, reason, zeros),
+            limited=limited_words(done, warm),
         )
 
     def density(self, state: PMDState, knobs: PMDKnobs, target: Target) -> KernelDensity:
@@ -77,20 +81,33 @@ class PMD(BatchMethod):
         return smoothed(state.particles, state.log_weights, knobs, target)
 
 
-def mirror_step(state: PMDState, gamma: float, scaled_log_likelihood: np.ndarray) -> np.ndarray:
-    """log w <- (1-γ) log w + γ (log prior + (N/B) Σ log p(x|θ) - log proposal), not yet normalised.
+def after_step(state: PMDState, done: Step, log_weights: np.ndarray, rows: np.ndarray) -> PMDState:
+    """The state with new weights. What a limited Bayes update has left of its batch waits in it."""
+    rest = done.wanted - done.size if state.warming else 0.0
+    log_weights, rows = read_only(log_weights, (rows if rest else rows[:0]).copy())
+    return state._replace(
+        log_weights=log_weights,
+        iteration=state.iteration + 1,
+        held=state.held + done.limited,
+        rest=rest,
+        rest_rows=rows,
+    )
 
-    From Eq. 2 with q_t ∝ w · proposal. A particle of weight 0 keeps it, as 0^(1-γ) does for γ < 1.
-    """
-    pull = state.log_prior + scaled_log_likelihood - state.log_proposal
-    kept = (1 - gamma) * state.log_weights if gamma < 1 else 0.0
-    return kept + gamma * pull
+
+def limited_words(done: Step, warm: bool) -> str:
+    """How much shorter the step was made, "" where it was not."""
+    if not done.limited:
+        return ""
+    return (
+        f"{done.size:.2%} of a batch instead of {done.wanted:.2%}" if warm else f"γ {done.wanted:.3g} → {done.size:.3g}"
+    )
 
 
-def _words(gamma: float, warm: bool, batch: int, ess: float, state: PMDState, reason: str, zeros: int) -> str:
+def _words(done: Step, warm: bool, batch: int, ess: float, state: PMDState, reason: str, zeros: int) -> str:
     m = len(state.particles)
     after = effective_sample_size(state.log_weights)
-    parts = ["warm start: plain Bayes update" if warm else f"γ = {gamma:.3g}", f"batch of {batch:,}"]
+    parts = ["warm start: plain Bayes update" if warm else f"γ = {done.size:.3g}", f"batch of {batch:,}"]
+    parts += [f"limited ({limited_words(done, warm)})"] if done.limited else []
     parts += [f"ESS {after:,.0f} of {m:,} ({after / m:.0%})"]
     parts += [f"rejuvenated first ({reason})"] if reason else ["not rejuvenated"]
     parts += [f"{zeros:,} particles have weight 0"] if zeros else []

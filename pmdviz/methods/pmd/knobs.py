@@ -58,6 +58,16 @@ class PMDKnobs(BatchKnobs, SmoothingKnobs):
         only_if=("schedule", "theorem6"),
         doc="Bounds the gradient of the objective, the pull on log q at any point.",
     )
+    step_limit = Real(
+        0.0,
+        bounds=(0, 1),
+        inclusive_bounds=(True, False),
+        softbounds=(0, 0.95),
+        label="Step limit",
+        unit="share of the ESS",
+        doc="A step leaves at least this share of the effective sample size: where it would not, γ is made smaller and "
+        "the schedule's clock stands still. 0: no limit.",
+    )
     policy = Choice(
         "ess",
         objects=["never", "always", "until", "ess"],

@@ -17,8 +17,19 @@ class PMDState(NamedTuple):
     iteration: int
     warm_iterations: int  # steps of the warm start's pass; 0 without one
     drawn_at: int  # t of the step that the particles were drawn for
+    held: int  # limited steps so far, during which the schedule's clock stood still
+    rest: float  # share of the warm start's last batch that a limited step has left to be applied
+    rest_rows: np.ndarray  # the rows of that batch; none where nothing is left
 
     @property
     def next_step(self) -> int:
-        """t of the step to come: mirror steps count from 1, those of a warm start's pass up to 0."""
-        return self.iteration - self.warm_iterations + 1
+        """t of the step to come: mirror steps count from 1, those of a warm start's pass up to 0.
+
+        A limited step does not count: it goes a part of the way, and the clock waits.
+        """
+        return self.iteration - self.held - self.warm_iterations + 1
+
+    @property
+    def warming(self) -> bool:
+        """Whether the step to come is a plain Bayes update of a warm start's pass."""
+        return self.next_step < 1

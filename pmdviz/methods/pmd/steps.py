@@ -1,0 +1,55 @@
+"""The two steps of `pmd` on the log-weights, mirror descent and a warm start's Bayes' rule, and how far they may go."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pmdviz.kernels.limiting import largest_step
+from pmdviz.methods.pmd.state import PMDState
+
+
+class Step(NamedTuple):
+    """Where a step leads."""
+
+    log_weights: np.ndarray  # (m,), not yet normalised
+    size: float  # how far it went: γ, or the share of a batch whose likelihood was applied
+    wanted: float  # how far it was to go
+
+    @property
+    def limited(self) -> bool:
+        """Whether it went less far than it was to go."""
+        return self.size < self.wanted
+
+
+def mirror_step(state: PMDState, gamma: float, scaled_log_likelihood: np.ndarray, share: float = 0.0) -> Step:
+    """log w <- (1-γ) log w + γ (log prior + (N/B) Σ log p(x|θ) - log proposal), not yet normalised.
+
+    From Eq. 2 with q_t ∝ w · proposal. A particle of weight 0 keeps it, as 0^(1-γ) does for γ < 1. With a `share` above
+    0 γ is at most what leaves that share of the effective sample size.
+    """
+    pull = state.log_prior + scaled_log_likelihood - state.log_proposal
+    size = limit(state.log_weights, pull - _finite(state.log_weights), gamma, share)
+    kept = (1 - size) * state.log_weights if size < 1 else 0.0
+    return Step(kept + size * pull, size, gamma)
+
+
+def bayes_step(state: PMDState, log_likelihood: np.ndarray, share: float = 0.0) -> Step:
+    """log w <- log w + Σ log p(x|θ), or so much of what is left of the batch as the `share` of the ESS allows."""
+    left = state.rest or 1.0
+    size = limit(state.log_weights, log_likelihood, left, share)
+    return Step(state.log_weights + size * log_likelihood, size, left)
+
+
+def limit(log_weights: np.ndarray, slope: np.ndarray, most: float, share: float) -> float:
+    """The largest step along `slope` up to `most` that keeps `share` of the ESS; 0: no limit."""
+    reached = log_weights > -np.inf
+    if share == 0.0 or not (reached & (slope > -np.inf)).any():  # nobody is left: the step itself says so
+        return most
+    return largest_step(log_weights, slope, most, share)
+
+
+def _finite(log_weights: np.ndarray) -> np.ndarray:
+    """Log-weights to be taken off: a particle of weight 0 does not count, whatever its slope."""
+    return np.where(log_weights > -np.inf, log_weights, 0.0)
