@@ -107,7 +107,7 @@ def run(
         if progress is not None:
             progress(session)
     if floor:
-        floors.floor(session.target, session.frame.num_draws)
+        floors.floor(session.target, session.frame.num_draws, rule=session.frame.floor_rule)
     return session.run
 
 

@@ -33,7 +33,7 @@ def run(options: argparse.Namespace) -> None:
     seconds = time.perf_counter() - start
     if bar:
         print("\ncomputing what perfect draws would get ...", file=sys.stderr)
-    floors.floor(made.target, made.final.num_draws)
+    floors.floor(made.target, made.final.num_draws, rule=made.final.floor_rule)
     metrics = {name: finite(value) for name, value in made.final.metrics.items()}
     final = {"iteration": made.final.iteration, "visited": made.final.visited, **metrics}
     result = {"recipe": recipe.to_dict(), "final": final, "seconds": seconds, "versions": versions()}

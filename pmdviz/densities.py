@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Protocol
 
 import numpy as np
@@ -30,11 +31,20 @@ def effective_sample_size(log_weights: np.ndarray) -> float:
     return float(1.0 / np.exp(2.0 * log_weights).sum())
 
 
-class Density(Protocol):
-    """q(theta) = sum_i w_i N(theta | theta_i, L_i L_i'): all that metrics and pictures ask of an approximation."""
+def mixed(parts: Iterable[np.ndarray]) -> np.ndarray:
+    """log of the sum of densities given by their logs, each (n,)."""
+    return reduce(np.logaddexp, parts)
 
-    particles: np.ndarray  # (m, d) the kernels' centres
+
+class Density(Protocol):
+    """q(theta) = sum_i w_i N(theta | centre_i, L_i L_i'): all that metrics and pictures ask of an approximation."""
+
+    particles: np.ndarray  # (m, d)
     log_weights: np.ndarray  # (m,) logsumexp 0
+
+    @property
+    def centres(self) -> np.ndarray:
+        """The kernels' centres (m, d): as a rule the particles."""
 
     @property
     def weights(self) -> np.ndarray:
@@ -87,6 +97,11 @@ class KernelDensity:
     log_weights: np.ndarray
     cholesky: np.ndarray
 
+    @property
+    def centres(self) -> np.ndarray:
+        """The particles."""
+        return self.particles
+
     @cached_property
     def weights(self) -> np.ndarray:
         """Weights (m,), sum 1."""
@@ -104,8 +119,15 @@ class KernelDensity:
     def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
         """n draws (n, d): parents by systematic resampling, plus kernel noise."""
         parents = systematic(self.weights, n, rng.random())
-        noise = rng.standard_normal((n, self.particles.shape[1]))
+        return self.displaced(parents, rng.standard_normal((n, self.particles.shape[1])))
+
+    def displaced(self, parents: np.ndarray, noise: np.ndarray) -> np.ndarray:
+        """The parents' kernels at standard noise (n, d)."""
         return self.particles[parents] + np.einsum("ij,kj->ik", noise, self.cholesky)  # not BLAS: see weighted_sum
+
+    def in_kernels(self, parents: np.ndarray, noise: np.ndarray) -> np.ndarray:
+        """The same in coordinates in which the kernel is round."""
+        return np.einsum("ij,kj->ik", self.particles[parents], np.linalg.inv(self.cholesky)) + noise
 
     @property
     def mean(self) -> np.ndarray:
@@ -155,6 +177,11 @@ class GaussianMixture:
     log_weights: np.ndarray
     choleskys: np.ndarray
 
+    @property
+    def centres(self) -> np.ndarray:
+        """The means."""
+        return self.particles
+
     @cached_property
     def weights(self) -> np.ndarray:
         """Weights (K,), sum 1."""
@@ -167,10 +194,8 @@ class GaussianMixture:
 
     def log_density(self, points: np.ndarray, single: bool = False) -> np.ndarray:
         """log q at points (n, d) -> (n,), in nats; with `single` off by up to 2e-5."""
-        total = np.full(len(points), -np.inf)
-        for log_weight, component in zip(self.log_weights, self._components, strict=True):
-            total = np.logaddexp(total, log_weight + component.log_density(points, single))
-        return total
+        pairs = zip(self.log_weights, self._components, strict=True)
+        return mixed(log_weight + component.log_density(points, single) for log_weight, component in pairs)
 
     def on_grid(self, grid: Grid) -> np.ndarray:
         """q at the cell centres, shape `grid.shape`; each component is cut at 8.5 sd (below 1e-15 of its peak)."""

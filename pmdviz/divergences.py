@@ -135,7 +135,7 @@ def _nodes(density: Density) -> tuple[np.ndarray, np.ndarray]:
     step_weights = np.prod(np.stack(np.meshgrid(*[shares / shares.sum()] * d), axis=-1).reshape(-1, d), axis=1)
     offsets = np.einsum("ij,pkj->pik", steps, density.choleskys[parents])
     chosen = weights[parents] / weights[parents].sum()
-    points = (density.particles[parents][:, None] + offsets).reshape(-1, d)
+    points = (density.centres[parents][:, None] + offsets).reshape(-1, d)
     return points, (chosen[:, None] * step_weights).ravel()
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from pmdviz.densities import KernelDensity
 from pmdviz.kernels.resampling import multinomial, residual, stratified, systematic
 from pmdviz.kernels.thinning import thinned
+from pmdviz.shaped_density import ShapedDensity
 from pmdviz.targets import Target
 
 DRAWS = {"balanced": 16, "independent": 1}  # candidates for each draw
@@ -42,7 +43,11 @@ def from_prior(rng: np.random.Generator, target: Target, n: int, draws: str) -> 
 
 
 def from_density(
-    rng: np.random.Generator, density: KernelDensity, n: int, draws: str = "balanced", resampler: str = "systematic"
+    rng: np.random.Generator,
+    density: KernelDensity | ShapedDensity,
+    n: int,
+    draws: str = "balanced",
+    resampler: str = "systematic",
 ) -> np.ndarray:
     """n draws (n, d) from a weighted KDE: parents by resampling, plus kernel noise.
 
@@ -50,10 +55,9 @@ def from_density(
     """
     d = density.particles.shape[1]
     each = candidates_each(draws, n, d)
-    parents = density.particles[RESAMPLERS[resampler](rng, density.weights, each * n)]
+    parents = RESAMPLERS[resampler](rng, density.weights, each * n)
     noise = rng.standard_normal((each * n, d))
     if each > 1:
-        in_kernels = np.einsum("ij,kj->ik", parents, np.linalg.inv(density.cholesky)) + noise  # not BLAS, whose last
-        chosen = thinned(in_kernels, n, rng.random(n))  # bits hang on its number of threads
+        chosen = thinned(density.in_kernels(parents, noise), n, rng.random(n))
         parents, noise = parents[chosen], noise[chosen]
-    return parents + np.einsum("ij,kj->ik", noise, density.cholesky)
+    return density.displaced(parents, noise)

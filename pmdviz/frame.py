@@ -133,13 +133,18 @@ class Frame:
         return len(self.density.particles) if self.method.family == "particles" else None
 
     @property
+    def floor_rule(self) -> str:
+        """The rule of `floors.TABLES` by which perfect draws are judged beside this frame."""
+        return "shaped" if getattr(self.knobs, "bandwidth_rule", "") == "shaped" else "local"
+
+    @property
     def metrics(self) -> dict[str, float | None]:
         """tv, kl_forward, kl_reverse, cross_entropy (nats), mass_outside, ess (in [1, m]) and the floors.
 
         None where a value cannot be had; the floors (`floor_tv`, `floor_kl` and their standard errors `..._se`) are
         None until they have been computed. A method with several densities has the TV of each besides, `tv_<name>`.
         """
-        floor = known_floor(self.target, self.num_draws) if self.num_draws else None
+        floor = known_floor(self.target, self.num_draws, self.floor_rule) if self.num_draws else None
         return {
             **self._measured,
             "floor_tv": floor.tv if floor else None,

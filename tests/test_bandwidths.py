@@ -35,7 +35,7 @@ def standard(m, d, seed):
 
 def test_the_rules_are_the_knob_s():
     specs = METHODS["pmd"].Knobs.specs()
-    assert set(RULES) == set(specs["bandwidth_rule"].choices) == set(specs["bandwidth"].default_by[1])
+    assert {*RULES, "shaped"} == set(specs["bandwidth_rule"].choices) == set(specs["bandwidth"].default_by[1])
 
 
 def test_isotropic_is_the_number_itself():

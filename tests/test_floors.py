@@ -10,6 +10,8 @@ from pmdviz.divergences import compare, measure, picture
 from pmdviz.floors import FACTORS, Floor, floor, known_floor
 from pmdviz.recipe import Recipe
 from pmdviz.session import Session
+from pmdviz.shaped_density import shaped_density
+from pmdviz.shapes import chosen_shape
 from pmdviz.targets import TARGETS, make_target
 from tests.targets.test_custom import custom, sample_prior
 
@@ -92,15 +94,32 @@ def test_the_search_downhill_finds_what_the_whole_table_has(name):
     target, m = make_target(name), 60
     table = np.empty((len(FACTORS), floors.NUM_SETS, 2))
     for k in range(floors.NUM_SETS):
-        draws, log_weights, one = floors._drawn(target, m, k)
+        density_at = floors._drawn(target, m, k, "local")
         for place, factor in enumerate(FACTORS):
-            density = KernelDensity(draws, log_weights, factor * one)
+            density = density_at(factor)
             metrics = measure(density, target.exact, picture(density, target.exact, target.view_box))
             table[place, k] = metrics["tv"], metrics["kl_forward"]
     found, means = floor(target, m), table.mean(axis=1)
     best = means.argmin(axis=0)
     assert (found.tv_factor, found.kl_factor) == (FACTORS[best[0]], FACTORS[best[1]])
     assert (found.tv, found.kl) == pytest.approx((means[best[0], 0], means[best[1], 1]), rel=1e-12)
+
+
+def test_the_shaped_rule_has_a_floor_of_its_own():
+    """It has no number to search for; and a frame stands beside the floor of its own rule."""
+    target, tvs = make_target("mixture", num_data=400, sigma_x=1.5), []
+    found = floor(target, 300, rule="shaped")
+    for seed in range(16):
+        draws, weights = target.exact.sample(np.random.default_rng([98, seed]), 300), np.full(300, 1 / 300)
+        q = shaped_density(draws, np.log(weights), chosen_shape(draws, weights), 1.0, target.scale)
+        tvs.append(compare(picture(q, target.exact, target.view_box))["tv"])
+    assert abs(np.mean(tvs) - found.tv) < 4.5 * np.hypot(found.tv_se, np.std(tvs, ddof=1) / 4)
+    assert found.tv_factor == found.kl_factor == 1.0
+    assert known_floor(target, 300, "shaped") is found and known_floor(target, 300) is None
+    parts = {"target_options": {"num_data": 400, "sigma_x": 1.5}, "num_particles": 300, "budget": 100}
+    session = Session(Recipe("mixture", bandwidth_rule="shaped", **parts))
+    assert session.advance().metrics["floor_tv"] == found.tv
+    assert session.set(bandwidth_rule="local").metrics["floor_tv"] is None
 
 
 def test_it_says_how_far_it_is():

@@ -12,11 +12,13 @@ from pmdviz.kernels import (
     banana,
     bimodal,
     chains,
+    clusters,
     distances,
     gaussian,
     gibbs,
     grid,
     kde,
+    leave_one_out,
     limiting,
     mixture,
     neighbourhoods,
@@ -28,11 +30,13 @@ from pmdviz.kernels import (
 from pmdviz.kernels.banana import BananaModel, banana_grad_log_likelihood, banana_log_likelihood
 from pmdviz.kernels.bimodal import BimodalModel, bimodal_grad_log_likelihood, bimodal_log_likelihood
 from pmdviz.kernels.chains import hamiltonian, langevin, uniforms_of
+from pmdviz.kernels.clusters import clustered, moments
 from pmdviz.kernels.distances import median_distance
 from pmdviz.kernels.gaussian import GaussianModel, gaussian_grad_log_likelihood, gaussian_log_likelihood
 from pmdviz.kernels.gibbs import mixture_sweep
 from pmdviz.kernels.grid import kde_on_grid, kde_on_line
 from pmdviz.kernels.kde import kde_log_density
+from pmdviz.kernels.leave_one_out import leave_one_out as left
 from pmdviz.kernels.limiting import largest_step
 from pmdviz.kernels.mixture import mixture_grad_log_likelihood, mixture_log_likelihood, mixture_model
 from pmdviz.kernels.neighbourhoods import pooled_local_covariance
@@ -44,11 +48,13 @@ MODULES = (
     banana,
     bimodal,
     chains,
+    clusters,
     distances,
     gaussian,
     gibbs,
     grid,
     kde,
+    leave_one_out,
     limiting,
     mixture,
     neighbourhoods,
@@ -95,6 +101,13 @@ def _calls():
     for way in (stratified, residual, multinomial):
         yield f"{way.__name__} resampling", lambda way=way: way(np.array([0.4, 0.6]), np.full(2, 0.5))
     yield "step limit", lambda: largest_step(np.zeros(2), np.array([0.0, -9.0]), 1.0, 0.9)
+    yield "moments", lambda: moments(two, np.full(2, 0.5))
+    for learned in (None, np.array([0.5, 0.5])):
+        yield "clusters", lambda a=learned: clustered(two, np.full(2, 0.5), np.zeros(1, np.int64), 2, a)
+    for dim in (2, 3, 5):
+        for exact in (False, True):
+            given = np.zeros((2, dim)), log_weights, np.zeros((2, dim)), np.zeros(2, np.int64), 0.5, exact
+            yield f"leave one out in {dim} dimensions", lambda a=given: left(*a)
     yield "thinning", lambda: thinned(np.zeros((4, 2)), 2, np.zeros(2))
     yield "neighbourhoods", lambda: pooled_local_covariance(two, axis, np.zeros(1, np.int64), np.ones(2), 2, 0.5)
     yield "median distance", lambda: median_distance(two)

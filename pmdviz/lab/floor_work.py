@@ -46,13 +46,13 @@ class FloorWork(OneAtATime):
     def ask(self, frame: Frame) -> None:
         """Have the floor of this frame computed unless it is known, under way, has been cancelled, or there is none."""
         m = frame.num_draws
-        key = (frame.target.key, m)
+        key = (frame.target.key, m, frame.floor_rule)
         if m is None or frame.metrics["tv"] is None or key == self._key:
             return
         self.forget()
-        if known_floor(frame.target, m) is None:
+        if known_floor(frame.target, m, frame.floor_rule) is None:
             self._key = key
-            self.follow(_computed(frame.target, m))
+            self.follow(_computed(frame.target, m, frame.floor_rule))
 
     def forget(self) -> None:
         """Let go of the one under way, and ask again for the next frame."""
@@ -60,5 +60,5 @@ class FloorWork(OneAtATime):
         self._key = ()
 
 
-def _computed(target: Target, m: int) -> Background:
-    return Background().begin(_pool, lambda tell: floor(target, m, lambda sets: tell(sets, NUM_SETS)))
+def _computed(target: Target, m: int, rule: str) -> Background:
+    return Background().begin(_pool, lambda tell: floor(target, m, lambda sets: tell(sets, NUM_SETS), rule))

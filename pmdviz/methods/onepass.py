@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pmdviz.densities import KernelDensity, effective_sample_size
+from pmdviz.densities import Density, effective_sample_size
 from pmdviz.methods.base import StepInfo, checked_log_likelihood, read_only
 from pmdviz.methods.batching import BatchMethod
 from pmdviz.methods.particles import equal_log_weights, normalised, prior_draws
@@ -72,7 +72,7 @@ class OnePass(BatchMethod):
             words=_words(state, len(batch), target.num_data, reason, zeros),
         )
 
-    def density(self, state: OnePassState, knobs: Any, target: Target) -> KernelDensity:
+    def density(self, state: OnePassState, knobs: Any, target: Target) -> Density:
         """The weighted KDE, before any resampling."""
         return smoothed(state.particles, state.log_weights, knobs, target)
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pmdviz.bandwidths import local_scale, neighbourhood_covariance
-from pmdviz.densities import KernelDensity, effective_sample_size
+from pmdviz.densities import Density, effective_sample_size
 from pmdviz.kernels.resampling import systematic
 from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.methods.base import Method, StepInfo, checked_log_likelihood, checked_log_prior, read_only
@@ -158,7 +158,7 @@ class Tempering(Method):
             words=_words(state, knobs, reason, accepted),
         )
 
-    def density(self, state: TemperingState, knobs: TemperingKnobs, target: Target) -> KernelDensity:
+    def density(self, state: TemperingState, knobs: TemperingKnobs, target: Target) -> Density:
         """The weighted KDE, before any resampling."""
         return smoothed(state.particles, state.log_weights, knobs, target)
 

@@ -8,6 +8,8 @@ from pmdviz.bandwidths import RULES, USUAL
 from pmdviz.densities import KernelDensity
 from pmdviz.knobs import Choice, Real
 from pmdviz.methods.work import MethodKnobs
+from pmdviz.shaped_density import ShapedDensity, shaped_density
+from pmdviz.shapes import chosen_shape
 from pmdviz.targets import Target
 
 
@@ -30,11 +32,13 @@ class SmoothingKnobs(MethodKnobs):
 
     bandwidth_rule = Choice(
         "local",
-        objects=["isotropic", "median", "covariance", "local"],
+        objects=["isotropic", "median", "covariance", "local", "shaped"],
         label="Bandwidth rule",
         acts="at once",
         doc="isotropic: a round kernel of sd h; median: round, in median distances of two particles; covariance: "
-        "shaped like all particles together, local: like the modes, both scaled by c m^(-1/(d+2β)).",
+        "shaped like all particles together, local: like the modes, both scaled by c m^(-1/(d+2β)); shaped: clusters, "
+        "each with kernels of its own shape that leave its mean and covariance as they are, as wide as leaving one out "
+        "finds best.",
     )
     bandwidth = Real(
         0.75,
@@ -42,16 +46,25 @@ class SmoothingKnobs(MethodKnobs):
         softbounds=(0.02, 5),
         log=True,
         label="Bandwidth",
-        unit="units of θ (isotropic) or median distances (median) or factor c (covariance) or factor c (local)",
+        unit="units of θ (isotropic) or median distances (median) or factor c (covariance) or factor c (local) "
+        "or factor on h (shaped)",
         acts="at once",
-        default_by=("bandwidth_rule", {"isotropic": 0.1, "median": 0.1, "covariance": 0.35, "local": 0.75}),
+        default_by=(
+            "bandwidth_rule",
+            {"isotropic": 0.1, "median": 0.1, "covariance": 0.35, "local": 0.75, "shaped": 1.0},
+        ),
         doc="Width of the smoothing kernel: the number h or c of the current rule.",
     )
     smoothness = holder_smoothness({"bandwidth_rule": ("local", "covariance")})
 
 
-def smoothed(particles: np.ndarray, log_weights: np.ndarray, knobs: SmoothingKnobs, target: Target) -> KernelDensity:
+def smoothed(
+    particles: np.ndarray, log_weights: np.ndarray, knobs: SmoothingKnobs, target: Target
+) -> KernelDensity | ShapedDensity:
     """The weighted KDE of particles (m, d) with log-weights (m,), by the rule of the knobs."""
-    rule, weights = RULES[knobs.bandwidth_rule], np.exp(log_weights)
+    weights = np.exp(log_weights)
+    if knobs.bandwidth_rule == "shaped":
+        return shaped_density(particles, log_weights, chosen_shape(particles, weights), knobs.bandwidth, target.scale)
+    rule = RULES[knobs.bandwidth_rule]
     cholesky = rule(particles, weights, knobs.bandwidth, target.scale, knobs.smoothness)
     return KernelDensity(particles, log_weights, cholesky)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pmdviz.bandwidths import local_scale, neighbourhood_covariance
-from pmdviz.densities import KernelDensity
+from pmdviz.densities import Density
 from pmdviz.kernels.distances import median_distance
 from pmdviz.kernels.svgd import sampled_median_distance, stein_force
 from pmdviz.knobs import Choice, Real
@@ -122,7 +122,7 @@ class SVGD(BatchMethod):
             words=f"step {rho:.3g} · batch of {len(batch):,} · RBF width {np.sqrt(h):.3g} · typical move {moved:.2g}",
         )
 
-    def density(self, state: SVGDState, knobs: SVGDKnobs, target: Target) -> KernelDensity:
+    def density(self, state: SVGDState, knobs: SVGDKnobs, target: Target) -> Density:
         """The KDE of the particles."""
         return smoothed(state.particles, state.log_weights, knobs, target)
 

@@ -88,7 +88,7 @@ def _of_gaussians(density: Density, scale: np.ndarray) -> np.ndarray:
     masses /= masses.sum()
     sds = np.sqrt((density.choleskys**2).sum(axis=2))  # (m, d)
     values = 0.0
-    for weight, centre, sd in zip(density.weights, density.particles, sds, strict=True):
+    for weight, centre, sd in zip(density.weights, density.centres, sds, strict=True):
         edges = (centre[:, None] + sd[:, None] * nodes) / scale[:, None]
         values = values + weight * _expectations(edges, np.broadcast_to(masses, (len(centre), LINE)))
     return values

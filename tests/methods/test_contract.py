@@ -9,6 +9,7 @@ from pmdviz.frame import Frame
 from pmdviz.methods import METHODS, StepInfo, find_method
 from pmdviz.recipe import Recipe
 from pmdviz.session import Session
+from pmdviz.shaped_density import ShapedDensity
 from pmdviz.targets import TARGETS, make_target
 from tests.engine import CountingTarget, small_knobs
 
@@ -71,7 +72,7 @@ def has_wanted_size(num, knobs, m):
 
 def check_particles(densities, method, knobs, target, iteration):
     (density,) = densities.values()
-    assert isinstance(density, KernelDensity) and has_wanted_size(len(density.particles), knobs, 40)
+    assert isinstance(density, (KernelDensity, ShapedDensity)) and has_wanted_size(len(density.particles), knobs, 40)
 
 
 def check_chain(densities, method, knobs, target, iteration):

@@ -110,3 +110,29 @@ MUTANTS = [
         WIDTHS,
     ),
 ]
+
+SHAPES, SHAPED = "pmdviz/shapes.py", "pmdviz/shaped_density.py"
+LEFT_OUT, CLUSTERS = "pmdviz/kernels/leave_one_out.py", "pmdviz/kernels/clusters.py"
+SHAPE_TESTS, LEFT_TESTS = "tests/test_shapes.py", "tests/kernels/test_leave_one_out.py"
+
+MUTANTS += [
+    # The shaped kernel.
+    fault(SHAPED, "np.sqrt(1 - h * h) * (particles[inside] - mean)", "(particles[inside] - mean)", SHAPE_TESTS),
+    fault(SHAPED, "factors.append(h * np", "factors.append(h * h * np", SHAPE_TESTS),
+    fault(SHAPED, "min(shape.width * factor, WIDEST)", "min(shape.width, WIDEST)", SHAPE_TESTS),
+    fault(SHAPED, "points, of = self.centres[parents]", "points, of = self.particles[parents]", SHAPE_TESTS),
+    fault(SHAPES, "value - price <= best_value", "value <= best_value", SHAPE_TESTS),
+    fault(SHAPES, "(learned**2).sum() * ess)", "(learned**2).sum() * (learned > 0).sum())", SHAPE_TESTS),
+    fault(SHAPES, "w.sum() ** 2 < (d + 2) * (w * w).sum() or not len(w)", "not len(w)", SHAPE_TESTS),
+    fault(LEFT_OUT, "            base[own[i]] = LOG_ZERO_SINGLE\n", "            base[own[i]] = kept\n", LEFT_TESTS),
+    fault(LEFT_OUT, "np.sqrt(1 - h * h)", "1.0", LEFT_TESTS),
+    fault(
+        CLUSTERS,
+        "    return np.unique(labels, return_inverse=True)[1]",
+        "    return labels",
+        "tests/kernels/test_clusters.py",
+    ),
+    fault(
+        CLUSTERS, "        factor[i, i] += RIDGE\n", "        factor[i, :i] = 0.0\n", "tests/kernels/test_clusters.py"
+    ),
+]

@@ -14,6 +14,7 @@ from pmdviz.methods.pmd.state import PMDState
 from pmdviz.methods.pmd.steps import Step, bayes_step, mirror_step
 from pmdviz.methods.smoothing import smoothed
 from pmdviz.schedules import SCHEDULES
+from pmdviz.shaped_density import ShapedDensity
 from pmdviz.targets import Target
 
 WARM_BATCH = 10  # rows a step in the first pass of a warm start
@@ -76,7 +77,7 @@ class PMD(BatchMethod):
             limited=limited_words(done, warm),
         )
 
-    def density(self, state: PMDState, knobs: PMDKnobs, target: Target) -> KernelDensity:
+    def density(self, state: PMDState, knobs: PMDKnobs, target: Target) -> KernelDensity | ShapedDensity:
         """q_{t+1}: the weighted KDE before any resampling (Algorithm 1, lines 12-15)."""
         return smoothed(state.particles, state.log_weights, knobs, target)
 

@@ -11,6 +11,7 @@ from pmdviz.methods.particles import equal_log_weights, too_few
 from pmdviz.methods.pmd.knobs import PMDKnobs
 from pmdviz.methods.pmd.state import PMDState
 from pmdviz.schedules import GROWTHS
+from pmdviz.shaped_density import ShapedDensity
 from pmdviz.targets import Target
 
 GROWN = 1.5  # so many times more particles are worth a rejuvenation of their own
@@ -50,7 +51,11 @@ def _due(state: PMDState, ess: float, knobs: PMDKnobs) -> str:
 
 
 def rejuvenate(
-    rng: np.random.Generator, state: PMDState, density: KernelDensity, target: Target, knobs: PMDKnobs
+    rng: np.random.Generator,
+    state: PMDState,
+    density: KernelDensity | ShapedDensity,
+    target: Target,
+    knobs: PMDKnobs,
 ) -> PMDState:
     """Draw new particles from the current weighted KDE; they start with equal weights."""
     t = state.next_step
