@@ -10,6 +10,7 @@ from typing import Any
 
 from pmdviz.errors import InputError, unknown
 from pmdviz.methods import Method, find_method
+from pmdviz.recipe_formats import BUDGETS, FORMAT, earlier_knobs
 from pmdviz.recipe_input import (
     MAX_BUDGET,
     MAX_CHANGES,
@@ -33,7 +34,6 @@ from pmdviz.recipe_python import as_python
 from pmdviz.targets import Target
 from pmdviz.targets.custom import CustomTarget
 
-FORMAT = 1
 DEFAULT_BUDGET = 20_000
 KEYS = ("pmdviz_recipe", "target", "target_options", "method", "knobs", "seed", "budget", "changes", "made_with")
 
@@ -189,15 +189,18 @@ class Recipe:
 
     @classmethod
     def from_dict(cls, plain: Any, targets: Mapping[str, Target] | None = None) -> Recipe:
-        """The recipe of plain values as `to_dict` gives them; parts that are left out take their defaults.
+        """The recipe of plain values as `to_dict` gives them; parts that are left out take the defaults of its format.
 
         The result of a run, as `pmdviz run --json` writes it, is taken for the recipe in it.
         """
         if isinstance(plain, Mapping) and isinstance(plain.get("recipe"), Mapping):
             plain = plain["recipe"]
         checked_parts(plain, "recipe", KEYS, "recipe key", FORMAT)
-        knobs = _named_knobs(plain.get("method", "pmd"), plain.get("knobs", {}))
+        method, version = plain.get("method", "pmd"), plain.get(KEYS[0], FORMAT)
+        knobs = earlier_knobs(_named_knobs(method, plain.get("knobs", {})), method, version)
         rest = {k: plain[k] for k in ("method", "seed", "budget", "changes") if k in plain}
+        if version in BUDGETS:
+            rest.setdefault("budget", BUDGETS[version])
         target = named_target(plain.get("target", "mixture"), targets or {})
         options = mapping("target_options", plain.get("target_options", {}))
         return cls(target, target_options=options, made_with=versions_in(plain) or None, **rest, **knobs)

@@ -113,15 +113,15 @@ def _first(pair: tuple[int, Any]) -> int:
 
 
 def checked_parts(plain: Any, what: str, keys: Sequence[str], key_of: str, version: int) -> None:
-    """Raise InputError unless `plain` is an object of these keys, the first of which says its format."""
+    """Raise InputError unless `plain` is an object of these keys, the first of them its format, 1 to `version`."""
     if not isinstance(plain, Mapping):
         raise InputError(f"a {what} is an object with the keys {', '.join(keys)}; given: {shown(plain)}")
     for key in plain:
         if key not in keys:
             raise unknown(key_of, key, keys)
     given = plain.get(keys[0], version)
-    if given != version or isinstance(given, bool):
-        raise InputError(f"this pmdviz reads {what}s of format {version}; given: format {shown(given)}")
+    if not isinstance(given, int) or isinstance(given, bool) or not 1 <= given <= version:
+        raise InputError(f"this pmdviz reads {what}s of format {version} and before; given: format {shown(given)}")
 
 
 def versions_in(plain: Mapping[str, Any]) -> dict[str, str]:

@@ -14,17 +14,17 @@ import zlib
 from typing import TYPE_CHECKING, Any
 
 from pmdviz.errors import InputError, shown
+from pmdviz.recipe_formats import FORMAT
 from pmdviz.recipe_input import json_value, mapping
 
 if TYPE_CHECKING:
     from pmdviz.recipe import Recipe
 
-FORMAT = 1
 LARGEST = 1_000_000  # bytes of JSON that a link may unfold to
 SHORT = {"target": "t", "target_options": "o", "method": "m", "knobs": "k", "seed": "s", "budget": "b", "changes": "c"}
 
-# What links of format 1 have in common, for the compressor. It belongs to the format and never changes.
-DICTIONARY = (
+# What links of a format have in common, for the compressor. It belongs to the format and never changes.
+FIRST = (
     b'"burn_in":50,"thinning":1"leapfrog_steps":10,"tune":true,"time_step":0.1"num_particles":1500,"batch_size":10'
     b',"bandwidth_rule":"local","bandwidth":0.75,"smoothness":2.0"a":0.06,"b":100.0,"g":0.55,"batches":"epochs""es'
     b's_threshold":0.5,"jitter_rule":"local","jitter":0.85,"shrinkage":true"ladder":"adaptive","num_temperatures":'
@@ -40,6 +40,10 @@ DICTIONARY = (
     b'e":"local","bandwidth":0.75},"s":0,"b":20000,"c":[]}'
 )
 
+SHAPED = b'"bandwidth_rule":"shaped","bandwidth":1.0'
+SECOND = SHAPED + FIRST.replace(b'"policy":"ess"', b'"step_limit":0.5,"policy":"ess"')
+DICTIONARIES = {1: FIRST, 2: SECOND}
+
 
 def pack(recipe: Recipe) -> str:
     """The text that stands for `recipe`; equal recipes give equal texts. Raises InputError for a custom target."""
@@ -48,7 +52,7 @@ def pack(recipe: Recipe) -> str:
     plain = recipe.to_dict()
     short = {SHORT[name]: plain[name] for name in SHORT}
     text = json.dumps(short, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    squeezer = zlib.compressobj(9, zlib.DEFLATED, -15, 9, zlib.Z_DEFAULT_STRATEGY, DICTIONARY)
+    squeezer = zlib.compressobj(9, zlib.DEFLATED, -15, 9, zlib.Z_DEFAULT_STRATEGY, DICTIONARIES[FORMAT])
     squeezed = squeezer.compress(text.encode()) + squeezer.flush()
     return f"{FORMAT}.{base64.urlsafe_b64encode(squeezed).decode().rstrip('=')}"
 
@@ -60,20 +64,22 @@ def unpack(text: str) -> dict[str, Any]:
     number, dot, body = text.partition(".")
     if not dot or not number.isascii() or not number.isdecimal():
         raise InputError("this link is not complete or is not a link of pmdviz; open it again from where it came")
-    if int(number[:9]) != FORMAT:
-        raise InputError(f"this pmdviz reads links of format {FORMAT}; this one has format {shown(number, 12)}")
-    plain = mapping("the recipe of a link", json_value(_unfolded(body)))
+    version = int(number[:9])
+    if version not in DICTIONARIES:
+        words = f"this pmdviz reads links of format {FORMAT} and before; this one has format {shown(number, 12)}"
+        raise InputError(words)
+    plain = mapping("the recipe of a link", json_value(_unfolded(body, DICTIONARIES[version])))
     long = {short: name for name, short in SHORT.items()}
     if unknown := [key for key in plain if key not in long]:
         raise InputError(f"this link says something that this pmdviz does not know: {shown(unknown[0])}")
-    return {long[key]: value for key, value in plain.items()}
+    return {"pmdviz_recipe": version} | {long[key]: value for key, value in plain.items()}
 
 
-def _unfolded(body: str) -> bytes:
+def _unfolded(body: str, dictionary: bytes) -> bytes:
     broken = InputError("this link has been cut short or changed on its way; open it again from where it came")
     try:
         squeezed = base64.b64decode(body + "=" * (-len(body) % 4), altchars=b"-_", validate=True)
-        unfolder = zlib.decompressobj(-15, DICTIONARY)
+        unfolder = zlib.decompressobj(-15, dictionary)
         text = unfolder.decompress(squeezed, LARGEST)
     except (binascii.Error, ValueError, zlib.error) as error:
         raise broken from error

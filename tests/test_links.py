@@ -13,6 +13,7 @@ from pmdviz.errors import InputError
 from pmdviz.links import LONGEST, Link, digest, query, read
 from pmdviz.presets import PRESETS
 from pmdviz.recipe import Recipe
+from pmdviz.recipe_formats import FORMAT
 from pmdviz.session import Session
 from tests.engine import changes_of, recipes
 
@@ -53,7 +54,7 @@ def test_a_link_holds_iteration_digest_and_look():
     session.set(bandwidth=0.4)
     frame = session.advance(2)
     text = query(session.recipe, frame, hide=("data", "seed"), embed=True)
-    assert text.startswith("?run=1.") and "hide=data,seed" in text
+    assert text.startswith(f"?run={FORMAT}.") and "hide=data,seed" in text
     parts = dict(part.split("=", 1) for part in text[1:].split("&"))
     link = read({name: [value.encode()] for name, value in parts.items()})
     assert link == Link(session.recipe, 9, digest(frame), ("data", "seed"), True)
@@ -100,8 +101,8 @@ def test_what_is_no_link_gives_a_sentence(text, words):
 
 
 def folded(text: bytes) -> str:
-    squeezer = recipe_link.zlib.compressobj(9, recipe_link.zlib.DEFLATED, -15, 9, 0, recipe_link.DICTIONARY)
-    return "1." + base64.urlsafe_b64encode(squeezer.compress(text) + squeezer.flush()).decode().rstrip("=")
+    squeezer = recipe_link.zlib.compressobj(9, recipe_link.zlib.DEFLATED, -15, 9, 0, recipe_link.DICTIONARIES[FORMAT])
+    return f"{FORMAT}." + base64.urlsafe_b64encode(squeezer.compress(text) + squeezer.flush()).decode().rstrip("=")
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 import pmdviz
 from pmdviz.errors import InputError
 from pmdviz.methods import METHODS
-from pmdviz.recipe import FORMAT, KEYS, MAX_CHANGES, Recipe
+from pmdviz.recipe import KEYS, MAX_CHANGES, Recipe
+from pmdviz.recipe_formats import FORMAT
 from pmdviz.session import Session
 from tests.engine import changes_of, columns, digest, drive, recipes
 

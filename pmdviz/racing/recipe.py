@@ -11,6 +11,7 @@ from pmdviz.errors import InputError, shown
 from pmdviz.knobs import whole_number
 from pmdviz.racing.entrants import Entrant, entrants
 from pmdviz.recipe import Recipe, versions
+from pmdviz.recipe_formats import FORMAT, earlier_knobs
 from pmdviz.recipe_given import given_options
 from pmdviz.recipe_input import (
     MAX_BUDGET,
@@ -28,7 +29,6 @@ from pmdviz.recipe_python import MOST_LINES, PIECE, joined
 from pmdviz.targets import Target
 from pmdviz.targets.custom import CustomTarget
 
-FORMAT = 1
 KEYS = ("pmdviz_race", "target", "target_options", "methods", "seeds", "budget", "points", "made_with")
 MAX_SEEDS = 100_000
 MAX_POINTS = 20_000
@@ -122,8 +122,9 @@ class RaceRecipe:
         checked_parts(plain, "race", KEYS, "key of a race:", FORMAT)
         if missing := [key for key in ("methods", "budget") if key not in plain]:
             raise InputError(f"a race needs {' and '.join(missing)}")
+        version = plain.get(KEYS[0], FORMAT)
         return cls.checked(
-            plain["methods"],
+            [(one.method, earlier_knobs(one.knobs, one.method, version)) for one in entrants(plain["methods"])],
             named_target(plain.get("target", "mixture"), targets or {}),
             mapping("target_options", plain.get("target_options", {})),
             plain["budget"],

@@ -60,7 +60,7 @@ def test_share_copies_the_link(open_lab):
     lab.press("Share")
     lab.page.get_by_text("Copied to the clipboard.").wait_for()
     link = lab.page.evaluate("navigator.clipboard.readText()")
-    assert link.startswith("http://127.0.0.1") and "?run=1." in link and "at=1" in link
+    assert link.startswith("http://127.0.0.1") and "?run=2." in link and "at=1" in link
 
 
 def test_another_digest_is_said(browser, server):

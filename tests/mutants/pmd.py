@@ -115,7 +115,19 @@ SHAPES, SHAPED = "pmdviz/shapes.py", "pmdviz/shaped_density.py"
 LEFT_OUT, CLUSTERS = "pmdviz/kernels/leave_one_out.py", "pmdviz/kernels/clusters.py"
 SHAPE_TESTS, LEFT_TESTS = "tests/test_shapes.py", "tests/kernels/test_leave_one_out.py"
 
+FORMATS, READ = "pmdviz/recipe_formats.py", "tests/test_formats.py"
+
 MUTANTS += [
+    # Formats.
+    fault(FORMATS, "KNOBS.get(version, {})", "{}", READ),
+    fault(
+        FORMATS,
+        "for name, value in KNOBS.get(version, {}).items() if name in known}, **given}",
+        "for name, value in KNOBS[1].items() if name in known}, **given}",
+        READ,
+    ),
+    fault("pmdviz/recipe_link.py", '{"pmdviz_recipe": version} | ', "", READ),
+    fault("pmdviz/racing/recipe.py", "earlier_knobs(one.knobs, one.method, version)", "one.knobs", READ),
     # The shaped kernel.
     fault(SHAPED, "np.sqrt(1 - h * h) * (particles[inside] - mean)", "(particles[inside] - mean)", SHAPE_TESTS),
     fault(SHAPED, "factors.append(h * np", "factors.append(h * h * np", SHAPE_TESTS),
