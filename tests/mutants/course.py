@@ -6,9 +6,9 @@ QUESTIONS, COPIES = "tests/test_questions.py", "tests/test_cli_notebooks.py"
 
 MUTANTS = [
     {  # new particles without the kernel's noise
-        "file": "pmdviz/draws.py",
-        "find": 'return parents + np.einsum("ij,kj->ik", noise, density.cholesky)',
-        "replace": "return parents",
+        "file": "pmdviz/densities.py",
+        "find": 'return self.particles[parents] + np.einsum("ij,kj->ik", noise, self.cholesky)',
+        "replace": "return self.particles[parents]",
         "tests": BANDWIDTH,
     },
     {  # the variance of q without the kernel's

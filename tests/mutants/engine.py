@@ -56,8 +56,13 @@ MUTANTS = [
         "0.5 * (distance * pic.grid.cell_volume - max(",
         DISTANCES,
     ),
-    fault("pmdviz/floors.py", "key = (target.key, num_particles)", "key = (target.name, num_particles)", FLOORS),
-    fault("pmdviz/floors.py", "log_weights, FACTORS[place] * one)", "log_weights, one)", FLOORS),
+    fault(
+        "pmdviz/floors.py",
+        "key = (target.key, num_particles, rule)",
+        "key = (target.name, num_particles, rule)",
+        FLOORS,
+    ),
+    fault("pmdviz/floors.py", "log_weights, factor * one)", "log_weights, one)", FLOORS),
     # Targets and their exact posteriors.
     fault("pmdviz/targets/base.py", "self.num_data / len(batch) * self.log_likelihood", "self.log_likelihood", TARGETS),
     fault("pmdviz/targets/base.py", "return -theta / self.prior_sd**2", "return -theta / self.prior_sd", TARGETS),
@@ -180,7 +185,7 @@ MUTANTS = [
     fault("pmdviz/recipe_input.py", "    differ |= {", "    _ = {", RECIPES, REPLAY),
     fault("pmdviz/recipe.py", "if at <= iteration:", "if at < iteration:", RECIPES),
     fault("pmdviz/recipe.py", '"made_with": None}', '"seed": None}', RECIPES),
-    fault("pmdviz/recipe_input.py", "if given != version or", "if", RECIPES),
+    fault("pmdviz/recipe_input.py", " or not 1 <= given <= version:", ":", RECIPES),
     fault("pmdviz/api.py", "return [*knobs, *(", "return [] and [*knobs, *(", "tests/test_api.py"),
     fault("pmdviz/cli.py", "        return 2\n    except TargetError", "        return 1\n    except TargetError", CLI),
     fault(

@@ -80,12 +80,12 @@ MUTANTS = [
     fault(SCHEDULES, "first * float(t) ** exponent", "first * float(t - 1) ** exponent", STEPS),
     fault(SCHEDULES, "first if t <= until", "first if t < until", STEPS),
     # Draws.
-    fault(DRAWS, "noise, density.cholesky)", "noise, density.cholesky.T)", DRAWN),
+    fault("pmdviz/densities.py", "noise, self.cholesky)", "noise, self.cholesky.T)", DRAWN),
     fault(
         DRAWS, "parents, noise = parents[chosen], noise[chosen]", "parents, noise = parents[chosen], noise[:n]", DRAWN
     ),
-    fault(DRAWS, "density.weights, each * n)]", "density.weights, n)][np.arange(each * n) % n]", DRAWN),
-    fault(DRAWS, "np.linalg.inv(density.cholesky)", "density.cholesky", DRAWN),
+    fault(DRAWS, "density.weights, each * n)", "density.weights, n)[np.arange(each * n) % n]", DRAWN),
+    fault("pmdviz/densities.py", "np.linalg.inv(self.cholesky)", "self.cholesky", DRAWN),
     fault(DRAWS, "candidates / target.scale", "candidates * target.scale", DRAWN),
     fault(DRAWS, "max(1, min(DRAWS[draws], MOST_NUMBERS // (n * dim)))", "DRAWS[draws]", DRAWN),
     fault(
@@ -120,12 +120,7 @@ FORMATS, READ = "pmdviz/recipe_formats.py", "tests/test_formats.py"
 MUTANTS += [
     # Formats.
     fault(FORMATS, "KNOBS.get(version, {})", "{}", READ),
-    fault(
-        FORMATS,
-        "for name, value in KNOBS.get(version, {}).items() if name in known}, **given}",
-        "for name, value in KNOBS[1].items() if name in known}, **given}",
-        READ,
-    ),
+    fault(FORMATS, "KNOBS.get(version, {}).items()", "KNOBS[1].items()", READ),
     fault("pmdviz/recipe_link.py", '{"pmdviz_recipe": version} | ', "", READ),
     fault("pmdviz/racing/recipe.py", "earlier_knobs(one.knobs, one.method, version)", "one.knobs", READ),
     # The shaped kernel.
