@@ -35,7 +35,7 @@ def run(options: argparse.Namespace) -> None:
         print("\ncomputing what perfect draws would get ...", file=sys.stderr)
     floors.floor(made.target, made.final.num_draws, rule=made.final.floor_rule)
     metrics = {name: finite(value) for name, value in made.final.metrics.items()}
-    final = {"iteration": made.final.iteration, "visited": made.final.visited, **metrics}
+    final = {"iteration": made.final.iteration, "visited": made.final.visited, **metrics, "caveat": made.final.caveat}
     result = {"recipe": recipe.to_dict(), "final": final, "seconds": seconds, "versions": versions()}
     if options.history:
         result["history"] = {

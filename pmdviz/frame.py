@@ -81,9 +81,12 @@ class Frame:
         return self.densities[self.judged_by]
 
     @property
-    def note(self) -> str:
-        """What one must know to judge the frame, such as a burn-in that is not over."""
-        return self.method.note(self.state, self.knobs)
+    def caveat(self) -> str:
+        """What one must know to judge the frame, such as a burn-in that is not over or particles that died; "" if none.
+
+        A sentence, and up to its first colon a few words.
+        """
+        return self.method.caveat(self.state, self.knobs)
 
     @property
     def particles(self) -> np.ndarray:

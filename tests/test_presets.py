@@ -1,18 +1,23 @@
 """Every preset runs and shows what its question is about."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
+import yaml
 
 import pmdviz
 from pmdviz.presets import PRESETS, find_preset
+
+FOLDER = Path(pmdviz.__file__).parent / "presets"
 
 
 def run(name):
     return pmdviz.run(find_preset(name).recipe, floor=False)
 
 
-def test_five_presets_with_title_question_and_recipe():
-    assert next(iter(PRESETS)) == "two_modes" and len(PRESETS) >= 5
+def test_presets_have_title_question_and_recipe():
+    assert next(iter(PRESETS)) == "two_modes" and len(PRESETS) >= 7
     for preset in PRESETS.values():
         assert preset.title and preset.question.endswith("?") and preset.try_this
     assert find_preset("two_modes").recipe == pmdviz.Recipe()
@@ -56,3 +61,26 @@ def test_particles_die():
 def test_one_gaussian_comes_close():
     result = run("one_gaussian")
     np.testing.assert_allclose(result.mean(), result.target.exact.mean, atol=0.05)
+
+
+def test_the_paper_s_algorithm_1_stays_far_off():
+    """The paper's own choices where it says them: nothing of ours is on."""
+    result = run("algorithm_1")
+    knobs = result.recipe.knobs
+    ours = {"policy": "ess", "draws": "balanced", "batches": "epochs", "bandwidth_rule": "local", "warm_start": True}
+    assert all(knobs[name] != value for name, value in ours.items()) and knobs["step_limit"] == 0
+    assert result.final.metrics["tv"] > 0.3 and result.final.rejuvenations == result.final.iteration - 1
+
+
+def test_many_data_shorten_steps_and_without_the_limit_nothing_is_left():
+    result = run("many_data")
+    assert result.final.limited_steps > 10 and result.final.metrics["tv"] < 0.2
+    recipe = find_preset("many_data").recipe.replaced(knobs={"step_limit": 0.0}, budget=100)
+    assert pmdviz.run(recipe, floor=False).final.metrics["ess"] < 10
+
+
+@pytest.mark.parametrize("name", ["too_bold", "particles_die", "worse_with_more_data", "algorithm_1"])
+def test_a_lesson_that_needs_free_steps_says_so(name):
+    """So that it stays the lesson that it is whatever the default becomes."""
+    knobs = yaml.safe_load((FOLDER / f"{name}.yaml").read_text())["recipe"]["knobs"]
+    assert knobs["step_limit"] == 0 and ("bandwidth_rule" in knobs)

@@ -62,7 +62,7 @@ def table_rows(snapshot: RaceSnapshot, summary: Mapping[str, Mapping[str, Any]])
 
 def _row(k: int, tile: Tile, over_seeds: Mapping[str, Any] | None) -> dict[str, Any]:
     frame, masses = tile.frame, tile.masses
-    now = tile.ended or frame.note or "racing"
+    now = tile.ended or frame.caveat or "racing"
     return {
         "entrant": k,
         "method": [tile.label, tile.label],

@@ -132,7 +132,7 @@ class Screen:
             self._note, self._note_until = f"rejuvenated: {info.rejuvenated}", now + NOTE_S
         elif not playing or now > self._note_until:
             self._note = ""
-        return self._note
+        return self._note or snapshot.frame.caveat.partition(":")[0]
 
     def _trace(self, snapshot: Snapshot, playing: bool) -> None:
         """The measured history and the present frame as its last point; while playing a few times a second."""

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from pmdviz.densities import Density
+from pmdviz.densities import Density, effective_sample_size
 from pmdviz.errors import InputError, TargetError
 from pmdviz.knobs import Knobs
 from pmdviz.targets import Target
@@ -122,9 +122,17 @@ class Method:
         """
         return {"": self.density(state, knobs, target)}
 
-    def note(self, state: Any, knobs: Any) -> str:
-        """What one must know to judge the frame, such as a burn-in that is not over; "" where there is nothing."""
-        return ""
+    def caveat(self, state: Any, knobs: Any) -> str:
+        """What one must know to judge the frame, in a sentence; "" where there is nothing.
+
+        Up to its first colon it is short enough for a tile. Of weighted particles: that too few have any weight.
+        """
+        if self.family != "particles":
+            return ""
+        d, ess = state.particles.shape[1], effective_sample_size(state.log_weights)
+        if len(state.particles) < d + 2 or ess >= d + 2:
+            return ""
+        return f"{ess:.1f} effective particles: too few to have a shape in {d} dimension{'s' * (d > 1)}"
 
     def ended(self, state: Any, knobs: Any, target: Target) -> str:
         """Why there is no next step, such as "one pass is over"; "" while there is one."""

@@ -103,7 +103,7 @@ class Chain(Method):
         draws = judged_draws(state, knobs)
         return {"kde": kde_of(draws, target.scale), "gaussian": gaussian_of(draws, target.scale)}
 
-    def note(self, state: ChainState, knobs: Any) -> str:
+    def caveat(self, state: ChainState, knobs: Any) -> str:
         """That the burn-in is not over."""
         if not 0 <= state.iteration <= knobs.burn_in or knobs.burn_in == 0:
             return ""

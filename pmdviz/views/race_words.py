@@ -20,7 +20,7 @@ def at_tile(label: str, frame: Any, ended: str) -> TileWords:
     """The words at the tile of an entrant; `ended` says why it has no next step ("" while it has one)."""
     tv = frame.metrics["tv"]
     known = f"TV {number(tv)}, " if tv is not None else ""
-    note = f"ended: {ended}" if ended else frame.note.partition(":")[0]
+    note = f"ended: {ended}" if ended else frame.caveat.partition(":")[0]
     return TileWords(label, f"{known}{count(frame.visited)} data", note)
 
 

@@ -98,7 +98,7 @@ class StageView:
     def show(self, frame: Any) -> None:
         """Draw `frame`; drawing it twice changes nothing."""
         reason = frame.info.rejuvenated if frame.info else ""
-        self.draw(stage_columns(frame), f"rejuvenated: {reason}" if reason else "")
+        self.draw(stage_columns(frame), f"rejuvenated: {reason}" if reason else frame.caveat.partition(":")[0])
 
     def draw(self, columns: StageColumns, note: str = "") -> None:
         """Draw columns that were computed elsewhere (in a worker thread), with a note in the corner."""

@@ -41,7 +41,7 @@ def state(frame: Any, unknown: str = UNKNOWN) -> str:
     parts = [f"iteration {count(frame.iteration)}", f"{count(frame.visited)}{of} data visited"]
     if metrics["tv"] is not None:
         parts.append(f"TV {number(metrics['tv'])}{floor(frame, ', perfect draws ', unknown)}")
-    return ", ".join([*parts, frame.note] if frame.note else parts)
+    return ", ".join([*parts, frame.caveat] if frame.caveat else parts)
 
 
 def floor(frame: Any, before: str, unknown: str = UNKNOWN) -> str:

@@ -96,7 +96,7 @@ def test_a_race_in_the_middle_ends_where_each_stands(race):
     )
     *_, last = RaceFilm(cut, look(frames=3)).scenes()
     assert [trace["visited"][-1] for trace in last.traces] == live.visited
-    assert [words.note for words in last.at_tiles][0] == live.sessions[0].frame.note
+    assert [words.note for words in last.at_tiles][0] == live.sessions[0].frame.caveat.partition(":")[0]
 
 
 def test_a_long_last_step_does_not_stretch_the_film():

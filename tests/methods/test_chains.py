@@ -42,7 +42,7 @@ def test_after_the_burn_in_only_later_draws_are_judged(method):
     session = run_chain(method, 9, burn_in=5)
     draws, frame = all_draws(session), session.frame
     assert np.array_equal(frame.particles, draws[5:])
-    assert frame.note == ""
+    assert frame.caveat == ""
     frame = session.set(thinning=3)
     assert np.array_equal(frame.particles, draws[[5, 8]]), "at once, also while paused"
     assert np.array_equal(session.set(burn_in=0, thinning=1).particles, draws)
@@ -53,15 +53,15 @@ def test_until_the_burn_in_is_over_all_draws_are_judged_and_it_is_said(method):
     session = run_chain(method, 0, burn_in=5)
     for t in range(6):
         note = f"burn-in ({t} of 5 draws): judged on all draws so far"
-        assert (session.frame.note, len(session.frame.particles)) == (note, t + 1)
+        assert (session.frame.caveat, len(session.frame.particles)) == (note, t + 1)
         session.advance()
-    assert (session.frame.note, len(session.frame.particles)) == ("", 1)
+    assert (session.frame.caveat, len(session.frame.particles)) == ("", 1)
 
 
 @pytest.mark.parametrize("method", CHAINS)
 def test_without_a_burn_in_nothing_is_noted(method):
     session = run_chain(method, 0, burn_in=0)
-    assert session.frame.note == "" and len(session.frame.particles) == 1
+    assert session.frame.caveat == "" and len(session.frame.particles) == 1
     assert len(session.advance(2).particles) == 2, "the start is no draw"
 
 

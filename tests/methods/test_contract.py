@@ -114,7 +114,7 @@ def test_init_and_step_keep_the_contract(method, name, given):
     assert target.rows == 0, "iteration 0 has visited nothing"
     for k in range(12):
         densities = method.densities(state, knobs, target)
-        assert "\n" not in method.note(state, knobs)
+        assert "\n" not in method.caveat(state, knobs)
         for density in densities.values():
             check_density(density, target.dim)
         CHECKS[method.family](densities, method, knobs, target, k)

@@ -118,6 +118,10 @@ SHAPE_TESTS, LEFT_TESTS = "tests/test_shapes.py", "tests/kernels/test_leave_one_
 FORMATS, READ = "pmdviz/recipe_formats.py", "tests/test_formats.py"
 
 MUTANTS += [
+    # Caveats.
+    fault(PMD, "            if ess < state.fewest:\n", "            if False:\n", "tests/methods/test_caveats.py"),
+    fault(PMD, "(state.in_a_row + 1) * done.limited", "state.in_a_row + done.limited", "tests/methods/test_caveats.py"),
+    fault("pmdviz/methods/base.py", "or ess >= d + 2", "or ess >= 1", "tests/methods/test_caveats.py"),
     # Formats.
     fault(FORMATS, "KNOBS.get(version, {})", "{}", READ),
     fault(FORMATS, "KNOBS.get(version, {}).items()", "KNOBS[1].items()", READ),

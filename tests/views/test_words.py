@@ -33,7 +33,7 @@ def test_counts_and_times():
 
 
 class Moment:
-    iteration, visited, budget, num_draws, note = 120, 12_000, 20_000, 1_500, ""
+    iteration, visited, budget, num_draws, caveat = 120, 12_000, 20_000, 1_500, ""
     metrics, note = {"tv": 0.0871, "floor_tv": 0.0884}, ""
 
 
@@ -44,6 +44,6 @@ def test_the_state_of_a_run_is_one_line():
     assert state(frame) == "iteration 120, 12,000 data visited, TV 0.500, perfect draws: being computed"
     frame.metrics = {"tv": None, "floor_tv": None}
     assert state(frame) == "iteration 120, 12,000 data visited"
-    frame.metrics, frame.note = {"tv": 0.5, "floor_tv": None}, "burn-in (3 of 5 draws)"
+    frame.metrics, frame.caveat = {"tv": 0.5, "floor_tv": None}, "burn-in (3 of 5 draws)"
     frame.num_draws = None
     assert state(frame) == "iteration 120, 12,000 data visited, TV 0.500, burn-in (3 of 5 draws)"

@@ -17,6 +17,7 @@ from pmdviz.schedules import SCHEDULES
 from pmdviz.shaped_density import ShapedDensity
 from pmdviz.targets import Target
 
+LONG = 25  # limited steps in a row that are worth a word
 WARM_BATCH = 10  # rows a step in the first pass of a warm start
 
 
@@ -34,7 +35,18 @@ class PMD(BatchMethod):
         particles, log_prior = prior_draws(rng, target, m, knobs.draws)
         warm = -(-target.num_data // WARM_BATCH) if knobs.warm_start else 0
         arrays = read_only(particles, equal_log_weights(m), log_prior, log_prior, target.data[:0].copy())
-        return PMDState(*arrays[:4], 0, warm, drawn_at=1, held=0, rest=0.0, rest_rows=arrays[4])
+        return PMDState(
+            *arrays[:4],
+            0,
+            warm,
+            drawn_at=1,
+            held=0,
+            rest=0.0,
+            rest_rows=arrays[4],
+            in_a_row=0,
+            fewest=np.inf,
+            fewest_at=0,
+        )
 
     def batch_size(self, state: PMDState, knobs: PMDKnobs, num_data: int) -> int:
         """B; in the warm start's pass 10, the last batch of it what is left; none while one is being applied."""
@@ -55,6 +67,8 @@ class PMD(BatchMethod):
         ess = effective_sample_size(state.log_weights)
         reason = rejuvenation_reason(state, ess, knobs)
         if reason:
+            if ess < state.fewest:
+                state = state._replace(fewest=ess, fewest_at=state.iteration)
             state = rejuvenate(rng, state, self.density(state, knobs, target), target, knobs)
         warm, rows = state.warming, state.rest_rows if state.rest else batch
         log_likelihood = checked_log_likelihood(target, state.particles, rows, state.log_prior > -np.inf)
@@ -77,6 +91,20 @@ class PMD(BatchMethod):
             limited=limited_words(done, warm),
         )
 
+    def caveat(self, state: PMDState, knobs: PMDKnobs) -> str:
+        """That too few particles carry q or once did, or that it is still on its way."""
+        d = state.particles.shape[1]
+        if now := super().caveat(state, knobs):
+            return now
+        if state.fewest < d + 2 <= len(state.particles):
+            return (
+                f"all descend from {state.fewest:.1f} effective particles: at iteration {state.fewest_at:,} they were "
+                "too few to have a shape, and the ESS since then does not show what was lost"
+            )
+        if state.in_a_row >= LONG:
+            return f"{state.in_a_row:,} limited steps in a row: q is still on its way to the posterior"
+        return ""
+
     def density(self, state: PMDState, knobs: PMDKnobs, target: Target) -> KernelDensity | ShapedDensity:
         """q_{t+1}: the weighted KDE before any resampling (Algorithm 1, lines 12-15)."""
         return smoothed(state.particles, state.log_weights, knobs, target)
@@ -90,6 +118,7 @@ def after_step(state: PMDState, done: Step, log_weights: np.ndarray, rows: np.nd
         log_weights=log_weights,
         iteration=state.iteration + 1,
         held=state.held + done.limited,
+        in_a_row=(state.in_a_row + 1) * done.limited,
         rest=rest,
         rest_rows=rows,
     )

@@ -20,6 +20,9 @@ class PMDState(NamedTuple):
     held: int  # limited steps so far, during which the schedule's clock stood still
     rest: float  # share of the warm start's last batch that a limited step has left to be applied
     rest_rows: np.ndarray  # the rows of that batch; none where nothing is left
+    in_a_row: int  # how many steps before now were limited, one after the other
+    fewest: float  # the smallest ESS that new particles have been drawn from; infinite where none have
+    fewest_at: int  # iteration of that
 
     @property
     def next_step(self) -> int:

@@ -1,0 +1,64 @@
+"""What a frame says when it is not to be trusted: the state alone decides, and a run that is well says nothing."""
+
+import json
+
+import pytest
+
+from pmdviz.cli import main
+from pmdviz.methods.pmd import LONG
+from pmdviz.recipe import Recipe
+from pmdviz.session import Session
+
+NARROW = {"target": "gaussian", "target_options": {"num_data": 20_000, "sigma_x": 1.0}, "num_particles": 300}
+
+
+def ended(**parts):
+    session = Session(Recipe(**parts), metrics_every=10**6)
+    session.advance(10**6)
+    return session.frame
+
+
+def test_a_run_whose_first_steps_left_a_few_particles_says_so_for_ever():
+    """Its ESS reads high: the trap that the sentence is for."""
+    frame = ended(**NARROW, budget=6000)
+    assert frame.caveat.startswith("all descend from ") and "effective particles: at iteration 1 they" in frame.caveat
+    assert float(frame.caveat.split()[3]) < 4 and frame.state.fewest_at == 1
+    assert frame.metrics["ess"] > 100 and frame.metrics["tv"] > 0.9
+
+
+@pytest.mark.parametrize("rule", ["local", "shaped"])
+def test_a_run_that_is_well_says_nothing(rule):
+    for target in ("mixture", "gaussian", "banana", "bimodal1d"):
+        frame = ended(target=target, budget=4000, num_particles=500, step_limit=0.5, bandwidth_rule=rule)
+        assert frame.caveat == ""
+
+
+def test_steps_that_are_limited_on_and_on_say_that_q_is_on_its_way():
+    session = Session(Recipe(**NARROW, step_limit=0.9, policy="always", budget=None), metrics_every=10**6)
+    for k in range(1, LONG + 3):
+        caveat = session.advance().caveat
+        assert caveat == (f"{k} limited steps in a row: q is still on its way to the posterior" if k >= LONG else "")
+    session.set(step_limit=0.0)
+    assert session.advance().caveat.partition(":")[0] != f"{k + 1} limited steps in a row", (
+        "one that is not ends the row"
+    )
+    assert session.frame.state.in_a_row == 0
+
+
+@pytest.mark.parametrize("method", ["importance", "pmd"])
+def test_fewer_effective_particles_than_a_shape_takes_are_named(method):
+    knobs = {"policy": "never"} if method == "pmd" else {}
+    frame = ended(
+        **{**NARROW, "target_options": {"num_data": 2000, "sigma_x": 0.3}}, method=method, budget=2000, **knobs
+    )
+    ess = frame.metrics["ess"]
+    assert ess < 4 and frame.caveat == f"{ess:.1f} effective particles: too few to have a shape in 2 dimensions"
+    assert ended(target="gaussian", method=method, num_particles=3, budget=20).caveat == "", "three have none at all"
+
+
+def test_the_command_line_says_it(capsys):
+    for budget, words in ((100, ""), (6000, "all descend from ")):
+        options = ["--target-option", "num_data=20000", "--target-option", "sigma_x=1", "--budget", str(budget)]
+        main(["run", "--target", "gaussian", *options, "--knob", "num_particles=300", "--json", "-"])
+        caveat = json.loads(capsys.readouterr().out)["final"]["caveat"]
+        assert caveat.startswith(words) if words else "descend" not in caveat
