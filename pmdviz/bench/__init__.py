@@ -29,7 +29,17 @@ HELPERS = (
         "empty_page",
         "engine_kernels",
     ),
-    *("engine_methods", "jupyter_page", "machine", "mutations", "peers", "peers_methods", "probe", "wire"),
+    *(
+        "engine_methods",
+        "jupyter_page",
+        "machine",
+        "mutations",
+        "peers",
+        "peers_methods",
+        "probe",
+        "regressions",
+        "wire",
+    ),
 )
 NUMBERS = {
     "sessions": "how many browser sessions",
