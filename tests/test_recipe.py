@@ -216,7 +216,7 @@ def test_a_long_log_is_not_walked_again_for_each_of_its_changes(what, monkeypatc
         assert session.advance(number).knobs.eta == number
     else:
         limits.check(session.recipe)
-    assert number <= Counted.looks < 40 * number
+    assert number <= Counted.looks < 60 * number
 
 
 @pytest.mark.parametrize("raw", ["1_0", "\u0661\u0662", "\uff11", "1_000.0"])
