@@ -1,4 +1,4 @@
-"""Attacks by links, files, exports and tabs on a server that runs: how long do its other visitors wait meanwhile?"""
+"""Attacks by links, files, exports and tabs on a server that runs, and how long its other visitors wait meanwhile."""
 
 from __future__ import annotations
 
@@ -74,21 +74,26 @@ def link_of(number: int) -> str:
     return "1." + base64.urlsafe_b64encode(squeezed).decode().rstrip("=")
 
 
+def page(server: Served) -> dict[str, Any]:
+    """No attack: any page with arguments, which is built while it is waited for. The others' figures contain it."""
+    return _opened(server, "embed=1")
+
+
 def long_link(server: Served) -> dict[str, Any]:
     """A link with 10,000 changes, in 35,000 characters."""
-    return _opened(server, link_of(MANY_CHANGES))
+    return _opened(server, f"run={link_of(MANY_CHANGES)}")
 
 
 def longest_link(server: Served) -> dict[str, Any]:
-    """A link of nearly 2,000 characters that are all changes."""
-    return _opened(server, link_of(600))
+    """A link with nearly as many changes as a served run may have."""
+    return _opened(server, f"run={link_of(480)}")
 
 
-def _opened(server: Served, link: str) -> dict[str, Any]:
-    found: dict[str, Any] = {"characters": len(link)}
+def _opened(server: Served, query: str) -> dict[str, Any]:
+    found: dict[str, Any] = {"characters": len(query)}
     with visited(server.url, found):
         try:
-            with urllib.request.urlopen(f"{server.url}/?run={link}", timeout=PATIENCE_S) as answer:
+            with urllib.request.urlopen(f"{server.url}/?{query}", timeout=PATIENCE_S) as answer:
                 found["status"], _ = answer.status, answer.read()
         except urllib.error.HTTPError as error:
             found["status"] = error.code
@@ -149,7 +154,7 @@ def _while_replayed(server: Served, at: int) -> dict[str, Any]:
 
 
 def class_at_one_link(server: Served) -> dict[str, Any]:
-    """Thirty visitors open one shared link at a late iteration at the same moment: when has the last one seen it?"""
+    """Thirty visitors open one link to a late iteration at once; when the last page and the last picture are there."""
     clients = [Client(server.url) for _ in range(30)]
     query, began = f"?run={ENDLESS.to_link()}&at={LATE}", time.monotonic()
 
@@ -225,6 +230,7 @@ class _Curious(Client):
         super()._events(events, buffers)
 
     def has(self, label: str) -> bool:
+        """Whether there is a widget of that label."""
         return any(model["attributes"].get("label") == label for model in self.models.values())
 
 
@@ -275,6 +281,7 @@ def _rate(crowd: Crowd, client: Client) -> float:
 
 
 ATTACKS: dict[str, Callable[[Served], dict[str, Any]]] = {
+    "page": page,
     "long_link": long_link,
     "longest_link": longest_link,
     "long_file": long_file,

@@ -5,9 +5,11 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from pmdviz import serving
 from pmdviz.lab import temporary
 
 MAKE = "from pmdviz.lab import temporary; print(temporary.new_folder(), flush=True); "
@@ -67,3 +69,18 @@ def test_what_only_looks_like_one_of_ours_is_left_alone(place, tmp_path_factory)
     (place / f"{temporary.PREFIX}file").touch()
     temporary.remove_stale()
     assert (elsewhere / "owner").exists() and len(os.listdir(place)) == 3
+
+
+def test_a_server_that_ends_takes_its_folder_along(place, monkeypatch):
+    """It ends at once by `os._exit`, whatever its threads are at: nothing that is registered for the end is called."""
+
+    def end(status):
+        raise SystemExit(status)
+
+    monkeypatch.setattr(serving.os, "_exit", end)
+    monkeypatch.setattr(serving.signal, "signal", lambda *given: None)
+    server = SimpleNamespace(io_loop=SimpleNamespace(start=lambda: None), stop=lambda wait: None)
+    temporary.new_folder()
+    with pytest.raises(SystemExit):
+        serving._run(server)
+    assert list(place.iterdir()) == []
