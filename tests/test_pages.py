@@ -2,6 +2,8 @@
 
 import asyncio
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import panel as pn
@@ -11,6 +13,7 @@ from tornado.httputil import HTTPServerRequest, RequestStartLine
 from pmdviz import links, pages, recipe_input, spare
 from pmdviz.errors import InputError
 from pmdviz.lab import limits
+from pmdviz.links import Link
 from pmdviz.pages import lab_page
 from pmdviz.recipe import Recipe
 from pmdviz.serve_limits import variable
@@ -66,3 +69,26 @@ def test_a_link_is_read_and_checked_in_a_thread(changes, monkeypatch):
     else:
         assert "at most 500 changes here; given: 600" in made
     assert threads and loop not in threads
+
+
+def test_pages_asked_for_at_once_are_made_one_after_the_other(monkeypatch):
+    """From Bokeh 3.10 on a server makes pages in threads; of two for the last place one gets the sentence."""
+    monkeypatch.setattr(pages, "_open", set())
+    monkeypatch.setattr(pages, "limit", {"max_sessions": 1}.get)
+    monkeypatch.setattr(pages, "links", type("Links", (), {"read": staticmethod(lambda arguments: Link())}))
+    inside, most = [], []
+
+    def made(link):
+        inside.append(link)
+        time.sleep(0.05)  # the other one comes in meanwhile, if it can
+        most.append(len(inside))
+        pages._open.add(link)
+        inside.remove(link)
+        return "page"
+
+    monkeypatch.setattr(pages, "lab_page", made)
+    monkeypatch.setattr(pages, "_full_page", lambda: "full")
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: pages.session_page(), range(4)))
+    assert sorted(found) == ["full", "full", "full", "page"]
+    assert most == [1]

@@ -12,6 +12,7 @@ from typing import Any
 import panel as pn
 
 from pmdviz.lab import css
+from pmdviz.lab.locked import handed
 
 LABEL = "Open a recipe (JSON)"
 OPENING = "start file"  # what the live loop calls it
@@ -27,7 +28,7 @@ class RecipeFile:
         self.said = pn.pane.HTML("", margin=0, stylesheets=[css.TEXT], **wide)
         label = pn.pane.HTML(LABEL, margin=(8, 0, 2, 0), stylesheets=[css.TEXT], **wide)
         self.view = pn.Column(label, self.box, self.said, margin=0, **wide)
-        self.box.param.watch(lambda event: self._take(event.new), "value")
+        self.box.param.watch(handed(lambda event: self._take(event.new)), "value")
 
     def _take(self, content: bytes | None) -> None:
         if content:
