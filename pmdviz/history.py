@@ -45,6 +45,12 @@ class History:
         self._metrics_every = metrics_every
         self.stride = 1
 
+    def copy(self) -> History:
+        """Another history with the same rows."""
+        twin = History(self._metrics_every)
+        twin._rows, twin.stride = [*self._rows], self.stride
+        return twin
+
     def __len__(self) -> int:
         return len(self._rows)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import html
 import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,7 @@ from pmdviz.errors import InputError
 from pmdviz.lab import Lab, css, limits, warm
 from pmdviz.lab.acknowledge import HELP, on_sent
 from pmdviz.lab.locked import handed
+from pmdviz.lab.pool import lane
 from pmdviz.links import Link
 from pmdviz.recipe import Recipe
 from pmdviz.serve_limits import check_limits, limit
@@ -57,6 +60,7 @@ PAGES: dict[str, Kind] = {
 }  # built by a visitor's first look, in the order of their tabs
 
 log = logging.getLogger(__name__)
+_outcome: ContextVar[Link | InputError | None] = ContextVar("pmdviz-link", default=None)
 _open: set[Tabs] = set()  # of sessions that have not been destroyed
 _one_at_a_time = threading.Lock()
 
@@ -134,10 +138,41 @@ def _made_page() -> pmui.Page:
     if is_full():
         return _full_page()
     try:
-        link = links.read(pn.state.session_args)
+        link = _opened(pn.state.session_args)
         return lab_page(link if link.recipe else replace(link, recipe=limits.fitted(Recipe())))
     except InputError as error:
         return lab_page(notice=f"The link could not be opened: {error}. This is the usual first run instead.")
+
+
+async def read_ahead(arguments: Mapping[str, Sequence[bytes]]) -> None:
+    """Read and check the link of a request in a thread, for the page that this task makes next.
+
+    One with hundreds of changes takes as long as some frames, for which the others need not wait.
+    """
+    loop = asyncio.get_running_loop()
+    _outcome.set(await loop.run_in_executor(lane(0.0), _tried, arguments))
+
+
+def _tried(arguments: Mapping[str, Sequence[bytes]]) -> Link | InputError:
+    try:
+        return _checked(arguments)
+    except InputError as error:
+        return error
+
+
+def _checked(arguments: Mapping[str, Sequence[bytes]]) -> Link:
+    link = links.read(arguments)
+    if link.recipe is not None:
+        limits.check(link.recipe)
+    return link
+
+
+def _opened(arguments: Mapping[str, Sequence[bytes]]) -> Link:
+    """The link of this page's address, as `read_ahead` found it where that was asked. Raises InputError."""
+    outcome = _outcome.get()
+    if isinstance(outcome, InputError):
+        raise outcome
+    return outcome or links.read(arguments)
 
 
 def is_full() -> bool:

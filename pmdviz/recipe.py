@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib import metadata
 from typing import Any
@@ -12,7 +13,6 @@ from pmdviz.errors import InputError, unknown
 from pmdviz.methods import Method, find_method
 from pmdviz.recipe_input import (
     MAX_BUDGET,
-    MAX_CHANGES,
     MAX_SEED,
     Change,
     changed_knobs,
@@ -22,6 +22,7 @@ from pmdviz.recipe_input import (
     checked_whole,
     json_value,
     mapping,
+    most_changes,
     named_target,
     resolved_target,
     shared_target,
@@ -127,10 +128,10 @@ class Recipe:
 
         Raises InputError where the log is full.
         """
-        earlier = tuple(change for change in self.changes if change[0] < iteration)
+        earlier = self.changes[: bisect_left(self.changes, iteration, key=_iteration)]
         changed = changed_knobs(self.knobs_at(iteration - 1), knobs)
-        if changed and len(earlier) >= MAX_CHANGES:
-            raise InputError(f"a recipe holds at most {MAX_CHANGES:,} changes; restart the run to begin a new log")
+        if changed and len(earlier) >= most_changes():
+            raise InputError(f"a recipe holds at most {most_changes():,} changes here; restart the run for a new log")
         return self._like_this(changes=(*earlier, (iteration, changed)) if changed else earlier)
 
     def limited(self, budget: int | None) -> Recipe:
@@ -158,10 +159,27 @@ class Recipe:
     def knobs_at(self, iteration: int) -> Any:
         """The knobs in force after the changes made at `iteration` and before."""
         values = dict(self.knobs)
-        for at, change in self.changes:
-            if at <= iteration:
-                values.update(change)
+        for _, change in self.changes[: bisect_right(self.changes, iteration, key=_iteration)]:
+            values.update(change)
         return self.make_method().Knobs(**values)
+
+    def knobs_in_turn(self) -> Iterator[Any]:
+        """The knobs at iteration 0, and those after each change."""
+        now = self.start_knobs()
+        yield now
+        for _, change in self.changes:
+            now = now.changed(change)
+            yield now
+
+    def change_at(self, iteration: int) -> dict[str, Any]:
+        """The knobs that are changed at `iteration`, and their values; often none."""
+        k = bisect_left(self.changes, iteration, key=_iteration)
+        return self.changes[k][1] if k < len(self.changes) and self.changes[k][0] == iteration else {}
+
+    def next_change(self, iteration: int) -> int | None:
+        """The first iteration after this one at which knobs are changed; None: no more."""
+        k = bisect_right(self.changes, iteration, key=_iteration)
+        return self.changes[k][0] if k < len(self.changes) else None
 
     def to_dict(self) -> dict[str, Any]:
         """The recipe as plain values, in the canonical order."""
@@ -217,6 +235,10 @@ class Recipe:
         A recipe without an end cannot be run to its end: give it a budget first (`replaced(budget=...)`).
         """
         return as_python(self)
+
+
+def _iteration(change: Change) -> int:
+    return change[0]
 
 
 def _named_knobs(method: Any, given: Any) -> Mapping[str, Any]:

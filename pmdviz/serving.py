@@ -125,10 +125,11 @@ def _server(options: argparse.Namespace, port: int) -> Any:
     from threadpoolctl import threadpool_limits
 
     from pmdviz import refusals, spare
-    from pmdviz.lab import limits
+    from pmdviz.lab import limits, temporary
     from pmdviz.pages import session_page
 
     limits.enforce()
+    temporary.remove_stale()
     refusals.install()
     threadpool_limits(1, "blas")
     spare.install()
@@ -170,6 +171,8 @@ def _warm_up() -> None:
 
 def _run(server: Any) -> NoReturn:
     """Run the loop until a signal; the process ends at once then, whatever its threads are at."""
+    from pmdviz.lab import temporary
+
     loop = server.io_loop
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: loop.add_callback_from_signal(loop.stop))
@@ -177,6 +180,7 @@ def _run(server: Any) -> NoReturn:
     server.stop(wait=False)
     if crew := sys.modules.get("pmdviz.sweeping.crew"):  # a measurement may be under way
         crew.dismiss()
+    temporary.remove()
     print("pmdviz has stopped", flush=True)
     sys.stdout.flush()
     sys.stderr.flush()

@@ -40,6 +40,8 @@ class SpareHandler(DocHandler):
             if session is None and pages.is_full():
                 await _make_room(self.application_context)
         if session is None:
+            if "run" in self.request.arguments:
+                await pages.read_ahead(self.request.arguments)
             return await super().get_session()
         loop.call_later(HELD_S, session.unblock_expiration)
         return session

@@ -1,13 +1,22 @@
 """Served pages, without a server: what a process keeps of them, and what they say."""
 
+import asyncio
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import panel as pn
+import pytest
+from tornado.httputil import HTTPServerRequest, RequestStartLine
 
-from pmdviz import pages
+from pmdviz import links, pages, recipe_input, spare
+from pmdviz.errors import InputError
+from pmdviz.lab import limits
 from pmdviz.links import Link
 from pmdviz.pages import lab_page
+from pmdviz.recipe import Recipe
+from pmdviz.serve_limits import variable
 
 
 def watchers_on_the_process():
@@ -20,6 +29,46 @@ def test_a_page_leaves_no_watcher_on_the_state_of_the_process():
     before = watchers_on_the_process()
     lab_page()
     assert watchers_on_the_process() == before
+
+
+def a_request(query):
+    """What the handler of "/" is, when a browser asks for the page with this query."""
+    handler = object.__new__(spare.SpareHandler)
+    handler.request = HTTPServerRequest(start_line=RequestStartLine("GET", f"/?{query}", "HTTP/1.0"))
+    handler.application = SimpleNamespace(io_loop=SimpleNamespace(call_later=lambda *later: None))
+    handler.application_context = None
+    return handler
+
+
+@pytest.mark.parametrize("changes", [400, 600])
+def test_a_link_is_read_and_checked_in_a_thread(changes, monkeypatch):
+    """Also where it is refused: it is not looked at again by the page on the event loop."""
+    recipe = Recipe(changes=[(k, {"bandwidth": 0.1 + k % 2}) for k in range(1, changes + 1)])
+    text = recipe.to_link()
+    assert len(text) < links.LONGEST
+    monkeypatch.setattr(recipe_input, "_most_changes", 500)
+    monkeypatch.setenv(variable("max_particles"), "2000")
+    threads, read, knobs = set(), links.read, Recipe.knobs_in_turn
+    monkeypatch.setattr(links, "read", lambda given: (threads.add(threading.current_thread()), read(given))[1])
+    monkeypatch.setattr(Recipe, "knobs_in_turn", lambda self: (threads.add(threading.current_thread()), knobs(self))[1])
+
+    async def page(handler):
+        try:
+            return pages._opened(handler.request.arguments).recipe
+        except InputError as error:
+            return str(error)
+
+    monkeypatch.setattr(spare.DocHandler, "get_session", page)
+
+    async def visit():
+        return await a_request(f"run={text}").get_session(), threading.current_thread()
+
+    made, loop = asyncio.run(visit())
+    if changes == 400:
+        assert made == recipe and limits.check(made) is made
+    else:
+        assert "at most 500 changes here; given: 600" in made
+    assert threads and loop not in threads
 
 
 def test_pages_asked_for_at_once_are_made_one_after_the_other(monkeypatch):

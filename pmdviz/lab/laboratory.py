@@ -17,7 +17,7 @@ from pmdviz.lab.live import BUSY_S
 from pmdviz.lab.locked import handed
 from pmdviz.lab.notice import Notice
 from pmdviz.lab.page import LivePage
-from pmdviz.lab.recipe_file import RecipeFile
+from pmdviz.lab.recipe_file import OPENING, RecipeFile
 from pmdviz.lab.runner import Runner, Snapshot
 from pmdviz.lab.screen import Screen
 from pmdviz.lab.setup import Setup
@@ -94,7 +94,8 @@ class Lab(LivePage):
         self.acts = Acts(self.live, self.floor, self.screen.dim)
         self.setup = Setup(PRESETS, self.acts.begin, self.acts.turn)
         self.exports = ExportPanel(lambda act: self.live.do("export", act))
-        self.setup.view.extend([self.exports.view, RecipeFile(self.acts.begin).view])
+        self.recipe_file = RecipeFile(self.acts.begin)
+        self.setup.view.extend([self.exports.view, self.recipe_file.view])
         self.setup.hide(link.hide)
         self.setup.show_recipe(self._recipe, target_now, self._recipe.start_knobs(), {})
         self.setup.new_seed.on_click(handed(lambda event: self._act("reseed")))
@@ -203,7 +204,9 @@ class Lab(LivePage):
         self.screen.dim(False)
         sentence = str(error)
         self.setup.forget()
-        if not self.setup.refuse(sentence):
+        if what == OPENING:
+            self.recipe_file.say(sentence)
+        elif not self.setup.refuse(sentence):
             self.screen.say(self._last, sentence, self.live.playing)
 
     # In a notebook

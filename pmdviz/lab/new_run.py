@@ -13,6 +13,8 @@ def next_recipe(session: Session, parts: Mapping[str, Any]) -> Recipe:
     """The recipe of a new run: `parts` changed, everything else as it is now. Raises InputError."""
     if "recipe" in parts:
         return parts["recipe"]
+    if "content" in parts:
+        return Recipe.from_json(parts["content"])
     base = session.recipe.replaced(knobs=session.knobs.as_dict(), changes=())
     parts = dict(parts)
     if "option" in parts:

@@ -1,4 +1,7 @@
-"""A recipe out of a file: what Export, the command line or Python wrote opens in the lab."""
+"""A recipe out of a file: what Export, the command line or Python wrote opens in the lab.
+
+It is read where the run is made, in a worker thread: a long one takes its time.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +11,15 @@ from typing import Any
 
 import panel as pn
 
-from pmdviz.errors import InputError
 from pmdviz.lab import css
 from pmdviz.lab.locked import handed
-from pmdviz.recipe import Recipe
 
 LABEL = "Open a recipe (JSON)"
+OPENING = "start file"  # what the live loop calls it
 
 
 class RecipeFile:
-    """A box for a file; a recipe begins a new run by `begin(what, recipe=...)`, anything else gets a sentence."""
+    """A box for a file, which begins a new run by `begin(OPENING, content=...)`; what is no recipe gets a sentence."""
 
     def __init__(self, begin: Callable[..., None]) -> None:
         self._begin = begin
@@ -29,16 +31,11 @@ class RecipeFile:
         self.box.param.watch(handed(lambda event: self._take(event.new)), "value")
 
     def _take(self, content: bytes | None) -> None:
-        if not content:
-            return
-        try:
-            recipe = Recipe.from_json(content)
-        except InputError as error:
-            self._say(str(error))
-        else:
-            self._say("")
-            self._begin("start recipe", recipe=recipe)
+        if content:
+            self.say("")
+            self._begin(OPENING, content=content)
 
-    def _say(self, sentence: str) -> None:
+    def say(self, sentence: str) -> None:
+        """Say why a file was refused, or nothing."""
         with pn.io.hold():
             self.said.object = f'<span class="pmdviz-file-words" role="alert">{html.escape(sentence)}</span>'

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pmdviz.kernels.watch import present
 from pmdviz.lab import limits
 from pmdviz.lab.forecast import step_seconds
 from pmdviz.recipe import Recipe
@@ -43,8 +42,8 @@ class Snapshot(NamedTuple):
 class Runner:
     """Owns a session. Its methods are called by one thread at a time and never on the event loop."""
 
-    def __init__(self, recipe: Recipe) -> None:
-        self.session = Session(recipe)
+    def __init__(self, start: Recipe | Session) -> None:
+        self.session = start if isinstance(start, Session) else Session(start)
         self.wanted = threading.Event()  # cleared by Pause: the present batch of iterations ends after this one
         self.wanted.set()
         self._rejuvenations: list[Mark] = []
@@ -85,14 +84,18 @@ class Runner:
                 break
         return self.snapshot()
 
-    def go(self, iteration: int) -> Snapshot:
-        """Forward to `iteration`, or to the end if that comes first; its watch sees how far it is."""
-        watch = present()
-        while self.session.frame.iteration < iteration and not self.session.done:
-            self._note(self.session.advance(1))
-            if watch is not None:
-                watch.check(self.session.frame.iteration / iteration)
-        return self.snapshot()
+    def go(self, iteration: int) -> bool:
+        """Forward to `iteration` for one turn; whether it is there, or at the end of the run, which may come first."""
+        began, session = time.perf_counter(), self.session
+        while session.frame.iteration < iteration and not session.done:
+            self._note(session.advance(1))
+            if time.perf_counter() - began > SHARE_S:
+                break
+        return session.frame.iteration >= iteration or session.done
+
+    def take(self, other: Runner) -> None:
+        """Stand where `other` stands, with its past; from now on each goes its own way."""
+        self.session, self._rejuvenations = other.session.copy(), [*other._rejuvenations]
 
     def set(self, knobs: Mapping[str, Any]) -> Snapshot:
         """Turn knobs; raises InputError and changes nothing where a value cannot be used."""
