@@ -6,6 +6,7 @@ and on no command line; it says there that it listens; and where the parent is g
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 import signal
@@ -44,18 +45,17 @@ class Parent:
 
     def listening(self) -> None:
         """Say that this process takes visitors."""
-        self._connection.sendall(b"!")
+        with contextlib.suppress(OSError):  # it may just have ended
+            self._connection.sendall(b"!")
 
     def follow(self) -> None:
         """End this process when the parent has ended, whatever its threads are at."""
         threading.Thread(target=self._follow, name="pmdviz-parent", daemon=True).start()
 
     def _follow(self) -> None:
-        try:
+        with contextlib.suppress(OSError):
             while self._connection.recv(1):
                 pass
-        except OSError:
-            pass
         os.kill(os.getpid(), signal.SIGTERM)
         time.sleep(PATIENCE_S)
         os._exit(1)
@@ -73,20 +73,18 @@ class Worker:
 
     def __init__(self, arguments: Sequence[str], port: int, key: bytes) -> None:
         self._connection, theirs = socket.socketpair()
+        self._connection.sendall(key + b"\n")  # waits there, also for a process that ends before it reads
+        self._connection.setblocking(False)
         with theirs:
             self.process = _start(arguments, port, theirs)
-        self._connection.sendall(key + b"\n")
-        self._connection.setblocking(False)
         self.began, self._listened = time.monotonic(), False
 
     @property
     def listened(self) -> bool:
         """Whether it has ever taken visitors."""
         if not self._listened:
-            try:
+            with contextlib.suppress(OSError):  # nothing was said so far
                 self._listened = bool(self._connection.recv(1))
-            except OSError:  # nothing was said so far
-                pass
         return self._listened
 
     def close(self) -> None:
@@ -115,12 +113,12 @@ def serve_many(arguments: Sequence[str], ports: Sequence[int]) -> int:
             early[port] = early[port] + 1 if time.monotonic() - worker.began < EARLY_S else 0
             unusable = status == UNUSABLE and not worker.listened  # later on it is something else that ended it so
             if unusable or early[port] >= MOST_EARLY:  # it cannot be used like this, and never will
-                _end([other.process for other in running.values()])
+                _end(list(running.values()))
                 return UNUSABLE if unusable else _given_up(port, status)
             print(f"pmdviz: the process at port {port} ended with status {status}; another is started", flush=True)
             worker.close()
             running[port] = Worker(arguments, port, key)
-    _end([worker.process for worker in running.values()])
+    _end(list(running.values()))
     return 0
 
 
@@ -136,13 +134,14 @@ def _start(arguments: Sequence[str], port: int, connection: socket.socket) -> su
     return subprocess.Popen(command, stdin=connection, env={**os.environ, WORKER: "1"})
 
 
-def _end(processes: Sequence[subprocess.Popen]) -> None:
-    for process in processes:
-        process.terminate()
+def _end(workers: Sequence[Worker]) -> None:
+    for worker in workers:
+        worker.process.terminate()
     end = time.monotonic() + PATIENCE_S
-    for process in processes:
+    for worker in workers:
         try:
-            process.wait(max(0.1, end - time.monotonic()))
+            worker.process.wait(max(0.1, end - time.monotonic()))
         except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+            worker.process.kill()
+            worker.process.wait()
+        worker.close()
