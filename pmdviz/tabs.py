@@ -10,6 +10,7 @@ import param
 from panel.custom import JSComponent
 
 from pmdviz.lab.css import static
+from pmdviz.lab.locked import handed
 
 HIDDEN = "pmdviz-hidden"
 HIDDEN_CSS = f".{HIDDEN} {{ display: none !important; }}"
@@ -76,7 +77,7 @@ class Tabs:
         look: dict[str, Any] = {"stylesheets": [HIDDEN_CSS], "sizing_mode": "stretch_width", "margin": 0}
         self.view, self.controls = pn.Column(**look), pn.Column(**look)
         self._build(first)
-        self.bar.param.watch(lambda event: self.choose(event.new), "active")
+        self.bar.param.watch(handed(lambda event: self.choose(event.new)), "active")
 
     def start(self, doc: Any) -> None:
         """Begin with the first page; `doc` is the served document."""
