@@ -44,7 +44,17 @@ class Checkpoints:
         self.forget(last)
         self._kept[last] = checkpoint
         self.num_bytes += checkpoint.frame.num_bytes
-        if self.num_bytes > self._memory_cap and len(self._kept) > FEWEST:
+        if self.num_bytes > self._memory_cap:
+            self._halve()
+
+    def shrink(self, memory_cap: int) -> None:
+        """Let go what is more than `memory_cap` bytes, but for a few; what is kept later may be more again."""
+        while self.num_bytes > memory_cap and len(self._kept) > FEWEST:
+            self._halve()
+
+    def _halve(self) -> None:
+        last = next(reversed(self._kept))
+        if len(self._kept) > FEWEST:
             for at in [at for k, at in enumerate(self._kept) if k % 2 and at != last]:
                 self.forget(at)
 

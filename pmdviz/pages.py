@@ -19,7 +19,7 @@ from bokeh.models import CustomJS
 from bokeh.themes import Theme
 from panel.util import edit_readonly
 
-from pmdviz import links, refusals, trim
+from pmdviz import handlers, links, refusals, trim
 from pmdviz.errors import InputError
 from pmdviz.lab import Lab, css, limits, warm
 from pmdviz.lab.acknowledge import HELP, on_sent
@@ -183,6 +183,7 @@ def is_full() -> bool:
 
 def serve_lab() -> None:
     """What the served script calls."""
+    handlers.install()  # for who serves without `--plugins pmdviz.panel_plugin`, from the first page on
     refusals.install()
     pn.extension(notifications=False)
     _scripted_page().servable(title="pmdviz")

@@ -14,8 +14,8 @@ import webbrowser
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from pmdviz.errors import InputError, shown
-from pmdviz.processes import serve_many
+from pmdviz.errors import InputError, shown, words_of
+from pmdviz.processes import new_key, parent, serve_many
 from pmdviz.serve_limits import LIMITS, set_limits
 
 DEFAULT_PORT = 5006
@@ -51,18 +51,26 @@ def serve(options: argparse.Namespace) -> int:
     set_limits(vars(options))
     if options.num_procs != 1:
         return _serve_many(options)
+    above = parent()
     port = chosen_port(options.port, options.address)
     _warm_up()
-    server = _server(options, port)
+    server = _server(options, port, above.key if above else new_key())
     gc.collect()
     gc.freeze()  # what is loaded by now lives as long as the process: it need not be looked through again and again
-    from pmdviz import refusals, spare
+    from pmdviz import connections, refusals, spare
+    from pmdviz.headers import SecurityHeaders
 
     shown_at = "127.0.0.1" if options.address == "0.0.0.0" else options.address
     url = f"http://{shown_at}:{port}/"
+    connections.raise_file_limit()
+    connections.accept_patiently(server)
     refusals.guard(server)
+    server._tornado.add_transform(SecurityHeaders)
     server.start()
-    server.io_loop.add_callback(spare.fill, server._tornado.applications["/"])
+    server.io_loop.add_callback(spare.fill, server._tornado, server._tornado.applications["/"])
+    if above:
+        above.follow()
+        above.listening()
     if os.environ.get("PMDVIZ_PROBE"):  # a bench looks into the process; nobody else can ask for it
         from pmdviz.bench import probe
 
@@ -114,17 +122,20 @@ def chosen_port(asked: int | None, address: str = "127.0.0.1") -> int:
                 reason = getattr(error, "strerror", None) or str(error)
                 of_port = getattr(error, "errno", None) in (errno.EADDRINUSE, errno.EACCES)
     if of_port:
-        raise InputError(f"cannot listen on {address} port {port}: {reason}; leave --port out to take a free one")
+        raise _taken(address, port, reason)
     raise InputError(f"cannot listen on --address {shown(address)}: {reason}; give one of this machine")
 
 
-def _server(options: argparse.Namespace, port: int) -> Any:
-    """The server, not yet started; everything a page needs comes from it and from no other."""
+def _server(options: argparse.Namespace, port: int, key: bytes) -> Any:
+    """The server, not yet started; everything a page needs comes from it and from no other.
+
+    Raises InputError where another server has taken the port since it was chosen.
+    """
     os.environ["BOKEH_RESOURCES"] = "server"
     from panel.io.server import get_server
     from threadpoolctl import threadpool_limits
 
-    from pmdviz import refusals, spare
+    from pmdviz import connections, refusals, spare
     from pmdviz.lab import limits, temporary
     from pmdviz.pages import session_page
 
@@ -136,23 +147,36 @@ def _server(options: argparse.Namespace, port: int) -> Any:
     origins = options.allow_websocket_origin or (["*"] if options.address == "0.0.0.0" else None)
     if origins is None:
         origins = [f"{host}:{port}" for host in ("localhost", "127.0.0.1", options.address)]
-    return get_server(
-        {"/": session_page},
-        port=port,
-        address=options.address,
-        websocket_origin=origins,
-        title="pmdviz",
-        liveness=True,
-        show=False,
-        start=False,
-        check_unused_sessions_milliseconds=CHECK_SESSIONS_MS,
-        unused_session_lifetime_milliseconds=UNUSED_SESSION_MS,
-        # Bokeh's own pings lose a session twice where its tab has just been cut off; these end dead connections too.
-        keep_alive_milliseconds=0,
-        websocket_ping_interval=PING_S,
-        websocket_ping_timeout=PING_S,
-        websocket_max_message_size=2 * limits.upload_bytes(),  # as it comes: in base64, with words around it
-    )
+    longest = 2 * limits.upload_bytes()  # as it comes: in base64, with words around it
+    try:
+        return get_server(
+            {"/": session_page},
+            port=port,
+            address=options.address,
+            websocket_origin=origins,
+            title="pmdviz",
+            liveness=True,
+            show=False,
+            start=False,
+            sign_sessions=True,
+            secret_key=key,
+            include_headers=["User-Agent"],  # a token stands in the page: no cookie of anybody's belongs into it
+            include_cookies=[],
+            check_unused_sessions_milliseconds=CHECK_SESSIONS_MS,
+            unused_session_lifetime_milliseconds=UNUSED_SESSION_MS,
+            # Bokeh's own pings lose a session twice where its tab has just been cut off; these end dead ones too.
+            keep_alive_milliseconds=0,
+            websocket_ping_interval=PING_S,
+            websocket_ping_timeout=PING_S,
+            websocket_max_message_size=longest,
+            http_server_kwargs=connections.http_limits(longest),
+        )
+    except OSError as error:
+        raise _taken(options.address, port, words_of(error)) from error
+
+
+def _taken(address: str, port: int, reason: str) -> InputError:
+    return InputError(f"cannot listen on {address} port {port}: {reason}; leave --port out to take a free one")
 
 
 def _warm_up() -> None:

@@ -291,6 +291,10 @@ class Session:
             self._restore(self._kept.nearest(iteration))
         return self.advance(max(0, iteration - self.frame.iteration))
 
+    def shrink(self, memory_cap: int) -> None:
+        """Let go of places to come back to, until what is kept takes so many bytes; what stays is as exact as ever."""
+        self._kept.shrink(memory_cap)
+
     def _restore(self, checkpoint: Checkpoint) -> None:
         self._rng.bit_generator.state = checkpoint.rng_state
         self._batches.restore(checkpoint.mark)

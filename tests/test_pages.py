@@ -58,7 +58,7 @@ def test_a_link_is_read_and_checked_in_a_thread(changes, monkeypatch):
         except InputError as error:
             return str(error)
 
-    monkeypatch.setattr(spare.DocHandler, "get_session", page)
+    monkeypatch.setattr(spare.handlers.DocHandler, "get_session", page)
 
     async def visit():
         return await a_request(f"run={text}").get_session(), threading.current_thread()

@@ -14,6 +14,7 @@ from pmdviz.lab.new_run import next_recipe
 from pmdviz.lab.runner import Runner, Snapshot
 
 KEPT_RUNS = 5
+KEPT_BYTES = 4 * 2**20  # of the places to come back to in each of them; the run that is seen has 64 MB
 
 
 class Acts:
@@ -85,5 +86,6 @@ class Acts:
         made = Runner(limits.check(next_recipe(runner.session, parts)))
         snapshot = made.snapshot()
         if runner.session.frame.iteration > 0 or not self._before:
+            runner.session.shrink(KEPT_BYTES)
             self._before = [*self._before, runner][-KEPT_RUNS:]
         return made, snapshot

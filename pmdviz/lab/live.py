@@ -43,6 +43,7 @@ class Live:
         self._life = self._living = 0  # how often it was started or stopped; of the task that has the session
         self._seen = True  # whether the page is the one that is shown, of those that the app has
         self._took = 0.0  # CPU seconds of the last job
+        self._sent = ack.sent  # frames; a browser can write what the model says
         self._watch: Watch | None = None  # of a job that lasts
         self._task: asyncio.Task | None = None
         self._loop: asyncio.AbstractEventLoop | None = None  # on which the task runs
@@ -238,7 +239,7 @@ class Live:
 
     def _under_way(self) -> int:
         """Frames sent and not drawn; a browser that claims to have drawn more than was sent has drawn none."""
-        return self.ack.sent - (self.ack.drawn if self.ack.drawn <= self.ack.sent else 0)
+        return self._sent - (self.ack.drawn if self.ack.drawn <= self._sent else 0)
 
     async def _room(self) -> None:
         """Wait until less than IN_FLIGHT frames are under way; after some vain waits conclude that nobody looks."""
@@ -261,7 +262,8 @@ class Live:
         shown = json.dumps(snapshot.in_force)
         if shown != self.ack.shown:
             self.ack.shown = shown
-        self.ack.sent += 1
+        self._sent += 1
+        self.ack.sent = self._sent
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:
