@@ -91,10 +91,10 @@ def _number(raw: Any) -> float | None:
     """A finite float, or None where `raw` is none (booleans are not numbers here)."""
     if isinstance(raw, (bool, np.bool_, bytes)) or raw is None:
         return None
-    if isinstance(raw, str):
-        if not raw.isascii() or "_" in raw:  # Python's own way to write numbers, and other scripts' digits
-            return None
-        raw = raw.replace(",", "") if re.fullmatch(THOUSANDS, raw.strip()) else raw
+    if isinstance(raw, str) and (not raw.isascii() or "_" in raw):  # other scripts' digits, Python's own 1_000
+        return None
+    if isinstance(raw, str) and re.fullmatch(THOUSANDS, raw.strip()):
+        raw = raw.replace(",", "")
     try:
         value = float(raw)
     except (TypeError, ValueError, OverflowError):

@@ -198,16 +198,28 @@ def ended_while_exporting(server: Served) -> dict[str, Any]:
     found: dict[str, Any] = {}
     with tempfile.TemporaryDirectory(prefix="pmdviz-attack-") as folder:
         for number in (signal.SIGTERM, signal.SIGKILL):
-            with served(TMPDIR=folder) as own, crowd_at(own.url) as crowd:
+            with _another(server, folder) as own, crowd_at(own.url) as crowd:
                 _export(crowd)
                 _await(lambda: bool(_left(folder)))
                 found[f"folders_before_{number.name}"] = len(_left(folder))
                 own.process.send_signal(number)
                 own.process.wait(PATIENCE_S)
             found[f"folders_after_{number.name}"] = len(_left(folder))
-        with served(TMPDIR=folder):
+        with _another(server, folder):
             found["folders_after_the_next_start"] = len(_left(folder))
     return found
+
+
+@contextmanager
+def _another(server: Served, folder: str) -> Iterator[Served]:
+    """A server of the same checkout, where the bench knows of several, whose temporary files go into `folder`."""
+    before = os.environ.get("TMPDIR", "")
+    os.environ["TMPDIR"] = folder
+    try:
+        with getattr(server, "another", served)() as own:
+            yield own
+    finally:
+        os.environ["TMPDIR"] = before
 
 
 def _await(condition: Callable[[], bool]) -> None:
