@@ -7,7 +7,7 @@ tornado 6.6 the names of what a stream still has to write.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from tornado.ioloop import PeriodicCallback
@@ -25,17 +25,17 @@ FULL = 8 * 2**20  # bytes that wait for a reader before anybody looks whether it
 log = logging.getLogger(__name__)
 
 
-def patch_fault(content: Any, size: int, uploads: set[str]) -> str:
-    """What no page of ours would put into a patch, "" if there is nothing; `uploads` are ids of models."""
+def patch_fault(content: Any, size: int, kind_of: Callable[[Any], str]) -> str:
+    """What no page of ours would put into a patch, "" if there is nothing; `kind_of(id)` is "" for no model of it."""
     events = content.get("events", []) if isinstance(content, dict) else []
     changes = [event for event in events if isinstance(event, dict)]
     for event in changes:
         if event.get("kind") not in EVENTS:
             return f"a page sends no {str(event.get('kind'))[:40]}"
-        made = next(_models_made(event), "")
+        made = next(_models_made(event, kind_of), "")
         if made:
             return f"a page makes no {made}"
-    if size > SMALL and not all(_target(event) in uploads for event in changes):
+    if size > SMALL and not all(kind_of(_target(event)) in UPLOADS for event in changes):
         return f"{size:,} bytes that are no upload"
     return ""
 
@@ -45,13 +45,16 @@ def _target(event: dict[str, Any]) -> Any:
     return model.get("id") if isinstance(model, dict) else None
 
 
-def _models_made(part: Any) -> Iterator[str]:
-    """The kinds of models that are described anywhere inside, and not only named, but for what a page does make."""
+def _models_made(part: Any, kind_of: Callable[[Any], str]) -> Iterator[str]:
+    """The kinds of models that are described anywhere inside, but for what a page does make.
+
+    Of a model that was sent after the page itself a browser sends the whole description back, once; Bokeh takes its id.
+    """
     waiting = [part]
     while waiting:
         part = waiting.pop()
         if isinstance(part, dict):
-            if part.get("type") == "object" and part.get("name") not in MADE:
+            if part.get("type") == "object" and part.get("name") not in MADE and not kind_of(part.get("id")):
                 yield str(part.get("name"))[:40] or "model"
             waiting += part.values()
         elif isinstance(part, list):
@@ -104,11 +107,12 @@ class CheckedMessages:
         if kind == "PULL-DOC-REQ":
             self._pulls += 1
             return "the document has been sent often enough" if self._pulls > MOST_PULLS else ""
-        return patch_fault(message.content, self._whole, self._uploads() if self._whole > SMALL else set())
+        return patch_fault(message.content, self._whole, self._kind_of)
 
-    def _uploads(self) -> set[str]:
-        models = self.connection.session.document.models  # type: ignore[attr-defined]
-        return {model.id for model in models if type(model).__name__ in UPLOADS}
+    def _kind_of(self, model_id: Any) -> str:
+        document = self.connection.session.document  # type: ignore[attr-defined]
+        model = document.get_model_by_id(model_id) if isinstance(model_id, str) else None
+        return "" if model is None else type(model).__name__
 
     def _look_at_reader(self) -> None:
         """End a connection on which more and more waits to be read."""

@@ -183,7 +183,7 @@ def is_full() -> bool:
 
 def serve_lab() -> None:
     """What the served script calls."""
-    handlers.install()  # for who serves without `--plugins pmdviz.panel_plugin`, from the first page on
+    handlers.install()  # /components/ is guarded even without `--plugins pmdviz.panel_plugin`, if only from here on
     refusals.install()
     pn.extension(notifications=False)
     _scripted_page().servable(title="pmdviz")

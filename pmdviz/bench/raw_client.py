@@ -41,7 +41,7 @@ def ask(port: int, path: str, method: str = "GET", headers: Mapping[str, str] = 
         connection.close()
 
 
-def shake_hands(port: int, token: str, origin: str | None = "", timeout: float = 60.0) -> Answer:
+def shake_hands(port: int, token: str, origin: str | None = "", timeout: float = 60.0, path: str = "/ws") -> Answer:
     """Ask for a websocket with a token; an empty origin is the server's own, None sends none. 101: it was given."""
     headers = {
         "Connection": "Upgrade",
@@ -52,7 +52,7 @@ def shake_hands(port: int, token: str, origin: str | None = "", timeout: float =
     }
     if origin is not None:
         headers["Origin"] = origin or f"http://{HOST}:{port}"
-    return ask(port, "/ws", headers=headers, timeout=timeout)
+    return ask(port, path, headers=headers, timeout=timeout)
 
 
 def forged(session_id: str, payload: Any = None) -> str:

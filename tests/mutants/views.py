@@ -45,7 +45,7 @@ MUTANTS = [
     fault("views/words.py", "places = digits - 1 - math.floor", "places = digits - math.floor", WORDS),
     # The loop.
     fault("lab/live.py", "self._under_way() >= IN_FLIGHT", "self._under_way() >= IN_FLIGHT + 1", LIVE),
-    fault("lab/live.py", "self.ack.drawn if self.ack.drawn <= self.ack.sent else 0", "self.ack.drawn", LIVE),
+    fault("lab/live.py", "self.ack.drawn if self.ack.drawn <= self._sent else 0", "self.ack.drawn", LIVE),
     fault("lab/live.py", "not (self._away or self.ack.hidden)", "not self._away", LIVE),
     fault("lab/live.py", "self._away = vain >= AWAY_AFTER", "self._away = False", LIVE),
     fault("lab/live.py", "if len(self._jobs) < MOST_JOBS:", "if True:", LIVE),

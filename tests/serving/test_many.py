@@ -4,12 +4,14 @@ import re
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import psutil
 import pytest
 
+import pmdviz
 from pmdviz.bench.browser import await_answer, end, free_port
-from pmdviz.bench.raw_client import ask, connected, shake_hands
+from pmdviz.bench.raw_client import ask, connected, forged, shake_hands
 from pmdviz.bench.wire import TOKEN
 from tests.test_deploy import two_free_ports
 
@@ -113,3 +115,20 @@ sys.exit(cli.main(["serve", "--port", "{port}"]))
     assert ended.returncode == 2
     assert re.search(rf"cannot listen on 127.0.0.1 port {port}: .*; leave --port out", ended.stderr)
     assert len(ended.stderr.strip().splitlines()) == 1
+
+
+def test_panel_serve_with_the_plugin_is_guarded_before_its_first_page(tmp_path):
+    port, app = free_port(), str(Path(pmdviz.__file__).with_name("app.py"))
+    command = [sys.executable, "-m", "panel", "serve", app, "--plugins", "pmdviz.panel_plugin", "--liveness"]
+    log = (tmp_path / "log").open("w")
+    process = subprocess.Popen([*command, "--port", str(port)], cwd=tmp_path, stdout=log, stderr=log)
+    try:
+        await_answer(process, f"http://127.0.0.1:{port}/liveness", 90)
+        assert ask(port, "/components/unittest.__main__/x/_css/y").status == 404
+        assert ask(port, "/app?bokeh-session-id=known").status == 400
+        assert shake_hands(port, "a" * 20_000, path="/app/ws").status == 403
+        assert shake_hands(port, forged("bomb", [{}] * 2_000_000), path="/app/ws").status == 403
+    finally:
+        end(process)
+        log.close()
+    assert "Traceback" not in (tmp_path / "log").read_text()
