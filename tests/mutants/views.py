@@ -19,7 +19,9 @@ MUTANTS = [
     fault("views/contours.py", "parts += [points, gap]", "parts += [points]", COLUMNS),
     fault("views/columns.py", "return np.sqrt(weights * share)", "return (weights * share)", COLUMNS),
     fault("views/columns.py", "INK * num_particles / max(len(weights), 1)", "INK * num_particles", COLUMNS),
-    fault("views/columns.py", "np.argpartition(others, m - heaviest)[m - heaviest :]", "np.arange(heaviest)", COLUMNS),
+    fault("views/columns.py", "weights * m > STANDS_OUT", "weights * m >= 1.0 - 1e-9", COLUMNS),
+    fault("views/columns.py", "missing = missing[_evenly(len(missing))]", "pass", COLUMNS),
+    fault("views/columns.py", "np.argsort(-weights[missing]", "np.argsort(weights[missing]", COLUMNS),
     fault(
         "views/columns.py",
         "weight * (share if step else 1 - share)",
