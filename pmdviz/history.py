@@ -72,6 +72,13 @@ class History:
         while self._rows and self._rows[-1]["iteration"] > iteration:
             self._rows.pop()
 
+    def ending_with(self, row: dict[str, Any]) -> History:
+        """A history like this one with `row` as its last row."""
+        other = History(self._metrics_every)
+        other.stride, other._rows = self.stride, list(self._rows)
+        other.put(row)
+        return other
+
     @property
     def columns(self) -> dict[str, np.ndarray]:
         """Name -> array, all of equal length."""

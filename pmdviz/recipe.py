@@ -7,10 +7,12 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib import metadata
+from types import EllipsisType
 from typing import Any
 
 from pmdviz.errors import InputError, unknown
 from pmdviz.methods import Method, find_method
+from pmdviz.methods.base import DEFAULT_BUDGET
 from pmdviz.recipe_input import (
     MAX_BUDGET,
     MAX_SEED,
@@ -34,8 +36,7 @@ from pmdviz.recipe_python import as_python
 from pmdviz.targets import Target
 from pmdviz.targets.custom import CustomTarget
 
-FORMAT = 1
-DEFAULT_BUDGET = 20_000
+FORMAT = 1  # in which a recipe that names no budget has DEFAULT_BUDGET, whatever its method
 KEYS = ("pmdviz_recipe", "target", "target_options", "method", "knobs", "seed", "budget", "changes", "made_with")
 
 
@@ -44,8 +45,8 @@ class Recipe:
     """Target and options, method and knobs, seed, data budget, and the knob changes made while it ran.
 
     Keyword arguments that are not named are knobs of the method. `budget` is the number of data to visit (None: no
-    end). `changes` are pairs (iteration, {knob: value}): after that iteration the knob took that value. Raises
-    InputError for anything that cannot be used.
+    end; by default what the method needs, `default_budget`). `changes` are pairs (iteration, {knob: value}): after that
+    iteration the knob took that value. Raises InputError for anything that cannot be used.
     """
 
     target: str
@@ -66,7 +67,7 @@ class Recipe:
         *,
         target_options: Mapping[str, Any] | None = None,
         seed: int = 0,
-        budget: int | None = DEFAULT_BUDGET,
+        budget: int | None | EllipsisType = ...,
         changes: Iterable[tuple[int, Mapping[str, Any]]] = (),
         made_with: Mapping[str, str] | None = None,
         **knobs: Any,
@@ -81,7 +82,7 @@ class Recipe:
             "method": method,
             "knobs": start.as_dict(),
             "seed": checked_whole("seed", seed, 0, MAX_SEED),
-            "budget": None if budget is None else checked_whole("budget", budget, 1, MAX_BUDGET),
+            "budget": _usual_budget(way, made, start) if budget is ... else _checked_budget(budget),
             "changes": checked_changes(changes, start, way, made),
             "custom": made if isinstance(made, CustomTarget) else None,
             "made_with": versions() if made_with is None else checked_versions(made_with),
@@ -138,6 +139,11 @@ class Recipe:
         """The recipe with another budget, which must be a whole number above 0 or None."""
         return self._like_this(budget=budget)
 
+    def until(self, iteration: int, budget: int | None) -> Recipe:
+        """The recipe without the knob changes after `iteration`, with another budget (a whole number above 0, None)."""
+        changes = tuple(change for change in self.changes if change[0] <= iteration)
+        return self._like_this(budget=budget, changes=changes)
+
     def _like_this(self, **checked: Any) -> Recipe:
         """A copy with parts that need no check; a live run makes one for every move of a slider."""
         other = object.__new__(Recipe)
@@ -151,6 +157,11 @@ class Recipe:
     def make_method(self) -> Method:
         """The method."""
         return find_method(self.method)
+
+    @property
+    def default_budget(self) -> int:
+        """The budget of a recipe like this for which nobody says one: what the method needs on the target."""
+        return _usual_budget(self.make_method(), self.make_target(), self.start_knobs())
 
     def start_knobs(self) -> Any:
         """The knobs at iteration 0."""
@@ -215,7 +226,8 @@ class Recipe:
             plain = plain["recipe"]
         checked_parts(plain, "recipe", KEYS, "recipe key", FORMAT)
         knobs = _named_knobs(plain.get("method", "pmd"), plain.get("knobs", {}))
-        rest = {k: plain[k] for k in ("method", "seed", "budget", "changes") if k in plain}
+        rest = {k: plain[k] for k in ("method", "seed", "changes") if k in plain}
+        rest["budget"] = _checked_budget(plain.get("budget", DEFAULT_BUDGET))
         target = named_target(plain.get("target", "mixture"), targets or {})
         options = mapping("target_options", plain.get("target_options", {}))
         return cls(target, target_options=options, made_with=versions_in(plain) or None, **rest, **knobs)
@@ -230,11 +242,20 @@ class Recipe:
         return cls.from_dict(unpack(text))
 
     def to_python(self) -> str:
-        """A few lines of Python that repeat the run and bind `run`; only what differs from the defaults is written.
+        """A few lines of Python that run the whole recipe and bind `run`; what has its default is left out.
 
-        A recipe without an end cannot be run to its end: give it a budget first (`replaced(budget=...)`).
+        A recipe without an end is run to its last change, or for 100 iterations.
         """
-        return as_python(self)
+        endless = self.budget is None
+        return as_python(self, max([100, *(at for at, _ in self.changes)]) if endless else None)
+
+
+def _usual_budget(method: Method, target: Target, knobs: Any) -> int:
+    return min(MAX_BUDGET, method.default_budget(target, knobs))
+
+
+def _checked_budget(budget: Any) -> int | None:
+    return None if budget is None else checked_whole("budget", budget, 1, MAX_BUDGET)
 
 
 def _iteration(change: Change) -> int:

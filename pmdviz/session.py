@@ -94,8 +94,8 @@ class Session:
 
     @property
     def run(self) -> Run:
-        """The run so far, to be read."""
-        return Run(self.recipe, self.target, self.frames, self.history.columns)
+        """The run so far, to be read; the present frame is its last measured one, as if the budget ended here."""
+        return Run(self.recipe, self.target, self.frames, self.history.ending_with(self.frame.row()).columns)
 
     @property
     def frames(self) -> list[Frame]:

@@ -68,8 +68,7 @@ class Actions:
         last = self._last()
         if last is None:
             return ""
-        recipe = last.recipe
-        return (recipe if recipe.budget else recipe.limited(max(1, last.frame.visited))).to_python()
+        return last.run.to_python()
 
     def _csv(self) -> io.StringIO:
         last = self._last()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import EllipsisType
 from typing import Any
 
 import panel as pn
@@ -27,7 +28,7 @@ from pmdviz.lab.transport import Transport
 from pmdviz.lab.trouble import Trouble
 from pmdviz.links import Link
 from pmdviz.presets import PRESETS
-from pmdviz.recipe import DEFAULT_BUDGET, Recipe
+from pmdviz.recipe import Recipe
 from pmdviz.result import Run
 from pmdviz.session import Session
 from pmdviz.views.words import state
@@ -50,7 +51,7 @@ class Lab(LivePage):
         Options of a built-in target.
     seed : int
     budget : int or None
-        Data to visit; None is endless.
+        Data to visit; None is endless, by default it is what the method needs.
     link : Link, optional
         What a link says: its recipe unless `recipe` is given, the iteration to go to, the controls to leave out.
     keyboard : bool
@@ -69,7 +70,7 @@ class Lab(LivePage):
         recipe: Recipe | None = None,
         target_options: Mapping[str, Any] | None = None,
         seed: int = 0,
-        budget: int | None = DEFAULT_BUDGET,
+        budget: int | None | EllipsisType = ...,
         keyboard: bool = False,
         link: Link = NO_LINK,
         **knobs: Any,

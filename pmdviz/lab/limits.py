@@ -83,6 +83,12 @@ def check_knobs(knobs: Any, num_data: int) -> None:
         )
 
 
+def usual_budget(recipe: Recipe) -> int:
+    """What a recipe like this visits where nobody says how much, as far as this server allows."""
+    most = limit("max_budget")
+    return recipe.default_budget if most is None else min(recipe.default_budget, most)
+
+
 def check_budget(budget: int | None) -> None:
     """Raise InputError for more data than a run may visit on this server."""
     most = limit("max_budget")

@@ -11,7 +11,9 @@ import numpy as np
 
 from pmdviz.lab import limits
 from pmdviz.lab.forecast import step_seconds
+from pmdviz.lab.page_trace import PageTrace
 from pmdviz.recipe import Recipe
+from pmdviz.result import Run
 from pmdviz.session import Frame, Session
 from pmdviz.views.columns import StageColumns, stage_columns
 from pmdviz.views.marks import Mark, knob_marks, rejuvenation_mark
@@ -25,7 +27,8 @@ class Snapshot(NamedTuple):
     frame: Frame
     columns: StageColumns
     metrics: dict[str, float | None]
-    history: dict[str, np.ndarray]
+    history: dict[str, np.ndarray]  # of the run so far, whoever looked
+    trace: dict[str, np.ndarray]  # its iterations, clocks and metrics, and those of every frame that was drawn
     marks: tuple[Mark, ...]
     pending: dict[str, str]
     recipe: Recipe
@@ -34,19 +37,30 @@ class Snapshot(NamedTuple):
     step_seconds: float  # of the slowest of the last iterations
 
     @property
+    def run(self) -> Run:
+        """The run so far, with the present frame alone."""
+        return Run(self.recipe, self.frame.target, [self.frame], self.history)
+
+    @property
     def in_force(self) -> dict[str, Any]:
         """The knobs that the picture was drawn with."""
         return self.frame.knobs.as_dict()
 
 
 class Runner:
-    """Owns a session. Its methods are called by one thread at a time and never on the event loop."""
+    """Owns a session. Its methods are called by one thread at a time and never on the event loop.
 
-    def __init__(self, start: Recipe | Session) -> None:
+    `own_budget`: whether a person has set the budget; by default whether it is another than the recipe's usual one.
+    """
+
+    def __init__(self, start: Recipe | Session, own_budget: bool | None = None) -> None:
         self.session = start if isinstance(start, Session) else Session(start)
+        recipe = self.session.recipe
+        self.own_budget = recipe.budget != limits.usual_budget(recipe) if own_budget is None else own_budget
         self.wanted = threading.Event()  # cleared by Pause: the present batch of iterations ends after this one
         self.wanted.set()
         self._rejuvenations: list[Mark] = []
+        self.trace = PageTrace()
         self._slowest = 0.0
 
     @property
@@ -58,11 +72,14 @@ class Runner:
         """The present moment, with everything heavy computed."""
         session = self.session
         frame = session.frame
+        history = session.history.ending_with(frame.row()).columns
+        self.trace.put(frame, session.recipe)
         return Snapshot(
             frame=frame,
             columns=stage_columns(frame),
             metrics=frame.metrics,
-            history=session.history.columns,
+            history=history,
+            trace=self.trace.columns(history),
             marks=tuple(self._marks()),
             pending=session.pending,
             recipe=session.recipe,
@@ -126,6 +143,7 @@ class Runner:
     def limit(self, budget: int | None) -> Snapshot:
         """Another data budget, at least what has been visited."""
         limits.check_budget(budget)
+        self.own_budget = True
         self.session.limit(budget if budget is None else max(budget, self.session.frame.visited))
         return self.snapshot()
 

@@ -22,7 +22,7 @@ from pmdviz.lab.status import fields_html, status_fields, waiting_fields
 from pmdviz.lab.transport import Transport
 from pmdviz.views import StageView, TracesView
 from pmdviz.views.stage import LAYERS
-from pmdviz.views.trace_columns import CLOCKS, GROUPS, with_present
+from pmdviz.views.trace_columns import CLOCKS, GROUPS
 
 NOTE_S = 0.8  # a rejuvenation is said on the stage for so long, not for one frame of 30 ms
 TRACES_S = 0.2  # a second figure costs the browser half as much again; the eye does not miss it
@@ -136,14 +136,13 @@ class Screen:
         return self._note
 
     def _trace(self, snapshot: Snapshot, playing: bool) -> None:
-        """The measured history and the present frame as its last point; while playing a few times a second."""
+        """Every frame drawn so far; while playing a few times a second."""
         now = time.monotonic()
         if playing and now - self._traced < TRACES_S:
             return
         self._traced = now
-        history = with_present(snapshot.history, snapshot.frame)
         floors = {name: snapshot.metrics[name] for name in ("floor_tv", "floor_kl")}
-        self.traces.show(history, floors, snapshot.marks, snapshot.recipe.budget)
+        self.traces.show(snapshot.trace, floors, snapshot.marks, snapshot.recipe.budget)
 
     def wait(self, words: str, share: float | None = None) -> None:
         """Say what is happening before there is a first frame."""
