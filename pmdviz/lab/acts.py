@@ -82,7 +82,8 @@ class Acts:
 
     def _new_run(self, runner: Runner, parts: dict[str, Any]) -> tuple[Runner, Snapshot]:
         """Runs in the worker: make the run, and only when its first picture is there put the old one aside."""
-        made = Runner(limits.check(next_recipe(runner.session, parts)))
+        preset = parts.pop("preset", runner.preset)
+        made = Runner(limits.check(next_recipe(runner.session, parts)), preset)
         snapshot = made.snapshot()
         if runner.session.frame.iteration > 0 or not self._before:
             self._before = [*self._before, runner][-KEPT_RUNS:]

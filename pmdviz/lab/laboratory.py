@@ -121,7 +121,7 @@ class Lab(LivePage):
 
     def _runner(self) -> Runner:
         if self.live.runner is None:
-            self.live.runner = Runner(self._recipe)
+            self.live.runner = Runner(self._recipe, self.setup.preset_of(self._recipe))
         return self.live.runner
 
     def set(self, **knobs: Any) -> None:
@@ -158,7 +158,7 @@ class Lab(LivePage):
 
     def _first(self, runner: Runner | None) -> tuple[Runner, Snapshot]:
         warm.wait()
-        runner = runner or Runner(self._recipe)
+        runner = runner or Runner(self._recipe, self.setup.preset_of(self._recipe))
         return runner, runner.snapshot()
 
     # What the live loop draws on

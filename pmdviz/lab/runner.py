@@ -33,6 +33,7 @@ class Snapshot(NamedTuple):
     done: bool
     ended: str  # why the method has no next step, in words; "" while it has
     step_seconds: float  # of the slowest of the last iterations
+    preset: str = ""  # name of the preset that the run began with, although its knobs may have been turned since
 
     @property
     def in_force(self) -> dict[str, Any]:
@@ -43,8 +44,8 @@ class Snapshot(NamedTuple):
 class Runner:
     """Owns a session. Its methods are called by one thread at a time and never on the event loop."""
 
-    def __init__(self, recipe: Recipe) -> None:
-        self.session = Session(recipe)
+    def __init__(self, recipe: Recipe, preset: str = "") -> None:
+        self.session, self.preset = Session(recipe), preset
         self.wanted = threading.Event()  # cleared by Pause: the present batch of iterations ends after this one
         self.wanted.set()
         self._rejuvenations: list[Mark] = []
@@ -70,6 +71,7 @@ class Runner:
             done=session.done,
             ended=session.ended,
             step_seconds=self._slowest,
+            preset=self.preset,
         )
 
     def advance(self, iterations: int = 1) -> Snapshot:

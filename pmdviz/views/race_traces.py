@@ -81,6 +81,7 @@ class _Panel:
     def __init__(self, metric: str, sources: Sequence[ColumnDataSource]) -> None:
         self.metric = metric
         self.figure = _figure(metric)
+        style.speak(self.figure, f"Curves: {metric} of every entrant")
         f = self.figure
         empty: list[float] = []
         self.bands = [ColumnDataSource({"x": empty, "low": empty, "middle": empty, "high": empty}) for _ in sources]
