@@ -188,7 +188,8 @@ class Knobs(param.Parameterized):
     def specs(cls) -> dict[str, KnobSpec]:
         """Every knob in the order of declaration: a class's own first, then those of its bases."""
         if "_specs" not in cls.__dict__:
-            order = [name for base in cls.__mro__ for name in base.__dict__ if name in cls.param]
+            # Of copies: another thread may put `_specs` into one of these classes meanwhile.
+            order = [name for base in cls.__mro__ for name in base.__dict__.copy() if name in cls.param]
             cls._specs = {name: _spec(name, cls.param[name]) for name in dict.fromkeys(order) if name != "name"}
         return cls._specs
 

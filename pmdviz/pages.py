@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import logging
+import threading
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +21,7 @@ from pmdviz import links, refusals, trim
 from pmdviz.errors import InputError
 from pmdviz.lab import Lab, css, limits, warm
 from pmdviz.lab.acknowledge import HELP, on_sent
+from pmdviz.lab.locked import handed
 from pmdviz.links import Link
 from pmdviz.recipe import Recipe
 from pmdviz.serve_limits import check_limits, limit
@@ -61,6 +63,7 @@ PAGES: dict[str, Kind] = {
 
 log = logging.getLogger(__name__)
 _open: set[Tabs] = set()  # of sessions that have not been destroyed
+_one_at_a_time = threading.Lock()
 
 CLOSE_DRAWER_JS = """
 const page = [...Bokeh.documents[0]._all_models.values()].find((m) => m.data?.sidebar_open !== undefined)
@@ -104,7 +107,7 @@ def lab_page(link: Link | None = None, notice: str = "", **parameters: Any) -> p
         # Left as it is, every event of any session sends two messages to every open page, and the watcher on the state
         # of the whole process keeps each page for ever.
         page.busy = _Never().param.busy
-    page.param.watch(lambda event: tabs.dress(dark=event.new), "dark_theme")
+    page.param.watch(handed(lambda event: tabs.dress(dark=event.new)), "dark_theme")
     tabs.on_presenter = lambda on: page.param.update(sidebar_open=not on)
     doc = pn.state.curdoc
     if doc is not None:
@@ -114,7 +117,7 @@ def lab_page(link: Link | None = None, notice: str = "", **parameters: Any) -> p
         doc.js_on_event("connection_lost", CustomJS(code=css.static("lost.js")))
         doc.js_on_event("document_ready", on_sent(lab.screen.ack))  # the first frame may come with the document
         tabs.foot.server_doc(doc, location=False)  # a root of its own, before the page's: Play is reached at once
-        pn.state.onload(lab.ready)
+        pn.state.onload(handed(lab.ready))
         tabs.start(doc)
         _open.add(tabs)
         pn.state.on_session_destroyed(lambda context: _close(tabs))
@@ -128,8 +131,13 @@ def _close(tabs: Tabs) -> None:
 
 
 def session_page() -> pmui.Page:
-    """The page of one browser session."""
+    """The page of one browser session; from Bokeh 3.10 on several may be asked for at once, in threads."""
     warm.begin()
+    with _one_at_a_time:  # classes and caches are filled by the first page, and nobody may take the last place twice
+        return _made_page()
+
+
+def _made_page() -> pmui.Page:
     if is_full():
         return _full_page()
     try:

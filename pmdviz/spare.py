@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from typing import Any
 
@@ -20,7 +21,7 @@ HELD_S = 15.0  # a page that was handed out is kept for so long until its browse
 
 log = logging.getLogger(__name__)
 _spare: Any = None  # the session, while nobody has it
-_filling = False  # one at a time: a second spare would take the first one's place, which nobody could end then
+_changing = asyncio.Lock()  # one at a time: a spare in the making is the next visitor's, and takes a place already
 
 
 class SpareHandler(DocHandler):
@@ -34,10 +35,11 @@ class SpareHandler(DocHandler):
         loop = self.application.io_loop
         loop.call_later(REFILL_S, fill, self.application_context)
         usual = not self.request.arguments and not pages.is_phone(self.request.headers)
-        session = _take() if usual else None
-        if session is None:
-            if pages.is_full():
+        async with _changing:
+            session = _take() if usual else None
+            if session is None and pages.is_full():
                 await _make_room(self.application_context)
+        if session is None:
             return await super().get_session()
         loop.call_later(HELD_S, session.unblock_expiration)
         return session
@@ -49,18 +51,14 @@ def install() -> None:
 
 
 async def fill(context: Any) -> None:
-    """Build the spare page on the event loop, unless there is one or no place is left."""
-    global _spare, _filling
-    if _spare is not None or _filling or pages.is_full():
-        return
-    _filling = True
-    try:
-        request = HTTPServerRequest("GET", "/")  # nobody's: what hangs on the visitor is not in a spare page
-        made = await context.create_session_if_needed(generate_session_id(), request)
-        made.block_expiration()
-        _spare = made
-    finally:
-        _filling = False
+    """Build the spare page, unless there is one or no place is left."""
+    global _spare
+    async with _changing:
+        if _spare is None and not pages.is_full():
+            request = HTTPServerRequest("GET", "/")  # nobody's: what hangs on the visitor is not in a spare page
+            made = await context.create_session_if_needed(generate_session_id(), request)
+            made.block_expiration()
+            _spare = made
 
 
 async def _make_room(context: Any) -> None:

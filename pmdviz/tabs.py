@@ -10,6 +10,7 @@ import param
 from panel.custom import JSComponent
 
 from pmdviz.lab import css
+from pmdviz.lab.locked import handed
 
 HIDDEN = "pmdviz-hidden"
 FOOT = "pmdviz-foot"  # the name by which the template finds the foot of the window
@@ -78,7 +79,7 @@ class Tabs:
         self.view, self.controls = (pn.Column(stylesheets=[css.PART], **look) for _ in range(2))
         self.foot = pn.Column(name=FOOT, stylesheets=[css.FOOT], **look)
         self._build(first)
-        self.bar.param.watch(lambda event: self.choose(event.new), "active")
+        self.bar.param.watch(handed(lambda event: self.choose(event.new)), "active")
 
     def start(self, doc: Any) -> None:
         """Begin with the first page; `doc` is the served document."""

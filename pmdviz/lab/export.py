@@ -21,6 +21,7 @@ from pmdviz.lab.background import follow
 from pmdviz.lab.buttons import SMALL, small_button
 from pmdviz.lab.export_work import Work
 from pmdviz.lab.knobs import KnobForm
+from pmdviz.lab.locked import handed, in_a_while, locked
 from pmdviz.racing import RaceResult
 from pmdviz.result import Run
 
@@ -63,7 +64,7 @@ class ExportPanel:
         header = pn.pane.HTML("Export: film, page, picture, table", stylesheets=[css.TEXT], margin=(4, 0))
         look: dict[str, Any] = {"margin": (12, 0, 8, 0), "stylesheets": [css.FOLDED], "sizing_mode": "stretch_width"}
         self.view = pn.Card(header=header, collapsed=True, **look)
-        self.view.param.watch(self._on_open, "collapsed")
+        self.view.param.watch(handed(self._on_open), "collapsed")
         self._tasks: set[asyncio.Task] = set()
 
     def _on_open(self, event: Any) -> None:
@@ -86,10 +87,10 @@ class ExportPanel:
         self.stop_it = small_button("Cancel", visible=False)
         self.download = pn.widgets.FileDownload(callback=self._file, filename="pmdviz", visible=False, **SMALL)
         self.said = pn.pane.HTML("", margin=(6, 8), stylesheets=[css.TEXT], sizing_mode="stretch_width")
-        self.kind.param.watch(lambda event: self._show_form(), "value")
-        self.size.param.watch(self._on_size, "value")
-        self.make.on_click(lambda event: self._begin())
-        self.stop_it.on_click(lambda event: self._cancel())
+        self.kind.param.watch(handed(lambda event: self._show_form()), "value")
+        self.size.param.watch(handed(self._on_size), "value")
+        self.make.on_click(handed(lambda event: self._begin()))
+        self.stop_it.on_click(handed(lambda event: self._cancel()))
         self._show_form()
         buttons = pn.FlexBox(self.make, self.stop_it, self.download, gap="6px", margin=(4, 8))
         self.view.extend([self.kind, self.lost, self.size, self.form, buttons, self.said])
@@ -154,14 +155,12 @@ class ExportPanel:
 
     async def _follow(self, work: Work) -> None:
         """Say how far it is until it has ended, and how it ended."""
-        await follow(work, lambda: self._held(work.words()), LOOK_EVERY_S)
-        with pn.io.hold(self._doc):
-            self.make.disabled, self.stop_it.visible = False, False
-            self._say(self._ended(work))
+        await follow(work, lambda: self._say(work.words()), LOOK_EVERY_S, self._doc)
+        await locked(self._show_end, work, doc=self._doc)
 
-    def _held(self, words: str) -> None:
-        with pn.io.hold(self._doc):
-            self._say(words)
+    def _show_end(self, work: Work) -> None:
+        self.make.disabled, self.stop_it.visible = False, False
+        self._say(self._ended(work))
 
     def _ended(self, work: Work) -> str:
         try:
@@ -202,12 +201,11 @@ class ExportPanel:
 
     def _file(self) -> Path:
         """The file for the browser; the copy that the widget holds is let go when it has gone out."""
-        asyncio.get_running_loop().call_later(FREE_AFTER_S, self._free)
+        in_a_while(FREE_AFTER_S, self._doc, self._free)
         return self._ready.path
 
     def _free(self) -> None:
-        with pn.io.hold(self._doc):
-            self.download.data = ""
+        self.download.data = ""
 
     def stop(self) -> None:
         """The page is closed: end the work and delete the files."""

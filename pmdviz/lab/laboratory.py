@@ -14,6 +14,7 @@ from pmdviz.lab.acts import Acts
 from pmdviz.lab.export import ExportPanel
 from pmdviz.lab.floor_work import FloorWork
 from pmdviz.lab.live import BUSY_S
+from pmdviz.lab.locked import handed
 from pmdviz.lab.notice import Notice
 from pmdviz.lab.page import LivePage
 from pmdviz.lab.recipe_file import RecipeFile
@@ -96,11 +97,11 @@ class Lab(LivePage):
         self.setup.view.extend([self.exports.view, RecipeFile(self.acts.begin).view])
         self.setup.hide(link.hide)
         self.setup.show_recipe(self._recipe, target_now, self._recipe.start_knobs(), {})
-        self.setup.new_seed.on_click(lambda event: self._act("reseed"))
-        self.setup.undo.on_click(lambda event: self._act("undo"))
+        self.setup.new_seed.on_click(handed(lambda event: self._act("reseed")))
+        self.setup.undo.on_click(handed(lambda event: self._act("undo")))
         self._link = link
         self.sharing = Sharing(self.screen.ack, link, self.screen.actions.say)
-        self.screen.actions.share.on_click(lambda event: self._share())
+        self.screen.actions.share.on_click(handed(lambda event: self._share()))
 
     # What others read
 

@@ -17,6 +17,7 @@ from panel.io.state import state
 from pmdviz.errors import InputError
 from pmdviz.knobs import KnobSpec
 from pmdviz.lab import css, warm
+from pmdviz.lab.locked import handed
 from pmdviz.lab.still import Still
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ class InNotebook:
             return pn.pane.IPyWidget(self.widget, sizing_mode="stretch_width")
         if state.curdoc is not None:
             doc = state.curdoc
-            pn.state.onload(lambda: self._serve(doc))
+            pn.state.onload(handed(lambda: self._serve(doc)))
             pn.state.on_session_destroyed(lambda context: self.stop())
         return self._layout()
 

@@ -10,6 +10,7 @@ import panel as pn
 
 from pmdviz.errors import InputError
 from pmdviz.lab import css
+from pmdviz.lab.locked import handed
 from pmdviz.recipe import Recipe
 
 LABEL = "Open a recipe (JSON)"
@@ -26,7 +27,7 @@ class RecipeFile:
         )
         self.said = pn.pane.HTML("", margin=0, stylesheets=[css.TEXT], **wide)
         self.view = pn.Column(self.box, self.said, margin=0, **wide)
-        self.box.param.watch(lambda event: self._take(event.new), "value")
+        self.box.param.watch(handed(lambda event: self._take(event.new)), "value")
 
     def _take(self, content: bytes | None) -> None:
         if not content:

@@ -15,6 +15,7 @@ from pmdviz.lab.actions import Actions
 from pmdviz.lab.buttons import small_button
 from pmdviz.lab.card import Card
 from pmdviz.lab.floor_work import FloorWork
+from pmdviz.lab.locked import handed
 from pmdviz.lab.post import Post
 from pmdviz.lab.runner import Snapshot
 from pmdviz.lab.status import fields_html, status_fields, waiting_fields
@@ -35,7 +36,7 @@ def held(act: Callable[[Any], None]) -> Callable[[Any], None]:
         with pn.io.hold():
             act(event)
 
-    return handler
+    return handed(handler)
 
 
 class Screen:

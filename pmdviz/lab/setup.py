@@ -13,6 +13,7 @@ from pmdviz.knobs import KnobSpec
 from pmdviz.lab import css, limits
 from pmdviz.lab.buttons import small_button
 from pmdviz.lab.knobs import KnobForm
+from pmdviz.lab.locked import handed
 from pmdviz.lab.runner import Snapshot
 from pmdviz.methods import METHODS
 from pmdviz.recipe import MAX_SEED, Recipe
@@ -93,10 +94,10 @@ class Setup:
         return pn.Card(self.options, header=header, collapsed=True, **look)
 
     def _watch(self) -> None:
-        self.preset.param.watch(self._on_preset, "value")
-        self.target.param.watch(self._on_target, "value")
-        self.method.param.watch(lambda e: self._ask("start method", method=e.new, changes=()), "value")
-        self.budget.param.watch(lambda e: None if self._busy else self._begin("budget", budget=e.new or None), "value")
+        self.preset.param.watch(handed(self._on_preset), "value")
+        self.target.param.watch(handed(self._on_target), "value")
+        self.method.param.watch(handed(lambda e: self._ask("start method", method=e.new, changes=())), "value")
+        self.budget.param.watch(handed(self._on_budget), "value")
 
     def _ask(self, what: str, **parts: Any) -> None:
         if not self._busy:
@@ -108,6 +109,10 @@ class Setup:
 
     def _on_target(self, event: Any) -> None:
         self._ask("start target", target=event.new, target_options={}, changes=())
+
+    def _on_budget(self, event: Any) -> None:
+        if not self._busy:
+            self._begin("budget", budget=event.new or None)
 
     def _option(self, name: str, value: Any) -> None:
         self._begin("start option", option=(name, value))

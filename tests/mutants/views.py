@@ -53,8 +53,8 @@ MUTANTS = [
     fault("lab/live.py", "if result.done and self.playing:", "if False:", LIVE),
     fault(
         "lab/live.py",
-        "            self.playing = False\n            self._on_screen(self.screen.failed",
-        "            self._on_screen(self.screen.failed",
+        "            self.playing = False\n            await locked(self.screen.failed",
+        "            await locked(self.screen.failed",
         LIVE,
     ),
     fault("lab/runner.py", "if not self.wanted.is_set() or", "if", RUNNER),
