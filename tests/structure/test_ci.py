@@ -75,10 +75,7 @@ def test_test_files_fall_into_leg_2_by_themselves(name, touches):
 def test_lower_bounds_are_full_enough_to_be_installed_as_they_stand():
     """`.ci/lowest` takes them word for word; a pytest before 8.4 has no `TerminalReporter`, which conftest names."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    bounds = dict(
-        re.match(r"([\w.-]+)>=([\d.]+)", need).groups() for need in project["project"]["dependencies"] if ">=" in need
-    )
-    assert bounds["pyyaml"] == "6.0.1", "6.0 has no wheel for Python 3.12"
+    assert "pyyaml>=6.0.1" in project["project"]["dependencies"], "6.0 has no wheel for Python 3.12"
     assert "pytest>=8.4" in project["project"]["optional-dependencies"]["test"]
     assert project["tool"]["pytest"]["ini_options"]["minversion"] == "8.4"
 
