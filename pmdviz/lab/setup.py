@@ -166,7 +166,7 @@ class Setup:
     def show_recipe(
         self, recipe: Recipe, target: Any, knobs: Any, pending: Mapping[str, str], preset: str = ""
     ) -> None:
-        """Show a recipe with the knobs in force and the preset it began with; costs nothing while they stay the same."""
+        """Show a recipe, the knobs in force and the preset it began with; costs nothing while they stay the same."""
         shown = recipe, knobs, pending, preset
         if self._shown is not None and all(a is b or a == b for a, b in zip(shown, self._shown, strict=True)):
             return
