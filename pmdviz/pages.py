@@ -32,13 +32,18 @@ from pmdviz.tabs import Kind, Tabs
 
 FIGURE_MODELS = ["Axis", "Legend", "Grid", "Plot", "Figure", "Title"]  # dressed by our own table of colours
 PAGE_CSS = """
-:root { --pmdviz-accent: #A34700; --pmdviz-error: #b00020; }
-.mui-dark { --pmdviz-accent: #FFB570; --pmdviz-error: #ff8a80; }
+:root { --pmdviz-accent: #A34700; --pmdviz-error: #b00020; --pmdviz-foot: 62px; }
+:root.dark, .mui-dark { --pmdviz-accent: #FFB570; --pmdviz-error: #ff8a80; }
+@media (max-width: 600px) { :root { --pmdviz-foot: 110px; } }
 """
 
 
 TEMPLATE = Path(__file__).with_name("page.html")
 OPENING = "Opening the lab …"
+LOOK = {  # what the design's page has for nobody: a bar that never moves, empty headings that only take up room
+    "& .MuiLinearProgress-root": {"display": "none"},
+    "& .MuiToolbar-root > h5": {"visibility": "hidden"},
+}
 EMBEDDED = {"& .MuiAppBar-root": {"display": "none"}, "& .MuiDrawer-root": {"display": "none"}}  # for an iframe
 
 
@@ -95,7 +100,8 @@ def lab_page(link: Link | None = None, notice: str = "", **parameters: Any) -> p
         header=[tabs.bar, pn.Spacer(sizing_mode="stretch_width"), help_button],
         sidebar_width=320,
         sidebar_open=not link.embed and not is_phone(pn.state.headers),
-        sx=EMBEDDED if link.embed else {},
+        sidebar_resizable=False,  # its handle has a name but no role, and the keyboard cannot move it
+        sx={**LOOK, **(EMBEDDED if link.embed else {})},
         busy_indicator=None,
         raw_css=[PAGE_CSS],
         meta_name="pmdviz",
@@ -114,6 +120,7 @@ def lab_page(link: Link | None = None, notice: str = "", **parameters: Any) -> p
         doc.js_on_event("document_ready", CustomJS(code=CLOSE_DRAWER_JS))
         doc.js_on_event("connection_lost", CustomJS(code=css.static("lost.js")))
         doc.js_on_event("document_ready", on_sent(lab.screen.ack))  # the first frame may come with the document
+        tabs.foot.server_doc(doc, location=False)  # a root of its own, before the page's: Play is reached at once
         pn.state.onload(handed(lab.ready))
         tabs.start(doc)
         _open.add(tabs)

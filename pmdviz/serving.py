@@ -21,6 +21,7 @@ from pmdviz.serve_limits import LIMITS, set_limits
 DEFAULT_PORT = 5006
 UNUSED_SESSION_MS, CHECK_SESSIONS_MS = 3000, 1000
 MOST_PROCESSES = 64
+SAY_EVERY = 0.2  # share of the preparation: so often a log, which keeps every line, is told of it
 ORIGIN = re.compile(r"[A-Za-z0-9_.*-]+(:(?P<port>[0-9]{1,5}))?")
 PING_S = 30  # a connection that does not answer within it is dead; a proxy's timeout must be longer
 
@@ -77,7 +78,7 @@ def serve(options: argparse.Namespace) -> int:
         probe.attach(server)
     print(f"pmdviz is at {url}  (Ctrl-C ends it)", flush=True)
     if options.show:
-        server.io_loop.add_callback(webbrowser.open, url)
+        server.io_loop.add_callback(show_in_browser, url)
     return _run(server)
 
 
@@ -179,16 +180,24 @@ def _taken(address: str, port: int, reason: str) -> InputError:
     return InputError(f"cannot listen on {address} port {port}: {reason}; leave --port out to take a free one")
 
 
+def show_in_browser(url: str) -> None:
+    """Open the page in a browser of this machine, or say that there is none."""
+    if not webbrowser.open(url):
+        print(f"no browser was found on this computer: open {url} in one yourself", flush=True)
+
+
 def _warm_up() -> None:
     from pmdviz.lab import warm
 
-    def report(share: float, words: str) -> None:
+    said = -1
+
+    def report(share: float, what: str) -> None:
+        nonlocal said
         if sys.stderr.isatty():
-            print(
-                f"\r\033[Kcompiling the kernels: {share:4.0%} {words}", end="\n" if share >= 1 else "", file=sys.stderr
-            )
-        elif share in (0.0, 1.0):
-            print(f"compiling the kernels: {share:.0%} {words}", file=sys.stderr, flush=True)
+            print(f"\r\033[K{warm.words()}", end="\n" if share >= 1 else "", file=sys.stderr, flush=True)
+        elif (now := int(share / SAY_EVERY + 1e-9)) > said:
+            said = now
+            print(warm.words(), file=sys.stderr, flush=True)
 
     warm.begin(report)
 

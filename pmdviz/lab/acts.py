@@ -79,13 +79,14 @@ class Acts:
             return
         with pn.io.hold():  # Panel may deliver a change without the document's lock
             self._dim(True)
-        self.live.do(what, lambda runner: self._new_run(what, runner, parts))
+        self.live.do(what, lambda runner: self._new_run(runner, parts))
 
-    def _new_run(self, what: str, runner: Runner, parts: dict[str, Any]) -> tuple[Runner, Snapshot]:
+    def _new_run(self, runner: Runner, parts: dict[str, Any]) -> tuple[Runner, Snapshot]:
         """Runs in the worker: make the run, and only when its first picture is there put the old one aside."""
-        recipe = limits.check(next_recipe(runner.session, parts, runner.own_budget))
-        stored = False if what == "start preset" else None  # a preset's budget is nobody's own
-        made = Runner(recipe, own_budget=stored if "recipe" in parts else runner.own_budget)
+        whole = bool({"recipe", "content"} & parts.keys())  # in place of what was turned so far
+        preset = parts.pop("preset", "" if whole else runner.preset)
+        own_budget = (False if preset else None) if whole else runner.own_budget  # a preset's budget is nobody's own
+        made = Runner(limits.check(next_recipe(runner.session, parts, runner.own_budget)), own_budget, preset)
         snapshot = made.snapshot()
         if runner.session.frame.iteration > 0 or not self._before:
             runner.session.shrink(KEPT_BYTES)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import html
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,6 +14,7 @@ import panel as pn
 from pmdviz.errors import InputError, TargetError
 from pmdviz.export import WRITERS, check
 from pmdviz.export.options import SIZES, Look, RaceLook
+from pmdviz.export.writer import install_command
 from pmdviz.kernels.watch import Cancelled
 from pmdviz.lab import css
 from pmdviz.lab.background import follow
@@ -74,7 +75,12 @@ class ExportPanel:
     def _build(self) -> None:
         wide: dict[str, Any] = {"stylesheets": [css.SELECT], "sizing_mode": "stretch_width", "margin": (4, 8)}
         kinds = {f"{suffix[1:].upper()}: {writer.title}": suffix for suffix, writer in WRITERS.items()}
-        self.kind = pn.widgets.Select(label="Kind of file", options=kinds, **wide)
+        lost = {suffix: writer.missing for suffix, writer in WRITERS.items() if writer.missing}
+        first = next(suffix for suffix in WRITERS if suffix not in lost)
+        self.kind = pn.widgets.Select(
+            label="Kind of file", options=kinds, value=first, disabled_options=list(lost), **wide
+        )
+        self.lost = pn.pane.HTML(lost_words(lost), margin=(0, 8), stylesheets=[css.TEXT], sizing_mode="stretch_width")
         self.size = pn.widgets.Select(label="Size", options=[*SIZES, OWN], value="960x540", **wide)
         self.form = KnobForm(self._turn)
         self.make = small_button("Export")
@@ -87,7 +93,7 @@ class ExportPanel:
         self.stop_it.on_click(handed(lambda event: self._cancel()))
         self._show_form()
         buttons = pn.FlexBox(self.make, self.stop_it, self.download, gap="6px", margin=(4, 8))
-        self.view.extend([self.kind, self.size, self.form, buttons, self.said])
+        self.view.extend([self.kind, self.lost, self.size, self.form, buttons, self.said])
 
     # Options
 
@@ -129,7 +135,7 @@ class ExportPanel:
             check(work.path, self.options(), self.subject.looks)
         except InputError as error:
             work.clear()
-            self._say(str(error))
+            self._refuse(str(error))
             return
         self.work, self._doc = work, pn.state.curdoc
         self.make.disabled, self.stop_it.visible = True, True
@@ -170,6 +176,7 @@ class ExportPanel:
             self._offer(work)
             return f"{path.name} is ready."
         work.clear()
+        self._withdraw()
         return words
 
     def _offer(self, work: Work) -> None:
@@ -179,6 +186,14 @@ class ExportPanel:
         self._ready = work
         words = f"Download {work.name} ({_size(work.path)})"
         self.download.param.update(data="", filename=work.name, label=words, visible=True)
+
+    def _withdraw(self) -> None:
+        """Offer no file beside an error: it would be taken for the one that was asked for."""
+        self.download.visible = False
+
+    def _refuse(self, words: str) -> None:
+        self._withdraw()
+        self._say(words)
 
     def _cancel(self) -> None:
         if self.work is not None and not self.work.over:  # a click may come when the file is just ready
@@ -200,6 +215,18 @@ class ExportPanel:
 
     def _say(self, words: str) -> None:
         self.said.object = f'<span role="status" class="pmdviz-export-status">{html.escape(words)}</span>'
+
+
+def lost_words(lost: Mapping[str, Sequence[str]]) -> str:
+    """What cannot be made here, suffix -> missing modules, and the command that helps; as HTML."""
+    if not lost:
+        return ""
+    kinds = " and ".join(suffix[1:].upper() for suffix in lost)
+    command = install_command(dict.fromkeys(module for modules in lost.values() for module in modules))
+    return (
+        f'<div class="pmdviz-export-lost">{kinds} cannot be chosen here: a library is not installed. In a terminal of '
+        f"the computer that serves this page: <code>{html.escape(command)}</code> Then reload the page.</div>"
+    )
 
 
 def _size(path: Path) -> str:

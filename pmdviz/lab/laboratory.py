@@ -13,6 +13,7 @@ from pmdviz.knobs import KnobSpec
 from pmdviz.lab import limits, warm
 from pmdviz.lab.acts import Acts
 from pmdviz.lab.export import ExportPanel
+from pmdviz.lab.film import FilmCard
 from pmdviz.lab.floor_work import FloorWork
 from pmdviz.lab.live import BUSY_S
 from pmdviz.lab.locked import handed
@@ -87,9 +88,10 @@ class Lab(LivePage):
         self.floor = FloorWork(self._tell_floor)
         target_now = self._recipe.make_target()
         self.notice = Notice()
-        cards = self.trouble, self.busy_card, self.notice
+        self.film = FilmCard(playing=not warm.is_ready())  # else the first minute on a machine is empty axes
+        cards = self.trouble, self.busy_card, self.notice, self.film
         self.screen = Screen(target_now, self.transport, cards, self.floor, lambda: self._last, keyboard)
-        if not warm.is_ready():
+        if self.film.shown:
             self.screen.wait(warm.words(), warm.progress()[0])  # in the document itself: the first thing one sees
         self._go_live()
         self.acts = Acts(self.live, self.floor, self.screen.dim)
@@ -124,7 +126,7 @@ class Lab(LivePage):
 
     def _runner(self) -> Runner:
         if self.live.runner is None:
-            self.live.runner = Runner(self._recipe)
+            self.live.runner = Runner(self._recipe, preset=self.setup.preset_of(self._recipe))
         return self.live.runner
 
     def set(self, **knobs: Any) -> None:
@@ -161,7 +163,7 @@ class Lab(LivePage):
 
     def _first(self, runner: Runner | None) -> tuple[Runner, Snapshot]:
         warm.wait()
-        runner = runner or Runner(self._recipe)
+        runner = runner or Runner(self._recipe, preset=self.setup.preset_of(self._recipe))
         return runner, runner.snapshot()
 
     # What the live loop draws on
@@ -172,6 +174,7 @@ class Lab(LivePage):
             self.trouble.hide()
             self.screen.extra = ""
         self._last = snapshot
+        self.film.hide()
         self.screen.show(snapshot, self.live.playing)
         self.setup.show(snapshot)
         self.setup.can_undo(self.acts.can_undo)

@@ -94,7 +94,8 @@ class InNotebook:
 
     def _layout(self) -> Any:
         beside = pn.Column(self.controls, margin=0, css_classes=["pmdviz-beside"])
-        return pn.Row(beside, self.view, stylesheets=[css.NOTEBOOK], sizing_mode="stretch_width", margin=0)
+        page = pn.Column(self.view, self.foot, margin=0, sizing_mode="stretch_width")
+        return pn.Row(beside, page, stylesheets=[css.NOTEBOOK], sizing_mode="stretch_width", margin=0)
 
     def _serve(self, doc: Document) -> None:
         self.start(doc)

@@ -52,6 +52,11 @@ class LivePage(InNotebook):
         """What stands beside it, or in the drawer."""
         return self.setup.view
 
+    @property
+    def foot(self) -> Any:
+        """Play and its neighbours: at the foot of the window, or under the page in a notebook."""
+        return self.transport.view
+
     # Life
 
     def start(self, doc: Any = None) -> None:

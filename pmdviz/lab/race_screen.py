@@ -33,7 +33,7 @@ SEEDS = {"4 seeds": 4, "8 seeds": 8, "16 seeds": 16, "32 seeds": 32}
 
 
 class RaceScreen:
-    """Tiles, traces, table, status and transport in one responsive layout."""
+    """Tiles, traces, table and status in one responsive layout."""
 
     def __init__(self, transport: Transport, cards: Sequence[Card], bands: Callable[[int], None]) -> None:
         self.tiles, self.traces, self.table = RaceTiles(), RaceTraces(), RaceTable(margin=0)
@@ -76,7 +76,6 @@ class RaceScreen:
             *panes,
             options,
             self.status,
-            self.transport.view,
             table,
             *(card.view for card in cards),
             stylesheets=[css.RACE],

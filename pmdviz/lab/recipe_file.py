@@ -24,10 +24,11 @@ class RecipeFile:
     def __init__(self, begin: Callable[..., None]) -> None:
         self._begin = begin
         wide: dict[str, Any] = {"sizing_mode": "stretch_width"}
-        self.box = pn.widgets.FileInput(accept=".json", margin=(0, 0, 4, 0), stylesheets=[css.FILE], **wide)
+        self.box = pn.widgets.FileInput(
+            label=LABEL, accept=".json", margin=(8, 0, 4, 0), stylesheets=[css.FILE], **wide
+        )
         self.said = pn.pane.HTML("", margin=0, stylesheets=[css.TEXT], **wide)
-        label = pn.pane.HTML(LABEL, margin=(8, 0, 2, 0), stylesheets=[css.TEXT], **wide)
-        self.view = pn.Column(label, self.box, self.said, margin=0, **wide)
+        self.view = pn.Column(self.box, self.said, margin=0, **wide)
         self.box.param.watch(handed(lambda event: self._take(event.new)), "value")
 
     def _take(self, content: bytes | None) -> None:

@@ -35,6 +35,7 @@ class Snapshot(NamedTuple):
     done: bool
     ended: str  # why the method has no next step, in words; "" while it has
     step_seconds: float  # of the slowest of the last iterations
+    preset: str = ""  # name of the preset that the run began with, although its knobs may have been turned since
 
     @property
     def run(self) -> Run:
@@ -51,11 +52,12 @@ class Runner:
     """Owns a session. Its methods are called by one thread at a time and never on the event loop.
 
     `own_budget`: whether a person has set the budget; by default whether it is another than the recipe's usual one.
+    `preset`: the name of the one that the run began with, "" for none.
     """
 
-    def __init__(self, start: Recipe | Session, own_budget: bool | None = None) -> None:
+    def __init__(self, start: Recipe | Session, own_budget: bool | None = None, preset: str = "") -> None:
         self.session = start if isinstance(start, Session) else Session(start)
-        recipe = self.session.recipe
+        self.preset, recipe = preset, self.session.recipe
         self.own_budget = recipe.budget != limits.usual_budget(recipe) if own_budget is None else own_budget
         self.wanted = threading.Event()  # cleared by Pause: the present batch of iterations ends after this one
         self.wanted.set()
@@ -86,6 +88,7 @@ class Runner:
             done=session.done,
             ended=session.ended,
             step_seconds=self._slowest,
+            preset=self.preset,
         )
 
     def advance(self, iterations: int = 1) -> Snapshot:

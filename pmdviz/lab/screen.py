@@ -40,7 +40,7 @@ def held(act: Callable[[Any], None]) -> Callable[[Any], None]:
 
 
 class Screen:
-    """Stage, traces, status and transport in one responsive layout."""
+    """Stage, traces and status in one responsive layout."""
 
     def __init__(
         self,
@@ -73,7 +73,6 @@ class Screen:
             self._layers(),
             self._options(),
             self.status,
-            transport.view,
             *(card.view for card in cards),
             stylesheets=[css.LAB],
             sizing_mode="stretch_width",
@@ -105,7 +104,7 @@ class Screen:
         )
         group.param.watch(held(lambda event: self.traces.choose(group=event.new)), "value")
         clock.param.watch(held(lambda event: self.traces.choose(clock=event.new)), "value")
-        selects = pn.Row(group, clock, margin=0, styles={"gap": "4px 12px", "flex-wrap": "var(--pmdviz-wrap, nowrap)"})
+        selects = pn.Row(group, clock, margin=0, styles={"gap": "4px 12px", "flex-wrap": "wrap"})
         return pn.Column(
             selects, self.actions.said, margin=0, css_classes=["pmdviz-options"], sizing_mode="stretch_width"
         )

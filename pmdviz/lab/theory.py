@@ -82,6 +82,7 @@ class TheoryPage:
     def _make_view(self) -> None:
         wide: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": 0}
         text: dict[str, Any] = {"stylesheets": [css.TEXT, css.static("theory_table.css")], **wide}
+        self.foot = pn.Row(margin=0)  # nothing plays here
         self.said = pn.pane.HTML(status("Nothing has been measured yet."), **text)
         self.found = pn.pane.HTML("", css_classes=["pmdviz-theory-found"], **text)
         self.recurrence_words = pn.pane.HTML("", **text)

@@ -1,4 +1,4 @@
-"""The transport bar: always visible, the same buttons in the app and in a notebook."""
+"""The transport bar: always in sight, the same buttons in the app and in a notebook."""
 
 from __future__ import annotations
 

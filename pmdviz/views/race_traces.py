@@ -91,6 +91,7 @@ class _Panel:
     def __init__(self, metric: str, sources: Sequence[ColumnDataSource]) -> None:
         self.metric = metric
         self.figure = _figure(metric)
+        style.speak(self.figure, f"Curves: {metric} of every entrant")
         f = self.figure
         empty: list[float] = []
         self.bands: list[ColumnDataSource] = []  # made when there are some: a quarter of the page's models
