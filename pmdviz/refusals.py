@@ -15,6 +15,7 @@ LOGGERS = ("bokeh.server.protocol_handler", "bokeh.server.views.ws", "panel.reac
 HERE = str(Path(__file__).parent)
 PASSES = ("__main__.py", "browser_messages.py", "handlers.py", "spare.py")  # through which every message goes
 CLOSED = "Failed sending message as connection was closed"
+CALLBACK_LOGGERS = ("bokeh.util.asyncio", "bokeh.util.tornado")
 CLOSED_LOGGERS = ("bokeh.server.views.ws", "panel.io.document")
 
 
@@ -24,6 +25,17 @@ class ClosedTabs(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether the record is about anything else."""
         return record.msg != CLOSED
+
+
+class WrittenTraceback(logging.Filter):
+    """The same for Bokeh 3.10, which writes the traceback of a callback into the text of its record."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Never drops a record."""
+        text = record.getMessage()
+        if text.startswith("Traceback") and HERE not in text:
+            record.msg, record.args = f"a message was refused: {text.strip().splitlines()[-1][:200]}", ()
+        return True
 
 
 class OneLine(logging.Filter):
@@ -47,7 +59,7 @@ def _through_ours(error: BaseException) -> bool:
 
 def install() -> None:
     """Filter what the server's loggers say, once in a process."""
-    for kind, names in ((OneLine, LOGGERS), (ClosedTabs, CLOSED_LOGGERS)):
+    for kind, names in ((OneLine, LOGGERS), (WrittenTraceback, CALLBACK_LOGGERS), (ClosedTabs, CLOSED_LOGGERS)):
         for name in names:
             logger = logging.getLogger(name)
             if not any(isinstance(one, kind) for one in logger.filters):

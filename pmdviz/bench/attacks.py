@@ -45,8 +45,8 @@ def attacks() -> dict[str, tuple[Callable[[Target], dict[str, Any]], tuple[str, 
 
 
 def _attacked(attack: Callable[[Target], dict[str, Any]], place: Path, flags: tuple[str, ...]) -> dict[str, Any]:
-    with target(place, *flags) as server:
-        try:
+    try:
+        with target(place, *flags) as server:
             return attack(server)
-        except Exception as error:  # a server that breaks is a result too
-            return {"stopped": f"{type(error).__name__}: {words_of(error)[:200]}", "server_runs": server.alive}
+    except Exception as error:  # a server that breaks is a result too
+        return {"stopped": f"{type(error).__name__}: {words_of(error)[:200]}"}
