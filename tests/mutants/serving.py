@@ -13,6 +13,8 @@ MUTANTS = [
     fault("processes.py", "< EARLY_S else 0", "< EARLY_S else early[port]", PROCESSES),
     fault("serve_limits.py", "not bound.least <= number <= MOST", "not 1 <= number <= MOST", SERVE_LIMITS),
     fault("serve_limits.py", "    check_limits()\n\n\ndef _parsed", "\n\ndef _parsed", SERVE_LIMITS),
+    fault("serving.py", "if not webbrowser.open(url):", "if webbrowser.open(url):", SERVING),
+    fault("serving.py", "            said = now\n", "", SERVING),
     # What a step costs.
     fault(
         "methods/pmd/knobs.py",
