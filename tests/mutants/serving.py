@@ -30,8 +30,10 @@ MUTANTS = [
     fault("browser_messages.py", "and not kind_of(part.get", "and kind_of(part.get", MESSAGES),
     fault("browser_messages.py", "if size > SMALL and", "if size > 100 * SMALL and", MESSAGES),
     fault("browser_messages.py", "and waits >= self._waited", "", MESSAGES),
-    fault("checkpoints.py", "while self._num_bytes > memory_cap and", "while False and", HISTORY),
+    fault("checkpoints.py", "while self.num_bytes > memory_cap and", "while False and", HISTORY),
     fault("lab/acts.py", "runner.session.shrink(KEPT_BYTES)", "pass", ACTS),
+    fault("serving.py", "if not webbrowser.open(url):", "if webbrowser.open(url):", SERVING),
+    fault("serving.py", "            said = now\n", "", SERVING),
     # What a step costs.
     fault(
         "methods/pmd/knobs.py",
