@@ -8,10 +8,10 @@ from typing import Any
 
 from PIL import Image
 
-from pmdviz.api import run
 from pmdviz.lab.film import ABOUT, FILM, PRESET, STILL
 from pmdviz.recipe import Recipe
 from pmdviz.result import Run
+from pmdviz.session import Session
 from pmdviz.version import __version__
 
 BUDGET, FRAMES, SIZE, FPS = 6_000, 30, "720x405", 8
@@ -31,7 +31,10 @@ def about(made: Run) -> dict[str, Any]:
 
 def main() -> None:
     """Write film, still and what is known of them."""
-    made = run(recipe())
+    session = Session(recipe())
+    while not session.done:
+        session.advance(1)
+    made = session.run
     made.export(FILM, size=SIZE, frames=FRAMES, fps=FPS)
     still = io.BytesIO()
     with Image.open(FILM) as film:
