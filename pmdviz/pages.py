@@ -17,6 +17,7 @@ import panel_material_ui as pmui
 import param
 from bokeh.models import CustomJS
 from bokeh.themes import Theme
+from panel.io.resources import LOCAL_DIST
 from panel.util import edit_readonly
 
 from pmdviz import handlers, links, refusals, trim
@@ -86,6 +87,11 @@ def is_phone(headers: Mapping[str, str] | None) -> bool:
 
 def lab_page(link: Link | None = None, notice: str = "", **parameters: Any) -> pmui.Page:
     """The page of one browser session, with the Lab in front: as a link says, or with parameters of `pmdviz.Lab`."""
+    doc = pn.state.curdoc
+    if doc is not None:
+        # Panel says so when the page is written; a style sheet that is made before it, or beside it in a thread, would
+        # be asked for at the address of Panel's own distribution.
+        doc.template_variables["dist_url"] = f"{pn.state.rel_path}/{LOCAL_DIST}" if pn.state.rel_path else LOCAL_DIST
     link = link or Link(limits.fitted(Recipe()) if not parameters else None)
     lab = Lab(keyboard=True, link=link, **parameters)
     if notice:
@@ -113,7 +119,6 @@ def lab_page(link: Link | None = None, notice: str = "", **parameters: Any) -> p
         page.busy = _Never().param.busy
     page.param.watch(handed(lambda event: tabs.dress(dark=event.new)), "dark_theme")
     tabs.on_presenter = lambda on: page.param.update(sidebar_open=not on)
-    doc = pn.state.curdoc
     if doc is not None:
         doc.template_variables.update(opening=OPENING, chrome=pmui.Page._render_esm(server=True))
         doc.theme = Theme(json={"attrs": {name: {} for name in FIGURE_MODELS}})
