@@ -29,6 +29,7 @@ def test_a_newcomer_reads_breaks_and_takes_home(browser, tmp_path):
         lab.wait(f"pmdviz.picture() !== {before}")
         panel = Panel(lab)
         kinds = lab.page.get_by_label("Kind of file").locator("option")
+        kinds.first.wait_for(state="attached")
         grey = [
             text.split(":")[0] for text in kinds.evaluate_all("all => all.filter(o => o.disabled).map(o => o.text)")
         ]
