@@ -1,6 +1,6 @@
 """What a browser may send over its websocket, and what it must take: everything else is refused or ends it.
 
-Private parts of Bokeh 3.8 to 3.10 that this file relies on: `WSHandler._receive`, `_handle`, `_protocol_error`; of
+Private parts of Bokeh 3.9 and 3.10 that this file relies on: `WSHandler._receive`, `_handle`, `_protocol_error`; of
 tornado 6.6 the names of what a stream still has to write.
 """
 

@@ -1,6 +1,6 @@
 """Panel's handlers with the doors shut that a visitor has no business at: chosen sessions, forged tokens, imports.
 
-Private parts of Panel 1.9.4 to 1.10 and Bokeh 3.8 to 3.10 that this file relies on: the list `per_app_patterns`,
+Private parts of Panel 1.9.4 to 1.10 and Bokeh 3.9 and 3.10 that this file relies on: the list `per_app_patterns`,
 `ComponentResourceHandler.parse_url_path`, and the form of a token (JSON in base64, its payload packed by zlib).
 """
 

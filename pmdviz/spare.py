@@ -38,7 +38,7 @@ class SpareHandler(handlers.PageHandler):
                 await pages.read_ahead(self.request.arguments)
             return await super().get_session()
         loop.call_later(HELD_S, session.unblock_expiration)
-        # A token holds for five minutes, and Bokeh 3.8 to 3.10 signs none for a session that was made without.
+        # A token holds for five minutes, and Bokeh 3.9 and 3.10 sign none for a session that was made without.
         session._token = generate_jwt_token(session.id, **_signing(self.application))
         return session
 
