@@ -17,6 +17,7 @@ import panel_material_ui as pmui
 import param
 from bokeh.models import CustomJS
 from bokeh.themes import Theme
+from panel.io.resources import get_dist_path
 from panel.util import edit_readonly
 
 from pmdviz import handlers, links, refusals, trim
@@ -110,6 +111,9 @@ def lab_page(link: Link | None = None, notice: str = "", **parameters: Any) -> p
     doc = pn.state.curdoc
     if doc is not None:
         doc.template_variables.update(opening=OPENING, chrome=pmui.Page._render_esm(server=True))
+        # Panel writes it when the page is sent, and then into the style sheets of all models: without an error where a
+        # callback in a thread has the document, so that the browser asks a CDN for them.
+        doc.template_variables["dist_url"] = get_dist_path()
         doc.theme = Theme(json={"attrs": {name: {} for name in FIGURE_MODELS}})
         doc.js_on_event("document_ready", CustomJS(code=CLOSE_DRAWER_JS))
         doc.js_on_event("connection_lost", CustomJS(code=css.static("lost.js")))
