@@ -17,7 +17,7 @@ import panel_material_ui as pmui
 import param
 from bokeh.models import CustomJS
 from bokeh.themes import Theme
-from panel.io.resources import LOCAL_DIST
+from panel.io.resources import get_dist_path
 from panel.util import edit_readonly
 
 from pmdviz import handlers, links, refusals, trim
@@ -89,9 +89,9 @@ def lab_page(link: Link | None = None, notice: str = "", **parameters: Any) -> p
     """The page of one browser session, with the Lab in front: as a link says, or with parameters of `pmdviz.Lab`."""
     doc = pn.state.curdoc
     if doc is not None:
-        # Panel says so when the page is written; a style sheet that is made before it, or beside it in a thread, would
-        # be asked for at the address of Panel's own distribution.
-        doc.template_variables["dist_url"] = f"{pn.state.rel_path}/{LOCAL_DIST}" if pn.state.rel_path else LOCAL_DIST
+        # Panel writes it when the page is sent, and then into the style sheets of all models: without an error where a
+        # callback in a thread has the document, so that the browser asks a CDN for them.
+        doc.template_variables["dist_url"] = get_dist_path()
     link = link or Link(limits.fitted(Recipe()) if not parameters else None)
     lab = Lab(keyboard=True, link=link, **parameters)
     if notice:

@@ -8,6 +8,9 @@ from types import SimpleNamespace
 
 import panel as pn
 import pytest
+from bokeh.document import Document
+from bokeh.models import ImportedStyleSheet
+from panel.io.state import set_curdoc
 from tornado.httputil import HTTPServerRequest, RequestStartLine
 
 from pmdviz import links, pages, recipe_input, spare
@@ -92,3 +95,19 @@ def test_pages_asked_for_at_once_are_made_one_after_the_other(monkeypatch):
         found = list(pool.map(lambda _: pages.session_page(), range(4)))
     assert sorted(found) == ["full", "full", "full", "page"]
     assert most == [1]
+
+
+def test_style_sheets_come_from_this_server_before_panel_has_sent_the_page():
+    """What Panel writes into them then is lost where a callback in a thread has the document at that moment."""
+    doc = Document()
+
+    async def scene():
+        before = set(pages._open)
+        with set_curdoc(doc):
+            lab_page(Link(Recipe(num_particles=50))).server_doc(doc)
+        for tabs in pages._open - before:
+            pages._close(tabs)
+        return {sheet.url for root in doc.roots for sheet in root.select({"type": ImportedStyleSheet})}
+
+    urls = asyncio.run(scene())
+    assert urls and all(url.startswith("static/extensions/panel/") for url in urls), urls
