@@ -33,7 +33,7 @@ def test_axe_finds_nothing_critical_or_serious(server, browser, dark):
         lab.page.evaluate(AXE.read_text(encoding="utf-8"))
         if dark:
             lab.page.get_by_label("Toggle theme").click()
-            lab.wait("document.documentElement.classList.contains('dark')")
+            lab.wait("pmdviz.model('stage').background_fill_color !== '#ffffff'")
             lab.page.mouse.move(700, 400)  # off the button, whose hint would be looked at too
         for place in places:
             look(lab, place)
