@@ -89,7 +89,7 @@ def fold_legend(figure: Figure, legend: Legend) -> None:
 
 
 SPEAK_JS = """
-const picture = Bokeh.index.find_one(figure)?.shadow_el?.querySelector(".bk-events")
+const picture = Bokeh.index.find_one(figure)?.canvas_view.events_el
 picture?.setAttribute("role", "img")
 picture?.setAttribute("aria-label", words)
 """

@@ -72,7 +72,7 @@ def test_a_film_and_a_page_of_the_run(panel, tmp_path):
     page = panel.made("html", tmp_path).read_text(encoding="utf-8")
     assert f"iteration {iteration}, " in page and 'id="play"' in page
     recipe = pmdviz.Recipe.from_json(panel.made("json", tmp_path).read_text(encoding="utf-8"))
-    assert recipe == pmdviz.Recipe()
+    assert recipe == pmdviz.Recipe(budget=100 * iteration)  # the run that is seen, and not a step more
     assert panel.lab.iteration() == iteration
 
 
