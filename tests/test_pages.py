@@ -1,6 +1,5 @@
 """Served pages, without a server: what a process keeps of them, and what they say."""
 
-import asyncio
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -20,6 +19,7 @@ from pmdviz.links import Link
 from pmdviz.pages import lab_page
 from pmdviz.recipe import Recipe
 from pmdviz.serve_limits import variable
+from tests.lab.threads import in_a_thread
 
 
 def watchers_on_the_process():
@@ -66,7 +66,7 @@ def test_a_link_is_read_and_checked_in_a_thread(changes, monkeypatch):
     async def visit():
         return await a_request(f"run={text}").get_session(), threading.current_thread()
 
-    made, loop = asyncio.run(visit())
+    made, loop = in_a_thread(visit)
     if changes == 400:
         assert made == recipe and limits.check(made) is made
     else:
@@ -109,5 +109,5 @@ def test_style_sheets_come_from_this_server_before_panel_has_sent_the_page():
             pages._close(tabs)
         return {sheet.url for root in doc.roots for sheet in root.select({"type": ImportedStyleSheet})}
 
-    urls = asyncio.run(scene())
+    urls = in_a_thread(scene)
     assert urls and all(url.startswith("static/extensions/panel/") for url in urls), urls

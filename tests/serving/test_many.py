@@ -28,6 +28,13 @@ def until(condition, seconds=60):
         time.sleep(0.05)
 
 
+def spent(pid, seconds):
+    """CPU seconds that a process takes in so many seconds."""
+    before = sum(psutil.Process(pid).cpu_times()[:2])
+    time.sleep(seconds)
+    return sum(psutil.Process(pid).cpu_times()[:2]) - before
+
+
 @pytest.fixture
 def many(tmp_path):
     """Two processes, started in a folder with a module of an innocent name; their first port, parent and log."""
@@ -85,11 +92,10 @@ def test_a_server_alone_runs_nothing_of_its_folder_and_outlives_a_crowd_of_silen
         await_answer(process, f"http://127.0.0.1:{port}/liveness", 90)
         assert ask(port, "/components/clean_up/x/_css/y").status == 404
         assert not (tmp_path / "it_was_run").exists()
+        until(lambda: "100 %" in (tmp_path / "log").read_text() and spent(process.pid, 0.5) < 0.1)  # the first page too
         with connected(port, 150):
             until(lambda: "no connection can be taken" in (tmp_path / "log").read_text())
-            cpu = sum(psutil.Process(process.pid).cpu_times()[:2])
-            time.sleep(2)  # of which it spends nothing
-            assert sum(psutil.Process(process.pid).cpu_times()[:2]) - cpu < 0.8
+            assert spent(process.pid, 2) < 0.8
         until(lambda: ask(port, "/liveness", timeout=2).status == 200)
         said = (tmp_path / "log").read_text()
         assert len(said) < 2000 and "Traceback" not in said
