@@ -2,7 +2,9 @@
 
 import sys
 
-from pmdviz.cli import main
-
 if __name__ == "__main__":
+    if not sys.flags.safe_path:
+        del sys.path[0]  # the current folder, where any file may bear the name of a module
+    from pmdviz.cli import main
+
     sys.exit(main())

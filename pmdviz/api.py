@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
+from types import EllipsisType
 from typing import TYPE_CHECKING, Any
 
 from pmdviz import floors, knobs
 from pmdviz.errors import InputError, check_function, shown
 from pmdviz.methods import METHODS
-from pmdviz.recipe import DEFAULT_BUDGET, Recipe
+from pmdviz.recipe import Recipe
 from pmdviz.result import Run
 from pmdviz.session import Session
 from pmdviz.targets import TARGETS, Target, make_target
@@ -34,9 +35,19 @@ def list_targets() -> dict[str, dict[str, Any]]:
 
 
 def list_methods() -> dict[str, dict[str, Any]]:
-    """Every method: name -> title, reference and knobs (name, default, bounds, unit, help, when it acts)."""
+    """Every method: name -> title, reference, knobs (name, default, bounds, unit, help, when it acts), default budget.
+
+    `default_budget` are the data that a run on the mixture visits where nobody says how many, `budget_words` what they
+    are enough for ("" where every run has 20,000).
+    """
     return {
-        name: {"title": method.title, "reference": method.reference, "knobs": knobs.table(method.Knobs)}
+        name: {
+            "title": method.title,
+            "reference": method.reference,
+            "default_budget": Recipe("mixture", name).default_budget,
+            "budget_words": method.budget_words,
+            "knobs": knobs.table(method.Knobs),
+        }
         for name, method in METHODS.items()
     }
 
@@ -63,7 +74,7 @@ def run(
     target_options: Mapping[str, Any] | None = None,
     method: str = "pmd",
     seed: int = 0,
-    budget: int = DEFAULT_BUDGET,
+    budget: int | EllipsisType = ...,
     metrics_every: int | None = None,
     floor: bool = True,
     progress: Callable[[Session], None] | None = None,

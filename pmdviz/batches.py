@@ -7,6 +7,13 @@ from typing import NamedTuple
 import numpy as np
 
 
+def copied(rng: np.random.Generator) -> np.random.Generator:
+    """Another generator that gives from now on what this one will give."""
+    twin = np.random.default_rng()
+    twin.bit_generator.state = rng.bit_generator.state
+    return twin
+
+
 class StreamMark(NamedTuple):
     """A moment of a `BatchStream`."""
 
@@ -50,6 +57,12 @@ class BatchStream:
         numbers = np.arange(self._num_data, dtype=np.uint32 if self._num_data < 2**32 else np.int64)
         self._rng.shuffle(numbers)
         return numbers
+
+    def copy(self) -> BatchStream:
+        """Another stream that goes on from here by itself."""
+        twin = BatchStream(copied(self._rng), self._num_data)
+        twin._epoch_state, twin._permutation, twin._position = self._epoch_state, self._permutation, self._position
+        return twin
 
     def mark(self) -> StreamMark:
         """The present moment."""

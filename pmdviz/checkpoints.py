@@ -24,8 +24,14 @@ class Checkpoints:
     """Checkpoints by iteration, in rising order; past `memory_cap` bytes every second one but the last is dropped."""
 
     def __init__(self, memory_cap: int = MEMORY_CAP) -> None:
-        self._memory_cap, self._num_bytes = memory_cap, 0
+        self._memory_cap, self.num_bytes = memory_cap, 0
         self._kept: dict[int, Checkpoint] = {}
+
+    def copy(self) -> Checkpoints:
+        """Others that keep the same moments, in the same memory."""
+        twin = Checkpoints(self._memory_cap)
+        twin._kept, twin.num_bytes = {**self._kept}, self.num_bytes
+        return twin
 
     @property
     def frames(self) -> list[Frame]:
@@ -37,15 +43,25 @@ class Checkpoints:
         last = checkpoint.frame.iteration
         self.forget(last)
         self._kept[last] = checkpoint
-        self._num_bytes += checkpoint.frame.num_bytes
-        if self._num_bytes > self._memory_cap and len(self._kept) > FEWEST:
+        self.num_bytes += checkpoint.frame.num_bytes
+        if self.num_bytes > self._memory_cap:
+            self._halve()
+
+    def shrink(self, memory_cap: int) -> None:
+        """Let go what is more than `memory_cap` bytes, but for a few; what is kept later may be more again."""
+        while self.num_bytes > memory_cap and len(self._kept) > FEWEST:
+            self._halve()
+
+    def _halve(self) -> None:
+        last = next(reversed(self._kept))
+        if len(self._kept) > FEWEST:
             for at in [at for k, at in enumerate(self._kept) if k % 2 and at != last]:
                 self.forget(at)
 
     def forget(self, at: int) -> None:
         """Let the one of iteration `at` go, if there is one."""
         checkpoint = self._kept.pop(at, None)
-        self._num_bytes -= checkpoint.frame.num_bytes if checkpoint else 0
+        self.num_bytes -= checkpoint.frame.num_bytes if checkpoint else 0
 
     def nearest(self, iteration: int) -> Checkpoint:
         """The last one at or before `iteration`; those after it are let go."""

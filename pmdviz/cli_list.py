@@ -27,10 +27,18 @@ def show_tables(options: argparse.Namespace) -> None:
         print(f"{kind}:")
         for name, entry in tables[kind].items():
             print(f"  {name}: {entry['title']} [{entry['reference']}]")
+            if kind == "methods":
+                print(f"    Default budget: {budget_words(entry)}")
             for row in entry[part]:
                 unit = f", {row['unit']}" if row["unit"] else ""
                 print(f"    {row['name']} = {row['default']}  ({row['bounds']}{unit}; {row['acts']}) {row['help']}")
     return None
+
+
+def budget_words(entry: dict[str, Any]) -> str:
+    """What a run of a method visits where nobody says how much."""
+    number, enough_for = f"{entry['default_budget']:,} data", entry["budget_words"]
+    return f"{enough_for}, at least 20,000 data; on the mixture {number}" if enough_for else number
 
 
 def _markdown(tables: dict[str, Any]) -> str:
@@ -40,6 +48,7 @@ def _markdown(tables: dict[str, Any]) -> str:
         for name, entry in tables[kind].items():
             lines += [f"## `{name}`: {entry['title']}", "", *filter(None, [entry.get("about")])]
             lines += [f"Source: {entry['reference']}.", ""]
+            lines += [f"Default budget: {budget_words(entry)}.", ""] if kind == "methods" else []
             lines += [f"| {part[:-1]} | default | values | unit | when it acts | what it does |", "|---" * 6 + "|"]
             lines += [_markdown_row(row) for row in entry[part]] + [""]
     return "\n".join(lines).rstrip()

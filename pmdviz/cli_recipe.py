@@ -22,7 +22,7 @@ def add_recipe_arguments(parser: argparse.ArgumentParser, what: str = "a recipe"
     parser.add_argument("--method", metavar="NAME")
     parser.add_argument("--knob", action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--seed", metavar="N", help="of the run (default 0)")
-    parser.add_argument("--budget", metavar="N", help="data to visit (default 20,000)")
+    parser.add_argument("--budget", metavar="N", help="data to visit (default: what the method needs, see list)")
 
 
 def read_plain(path: str | None) -> Any:
@@ -45,7 +45,8 @@ def given_recipe(options: argparse.Namespace, plain: Any = None) -> Any:
 
     if options.recipe is None:
         knobs, target_options = pairs("--knob", options.knob), pairs("--target-option", options.target_option)
-        return Recipe.from_dict({**_parts(options), "knobs": knobs, "target_options": target_options})
+        made = Recipe.from_dict({**_parts(options), "knobs": knobs, "target_options": target_options})
+        return made if options.budget is not None else made.limited(made.default_budget)
     given_recipe_alone(options)
     plain = read_plain(options.recipe) if plain is None else plain
     return Recipe.from_dict(plain)
@@ -90,8 +91,10 @@ def pairs(option: str, given: list[str]) -> dict[str, str]:
 
 def run_bar(session: Any) -> None:
     """Progress of a run on a terminal."""
+    from pmdviz.views.words import data_visited
+
     visited, budget = session.frame.visited, session.recipe.budget
-    draw_bar(visited / budget, f"{visited:,} of {budget:,} data", last=session.done)
+    draw_bar(visited / budget, data_visited(session.frame), last=session.done)
 
 
 def race_bar(share: float, words: str) -> None:

@@ -45,6 +45,12 @@ class History:
         self._metrics_every = metrics_every
         self.stride = 1
 
+    def copy(self) -> History:
+        """Another history with the same rows."""
+        twin = History(self._metrics_every)
+        twin._rows, twin.stride = [*self._rows], self.stride
+        return twin
+
     def __len__(self) -> int:
         return len(self._rows)
 
@@ -65,6 +71,13 @@ class History:
         """Drop the rows after `iteration`."""
         while self._rows and self._rows[-1]["iteration"] > iteration:
             self._rows.pop()
+
+    def ending_with(self, row: dict[str, Any]) -> History:
+        """A history like this one with `row` as its last row."""
+        other = History(self._metrics_every)
+        other.stride, other._rows = self.stride, list(self._rows)
+        other.put(row)
+        return other
 
     @property
     def columns(self) -> dict[str, np.ndarray]:

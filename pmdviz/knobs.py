@@ -91,6 +91,8 @@ def _number(raw: Any) -> float | None:
     """A finite float, or None where `raw` is none (booleans are not numbers here)."""
     if isinstance(raw, (bool, np.bool_, bytes)) or raw is None:
         return None
+    if isinstance(raw, str) and (not raw.isascii() or "_" in raw):  # other scripts' digits, Python's own 1_000
+        return None
     if isinstance(raw, str) and re.fullmatch(THOUSANDS, raw.strip()):
         raw = raw.replace(",", "")
     try:
@@ -179,6 +181,10 @@ def _spec(name: str, p: Any) -> KnobSpec:
     )
 
 
+def _same(value: Any, default: Any) -> bool:
+    return type(value) is type(default) and value == default
+
+
 class Knobs(param.Parameterized):
     """A set of knob values; immutable. Subclasses declare `Whole`, `Real`, `Choice` and `Flag` attributes."""
 
@@ -188,7 +194,8 @@ class Knobs(param.Parameterized):
     def specs(cls) -> dict[str, KnobSpec]:
         """Every knob in the order of declaration: a class's own first, then those of its bases."""
         if "_specs" not in cls.__dict__:
-            order = [name for base in cls.__mro__ for name in base.__dict__ if name in cls.param]
+            # Of copies: another thread may put `_specs` into one of these classes meanwhile.
+            order = [name for base in cls.__mro__ for name in base.__dict__.copy() if name in cls.param]
             cls._specs = {name: _spec(name, cls.param[name]) for name in dict.fromkeys(order) if name != "name"}
         return cls._specs
 
@@ -218,8 +225,16 @@ class Knobs(param.Parameterized):
             if spec.default_by and name not in given and (base is None or spec.default_by[0] in given):
                 if base is None or full[spec.default_by[0]] != getattr(base, spec.default_by[0]):
                     full[name] = spec.default_given(full)
-        made = cls(**full)
+        made = cls._made(full)
         made.check()
+        return made
+
+    @classmethod
+    def _made(cls, full: Mapping[str, Any]) -> Self:
+        """Knobs with these values. `param` takes its time over each one that it is given: the defaults are there."""
+        specs = cls.specs()
+        made = cls(**{name: value for name, value in full.items() if not _same(value, specs[name].default)})
+        made.__dict__["_values"] = dict(full)
         return made
 
     def check(self) -> None:
@@ -229,9 +244,15 @@ class Knobs(param.Parameterized):
         """These knobs with some changed. Raises InputError."""
         return type(self).checked(values, base=self)
 
+    def changed(self, /, values: Mapping[str, Any]) -> Self:
+        """These knobs with values that have been checked, as a recipe's changes have."""
+        return self._made({**self.as_dict(), **values})
+
     def as_dict(self) -> dict[str, Any]:
         """Name -> value, in the order of declaration."""
-        return {name: getattr(self, name) for name in self.specs()}
+        if "_values" not in self.__dict__:  # they never change, and `param` takes its time over each
+            self.__dict__["_values"] = {name: getattr(self, name) for name in self.specs()}
+        return dict(self.__dict__["_values"])
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and self.as_dict() == other.as_dict()

@@ -69,6 +69,9 @@ def query(recipe: Recipe, frame: Frame, hide: Sequence[str] = (), embed: bool = 
 def read(arguments: Mapping[str, Sequence[bytes | str]]) -> Link:
     """What the arguments of a query say; other names than ours are left alone. Raises InputError."""
     given = {name: _text(arguments[name][-1]) for name in NAMES if arguments.get(name)}
+    length = sum(map(len, given.values()))
+    if length > LONGEST:
+        raise InputError(f"a link has at most {LONGEST:,} characters; this one has {length:,}")
     recipe = Recipe.from_link(given["run"]) if "run" in given else None
     if "preset" in given and recipe is None:
         recipe = find_preset(given["preset"]).recipe

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import html
 import logging
-from collections.abc import Mapping
+import threading
+from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,12 +17,15 @@ import panel_material_ui as pmui
 import param
 from bokeh.models import CustomJS
 from bokeh.themes import Theme
+from panel.io.resources import get_dist_path
 from panel.util import edit_readonly
 
-from pmdviz import links, refusals, trim
+from pmdviz import handlers, links, refusals, trim
 from pmdviz.errors import InputError
 from pmdviz.lab import Lab, css, limits, warm
 from pmdviz.lab.acknowledge import HELP, on_sent
+from pmdviz.lab.locked import handed
+from pmdviz.lab.pool import lane
 from pmdviz.links import Link
 from pmdviz.recipe import Recipe
 from pmdviz.serve_limits import check_limits, limit
@@ -27,13 +33,18 @@ from pmdviz.tabs import Kind, Tabs
 
 FIGURE_MODELS = ["Axis", "Legend", "Grid", "Plot", "Figure", "Title"]  # dressed by our own table of colours
 PAGE_CSS = """
-:root { --pmdviz-accent: #A34700; --pmdviz-error: #b00020; }
-.mui-dark { --pmdviz-accent: #FFB570; --pmdviz-error: #ff8a80; }
+:root { --pmdviz-accent: #A34700; --pmdviz-error: #b00020; --pmdviz-foot: 62px; }
+:root.dark, .mui-dark { --pmdviz-accent: #FFB570; --pmdviz-error: #ff8a80; }
+@media (max-width: 600px) { :root { --pmdviz-foot: 110px; } }
 """
 
 
 TEMPLATE = Path(__file__).with_name("page.html")
 OPENING = "Opening the lab …"
+LOOK = {  # what the design's page has for nobody: a bar that never moves, empty headings that only take up room
+    "& .MuiLinearProgress-root": {"display": "none"},
+    "& .MuiToolbar-root > h5": {"visibility": "hidden"},
+}
 EMBEDDED = {"& .MuiAppBar-root": {"display": "none"}, "& .MuiDrawer-root": {"display": "none"}}  # for an iframe
 
 
@@ -55,7 +66,9 @@ PAGES: dict[str, Kind] = {
 }  # built by a visitor's first look, in the order of their tabs
 
 log = logging.getLogger(__name__)
+_outcome: ContextVar[Link | InputError | None] = ContextVar("pmdviz-link", default=None)
 _open: set[Tabs] = set()  # of sessions that have not been destroyed
+_one_at_a_time = threading.Lock()
 
 CLOSE_DRAWER_JS = """
 const page = [...Bokeh.documents[0]._all_models.values()].find((m) => m.data?.sidebar_open !== undefined)
@@ -74,6 +87,11 @@ def is_phone(headers: Mapping[str, str] | None) -> bool:
 
 def lab_page(link: Link | None = None, notice: str = "", **parameters: Any) -> pmui.Page:
     """The page of one browser session, with the Lab in front: as a link says, or with parameters of `pmdviz.Lab`."""
+    doc = pn.state.curdoc
+    if doc is not None:
+        # Panel writes it when the page is sent, and then into the style sheets of all models: without an error where a
+        # callback in a thread has the document, so that the browser asks a CDN for them.
+        doc.template_variables["dist_url"] = get_dist_path()
     link = link or Link(limits.fitted(Recipe()) if not parameters else None)
     lab = Lab(keyboard=True, link=link, **parameters)
     if notice:
@@ -88,7 +106,8 @@ def lab_page(link: Link | None = None, notice: str = "", **parameters: Any) -> p
         header=[tabs.bar, pn.Spacer(sizing_mode="stretch_width"), help_button],
         sidebar_width=320,
         sidebar_open=not link.embed and not is_phone(pn.state.headers),
-        sx=EMBEDDED if link.embed else {},
+        sidebar_resizable=False,  # its handle has a name but no role, and the keyboard cannot move it
+        sx={**LOOK, **(EMBEDDED if link.embed else {})},
         busy_indicator=None,
         raw_css=[PAGE_CSS],
         meta_name="pmdviz",
@@ -98,16 +117,16 @@ def lab_page(link: Link | None = None, notice: str = "", **parameters: Any) -> p
         # Left as it is, every event of any session sends two messages to every open page, and the watcher on the state
         # of the whole process keeps each page for ever.
         page.busy = _Never().param.busy
-    page.param.watch(lambda event: tabs.dress(dark=event.new), "dark_theme")
+    page.param.watch(handed(lambda event: tabs.dress(dark=event.new)), "dark_theme")
     tabs.on_presenter = lambda on: page.param.update(sidebar_open=not on)
-    doc = pn.state.curdoc
     if doc is not None:
         doc.template_variables.update(opening=OPENING, chrome=pmui.Page._render_esm(server=True))
         doc.theme = Theme(json={"attrs": {name: {} for name in FIGURE_MODELS}})
         doc.js_on_event("document_ready", CustomJS(code=CLOSE_DRAWER_JS))
         doc.js_on_event("connection_lost", CustomJS(code=css.static("lost.js")))
         doc.js_on_event("document_ready", on_sent(lab.screen.ack))  # the first frame may come with the document
-        pn.state.onload(lab.ready)
+        tabs.foot.server_doc(doc, location=False)  # a root of its own, before the page's: Play is reached at once
+        pn.state.onload(handed(lab.ready))
         tabs.start(doc)
         _open.add(tabs)
         pn.state.on_session_destroyed(lambda context: _close(tabs))
@@ -121,15 +140,51 @@ def _close(tabs: Tabs) -> None:
 
 
 def session_page() -> pmui.Page:
-    """The page of one browser session."""
+    """The page of one browser session; from Bokeh 3.10 on several may be asked for at once, in threads."""
     warm.begin()
+    with _one_at_a_time:  # classes and caches are filled by the first page, and nobody may take the last place twice
+        return _made_page()
+
+
+def _made_page() -> pmui.Page:
     if is_full():
         return _full_page()
     try:
-        link = links.read(pn.state.session_args)
+        link = _opened(pn.state.session_args)
         return lab_page(link if link.recipe else replace(link, recipe=limits.fitted(Recipe())))
     except InputError as error:
         return lab_page(notice=f"The link could not be opened: {error}. This is the usual first run instead.")
+
+
+async def read_ahead(arguments: Mapping[str, Sequence[bytes]]) -> None:
+    """Read and check the link of a request in a thread, for the page that this task makes next.
+
+    One with hundreds of changes takes as long as some frames, for which the others need not wait.
+    """
+    loop = asyncio.get_running_loop()
+    _outcome.set(await loop.run_in_executor(lane(0.0), _tried, arguments))
+
+
+def _tried(arguments: Mapping[str, Sequence[bytes]]) -> Link | InputError:
+    try:
+        return _checked(arguments)
+    except InputError as error:
+        return error
+
+
+def _checked(arguments: Mapping[str, Sequence[bytes]]) -> Link:
+    link = links.read(arguments)
+    if link.recipe is not None:
+        limits.check(link.recipe)
+    return link
+
+
+def _opened(arguments: Mapping[str, Sequence[bytes]]) -> Link:
+    """The link of this page's address, as `read_ahead` found it where that was asked. Raises InputError."""
+    outcome = _outcome.get()
+    if isinstance(outcome, InputError):
+        raise outcome
+    return outcome or links.read(arguments)
 
 
 def is_full() -> bool:
@@ -140,6 +195,7 @@ def is_full() -> bool:
 
 def serve_lab() -> None:
     """What the served script calls."""
+    handlers.install()  # /components/ is guarded even without `--plugins pmdviz.panel_plugin`, if only from here on
     refusals.install()
     pn.extension(notifications=False)
     _scripted_page().servable(title="pmdviz")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib import metadata
+from types import EllipsisType
 from typing import Any
 
 from pmdviz.errors import InputError, unknown
@@ -13,7 +15,6 @@ from pmdviz.methods import Method, find_method
 from pmdviz.recipe_formats import BUDGETS, FORMAT, earlier_knobs
 from pmdviz.recipe_input import (
     MAX_BUDGET,
-    MAX_CHANGES,
     MAX_SEED,
     Change,
     changed_knobs,
@@ -23,6 +24,7 @@ from pmdviz.recipe_input import (
     checked_whole,
     json_value,
     mapping,
+    most_changes,
     named_target,
     resolved_target,
     shared_target,
@@ -34,7 +36,6 @@ from pmdviz.recipe_python import as_python
 from pmdviz.targets import Target
 from pmdviz.targets.custom import CustomTarget
 
-DEFAULT_BUDGET = 20_000
 KEYS = ("pmdviz_recipe", "target", "target_options", "method", "knobs", "seed", "budget", "changes", "made_with")
 
 
@@ -43,8 +44,8 @@ class Recipe:
     """Target and options, method and knobs, seed, data budget, and the knob changes made while it ran.
 
     Keyword arguments that are not named are knobs of the method. `budget` is the number of data to visit (None: no
-    end). `changes` are pairs (iteration, {knob: value}): after that iteration the knob took that value. Raises
-    InputError for anything that cannot be used.
+    end; by default what the method needs, `default_budget`). `changes` are pairs (iteration, {knob: value}): after that
+    iteration the knob took that value. Raises InputError for anything that cannot be used.
     """
 
     target: str
@@ -65,7 +66,7 @@ class Recipe:
         *,
         target_options: Mapping[str, Any] | None = None,
         seed: int = 0,
-        budget: int | None = DEFAULT_BUDGET,
+        budget: int | None | EllipsisType = ...,
         changes: Iterable[tuple[int, Mapping[str, Any]]] = (),
         made_with: Mapping[str, str] | None = None,
         **knobs: Any,
@@ -80,7 +81,7 @@ class Recipe:
             "method": method,
             "knobs": start.as_dict(),
             "seed": checked_whole("seed", seed, 0, MAX_SEED),
-            "budget": None if budget is None else checked_whole("budget", budget, 1, MAX_BUDGET),
+            "budget": _usual_budget(way, made, start) if budget is ... else _checked_budget(budget),
             "changes": checked_changes(changes, start, way, made),
             "custom": made if isinstance(made, CustomTarget) else None,
             "made_with": versions() if made_with is None else checked_versions(made_with),
@@ -127,15 +128,20 @@ class Recipe:
 
         Raises InputError where the log is full.
         """
-        earlier = tuple(change for change in self.changes if change[0] < iteration)
+        earlier = self.changes[: bisect_left(self.changes, iteration, key=_iteration)]
         changed = changed_knobs(self.knobs_at(iteration - 1), knobs)
-        if changed and len(earlier) >= MAX_CHANGES:
-            raise InputError(f"a recipe holds at most {MAX_CHANGES:,} changes; restart the run to begin a new log")
+        if changed and len(earlier) >= most_changes():
+            raise InputError(f"a recipe holds at most {most_changes():,} changes here; restart the run for a new log")
         return self._like_this(changes=(*earlier, (iteration, changed)) if changed else earlier)
 
     def limited(self, budget: int | None) -> Recipe:
         """The recipe with another budget, which must be a whole number above 0 or None."""
         return self._like_this(budget=budget)
+
+    def until(self, iteration: int, budget: int | None) -> Recipe:
+        """The recipe without the knob changes after `iteration`, with another budget (a whole number above 0, None)."""
+        changes = tuple(change for change in self.changes if change[0] <= iteration)
+        return self._like_this(budget=budget, changes=changes)
 
     def _like_this(self, **checked: Any) -> Recipe:
         """A copy with parts that need no check; a live run makes one for every move of a slider."""
@@ -151,6 +157,11 @@ class Recipe:
         """The method."""
         return find_method(self.method)
 
+    @property
+    def default_budget(self) -> int:
+        """The budget of a recipe like this for which nobody says one: what the method needs on the target."""
+        return _usual_budget(self.make_method(), self.make_target(), self.start_knobs())
+
     def start_knobs(self) -> Any:
         """The knobs at iteration 0."""
         return self.make_method().Knobs(**self.knobs)
@@ -158,10 +169,27 @@ class Recipe:
     def knobs_at(self, iteration: int) -> Any:
         """The knobs in force after the changes made at `iteration` and before."""
         values = dict(self.knobs)
-        for at, change in self.changes:
-            if at <= iteration:
-                values.update(change)
+        for _, change in self.changes[: bisect_right(self.changes, iteration, key=_iteration)]:
+            values.update(change)
         return self.make_method().Knobs(**values)
+
+    def knobs_in_turn(self) -> Iterator[Any]:
+        """The knobs at iteration 0, and those after each change."""
+        now = self.start_knobs()
+        yield now
+        for _, change in self.changes:
+            now = now.changed(change)
+            yield now
+
+    def change_at(self, iteration: int) -> dict[str, Any]:
+        """The knobs that are changed at `iteration`, and their values; often none."""
+        k = bisect_left(self.changes, iteration, key=_iteration)
+        return self.changes[k][1] if k < len(self.changes) and self.changes[k][0] == iteration else {}
+
+    def next_change(self, iteration: int) -> int | None:
+        """The first iteration after this one at which knobs are changed; None: no more."""
+        k = bisect_right(self.changes, iteration, key=_iteration)
+        return self.changes[k][0] if k < len(self.changes) else None
 
     def to_dict(self) -> dict[str, Any]:
         """The recipe as plain values, in the canonical order."""
@@ -198,9 +226,9 @@ class Recipe:
         checked_parts(plain, "recipe", KEYS, "recipe key", FORMAT)
         method, version = plain.get("method", "pmd"), plain.get(KEYS[0], FORMAT)
         knobs = earlier_knobs(_named_knobs(method, plain.get("knobs", {})), method, version)
-        rest = {k: plain[k] for k in ("method", "seed", "budget", "changes") if k in plain}
-        if version in BUDGETS:
-            rest.setdefault("budget", BUDGETS[version])
+        rest = {k: plain[k] for k in ("method", "seed", "changes") if k in plain}
+        if "budget" in plain or version in BUDGETS:
+            rest["budget"] = _checked_budget(plain.get("budget", BUDGETS.get(version)))
         target = named_target(plain.get("target", "mixture"), targets or {})
         options = mapping("target_options", plain.get("target_options", {}))
         return cls(target, target_options=options, made_with=versions_in(plain) or None, **rest, **knobs)
@@ -215,11 +243,24 @@ class Recipe:
         return cls.from_dict(unpack(text))
 
     def to_python(self) -> str:
-        """A few lines of Python that repeat the run and bind `run`; only what differs from the defaults is written.
+        """A few lines of Python that run the whole recipe and bind `run`; what has its default is left out.
 
-        A recipe without an end cannot be run to its end: give it a budget first (`replaced(budget=...)`).
+        A recipe without an end is run to its last change, or for 100 iterations.
         """
-        return as_python(self)
+        endless = self.budget is None
+        return as_python(self, max([100, *(at for at, _ in self.changes)]) if endless else None)
+
+
+def _usual_budget(method: Method, target: Target, knobs: Any) -> int:
+    return min(MAX_BUDGET, method.default_budget(target, knobs))
+
+
+def _checked_budget(budget: Any) -> int | None:
+    return None if budget is None else checked_whole("budget", budget, 1, MAX_BUDGET)
+
+
+def _iteration(change: Change) -> int:
+    return change[0]
 
 
 def _named_knobs(method: Any, given: Any) -> Mapping[str, Any]:

@@ -16,6 +16,7 @@ from pmdviz.targets.custom import CustomTarget
 MAX_BUDGET = 10**12
 MAX_SEED = 2**53 - 1  # whole in JavaScript too
 MAX_CHANGES = 10_000
+_most_changes = MAX_CHANGES  # in this process
 
 Change = tuple[int, dict[str, Any]]
 
@@ -24,6 +25,17 @@ Change = tuple[int, dict[str, Any]]
 def shared_target(name: str, options: tuple[tuple[str, Any], ...]) -> Target:
     """The built-in target with these options: one for all recipes, as it never changes."""
     return make_target(name, **dict(options))
+
+
+def keep_changes(most: int) -> None:
+    """Let a recipe hold at most so many changes, in this process and from now on."""
+    global _most_changes
+    _most_changes = min(most, MAX_CHANGES)
+
+
+def most_changes() -> int:
+    """How many changes a recipe may hold."""
+    return _most_changes
 
 
 def unfit(knobs: Knobs, fitted: Knobs) -> set[str]:
@@ -84,8 +96,8 @@ def checked_changes(changes: Any, start: Knobs, way: Method, target: Target) -> 
         pairs = [(at, mapping("a change", values)) for at, values in changes]
     except (TypeError, ValueError) as error:
         raise InputError(f"changes must be pairs (iteration, {{knob: value}}); given: {shown(changes)}") from error
-    if len(pairs) > MAX_CHANGES:
-        raise InputError(f"a recipe holds at most {MAX_CHANGES:,} changes; given: {len(pairs):,}")
+    if len(pairs) > most_changes():
+        raise InputError(f"a recipe holds at most {most_changes():,} changes here; given: {len(pairs):,}")
     merged: dict[int, dict[str, Any]] = {}
     numbered = ((checked_whole("a change's iteration", at, 1, MAX_BUDGET), values) for at, values in pairs)
     for at, values in sorted(numbered, key=_first):
@@ -164,7 +176,8 @@ def json_value(text: str | bytes) -> Any:
         raise InputError(f"a recipe is valid JSON, which has no {name}")
 
     try:
-        return json.loads(text, parse_constant=no_constant, object_pairs_hook=_object)
+        plain = text.decode("utf-8-sig") if isinstance(text, bytes) else text  # `json` would guess at UTF-16 and UTF-32
+        return json.loads(plain, parse_constant=no_constant, object_pairs_hook=_object)
     except InputError:
         raise
     except (ValueError, TypeError, RecursionError) as error:

@@ -20,7 +20,7 @@ from pmdviz.recipe_input import json_value, mapping
 if TYPE_CHECKING:
     from pmdviz.recipe import Recipe
 
-LARGEST = 1_000_000  # bytes of JSON that a link may unfold to
+LARGEST = 1_000_000  # bytes of JSON that a link may unfold to, and characters that it may have itself
 SHORT = {"target": "t", "target_options": "o", "method": "m", "knobs": "k", "seed": "s", "budget": "b", "changes": "c"}
 
 # What links of a format have in common, for the compressor. It belongs to the format and never changes.
@@ -51,9 +51,11 @@ def pack(recipe: Recipe) -> str:
         raise InputError(f"a link cannot hold your own target {recipe.target!r}; share the recipe as a file")
     plain = recipe.to_dict()
     short = {SHORT[name]: plain[name] for name in SHORT}
-    text = json.dumps(short, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    text = json.dumps(short, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
+    if len(text) > LARGEST:
+        raise InputError(f"a link holds at most {LARGEST:,} bytes of recipe; this one has {len(text):,}: share a file")
     squeezer = zlib.compressobj(9, zlib.DEFLATED, -15, 9, zlib.Z_DEFAULT_STRATEGY, DICTIONARIES[FORMAT])
-    squeezed = squeezer.compress(text.encode()) + squeezer.flush()
+    squeezed = squeezer.compress(text) + squeezer.flush()
     return f"{FORMAT}.{base64.urlsafe_b64encode(squeezed).decode().rstrip('=')}"
 
 
@@ -61,6 +63,8 @@ def unpack(text: str) -> dict[str, Any]:
     """The plain values of `pack`'s text, for `Recipe.from_dict`. Raises InputError with one sentence for others."""
     if not isinstance(text, str):
         raise InputError(f"a link is a text, as Recipe.to_link gives it; given: {shown(text)}")
+    if len(text) > LARGEST:
+        raise InputError(f"a link has at most {LARGEST:,} characters; this one has {len(text):,}")
     number, dot, body = text.partition(".")
     if not dot or not number.isascii() or not number.isdecimal():
         raise InputError("this link is not complete or is not a link of pmdviz; open it again from where it came")

@@ -15,9 +15,10 @@ MOST_LINES = 15
 WIDTH, PIECE = 100, 190
 
 
-def as_python(recipe: Recipe) -> str:
+def as_python(recipe: Recipe, iterations: int | None = None) -> str:
     """At most 15 lines that repeat the recipe's run and bind `run`; only what differs from the defaults is written.
 
+    The run goes to the end of its budget, or for so many iterations.
     A log of changes that does not fit comes as the text of a link, a still longer one from the JSON form in a file.
     """
     parts = [f"target={recipe.target if recipe.custom else repr(recipe.target)}"]
@@ -28,9 +29,12 @@ def as_python(recipe: Recipe) -> str:
     note = [f"# `{recipe.target}` is your own target, made with pmdviz.custom_target"] if recipe.custom else []
     lines = ["import pmdviz", "", *note, *_changes(recipe), "recipe = pmdviz.Recipe("]
     lines += [f"    {line}," for line in joined(parts + (["changes=changes"] if recipe.changes else []))]
-    lines += [")", "run = pmdviz.run(recipe)"]
+    lines += [")"]
+    end = ["run = pmdviz.run(recipe)"]
+    if iterations is not None:
+        end = ["session = pmdviz.Session(recipe)", f"session.advance({iterations})", "run = session.run"]
     ways = (lines, *([] if recipe.custom else [_from_link(recipe)]), _from_file(recipe))
-    return "\n".join(next(way for way in ways if len(way) <= MOST_LINES)) + "\n"
+    return "\n".join([*next(way for way in ways if len(way) + len(end) <= MOST_LINES), *end]) + "\n"
 
 
 def _changes(recipe: Recipe) -> list[str]:
@@ -49,7 +53,6 @@ def _from_link(recipe: Recipe) -> list[str]:
         *(f'    "{piece}",' for piece in pieces),
         ")",
         'recipe = pmdviz.Recipe.from_link("".join(link))',
-        "run = pmdviz.run(recipe)",
     ]
 
 
@@ -62,7 +65,6 @@ def _from_file(recipe: Recipe) -> list[str]:
         f"# {len(recipe.changes):,} changes on the way are too many for a few lines: save the recipe beside this file",
         'text = pathlib.Path("recipe.json").read_text(encoding="utf-8")',
         f"recipe = pmdviz.Recipe.from_json(text{targets})",
-        "run = pmdviz.run(recipe)",
     ]
 
 

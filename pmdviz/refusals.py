@@ -11,8 +11,31 @@ from tornado.web import RequestHandler
 
 from pmdviz.errors import words_of
 
-LOGGERS = ("bokeh.server.protocol_handler", "bokeh.server.views.ws")
+LOGGERS = ("bokeh.server.protocol_handler", "bokeh.server.views.ws", "panel.reactive", "tornado.application")
 HERE = str(Path(__file__).parent)
+PASSES = ("__main__.py", "browser_messages.py", "handlers.py", "spare.py")  # through which every message goes
+CLOSED = "Failed sending message as connection was closed"
+CALLBACK_LOGGERS = ("bokeh.util.asyncio", "bokeh.util.tornado")
+CLOSED_LOGGERS = ("bokeh.server.views.ws", "panel.io.document")
+
+
+class ClosedTabs(logging.Filter):
+    """Drops what is said of each message to a tab that has just been closed: dozens at every reload."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether the record is about anything else."""
+        return record.msg != CLOSED
+
+
+class WrittenTraceback(logging.Filter):
+    """The same for Bokeh 3.10, which writes the traceback of a callback into the text of its record."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Never drops a record."""
+        text = record.getMessage()
+        if text.startswith("Traceback") and HERE not in text:
+            record.msg, record.args = f"a message was refused: {text.strip().splitlines()[-1][:200]}", ()
+        return True
 
 
 class OneLine(logging.Filter):
@@ -31,15 +54,16 @@ class OneLine(logging.Filter):
 
 def _through_ours(error: BaseException) -> bool:
     frames = traceback.extract_tb(error.__traceback__)
-    return any(frame.filename.startswith(HERE) for frame in frames if not frame.filename.endswith("__main__.py"))
+    return any(frame.filename.startswith(HERE) for frame in frames if not frame.filename.endswith(PASSES))
 
 
 def install() -> None:
     """Filter what the server's loggers say, once in a process."""
-    for name in LOGGERS:
-        logger = logging.getLogger(name)
-        if not any(isinstance(one, OneLine) for one in logger.filters):
-            logger.addFilter(OneLine())
+    for kind, names in ((OneLine, LOGGERS), (WrittenTraceback, CALLBACK_LOGGERS), (ClosedTabs, CLOSED_LOGGERS)):
+        for name in names:
+            logger = logging.getLogger(name)
+            if not any(isinstance(one, kind) for one in logger.filters):
+                logger.addFilter(kind())
 
 
 class NoSuchAddress(RequestHandler):

@@ -13,6 +13,7 @@ from pmdviz.errors import InputError, shown
 from pmdviz.frame import Frame
 from pmdviz.recipe import Recipe
 from pmdviz.recipe_input import MAX_SEED, checked_whole
+from pmdviz.recipe_python import as_python
 from pmdviz.targets import Target
 from pmdviz.upward import ask
 
@@ -26,6 +27,8 @@ class Run:
     Attributes
     ----------
     recipe : Recipe
+        The whole of it: a run that was stopped may have visited less than its budget, and one that went back may have
+        changes ahead. `to_recipe` is the recipe of the run as it stands.
     target : Target
     frames : list of Frame
         The kept frames, iteration 0 first and the last one last.
@@ -84,11 +87,38 @@ class Run:
             raise ImportError("Run.to_frame needs pandas: pip install pandas") from error
         return pandas.DataFrame(self.history)
 
+    def to_recipe(self) -> Recipe:
+        """The recipe of this run as it stands: without later changes, its budget the data visited so far.
+
+        At iteration 0, where nothing has run, with its own budget. Raises InputError where no budget says where the run
+        stands: its last step has visited no data.
+        """
+        if self._stands_at_end or self.final.iteration == 0:
+            return self.recipe.until(self.final.iteration, self.recipe.budget)
+        if not self._moved:
+            raise InputError(
+                "no budget says where this run stands, as its last step visited no data: go a step on or back, or take "
+                "its Python lines or the whole recipe"
+            )
+        return self.recipe.until(self.final.iteration, self.final.visited)
+
     def to_python(self) -> str:
-        """A few lines of Python that repeat this run and bind `run`."""
-        if self.recipe.budget is None:
-            return self.recipe.replaced(budget=max(1, self.final.visited)).to_python()
-        return self.recipe.to_python()
+        """A few lines of Python that repeat this run as it stands and bind `run`; `recipe.to_python()`: the whole."""
+        if self._stands_at_end or self._moved:
+            return as_python(self.to_recipe())
+        return as_python(self.recipe.until(self.final.iteration, self.recipe.budget), self.final.iteration)
+
+    @property
+    def _moved(self) -> bool:
+        """Whether the last step visited data: a budget of all that were visited then ends the run right after it."""
+        return self.final.info is not None and self.final.info.visited > 0
+
+    @property
+    def _stands_at_end(self) -> bool:
+        """Whether the recipe's run ends where this one stands."""
+        final, budget = self.final, self.recipe.budget
+        used_up = budget is not None and final.visited >= budget
+        return used_up or bool(final.method.ended(final.state, final.knobs, self.target))
 
     def export(self, path: str | os.PathLike[str], **options: Any) -> Path:
         """Write the run to a file whose suffix says its kind: a film, a picture, a table, the recipe.

@@ -26,6 +26,8 @@ LIMITS = {
     "max_grid": Limit("G", 160, "cells a side of the finest grid that densities are drawn and compared on"),
     "max_budget": Limit("N", 1, "data that one run may visit; without it runs may be endless"),
     "max_upload": Limit("BYTES", 1000, "size of what a browser may send at once (default 4,000,000)"),
+    "max_changes": Limit("N", 1, "knob changes that one run may have (default 500)"),
+    "max_replay_s": Limit("S", 1, "seconds of computing that the replay of one link may take (default 60)"),
     "max_step_ms": Limit("MS", 1, "milliseconds that one step may take, by the forecast"),
 }
 

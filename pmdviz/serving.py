@@ -14,13 +14,14 @@ import webbrowser
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from pmdviz.errors import InputError, shown
-from pmdviz.processes import serve_many
+from pmdviz.errors import InputError, shown, words_of
+from pmdviz.processes import new_key, parent, serve_many
 from pmdviz.serve_limits import LIMITS, set_limits
 
 DEFAULT_PORT = 5006
 UNUSED_SESSION_MS, CHECK_SESSIONS_MS = 3000, 1000
 MOST_PROCESSES = 64
+SAY_EVERY = 0.2  # share of the preparation: so often a log, which keeps every line, is told of it
 ORIGIN = re.compile(r"[A-Za-z0-9_.*-]+(:(?P<port>[0-9]{1,5}))?")
 PING_S = 30  # a connection that does not answer within it is dead; a proxy's timeout must be longer
 
@@ -51,25 +52,33 @@ def serve(options: argparse.Namespace) -> int:
     set_limits(vars(options))
     if options.num_procs != 1:
         return _serve_many(options)
+    above = parent()
     port = chosen_port(options.port, options.address)
     _warm_up()
-    server = _server(options, port)
+    server = _server(options, port, above.key if above else new_key())
     gc.collect()
     gc.freeze()  # what is loaded by now lives as long as the process: it need not be looked through again and again
-    from pmdviz import refusals, spare
+    from pmdviz import connections, refusals, spare
+    from pmdviz.headers import SecurityHeaders
 
     shown_at = "127.0.0.1" if options.address == "0.0.0.0" else options.address
     url = f"http://{shown_at}:{port}/"
+    connections.raise_file_limit()
+    connections.accept_patiently(server)
     refusals.guard(server)
+    server._tornado.add_transform(SecurityHeaders)
     server.start()
-    server.io_loop.add_callback(spare.fill, server._tornado.applications["/"])
+    server.io_loop.add_callback(spare.fill, server._tornado, server._tornado.applications["/"])
+    if above:
+        above.follow()
+        above.listening()
     if os.environ.get("PMDVIZ_PROBE"):  # a bench looks into the process; nobody else can ask for it
         from pmdviz.bench import probe
 
         probe.attach(server)
     print(f"pmdviz is at {url}  (Ctrl-C ends it)", flush=True)
     if options.show:
-        server.io_loop.add_callback(webbrowser.open, url)
+        server.io_loop.add_callback(show_in_browser, url)
     return _run(server)
 
 
@@ -114,62 +123,89 @@ def chosen_port(asked: int | None, address: str = "127.0.0.1") -> int:
                 reason = getattr(error, "strerror", None) or str(error)
                 of_port = getattr(error, "errno", None) in (errno.EADDRINUSE, errno.EACCES)
     if of_port:
-        raise InputError(f"cannot listen on {address} port {port}: {reason}; leave --port out to take a free one")
+        raise _taken(address, port, reason)
     raise InputError(f"cannot listen on --address {shown(address)}: {reason}; give one of this machine")
 
 
-def _server(options: argparse.Namespace, port: int) -> Any:
-    """The server, not yet started; everything a page needs comes from it and from no other."""
+def _server(options: argparse.Namespace, port: int, key: bytes) -> Any:
+    """The server, not yet started; everything a page needs comes from it and from no other.
+
+    Raises InputError where another server has taken the port since it was chosen.
+    """
     os.environ["BOKEH_RESOURCES"] = "server"
     from panel.io.server import get_server
     from threadpoolctl import threadpool_limits
 
-    from pmdviz import refusals, spare
-    from pmdviz.lab import limits
+    from pmdviz import connections, refusals, spare
+    from pmdviz.lab import limits, temporary
     from pmdviz.pages import session_page
 
     limits.enforce()
+    temporary.remove_stale()
     refusals.install()
     threadpool_limits(1, "blas")
     spare.install()
     origins = options.allow_websocket_origin or (["*"] if options.address == "0.0.0.0" else None)
     if origins is None:
         origins = [f"{host}:{port}" for host in ("localhost", "127.0.0.1", options.address)]
-    return get_server(
-        {"/": session_page},
-        port=port,
-        address=options.address,
-        websocket_origin=origins,
-        title="pmdviz",
-        liveness=True,
-        show=False,
-        start=False,
-        check_unused_sessions_milliseconds=CHECK_SESSIONS_MS,
-        unused_session_lifetime_milliseconds=UNUSED_SESSION_MS,
-        # Bokeh's own pings lose a session twice where its tab has just been cut off; these end dead connections too.
-        keep_alive_milliseconds=0,
-        websocket_ping_interval=PING_S,
-        websocket_ping_timeout=PING_S,
-        websocket_max_message_size=2 * limits.upload_bytes(),  # as it comes: in base64, with words around it
-    )
+    longest = 2 * limits.upload_bytes()  # as it comes: in base64, with words around it
+    try:
+        return get_server(
+            {"/": session_page},
+            port=port,
+            address=options.address,
+            websocket_origin=origins,
+            title="pmdviz",
+            liveness=True,
+            show=False,
+            start=False,
+            sign_sessions=True,
+            secret_key=key,
+            include_headers=["User-Agent"],  # a token stands in the page: no cookie of anybody's belongs into it
+            include_cookies=[],
+            check_unused_sessions_milliseconds=CHECK_SESSIONS_MS,
+            unused_session_lifetime_milliseconds=UNUSED_SESSION_MS,
+            # Bokeh's own pings lose a session twice where its tab has just been cut off; these end dead ones too.
+            keep_alive_milliseconds=0,
+            websocket_ping_interval=PING_S,
+            websocket_ping_timeout=PING_S,
+            websocket_max_message_size=longest,
+            http_server_kwargs=connections.http_limits(longest),
+        )
+    except OSError as error:
+        raise _taken(options.address, port, words_of(error)) from error
+
+
+def _taken(address: str, port: int, reason: str) -> InputError:
+    return InputError(f"cannot listen on {address} port {port}: {reason}; leave --port out to take a free one")
+
+
+def show_in_browser(url: str) -> None:
+    """Open the page in a browser of this machine, or say that there is none."""
+    if not webbrowser.open(url):
+        print(f"no browser was found on this computer: open {url} in one yourself", flush=True)
 
 
 def _warm_up() -> None:
     from pmdviz.lab import warm
 
-    def report(share: float, words: str) -> None:
+    said = -1
+
+    def report(share: float, what: str) -> None:
+        nonlocal said
         if sys.stderr.isatty():
-            print(
-                f"\r\033[Kcompiling the kernels: {share:4.0%} {words}", end="\n" if share >= 1 else "", file=sys.stderr
-            )
-        elif share in (0.0, 1.0):
-            print(f"compiling the kernels: {share:.0%} {words}", file=sys.stderr, flush=True)
+            print(f"\r\033[K{warm.words()}", end="\n" if share >= 1 else "", file=sys.stderr, flush=True)
+        elif (now := int(share / SAY_EVERY + 1e-9)) > said:
+            said = now
+            print(warm.words(), file=sys.stderr, flush=True)
 
     warm.begin(report)
 
 
 def _run(server: Any) -> NoReturn:
     """Run the loop until a signal; the process ends at once then, whatever its threads are at."""
+    from pmdviz.lab import temporary
+
     loop = server.io_loop
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: loop.add_callback_from_signal(loop.stop))
@@ -177,6 +213,7 @@ def _run(server: Any) -> NoReturn:
     server.stop(wait=False)
     if crew := sys.modules.get("pmdviz.sweeping.crew"):  # a measurement may be under way
         crew.dismiss()
+    temporary.remove()
     print("pmdviz has stopped", flush=True)
     sys.stdout.flush()
     sys.stderr.flush()

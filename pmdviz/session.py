@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pmdviz.batches import BatchStream, StreamMark
+from pmdviz.batches import BatchStream, StreamMark, copied
 from pmdviz.checkpoints import MEMORY_CAP, Checkpoint, Checkpoints
 from pmdviz.errors import InputError, shown
 from pmdviz.frame import Frame
@@ -63,6 +63,19 @@ class Session:
     method: Method
     target: Target
 
+    def copy(self) -> Session:
+        """Another session that stands here with the same past; what one does from now on the other does not see."""
+        twin = object.__new__(type(self))
+        twin.__dict__.update(self.__dict__)
+        twin._rng, twin._batches = copied(self._rng), self._batches.copy()
+        twin.history, twin._kept = self.history.copy(), self._kept.copy()
+        return twin
+
+    @property
+    def num_bytes(self) -> int:
+        """Memory of the kept frames; copies share it."""
+        return self._kept.num_bytes
+
     @property
     def knobs(self) -> Any:
         """The knobs in force."""
@@ -81,8 +94,8 @@ class Session:
 
     @property
     def run(self) -> Run:
-        """The run so far, to be read."""
-        return Run(self.recipe, self.target, self.frames, self.history.columns)
+        """The run so far, to be read; the present frame is its last measured one, as if the budget ended here."""
+        return Run(self.recipe, self.target, self.frames, self.history.ending_with(self.frame.row()).columns)
 
     @property
     def frames(self) -> list[Frame]:
@@ -120,7 +133,7 @@ class Session:
         try:
             self.frame = self._leapt(before, last, mark) or self._stepped(before)
             if self._changed_here():
-                self._turn(self.recipe.knobs_at(self.frame.iteration))
+                self._turn(self.knobs.changed(self._changed_here()))
             self._settle()
         except BaseException:
             self.frame, self._rng.bit_generator.state = before, random
@@ -161,8 +174,8 @@ class Session:
     def _next_look(self) -> int:
         """The next iteration whose frame is measured, or at which the recipe changes knobs."""
         now = self.frame.iteration
-        changes = [at for at, _ in self.recipe.changes if at > now]
-        return min([next_due(now, self._metrics_every), *changes])
+        due, turned = next_due(now, self._metrics_every), self.recipe.next_change(now)
+        return due if turned is None else min(due, turned)
 
     def _after(self, before: Frame, leap: Leap, seconds: float) -> Frame:
         return Frame(
@@ -183,7 +196,7 @@ class Session:
 
     def _changed_here(self) -> dict[str, Any]:
         """The knobs that the recipe changes at the present iteration."""
-        return next((change for at, change in self.recipe.changes if at == self.frame.iteration), {})
+        return self.recipe.change_at(self.frame.iteration)
 
     def _turn(self, knobs: Any) -> None:
         """Put `knobs` in force at the present frame."""
@@ -278,6 +291,10 @@ class Session:
         if iteration < self.frame.iteration:
             self._restore(self._kept.nearest(iteration))
         return self.advance(max(0, iteration - self.frame.iteration))
+
+    def shrink(self, memory_cap: int) -> None:
+        """Let go of places to come back to, until what is kept takes so many bytes; what stays is as exact as ever."""
+        self._kept.shrink(memory_cap)
 
     def _restore(self, checkpoint: Checkpoint) -> None:
         self._rng.bit_generator.state = checkpoint.rng_state

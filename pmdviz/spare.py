@@ -2,65 +2,65 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from typing import Any
 
-from bokeh.server.urls import per_app_patterns
-from bokeh.util.token import generate_session_id
-from panel.io.server import DocHandler
+from bokeh.util.token import generate_jwt_token, generate_session_id
 from tornado.httputil import HTTPServerRequest
-from tornado.web import HTTPError
 
-from pmdviz import pages
+from pmdviz import handlers, pages
 from pmdviz.refusals import one_question_mark
 
 REFILL_S = 5.0  # after a visitor: the loop belongs to the new page first
-SESSION_ID = "bokeh-session-id"  # what Bokeh reads from the address; it takes an empty one for a name
 HELD_S = 15.0  # a page that was handed out is kept for so long until its browser has connected
 
 log = logging.getLogger(__name__)
 _spare: Any = None  # the session, while nobody has it
-_filling = False  # one at a time: a second spare would take the first one's place, which nobody could end then
+_changing = asyncio.Lock()  # one at a time: a spare in the making is the next visitor's, and takes a place already
 
 
-class SpareHandler(DocHandler):
+class SpareHandler(handlers.PageHandler):
     """The handler of "/" that hands out the spare page where it fits, and has another one made later."""
 
     async def get_session(self) -> Any:
         """The spare session; a new one for a link with arguments, for a phone (another layout), or if there is none."""
         self.request.uri = one_question_mark(self.request.uri)
-        if self.get_argument(SESSION_ID, "some") == "":
-            raise HTTPError(400, reason="an empty session id")
         loop = self.application.io_loop
-        loop.call_later(REFILL_S, fill, self.application_context)
+        loop.call_later(REFILL_S, fill, self.application, self.application_context)
         usual = not self.request.arguments and not pages.is_phone(self.request.headers)
-        session = _take() if usual else None
-        if session is None:
-            if pages.is_full():
+        async with _changing:
+            session = _take() if usual else None
+            if session is None and pages.is_full():
                 await _make_room(self.application_context)
+        if session is None:
+            if "run" in self.request.arguments:
+                await pages.read_ahead(self.request.arguments)
             return await super().get_session()
         loop.call_later(HELD_S, session.unblock_expiration)
+        # A token holds for five minutes, and Bokeh 3.9 and 3.10 sign none for a session that was made without.
+        session._token = generate_jwt_token(session.id, **_signing(self.application))
         return session
 
 
 def install() -> None:
     """Have pages served by `SpareHandler`; before the server is made."""
-    per_app_patterns[:] = [(path, SpareHandler if kind is DocHandler else kind) for path, kind in per_app_patterns]
+    handlers.install(SpareHandler)
 
 
-async def fill(context: Any) -> None:
-    """Build the spare page on the event loop, unless there is one or no place is left."""
-    global _spare, _filling
-    if _spare is not None or _filling or pages.is_full():
-        return
-    _filling = True
-    try:
-        request = HTTPServerRequest("GET", "/")  # nobody's: what hangs on the visitor is not in a spare page
-        made = await context.create_session_if_needed(generate_session_id(), request)
-        made.block_expiration()
-        _spare = made
-    finally:
-        _filling = False
+async def fill(application: Any, context: Any) -> None:
+    """Build the spare page, unless there is one or no place is left."""
+    global _spare
+    async with _changing:
+        if _spare is None and not pages.is_full():
+            request = HTTPServerRequest("GET", "/")  # nobody's: what hangs on the visitor is not in a spare page
+            made = await context.create_session_if_needed(generate_session_id(**_signing(application)), request)
+            made.block_expiration()
+            _spare = made
+
+
+def _signing(application: Any) -> dict[str, Any]:
+    return {"secret_key": application.secret_key, "signed": application.sign_sessions}
 
 
 async def _make_room(context: Any) -> None:

@@ -9,10 +9,11 @@ import panel as pn
 import param
 from panel.custom import JSComponent
 
-from pmdviz.lab.css import static
+from pmdviz.lab import css
+from pmdviz.lab.locked import handed
 
 HIDDEN = "pmdviz-hidden"
-HIDDEN_CSS = f".{HIDDEN} {{ display: none !important; }}"
+FOOT = "pmdviz-foot"  # the name by which the template finds the foot of the window
 
 
 class Page(Protocol):
@@ -20,6 +21,7 @@ class Page(Protocol):
 
     view: Any  # what stands in the middle
     controls: Any  # what stands in the drawer
+    foot: Any  # what stands at the foot of the window: Play and its neighbours
     on_presenter: Callable[[bool], None]  # the page calls it with whether it is shown to a lecture hall
     on_note: Callable[[str], None]  # the page calls it with a few words that are seen from every page; "" for none
 
@@ -50,8 +52,8 @@ class TabBar(JSComponent):
     active = param.String(default="")
     notes = param.Dict(default={}, doc="Name of a page -> a few words beside its title, such as how far its work is.")
 
-    _esm = static("tabs.js")
-    _stylesheets = [static("tabs.css")]
+    _esm = css.static("tabs.js")
+    _stylesheets = [css.static("tabs.css")]
 
 
 class Tabs:
@@ -69,14 +71,15 @@ class Tabs:
         self._kinds, self._doc, self._dark = kinds, None, False
         self.on_presenter: Callable[[bool], None] = lambda on: None
         self.built: dict[str, Page] = {}
-        self._boxes: dict[str, tuple[Any, Any]] = {}
+        self._boxes: dict[str, tuple[Any, Any, Any]] = {}
         self.active = first
         self.bar = TabBar(pages=[[name, kind.title] for name, kind in kinds.items()], active=first, margin=(0, 8))
         self.bar.visible = len(kinds) > 1
-        look: dict[str, Any] = {"stylesheets": [HIDDEN_CSS], "sizing_mode": "stretch_width", "margin": 0}
-        self.view, self.controls = pn.Column(**look), pn.Column(**look)
+        look: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": 0}
+        self.view, self.controls = (pn.Column(stylesheets=[css.PART], **look) for _ in range(2))
+        self.foot = pn.Column(name=FOOT, stylesheets=[css.FOOT], **look)
         self._build(first)
-        self.bar.param.watch(lambda event: self.choose(event.new), "active")
+        self.bar.param.watch(handed(lambda event: self.choose(event.new)), "active")
 
     def start(self, doc: Any) -> None:
         """Begin with the first page; `doc` is the served document."""
@@ -115,7 +118,8 @@ class Tabs:
         if self._dark:
             page.dress(dark=True)
         margins: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": 0}
-        boxes = self._boxes[name] = pn.Column(page.view, **margins), pn.Column(page.controls, **margins)
-        self.view.append(boxes[0])
-        self.controls.append(boxes[1])
+        view, controls, foot = (pn.Column(part, **margins) for part in (page.view, page.controls, page.foot))
+        self._boxes[name] = view, controls, foot
+        for whole, box in ((self.view, view), (self.controls, controls), (self.foot, foot)):
+            whole.append(box)
         return page

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import ctypes
 import gc
 import sys
@@ -18,18 +17,16 @@ def soon() -> None:
     global _waiting
     if _waiting or sys.platform != "linux":
         return
-    try:
-        loop = asyncio.get_running_loop()
-    except RuntimeError:  # the server itself is ending
-        return
     _waiting = True
-    loop.call_later(EVERY_S, _begin)
+    timer = threading.Timer(EVERY_S, _begin)  # a thread of its own: it takes tens of milliseconds
+    timer.name, timer.daemon = "pmdviz-trim", True
+    timer.start()
 
 
 def _begin() -> None:
     global _waiting
     _waiting = False
-    threading.Thread(target=give_back, name="pmdviz-trim", daemon=True).start()  # tens of milliseconds
+    give_back()
 
 
 def give_back() -> bool:

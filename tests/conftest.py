@@ -1,6 +1,9 @@
 """What every test can count on: one BLAS thread, reproducible examples, a Chromium, no silent skips in CI."""
 
+import functools
 import os
+import re
+from pathlib import Path
 
 # Before NumPy loads: several BLAS threads on busy cores make small products many times slower.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -24,7 +27,29 @@ NO_CHROMIUM = (
     "macOS: brew install --cask chromium) or name an executable in PMDVIZ_CHROMIUM"
 )
 
+HERE = Path(__file__).parent
+PLATFORM_FOLDERS = ("browser", "lab", "serving", "views")
+NOT_PLATFORM = ("browser/test_film_likeness.py", "browser/test_page.py")  # pixels and layout: long, and the same
+PLATFORM_WORDS = re.compile(r"\b(panel|bokeh|served)\b|pmdviz\.(lab|pages|tabs|serving|spare|refusals)\b")
+
 _not_run: list[str] = []
+
+
+@functools.cache
+def touches_platform(path: Path) -> bool:
+    """Whether a test file depends on the releases of Panel, Bokeh or the browser: by its folder, or by its words."""
+    inside = path.relative_to(HERE)
+    if inside.as_posix() in NOT_PLATFORM:
+        return False
+    if len(inside.parts) > 1:
+        return inside.parts[0] in PLATFORM_FOLDERS
+    return PLATFORM_WORDS.search(path.read_text(encoding="utf-8")) is not None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if touches_platform(item.path):
+            item.add_marker(pytest.mark.platform)
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,9 @@
 """The public functions, as a person meets them."""
 
 import json
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -35,6 +38,17 @@ def test_a_run_from_keywords_and_from_its_recipe_are_the_same():
     assert run.particles.tobytes() == again.particles.tobytes()
     assert columns(run.history) == columns(again.history)
     assert run.recipe == again.recipe and run.recipe.seed == 4
+
+
+def test_a_run_without_the_compiler_is_the_same():
+    """`NUMBA_DISABLE_JIT=1`, as one debugs kernels; in one dimension the plain loops end within seconds."""
+    small = {"target": "bimodal1d", "num_particles": 20, "budget": 200, "floor": False}
+    code = f"import pmdviz; print(*pmdviz.run(**{small}).particles.ravel())"
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
+    plain = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+    assert plain.returncode == 0, plain.stderr
+    found = [float(word) for word in plain.stdout.split()]
+    np.testing.assert_allclose(found, pmdviz.run(**small).particles.ravel(), rtol=1e-6)
 
 
 def test_a_run_can_be_read():

@@ -150,3 +150,14 @@ def test_kept_frames_are_light():
     assert session.frame.grid is not None
     assert all("grid" not in frame.__dict__ for frame in session.run.frames)
     assert session.run.frames[2].metrics["tv"] == session.history.columns["tv"][2]
+
+
+def test_a_run_that_is_put_aside_keeps_little_and_goes_back_as_before():
+    usual, aside = (Session(Recipe(**SMALL, budget=500), metrics_every=1) for _ in range(2))
+    drive(usual), drive(aside)
+    aside.shrink(6 * size_of_a_state())
+    assert len(usual.frames) > 50 and 4 <= len(aside.frames) <= 7
+    assert aside.frames[0].iteration == 0 and digest(aside) == digest(usual)
+    for iteration in (59, 31, 0):
+        usual.seek(iteration), aside.seek(iteration)
+        assert digest(aside) == digest(usual)

@@ -130,6 +130,37 @@ def test_a_small_link_cannot_unfold_to_a_large_one():
         Recipe.from_link(bomb)
 
 
+def with_changes(number):
+    changes = ",".join(f'[{k},{{"bandwidth":0.{1 + k % 2}}}]' for k in range(1, number + 1))
+    return folded(f'{{"t":"mixture","c":[{changes}]}}'.encode())
+
+
+def test_no_longer_link_is_read_than_is_written(monkeypatch):
+    long = with_changes(1000)
+    assert LONGEST < len(long) < 4000 and len(Recipe.from_link(long).changes) == 1000
+    monkeypatch.setattr(Recipe, "from_link", lambda text: pytest.fail("it was unpacked"))
+    for arguments in (
+        {"run": [long.encode()]},
+        {"run": [b"1." + b"A" * 30_000]},
+        {"run": [b"1.A"], "hide": [b"a" * 2000]},
+    ):
+        with pytest.raises(InputError, match=r"a link has at most 2,000 characters; this one has [\d,]+$"):
+            read(arguments)
+
+
+def test_in_python_links_have_bounds_too():
+    with pytest.raises(InputError, match="at most 1,000,000 characters; this one has 1,000,001"):
+        Recipe.from_link("1." + "A" * (recipe_link.LARGEST - 1))
+    rng = np.random.default_rng(0)
+    names = ("eta", "n0", "kappa", "bandwidth")
+    changes = [(k, {name: float(rng.uniform(0.1, 1)) for name in names}) for k in range(1, 10_001)]
+    huge = Recipe("gaussian", num_particles=10)._like_this(changes=tuple(changes))
+    with pytest.raises(InputError, match="a link holds at most 1,000,000 bytes of recipe"):
+        huge.to_link()
+    many = huge._like_this(changes=tuple(changes[:2000]))
+    assert Recipe.from_link(many.to_link()) == many
+
+
 @settings(max_examples=200, deadline=None)
 @given(st.text(max_size=80), st.integers(0, 60))
 @example("1.", 0)

@@ -1,8 +1,25 @@
 """Served pages, without a server: what a process keeps of them, and what they say."""
 
-import panel as pn
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
+import panel as pn
+import pytest
+from bokeh.document import Document
+from bokeh.models import ImportedStyleSheet
+from panel.io.state import set_curdoc
+from tornado.httputil import HTTPServerRequest, RequestStartLine
+
+from pmdviz import links, pages, recipe_input, spare
+from pmdviz.errors import InputError
+from pmdviz.lab import limits
+from pmdviz.links import Link
 from pmdviz.pages import lab_page
+from pmdviz.recipe import Recipe
+from pmdviz.serve_limits import variable
+from tests.lab.threads import in_a_thread
 
 
 def watchers_on_the_process():
@@ -15,3 +32,82 @@ def test_a_page_leaves_no_watcher_on_the_state_of_the_process():
     before = watchers_on_the_process()
     lab_page()
     assert watchers_on_the_process() == before
+
+
+def a_request(query):
+    """What the handler of "/" is, when a browser asks for the page with this query."""
+    handler = object.__new__(spare.SpareHandler)
+    handler.request = HTTPServerRequest(start_line=RequestStartLine("GET", f"/?{query}", "HTTP/1.0"))
+    handler.application = SimpleNamespace(io_loop=SimpleNamespace(call_later=lambda *later: None))
+    handler.application_context = None
+    return handler
+
+
+@pytest.mark.parametrize("changes", [400, 600])
+def test_a_link_is_read_and_checked_in_a_thread(changes, monkeypatch):
+    """Also where it is refused: it is not looked at again by the page on the event loop."""
+    recipe = Recipe(changes=[(k, {"bandwidth": 0.1 + k % 2}) for k in range(1, changes + 1)])
+    text = recipe.to_link()
+    assert len(text) < links.LONGEST
+    monkeypatch.setattr(recipe_input, "_most_changes", 500)
+    monkeypatch.setenv(variable("max_particles"), "2000")
+    threads, read, knobs = set(), links.read, Recipe.knobs_in_turn
+    monkeypatch.setattr(links, "read", lambda given: (threads.add(threading.current_thread()), read(given))[1])
+    monkeypatch.setattr(Recipe, "knobs_in_turn", lambda self: (threads.add(threading.current_thread()), knobs(self))[1])
+
+    async def page(handler):
+        try:
+            return pages._opened(handler.request.arguments).recipe
+        except InputError as error:
+            return str(error)
+
+    monkeypatch.setattr(spare.handlers.DocHandler, "get_session", page)
+
+    async def visit():
+        return await a_request(f"run={text}").get_session(), threading.current_thread()
+
+    made, loop = in_a_thread(visit)
+    if changes == 400:
+        assert made == recipe and limits.check(made) is made
+    else:
+        assert "at most 500 changes here; given: 600" in made
+    assert threads and loop not in threads
+
+
+def test_pages_asked_for_at_once_are_made_one_after_the_other(monkeypatch):
+    """From Bokeh 3.10 on a server makes pages in threads; of two for the last place one gets the sentence."""
+    monkeypatch.setattr(pages, "_open", set())
+    monkeypatch.setattr(pages, "limit", {"max_sessions": 1}.get)
+    monkeypatch.setattr(pages, "links", type("Links", (), {"read": staticmethod(lambda arguments: Link())}))
+    inside, most = [], []
+
+    def made(link):
+        inside.append(link)
+        time.sleep(0.05)  # the other one comes in meanwhile, if it can
+        most.append(len(inside))
+        pages._open.add(link)
+        inside.remove(link)
+        return "page"
+
+    monkeypatch.setattr(pages, "lab_page", made)
+    monkeypatch.setattr(pages, "_full_page", lambda: "full")
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: pages.session_page(), range(4)))
+    assert sorted(found) == ["full", "full", "full", "page"]
+    assert most == [1]
+
+
+def test_style_sheets_come_from_this_server_before_panel_has_sent_the_page():
+    """What Panel writes into them then is lost where a callback in a thread has the document at that moment."""
+    doc = Document()
+
+    async def scene():
+        before = set(pages._open)
+        with set_curdoc(doc):
+            lab_page(Link(Recipe(num_particles=50))).server_doc(doc)
+        for tabs in pages._open - before:
+            pages._close(tabs)
+        return {sheet.url for root in doc.roots for sheet in root.select({"type": ImportedStyleSheet})}
+
+    urls = in_a_thread(scene)
+    assert urls and all(url.startswith("static/extensions/panel/") for url in urls), urls

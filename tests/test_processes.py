@@ -15,9 +15,9 @@ def started(monkeypatch):
     handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     pieces, ports = [], []
 
-    def start(arguments, port):
+    def start(arguments, port, connection):
         ports.append(port)
-        return subprocess.Popen([sys.executable, "-S", "-c", pieces[len(ports) - 1]])
+        return subprocess.Popen([sys.executable, "-S", "-c", pieces[len(ports) - 1]], stdin=connection)
 
     monkeypatch.setattr(processes, "_start", start)
     monkeypatch.setattr(processes, "WATCH_S", 0.01)
@@ -27,6 +27,7 @@ def started(monkeypatch):
 
 
 STAYS, DIES, USELESS = "import time; time.sleep(60)", "raise SystemExit(3)", "raise SystemExit(2)"
+ENDED_LATER = "import os; os.write(0, b'!'); raise SystemExit(2)"  # by what a visitor did, say
 
 
 def test_a_process_that_dies_early_again_and_again_is_given_up(started, monkeypatch, capsys):
@@ -49,6 +50,34 @@ def test_one_that_lived_is_replaced_as_often_as_it_dies(started, monkeypatch):
     assert len(ports) == 6
 
 
+def test_a_status_of_two_ends_all_only_before_anybody_was_served(started, monkeypatch, capsys):
+    pieces, ports = started
+    pieces += [ENDED_LATER, ENDED_LATER, USELESS]
+    monkeypatch.setattr(processes, "EARLY_S", 0.0)
+    assert processes.serve_many([], [7001]) == 2
+    assert len(ports) == 3
+    assert capsys.readouterr().out.count("ended with status 2; another is started") == 2
+
+
+def test_a_worker_is_handed_the_key_where_nobody_else_reads_it(monkeypatch):
+    """Through its standard input; neither its command line nor its environment has it."""
+    shows = "import os, sys; print(os.read(0, 99).decode(), dict(os.environ), sys.argv, sys.flags.safe_path)"
+    started = []
+
+    def popen(command, **how):
+        started.append(command)
+        return subprocess.Popen([*command[:2], "-c", shows, *command[3:]], stdout=subprocess.PIPE, text=True, **how)
+
+    monkeypatch.setattr(processes, "subprocess", type("Fake", (), {"Popen": staticmethod(popen)}))
+    key = processes.new_key()
+    worker = processes.Worker(["--address", "127.0.0.1"], 7001, key)
+    said, rest = worker.process.communicate()[0].split("\n", 1)
+    worker.close()
+    assert said == key.decode() and len(key) == 64
+    assert key.decode() not in rest and processes.WORKER in rest
+    assert rest.rstrip().endswith("True")  # no module of the current folder comes before ours
+
+
 def test_early_deaths_must_come_in_a_row(started, monkeypatch):
     pieces, ports = started
     pieces += [DIES] * 6
@@ -61,8 +90,8 @@ def test_early_deaths_must_come_in_a_row(started, monkeypatch):
 
     start = processes._start
 
-    def ended(arguments, port):
-        process = start(arguments, port)
+    def ended(arguments, port, connection):
+        process = start(arguments, port, connection)
         process.wait()
         poll = process.poll
 
@@ -74,7 +103,7 @@ def test_early_deaths_must_come_in_a_row(started, monkeypatch):
         return process
 
     monkeypatch.setattr(processes, "_start", ended)
-    monkeypatch.setattr(processes, "_end", lambda running: None)
+    monkeypatch.setattr(processes, "_end", lambda running: [worker.close() for worker in running])
     monkeypatch.setattr(processes, "time", Clock)
     assert processes.serve_many([], [7001]) == 1
     assert len(ports) == 6

@@ -9,10 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pmdviz
+from pmdviz import recipe_input
 from pmdviz.errors import InputError
+from pmdviz.lab import limits
 from pmdviz.methods import METHODS
-from pmdviz.recipe import KEYS, MAX_CHANGES, Recipe
+from pmdviz.recipe import KEYS, Recipe
 from pmdviz.recipe_formats import FORMAT
+from pmdviz.recipe_input import MAX_CHANGES
+from pmdviz.serve_limits import variable
 from pmdviz.session import Session
 from tests.engine import changes_of, columns, digest, drive, recipes
 
@@ -168,8 +172,67 @@ def test_changes_of_another_form_are_refused(changes):
 
 
 def test_there_is_a_limit_to_changes():
-    with pytest.raises(InputError, match=f"{MAX_CHANGES:,} changes; given: {MAX_CHANGES + 1:,}"):
+    with pytest.raises(InputError, match=f"{MAX_CHANGES:,} changes here; given: {MAX_CHANGES + 1:,}"):
         Recipe(changes=[(k + 1, {"eta": 1}) for k in range(MAX_CHANGES + 1)])
+
+
+def test_a_process_may_allow_fewer_changes(monkeypatch):
+    monkeypatch.setattr(recipe_input, "_most_changes", MAX_CHANGES)
+    recipe_input.keep_changes(3)
+    session = Session(Recipe(**SMALL, changes=[(k, {"eta": k}) for k in (1, 2, 3)]))
+    with pytest.raises(InputError, match="at most 3 changes here; given: 4"):
+        Recipe(changes=[(k, {"eta": k}) for k in (1, 2, 3, 4)])
+    session.advance(4)
+    with pytest.raises(InputError, match="at most 3 changes here; restart the run for a new log"):
+        session.set(eta=9)
+    assert session.knobs.eta == 3 and session.advance(1).iteration == 5
+    session.seek(3)
+    assert session.set(eta=9).knobs.eta == 9  # in place of the third
+
+
+class Counted(tuple):
+    """Changes that count how many of them are looked at."""
+
+    looks = 0
+
+    def __getitem__(self, at):
+        found = super().__getitem__(at)
+        Counted.looks += len(found) if isinstance(at, slice) else 1
+        return found
+
+    def __iter__(self):
+        for one in super().__iter__():
+            Counted.looks += 1
+            yield one
+
+
+@pytest.mark.parametrize("what", ["a run", "the limits"])
+def test_a_long_log_is_not_walked_again_for_each_of_its_changes(what, monkeypatch):
+    monkeypatch.setenv(variable("max_particles"), "5000")
+    number = 400
+    recipe = Recipe("gaussian", num_particles=5, budget=None, batch_size=1)
+    changes = Counted((k, {"eta": float(k)}) for k in range(1, number + 1))
+    session, Counted.looks = Session(recipe._like_this(changes=changes)), 0
+    if what == "a run":
+        assert session.advance(number).knobs.eta == number
+    else:
+        limits.check(session.recipe)
+    assert number <= Counted.looks < 60 * number
+
+
+@pytest.mark.parametrize("raw", ["1_0", "\u0661\u0662", "\uff11", "1_000.0"])
+def test_only_plain_digits_are_numbers(raw):
+    for values in ({"seed": raw}, {"num_particles": raw}, {"eta": raw}):
+        with pytest.raises(InputError, match="must be a"):
+            Recipe(**values)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-32", "utf-32-be"])
+def test_json_is_utf_8(encoding):
+    text = Recipe(**SMALL).to_json()
+    with pytest.raises(InputError, match="not a recipe in JSON"):
+        Recipe.from_json(text.encode(encoding))
+    assert Recipe.from_json(text.encode()) == Recipe.from_json(text.encode("utf-8-sig")) == Recipe(**SMALL)
 
 
 def test_a_change_is_checked_against_the_knobs_in_force_then():

@@ -39,3 +39,13 @@ def test_an_address_has_one_question_mark():
 def test_what_fails_in_our_own_code_stays_whole(said):
     record = said(lambda: Knobs.checked({"nothing": 1}))
     assert record.exc_info and record.levelno == logging.ERROR
+
+
+@pytest.mark.parametrize("name", refusals.CALLBACK_LOGGERS)
+def test_a_traceback_that_is_written_into_a_record_is_one_line_too(caplog, name):
+    refusals.install()
+    text = 'Traceback (most recent call last):\n  File "{}", line 1, in f\nValueError: ' + "x" * 5000 + "\n"
+    logging.getLogger(name).error(text.format("/panel/reactive.py"))
+    assert caplog.messages[-1].startswith("a message was refused: ValueError: xxx") and len(caplog.messages[-1]) < 300
+    logging.getLogger(name).error(text.format(f"{refusals.HERE}/lab/live.py"))
+    assert caplog.messages[-1].count("\n") == 3

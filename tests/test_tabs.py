@@ -10,7 +10,7 @@ class FakePage:
     """A page that notes what it is told."""
 
     def __init__(self, log, name):
-        self.view, self.controls = pn.Column(name=name), pn.Column()
+        self.view, self.controls, self.foot = pn.Column(name=name), pn.Column(), pn.Row(name=name)
         self.on_presenter = lambda on: None
         self.start = lambda doc: log.append((name, "start"))
         self.look = lambda on: log.append((name, "look", on))
@@ -32,12 +32,15 @@ def tabs(log):
 
 
 def seen(tabs):
-    return [box[0].name for box in tabs.view if HIDDEN not in box.css_classes]
+    """Names of the pages that are shown; what stands at the window's foot is of the same."""
+    pages, feet = ([box[0].name for box in part if HIDDEN not in box.css_classes] for part in (tabs.view, tabs.foot))
+    assert pages == feet
+    return pages
 
 
 def test_only_the_first_page_is_built_at_once(tabs, log):
     assert list(tabs.built) == ["lab"] and log == [("lab", "start")]
-    assert len(tabs.view) == len(tabs.controls) == 1
+    assert len(tabs.view) == len(tabs.controls) == len(tabs.foot) == 1
 
 
 def test_a_page_is_built_at_its_first_visit_and_kept(tabs, log):

@@ -25,6 +25,9 @@ HELPERS = (
         "claims_verdicts",
         "client",
         "contest",
+        "attack_target",
+        "attacks_links",
+        "attacks_server",
         "crowd",
         "empty_page",
         "engine_kernels",
@@ -38,6 +41,7 @@ HELPERS = (
         "peers_methods",
         "probe",
         "regressions",
+        "raw_client",
         "wire",
     ),
 )
@@ -62,6 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help=", ".join(names()))
     parser.add_argument("--json", metavar="FILE", help="write the figures as JSON; - for standard output")
     parser.add_argument("--quick", action="store_true", help="fewer repetitions: to see that it works, not to quote")
+    parser.add_argument("--checkout", metavar="DIR", help="of another commit, to attack its server as well")
     for name, words in NUMBERS.items():
         parser.add_argument(f"--{name}", metavar="N", help=f"{words}; for benches that take it")
 
@@ -73,6 +78,8 @@ def main(options: argparse.Namespace) -> None:
     check_text_place(options.json)
     module = importlib.import_module(f"{__name__}.{options.name.replace('-', '_')}")
     given = _numbers(options, getattr(module, "OPTIONS", {}))
+    if options.checkout is not None and not hasattr(module, "ATTACKED"):
+        raise InputError(f"bench {options.name} takes no --checkout")
     before, start = circumstances(), time.perf_counter()
     figures = module.run(options)
     result: dict[str, Any] = {

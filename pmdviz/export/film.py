@@ -145,12 +145,12 @@ class Film:
         return columns_of(self.run, self.look.table)
 
     def python(self) -> str:
-        """Lines that repeat the run."""
-        return self.run.to_python()
+        """Lines that repeat the run as it is seen, or its whole recipe."""
+        return (self.run.recipe if self.look.whole else self.run).to_python()
 
     def recipe(self) -> str:
-        """The run's recipe as JSON."""
-        return self.run.recipe.to_json(indent=1)
+        """The recipe of the run as it is seen, or the whole of it, as JSON."""
+        return (self.run.recipe if self.look.whole else self.run.to_recipe()).to_json(indent=1)
 
     def _scene(self, frame: Frame, history: Mapping[str, np.ndarray], marks: list[Mark]) -> Scene:
         if self.all_floors:

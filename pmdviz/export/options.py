@@ -56,6 +56,10 @@ class Look(Knobs):
     )  # fmt: skip
     clock = _choice("visited", objects=list(CLOCKS), label="Traces against", doc="The traces' horizontal axis.")
     table = _choice("history", objects=["history", "particles"], label="Table", doc="What the table holds.")
+    whole = _flag(
+        False, label="Whole recipe",
+        doc="The whole recipe, to the end of its budget with all its changes; else the run as it stands.",
+    )  # fmt: skip
 
     def check(self) -> None:
         """Frames are counted or taken every so often, not both; a film has two ends."""

@@ -192,12 +192,12 @@ class RaceFilm:
         return race_columns_of(self.result, self.look.table)
 
     def python(self) -> str:
-        """Lines that repeat the race."""
-        return self.result.to_python()
+        """Lines that repeat the race as it is seen, or the whole of it."""
+        return (self.result.recipe if self.look.whole else self.result).to_python()
 
     def recipe(self) -> str:
-        """The race's recipe as JSON."""
-        return self.result.recipe.to_json(indent=1)
+        """The recipe of the race as it is seen, or of the whole of it, as JSON."""
+        return (self.result.recipe if self.look.whole else self.result.to_recipe()).to_json(indent=1)
 
 
 def check_entrants(number: int) -> None:

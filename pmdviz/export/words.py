@@ -13,5 +13,7 @@ def _recipe(job: Job) -> None:
     job.path.write_text(job.film.recipe() + "\n", encoding="utf-8")
 
 
-PYTHON = Writer(".py", "the lines of Python that repeat the run or the race", (), _python)
-RECIPE = Writer(".json", "the recipe: everything needed to replay the run or the race", (), _recipe)
+PYTHON = Writer(".py", "the lines of Python that repeat the run or the race as it stands", ("whole",), _python)
+RECIPE = Writer(
+    ".json", "the recipe: everything needed to replay the run or the race as it stands", ("whole",), _recipe
+)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Iterator, Mapping
+import shlex
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -18,6 +20,12 @@ if TYPE_CHECKING:
     from pmdviz.export.player import Player
 
 MEGABYTE = 1_000_000
+REQUIREMENTS = {  # module -> what pip installs it by, as the extras say
+    "matplotlib": "matplotlib>=3.9",
+    "PIL": "pillow>=10.3",
+    "imageio_ffmpeg": "imageio-ffmpeg>=0.5",
+    "pyarrow": "pyarrow>=16",
+}
 Progress = Callable[[int, int], None]  # (frames done, frames in all); what it raises ends the export
 
 
@@ -109,11 +117,21 @@ class Writer:
     forecast: Callable[[Look, int, int], float] = lambda look, frames, dots: MEGABYTE  # bytes, rather too many
     check: Callable[[Look], Any] = lambda look: None  # raises InputError for what this kind cannot do
 
+    @property
+    def missing(self) -> list[str]:
+        """Modules that this kind of file needs and that are not installed."""
+        return [module for module, _ in self.needs if importlib.util.find_spec(module) is None]
+
     def check_installed(self) -> None:
         """Raise InputError, with the cure, where a library that this kind of file needs is missing."""
-        for module, extra in self.needs:
-            if importlib.util.find_spec(module) is None:
-                raise InputError(f"writing {self.suffix} needs {module}: pip install 'pmdviz[{extra}]'")
+        if missing := self.missing:
+            words = f"writing {self.suffix} needs {' and '.join(missing)}"
+            raise InputError(f"{words}; to install it: {install_command(missing)}")
+
+
+def install_command(modules: Iterable[str]) -> str:
+    """The line for a terminal that installs modules where this Python would find them."""
+    return shlex.join([sys.executable, "-m", "pip", "install", *(REQUIREMENTS[name] for name in modules)])
 
 
 DRAWING = (("matplotlib", "export"),)

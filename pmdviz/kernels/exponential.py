@@ -87,11 +87,15 @@ def exp2_32(x):
     return np.int32(np.float32(p).view(np.int32) + (np.float32(t).view(np.int32) << np.int32(23))).view(np.float32)
 
 
+# Under NUMBA_DISABLE_JIT a decorated function is the plain one itself.
+_plain_32, _plain_64 = (getattr(function, "py_func", function) for function in (exp2_32, exp2_64))
+
+
 def exp2(x):
     """2^x in the precision of x: `exp2_32` or `exp2_64`, chosen when the caller is compiled."""
-    return (exp2_32 if isinstance(x, np.float32) else exp2_64).py_func(x)
+    return (_plain_32 if isinstance(x, np.float32) else _plain_64)(x)
 
 
 @overload(exp2, jit_options=EXP_OPTIONS)
 def _exp2(x):
-    return exp2_32.py_func if x == types.float32 else exp2_64.py_func
+    return _plain_32 if x == types.float32 else _plain_64

@@ -23,8 +23,9 @@ class Watch:
         self._began: float | None = None
 
     def begin(self) -> None:
-        """Note that the work begins, which may have waited for its turn."""
-        self._began = time.monotonic()
+        """Note that the work begins, which may have waited for its turn; of work in turns the first one counts."""
+        if self._began is None:
+            self._began = time.monotonic()
 
     @property
     def seconds(self) -> float:

@@ -14,6 +14,7 @@ from pmdviz.export.csv import table_csv
 from pmdviz.lab.acknowledge import Acknowledge
 from pmdviz.lab.buttons import SMALL, small_button
 from pmdviz.lab.css import static
+from pmdviz.lab.locked import handed
 from pmdviz.lab.runner import Snapshot
 
 
@@ -23,18 +24,18 @@ class Actions:
     def __init__(self, ack: Acknowledge, stage: Any, last: Callable[[], Snapshot | None]) -> None:
         self._ack, self._last = ack, last
         self.copy = small_button("Copy Python")
-        self.copy.on_click(lambda event: self.put_on_clipboard(self._python()))
+        self.copy.on_click(handed(lambda event: self.put_on_clipboard(self._python())))
         self.share = small_button("Share")
         self.save = small_button("Save PNG")
-        self.save.on_click(lambda event: self._save())
+        self.save.on_click(handed(lambda event: self._save()))
         # By way of the model: Panel keeps the arguments of a button's own script, and all they hang on, for ever.
         ack.js_on_change("saves", CustomJS(args={"stage": stage}, code=static("save_png.js")))
         self.download = pn.widgets.FileDownload(
             callback=self._csv, filename="pmdviz-history.csv", label="Download CSV", **SMALL
         )
         self.said = pn.pane.HTML("", margin=(6, 0), css_classes=["pmdviz-said"], sizing_mode="stretch_width")
-        ack.on_change("copied", lambda attr, old, new: self.say("Copied to the clipboard."))
-        ack.on_change("refused", lambda attr, old, new: self._by_hand())
+        ack.on_change("copied", handed(lambda attr, old, new: self.say("Copied to the clipboard.")))
+        ack.on_change("refused", handed(lambda attr, old, new: self._by_hand()))
 
     def row(self, *first: Any) -> Any:
         """The buttons in a row, after some others."""
@@ -67,8 +68,7 @@ class Actions:
         last = self._last()
         if last is None:
             return ""
-        recipe = last.recipe
-        return (recipe if recipe.budget else recipe.limited(max(1, last.frame.visited))).to_python()
+        return last.run.to_python()
 
     def _csv(self) -> io.StringIO:
         last = self._last()

@@ -14,6 +14,7 @@ from pmdviz.lab.new_run import next_recipe
 from pmdviz.lab.runner import Runner, Snapshot
 
 KEPT_RUNS = 5
+KEPT_BYTES = 4 * 2**20  # of the places to come back to in each of them; the run that is seen has 64 MB
 
 
 class Acts:
@@ -82,8 +83,12 @@ class Acts:
 
     def _new_run(self, runner: Runner, parts: dict[str, Any]) -> tuple[Runner, Snapshot]:
         """Runs in the worker: make the run, and only when its first picture is there put the old one aside."""
-        made = Runner(limits.check(next_recipe(runner.session, parts)))
+        whole = bool({"recipe", "content"} & parts.keys())  # in place of what was turned so far
+        preset = parts.pop("preset", "" if whole else runner.preset)
+        own_budget = (False if preset else None) if whole else runner.own_budget  # a preset's budget is nobody's own
+        made = Runner(limits.check(next_recipe(runner.session, parts, runner.own_budget)), own_budget, preset)
         snapshot = made.snapshot()
         if runner.session.frame.iteration > 0 or not self._before:
+            runner.session.shrink(KEPT_BYTES)
             self._before = [*self._before, runner][-KEPT_RUNS:]
         return made, snapshot

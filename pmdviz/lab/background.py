@@ -8,7 +8,10 @@ from collections.abc import Callable
 from concurrent.futures import CancelledError, Executor, Future
 from typing import Any, Self
 
+from bokeh.document import Document
+
 from pmdviz.kernels.watch import Cancelled, Watch, watched
+from pmdviz.lab.locked import locked
 
 POLL_S = 0.05  # how soon its end is noticed
 
@@ -85,14 +88,14 @@ class Background:
             raise Cancelled from error
 
 
-async def follow(work: Background, look: Callable[[], None], every_s: float) -> None:
-    """Wait until the work is over, and call `look` every so many seconds until then."""
+async def follow(work: Background, look: Callable[[], Any], every_s: float, doc: Document | None = None) -> None:
+    """Wait until the work is over, and call `look` every so many seconds until then, with the document's lock."""
     looked = time.monotonic()
     while not work.over:
         await asyncio.sleep(POLL_S)
         if not work.over and time.monotonic() - looked >= every_s:
             looked = time.monotonic()
-            look()
+            await locked(look, doc=doc)
 
 
 class OneAtATime:
@@ -128,6 +131,9 @@ class OneAtATime:
 
     async def _follow(self, work: Background) -> None:
         await follow(work, lambda: self._tell_of(work), self._every_s)
+        await locked(self._end, work)
+
+    def _end(self, work: Background) -> None:
         if work is self._work:
             self.running = False
             self.ended(work)

@@ -10,6 +10,7 @@ import panel as pn
 from pmdviz.lab import css
 from pmdviz.lab.buttons import small_button
 from pmdviz.lab.card import Card
+from pmdviz.lab.locked import handed
 from pmdviz.views.words import duration
 
 WORDS = {  # what the live loop calls its jobs, for a person
@@ -30,7 +31,7 @@ class Busy(Card):
     def __init__(self, cancel: Callable[[], None]) -> None:
         self.text = pn.pane.HTML("", sizing_mode="stretch_width", margin=0)
         self.button = small_button("Cancel")
-        self.button.on_click(lambda event: cancel())
+        self.button.on_click(handed(lambda event: cancel()))
         super().__init__("pmdviz-busy", css.BUSY, self.text, self.button)
 
     def show(self, what: str, seconds: float, share: float, can_cancel: bool = True) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import html
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,12 +14,14 @@ import panel as pn
 from pmdviz.errors import InputError, TargetError
 from pmdviz.export import WRITERS, check
 from pmdviz.export.options import SIZES, Look, RaceLook
+from pmdviz.export.writer import install_command
 from pmdviz.kernels.watch import Cancelled
 from pmdviz.lab import css
 from pmdviz.lab.background import follow
 from pmdviz.lab.buttons import SMALL, small_button
 from pmdviz.lab.export_work import Work
 from pmdviz.lab.knobs import KnobForm
+from pmdviz.lab.locked import handed, in_a_while, locked
 from pmdviz.racing import RaceResult
 from pmdviz.result import Run
 
@@ -62,7 +64,7 @@ class ExportPanel:
         header = pn.pane.HTML("Export: film, page, picture, table", stylesheets=[css.TEXT], margin=(4, 0))
         look: dict[str, Any] = {"margin": (12, 0, 8, 0), "stylesheets": [css.FOLDED], "sizing_mode": "stretch_width"}
         self.view = pn.Card(header=header, collapsed=True, **look)
-        self.view.param.watch(self._on_open, "collapsed")
+        self.view.param.watch(handed(self._on_open), "collapsed")
         self._tasks: set[asyncio.Task] = set()
 
     def _on_open(self, event: Any) -> None:
@@ -73,20 +75,25 @@ class ExportPanel:
     def _build(self) -> None:
         wide: dict[str, Any] = {"stylesheets": [css.SELECT], "sizing_mode": "stretch_width", "margin": (4, 8)}
         kinds = {f"{suffix[1:].upper()}: {writer.title}": suffix for suffix, writer in WRITERS.items()}
-        self.kind = pn.widgets.Select(label="Kind of file", options=kinds, **wide)
+        lost = {suffix: writer.missing for suffix, writer in WRITERS.items() if writer.missing}
+        first = next(suffix for suffix in WRITERS if suffix not in lost)
+        self.kind = _LabelledSelect(
+            label="Kind of file", options=kinds, value=first, disabled_options=list(lost), **wide
+        )
+        self.lost = pn.pane.HTML(lost_words(lost), margin=(0, 8), stylesheets=[css.TEXT], sizing_mode="stretch_width")
         self.size = pn.widgets.Select(label="Size", options=[*SIZES, OWN], value="960x540", **wide)
         self.form = KnobForm(self._turn)
         self.make = small_button("Export")
         self.stop_it = small_button("Cancel", visible=False)
         self.download = pn.widgets.FileDownload(callback=self._file, filename="pmdviz", visible=False, **SMALL)
         self.said = pn.pane.HTML("", margin=(6, 8), stylesheets=[css.TEXT], sizing_mode="stretch_width")
-        self.kind.param.watch(lambda event: self._show_form(), "value")
-        self.size.param.watch(self._on_size, "value")
-        self.make.on_click(lambda event: self._begin())
-        self.stop_it.on_click(lambda event: self._cancel())
+        self.kind.param.watch(handed(lambda event: self._show_form()), "value")
+        self.size.param.watch(handed(self._on_size), "value")
+        self.make.on_click(handed(lambda event: self._begin()))
+        self.stop_it.on_click(handed(lambda event: self._cancel()))
         self._show_form()
         buttons = pn.FlexBox(self.make, self.stop_it, self.download, gap="6px", margin=(4, 8))
-        self.view.extend([self.kind, self.size, self.form, buttons, self.said])
+        self.view.extend([self.kind, self.lost, self.size, self.form, buttons, self.said])
 
     # Options
 
@@ -128,7 +135,7 @@ class ExportPanel:
             check(work.path, self.options(), self.subject.looks)
         except InputError as error:
             work.clear()
-            self._say(str(error))
+            self._refuse(str(error))
             return
         self.work, self._doc = work, pn.state.curdoc
         self.make.disabled, self.stop_it.visible = True, True
@@ -148,14 +155,12 @@ class ExportPanel:
 
     async def _follow(self, work: Work) -> None:
         """Say how far it is until it has ended, and how it ended."""
-        await follow(work, lambda: self._held(work.words()), LOOK_EVERY_S)
-        with pn.io.hold(self._doc):
-            self.make.disabled, self.stop_it.visible = False, False
-            self._say(self._ended(work))
+        await follow(work, lambda: self._say(work.words()), LOOK_EVERY_S, self._doc)
+        await locked(self._show_end, work, doc=self._doc)
 
-    def _held(self, words: str) -> None:
-        with pn.io.hold(self._doc):
-            self._say(words)
+    def _show_end(self, work: Work) -> None:
+        self.make.disabled, self.stop_it.visible = False, False
+        self._say(self._ended(work))
 
     def _ended(self, work: Work) -> str:
         try:
@@ -171,6 +176,7 @@ class ExportPanel:
             self._offer(work)
             return f"{path.name} is ready."
         work.clear()
+        self._withdraw()
         return words
 
     def _offer(self, work: Work) -> None:
@@ -181,18 +187,25 @@ class ExportPanel:
         words = f"Download {work.name} ({_size(work.path)})"
         self.download.param.update(data="", filename=work.name, label=words, visible=True)
 
+    def _withdraw(self) -> None:
+        """Offer no file beside an error: it would be taken for the one that was asked for."""
+        self.download.visible = False
+
+    def _refuse(self, words: str) -> None:
+        self._withdraw()
+        self._say(words)
+
     def _cancel(self) -> None:
         if self.work is not None and not self.work.over:  # a click may come when the file is just ready
             self.work.cancel()
 
     def _file(self) -> Path:
         """The file for the browser; the copy that the widget holds is let go when it has gone out."""
-        asyncio.get_running_loop().call_later(FREE_AFTER_S, self._free)
+        in_a_while(FREE_AFTER_S, self._doc, self._free)
         return self._ready.path
 
     def _free(self) -> None:
-        with pn.io.hold(self._doc):
-            self.download.data = ""
+        self.download.data = ""
 
     def stop(self) -> None:
         """The page is closed: end the work and delete the files."""
@@ -202,6 +215,31 @@ class ExportPanel:
 
     def _say(self, words: str) -> None:
         self.said.object = f'<span role="status" class="pmdviz-export-status">{html.escape(words)}</span>'
+
+
+class _LabelledSelect(pn.widgets.Select):
+    """A select whose disabled options are grey also where labels stand for values.
+
+    The browser compares with labels alone, and Panel 1.9 and 1.10 send it values.
+    """
+
+    def _process_param_change(self, params: dict[str, Any]) -> dict[str, Any]:
+        found = super()._process_param_change(params)
+        if lost := found.get("disabled_options"):
+            found["disabled_options"] = [label for label, value in self.options.items() if value in lost]
+        return found
+
+
+def lost_words(lost: Mapping[str, Sequence[str]]) -> str:
+    """What cannot be made here, suffix -> missing modules, and the command that helps; as HTML."""
+    if not lost:
+        return ""
+    kinds = " and ".join(suffix[1:].upper() for suffix in lost)
+    command = install_command(dict.fromkeys(module for modules in lost.values() for module in modules))
+    return (
+        f'<div class="pmdviz-export-lost">{kinds} cannot be chosen here: a library is not installed. In a terminal of '
+        f"the computer that serves this page: <code>{html.escape(command)}</code> Then reload the page.</div>"
+    )
 
 
 def _size(path: Path) -> str:

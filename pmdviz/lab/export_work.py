@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 from pmdviz.export import export
 from pmdviz.lab.background import Background
 from pmdviz.lab.pool import GIVES_WAY, DaemonPool
+from pmdviz.lab.temporary import new_folder
 from pmdviz.racing import RaceResult
 from pmdviz.result import Run
 from pmdviz.views.words import count, duration
@@ -24,7 +24,7 @@ class Work(Background):
     def __init__(self, name: str, options: Mapping[str, Any]) -> None:
         super().__init__()
         self.name, self._options = name, dict(options)
-        self._folder = Path(tempfile.mkdtemp(prefix="pmdviz-export-"))
+        self._folder = new_folder()
 
     @property
     def path(self) -> Path:

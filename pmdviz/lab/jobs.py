@@ -13,6 +13,7 @@ from tornado.websocket import WebSocketClosedError
 
 from pmdviz.errors import InputError
 from pmdviz.kernels.watch import Watch, watched
+from pmdviz.lab.pool import Again
 from pmdviz.lab.runner import Runner, Snapshot
 
 log = logging.getLogger(__name__)
@@ -44,16 +45,20 @@ class Job(NamedTuple):
     """Something to do with the runner in a worker thread; `merge` joins it with an equal one that still waits."""
 
     what: str
-    act: Callable[[Runner], Snapshot | tuple[Runner, Snapshot]]
+    act: Callable[[Runner], Snapshot | tuple[Runner, Snapshot] | Again]
     payload: dict[str, Any] | None = None
 
 
-def timed(act: Callable[[Any], Any], runner: Any, watch: Watch) -> tuple[Any, float]:
-    """What `act(runner)` gives, and the CPU seconds of this thread that it took: others' work does not count."""
+def timed(act: Callable[[Any], Any], runner: Any, watch: Watch) -> tuple[Any, float] | Again:
+    """What `act(runner)` gives, and the CPU seconds of this thread that it took: others' work does not count.
+
+    Of work in turns these are the last one's.
+    """
     start = time.thread_time()
     watch.begin()
     with watched(watch):
-        return act(runner), time.thread_time() - start
+        made = act(runner)
+    return made if isinstance(made, Again) else (made, time.thread_time() - start)
 
 
 def without_closed_tabs(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

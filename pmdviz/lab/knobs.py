@@ -13,6 +13,7 @@ from pmdviz.errors import InputError
 from pmdviz.knobs import KnobSpec
 from pmdviz.lab.css import static
 from pmdviz.lab.limits import capped
+from pmdviz.lab.locked import soon
 from pmdviz.views.words import short
 
 ACTS = {  # when a knob acts, in two or three words beside it
@@ -144,7 +145,7 @@ class KnobForm(JSComponent):
     def _handle_msg(self, data: dict[str, Any]) -> None:
         """Input from the browser, with the name of the knob."""
         if data.get("name") in self.controls:
-            self.controls[data["name"]].receive(data)
+            soon(self.controls[data["name"]].receive, data)
 
     def rebuild(self, knobs: type[Any], defaults: Mapping[str, Any]) -> None:
         """Show another set of knobs; the same set stays as it is."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import EllipsisType
 from typing import Any
 
 import panel as pn
@@ -12,11 +13,13 @@ from pmdviz.knobs import KnobSpec
 from pmdviz.lab import limits, warm
 from pmdviz.lab.acts import Acts
 from pmdviz.lab.export import ExportPanel
+from pmdviz.lab.film import FilmCard
 from pmdviz.lab.floor_work import FloorWork
 from pmdviz.lab.live import BUSY_S
+from pmdviz.lab.locked import handed
 from pmdviz.lab.notice import Notice
 from pmdviz.lab.page import LivePage
-from pmdviz.lab.recipe_file import RecipeFile
+from pmdviz.lab.recipe_file import OPENING, RecipeFile
 from pmdviz.lab.runner import Runner, Snapshot
 from pmdviz.lab.screen import Screen
 from pmdviz.lab.setup import Setup
@@ -26,7 +29,7 @@ from pmdviz.lab.transport import Transport
 from pmdviz.lab.trouble import Trouble
 from pmdviz.links import Link
 from pmdviz.presets import PRESETS
-from pmdviz.recipe import DEFAULT_BUDGET, Recipe
+from pmdviz.recipe import Recipe
 from pmdviz.result import Run
 from pmdviz.session import Session
 from pmdviz.views.words import state
@@ -49,7 +52,7 @@ class Lab(LivePage):
         Options of a built-in target.
     seed : int
     budget : int or None
-        Data to visit; None is endless.
+        Data to visit; None is endless, by default it is what the method needs.
     link : Link, optional
         What a link says: its recipe unless `recipe` is given, the iteration to go to, the controls to leave out.
     keyboard : bool
@@ -68,7 +71,7 @@ class Lab(LivePage):
         recipe: Recipe | None = None,
         target_options: Mapping[str, Any] | None = None,
         seed: int = 0,
-        budget: int | None = DEFAULT_BUDGET,
+        budget: int | None | EllipsisType = ...,
         keyboard: bool = False,
         link: Link = NO_LINK,
         **knobs: Any,
@@ -85,22 +88,24 @@ class Lab(LivePage):
         self.floor = FloorWork(self._tell_floor)
         target_now = self._recipe.make_target()
         self.notice = Notice()
-        cards = self.trouble, self.busy_card, self.notice
+        self.film = FilmCard(playing=not warm.is_ready())  # else the first minute on a machine is empty axes
+        cards = self.trouble, self.busy_card, self.notice, self.film
         self.screen = Screen(target_now, self.transport, cards, self.floor, lambda: self._last, keyboard)
-        if not warm.is_ready():
+        if self.film.shown:
             self.screen.wait(warm.words(), warm.progress()[0])  # in the document itself: the first thing one sees
         self._go_live()
         self.acts = Acts(self.live, self.floor, self.screen.dim)
         self.setup = Setup(PRESETS, self.acts.begin, self.acts.turn)
         self.exports = ExportPanel(lambda act: self.live.do("export", act))
-        self.setup.view.extend([self.exports.view, RecipeFile(self.acts.begin).view])
+        self.recipe_file = RecipeFile(self.acts.begin)
+        self.setup.view.extend([self.exports.view, self.recipe_file.view])
         self.setup.hide(link.hide)
         self.setup.show_recipe(self._recipe, target_now, self._recipe.start_knobs(), {})
-        self.setup.new_seed.on_click(lambda event: self._act("reseed"))
-        self.setup.undo.on_click(lambda event: self._act("undo"))
+        self.setup.new_seed.on_click(handed(lambda event: self._act("reseed")))
+        self.setup.undo.on_click(handed(lambda event: self._act("undo")))
         self._link = link
         self.sharing = Sharing(self.screen.ack, link, self.screen.actions.say)
-        self.screen.actions.share.on_click(lambda event: self._share())
+        self.screen.actions.share.on_click(handed(lambda event: self._share()))
 
     # What others read
 
@@ -121,7 +126,7 @@ class Lab(LivePage):
 
     def _runner(self) -> Runner:
         if self.live.runner is None:
-            self.live.runner = Runner(self._recipe)
+            self.live.runner = Runner(self._recipe, preset=self.setup.preset_of(self._recipe))
         return self.live.runner
 
     def set(self, **knobs: Any) -> None:
@@ -158,7 +163,7 @@ class Lab(LivePage):
 
     def _first(self, runner: Runner | None) -> tuple[Runner, Snapshot]:
         warm.wait()
-        runner = runner or Runner(self._recipe)
+        runner = runner or Runner(self._recipe, preset=self.setup.preset_of(self._recipe))
         return runner, runner.snapshot()
 
     # What the live loop draws on
@@ -169,6 +174,7 @@ class Lab(LivePage):
             self.trouble.hide()
             self.screen.extra = ""
         self._last = snapshot
+        self.film.hide()
         self.screen.show(snapshot, self.live.playing)
         self.setup.show(snapshot)
         self.setup.can_undo(self.acts.can_undo)
@@ -202,7 +208,9 @@ class Lab(LivePage):
         self.screen.dim(False)
         sentence = str(error)
         self.setup.forget()
-        if not self.setup.refuse(sentence):
+        if what == OPENING:
+            self.recipe_file.say(sentence)
+        elif not self.setup.refuse(sentence):
             self.screen.say(self._last, sentence, self.live.playing)
 
     # In a notebook

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from pmdviz.errors import InputError
 from pmdviz.grids import keep_sides
 from pmdviz.knobs import KnobSpec
 from pmdviz.lab.forecast import COUNTS, heaviest, most_asked, most_within, step_seconds
+from pmdviz.lab.replay import DEFAULT_SECONDS, keep_seconds
 from pmdviz.recipe import Recipe
+from pmdviz.recipe_input import keep_changes
 from pmdviz.serve_limits import limit
 from pmdviz.views.words import duration
 
 PARTICLES = "num_particles"
 DEFAULT_UPLOAD = 4_000_000  # bytes; a recipe with 10,000 changes has about 1 MB
+DEFAULT_CHANGES = 500  # of a served run; a link of 2,000 characters holds some hundred
 
 
 def enforce() -> None:
-    """Put into force what no recipe asks for: the finest grid."""
+    """Put into force what holds for the whole process: changes of a recipe, replays of links, the finest grid."""
+    keep_changes(limit("max_changes") or DEFAULT_CHANGES)
+    keep_seconds(limit("max_replay_s") or DEFAULT_SECONDS)
     side = limit("max_grid")
     if side is not None:
         keep_sides(side)
@@ -48,11 +54,19 @@ def budgets(menu: Mapping[str, int]) -> dict[str, int]:
 
 def check(recipe: Recipe) -> Recipe:
     """`recipe` itself. Raises InputError where it asks for more than this server allows."""
-    num_data = recipe.make_target().num_data
-    for iteration in (0, *(at for at, _ in recipe.changes)):
-        check_knobs(recipe.knobs_at(iteration), num_data)
+    bounds = limit("max_particles"), limit("max_step_ms")
+    if bounds != (None, None):
+        _check_all_knobs(recipe, bounds)
     check_budget(recipe.budget)
     return recipe
+
+
+@lru_cache(maxsize=16)
+def _check_all_knobs(recipe: Recipe, bounds: tuple[int | None, int | None]) -> None:
+    """Those at the start and after each change; what was found to fit these bounds is not looked through again."""
+    num_data = recipe.make_target().num_data
+    for knobs in recipe.knobs_in_turn():
+        check_knobs(knobs, num_data)
 
 
 def check_knobs(knobs: Any, num_data: int) -> None:
@@ -67,6 +81,12 @@ def check_knobs(knobs: Any, num_data: int) -> None:
             f"{name} must be lower on this server, where a step may take {duration(allowed_ms / 1000)}: "
             f"with {value:,} one would take about {duration(seconds)}"
         )
+
+
+def usual_budget(recipe: Recipe) -> int:
+    """What a recipe like this visits where nobody says how much, as far as this server allows."""
+    most = limit("max_budget")
+    return recipe.default_budget if most is None else min(recipe.default_budget, most)
 
 
 def check_budget(budget: int | None) -> None:

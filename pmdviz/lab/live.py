@@ -10,13 +10,13 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
 
-import panel as pn
 from panel.io.state import set_curdoc
 
 from pmdviz.errors import InputError
 from pmdviz.kernels.watch import Cancelled, Watch
 from pmdviz.lab.acknowledge import Acknowledge
 from pmdviz.lab.jobs import Job, Screen, log_failure, timed, without_closed_tabs
+from pmdviz.lab.locked import is_served, locked
 from pmdviz.lab.pool import lane
 from pmdviz.lab.runner import Runner, Snapshot
 
@@ -43,32 +43,57 @@ class Live:
         self._life = self._living = 0  # how often it was started or stopped; of the task that has the session
         self._seen = True  # whether the page is the one that is shown, of those that the app has
         self._took = 0.0  # CPU seconds of the last job
+        self._sent = ack.sent  # frames; a browser can write what the model says
         self._watch: Watch | None = None  # of a job that lasts
         self._task: asyncio.Task | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None  # on which the task runs
         self._begun = False
         self._doc: Any = None
-        ack.on_change("drawn", self._on_drawn)
-        ack.on_change("hidden", self._on_looking)
+        ack.on_change("drawn", lambda attr, old, new: self._on_loop(self._on_drawn))
+        ack.on_change("hidden", lambda attr, old, new: self._on_loop(self._on_looking))
 
     def start(self, doc: Any = None) -> None:
-        """Begin the task on the running event loop, also again after `stop`; `doc` is the document it draws in."""
+        """Begin the task on the event loop, also again after `stop`; `doc` is the document it draws in.
+
+        A served document may still be in the making, in a thread that has no loop: then it begins with the session.
+        """
         if self._begun:
             return
         self._doc, self._begun, self._away = doc, True, False
         self._life += 1
         self._ready.clear()
-        loop = asyncio.get_running_loop()
-        if doc is None or doc.session_context is not None:  # in a notebook the loop is the user's
-            loop.set_exception_handler(without_closed_tabs)
-        self._task = loop.create_task(self._run(self._life, self._task))
+        if is_served(doc):
+            doc.add_next_tick_callback(self._begin)
+        else:
+            self._make_task()
+
+    async def _begin(self) -> None:
+        """The session is there; a coroutine is called on its loop."""
+        asyncio.get_running_loop().set_exception_handler(without_closed_tabs)  # in a notebook the loop is the user's
+        if self._begun:
+            self._make_task()
+
+    def _make_task(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._task = self._loop.create_task(self._run(self._life, self._task))
         self._task.add_done_callback(log_failure)
+
+    def _on_loop(self, act: Callable[[], Any]) -> None:
+        """Do it on the loop, from any thread: asyncio's events are not for other threads."""
+        if self._loop is None or self._loop.is_closed() or self._loop is _running_loop():
+            act()
+        else:
+            self._loop.call_soon_threadsafe(act)
 
     def ready(self) -> None:
         """The page is there: frames may be sent from now on."""
         self._ready.set()
 
     def stop(self) -> None:
-        """End the task; a step under way finishes in its thread and is dropped."""
+        """End the task, from any thread; a step under way finishes in its thread and is dropped."""
+        self._on_loop(self._end)
+
+    def _end(self) -> None:
         self._life += 1
         self._begun = self.playing = False
         if self.runner is not None:
@@ -123,12 +148,12 @@ class Live:
         self._away = False
         self._wake.set()
 
-    def _on_drawn(self, attr: str, old: int, new: int) -> None:
+    def _on_drawn(self) -> None:
         self._away = False
         self._drawn.set()
         self._wake.set()
 
-    def _on_looking(self, attr: str, old: bool, new: bool) -> None:
+    def _on_looking(self) -> None:
         self._away = False
         self._wake.set()
 
@@ -160,8 +185,8 @@ class Live:
                 snapshot = await self._compute(job)
                 await self._page()
                 await self._room()
-                if snapshot is not None and not self._stopped:
-                    self._push(snapshot)
+                if snapshot is not None:
+                    await locked(self._push, snapshot, doc=self._doc)
                 await asyncio.sleep(0)
 
     async def _compute(self, job: Job) -> Snapshot | None:
@@ -175,18 +200,18 @@ class Live:
             waited += BUSY_S
             here = not self._stopped and (self._doc is None or self._ready.is_set())
             if not work.done() and here and (watch.seconds > BUSY_S / 2 or waited >= TURN_S):
-                self._on_screen(self.screen.busy, job.what, waited, watch.share)
+                await locked(self.screen.busy, job.what, waited, watch.share, doc=self._doc)
         self._watch = None
         try:
             result, self._took = work.result()
         except InputError as error:
-            self._on_screen(self.screen.refused, job.what, error)
+            await locked(self.screen.refused, job.what, error, doc=self._doc)
         except Cancelled:
-            self._on_screen(self.screen.cancelled, job.what)
+            await locked(self.screen.cancelled, job.what, doc=self._doc)
         except Exception as error:  # a target's own function may raise anything
             log.info("a run stopped", exc_info=True)
             self.playing = False
-            self._on_screen(self.screen.failed, error)
+            await locked(self.screen.failed, error, doc=self._doc)
         else:
             return self._taken(result)
         return None
@@ -203,10 +228,6 @@ class Live:
             self.playing = False
         return result
 
-    def _on_screen(self, method: Callable[..., None], *args: Any) -> None:
-        with pn.io.hold(self._doc):
-            method(*args)
-
     async def _page(self) -> None:
         """Wait for the page, unless nobody has connected yet: then the first frame goes out with the document itself.
 
@@ -218,7 +239,7 @@ class Live:
 
     def _under_way(self) -> int:
         """Frames sent and not drawn; a browser that claims to have drawn more than was sent has drawn none."""
-        return self.ack.sent - (self.ack.drawn if self.ack.drawn <= self.ack.sent else 0)
+        return self._sent - (self.ack.drawn if self.ack.drawn <= self._sent else 0)
 
     async def _room(self) -> None:
         """Wait until less than IN_FLIGHT frames are under way; after some vain waits conclude that nobody looks."""
@@ -235,9 +256,18 @@ class Live:
                     break
 
     def _push(self, snapshot: Snapshot) -> None:
-        with pn.io.hold(self._doc):
-            self.screen.show(snapshot)
-            shown = json.dumps(snapshot.in_force)
-            if shown != self.ack.shown:
-                self.ack.shown = shown
-            self.ack.sent += 1
+        if self._stopped:
+            return
+        self.screen.show(snapshot)
+        shown = json.dumps(snapshot.in_force)
+        if shown != self.ack.shown:
+            self.ack.shown = shown
+        self._sent += 1
+        self.ack.sent = self._sent
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None

@@ -5,14 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from pmdviz.lab import limits
 from pmdviz.recipe import Recipe
 from pmdviz.session import Session
 
+PROBLEM = ("method", "target", "target_options")
 
-def next_recipe(session: Session, parts: Mapping[str, Any]) -> Recipe:
-    """The recipe of a new run: `parts` changed, everything else as it is now. Raises InputError."""
+
+def next_recipe(session: Session, parts: Mapping[str, Any], own_budget: bool = False) -> Recipe:
+    """The recipe of a new run: `parts` changed, everything else as it is now. Raises InputError.
+
+    Another method or target has its own default budget, unless the budget is the person's own.
+    """
     if "recipe" in parts:
         return parts["recipe"]
+    if "content" in parts:
+        return Recipe.from_json(parts["content"])
     base = session.recipe.replaced(knobs=session.knobs.as_dict(), changes=())
     parts = dict(parts)
     if "option" in parts:
@@ -29,11 +37,12 @@ def next_recipe(session: Session, parts: Mapping[str, Any]) -> Recipe:
         usual = way.fitted(type(now).checked({}), session.target).as_dict()
         turned = {name: value for name, value in now.as_dict().items() if value != usual[name]}
         knobs = way.fitted(type(now).checked(turned), made.make_target()).as_dict()
-    return Recipe(
+    made = Recipe(
         base.custom if target is base.custom else made.target,
         method,
         target_options=None if target is base.custom else made.target_options,
         seed=parts.get("seed", base.seed),
-        budget=base.budget,
         **knobs,
     )
+    stays = own_budget or (made.method, made.target, made.target_options) == tuple(getattr(base, k) for k in PROBLEM)
+    return made.limited(base.budget if stays else limits.usual_budget(made))

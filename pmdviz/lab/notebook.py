@@ -17,6 +17,7 @@ from panel.io.state import state
 from pmdviz.errors import InputError
 from pmdviz.knobs import KnobSpec
 from pmdviz.lab import css, warm
+from pmdviz.lab.locked import handed
 from pmdviz.lab.still import Still
 
 if TYPE_CHECKING:
@@ -87,13 +88,14 @@ class InNotebook:
             return pn.pane.IPyWidget(self.widget, sizing_mode="stretch_width")
         if state.curdoc is not None:
             doc = state.curdoc
-            pn.state.onload(lambda: self._serve(doc))
+            pn.state.onload(handed(lambda: self._serve(doc)))
             pn.state.on_session_destroyed(lambda context: self.stop())
         return self._layout()
 
     def _layout(self) -> Any:
         beside = pn.Column(self.controls, margin=0, css_classes=["pmdviz-beside"])
-        return pn.Row(beside, self.view, stylesheets=[css.NOTEBOOK], sizing_mode="stretch_width", margin=0)
+        page = pn.Column(self.view, self.foot, margin=0, sizing_mode="stretch_width")
+        return pn.Row(beside, page, stylesheets=[css.NOTEBOOK], sizing_mode="stretch_width", margin=0)
 
     def _serve(self, doc: Document) -> None:
         self.start(doc)

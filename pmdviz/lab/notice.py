@@ -9,6 +9,7 @@ import panel as pn
 from pmdviz.lab import css
 from pmdviz.lab.buttons import small_button
 from pmdviz.lab.card import Card
+from pmdviz.lab.locked import handed
 
 
 class Notice(Card):
@@ -17,7 +18,7 @@ class Notice(Card):
     def __init__(self) -> None:
         self.text = pn.pane.HTML("", sizing_mode="stretch_width", margin=0)
         close = small_button("Close")
-        close.on_click(lambda event: self.hide())
+        close.on_click(handed(lambda event: self.hide()))
         super().__init__("pmdviz-notice", css.BUSY, self.text, close)
 
     def say(self, sentence: str) -> None:

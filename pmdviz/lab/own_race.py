@@ -11,8 +11,8 @@ from pmdviz.lab.race_runner import RaceRunner, RaceSnapshot, Setting
 from pmdviz.lab.race_setup import DEFAULT_ENTRANTS
 from pmdviz.lab.race_words import status_fields
 from pmdviz.lab.still_picture import can_draw, race_png
+from pmdviz.methods.base import DEFAULT_BUDGET
 from pmdviz.racing import RaceResult, entrants
-from pmdviz.recipe import DEFAULT_BUDGET
 from pmdviz.recipe_input import resolved_target
 from pmdviz.result import Run
 from pmdviz.targets import Target

@@ -10,6 +10,7 @@ import panel as pn
 from pmdviz.lab import warm
 from pmdviz.lab.busy import Busy
 from pmdviz.lab.live import Live
+from pmdviz.lab.locked import handed
 from pmdviz.lab.notebook import InNotebook
 
 
@@ -37,7 +38,7 @@ class LivePage(InNotebook):
     def _go_live(self) -> None:
         """Connect the screen with a live loop and the keyboard."""
         self.live = Live(self, self.screen.ack)
-        self.screen.ack.on_change("presses", lambda attr, old, new: self._press(self.screen.ack.key))
+        self.screen.ack.on_change("presses", handed(lambda attr, old, new: self._press(self.screen.ack.key)))
 
     # What others read
 
@@ -50,6 +51,11 @@ class LivePage(InNotebook):
     def controls(self) -> Any:
         """What stands beside it, or in the drawer."""
         return self.setup.view
+
+    @property
+    def foot(self) -> Any:
+        """Play and its neighbours: at the foot of the window, or under the page in a notebook."""
+        return self.transport.view
 
     # Life
 

@@ -13,6 +13,7 @@ from pmdviz.errors import InputError
 from pmdviz.lab import warm
 from pmdviz.lab.export import RACE, ExportPanel
 from pmdviz.lab.floor_work import FloorWork
+from pmdviz.lab.locked import handed
 from pmdviz.lab.page import LivePage
 from pmdviz.lab.race_bands import Bands
 from pmdviz.lab.race_runner import ROWS, RaceRunner, RaceSnapshot, Setting
@@ -21,7 +22,8 @@ from pmdviz.lab.race_setup import DEFAULT_ENTRANTS, RaceSetup
 from pmdviz.lab.race_words import SLOW_S
 from pmdviz.lab.transport import Transport
 from pmdviz.lab.trouble import error_words
-from pmdviz.recipe import DEFAULT_BUDGET, MAX_SEED
+from pmdviz.methods.base import DEFAULT_BUDGET
+from pmdviz.recipe import MAX_SEED
 from pmdviz.serve_limits import limit
 from pmdviz.targets import make_target
 
@@ -60,8 +62,8 @@ class RacePage(LivePage):
         self.setup = RaceSetup(self.setting, self._begin)
         self.exports = ExportPanel(lambda act: self.live.do("export", act), RACE)
         self.setup.view.append(self.exports.view)
-        self.screen.ack.on_change("hidden", lambda attr, old, new: self.bands.pause(new))
-        self.screen.tiles.figure.on_change("inner_width", lambda attr, old, new: self._laid_out(new))
+        self.screen.ack.on_change("hidden", handed(lambda attr, old, new: self.bands.pause(new)))
+        self.screen.tiles.figure.on_change("inner_width", handed(lambda attr, old, new: self._laid_out(new)))
 
     # Life; the first picture is sent when the browser has laid out the figures
 

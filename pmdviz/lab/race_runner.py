@@ -23,7 +23,8 @@ from pmdviz.recipe import Recipe
 from pmdviz.recipe_input import MAX_BUDGET
 from pmdviz.targets import Target
 from pmdviz.views.columns import StageColumns
-from pmdviz.views.race_columns import ROW, tile_columns, trace_row
+from pmdviz.views.race_columns import METRICS, ROW, tile_columns, trace_row
+from pmdviz.views.trace_columns import extremes
 
 ROWS = 100  # data a frame at the slowest speed
 PATIENCE_S = 0.15  # a frame is drawn without those who need longer
@@ -173,7 +174,8 @@ class RaceRunner:
         budget = self.race.budget or max(1, *(tile.frame.visited for tile in tiles))
         recipe = RaceRecipe(self.race.entrants, self.race.target, (seed,), budget)
         rows = [row(tile.label, seed, tile.frame) for tile in tiles]
-        return RaceResult(recipe, rows, {(tile.label, seed): dict(tile.trace) for tile in tiles})
+        histories = {(tile.label, seed): dict(tile.trace) for tile in tiles}
+        return RaceResult(recipe, rows, histories, _stands_at([tile.frame for tile in tiles], self.race))
 
     def _begin(self, k: int) -> None:
         session, watch = self.race.sessions[k], Watch()
@@ -229,16 +231,24 @@ class RaceRunner:
         return known
 
 
+def _stands_at(frames: list[Frame], race: Race) -> int | None:
+    """`RaceResult.stands_at` of a race whose entrants are at these frames; at the very start it is all ahead."""
+    racing = [frame.visited for k, frame in enumerate(frames) if not race.why_ended(k)]
+    started = any(frame.iteration for frame in frames)
+    return max(1, min(racing)) if racing and started else None
+
+
 def _empty_trace() -> dict[str, list[float]]:
     return {name: [] for name in ROW}
 
 
 def _traced(trace: dict[str, list[float]], frame: Frame) -> dict[str, np.ndarray]:
-    """The trace with the frame at its end, as columns; past MOST_ROWS every second row is dropped."""
+    """The trace with the frame at its end, as columns; past MOST_ROWS only where it turns, in half as many rows."""
     if not trace["visited"] or trace["visited"][-1] < frame.visited:
         for name, value in trace_row(frame).items():
             trace[name].append(value)
     if len(trace["visited"]) > MOST_ROWS:
+        rows = extremes([np.array(trace[name]) for name in METRICS], MOST_ROWS // 2)
         for column in trace.values():
-            column[:] = [*column[:-1:2], column[-1]]
+            column[:] = [column[k] for k in rows]
     return {name: np.array(column) for name, column in trace.items()}

@@ -14,6 +14,7 @@ from pmdviz.lab import css
 from pmdviz.lab.acknowledge import make_acknowledge
 from pmdviz.lab.buttons import small_button
 from pmdviz.lab.card import Card
+from pmdviz.lab.locked import handed
 from pmdviz.lab.post import Post
 from pmdviz.lab.race_runner import RaceSnapshot
 from pmdviz.lab.race_table import RaceTable
@@ -32,7 +33,7 @@ SEEDS = {"4 seeds": 4, "8 seeds": 8, "16 seeds": 16, "32 seeds": 32}
 
 
 class RaceScreen:
-    """Tiles, traces, table, status and transport in one responsive layout."""
+    """Tiles, traces, table and status in one responsive layout."""
 
     def __init__(self, transport: Transport, cards: Sequence[Card], bands: Callable[[int], None]) -> None:
         self.tiles, self.traces, self.table = RaceTiles(), RaceTraces(), RaceTable(margin=0)
@@ -60,7 +61,7 @@ class RaceScreen:
         clock.param.watch(held(lambda event: self.traces.choose(event.new)), "value")
         self.seeds = pn.widgets.Select(label="Bands over", options=SEEDS, value=8, width=120, **look)
         self.band_button = small_button("Bands")
-        self.band_button.on_click(lambda event: bands(self.seeds.value))
+        self.band_button.on_click(handed(lambda event: bands(self.seeds.value)))
         self.band_words = pn.pane.HTML("", margin=(4, 0), stylesheets=[css.TEXT], sizing_mode="stretch_width")
         row = pn.FlexBox(
             clock, self.seeds, self.band_button, gap="8px", margin=0, align_items="end", sizing_mode="stretch_width"
@@ -75,7 +76,6 @@ class RaceScreen:
             *panes,
             options,
             self.status,
-            self.transport.view,
             table,
             *(card.view for card in cards),
             stylesheets=[css.RACE],

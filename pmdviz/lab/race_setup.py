@@ -11,6 +11,7 @@ import panel as pn
 from pmdviz.lab import css, limits
 from pmdviz.lab.buttons import small_button
 from pmdviz.lab.knobs import KnobForm
+from pmdviz.lab.locked import handed
 from pmdviz.lab.race_runner import Setting
 from pmdviz.lab.setup import BUDGETS, SEED, fitting_methods
 from pmdviz.methods import METHODS, find_method
@@ -49,14 +50,14 @@ class EntrantCard:
         self._head = pn.pane.HTML("", stylesheets=[css.TEXT], margin=(4, 0))
         look: dict[str, Any] = {"margin": (2, 0), "stylesheets": [css.FOLDED], "sizing_mode": "stretch_width"}
         self.view = pn.Card(header=self._head, collapsed=True, css_classes=["pmdviz-entrant"], **look)
-        self.view.param.watch(self._on_open, "collapsed")
+        self.view.param.watch(handed(self._on_open), "collapsed")
 
     def _on_open(self, event: Any) -> None:
         if not event.new and self.form is None:
             with pn.io.hold():
                 self.form = KnobForm(lambda name, value: self._turn(self, name, value))
                 remove = small_button("Remove this entrant")
-                remove.on_click(lambda event: self._remove(self))
+                remove.on_click(handed(lambda event: self._remove(self)))
                 self._fill()
                 self.view.extend([self.form, remove])
 
@@ -122,9 +123,9 @@ class RaceSetup:
         self.show(setting)
 
     def _watch(self) -> None:
-        self.target.param.watch(self._on_target, "value")
-        self.budget.param.watch(lambda event: self._ask(budget=event.new or None), "value")
-        self.add.on_click(lambda event: self._add())
+        self.target.param.watch(handed(self._on_target), "value")
+        self.budget.param.watch(handed(lambda event: self._ask(budget=event.new or None)), "value")
+        self.add.on_click(handed(lambda event: self._add()))
 
     def _ask(self, **parts: Any) -> None:
         if not self._busy:

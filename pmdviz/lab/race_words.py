@@ -34,13 +34,18 @@ def status_fields(snapshot: RaceSnapshot, extra: str = "", playing: bool = False
     first = best([tile.label for tile in tiles], [tile.metrics["tv"] for tile in tiles])
     return {
         "share": 100.0 * min(1.0, high / snapshot.budget) if snapshot.budget else 0.0,
-        "of": f"{count(high)} of {count(snapshot.budget)} data" if snapshot.budget else "no budget: endless",
+        "of": _of(high, snapshot.budget) if snapshot.budget else "no budget: endless",
         "pmdviz-status": state(snapshot.iteration, visited, snapshot.budget, first) if tiles else NOBODY,
         "passes": f"{high / snapshot.target.num_data:.1f} passes over {count(snapshot.target.num_data)} data",
         "step": _step(snapshot, first),
         "more": extra,
         "live": "off" if playing else "polite",
     }
+
+
+def _of(visited: int, budget: int) -> str:
+    within = f"{count(visited)} of {count(budget)} data"
+    return within if visited <= budget else f"{count(budget)} data asked for, {count(visited)} visited"
 
 
 def _step(snapshot: RaceSnapshot, first: tuple[str, float] | None) -> str:

@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pmdviz.kernels.watch import present
 from pmdviz.lab import limits
 from pmdviz.lab.forecast import step_seconds
+from pmdviz.lab.page_trace import PageTrace
 from pmdviz.recipe import Recipe
+from pmdviz.result import Run
 from pmdviz.session import Frame, Session
 from pmdviz.views.columns import StageColumns, stage_columns
 from pmdviz.views.marks import Mark, knob_marks, step_marks
@@ -26,13 +27,20 @@ class Snapshot(NamedTuple):
     frame: Frame
     columns: StageColumns
     metrics: dict[str, float | None]
-    history: dict[str, np.ndarray]
+    history: dict[str, np.ndarray]  # of the run so far, whoever looked
+    trace: dict[str, np.ndarray]  # its iterations, clocks and metrics, and those of every frame that was drawn
     marks: tuple[Mark, ...]
     pending: dict[str, str]
     recipe: Recipe
     done: bool
     ended: str  # why the method has no next step, in words; "" while it has
     step_seconds: float  # of the slowest of the last iterations
+    preset: str = ""  # name of the preset that the run began with, although its knobs may have been turned since
+
+    @property
+    def run(self) -> Run:
+        """The run so far, with the present frame alone."""
+        return Run(self.recipe, self.frame.target, [self.frame], self.history)
 
     @property
     def in_force(self) -> dict[str, Any]:
@@ -41,13 +49,20 @@ class Snapshot(NamedTuple):
 
 
 class Runner:
-    """Owns a session. Its methods are called by one thread at a time and never on the event loop."""
+    """Owns a session. Its methods are called by one thread at a time and never on the event loop.
 
-    def __init__(self, recipe: Recipe) -> None:
-        self.session = Session(recipe)
+    `own_budget`: whether a person has set the budget; by default whether it is another than the recipe's usual one.
+    `preset`: the name of the one that the run began with, "" for none.
+    """
+
+    def __init__(self, start: Recipe | Session, own_budget: bool | None = None, preset: str = "") -> None:
+        self.session = start if isinstance(start, Session) else Session(start)
+        self.preset, recipe = preset, self.session.recipe
+        self.own_budget = recipe.budget != limits.usual_budget(recipe) if own_budget is None else own_budget
         self.wanted = threading.Event()  # cleared by Pause: the present batch of iterations ends after this one
         self.wanted.set()
         self._events: list[Mark] = []
+        self.trace = PageTrace()
         self._slowest = 0.0
 
     @property
@@ -59,17 +74,21 @@ class Runner:
         """The present moment, with everything heavy computed."""
         session = self.session
         frame = session.frame
+        history = session.history.ending_with(frame.row()).columns
+        self.trace.put(frame, session.recipe)
         return Snapshot(
             frame=frame,
             columns=stage_columns(frame),
             metrics=frame.metrics,
-            history=session.history.columns,
+            history=history,
+            trace=self.trace.columns(history),
             marks=tuple(self._marks()),
             pending=session.pending,
             recipe=session.recipe,
             done=session.done,
             ended=session.ended,
             step_seconds=self._slowest,
+            preset=self.preset,
         )
 
     def advance(self, iterations: int = 1) -> Snapshot:
@@ -85,14 +104,18 @@ class Runner:
                 break
         return self.snapshot()
 
-    def go(self, iteration: int) -> Snapshot:
-        """Forward to `iteration`, or to the end if that comes first; its watch sees how far it is."""
-        watch = present()
-        while self.session.frame.iteration < iteration and not self.session.done:
-            self._note(self.session.advance(1))
-            if watch is not None:
-                watch.check(self.session.frame.iteration / iteration)
-        return self.snapshot()
+    def go(self, iteration: int) -> bool:
+        """Forward to `iteration` for one turn; whether it is there, or at the end of the run, which may come first."""
+        began, session = time.perf_counter(), self.session
+        while session.frame.iteration < iteration and not session.done:
+            self._note(session.advance(1))
+            if time.perf_counter() - began > SHARE_S:
+                break
+        return session.frame.iteration >= iteration or session.done
+
+    def take(self, other: Runner) -> None:
+        """Stand where `other` stands, with its past; from now on each goes its own way."""
+        self.session, self._events = other.session.copy(), [*other._events]
 
     def set(self, knobs: Mapping[str, Any]) -> Snapshot:
         """Turn knobs; raises InputError and changes nothing where a value cannot be used."""
@@ -123,6 +146,7 @@ class Runner:
     def limit(self, budget: int | None) -> Snapshot:
         """Another data budget, at least what has been visited."""
         limits.check_budget(budget)
+        self.own_budget = True
         self.session.limit(budget if budget is None else max(budget, self.session.frame.visited))
         return self.snapshot()
 

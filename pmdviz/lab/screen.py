@@ -15,13 +15,14 @@ from pmdviz.lab.actions import Actions
 from pmdviz.lab.buttons import small_button
 from pmdviz.lab.card import Card
 from pmdviz.lab.floor_work import FloorWork
+from pmdviz.lab.locked import handed
 from pmdviz.lab.post import Post
 from pmdviz.lab.runner import Snapshot
 from pmdviz.lab.status import fields_html, status_fields, waiting_fields
 from pmdviz.lab.transport import Transport
 from pmdviz.views import StageView, TracesView
 from pmdviz.views.stage import LAYERS
-from pmdviz.views.trace_columns import CLOCKS, GROUPS, with_present
+from pmdviz.views.trace_columns import CLOCKS, GROUPS
 
 NOTE_S = 0.8  # a rejuvenation is said on the stage for so long, not for one frame of 30 ms
 TRACES_S = 0.2  # a second figure costs the browser half as much again; the eye does not miss it
@@ -35,11 +36,11 @@ def held(act: Callable[[Any], None]) -> Callable[[Any], None]:
         with pn.io.hold():
             act(event)
 
-    return handler
+    return handed(handler)
 
 
 class Screen:
-    """Stage, traces, status and transport in one responsive layout."""
+    """Stage, traces and status in one responsive layout."""
 
     def __init__(
         self,
@@ -72,7 +73,6 @@ class Screen:
             self._layers(),
             self._options(),
             self.status,
-            transport.view,
             *(card.view for card in cards),
             stylesheets=[css.LAB],
             sizing_mode="stretch_width",
@@ -104,7 +104,7 @@ class Screen:
         )
         group.param.watch(held(lambda event: self.traces.choose(group=event.new)), "value")
         clock.param.watch(held(lambda event: self.traces.choose(clock=event.new)), "value")
-        selects = pn.Row(group, clock, margin=0, styles={"gap": "4px 12px", "flex-wrap": "var(--pmdviz-wrap, nowrap)"})
+        selects = pn.Row(group, clock, margin=0, styles={"gap": "4px 12px", "flex-wrap": "wrap"})
         return pn.Column(
             selects, self.actions.said, margin=0, css_classes=["pmdviz-options"], sizing_mode="stretch_width"
         )
@@ -135,14 +135,13 @@ class Screen:
         return self._note or snapshot.frame.caveat.partition(":")[0]
 
     def _trace(self, snapshot: Snapshot, playing: bool) -> None:
-        """The measured history and the present frame as its last point; while playing a few times a second."""
+        """Every frame drawn so far; while playing a few times a second."""
         now = time.monotonic()
         if playing and now - self._traced < TRACES_S:
             return
         self._traced = now
-        history = with_present(snapshot.history, snapshot.frame)
         floors = {name: snapshot.metrics[name] for name in ("floor_tv", "floor_kl")}
-        self.traces.show(history, floors, snapshot.marks, snapshot.recipe.budget)
+        self.traces.show(snapshot.trace, floors, snapshot.marks, snapshot.recipe.budget)
 
     def wait(self, words: str, share: float | None = None) -> None:
         """Say what is happening before there is a first frame."""

@@ -13,6 +13,7 @@ from pmdviz.knobs import KnobSpec
 from pmdviz.lab import css, limits
 from pmdviz.lab.buttons import small_button
 from pmdviz.lab.knobs import KnobForm
+from pmdviz.lab.locked import handed
 from pmdviz.lab.runner import Snapshot
 from pmdviz.methods import METHODS
 from pmdviz.recipe import MAX_SEED, Recipe
@@ -93,10 +94,10 @@ class Setup:
         return pn.Card(self.options, header=header, collapsed=True, **look)
 
     def _watch(self) -> None:
-        self.preset.param.watch(self._on_preset, "value")
-        self.target.param.watch(self._on_target, "value")
-        self.method.param.watch(lambda e: self._ask("start method", method=e.new, changes=()), "value")
-        self.budget.param.watch(lambda e: None if self._busy else self._begin("budget", budget=e.new or None), "value")
+        self.preset.param.watch(handed(self._on_preset), "value")
+        self.target.param.watch(handed(self._on_target), "value")
+        self.method.param.watch(handed(lambda e: self._ask("start method", method=e.new, changes=())), "value")
+        self.budget.param.watch(handed(self._on_budget), "value")
 
     def _ask(self, what: str, **parts: Any) -> None:
         if not self._busy:
@@ -104,10 +105,14 @@ class Setup:
 
     def _on_preset(self, event: Any) -> None:
         if event.new and not self._busy:
-            self._begin("start preset", recipe=self._presets[event.new].recipe)
+            self._begin("start preset", recipe=self._presets[event.new].recipe, preset=event.new)
 
     def _on_target(self, event: Any) -> None:
         self._ask("start target", target=event.new, target_options={}, changes=())
+
+    def _on_budget(self, event: Any) -> None:
+        if not self._busy:
+            self._begin("budget", budget=event.new or None)
 
     def _option(self, name: str, value: Any) -> None:
         self._begin("start option", option=(name, value))
@@ -140,6 +145,10 @@ class Setup:
                 part.visible = False
         self.options.hidden = self.knobs.hidden = frozenset(names) - set(parts)
 
+    def preset_of(self, recipe: Recipe) -> str:
+        """Name of the preset that a recipe is; "" for none."""
+        return next((name for name, preset in self._presets.items() if _alike(preset.recipe, recipe, RUN)), "")
+
     def can_undo(self, can: bool) -> None:
         """Whether there is a run to go back to."""
         if self.undo.visible != can:
@@ -151,11 +160,14 @@ class Setup:
 
     def show(self, snapshot: Snapshot) -> None:
         """Show what is in force."""
-        self.show_recipe(snapshot.recipe, snapshot.frame.target, snapshot.frame.knobs, snapshot.pending)
+        frame = snapshot.frame
+        self.show_recipe(snapshot.recipe, frame.target, frame.knobs, snapshot.pending, snapshot.preset)
 
-    def show_recipe(self, recipe: Recipe, target: Any, knobs: Any, pending: Mapping[str, str]) -> None:
-        """Show a recipe with the knobs in force; costs nothing while they stay the same."""
-        shown = recipe, knobs, pending
+    def show_recipe(
+        self, recipe: Recipe, target: Any, knobs: Any, pending: Mapping[str, str], preset: str = ""
+    ) -> None:
+        """Show a recipe, the knobs in force and the preset it began with; costs nothing while they stay the same."""
+        shown = recipe, knobs, pending, preset
         if self._shown is not None and all(a is b or a == b for a, b in zip(shown, self._shown, strict=True)):
             return
         self._shown, self._busy = shown, True
@@ -164,7 +176,7 @@ class Setup:
             self._show_method(recipe, target, knobs, pending)
             self.seed.show(recipe.seed, 0)
             self._show_budget(recipe)
-            self._show_preset(recipe)
+            self._show_preset(recipe, preset)
         finally:
             self._busy = False
 
@@ -196,11 +208,11 @@ class Setup:
             self.budget.options = dict(sorted(known.items(), key=lambda item: item[1] or float("inf")))
         _set(self.budget, value)
 
-    def _show_preset(self, recipe: Recipe) -> None:
-        match = next((name for name, preset in self._presets.items() if _alike(preset.recipe, recipe, RUN)), "")
-        stays = self._presets.get(self.preset.value)  # a preset is there to be played with: its knobs may differ
+    def _show_preset(self, recipe: Recipe, began: str) -> None:
+        match = self.preset_of(recipe)
+        stays = self._presets.get(began)  # a preset is there to be played with: its knobs may differ
         if not match and stays is not None and _alike(stays.recipe, recipe, PROBLEM):
-            match = self.preset.value
+            match = began
         _set(self.preset, match)
         preset = self._presets.get(match)
         words = _about(preset) if preset else ""

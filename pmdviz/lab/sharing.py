@@ -7,11 +7,20 @@ from collections.abc import Callable
 
 from pmdviz import links
 from pmdviz.errors import InputError
+from pmdviz.frame import Frame
 from pmdviz.lab.acknowledge import Acknowledge
+from pmdviz.lab.pool import Again
+from pmdviz.lab.replay import Replay, replay_to
 from pmdviz.lab.runner import Runner, Snapshot
 from pmdviz.recipe import Recipe
+from pmdviz.views.words import duration
 
 FOLLOW_S = 2.0  # while it plays the address follows so often; browsers refuse much more
+TOO_LONG = (
+    "The link asks for iteration {iteration:,}. To replay the run up to there would take about {duration} of "
+    "computing, more than this server spends on a link: the run stands at iteration 0 instead."
+)
+ENDED = "The link asks for iteration {iteration:,}, but its run ends at iteration {last:,}."
 OTHER = (
     "The link's run was replayed, but at iteration {iteration:,} the picture is not bit for bit the one that was "
     "shared: another processor, or another version of pmdviz, NumPy or Numba, rounds differently."
@@ -25,14 +34,29 @@ class Sharing:
         self._ack, self._link, self._tell = ack, link, tell
         self._followed, self._begun = 0.0, False
         self._recipe: Recipe | None = None  # of the link in the address bar
+        self._replay: Replay | None = None  # while it is under way
         self.sentence = ""  # what a person must be told of the link once its frame is there
 
-    def arrive(self, runner: Runner) -> Snapshot:
-        """Replay up to the link's iteration and hold the frame against its digest."""
-        snapshot = runner.go(self._link.iteration)
-        if self._link.digest and links.digest(snapshot.frame) != self._link.digest:
-            self.sentence = OTHER.format(iteration=self._link.iteration)
-        return snapshot
+    def arrive(self, runner: Runner) -> Snapshot | Again:
+        """Replay up to the link's iteration, turn by turn, and hold the frame against its digest."""
+        if runner.session.frame.iteration == 0:
+            self._replay = self._replay or replay_to(self._link.iteration, runner)
+            again = self._replay.bring(runner)
+            if again is not None:
+                return again
+            self.sentence = self._judged(runner.session.frame, self._replay)
+            self._replay = None
+        return runner.snapshot()
+
+    def _judged(self, frame: Frame, replay: Replay) -> str:
+        """What must be said of the way to `frame`; "" where it is the one that was shared."""
+        asked = self._link.iteration
+        if replay.too_long:
+            return TOO_LONG.format(iteration=asked, duration=duration(replay.foretold))
+        if frame.iteration < asked:
+            return ENDED.format(iteration=asked, last=frame.iteration)
+        different = self._link.digest and links.digest(frame) != self._link.digest
+        return OTHER.format(iteration=asked) if different else ""
 
     def query(self, snapshot: Snapshot) -> str:
         """The query of the link to a snapshot. Raises InputError where a link cannot hold it."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from pmdviz.lab.forecast import heaviest, step_seconds
 from pmdviz.lab.runner import Snapshot
-from pmdviz.views.words import UNKNOWN, count, duration, floor, number, state
+from pmdviz.views.words import UNKNOWN, count, data_visited, duration, floor, number, state
 
 START = "Press Play to watch the particles move from the prior to the posterior."
 FORETELL_S = 1.0
@@ -59,7 +59,7 @@ def status_fields(snapshot: Snapshot, extra: str = "", playing: bool = False, un
     budget, visited = snapshot.recipe.budget, snapshot.frame.visited
     return {
         "share": 100.0 * min(1.0, visited / budget) if budget else 0.0,
-        "of": f"{count(visited)} of {count(budget)} data" if budget else "no budget: endless",
+        "of": data_visited(snapshot.frame) if budget else "no budget: endless",
         "pmdviz-status": state(snapshot.frame, unknown),
         "passes": passes_words(snapshot),
         "step": step_words(snapshot),

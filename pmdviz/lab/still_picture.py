@@ -16,7 +16,6 @@ from pmdviz.export.race_film import FLOORS, RaceFilm, RaceScene
 from pmdviz.lab.race_runner import RaceSnapshot
 from pmdviz.lab.race_words import status_fields, tile_words
 from pmdviz.lab.runner import Snapshot
-from pmdviz.result import Run
 from pmdviz.targets import Target
 
 
@@ -29,8 +28,7 @@ def still_png(snapshot: Snapshot, dark: bool = False) -> bytes:
     """Stage and traces of a snapshot, 960x540, as PNG."""
     from pmdviz.export.picture import Picture
 
-    run = Run(snapshot.recipe, snapshot.frame.target, [snapshot.frame], snapshot.history)
-    film = Film(run, Look.checked(_theme(dark)), all_floors=False)
+    film = Film(snapshot.run, Look.checked(_theme(dark)), all_floors=False)
     scene = film.last_scene()
     return _png(Picture(film, scene), scene)
 

@@ -12,6 +12,7 @@ from pmdviz.errors import InputError
 from pmdviz.lab import css
 from pmdviz.lab.background import follow
 from pmdviz.lab.buttons import small_button
+from pmdviz.lab.locked import handed, locked
 from pmdviz.lab.pool import GIVES_WAY
 from pmdviz.lab.theory_tables import cost_table, recurrence_table
 from pmdviz.lab.theory_words import found_words, titles, triangles
@@ -63,13 +64,13 @@ class TheoryPage:
         )
         self.error = pn.widgets.Select(label="Error", options=titles(ERRORS), value="bounded", **look)
         self.seeds = pn.widgets.Select(label="Runs at each value", options=[*SEEDS], value=8, **look)
-        self.error.param.watch(lambda event: self._held(self._redraw), "value")
+        self.error.param.watch(handed(lambda event: self._held(self._redraw)), "value")
         buttons = {"Measure": self._sweep, "Theorem 2, term by term": self._recurrence, "Time and memory": self._costs}
         self.buttons = {label: small_button(label) for label in buttons}
         for label, act in buttons.items():
-            self.buttons[label].on_click(lambda event, act=act: self._held(act))
+            self.buttons[label].on_click(handed(lambda event, act=act: self._held(act)))
         self.stop_it = small_button("Cancel", visible=False)
-        self.stop_it.on_click(lambda event: self._held(self._cancel))
+        self.stop_it.on_click(handed(lambda event: self._held(self._cancel)))
         chosen = (self.target, self.strategy, self.varied, self.error, self.seeds)
         about = pn.pane.HTML(
             HEADING.format("Theory", "Does the error fall as the theorems say?"), stylesheets=[css.TEXT], margin=0
@@ -81,6 +82,7 @@ class TheoryPage:
     def _make_view(self) -> None:
         wide: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": 0}
         text: dict[str, Any] = {"stylesheets": [css.TEXT, css.static("theory_table.css")], **wide}
+        self.foot = pn.Row(margin=0)  # nothing plays here
         self.said = pn.pane.HTML(status("Nothing has been measured yet."), **text)
         self.found = pn.pane.HTML("", css_classes=["pmdviz-theory-found"], **text)
         self.recurrence_words = pn.pane.HTML("", **text)
@@ -141,15 +143,17 @@ class TheoryPage:
         task.add_done_callback(self._tasks.discard)
 
     async def _follow(self, work: Measurement, look: Callable[[], None], end: Callable[[Any], str]) -> None:
-        await follow(work, lambda: self._held(lambda: (self._progress(work), look())), LOOK_EVERY_S)
+        await follow(work, lambda: (self._progress(work), look()), LOOK_EVERY_S, self._doc)
+        await locked(self._show_end, work, look, end, doc=self._doc)
+
+    def _show_end(self, work: Measurement, look: Callable[[], None], end: Callable[[Any], str]) -> None:
         result, trouble = outcome(work)
-        with pn.io.hold(self._doc):
-            look()
-            self.said.object = status(trouble or end(result))
-            for button in self.buttons.values():
-                button.disabled = False
-            self.stop_it.visible = False
-            self.on_note("")
+        look()
+        self.said.object = status(trouble or end(result))
+        for button in self.buttons.values():
+            button.disabled = False
+        self.stop_it.visible = False
+        self.on_note("")
 
     def _progress(self, work: Measurement) -> None:
         self.said.object = status(work.words)

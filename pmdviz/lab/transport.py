@@ -1,4 +1,4 @@
-"""The transport bar: always visible, the same buttons in the app and in a notebook."""
+"""The transport bar: always in sight, the same buttons in the app and in a notebook."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import panel as pn
 
 from pmdviz.lab import css
+from pmdviz.lab.locked import handed
 
 SPEEDS = {
     "1 iteration a frame": 1,
@@ -48,7 +49,7 @@ class Transport:
             css_classes=["pmdviz-speed"],
             stylesheets=[css.SELECT],
         )
-        self.speed.param.watch(lambda event: speed(event.new), "value")
+        self.speed.param.watch(handed(lambda event: speed(event.new)), "value")
         self.view = pn.Row(
             *self.buttons.values(),
             self.speed,
@@ -70,7 +71,7 @@ class Transport:
             css_classes=["pmdviz-button", f"pmdviz-{label.lower().replace(' ', '-')}"],
             sizing_mode="stretch_width",
         )
-        made.on_click(lambda event: act(name))
+        made.on_click(handed(lambda event: act(name)))
         return made
 
     def playing(self, on: bool) -> None:

@@ -11,6 +11,7 @@ from pmdviz.errors import TargetError
 from pmdviz.lab import css
 from pmdviz.lab.buttons import small_button
 from pmdviz.lab.card import Card
+from pmdviz.lab.locked import handed
 
 
 def error_words(error: Exception) -> str:
@@ -40,5 +41,5 @@ class Trouble(Card):
 
 def _button(label: str, act: Callable[[], None]) -> pn.widgets.Button:
     made = small_button(label)
-    made.on_click(lambda event: act())
+    made.on_click(handed(lambda event: act()))
     return made

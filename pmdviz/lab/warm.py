@@ -26,9 +26,9 @@ def progress() -> tuple[float, str]:
 
 def words() -> str:
     """What to say to somebody who waits."""
-    share, what = _progress
-    doing = "Compiling the kernels, once on this machine" if _compiling.is_set() else "Loading the kernels"
-    return f"{doing}: {what} ({share:.0%})"
+    share = _progress[0]
+    compiling = "compiling the mathematics for this computer, once"
+    return f"Preparing the lab: {compiling if _compiling.is_set() else 'loading the mathematics'}. {100 * share:.0f} %"
 
 
 def is_ready() -> bool:

@@ -12,6 +12,7 @@ from pmdviz.knobs import Knobs
 from pmdviz.targets import Target
 
 METHODS: dict[str, Method] = {}
+DEFAULT_BUDGET = 20_000  # data to visit
 
 
 class StepInfo(NamedTuple):
@@ -53,6 +54,7 @@ class Method:
     family: ClassVar[Literal["particles", "chain", "parametric"]] = "particles"
     needs_gradient: ClassVar[bool] = False
     Knobs: ClassVar[type[Knobs]]
+    budget_words: ClassVar[str] = ""  # what the default budget is enough for, where 20,000 data may not be
 
     def __init_subclass__(cls) -> None:
         if cls.name:
@@ -70,6 +72,10 @@ class Method:
     def fitted(self, knobs: Any, target: Target) -> Any:
         """`knobs` with those changed that cannot be used on `target`; defaults and menus go through it."""
         return knobs
+
+    def default_budget(self, target: Target, knobs: Any) -> int:
+        """Data to visit where nobody says how many: enough to come to a picture that can be judged."""
+        return DEFAULT_BUDGET
 
     def init(self, rng: np.random.Generator, target: Target, knobs: Any) -> Any:
         """The state at iteration 0."""

@@ -10,12 +10,13 @@ from pmdviz.bandwidths import PRIOR_FLOOR, SPREAD_FLOOR, median
 from pmdviz.densities import Density, KernelDensity
 from pmdviz.errors import TargetError
 from pmdviz.knobs import Whole
-from pmdviz.methods.base import Method, read_only, rows_in_words
+from pmdviz.methods.base import DEFAULT_BUDGET, Method, read_only, rows_in_words
 from pmdviz.methods.work import MethodKnobs
 from pmdviz.targets import Target
 
 BLOCK = 256  # new draws kept apart, so that a long chain is not copied at every step
 KDE_SHARE = 0.1  # the kernel's sd as a share of the median distance between draws (Dai et al. 2016, Appendix H.1)
+USUAL_DRAWS = 400  # that are judged at the end of a default budget
 REACH = 1e6  # prior sds; a chain beyond that has run away
 
 
@@ -97,6 +98,16 @@ class Chain(Method):
     """A method whose state is the draws of one Markov chain; the judgement is that of Dai et al. 2016, Appendix H.1."""
 
     family = "chain"
+    budget_words = f"the burn-in and {USUAL_DRAWS} draws after it"
+
+    def rows_per_draw(self, target: Target, knobs: Any) -> float:
+        """Data that a draw visits on average."""
+        raise NotImplementedError
+
+    def default_budget(self, target: Target, knobs: Any) -> int:
+        """Enough for the burn-in and 400 judged draws, to two digits; never less than other methods have."""
+        rows = (knobs.burn_in + USUAL_DRAWS * knobs.thinning) * self.rows_per_draw(target, knobs)
+        return max(DEFAULT_BUDGET, int(float(f"{rows:.1e}")))
 
     def densities(self, state: ChainState, knobs: Any, target: Target) -> dict[str, Density]:
         """Of the judged draws a KDE, and the Gaussian with their mean and covariance."""
@@ -120,6 +131,10 @@ class FullDataChain(Chain):
     def batch_size(self, state: ChainState, knobs: Any, num_data: int) -> int:
         """N."""
         return num_data
+
+    def rows_per_draw(self, target: Target, knobs: Any) -> float:
+        """N, where a step goes through the data once."""
+        return target.num_data
 
 
 def kde_of(draws: np.ndarray, scale: np.ndarray) -> KernelDensity:

@@ -87,6 +87,10 @@ class LeapfrogChain(FullDataChain):
         """Leapfrog steps of trajectories (T,), by uniforms (T,) on [0, 1]."""
         raise NotImplementedError
 
+    def rows_per_draw(self, target: Target, knobs: Any) -> float:
+        """The gradients of a trajectory that has every length alike, and the density at its end."""
+        return ((1 + knobs.longest) / 2 + 1) * target.num_data
+
     def init(self, rng: np.random.Generator, target: Target, knobs: Any) -> LeapfrogState:
         """A draw from the prior."""
         return LeapfrogState(*started(rng, target), 0, None, None, 0, Tuning())

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pmdviz.densities import Density, effective_sample_size
-from pmdviz.methods.base import StepInfo, checked_log_likelihood, read_only
+from pmdviz.methods.base import DEFAULT_BUDGET, StepInfo, checked_log_likelihood, read_only
 from pmdviz.methods.batching import BatchMethod
 from pmdviz.methods.particles import equal_log_weights, normalised, prior_draws
 from pmdviz.methods.smoothing import smoothed
@@ -26,6 +26,12 @@ class OnePassState(NamedTuple):
 
 class OnePass(BatchMethod):
     """Every datum is visited once: log w <- log w + sum over the batch of log p(x | theta)."""
+
+    budget_words = "one pass over the data"
+
+    def default_budget(self, target: Target, knobs: Any) -> int:
+        """The one pass; never less than other methods have."""
+        return max(DEFAULT_BUDGET, target.num_data)
 
     def init(self, rng: np.random.Generator, target: Target, knobs: Any) -> OnePassState:
         """m draws from the prior, equally weighted."""

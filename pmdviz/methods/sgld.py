@@ -72,6 +72,10 @@ class SGLD(BatchMethod, Chain):
     needs_gradient = True
     Knobs = SGLDKnobs
 
+    def rows_per_draw(self, target: Target, knobs: SGLDKnobs) -> float:
+        """B."""
+        return knobs.rows(target.num_data)
+
     def init(self, rng: np.random.Generator, target: Target, knobs: SGLDKnobs) -> SGLDState:
         """A draw from the prior."""
         return SGLDState(*started(rng, target), 0)

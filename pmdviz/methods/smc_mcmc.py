@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ from pmdviz.bandwidths import local_scale, neighbourhood_covariance
 from pmdviz.densities import Density, effective_sample_size
 from pmdviz.kernels.resampling import systematic
 from pmdviz.knobs import Choice, Real, Whole
-from pmdviz.methods.base import Method, StepInfo, checked_log_likelihood, checked_log_prior, read_only
+from pmdviz.methods.base import DEFAULT_BUDGET, Method, StepInfo, checked_log_likelihood, checked_log_prior, read_only
 from pmdviz.methods.particles import (
     covariance,
     equal_log_weights,
@@ -110,6 +111,16 @@ class Tempering(Method):
     title = "Tempered sequential Monte Carlo"
     reference = "Del Moral, Doucet, Jasra 2006, section 3.2; adaptive temperatures: Jasra et al. 2011"
     Knobs = TemperingKnobs
+    budget_words = "the way to temperature 1"
+
+    def default_budget(self, target: Target, knobs: TemperingKnobs) -> int:
+        """The way to temperature 1, where it ends; never less than other methods have.
+
+        That an adaptive ladder has 1 + log2(N) / 2 temperatures is a rule of thumb: in the plane the posterior's area
+        falls as 1 / N, and a temperature gains a factor of about 4.
+        """
+        rungs = knobs.num_temperatures if knobs.ladder == "fixed" else 1 + math.ceil(math.log2(target.num_data) / 2)
+        return max(DEFAULT_BUDGET, (1 + rungs * knobs.num_moves) * target.num_data)
 
     def init(self, rng: np.random.Generator, target: Target, knobs: TemperingKnobs) -> TemperingState:
         """m draws from the prior: beta = 0."""

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pmdviz.errors import InputError, TargetError
+from pmdviz.methods.base import DEFAULT_BUDGET
 from pmdviz.racing.entrants import Entrant, entrants
-from pmdviz.recipe import DEFAULT_BUDGET, Recipe
+from pmdviz.recipe import Recipe
 from pmdviz.recipe_input import resolved_target
 from pmdviz.session import Frame, Session
 from pmdviz.targets import Target

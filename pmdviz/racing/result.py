@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -73,17 +73,20 @@ class RaceResult:
     Attributes
     ----------
     recipe : RaceRecipe
-        All that is needed to run the race again.
+        All that is needed to run the whole race again.
     rows : list of dict
         One a run: method, seed, visited, tv, kl_forward, mode_masses, density_evaluations, gradient_evaluations,
         seconds (of the steps alone).
     histories : dict, (method, seed) -> history
         The measured frames of each run, as in `Run.history`.
+    stands_at : int or None
+        Of a race that was stopped the data that everybody who races has visited; None where it went to its end.
     """
 
     recipe: RaceRecipe
     rows: list[dict[str, Any]]
     histories: dict[tuple[str, int], dict[str, np.ndarray]]
+    stands_at: int | None = None
 
     @cached_property
     def summary(self) -> list[dict[str, Any]]:
@@ -127,9 +130,16 @@ class RaceResult:
             raise ImportError("RaceResult.to_frame needs pandas: pip install pandas") from error
         return pandas.DataFrame(self.rows)
 
+    def to_recipe(self) -> RaceRecipe:
+        """The recipe of this race as it stands: its budget is what everybody has visited.
+
+        Who is ahead of the last one comes to stand at the first step that has visited so much.
+        """
+        return self.recipe if self.stands_at is None else replace(self.recipe, budget=self.stands_at)
+
     def to_python(self) -> str:
-        """A few lines of Python that repeat this race and bind `race`."""
-        return self.recipe.to_python()
+        """A few lines of Python that repeat this race as it stands and bind `race`; `recipe.to_python()`: the whole."""
+        return self.to_recipe().to_python()
 
     def export(self, path: str | os.PathLike[str], **options: Any) -> Path:
         """Write the race to a file whose suffix says its kind: a film, a picture, a table, the race's recipe.

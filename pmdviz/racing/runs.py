@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from pmdviz.errors import InputError, TargetError, check_function
+from pmdviz.methods.base import DEFAULT_BUDGET
 from pmdviz.racing.entrants import Entrant
 from pmdviz.racing.recipe import RaceRecipe
 from pmdviz.racing.result import RaceResult, row
-from pmdviz.recipe import DEFAULT_BUDGET, Recipe
+from pmdviz.recipe import Recipe
 from pmdviz.recipe_input import MAX_BUDGET
 from pmdviz.session import Session
 from pmdviz.targets import Target

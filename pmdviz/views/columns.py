@@ -10,7 +10,9 @@ import numpy as np
 from pmdviz.views.contours import region_lines
 
 MAX_DRAWN = 5_000  # a browser paints 5,000 dots in about 20 ms, 100,000 in 600 ms
-HEAVIEST = 500  # of these (a tenth of a lower limit) the heaviest: where weights collapse must be seen
+STANDS_OUT = 8.0  # times the mean weight: of a run as it should be no particle has so much
+HEAVIEST = 500  # so many of those (a tenth of a lower limit) at most: where weights collapse must be seen
+GOLDEN = 0.6180339887498949
 INK = 20_000.0  # px^2: sum of all squared dot diameters, so that the ink stays the same for any m
 EMPTY_LINE = {"x": np.empty(0, np.float32), "y": np.empty(0, np.float32)}
 
@@ -47,16 +49,27 @@ def _exact_lines(picture: Any) -> dict[str, np.ndarray]:
 
 
 def drawn_rows(weights: np.ndarray, limit: int = MAX_DRAWN) -> np.ndarray:
-    """Rows of the particles to draw: all, or every so many-th (the same in every frame) and the heaviest ones."""
+    """Rows of the particles to draw: all, or every so many-th (the same in every frame).
+
+    The heaviest that stand out, and are not among those, take the places of some. Rows of equal weight are chosen
+    evenly: neighbours in the array are neighbours in space.
+    """
     m = len(weights)
     if m <= limit:
         return np.arange(m)
-    heaviest = min(HEAVIEST, limit // 10)
-    spread = np.linspace(0, m - 1, limit - heaviest).astype(np.int64)
-    others = weights.copy()
-    others[spread] = -1.0
-    heavy = np.argpartition(others, m - heaviest)[m - heaviest :]
-    return np.sort(np.concatenate([spread, heavy]))
+    spread = np.linspace(0, m - 1, limit).astype(np.int64)
+    heavy = np.flatnonzero(weights * m > STANDS_OUT)
+    missing = np.setdiff1d(heavy, spread, assume_unique=True)
+    missing = missing[_evenly(len(missing))]
+    missing = missing[np.argsort(-weights[missing], kind="stable")[: min(HEAVIEST, limit // 10)]]
+    light = np.flatnonzero(~np.isin(spread, heavy))
+    in_favour = light[_evenly(len(light))[: len(missing)]]
+    return np.sort(np.concatenate([np.delete(spread, in_favour), missing]))
+
+
+def _evenly(n: int) -> np.ndarray:
+    """0 .. n-1 in an order of which any first part is spread evenly (Weyl's sequence of the golden ratio)."""
+    return np.argsort((np.arange(n) * GOLDEN) % 1.0)
 
 
 def dot_sizes(weights: np.ndarray, num_particles: int) -> np.ndarray:
@@ -96,7 +109,7 @@ def _heights(points: np.ndarray, rows: np.ndarray, top: float) -> np.ndarray:
     """Second coordinate of the dots: theta2, or in one dimension a rug below the curves (spread by the row)."""
     if points.shape[1] > 1:
         return points[:, 1].astype(np.float32)
-    return (-top * (0.02 + 0.06 * ((rows * 0.6180339887) % 1.0))).astype(np.float32)
+    return (-top * (0.02 + 0.06 * ((rows * GOLDEN) % 1.0))).astype(np.float32)
 
 
 def stage_columns(frame: Any, limit: int = MAX_DRAWN) -> StageColumns:

@@ -34,10 +34,13 @@ def knob_marks(
     changes: Iterable[tuple[int, Mapping[str, Any]]], history: Mapping[str, np.ndarray], now: int
 ) -> list[Mark]:
     """Marks of a recipe's knob changes up to iteration `now`, at the data visited then (between measured frames)."""
+    past = [(at, values) for at, values in changes if at <= now]
+    if not past:
+        return []
+    at_all = np.array([at for at, _ in past])
+    visited, seconds = (np.interp(at_all, history["iteration"], history[c]) for c in ("visited", "seconds"))
     marks = []
-    for at, values in changes:
-        if at <= now:
-            visited, seconds = (float(np.interp(at, history["iteration"], history[c])) for c in ("visited", "seconds"))
-            became = ", ".join(f"{name} became {value}" for name, value in values.items())
-            marks.append(Mark(at, int(visited), seconds, "knob", f"iteration {at:,}: {became}"))
+    for k, (at, values) in enumerate(past):
+        became = ", ".join(f"{name} became {value}" for name, value in values.items())
+        marks.append(Mark(at, int(visited[k]), float(seconds[k]), "knob", f"iteration {at:,}: {became}"))
     return marks

@@ -10,7 +10,7 @@ import numpy as np
 from pmdviz.views.columns import StageColumns, stage_columns
 from pmdviz.views.stage import ranges
 from pmdviz.views.tiling import Ranges, Tiling, joined, placed
-from pmdviz.views.trace_columns import nice, thinned
+from pmdviz.views.trace_columns import extremes, nice
 
 CLOCKS = {
     "visited": "data visited (data points)",
@@ -74,7 +74,7 @@ def span(metric: str, values: Sequence[np.ndarray]) -> tuple[float, float]:
 
 def line_columns(rows: Columns, spans: Mapping[str, tuple[float, float]]) -> dict[str, np.ndarray]:
     """Columns of one entrant's traces: all clocks, and each metric inside the axis; NaN (not to be had) is a gap."""
-    chosen = thinned(len(rows["visited"]), MOST_POINTS)
+    chosen = extremes([rows[metric] for metric in METRICS], MOST_POINTS)
     columns = {clock: np.asarray(rows[clock], np.float32)[chosen] for clock in CLOCKS}
     for metric in METRICS:
         columns[metric] = np.clip(np.asarray(rows[metric], np.float32)[chosen], *spans[metric])

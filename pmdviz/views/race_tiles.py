@@ -41,6 +41,7 @@ class RaceTiles:
         self.put: Callable[[ColumnDataSource, dict[str, np.ndarray]], None] = set_data  # a live page has a shorter way
         self.tiling, self._exact_of, self._dark = Tiling(0, 3), (), False
         self.figure = _figure()
+        style.speak(self.figure, "Picture: exact posterior, approximation and particles of every entrant")
         self._draw_glyphs()
         self.dress()
 

@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
-from bokeh.models import ColumnDataSource, FixedTicker, HoverTool, NumeralTickFormatter, PanTool, Range1d, WheelZoomTool
+from bokeh.models import (
+    ColumnDataSource,
+    FixedTicker,
+    GlyphRenderer,
+    HoverTool,
+    NumeralTickFormatter,
+    PanTool,
+    Range1d,
+    WheelZoomTool,
+)
 from bokeh.plotting import figure as Figure
 
 from pmdviz.views import style, words
@@ -81,10 +91,11 @@ class _Panel:
     def __init__(self, metric: str, sources: Sequence[ColumnDataSource]) -> None:
         self.metric = metric
         self.figure = _figure(metric)
+        style.speak(self.figure, f"Curves: {metric} of every entrant")
         f = self.figure
         empty: list[float] = []
-        self.bands = [ColumnDataSource({"x": empty, "low": empty, "middle": empty, "high": empty}) for _ in sources]
-        self.areas = [f.varea("x", "low", "high", source=one, fill_alpha=BAND_ALPHA) for one in self.bands]
+        self.bands: list[ColumnDataSource] = []  # made when there are some: a quarter of the page's models
+        self.areas: list[GlyphRenderer] = []
         self.lines = [
             f.line("visited", metric, source=one, line_width=style.LINE_WIDTH, line_dash=list(dash))
             for one, dash in zip(sources, style.ENTRANT_DASHES, strict=True)
@@ -160,6 +171,8 @@ class _Panel:
 
     def show_bands(self, histories: Sequence[Sequence[Columns]], clock: str) -> None:
         """Bands of the entrants that have histories."""
+        for _ in range(len(self.bands), len(histories)):
+            self._add_band()
         for k, source in enumerate(self.bands):
             found = band(histories[k] if k < len(histories) else (), clock, self.metric)
             low, high = self.figure.y_range.start, self.figure.y_range.end
@@ -167,12 +180,22 @@ class _Panel:
             if len(found["x"]) or len(source.data["x"]):
                 source.data = {"x": found["x"], **clipped}
 
+    def _add_band(self) -> None:
+        """Under the lines, in the colour of the next entrant."""
+        empty: list[float] = []
+        source = ColumnDataSource({"x": empty, "low": empty, "middle": empty, "high": empty})
+        colour = style.entrant_colours(self._dark)[len(self.bands)]
+        look: dict[str, Any] = {"fill_alpha": BAND_ALPHA, "fill_color": colour, "level": "underlay"}
+        self.bands.append(source)
+        self.areas.append(self.figure.varea("x", "low", "high", source=source, **look))
+
     def dress(self, dark: bool, presenter: bool) -> None:
         """Colours and label size."""
         self._dark, theme, colours = dark, style.theme(dark), style.entrant_colours(dark)
         style.dress(self.figure, dark, presenter)
-        for line, area, colour in zip(self.lines, self.areas, colours, strict=True):
+        for line, colour in zip(self.lines, colours, strict=True):
             line.glyph.line_color = colour
+        for area, colour in zip(self.areas, colours, strict=False):
             area.glyph.fill_color = colour
         self.floor_line.glyph.line_color = theme.layers["floor"]
         self.fronts.data = {**self.fronts.data, "colour": list(colours[: len(self.fronts.data["x"])])}

@@ -37,6 +37,8 @@ def state(iteration: int, visited: Sequence[int], budget: int | None, first: tup
     """
     low, high = min(visited), max(visited)
     each = f"{count(low)}" if low == high else f"{count(low)} to {count(high)}"
-    of = f" of {count(budget)}" if budget is not None else ""
-    words = f"iteration {count(iteration)} of all together, {each}{of} data visited by each"
+    within = budget is not None and high <= budget
+    of = f" of {count(budget or 0)}" if within else ""
+    beyond = "" if within or budget is None else f", {count(budget)} asked for"
+    words = f"iteration {count(iteration)} of all together, {each}{of} data visited by each{beyond}"
     return words + (f", lowest TV {number(first[1])} ({first[0]})" if first else "")

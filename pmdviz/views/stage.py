@@ -63,6 +63,7 @@ class StageView:
     def __init__(self, target: Any) -> None:
         self.sources = {name: ColumnDataSource(_empty(name)) for name in LAYERS}
         self.figure = _figure()
+        style.speak(self.figure, "Picture: exact posterior, approximation and particles")
         made = {name: _LAYER_GLYPHS[name](self.figure, self.sources[name], name) for name in DRAWN}
         self.layers = {name: made[name] for name in LAYERS}
         self.legend = Legend(

@@ -36,6 +36,7 @@ class TheoryView:
         self.triangles = ColumnDataSource({"xs": [], "ys": []})
         self.labels = ColumnDataSource({"x": [], "y": [], "text": []})
         self.figure = _figure("theory", "")
+        style.speak(self.figure, "Chart: measured errors and the slopes of the bounds")
         self.band = self.figure.varea("x", "low", "high", source=self.means, fill_alpha=0.18)
         self.dots = self.figure.scatter("x", "y", source=self.points, size=5, fill_alpha=0.5, line_alpha=0.0)
         self.mean = self.figure.line("x", "mean", source=self.means, line_width=style.LINE_WIDTH)
@@ -136,6 +137,7 @@ class RecurrenceView:
     def __init__(self) -> None:
         self.source = ColumnDataSource({name: [] for name in ("t", *TERMS)})
         self.figure = _figure("recurrence", "nats", x_log=False)
+        style.speak(self.figure, "Chart: Theorem 2, term by term")
         self.lines = {
             name: self.figure.line("t", name, source=self.source, line_width=style.LINE_WIDTH, line_dash=dash)
             for name, dash in TERM_DASHES.items()

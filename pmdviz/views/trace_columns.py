@@ -39,11 +39,24 @@ GROUPS = {
 METRICS = tuple(metric for group in GROUPS.values() for metric in group.metrics)
 
 
-def thinned(length: int, limit: int = MAX_POINTS) -> np.ndarray:
-    """Row numbers: all of them, or `limit` of them spread evenly, first and last included."""
+def extremes(columns: Iterable[np.ndarray], limit: int = MAX_POINTS) -> np.ndarray:
+    """Row numbers: all of them, or at most `limit`, the first and last included: no column loses a peak.
+
+    Of every so many rows in a run those where a column is highest and lowest; NaN is neither.
+    """
+    values = [np.asarray(column, float) for column in columns]
+    length = len(values[0])
     if length <= limit:
         return np.arange(length)
-    return np.unique(np.linspace(0, length - 1, limit).round().astype(np.int64))
+    starts = np.linspace(0, length, max((limit - 2) // (2 * len(values)), 1), endpoint=False).astype(np.int64)
+    found = [np.array([0, length - 1])]
+    for column in values:
+        for worst, better in ((-np.inf, np.maximum), (np.inf, np.minimum)):
+            known = np.where(np.isnan(column), worst, column)
+            best = np.repeat(better.reduceat(known, starts), np.diff(starts, append=length))
+            at = np.flatnonzero(known == best)
+            found.append(at[np.unique(np.searchsorted(starts, at, side="right"), return_index=True)[1]])
+    return np.unique(np.concatenate(found))
 
 
 def nice(value: float, up: bool = True) -> float:
@@ -95,7 +108,7 @@ def clock_end(clock: str, last: float, budget: int | None) -> float:
 
 def trace_columns(history: Mapping[str, np.ndarray], group: Group, span: tuple[float, float]) -> dict[str, np.ndarray]:
     """Columns of the traces' one source: the three clocks and the group's metrics inside `span`."""
-    rows = thinned(len(history["iteration"]))
+    rows = extremes([history[metric] for metric in group.metrics])
     columns = {clock: np.asarray(history[clock], float)[rows].astype(np.float32) for clock in CLOCKS}
     for metric in METRICS:
         if metric in group.metrics:

@@ -56,6 +56,7 @@ class TracesView:
         self.middle = ColumnDataSource({"x": [0.5], "y": [0.5], "text": [""]})
         self.over = ColumnDataSource({"x": [], "y": [], "text": []})
         self.figure = _figure()
+        style.speak(self.figure, "Curves: how far approximation and posterior are apart, step by step")
         self.linear_axis = next(axis for axis in self.figure.left if axis.name == "linear_axis")
         self.lines = {metric: self._line(metric) for metric in METRICS}
         self.floor_line = self.figure.line(

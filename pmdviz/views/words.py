@@ -37,11 +37,21 @@ def short(value: float) -> str:
 def state(frame: Any, unknown: str = UNKNOWN) -> str:
     """One line: "iteration 120, 12,000 of 20,000 data visited, TV 0.087, perfect draws 0.088"."""
     metrics = frame.metrics
-    of = f" of {count(frame.budget)}" if frame.budget is not None else ""
-    parts = [f"iteration {count(frame.iteration)}", f"{count(frame.visited)}{of} data visited"]
+    parts = [f"iteration {count(frame.iteration)}", data_visited(frame)]
     if metrics["tv"] is not None:
         parts.append(f"TV {number(metrics['tv'])}{floor(frame, ', perfect draws ', unknown)}")
     return ", ".join([*parts, frame.caveat] if frame.caveat else parts)
+
+
+def data_visited(frame: Any) -> str:
+    """How far the budget is used up, such as "12,000 of 20,000 data visited"; beyond it both numbers, and why."""
+    visited, budget = frame.visited, frame.budget
+    if budget is None:
+        return f"{count(visited)} data visited"
+    if visited <= budget:
+        return f"{count(visited)} of {count(budget)} data visited"
+    took = count(frame.info.visited)
+    return f"{count(budget)} data asked for, {count(visited)} visited (the last step took {took})"
 
 
 def floor(frame: Any, before: str, unknown: str = UNKNOWN) -> str:

@@ -40,6 +40,7 @@ class Server:
         try:
             await_answer(self.process, f"{self.url}/liveness")
         except RuntimeError as error:
+            self.stop()
             raise AssertionError(f"{error}:\n{self.words()}") from error
 
     def words(self) -> str:

@@ -9,7 +9,7 @@ from PIL import Image
 
 import pmdviz
 from pmdviz.views.tiling import Tiling
-from tests.browser.test_race import ALL_BACK, ITERATION, to_race
+from tests.browser.test_race import ALL_BACK, ITERATION, WORDS, to_race
 from tests.likeness import similarity
 
 CARD = "Export: film, page, picture, table"
@@ -72,7 +72,7 @@ def test_a_film_and_a_page_of_the_run(panel, tmp_path):
     page = panel.made("html", tmp_path).read_text(encoding="utf-8")
     assert f"iteration {iteration}, " in page and 'id="play"' in page
     recipe = pmdviz.Recipe.from_json(panel.made("json", tmp_path).read_text(encoding="utf-8"))
-    assert recipe == pmdviz.Recipe()
+    assert recipe == pmdviz.Recipe(budget=100 * iteration)  # the run that is seen, and not a step more
     assert panel.lab.iteration() == iteration
 
 
@@ -151,4 +151,6 @@ def test_a_race_as_it_stands(open_lab, tmp_path):
     assert np.mean(alike) >= 0.9 and min(alike) >= 0.8, alike
     assert max(likeness(page[0], film[3]), likeness(page[3], film[0])) < 0.7
     recipe = pmdviz.RaceRecipe.from_json(panel.made("json", tmp_path, "pmdviz-race").read_text(encoding="utf-8"))
-    assert [one.label for one in recipe.entrants][:2] == ["pmd", "pmd:warm_start=true"] and recipe.budget == 20_000
+    assert [one.label for one in recipe.entrants][:2] == ["pmd", "pmd:warm_start=true"]
+    seen = re.search(r"all together, ([\d,]+)(?: to [\d,]+)? of 20,000 data", lab.page.evaluate(WORDS))[1]
+    assert recipe.budget == int(seen.replace(",", ""))

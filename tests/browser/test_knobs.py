@@ -53,7 +53,7 @@ def test_a_new_particle_count_forces_a_rejuvenation(lab):
 
 def test_reset_to_default_and_what_differs_is_marked(lab):
     lab.type("eta", "5")
-    reset = lab.page.get_by_role("button", name="Reset eta to 2")
+    reset = lab.page.get_by_role("button", name="Reset Step size: η to 2")
     reset.wait_for()
     reset.click()
     lab.wait("JSON.parse(pmdviz.model('acknowledge').shown).eta === 2")
@@ -68,7 +68,7 @@ def test_knobs_that_do_nothing_are_not_shown(lab):
 
 
 def test_slider_moves_by_the_keyboard_and_shows_the_real_value(lab):
-    slider = lab.page.get_by_label("bandwidth slider")
+    slider = lab.page.get_by_role("slider", name="Bandwidth", exact=True)
     slider.focus()
     slider.press("ArrowRight")
     lab.wait("JSON.parse(pmdviz.model('acknowledge').shown).bandwidth > 0.75")

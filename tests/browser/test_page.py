@@ -100,10 +100,12 @@ def test_figures_follow_the_theme_and_lines_keep_their_dashes(lab):
 
 def test_copy_python_says_so_and_is_on_the_clipboard(open_lab):
     lab = open_lab(permissions=["clipboard-read", "clipboard-write"])
+    lab.press("Step")
+    lab.reach(1)
     lab.press("Copy Python")
     lab.page.get_by_text("Copied to the clipboard").wait_for()
     text = lab.page.evaluate("navigator.clipboard.readText()")
-    assert text.startswith("import pmdviz") and "run = pmdviz.run(recipe)" in text
+    assert text.startswith("import pmdviz") and "budget=100," in text and "run = pmdviz.run(recipe)" in text
 
 
 def test_png_and_csv_are_downloaded(lab, tmp_path):

@@ -158,9 +158,7 @@ def test_an_entrant_can_be_taken_out_and_its_knobs_turned(race):
 def test_on_a_phone(open_lab):
     lab = to_race(open_lab(**PHONE))
     lab.page.evaluate(STILL_JS)
-    transport = lab.page.evaluate(
-        "pmdviz.find('.pmdviz-transport', pmdviz.find('.pmdviz-race').shadowRoot).getBoundingClientRect().toJSON()"
-    )
+    transport = lab.page.locator(".pmdviz-transport:visible").evaluate("e => e.getBoundingClientRect().toJSON()")
     assert transport["bottom"] <= 844 and transport["top"] > 600
     assert lab.page.evaluate("document.documentElement.scrollWidth") <= 390
     lab.press("Play")

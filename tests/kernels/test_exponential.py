@@ -1,3 +1,7 @@
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -100,3 +104,12 @@ def test_powers_of_two_compiled_and_in_plain_python_agree(x):
     np.testing.assert_allclose(exp2_64(x), exp2(x), rtol=1e-15)
     single = np.float32(x / 10)
     np.testing.assert_allclose(exp2_32(single), exp2(single), rtol=3e-7)
+
+
+def test_without_the_compiler_it_is_the_same_function():
+    """`NUMBA_DISABLE_JIT=1`, as one debugs kernels: a decorated function is the plain one then."""
+    code = "import numpy as np; from pmdviz.kernels.exponential import exp2; print(exp2(-1.5), exp2(np.float32(-1.5)))"
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+    assert run.returncode == 0, run.stderr
+    assert [float(word) for word in run.stdout.split()] == pytest.approx([2**-1.5] * 2, rel=1e-6)

@@ -1,6 +1,10 @@
 import asyncio
 import csv
+import html
+import importlib.util
+import shlex
 import shutil
+import sys
 import time
 
 import pytest
@@ -84,6 +88,38 @@ def test_the_form_shows_what_means_something_to_the_kind_of_file():
         panel.kind.value = suffix
         assert set(panel.form.controls) == set(writer.options)
         assert panel.size.visible == ("width" in writer.options)
+
+
+def without(monkeypatch, *modules):
+    true_find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name in modules else true_find(name))
+
+
+def test_what_needs_an_extra_cannot_be_chosen_and_says_the_command(monkeypatch):
+    assert opened([]).kind.disabled_options == [] and opened([]).lost.object == ""
+    without(monkeypatch, "imageio_ffmpeg", "pyarrow")  # as the README's first command leaves it
+    panel = opened([])
+    assert panel.kind.disabled_options == [".mp4", ".parquet"] and panel.kind.value == ".gif"
+    command = shlex.join([sys.executable, "-m", "pip", "install", "imageio-ffmpeg>=0.5", "pyarrow>=16"])
+    assert "MP4 and PARQUET" in panel.lost.object and f"<code>{html.escape(command)}</code>" in panel.lost.object
+    without(monkeypatch, "matplotlib")
+    assert opened([]).kind.value == ".html"  # the first that can be made
+
+
+def test_no_old_file_is_offered_beside_an_error():
+    async def scene():
+        panel, runner = opened(asked := []), Runner(Recipe("gaussian", num_particles=30, budget=300))
+        for suffix, frames in ((".csv", "0"), (".gif", "900")):  # the second has more frames than the run
+            panel.kind.value = suffix
+            panel.look = panel.look.replaced(frames=int(frames))
+            panel._begin()
+            asked[-1](runner)
+            await asyncio.gather(*panel._tasks)
+            assert panel.download.visible == (suffix == ".csv")
+        assert "frames must be at most" in panel.said.object
+        panel.stop()
+
+    in_a_thread(scene)
 
 
 def test_sizes_and_options():

@@ -8,6 +8,7 @@ from pmdviz.errors import InputError
 from pmdviz.export.csv import table_csv
 from pmdviz.lab import Lab
 from pmdviz.lab.trouble import error_words
+from pmdviz.presets import PRESETS
 from tests.lab.threads import in_a_thread
 
 
@@ -61,6 +62,29 @@ def test_plays_without_a_page():
         lab._act("undo")
         await until(lambda: lab._last.recipe.target == "mixture")
         assert lab.session.frame.iteration == 3
+        lab.stop()
+        await asyncio.wait_for(lab.live._task, 60)
+
+    in_a_thread(scene)
+
+
+@pytest.mark.parametrize("turn", ["reseed", "few particles"])
+def test_undo_brings_the_preset_and_its_question_back(turn):
+    async def scene():
+        lab = Lab()
+        lab.screen.ack.on_change("sent", lambda attr, old, new: setattr(lab.screen.ack, "drawn", new))
+        lab.start()
+        await until(lambda: lab._last is not None)
+        name, question = lab.setup.preset.value, lab.setup.question.object
+        lab._act("reseed") if turn == "reseed" else lab.set(num_particles=50)
+        before = lab._last
+        await until(lambda: lab._last is not before)
+        lab.setup.preset.value = "too_bold"
+        assert PRESETS["too_bold"].recipe.target == lab._last.recipe.target  # or nobody could take one for the other
+        await until(lambda: lab.setup.question.object != question and lab.acts.can_undo)
+        lab._act("undo")
+        await until(lambda: lab.setup.preset.value != "too_bold")
+        assert (lab.setup.preset.value, lab.setup.question.object) == (name, question)
         lab.stop()
         await asyncio.wait_for(lab.live._task, 60)
 

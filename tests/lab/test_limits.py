@@ -1,15 +1,18 @@
 """What a shared server refuses, in sentences, and what it fits by itself."""
 
+import math
+
 import pytest
 
-from pmdviz import grids
+from pmdviz import grids, recipe_input
 from pmdviz.errors import InputError
-from pmdviz.lab import limits
+from pmdviz.lab import limits, replay
 from pmdviz.lab.runner import Runner
 from pmdviz.lab.setup import BUDGETS
 from pmdviz.methods import METHODS
 from pmdviz.pages import lab_page
 from pmdviz.recipe import Recipe
+from pmdviz.recipe_input import MAX_CHANGES
 from pmdviz.serve_limits import LIMITS, limit, set_limits, variable
 
 KNOBS = METHODS["pmd"].Knobs
@@ -86,6 +89,45 @@ def test_budget(allow):
         with pytest.raises(InputError, match="at most 10,000"):
             act()
     assert runner.session.recipe.budget == 6_000
+
+
+@pytest.fixture(autouse=True)
+def nothing_stays_in_force(monkeypatch):
+    """Not even in this process."""
+    monkeypatch.setattr(recipe_input, "_most_changes", MAX_CHANGES)
+    monkeypatch.setattr(replay, "_most_seconds", math.inf)
+
+
+def test_changes(allow):
+    recipe = Recipe("gaussian", num_particles=10, changes=[(k, {"eta": k}) for k in range(1, 502)])
+    limits.enforce()  # without a number that was given
+    with pytest.raises(InputError, match="at most 500 changes here; given: 501"):
+        Recipe.from_json(recipe.to_json())
+    allow(max_changes=2)
+    limits.enforce()
+    runner = Runner(Recipe("gaussian", num_particles=10, budget=None))
+    for k in (1, 2):
+        runner.advance(1)
+        runner.set({"eta": float(k)})
+    runner.advance(1)
+    with pytest.raises(InputError, match="at most 2 changes here; restart the run for a new log"):
+        runner.set({"eta": 9.0})
+    assert runner.session.knobs.eta == 2.0
+    runner.restart()
+    runner.advance(1)
+    assert runner.set({"eta": 9.0}).in_force["eta"] == 9.0
+
+
+def test_what_fits_is_not_looked_through_again(allow, monkeypatch):
+    allow(max_particles=2000)
+    recipe = Recipe("gaussian", num_particles=10, changes=[(k, {"eta": k}) for k in range(1, 50)])
+    limits.check(recipe)
+    asked = []
+    monkeypatch.setattr(limits, "check_knobs", lambda *given: asked.append(given))
+    assert limits.check(recipe) is recipe and not asked
+    allow(max_particles=5)
+    limits.check(recipe)
+    assert len(asked) == 50
 
 
 def test_grid(allow, monkeypatch):

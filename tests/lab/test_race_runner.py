@@ -9,9 +9,11 @@ import pytest
 import pmdviz
 from pmdviz.errors import InputError
 from pmdviz.kernels.watch import present
+from pmdviz.lab import race_runner
 from pmdviz.lab.race_runner import ROWS, RaceRunner, Setting
 from pmdviz.lab.race_words import SLOW_S, status_fields, table_rows, tile_words
 from pmdviz.serve_limits import variable
+from pmdviz.views.race_columns import CLOCKS, METRICS, line_columns
 
 FEW = {"num_particles": 80}
 SETTING = Setting((("pmd", FEW), ("smc", FEW), ("sgld", {})), "mixture", {"num_data": 300, "sigma_x": 1.5}, 0, 900)
@@ -42,6 +44,40 @@ def test_every_step_is_in_lock_step_and_the_ends_are_those_of_the_recipes():
         assert np.array_equal(final.particles, tile.frame.particles)
         assert tile.metrics["tv"] == final.metrics["tv"] and tile.ended
         assert tile.trace["visited"][-1] == final.visited and (np.diff(tile.trace["visited"]) > 0).all()
+
+
+def test_a_long_trace_of_an_entrant_keeps_its_peaks_in_memory_and_in_the_picture(monkeypatch):
+    monkeypatch.setattr(race_runner, "MOST_ROWS", 900)
+    runner = RaceRunner(SETTING)
+    frame, trace = runner.race.sessions[0].frame, runner._traces[0]
+    for visited in range(1, 3_000):
+        made = frame.replaced(visited=visited)
+        made.__dict__["_measured"] = {**frame._measured, "tv": 0.99 if visited == 1_234 else 0.5}
+        rows = race_runner._traced(trace, made)
+    assert len(rows["tv"]) <= 900 and rows["tv"].max() == 0.99 and rows["visited"][-1] == 2_999
+    drawn = line_columns({**rows, **dict.fromkeys(CLOCKS, rows["visited"])}, dict.fromkeys(METRICS, (0.0, 1.0)))
+    assert len(drawn["tv"]) <= 600 and drawn["tv"].max() == np.float32(0.99)
+
+
+def test_a_stopped_race_is_taken_home_as_it_stands_or_whole(tmp_path, monkeypatch):
+    monkeypatch.setattr(race_runner, "SHARE_S", 1e9)
+    runner = RaceRunner(SETTING)
+    assert runner.result().to_recipe().budget == 900
+    while min(tile.frame.visited for tile in runner.snapshot().tiles) < 200 or runner.slow():
+        runner.advance(100)
+    result, tiles = runner.result(), runner.snapshot().tiles
+    least = min(tile.frame.visited for tile in tiles if not tile.ended)
+    again = pmdviz.race(pmdviz.RaceRecipe.from_json(result.export(tmp_path / "seen.json").read_text()))
+    assert again.budget == least < result.budget == 900 and f"budget={least}," in result.to_python()
+    for row, tile in zip(again.rows, tiles, strict=True):
+        assert row["visited"] <= tile.frame.visited
+        if row["visited"] == tile.frame.visited:
+            assert row["tv"] == tile.metrics["tv"]
+    assert any(row["visited"] == tile.frame.visited for row, tile in zip(again.rows, tiles, strict=True))
+    whole = result.export(tmp_path / "whole.json", whole=True).read_text()
+    assert pmdviz.RaceRecipe.from_json(whole) == result.recipe
+    to_the_end(runner)
+    assert runner.result().to_recipe() == runner.result().recipe
 
 
 def test_words_of_a_race():

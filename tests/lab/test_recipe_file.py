@@ -4,26 +4,49 @@ import json
 
 import pytest
 
-from pmdviz.lab.recipe_file import RecipeFile
+from pmdviz.errors import InputError
+from pmdviz.lab import Lab
+from pmdviz.lab.new_run import next_recipe
+from pmdviz.lab.recipe_file import OPENING, RecipeFile
 from pmdviz.recipe import Recipe
+from pmdviz.session import Session
 
 
 def opened(content):
-    begun = []
-    file = RecipeFile(lambda what, recipe: begun.append((what, recipe)))
+    """What the box asks for when a file is chosen, the recipe of it or the sentence; read by no one but the worker."""
+    begun, session = [], Session(Recipe("gaussian", num_particles=10))
+    file = RecipeFile(lambda what, **parts: begun.append((what, parts)))
     file.box.value = content
-    return begun, file.said.object
+    try:
+        return begun, next_recipe(session, begun[0][1]) if begun else None
+    except InputError as error:
+        return begun, str(error)
 
 
 @pytest.mark.parametrize("wrap", [lambda plain: plain, lambda plain: {"recipe": plain, "final": {"tv": 0.1}}])
 def test_a_recipe_and_what_run_wrote_begin_a_run(wrap):
     recipe = Recipe("gaussian", seed=3, num_particles=50, changes=((4, {"bandwidth": 0.3}),))
-    begun, words = opened(json.dumps(wrap(recipe.to_dict())).encode())
-    assert begun == [("start recipe", recipe)] and "></span>" in words
+    content = json.dumps(wrap(recipe.to_dict())).encode()
+    begun, made = opened(content)
+    assert begun == [(OPENING, {"content": content})] and made == recipe
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"{", b"[1]", b'{"sed": 1}', b'{"pmdviz_recipe": 99}'])
 def test_anything_else_gets_a_sentence(content):
     begun, words = opened(content)
-    assert begun == []
-    assert ("></span>" not in words and "Traceback" not in words) if content else words == ""
+    assert isinstance(words, str) and "\n" not in words if content else begun == []
+
+
+def test_no_file_is_read_on_the_event_loop(monkeypatch):
+    monkeypatch.setattr(Recipe, "from_json", lambda *given: pytest.fail("it was read where the box is"))
+    file = RecipeFile(lambda what, **parts: None)
+    file.box.value = b"{}"
+
+
+def test_a_refusal_stands_beside_the_box_until_another_file_is_chosen():
+    lab = Lab("gaussian", num_particles=10)
+    lab.refused(OPENING, InputError("<b>no recipe</b>"))
+    assert "&lt;b&gt;no recipe" in lab.recipe_file.said.object
+    lab.recipe_file._begin = lambda what, **parts: None
+    lab.recipe_file.box.value = b"{}"
+    assert "></span>" in lab.recipe_file.said.object

@@ -3,7 +3,7 @@ import pytest
 from pmdviz.errors import InputError
 from pmdviz.lab.new_run import next_recipe
 from pmdviz.lab.runner import Runner
-from pmdviz.lab.status import panel_html, result_words, slow_words
+from pmdviz.lab.status import panel_html, result_words, slow_words, status_fields
 from pmdviz.recipe import Recipe
 from pmdviz.views.trace_columns import with_present
 from pmdviz.views.words import state
@@ -47,6 +47,34 @@ def test_pending_knobs_are_named_and_a_bandwidth_redraws_at_once(runner):
     redrawn = runner.set({"bandwidth": 2.0})
     assert redrawn.metrics["tv"] != before.metrics["tv"]
     assert redrawn.frame.iteration == 3
+
+
+def test_the_budget_follows_the_method_and_the_target_unless_it_is_the_person_s_own(runner):
+    usual = Runner(Recipe())
+    for parts in ({"method": "hmc"}, {"target": "gaussian", "target_options": {}}):
+        made = next_recipe(usual.session, parts, usual.own_budget)
+        assert made.budget == Recipe(**parts).budget
+    chain = Runner(Recipe(method="hmc"))
+    assert next_recipe(chain.session, {"method": "pmd"}, chain.own_budget).budget == 20_000
+    assert next_recipe(chain.session, {"option": ("num_data", 100)}, chain.own_budget).budget == 320_000
+    assert next_recipe(chain.session, {"seed": 7}, chain.own_budget).budget == 3_200_000
+    assert runner.own_budget  # 1,000 is not what this run would have
+    usual.proceed()
+    assert next_recipe(usual.session, {"method": "hmc"}, usual.own_budget).budget == 3_200_000
+    usual.limit(50_000)
+    assert next_recipe(usual.session, {"method": "hmc"}, usual.own_budget).budget == 50_000
+
+
+def test_on_a_small_server_the_budget_that_follows_is_what_it_allows(monkeypatch):
+    monkeypatch.setenv("PMDVIZ_MAX_BUDGET", "100000")
+    small = Runner(Recipe())
+    assert next_recipe(small.session, {"method": "hmc"}, small.own_budget).budget == 100_000
+
+
+def test_the_last_step_may_go_beyond_the_budget_and_says_so():
+    snapshot = Runner(Recipe(method="gibbs", budget=1_500)).advance(9)
+    assert "iteration 2, 1,500 data asked for, 2,000 visited (the last step took 1,000), TV 0." in state(snapshot.frame)
+    assert status_fields(snapshot)["of"] == "1,500 data asked for, 2,000 visited (the last step took 1,000)"
 
 
 def test_pause_ends_a_batch_of_iterations_after_the_present_one(runner):

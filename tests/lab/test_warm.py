@@ -20,4 +20,4 @@ def test_the_first_document_says_what_is_happening(monkeypatch):
     monkeypatch.setattr(warm, "is_ready", lambda: False)
     monkeypatch.setattr(warm, "_progress", (0.12, "density on a grid"))
     warm_words = Lab().screen.status.text
-    assert "the kernels" in warm_words and "density on a grid (12%)" in warm_words
+    assert "Preparing the lab: loading the mathematics. 12 %" in warm_words

@@ -48,7 +48,7 @@ MUTANTS = [
     fault(SGLD, "noise[made - 1])", "noise[0])", LEAPS),
     # Sessions that take many steps at once.
     fault(SESSION, "self._batches.draw(leap.steps * size, kind)", "pass", LEAPS),
-    fault(SESSION, "changes = [at for at, _ in self.recipe.changes if at > now]", "changes = []", LEAPS),
+    fault(SESSION, "return due if turned is None else min(due, turned)", "return due", LEAPS),
     fault(SESSION, "visited=before.visited + leap.visited", "visited=before.visited + leap.info.visited", LEAPS),
     fault("pmdviz/history.py", "(iteration // every + 1) * every", "(iteration // every + 2) * every", LEAPS),
     # Compiled steps.

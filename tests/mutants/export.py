@@ -12,6 +12,8 @@ def fault(file: str, find: str, replace: str, *tests: str) -> dict:
 
 
 MUTANTS = [
+    fault("lab/export.py", "disabled_options=list(lost)", "disabled_options=[]", "tests/lab/test_export.py"),
+    fault("lab/export.py", "self.download.visible = False", "pass", "tests/lab/test_export.py"),
     # Films: which iterations, and what belongs to them.
     fault("export/film.py", "[*range(0, last, look.every), last]", "[*range(0, last, look.every)]", FILM),
     fault("export/film.py", "(2 * k * last + gaps)", "(2 * k * last)", FILM),

@@ -4,6 +4,8 @@ from tests.mutants.views import fault
 
 SERVING, PROCESSES, SERVE_LIMITS = "tests/test_serving.py", "tests/test_processes.py", "tests/test_serve_limits.py"
 FORECAST = "tests/lab/test_forecast.py"
+DOORS, MANY, MESSAGES = "tests/serving/test_doors.py", "tests/serving/test_many.py", "tests/serving/test_messages.py"
+HISTORY, ACTS = "tests/test_history.py", "tests/lab/test_acts.py"
 
 MUTANTS = [
     fault("spare.py", "await _make_room(self.application_context)", "pass", SERVING),
@@ -13,6 +15,25 @@ MUTANTS = [
     fault("processes.py", "< EARLY_S else 0", "< EARLY_S else early[port]", PROCESSES),
     fault("serve_limits.py", "not bound.least <= number <= MOST", "not 1 <= number <= MOST", SERVE_LIMITS),
     fault("serve_limits.py", "    check_limits()\n\n\ndef _parsed", "\n\ndef _parsed", SERVE_LIMITS),
+    # What a stranger may do.
+    fault("handlers.py", "not in FAMILY or module not in sys.modules", "not in FAMILY", DOORS),
+    fault("handlers.py", "in CHOOSES) or ", "in CHOOSES[1:]) or ", DOORS),
+    fault("handlers.py", 'return "the token is not of this server"', "pass", DOORS),
+    fault("handlers.py", 'if "Origin" not in self.request.headers:', "if False:", DOORS),
+    fault("headers.py", "if not embedded:", "if True:", DOORS),
+    fault("lab/live.py", "return self._sent - (", "return self.ack.sent - (", DOORS),
+    fault("connections.py", '"max_body_size": MOST_BODY,', "", DOORS),
+    fault("connections.py", "if error.errno not in SPENT:", "if True:", MANY),
+    fault("processes.py", "os.kill(os.getpid(), signal.SIGTERM)", "return", MANY),
+    fault("processes.py", "status == UNUSABLE and not worker.listened", "status == UNUSABLE", PROCESSES),
+    fault("processes.py", 'sys.executable, "-P", "-m"', 'sys.executable, "-s", "-m"', PROCESSES),
+    fault("browser_messages.py", "and not kind_of(part.get", "and kind_of(part.get", MESSAGES),
+    fault("browser_messages.py", "if size > SMALL and", "if size > 100 * SMALL and", MESSAGES),
+    fault("browser_messages.py", "and waits >= self._waited", "", MESSAGES),
+    fault("checkpoints.py", "while self.num_bytes > memory_cap and", "while False and", HISTORY),
+    fault("lab/acts.py", "runner.session.shrink(KEPT_BYTES)", "pass", ACTS),
+    fault("serving.py", "if not webbrowser.open(url):", "if webbrowser.open(url):", SERVING),
+    fault("serving.py", "            said = now\n", "", SERVING),
     # What a step costs.
     fault(
         "methods/pmd/knobs.py",

@@ -3,6 +3,7 @@
 COLUMNS, PACKING = "tests/views/test_columns.py", "tests/views/test_packing.py"
 STAGE, TRACES, WORDS = "tests/views/test_stage.py", "tests/views/test_traces.py", "tests/views/test_words.py"
 LIVE, RUNNER, KNOBS = "tests/lab/test_live.py", "tests/lab/test_runner.py", "tests/lab/test_knobs.py"
+PAGE_TRACE, RACE_RUNNER = "tests/lab/test_page_trace.py", "tests/lab/test_race_runner.py"
 LIMITS, POOL = "tests/lab/test_limits.py", "tests/lab/test_pool.py"
 REFUSALS, FUZZ = "tests/test_refusals.py", "tests/test_fuzz.py"
 
@@ -19,7 +20,9 @@ MUTANTS = [
     fault("views/contours.py", "parts += [points, gap]", "parts += [points]", COLUMNS),
     fault("views/columns.py", "return np.sqrt(weights * share)", "return (weights * share)", COLUMNS),
     fault("views/columns.py", "INK * num_particles / max(len(weights), 1)", "INK * num_particles", COLUMNS),
-    fault("views/columns.py", "np.argpartition(others, m - heaviest)[m - heaviest :]", "np.arange(heaviest)", COLUMNS),
+    fault("views/columns.py", "weights * m > STANDS_OUT", "weights * m >= 1.0 - 1e-9", COLUMNS),
+    fault("views/columns.py", "missing = missing[_evenly(len(missing))]", "pass", COLUMNS),
+    fault("views/columns.py", "np.argsort(-weights[missing]", "np.argsort(weights[missing]", COLUMNS),
     fault(
         "views/columns.py",
         "weight * (share if step else 1 - share)",
@@ -32,7 +35,19 @@ MUTANTS = [
     fault("views/packing.py", "if id(column) not in at:", "if True:", PACKING),
     fault("views/stage.py", "if self._shown.get(name) is not data:", "if True:", STAGE),
     fault("views/stage.py", "renderer.visible = name in names", "renderer.visible = name not in names", STAGE),
-    fault("views/trace_columns.py", "np.linspace(0, length - 1, limit)", "np.linspace(0, length - 2, limit)", TRACES),
+    fault("views/trace_columns.py", "np.array([0, length - 1])", "np.array([0, length - 2])", TRACES),
+    fault("views/trace_columns.py", "(np.inf, np.minimum)", "(-np.inf, np.maximum)", TRACES),
+    fault("lab/runner.py", "self.trace.put(frame, session.recipe)", "pass", PAGE_TRACE),
+    fault("lab/page_trace.py", "self._cut(frame.iteration)", "pass", PAGE_TRACE),
+    fault("lab/page_trace.py", "        self._follow(recipe)\n", "", PAGE_TRACE),
+    fault("lab/race_runner.py", "column[k] for k in rows", "column[k] for k in rows if k != rows[-1]", RACE_RUNNER),
+    fault("lab/race_runner.py", "max(1, min(racing))", "max(racing)", RACE_RUNNER),
+    fault(
+        "views/race_columns.py",
+        "for metric in METRICS], MOST_POINTS",
+        "for metric in CLOCKS], MOST_POINTS",
+        RACE_RUNNER,
+    ),
     fault(
         "views/trace_columns.py",
         "return np.clip(values, low, high)",
@@ -45,7 +60,7 @@ MUTANTS = [
     fault("views/words.py", "places = digits - 1 - math.floor", "places = digits - math.floor", WORDS),
     # The loop.
     fault("lab/live.py", "self._under_way() >= IN_FLIGHT", "self._under_way() >= IN_FLIGHT + 1", LIVE),
-    fault("lab/live.py", "self.ack.drawn if self.ack.drawn <= self.ack.sent else 0", "self.ack.drawn", LIVE),
+    fault("lab/live.py", "self.ack.drawn if self.ack.drawn <= self._sent else 0", "self.ack.drawn", LIVE),
     fault("lab/live.py", "not (self._away or self.ack.hidden)", "not self._away", LIVE),
     fault("lab/live.py", "self._away = vain >= AWAY_AFTER", "self._away = False", LIVE),
     fault("lab/live.py", "if len(self._jobs) < MOST_JOBS:", "if True:", LIVE),
@@ -53,8 +68,8 @@ MUTANTS = [
     fault("lab/live.py", "if result.done and self.playing:", "if False:", LIVE),
     fault(
         "lab/live.py",
-        "            self.playing = False\n            self._on_screen(self.screen.failed",
-        "            self._on_screen(self.screen.failed",
+        "            self.playing = False\n            await locked(self.screen.failed",
+        "            await locked(self.screen.failed",
         LIVE,
     ),
     fault("lab/runner.py", "if not self.wanted.is_set() or", "if", RUNNER),

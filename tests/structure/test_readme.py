@@ -1,5 +1,6 @@
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -37,13 +38,47 @@ def test_each_command_sets_up_by_itself():
     run, test = COMMANDS
     for command in COMMANDS:
         assert "python3 -m venv .venv && .venv/bin/python -m pip install" in command
-    assert run.rstrip().endswith(".venv/bin/pmdviz serve --show")
+    assert run.rstrip().endswith("'.[export]' && .venv/bin/pmdviz serve --show")  # what the page offers can be made
     assert test.rstrip().endswith(".venv/bin/python -m pytest")
 
 
 def test_ci_runs_the_second_command_word_for_word():
     shown = subprocess.run(["bash", ".ci/run", "--show-command"], cwd=ROOT, check=True, capture_output=True, text=True)
     assert shown.stdout == COMMANDS[1]
+
+
+# What a line of the README is given more, so that it ends soon; a later option takes an earlier one's place.
+SOONER = {
+    "run": ("--budget", "300"),
+    "race": ("--budget", "300", "--seeds", "1"),
+    "sweep": ("--seeds", "1"),
+    "export": ("--budget", "300", "--frames", "3"),
+}
+
+
+def assert_serves(line: list[str]) -> None:
+    environment = {**os.environ, "BROWSER": "no-such-browser", "DISPLAY": "", "WAYLAND_DISPLAY": ""}
+    with subprocess.Popen([*line, "--port", "0"], env=environment, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            first, second = server.stdout.readline(), server.stdout.readline()
+            assert first.startswith("pmdviz is at http://127.0.0.1:"), first
+            assert second.startswith("no browser was found on this computer: open http://127.0.0.1:"), second
+        finally:
+            server.terminate()
+
+
+def test_the_lines_for_the_command_line_run_as_printed(tmp_path):
+    (block,) = re.findall(r"^## On the command line\n\n```console\n(.*?)^```$", README, flags=re.M | re.S)
+    lines = [shlex.split(line, comments=True) for line in block.splitlines()]
+    assert [(dollar, program) for dollar, program, *_ in lines] == [("$", ".venv/bin/pmdviz")] * len(lines)
+    for _, _, command, *arguments in lines:
+        line = [sys.executable, "-m", "pmdviz", command, *arguments, *SOONER.get(command, ())]
+        if command == "serve":
+            assert_serves(line)
+            continue
+        done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 0, (line, done.stderr)
+    assert {path.name for path in tmp_path.iterdir()} >= {"run.json", "table.csv", "film.gif", "course"}
 
 
 @pytest.mark.parametrize("link", LINKS)

@@ -2,10 +2,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from pmdviz.export.film import Film
+from pmdviz.export.options import Look
 from pmdviz.recipe import Recipe
 from pmdviz.session import Session
-from pmdviz.views.columns import INK, MAX_DRAWN, dot_sizes, drawn_rows, stage_columns
+from pmdviz.views.columns import HEAVIEST, INK, MAX_DRAWN, dot_sizes, drawn_rows, stage_columns
 from pmdviz.views.contours import MASSES, contour_line, density_levels
+from pmdviz.views.race_columns import tile_columns
 
 
 @pytest.fixture(scope="module")
@@ -63,8 +66,58 @@ def test_at_most_5000_are_drawn_with_the_heaviest_and_otherwise_the_same_rows():
     rows = drawn_rows(one)
     assert len(rows) == len(np.unique(rows)) == MAX_DRAWN
     assert set(np.argsort(one)[-400:]) <= set(rows)
-    assert len(set(rows) & set(drawn_rows(two))) >= 4500
+    assert len(set(rows) & set(drawn_rows(two))) >= 4000
+    assert np.array_equal(drawn_rows(np.full(50_000, 1 / 50_000)), np.linspace(0, 49_999, MAX_DRAWN).astype(int))
     assert list(drawn_rows(np.full(7, 1 / 7))) == list(range(7))
+
+
+def test_of_equally_heavy_particles_none_is_drawn_for_its_place_in_the_array():
+    weights = np.zeros(100_000)
+    weights[20_000:30_000] = 1e-4  # ten times the mean each: more than there is room for
+    rows = drawn_rows(weights)
+    chosen = rows[(rows >= 20_000) & (rows < 30_000)]
+    assert len(rows) == MAX_DRAWN and len(chosen) == HEAVIEST + 500
+    assert_allclose(np.histogram(chosen, 20, (20_000, 30_000))[0], 50, atol=2)
+    behind = rows[rows >= 30_000]
+    assert_allclose(np.histogram(behind, 20, (30_000, 100_000))[0], 4000 * 3.5 / 90, atol=3)  # gave way evenly, too
+
+
+def test_a_lone_heavy_particle_is_drawn():
+    weights = np.full(20_000, 0.5 / 19_999)
+    weights[7_777] = 0.5
+    assert 7_777 in drawn_rows(weights) and 7_777 in drawn_rows(weights, 100)
+
+
+@pytest.mark.parametrize("m", [10_000, 20_000, 50_000, 100_000])
+def test_the_drawn_particles_lie_where_all_of_them_lie(m):
+    """Chi-square of the drawn in 16 cells of equally many: at the start, with unequal weights, after a rejuvenation."""
+    session = Session(Recipe(num_particles=m, seed=1), metrics_every=10**9)
+    for iteration, rejuvenated in ((0, False), (1, False), (2, True)):
+        frame = session.seek(iteration)
+        assert bool(frame.info and frame.info.rejuvenated) == rejuvenated
+        before = frame.particles.copy(), session._rng.bit_generator.state
+        on_page, in_tile = stage_columns(frame), tile_columns(frame, 4)
+        in_film = Film(session.run, Look.checked({}), all_floors=False).last_scene().columns
+        assert (on_page.drawn, in_tile.drawn) == (MAX_DRAWN, 1_000)
+        for drawn in (on_page.particles, in_film.particles, in_tile.particles):
+            found = chi_square(frame.particles, np.column_stack([drawn["x"], drawn["y"]]))
+            assert found < 37.7, (m, iteration)  # of chi-square with 15 degrees of freedom one in a thousand is above
+        assert all(np.array_equal(in_film.particles[name], on_page.particles[name]) for name in ("x", "y", "size"))
+        assert np.array_equal(frame.particles, before[0]) and session._rng.bit_generator.state == before[1]
+    assert frame.weights.max() > 1.5 / m  # they are unequal
+
+
+def chi_square(points, some, cells=4):
+    """Of `some` points in cells x cells cells that hold equally many of `points` each."""
+    shares, first = np.arange(1, cells) / cells, points[:, 0]
+    edges = np.quantile(first, shares)
+    column, found = np.searchsorted(edges, first), np.searchsorted(edges, some[:, 0])
+    expected, total = len(some) / cells**2, 0.0
+    for k in range(cells):
+        within = np.quantile(points[column == k, 1], shares)
+        counts = np.bincount(np.searchsorted(within, some[found == k, 1]), minlength=cells)
+        total += ((counts - expected) ** 2 / expected).sum()
+    return total
 
 
 def test_columns_of_a_frame_are_float32_and_reading_them_changes_nothing(frame):

@@ -3,7 +3,7 @@ from bokeh.document import Document
 
 from pmdviz.views import TracesView
 from pmdviz.views.marks import Mark
-from pmdviz.views.trace_columns import CEILING, GROUPS, MAX_POINTS, clamped, clock_end, nice, thinned, value_range
+from pmdviz.views.trace_columns import CEILING, GROUPS, MAX_POINTS, clamped, clock_end, extremes, nice, value_range
 
 NO_FLOORS = {"floor_tv": None, "floor_kl": None}
 
@@ -42,9 +42,19 @@ def test_zero_infinite_and_missing_values_keep_the_line():
     assert view.over.data["text"] == ["reverse KL > 100"]
 
 
-def test_points_are_thinned_and_the_last_one_kept():
-    rows = thinned(1_000_000)
-    assert len(rows) <= MAX_POINTS and rows[0] == 0 and rows[-1] == 999_999
+def test_points_are_thinned_and_no_trace_loses_its_ends_or_a_peak():
+    rng = np.random.default_rng(0)
+    one, two = rng.random(100_000), rng.random(100_000)
+    one[12_345], two[76_543], two[:50], two[500:900] = 9.0, -9.0, np.nan, np.nan
+    rows = extremes([one, two])
+    assert 0.9 * MAX_POINTS < len(rows) <= MAX_POINTS and np.array_equal(rows, np.unique(rows))
+    assert {0, 12_345, 76_543, 99_999} <= set(rows.tolist())
+    for values in (one, two):
+        for k in range(500, 99_000, 1_000):
+            part, kept = values[k : k + 1_000], values[rows[(rows >= k - 250) & (rows < k + 1_250)]]
+            assert np.nanmax(kept) >= np.nanmax(part) and np.nanmin(kept) <= np.nanmin(part)  # 200 rows a bucket
+    assert list(extremes([one[:7]])) == list(range(7))
+    assert len(extremes([np.full(5_000, np.nan)], 100)) <= 100
     view = TracesView()
     view.show(history(30_000), NO_FLOORS)
     assert all(len(column) <= MAX_POINTS for column in view.source.data.values())

@@ -37,7 +37,7 @@ function build(s) {
     box = element("input", { ...common, type: "checkbox" })
   } else {
     box = element("input", { ...common, type: "text", inputmode: "decimal", autocomplete: "off", spellcheck: "false" })
-    if (s.low !== null) slider = element("input", { type: "range", min: 0, max: POSITIONS, step: 1, "aria-label": s.name + " slider" })
+    if (s.low !== null) slider = element("input", { type: "range", min: 0, max: POSITIONS, step: 1, "aria-label": s.label })
   }
   const row = element("div", { class: "row" })
   if (slider) row.append(slider)
@@ -72,7 +72,7 @@ function knob(s, give) {
     part.root.hidden = !state.visible
     part.unit.textContent = state.unit ? " " + state.unit : ""
     part.reset.title = `Reset to the default, ${state.usual}`
-    part.reset.setAttribute("aria-label", `Reset ${s.name} to ${state.usual}`)
+    part.reset.setAttribute("aria-label", `Reset ${s.label} to ${state.usual}`)
   }
   part.box.addEventListener("change", () => { typing = false; send(read()) })
   if (s.kind !== "choice" && s.kind !== "flag") {

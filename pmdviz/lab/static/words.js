@@ -1,4 +1,5 @@
-// Write the state into the status panel; only what differs is touched, so that nothing is laid out anew.
+// Write the state into the status panel; only what differs is touched, so that nothing is laid out anew. The model of
+// this side takes the words too, in silence: a new class or stylesheet has the panel rendered again from its text.
 const root = Bokeh.index.find_one(status)?.shadow_el
 if (root && a.words) {
   const w = JSON.parse(a.words)
@@ -9,4 +10,5 @@ if (root && a.words) {
   bar.setAttribute("aria-valuenow", Math.round(w.share))
   bar.setAttribute("aria-valuetext", w.of)
   root.querySelector(".fill").style.width = w.share.toFixed(2) + "%"
+  status.setv({text: root.querySelector(".grid").outerHTML}, {sync: false, silent: true})
 }

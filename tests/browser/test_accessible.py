@@ -1,0 +1,53 @@
+"""axe-core finds nothing critical or serious on any page in any theme; what is drawn and turned has a name."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+from tests.browser.conftest import Lab
+from tests.browser.test_race import to_race
+
+AXE = Path(importlib.util.find_spec("axe_playwright_python").origin).with_name("axe.min.js")
+FOUND = """async () => (await axe.run(document, {resultTypes: ["violations"]})).violations
+  .filter((v) => ["critical", "serious"].includes(v.impact)).flatMap((v) => v.nodes.map((n) => `${v.id}: ${n.html}`))"""
+
+
+def look(lab, place):
+    """Go where a page or a dialog is seen."""
+    if place == "race":
+        to_race(lab)
+    elif place == "theory":
+        lab.page.get_by_role("tab", name="Theory").click()
+        lab.page.get_by_text("Nothing has been measured yet.").wait_for()
+    elif place == "help":
+        lab.page.get_by_role("button", name="?", exact=True).click()
+        lab.page.get_by_role("dialog", name="Help").wait_for()
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_axe_finds_nothing_critical_or_serious(server, browser, dark):
+    found = {}
+    for places, query in ((("lab", "help", "race", "theory"), ""), (("bad link",), "?run=no-run")):
+        lab = Lab(browser, server.url + "/" + query)
+        lab.page.evaluate(AXE.read_text(encoding="utf-8"))
+        if dark:
+            lab.page.get_by_label("Toggle theme").click()
+            lab.wait("pmdviz.model('stage').background_fill_color !== '#ffffff'")
+            lab.page.mouse.move(700, 400)  # off the button, whose hint would be looked at too
+        for place in places:
+            look(lab, place)
+            lab.page.wait_for_function("document.getAnimations().length === 0")
+            found |= {(place, words): lab.page.url for words in lab.page.evaluate(FOUND)}
+            if place == "help":
+                lab.page.get_by_role("button", name="Close", exact=True).click()
+        assert lab.problems == []
+        lab.context.close()
+    assert list(found) == []
+
+
+def test_pictures_and_sliders_have_names_for_who_cannot_see_them(lab):
+    lab.page.get_by_role("img", name="Picture: exact posterior, approximation and particles").wait_for()
+    lab.page.get_by_role("img", name="Curves: how far approximation and posterior are apart, step by step").wait_for()
+    lab.page.get_by_role("slider", name="Particles m", exact=True).wait_for()
+    lab.page.get_by_label("Open a recipe (JSON)").wait_for()

@@ -1,0 +1,105 @@
+"""Play is in sight on every screen without scrolling, nothing lies on it, and the Tab key comes to it at once."""
+
+from tests.browser.test_race import to_race
+
+SCREENS = [(1440, 900), (1366, 625), (1280, 600), (1280, 640), (1024, 640)]
+PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True, "user_agent": "Mobi"}
+ZOOMED = {"viewport": {"width": 720, "height": 450}, "device_scale_factor": 2}  # 1440 x 900 at 200 %
+# Where Play is, what lies on top at its middle and near its corners, and how much of the picture is in sight.
+LOOK = """(picture) => {
+  const parts = (selector, root = document, list = []) => {
+    for (const e of root.querySelectorAll("*")) {
+      if (e.matches(selector) && e.getClientRects().length) list.push(e)
+      if (e.shadowRoot) parts(selector, e.shadowRoot, list)
+    }
+    return list
+  }
+  const top = (x, y) => {
+    let e = document.elementFromPoint(x, y)
+    while (e?.shadowRoot?.elementFromPoint(x, y)) e = e.shadowRoot.elementFromPoint(x, y)
+    return e?.closest("button")?.textContent ?? e?.className ?? "nothing"
+  }
+  const [play, ...more] = parts(".pmdviz-play"), b = play.shadowRoot.querySelector("button").getBoundingClientRect()
+  const p = parts(picture)[0].getBoundingClientRect(), foot = parts(".pmdviz-transport")[0].getBoundingClientRect().top
+  const at = [[0.5, 0.5], [0.04, 0.1], [0.96, 0.1], [0.04, 0.9], [0.96, 0.9]]
+  return { more: more.length, height: b.height, left: b.left, top: b.top, right: b.right, bottom: b.bottom,
+           on_top: at.map(([x, y]) => top(b.left + x * b.width, b.top + y * b.height)), sides: [p.width, p.height],
+           share: (Math.min(p.bottom, foot) - Math.max(p.top, 0)) / p.height } }"""
+
+
+def assert_in_sight(lab, width, height, picture=".pmdviz-stage", least=250):
+    seen = lab.page.evaluate(LOOK, picture)
+    where = f"{width}x{height}: {seen}"
+    assert seen["more"] == 0 and seen["height"] >= 40, where
+    assert seen["left"] >= 0 and seen["top"] >= 0 and seen["right"] <= width and seen["bottom"] <= height, where
+    assert seen["on_top"] == ["Play"] * 5, where
+    assert seen["sides"][0] >= least and seen["share"] > 0.95, where
+    return seen
+
+
+def presenter(lab, on):
+    lab.page.keyboard.press("p")
+    lab.wait(f"(parseInt(pmdviz.model('stage').below[0].axis_label_text_font_size) >= 18) === {str(on).lower()}")
+    lab.page.get_by_label("Open drawer" if on else "Close drawer").wait_for()
+    lab.at_rest("JSON.stringify(pmdviz.find('.pmdviz-stage').getBoundingClientRect())")
+
+
+def test_on_laptops_and_projectors(lab):
+    for large in (False, True):
+        if large:
+            presenter(lab, True)
+        for width, height in SCREENS:
+            lab.page.set_viewport_size({"width": width, "height": height})
+            lab.at_rest("JSON.stringify(pmdviz.find('.pmdviz-stage').getBoundingClientRect())")
+            seen = assert_in_sight(lab, width, height)
+            assert abs(seen["sides"][0] - seen["sides"][1]) < 1 and seen["sides"][0] >= min(350, 0.55 * height)
+
+
+def test_on_a_phone(open_lab):
+    assert_in_sight(open_lab(**PHONE), 390, 844, least=350)
+
+
+def test_at_200_percent_beside_the_open_drawer_and_in_presenter_mode(open_lab):
+    lab = open_lab(**ZOOMED)
+    assert lab.page.get_by_label("Close drawer").is_visible()
+    assert_in_sight(lab, 720, 450)
+    presenter(lab, True)
+    assert_in_sight(lab, 720, 450)
+
+
+def test_on_the_race_page(lab):
+    to_race(lab)
+    for width, height in (*SCREENS, (720, 450)):
+        lab.page.set_viewport_size({"width": width, "height": height})
+        lab.at_rest("JSON.stringify(pmdviz.find('.pmdviz-race-tiles').getBoundingClientRect())")
+        lab.wait("!pmdviz.model('race-acknowledge').words.includes('Making')", 60)
+        seen = lab.page.evaluate(LOOK, ".pmdviz-race-tiles")
+        assert seen["on_top"] == ["Play"] * 5 and seen["bottom"] <= height and seen["more"] == 0, (width, height, seen)
+
+
+FOCUS = """() => { let e = document.activeElement
+  while (e?.shadowRoot?.activeElement) e = e.shadowRoot.activeElement
+  return e?.textContent?.trim() }"""
+
+
+def test_play_is_among_the_first_stops_of_the_tab_key_and_a_link_skips_to_it(lab):
+    stops = []
+    for _ in range(5):
+        lab.page.keyboard.press("Tab")
+        stops.append(lab.page.evaluate(FOCUS))
+    assert stops[0] == "Skip to Play" and "Play" in stops
+    lab.page.locator("#skip").focus()
+    lab.page.keyboard.press("Enter")
+    assert lab.page.evaluate(FOCUS) == "Play" and "#" not in lab.page.url
+    lab.page.keyboard.press("Enter")
+    lab.reach(2)
+
+
+def test_what_stands_last_can_be_scrolled_above_the_foot(lab):
+    lab.page.set_viewport_size({"width": 1280, "height": 600})
+    for selector in (".pmdviz-options", ".pmdviz-setup"):
+        part = lab.page.locator(selector)
+        part.evaluate("e => e.scrollIntoView({block: 'end'})")
+        part.evaluate("e => { for (let p = e; p; p = p.assignedSlot ?? p.parentNode ?? p.host) p.scrollTop = 1e6 }")
+        bottom = part.evaluate("e => e.getBoundingClientRect().bottom")
+        assert bottom <= lab.page.evaluate("pmdviz.find('.pmdviz-transport').getBoundingClientRect().top") + 1, selector

@@ -1,0 +1,125 @@
+"""Every export means the run that is seen; the whole recipe is a choice of its own."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import pmdviz
+from pmdviz.lab.runner import Runner
+from pmdviz.methods import METHODS
+from pmdviz.recipe import Recipe
+from pmdviz.session import Session
+
+SMALL = {"target_options": {"num_data": 200}, "seed": 5}
+
+
+def stopped(at=46, budget=20_000, **more):
+    """A session with knob changes at 30 and 46 (or nowhere for a chain), stopped at `at`."""
+    session = Session(Recipe(**SMALL, num_particles=150, batch_size=20, budget=budget, **more))
+    session.advance(min(at, 30))
+    if at >= 30:
+        session.set(eta=1.5)
+        session.advance(at - 30)
+    if at >= 46:
+        session.set(batch_size=10)
+    return session
+
+
+def executed(text):
+    space = {}
+    exec(text, space)  # noqa: S102 - our own lines are what is tested
+    return space["run"]
+
+
+def assert_same(run, session):
+    """Particles, weights and history of a run are those of the session as it stands, bit for bit."""
+    seen = session.run
+    assert run.final.iteration == session.frame.iteration and run.final.visited == session.frame.visited
+    assert run.particles.tobytes() == seen.particles.tobytes() and run.weights.tobytes() == seen.weights.tobytes()
+    for name in set(seen.history) - {"seconds"}:
+        assert run.history[name].tobytes() == seen.history[name].tobytes(), name
+
+
+@pytest.mark.parametrize("budget", [20_000, None])
+@pytest.mark.parametrize("at", [0, 7, 46])
+def test_the_python_of_a_stopped_session_ends_where_it_stands(at, budget):
+    session = stopped(at, budget)
+    assert_same(executed(session.run.to_python()), session)
+    assert session.run.recipe.budget == budget  # the whole of it
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_recipe_of_a_stopped_session_ends_where_it_stands(method):
+    session = Session(Recipe(method=method, **SMALL))
+    session.advance(3)
+    assert_same(pmdviz.run(session.run.to_recipe(), floor=False), session)
+
+
+def test_a_finished_run_keeps_its_budget_though_its_last_step_went_beyond_it():
+    run = pmdviz.run(method="gibbs", budget=500, floor=False, **SMALL)
+    assert run.final.visited == 600 and run.to_recipe() == run.recipe
+    passed = pmdviz.run(method="smc", num_particles=50, floor=False, **SMALL)
+    assert passed.final.visited == 200 and passed.to_recipe() == passed.recipe
+
+
+@pytest.mark.parametrize("back", [0, 20, 30])
+def test_after_going_back_the_later_changes_are_in_no_export_but_the_whole(back, tmp_path):
+    session = stopped()
+    session.seek(back)
+    run = session.run
+    assert_same(executed(run.export(tmp_path / "seen.py").read_text()), session)
+    seen = Recipe.from_json(run.export(tmp_path / "seen.json").read_text())
+    assert [at for at, _ in seen.changes] == [at for at in (30, 46) if at <= back]
+    whole = Recipe.from_json(run.export(tmp_path / "whole.json", whole=True).read_text())
+    assert whole == run.recipe == session.recipe and [at for at, _ in whole.changes] == [30, 46]
+    assert run.export(tmp_path / "whole.py", whole=True).read_text() == run.recipe.to_python()
+
+
+@pytest.mark.parametrize("budget", [20_000, None])
+def test_the_file_opened_on_the_command_line_has_the_same_last_row(budget, tmp_path):
+    session = stopped(41, budget)
+    session.run.export(tmp_path / "stop.json")
+    session.run.export(tmp_path / "stop.csv")
+    command = [sys.executable, "-m", "pmdviz", "export", str(tmp_path / "stop.json"), str(tmp_path / "again.csv")]
+    subprocess.run(command, check=True, capture_output=True)
+    rows = [(tmp_path / name).read_text().splitlines() for name in ("stop.csv", "again.csv")]
+    names = rows[0][1].split(",")
+    last, again = (dict(zip(names, lines[-1].split(","), strict=True)) for lines in rows)
+    assert {**last, "seconds": ""} == {**again, "seconds": ""} and last["iteration"] == "41"
+    assert len(rows[0]) == len(rows[1])
+
+
+def test_the_whole_recipe_of_an_endless_run_is_lines_that_run():
+    run = executed(stopped(46, None).recipe.to_python())
+    assert run.final.iteration == 100 and run.recipe.budget is None
+
+
+def test_where_the_last_step_visited_nothing_the_lines_count_iterations(tmp_path):
+    """A trajectory that diverges before its first gradient: any budget ends before it."""
+    session = Session(Recipe("bimodal1d", "hmc", seed=1, tune=False, time_step=1000.0, burn_in=0, budget=10**9))
+    while session.frame.info is None or session.frame.info.visited:
+        session.advance(1)
+    assert_same(executed(session.run.to_python()), session)
+    with pytest.raises(pmdviz.InputError, match="no budget says where this run stands"):
+        session.run.to_recipe()
+    assert json.loads(session.run.export(tmp_path / "whole.json", whole=True).read_text())["budget"] == 10**9
+
+
+def test_the_last_row_is_the_frame_that_is_seen_and_leaves_the_session_s_own_history_alone():
+    session = stopped(43)
+    own = session.history.columns["iteration"].tolist()
+    run = session.run
+    assert run.history["iteration"].tolist() == [*own, 43]
+    assert run.history["tv"][-1] == run.final.metrics["tv"]
+    assert session.history.columns["iteration"].tolist() == own
+
+
+def test_the_page_s_own_lines_and_table_are_of_the_run_that_is_seen():
+    runner = Runner(stopped().recipe)
+    runner.advance(3)
+    snapshot = runner.snapshot()
+    assert_same(executed(snapshot.run.to_python()), runner.session)
+    assert np.array_equal(snapshot.history["tv"], runner.session.run.history["tv"])

@@ -1,0 +1,210 @@
+"""Real sessions without a browser: callbacks come as the server makes them, in threads from Bokeh 3.10 on."""
+
+import asyncio
+import threading
+
+import panel as pn
+import pytest
+from bokeh.application import Application
+from bokeh.application.handlers.function import FunctionHandler
+from bokeh.models import Div
+from bokeh.server.contexts import ApplicationContext
+from panel.io.state import set_curdoc
+from tornado.ioloop import IOLoop
+
+from pmdviz.lab import locked as module
+from pmdviz.lab.acknowledge import Acknowledge
+from pmdviz.lab.live import Live
+from pmdviz.lab.locked import THREADED, handed, in_a_while, is_closed, locked, soon
+from pmdviz.lab.runner import Runner
+from pmdviz.recipe import Recipe
+from tests.lab.test_live import FakeScreen
+from tests.lab.threads import in_a_thread
+
+
+class Page:
+    """A session with one model; `made` is called while the document is being built."""
+
+    def __init__(self, made=lambda doc: None):
+        self.model, self._made = Div(text=""), made
+        self.context = ApplicationContext(Application(FunctionHandler(self._fill)), io_loop=IOLoop.current())
+        self.context.application.on_server_loaded(self.context.server_context)
+
+    def _fill(self, doc):
+        doc.add_root(self.model)
+        with set_curdoc(doc):
+            self._made(doc)
+
+    async def open(self):
+        self.session = await self.context.create_session_if_needed("a")
+        self.doc = self.session.document
+        return self
+
+    async def callback(self, act):
+        """Call `act` as the server calls what a browser's event asks for."""
+
+        def called():
+            with set_curdoc(self.doc):
+                act()
+
+        await self.session.with_document_locked(called)
+
+    async def close(self):
+        self.session.request_expiration()
+        await self.context._cleanup_sessions(0)
+
+
+def on_a_page(scene, **options):
+    async def play():
+        page = await Page(**options).open()
+        await asyncio.wait_for(scene(page), 60)
+
+    in_a_thread(play)
+
+
+def lock_held(page):
+    return page.session._lock.locked() if THREADED else True
+
+
+def test_what_callbacks_ask_for_is_done_on_the_loop_with_the_lock_and_in_order():
+    seen = []
+
+    async def scene(page):
+        done = asyncio.Event()
+
+        def note(word):
+            seen.append((word, threading.get_ident() == loop_thread, lock_held(page), pn.state.curdoc is page.doc))
+            if word == "last":
+                done.set()
+
+        loop_thread = threading.get_ident()
+        for word in ("turn", "play"):
+            await page.callback(lambda word=word: handed(note)(word))
+        await page.callback(lambda: (soon(note, "one"), soon(note, "two")))
+        await page.callback(lambda: soon(note, "last"))
+        await done.wait()
+
+    on_a_page(scene)
+    assert seen == [(word, True, True, True) for word in ("turn", "play", "one", "two", "last")]
+
+
+def test_what_it_asks_for_in_turn_is_done_within():
+    """Setting a control inside calls its watchers at once: they see that it is not a person's doing."""
+    seen = []
+
+    async def scene(page):
+        done = asyncio.Event()
+
+        def outer():
+            soon(seen.append, "inner")
+            seen.append("outer")
+            done.set()
+
+        await page.callback(lambda: soon(outer))
+        await done.wait()
+
+    on_a_page(scene)
+    assert seen == ["inner", "outer"]
+
+
+def test_a_task_of_the_loop_waits_for_a_callback_that_has_the_document():
+    seen = []
+
+    async def scene(page):
+        begun, may_end = threading.Event(), threading.Event()
+
+        def callback():
+            begun.set()
+            may_end.wait(30 if THREADED else 0)
+            seen.append("callback")
+
+        running = asyncio.ensure_future(page.callback(callback))
+        while not begun.is_set():
+            await asyncio.sleep(0.01)
+        change = asyncio.ensure_future(locked(seen.append, "task", doc=page.doc))
+        for _ in range(20):
+            await asyncio.sleep(0.01)
+        may_end.set()
+        await asyncio.gather(running, change)
+
+    on_a_page(scene)
+    assert seen == ["callback", "task"]
+
+
+def test_changes_reach_the_document_and_a_closed_page_takes_none():
+    async def scene(page):
+        await locked(lambda: page.model.update(text="seen"), doc=page.doc)
+        assert page.model.text == "seen"
+        later = []
+        in_a_while(0.01, page.doc, lambda: later.append(pn.state.curdoc is page.doc))
+        while not later:
+            await asyncio.sleep(0.01)
+        assert later == [True]
+        doc = page.doc
+        assert not is_closed(doc)
+        await page.close()
+        assert is_closed(doc)
+        await locked(later.append, "closed", doc=doc)
+        with set_curdoc(doc):
+            soon(later.append, "closed")
+        assert later == [True]
+
+    on_a_page(scene)
+
+
+def test_without_a_page_it_is_done_at_once():
+    seen = []
+    soon(seen.append, 1)
+    handed(seen.append)(2)
+
+    async def scene():
+        await locked(seen.append, 3)
+        in_a_while(0.0, None, lambda: seen.append(4))
+        await asyncio.sleep(0.05)
+
+    in_a_thread(scene)
+    assert seen == [1, 2, 3, 4]
+
+
+def test_the_mark_of_the_lock_goes_with_an_error():
+    async def scene(page):
+        def fails():
+            raise ZeroDivisionError
+
+        with pytest.raises(ZeroDivisionError):
+            await locked(fails, doc=page.doc)
+
+    on_a_page(scene)
+    assert not getattr(module._here, "holds", False)
+
+
+def test_a_run_begins_in_a_page_that_is_made_in_a_thread_and_hears_callbacks():
+    """The page's function has no loop of its own from Bokeh 3.10 on; nor have the callbacks that play and pause."""
+    made = []
+
+    def build(doc):
+        ack = Acknowledge()
+        made.append(Live(FakeScreen(), ack))
+        made[0].runner = Runner(Recipe("mixture", num_particles=50, budget=None))
+        made[0].start(doc)
+        made[0].do("look", Runner.snapshot)
+
+    async def scene(page):
+        live = made[0]
+
+        async def until(condition):
+            while not condition():
+                await asyncio.sleep(0.01)
+
+        await until(lambda: live.screen.shown)
+        await page.callback(handed(live.ready))
+        await page.callback(handed(lambda: live.play(True)))
+        await until(lambda: live.ack.sent == 2)  # two frames under way: it waits for the browser
+        for drawn in range(1, 6):
+            await page.callback(lambda drawn=drawn: setattr(live.ack, "drawn", drawn))
+            await until(lambda drawn=drawn: live.ack.sent == drawn + 2)
+        await page.callback(live.stop)
+        await asyncio.wait_for(live._task, 30)
+        assert live.watchdog_hits == 0
+
+    on_a_page(scene, made=build)

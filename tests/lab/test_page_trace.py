@@ -1,0 +1,108 @@
+"""The page's traces have every frame that was drawn; the run's own history does not know who looked."""
+
+import numpy as np
+import pytest
+
+from pmdviz.lab.page_trace import MOST_ROWS, PageTrace
+from pmdviz.lab.runner import Runner
+from pmdviz.recipe import Recipe
+from pmdviz.session import Session
+from pmdviz.views.trace_columns import METRICS
+
+RECIPE = Recipe(num_particles=300, budget=5_000, seed=3)
+
+
+@pytest.fixture(autouse=True)
+def as_many_iterations_as_asked_for(monkeypatch):
+    monkeypatch.setattr("pmdviz.lab.runner.SHARE_S", 1e9)
+
+
+def same(one, two, but=("seconds",)):
+    """Whether columns are alike, bit for bit."""
+    assert one.keys() == two.keys()
+    return all(one[name].tobytes() == two[name].tobytes() for name in one if name not in but)
+
+
+def shown(runner):
+    return runner.snapshot().trace["iteration"].tolist()
+
+
+def test_every_drawn_frame_is_a_point_with_the_number_that_the_status_says():
+    runner, said = Runner(RECIPE), {}
+    for _ in range(30):
+        snapshot = runner.advance(1)
+        said[snapshot.frame.iteration] = snapshot.metrics["tv"]
+    trace = snapshot.trace
+    assert trace["iteration"].tolist() == list(range(31))
+    assert trace["tv"][1:].tolist() == list(said.values())
+    rejuvenated = [mark.iteration for mark in snapshot.marks if mark.kind == "rejuvenation"]
+    assert any(at not in (1, 2, 5, 10, 20, 30) for at in rejuvenated)  # whose jumps were left out
+    assert all((np.diff(trace[clock]) > 0).all() for clock in ("visited", "seconds"))
+
+
+def test_several_iterations_a_frame_leave_the_measured_ones_between():
+    runner = Runner(RECIPE)
+    for _ in range(3):
+        runner.advance(7)
+    assert shown(runner) == [0, 1, 2, 5, 7, 10, 14, 20, 21]
+
+
+def test_the_history_is_the_same_whether_it_was_looked_at_or_not():
+    looked, alone = Runner(RECIPE), Session(RECIPE)
+    while not looked.session.done:
+        snapshot = looked.advance(1)
+    alone.advance(10**9)
+    assert same(looked.session.history.columns, alone.history.columns)
+    assert same(snapshot.history, alone.run.history) and len(snapshot.trace["iteration"]) == 51
+    assert same(looked.session.run.history, alone.run.history)
+
+
+def test_after_a_step_back_the_points_ahead_are_gone_and_come_again():
+    runner = Runner(RECIPE)
+    for _ in range(8):
+        whole = runner.advance(1).trace
+    assert runner.back().trace["iteration"].tolist() == list(range(8))
+    assert same(runner.advance(1).trace, whole)
+    assert (np.diff(runner.snapshot().trace["seconds"]) >= 0).all()
+    assert runner.restart().trace["iteration"].tolist() == [0]
+    runner.advance(1)
+    assert runner.reseed().trace["iteration"].tolist() == [0]
+
+
+def test_a_turned_bandwidth_moves_the_present_point():
+    runner = Runner(RECIPE)
+    for _ in range(7):
+        before = runner.advance(1)
+    after = runner.set({"bandwidth": 3.0})
+    assert after.trace["iteration"].tolist() == list(range(8))
+    assert after.trace["tv"][-1] == after.metrics["tv"] != before.metrics["tv"]
+    assert after.trace["tv"][:-1].tolist() == before.trace["tv"][:-1].tolist()
+
+
+@pytest.mark.parametrize("batch_size", [100, 50])
+def test_points_of_another_way_on_are_forgotten_though_nobody_looked_when_it_was_taken(batch_size):
+    runner = Runner(RECIPE)
+    for _ in range(9):
+        runner.advance(1)
+    runner.session.seek(4)
+    runner.session.set(batch_size=batch_size)
+    runner.session.advance(10)
+    measured = [0, 1, 2, *([3, 4] if batch_size == 50 else range(3, 10)), *([5] if batch_size == 50 else []), 10, 14]
+    if batch_size == 50:
+        measured.remove(4)  # the change was made there
+    assert shown(runner) == measured
+    fresh = Session(runner.session.recipe)
+    for at, tv in zip(*(runner.snapshot().trace[name] for name in ("iteration", "tv")), strict=True):
+        assert fresh.seek(int(at)).metrics["tv"] == tv
+
+
+def test_a_long_trace_keeps_its_peaks():
+    trace, frame = PageTrace(), Session(RECIPE).frame
+    for iteration in range(MOST_ROWS + 50):
+        made = frame.replaced(iteration=iteration, visited=iteration)
+        tv = 0.9 if iteration == 4_321 else 0.5 + 0.1 * np.sin(iteration)
+        made.__dict__["_measured"] = {**dict.fromkeys((*METRICS, "mass_outside"), 1.0), "tv": tv}
+        trace.put(made, RECIPE)
+    columns = trace.columns({name: np.empty(0) for name in ("iteration", "visited", "seconds", *METRICS)})
+    assert len(columns["tv"]) < MOST_ROWS and columns["tv"].max() == 0.9
+    assert columns["iteration"][[0, -1]].tolist() == [0, MOST_ROWS + 49]

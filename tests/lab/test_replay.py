@@ -1,0 +1,238 @@
+"""The way to a link's iteration: in turns, once for all who ask for it, with the bits of a replay of one's own."""
+
+import math
+import threading
+
+import numpy as np
+import pytest
+
+from pmdviz import links
+from pmdviz.kernels.watch import Cancelled, Watch, watched
+from pmdviz.lab import replay
+from pmdviz.lab.acknowledge import Acknowledge
+from pmdviz.lab.pool import Again, DaemonPool
+from pmdviz.lab.replay import MOST_KEPT, Replay, replay_to
+from pmdviz.lab.runner import Runner
+from pmdviz.lab.sharing import Sharing
+from pmdviz.links import Link
+from pmdviz.recipe import Recipe
+from pmdviz.session import Session
+
+RECIPE = Recipe("mixture", num_particles=60, budget=None, changes=((4, {"bandwidth": 0.4}), (8, {"eta": 3.0})))
+AT = 12
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch):
+    """No replay of another test, no limit, and one iteration a turn."""
+    monkeypatch.setattr("pmdviz.lab.runner.SHARE_S", -1.0)
+    monkeypatch.setattr(replay, "_replays", {})
+    monkeypatch.setattr(replay, "_most_seconds", math.inf)
+
+
+def visitor(recipe=RECIPE, at=AT, digest=""):
+    """A visitor of a link, and the act that the live loop is given."""
+    return Runner(recipe), Sharing(Acknowledge(), Link(recipe, at, digest), lambda words: None)
+
+
+def arrived(runner, sharing):
+    """The snapshot at the end of the way, and how many turns it took."""
+    for turns in range(10_000):
+        made = sharing.arrive(runner)
+        if not isinstance(made, Again):
+            return made, turns
+    raise AssertionError("it never arrived")
+
+
+def bits(session):
+    """All that is seen of a run, but the time that it took."""
+    columns = {name: column for name, column in session.history.columns.items() if name != "seconds"}
+    frames = [links.digest(frame) for frame in session.frames]
+    return links.digest(session.frame), frames, {name: column.tobytes() for name, column in columns.items()}
+
+
+def counted(monkeypatch):
+    """The iterations that are computed from now on."""
+    steps, step = [], Session.advance
+    monkeypatch.setattr(Session, "advance", lambda self, n=1: (steps.append(n), step(self, n))[1])
+    return steps
+
+
+def test_a_replay_goes_turn_by_turn_and_has_the_bits_of_a_run():
+    own = Session(RECIPE)
+    own.advance(AT)
+    snapshot, turns = arrived(*visitor(digest=links.digest(own.frame)))
+    assert turns == AT and snapshot.frame.iteration == AT
+    assert links.digest(snapshot.frame) == links.digest(own.frame)
+
+
+def test_all_who_open_a_link_share_one_replay(monkeypatch):
+    first = Runner(RECIPE)
+    for _ in range(AT):
+        first.advance(1)
+    visitors = [visitor(digest=links.digest(first.session.frame)) for _ in range(30)]
+    steps = counted(monkeypatch)
+    pool = DaemonPool(4, "test")
+    ways = [pool.submit(sharing.arrive, runner) for runner, sharing in visitors]
+    snapshots = [way.result(120) for way in ways]
+    assert sum(steps) == AT, "it was computed more than once"
+    for (runner, sharing), snapshot in zip(visitors, snapshots, strict=True):
+        assert bits(runner.session) == bits(first.session) and not sharing.sentence
+        assert snapshot.marks == tuple(
+            mark._replace(seconds=ours.seconds)
+            for mark, ours in zip(first.snapshot().marks, snapshot.marks, strict=True)
+        )
+        assert snapshot.recipe == RECIPE and snapshot.in_force == first.session.knobs.as_dict()
+    late = visitor()
+    assert arrived(*late)[1] == 0 and bits(late[0].session) == bits(first.session)
+    assert sum(steps) == AT
+
+
+def test_each_goes_its_own_way_from_there():
+    """Onward, back, replayed and turned: as a run that was never shared, whatever the others do."""
+    own, (one, _), (two, _) = Runner(RECIPE), *(pair for pair in [visitor(), visitor()] if arrived(*pair))
+    for _ in range(AT):
+        own.advance(1)
+    two.set({"bandwidth": 1.5})
+    two.advance(1)
+    two.session.seek(3)
+    acts = (
+        *[lambda runner: runner.advance(1)] * 3,
+        *[Runner.back] * 5,
+        lambda runner: runner.set({"batch_size": 7}),
+        *[lambda runner: runner.advance(1)] * 4,
+        Runner.replay,
+        *[lambda runner: runner.advance(1)] * 2,
+    )
+    for act in acts:
+        act(own), act(one)
+        assert bits(one.session) == bits(own.session) and one.session.recipe == own.session.recipe
+    assert two.session.frame.iteration == 3 and two.session.recipe != own.session.recipe
+    assert bits(visitor_at_the_end().session)[0] == links.digest(Session(RECIPE).seek(AT))
+
+
+def visitor_at_the_end():
+    pair = visitor()
+    arrived(*pair)
+    return pair[0]
+
+
+def test_who_leaves_hands_the_replay_over(monkeypatch):
+    steps = counted(monkeypatch)
+    (one, ones), (two, twos) = visitor(), visitor()
+    watch = Watch()
+    with watched(watch):
+        for _ in range(5):
+            assert ones.arrive(one) == Again()
+        assert watch.share == pytest.approx(5 / AT)
+        watch.cancel()
+        with pytest.raises(Cancelled):
+            ones.arrive(one)
+    assert one.session.frame.iteration == 0, "the last picture stays"
+    assert arrived(two, twos)[0].frame.iteration == AT
+    assert sum(steps) == AT
+
+
+def test_a_step_that_is_cancelled_is_made_by_the_next(monkeypatch):
+    (one, ones), (two, twos) = visitor(), visitor()
+    ones.arrive(one)
+    stops, step = [True], Session._stepped
+
+    def stepped(self, before):
+        after = step(self, before)
+        if stops:
+            raise Cancelled
+        return after
+
+    monkeypatch.setattr(Session, "_stepped", stepped)
+    with pytest.raises(Cancelled):
+        ones.arrive(one)
+    stops.clear()
+    assert links.digest(arrived(two, twos)[0].frame) == links.digest(Session(RECIPE).seek(AT))
+
+
+def test_who_waits_for_anothers_turn_takes_no_thread(monkeypatch):
+    """One thread computes a turn that lasts, all others wait for it: a pool of two still does what comes."""
+    pool, lasting, go_on = DaemonPool(2, "test"), threading.Event(), threading.Event()
+    step = Session.advance
+    monkeypatch.setattr(Session, "advance", lambda self, n=1: (lasting.set(), go_on.wait(60), step(self, n))[2])
+    ways = [pool.submit(sharing.arrive, runner) for runner, sharing in [visitor() for _ in range(10)]]
+    assert lasting.wait(60)
+    assert pool.submit(pow, 2, 5).result(60) == 32
+    assert not any(way.done() for way in ways)
+    go_on.set()
+    assert {way.result(120).frame.iteration for way in ways} == {AT}
+
+
+def test_endless_replays_leave_everybody_a_turn():
+    pool = DaemonPool(2, "test")
+    watches = [Watch() for _ in range(6)]
+
+    def arrive(sharing, runner, watch):
+        with watched(watch):
+            return sharing.arrive(runner)
+
+    ways = []
+    for seed, watch in enumerate(watches):
+        runner, sharing = visitor(Recipe(num_particles=30, budget=None, seed=seed), 10**9)
+        ways.append(pool.submit(arrive, sharing, runner, watch))
+    for _ in range(5):
+        assert pool.submit(pow, 2, 5).result(60) == 32
+    assert not any(way.done() for way in ways)
+    for way, watch in zip(ways, watches, strict=True):
+        watch.cancel()
+        with pytest.raises(Cancelled):
+            way.result(60)
+
+
+def test_a_replay_that_would_take_too_long_is_not_made():
+    replay.keep_seconds(60)
+    pair = visitor(at=10**9, digest="0" * 12)
+    snapshot, turns = arrived(*pair)
+    assert snapshot.frame.iteration == 0 and turns == 1
+    assert "asks for iteration 1,000,000,000" in pair[1].sentence and "stands at iteration 0" in pair[1].sentence
+    assert pair[0].advance(1).frame.iteration == 1
+    assert arrived(*visitor(at=10**9))[1] == 0, "the next one is told at once"
+
+
+def test_a_replay_ends_when_its_time_is_up(monkeypatch):
+    replay.keep_seconds(60)
+    monkeypatch.setattr(replay.time, "thread_time", iter(np.arange(0.0, 1e6, 15.0)).__next__)
+    made, pair = Replay(AT, Runner(RECIPE)), visitor()
+    for _ in range(2):  # 15 of 180 s, 30 of 180: by now the pace is sure
+        assert made.foretold <= 60 or made.too_long
+        made.bring(pair[0])
+    assert made.too_long and made.bring(pair[0]) is None and pair[0].session.frame.iteration == 0
+
+
+def test_a_link_behind_the_end_of_its_run_says_so():
+    recipe = RECIPE.limited(500)
+    pair = visitor(recipe, at=4000, digest="0" * 12)
+    assert arrived(*pair)[0].done
+    assert pair[1].sentence == "The link asks for iteration 4,000, but its run ends at iteration 5."
+
+
+def test_another_picture_than_the_shared_one_is_told():
+    pair = visitor(digest="0" * 12)
+    arrived(*pair)
+    assert "not bit for bit" in pair[1].sentence
+
+
+def test_a_run_that_has_gone_on_is_left_where_it_is():
+    """A notebook's cell that is shown again brings nobody back."""
+    runner, sharing = visitor()
+    runner.advance(1)
+    assert sharing.arrive(runner).frame.iteration == 1
+
+
+def test_few_replays_are_kept_and_little_memory(monkeypatch):
+    runners = [Runner(RECIPE.replaced(seed=seed)) for seed in range(MOST_KEPT + 3)]
+    kept = [replay_to(AT, runner) for runner in runners]
+    assert len(replay._replays) == MOST_KEPT
+    assert replay_to(AT, runners[-1]) is kept[-1] and replay_to(AT, runners[0]) is not kept[0]
+    monkeypatch.setattr(replay, "MEMORY_CAP", 2.5 * kept[-1].num_bytes)
+    last = replay_to(AT, runners[5])
+    assert len(replay._replays) == 2 and replay_to(AT, runners[5]) is last
+    monkeypatch.setattr(replay, "MEMORY_CAP", 0)
+    last.bring(Runner(RECIPE))
+    assert list(replay._replays.values()) == [last]

@@ -1,0 +1,72 @@
+"""What a run visits where nobody says how much: enough for a picture, whatever the method."""
+
+import numpy as np
+import pytest
+
+import pmdviz
+from pmdviz.methods import METHODS
+from pmdviz.methods.base import DEFAULT_BUDGET
+from pmdviz.racing import Race
+from pmdviz.recipe import Recipe
+from pmdviz.session import Session
+
+CHAINS = [name for name, method in METHODS.items() if method.family == "chain"]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_at_its_defaults_a_method_comes_to_a_picture(method):
+    run = pmdviz.run(method=method, floor=False)
+    final = run.final
+    assert np.isfinite(final.metrics["tv"]) and final.caveat == ""
+    assert run.recipe.budget == Recipe(method=method).budget >= DEFAULT_BUDGET
+    assert final.visited - final.info.visited < run.recipe.budget
+    if method in CHAINS:
+        assert final.iteration - final.knobs.burn_in >= 100
+    else:
+        assert run.recipe.budget == DEFAULT_BUDGET
+    if METHODS[method].ended(final.state, final.knobs, run.target) == "":
+        assert final.visited >= run.recipe.budget
+
+
+@pytest.mark.parametrize("method", ["hmc", "mala", "gibbs"])
+def test_a_default_budget_follows_burn_in_thinning_and_data(method):
+    usual = Recipe(method=method, target_options={"num_data": 500})
+    long = Recipe(method=method, target_options={"num_data": 500}, burn_in=2000, thinning=3)
+    draws = usual.knobs["burn_in"] + 400
+    assert long.budget == pytest.approx(usual.budget * (2000 + 1200) / draws, rel=0.06)
+    assert Recipe(method=method).budget == pytest.approx(2 * usual.budget, rel=0.06)
+
+
+def test_an_average_draw_of_hmc_visits_what_its_budget_assumes():
+    run = pmdviz.run(method="hmc", floor=False)
+    rows = METHODS["hmc"].rows_per_draw(run.target, run.final.knobs)
+    assert run.final.visited / run.final.iteration == pytest.approx(rows, rel=0.1)
+
+
+def test_one_pass_and_tempering_get_to_their_end_with_many_data():
+    for method, num_data, knobs in (
+        ("smc", 30_000, {"batch_size": 3_000}),
+        ("importance", 30_000, {"batch_size": 3_000}),
+        ("smc_mcmc", 3_000, {}),
+    ):
+        recipe = Recipe(method=method, target_options={"num_data": num_data}, num_particles=200, **knobs)
+        session = Session(recipe, metrics_every=10**9)
+        session.advance(10**9)
+        assert session.ended and recipe.budget >= num_data, method
+
+
+def test_a_budget_that_is_given_or_stored_stays():
+    assert Recipe(method="hmc", budget=500).budget == 500
+    assert Recipe(method="hmc", budget=None).budget is None
+    assert Recipe(method="hmc").replaced(method="mala").budget == Recipe(method="hmc").budget
+    assert Recipe.from_json('{"pmdviz_recipe": 1, "method": "hmc"}').budget == DEFAULT_BUDGET  # one for all
+    assert Recipe.from_json('{"method": "hmc"}') == Recipe(method="hmc")
+    again = Recipe(method="hmc", budget=20_000)
+    assert Recipe.from_link(again.to_link()).budget == Recipe.from_json(again.to_json()).budget == 20_000
+    for broken in ("many", 0, ...):
+        with pytest.raises(pmdviz.InputError, match="budget must be"):
+            Recipe.from_dict({"budget": broken})
+
+
+def test_a_race_has_the_same_budget_for_all():
+    assert [one.budget for one in Race(["pmd", "hmc"]).recipes] == [DEFAULT_BUDGET] * 2

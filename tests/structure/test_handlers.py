@@ -1,0 +1,30 @@
+"""From Bokeh 3.10 on events come in worker threads: every handler is handed over to the page's event loop."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import pmdviz
+
+HERE = Path(pmdviz.__file__).parent
+FILES = [*HERE.glob("lab/*.py"), HERE / "pages.py", HERE / "tabs.py"]
+HANDLER = re.compile(r"(?<!js_)(?<!remove_)(?:param\.watch|on_click|on_change|onload)\((?!\*)([^\n]*)")
+HANDED = re.compile(r'(?:"\w+", )?(?:handed|held)\(')  # the name of a Bokeh property comes first
+OWN_WAY = re.compile(r'"\w+", lambda attr, old, new: self\._on_loop\(')  # of the live loop: needs no lock
+
+
+def not_handed(text):
+    return [given for given in HANDLER.findall(text) if not (HANDED.match(given) or OWN_WAY.match(given))]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_every_handler_is_handed_over(path):
+    assert not_handed(path.read_text()) == []
+
+
+def test_the_guard_sees_handlers():
+    found = sum(len(HANDLER.findall(path.read_text())) for path in FILES)
+    assert found >= 40
+    assert not_handed('button.on_click(lambda event: act())\nack.on_change("drawn", self.drawn)') != []
+    assert not_handed('button.on_click(handed(act))\nack.on_change("drawn", handed(act))') == []
