@@ -122,13 +122,16 @@ def shaped_density(
     `scale` (d,) is the prior's sd: it stands in where there are fewer than d + 2 particles.
     """
     h = min(shape.width * factor, WIDEST)
-    centres, factors = particles.copy(), []
-    for c in range(shape.labels.max() + 1):
-        inside = shape.labels == c
-        mean, covariance = _cluster(particles[inside], np.exp(log_weights[inside]), scale)
+    weights, centres = np.exp(log_weights), particles.copy()
+    insides = [shape.labels == c for c in range(shape.labels.max() + 1)]
+    found = [_cluster(particles[s], weights[s], scale) for s in insides]
+    for inside, (mean, _) in zip(insides, found, strict=True):
         centres[inside] = mean + np.sqrt(1 - h * h) * (particles[inside] - mean)
-        factors.append(h * np.linalg.cholesky(covariance))
-    return ShapedDensity(particles, log_weights, shape.labels, centres, np.array(factors))
+    covariances = np.array([covariance for _, covariance in found])
+    if shape.shared:
+        shares = np.bincount(shape.labels, weights)
+        covariances[:] = np.einsum("k,kij->ij", shares, covariances)
+    return ShapedDensity(particles, log_weights, shape.labels, centres, h * np.linalg.cholesky(covariances))
 
 
 def _cluster(particles: np.ndarray, weights: np.ndarray, scale: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -1,14 +1,15 @@
 """The choice of the shaped kernel: how many clusters, which particle is in which, and how wide the kernels are.
 
-The number K of clusters and the width h are those with the largest leave-one-out log density (Duin 1976) less the
-price of K means and covariances, K d (d + 3) / 2 parameters over the effective sample size (Akaike 1974). All is a
-function of particles and weights, without chance.
+The number K of clusters, whether each has a covariance of its own or all share one, and the width h are those with the
+largest leave-one-out log density (Duin 1976) less the price of means and covariances: their number of parameters over
+the effective sample size (Akaike 1974). All is a function of particles and weights, without chance.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -22,17 +23,26 @@ from pmdviz.kernels.resampling import systematic
 MOST_CLUSTERS = 4
 WIDTHS = (0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.65, 0.8, 0.95)
 START = 4  # place in WIDTHS where the search for the best one begins
-JUDGED, SEEDS = 400, 30  # particles that are left out in turn; that clusters may start from
+JUDGED, SEEDS = 400, 30  # times that a particle is left out; particles that clusters may start from
 MOST_KERNELS = 3000  # of more particles, so many stand for all in the choice
-DEAREST = 1.0  # nats a point that the parameters of K clusters may cost, or they are not tried
+DEAREST = 1.0  # nats that K clusters may cost more than one, or they are not tried
+WORTH_SHARING = 0.01  # nats that one covariance for all must save, or it is not tried
 RIDGE = 1e-9  # of a particle's variance
 
 
 class Shape(NamedTuple):
-    """Which cluster each particle belongs to, and h."""
+    """Which cluster each particle belongs to, h, and whether the clusters share one covariance."""
 
     labels: np.ndarray  # (m,) int64, from 0 on without gaps
     width: float  # h in (0, 1)
+    shared: bool = False
+
+
+class Judged(NamedTuple):
+    """Particles that are left out one after the other, a systematic choice by weight, and how often each counts."""
+
+    at: np.ndarray
+    counts: np.ndarray
 
 
 class Whitened(NamedTuple):
@@ -45,30 +55,63 @@ class Whitened(NamedTuple):
     log_scale: float  # log density in the coordinates of before, less that in these
 
 
-def chosen_shape(particles: np.ndarray, weights: np.ndarray) -> Shape:
-    """K clusters and h for particles (m, d) with weights (m,) of sum 1; one and the widest where they are too few."""
+class Candidate(NamedTuple):
+    """A shape that was tried."""
+
+    value: float  # leave-one-out log density less the price, nats a point
+    labels: np.ndarray
+    place: int  # of h in WIDTHS
+    shared: bool
+
+
+def chosen_shape(particles: np.ndarray, weights: np.ndarray, each: int = 1) -> Shape:
+    """K clusters and h for particles (m, d) with weights (m,) of sum 1; one and the widest where they are too few.
+
+    `each`: of how many candidates every particle was chosen, so that they are spread more evenly. Leaving one out then
+    leaves a gap, and finds h as for the particles alone; they stand for all candidates, and h falls as with so many.
+    """
     m, d = particles.shape
-    one = Shape(np.zeros(m, np.int64), WIDTHS[-1])
     centred = particles - weighted_sum(weights, particles)
-    sd, ess = np.sqrt(weighted_sum(weights, centred**2)), 1.0 / (weights**2).sum()
+    sd, ess = np.sqrt(weighted_sum(weights, centred**2)), float(1.0 / (weights**2).sum())
     if ess < d + 2 or not (sd > 0).all():
-        return one
-    z, learned = centred / sd, representatives(weights)
-    usual = float(((learned**2).sum() * ess) ** (-1 / (d + 4)))  # h falls so from as many as judge it to all
-    best, best_value, place = one, -np.inf, START
+        return Shape(np.zeros(m, np.int64), WIDTHS[-1])
+    learned = representatives(weights)
+    best = _best(centred / sd, weights, learned, ess)
+    usual = float(((learned**2).sum() * ess * each) ** (-1 / (d + 4)))  # h falls so from as many as judge it to all
+    return Shape(best.labels, WIDTHS[best.place] * usual, best.shared)
+
+
+def _best(z: np.ndarray, weights: np.ndarray, learned: np.ndarray, ess: float) -> Candidate:
+    """One cluster after another is added, until that is no better."""
+    best = Candidate(-np.inf, np.zeros(len(z), np.int64), START, False)
+    seeds, judged = np.unique(systematic(learned, SEEDS, 0.5)), judges(learned)
     for k in range(1, MOST_CLUSTERS + 1):
-        price = k * d * (d + 3) / 2 / ess
-        if k > 1 and price > DEAREST:
+        kinds, tried = _kinds(k, z.shape[1], ess), []
+        labels = clustered(z, weights, seeds, k, learned) if kinds else best.labels
+        for shared in kinds:
+            if parts := whitened(z, learned, labels, judged.at, shared):
+                value, place = best_width(parts, judged.counts, best.place)
+                tried.append(Candidate(value - price(k, z.shape[1], shared) / ess, labels, place, shared))
+        here = max(tried, key=attrgetter("value"), default=None)
+        if here and here.value <= best.value:
             break
-        labels = clustered(z, weights, np.unique(systematic(learned, SEEDS, 0.5)), k, learned)
-        parts = whitened(z, learned, labels)
-        if parts is None:
-            continue
-        value, place = best_width(parts, d, place)
-        if value - price <= best_value:
-            break
-        best, best_value = Shape(labels, WIDTHS[place] * usual), value - price
+        best = here or best
     return best
+
+
+def price(k: int, d: int, shared: bool) -> float:
+    """Parameters of k means and of their covariances, one or k."""
+    return k * d + (1 if shared else k) * d * (d + 1) / 2
+
+
+def _kinds(k: int, d: int, ess: float) -> list[bool]:
+    """What to try with k clusters: covariances of their own, a shared one (True), both, or neither."""
+    if k == 1:
+        return [False]
+    own, shared = price(k, d, False), price(k, d, True)
+    most = price(1, d, False) + DEAREST * ess
+    allowed = {False: own <= most, True: shared <= most and own - shared > WORTH_SHARING * ess}
+    return [kind for kind in allowed if allowed[kind]]
 
 
 def representatives(weights: np.ndarray) -> np.ndarray:
@@ -78,29 +121,46 @@ def representatives(weights: np.ndarray) -> np.ndarray:
     return np.bincount(systematic(weights, MOST_KERNELS, 0.5), minlength=len(weights)) / MOST_KERNELS
 
 
-def whitened(z: np.ndarray, weights: np.ndarray, labels: np.ndarray) -> list[Whitened] | None:
-    """The clusters of z (m, d); None where one has too few effective particles to have a shape."""
-    d, at, parts = z.shape[1], np.unique(systematic(weights, JUDGED, 0.5)), []
-    for c in range(labels.max() + 1):
-        inside = np.flatnonzero((labels == c) & (weights > 0))
-        w = weights[inside]
-        if w.sum() ** 2 < (d + 2) * (w * w).sum() or not len(w):
-            return None
-        mean, covariance = moments(z[inside], w / w.sum())
-        factor = np.linalg.cholesky(covariance + RIDGE * np.eye(d))
-        place = np.full(len(z), -1)
-        place[inside] = np.arange(len(inside))
-        points, those = (whiten(x, mean, factor)[:, : len(x)].T / SCALE for x in (z[inside], z[at]))
-        parts.append(Whitened(points, np.log(w), those, place[at], -np.log(np.diag(factor)).sum()))
-    return parts
+def judges(weights: np.ndarray) -> Judged:
+    """The particles that judge: a heavy one counts as often as it is chosen."""
+    return Judged(*np.unique(systematic(weights, JUDGED, 0.5), return_counts=True))
 
 
-def best_width(parts: list[Whitened], d: int, place: int) -> tuple[float, int]:
+def whitened(
+    z: np.ndarray, weights: np.ndarray, labels: np.ndarray, at: np.ndarray, shared: bool = False
+) -> list[Whitened] | None:
+    """The clusters of z (m, d), and those judged; None where one has too few effective particles for its own shape.
+
+    A `shared` covariance is the weighted mean of the clusters' own, as in linear discriminant analysis.
+    """
+    d, insides = z.shape[1], [np.flatnonzero((labels == c) & (weights > 0)) for c in range(labels.max() + 1)]
+    those = [weights[inside] for inside in insides]
+    if any(not len(w) or not shared and w.sum() ** 2 < (d + 2) * (w * w).sum() for w in those):
+        return None
+    found = [moments(z[inside], w / w.sum()) for inside, w in zip(insides, those, strict=True)]
+    within = sum((w.sum() * covariance for w, (_, covariance) in zip(those, found, strict=True)), np.zeros((d, d)))
+    return [
+        _whitened(z, inside, w, mean, within if shared else covariance, at)
+        for inside, w, (mean, covariance) in zip(insides, those, found, strict=True)
+    ]
+
+
+def _whitened(
+    z: np.ndarray, inside: np.ndarray, weights: np.ndarray, mean: np.ndarray, covariance: np.ndarray, at: np.ndarray
+) -> Whitened:
+    factor = np.linalg.cholesky(covariance + RIDGE * np.eye(len(mean)))
+    place = np.full(len(z), -1)
+    place[inside] = np.arange(len(inside))
+    points, judged = (whiten(x, mean, factor)[:, : len(x)].T / SCALE for x in (z[inside], z[at]))
+    return Whitened(points, np.log(weights), judged, place[at], -np.log(np.diag(factor)).sum())
+
+
+def best_width(parts: list[Whitened], counts: np.ndarray, place: int) -> tuple[float, int]:
     """The largest mean leave-one-out log density, and the place in WIDTHS that has it, by steps uphill."""
 
     @cache
     def value(place: int) -> float:
-        return float(left_out(parts, WIDTHS[place]).mean())
+        return float(np.average(left_out(parts, WIDTHS[place]), weights=counts))
 
     while True:
         near = [k for k in (place, place - 1, place + 1) if 0 <= k < len(WIDTHS)]

@@ -167,10 +167,11 @@ def test_knobs_cannot_be_set_behind_the_checks():
 
 def test_a_width_goes_to_the_default_of_a_new_rule_unless_it_is_given():
     knobs = METHODS["pmd"].Knobs.checked({})
-    assert knobs.bandwidth == 0.75
+    assert (knobs.bandwidth_rule, knobs.bandwidth) == ("shaped", 1.0)
+    assert knobs.replaced(bandwidth_rule="local").bandwidth == METHODS["svgd"].Knobs.checked({}).bandwidth == 0.75
     assert knobs.replaced(bandwidth_rule="isotropic").bandwidth == 0.1
     assert knobs.replaced(bandwidth_rule="isotropic", bandwidth=0.3).bandwidth == 0.3
-    assert knobs.replaced(bandwidth=0.3).replaced(bandwidth_rule="local").bandwidth == 0.3
+    assert knobs.replaced(bandwidth=0.3).replaced(bandwidth_rule="shaped").bandwidth == 0.3
     assert METHODS["pmd"].Knobs.checked({"bandwidth_rule": "isotropic"}).bandwidth == 0.1
     assert knobs.replaced(bandwidth=0.3).replaced(bandwidth_rule="isotropic").bandwidth == 0.1
 

@@ -110,7 +110,7 @@ def test_a_change_taken_back_at_once_leaves_no_row():
     session.advance(7)
     session.set(bandwidth=2.0)
     assert 7 in session.history.columns["iteration"]
-    session.set(bandwidth=0.75)
+    session.set(bandwidth=1.0)
     assert session.recipe.changes == ()
     assert 7 not in session.history.columns["iteration"]
 

@@ -96,7 +96,7 @@ def test_a_knob_turned_is_written_down_and_acts_at_the_next_step():
 
 
 def test_a_width_acts_at_once():
-    s = session()
+    s = session(bandwidth_rule="local")
     s.advance(4)
     before = s.frame
     assert before.metrics and before.grid  # what was computed under the old width must not be shown under the new one

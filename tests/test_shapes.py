@@ -64,6 +64,16 @@ def test_each_cluster_of_q_has_the_moments_of_its_particles(d, k, width, seed):
         np.testing.assert_allclose(found, expected, atol=1e-10)
 
 
+def test_clusters_that_share_a_covariance_keep_the_moments_of_all():
+    x, lw, labels = modes(300), normalise(standard(300, 1)[:, 0]), np.arange(300) % 2
+    q = shaped_density(x, lw, Shape(labels, 0.6, shared=True), 1.0, ONES)
+    assert np.array_equal(q.factors[0], q.factors[1])
+    for found, expected in zip((q.mean, q.cov), moments(x, q.weights), strict=True):
+        np.testing.assert_allclose(found, expected, atol=1e-10)
+    own = shaped_density(x, lw, Shape(labels, 0.6), 1.0, ONES)
+    assert np.array_equal(q.centres, own.centres) and not np.allclose(own.factors[0], own.factors[1])
+
+
 def test_the_density_integrates_to_1_and_is_what_the_grid_shows():
     x = modes()
     q = density_of(x, normalise(standard(1500, 1)[:, 0]))
@@ -152,6 +162,37 @@ def test_as_many_clusters_as_there_are_modes():
         assert labels.max() >= 1 and all(side[labels == c].mean() in (0.0, 1.0) for c in range(labels.max() + 1))
 
 
+def few_in_two_modes(ess, seed=0):
+    """Draws of a wide prior and weights that leave so few of them effective, in two modes."""
+    x = 3 * standard(1500, 2, seed)
+    log_density = np.logaddexp(*(-0.5 * ((x - c) ** 2).sum(axis=1) for c in (-3.0, 3.0)))
+    return x, least(lambda power: np.exp(normalise(power * log_density)), ess)
+
+
+def least(weights, ess):
+    """The weights for the smallest power that leaves no more effective particles than so many."""
+    return next(w for w in map(weights, np.geomspace(0.01, 100, 400)) if 1 / (w**2).sum() <= ess)
+
+
+@pytest.mark.parametrize("ess", [8, 15, 40])
+def test_few_effective_particles_share_one_covariance_and_are_not_bridged(ess):
+    """Two means and a covariance cost less than two covariances, and a gap is seen with a handful of particles."""
+    shared = []
+    for seed in range(6):
+        x, w = few_in_two_modes(ess, seed)
+        shape = chosen_shape(x, w)
+        sides = [x[(shape.labels == c) & (w > 0.01)].mean(axis=1) > 0 for c in range(shape.labels.max() + 1)]
+        assert len(sides) > 1 and all(side.mean() in (0.0, 1.0) for side in sides if len(side))
+        shared.append(shape.shared)
+    assert np.mean(shared) > 0.5
+
+
+def test_a_particle_judges_as_often_as_it_weighs():
+    w = np.array([0.5, 0.25, 0.2, 0.05, 0.0])
+    judged = shapes.judges(w)
+    assert dict(zip(judged.at, judged.counts / shapes.JUDGED, strict=True)) == dict(enumerate(w[:4]))
+
+
 def test_the_price_of_covariances_keeps_a_gaussian_of_twenty_dimensions_whole():
     """Without it the likelihood of what is left out splits what is one."""
     x = standard(1500, 20)
@@ -176,8 +217,9 @@ def test_the_width_is_the_best_of_the_table():
     x = modes(seed=3)
     z = (x - x.mean(axis=0)) / x.std(axis=0)
     shape = chosen_shape(x, equal(1500))
-    parts = shapes.whitened(z, equal(1500), shape.labels)
-    values = [shapes.left_out(parts, h).mean() for h in WIDTHS]
+    judged = shapes.judges(equal(1500))
+    parts = shapes.whitened(z, equal(1500), shape.labels, judged.at)
+    values = [np.average(shapes.left_out(parts, h), weights=judged.counts) for h in WIDTHS]
     assert WIDTHS[int(np.argmax(values))] == shape.width
 
 
@@ -187,6 +229,12 @@ def test_many_particles_are_represented_by_some():
     many, few = chosen_shape(x, equal(30_000)), chosen_shape(x[:3000], equal(3000))
     assert many.labels.max() == few.labels.max() == 1
     assert many.width < few.width and min(abs(many.width * 10 ** (1 / 6) - h) for h in WIDTHS) < 1e-9
+
+
+def test_particles_chosen_of_many_candidates_stand_for_all_of_them():
+    """They are spread more evenly, and h falls as with so many more."""
+    one, two = (chosen_shape(modes(), equal(1500), each) for each in (1, 16))
+    assert two.width == pytest.approx(one.width * 16 ** (-1 / 6)) and np.array_equal(one.labels, two.labels)
 
 
 # In the methods.
@@ -210,6 +258,22 @@ def test_a_frame_shows_the_weighted_particles_and_q_has_their_moments():
         (frame.density.mean, frame.density.cov), moments(frame.particles, frame.weights), strict=True
     ):
         np.testing.assert_allclose(found, expected, atol=1e-10)
+
+
+@pytest.mark.parametrize("steps", [0, 3])
+def test_balanced_draws_of_pmd_have_narrower_kernels_until_others_are_drawn(steps):
+    """By what the particles were drawn, not by what is asked of the next ones."""
+    given = {"num_particles": 300, "policy": "always", "resampler": "multinomial"}
+    for draws, other, each in (("balanced", "independent", 16), ("independent", "balanced", 1)):
+        session = Session(Recipe(**given, draws=draws))
+        frame = session.advance(steps)
+        shape = chosen_shape(frame.particles, frame.weights, each)
+        expected = shaped_density(frame.particles, frame.state.log_weights, shape, 1.0, session.target.scale)
+        np.testing.assert_allclose(frame.density.factors, expected.factors, rtol=1e-9)
+        if steps:
+            session.set(draws=other)
+            np.testing.assert_allclose(session.frame.density.factors, expected.factors, rtol=1e-9)
+            assert session.advance().state.each == 17 - each
 
 
 def test_a_rejuvenation_draws_from_the_density_of_the_frame():

@@ -9,6 +9,7 @@ import numpy as np
 from pmdviz.densities import Density, effective_sample_size
 from pmdviz.errors import InputError, TargetError
 from pmdviz.knobs import Knobs
+from pmdviz.pareto import UNTRUSTED, k_hat
 from pmdviz.targets import Target
 
 METHODS: dict[str, Method] = {}
@@ -131,14 +132,18 @@ class Method:
     def caveat(self, state: Any, knobs: Any) -> str:
         """What one must know to judge the frame, in a sentence; "" where there is nothing.
 
-        Up to its first colon it is short enough for a tile. Of weighted particles: that too few have any weight.
+        Up to its first colon it is short enough for a tile. Of weighted particles: that too few have any weight, or
+        that a few heavy ones decide.
         """
         if self.family != "particles":
             return ""
         d, ess = state.particles.shape[1], effective_sample_size(state.log_weights)
-        if len(state.particles) < d + 2 or ess >= d + 2:
-            return ""
-        return f"{ess:.1f} effective particles: too few to have a shape in {d} dimension{'s' * (d > 1)}"
+        if len(state.particles) >= d + 2 > ess:
+            return f"{ess:.1f} effective particles: too few to have a shape in {d} dimension{'s' * (d > 1)}"
+        k = k_hat(state.log_weights)
+        if k > UNTRUSTED:
+            return f"k-hat {k:.1f}: a few heavy particles decide, and a mean over them is not to be trusted"
+        return ""
 
     def ended(self, state: Any, knobs: Any, target: Target) -> str:
         """Why there is no next step, such as "one pass is over"; "" while there is one."""

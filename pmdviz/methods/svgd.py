@@ -15,7 +15,7 @@ from pmdviz.methods import stepping
 from pmdviz.methods.base import StepInfo, checked_gradient, read_only
 from pmdviz.methods.batching import BatchKnobs, BatchMethod, rows_per_step
 from pmdviz.methods.particles import equal_log_weights, how_many, prior_draws
-from pmdviz.methods.smoothing import SmoothingKnobs, smoothed
+from pmdviz.methods.smoothing import SmoothingKnobs, kernel_rule, kernel_width, smoothed
 from pmdviz.methods.work import Work
 from pmdviz.targets import Target
 
@@ -30,6 +30,8 @@ class SVGDKnobs(BatchKnobs, SmoothingKnobs):
 
     num_particles = how_many(1500, "restart", "Points that move together; a step costs m² kernel values.")
     batch_size = rows_per_step(20)
+    bandwidth_rule = kernel_rule("local")  # its particles repel one another, which misleads leaving one out
+    bandwidth = kernel_width("local")
     optimiser = Choice(
         "adam",
         objects=["adam", "adagrad"],

@@ -15,11 +15,12 @@ FIXED_SIZE, FIXED_STEPS, PARTS = 512, 200, 20  # m and T where they are not vari
 STRATEGIES: dict[str, tuple[str, dict[str, Any]]] = {
     "particles": (
         "weighted particles, γ = 1/t (Theorem 5)",
-        {"policy": "never", "eta": 1.0, "n0": 0.0, "kappa": 1.0, "draws": "independent", "batches": "replacement"},
+        {"policy": "never", "eta": 1.0, "n0": 0.0, "kappa": 1.0, "step_limit": 0.0, "bandwidth_rule": "local",
+         "draws": "independent", "batches": "replacement"},
     ),
     "kde": (
         "weighted KDE, γ = 2/(t+1) (Theorem 6)",
-        {"policy": "always", "eta": 2.0, "n0": 1.0, "kappa": 1.0, "bandwidth_rule": "covariance",
+        {"policy": "always", "eta": 2.0, "n0": 1.0, "kappa": 1.0, "step_limit": 0.0, "bandwidth_rule": "covariance",
          "draws": "independent", "batches": "replacement"},
     ),
     "ours": ("our default: new particles when the ESS falls", {}),

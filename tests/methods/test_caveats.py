@@ -12,6 +12,9 @@ from pmdviz.session import Session
 NARROW = {"target": "gaussian", "target_options": {"num_data": 20_000, "sigma_x": 1.0}, "num_particles": 300}
 
 
+FORMAT_1 = {"step_limit": 0.0, "bandwidth_rule": "local"}
+
+
 def ended(**parts):
     session = Session(Recipe(**parts), metrics_every=10**6)
     session.advance(10**6)
@@ -20,7 +23,7 @@ def ended(**parts):
 
 def test_a_run_whose_first_steps_left_a_few_particles_says_so_for_ever():
     """Its ESS reads high: the trap that the sentence is for."""
-    frame = ended(**NARROW, budget=6000)
+    frame = ended(**NARROW, **FORMAT_1, budget=6000)
     assert frame.caveat.startswith("all descend from ") and "effective particles: at iteration 1 they" in frame.caveat
     assert float(frame.caveat.split()[3]) < 4 and frame.state.fewest_at == 1
     assert frame.metrics["ess"] > 100 and frame.metrics["tv"] > 0.9
@@ -47,7 +50,7 @@ def test_steps_that_are_limited_on_and_on_say_that_q_is_on_its_way():
 
 @pytest.mark.parametrize("method", ["importance", "pmd"])
 def test_fewer_effective_particles_than_a_shape_takes_are_named(method):
-    knobs = {"policy": "never"} if method == "pmd" else {}
+    knobs = {"policy": "never", "step_limit": 0.0} if method == "pmd" else {}
     frame = ended(
         **{**NARROW, "target_options": {"num_data": 2000, "sigma_x": 0.3}}, method=method, budget=2000, **knobs
     )
@@ -56,9 +59,18 @@ def test_fewer_effective_particles_than_a_shape_takes_are_named(method):
     assert ended(target="gaussian", method=method, num_particles=3, budget=20).caveat == "", "three have none at all"
 
 
+def test_weights_with_a_heavy_tail_are_named():
+    """Draws of the prior, a few of which fell near the posterior: more than a shape takes, too few to trust."""
+    for data_seed, heavy in ((205, True), (200, False)):
+        frame = ended(method="importance", target_options={"data_seed": data_seed}, seed=data_seed)
+        assert frame.metrics["ess"] > 15 and frame.caveat.startswith("k-hat 1.8: a few heavy") == heavy
+        assert heavy or frame.caveat == ""
+
+
 def test_the_command_line_says_it(capsys):
     for budget, words in ((100, ""), (6000, "all descend from ")):
         options = ["--target-option", "num_data=20000", "--target-option", "sigma_x=1", "--budget", str(budget)]
-        main(["run", "--target", "gaussian", *options, "--knob", "num_particles=300", "--json", "-"])
+        knobs = ["--knob", "num_particles=300", "--knob", "step_limit=0"]
+        main(["run", "--target", "gaussian", *options, *knobs, "--json", "-"])
         caveat = json.loads(capsys.readouterr().out)["final"]["caveat"]
         assert caveat.startswith(words) if words else "descend" not in caveat

@@ -17,12 +17,13 @@ from tests.engine import CountingTarget, drop, errors_from, knob_values
 
 PMD = METHODS["pmd"]
 NEVER = {"policy": "never", "num_particles": 200}
+PLAIN = {"step_limit": 0.0, "bandwidth_rule": "local"}  # steps as long as the schedule says, and one kernel for all
 WHOLE = {"target_options": {"num_data": 30}, "batch_size": 30, "budget": None}
 UNIT = {"dim": 1, "num_data": 1, "sigma_x": 2**0.5, "prior_sd": 2**0.5}  # posterior sd 1
 
 
 def run_to(iteration, target="gaussian", **parts):
-    session = Session(Recipe(target, "pmd", **{"budget": None, **parts}), metrics_every=10**9)
+    session = Session(Recipe(target, "pmd", **{"budget": None, **PLAIN, **parts}), metrics_every=10**9)
     session.advance(iteration)
     return session
 
@@ -82,7 +83,8 @@ def test_batches_with_replacement_are_right_on_average():
 @pytest.mark.parametrize("num_data", [1, 9, 10, 11, 30])
 def test_a_warm_start_ends_its_pass_at_the_posterior(num_data):
     target = CountingTarget(make_target("gaussian", num_data=num_data))
-    session = Session(Recipe("gaussian", target_options={"num_data": num_data}, warm_start=True, budget=None, **NEVER))
+    options = {"num_data": num_data}
+    session = Session(Recipe("gaussian", target_options=options, warm_start=True, budget=None, **NEVER, **PLAIN))
     session.target = target
     session.advance(-(-num_data // WARM_BATCH))
     assert session.frame.visited == target.rows == num_data
@@ -94,7 +96,8 @@ def test_a_warm_start_ends_its_pass_at_the_posterior(num_data):
 
 
 def test_a_warm_start_stays_one_pass_whatever_is_turned_on_the_way():
-    session = Session(Recipe("gaussian", target_options={"num_data": 30}, warm_start=True, budget=None, **NEVER))
+    options = {"num_data": 30}
+    session = Session(Recipe("gaussian", target_options=options, warm_start=True, budget=None, **NEVER, **PLAIN))
     session.advance()
     session.set(warm_start=False)
     session.set(batches="replacement", batch_size=3)
@@ -105,7 +108,7 @@ def test_a_warm_start_stays_one_pass_whatever_is_turned_on_the_way():
 def test_one_step_with_rejuvenation_is_the_formula():
     """log w = (1-γ)(-log m) + γ (log prior + (N/B) Σ log p(x|θ) - log q(θ)) at particles drawn from q."""
     target = make_target("mixture", num_data=40)
-    values = {"num_particles": 60, "policy": "always", "schedule": "constant", "step_size": 0.3}
+    values = {"num_particles": 60, "policy": "always", "schedule": "constant", "step_size": 0.3, **PLAIN}
     knobs = PMD.Knobs.checked(values)
     start = PMD.init(np.random.default_rng(0), target, knobs)
     first, _ = PMD.step(np.random.default_rng(1), start, target, target.data[:8], knobs)
@@ -128,7 +131,9 @@ def test_a_step_without_rejuvenation_keeps_the_particles():
 
 def test_a_particle_of_weight_zero_stays_dead_until_gamma_is_one():
     target = make_target("gaussian", dim=1)
-    knobs = PMD.Knobs.checked({"num_particles": 3, "policy": "never", "schedule": "constant", "step_size": 0.5})
+    knobs = PMD.Knobs.checked(
+        {"num_particles": 3, "policy": "never", "schedule": "constant", "step_size": 0.5, **PLAIN}
+    )
     state = PMD.init(np.random.default_rng(0), target, knobs)
     state = state._replace(log_weights=normalise(np.array([0.0, -np.inf, 0.0])))
     after, _ = PMD.step(np.random.default_rng(0), state, target, target.data, knobs)
@@ -142,7 +147,7 @@ def test_a_particle_of_weight_zero_stays_dead_until_gamma_is_one():
 
 def test_the_policy_decides_when():
     def reasons(**knobs):
-        session = Session(Recipe("mixture", num_particles=100, budget=None, **knobs))
+        session = Session(Recipe("mixture", num_particles=100, budget=None, **PLAIN, **knobs))
         return [session.advance().info.rejuvenated for _ in range(8)]
 
     assert reasons(policy="never") == [""] * 8

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pmdviz.densities import KernelDensity, effective_sample_size
+from pmdviz.draws import candidates_each
 from pmdviz.methods.base import StepInfo, checked_log_likelihood, read_only
 from pmdviz.methods.batching import BatchMethod
 from pmdviz.methods.particles import equal_log_weights, normalised, prior_draws
@@ -40,6 +41,7 @@ class PMD(BatchMethod):
             0,
             warm,
             drawn_at=1,
+            each=candidates_each(knobs.draws, m, target.dim),
             held=0,
             rest=0.0,
             rest_rows=arrays[4],
@@ -107,7 +109,7 @@ class PMD(BatchMethod):
 
     def density(self, state: PMDState, knobs: PMDKnobs, target: Target) -> KernelDensity | ShapedDensity:
         """q_{t+1}: the weighted KDE before any resampling (Algorithm 1, lines 12-15)."""
-        return smoothed(state.particles, state.log_weights, knobs, target)
+        return smoothed(state.particles, state.log_weights, knobs, target, state.each)
 
 
 def after_step(state: PMDState, done: Step, log_weights: np.ndarray, rows: np.ndarray) -> PMDState:

@@ -59,7 +59,7 @@ class PMDKnobs(BatchKnobs, SmoothingKnobs):
         doc="Bounds the gradient of the objective, the pull on log q at any point.",
     )
     step_limit = Real(
-        0.0,
+        0.5,
         bounds=(0, 1),
         inclusive_bounds=(True, False),
         softbounds=(0, 0.95),

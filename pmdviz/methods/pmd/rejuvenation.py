@@ -65,4 +65,5 @@ def rejuvenate(
     log_prior = checked_log_prior(target, particles)
     drawn = read_only(particles, equal_log_weights(m), log_proposal, log_prior)
     names = ("particles", "log_weights", "log_proposal", "log_prior")
-    return state._replace(drawn_at=max(t, 1), **dict(zip(names, drawn, strict=True)))
+    each = draws.candidates_each(knobs.draws, m, target.dim)
+    return state._replace(drawn_at=max(t, 1), each=each, **dict(zip(names, drawn, strict=True)))

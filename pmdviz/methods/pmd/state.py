@@ -17,6 +17,7 @@ class PMDState(NamedTuple):
     iteration: int
     warm_iterations: int  # steps of the warm start's pass; 0 without one
     drawn_at: int  # t of the step that the particles were drawn for
+    each: int  # of how many candidates every one of them was chosen
     held: int  # limited steps so far, during which the schedule's clock stood still
     rest: float  # share of the warm start's last batch that a limited step has left to be applied
     rest_rows: np.ndarray  # the rows of that batch; none where nothing is left
