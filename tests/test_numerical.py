@@ -147,7 +147,8 @@ def sound(session):
     frame = session.frame
     assert np.isfinite(frame.particles).all() and frame.weights.sum() == pytest.approx(1, abs=1e-9)
     assert 1 - 1e-9 <= frame.metrics["ess"] <= len(frame.particles) * (1 + 1e-9)
-    assert np.isfinite(frame.density.cholesky).all() and (np.diag(frame.density.cholesky) > 0).all()
+    assert np.isfinite(frame.density.choleskys).all()
+    assert (np.diagonal(frame.density.choleskys, axis1=1, axis2=2) > 0).all()
     return frame
 
 

@@ -29,8 +29,10 @@ MANY = {
     "mixture, N=20,000": ("mixture", {"num_data": 20_000}),
 }
 DIMENSIONS = {5: 30_000, 10: 30_000, 20: 30_000}  # data visited
+OTHERS = ("importance", "smc", "smc_mcmc")  # methods that judge themselves too
 PASSES = 3
 LEAST_WEIGHT = 0.3  # of each of two modes
+FAILED, WELL = {"tv": 0.3, "error_of_mean": 1.0}, {"tv": 0.15, "error_of_mean": 0.2}
 
 
 def run(options: Namespace) -> dict[str, Any]:
@@ -50,7 +52,31 @@ def _of_setting(knobs: dict[str, Any], seeds: list[tuple[int, int]]) -> dict[str
     found[f"mixture, {name}, independent multinomial draws"] = _mixture(given, {**knobs, **INDEPENDENT}, seeds)
     found |= {name: _many(*case, knobs, seeds) for name, case in MANY.items()}
     found |= {f"linear regression, d={d}": _regressions(d, n, knobs, seeds) for d, n in DIMENSIONS.items()}
-    return found | {"two modes, d=10": _modes(10, 30_000, knobs, seeds)}
+    rule = {"bandwidth_rule": knobs["bandwidth_rule"]}
+    for method in OTHERS:
+        found |= {f"{method}, mixture, {name}": _other(method, given, rule, seeds) for name, given in MIXTURES.items()}
+    found |= {"two modes, d=10": _modes(10, 30_000, knobs, seeds)}
+    return found | {"caveats of all these": summed([case["caveats"] for case in found.values() if "caveats" in case])}
+
+
+def told(ends: list[tuple[str, str, float]]) -> dict[str, int]:
+    """Of runs (caveat, name of a figure, value): how many failed, or went well, and how many of these say so."""
+    failed = [caveat for caveat, name, value in ends if value > FAILED[name]]
+    well = [caveat for caveat, name, value in ends if value <= WELL[name]]
+    return {
+        "failed": len(failed),
+        "failed_with_caveat": sum(map(bool, failed)),
+        "well": len(well),
+        "well_with_caveat": sum(map(bool, well)),
+    }
+
+
+def summed(counts: list[dict[str, int]]) -> dict[str, Any]:
+    """All counts together, with the two rates; None where no run failed, or went well."""
+    found: dict[str, Any] = {name: sum(count[name] for count in counts) for name in counts[0]}
+    for kind in ("failed", "well"):
+        found[f"rate_{kind}"] = _rounded(found[f"{kind}_with_caveat"] / found[kind]) if found[kind] else None
+    return found
 
 
 def _ended(target: Any, budget: int, seed: int, knobs: dict[str, Any], **parts: Any) -> Session:
@@ -59,48 +85,68 @@ def _ended(target: Any, budget: int, seed: int, knobs: dict[str, Any], **parts: 
     return session
 
 
+def _other(method: str, given: dict[str, Any], knobs: dict[str, Any], seeds: list[tuple[int, int]]) -> dict[str, Any]:
+    """TV of another method at its end, on the first of each data set's runs."""
+    ends = []
+    for data_seed, seed in seeds:
+        if seed < 1000:
+            session = Session(
+                Recipe("mixture", method, target_options={**given, "data_seed": data_seed}, seed=seed, **knobs), 10**9
+            )
+            frame = session.advance(10**9)
+            ends.append((frame.caveat, "tv", frame.metrics["tv"]))
+    return {"tv_median": _rounded(np.median([value for *_, value in ends])), "caveats": told(ends)}
+
+
 def _mixture(given: dict[str, Any], knobs: dict[str, Any], seeds: list[tuple[int, int]]) -> dict[str, Any]:
     """TV at 5,000 and 20,000 visited; the standard error is that over data sets."""
-    early, late = np.empty(len(seeds)), np.empty(len(seeds))
+    early, late, caveats = np.empty(len(seeds)), np.empty(len(seeds)), []
     for k, (data_seed, seed) in enumerate(seeds):
-        history = _ended(
-            "mixture", 20_000, seed, knobs, target_options={**given, "data_seed": data_seed}
-        ).history.columns
+        session = _ended("mixture", 20_000, seed, knobs, target_options={**given, "data_seed": data_seed})
+        history = session.history.columns
         early[k], late[k] = history["tv"][np.searchsorted(history["visited"], (5000, 20_000))]
+        caveats.append((session.frame.caveat, "tv", late[k]))
     sets = late.reshape(len({data_seed for data_seed, _ in seeds}), -1).mean(axis=1)
     return {
         "tv_at_5000": _rounded(early.mean()),
         "tv_at_20000": _rounded(late.mean()),
         "standard_error": _rounded(sets.std(ddof=1) / np.sqrt(len(sets))),
         "largest_tv": _rounded(late.max()),
+        "caveats": told(caveats),
     }
 
 
 def _many(target: str, given: dict[str, Any], knobs: dict[str, Any], seeds: list[tuple[int, int]]) -> dict[str, Any]:
     """TV after three passes."""
-    start, tv = time.process_time(), []
+    start, ends = time.process_time(), []
     for data_seed, seed in seeds:
         parts = {"target_options": {**given, "data_seed": data_seed}}
-        tv.append(_ended(target, PASSES * given["num_data"], seed, knobs, **parts).frame.metrics["tv"])
+        frame = _ended(target, PASSES * given["num_data"], seed, knobs, **parts).frame
+        ends.append((frame.caveat, "tv", frame.metrics["tv"]))
+    tv = [value for *_, value in ends]
     return {
         "runs": len(tv),
         "tv_at_most_0.15": int((np.array(tv) <= 0.15).sum()),
         "tv_median": _rounded(np.median(tv)),
         "tv_largest": _rounded(max(tv)),
         "cpu_seconds_a_run": round((time.process_time() - start) / len(tv), 2),
+        "caveats": told(ends),
     }
 
 
 def _regressions(d: int, budget: int, knobs: dict[str, Any], seeds: list[tuple[int, int]]) -> dict[str, Any]:
     """Errors of a linear regression: means over runs, and the worst run."""
-    start, found = time.process_time(), []
+    start, found, ends = time.process_time(), [], []
     for data_seed, seed in seeds:
         made = linear(d, data_seed)
-        found.append(errors(_ended(made.target, budget, seed, knobs).frame.density, made))
+        frame = _ended(made.target, budget, seed, knobs).frame
+        found.append(errors(frame.density, made))
+        ends.append((frame.caveat, "error_of_mean", found[-1]["error_of_mean"]))
     seconds = time.process_time() - start
     means = {name: _rounded(np.mean([one[name] for one in found])) for name in found[0]}
     worst = {f"{name}_largest": _rounded(max(one[name] for one in found)) for name in ("error_of_mean", "kl")}
-    return {"runs": len(found), **means, **worst, "cpu_seconds_a_run": round(seconds / len(found), 1)}
+    cpu = round(seconds / len(found), 1)
+    return {"runs": len(found), **means, **worst, "cpu_seconds_a_run": cpu, "caveats": told(ends)}
 
 
 def _modes(d: int, budget: int, knobs: dict[str, Any], seeds: list[tuple[int, int]]) -> dict[str, Any]:

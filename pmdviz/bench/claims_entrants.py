@@ -36,7 +36,13 @@ def _langevin() -> Settings:
     return ({}, *({"a": first * (DELAY + 1) ** g, "b": DELAY, "g": g} for g, first in pairs))
 
 
-NAIVE = {"policy": "always", "bandwidth_rule": "isotropic", "batch_size": 10, "batches": "replacement"}
+NAIVE = {
+    "step_limit": 0.0,
+    "policy": "always",
+    "bandwidth_rule": "isotropic",
+    "batch_size": 10,
+    "batches": "replacement",
+}
 NAIVE |= {"draws": "independent", "resampler": "multinomial", "eta": 1.0, "n0": 100.0, "kappa": 0.5}
 
 ENTRANTS: dict[str, Entrant] = {

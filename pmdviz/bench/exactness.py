@@ -32,7 +32,7 @@ def run(options: Namespace) -> dict[str, Any]:
 
 def weight_error(seed: int, step_size: float = 0.2, steps: int = 12) -> float:
     """max |w / w_exact - 1| where w_exact is proportional to likelihood^(1 - (1-gamma)^t)."""
-    knobs = {"policy": "never", "schedule": "constant", "step_size": step_size, "num_particles": 400}
+    knobs = {"policy": "never", "schedule": "constant", "step_size": step_size, "num_particles": 400, "step_limit": 0.0}
     recipe = Recipe("mixture", "pmd", target_options={"num_data": 50}, seed=seed, batch_size=50, budget=None, **knobs)
     session = Session(recipe)
     frame = session.advance(steps)

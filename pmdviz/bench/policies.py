@@ -12,6 +12,7 @@ from pmdviz.recipe import Recipe
 from pmdviz.session import Session
 
 MIXTURE = {"bandwidth_rule": "isotropic", "bandwidth": 0.05, "batch_size": 100, "eta": 1.0, "n0": 10.0}
+MIXTURE |= {"step_limit": 0.0}
 UNIT_GAUSSIAN = {"dim": 1, "num_data": 1, "sigma_x": 2**0.5, "prior_sd": 2**0.5}  # posterior sd 1
 STEP_SIZE = 0.1
 SETTLING, AVERAGED = 100, 100
@@ -58,7 +59,7 @@ def _settled_variance(bandwidth: float, m: int, seeds: range) -> dict[str, float
 
 def _one_variance(bandwidth: float, m: int, seed: int) -> float:
     knobs = {"policy": "always", "schedule": "constant", "step_size": STEP_SIZE, "num_particles": m}
-    knobs |= {"bandwidth_rule": "isotropic", "bandwidth": bandwidth}
+    knobs |= {"bandwidth_rule": "isotropic", "bandwidth": bandwidth, "step_limit": 0.0}
     recipe = Recipe("gaussian", "pmd", target_options=UNIT_GAUSSIAN, seed=seed, budget=None, **knobs)
     session = Session(recipe, metrics_every=10**6)
     session.advance(SETTLING)

@@ -49,7 +49,15 @@ def _errors(m: int, draws: str, seeds: int, target: Target) -> np.ndarray:
 
 
 def _estimates(m: int, draws: str, seed: int) -> list[float]:
-    knobs = {"policy": "never", "eta": 1.0, "n0": 0.0, "num_particles": m, "batch_size": 1, "batches": "replacement"}
+    knobs = {
+        "step_limit": 0.0,
+        "policy": "never",
+        "eta": 1.0,
+        "n0": 0.0,
+        "num_particles": m,
+        "batch_size": 1,
+        "batches": "replacement",
+    }
     recipe = Recipe("gaussian", target_options=OPTIONS, seed=seed, budget=m, draws=draws, **knobs)
     session = Session(recipe, metrics_every=10**6)
     frame = session.advance(m)

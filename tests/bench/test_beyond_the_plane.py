@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pmdviz.bench.beyond_the_plane import SETTINGS
+from pmdviz.bench.beyond_the_plane import SETTINGS, summed, told
 from pmdviz.bench.regressions import errors, linear, two_modes, weight_of_mode
 from pmdviz.densities import KernelDensity
 from pmdviz.recipe import Recipe
@@ -46,6 +46,21 @@ def test_both_signs_are_equally_likely():
     theta = np.random.default_rng(0).standard_normal((5, 4))
     np.testing.assert_allclose(made.target.log_joint(theta), made.target.log_joint(-theta))
     assert weight_of_mode(np.array([made.w, -made.w]), np.array([0.7, 0.3]), made) == pytest.approx(0.7)
+
+
+def test_the_rates_of_caveats():
+    ends = [
+        ("so", "tv", 0.4),
+        ("", "error_of_mean", 1.5),
+        ("", "tv", 0.2),
+        ("so", "tv", 0.1),
+        ("", "error_of_mean", 0.1),
+    ]
+    expected = {"failed": 2, "failed_with_caveat": 1, "well": 2, "well_with_caveat": 1}
+    assert told(ends) == expected
+    both = {**expected, "failed": 3, "failed_with_caveat": 2, "rate_failed": 0.667, "rate_well": 0.5}
+    assert summed([told(ends), told(ends[:1])]) == both
+    assert summed([told(ends[:1])])["rate_well"] is None
 
 
 def test_the_settings_are_knobs():

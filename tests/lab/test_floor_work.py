@@ -15,7 +15,9 @@ from tests.lab.threads import in_a_thread
 
 
 def frame(seed, m=30):
-    return Session(Recipe("gaussian", target_options={"data_seed": seed}, num_particles=m)).frame
+    return Session(
+        Recipe("gaussian", target_options={"data_seed": seed}, num_particles=m, bandwidth_rule="local")
+    ).frame
 
 
 async def until(condition, seconds=120.0):  # its threads give way to everybody else's
