@@ -45,7 +45,7 @@ MUTANTS = [
     fault("lab/replay.py", "if not (self._arrived or self.too_long):", "if not self._arrived:", REPLAY),
     fault(
         "lab/runner.py",
-        "self.session, self._rejuvenations = other.session.copy(), [*other._rejuvenations]",
+        "self.session, self._events = other.session.copy(), [*other._events]",
         "self.session = other.session.copy()",
         REPLAY,
     ),

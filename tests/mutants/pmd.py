@@ -121,7 +121,10 @@ MUTANTS += [
     # Caveats.
     fault(PMD, "            if ess < state.fewest:\n", "            if False:\n", "tests/methods/test_caveats.py"),
     fault(PMD, "(state.in_a_row + 1) * done.limited", "state.in_a_row + done.limited", "tests/methods/test_caveats.py"),
-    fault("pmdviz/methods/base.py", "or ess >= d + 2", "or ess >= 1", "tests/methods/test_caveats.py"),
+    fault("pmdviz/methods/base.py", ">= d + 2 > ess", ">= d + 2 > 1 > ess", "tests/methods/test_caveats.py"),
+    fault("pmdviz/methods/base.py", "if k > UNTRUSTED:", "if False:", "tests/methods/test_caveats.py"),
+    fault("pmdviz/pareto.py", "(n / 4 + 0.5) - 1", "(n / 2 + 0.5) - 1", "tests/test_pareto.py"),
+    fault("pmdviz/pareto.py", "len(tail) * k + PRIOR_COUNT * PRIOR_SHAPE", "len(tail) * k", "tests/test_pareto.py"),
     # Formats.
     fault(FORMATS, "KNOBS.get(version, {})", "{}", READ),
     fault(FORMATS, "KNOBS.get(version, {}).items()", "KNOBS[1].items()", READ),

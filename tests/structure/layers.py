@@ -6,7 +6,7 @@ from typing import NamedTuple
 LEVELS = {
     "errors": 0, "kernels": 0, "upward": 0, "version": 0, "writing": 0,
     "bandwidths": 1, "batches": 1, "densities": 1, "divergences": 1, "draws": 1, "floors": 1, "grids": 1, "knobs": 1,
-    "questions": 1, "schedules": 1, "shaped_density": 1, "shapes": 1, "serve_limits": 1, "targets": 1,
+    "pareto": 1, "questions": 1, "schedules": 1, "shaped_density": 1, "shapes": 1, "serve_limits": 1, "targets": 1,
     "methods": 2,
     "checkpoints": 3, "frame": 3, "history": 3, "recipe": 3, "recipe_given": 3, "recipe_input": 3, "recipe_link": 3,
     "recipe_formats": 3, "recipe_python": 3, "result": 3, "session": 3,

@@ -91,7 +91,7 @@ def test_a_lone_heavy_particle_is_drawn():
 @pytest.mark.parametrize("m", [10_000, 20_000, 50_000, 100_000])
 def test_the_drawn_particles_lie_where_all_of_them_lie(m):
     """Chi-square of the drawn in 16 cells of equally many: at the start, with unequal weights, after a rejuvenation."""
-    session = Session(Recipe(num_particles=m, seed=1), metrics_every=10**9)
+    session = Session(Recipe(num_particles=m, seed=1, step_limit=0.0), metrics_every=10**9)
     for iteration, rejuvenated in ((0, False), (1, False), (2, True)):
         frame = session.seek(iteration)
         assert bool(frame.info and frame.info.rejuvenated) == rejuvenated
