@@ -27,7 +27,7 @@ class PMD(BatchMethod):
 
     name = "pmd"
     title = "Particle Mirror Descent"
-    reference = "Dai, He, Dai, Song 2016, Algorithm 1, Eq. 2-7; policy ess, shaped rule, limits, draws, warm start: ours"
+    reference = "Dai, He, Dai, Song 2016, Algorithm 1, Eq. 2-7; policy ess, shaped rule, limits, draws, warm start ours"
     Knobs = PMDKnobs
 
     def init(self, rng: np.random.Generator, target: Target, knobs: PMDKnobs) -> PMDState:
