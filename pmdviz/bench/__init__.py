@@ -85,13 +85,17 @@ def main(options: argparse.Namespace) -> None:
     result: dict[str, Any] = {
         "bench": options.name,
         "about": (module.__doc__ or "").strip().splitlines()[0],
-        "command": " ".join(["python -m pmdviz bench", options.name, *["--quick"] * options.quick, *given]),
+        "command": " ".join(["python -m pmdviz bench", options.name, *_switches(options), *given]),
         **before,
         "seconds": round(time.perf_counter() - start, 1),
         "figures": figures,
     }
     text = json.dumps(result, indent=1, ensure_ascii=False, allow_nan=False)
     write_text("-" if options.json is None else options.json, text)
+
+
+def _switches(options: argparse.Namespace) -> list[str]:
+    return ["--quick"] * options.quick + ["--checkout DIR"] * (options.checkout is not None)
 
 
 def _numbers(options: argparse.Namespace, defaults: dict[str, int]) -> list[str]:

@@ -18,7 +18,8 @@ START_S = 90.0
 NAME = "lab.ipynb"
 LAB, NOTEBOOK = ("lab", "lab/tree"), ("notebook", "notebooks")  # (command, path of the address)
 
-# Runs in the page: the notebook that is open, once its kernel has answered.
+# Runs in the page: the notebook that is open, once its kernel has answered and the page no longer works on its start:
+# anywidget gives up a widget whose code has not been read two seconds after the cell, however busy the page is.
 READY_JS = """
 async () => {
   const app = window.jupyterapp
@@ -28,6 +29,11 @@ async () => {
   await panel.context.ready
   await panel.sessionContext.ready
   await panel.sessionContext.session.kernel.info
+  for (let calm = 0; calm < 20; ) {
+    const asked = performance.now()
+    await new Promise((done) => setTimeout(done, 50))
+    calm = performance.now() - asked < 100 ? calm + 1 : 0
+  }
 }
 """
 RUN_JS = """

@@ -16,7 +16,8 @@ LONG = Path(__file__).with_name("long_page.py")
 
 
 def panel_serve(page, port):
-    return [sys.executable, "-m", "panel", "serve", str(page), "--port", str(port), "--liveness"]
+    command = [sys.executable, "-m", "panel", "serve", str(page), "--port", str(port), "--liveness"]
+    return [*command, "--plugins", "pmdviz.panel_plugin"]
 
 
 def test_the_run_stops_with_words_and_goes_on(browser, tmp_path):

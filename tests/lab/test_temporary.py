@@ -78,6 +78,7 @@ def test_a_server_that_ends_takes_its_folder_along(place, monkeypatch):
         raise SystemExit(status)
 
     monkeypatch.setattr(serving.os, "_exit", end)
+    monkeypatch.delitem(sys.modules, "pmdviz.sweeping.crew", raising=False)  # or this process would sweep no more
     monkeypatch.setattr(serving.signal, "signal", lambda *given: None)
     server = SimpleNamespace(io_loop=SimpleNamespace(start=lambda: None), stop=lambda wait: None)
     temporary.new_folder()

@@ -1,8 +1,11 @@
 """What a patch from a browser may hold, and how long a browser that does not read is waited for."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from pmdviz.browser_messages import FULL, LOOKS, SMALL, CheckedMessages, patch_fault
+from pmdviz.handlers import SocketHandler
 
 MODELS = {"p1": "ReactiveESM", "p2": "FileInput"}
 
@@ -72,3 +75,15 @@ def test_who_takes_nothing_off_is_not_waited_for(waiting, closed):
         handler.ws_connection.stream._write_buffer = range(size)
         handler._look_at_reader()
     assert handler.ws_connection.stream.closed is closed
+
+
+@pytest.mark.parametrize("let_go", [True, False])
+def test_a_connection_that_the_stopping_server_has_let_go_closes_in_silence(let_go):
+    told = []
+    session = None if let_go else SimpleNamespace(notify_connection_lost=lambda: told.append("session"))
+    handler = object.__new__(SocketHandler)
+    handler.application = SimpleNamespace(client_lost=lambda connection: told.append("server"))
+    handler.connection = SimpleNamespace(_session=session, session=session)
+    handler.close_code = handler.close_reason = None
+    handler.on_close()
+    assert told == ([] if let_go else ["session", "server"])

@@ -25,7 +25,7 @@ def test_under_ci_a_test_that_did_not_run_fails_the_run(tmp_path, source, status
     (tmp_path / "test_other.py").write_text("def test_other(): pass", encoding="utf-8")
     (tmp_path / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-q", "--rootdir", str(tmp_path), str(tmp_path)]
-    for ci, expected in [("true", status), ("", PASSED)]:
-        env = {**os.environ, "CI": ci, "PYTEST_ADDOPTS": "-p no:cacheprovider"}
+    for ci, options, expected in [("true", "", status), ("true", "-n 1", status), ("", "", PASSED)]:
+        env = {**os.environ, "CI": ci, "PYTEST_ADDOPTS": f"-p no:cacheprovider {options}"}
         done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
         assert done.returncode == expected, done.stdout
