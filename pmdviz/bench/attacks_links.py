@@ -21,7 +21,7 @@ from pmdviz.bench.client import Client
 from pmdviz.bench.crowd import Crowd, Served, served
 from pmdviz.bench.wire import objects
 from pmdviz.recipe import Recipe
-from pmdviz.recipe_link import DICTIONARY
+from pmdviz.recipe_link import DICTIONARIES
 
 ASK_S = 0.05  # so often another visitor asks whether the server lives
 WATCH_S = 8.0  # for so long a good session is watched, before and meanwhile
@@ -69,7 +69,7 @@ def link_of(number: int) -> str:
     """The text of a link with so many changes, packed as `recipe_link.pack` packs."""
     changes = [[k, {"bandwidth": 0.1 + 0.1 * (k % 2)}] for k in range(1, number + 1)]
     plain = {"t": "mixture", "o": {}, "m": "pmd", "k": {}, "s": 0, "b": None, "c": changes}
-    squeezer = zlib.compressobj(9, zlib.DEFLATED, -15, 9, zlib.Z_DEFAULT_STRATEGY, DICTIONARY)
+    squeezer = zlib.compressobj(9, zlib.DEFLATED, -15, 9, zlib.Z_DEFAULT_STRATEGY, DICTIONARIES[1])
     squeezed = squeezer.compress(json.dumps(plain, separators=(",", ":")).encode()) + squeezer.flush()
     return "1." + base64.urlsafe_b64encode(squeezed).decode().rstrip("=")
 
