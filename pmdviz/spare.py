@@ -14,10 +14,12 @@ from pmdviz.refusals import one_question_mark
 
 REFILL_S = 5.0  # after a visitor: the loop belongs to the new page first
 HELD_S = 15.0  # a page that was handed out is kept for so long until its browser has connected
+REST_S = 0.1  # between two pages: whoever has one connects, and who plays gets frames
 
 log = logging.getLogger(__name__)
 _spare: Any = None  # the session, while nobody has it
 _changing = asyncio.Lock()  # one at a time: a spare in the making is the next visitor's, and takes a place already
+_building = asyncio.Lock()  # a class that comes at once is served one by one, not built in one go with nobody connected
 
 
 class SpareHandler(handlers.PageHandler):
@@ -36,10 +38,19 @@ class SpareHandler(handlers.PageHandler):
         if session is None:
             if "run" in self.request.arguments:
                 await pages.read_ahead(self.request.arguments)
-            return await super().get_session()
+            return await self._built()
         loop.call_later(HELD_S, session.unblock_expiration)
         # A token holds for five minutes, and Bokeh 3.9 and 3.10 sign none for a session that was made without.
         session._token = generate_jwt_token(session.id, **_signing(self.application))
+        return session
+
+    async def _built(self) -> Any:
+        """A page of one's own, in turn."""
+        async with _building:
+            session = await super().get_session()
+            session.block_expiration()
+            self.application.io_loop.call_later(HELD_S, session.unblock_expiration)
+            await asyncio.sleep(REST_S)
         return session
 
 

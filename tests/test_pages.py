@@ -1,5 +1,6 @@
 """Served pages, without a server: what a process keeps of them, and what they say."""
 
+import asyncio
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -43,6 +44,10 @@ def a_request(query):
     return handler
 
 
+def a_session(shows=None):
+    return SimpleNamespace(shows=shows, block_expiration=lambda: None, unblock_expiration=lambda: None)
+
+
 @pytest.mark.parametrize("changes", [400, 600])
 def test_a_link_is_read_and_checked_in_a_thread(changes, monkeypatch):
     """Also where it is refused: it is not looked at again by the page on the event loop."""
@@ -57,14 +62,14 @@ def test_a_link_is_read_and_checked_in_a_thread(changes, monkeypatch):
 
     async def page(handler):
         try:
-            return pages._opened(handler.request.arguments).recipe
+            return a_session(pages._opened(handler.request.arguments).recipe)
         except InputError as error:
-            return str(error)
+            return a_session(str(error))
 
     monkeypatch.setattr(spare.handlers.DocHandler, "get_session", page)
 
     async def visit():
-        return await a_request(f"run={text}").get_session(), threading.current_thread()
+        return (await a_request(f"run={text}").get_session()).shows, threading.current_thread()
 
     made, loop = in_a_thread(visit)
     if changes == 400:
@@ -72,6 +77,38 @@ def test_a_link_is_read_and_checked_in_a_thread(changes, monkeypatch):
     else:
         assert "at most 500 changes here; given: 600" in made
     assert threads and loop not in threads
+
+
+def test_between_two_pages_of_a_crowd_the_loop_is_everybodys_and_a_page_waits_for_its_browser(monkeypatch):
+    said, later = [], []
+
+    async def page(handler):
+        said.append("built")
+        session = a_session()
+        session.block_expiration = lambda: said.append("kept")
+        session.unblock_expiration = lambda: said.append("may go")
+        return session
+
+    async def others():
+        for _ in range(3):
+            await asyncio.sleep(0)
+            said.append("served")
+
+    async def crowd():
+        asked = [a_request("embed=1"), a_request("embed=1")]
+        for one in asked:
+            one.application.io_loop.call_later = lambda seconds, act, *given: later.append((seconds, act))
+        await asyncio.gather(*(one.get_session() for one in asked), others())
+
+    monkeypatch.setattr(spare.handlers.DocHandler, "get_session", page)
+    monkeypatch.setattr(spare, "_building", asyncio.Lock())
+    monkeypatch.setattr(spare, "_changing", asyncio.Lock())
+    in_a_thread(crowd)
+    assert said == ["built", "kept", "served", "served", "served", "built", "kept"]
+    held = [act for seconds, act in later if seconds == spare.HELD_S]
+    for act in held:
+        act()
+    assert len(held) == 2 and said[-2:] == ["may go", "may go"]
 
 
 def test_pages_asked_for_at_once_are_made_one_after_the_other(monkeypatch):
