@@ -1,7 +1,7 @@
 """What a browser may send over its websocket, and what it must take: everything else is refused or ends it.
 
-Private parts of Bokeh 3.9 and 3.10 that this file relies on: `WSHandler._receive`, `_handle`, `_protocol_error`; of
-tornado 6.6 the names of what a stream still has to write.
+Private parts of Bokeh 3.9 and 3.10 that this file relies on: `WSHandler._receive`, `_handle`, `_protocol_error`,
+`ServerConnection._session`; of tornado 6.6 the names of what a stream still has to write.
 """
 
 from __future__ import annotations
@@ -74,10 +74,12 @@ class CheckedMessages:
         return super().open(*args, **kwargs)  # type: ignore[misc]
 
     def on_close(self) -> None:
-        """The connection is gone."""
+        """The connection is gone; Bokeh's fails where a server that stops has let it go first."""
         if self._look is not None:
             self._look.stop()
-        super().on_close()  # type: ignore[misc]
+        connection = self.connection  # type: ignore[attr-defined]
+        if connection is None or connection._session is not None:
+            super().on_close()  # type: ignore[misc]
 
     async def _receive(self, fragment: str | bytes) -> Any:
         """The parts of a message together are no longer than one part may be."""

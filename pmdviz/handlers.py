@@ -1,8 +1,7 @@
 """Panel's handlers with the doors shut that a visitor has no business at: chosen sessions, forged tokens, imports.
 
 Private parts of Panel 1.9.4 to 1.10 and Bokeh 3.9 and 3.10 that this file relies on: the list `per_app_patterns`,
-`ComponentResourceHandler.parse_url_path`, `ServerConnection._session`, and the form of a token (JSON in base64, its
-payload packed by zlib).
+`ComponentResourceHandler.parse_url_path`, and the form of a token (JSON in base64, its payload packed by zlib).
 """
 
 from __future__ import annotations
@@ -86,11 +85,6 @@ class SocketHandler(CheckedMessages, OwnSessions, WSHandler):
         if words:
             log.warning("a websocket was refused: %s", words)
             _refuse(self, 403, f"The websocket was refused: {words}.\n")
-
-    def on_close(self) -> None:
-        """The connection is gone; Bokeh's fails where a server that stops has let it go first."""
-        if self.connection is None or self.connection._session is not None:
-            super().on_close()
 
 
 def _token(headers: Any) -> str:

@@ -38,10 +38,10 @@ class SpareHandler(handlers.PageHandler):
         if session is None:
             if "run" in self.request.arguments:
                 await pages.read_ahead(self.request.arguments)
-            return await self._built()
+            session = await self._built()
+        else:  # a token holds for five minutes, and Bokeh 3.9 and 3.10 sign none for a session that was made without
+            session._token = generate_jwt_token(session.id, **_signing(self.application))
         loop.call_later(HELD_S, session.unblock_expiration)
-        # A token holds for five minutes, and Bokeh 3.9 and 3.10 sign none for a session that was made without.
-        session._token = generate_jwt_token(session.id, **_signing(self.application))
         return session
 
     async def _built(self) -> Any:
@@ -49,7 +49,6 @@ class SpareHandler(handlers.PageHandler):
         async with _building:
             session = await super().get_session()
             session.block_expiration()
-            self.application.io_loop.call_later(HELD_S, session.unblock_expiration)
             await asyncio.sleep(REST_S)
         return session
 

@@ -24,6 +24,7 @@ SHARES = {
     **{"command_lines": 0.2, "addresses": 0.05, "messages": 0.1},
 }
 PATIENCE_S = 30.0
+PAGE_S = 6.0  # CPU seconds while a page is made (one or two) and the probe plays beside it; a link that hangs took 24
 ASCII = "".join(map(chr, range(33, 127)))
 AT_A_TIME = 25  # messages of one websocket session
 
@@ -81,7 +82,7 @@ def _addresses(lab: Served, mutator: Mutator, number: int) -> dict[str, Any]:
             return "cut", ""
         return end, f"{end} for {path[:300]}" if end.startswith("5") or b"Traceback" in body else ""
 
-    return alone(attempt, number, lab.cpu_seconds)
+    return alone(attempt, number, lab.cpu_seconds, PAGE_S)
 
 
 def _messages(lab: Served, crowd: Crowd, mutator: Mutator, number: int) -> dict[str, Any]:

@@ -85,5 +85,6 @@ def test_a_connection_that_the_stopping_server_has_let_go_closes_in_silence(let_
     handler.application = SimpleNamespace(client_lost=lambda connection: told.append("server"))
     handler.connection = SimpleNamespace(_session=session, session=session)
     handler.close_code = handler.close_reason = None
+    handler._look = SimpleNamespace(stop=lambda: told.append("look"))
     handler.on_close()
-    assert told == ([] if let_go else ["session", "server"])
+    assert told == (["look"] if let_go else ["look", "session", "server"])
