@@ -17,16 +17,17 @@ import numpy as np
 from pmdviz.densities import weighted_sum
 from pmdviz.kernels.clusters import clustered, moments
 from pmdviz.kernels.kde import SCALE, whiten
-from pmdviz.kernels.leave_one_out import leave_one_out
+from pmdviz.kernels.leave_one_out import Kernels, kernels_of, leave_one_out, only
 from pmdviz.kernels.resampling import systematic
 
 MOST_CLUSTERS = 4
 WIDTHS = (0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.65, 0.8, 0.95)
 START = 4  # place in WIDTHS where the search for the best one begins
 JUDGED, SEEDS = 400, 30  # times that a particle is left out; particles that clusters may start from
-MOST_KERNELS = 3000  # of more particles, so many stand for all in the choice
+KERNELS = 250  # times d + 1: of more particles, so many stand for all in the choice
 DEAREST = 1.0  # nats that K clusters may cost more than one, or they are not tried
 WORTH_SHARING = 0.01  # nats that one covariance for all must save, or it is not tried
+LEAST_ESS = 10  # times d + 1: of a cluster with a covariance of its own; one of a few outliers would be far too narrow
 RIDGE = 1e-9  # of a particle's variance
 
 
@@ -48,10 +49,7 @@ class Judged(NamedTuple):
 class Whitened(NamedTuple):
     """A cluster in coordinates in which it has mean 0 and covariance I, and the judged particles in the same."""
 
-    points: np.ndarray
-    log_weights: np.ndarray
-    judged: np.ndarray
-    own: np.ndarray  # place of each judged particle among the points, -1 for those of other clusters
+    kernels: Kernels
     log_scale: float  # log density in the coordinates of before, less that in these
 
 
@@ -75,7 +73,7 @@ def chosen_shape(particles: np.ndarray, weights: np.ndarray, each: int = 1) -> S
     sd, ess = np.sqrt(weighted_sum(weights, centred**2)), float(1.0 / (weights**2).sum())
     if ess < d + 2 or not (sd > 0).all():
         return Shape(np.zeros(m, np.int64), WIDTHS[-1])
-    learned = representatives(weights)
+    learned = representatives(weights, KERNELS * (d + 1))
     best = _best(centred / sd, weights, learned, ess)
     usual = float(((learned**2).sum() * ess * each) ** (-1 / (d + 4)))  # h falls so from as many as judge it to all
     return Shape(best.labels, WIDTHS[best.place] * usual, best.shared)
@@ -114,11 +112,11 @@ def _kinds(k: int, d: int, ess: float) -> list[bool]:
     return [kind for kind in allowed if allowed[kind]]
 
 
-def representatives(weights: np.ndarray) -> np.ndarray:
-    """The weights; where they are many, those of a systematic choice, 0 for all others."""
-    if len(weights) <= MOST_KERNELS:
+def representatives(weights: np.ndarray, most: int) -> np.ndarray:
+    """The weights; where they are more than `most`, those of a systematic choice, 0 for all others."""
+    if len(weights) <= most:
         return weights
-    return np.bincount(systematic(weights, MOST_KERNELS, 0.5), minlength=len(weights)) / MOST_KERNELS
+    return np.bincount(systematic(weights, most, 0.5), minlength=len(weights)) / most
 
 
 def judges(weights: np.ndarray) -> Judged:
@@ -135,7 +133,7 @@ def whitened(
     """
     d, insides = z.shape[1], [np.flatnonzero((labels == c) & (weights > 0)) for c in range(labels.max() + 1)]
     those = [weights[inside] for inside in insides]
-    if any(not len(w) or not shared and w.sum() ** 2 < (d + 2) * (w * w).sum() for w in those):
+    if any(not len(w) or not shared and w.sum() ** 2 < LEAST_ESS * (d + 1) * (w * w).sum() for w in those):
         return None
     found = [moments(z[inside], w / w.sum()) for inside, w in zip(insides, those, strict=True)]
     within = sum((w.sum() * covariance for w, (_, covariance) in zip(those, found, strict=True)), np.zeros((d, d)))
@@ -152,31 +150,31 @@ def _whitened(
     place = np.full(len(z), -1)
     place[inside] = np.arange(len(inside))
     points, judged = (whiten(x, mean, factor)[:, : len(x)].T / SCALE for x in (z[inside], z[at]))
-    return Whitened(points, np.log(weights), judged, place[at], -np.log(np.diag(factor)).sum())
+    return Whitened(kernels_of(points, np.log(weights), judged, place[at]), -np.log(np.diag(factor)).sum())
 
 
 def best_width(parts: list[Whitened], counts: np.ndarray, place: int) -> tuple[float, int]:
     """The largest mean leave-one-out log density, and the place in WIDTHS that has it, by steps uphill."""
+    shares = counts / counts.sum()
 
     @cache
     def value(place: int) -> float:
-        return float(np.average(left_out(parts, WIDTHS[place]), weights=counts))
+        inside = 0 <= place < len(WIDTHS)
+        return float((left_out(parts, WIDTHS[place]) * shares).sum()) if inside else -np.inf
 
-    while True:
-        near = [k for k in (place, place - 1, place + 1) if 0 <= k < len(WIDTHS)]
-        best = max(near, key=value)
-        if best == place:
-            return value(place), place
-        place = best
+    way = 1 if value(place + 1) > value(place) else -1
+    while value(place + way) > value(place):
+        place += way
+    return value(place), place
 
 
 def left_out(parts: list[Whitened], h: float) -> np.ndarray:
     """log q at each judged particle without its own kernel, (n,)."""
-    total = _sum(parts, lambda part: leave_one_out(*part[:4], h))
+    total = _sum(parts, lambda part: leave_one_out(part.kernels, h))
     faint = np.flatnonzero(total == -np.inf)
     if faint.size:
-        few = [part._replace(judged=part.judged[faint], own=part.own[faint]) for part in parts]
-        total[faint] = _sum(few, lambda part: leave_one_out(*part[:4], h, exact=True))
+        few = [part._replace(kernels=only(part.kernels, faint)) for part in parts]
+        total[faint] = _sum(few, lambda part: leave_one_out(part.kernels, h, exact=True))
     return total
 
 

@@ -1,5 +1,7 @@
 """Leave-one-out log density of a kernel density estimate with shrunk centres, at some of its own particles."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from pmdviz.kernels.checks import finite, matrix, plain, vector
@@ -12,34 +14,67 @@ SCALE = np.sqrt(LOG2E / 2)
 PADDED = 64
 
 
-def leave_one_out(
-    points: np.ndarray, log_weights: np.ndarray, judged: np.ndarray, own: np.ndarray, h: float, exact: bool = False
-) -> np.ndarray:
-    """log sum_j w_j N(y_i | a x_j, h^2 I) without the term of y_i itself, a = sqrt(1 - h^2), (n,).
+class Kernels(NamedTuple):
+    """A cluster's kernels and the points at which they are judged, made ready for any h."""
+
+    columns: np.ndarray  # (d, at least m), whitened and times SCALE, padded with zeros
+    base: np.ndarray  # as many: log2 of the weights less the largest, far below zero where padded
+    bound: float  # the largest log-weight
+    rows: np.ndarray  # (n + 2, d), the judged points: pairs of rows are read
+    own: np.ndarray  # (n,) int64
+
+
+def kernels_of(points: np.ndarray, log_weights: np.ndarray, judged: np.ndarray, own: np.ndarray) -> Kernels:
+    """Ready for `leave_one_out`.
 
     points x (m, d), whitened: mean 0 and covariance I; log_weights (m,), -inf allowed; judged y (n, d); own (n,): the
-    index of y_i among the points, -1 where it is none of them. In float32, and -inf where that is too coarse: there
-    the sum is below 1e-25 of its bound; `exact` is for those.
+    index of y_i among the points, -1 where it is none of them. ValueError for shapes that do not fit and for values
+    that are not finite.
     """
     points, judged = finite(matrix(points, "points"), "points"), finite(matrix(judged, "judged"), "judged")
     (m, d), n = points.shape, len(judged)
     log_weights, own = vector(log_weights, "log_weights", m), plain(own, np.int64)
-    bound, unit = log_weights.max(), SCALE / h
-    columns = _aligned(d, -(-m // PADDED) * PADDED, np.float64 if exact else np.float32)
+    bound = log_weights.max()
+    columns = _aligned(d, -(-m // PADDED) * PADDED)
     columns[:, m:] = 0.0
-    columns[:, :m] = points.T * (unit * np.sqrt(1 - h * h))
-    rows = np.zeros((n + 2, d), columns.dtype)  # pairs of rows are read
-    rows[:n] = judged * unit
-    base = np.full(columns.shape[1], LOG_ZERO if exact else LOG_ZERO_SINGLE, columns.dtype)
-    np.maximum((log_weights - bound) * LOG2E, base[:m], out=base[:m], casting="same_kind")
+    columns[:, :m] = points.T * SCALE
+    base = np.full(columns.shape[1], LOG_ZERO)
+    np.maximum((log_weights - bound) * LOG2E, LOG_ZERO, out=base[:m])
+    rows = np.zeros((n + 2, d))
+    rows[:n] = judged * SCALE
+    return Kernels(columns, base, float(bound), rows, own)
+
+
+def only(kernels: Kernels, at: np.ndarray) -> Kernels:
+    """The same at some of the judged points, by index."""
+    rows = np.append(at, [len(kernels.own), len(kernels.own) + 1])
+    return kernels._replace(rows=kernels.rows[rows], own=kernels.own[at])
+
+
+def leave_one_out(kernels: Kernels, h: float, exact: bool = False) -> np.ndarray:
+    """log sum_j w_j N(y_i | a x_j, h^2 I) without the term of y_i itself, a = sqrt(1 - h^2), (n,).
+
+    In float32, and -inf where that is too coarse: there the sum is below 1e-25 of its bound; `exact` is for those.
+    """
+    kind, (n, d) = np.float64 if exact else np.float32, (len(kernels.own), len(kernels.columns))
+    columns, base, rows = _aligned(*kernels.columns.shape, kind), kernels.base, np.empty(kernels.rows.shape, kind)
+    _times(kernels.columns, np.sqrt(1 - h * h) / h, columns)
+    _times(kernels.rows, 1 / h, rows)
     sums, tops = np.zeros(n), np.zeros(n)
     if exact:
-        _exact_sums(columns, base, rows, own, sums, tops)
+        _exact_sums(columns, base.copy(), rows, kernels.own, sums, tops)
     else:
-        _sums(columns, base, rows, own, sums, _buffers(columns))
+        _sums(columns, np.maximum(base, LOG_ZERO_SINGLE).astype(kind), rows, kernels.own, sums, _buffers(columns))
         sums[~(sums > UNDERFLOW_SINGLE)] = 0.0
     with np.errstate(divide="ignore"):
-        return np.log(sums) + tops / LOG2E + (bound - d * (0.5 * np.log(2 * np.pi) + np.log(h)))
+        return np.log(sums) + tops / LOG2E + (kernels.bound - d * (0.5 * np.log(2 * np.pi) + np.log(h)))
+
+
+@jit
+def _times(values, factor, out):
+    for i in range(values.shape[0]):
+        for j in range(values.shape[1]):
+            out[i, j] = values[i, j] * factor
 
 
 @jit

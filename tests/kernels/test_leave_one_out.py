@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from pmdviz.kernels.leave_one_out import leave_one_out
+from pmdviz.kernels.leave_one_out import kernels_of, leave_one_out, only
 
 
 def reference(points, log_weights, judged, own, h):
@@ -27,7 +27,7 @@ def some(d, m=70, n=31):
 @pytest.mark.parametrize("h", [0.3, 0.95])
 def test_it_is_the_sum_without_the_own_kernel(d, h):
     given = some(d)
-    exact, quick = leave_one_out(*given, h, exact=True), leave_one_out(*given, h)
+    exact, quick = (leave_one_out(kernels_of(*given), h, exact=way) for way in (True, False))
     np.testing.assert_allclose(exact, reference(*given, h), rtol=1e-11)
     seen = quick > -np.inf
     np.testing.assert_allclose(quick[seen], exact[seen], atol=1e-4)
@@ -38,14 +38,21 @@ def test_a_particle_of_weight_zero_is_no_kernel():
     points, log_weights, judged, own = some(2)
     log_weights[5:] = -np.inf
     few = points[:5], log_weights[:5], judged, np.where(own < 5, own, -1)
-    np.testing.assert_allclose(
-        leave_one_out(points, log_weights, judged, own, 0.8), leave_one_out(*few, 0.8), atol=1e-4
-    )
+    of_all, of_few = (leave_one_out(kernels_of(*given), 0.8) for given in ((points, log_weights, judged, own), few))
+    np.testing.assert_allclose(of_all, of_few, atol=1e-4)
+
+
+def test_some_of_the_judged_points_have_the_sums_that_they_have_among_all():
+    kernels, at = kernels_of(*some(5)), np.array([3, 4, 30])
+    for exact in (True, False):
+        np.testing.assert_array_equal(
+            leave_one_out(only(kernels, at), 0.8, exact), leave_one_out(kernels, 0.8, exact)[at]
+        )
 
 
 def test_far_points_are_for_the_exact_sum():
     points, log_weights = np.zeros((3, 2)), np.log(np.full(3, 1 / 3))
     far, none = np.array([[30.0, 0.0], [0.0, 0.0]]), np.array([-1, -1])
-    quick, exact = (leave_one_out(points, log_weights, far, none, 0.5, way) for way in (False, True))
+    quick, exact = (leave_one_out(kernels_of(points, log_weights, far, none), 0.5, way) for way in (False, True))
     assert quick[0] == -np.inf and np.isfinite(quick[1])
     np.testing.assert_allclose(exact, reference(points, log_weights, far, none, 0.5), rtol=1e-12)
