@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import time
 from argparse import Namespace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from pmdviz.bench.dimension_figure import drawn
 from pmdviz.bench.regressions import Regression, linear
 from pmdviz.presets import find_preset
 from pmdviz.recipe import Recipe
 from pmdviz.session import Session
 
+FIGURE = Path("assets/dimension.svg")
 OPTIONS = {"seed": 300}  # of the first data set and the first run; the others follow
 DIMENSIONS = (1, 2, 3, 5, 8, 10, 15, 20)
 VISITED = 30_000  # by methods that take batches; the others visit what they need
@@ -41,13 +44,17 @@ ENTRANTS = {
 
 
 def run(options: Namespace) -> dict[str, Any]:
-    """For each method and dimension the figures of its runs: the median, and the least and the largest."""
+    """For each method and dimension the figures of its runs; a whole bench also draws assets/dimension.svg."""
     dimensions, num_seeds = ((1, 5), 2) if options.quick else (DIMENSIONS, 3)
     seeds = range(options.seed, options.seed + num_seeds)
-    return {
+    figures = {
         name: {str(d): pooled([figures_of(entrant, linear(d, seed), seed) for seed in seeds]) for d in dimensions}
         for name, entrant in ENTRANTS.items()
     }
+    if not options.quick:
+        FIGURE.parent.mkdir(exist_ok=True)
+        FIGURE.write_text(drawn(figures), encoding="utf-8")
+    return figures
 
 
 def figures_of(entrant: Entrant, regression: Regression, seed: int) -> dict[str, Any]:

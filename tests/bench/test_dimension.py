@@ -1,11 +1,18 @@
 """How the bench measures and sums up, and that its methods go as far as they say; no figure is judged."""
 
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
 import numpy as np
 import pytest
 
 from pmdviz.bench.dimension import DRAWS, ENTRANTS, VISITED, distances, figures_of, pooled
+from pmdviz.bench.dimension_figure import BOTTOM, COLOURS, LEAST, MOST, TOP, drawn, spread
 from pmdviz.bench.regressions import errors, linear
 from pmdviz.densities import KernelDensity
+
+ROOT = Path(__file__).parents[2]
 
 
 def gaussian(mean, covariance):
@@ -52,3 +59,31 @@ def test_the_gradient_of_the_regression_is_that_of_its_log_joint():
     theta = np.random.default_rng(0).standard_normal((1, 3))
     up, down = (made.target.log_joint(theta + sign * h * np.eye(3)) for sign in (1, -1))
     np.testing.assert_allclose((up - down) / (2 * h), made.target.grad_log_joint(theta)[0], rtol=1e-6)
+
+
+def test_names_are_spread_apart_in_their_order_and_stay_where_there_is_room():
+    assert spread([10, 90, 50], 15, 0, 100) == [10, 90, 50]
+    assert spread([52, 50, 51, 99], 15, 0, 100) == [80, 50, 65, 99]
+    crowded = spread([100, 99, 98, 40], 15, 0, 100)
+    assert crowded == [100, 85, 70, 40]
+
+
+def test_the_figure_has_a_point_for_every_dimension_and_fills_those_that_carried_a_caveat():
+    by_d = {
+        "1": {"error_of_mean": [LEAST, 0, 1], "caveats": 0},
+        "20": {"error_of_mean": [9 * MOST, 0, 1], "caveats": 2},
+    }
+    root = ElementTree.fromstring(drawn({"SVI": by_d}))
+    circles = [one.attrib for one in root.iter("{http://www.w3.org/2000/svg}circle")]
+    assert [float(one["cy"]) for one in circles] == [BOTTOM, TOP] and float(circles[0]["cx"]) < float(circles[1]["cx"])
+    assert [one["class"].split()[0] for one in circles] == ["open", "f0"]
+    assert "SVI" in [one.text for one in root.iter("{http://www.w3.org/2000/svg}text")]
+
+
+def test_every_method_has_a_colour():
+    assert {*COLOURS} == {*ENTRANTS} and len({*COLOURS.values()}) == len(ENTRANTS)
+
+
+def test_the_figure_of_the_docs_is_that_of_the_measured_figures():
+    measured = json.loads((ROOT / "docs/measured/dimension.json").read_text(encoding="utf-8"))
+    assert (ROOT / "assets/dimension.svg").read_text(encoding="utf-8") == drawn(measured["figures"])
