@@ -19,6 +19,7 @@ from pmdviz.shaped_density import ShapedDensity
 from pmdviz.targets import Target
 
 LONG = 25  # limited steps in a row that are worth a word
+SHAPE_COST = 1.0  # nats that a shape may cost which is estimated from few particles
 WARM_BATCH = 10  # rows a step in the first pass of a warm start
 
 
@@ -98,7 +99,7 @@ class PMD(BatchMethod):
         d = state.particles.shape[1]
         if now := super().caveat(state, knobs):
             return now
-        if state.fewest < d + 2 <= len(state.particles):
+        if d + 2 <= len(state.particles) and state.fewest < fewest_for_a_shape(d):
             return (
                 f"all descend from {state.fewest:.1f} effective particles: at iteration {state.fewest_at:,} they were "
                 "too few to have a shape, and the ESS since then does not show what was lost"
@@ -110,6 +111,15 @@ class PMD(BatchMethod):
     def density(self, state: PMDState, knobs: PMDKnobs, target: Target) -> KernelDensity | ShapedDensity:
         """q_{t+1}: the weighted KDE before any resampling (Algorithm 1, lines 12-15)."""
         return smoothed(state.particles, state.log_weights, knobs, target, state.each)
+
+
+def fewest_for_a_shape(d: int) -> float:
+    """Effective particles that new ones must be drawn from: n have no covariance below d + 2.
+
+    Above that a Gaussian's, by which it is d (d + 3) / (4 n) nats off on average (Akaike 1974: half a nat a parameter
+    over n).
+    """
+    return max(d + 2, d * (d + 3) / (4 * SHAPE_COST))
 
 
 def after_step(state: PMDState, done: Step, log_weights: np.ndarray, rows: np.ndarray) -> PMDState:
