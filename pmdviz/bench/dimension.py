@@ -18,6 +18,7 @@ from pmdviz.session import Session
 FIGURE = Path("assets/dimension.svg")
 OPTIONS = {"seed": 300}  # of the first data set and the first run; the others follow
 DIMENSIONS = (1, 2, 3, 5, 8, 10, 15, 20)
+SLOW = (1, 2, 5, 10, 20)  # the dimensions of methods that take a minute a run, on the first data set alone
 VISITED = 30_000  # by methods that take batches; the others visit what they need
 DRAWS = 1500  # that the chain keeps, as many as others have particles
 
@@ -28,16 +29,17 @@ class Entrant(NamedTuple):
     method: str
     knobs: dict[str, Any]
     visited: int | None = VISITED  # None: it ends of itself, or after its DRAWS
+    slow: bool = False
 
 
 ENTRANTS = {
-    "PMD, Algorithm 1": Entrant("pmd", find_preset("algorithm_1").recipe.knobs),
+    "PMD, Algorithm 1": Entrant("pmd", find_preset("algorithm_1").recipe.knobs, slow=True),
     "PMD, format 1": Entrant("pmd", {"step_limit": 0.0, "bandwidth_rule": "local"}),
     "PMD, limited steps": Entrant("pmd", {"bandwidth_rule": "local"}),
     "PMD, today": Entrant("pmd", {}),
     "one-pass SMC": Entrant("smc", {}, None),
     "tempered SMC": Entrant("smc_mcmc", {}, None),
-    "SVGD": Entrant("svgd", {}),
+    "SVGD": Entrant("svgd", {}, slow=True),
     "SVI": Entrant("svi", {}),
     "HMC": Entrant("hmc", {}, None),
 }
@@ -45,16 +47,18 @@ ENTRANTS = {
 
 def run(options: Namespace) -> dict[str, Any]:
     """For each method and dimension the figures of its runs; a whole bench also draws assets/dimension.svg."""
-    dimensions, num_seeds = ((1, 5), 2) if options.quick else (DIMENSIONS, 3)
-    seeds = range(options.seed, options.seed + num_seeds)
-    figures = {
-        name: {str(d): pooled([figures_of(entrant, linear(d, seed), seed) for seed in seeds]) for d in dimensions}
-        for name, entrant in ENTRANTS.items()
-    }
+    figures = {name: _of_entrant(entrant, options) for name, entrant in ENTRANTS.items()}
     if not options.quick:
         FIGURE.parent.mkdir(exist_ok=True)
         FIGURE.write_text(drawn(figures), encoding="utf-8")
     return figures
+
+
+def _of_entrant(entrant: Entrant, options: Namespace) -> dict[str, Any]:
+    """Dimension -> its figures."""
+    dimensions = (1, 5) if options.quick else SLOW if entrant.slow else DIMENSIONS
+    seeds = range(options.seed, options.seed + (1 if entrant.slow else 3))
+    return {str(d): pooled([figures_of(entrant, linear(d, seed), seed) for seed in seeds]) for d in dimensions}
 
 
 def figures_of(entrant: Entrant, regression: Regression, seed: int) -> dict[str, Any]:

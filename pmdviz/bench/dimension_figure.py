@@ -30,7 +30,7 @@ DARK = "text { fill: #e8eaed } .back { fill: #16181d } .open { fill: #16181d }"
 
 def drawn(figures: Mapping[str, Mapping[str, Any]]) -> str:
     """The SVG of the bench's figures, legible on light and on dark pages."""
-    dimensions = [int(d) for d in next(iter(figures.values()))]
+    dimensions = sorted({int(d) for by_d in figures.values() for d in by_d})
     across = {d: x for d, x in zip(dimensions, _places(np.log(dimensions), LEFT + 14, RIGHT - 14), strict=True)}
     last = {name: _down(by_d[str(dimensions[-1])]["error_of_mean"][0]) for name, by_d in figures.items()}
     named = dict(zip(last, spread([*last.values()], GAP, TOP, BOTTOM), strict=True))
@@ -87,7 +87,7 @@ def _axes(across: Mapping[int, float]) -> list[str]:
 
 
 def _line(k: int, by_d: Mapping[str, Any], across: Mapping[int, float]) -> str:
-    points = [(x, _down(by_d[str(d)]["error_of_mean"][0]), by_d[str(d)]["caveats"]) for d, x in across.items()]
+    points = [(across[int(d)], _down(one["error_of_mean"][0]), one["caveats"]) for d, one in by_d.items()]
     path = " ".join(f"{x:.1f},{y:.1f}" for x, y, _ in points)
     dots = [_dot(f"f{k}" if told else "open", k, x, y) for x, y, told in points]
     return f'<polyline class="s{k}" points="{path}"/>' + "".join(dots)
