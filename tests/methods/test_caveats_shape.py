@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pmdviz.bench.regressions import linear
-from pmdviz.methods.pmd import fewest_for_a_shape
+from pmdviz.methods.particles import fewest_for_a_shape
 from pmdviz.recipe import Recipe
 from pmdviz.session import Session
 
@@ -23,6 +23,18 @@ def _divergence(draws):
     mean, covariance = draws.mean(axis=0), np.cov(draws.T, bias=True)
     inverse = np.linalg.inv(covariance)
     return 0.5 * (np.trace(inverse) + mean @ inverse @ mean - len(mean) + np.linalg.slogdet(covariance)[1])
+
+
+def test_one_pass_says_so_where_it_fails_and_says_nothing_where_it_does_not():
+    """Its weights at the end are as even as can be; what it lost it lost on the way."""
+    for d, lost in ((2, False), (10, True)):
+        made = linear(d, 301)
+        session = Session(Recipe(made.target, "smc", seed=301), metrics_every=10**6)
+        frame = session.advance(10**6)
+        off = np.abs(frame.density.mean - made.mean) / np.sqrt(np.diag(made.covariance))
+        assert (off.max() > 1) == lost and frame.caveat.startswith("all descend from ") == lost
+        assert lost or frame.caveat == ""
+        assert frame.metrics["ess"] > 300
 
 
 def test_a_run_with_too_few_particles_for_its_dimensions_says_so_and_one_with_enough_does_not():

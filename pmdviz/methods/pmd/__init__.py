@@ -8,7 +8,7 @@ from pmdviz.densities import KernelDensity, effective_sample_size
 from pmdviz.draws import candidates_each
 from pmdviz.methods.base import StepInfo, checked_log_likelihood, read_only
 from pmdviz.methods.batching import BatchMethod
-from pmdviz.methods.particles import equal_log_weights, normalised, prior_draws
+from pmdviz.methods.particles import descended, equal_log_weights, normalised, prior_draws
 from pmdviz.methods.pmd.knobs import PMDKnobs
 from pmdviz.methods.pmd.rejuvenation import rejuvenate, rejuvenation_reason, wanted_particles
 from pmdviz.methods.pmd.state import PMDState
@@ -19,7 +19,6 @@ from pmdviz.shaped_density import ShapedDensity
 from pmdviz.targets import Target
 
 LONG = 25  # limited steps in a row that are worth a word
-SHAPE_COST = 1.0  # nats that a shape may cost which is estimated from few particles
 WARM_BATCH = 10  # rows a step in the first pass of a warm start
 
 
@@ -96,14 +95,9 @@ class PMD(BatchMethod):
 
     def caveat(self, state: PMDState, knobs: PMDKnobs) -> str:
         """That too few particles carry q or once did, or that it is still on its way."""
-        d = state.particles.shape[1]
-        if now := super().caveat(state, knobs):
-            return now
-        if d + 2 <= len(state.particles) and state.fewest < fewest_for_a_shape(d):
-            return (
-                f"all descend from {state.fewest:.1f} effective particles: at iteration {state.fewest_at:,} they were "
-                "too few to have a shape, and the ESS since then does not show what was lost"
-            )
+        known = super().caveat(state, knobs) or descended(state.fewest, state.fewest_at, state.particles)
+        if known:
+            return known
         if state.in_a_row >= LONG:
             return f"{state.in_a_row:,} limited steps in a row: q is still on its way to the posterior"
         return ""
@@ -111,15 +105,6 @@ class PMD(BatchMethod):
     def density(self, state: PMDState, knobs: PMDKnobs, target: Target) -> KernelDensity | ShapedDensity:
         """q_{t+1}: the weighted KDE before any resampling (Algorithm 1, lines 12-15)."""
         return smoothed(state.particles, state.log_weights, knobs, target, state.each)
-
-
-def fewest_for_a_shape(d: int) -> float:
-    """Effective particles that new ones must be drawn from: n have no covariance below d + 2.
-
-    Above that a Gaussian's, by which it is d (d + 3) / (4 n) nats off on average (Akaike 1974: half a nat a parameter
-    over n).
-    """
-    return max(d + 2, d * (d + 3) / (4 * SHAPE_COST))
 
 
 def after_step(state: PMDState, done: Step, log_weights: np.ndarray, rows: np.ndarray) -> PMDState:
