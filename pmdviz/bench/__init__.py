@@ -29,6 +29,7 @@ HELPERS = (
         "attacks_links",
         "attacks_server",
         "crowd",
+        "dimension_figure",
         "empty_page",
         "engine_kernels",
     ),

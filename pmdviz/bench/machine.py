@@ -17,7 +17,7 @@ def circumstances() -> dict[str, Any]:
     return {
         "commit": _commit(),
         "versions": {"python": platform.python_version(), **{name: _version(name) for name in PACKAGES}},
-        "cpu": _cpu(),
+        "cpu": _cpu() + _told(),
         "cores": os.cpu_count(),
         "load_before": [round(x, 2) for x in os.getloadavg()],
     }
@@ -47,3 +47,9 @@ def _cpu() -> str:
         return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
     except (OSError, StopIteration):
         return platform.processor() or platform.machine()
+
+
+def _told() -> str:
+    """What a person has told numba about the processor: with other features a run may round differently."""
+    given = (f", {name}={os.environ[name]}" for name in ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES") if name in os.environ)
+    return "".join(given)

@@ -9,7 +9,7 @@ import numpy as np
 from pmdviz.densities import Density, effective_sample_size
 from pmdviz.methods.base import DEFAULT_BUDGET, StepInfo, checked_log_likelihood, read_only
 from pmdviz.methods.batching import BatchMethod
-from pmdviz.methods.particles import equal_log_weights, normalised, prior_draws
+from pmdviz.methods.particles import descended, equal_log_weights, normalised, prior_draws
 from pmdviz.methods.smoothing import smoothed
 from pmdviz.targets import Target
 
@@ -22,6 +22,8 @@ class OnePassState(NamedTuple):
     supported: np.ndarray  # (m,) 1.0 where the prior is above 0, else 0.0
     iteration: int
     seen: int  # data visited, each once
+    fewest: float  # the smallest ESS that new particles have been drawn from; infinite where none have
+    fewest_at: int  # iteration of that
 
 
 class OnePass(BatchMethod):
@@ -37,7 +39,7 @@ class OnePass(BatchMethod):
         """m draws from the prior, equally weighted."""
         m = knobs.num_particles
         particles, _ = prior_draws(rng, target, m)
-        return OnePassState(*read_only(particles, equal_log_weights(m), np.ones(m)), 0, 0)
+        return OnePassState(*read_only(particles, equal_log_weights(m), np.ones(m)), 0, 0, np.inf, 0)
 
     def batch_size(self, state: OnePassState, knobs: Any, num_data: int) -> int:
         """B, and at last what is left."""
@@ -63,6 +65,8 @@ class OnePass(BatchMethod):
         """Bayes' rule for the batch, after new particles where they are due."""
         ess = effective_sample_size(state.log_weights)
         state, reason = self.renewed(rng, state, target, ess, knobs)
+        if reason and ess < state.fewest:
+            state = state._replace(fewest=ess, fewest_at=state.iteration)
         log_likelihood = checked_log_likelihood(target, state.particles, batch, state.supported > 0)
         (log_weights,) = read_only(normalised(state.log_weights + log_likelihood, state.particles, batch))
         state = state._replace(log_weights=log_weights, iteration=state.iteration + 1, seen=state.seen + len(batch))
@@ -77,6 +81,10 @@ class OnePass(BatchMethod):
             zero_weight=zeros,
             words=_words(state, len(batch), target.num_data, reason, zeros),
         )
+
+    def caveat(self, state: OnePassState, knobs: Any) -> str:
+        """That too few particles carry the posterior, or once did."""
+        return super().caveat(state, knobs) or descended(state.fewest, state.fewest_at, state.particles)
 
     def density(self, state: OnePassState, knobs: Any, target: Target) -> Density:
         """The weighted KDE, before any resampling."""

@@ -12,6 +12,7 @@ from pmdviz.knobs import Real, Whole
 from pmdviz.methods.base import checked_log_prior, rows_in_words
 from pmdviz.targets import Target
 
+SHAPE_COST = 1.0  # nats that a shape may cost which is estimated from few particles
 ROUNDING = 1e-9  # equal weights have ESS = m but for rounding, and are never below a threshold of 1
 
 
@@ -50,6 +51,26 @@ def too_few(ess: float, threshold: float, m: int) -> bool:
 def equal_log_weights(m: int) -> np.ndarray:
     """-log m for each of m particles, (m,)."""
     return np.full(m, -np.log(m))
+
+
+def fewest_for_a_shape(d: int) -> float:
+    """Effective particles that new ones must be drawn from: n have no covariance below d + 2.
+
+    Above that a Gaussian's, by which it is d (d + 3) / (4 n) nats off on average (Akaike 1974: half a nat a parameter
+    over n).
+    """
+    return max(d + 2, d * (d + 3) / (4 * SHAPE_COST))
+
+
+def descended(fewest: float, at: int, particles: np.ndarray) -> str:
+    """The caveat of particles (m, d) that descend from `fewest` effective ones, of iteration `at`; "" for enough."""
+    m, d = particles.shape
+    if m < d + 2 or fewest >= fewest_for_a_shape(d):
+        return ""
+    return (
+        f"all descend from {fewest:.1f} effective particles: at iteration {at:,} they were "
+        "too few to have a shape, and the ESS since then does not show what was lost"
+    )
 
 
 def covariance(particles: np.ndarray, weights: np.ndarray, scale: np.ndarray) -> np.ndarray:

@@ -120,6 +120,18 @@ FORMATS, READ = "pmdviz/recipe_formats.py", "tests/test_formats.py"
 MUTANTS += [
     # Caveats.
     fault(PMD, "            if ess < state.fewest:\n", "            if False:\n", "tests/methods/test_caveats.py"),
+    fault(
+        "pmdviz/methods/particles.py",
+        "max(d + 2, d * (d + 3) / (4 * SHAPE_COST))",
+        "d + 2",
+        "tests/methods/test_caveats_shape.py",
+    ),
+    fault(
+        "pmdviz/methods/onepass.py",
+        "if reason and ess < state.fewest:",
+        "if False:",
+        "tests/methods/test_caveats_shape.py",
+    ),
     fault(PMD, "(state.in_a_row + 1) * done.limited", "state.in_a_row + done.limited", "tests/methods/test_caveats.py"),
     fault("pmdviz/methods/base.py", ">= d + 2 > ess", ">= d + 2 > 1 > ess", "tests/methods/test_caveats.py"),
     fault("pmdviz/methods/base.py", "if k > UNTRUSTED:", "if False:", "tests/methods/test_caveats.py"),

@@ -1,9 +1,10 @@
-"""Planted faults in sweeps and the theory: identity, the table, dying workers, slopes, bounds, the claims' judges."""
+"""Planted faults in sweeps, theory and benches: identity, table, dying workers, slopes, bounds, the claims."""
 
 PLAN, TABLE, CREW = "pmdviz/sweeping/plan.py", "pmdviz/sweeping/table.py", "pmdviz/sweeping/crew.py"
 WORK, FITS, MEASURES = "pmdviz/sweeping/work.py", "pmdviz/sweeping/fits.py", "pmdviz/sweeping/measures.py"
 FORMULAS, RECURRENCE, COSTS = (f"pmdviz/theory/{name}.py" for name in ("formulas", "recurrence", "costs"))
 VERDICTS, COLUMNS = "pmdviz/bench/claims_verdicts.py", "pmdviz/views/theory_columns.py"
+DIMENSION, VECTORS = "pmdviz/bench/dimension.py", "pmdviz/bench/vectors.py"
 
 
 def fault(file: str, find: str, replace: str, *tests: str) -> dict:
@@ -43,6 +44,10 @@ MUTANTS = [
     fault(COSTS, "cost.num_data == DATA[0]]", "cost.num_data != DATA[0]]", "theory/test_costs.py"),
     fault(VERDICTS, "> ERRORS * difference[1] and", "> 0 and", "bench/test_claims.py"),
     fault(VERDICTS, ">= NEARLY_ALL and", ">= 2.0 and", "bench/test_claims.py"),
+    fault(DIMENSION, "f in (np.median, np.min, np.max)", "f in (np.mean, np.min, np.max)", "bench/test_dimension.py"),
+    fault(DIMENSION, "+ shift @ np.linalg.solve(covariance, shift) - d", "- d", "bench/test_dimension.py"),
+    fault(DIMENSION, 'sum(bool(one["caveat"])', "sum(True", "bench/test_dimension.py"),
+    fault(VECTORS, "(*plain, *wide)}) == 1", "(*plain, *wide)}) >= 1", "bench/test_vectors.py"),
     fault(VERDICTS, "if paper == 1:", "if paper >= 0.9:", "bench/test_claims.py"),
     fault(VERDICTS, "values.reshape(len(values), -1).mean(axis=1)", "values.ravel()", "bench/test_claims.py"),
     fault(COLUMNS, "(right / left) ** slope", "(left / right) ** slope", "views/test_theory.py"),

@@ -8,7 +8,7 @@ from pmdviz.densities import KernelDensity, effective_sample_size
 from pmdviz.draws import candidates_each
 from pmdviz.methods.base import StepInfo, checked_log_likelihood, read_only
 from pmdviz.methods.batching import BatchMethod
-from pmdviz.methods.particles import equal_log_weights, normalised, prior_draws
+from pmdviz.methods.particles import descended, equal_log_weights, normalised, prior_draws
 from pmdviz.methods.pmd.knobs import PMDKnobs
 from pmdviz.methods.pmd.rejuvenation import rejuvenate, rejuvenation_reason, wanted_particles
 from pmdviz.methods.pmd.state import PMDState
@@ -95,14 +95,9 @@ class PMD(BatchMethod):
 
     def caveat(self, state: PMDState, knobs: PMDKnobs) -> str:
         """That too few particles carry q or once did, or that it is still on its way."""
-        d = state.particles.shape[1]
-        if now := super().caveat(state, knobs):
-            return now
-        if state.fewest < d + 2 <= len(state.particles):
-            return (
-                f"all descend from {state.fewest:.1f} effective particles: at iteration {state.fewest_at:,} they were "
-                "too few to have a shape, and the ESS since then does not show what was lost"
-            )
+        known = super().caveat(state, knobs) or descended(state.fewest, state.fewest_at, state.particles)
+        if known:
+            return known
         if state.in_a_row >= LONG:
             return f"{state.in_a_row:,} limited steps in a row: q is still on its way to the posterior"
         return ""

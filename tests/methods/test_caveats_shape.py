@@ -1,0 +1,46 @@
+"""In many dimensions a shape takes many particles: a run whose particles descend from fewer says so."""
+
+import numpy as np
+import pytest
+
+from pmdviz.bench.regressions import linear
+from pmdviz.methods.particles import fewest_for_a_shape
+from pmdviz.recipe import Recipe
+from pmdviz.session import Session
+
+
+def test_in_few_dimensions_it_is_one_more_than_a_simplex_has_and_in_many_a_nat_s_worth():
+    """The expected KL divergence from a Gaussian to its fit by n draws is about d (d + 3) / (4 n)."""
+    assert [fewest_for_a_shape(d) for d in (1, 2, 3)] == [3, 4, 5]
+    d, n = 12, 180  # many enough for the first order to hold
+    rng = np.random.default_rng(0)
+    found = [_divergence(rng.standard_normal((n, d))) for _ in range(200)]
+    assert np.mean(found) == pytest.approx(fewest_for_a_shape(d) / n, rel=0.25)
+
+
+def _divergence(draws):
+    """KL(N(0, I) || the Gaussian with the draws' mean and covariance)."""
+    mean, covariance = draws.mean(axis=0), np.cov(draws.T, bias=True)
+    inverse = np.linalg.inv(covariance)
+    return 0.5 * (np.trace(inverse) + mean @ inverse @ mean - len(mean) + np.linalg.slogdet(covariance)[1])
+
+
+def test_one_pass_says_so_where_it_fails_and_says_nothing_where_it_does_not():
+    """Its weights at the end are as even as can be; what it lost it lost on the way."""
+    for d, lost in ((2, False), (10, True)):
+        made = linear(d, 301)
+        session = Session(Recipe(made.target, "smc", seed=301), metrics_every=10**6)
+        frame = session.advance(10**6)
+        off = np.abs(frame.density.mean - made.mean) / np.sqrt(np.diag(made.covariance))
+        assert (off.max() > 1) == lost and frame.caveat.startswith("all descend from ") == lost
+        assert lost or frame.caveat == ""
+        assert frame.metrics["ess"] > 300
+
+
+def test_a_run_with_too_few_particles_for_its_dimensions_says_so_and_one_with_enough_does_not():
+    target = linear(15, 400).target
+    for m, words in ((200, "all descend from "), (1500, "")):
+        session = Session(Recipe(target, num_particles=m, budget=6000), metrics_every=10**6)
+        frame = session.advance(10**6)
+        assert 17 < frame.state.fewest and (frame.state.fewest < fewest_for_a_shape(15)) == bool(words)
+        assert frame.caveat.startswith(words) if words else "descend" not in frame.caveat
