@@ -14,6 +14,7 @@ from pmdviz.bench.contest import figures
 from pmdviz.bench.search import TARGET
 from pmdviz.frame import Frame
 from pmdviz.recipe import Recipe
+from pmdviz.recipe_formats import FORMAT
 
 BUDGETS = (400, 1000, 2000, 5000, 10_000, 20_000)  # one pass is 400
 SEARCH_SEEDS = (100, 101)  # not those of the comparison: a best one among many is lucky on its own seeds
@@ -34,6 +35,7 @@ def run(options: Namespace) -> dict[str, Any]:
     plan = Plan(2, 2, 1, 1, 2) if options.quick else Plan()
     measured = {name: _measure(entrant, plan) for name, entrant in ENTRANTS.items()}
     return {
+        "format": FORMAT,
         "target": TARGET,
         "budget": BUDGETS[-1],
         "data_seeds": plan.data_seeds,

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pmdviz.bench.claims_verdicts import ERRORS, NEARLY_ALL
+from pmdviz.recipe_formats import KNOBS
 
 HEAD = """# The paper's claims, measured
 
@@ -37,6 +38,13 @@ later half of its draws there, as the first ones may still be on their way from 
 """
 
 
+def _defaults(found: Mapping[str, Any]) -> str:
+    """Whose defaults those knobs have that are not named; a file of before format 2 does not say so."""
+    version = found.get("format", 1)
+    earlier = [f"`{name}` {value}" for name, value in KNOBS.get(version, {}).items()]
+    return ", ".join([f"with the defaults of recipe format {version}", *earlier])
+
+
 def page(result: Mapping[str, Any]) -> str:
     """The page of a result of `bench claims`."""
     found = result["figures"]
@@ -55,7 +63,8 @@ def page(result: Mapping[str, Any]) -> str:
     said = ["", "## What was seen", ""]
     said += [f"- **{claim['claim']}**: {claim['verdict']}. {claim['said']}" for claim in found["claims"]]
     rows = [row for entrant in found["entrants"].values() for row in _rows(entrant)]
-    when = f"\nMeasured at commit {result['commit']}, {result['cpu']}, in {result['seconds']:,.0f} s.\n"
+    when = f"\nMeasured at commit {result['commit']}, {result['cpu']}, in {result['seconds']:,.0f} s"
+    when += f", {_defaults(found)}.\n"
     return head + "\n".join([*claims, *said]) + "\n" + SETTINGS + "\n".join(rows) + "\n" + _by_budget(found) + when
 
 
