@@ -9,7 +9,7 @@ import numpy as np
 
 WIDTH, HEIGHT = 760, 440
 LEFT, RIGHT, TOP, BOTTOM = 58, 590, 64, 388  # of the axes
-LEAST, MOST = 1e-3, 100.0  # posterior sds, the ends of the axis
+LEAST, MOST = 1e-4, 100.0  # posterior sds, the ends of the axis
 GAP = 17  # between two names
 COLOURS = {  # on white, on black
     "PMD, today": ("#0b57d0", "#7fb2ff"),
@@ -79,7 +79,7 @@ def _down(error: float) -> float:
 
 
 def _axes(across: Mapping[int, float]) -> list[str]:
-    rows = [(_down(value), f"{value:g}") for value in (0.001, 0.01, 0.1, 1.0, 10.0, 100.0)]
+    rows = [(_down(value), f"{value:g}") for value in (0.0001, 0.001, 0.01, 0.1, 1.0, 10.0, 100.0)]
     grid = [f'<path class="grid" d="M{LEFT} {y:.1f}H{RIGHT}"/>' for y, _ in rows]
     left = [f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{words}</text>' for y, words in rows]
     below = [f'<text x="{x:.1f}" y="{BOTTOM + 20}" text-anchor="middle">{d}</text>' for d, x in across.items()]
