@@ -11,15 +11,14 @@ from tornado.httputil import HTTPServerRequest
 
 from pmdviz import handlers, pages
 from pmdviz.refusals import one_question_mark
+from pmdviz.turns import turn
 
 REFILL_S = 5.0  # after a visitor: the loop belongs to the new page first
 HELD_S = 15.0  # a page that was handed out is kept for so long until its browser has connected
-REST_S = 0.1  # between two pages: whoever has one connects, and who plays gets frames
 
 log = logging.getLogger(__name__)
 _spare: Any = None  # the session, while nobody has it
 _changing = asyncio.Lock()  # one at a time: a spare in the making is the next visitor's, and takes a place already
-_building = asyncio.Lock()  # a class that comes at once is served one by one, not built in one go with nobody connected
 
 
 class SpareHandler(handlers.PageHandler):
@@ -46,10 +45,9 @@ class SpareHandler(handlers.PageHandler):
 
     async def _built(self) -> Any:
         """A page of one's own, in turn."""
-        async with _building:
+        async with turn():  # a class that comes at once is served one by one, not built in one go with nobody connected
             session = await super().get_session()
             session.block_expiration()
-            await asyncio.sleep(REST_S)
         return session
 
 

@@ -101,7 +101,6 @@ def test_between_two_pages_of_a_crowd_the_loop_is_everybodys_and_a_page_waits_fo
         await asyncio.gather(*(one.get_session() for one in asked), others())
 
     monkeypatch.setattr(spare.handlers.DocHandler, "get_session", page)
-    monkeypatch.setattr(spare, "_building", asyncio.Lock())
     monkeypatch.setattr(spare, "_changing", asyncio.Lock())
     in_a_thread(crowd)
     assert said == ["built", "kept", "served", "served", "served", "built", "kept"]
