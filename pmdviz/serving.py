@@ -137,7 +137,7 @@ def _server(options: argparse.Namespace, port: int, key: bytes) -> Any:
     from panel.io.server import get_server
     from threadpoolctl import threadpool_limits
 
-    from pmdviz import connections, model_defaults, refusals, spare
+    from pmdviz import connections, model_defaults, refusals, resource_bundle, spare
     from pmdviz.lab import limits, temporary
     from pmdviz.pages import session_page
 
@@ -147,6 +147,7 @@ def _server(options: argparse.Namespace, port: int, key: bytes) -> Any:
     threadpool_limits(1, "blas")
     spare.install()
     model_defaults.install()
+    resource_bundle.install()
     origins = options.allow_websocket_origin or (["*"] if options.address == "0.0.0.0" else None)
     if origins is None:
         origins = [f"{host}:{port}" for host in ("localhost", "127.0.0.1", options.address)]

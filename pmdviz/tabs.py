@@ -76,7 +76,7 @@ class Tabs:
     """
 
     def __init__(self, kinds: Mapping[str, Kind], first: str) -> None:
-        self._kinds, self._doc, self._dark, self._ended = kinds, None, False, False
+        self._kinds, self.doc, self._dark, self._ended = kinds, None, False, False
         self.on_presenter: Callable[[bool], None] = lambda on: None
         self.built: dict[str, Page] = {}
         self._boxes: dict[str, dict[str, Any]] = {}
@@ -95,7 +95,7 @@ class Tabs:
 
     def start(self, doc: Any) -> None:
         """Begin with the first page; `doc` is the served document."""
-        self._doc = doc
+        self.doc = doc
         self.built[self.active].start(doc)
 
     def stop(self) -> None:
@@ -117,7 +117,7 @@ class Tabs:
         """
         if name not in self._kinds or name == self.active:
             return
-        with pn.io.hold(self._doc):  # Panel may deliver a change without the document's lock
+        with pn.io.hold(self.doc):  # Panel may deliver a change without the document's lock
             if name not in self._boxes:
                 self._make_boxes(name)
             for other, on in ((self.active, False), (name, True)):
@@ -136,23 +136,23 @@ class Tabs:
     async def _build(self, name: str) -> None:
         """Build a page when its turn has come, in parts between which the loop is free."""
         with ExitStack() as stack:
-            if self._doc is not None:
-                stack.enter_context(set_curdoc(self._doc))
+            if self.doc is not None:
+                stack.enter_context(set_curdoc(self.doc))
             try:
                 async with turn():
-                    await locked(self._begin, name, doc=self._doc)
+                    await locked(self._begin, name, doc=self.doc)
                     for part in PARTS:
                         await asyncio.sleep(GAP_S)
-                        await locked(self._put, name, part, doc=self._doc)
+                        await locked(self._put, name, part, doc=self.doc)
             except Exception:
-                await locked(self._say, name, BROKEN, doc=self._doc)
+                await locked(self._say, name, BROKEN, doc=self.doc)
                 raise
 
     def _begin(self, name: str) -> None:
         """Make a page; it begins before the browser has it, and what is not seen by then stands still."""
         if not self._ended:
             page = self._make(name)
-            page.start(self._doc)
+            page.start(self.doc)
             if self.active != name:
                 page.look(False)
 

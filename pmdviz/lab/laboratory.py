@@ -146,6 +146,25 @@ class Lab(LivePage):
         if self._link.iteration:
             self.live.do("going to the iteration of the link", self.sharing.arrive)
 
+    def open(self, link: Link) -> None:
+        """Show what a link says, in a lab that nobody has touched yet: there is nothing to go back to.
+
+        It is dimmed meanwhile. The link's recipe must have passed `limits.check`, and it hides nothing.
+        """
+        self._recipe, self._link = limits.check(link.recipe), link
+        sharing = Sharing(self.screen.ack, link, self.screen.actions.say)
+
+        def opened(runner: Runner) -> tuple[Runner, Snapshot]:
+            made = Runner(self._recipe, preset=self.setup.preset_of(self._recipe))
+            self.sharing = sharing  # not before: what is still shown of the usual run is no news for the address bar
+            return made, made.snapshot()
+
+        self.screen.wait("Opening the link")
+        self.screen.dim(True)
+        self.live.do("opening the link", opened)
+        if link.iteration:
+            self.live.do("going to the iteration of the link", sharing.arrive)
+
     def stop(self) -> None:
         """End the live loop and what is computed in the background."""
         super().stop()
