@@ -14,7 +14,7 @@ from pmdviz.lab.locked import locked
 from pmdviz.links import Link
 from pmdviz.refusals import one_question_mark
 from pmdviz.serve_limits import limit
-from pmdviz.turns import REST_S, turn
+from pmdviz.turns import GAP_S, REST_S, turn
 
 REFILL_S = 5.0  # after a visitor: the loop belongs to the new page first
 HELD_S = 15.0  # a page that was handed out is kept for so long until its browser has connected
@@ -39,6 +39,8 @@ class SpareHandler(handlers.PageHandler):
             session = _take() if usual else None
             if session is None and pages.is_full():
                 await _make_room(self.application_context)
+            if session is not None:
+                await asyncio.sleep(GAP_S)  # a crowd's pages go out one by one: whoever plays gets frames in between
         if session is None:
             session = await self._built()
         else:
