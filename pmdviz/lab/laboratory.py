@@ -159,6 +159,7 @@ class Lab(LivePage):
             self.sharing = sharing  # not before: what is still shown of the usual run is no news for the address bar
             return made, made.snapshot()
 
+        self.setup.show_recipe(self._recipe, self._recipe.make_target(), self._recipe.start_knobs(), {})
         self.screen.wait("Opening the link")
         self.screen.dim(True)
         self.live.do("opening the link", opened)
