@@ -18,6 +18,7 @@ import param
 from bokeh.models import CustomJS
 from bokeh.themes import Theme
 from panel.io.resources import get_dist_path
+from panel.io.state import set_curdoc
 from panel.util import edit_readonly
 
 from pmdviz import handlers, links, refusals, trim
@@ -31,6 +32,7 @@ from pmdviz.recipe import Recipe
 from pmdviz.serve_limits import check_limits, limit
 from pmdviz.tabs import Kind, Tabs
 
+OF_A_RUN = {"run", "preset", "at", "frame"}  # of a link's arguments; any other one is about the page
 FIGURE_MODELS = ["Axis", "Legend", "Grid", "Plot", "Figure", "Title"]  # dressed by our own table of colours
 PAGE_CSS = """
 :root { --pmdviz-accent: #A34700; --pmdviz-error: #b00020; --pmdviz-foot: 62px; }
@@ -156,13 +158,24 @@ def _made_page() -> pmui.Page:
         return lab_page(notice=f"The link could not be opened: {error}. This is the usual first run instead.")
 
 
-async def read_ahead(arguments: Mapping[str, Sequence[bytes]]) -> None:
+async def read_ahead(arguments: Mapping[str, Sequence[bytes]]) -> Link | None:
     """Read and check the link of a request in a thread, for the page that this task makes next.
+
+    Returned is a link that any page can show which has been built without it.
 
     One with hundreds of changes takes as long as some frames, for which the others need not wait.
     """
     loop = asyncio.get_running_loop()
-    _outcome.set(await loop.run_in_executor(lane(0.0), _tried, arguments))
+    outcome = await loop.run_in_executor(lane(0.0), _tried, arguments)
+    _outcome.set(outcome)
+    plain = isinstance(outcome, Link) and outcome.recipe is not None and arguments.keys() <= OF_A_RUN
+    return outcome if plain else None
+
+
+def open_link(doc: Any, link: Link) -> None:
+    """Show what a link says in a page that was built ahead."""
+    with set_curdoc(doc):
+        next(tabs for tabs in _open if tabs.doc is doc).built["lab"].open(link)
 
 
 def _tried(arguments: Mapping[str, Sequence[bytes]]) -> Link | InputError:
@@ -185,6 +198,11 @@ def _opened(arguments: Mapping[str, Sequence[bytes]]) -> Link:
     if isinstance(outcome, InputError):
         raise outcome
     return outcome or links.read(arguments)
+
+
+def number_open() -> int:
+    """How many pages are open or have been built ahead."""
+    return len(_open)
 
 
 def is_full() -> bool:

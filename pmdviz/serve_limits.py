@@ -28,6 +28,7 @@ LIMITS = {
     "max_upload": Limit("BYTES", 1000, "size of what a browser may send at once (default 4,000,000)"),
     "max_changes": Limit("N", 1, "knob changes that one run may have (default 500)"),
     "max_replay_s": Limit("S", 1, "seconds of computing that the replay of one link may take (default 60)"),
+    "spare_pages": Limit("N", 1, "pages that are built before anybody asks for them (default 1)"),
     "max_step_ms": Limit("MS", 1, "milliseconds that one step may take, by the forecast"),
 }
 

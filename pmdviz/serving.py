@@ -133,10 +133,11 @@ def _server(options: argparse.Namespace, port: int, key: bytes) -> Any:
     Raises InputError where another server has taken the port since it was chosen.
     """
     os.environ["BOKEH_RESOURCES"] = "server"
+    os.environ["BOKEH_VALIDATE_DOC"] = "no"  # a check for those who write pages; each one would wait for it
     from panel.io.server import get_server
     from threadpoolctl import threadpool_limits
 
-    from pmdviz import connections, refusals, spare
+    from pmdviz import connections, model_defaults, refusals, resource_bundle, spare
     from pmdviz.lab import limits, temporary
     from pmdviz.pages import session_page
 
@@ -145,6 +146,8 @@ def _server(options: argparse.Namespace, port: int, key: bytes) -> Any:
     refusals.install()
     threadpool_limits(1, "blas")
     spare.install()
+    model_defaults.install()
+    resource_bundle.install()
     origins = options.allow_websocket_origin or (["*"] if options.address == "0.0.0.0" else None)
     if origins is None:
         origins = [f"{host}:{port}" for host in ("localhost", "127.0.0.1", options.address)]

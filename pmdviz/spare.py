@@ -1,4 +1,4 @@
-"""A page built before anybody asks for it: the next visitor need not wait until the server has made one."""
+"""Pages built before anybody asks for them: the next visitors need not wait until the server has made theirs."""
 
 from __future__ import annotations
 
@@ -10,47 +10,57 @@ from bokeh.util.token import generate_jwt_token, generate_session_id
 from tornado.httputil import HTTPServerRequest
 
 from pmdviz import handlers, pages
+from pmdviz.lab.locked import locked
+from pmdviz.links import Link
 from pmdviz.refusals import one_question_mark
+from pmdviz.serve_limits import limit
+from pmdviz.turns import GAP_S, REST_S, turn
 
 REFILL_S = 5.0  # after a visitor: the loop belongs to the new page first
 HELD_S = 15.0  # a page that was handed out is kept for so long until its browser has connected
-REST_S = 0.1  # between two pages: whoever has one connects, and who plays gets frames
 
 log = logging.getLogger(__name__)
-_spare: Any = None  # the session, while nobody has it
+_spares: list[Any] = []  # sessions that nobody has
 _changing = asyncio.Lock()  # one at a time: a spare in the making is the next visitor's, and takes a place already
-_building = asyncio.Lock()  # a class that comes at once is served one by one, not built in one go with nobody connected
 
 
 class SpareHandler(handlers.PageHandler):
-    """The handler of "/" that hands out the spare page where it fits, and has another one made later."""
+    """The handler of "/" that hands out a spare page where it fits, and has another one made later."""
 
     async def get_session(self) -> Any:
-        """The spare session; a new one for a link with arguments, for a phone (another layout), or if there is none."""
+        """A spare session; a new one for a link that hides something, for a phone (another layout), or without one."""
         self.request.uri = one_question_mark(self.request.uri)
         loop = self.application.io_loop
         loop.call_later(REFILL_S, fill, self.application, self.application_context)
-        usual = not self.request.arguments and not pages.is_phone(self.request.headers)
+        arguments = self.request.arguments
+        link = await pages.read_ahead(arguments) if {"run", "preset"} & arguments.keys() else None
+        usual = (link is not None or not arguments) and not pages.is_phone(self.request.headers)
         async with _changing:
             session = _take() if usual else None
             if session is None and pages.is_full():
                 await _make_room(self.application_context)
+            if session is not None:
+                await asyncio.sleep(GAP_S)  # a crowd's pages go out one by one: whoever plays gets frames in between
         if session is None:
-            if "run" in self.request.arguments:
-                await pages.read_ahead(self.request.arguments)
             session = await self._built()
-        else:  # a token holds for five minutes, and Bokeh 3.9 and 3.10 sign none for a session that was made without
-            session._token = generate_jwt_token(session.id, **_signing(self.application))
+        else:
+            await self._hand_out(session, link)
         loop.call_later(HELD_S, session.unblock_expiration)
         return session
 
     async def _built(self) -> Any:
         """A page of one's own, in turn."""
-        async with _building:
+        async with turn():  # a class that comes at once is served one by one, not built in one go with nobody connected
             session = await super().get_session()
             session.block_expiration()
-            await asyncio.sleep(REST_S)
         return session
+
+    async def _hand_out(self, session: Any, link: Link | None) -> None:
+        """Make a spare page this visitor's."""
+        # A token holds for five minutes, and Bokeh 3.9 and 3.10 sign none for a session that was made without.
+        session._token = generate_jwt_token(session.id, **_signing(self.application))
+        if link is not None:
+            await locked(pages.open_link, session.document, link, doc=session.document)
 
 
 def install() -> None:
@@ -59,14 +69,28 @@ def install() -> None:
 
 
 async def fill(application: Any, context: Any) -> None:
-    """Build the spare page, unless there is one or no place is left."""
-    global _spare
-    async with _changing:
-        if _spare is None and not pages.is_full():
-            request = HTTPServerRequest("GET", "/")  # nobody's: what hangs on the visitor is not in a spare page
-            made = await context.create_session_if_needed(generate_session_id(**_signing(application)), request)
-            made.block_expiration()
-            _spare = made
+    """Build spare pages as long as one is missing and a place is left; while somebody is there one is enough."""
+    while _is_wanted():
+        async with _changing:
+            if _is_wanted():
+                _spares.append(await _another(application, context))
+        await asyncio.sleep(REST_S)
+
+
+async def _another(application: Any, context: Any) -> Any:
+    request = HTTPServerRequest("GET", "/")  # nobody's: what hangs on the visitor is not in a spare page
+    made = await context.create_session_if_needed(generate_session_id(**_signing(application)), request)
+    made.block_expiration()
+    loop = application.io_loop
+    made.document.on_session_destroyed(
+        lambda session_context: loop.add_callback(loop.call_later, REFILL_S, fill, application, context)
+    )
+    return made
+
+
+def _is_wanted() -> bool:
+    somebody = pages.number_open() > len(_spares)
+    return not pages.is_full() and len(_spares) < (1 if somebody else limit("spare_pages") or 1)
 
 
 def _signing(application: Any) -> dict[str, Any]:
@@ -74,7 +98,7 @@ def _signing(application: Any) -> dict[str, Any]:
 
 
 async def _make_room(context: Any) -> None:
-    """End the spare page, if there is one: the place that it takes is a visitor's."""
+    """End a spare page, if there is one: the place that it takes is a visitor's."""
     session = _take()
     if session is not None:
         session.unblock_expiration()
@@ -82,6 +106,4 @@ async def _make_room(context: Any) -> None:
 
 
 def _take() -> Any:
-    global _spare
-    taken, _spare = _spare, None
-    return taken
+    return _spares.pop() if _spares else None

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from typing import Any, NamedTuple, Protocol
 
 import panel as pn
 import param
 from panel.custom import JSComponent
+from panel.io.state import set_curdoc
 
 from pmdviz.lab import css
-from pmdviz.lab.locked import handed
+from pmdviz.lab.jobs import log_failure
+from pmdviz.lab.locked import handed, locked
+from pmdviz.turns import GAP_S, turn
 
+PARTS = ("foot", "controls", "view")  # of a page, in the order in which they are built: the pictures come last
+BUILDING, BROKEN = "Building the page …", "This page could not be built; the server's log says why."
+LINE = '<p class="pmdviz-building" role="status">{}</p>'
 HIDDEN = "pmdviz-hidden"
 FOOT = "pmdviz-foot"  # the name by which the template finds the foot of the window
 
@@ -68,26 +76,31 @@ class Tabs:
     """
 
     def __init__(self, kinds: Mapping[str, Kind], first: str) -> None:
-        self._kinds, self._doc, self._dark = kinds, None, False
+        self._kinds, self.doc, self._dark, self._ended = kinds, None, False, False
         self.on_presenter: Callable[[bool], None] = lambda on: None
         self.built: dict[str, Page] = {}
-        self._boxes: dict[str, tuple[Any, Any, Any]] = {}
+        self._boxes: dict[str, dict[str, Any]] = {}
+        self._tasks: dict[str, asyncio.Task] = {}  # of pages that are being built
         self.active = first
         self.bar = TabBar(pages=[[name, kind.title] for name, kind in kinds.items()], active=first, margin=(0, 8))
         self.bar.visible = len(kinds) > 1
         look: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": 0}
         self.view, self.controls = (pn.Column(stylesheets=[css.PART], **look) for _ in range(2))
         self.foot = pn.Column(name=FOOT, stylesheets=[css.FOOT], **look)
-        self._build(first)
+        self._make_boxes(first)
+        self._make(first)
+        for part in PARTS:
+            self._put(first, part)
         self.bar.param.watch(handed(lambda event: self.choose(event.new)), "active")
 
     def start(self, doc: Any) -> None:
         """Begin with the first page; `doc` is the served document."""
-        self._doc = doc
+        self.doc = doc
         self.built[self.active].start(doc)
 
     def stop(self) -> None:
-        """End every page."""
+        """End every page, also those to come."""
+        self._ended = True
         for page in self.built.values():
             page.stop()
 
@@ -98,28 +111,70 @@ class Tabs:
             page.dress(dark=dark)
 
     def choose(self, name: str) -> None:
-        """Show the page `name`; a name that is none is what a browser made up, and changes nothing."""
+        """Show the page `name`; a name that is none is what a browser made up, and changes nothing.
+
+        At the first visit a line says that the page is being built, until its turn has come.
+        """
         if name not in self._kinds or name == self.active:
             return
-        with pn.io.hold(self._doc):  # Panel may deliver a change without the document's lock
-            new = name not in self.built
-            page = self._build(name) if new else self.built[name]
-            self.built[self.active].look(False)
+        with pn.io.hold(self.doc):  # Panel may deliver a change without the document's lock
+            if name not in self._boxes:
+                self._make_boxes(name)
+            for other, on in ((self.active, False), (name, True)):
+                if other in self.built:
+                    self.built[other].look(on)
             self.active = name
-            page.start(self._doc) if new else page.look(True)
             for other, boxes in self._boxes.items():
-                for box in boxes:
+                for box in boxes.values():
                     box.css_classes = [] if other == name else [HIDDEN]
+            if name not in self.built and name not in self._tasks:
+                self._say(name, BUILDING)
+                self._tasks[name] = task = asyncio.get_running_loop().create_task(self._build(name))
+                task.add_done_callback(log_failure)
+                task.add_done_callback(lambda done: self._tasks.pop(name))
 
-    def _build(self, name: str) -> Page:
+    async def _build(self, name: str) -> None:
+        """Build a page when its turn has come, in parts between which the loop is free."""
+        with ExitStack() as stack:
+            if self.doc is not None:
+                stack.enter_context(set_curdoc(self.doc))
+            try:
+                async with turn():
+                    await locked(self._begin, name, doc=self.doc)
+                    for part in PARTS:
+                        await asyncio.sleep(GAP_S)
+                        await locked(self._put, name, part, doc=self.doc)
+            except Exception:
+                await locked(self._say, name, BROKEN, doc=self.doc)
+                raise
+
+    def _begin(self, name: str) -> None:
+        """Make a page; it begins before the browser has it, and what is not seen by then stands still."""
+        if not self._ended:
+            page = self._make(name)
+            page.start(self.doc)
+            if self.active != name:
+                page.look(False)
+
+    def _make(self, name: str) -> Page:
         page = self.built[name] = self._kinds[name].make()
         page.on_presenter = lambda on: self.on_presenter(on)
         page.on_note = lambda words: self.bar.param.update(notes={**self.bar.notes, name: words})
         if self._dark:
             page.dress(dark=True)
-        margins: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": 0}
-        view, controls, foot = (pn.Column(part, **margins) for part in (page.view, page.controls, page.foot))
-        self._boxes[name] = view, controls, foot
-        for whole, box in ((self.view, view), (self.controls, controls), (self.foot, foot)):
-            whole.append(box)
         return page
+
+    def _make_boxes(self, name: str) -> None:
+        """Room for the parts of a page."""
+        margins: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": 0}
+        self._boxes[name] = {part: pn.Column(**margins) for part in PARTS}
+        for part, box in self._boxes[name].items():
+            getattr(self, part).append(box)
+
+    def _put(self, name: str, part: str) -> None:
+        """Give the browser a part of a page, in place of the line."""
+        if not self._ended:
+            self._boxes[name][part][:] = [getattr(self.built[name], part)]
+
+    def _say(self, name: str, words: str) -> None:
+        self._boxes[name]["view"][:] = [pn.pane.HTML(LINE.format(words), stylesheets=[css.TEXT], margin=12)]

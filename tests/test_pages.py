@@ -1,6 +1,7 @@
 """Served pages, without a server: what a process keeps of them, and what they say."""
 
 import asyncio
+import itertools
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -101,7 +102,6 @@ def test_between_two_pages_of_a_crowd_the_loop_is_everybodys_and_a_page_waits_fo
         await asyncio.gather(*(one.get_session() for one in asked), others())
 
     monkeypatch.setattr(spare.handlers.DocHandler, "get_session", page)
-    monkeypatch.setattr(spare, "_building", asyncio.Lock())
     monkeypatch.setattr(spare, "_changing", asyncio.Lock())
     in_a_thread(crowd)
     assert said == ["built", "kept", "served", "served", "served", "built", "kept"]
@@ -109,6 +109,66 @@ def test_between_two_pages_of_a_crowd_the_loop_is_everybodys_and_a_page_waits_fo
     for act in held:
         act()
     assert len(held) == 2 and said[-2:] == ["may go", "may go"]
+
+
+@pytest.fixture
+def stock(monkeypatch):
+    """A server with two pages built ahead, `opened` notes the links that they were given."""
+    opened, made = [], itertools.count()
+
+    async def page(handler):
+        return a_session("own page")
+
+    spares = [SimpleNamespace(**vars(a_session(f"spare {next(made)}")), id="a", document=None) for _ in range(2)]
+    monkeypatch.setattr(spare.handlers.DocHandler, "get_session", page)
+    monkeypatch.setattr(spare, "_signing", lambda application: {"secret_key": b"k" * 32, "signed": True})
+    monkeypatch.setattr(spare, "_changing", asyncio.Lock())
+    monkeypatch.setattr(spare, "_spares", spares)
+    monkeypatch.setattr(pages, "open_link", lambda doc, link: opened.append(link))
+    return opened
+
+
+@pytest.mark.parametrize("query", ["", "run={}", "run={}&at=3", "preset=worse_with_more_data&at=2"])
+def test_a_page_built_ahead_is_for_any_run(query, stock):
+    recipe = Recipe("banana", seed=3)
+    shown = in_a_thread(a_request(query.format(recipe.to_link())).get_session).shows
+    assert shown == "spare 1"
+    assert [link.iteration for link in stock] == [int(query[-1]) if "at" in query else 0] * bool(query)
+    if "run" in query:
+        assert stock[0].recipe == recipe
+
+
+@pytest.mark.parametrize(
+    "query", ["run={}&hide=seed", "run={}&embed=1", "run={}&theme=dark", "embed=1", "run=nonsense"]
+)
+def test_a_link_that_is_about_the_page_has_a_page_of_its_own(query, stock):
+    assert in_a_thread(a_request(query.format(Recipe().to_link())).get_session).shows == "own page"
+    assert not stock and len(spare._spares) == 2
+
+
+@pytest.mark.parametrize(("somebody", "full", "made"), [(False, None, 3), (True, None, 1), (False, 2, 2)])
+def test_as_many_pages_are_built_ahead_as_are_asked_for_while_nobody_is_there(somebody, full, made, monkeypatch):
+    """Also where two set out to build them at once."""
+    open_ = {"somebody"} if somebody else set()
+
+    async def another(application, context):
+        await asyncio.sleep(0)
+        open_.add(object())
+        return object()
+
+    monkeypatch.setattr(spare, "_another", another)
+    monkeypatch.setattr(spare, "REST_S", 0.0)
+    monkeypatch.setattr(spare, "_spares", [])
+    monkeypatch.setattr(spare, "_changing", asyncio.Lock())
+    monkeypatch.setattr(spare, "limit", {"spare_pages": 3}.get)
+    monkeypatch.setattr(pages, "limit", {"max_sessions": full}.get)
+    monkeypatch.setattr(pages, "_open", open_)
+
+    async def scene():
+        await asyncio.gather(spare.fill(None, None), spare.fill(None, None))
+
+    in_a_thread(scene)
+    assert len(spare._spares) == made
 
 
 def test_pages_asked_for_at_once_are_made_one_after_the_other(monkeypatch):

@@ -62,13 +62,15 @@ def test_a_port_that_is_taken_is_named():
             chosen_port(port)
 
 
-def test_a_link_takes_the_last_place_and_the_next_visitor_is_told():
+@pytest.mark.parametrize("link", ["?preset=one_gaussian", "?preset=one_gaussian&hide=seed"])
+def test_a_link_takes_the_last_place_and_the_next_visitor_is_told(link):
+    """In the page that was built ahead where that fits, else in place of it."""
     with served("--max-sessions", "1") as lab:  # the page that waits for a visitor takes the only place
         crowd = Crowd(lab.url)
         client = Client(lab.url)
-        crowd.do(client.open("?preset=one_gaussian"))
+        crowd.do(client.open(link))
         assert client.found("title", "Target")["attributes"]["value"] == "gaussian"
-        for query in ("", "?preset=one_gaussian"):
+        for query in ("", link):
             assert "All 1 places of this server are taken" in crowd.do(words_at(lab.url, query))
         crowd.clients.append(client)
         crowd.leave()

@@ -177,6 +177,12 @@ def class_at_one_link(server: Served) -> dict[str, Any]:
     return found
 
 
+def class_with_pages_ahead(server: Served) -> dict[str, Any]:
+    """The same, of a server that was asked to build 30 pages ahead and has done so."""
+    _await(lambda: server.probe()["sessions"] >= 30)
+    return {"mb_before": round(server.megabytes(), 1), **class_at_one_link(server)}
+
+
 def first_race(server: Served) -> dict[str, Any]:
     """Somebody's first click on the Race tab, while a good session plays."""
     found: dict[str, Any] = {}
@@ -300,6 +306,8 @@ ATTACKS: dict[str, Callable[[Served], dict[str, Any]]] = {
     "late_links": late_links,
     "long_replays": long_replays,
     "class_at_one_link": class_at_one_link,
+    "class_with_pages_ahead": class_with_pages_ahead,
     "first_race": first_race,
     "ended_while_exporting": ended_while_exporting,
 }
+FLAGS = {"class_with_pages_ahead": ("--spare-pages", "30")}

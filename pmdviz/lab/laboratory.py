@@ -61,6 +61,7 @@ class Lab(LivePage):
         Knobs of the method. Raises InputError for anything that cannot be used.
     """
 
+    _opening = False  # whether a link takes the place of what is shown
     keys = {"space": "toggle", "right": "step", "left": "back", "R": "restart", "N": "reseed"}
 
     def __init__(
@@ -146,6 +147,28 @@ class Lab(LivePage):
         if self._link.iteration:
             self.live.do("going to the iteration of the link", self.sharing.arrive)
 
+    def open(self, link: Link) -> None:
+        """Show what a link says, in a lab that nobody has touched yet: there is nothing to go back to.
+
+        It is dimmed meanwhile. The link's recipe must have passed `limits.check`, and it hides nothing.
+        """
+        self._recipe, self._link = limits.check(link.recipe), link
+        sharing = Sharing(self.screen.ack, link, self.screen.actions.say)
+
+        def opened(runner: Runner) -> tuple[Runner, Snapshot]:
+            self._opening = False
+            made = Runner(self._recipe, preset=self.setup.preset_of(self._recipe))
+            self.sharing = sharing  # not before: what is still shown of the usual run is no news for the address bar
+            return made, made.snapshot()
+
+        self._opening = True
+        self.setup.show_recipe(self._recipe, self._recipe.make_target(), self._recipe.start_knobs(), {})
+        self.screen.wait("Opening the link")
+        self.screen.dim(True)
+        self.live.do("opening the link", opened)
+        if link.iteration:
+            self.live.do("going to the iteration of the link", sharing.arrive)
+
     def stop(self) -> None:
         """End the live loop and what is computed in the background."""
         super().stop()
@@ -169,7 +192,9 @@ class Lab(LivePage):
     # What the live loop draws on
 
     def show(self, snapshot: Snapshot) -> None:
-        """Draw a snapshot and bring the controls up to date."""
+        """Draw a snapshot and bring the controls up to date; of a run that a link takes the place of no more."""
+        if self._opening:
+            return
         if self._last is None or snapshot.frame is not self._last.frame:  # a second look takes back no words
             self.trouble.hide()
             self.screen.extra = ""

@@ -196,8 +196,9 @@ class Live:
         work = loop.run_in_executor(lane(self._foretold()), timed, job.act, self.runner, watch)
         waited = 0.0
         while not work.done():
-            await asyncio.wait({work}, timeout=BUSY_S)
-            waited += BUSY_S
+            pause = BUSY_S if waited < TURN_S else 2 * BUSY_S  # thirty who wait would have the loop tell them so
+            await asyncio.wait({work}, timeout=pause)
+            waited += pause
             here = not self._stopped and (self._doc is None or self._ready.is_set())
             if not work.done() and here and (watch.seconds > BUSY_S / 2 or waited >= TURN_S):
                 await locked(self.screen.busy, job.what, waited, watch.share, doc=self._doc)

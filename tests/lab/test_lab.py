@@ -8,7 +8,10 @@ from pmdviz.errors import InputError
 from pmdviz.export.csv import table_csv
 from pmdviz.lab import Lab
 from pmdviz.lab.trouble import error_words
+from pmdviz.links import Link, digest
 from pmdviz.presets import PRESETS
+from pmdviz.recipe import Recipe
+from pmdviz.session import Session
 from tests.lab.threads import in_a_thread
 
 
@@ -62,6 +65,36 @@ def test_plays_without_a_page():
         lab._act("undo")
         await until(lambda: lab._last.recipe.target == "mixture")
         assert lab.session.frame.iteration == 3
+        lab.stop()
+        await asyncio.wait_for(lab.live._task, 60)
+
+    in_a_thread(scene)
+
+
+def test_a_lab_that_nobody_has_touched_opens_a_link():
+    """What is shown is the link's frame, there is nothing to go back to, and the address bar hears of no other run."""
+    recipe = Recipe("banana", num_particles=90, seed=4, budget=None)
+    session = Session(recipe)
+    for _ in range(5):
+        session.advance()
+    link = Link(recipe, 5, digest(session.frame))
+
+    async def scene():
+        lab, addresses = Lab(num_particles=100), []
+        ack = lab.screen.ack
+        ack.on_change("sent", lambda attr, old, new: setattr(ack, "drawn", new))
+        ack.on_change("link", lambda attr, old, new: addresses.append(new))
+        lab.start()
+        await until(lambda: lab._last is not None)
+        lab.open(link)
+        lab._tell_floor()  # the picture of the usual run comes once more meanwhile
+        assert "pmdviz-dim" in lab.screen.stage.figure.css_classes
+        await until(lambda: lab._last.frame.iteration == 5)
+        assert digest(lab._last.frame) == link.digest and lab.recipe == recipe
+        assert lab.setup.target.value == "banana" and lab.screen.stage.target.name == "banana"
+        assert not lab.acts.can_undo and not lab.sharing.sentence and not lab.notice.shown
+        assert "pmdviz-dim" not in lab.screen.stage.figure.css_classes
+        assert all("at=5" in address for address in addresses)
         lab.stop()
         await asyncio.wait_for(lab.live._task, 60)
 

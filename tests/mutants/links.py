@@ -4,6 +4,7 @@ from tests.mutants.views import fault
 
 LINKS, RECIPES, PAGES = "tests/test_links.py", "tests/test_recipe.py", "tests/test_pages.py"
 LIMITS, FILES = "tests/lab/test_limits.py", "tests/lab/test_recipe_file.py"
+LAB, RESOURCES = "tests/lab/test_lab.py", "tests/test_resource_bundle.py"
 REPLAY, POOL, TEMPORARY = "tests/lab/test_replay.py", "tests/lab/test_pool.py", "tests/lab/test_temporary.py"
 
 MUTANTS = [
@@ -28,7 +29,12 @@ MUTANTS = [
     fault("lab/limits.py", 'keep_changes(limit("max_changes") or DEFAULT_CHANGES)', "pass", LIMITS),
     fault("lab/limits.py", "@lru_cache(maxsize=16)\n", "", LIMITS),
     fault("lab/recipe_file.py", "self._begin(OPENING, content=content)", "Recipe.from_json(content)", FILES),
-    fault("spare.py", 'if "run" in self.request.arguments:', "if False:", PAGES),
+    fault("spare.py", 'if {"run", "preset"} & arguments.keys() else None', "if False else None", PAGES),
+    fault("spare.py", "1 if somebody else limit", "limit", PAGES),
+    fault("spare.py", "            if _is_wanted():\n", "            if True:\n", PAGES),
+    fault("pages.py", " and arguments.keys() <= OF_A_RUN", "", PAGES),
+    fault("lab/laboratory.py", "self.sharing = sharing  # not before", "sharing = sharing  # not before", LAB),
+    fault("resource_bundle.py", "if key not in _known:", "if not _known:", RESOURCES),
     fault("pages.py", "        return error\n\n\ndef _checked", "        return None\n\n\ndef _checked", PAGES),
     # Replays.
     fault("lab/pool.py", "        elif made.after is None:", "        elif True:", REPLAY),

@@ -16,8 +16,8 @@ LEVELS = {
     "lab": 7,
     "__init__": 8, "__main__": 8, "api": 8, "app": 8, "bench": 8, "browser_messages": 8, "cli": 8, "cli_export": 8,
     "cli_list": 8, "cli_notebooks": 8, "cli_race": 8, "cli_run": 8, "cli_recipe": 8, "cli_sweep": 8, "connections": 8,
-    "handlers": 8, "headers": 8, "pages": 8, "panel_plugin": 8, "processes": 8, "refusals": 8, "serving": 8, "spare": 8,
-    "tabs": 8, "trim": 8,
+    "handlers": 8, "headers": 8, "model_defaults": 8, "pages": 8, "panel_plugin": 8, "processes": 8, "refusals": 8,
+    "resource_bundle": 8, "serving": 8, "spare": 8, "tabs": 8, "trim": 8, "turns": 8,
 }  # fmt: skip
 TOP = 8
 
