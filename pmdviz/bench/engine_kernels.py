@@ -13,11 +13,14 @@ from pmdviz.kernels.banana import banana_grad_log_likelihood, banana_log_likelih
 from pmdviz.kernels.bimodal import bimodal_grad_log_likelihood, bimodal_log_likelihood
 from pmdviz.kernels.ceiling import exponentials
 from pmdviz.kernels.chains import hamiltonian, langevin, uniforms_of
+from pmdviz.kernels.clusters import clustered, moments
 from pmdviz.kernels.distances import median_distance
 from pmdviz.kernels.gaussian import gaussian_grad_log_likelihood, gaussian_log_likelihood
 from pmdviz.kernels.gibbs import mixture_sweep
 from pmdviz.kernels.grid import kde_on_grid, kde_on_line
 from pmdviz.kernels.kde import kde_log_density
+from pmdviz.kernels.leave_one_out import kernels_of, leave_one_out
+from pmdviz.kernels.limiting import largest_step
 from pmdviz.kernels.mixture import mixture_grad_log_likelihood, mixture_log_likelihood, mixture_model
 from pmdviz.kernels.neighbourhoods import pooled_local_covariance
 from pmdviz.kernels.resampling import multinomial, residual, stratified, systematic
@@ -49,6 +52,7 @@ def contests(quick: bool) -> Iterator[Contest]:
     yield from on_grids(rng)
     yield from likelihoods(rng)
     yield from choices(rng)
+    yield from shapes(rng)
     yield from moves(rng)
 
 
@@ -176,6 +180,47 @@ def choices(rng: np.random.Generator) -> Iterator[Contest]:
         size=f"m = {M:,}, 60 centres, 150 neighbours",
         ours=lambda: pooled_local_covariance(particles, weights, centres, np.ones(2), 150),
     )
+
+
+def shapes(rng: np.random.Generator) -> Iterator[Contest]:
+    """What the shaped kernel is chosen by, and how far a step may go."""
+    particles, weights = rng.standard_normal((M, 2)), rng.dirichlet(np.full(M, 2.0))
+    judged, own = np.arange(400), np.arange(400)
+    kernels, truth = kernels_of(particles, np.log(weights), particles[judged], own), _left_out(particles, weights, 0.5)
+    yield Contest(
+        name="leave-one-out log density",
+        size=f"m = {M:,}, {len(judged)} left out, d = 2",
+        ours=lambda: leave_one_out(kernels, 0.5),
+        exponentials=M * len(judged),
+        single=True,
+        error=lambda values: float(np.abs(values[:CHECKED] - truth).max()),
+        note="accuracy: largest error in nats at 50 particles",
+    )
+    size, seeds = f"m = {M:,}, d = 2", systematic(weights, 30, 0.5)
+    yield Contest("two clusters", size, lambda: clustered(particles, weights, seeds, 2))
+    yield Contest(
+        name="mean and covariance",
+        size=size,
+        ours=lambda: moments(particles, weights)[1],
+        peers=(Peer("numpy cov", lambda: lambda: np.cov(particles.T, aweights=weights, ddof=0)),),
+        error=lambda covariance: float(np.abs(covariance - np.cov(particles.T, aweights=weights, ddof=0)).max()),
+        note="accuracy: largest error of an entry",
+    )
+    slope = -50.0 * (particles**2).sum(axis=1)
+    yield Contest("largest step that keeps half of the ESS", f"m = {M:,}", lambda: _limited(weights, slope))
+
+
+def _limited(weights: np.ndarray, slope: np.ndarray) -> float:
+    return largest_step(np.log(weights), slope, 1.0, 0.5)
+
+
+def _left_out(particles: np.ndarray, weights: np.ndarray, h: float) -> np.ndarray:
+    """Pair by pair, at the first particles."""
+    rows = particles[:CHECKED]
+    apart = ((rows[:, None] - np.sqrt(1 - h * h) * particles) ** 2).sum(axis=2)
+    terms = np.log(weights) - 0.5 * apart / h**2 - np.log(2 * np.pi * h * h)
+    terms[np.arange(CHECKED), np.arange(CHECKED)] = -np.inf
+    return np.logaddexp.reduce(terms, axis=1)
 
 
 def moves(rng: np.random.Generator) -> Iterator[Contest]:

@@ -37,7 +37,6 @@ from pmdviz.kernels.gibbs import mixture_sweep
 from pmdviz.kernels.grid import kde_on_grid, kde_on_line
 from pmdviz.kernels.kde import kde_log_density
 from pmdviz.kernels.leave_one_out import kernels_of
-from pmdviz.kernels.leave_one_out import leave_one_out as left
 from pmdviz.kernels.limiting import largest_step
 from pmdviz.kernels.mixture import mixture_grad_log_likelihood, mixture_log_likelihood, mixture_model
 from pmdviz.kernels.neighbourhoods import pooled_local_covariance
@@ -108,7 +107,10 @@ def _calls():
     for dim in (2, 3, 5):
         for exact in (False, True):
             given = kernels_of(np.zeros((2, dim)), log_weights, np.zeros((2, dim)), np.zeros(2, np.int64))
-            yield f"leave one out in {dim} dimensions", lambda a=given, way=exact: left(a, 0.5, way)
+            yield (
+                f"leave one out in {dim} dimensions",
+                lambda a=given, way=exact: leave_one_out.leave_one_out(a, 0.5, way),
+            )
     yield "thinning", lambda: thinned(np.zeros((4, 2)), 2, np.zeros(2))
     yield "neighbourhoods", lambda: pooled_local_covariance(two, axis, np.zeros(1, np.int64), np.ones(2), 2, 0.5)
     yield "median distance", lambda: median_distance(two)

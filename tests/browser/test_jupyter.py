@@ -102,7 +102,7 @@ def test_it_appears_plays_is_turned_and_read_back(notebook):
     slider = notebook.page.locator("input[type=range][aria-label='Bandwidth']").first
     slider.focus()
     notebook.page.keyboard.press("ArrowLeft")
-    notebook.until("lab.session.knobs.bandwidth < 0.75")
+    notebook.until("lab.session.knobs.bandwidth < 1")
     notebook.ask("lab.set(bandwidth=0.5)")
     notebook.page.wait_for_function("pmdviz.find('input#knob-bandwidth').value === '0.5'")
     assert notebook.ask("[lab.widget.bandwidth, len(lab.run.particles), lab.recipe.method]") == [0.5, 1500, "pmd"]

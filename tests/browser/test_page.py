@@ -87,7 +87,7 @@ def test_two_tabs_are_two_runs(open_lab):
     assert two.iteration() == 0
     two.type("bandwidth", "2")
     two.wait("JSON.parse(pmdviz.model('acknowledge').shown).bandwidth === 2")
-    assert one.knob("bandwidth").input_value() == "0.75"
+    assert one.knob("bandwidth").input_value() == "1"
 
 
 def test_figures_follow_the_theme_and_lines_keep_their_dashes(lab):

@@ -77,6 +77,8 @@ def test_the_knobs_that_matter_come_first(form):
 
 
 def test_the_unit_is_that_of_the_rule_in_force(form):
+    assert form.controls["bandwidth"].unit == "factor on h"
+    show(form, bandwidth_rule="local")
     assert form.controls["bandwidth"].unit == "factor c"
     show(form, bandwidth_rule="isotropic")
     assert form.controls["bandwidth"].unit == "units of θ"

@@ -170,4 +170,4 @@ def test_only_what_differs_from_the_defaults_is_kept():
     two = turned("pmd", one, target, "bandwidth", 0.2)
     assert two == {"bandwidth_rule": "isotropic", "bandwidth": 0.2}
     assert turned("pmd", two, target, "bandwidth", 0.1) == one
-    assert turned("pmd", one, target, "bandwidth_rule", "local") == {}
+    assert turned("pmd", one, target, "bandwidth_rule", "shaped") == {}

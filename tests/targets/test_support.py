@@ -6,6 +6,8 @@ import pytest
 import pmdviz
 from pmdviz.errors import InputError, TargetError
 
+WIDE = {"bandwidth_rule": "isotropic", "bandwidth": 0.3}  # kernels that reach beyond the edge
+
 
 def exponential(rate, dim=1):
     """Exp(1) priors whose posteriors are Exp(rate), by rate - 1 data that are all one."""
@@ -39,7 +41,7 @@ def test_the_mass_at_a_hard_edge_is_kept(rate, dim):
 
 
 def test_a_likelihood_is_not_asked_outside_the_support():
-    run = pmdviz.run(target=coin(), budget=700, num_particles=400, policy="always", floor=False)
+    run = pmdviz.run(target=coin(), budget=700, num_particles=400, policy="always", floor=False, **WIDE)
     assert run.target.exact.mean[0] == pytest.approx(6 / 9, abs=1e-3)
     inside = (run.particles[:, 0] > 0) & (run.particles[:, 0] < 1)
     assert not inside.all() and run.weights[~inside].sum() == 0
