@@ -29,6 +29,7 @@ PATIENCE_S = 120.0
 MANY_CHANGES = 10_000
 ENDLESS = Recipe("mixture", budget=None)
 LATE = 3_000  # an iteration to which a replay takes some seconds
+END = 200  # where the default run ends
 
 
 class Visitor:
@@ -153,21 +154,21 @@ def _while_replayed(server: Served, at: int) -> dict[str, Any]:
     return found
 
 
-def class_at_one_link(server: Served) -> dict[str, Any]:
+def class_at_one_link(server: Served, iteration: int = LATE) -> dict[str, Any]:
     """Thirty visitors open one link to a late iteration at once; when the last page and the last picture are there."""
     clients = [Client(server.url) for _ in range(30)]
-    query, began = f"?run={ENDLESS.to_link()}&at={LATE}", time.monotonic()
+    query, began = f"?run={ENDLESS.to_link()}&at={iteration}", time.monotonic()
 
     async def arrive(client: Client) -> tuple[float, float]:
         await client.open(query)
         opened = time.monotonic() - began
-        await client.until(lambda: client.iteration >= LATE, PATIENCE_S)
+        await client.until(lambda: client.iteration >= iteration, PATIENCE_S)
         return opened, time.monotonic() - began
 
     async def arrive_all() -> list[tuple[float, float]]:
         return await asyncio.gather(*map(arrive, clients))
 
-    found: dict[str, Any] = {"visitors": len(clients), "iteration": LATE}
+    found: dict[str, Any] = {"visitors": len(clients), "iteration": iteration}
     with crowd_at(server.url) as crowd, visited(server.url, found):
         crowd.clients += clients
         times = crowd.do(arrive_all())
@@ -181,6 +182,12 @@ def class_with_pages_ahead(server: Served) -> dict[str, Any]:
     """The same, of a server that was asked to build 30 pages ahead and has done so."""
     _await(lambda: server.probe()["sessions"] >= 30)
     return {"mb_before": round(server.megabytes(), 1), **class_at_one_link(server)}
+
+
+def class_at_the_end(server: Served) -> dict[str, Any]:
+    """The same, of a link to where a usual run ends."""
+    _await(lambda: server.probe()["sessions"] >= 30)
+    return class_at_one_link(server, END)
 
 
 def first_race(server: Served) -> dict[str, Any]:
@@ -307,7 +314,8 @@ ATTACKS: dict[str, Callable[[Served], dict[str, Any]]] = {
     "long_replays": long_replays,
     "class_at_one_link": class_at_one_link,
     "class_with_pages_ahead": class_with_pages_ahead,
+    "class_at_the_end": class_at_the_end,
     "first_race": first_race,
     "ended_while_exporting": ended_while_exporting,
 }
-FLAGS = {"class_with_pages_ahead": ("--spare-pages", "30")}
+FLAGS = dict.fromkeys(("class_with_pages_ahead", "class_at_the_end"), ("--spare-pages", "30"))
