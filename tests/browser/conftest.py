@@ -155,7 +155,7 @@ class Lab:
         self.reach(iteration)
         self.press("Pause")
         self.page.get_by_role("button", name="Play", exact=True).wait_for()
-        stood = self.at_rest()
+        stood = self.at_rest(looks=10)  # the step under way when Pause was pressed still comes
         self.settled()
         return stood
 
