@@ -8,6 +8,7 @@ import pytest
 from pmdviz import tabs as module
 from pmdviz import turns
 from pmdviz.tabs import BROKEN, BUILDING, HIDDEN, Kind, Tabs
+from tests.lab.threads import in_a_thread
 
 
 class FakePage:
@@ -55,7 +56,7 @@ def visit(act):
         await until_built(made)
         return made
 
-    return asyncio.run(scene())
+    return in_a_thread(scene)
 
 
 async def until_built(*sessions):
@@ -95,7 +96,7 @@ def test_a_line_says_at_once_that_a_page_is_being_built(tabs, log):
         await until_built(tabs)
         assert seen(tabs) == ["race"]
 
-    asyncio.run(scene())
+    in_a_thread(scene)
 
 
 def test_between_first_clicks_and_between_the_parts_of_a_page_the_loop_does_other_things(log, monkeypatch):
@@ -126,7 +127,7 @@ def test_between_first_clicks_and_between_the_parts_of_a_page_the_loop_does_othe
         await until_built(*sessions)
         playing.cancel()
 
-    asyncio.run(scene())
+    in_a_thread(scene)
     assert [(who, part) for who, part, _ in order] == [(who, part) for who in range(8) for part in module.PARTS]
     at = [tick for _, _, tick in order]
     assert all(before < after for before, after in zip(at, at[1:], strict=False))
@@ -142,7 +143,7 @@ def test_who_goes_back_before_the_page_is_there_stays_there(tabs, log):
         tabs.bar.active = "race"
         assert log[5:] == [("lab", "look", False), ("race", "look", True)] and seen(tabs) == ["race"]
 
-    asyncio.run(scene())
+    in_a_thread(scene)
 
 
 def test_a_page_that_is_chosen_twice_is_built_once(tabs, log):
@@ -152,7 +153,7 @@ def test_a_page_that_is_chosen_twice_is_built_once(tabs, log):
         await until_built(tabs)
         assert log.count(("race", "start")) == 1 and seen(tabs) == ["race"] and len(tabs.view) == 2
 
-    asyncio.run(scene())
+    in_a_thread(scene)
 
 
 def test_a_session_that_ends_first_builds_nothing(tabs, log):
@@ -162,7 +163,7 @@ def test_a_session_that_ends_first_builds_nothing(tabs, log):
         await until_built(tabs)
         assert list(tabs.built) == ["lab"]
 
-    asyncio.run(scene())
+    in_a_thread(scene)
 
 
 def test_a_name_that_is_no_page_changes_nothing(tabs, log):

@@ -47,7 +47,7 @@ LINES = (
     Line("PMD, weighted particles", "|⟨q − q*, f⟩|", "O(m^−1/2)", "Ω(d m)", "O(d m)", True, "pmd", "num_particles",
          {"policy": "never"}, MANY),
     Line("PMD, weighted KDE", "KL(q* ‖ q)", "O(m^−1/2)", "Ω(d m²)", "O(d m)", True, "pmd", "num_particles",
-         {"policy": "always", "draws": "independent"}, (875, 1750, 3500)),
+         {"policy": "always", "draws": "independent", "bandwidth_rule": "local"}, (875, 1750, 3500)),
 )  # fmt: skip
 
 

@@ -23,6 +23,7 @@ def to_race(lab):
     lab.page.get_by_role("tab", name="Race").click()
     lab.wait(f"{DRAWN} > 0", 60)
     lab.wait(f"{ITERATION} >= 0")
+    lab.wait("Bokeh.documents[0].is_idle")  # every part of it has been laid out
     return lab
 
 
