@@ -140,29 +140,29 @@ class Tabs:
                 stack.enter_context(set_curdoc(self.doc))
             try:
                 async with turn():
-                    await locked(self._begin, name, doc=self.doc)
-                    for part in PARTS:
+                    for act, *parts in ((self._make,), *((self._put, part) for part in PARTS[:-1]), (self._begin,)):
+                        await locked(act, name, *parts, doc=self.doc)
                         await asyncio.sleep(GAP_S)
-                        await locked(self._put, name, part, doc=self.doc)
             except Exception:
                 await locked(self._say, name, BROKEN, doc=self.doc)
                 raise
 
     def _begin(self, name: str) -> None:
-        """Make a page; it begins before the browser has it, and what is not seen by then stands still."""
+        """Give the browser the pictures, and begin: what is sent before it has them is told to nobody."""
+        self._put(name, PARTS[-1])
         if not self._ended:
-            page = self._make(name)
-            page.start(self.doc)
+            self.built[name].start(self.doc)
             if self.active != name:
-                page.look(False)
+                self.built[name].look(False)
 
-    def _make(self, name: str) -> Page:
+    def _make(self, name: str) -> None:
+        if self._ended:
+            return
         page = self.built[name] = self._kinds[name].make()
         page.on_presenter = lambda on: self.on_presenter(on)
         page.on_note = lambda words: self.bar.param.update(notes={**self.bar.notes, name: words})
         if self._dark:
             page.dress(dark=True)
-        return page
 
     def _make_boxes(self, name: str) -> None:
         """Room for the parts of a page."""

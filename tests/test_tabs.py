@@ -204,3 +204,23 @@ def test_theme_and_end_reach_every_page(tabs, log):
 
 def test_one_page_alone_has_no_tabs(log):
     assert not Tabs({"lab": Kind("Lab", lambda: FakePage(log, "lab"))}, "lab").bar.visible
+
+
+def test_a_page_begins_when_the_browser_has_its_pictures(log):
+    """What it sends before that, nobody is told; its first frame would never be acknowledged."""
+    there = []
+
+    def race():
+        page = FakePage(log, "race")
+        page.start = lambda doc: there.append(made._boxes["race"]["view"][0] is page.view)
+        return page
+
+    made = Tabs({"lab": Kind("Lab", lambda: FakePage(log, "lab")), "race": Kind("Race", race)}, "lab")
+    made.start(None)
+
+    def choose():
+        made.choose("race")
+        return made
+
+    visit(choose)
+    assert there == [True]
