@@ -48,8 +48,7 @@ class Actions:
         self._ack.copies += 1
 
     def _save(self) -> None:
-        with pn.io.hold():
-            self._ack.saves += 1
+        self._ack.saves += 1
 
     def say(self, words: str) -> None:
         """A line beside the buttons."""

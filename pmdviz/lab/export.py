@@ -69,8 +69,7 @@ class ExportPanel:
 
     def _on_open(self, event: Any) -> None:
         if not event.new and not len(self.view):
-            with pn.io.hold():
-                self._build()
+            self._build()
 
     def _build(self) -> None:
         wide: dict[str, Any] = {"stylesheets": [css.SELECT], "sizing_mode": "stretch_width", "margin": (4, 8)}

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from types import EllipsisType
 from typing import Any
 
-import panel as pn
-
 from pmdviz.errors import InputError
 from pmdviz.knobs import KnobSpec
 from pmdviz.lab import limits, warm
@@ -276,7 +274,6 @@ class Lab(LivePage):
             self.busy_card.hide()
             self.live.do("look", Runner.snapshot)
         elif self._last is not None and not self.live.playing and not self.live.at_work:
-            with pn.io.hold():
-                self.screen.say(self._last, self.screen.extra, False)
-                if self.floor.seconds > FLOOR_S:
-                    self.busy_card.show(FLOOR_WORDS, self.floor.seconds, self.floor.share)
+            self.screen.say(self._last, self.screen.extra, False)
+            if self.floor.seconds > FLOOR_S:
+                self.busy_card.show(FLOOR_WORDS, self.floor.seconds, self.floor.share)

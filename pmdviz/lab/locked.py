@@ -4,13 +4,19 @@ Up to Bokeh 3.9 every callback runs on the event loop. From 3.10 on most of them
 document's lock, and a few of Panel's on the loop without it. So every callback hands over to the loop what it asks for
 (`handed`), and a task of the loop changes the document only with the lock (`locked`). Nothing of a page runs in two
 threads at once then, and all of it in the order in which it was asked for.
+
+A browser asks for the document, lays it out, and says that it is ready: only then does Panel call it connected. What
+changes in between is for the browser too, but Panel up to 1.9 takes it for a part of the document that is still to be
+asked for, and sends nothing: a slow browser that opened a link stayed at a picture of the way. So our changes are made
+with the lock, and as if it were connected, as soon as there is a session.
 """
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from typing import Any
 
@@ -33,9 +39,19 @@ def is_closed(doc: Document | None) -> bool:
     return doc is not None and not hasattr(doc, "_roots")  # as Panel asks
 
 
+def _is_waiting(doc: Document | None) -> bool:
+    """Whether the page has a session whose browser is not ready, and a Panel that would send it nothing."""
+    return not THREADED and _has_session(doc) and doc not in pn.state._connected
+
+
+def _has_session(doc: Document | None) -> bool:
+    """Whether the page has been built: before, nobody else can change it."""
+    return is_served(doc) and doc.session_context.session is not None
+
+
 def _has_lock_to_take(doc: Document | None) -> bool:
-    """Whether callbacks may run beside the loop; while the document is being built there are none."""
-    return THREADED and is_served(doc) and doc.session_context.session is not None
+    """Whether the lock is ours to take: else callbacks run on the loop with it, and tasks need none."""
+    return THREADED and _has_session(doc) or _is_waiting(doc)
 
 
 def soon(act: Callable[..., Any], *args: Any) -> None:
@@ -43,8 +59,11 @@ def soon(act: Callable[..., Any], *args: Any) -> None:
     doc = pn.state.curdoc
     if is_closed(doc):
         return
-    if not _has_lock_to_take(doc) or getattr(_here, "holds", False):
+    if getattr(_here, "holds", False):
         act(*args)
+        return
+    if not _has_lock_to_take(doc):
+        _do(doc, act, args)
         return
 
     async def later() -> None:
@@ -69,8 +88,7 @@ async def locked(act: Callable[..., Any], *args: Any, doc: Document | None = Non
     if is_closed(doc):
         return
     if not _has_lock_to_take(doc):
-        with pn.io.hold(doc):
-            act(*args)
+        _do(doc, act, args)
         return
 
     async def now(document: Document) -> None:
@@ -94,7 +112,20 @@ def in_a_while(seconds: float, doc: Document | None, act: Callable[..., Any]) ->
 def _do(doc: Document | None, act: Callable[..., Any], args: tuple[Any, ...]) -> None:
     _here.holds = True
     try:
-        with set_curdoc(doc), pn.io.hold(doc):
+        with set_curdoc(doc), _one_message(doc):
             act(*args)
     finally:
         _here.holds = False
+
+
+@contextmanager
+def _one_message(doc: Document | None) -> Iterator[None]:
+    waiting = _is_waiting(doc)
+    if waiting:
+        pn.state._connected[doc] = True
+    try:
+        with pn.io.hold(doc):
+            yield
+    finally:
+        if waiting:
+            del pn.state._connected[doc]

@@ -19,7 +19,6 @@ from pmdviz.lab.post import Post
 from pmdviz.lab.race_runner import RaceSnapshot
 from pmdviz.lab.race_table import RaceTable
 from pmdviz.lab.race_words import status_fields, swatches, table_rows, tile_words
-from pmdviz.lab.screen import held
 from pmdviz.lab.status import fields_html, waiting_fields
 from pmdviz.lab.transport import Transport
 from pmdviz.views.race_columns import CLOCKS
@@ -58,7 +57,7 @@ class RaceScreen:
         clock = pn.widgets.Select(
             label="Traces against", options={text: key for key, text in CLOCKS.items()}, width=240, **look
         )
-        clock.param.watch(held(lambda event: self.traces.choose(event.new)), "value")
+        clock.param.watch(handed(lambda event: self.traces.choose(event.new)), "value")
         self.seeds = pn.widgets.Select(label="Bands over", options=SEEDS, value=8, width=120, **look)
         self.band_button = small_button("Bands")
         self.band_button.on_click(handed(lambda event: bands(self.seeds.value)))

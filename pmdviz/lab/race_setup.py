@@ -54,12 +54,11 @@ class EntrantCard:
 
     def _on_open(self, event: Any) -> None:
         if not event.new and self.form is None:
-            with pn.io.hold():
-                self.form = KnobForm(lambda name, value: self._turn(self, name, value))
-                remove = small_button("Remove this entrant")
-                remove.on_click(handed(lambda event: self._remove(self)))
-                self._fill()
-                self.view.extend([self.form, remove])
+            self.form = KnobForm(lambda name, value: self._turn(self, name, value))
+            remove = small_button("Remove this entrant")
+            remove.on_click(handed(lambda event: self._remove(self)))
+            self._fill()
+            self.view.extend([self.form, remove])
 
     def show(self, label: str, method: str, knobs: Mapping[str, Any], target: Target) -> None:
         """Show an entrant; costs nothing while it stays the same."""

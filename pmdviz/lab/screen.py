@@ -29,16 +29,6 @@ TRACES_S = 0.2  # a second figure costs the browser half as much again; the eye 
 LAYER_WORDS = {"exact posterior": "exact", "approximation": "approximate", "particles": "particles"}
 
 
-def held(act: Callable[[Any], None]) -> Callable[[Any], None]:
-    """`act` as an event's handler that changes Bokeh models: Panel may deliver an event without the document's lock."""
-
-    def handler(event: Any) -> None:
-        with pn.io.hold():
-            act(event)
-
-    return handed(handler)
-
-
 class Screen:
     """Stage, traces and status in one responsive layout."""
 
@@ -87,9 +77,9 @@ class Screen:
         boxes = pn.widgets.CheckBoxGroup(
             options=LAYER_WORDS, value=list(LAYERS), inline=True, margin=0, css_classes=["pmdviz-boxes"]
         )
-        boxes.param.watch(held(lambda event: self.stage.toggle(event.new)), "value")
+        boxes.param.watch(handed(lambda event: self.stage.toggle(event.new)), "value")
         fit = small_button("Fit posterior")
-        fit.on_click(held(lambda event: self.stage.fit()))
+        fit.on_click(handed(lambda event: self.stage.fit()))
         return pn.Column(
             boxes, self.actions.row(fit), margin=0, css_classes=["pmdviz-layers"], sizing_mode="stretch_width"
         )
@@ -102,8 +92,8 @@ class Screen:
         clock = pn.widgets.Select(
             label="Against", options={text: key for key, text in CLOCKS.items()}, width=190, **look
         )
-        group.param.watch(held(lambda event: self.traces.choose(group=event.new)), "value")
-        clock.param.watch(held(lambda event: self.traces.choose(clock=event.new)), "value")
+        group.param.watch(handed(lambda event: self.traces.choose(group=event.new)), "value")
+        clock.param.watch(handed(lambda event: self.traces.choose(clock=event.new)), "value")
         selects = pn.Row(group, clock, margin=0, styles={"gap": "4px 12px", "flex-wrap": "wrap"})
         return pn.Column(
             selects, self.actions.said, margin=0, css_classes=["pmdviz-options"], sizing_mode="stretch_width"

@@ -64,13 +64,13 @@ class TheoryPage:
         )
         self.error = pn.widgets.Select(label="Error", options=titles(ERRORS), value="bounded", **look)
         self.seeds = pn.widgets.Select(label="Runs at each value", options=[*SEEDS], value=8, **look)
-        self.error.param.watch(handed(lambda event: self._held(self._redraw)), "value")
+        self.error.param.watch(handed(lambda event: self._redraw()), "value")
         buttons = {"Measure": self._sweep, "Theorem 2, term by term": self._recurrence, "Time and memory": self._costs}
         self.buttons = {label: small_button(label) for label in buttons}
         for label, act in buttons.items():
-            self.buttons[label].on_click(handed(lambda event, act=act: self._held(act)))
+            self.buttons[label].on_click(handed(lambda event, act=act: act()))
         self.stop_it = small_button("Cancel", visible=False)
-        self.stop_it.on_click(handed(lambda event: self._held(self._cancel)))
+        self.stop_it.on_click(handed(lambda event: self._cancel()))
         chosen = (self.target, self.strategy, self.varied, self.error, self.seeds)
         about = pn.pane.HTML(
             HEADING.format("Theory", "Does the error fall as the theorems say?"), stylesheets=[css.TEXT], margin=0
@@ -123,11 +123,6 @@ class TheoryPage:
         """The page is closed: end the work."""
         if self.work is not None:
             self.work.cancel()
-
-    def _held(self, act: Callable[[], None]) -> None:
-        """Do `act` on the document: Panel may deliver an event without its lock."""
-        with pn.io.hold(self._doc):
-            act()
 
     # Work
 

@@ -100,9 +100,12 @@ STILL_JS = """async () => { await document.fonts.ready; await new Promise((done)
 
 
 class Lab:
-    """A page of the lab as a person uses it; every problem of the browser ends in `problems`."""
+    """A page of the lab as a person uses it; every problem of the browser ends in `problems`.
 
-    def __init__(self, browser: object, url: str, **options: object) -> None:
+    A browser of slowness 6 takes six times as long for all that it computes.
+    """
+
+    def __init__(self, browser: object, url: str, slowness: float = 1, **options: object) -> None:
         self.problems: list[str] = []
         self.requests: list[str] = []
         self.context = browser.new_context(**{"viewport": SIZE, **options})
@@ -111,6 +114,8 @@ class Lab:
         self.page.on("console", lambda m: self.problems.append(m.text) if m.type == "error" else None)
         self.page.on("pageerror", lambda e: self.problems.append(str(e)))
         self.page.on("request", lambda r: self.requests.append(r.url))
+        if slowness > 1:
+            self.context.new_cdp_session(self.page).send("Emulation.setCPUThrottlingRate", {"rate": slowness})
         self.page.goto(url)
         self.wait("window.pmdviz && pmdviz.iteration() >= 0 && pmdviz.model('acknowledge')?.drawn > 0", 120)
 

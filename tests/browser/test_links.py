@@ -63,8 +63,11 @@ def test_share_copies_the_link(open_lab):
     assert link.startswith("http://127.0.0.1") and "?run=2." in link and "at=1" in link
 
 
-def test_another_digest_is_said(browser, server):
-    lab = Lab(browser, f"{server.url}/?run={Recipe('gaussian').to_link()}&at=3&frame=000000000000")
+@pytest.mark.parametrize("slowness", [1, 6])
+def test_another_digest_is_said(browser, server, slowness):
+    """A slow browser lays the page out while the link is opened: it misses neither the picture nor the words."""
+    link = Recipe("gaussian").to_link()
+    lab = Lab(browser, f"{server.url}/?run={link}&at=3&frame=000000000000", slowness=slowness)
     lab.reach(3)
     lab.page.get_by_text("the picture is not bit for bit the one that was shared").wait_for()
     lab.press("Close")

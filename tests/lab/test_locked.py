@@ -2,12 +2,15 @@
 
 import asyncio
 import threading
+from types import SimpleNamespace
 
 import panel as pn
 import pytest
 from bokeh.application import Application
 from bokeh.application.handlers.function import FunctionHandler
 from bokeh.models import Div
+from bokeh.protocol import Protocol
+from bokeh.server.connection import ServerConnection
 from bokeh.server.contexts import ApplicationContext
 from panel.io.state import set_curdoc
 from tornado.ioloop import IOLoop
@@ -20,6 +23,8 @@ from pmdviz.lab.runner import Runner
 from pmdviz.recipe import Recipe
 from tests.lab.test_live import FakeScreen
 from tests.lab.threads import in_a_thread
+
+REQUEST = SimpleNamespace(arguments={}, cookies={}, headers={}, path="/")  # as much of one as Panel asks for
 
 
 class Page:
@@ -36,7 +41,7 @@ class Page:
             self._made(doc)
 
     async def open(self):
-        self.session = await self.context.create_session_if_needed("a")
+        self.session = await self.context.create_session_if_needed("a", REQUEST)
         self.doc = self.session.document
         return self
 
@@ -208,3 +213,60 @@ def test_a_run_begins_in_a_page_that_is_made_in_a_thread_and_hears_callbacks():
         assert live.watchdog_hits == 0
 
     on_a_page(scene, made=build)
+
+
+class Browser:
+    """It has the document and has not said that it is ready; `said` is what the server tells it."""
+
+    def __init__(self, page):
+        self.said = ""
+        page.doc.to_json()
+        ServerConnection(Protocol(), self, page.context, page.session)
+
+    async def send_message(self, message):
+        self.said += message.content_json
+
+
+@pytest.mark.parametrize("ask", [locked, soon])
+@pytest.mark.parametrize("word", ["of Bokeh", "of Panel"])
+def test_a_browser_that_is_not_ready_yet_misses_no_change(ask, word):
+    """Of a Panel layout too, whose own update holds back what it changes."""
+    column = pn.Column()
+
+    async def scene(page):
+        browser = Browser(page)
+        change = {
+            "of Bokeh": lambda: page.model.update(text=word),
+            "of Panel": lambda: column.param.update(css_classes=[word]),
+        }
+        with set_curdoc(page.doc):
+            if (asked := ask(change[word])) is not None:
+                await asked
+        while word not in browser.said:
+            await asyncio.sleep(0.01)
+
+    on_a_page(scene, made=lambda doc: doc.add_root(column.get_root(doc)))
+
+
+def test_its_changes_come_as_one_message_also_then():
+    async def scene(page):
+        browser = Browser(page)
+        await locked(lambda: page.model.update(text="first"), doc=page.doc)
+        await locked(lambda: (page.model.update(text="second"), page.model.update(text="third")), doc=page.doc)
+        while "third" not in browser.said:
+            await asyncio.sleep(0.01)
+        assert "second" not in browser.said
+
+    on_a_page(scene)
+
+
+def test_a_page_that_is_not_ready_stays_so():
+    """What Panel does when a browser is ready is still to be done."""
+
+    async def scene(page):
+        await locked(lambda: None, doc=page.doc)
+        with set_curdoc(page.doc):
+            assert not pn.state.loaded
+        assert page.doc not in pn.state._connected
+
+    on_a_page(scene)

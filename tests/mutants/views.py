@@ -5,7 +5,7 @@ STAGE, TRACES, WORDS = "tests/views/test_stage.py", "tests/views/test_traces.py"
 LIVE, RUNNER, KNOBS = "tests/lab/test_live.py", "tests/lab/test_runner.py", "tests/lab/test_knobs.py"
 PAGE_TRACE, RACE_RUNNER = "tests/lab/test_page_trace.py", "tests/lab/test_race_runner.py"
 LIMITS, POOL = "tests/lab/test_limits.py", "tests/lab/test_pool.py"
-REFUSALS, FUZZ = "tests/test_refusals.py", "tests/test_fuzz.py"
+REFUSALS, FUZZ, LOCKED = "tests/test_refusals.py", "tests/test_fuzz.py", "tests/lab/test_locked.py"
 
 
 def fault(file: str, find: str, replace: str, *tests: str) -> dict:
@@ -78,6 +78,7 @@ MUTANTS = [
     ),
     fault("lab/knobs.py", 'self.message, self.value = "", as_text(value)', "self.value = as_text(value)", KNOBS),
     fault("lab/live.py", "and (watch.seconds > BUSY_S / 2 or waited >= TURN_S)", "", LIVE),
+    fault("lab/locked.py", "doc not in pn.state._connected", "False", LOCKED),
     # Lanes and limits.
     fault("lab/pool.py", "return _quick if seconds <= QUICK_S else _patient", "return _quick", POOL),
     fault("lab/pool.py", "set_priority(priority() + self._niceness)", "pass", POOL),
