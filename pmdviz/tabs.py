@@ -140,12 +140,18 @@ class Tabs:
                 stack.enter_context(set_curdoc(self.doc))
             try:
                 async with turn():
-                    for act, *parts in ((self._make,), *((self._put, part) for part in PARTS[:-1]), (self._begin,)):
-                        await locked(act, name, *parts, doc=self.doc)
-                        await asyncio.sleep(GAP_S)
+                    await self._tick(self._make, name)
+                    for part in PARTS[:-1]:
+                        await self._tick(self._put, name, part)
+                    await self._tick(self._begin, name)
             except Exception:
                 await locked(self._say, name, BROKEN, doc=self.doc)
                 raise
+
+    async def _tick(self, act: Callable[..., None], *args: str) -> None:
+        """Do one thing, then let the loop do others."""
+        await locked(act, *args, doc=self.doc)
+        await asyncio.sleep(GAP_S)
 
     def _begin(self, name: str) -> None:
         """Give the browser the pictures, and begin: what is sent before it has them is told to nobody."""

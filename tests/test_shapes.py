@@ -80,9 +80,9 @@ def test_clusters_that_share_a_covariance_keep_the_moments_of_all():
 
 
 def test_the_density_integrates_to_1_and_is_what_the_grid_shows():
-    x = modes()
-    q = density_of(x, normalise(standard(1500, 1)[:, 0]))
-    assert len(q.parts) >= 2
+    lw = normalise(standard(1500, 1)[:, 0])
+    q = shaped_density(modes(), lw, Shape(second(1500).astype(int), 0.6), 1.0, ONES)
+    assert len(q.parts) == 2
     grid = Grid(((-7.0, 13.0), (-7.0, 13.0)), 501)
     drawn = q.on_grid(grid)
     assert drawn.sum() * grid.cell_volume == pytest.approx(1, abs=1e-9)
@@ -165,6 +165,20 @@ def test_as_many_clusters_as_there_are_modes():
     for k in range(8):
         labels = chosen_shape(modes(seed=k), equal(1500)).labels
         assert labels.max() >= 1 and all(side[labels == c].mean() in (0.0, 1.0) for c in range(labels.max() + 1))
+
+
+def with_outliers(n):
+    """A Gaussian, and n particles on a line far away."""
+    x = standard(1500, 2)
+    x[:n] = np.column_stack([np.linspace(8.0, 9.0, n), 8 + 1e-3 * standard(n, 1)[:, 0]])
+    return x
+
+
+def test_a_few_outliers_have_no_shape_of_their_own():
+    """Their kernels would be a thousandth as wide as all others; many are a cluster like any other."""
+    assert not chosen_shape(with_outliers(10), equal(1500)).labels.any()
+    labels = chosen_shape(with_outliers(120), equal(1500)).labels
+    assert len({*labels[:120]}) == 1 and labels[0] not in labels[120:]
 
 
 def few_in_two_modes(ess, seed=0):

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import time
 from argparse import Namespace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from pmdviz.bench.contest import figures
 from pmdviz.bench.regressions import errors, linear, two_modes, weight_of_mode
 from pmdviz.recipe import Recipe
+from pmdviz.recipe_formats import KNOBS
 from pmdviz.session import Session
 
 OPTIONS = {"seed": 100}  # of the first data set; the others follow
 SETTINGS: dict[str, dict[str, Any]] = {
-    "format 1": {"step_limit": 0.0, "bandwidth_rule": "local"},
+    "format 1": KNOBS[1],
     "limited steps": {"step_limit": 0.5, "bandwidth_rule": "local"},
     "limited steps, shaped kernel": {"step_limit": 0.5, "bandwidth_rule": "shaped"},
 }
@@ -32,6 +35,7 @@ DIMENSIONS = {5: 30_000, 10: 30_000, 20: 30_000}  # data visited
 OTHERS = ("importance", "smc", "smc_mcmc")  # methods that judge themselves too
 PASSES = 3
 LEAST_WEIGHT = 0.3  # of each of two modes
+_rounded = partial(figures, digits=3)
 FAILED, WELL = {"tv": 0.3, "error_of_mean": 1.0}, {"tv": 0.15, "error_of_mean": 0.2}
 
 
@@ -163,7 +167,3 @@ def _modes(d: int, budget: int, knobs: dict[str, Any], seeds: list[tuple[int, in
         "smaller_weight_median": _rounded(np.median(both)),
         "smaller_weight_least": _rounded(min(both)),
     }
-
-
-def _rounded(value: float) -> float:
-    return float(f"{value:.3g}")

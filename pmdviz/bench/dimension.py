@@ -9,10 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pmdviz.bench.contest import figures
 from pmdviz.bench.dimension_figure import drawn
 from pmdviz.bench.regressions import Regression, linear
 from pmdviz.presets import find_preset
 from pmdviz.recipe import Recipe
+from pmdviz.recipe_formats import KNOBS
 from pmdviz.session import Session
 
 FIGURE = Path("assets/dimension.svg")
@@ -34,8 +36,8 @@ class Entrant(NamedTuple):
 
 ENTRANTS = {
     "PMD, Algorithm 1": Entrant("pmd", find_preset("algorithm_1").recipe.knobs, slow=True),
-    "PMD, format 1": Entrant("pmd", {"step_limit": 0.0, "bandwidth_rule": "local"}),
-    "PMD, limited steps": Entrant("pmd", {"bandwidth_rule": "local"}),
+    "PMD, format 1": Entrant("pmd", KNOBS[1]),
+    "PMD, limited steps": Entrant("pmd", {"bandwidth_rule": KNOBS[1]["bandwidth_rule"]}),
     "PMD, today": Entrant("pmd", {}),
     "one-pass SMC": Entrant("smc", {}, None),
     "tempered SMC": Entrant("smc_mcmc", {}, None),
@@ -47,11 +49,11 @@ ENTRANTS = {
 
 def run(options: Namespace) -> dict[str, Any]:
     """For each method and dimension the figures of its runs; a whole bench also draws assets/dimension.svg."""
-    figures = {name: _of_entrant(entrant, options) for name, entrant in ENTRANTS.items()}
+    found = {name: _of_entrant(entrant, options) for name, entrant in ENTRANTS.items()}
     if not options.quick:
         FIGURE.parent.mkdir(exist_ok=True)
-        FIGURE.write_text(drawn(figures), encoding="utf-8")
-    return figures
+        FIGURE.write_text(drawn(found), encoding="utf-8")
+    return found
 
 
 def _of_entrant(entrant: Entrant, options: Namespace) -> dict[str, Any]:
@@ -100,9 +102,5 @@ def pooled(runs: list[dict[str, Any]]) -> dict[str, Any]:
     """[median, least, largest] of every figure, and how many runs carried a caveat."""
     names = [name for name in runs[0] if name != "caveat"]
     values = {name: np.array([one[name] for one in runs]) for name in names}
-    found = {name: [_rounded(f(v)) for f in (np.median, np.min, np.max)] for name, v in values.items()}
+    found = {name: [figures(f(v), 3) for f in (np.median, np.min, np.max)] for name, v in values.items()}
     return {"runs": len(runs), **found, "caveats": sum(bool(one["caveat"]) for one in runs)}
-
-
-def _rounded(value: float) -> float:
-    return float(f"{value:.3g}")

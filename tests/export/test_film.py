@@ -73,6 +73,7 @@ def test_the_traces_grow_to_the_present_with_every_frame(run):
     kinds = [mark.kind for mark in scene.marks]
     assert kinds.count("rejuvenation") == run.final.rejuvenations > 0
     assert kinds.count("limited") == run.final.limited_steps > 0
+    assert len(kinds) == 1 + run.final.rejuvenations + run.final.limited_steps
 
 
 def test_computing_time_is_the_runs_not_the_replays(run):

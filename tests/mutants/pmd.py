@@ -156,6 +156,7 @@ MUTANTS += [
     fault(SHAPED, "if shape.shared:", "if False:", SHAPE_TESTS),
     fault(SHAPES, "(learned**2).sum() * ess *", "(learned**2).sum() * (learned > 0).sum() *", SHAPE_TESTS),
     fault(SHAPES, "or not shared and w.sum() ** 2 < LEAST_ESS * (d + 1) * (w * w).sum()", "", SHAPE_TESTS),
+    fault(SHAPES, "LEAST_ESS * (d + 1)", "(d + 2)", SHAPE_TESTS),
     fault(LEFT_OUT, "            base[own[i]] = LOG_ZERO_SINGLE\n", "            base[own[i]] = kept\n", LEFT_TESTS),
     fault(LEFT_OUT, "np.sqrt(1 - h * h)", "1.0", LEFT_TESTS),
     fault(
