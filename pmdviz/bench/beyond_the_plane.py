@@ -21,8 +21,9 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "limited steps": {"step_limit": 0.5, "bandwidth_rule": "local"},
     "limited steps, shaped kernel": {"step_limit": 0.5, "bandwidth_rule": "shaped"},
 }
+DEFAULT = [*SETTINGS][-1]
 INDEPENDENT = {"draws": "independent", "resampler": "multinomial"}
-LARGE = {"num_particles": 3000, "batch_size": 300, "step_limit": 0.7, "bandwidth_rule": "shaped"}
+LARGE = {"num_particles": 5000, "batch_size": 300, "step_limit": 0.7, "bandwidth_rule": "shaped"}
 MIXTURES = {"N=1,000, sigma_x=2.5": {}, "N=400, sigma_x=1.5": {"num_data": 400, "sigma_x": 1.5}}
 MANY = {
     "gaussian, N=20,000": ("gaussian", {"num_data": 20_000, "sigma_x": 1.0}),
@@ -40,14 +41,14 @@ FAILED, WELL = {"tv": 0.3, "error_of_mean": 1.0}, {"tv": 0.15, "error_of_mean": 
 
 
 def run(options: Namespace) -> dict[str, Any]:
-    """For each setting the figures of every case, pooled over data seeds and runs."""
+    """For each setting the figures of every case, pooled over data seeds; today's default has three runs of each."""
     num_data_sets, runs = (2, 1) if options.quick else (8, 3)
     seeds = [(options.seed + k, 1000 * j + k) for k in range(num_data_sets) for j in range(runs)]
-    return {name: _of_setting(knobs, seeds) for name, knobs in SETTINGS.items()} | {
-        "d=50, m=3,000, B=300, step limit 0.7, shaped kernel, 60,000 visited": _regressions(
-            50, 60_000, LARGE, seeds[::6]
-        ),
-    }
+    found = {name: _of_setting(knobs, seeds if name == DEFAULT else seeds[::runs]) for name, knobs in SETTINGS.items()}
+    large = "d=50, m=5,000, B=300, step limit 0.7, shaped kernel, 60,000 visited"
+    found[large] = _regressions(50, 60_000, LARGE, seeds[:: 2 * runs])
+    found["d=50, defaults, 60,000 visited"] = _regressions(50, 60_000, SETTINGS[DEFAULT], seeds[:: 2 * runs])
+    return found
 
 
 def _of_setting(knobs: dict[str, Any], seeds: list[tuple[int, int]]) -> dict[str, Any]:
@@ -59,6 +60,8 @@ def _of_setting(knobs: dict[str, Any], seeds: list[tuple[int, int]]) -> dict[str
     rule = {"bandwidth_rule": knobs["bandwidth_rule"]}
     for method in OTHERS:
         found |= {f"{method}, mixture, {name}": _other(method, given, rule, seeds) for name, given in MIXTURES.items()}
+        for d in DIMENSIONS:
+            found[f"{method}, linear regression, d={d}"] = _regressions(d, None, rule, _first_runs(seeds), method)
     found |= {"two modes, d=10": _modes(10, 30_000, knobs, seeds)}
     return found | {"caveats of all these": summed([case["caveats"] for case in found.values() if "caveats" in case])}
 
@@ -83,8 +86,14 @@ def summed(counts: list[dict[str, int]]) -> dict[str, Any]:
     return found
 
 
-def _ended(target: Any, budget: int, seed: int, knobs: dict[str, Any], **parts: Any) -> Session:
-    session = Session(Recipe(target, "pmd", budget=budget, seed=seed, **parts, **knobs), metrics_every=50)
+def _first_runs(seeds: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    return [(data_seed, seed) for data_seed, seed in seeds if seed < 1000]
+
+
+def _ended(
+    target: Any, budget: int | None, seed: int, knobs: dict[str, Any], method: str = "pmd", **parts: Any
+) -> Session:
+    session = Session(Recipe(target, method, budget=budget, seed=seed, **parts, **knobs), metrics_every=50)
     session.advance(10**9)
     return session
 
@@ -92,13 +101,9 @@ def _ended(target: Any, budget: int, seed: int, knobs: dict[str, Any], **parts: 
 def _other(method: str, given: dict[str, Any], knobs: dict[str, Any], seeds: list[tuple[int, int]]) -> dict[str, Any]:
     """TV of another method at its end, on the first of each data set's runs."""
     ends = []
-    for data_seed, seed in seeds:
-        if seed < 1000:
-            session = Session(
-                Recipe("mixture", method, target_options={**given, "data_seed": data_seed}, seed=seed, **knobs), 10**9
-            )
-            frame = session.advance(10**9)
-            ends.append((frame.caveat, "tv", frame.metrics["tv"]))
+    for data_seed, seed in _first_runs(seeds):
+        frame = _ended("mixture", None, seed, knobs, method, target_options={**given, "data_seed": data_seed}).frame
+        ends.append((frame.caveat, "tv", frame.metrics["tv"]))
     return {"tv_median": _rounded(np.median([value for *_, value in ends])), "caveats": told(ends)}
 
 
@@ -138,12 +143,14 @@ def _many(target: str, given: dict[str, Any], knobs: dict[str, Any], seeds: list
     }
 
 
-def _regressions(d: int, budget: int, knobs: dict[str, Any], seeds: list[tuple[int, int]]) -> dict[str, Any]:
+def _regressions(
+    d: int, budget: int | None, knobs: dict[str, Any], seeds: list[tuple[int, int]], method: str = "pmd"
+) -> dict[str, Any]:
     """Errors of a linear regression: means over runs, and the worst run."""
     start, found, ends = time.process_time(), [], []
     for data_seed, seed in seeds:
         made = linear(d, data_seed)
-        frame = _ended(made.target, budget, seed, knobs).frame
+        frame = _ended(made.target, budget, seed, knobs, method).frame
         found.append(errors(frame.density, made))
         ends.append((frame.caveat, "error_of_mean", found[-1]["error_of_mean"]))
     seconds = time.process_time() - start

@@ -93,6 +93,7 @@ class TemperingState(NamedTuple):
     log_weights: np.ndarray  # (m,) logsumexp 0
     log_prior: np.ndarray  # (m,)
     log_likelihood: np.ndarray  # (m,) of all data; 0 before it is known, -inf outside the prior's support
+    ancestors: np.ndarray  # (m,) which of the first draws each descends from
     beta: float  # exponent of the likelihood, in [0, 1]
     rung: int  # temperatures so far
     moves: int  # at the present one
@@ -116,17 +117,21 @@ class Tempering(Method):
     def default_budget(self, target: Target, knobs: TemperingKnobs) -> int:
         """The way to temperature 1, where it ends; never less than other methods have.
 
-        That an adaptive ladder has 1 + log2(N) / 2 temperatures is a rule of thumb: in the plane the posterior's area
-        falls as 1 / N, and a temperature gains a factor of about 4.
+        That an adaptive ladder has 1 + d log2(N) / 4 temperatures is a rule of thumb, for d = 1 as for 2: the
+        posterior's volume falls as N^(-d/2), and a temperature gains a factor of about 4.
         """
-        rungs = knobs.num_temperatures if knobs.ladder == "fixed" else 1 + math.ceil(math.log2(target.num_data) / 2)
+        rungs = 1 + math.ceil(max(target.dim, 2) * math.log2(target.num_data) / 4)
+        if knobs.ladder == "fixed":
+            rungs = knobs.num_temperatures
         return max(DEFAULT_BUDGET, (1 + rungs * knobs.num_moves) * target.num_data)
 
     def init(self, rng: np.random.Generator, target: Target, knobs: TemperingKnobs) -> TemperingState:
         """m draws from the prior: beta = 0."""
         m = knobs.num_particles
         particles, log_prior = prior_draws(rng, target, m)
-        return TemperingState(*read_only(particles, equal_log_weights(m), log_prior, np.zeros(m)), 0.0, 0, 0, 0)
+        return TemperingState(
+            *read_only(particles, equal_log_weights(m), log_prior, np.zeros(m), np.arange(m)), 0.0, 0, 0, 0
+        )
 
     def batch_size(self, state: TemperingState, knobs: TemperingKnobs, num_data: int) -> int:
         """All of them."""
@@ -156,7 +161,7 @@ class Tempering(Method):
             state, asked, accepted = moved(rng, state, target, batch, knobs)
         if state.beta < 1.0 and (state.iteration == 0 or state.moves >= knobs.num_moves):
             state = warmed(state, batch, knobs)
-        read_only(state.particles, state.log_weights, state.log_prior, state.log_likelihood)
+        read_only(state.particles, state.log_weights, state.log_prior, state.log_likelihood, state.ancestors)
         state = state._replace(iteration=state.iteration + 1)
         return state, StepInfo(
             visited=len(batch) if asked else 0,
@@ -168,6 +173,19 @@ class Tempering(Method):
             zero_weight=int((state.log_weights == -np.inf).sum()),
             words=_words(state, knobs, reason, accepted),
         )
+
+    def caveat(self, state: TemperingState, knobs: TemperingKnobs) -> str:
+        """That it is on the way, that too few particles carry it, or that all are relatives.
+
+        Then nothing in them tells how far they are off: the variance of a mean is known from that between families
+        (Chan and Lai 2013), and of those there is one.
+        """
+        if state.beta < 1:
+            return f"temperature {state.beta:.2g}: q is on its way from the prior to the posterior, where it is 1"
+        known = super().caveat(state, knobs)
+        if not known and len(state.particles) > 1 and np.ptp(state.ancestors) == 0:
+            return "all descend from one draw of the prior: whether the moves made up for that they do not show"
+        return known
 
     def density(self, state: TemperingState, knobs: TemperingKnobs, target: Target) -> Density:
         """The weighted KDE, before any resampling."""
@@ -191,6 +209,7 @@ def resampled(rng: np.random.Generator, state: TemperingState, num_particles: in
         log_weights=equal_log_weights(num_particles),
         log_prior=state.log_prior[parents],
         log_likelihood=state.log_likelihood[parents],
+        ancestors=state.ancestors[parents],
     )
 
 

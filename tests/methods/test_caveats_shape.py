@@ -37,6 +37,24 @@ def test_one_pass_says_so_where_it_fails_and_says_nothing_where_it_does_not():
         assert frame.metrics["ess"] > 300
 
 
+@pytest.mark.parametrize("d, coalesced", [(5, False), (20, True)])
+def test_tempered_particles_that_all_descend_from_one_draw_say_so(d, coalesced):
+    """In 20 dimensions their moves are too short to make up for it; neither ESS nor spread shows that."""
+    made = linear(d, 302)
+    session = Session(Recipe(made.target, "smc_mcmc", seed=302), metrics_every=10**6)
+    session.advance(10**9)
+    frame = session.frame
+    off = np.abs(frame.density.mean - made.mean) / np.sqrt(np.diag(made.covariance))
+    assert frame.state.beta == 1.0 and (off.max() > 1) == coalesced
+    assert frame.caveat.startswith("all descend from one draw") if coalesced else frame.caveat == ""
+
+
+def test_tempered_particles_on_their_way_say_how_far_they_are():
+    session = Session(Recipe("gaussian", "smc_mcmc"), metrics_every=10**6)
+    frame = session.advance(1)
+    assert 0 < frame.state.beta < 1 and frame.caveat.startswith(f"temperature {frame.state.beta:.2g}: ")
+
+
 def test_a_run_with_too_few_particles_for_its_dimensions_says_so_and_one_with_enough_does_not():
     target = linear(15, 400).target
     for m, words in ((200, "all descend from "), (1500, "")):

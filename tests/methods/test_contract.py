@@ -118,7 +118,7 @@ def test_init_and_step_keep_the_contract(method, name, given):
         for density in densities.values():
             check_density(density, target.dim)
         CHECKS[method.family](densities, method, knobs, target, k)
-        assert all(part.dtype == np.float64 and not np.isnan(part).any() for part in arrays(state))
+        assert all(part.dtype in (np.float64, np.int64) and not np.isnan(part).any() for part in arrays(state))
         assert not any(part.flags.writeable for part in arrays(state))
         assert state.iteration == k
         if method.ended(state, knobs, target):
