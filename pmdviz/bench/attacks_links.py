@@ -66,10 +66,13 @@ def visited(url: str, found: dict[str, Any]) -> Iterator[None]:
         found["others_waited_s"] = visitor.leave()
 
 
-def link_of(number: int) -> str:
-    """The text of a link with so many changes, packed as `recipe_link.pack` packs."""
+def link_of(number: int, seed: int = 0) -> str:
+    """The text of a link to an endless run with so many changes, packed as `recipe_link.pack` packs.
+
+    In format 1, which every checkout reads.
+    """
     changes = [[k, {"bandwidth": 0.1 + 0.1 * (k % 2)}] for k in range(1, number + 1)]
-    plain = {"t": "mixture", "o": {}, "m": "pmd", "k": {}, "s": 0, "b": None, "c": changes}
+    plain = {"t": "mixture", "o": {}, "m": "pmd", "k": {}, "s": seed, "b": None, "c": changes}
     squeezer = zlib.compressobj(9, zlib.DEFLATED, -15, 9, zlib.Z_DEFAULT_STRATEGY, DICTIONARIES[1])
     squeezed = squeezer.compress(json.dumps(plain, separators=(",", ":")).encode()) + squeezer.flush()
     return "1." + base64.urlsafe_b64encode(squeezed).decode().rstrip("=")
@@ -146,7 +149,7 @@ def _while_replayed(server: Served, at: int) -> dict[str, Any]:
         number = 0
         for tabs in (4, 12):
             while number < tabs:
-                link = ENDLESS.replaced(seed=number).to_link()
+                link = link_of(0, seed=number)
                 crowd.clients.append(crowd.do(Client(server.url).open(f"?run={link}&at={at}")))
                 number += 1
             with visited(server.url, {}):
@@ -154,10 +157,10 @@ def _while_replayed(server: Served, at: int) -> dict[str, Any]:
     return found
 
 
-def class_at_one_link(server: Served, iteration: int = LATE) -> dict[str, Any]:
+def class_at_one_link(server: Served, link: str | None = None, iteration: int = LATE) -> dict[str, Any]:
     """Thirty visitors open one link to a late iteration at once; when the last page and the last picture are there."""
     clients = [Client(server.url) for _ in range(30)]
-    query, began = f"?run={ENDLESS.to_link()}&at={iteration}", time.monotonic()
+    query, began = f"?run={link or link_of(0)}&at={iteration}", time.monotonic()
 
     async def arrive(client: Client) -> tuple[float, float]:
         await client.open(query)
@@ -179,15 +182,15 @@ def class_at_one_link(server: Served, iteration: int = LATE) -> dict[str, Any]:
 
 
 def class_with_pages_ahead(server: Served) -> dict[str, Any]:
-    """The same, of a server that was asked to build 30 pages ahead and has done so."""
+    """The same with today's defaults, of a server that was asked to build 30 pages ahead and has done so."""
     _await(lambda: server.probe()["sessions"] >= 30)
-    return {"mb_before": round(server.megabytes(), 1), **class_at_one_link(server)}
+    return {"mb_before": round(server.megabytes(), 1), **class_at_one_link(server, ENDLESS.to_link())}
 
 
 def class_at_the_end(server: Served) -> dict[str, Any]:
     """The same, of a link to where a usual run ends."""
     _await(lambda: server.probe()["sessions"] >= 30)
-    return class_at_one_link(server, END)
+    return class_at_one_link(server, ENDLESS.to_link(), END)
 
 
 def first_race(server: Served) -> dict[str, Any]:
