@@ -44,7 +44,7 @@ def run(options: Namespace) -> dict[str, Any]:
     """For each setting the figures of every case, pooled over data seeds; the older settings on fewer."""
     num_data_sets, runs = (2, 1) if options.quick else (8, 3)
     seeds = [(options.seed + k, 1000 * j + k) for k in range(num_data_sets) for j in range(runs)]
-    fewer = seeds[:: 2 * runs]  # one run of every second data set
+    fewer = seeds[:: runs * max(1, num_data_sets // 4)]  # one run of each of four data sets
     found = {name: _of_setting(knobs, seeds if name == DEFAULT else fewer) for name, knobs in SETTINGS.items()}
     large = "d=50, m=5,000, B=300, step limit 0.7, shaped kernel, 60,000 visited"
     found[large] = _regressions(50, 60_000, LARGE, fewer)
