@@ -13,7 +13,7 @@ from playwright.sync_api import sync_playwright
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from pmdviz.bench.browser import FLAGS, HELPERS_JS, find_chromium  # noqa: E402
+from tests.support.browser import FLAGS, HELPERS_JS, find_chromium  # noqa: E402
 
 PATIENCE_MS = 300_000  # the first picture of a machine compiles the kernels
 

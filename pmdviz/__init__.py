@@ -7,38 +7,37 @@ compiled code, no Panel and no Bokeh. Submodules are there by import (`import pm
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from pmdviz.upward import provide
 from pmdviz.version import __version__
 
 if TYPE_CHECKING:
     from pmdviz.api import custom_target, list_methods, list_targets, run, sweep, target
+    from pmdviz.engine.frame import Frame
+    from pmdviz.engine.recipe.recipe import Recipe
+    from pmdviz.engine.run import Run
+    from pmdviz.engine.session import Session
     from pmdviz.errors import InputError, TargetError
-    from pmdviz.frame import Frame
+    from pmdviz.experiments.race import RaceRecipe, RaceResult, race
+    from pmdviz.experiments.sweep import Sweep
     from pmdviz.lab import Lab, Race
-    from pmdviz.questions import Question
-    from pmdviz.racing import RaceRecipe, RaceResult, race
-    from pmdviz.recipe import Recipe
-    from pmdviz.result import Run
-    from pmdviz.session import Session
-    from pmdviz.sweeping import Sweep
+    from pmdviz.lessons.questions import Question
 
 _HOMES = {
-    "Frame": "pmdviz.frame",
+    "Frame": "pmdviz.engine.frame",
     "InputError": "pmdviz.errors",
     "Lab": "pmdviz.lab",
-    "Question": "pmdviz.questions",
+    "Question": "pmdviz.lessons.questions",
     "Race": "pmdviz.lab",
-    "RaceRecipe": "pmdviz.racing",
-    "RaceResult": "pmdviz.racing",
-    "Recipe": "pmdviz.recipe",
-    "Run": "pmdviz.result",
-    "Session": "pmdviz.session",
-    "Sweep": "pmdviz.sweeping",
+    "RaceRecipe": "pmdviz.experiments.race",
+    "RaceResult": "pmdviz.experiments.race",
+    "Recipe": "pmdviz.engine.recipe.recipe",
+    "Run": "pmdviz.engine.run",
+    "Session": "pmdviz.engine.session",
+    "Sweep": "pmdviz.experiments.sweep",
     "TargetError": "pmdviz.errors",
     "custom_target": "pmdviz.api",
     "list_methods": "pmdviz.api",
     "list_targets": "pmdviz.api",
-    "race": "pmdviz.racing",
+    "race": "pmdviz.experiments.race",
     "run": "pmdviz.api",
     "sweep": "pmdviz.api",
     "target": "pmdviz.api",
@@ -66,9 +65,6 @@ __all__ = [
     "sweep",
     "target",
 ]
-
-
-provide("export", lambda: import_module("pmdviz.export").export)
 
 
 def __getattr__(name: str) -> Any:

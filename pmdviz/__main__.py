@@ -5,6 +5,6 @@ import sys
 if __name__ == "__main__":
     if not sys.flags.safe_path:
         del sys.path[0]  # the current folder, where any file may bear the name of a module
-    from pmdviz.cli import main
+    from pmdviz.cli.main import main
 
     sys.exit(main())

@@ -7,18 +7,19 @@ from collections.abc import Callable, Iterable, Mapping
 from types import EllipsisType
 from typing import TYPE_CHECKING, Any
 
-from pmdviz import floors, knobs
+from pmdviz import knobs
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.run import Run
+from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, check_function, shown
 from pmdviz.methods import METHODS
-from pmdviz.recipe import Recipe
-from pmdviz.result import Run
-from pmdviz.session import Session
+from pmdviz.metrics import perfect_draws
 from pmdviz.targets import TARGETS, Target, make_target
 from pmdviz.targets.custom import CustomTarget
 
 if TYPE_CHECKING:
-    from pmdviz.frame import Frame
-    from pmdviz.sweeping import Sweep
+    from pmdviz.engine.frame import Frame
+    from pmdviz.experiments.sweep import Sweep
 
 
 def list_targets() -> dict[str, dict[str, Any]]:
@@ -118,7 +119,7 @@ def run(
         if progress is not None:
             progress(session)
     if floor:
-        floors.floor(session.target, session.frame.num_draws, rule=session.frame.floor_rule)
+        perfect_draws.floor(session.target, session.frame.num_draws, rule=session.frame.floor_rule)
     return session.run
 
 
@@ -167,7 +168,7 @@ def sweep(
     >>> found = pmdviz.sweep(pmdviz.Recipe("gaussian"), over={"num_particles": [100, 400, 1600]}, seeds=8)
     >>> found.fit("num_particles", "tv").slope
     """
-    from pmdviz.sweeping import run_sweep  # joblib takes a tenth of a second
+    from pmdviz.experiments.sweep import run_sweep  # joblib takes a tenth of a second
 
     return run_sweep(recipe, over, seeds, path, error, together, workers, progress)
 

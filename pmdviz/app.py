@@ -1,5 +1,5 @@
 """The app: `panel serve pmdviz/app.py`."""
 
-from pmdviz.pages import serve_lab
+from pmdviz.serve.pages import serve_lab
 
 serve_lab()

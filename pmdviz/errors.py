@@ -7,7 +7,17 @@ from collections.abc import Iterable
 
 
 class InputError(ValueError):
-    """Something that a person gave cannot be used; one line says what, what was given and what would do."""
+    """Something that a person gave cannot be used; one line says what, what was given and what would do.
+
+    Attributes
+    ----------
+    field : str
+        Name of the knob, option or part that was given it; "" where it is none of these.
+    """
+
+    def __init__(self, message: str, field: str = "") -> None:
+        super().__init__(message)
+        self.field = field
 
 
 class TargetError(RuntimeError):

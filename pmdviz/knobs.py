@@ -72,7 +72,7 @@ class KnobSpec:
         """`raw` as a value of this knob. Raises InputError naming the knob, what was given and the bounds."""
         value = _PARSERS[self.kind](self, raw)
         if value is None or (self.bounds is not None and not self._inside(value)):
-            raise InputError(f"{self.name} must be {self.bounds_words}; given: {shown(raw)}")
+            raise InputError(f"{self.name} must be {self.bounds_words}; given: {shown(raw)}", self.name)
         return value
 
     def _inside(self, value: float) -> bool:
@@ -122,7 +122,8 @@ def _parse_whole(spec: KnobSpec, raw: Any) -> int | None:
 def _parse_choice(spec: KnobSpec, raw: Any) -> str | None:
     if isinstance(raw, str) and raw in spec.choices:
         return raw
-    raise InputError(f"{unknown(f'value of {spec.name}:', raw, spec.choices)} (allowed: {', '.join(spec.choices)})")
+    words = unknown(f"value of {spec.name}:", raw, spec.choices)
+    raise InputError(f"{words} (allowed: {', '.join(spec.choices)})", spec.name)
 
 
 def _parse_flag(spec: KnobSpec, raw: Any) -> bool | None:

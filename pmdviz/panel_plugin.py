@@ -1,8 +1,8 @@
-"""`panel serve pmdviz/app.py --plugins pmdviz.panel_plugin`: the guarded handlers of `pmdviz serve` from the start."""
+"""`panel serve pmdviz/app.py --plugins pmdviz.panel_plugin`: guarded handlers from the start."""
 
-from pmdviz import handlers, refusals
+from pmdviz.serve import guards, handlers
 
 ROUTES: list = []  # what Panel asks a plugin for; ours has no addresses of its own
 
 handlers.install()
-refusals.install()
+guards.install()

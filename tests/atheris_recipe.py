@@ -11,10 +11,12 @@ from pathlib import Path
 
 import atheris
 
-with atheris.instrument_imports(include=["pmdviz.recipe", "pmdviz.recipe_input", "pmdviz.knobs", "json"]):
-    from pmdviz.bench.mutations import seeds
+with atheris.instrument_imports(
+    include=["pmdviz.engine.recipe.recipe", "pmdviz.engine.recipe.parts", "pmdviz.knobs", "json"]
+):
+    from pmdviz.engine.recipe.recipe import Recipe
     from pmdviz.errors import InputError
-    from pmdviz.recipe import Recipe
+    from tests.support.mutations import seeds
 
 
 def one_input(data: bytes) -> None:

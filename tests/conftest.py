@@ -11,7 +11,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import hypothesis
 import pytest
 
-from pmdviz.bench.browser import find_chromium
+from tests.support.browser import find_chromium
 
 IN_CI = os.environ.get("CI", "").lower() in {"1", "true"}
 
@@ -28,9 +28,9 @@ NO_CHROMIUM = (
 )
 
 HERE = Path(__file__).parent
-PLATFORM_FOLDERS = ("browser", "lab", "serving", "views")
+PLATFORM_FOLDERS = ("browser", "lab", "scenes", "serve", "views")
 NOT_PLATFORM = ("browser/test_film_likeness.py", "browser/test_page.py")  # pixels and layout: long, and the same
-PLATFORM_WORDS = re.compile(r"\b(panel|bokeh|served)\b|pmdviz\.(lab|pages|tabs|serving|spare|refusals)\b")
+PLATFORM_WORDS = re.compile(r"\b(panel|bokeh|served)\b|pmdviz\.(lab|serve)\b")
 
 _not_run: list[str] = []
 

@@ -11,7 +11,7 @@ import pytest
 import pmdviz
 from pmdviz.methods import METHODS
 from pmdviz.targets import TARGETS
-from tests.engine import columns
+from tests.support.engine import columns
 
 SMALL = {"target": "gaussian", "num_particles": 50, "budget": 200}
 

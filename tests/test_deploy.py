@@ -13,9 +13,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from pmdviz.bench.browser import await_answer, end, free_port
-from pmdviz.bench.crowd import Crowd
-from pmdviz.cli import main
+from pmdviz.cli.main import main
+from tests.support.browser import await_answer, end, free_port
+from tests.support.crowd import Crowd
 
 DEPLOY = Path(__file__).parents[1] / "deploy"
 NO_NGINX = "no nginx found: install it (Debian, Ubuntu: apt-get install nginx; macOS: brew install nginx)"
@@ -119,10 +119,10 @@ def test_num_procs_has_bounds(capsys):
 
 @pytest.mark.parametrize("name", ["pmdviz.service", "Containerfile"])
 def test_the_commands_in_the_files_can_be_read_by_the_command_line(name, monkeypatch):
-    from pmdviz import serving
+    from pmdviz.serve import server
 
     seen = []
-    monkeypatch.setattr(serving, "serve", lambda options: seen.append(options) or 0)
+    monkeypatch.setattr(server, "serve", lambda options: seen.append(options) or 0)
     text = (DEPLOY / name).read_text(encoding="utf-8")
     if name == "Containerfile":
         words = re.findall(r'"([^"]+)"', "".join(re.findall(r"^(?:ENTRYPOINT|CMD) .*$", text, re.MULTILINE)))[1:]

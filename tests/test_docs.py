@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from pmdviz import cli
+from pmdviz.cli import main
 
 DOCS = Path(__file__).parent.parent / "docs"
 
 
 def test_the_table_of_knobs_is_the_declarations(capsys):
-    assert cli.main(["list", "--markdown"]) == 0
+    assert main.main(["list", "--markdown"]) == 0
     assert capsys.readouterr().out == (DOCS / "knobs.md").read_text(encoding="utf-8"), (
         "write it again: python -m pmdviz list --markdown > docs/knobs.md"
     )

@@ -6,11 +6,11 @@ import urllib.request
 
 import pytest
 
-from pmdviz import links
-from pmdviz.bench.attempts import alone, try_arguments, try_link, try_race, try_recipe, try_table
-from pmdviz.bench.mutations import TABLE, Mutator, races, seeds
-from pmdviz.racing import RaceRecipe
-from pmdviz.recipe import Recipe
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.experiments.race import RaceRecipe
+from pmdviz.lab import links
+from tests.support.attempts import alone, try_arguments, try_link, try_race, try_recipe, try_table
+from tests.support.mutations import TABLE, Mutator, races, seeds
 
 
 @pytest.mark.parametrize(
@@ -39,9 +39,9 @@ def test_what_is_wrong_is_seen(monkeypatch):
     assert try_recipe("{}")[1].startswith("KeyError")
     monkeypatch.setattr(links, "read", read)
     assert try_link("?run=x")[1].startswith("KeyError")
-    monkeypatch.setattr("pmdviz.sweeping.table._parsed", lambda value, kind: value)
+    monkeypatch.setattr("pmdviz.experiments.sweep.table._parsed", lambda value, kind: value)
     assert try_table(TABLE)[1].startswith("it is read as something else")
-    monkeypatch.setattr("pmdviz.cli.main", lambda words: 1)
+    monkeypatch.setattr("pmdviz.cli.main.main", lambda words: 1)
     assert try_arguments(["list"]) == ("wrong", "status 1 for ['list']")
 
 
@@ -68,8 +68,8 @@ def status_of(url):
 
 @pytest.mark.slow
 def test_through_a_live_server_while_a_probe_plays_on():
-    from pmdviz.bench.crowd import served
-    from pmdviz.bench.fuzz import through_server
+    from benchmarks.fuzz import through_server
+    from tests.support.crowd import served
 
     with served() as lab:
         for path, status in [("?a=1?b=2", 200), ("static/%00", 404)]:  # found by the bench

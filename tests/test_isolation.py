@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from pmdviz.bench.crowd import Crowd, served
-from pmdviz.recipe import Recipe
+from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.targets import TARGETS
+from tests.support.crowd import Crowd, served
 
 
 @pytest.mark.parametrize("name", TARGETS)

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, shown, unknown
 from pmdviz.knobs import ACTS, table
 from pmdviz.methods import METHODS
-from pmdviz.recipe import Recipe
-from pmdviz.session import Session
 from pmdviz.targets import TARGETS
-from tests.engine import values_of
+from tests.support.engine import values_of
 
 TABLES = {
     **{f"target {name}": target.Options for name, target in TARGETS.items()},

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from pmdviz.api import custom_target
-from pmdviz.bandwidths import local
-from pmdviz.densities import KernelDensity, effective_sample_size, normalise
-from pmdviz.divergences import measure, picture
-from pmdviz.recipe import Recipe
-from pmdviz.session import Session
+from pmdviz.densities.bandwidth import local
+from pmdviz.densities.density import KernelDensity, effective_sample_size, normalise
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.session import Session
+from pmdviz.metrics.divergences import measure, picture
 from pmdviz.targets import TARGETS, make_target
 
 seeds = st.integers(0, 2**32 - 1)

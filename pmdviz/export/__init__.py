@@ -8,21 +8,21 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from pmdviz.engine.run import Run
 from pmdviz.errors import InputError, check_function, shown, unknown
-from pmdviz.export.csv import CSV
-from pmdviz.export.film import Film
-from pmdviz.export.gif import GIF
-from pmdviz.export.mp4 import MP4
+from pmdviz.experiments.race import RaceResult
+from pmdviz.export.film.film import Film
+from pmdviz.export.film.race_film import RaceFilm
 from pmdviz.export.options import USUAL_FRAMES, Look, RaceLook, spelled_out
-from pmdviz.export.parquet import PARQUET
-from pmdviz.export.player import HTML
-from pmdviz.export.race_film import RaceFilm
-from pmdviz.export.still import STILLS
-from pmdviz.export.words import PYTHON, RECIPE
+from pmdviz.export.player.player import HTML
 from pmdviz.export.writer import MEGABYTE, Job, Progress, Writer
-from pmdviz.racing import RaceResult
-from pmdviz.result import Run
-from pmdviz.writing import check_place, file_path, real_place, replacing
+from pmdviz.export.writers.csv import CSV
+from pmdviz.export.writers.gif import GIF
+from pmdviz.export.writers.image import STILLS
+from pmdviz.export.writers.mp4 import MP4
+from pmdviz.export.writers.parquet import PARQUET
+from pmdviz.export.writers.text import PYTHON, RECIPE
+from pmdviz.files import atomic_write, check_writable, file_path, real_path
 
 WRITERS: dict[str, Writer] = {w.suffix: w for w in (GIF, MP4, HTML, *STILLS, CSV, PARQUET, PYTHON, RECIPE)}
 USUAL_DOTS = 1_500
@@ -60,7 +60,7 @@ def check(
         raise InputError(f"{useless[0]} means nothing to a {writer.suffix} file; its options: {valid}")
     writer.check_installed()
     writer.check(look)
-    _check_place(final, writer.forecast(look, look.frames or USUAL_FRAMES, USUAL_DOTS))
+    _check_room(final, writer.forecast(look, look.frames or USUAL_FRAMES, USUAL_DOTS))
     return writer, look, final
 
 
@@ -93,15 +93,15 @@ def export(
     race = isinstance(what, RaceResult)
     writer, look, final = check(path, options, RaceLook if race else Look)
     film = RaceFilm(what, look) if race else Film(what, look)
-    _check_place(final, writer.forecast(look, film.frames if "frames" in writer.options else 1, film.dots))
-    with replacing(final) as part:
+    _check_room(final, writer.forecast(look, film.frames if "frames" in writer.options else 1, film.dots))
+    with atomic_write(final) as part:
         writer.write(Job(film, part, progress or (lambda done, total: None)))
     return final
 
 
-def _check_place(path: Path, needed: float) -> None:
+def _check_room(path: Path, needed: float) -> None:
     """Raise InputError where the file cannot be put at `path`."""
-    free = shutil.disk_usage(real_place(check_place(path)).parent).free
+    free = shutil.disk_usage(real_path(check_writable(path)).parent).free
     if free < needed + SPARE:
         words = f"up to {_megabytes(needed)} may be needed, and {_megabytes(free)} are free"
         named = shown(str(path), 200)

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any
 
+from pmdviz.engine.recipe.parts import MAX_BUDGET
 from pmdviz.errors import InputError, shown, unknown
 from pmdviz.knobs import Choice, Flag, Knobs, Whole
-from pmdviz.recipe_input import MAX_BUDGET
-from pmdviz.views import race_columns
-from pmdviz.views.stage import LAYERS
-from pmdviz.views.trace_columns import CLOCKS, GROUPS
+from pmdviz.scenes import race_columns
+from pmdviz.scenes.stage import LAYERS
+from pmdviz.scenes.trace_columns import CLOCKS, GROUPS
 
 NO_TRACES = "none"
 SIZES = {"1920x1080": (1920, 1080), "960x540": (960, 540), "square": (1080, 1080)}

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from pmdviz.racing import RaceResult
-from pmdviz.result import Run
+from pmdviz.engine.run import Run
+from pmdviz.experiments.race import RaceResult
 
 UNITS = {
     "iteration": "iterations",

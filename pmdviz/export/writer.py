@@ -16,8 +16,8 @@ from pmdviz.errors import InputError
 from pmdviz.export.options import Look
 
 if TYPE_CHECKING:
-    from pmdviz.export.picture import Drawing
-    from pmdviz.export.player import Player
+    from pmdviz.export.film.picture import Drawing
+    from pmdviz.export.player.player import Player
 
 MEGABYTE = 1_000_000
 REQUIREMENTS = {  # module -> what pip installs it by, as the extras say

@@ -10,7 +10,7 @@ from pmdviz.kernels.jit import fast_jit, jit
 
 ROUNDS = 15  # of hard EM
 RIDGE = 1e-6  # of a unit of the coordinates squared, added to each covariance
-LEAST_SHARE = 1e-6  # of a weight of 1; a cluster with less is given up
+MIN_SHARE = 1e-6  # of a weight of 1; a cluster with less is given up
 
 
 def clustered(
@@ -83,7 +83,7 @@ def _shape(columns, weights, labels, c, mean, factor):
             inside[j] = weights[j]
             count += 1
             share += weights[j]
-    if count < 2 * d + 2 or share < LEAST_SHARE:
+    if count < 2 * d + 2 or share < MIN_SHARE:
         return 0.0
     _moments(columns, inside, share, mean, factor)
     for i in range(d):

@@ -24,7 +24,7 @@ REACH = 8.5  # whitened units: exp(-8.5^2 / 2) = 2e-16
 BLOCKS = (32, 16, 8)  # rows of a block, the most that the kernel's shape allows; ROWS where there are no blocks
 ROWS = 16
 SCALE = np.sqrt(LOG2E / 2)  # exponents are in base 2, so that of exp(-u^2 / 2) is -(SCALE u)^2
-LARGEST_FACTOR = 300.0  # nats: far from overflow, and rounding errors of 1e-16 a nat stay below 1e-13 of the density
+MAX_FACTOR = 300.0  # nats: far from overflow, and rounding errors of 1e-16 a nat stay below 1e-13 of the density
 
 
 def kde_on_grid(
@@ -95,7 +95,7 @@ def _rows_per_block(shape: tuple[float, float, float], reach_x: float, gx: np.nd
     half_width = 0.5 * (gx[-1] - gx[0]) + REACH * reach_x + step(gx)
     for rows in BLOCKS:
         half_block = 0.5 * rows * step(gy)
-        if abs(slope) / sd_x**2 * half_block * (half_width + abs(slope) * half_block) <= LARGEST_FACTOR:
+        if abs(slope) / sd_x**2 * half_block * (half_width + abs(slope) * half_block) <= MAX_FACTOR:
             return rows
     return 0
 

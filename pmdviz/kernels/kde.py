@@ -15,7 +15,7 @@ from pmdviz.kernels.jit import jit
 from pmdviz.kernels.pairs import LOG_ZERO, LOG_ZERO_SINGLE, SMALLER_TILE, add_rows, redo_faint
 from pmdviz.kernels.pool import run_blocks
 
-ROWS_PER_BLOCK, MOST_BLOCKS_AT_ONCE = 192, 8
+ROWS_PER_BLOCK, MAX_BLOCKS_AT_ONCE = 192, 8
 PARTICLES_PER_BLOCK = 6_000  # so many more particles, one block more at once: some 30 ms between two looks at the watch
 PADDED, LINE = 64, 64  # particles are padded to a multiple (what a loop leaves over is slow); bytes of a cache line
 UNDERFLOW_SINGLE = 1e-25  # exp2 clamps at 2e-38 in float32: above this, 1e6 clamped terms are below 1e-6 of the sum
@@ -107,7 +107,7 @@ def _log_sums_single(columns: np.ndarray, base: np.ndarray, targets: np.ndarray,
 
 
 def _rows_per_block(num_particles: int) -> int:
-    return ROWS_PER_BLOCK * min(1 + num_particles // PARTICLES_PER_BLOCK, MOST_BLOCKS_AT_ONCE)
+    return ROWS_PER_BLOCK * min(1 + num_particles // PARTICLES_PER_BLOCK, MAX_BLOCKS_AT_ONCE)
 
 
 def _are_near(*whitened: np.ndarray) -> bool:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from pmdviz.errors import InputError
-from pmdviz.kernels.watch import Watch, present
+from pmdviz.kernels.cancel import CancelToken, current_token
 
 SERIAL_BELOW = 250_000  # pairs: below this the hand-over to another thread costs more than it saves
 _lock = threading.Lock()
@@ -46,7 +46,7 @@ def run_blocks(work: Callable[[int, int], object], num_rows: int, rows_per_block
         return
     blocks = deque((start, min(start + rows_per_block, num_rows)) for start in range(0, num_rows, rows_per_block))
     helpers = min(num_threads(), len(blocks)) - 1 if cost >= SERIAL_BELOW and _may_be_helped() else 0
-    arguments = work, blocks, num_rows, present()
+    arguments = work, blocks, num_rows, current_token()
     futures = [_pool(num_threads() - 1, priority()).submit(_drain, *arguments) for _ in range(helpers)]
     try:
         _drain(*arguments)
@@ -66,7 +66,7 @@ def _may_be_helped() -> bool:
     return allowed is None or allowed()
 
 
-def _drain(work: Callable[[int, int], object], blocks: deque, num_rows: int, watch: Watch | None) -> None:
+def _drain(work: Callable[[int, int], object], blocks: deque, num_rows: int, watch: CancelToken | None) -> None:
     while True:
         try:
             block = blocks.popleft()  # atomic: two threads never get the same block

@@ -1,4 +1,4 @@
-"""Methods: the algorithms. One file each; a file put here appears in every menu by itself."""
+"""Methods: the algorithms. One file each, in the folder of its family; a file put there appears in every menu."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import importlib
 import pkgutil
 
 from pmdviz.errors import unknown
-from pmdviz.methods.base import METHODS, Leap, Method, StepInfo
+from pmdviz.methods.base import METHODS, Method, StepBlock, StepInfo
 
-for _module in pkgutil.iter_modules(__path__):
-    importlib.import_module(f"{__name__}.{_module.name}")
+for _module in pkgutil.walk_packages(__path__, f"{__name__}."):
+    importlib.import_module(f"{__name__}.{_module.name.removeprefix(f'{__name__}.')}")
+for _name in sorted(METHODS):  # in menus by name, whatever folder they stand in
+    METHODS[_name] = METHODS.pop(_name)
 
 
 def find_method(name: str) -> Method:
@@ -19,4 +21,4 @@ def find_method(name: str) -> Method:
     return METHODS[name]
 
 
-__all__ = ["METHODS", "Leap", "Method", "StepInfo", "find_method"]
+__all__ = ["METHODS", "StepBlock", "Method", "StepInfo", "find_method"]

@@ -6,10 +6,10 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from pmdviz.densities import Density, effective_sample_size
+from pmdviz.densities.density import Density, effective_sample_size
+from pmdviz.densities.pareto import UNTRUSTED, k_hat
 from pmdviz.errors import InputError, TargetError
 from pmdviz.knobs import Knobs
-from pmdviz.pareto import UNTRUSTED, k_hat
 from pmdviz.targets import Target
 
 METHODS: dict[str, Method] = {}
@@ -30,7 +30,7 @@ class StepInfo(NamedTuple):
     limited: str = ""  # how much shorter the step was made than its schedule says, or ""
 
 
-class Leap(NamedTuple):
+class StepBlock(NamedTuple):
     """Several steps done in one call."""
 
     state: Any
@@ -96,11 +96,11 @@ class Method:
         """One iteration."""
         raise NotImplementedError
 
-    def stride(self, state: Any, knobs: Any, target: Target, rows: int) -> int:
-        """How many of the next steps `leap` may be asked for, while `rows` of data are left to visit; 1: none."""
+    def max_block(self, state: Any, knobs: Any, target: Target, rows: int) -> int:
+        """How many of the next steps `step_many` may be asked for, while `rows` of data are left to visit; 1: none."""
         return 1
 
-    def leap(
+    def step_many(
         self,
         rng: np.random.Generator,
         state: Any,
@@ -109,7 +109,7 @@ class Method:
         count: int,
         knobs: Any,
         rows: int,
-    ) -> Leap | None:
+    ) -> StepBlock | None:
         """The next `count` steps, with the bits that `step` would give one by one.
 
         `batches` (count, B, ...), or all data where the steps visit them `whole`. They are fewer where `rows` of data

@@ -7,8 +7,8 @@ from importlib import resources
 
 import yaml
 
+from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.errors import unknown
-from pmdviz.recipe import Recipe
 
 
 @dataclass(frozen=True)

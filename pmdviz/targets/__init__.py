@@ -8,8 +8,8 @@ import pkgutil
 from pmdviz.errors import unknown
 from pmdviz.targets.base import TARGETS, Target
 
-for _module in pkgutil.iter_modules(__path__):
-    importlib.import_module(f"{__name__}.{_module.name}")
+for _module in pkgutil.walk_packages(__path__, f"{__name__}."):
+    importlib.import_module(f"{__name__}.{_module.name.removeprefix(f'{__name__}.')}")
 
 
 def find_target(name: str) -> type[Target]:

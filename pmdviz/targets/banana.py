@@ -7,8 +7,8 @@ import numpy as np
 from pmdviz.kernels.banana import BananaModel, banana_grad_log_likelihood, banana_log_likelihood
 from pmdviz.knobs import Knobs, Real
 from pmdviz.targets.base import GaussianPrior, Target
-from pmdviz.targets.exact import GridExact
 from pmdviz.targets.options import data_points, data_seed, noise, prior_sd
+from pmdviz.targets.reference.exact import GridExact
 
 BOX_SDS = 10.0  # prior sd beyond the true theta that the exact posterior is looked for in
 NUM_CELLS = 100_000  # that hold the exact posterior: a ridge of 2,000 data is hundreds of its widths long

@@ -9,7 +9,7 @@ import numpy as np
 
 from pmdviz.errors import InputError, shown
 from pmdviz.knobs import Knobs
-from pmdviz.targets.exact import Box, Exact
+from pmdviz.targets.reference.exact import Box, Exact
 
 TARGETS: dict[str, type[Target]] = {}
 

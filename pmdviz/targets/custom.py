@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 
 from pmdviz.errors import InputError, TargetError, check_function, shown, words_of
-from pmdviz.kernels.watch import Cancelled
+from pmdviz.kernels.cancel import Cancelled
 from pmdviz.knobs import Knobs
 from pmdviz.targets.base import TARGETS, Target
-from pmdviz.targets.cells import ENOUGH
-from pmdviz.targets.exact import Exact, GridExact
+from pmdviz.targets.reference.cells import ENOUGH
+from pmdviz.targets.reference.exact import Exact, GridExact
 
 PROBES = 8  # prior draws on which the functions are tried
 BOX_DRAWS = 4096  # prior draws that find the box where none is given
 BOX_MARGIN = 0.25  # of the draws' range, on each side
-MOST_PAIRS = 4_000_000  # of theta and datum in one call of a person's function, which may well make an array of them
-MOST_EXACT_PAIRS = 250_000_000  # that the exact posterior may cost: seconds, for a function in NumPy
+MAX_PAIRS = 4_000_000  # of theta and datum in one call of a person's function, which may well make an array of them
+MAX_EXACT_PAIRS = 250_000_000  # that the exact posterior may cost: seconds, for a function in NumPy
 
 
 class CustomTarget(Target):
@@ -101,7 +101,7 @@ class CustomTarget(Target):
 
     def make_exact(self) -> Exact | None:
         """By a grid sum in one and two dimensions, unless the data are too many for that."""
-        if self.dim > 2 or self.num_data * ENOUGH[self.dim] > MOST_EXACT_PAIRS:
+        if self.dim > 2 or self.num_data * ENOUGH[self.dim] > MAX_EXACT_PAIRS:
             return None
         return GridExact(self._log_joint_on_support, self.view_box)
 
@@ -140,7 +140,7 @@ class CustomTarget(Target):
         self, values: Callable[..., np.ndarray], role: str, theta: np.ndarray, batch: np.ndarray
     ) -> np.ndarray:
         """`values(role, theta, batch)` as a sum over blocks of the batch: memory does not grow with m times B."""
-        rows = max(1, MOST_PAIRS // max(1, len(theta)))
+        rows = max(1, MAX_PAIRS // max(1, len(theta)))
         total = values(role, theta, batch[:rows])
         for start in range(rows, len(batch), rows):
             total += values(role, theta, batch[start : start + rows])

@@ -7,8 +7,8 @@ import numpy as np
 from pmdviz.kernels.gaussian import GaussianModel, gaussian_grad_log_likelihood, gaussian_log_likelihood
 from pmdviz.knobs import Knobs, Real, Whole
 from pmdviz.targets.base import GaussianPrior, Target
-from pmdviz.targets.exact import GaussianExact
 from pmdviz.targets.options import data_points, data_seed, noise, prior_sd
+from pmdviz.targets.reference.exact import GaussianExact
 
 
 class GaussianOptions(Knobs):

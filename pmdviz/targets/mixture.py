@@ -13,8 +13,8 @@ from pmdviz.kernels.mixture import (
 )
 from pmdviz.knobs import Knobs, Real
 from pmdviz.targets.base import GaussianPrior, Target
-from pmdviz.targets.exact import GridExact
 from pmdviz.targets.options import data_points, data_seed, noise
+from pmdviz.targets.reference.exact import GridExact
 
 PRIOR_BOX = ((-8.0, 8.0), (-8.0, 8.0))  # holds all but 1e-14 of the prior
 

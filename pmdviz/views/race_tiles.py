@@ -10,11 +10,12 @@ import numpy as np
 from bokeh.models import ColumnDataSource, Range1d
 from bokeh.plotting import figure as Figure
 
-from pmdviz.views import style
-from pmdviz.views.columns import StageColumns, set_data
-from pmdviz.views.race_columns import places, tile_dots, tile_lines
-from pmdviz.views.race_words import TileWords
-from pmdviz.views.tiling import Tiling
+from pmdviz.scenes import style
+from pmdviz.scenes.columns import StageColumns, set_data
+from pmdviz.scenes.race_columns import places, tile_dots, tile_lines
+from pmdviz.scenes.race_words import TileWords
+from pmdviz.scenes.tiling import Tiling
+from pmdviz.views import figures
 
 LAYERS = ("particles", "exact", "approximate")
 LINE_PX = 1.6  # px
@@ -41,9 +42,9 @@ class RaceTiles:
         self.put: Callable[[ColumnDataSource, dict[str, np.ndarray]], None] = set_data  # a live page has a shorter way
         self.tiling, self._exact_of, self._dark = Tiling(0, 3), (), False
         self.figure = _figure()
-        style.speak(self.figure, "Picture: exact posterior, approximation and particles of every entrant")
+        figures.describe(self.figure, "Picture: exact posterior, approximation and particles of every entrant")
         self._draw_glyphs()
-        self.dress()
+        self.set_theme()
 
     def _draw_glyphs(self) -> None:
         f = self.figure
@@ -126,7 +127,7 @@ class RaceTiles:
             "note": [textwrap.fill(one.note, letters, max_lines=4) for one in words],
         }
 
-    def dress(self, dark: bool = False, presenter: bool = False) -> None:
+    def set_theme(self, dark: bool = False, presenter: bool = False) -> None:
         """Colours of the light or the dark theme; label size for a screen or a lecture hall."""
         self._dark, colours = dark, style.theme(dark)
         self.figure.update(background_fill_color=colours.paper, border_fill_color=colours.paper)

@@ -18,9 +18,10 @@ from bokeh.models import (
 )
 from bokeh.plotting import figure as Figure
 
-from pmdviz.views import style, words
-from pmdviz.views.columns import set_data
-from pmdviz.views.race_columns import CLOCKS, METRICS, Columns, band, clock_end, line_columns, span
+from pmdviz.scenes import style, words
+from pmdviz.scenes.columns import set_data
+from pmdviz.scenes.race_columns import CLOCKS, METRICS, Columns, band, clock_end, line_columns, span
+from pmdviz.views import figures
 
 MOST = len(style.ENTRANTS_LIGHT)  # entrants that can be told apart
 WAITING = "Press Play: {} will be drawn here"
@@ -79,10 +80,10 @@ class RaceTraces:
         for panel in self.panels.values():
             panel.show_bands(histories, self.clock)
 
-    def dress(self, dark: bool = False, presenter: bool = False) -> None:
+    def set_theme(self, dark: bool = False, presenter: bool = False) -> None:
         """Colours of the light or the dark theme; label size for a screen or a lecture hall."""
         for panel in self.panels.values():
-            panel.dress(dark, presenter)
+            panel.set_theme(dark, presenter)
 
 
 class _Panel:
@@ -91,7 +92,7 @@ class _Panel:
     def __init__(self, metric: str, sources: Sequence[ColumnDataSource]) -> None:
         self.metric = metric
         self.figure = _figure(metric)
-        style.speak(self.figure, f"Curves: {metric} of every entrant")
+        figures.describe(self.figure, f"Curves: {metric} of every entrant")
         f = self.figure
         empty: list[float] = []
         self.bands: list[ColumnDataSource] = []  # made when there are some: a quarter of the page's models
@@ -189,10 +190,10 @@ class _Panel:
         self.bands.append(source)
         self.areas.append(self.figure.varea("x", "low", "high", source=source, **look))
 
-    def dress(self, dark: bool, presenter: bool) -> None:
+    def set_theme(self, dark: bool, presenter: bool) -> None:
         """Colours and label size."""
         self._dark, theme, colours = dark, style.theme(dark), style.entrant_colours(dark)
-        style.dress(self.figure, dark, presenter)
+        figures.apply_theme(self.figure, dark, presenter)
         for line, colour in zip(self.lines, colours, strict=True):
             line.glyph.line_color = colour
         for area, colour in zip(self.areas, colours, strict=False):

@@ -18,39 +18,12 @@ from bokeh.models import (
 )
 from bokeh.plotting import figure as Figure
 
-from pmdviz.views import style, words
-from pmdviz.views.columns import EMPTY_LINE, StageColumns, set_data, stage_columns
+from pmdviz.scenes import style
+from pmdviz.scenes.columns import EMPTY_LINE, StageColumns, set_data, stage_columns
+from pmdviz.scenes.stage import DRAWN, LAYERS, axis_labels, particles_label, ranges
+from pmdviz.views import figures
 
-LAYERS = ("exact", "approximate", "particles")
-DRAWN = ("particles", "exact", "approximate")  # dots below, the dashes over the solid lines
 TIPS = [("weight", "@weight{0.000000}"), ("log q", "@log_density{0.00} nats")]
-
-
-def square(box: tuple[tuple[float, float], ...]) -> tuple[tuple[float, float], tuple[float, float]]:
-    """The box of the first two coordinates, widened about its centre to equal sides (equal aspect)."""
-    half = max(high - low for low, high in box[:2]) / 2
-    return tuple(((low + high) / 2 - half, (low + high) / 2 + half) for low, high in box[:2])
-
-
-def ranges(target: Any, top: float) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Where the stage's axes begin and end; `top` is the highest density of a curve (one dimension, else unused)."""
-    if target.dim > 1:
-        return square(target.view_box)
-    top = top if np.isfinite(top) else 1.0
-    return target.view_box[0], (-0.1 * top, 1.12 * top)
-
-
-def axis_labels(target: Any) -> tuple[str, str]:
-    """The words along the stage's axes."""
-    names = target.parameter_names
-    return names[0], f"density (1 / unit of {names[0]})" if target.dim == 1 else names[1]
-
-
-def particles_label(columns: StageColumns) -> str:
-    """The particles in the legend, with how many of them are drawn if not all."""
-    every = columns.drawn == columns.num_particles
-    drawn = "" if every else f" ({words.count(columns.drawn)} of {words.count(columns.num_particles)} drawn)"
-    return f"particles{drawn}"
 
 
 class StageView:
@@ -63,7 +36,7 @@ class StageView:
     def __init__(self, target: Any) -> None:
         self.sources = {name: ColumnDataSource(_empty(name)) for name in LAYERS}
         self.figure = _figure()
-        style.speak(self.figure, "Picture: exact posterior, approximation and particles")
+        figures.describe(self.figure, "Picture: exact posterior, approximation and particles")
         made = {name: _LAYER_GLYPHS[name](self.figure, self.sources[name], name) for name in DRAWN}
         self.layers = {name: made[name] for name in LAYERS}
         self.legend = Legend(
@@ -71,7 +44,7 @@ class StageView:
             **style.LEGEND,
         )  # fmt: skip
         self.figure.add_layout(self.legend, "above")
-        style.fold_legend(self.figure, self.legend)
+        figures.fold_legend(self.figure, self.legend)
         self.note = Label(x=8, y=6, x_units="screen", y_units="screen", text="", text_font=style.FONT)
         self.figure.add_layout(self.note)
         self.hover = HoverTool(renderers=[self.layers["particles"]], attachment="vertical")
@@ -124,9 +97,9 @@ class StageView:
         for name, renderer in self.layers.items():
             renderer.visible = name in names
 
-    def dress(self, dark: bool = False, presenter: bool = False) -> None:
+    def set_theme(self, dark: bool = False, presenter: bool = False) -> None:
         """Colours of the light or the dark theme; label size for a screen or a lecture hall."""
-        style.dress(self.figure, dark, presenter)
+        figures.apply_theme(self.figure, dark, presenter)
         colours = style.theme(dark)
         for name in ("exact", "approximate"):
             self.layers[name].glyph.line_color = colours.layers[name]

@@ -19,8 +19,9 @@ from bokeh.models import (
 )
 from bokeh.plotting import figure as Figure
 
-from pmdviz.views import style
-from pmdviz.views.theory_columns import groups, line, ticks, triangle, usable
+from pmdviz.scenes import style
+from pmdviz.scenes.theory_columns import groups, line, ticks, triangle, usable
+from pmdviz.views import figures
 
 EMPTY: dict[str, list[Any]] = {"x": [], "y": []}
 MARGIN = 1.4  # factor of room around the points
@@ -36,7 +37,7 @@ class TheoryView:
         self.triangles = ColumnDataSource({"xs": [], "ys": []})
         self.labels = ColumnDataSource({"x": [], "y": [], "text": []})
         self.figure = _figure("theory", "")
-        style.speak(self.figure, "Chart: measured errors and the slopes of the bounds")
+        figures.describe(self.figure, "Chart: measured errors and the slopes of the bounds")
         self.band = self.figure.varea("x", "low", "high", source=self.means, fill_alpha=0.18)
         self.dots = self.figure.scatter("x", "y", source=self.points, size=5, fill_alpha=0.5, line_alpha=0.0)
         self.mean = self.figure.line("x", "mean", source=self.means, line_width=style.LINE_WIDTH)
@@ -48,14 +49,14 @@ class TheoryView:
         self._add_legend()
         self._add_hover()
         self._reach((50.0, 2000.0), (0.02, 0.5))
-        self.dress()
+        self.set_theme()
 
     def _add_legend(self) -> None:
         items = {"one run": [self.dots], "mean": [self.mean], "80 % of the runs": [self.band], "fit": [self.law]}
         items["slope of the bound"] = [self.bounds]
         legend = Legend(items=[LegendItem(label=text, renderers=r) for text, r in items.items()], **style.LEGEND)
         self.figure.add_layout(legend, "above")
-        style.fold_legend(self.figure, legend)
+        figures.fold_legend(self.figure, legend)
 
     def _add_hover(self) -> None:
         number = {"@x": CustomJSHover(code=NUMBER_JS), "@y": CustomJSHover(code=NUMBER_JS)}
@@ -106,9 +107,9 @@ class TheoryView:
         self.triangles.data = {"xs": [], "ys": []}
         self.empty(words)
 
-    def dress(self, dark: bool = False, presenter: bool = False) -> None:
+    def set_theme(self, dark: bool = False, presenter: bool = False) -> None:
         """Colours of a theme and size of the labels."""
-        style.dress(self.figure, dark, presenter)
+        figures.apply_theme(self.figure, dark, presenter)
         colours = style.theme(dark)
         self.dots.glyph.fill_color = colours.layers["particles"]
         self.band.glyph.fill_color = self.mean.glyph.line_color = colours.layers["exact"]
@@ -137,7 +138,7 @@ class RecurrenceView:
     def __init__(self) -> None:
         self.source = ColumnDataSource({name: [] for name in ("t", *TERMS)})
         self.figure = _figure("recurrence", "nats", x_log=False)
-        style.speak(self.figure, "Chart: Theorem 2, term by term")
+        figures.describe(self.figure, "Chart: Theorem 2, term by term")
         self.lines = {
             name: self.figure.line("t", name, source=self.source, line_width=style.LINE_WIDTH, line_dash=dash)
             for name, dash in TERM_DASHES.items()
@@ -145,9 +146,9 @@ class RecurrenceView:
         items = [LegendItem(label=TERMS[name], renderers=[line]) for name, line in self.lines.items()]
         legend = Legend(items=items, **style.LEGEND)
         self.figure.add_layout(legend, "above")
-        style.fold_legend(self.figure, legend)
+        figures.fold_legend(self.figure, legend)
         self.figure.xaxis.axis_label = "step t"
-        self.dress()
+        self.set_theme()
 
     def show(self, rows: Sequence[Any]) -> None:
         """Draw the terms of each step."""
@@ -159,9 +160,9 @@ class RecurrenceView:
         self.figure.x_range.update(start=0.5, end=len(rows) + 0.5)
         self.figure.y_range.update(start=float(values.min()) / 2, end=float(values.max()) * 2)
 
-    def dress(self, dark: bool = False, presenter: bool = False) -> None:
+    def set_theme(self, dark: bool = False, presenter: bool = False) -> None:
         """Colours of a theme and size of the labels."""
-        style.dress(self.figure, dark, presenter)
+        figures.apply_theme(self.figure, dark, presenter)
         colours = style.theme(dark)
         for name, each in self.lines.items():
             each.glyph.line_color = colours.layers[TERM_COLOURS[name]]

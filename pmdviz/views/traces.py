@@ -21,10 +21,10 @@ from bokeh.models import (
 )
 from bokeh.plotting import figure as Figure
 
-from pmdviz.views import style, words
-from pmdviz.views.columns import set_data
-from pmdviz.views.marks import Mark
-from pmdviz.views.trace_columns import (
+from pmdviz.scenes import style, words
+from pmdviz.scenes.columns import set_data
+from pmdviz.scenes.marks import Mark
+from pmdviz.scenes.trace_columns import (
     CEILING,
     CLOCKS,
     GROUPS,
@@ -34,6 +34,7 @@ from pmdviz.views.trace_columns import (
     trace_columns,
     value_range,
 )
+from pmdviz.views import figures
 
 NUMBER_JS = f"return value >= {CEILING} ? '> {CEILING:.0f}' : Number(value).toPrecision(3)"
 WAITING = "Press Play: {} will be drawn here"
@@ -56,7 +57,7 @@ class TracesView:
         self.middle = ColumnDataSource({"x": [0.5], "y": [0.5], "text": [""]})
         self.over = ColumnDataSource({"x": [], "y": [], "text": []})
         self.figure = _figure()
-        style.speak(self.figure, "Curves: how far approximation and posterior are apart, step by step")
+        figures.describe(self.figure, "Curves: how far approximation and posterior are apart, step by step")
         self.linear_axis = next(axis for axis in self.figure.left if axis.name == "linear_axis")
         self.lines = {metric: self._line(metric) for metric in METRICS}
         self.floor_line = self.figure.line(
@@ -91,7 +92,7 @@ class TracesView:
     def _add_legend(self) -> None:
         self.legend = Legend(**style.LEGEND)
         self.figure.add_layout(self.legend, "above")
-        style.fold_legend(self.figure, self.legend)
+        figures.fold_legend(self.figure, self.legend)
 
     def _add_hovers(self) -> None:
         self.hover = HoverTool(renderers=[], mode="vline", attachment="vertical", line_policy="nearest")
@@ -202,9 +203,9 @@ class TracesView:
         if [over] != list(self.over.data["text"]):
             self.over.data = {"x": [end], "y": [1.0], "text": [over]}
 
-    def dress(self, dark: bool = False, presenter: bool = False) -> None:
+    def set_theme(self, dark: bool = False, presenter: bool = False) -> None:
         """Colours of the light or the dark theme; label size for a screen or a lecture hall."""
-        style.dress(self.figure, dark, presenter)
+        figures.apply_theme(self.figure, dark, presenter)
         colours = style.theme(dark)
         for metric, line in self.lines.items():
             line.glyph.line_color = colours.layers[metric]

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import panel as pn
 
-from pmdviz.pages import lab_page
+from pmdviz.serve.pages import lab_page
 from tests.browser.own_model import own_target, plain
 
 PARTICLES = 200

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from pmdviz.bench.browser import FLAGS, HELPERS_JS, await_answer, end, free_port
+from tests.support.browser import FLAGS, HELPERS_JS, await_answer, end, free_port
 
 HERE = Path(__file__).parent
 SIZE = {"width": 1440, "height": 900}

@@ -3,8 +3,8 @@
 import panel as pn
 
 from pmdviz import presets
+from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.presets import Preset
-from pmdviz.recipe import Recipe
 from tests.browser.own_model import own_target, plain
 
 EVIL = "</textarea></div><img src=x onerror='window.hacked=1'><script>window.hacked=1</script>"
@@ -23,7 +23,7 @@ target.title = target.about = EVIL
 target.parameter_names = (EVIL, EVIL)
 presets.PRESETS["evil"] = Preset("evil", EVIL, EVIL, EVIL, Recipe("gaussian", made_with={"x": EVIL}))
 
-from pmdviz.pages import lab_page  # noqa: E402  (after the preset is in the table)
+from pmdviz.serve.pages import lab_page  # noqa: E402  (after the preset is in the table)
 
 pn.extension(notifications=False)
 lab_page(recipe=Recipe(target, budget=None, num_particles=100, made_with={EVIL: EVIL})).servable()

@@ -5,7 +5,7 @@ import time
 import panel as pn
 
 from pmdviz.kernels.pool import run_blocks
-from pmdviz.pages import lab_page
+from pmdviz.serve.pages import lab_page
 from tests.browser.own_model import own_target, plain
 
 LASTS = 7  # data in a batch

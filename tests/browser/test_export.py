@@ -8,9 +8,9 @@ import pytest
 from PIL import Image
 
 import pmdviz
-from pmdviz.views.tiling import Tiling
+from pmdviz.scenes.tiling import Tiling
 from tests.browser.test_race import ALL_BACK, ITERATION, WORDS, to_race
-from tests.likeness import similarity
+from tests.support.likeness import similarity
 
 CARD = "Export: film, page, picture, table"
 

@@ -4,8 +4,8 @@ import subprocess
 import sys
 import time
 
-from pmdviz.bench.browser import end
 from tests.browser.conftest import Lab, running
+from tests.support.browser import end
 
 SERVE = [sys.executable, "-m", "pmdviz", "serve"]
 
@@ -70,7 +70,7 @@ def look(lab, hidden):
 
 
 def test_a_connection_cut_in_the_middle_of_a_frame_harms_nobody(chromium, tmp_path):
-    from pmdviz.bench.crowd import Crowd, served
+    from tests.support.crowd import Crowd, served
 
     with served() as server:
         crowd = Crowd(server.url)

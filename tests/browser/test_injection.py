@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pmdviz.bench.browser import await_picture, free_port, open_page, server
+from tests.support.browser import await_picture, free_port, open_page, server
 
 pytestmark = pytest.mark.browser
 PAGE = Path(__file__).with_name("injected_page.py")

@@ -15,7 +15,7 @@ import psutil
 import pytest
 from PIL import Image
 
-from pmdviz.bench.jupyter_page import NAME, Jupyter, NotebookPage, jupyter
+from tests.support.jupyter_page import NAME, Jupyter, NotebookPage, jupyter
 
 CELLS = (
     "import os, pmdviz\nlab = pmdviz.Lab(budget=None)\nlab",

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from pmdviz.cli import main
-from pmdviz.links import digest
-from pmdviz.recipe import Recipe
-from pmdviz.session import Session
+from pmdviz.cli.main import main
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.session import Session
+from pmdviz.lab.links import digest
 from tests.browser.conftest import Lab
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from pmdviz.bench.browser import HELPERS_JS, await_answer, end, free_port
+from tests.support.browser import HELPERS_JS, await_answer, end, free_port
 
 NOTEBOOK = """
 import marimo

@@ -11,7 +11,7 @@ from tests.browser.test_export import Panel
 
 # The extras `video` and `parquet` are not in that command: here they cannot be found either.
 SERVE = (
-    "import sys; sys.modules.update(imageio_ffmpeg=None, pyarrow=None); from pmdviz.cli import main; "
+    "import sys; sys.modules.update(imageio_ffmpeg=None, pyarrow=None); from pmdviz.cli.main import main; "
     "sys.exit(main(['serve', *sys.argv[1:]]))"
 )
 

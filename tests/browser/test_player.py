@@ -3,7 +3,7 @@
 import pytest
 
 import pmdviz
-from pmdviz.bench.browser import HELPERS_JS
+from tests.support.browser import HELPERS_JS
 
 FRAMES = 12
 PICTURE_JS = """() => {

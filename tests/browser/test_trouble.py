@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pmdviz.bench.browser import await_picture, free_port, open_page, server
 from tests.browser.conftest import Lab, look_alike, stage_pixels
+from tests.support.browser import await_picture, free_port, open_page, server
 
 pytestmark = pytest.mark.browser
 PAGE = Path(__file__).with_name("broken_page.py")

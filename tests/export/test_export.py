@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 import pmdviz
-from pmdviz import writing
+from pmdviz import files
 from pmdviz.errors import InputError
 from pmdviz.export import WRITERS, check
 from pmdviz.methods import METHODS
-from tests.engine import fitting, small_knobs
+from tests.support.engine import fitting, small_knobs
 
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 EXTRAS = PROJECT["optional-dependencies"]
@@ -93,7 +93,7 @@ def test_a_disk_that_fills_up_meanwhile_leaves_no_file(run, tmp_path, monkeypatc
     def full(*parts):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("pmdviz.export.gif._block", full)
+    monkeypatch.setattr("pmdviz.export.writers.gif._block", full)
     old = tmp_path / "film.gif"
     old.write_bytes(b"the old film")
     with pytest.raises(InputError, match=r"cannot write '.*film.gif': the disk is full"):
@@ -103,7 +103,7 @@ def test_a_disk_that_fills_up_meanwhile_leaves_no_file(run, tmp_path, monkeypatc
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a device that is always full")
 def test_a_device_that_is_full(run, tmp_path, monkeypatch):
-    monkeypatch.setattr(writing, "_beside", lambda final: Path("/dev/full"))
+    monkeypatch.setattr(files, "_beside", lambda final: Path("/dev/full"))
     monkeypatch.setattr(Path, "unlink", lambda path, missing_ok=False: None)  # the device stays
     with pytest.raises(InputError, match="the disk is full"):
         run.export(tmp_path / "table.csv")

@@ -5,10 +5,10 @@ from hypothesis import strategies as st
 
 import pmdviz
 from pmdviz.errors import InputError
-from pmdviz.export.film import Film, chosen_iterations, spread
+from pmdviz.export.film.film import Film, chosen_iterations, spread
 from pmdviz.export.options import Look
-from pmdviz.views.columns import stage_columns
-from pmdviz.views.words import state
+from pmdviz.scenes.columns import stage_columns
+from pmdviz.scenes.words import state
 
 
 def look(**options):

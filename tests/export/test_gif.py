@@ -6,13 +6,13 @@ from PIL import Image, ImageSequence
 
 from pmdviz.errors import InputError
 from pmdviz.export import check
-from pmdviz.export.film import Film
-from pmdviz.export.gif import LAST_CS, delays
+from pmdviz.export.film.film import Film
+from pmdviz.export.film.palette import TRANSPARENT, cell_of, nearest, pack, palette, rgb
+from pmdviz.export.film.picture import Picture
 from pmdviz.export.options import Look, spelled_out
-from pmdviz.export.palette import TRANSPARENT, cell_of, nearest, pack, palette, rgb
-from pmdviz.export.picture import Picture
-from pmdviz.views import style
-from tests.likeness import similarity
+from pmdviz.export.writers.gif import LAST_CS, delays
+from pmdviz.scenes import style
+from tests.support.likeness import similarity
 
 SIZE = "480x270"
 

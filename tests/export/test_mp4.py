@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 from pmdviz.errors import InputError
-from pmdviz.export import check, mp4
-from pmdviz.export.film import Film
+from pmdviz.export import check
+from pmdviz.export.film.film import Film
+from pmdviz.export.film.picture import Picture
 from pmdviz.export.options import Look
-from pmdviz.export.picture import Picture
-from tests.likeness import similarity
+from pmdviz.export.writers import mp4
+from tests.support.likeness import similarity
 
 SIZE = {"width": 480, "height": 270}
 

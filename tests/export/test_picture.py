@@ -3,13 +3,14 @@ import pytest
 from matplotlib.colors import to_hex
 
 import pmdviz
-from pmdviz.export.film import Film
+from pmdviz.export.film.film import Film
+from pmdviz.export.film.layout import log_ticks, round_ticks
+from pmdviz.export.film.picture import Picture, folded
 from pmdviz.export.options import Look, spelled_out
-from pmdviz.export.paper import log_ticks, round_ticks
-from pmdviz.export.picture import Picture, folded
-from pmdviz.views import StageView, style
-from pmdviz.views.stage import DRAWN, LAYERS
-from pmdviz.views.trace_columns import trace_columns
+from pmdviz.scenes import style
+from pmdviz.scenes.stage import DRAWN, LAYERS
+from pmdviz.scenes.trace_columns import trace_columns
+from pmdviz.views import StageView
 
 
 def look(**options):
@@ -33,7 +34,7 @@ def test_the_stage_draws_what_the_page_draws(run, theme):
     """The same vertices, the same dots of the same sizes, the same colours and dashes: from the same columns."""
     page, stage = StageView(run.target), drawn(run, theme=theme)[0].stage
     page.show(run.final)
-    page.dress(dark=theme == "dark")
+    page.set_theme(dark=theme == "dark")
     for name in ("exact", "approximate"):
         source, glyph = page.sources[name].data, page.layers[name].glyph
         x, y = stage.lines[name].get_data()

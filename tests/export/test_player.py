@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from pmdviz.export.film import Film
+from pmdviz.export.film.film import Film
 from pmdviz.export.options import Look
-from pmdviz.export.payload import GAP, STEPS, Numbers, quantised, scale
-from pmdviz.export.player import Page
-from pmdviz.views import style
-from pmdviz.views.columns import INK
+from pmdviz.export.player.payload import GAP, STEPS, Numbers, quantised, scale
+from pmdviz.export.player.player import Page
+from pmdviz.scenes import style
+from pmdviz.scenes.columns import INK
 from tests.export.unpacking import unpacked
 
 FLOATS = arrays.arrays(np.float32, st.integers(0, 20), elements=st.floats(-1e4, 1e4, width=32))

@@ -12,22 +12,22 @@ from pyarrow import parquet
 
 import pmdviz
 from pmdviz.errors import InputError
+from pmdviz.experiments.race import Race, RaceRecipe
 from pmdviz.export import WRITERS
+from pmdviz.export.film.palette import cell_of, nearest, pack, palette, rgb
+from pmdviz.export.film.race_film import RaceFilm
+from pmdviz.export.film.race_picture import RacePicture
+from pmdviz.export.film.tiles_panel import MARKERS
 from pmdviz.export.options import RaceLook
-from pmdviz.export.palette import cell_of, nearest, pack, palette, rgb
-from pmdviz.export.payload import GAP
-from pmdviz.export.race_film import RaceFilm
-from pmdviz.export.race_picture import RacePicture
-from pmdviz.export.race_player import RacePage
-from pmdviz.export.tiles_panel import MARKERS
-from pmdviz.racing import Race, RaceRecipe
-from pmdviz.views import style
-from pmdviz.views.race_columns import tile_columns
+from pmdviz.export.player.payload import GAP
+from pmdviz.export.player.race_player import RacePage
+from pmdviz.scenes import style
+from pmdviz.scenes.race_columns import tile_columns
+from pmdviz.scenes.race_words import at_tile
+from pmdviz.scenes.tiling import Tiling
 from pmdviz.views.race_tiles import LAYERS, RaceTiles
-from pmdviz.views.race_words import at_tile
-from pmdviz.views.tiling import Tiling
 from tests.export.unpacking import unpacked
-from tests.likeness import similarity
+from tests.support.likeness import similarity
 
 METHODS = ["pmd:num_particles=150", "smc:num_particles=120,batch_size=100", "sgld:batch_size=150", "svi"]
 PARTS = {"target_options": {"num_data": 300, "sigma_x": 1.5}, "budget": 900}
@@ -132,7 +132,7 @@ def test_the_tiles_draw_what_the_page_draws(race, scenes, theme):
     page.arrange(Tiling.fitting(4, 1000))
     page.draw(race.target, scene.tiles)
     page.say(scene.at_tiles)
-    page.dress(dark=theme == "dark")
+    page.set_theme(dark=theme == "dark")
     tiles = RacePicture(film(race, theme=theme), scene).tiles
     tiles.show(scene)
     for name, drawn in tiles.lines.items():

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import pmdviz
-from pmdviz.lab.runner import Runner
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.session import Session
+from pmdviz.lab.loop.runner import Runner
 from pmdviz.methods import METHODS
-from pmdviz.recipe import Recipe
-from pmdviz.session import Session
 
 SMALL = {"target_options": {"num_data": 200}, "seed": 5}
 

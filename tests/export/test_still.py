@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from pmdviz.export.film import Film
+from pmdviz.export.film.film import Film
+from pmdviz.export.film.picture import Picture
 from pmdviz.export.options import Look
-from pmdviz.export.picture import Picture
 
 
 @pytest.mark.parametrize("transparent", [False, True])

@@ -6,8 +6,8 @@ import pytest
 from pyarrow import parquet
 
 import pmdviz
-from pmdviz.export.csv import table_csv
 from pmdviz.export.tables import UNITS
+from pmdviz.export.writers.csv import table_csv
 
 
 def read(path):

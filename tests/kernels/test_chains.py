@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pmdviz.kernels.chains import hamiltonian, langevin, uniforms_of
-from pmdviz.methods.trajectories import acceptance, trajectory
+from pmdviz.methods.mcmc.trajectory import acceptance, trajectory
 from pmdviz.targets import TARGETS, make_target
 
 SCHEDULE = (3, 0.02, 5.0, 0.55)  # t of the first step, a, b, g

@@ -35,7 +35,7 @@ def assert_exact(result, truth, log_weights, cholesky):
     np.testing.assert_allclose(result, truth, rtol=1e-12, atol=left_out)
 
 
-WAYS = {"as chosen": grid.LARGEST_FACTOR, "rows": -1.0, "blocks": np.inf}
+WAYS = {"as chosen": grid.MAX_FACTOR, "rows": -1.0, "blocks": np.inf}
 # The factors of a long oblique kernel overflow: it is never given to the blocks.
 CASES = [(kernel, way) for kernel in KERNELS for way in WAYS if not ("long" in kernel and way == "blocks")]
 
@@ -43,7 +43,7 @@ CASES = [(kernel, way) for kernel in KERNELS for way in WAYS if not ("long" in k
 @pytest.mark.parametrize(("kernel", "way"), CASES)
 @pytest.mark.parametrize("num", [1, 65, 1500])
 def test_against_the_log_density(kernel, way, num, rng, monkeypatch):
-    monkeypatch.setattr(grid, "LARGEST_FACTOR", WAYS[way])
+    monkeypatch.setattr(grid, "MAX_FACTOR", WAYS[way])
     particles, log_weights = weighted(rng, num, 2)
     particles = particles * 1.5 + 0.5  # some lie outside the box
     truth = exact(particles, log_weights, KERNELS[kernel], GX, GY)

@@ -5,7 +5,7 @@ import pytest
 
 from pmdviz.errors import InputError
 from pmdviz.kernels import pool
-from pmdviz.kernels.watch import Cancelled, Watch, present, watched
+from pmdviz.kernels.cancel import Cancelled, CancelToken, cancellable, current_token
 
 LARGE = 10 * pool.SERIAL_BELOW
 
@@ -111,17 +111,17 @@ def test_threads_that_make_no_sense(given, monkeypatch):
 
 
 def test_a_watch_sees_how_far_the_work_is_and_stops_it_between_two_blocks():
-    watch, seen = Watch(), []
+    watch, seen = CancelToken(), []
 
     def work(start, stop):
         seen.append((start, watch.share))
         if start == 20:
             watch.cancel()
 
-    with watched(watch), pytest.raises(Cancelled):
+    with cancellable(watch), pytest.raises(Cancelled):
         pool.run_blocks(work, 50, 10, cost=0)
     assert seen == [(0, 0.0), (10, 0.2), (20, 0.4)]
-    assert present() is None
+    assert current_token() is None
     pool.run_blocks(work, 50, 10, cost=0)  # nobody watches: nothing stops it
     assert len(seen) == 8
 
@@ -129,9 +129,9 @@ def test_a_watch_sees_how_far_the_work_is_and_stops_it_between_two_blocks():
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_cancelled_work_of_several_threads_ends_and_the_pool_goes_on(threads):
     pool.set_threads(threads)
-    watch = Watch()
+    watch = CancelToken()
     watch.cancel()
-    with watched(watch), pytest.raises(Cancelled):
+    with cancellable(watch), pytest.raises(Cancelled):
         pool.run_blocks(lambda start, stop: None, 1000, 10, cost=LARGE)
     done = []
     pool.run_blocks(lambda start, stop: done.append(start), 1000, 10, cost=LARGE)

@@ -11,14 +11,14 @@ import pytest
 from PIL import Image
 
 import pmdviz
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.experiments.race import RaceRecipe
 from pmdviz.export import WRITERS
-from pmdviz.kernels.watch import Cancelled
-from pmdviz.lab.export import RACE, RUN, ExportPanel
-from pmdviz.lab.export_work import Work
-from pmdviz.lab.race_runner import RaceRunner, Setting
-from pmdviz.lab.runner import Runner
-from pmdviz.racing import RaceRecipe
-from pmdviz.recipe import Recipe
+from pmdviz.kernels.cancel import Cancelled
+from pmdviz.lab.loop.export_work import Work
+from pmdviz.lab.loop.race_runner import RaceRunner, Setting
+from pmdviz.lab.loop.runner import Runner
+from pmdviz.lab.panels.export import RACE, RUN, ExportPanel
 from tests.lab.threads import in_a_thread
 
 
@@ -179,7 +179,7 @@ SETTING = Setting(
 
 
 def test_a_race_as_it_stands_from_the_panel(tmp_path, monkeypatch):
-    monkeypatch.setattr("pmdviz.lab.race_runner.PATIENCE_S", 60.0)  # everybody stands at the same data
+    monkeypatch.setattr("pmdviz.lab.loop.race_runner.PATIENCE_S", 60.0)  # everybody stands at the same data
     asked, last = [], []
 
     async def scene():

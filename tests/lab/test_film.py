@@ -6,14 +6,16 @@ import json
 from PIL import Image
 
 from pmdviz import run
-from pmdviz.lab import Lab, film, record, warm
-from pmdviz.lab.card import HIDDEN
+from pmdviz.lab import Lab
+from pmdviz.lab.loop import record, warm
+from pmdviz.lab.panels import film
+from pmdviz.lab.panels.card import HIDDEN
 from tests.lab.test_lab import until
 from tests.lab.threads import in_a_thread
 
 
 def test_the_film_is_small_and_of_the_preset_as_it_is_now():
-    """When this fails the film is stale: `python -m pmdviz.lab.record` makes it anew."""
+    """When this fails the film is stale: `python -m pmdviz.lab.loop.record` makes it anew."""
     assert film.FILM.stat().st_size + film.STILL.stat().st_size < 300_000
     with Image.open(film.FILM) as image:
         assert (image.n_frames, "x".join(map(str, image.size))) == (record.FRAMES, record.SIZE)

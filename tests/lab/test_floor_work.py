@@ -6,11 +6,11 @@ import time
 
 import pytest
 
-from pmdviz import floors
-from pmdviz.floors import NUM_SETS, known_floor
-from pmdviz.lab.floor_work import FloorWork
-from pmdviz.recipe import Recipe
-from pmdviz.session import Session
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.session import Session
+from pmdviz.lab.loop.floor_work import FloorWork
+from pmdviz.metrics import perfect_draws
+from pmdviz.metrics.perfect_draws import NUM_SETS, known_floor
 from tests.lab.threads import in_a_thread
 
 
@@ -52,15 +52,15 @@ def gate():
 def test_cancelled_it_is_not_asked_again_until_it_is_forgotten(monkeypatch, gate):
     asked, held, calls = frame(902, m=400), threading.Event(), []
 
-    def slow(density, target, inner=floors._judged):
+    def slow(density, target, inner=perfect_draws._judged):
         if target.key == asked.target.key:  # another test's floor may still be under way
             calls.append(density)
-            if len(calls) == 3 * floors.USUAL_PLACES + 1:
+            if len(calls) == 3 * perfect_draws.USUAL_PLACES + 1:
                 held.set()
                 gate.wait(60)
         return inner(density, target)
 
-    monkeypatch.setattr(floors, "_judged", slow)
+    monkeypatch.setattr(perfect_draws, "_judged", slow)
     monkeypatch.setenv("PMDVIZ_THREADS", "1")  # so that all before the third set are told
 
     async def scene():
@@ -77,7 +77,7 @@ def test_cancelled_it_is_not_asked_again_until_it_is_forgotten(monkeypatch, gate
         work.forget()
         work.ask(asked)
         await until(lambda: not work.running)
-        assert known_floor(asked.target, 400) is not None and len(calls) > 3 * floors.USUAL_PLACES + 1
+        assert known_floor(asked.target, 400) is not None and len(calls) > 3 * perfect_draws.USUAL_PLACES + 1
 
     in_a_thread(scene)
 

@@ -2,7 +2,9 @@
 
 import pytest
 
-from pmdviz.lab.forecast import (
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.session import Session
+from pmdviz.lab.loop.forecast import (
     GRADIENTS_PER_SECOND,
     KERNELS_PER_SECOND,
     LIKELIHOODS_PER_SECOND,
@@ -11,8 +13,6 @@ from pmdviz.lab.forecast import (
     step_seconds,
 )
 from pmdviz.methods import METHODS
-from pmdviz.recipe import Recipe
-from pmdviz.session import Session
 
 N = 40
 FURTHER = {

@@ -4,14 +4,14 @@ import time
 import pytest
 
 import pmdviz
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
-from pmdviz.export.csv import table_csv
+from pmdviz.export.writers.csv import table_csv
 from pmdviz.lab import Lab
-from pmdviz.lab.trouble import error_words
-from pmdviz.links import Link, digest
+from pmdviz.lab.links import Link, digest
+from pmdviz.lab.panels.trouble import error_words
 from pmdviz.presets import PRESETS
-from pmdviz.recipe import Recipe
-from pmdviz.session import Session
 from tests.lab.threads import in_a_thread
 
 
@@ -37,7 +37,7 @@ def test_controls_show_the_recipe_from_the_start():
 
 
 def test_every_button_is_there_by_its_name():
-    labels = [button.label for button in Lab().transport.buttons.values()]
+    labels = [button.label for button in Lab().playback.buttons.values()]
     assert {"Play", "Step", "Restart", "Replay", "Back", "Continue"} == set(labels)
 
 
@@ -57,9 +57,9 @@ def test_plays_without_a_page():
         lab._act("toggle")
         await until(lambda: lab._last is not None and lab._last.done)
         assert lab.session.frame.iteration == 3
-        assert lab.transport.buttons["Play"].label == "Play"
-        assert not lab.transport.buttons["Continue"].disabled
-        lab.acts.begin("start target", target="bimodal1d", target_options={})
+        assert lab.playback.buttons["Play"].label == "Play"
+        assert not lab.playback.buttons["Continue"].disabled
+        lab.commands.begin("new target", target="bimodal1d", target_options={})
         await until(lambda: lab._last.recipe.target == "bimodal1d")
         assert not lab.setup.undo.disabled
         lab._act("undo")
@@ -92,7 +92,7 @@ def test_a_lab_that_nobody_has_touched_opens_a_link():
         await until(lambda: lab._last.frame.iteration == 5)
         assert digest(lab._last.frame) == link.digest and lab.recipe == recipe
         assert lab.setup.target.value == "banana" and lab.screen.stage.target.name == "banana"
-        assert not lab.acts.can_undo and not lab.sharing.sentence and not lab.notice.shown
+        assert not lab.commands.can_undo and not lab.sharing.sentence and not lab.notice.shown
         assert "pmdviz-dim" not in lab.screen.stage.figure.css_classes
         assert all("at=5" in address for address in addresses)
         lab.stop()
@@ -114,7 +114,7 @@ def test_undo_brings_the_preset_and_its_question_back(turn):
         await until(lambda: lab._last is not before)
         lab.setup.preset.value = "too_bold"
         assert PRESETS["too_bold"].recipe.target == lab._last.recipe.target  # or nobody could take one for the other
-        await until(lambda: lab.setup.question.object != question and lab.acts.can_undo)
+        await until(lambda: lab.setup.question.object != question and lab.commands.can_undo)
         lab._act("undo")
         await until(lambda: lab.setup.preset.value != "too_bold")
         assert (lab.setup.preset.value, lab.setup.question.object) == (name, question)

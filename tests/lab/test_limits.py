@@ -4,16 +4,17 @@ import math
 
 import pytest
 
-from pmdviz import grids, recipe_input
+from pmdviz.densities import grid
+from pmdviz.engine.recipe import parts
+from pmdviz.engine.recipe.parts import MAX_CHANGES
+from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.errors import InputError
-from pmdviz.lab import limits, replay
-from pmdviz.lab.runner import Runner
-from pmdviz.lab.setup import BUDGETS
+from pmdviz.lab.controls.setup import BUDGETS
+from pmdviz.lab.loop import limits, replay
+from pmdviz.lab.loop.runner import Runner
+from pmdviz.limits import LIMITS, limit, set_limits, variable
 from pmdviz.methods import METHODS
-from pmdviz.pages import lab_page
-from pmdviz.recipe import Recipe
-from pmdviz.recipe_input import MAX_CHANGES
-from pmdviz.serve_limits import LIMITS, limit, set_limits, variable
+from pmdviz.serve.pages import lab_page
 
 KNOBS = METHODS["pmd"].Knobs
 
@@ -94,7 +95,7 @@ def test_budget(allow):
 @pytest.fixture(autouse=True)
 def nothing_stays_in_force(monkeypatch):
     """Not even in this process."""
-    monkeypatch.setattr(recipe_input, "_most_changes", MAX_CHANGES)
+    monkeypatch.setattr(parts, "_most_changes", MAX_CHANGES)
     monkeypatch.setattr(replay, "_most_seconds", math.inf)
 
 
@@ -132,11 +133,11 @@ def test_what_fits_is_not_looked_through_again(allow, monkeypatch):
 
 def test_grid(allow, monkeypatch):
     for table in ("SIDES", "FINER_SIDES"):
-        monkeypatch.setattr(grids, table, dict(getattr(grids, table)))
+        monkeypatch.setattr(grid, table, dict(getattr(grid, table)))
     allow(max_grid=300)
     limits.enforce()
-    assert {1: (512,), 2: (160, 224)} == grids.SIDES
-    assert grids.largest_side(2) == 224 and grids.side_for(2, 1e-9) is None
+    assert {1: (512,), 2: (160, 224)} == grid.SIDES
+    assert grid.largest_side(2) == 224 and grid.side_for(2, 1e-9) is None
 
 
 def test_the_page_that_opens_fits_the_server(allow):

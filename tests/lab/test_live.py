@@ -6,13 +6,13 @@ import time
 
 import pytest
 
+from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.errors import InputError, TargetError
 from pmdviz.kernels.pool import run_blocks
-from pmdviz.lab.acknowledge import Acknowledge
-from pmdviz.lab.live import IN_FLIGHT, MOST_JOBS, Live
-from pmdviz.lab.pool import DaemonPool
-from pmdviz.lab.runner import Runner
-from pmdviz.recipe import Recipe
+from pmdviz.lab.loop.acknowledge import Acknowledge
+from pmdviz.lab.loop.live import IN_FLIGHT, MAX_JOBS, Live
+from pmdviz.lab.loop.pool import DaemonPool
+from pmdviz.lab.loop.runner import Runner
 from tests.lab.threads import in_a_thread
 
 
@@ -93,7 +93,7 @@ def test_never_more_than_two_frames_under_way():
 
 
 def test_nobody_looking_stops_it_and_a_look_starts_it_again(monkeypatch):
-    monkeypatch.setattr("pmdviz.lab.live.WATCHDOG_S", 0.05)
+    monkeypatch.setattr("pmdviz.lab.loop.live.WATCHDOG_S", 0.05)
 
     async def scene(bench):
         bench.live.play(True)
@@ -160,7 +160,7 @@ def test_an_error_in_a_step_stops_it_and_the_same_step_can_be_tried_again():
 
 
 def test_a_long_step_says_so_and_leaves_the_loop_free(monkeypatch):
-    monkeypatch.setattr("pmdviz.lab.live.BUSY_S", 0.05)
+    monkeypatch.setattr("pmdviz.lab.loop.live.BUSY_S", 0.05)
     gate = threading.Event()
 
     async def scene(bench):
@@ -184,10 +184,10 @@ def test_a_new_run_takes_the_place_of_the_old_one_only_when_it_is_there():
         def fails(runner):
             raise InputError("sigma_x must be above 0")
 
-        bench.live.do("start option", fails)
+        bench.live.do("option", fails, newest_only=True)
         await bench.until(lambda: bench.screen.refusals)
         assert bench.live.runner is old
-        bench.live.do("start target", lambda runner: (made, made.snapshot()))
+        bench.live.do("target", lambda runner: (made, made.snapshot()), newest_only=True)
         await bench.until(lambda: bench.live.runner is made)
 
     run(scene)
@@ -218,9 +218,9 @@ def test_a_key_held_down_does_not_pile_up():
     async def scene(bench):
         gate = threading.Event()
         bench.live.do("a long one", lambda runner: gate.wait(20) and runner.snapshot())
-        for _ in range(10 * MOST_JOBS):
+        for _ in range(10 * MAX_JOBS):
             bench.live.do("step", lambda runner: runner.advance(1))
-        assert len(bench.live._jobs) <= MOST_JOBS
+        assert len(bench.live._jobs) <= MAX_JOBS
         gate.set()
         await bench.until(lambda: not bench.live._jobs)
 
@@ -321,7 +321,7 @@ def test_a_hidden_page_stands_still_though_its_frames_are_drawn():
 
 
 def test_a_knob_turned_while_nobody_draws_still_acts(monkeypatch):
-    monkeypatch.setattr("pmdviz.lab.live.WATCHDOG_S", 0.05)
+    monkeypatch.setattr("pmdviz.lab.loop.live.WATCHDOG_S", 0.05)
 
     async def scene(bench):
         bench.live.play(True)
@@ -336,9 +336,9 @@ def test_a_knob_turned_while_nobody_draws_still_acts(monkeypatch):
 @pytest.mark.parametrize(("turn", "said"), [(60.0, False), (0.1, True)])
 def test_what_waits_for_its_turn_says_so_only_after_a_while(monkeypatch, turn, said):
     pool, gate = DaemonPool(1, "test"), threading.Event()
-    monkeypatch.setattr("pmdviz.lab.live.lane", lambda seconds: pool)
-    monkeypatch.setattr("pmdviz.lab.live.BUSY_S", 0.05)
-    monkeypatch.setattr("pmdviz.lab.live.TURN_S", turn)
+    monkeypatch.setattr("pmdviz.lab.loop.live.pool_for", lambda seconds: pool)
+    monkeypatch.setattr("pmdviz.lab.loop.live.BUSY_S", 0.05)
+    monkeypatch.setattr("pmdviz.lab.loop.live.TURN_S", turn)
     pool.submit(gate.wait, 60)
 
     async def scene(bench):

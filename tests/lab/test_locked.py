@@ -15,12 +15,13 @@ from bokeh.server.contexts import ApplicationContext
 from panel.io.state import set_curdoc
 from tornado.ioloop import IOLoop
 
-from pmdviz.lab import locked as module
-from pmdviz.lab.acknowledge import Acknowledge
-from pmdviz.lab.live import Live
-from pmdviz.lab.locked import THREADED, handed, in_a_while, is_closed, locked, soon
-from pmdviz.lab.runner import Runner
-from pmdviz.recipe import Recipe
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.lab.loop import locked as module
+from pmdviz.lab.loop.acknowledge import Acknowledge
+from pmdviz.lab.loop.live import Live
+from pmdviz.lab.loop.locked import THREADED, handed, in_a_while, is_closed, locked, soon
+from pmdviz.lab.loop.runner import Runner
+from pmdviz.lab.panel_internals import is_connected
 from tests.lab.test_live import FakeScreen
 from tests.lab.threads import in_a_thread
 
@@ -267,6 +268,6 @@ def test_a_page_that_is_not_ready_stays_so():
         await locked(lambda: None, doc=page.doc)
         with set_curdoc(page.doc):
             assert not pn.state.loaded
-        assert page.doc not in pn.state._connected
+        assert not is_connected(page.doc)
 
     on_a_page(scene)

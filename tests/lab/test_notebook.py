@@ -16,9 +16,9 @@ from PIL import Image
 
 import pmdviz
 from pmdviz.errors import InputError
-from pmdviz.lab import notebook
-from pmdviz.lab.notebook_scripts import VERSION, scripts, self_contained
-from pmdviz.lab.still import PNG, Still
+from pmdviz.lab.notebook import notebook
+from pmdviz.lab.notebook.scripts import VERSION, scripts, self_contained
+from pmdviz.lab.notebook.still import PNG, Still
 from tests.lab.threads import in_a_thread
 
 FOREIGN = re.compile(r"https?://[^\"'\\ )]+")
@@ -114,12 +114,12 @@ def test_sheets_become_part_of_the_document_and_widths_those_of_the_cell():
 
 
 def test_play_goes_on_only_while_the_browser_draws(monkeypatch):
-    monkeypatch.setattr("pmdviz.lab.live.WATCHDOG_S", 0.05)
+    monkeypatch.setattr("pmdviz.lab.loop.live.WATCHDOG_S", 0.05)
 
     async def scene(lab, place):
         lab.widget.playing = True
         await place.until(lambda: lab.widget.iteration >= 5)
-        assert lab.transport.buttons["Play"].label == "Pause"
+        assert lab.playback.buttons["Play"].label == "Pause"
         await place.until(lambda: lab.live._away, drawing=False)  # nothing is acknowledged
         stands = lab.session.frame.iteration
         await asyncio.sleep(0.3)
@@ -276,7 +276,7 @@ class Handle:
 
 
 def test_the_still_picture_follows_at_its_own_pace(monkeypatch):
-    monkeypatch.setattr("pmdviz.lab.still.EVERY_S", 60.0)
+    monkeypatch.setattr("pmdviz.lab.notebook.still.EVERY_S", 60.0)
 
     async def scene() -> None:
         drawn: list[int] = []
@@ -314,7 +314,7 @@ def test_the_still_picture_of_a_race_is_one():
 
 
 def test_without_matplotlib_words_stand_for_the_picture(monkeypatch):
-    monkeypatch.setattr("pmdviz.lab.still_picture.importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("pmdviz.lab.notebook.still_picture.importlib.util.find_spec", lambda name: None)
     lab = pmdviz.Lab(num_particles=100)
     bundle = Still("x", lab._draw)._bundle("iteration 0 <b>", lab._draw(lab._present()))
     assert PNG not in bundle and "iteration 0 &lt;b&gt;" in bundle["text/html"]

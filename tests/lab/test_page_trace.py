@@ -3,18 +3,18 @@
 import numpy as np
 import pytest
 
-from pmdviz.lab.page_trace import MOST_ROWS, PageTrace
-from pmdviz.lab.runner import Runner
-from pmdviz.recipe import Recipe
-from pmdviz.session import Session
-from pmdviz.views.trace_columns import METRICS
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.session import Session
+from pmdviz.lab.loop.page_trace import MAX_ROWS, PageTrace
+from pmdviz.lab.loop.runner import Runner
+from pmdviz.scenes.trace_columns import METRICS
 
 RECIPE = Recipe(num_particles=300, budget=5_000, seed=3)
 
 
 @pytest.fixture(autouse=True)
 def as_many_iterations_as_asked_for(monkeypatch):
-    monkeypatch.setattr("pmdviz.lab.runner.SHARE_S", 1e9)
+    monkeypatch.setattr("pmdviz.lab.loop.runner.SHARE_S", 1e9)
 
 
 def same(one, two, but=("seconds",)):
@@ -98,11 +98,11 @@ def test_points_of_another_way_on_are_forgotten_though_nobody_looked_when_it_was
 
 def test_a_long_trace_keeps_its_peaks():
     trace, frame = PageTrace(), Session(RECIPE).frame
-    for iteration in range(MOST_ROWS + 50):
+    for iteration in range(MAX_ROWS + 50):
         made = frame.replaced(iteration=iteration, visited=iteration)
         tv = 0.9 if iteration == 4_321 else 0.5 + 0.1 * np.sin(iteration)
         made.__dict__["_measured"] = {**dict.fromkeys((*METRICS, "mass_outside"), 1.0), "tv": tv}
         trace.put(made, RECIPE)
     columns = trace.columns({name: np.empty(0) for name in ("iteration", "visited", "seconds", *METRICS)})
-    assert len(columns["tv"]) < MOST_ROWS and columns["tv"].max() == 0.9
-    assert columns["iteration"][[0, -1]].tolist() == [0, MOST_ROWS + 49]
+    assert len(columns["tv"]) < MAX_ROWS and columns["tv"].max() == 0.9
+    assert columns["iteration"][[0, -1]].tolist() == [0, MAX_ROWS + 49]

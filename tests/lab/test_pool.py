@@ -7,8 +7,8 @@ import time
 import pytest
 
 from pmdviz.kernels.pool import priority, run_blocks, set_threads
-from pmdviz.lab import pool as lanes
-from pmdviz.lab.pool import GIVES_WAY, QUICK_S, QUIET_S, DaemonPool, lane
+from pmdviz.lab.loop import pool as lanes
+from pmdviz.lab.loop.pool import GIVES_WAY, QUICK_S, QUIET_S, DaemonPool, pool_for
 
 
 def test_errors_are_handed_on_and_no_thread_keeps_a_process_alive():
@@ -31,8 +31,8 @@ def test_who_comes_first_is_served_first():
 
 def test_long_work_never_stands_in_the_way_of_quick_work():
     gate = threading.Event()
-    long = [lane(10 * QUICK_S).submit(gate.wait, 60) for _ in range(50)]
-    assert lane(0.0).submit(pow, 2, 3).result(20) == 8
+    long = [pool_for(10 * QUICK_S).submit(gate.wait, 60) for _ in range(50)]
+    assert pool_for(0.0).submit(pow, 2, 3).result(20) == 8
     gate.set()
     for one in long:
         one.result(60)
@@ -61,14 +61,14 @@ def at_work(threads):
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has priorities of threads")
 def test_long_work_and_its_helpers_give_way(three_threads, monkeypatch):
     usual = priority()
-    assert lane(0.0).submit(priority).result() == usual
-    assert lane(10 * QUICK_S).submit(priority).result() == min(19, usual + GIVES_WAY)
-    assert lane(0.0).submit(at_work, 3).result() == ({usual}, 3)
+    assert pool_for(0.0).submit(priority).result() == usual
+    assert pool_for(10 * QUICK_S).submit(priority).result() == min(19, usual + GIVES_WAY)
+    assert pool_for(0.0).submit(at_work, 3).result() == ({usual}, 3)
     monkeypatch.setattr(lanes._quick, "_used", lanes._quick._used - 2 * QUIET_S)
-    assert lane(10 * QUICK_S).submit(at_work, 3).result() == ({min(19, usual + GIVES_WAY)}, 3)
+    assert pool_for(10 * QUICK_S).submit(at_work, 3).result() == ({min(19, usual + GIVES_WAY)}, 3)
 
 
 def test_long_work_has_no_helpers_while_short_steps_are_made(three_threads, monkeypatch):
     monkeypatch.setattr(lanes, "QUIET_S", 60.0)
-    lane(0.0).submit(pow, 2, 3).result()
-    assert lane(10 * QUICK_S).submit(at_work, 1).result()[1] == 1
+    pool_for(0.0).submit(pow, 2, 3).result()
+    assert pool_for(10 * QUICK_S).submit(at_work, 1).result()[1] == 1

@@ -4,9 +4,9 @@ import asyncio
 import threading
 import time
 
-from pmdviz.lab.race import RacePage
-from pmdviz.lab.race_runner import Setting
-from pmdviz.lab.race_setup import DEFAULT_ENTRANTS, RaceSetup, turned
+from pmdviz.lab.controls.race_setup import DEFAULT_ENTRANTS, RaceSetup, turned
+from pmdviz.lab.loop.race_runner import Setting
+from pmdviz.lab.pages.race import RacePage
 from pmdviz.targets import make_target
 from tests.lab.threads import in_a_thread
 
@@ -48,7 +48,7 @@ def test_plays_to_the_end_and_continues():
         page._act("toggle")
         await until(lambda: page._last.done)
         assert [tile.frame.visited for tile in page._last.tiles] == [900, 300]
-        assert page.transport.buttons["Play"].label == "Play" and not page.transport.buttons["Continue"].disabled
+        assert page.playback.buttons["Play"].label == "Play" and not page.playback.buttons["Continue"].disabled
         assert page.screen.table.rows[0]["state"][1] == "the budget is used up"
         page._act("proceed")
         await until(lambda: page._last.done and page._last.budget == 1800)

@@ -8,12 +8,12 @@ import pytest
 
 import pmdviz
 from pmdviz.errors import InputError
-from pmdviz.kernels.watch import present
-from pmdviz.lab import race_runner
-from pmdviz.lab.race_runner import ROWS, RaceRunner, Setting
-from pmdviz.lab.race_words import SLOW_S, status_fields, table_rows, tile_words
-from pmdviz.serve_limits import variable
-from pmdviz.views.race_columns import CLOCKS, METRICS, line_columns
+from pmdviz.kernels.cancel import current_token
+from pmdviz.lab.loop import race_runner
+from pmdviz.lab.loop.race_runner import ROWS, RaceRunner, Setting
+from pmdviz.lab.panels.race_words import SLOW_S, status_fields, table_rows, tile_words
+from pmdviz.limits import variable
+from pmdviz.scenes.race_columns import CLOCKS, METRICS, line_columns
 
 FEW = {"num_particles": 80}
 SETTING = Setting((("pmd", FEW), ("smc", FEW), ("sgld", {})), "mixture", {"num_data": 300, "sigma_x": 1.5}, 0, 900)
@@ -47,7 +47,7 @@ def test_every_step_is_in_lock_step_and_the_ends_are_those_of_the_recipes():
 
 
 def test_a_long_trace_of_an_entrant_keeps_its_peaks_in_memory_and_in_the_picture(monkeypatch):
-    monkeypatch.setattr(race_runner, "MOST_ROWS", 900)
+    monkeypatch.setattr(race_runner, "MAX_ROWS", 900)
     runner = RaceRunner(SETTING)
     frame, trace = runner.race.sessions[0].frame, runner._traces[0]
     for visited in range(1, 3_000):
@@ -107,7 +107,7 @@ class Gate:
     def log_likelihood(self, theta, batch):
         if threading.current_thread().name.startswith("pmdviz-") and len(theta) == 97:  # the entrant of 97 particles
             self.open.wait(60)
-            present().check(0.5)  # as kernels do between two blocks
+            current_token().check(0.5)  # as kernels do between two blocks
             if self.fails:
                 return np.full(len(theta), np.nan)
         return -0.5 * ((theta[:, :1] - batch[:, 0]) ** 2).sum(axis=1)

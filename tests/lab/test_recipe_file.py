@@ -4,12 +4,12 @@ import json
 
 import pytest
 
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
 from pmdviz.lab import Lab
-from pmdviz.lab.new_run import next_recipe
-from pmdviz.lab.recipe_file import OPENING, RecipeFile
-from pmdviz.recipe import Recipe
-from pmdviz.session import Session
+from pmdviz.lab.controls.new_run import next_recipe
+from pmdviz.lab.controls.recipe_file import OPENING, RecipeFile
 
 
 def opened(content):

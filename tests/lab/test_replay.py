@@ -6,17 +6,17 @@ import threading
 import numpy as np
 import pytest
 
-from pmdviz import links
-from pmdviz.kernels.watch import Cancelled, Watch, watched
-from pmdviz.lab import replay
-from pmdviz.lab.acknowledge import Acknowledge
-from pmdviz.lab.pool import Again, DaemonPool
-from pmdviz.lab.replay import MOST_KEPT, Replay, replay_to
-from pmdviz.lab.runner import Runner
-from pmdviz.lab.sharing import Sharing
-from pmdviz.links import Link
-from pmdviz.recipe import Recipe
-from pmdviz.session import Session
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.session import Session
+from pmdviz.kernels.cancel import Cancelled, CancelToken, cancellable
+from pmdviz.lab import links
+from pmdviz.lab.controls.sharing import Sharing
+from pmdviz.lab.links import Link
+from pmdviz.lab.loop import replay
+from pmdviz.lab.loop.acknowledge import Acknowledge
+from pmdviz.lab.loop.pool import Again, DaemonPool
+from pmdviz.lab.loop.replay import MAX_KEPT, Replay, replay_to
+from pmdviz.lab.loop.runner import Runner
 
 RECIPE = Recipe("mixture", num_particles=60, budget=None, changes=((4, {"bandwidth": 0.4}), (8, {"eta": 3.0})))
 AT = 12
@@ -25,7 +25,7 @@ AT = 12
 @pytest.fixture(autouse=True)
 def alone(monkeypatch):
     """No replay of another test, no limit, and one iteration a turn."""
-    monkeypatch.setattr("pmdviz.lab.runner.SHARE_S", -1.0)
+    monkeypatch.setattr("pmdviz.lab.loop.runner.SHARE_S", -1.0)
     monkeypatch.setattr(replay, "_replays", {})
     monkeypatch.setattr(replay, "_most_seconds", math.inf)
 
@@ -120,8 +120,8 @@ def visitor_at_the_end():
 def test_who_leaves_hands_the_replay_over(monkeypatch):
     steps = counted(monkeypatch)
     (one, ones), (two, twos) = visitor(), visitor()
-    watch = Watch()
-    with watched(watch):
+    watch = CancelToken()
+    with cancellable(watch):
         for _ in range(5):
             assert ones.arrive(one) == Again()
         assert watch.share == pytest.approx(5 / AT)
@@ -166,10 +166,10 @@ def test_who_waits_for_anothers_turn_takes_no_thread(monkeypatch):
 
 def test_endless_replays_leave_everybody_a_turn():
     pool = DaemonPool(2, "test")
-    watches = [Watch() for _ in range(6)]
+    watches = [CancelToken() for _ in range(6)]
 
     def arrive(sharing, runner, watch):
-        with watched(watch):
+        with cancellable(watch):
             return sharing.arrive(runner)
 
     ways = []
@@ -226,9 +226,9 @@ def test_a_run_that_has_gone_on_is_left_where_it_is():
 
 
 def test_few_replays_are_kept_and_little_memory(monkeypatch):
-    runners = [Runner(RECIPE.replaced(seed=seed)) for seed in range(MOST_KEPT + 3)]
+    runners = [Runner(RECIPE.replaced(seed=seed)) for seed in range(MAX_KEPT + 3)]
     kept = [replay_to(AT, runner) for runner in runners]
-    assert len(replay._replays) == MOST_KEPT
+    assert len(replay._replays) == MAX_KEPT
     assert replay_to(AT, runners[-1]) is kept[-1] and replay_to(AT, runners[0]) is not kept[0]
     monkeypatch.setattr(replay, "MEMORY_CAP", 2.5 * kept[-1].num_bytes)
     last = replay_to(AT, runners[5])

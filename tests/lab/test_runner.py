@@ -1,18 +1,18 @@
 import pytest
 
+from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.errors import InputError
-from pmdviz.lab.new_run import next_recipe
-from pmdviz.lab.runner import Runner
-from pmdviz.lab.status import panel_html, result_words, slow_words, status_fields
-from pmdviz.recipe import Recipe
-from pmdviz.views.trace_columns import with_present
-from pmdviz.views.words import state
+from pmdviz.lab.controls.new_run import next_recipe
+from pmdviz.lab.loop.runner import Runner
+from pmdviz.lab.panels.status import panel_html, result_words, slow_words, status_fields
+from pmdviz.scenes.trace_columns import with_present
+from pmdviz.scenes.words import state
 
 
 @pytest.fixture(autouse=True)
 def as_many_iterations_as_asked_for(monkeypatch):
     """However slow the machine is; that a slow one does fewer in a frame has nothing to do with what is tested here."""
-    monkeypatch.setattr("pmdviz.lab.runner.SHARE_S", 1e9)
+    monkeypatch.setattr("pmdviz.lab.loop.runner.SHARE_S", 1e9)
 
 
 @pytest.fixture

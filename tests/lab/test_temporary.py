@@ -9,10 +9,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from pmdviz import serving
-from pmdviz.lab import temporary
+from pmdviz.lab.loop import temporary
+from pmdviz.serve import server
 
-MAKE = "from pmdviz.lab import temporary; print(temporary.new_folder(), flush=True); "
+MAKE = "from pmdviz.lab.loop import temporary; print(temporary.new_folder(), flush=True); "
 
 
 @pytest.fixture
@@ -77,11 +77,13 @@ def test_a_server_that_ends_takes_its_folder_along(place, monkeypatch):
     def end(status):
         raise SystemExit(status)
 
-    monkeypatch.setattr(serving.os, "_exit", end)
-    monkeypatch.delitem(sys.modules, "pmdviz.sweeping.crew", raising=False)  # or this process would sweep no more
-    monkeypatch.setattr(serving.signal, "signal", lambda *given: None)
-    server = SimpleNamespace(io_loop=SimpleNamespace(start=lambda: None), stop=lambda wait: None)
+    monkeypatch.setattr(server.os, "_exit", end)
+    monkeypatch.delitem(
+        sys.modules, "pmdviz.experiments.sweep.workers", raising=False
+    )  # or this process would sweep no more
+    monkeypatch.setattr(server.signal, "signal", lambda *given: None)
+    served = SimpleNamespace(io_loop=SimpleNamespace(start=lambda: None), stop=lambda wait: None)
     temporary.new_folder()
     with pytest.raises(SystemExit):
-        serving._run(server)
+        server._run(served)
     assert list(place.iterdir()) == []

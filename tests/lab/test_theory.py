@@ -4,16 +4,16 @@ import time
 import numpy as np
 import pytest
 
-from pmdviz.kernels.watch import Cancelled
-from pmdviz.lab.theory import TheoryPage
-from pmdviz.lab.theory_tables import cost_table, recurrence_table
-from pmdviz.lab.theory_words import found_words
-from pmdviz.lab.theory_work import WAITING, Measurement
-from pmdviz.sweeping import Fit
-from pmdviz.theory.costs import LINES, Cost
-from pmdviz.theory.experiments import EXPERIMENTS, STRATEGIES, planned_experiment
-from pmdviz.theory.formulas import rates_for
-from pmdviz.theory.recurrence import Terms
+from pmdviz.experiments.sweep import Fit
+from pmdviz.experiments.theory.costs import LINES, Cost
+from pmdviz.experiments.theory.experiments import EXPERIMENTS, STRATEGIES, planned_experiment
+from pmdviz.experiments.theory.formulas import rates_for
+from pmdviz.experiments.theory.recurrence import Terms
+from pmdviz.kernels.cancel import Cancelled
+from pmdviz.lab.loop.theory_work import WAITING, Measurement
+from pmdviz.lab.pages.theory import TheoryPage
+from pmdviz.lab.panels.theory_tables import cost_table, recurrence_table
+from pmdviz.lab.panels.theory_words import found_words
 
 
 def waited(condition, seconds=60.0):
@@ -27,7 +27,7 @@ def waited(condition, seconds=60.0):
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("target", ["gaussian", "mixture", "banana", "bimodal1d"])
 def test_every_choice_is_a_sweep_that_can_be_planned(target, strategy, name):
-    from pmdviz.sweeping import planned
+    from pmdviz.experiments.sweep import planned
 
     recipe, over = planned_experiment(target, strategy, name)
     jobs = planned(recipe, over, 2, together=True)
@@ -63,7 +63,7 @@ def test_the_empty_page_says_what_will_be_here():
     assert "Press Measure" in page.sweep_view.middle.text
     assert "Nothing has been measured" in page.said.object and "not measured yet" in page.cost_words.object
     assert not page.recurrence_pane.visible
-    page.dress(dark=True)
+    page.set_theme(dark=True)
     page.look(False)
     page.stop()
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from pmdviz.lab import Lab, warm
+from pmdviz.lab import Lab
+from pmdviz.lab.loop import warm
 
 
 def test_another_process_compiles_and_tells():

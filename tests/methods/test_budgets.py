@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import pmdviz
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.session import Session
+from pmdviz.experiments.race import Race
 from pmdviz.methods import METHODS
 from pmdviz.methods.base import DEFAULT_BUDGET
-from pmdviz.racing import Race
-from pmdviz.recipe import Recipe
-from pmdviz.session import Session
 
 CHAINS = [name for name, method in METHODS.items() if method.family == "chain"]
 

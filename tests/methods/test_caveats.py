@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from pmdviz.cli import main
+from pmdviz.cli.main import main
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.session import Session
 from pmdviz.methods.pmd import LONG
-from pmdviz.recipe import Recipe
-from pmdviz.session import Session
 
 NARROW = {"target": "gaussian", "target_options": {"num_data": 20_000, "sigma_x": 1.0}, "num_particles": 300}
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from pmdviz.bench.regressions import linear
-from pmdviz.methods.particles import fewest_for_a_shape
-from pmdviz.recipe import Recipe
-from pmdviz.session import Session
+from benchmarks.helpers.regressions import linear
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.session import Session
+from pmdviz.methods.shared.particles import fewest_for_a_shape
 
 
 def test_in_few_dimensions_it_is_one_more_than_a_simplex_has_and_in_many_a_nat_s_worth():

@@ -5,9 +5,9 @@ import pytest
 from scipy.spatial.distance import pdist
 
 from pmdviz.methods import METHODS
-from pmdviz.methods.chains import BLOCK, appended, gaussian_of, kde_of, position
-from pmdviz.methods.sgld import SGLDState
-from tests.chains import all_draws, run_chain
+from pmdviz.methods.mcmc.chain import BLOCK, appended, gaussian_of, kde_of, position
+from pmdviz.methods.mcmc.sgld import SGLDState
+from tests.support.chains import all_draws, run_chain
 
 CHAINS = [name for name, method in METHODS.items() if method.family == "chain"]
 UNIT = np.ones(2)

@@ -6,15 +6,15 @@ A new method, option or target is tested by being in its table.
 import numpy as np
 import pytest
 
-from pmdviz.densities import KernelDensity, effective_sample_size
+from pmdviz.densities.density import KernelDensity, effective_sample_size
+from pmdviz.densities.shaped import ShapedDensity
+from pmdviz.engine.frame import Frame
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
-from pmdviz.frame import Frame
 from pmdviz.methods import METHODS, StepInfo, find_method
-from pmdviz.recipe import Recipe
-from pmdviz.session import Session
-from pmdviz.shaped_density import ShapedDensity
 from pmdviz.targets import TARGETS, make_target
-from tests.engine import CountingTarget, small_knobs
+from tests.support.engine import CountingTarget, small_knobs
 
 OPTIONS = [
     (name, given)
@@ -46,7 +46,7 @@ PAIRS = [
     for name, given in OPTIONS
     for target in targets_for(name, given)
 ]
-LARGEST_STEP = {"pmd": 1.0}  # a mirror step is a share
+MAX_STEP = {"pmd": 1.0}  # a mirror step is a share
 
 
 def set_up(method, name, given, seed=0):
@@ -110,7 +110,7 @@ CHECKS = {"particles": check_particles, "chain": check_chain, "parametric": chec
 def check_info(info, method, densities):
     assert isinstance(info, StepInfo) and info.words and "\n" not in info.words
     assert info.visited >= 0 and info.zero_weight >= 0
-    assert info.step_size is None or 0 < info.step_size <= LARGEST_STEP.get(method.name, 1e300)
+    assert info.step_size is None or 0 < info.step_size <= MAX_STEP.get(method.name, 1e300)
     if method.family != "particles":
         assert info.ess is None and info.rejuvenated == ""
         return

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.errors import InputError
-from pmdviz.recipe import Recipe
 from pmdviz.targets import TARGETS, make_target
-from tests.chains import all_draws, mode_mass, moment_errors, run_chain
+from tests.support.chains import all_draws, mode_mass, moment_errors, run_chain
 
 CONNECTED = {"num_data": 12, "sigma_x": 2.0, "p": 0.3, "data_seed": 1}  # a posterior without a gap between its modes
 

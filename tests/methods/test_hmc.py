@@ -6,11 +6,11 @@ import pytest
 import pmdviz
 from pmdviz.errors import TargetError
 from pmdviz.methods import METHODS
-from pmdviz.methods.leapfrog import FIRST_TIME_STEP, Tuning, tuned
-from pmdviz.methods.trajectories import acceptance, trajectory
+from pmdviz.methods.mcmc.leapfrog import FIRST_TIME_STEP, Tuning, tuned
+from pmdviz.methods.mcmc.trajectory import acceptance, trajectory
 from pmdviz.targets import TARGETS, make_target
-from tests.chains import all_draws, moment_errors, run_chain
-from tests.engine import errors_from
+from tests.support.chains import all_draws, moment_errors, run_chain
+from tests.support.engine import errors_from
 
 HMC = METHODS["hmc"]
 CONNECTED = {"num_data": 12, "sigma_x": 2.0, "p": 0.3, "data_seed": 1}  # a posterior without a gap between its modes

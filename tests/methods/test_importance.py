@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from pmdviz.densities import normalise
-from pmdviz.recipe import Recipe
-from pmdviz.session import Session
+from pmdviz.densities.density import normalise
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.session import Session
 from pmdviz.targets import TARGETS
-from tests.engine import errors_from
+from tests.support.engine import errors_from
 
 GAUSSIAN = {"target_options": {"num_data": 20}, "budget": None}
 

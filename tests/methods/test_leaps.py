@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.session import Session
 from pmdviz.errors import TargetError
-from pmdviz.methods import METHODS, leapfrog
-from pmdviz.recipe import Recipe
-from pmdviz.session import Session
+from pmdviz.methods import METHODS
+from pmdviz.methods.mcmc import leapfrog
 from pmdviz.targets import TARGETS, make_target
-from tests.chains import all_draws
-from tests.engine import CountingTarget, digest, drive
+from tests.support.chains import all_draws
+from tests.support.engine import CountingTarget, digest, drive
 
 LEAPING = ("sgld", "hmc", "mala")
 SETTINGS = [
@@ -58,10 +59,10 @@ def test_a_run_is_the_same_however_far_it_leaps(method, given):
 
 @pytest.mark.parametrize("method", LEAPING)
 def test_steps_that_nobody_looks_at_are_one_call(method, monkeypatch):
-    leaps, leap, step = [], METHODS[method].leap, METHODS[method].step
+    leaps, step_many, step = [], METHODS[method].step_many, METHODS[method].step
     session = Session(Recipe("gaussian", method, budget=None, burn_in=0), metrics_every=100)
     session.advance(1)  # that of a leapfrog chain also visits the start
-    monkeypatch.setattr(type(METHODS[method]), "leap", lambda self, *a: leaps.append(a[4]) or leap(*a))
+    monkeypatch.setattr(type(METHODS[method]), "step_many", lambda self, *a: leaps.append(a[4]) or step_many(*a))
     monkeypatch.setattr(type(METHODS[method]), "step", lambda self, *a: leaps.append(1) or step(*a))
     session.advance(250)
     assert leaps == [99, 100, 51] and session.frame.iteration == 251

@@ -7,7 +7,7 @@ import pytest
 
 from pmdviz.methods import METHODS
 from pmdviz.targets import TARGETS, make_target
-from tests.chains import moment_errors
+from tests.support.chains import moment_errors
 
 MALA = METHODS["mala"]
 

@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 
 import pmdviz
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
-from pmdviz.methods import METHODS, elbo
-from pmdviz.methods.npv import cluster_centres, temperature
-from pmdviz.recipe import Recipe
-from pmdviz.session import Session
+from pmdviz.methods import METHODS
+from pmdviz.methods.vi import elbo
+from pmdviz.methods.vi.mixture import cluster_centres, temperature
 from pmdviz.targets import make_target
-from tests.engine import errors_from
 from tests.methods.test_svi import MEAN, PRECISION, normal_target
+from tests.support.engine import errors_from
 
 NPV = METHODS["npv"]
 SEPARATED = {"num_data": 400, "sigma_x": 1.5}
@@ -43,7 +44,7 @@ def test_the_bound_is_its_formula():
 def test_the_bound_lies_below_the_entropy(d):
     z, s = some(d=d)
     rng = np.random.default_rng(1)
-    q = pmdviz.densities.GaussianMixture(z, np.full(4, -np.log(4)), s[:, None, None] * np.eye(d))
+    q = pmdviz.densities.density.GaussianMixture(z, np.full(4, -np.log(4)), s[:, None, None] * np.eye(d))
     assert elbo.entropy_bound(z, s)[0] < -q.log_density(q.sample(rng, 20_000)).mean()
 
 

@@ -5,15 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pmdviz.densities import effective_sample_size, normalise
-from pmdviz.draws import from_density, from_prior
+from pmdviz.densities.density import effective_sample_size, normalise
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
 from pmdviz.methods import METHODS
 from pmdviz.methods.pmd import WARM_BATCH
-from pmdviz.recipe import Recipe
-from pmdviz.session import Session
+from pmdviz.methods.shared.draws import from_density, from_prior
 from pmdviz.targets import TARGETS, make_target
-from tests.engine import CountingTarget, drop, errors_from, knob_values
+from tests.support.engine import CountingTarget, drop, errors_from, knob_values
 
 PMD = METHODS["pmd"]
 NEVER = {"policy": "never", "num_particles": 200}

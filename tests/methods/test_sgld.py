@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 import pmdviz
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, TargetError
 from pmdviz.methods import METHODS
-from pmdviz.methods.sgld import langevin_step
-from pmdviz.recipe import Recipe
-from pmdviz.session import Session
+from pmdviz.methods.mcmc.sgld import langevin_step
 from pmdviz.targets import TARGETS, make_target
-from tests.chains import all_draws, mode_mass, run_chain, without_gradient
-from tests.engine import errors_from
+from tests.support.chains import all_draws, mode_mass, run_chain, without_gradient
+from tests.support.engine import errors_from
 
 SGLD = METHODS["sgld"]
 CONSTANT = {"b": 0.0, "g": 0.0}  # then the step is a

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.session import Session
 from pmdviz.methods import METHODS
 from pmdviz.methods.pmd import rejuvenation
-from pmdviz.recipe import Recipe
-from pmdviz.session import Session
 
 
 def rejuvenated(num_particles):

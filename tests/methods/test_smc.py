@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from pmdviz.densities import effective_sample_size, normalise
+from pmdviz.densities.density import effective_sample_size, normalise
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.session import Session
 from pmdviz.methods import METHODS
-from pmdviz.methods.smc import shrunk
-from pmdviz.recipe import Recipe
-from pmdviz.session import Session
-from tests.engine import errors_from
+from pmdviz.methods.smc.jitter import shrunk
+from tests.support.engine import errors_from
 
 SMC = METHODS["smc"]
 NEVER = 1e-12  # an ESS threshold that is never reached

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 import pmdviz
-from pmdviz.densities import effective_sample_size, normalise
+from pmdviz.densities.density import effective_sample_size, normalise
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.session import Session
 from pmdviz.errors import TargetError
 from pmdviz.methods import METHODS
-from pmdviz.methods.smc_mcmc import moved, next_beta, proposal_cholesky
-from pmdviz.recipe import Recipe
-from pmdviz.session import Session
+from pmdviz.methods.smc.tempered import moved, next_beta, proposal_cholesky
 from pmdviz.targets import make_target
-from tests.engine import errors_from
+from tests.support.engine import errors_from
 
 TEMPERING = METHODS["smc_mcmc"]
 SEPARATED = {"num_data": 400, "sigma_x": 1.5}
@@ -90,7 +90,7 @@ def test_each_move_visits_all_data_and_it_ends_at_temperature_one(moves):
     session = run(num_particles=100, num_moves=moves, target_options={"num_data": 37})
     frame = session.frame
     assert frame.state.beta == 1.0 and frame.state.moves == moves
-    assert frame.iteration == 1 + moves * frame.state.rung and frame.visited == 37 * frame.iteration
+    assert frame.iteration == 1 + moves * frame.state.num_temperatures and frame.visited == 37 * frame.iteration
     assert session.ended == "temperature 1 is reached and its moves are done"
     session.set(num_moves=moves + 2)
     assert not session.done, "more moves at the posterior can be asked for"

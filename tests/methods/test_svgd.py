@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.session import Session
 from pmdviz.kernels.distances import median_distance
 from pmdviz.kernels.svgd import stein_force
 from pmdviz.methods import METHODS
-from pmdviz.methods.svgd import distance_in_modes, squared_width
-from pmdviz.recipe import Recipe
-from pmdviz.session import Session
+from pmdviz.methods.stein.svgd import distance_in_modes, squared_width
 from pmdviz.targets import make_target
-from tests.engine import errors_from
+from tests.support.engine import errors_from
 
 SVGD = METHODS["svgd"]
 LINE = {"dim": 1, "num_data": 20}  # posterior variance 1/6

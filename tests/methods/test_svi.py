@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import pmdviz
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.session import Session
 from pmdviz.methods import METHODS
-from pmdviz.methods.svi import SVIState, adam_step, draws, lower_factor, natural_step, path_gradients
-from pmdviz.recipe import Recipe
-from pmdviz.session import Session
-from tests.engine import errors_from
+from pmdviz.methods.vi.gaussian import SVIState, adam_step, draws, lower_factor, natural_step, path_gradients
+from tests.support.engine import errors_from
 
 SVI = METHODS["svi"]
 SEPARATED = {"num_data": 400, "sigma_x": 1.5}

@@ -1,13 +1,13 @@
 """Planted faults in the baselines that hold weighted particles or the parameters of a density."""
 
-ONE_PASS, IMPORTANCE = "pmdviz/methods/onepass.py", "tests/methods/test_importance.py"
-SMC, ONE_PASS_SMC = "pmdviz/methods/smc.py", "tests/methods/test_smc.py"
-TEMPERED, TEMPERING = "pmdviz/methods/smc_mcmc.py", "tests/methods/test_smc_mcmc.py"
-SVI, VARIATIONAL = "pmdviz/methods/svi.py", "tests/methods/test_svi.py"
-SVGD, STEIN = "pmdviz/methods/svgd.py", "tests/methods/test_svgd.py"
+ONE_PASS, IMPORTANCE = "pmdviz/methods/smc/one_pass.py", "tests/methods/test_importance.py"
+SMC, ONE_PASS_SMC = "pmdviz/methods/smc/jitter.py", "tests/methods/test_smc.py"
+TEMPERED, TEMPERING = "pmdviz/methods/smc/tempered.py", "tests/methods/test_smc_mcmc.py"
+SVI, VARIATIONAL = "pmdviz/methods/vi/gaussian.py", "tests/methods/test_svi.py"
+SVGD, STEIN = "pmdviz/methods/stein/svgd.py", "tests/methods/test_svgd.py"
 FORCE, FORCES = "pmdviz/kernels/svgd.py", "tests/kernels/test_svgd.py"
-STEPPING = "pmdviz/methods/stepping.py"
-NPV, ELBO, MIXTURES = "pmdviz/methods/npv.py", "pmdviz/methods/elbo.py", "tests/methods/test_npv.py"
+STEPPING = "pmdviz/methods/shared/optimisers.py"
+NPV, ELBO, MIXTURES = "pmdviz/methods/vi/mixture.py", "pmdviz/methods/vi/elbo.py", "tests/methods/test_npv.py"
 
 
 def fault(file: str, find: str, replace: str, *tests: str) -> dict:

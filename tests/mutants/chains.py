@@ -1,13 +1,17 @@
 """Planted faults in the chains: their steps, what of them is judged, and the targets' conditionals."""
 
-CHAINS, JUDGED = "pmdviz/methods/chains.py", "tests/methods/test_chains.py"
-SGLD, LANGEVIN = "pmdviz/methods/sgld.py", "tests/methods/test_sgld.py"
-GIBBS, SWEEPS = "pmdviz/methods/gibbs.py", "tests/methods/test_gibbs.py"
-LEAPFROG, HMC, TRAJECTORIES = "pmdviz/methods/leapfrog.py", "pmdviz/methods/hmc.py", "tests/methods/test_hmc.py"
-PATHS = "pmdviz/methods/trajectories.py"
-MALA, PROPOSALS = "pmdviz/methods/mala.py", "tests/methods/test_mala.py"
+CHAINS, JUDGED = "pmdviz/methods/mcmc/chain.py", "tests/methods/test_chains.py"
+SGLD, LANGEVIN = "pmdviz/methods/mcmc/sgld.py", "tests/methods/test_sgld.py"
+GIBBS, SWEEPS = "pmdviz/methods/mcmc/gibbs.py", "tests/methods/test_gibbs.py"
+LEAPFROG, HMC, TRAJECTORIES = (
+    "pmdviz/methods/mcmc/leapfrog.py",
+    "pmdviz/methods/mcmc/hmc.py",
+    "tests/methods/test_hmc.py",
+)
+PATHS = "pmdviz/methods/mcmc/trajectory.py"
+MALA, PROPOSALS = "pmdviz/methods/mcmc/mala.py", "tests/methods/test_mala.py"
 COMPILED, KERNELS = "pmdviz/kernels/chains.py", "tests/kernels/test_chains.py"
-SESSION, LEAPS = "pmdviz/session.py", "tests/methods/test_leaps.py"
+SESSION, LEAPS = "pmdviz/engine/session.py", "tests/methods/test_leaps.py"
 CONTRACT = "tests/methods/test_contract.py::test_init_and_step_keep_the_contract"
 
 
@@ -28,7 +32,12 @@ MUTANTS = [
     fault(CHAINS, "if num_distinct(draws) < d + 2:", "if n < d + 2:", JUDGED),
     fault(CHAINS, "np.zeros(1), np.diag(scale))", "np.zeros(1), np.diag(scale**2))", JUDGED),
     fault(CHAINS, "state.iteration <= knobs.burn_in", "state.iteration < knobs.burn_in", JUDGED),
-    fault("pmdviz/frame.py", "_read_only(self._usual.particles)", "_read_only(self.density.particles)", JUDGED),
+    fault(
+        "pmdviz/engine/frame.py",
+        "_read_only(self._primary_density.particles)",
+        "_read_only(self.density.particles)",
+        JUDGED,
+    ),
     # SGLD.
     fault(SGLD, "position(state) + 0.5 * step_size * gradient", "position(state) + step_size * gradient", LEAPS),
     fault(SGLD, "0.5 * step_size * gradient + np.sqrt(step_size) * noise", "0.5 * step_size * gradient + noise", LEAPS),
@@ -47,10 +56,10 @@ MUTANTS = [
     fault(SGLD, "min(-(-rows // size), LEAP_ROWS", "min(1 + rows // size, LEAP_ROWS", LEAPS),
     fault(SGLD, "noise[made - 1])", "noise[0])", LEAPS),
     # Sessions that take many steps at once.
-    fault(SESSION, "self._batches.draw(leap.steps * size, kind)", "pass", LEAPS),
+    fault(SESSION, "self._batches.draw(block.steps * size, kind)", "pass", LEAPS),
     fault(SESSION, "return due if turned is None else min(due, turned)", "return due", LEAPS),
-    fault(SESSION, "visited=before.visited + leap.visited", "visited=before.visited + leap.info.visited", LEAPS),
-    fault("pmdviz/history.py", "(iteration // every + 1) * every", "(iteration // every + 2) * every", LEAPS),
+    fault(SESSION, "visited=before.visited + block.visited", "visited=before.visited + block.info.visited", LEAPS),
+    fault("pmdviz/engine/history.py", "(iteration // every + 1) * every", "(iteration // every + 2) * every", LEAPS),
     # Compiled steps.
     fault(COMPILED, "a * (b + (first + t)) ** -g", "a * (b + first) ** -g", KERNELS),
     fault(COMPILED, "theta = draws[t]\n", "pass\n", KERNELS),

@@ -1,7 +1,7 @@
 """Planted faults in what comes from outside: where files go, what is refused before it passes for something else."""
 
-WRITING, TABLE = "tests/test_writing.py", "tests/sweeping/test_table.py"
-RECIPES, CLI, CUSTOM = "tests/test_recipe.py", "tests/test_cli.py", "tests/targets/test_custom.py"
+WRITING, TABLE = "tests/test_files.py", "tests/experiments/sweep/test_table.py"
+RECIPES, CLI, CUSTOM = "tests/engine/test_recipe.py", "tests/cli/test_cli.py", "tests/targets/test_custom.py"
 
 
 def fault(file: str, find: str, replace: str, *tests: str) -> dict:
@@ -10,13 +10,13 @@ def fault(file: str, find: str, replace: str, *tests: str) -> dict:
 
 
 MUTANTS = [
-    fault("writing.py", "if os.path.islink(path) else path", "if False else path", WRITING),
-    fault("writing.py", "        if _is_stream(path):\n            return path\n", "", WRITING),
-    fault("writing.py", "_into_stream(path) if _is_stream(path) else", "", WRITING),
-    fault("sweeping/table.py", "if None in row:", "if False:", TABLE),
-    fault("sweeping/table.py", "columns.count(name) > 1", "False", TABLE),
-    fault("recipe_input.py", "        if key in found:", "        if False:", RECIPES),
-    fault("cli_recipe.py", "        if name in found:", "        if False:", CLI),
+    fault("files.py", "if os.path.islink(path) else path", "if False else path", WRITING),
+    fault("files.py", "        if _is_stream(path):\n            return path\n", "", WRITING),
+    fault("files.py", "_into_stream(path) if _is_stream(path) else", "", WRITING),
+    fault("experiments/sweep/table.py", "if None in row:", "if False:", TABLE),
+    fault("experiments/sweep/table.py", "columns.count(name) > 1", "False", TABLE),
+    fault("engine/recipe/parts.py", "        if key in found:", "        if False:", RECIPES),
+    fault("cli/recipe.py", "        if name in found:", "        if False:", CLI),
     fault("targets/custom.py", "(Exception, SystemExit)", "Exception", CUSTOM),
     fault("targets/custom.py", "None if np.iscomplexobj(values) else ", "", CUSTOM),
 ]

@@ -75,7 +75,7 @@ LISTED = {
         ("/ sd_x * tilt * offsets[k - start])", "* tilt * offsets[k - start])"),
         ("np.ceil(high) + 1.0", "np.ceil(high) - 2.0"),
         ("range(max(reached[j, 0], start), min(", "range(max(reached[j, 0], start + 1), min("),
-        ("LARGEST_FACTOR = 300.0", "LARGEST_FACTOR = 30000.0"),
+        ("MAX_FACTOR = 300.0", "MAX_FACTOR = 30000.0"),
         ("max(abs(dy) - offsets[-1], 0.0)", "abs(dy)"),
         ("* sd_x + abs(slope) * offsets[-1]", "* sd_x"),
     ],

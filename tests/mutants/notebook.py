@@ -12,12 +12,12 @@ SHEETS = NOTEBOOK + "sheets_become_part_of_the_document_and_widths_those_of_the_
 PACE = NOTEBOOK + "the_still_picture_follows_at_its_own_pace"
 
 MUTANTS = [
-    fault("pmdviz/lab/notebook_widget.py", "if event.setter is not self:", "if event.setter is self:", SENT),
-    fault("pmdviz/lab/notebook_widget.py", "elif view != self._view or", "elif", MOVED),
-    fault("pmdviz/lab/notebook_widget.py", "self._page = weakref.ref(page)", "self._page = lambda: page", FREED),
-    fault("pmdviz/lab/notebook.py", "if view == self._views:", "if True:", MOVED),
-    fault("pmdviz/lab/notebook.py", "self.screen.post.live(False)", "pass", AGAIN),
-    fault("pmdviz/lab/notebook_scripts.py", "text = SHEET.sub(", "SHEET.sub(", SHEETS),
-    fault("pmdviz/lab/still.py", "self._at + EVERY_S - time.monotonic()", "0.0", PACE),
-    fault("pmdviz/lab/laboratory.py", "self.live.runner.set(knobs)\n", "pass\n", SET),
+    fault("pmdviz/lab/notebook/widget.py", "if event.setter is not self:", "if event.setter is self:", SENT),
+    fault("pmdviz/lab/notebook/widget.py", "elif view != self._view or", "elif", MOVED),
+    fault("pmdviz/lab/notebook/widget.py", "self._page = weakref.ref(page)", "self._page = lambda: page", FREED),
+    fault("pmdviz/lab/notebook/notebook.py", "if view == self._views:", "if True:", MOVED),
+    fault("pmdviz/lab/notebook/notebook.py", "self.screen.sender.live(False)", "pass", AGAIN),
+    fault("pmdviz/lab/notebook/scripts.py", "text = SHEET.sub(", "SHEET.sub(", SHEETS),
+    fault("pmdviz/lab/notebook/still.py", "self._at + EVERY_S - time.monotonic()", "0.0", PACE),
+    fault("pmdviz/lab/pages/laboratory.py", "self.live.runner.set(knobs)\n", "pass\n", SET),
 ]

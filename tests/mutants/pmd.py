@@ -3,9 +3,17 @@
 PMD, REJUVENATION = "pmdviz/methods/pmd/__init__.py", "pmdviz/methods/pmd/rejuvenation.py"
 STATE, MOVES = "pmdviz/methods/pmd/state.py", "pmdviz/methods/pmd/steps.py"
 LIMITING, LIMITS = "pmdviz/kernels/limiting.py", "tests/kernels/test_limiting.py"
-DRAWS, SCHEDULES, BANDWIDTHS = "pmdviz/draws.py", "pmdviz/schedules.py", "pmdviz/bandwidths.py"
+DRAWS, SCHEDULES, BANDWIDTHS = (
+    "pmdviz/methods/shared/draws.py",
+    "pmdviz/methods/shared/schedules.py",
+    "pmdviz/densities/bandwidth.py",
+)
 POLICIES, CUSTOM = "tests/methods/test_pmd.py", "tests/targets/test_custom.py"
-DRAWN, STEPS, WIDTHS = "tests/test_draws.py", "tests/test_schedules.py", "tests/test_bandwidths.py"
+DRAWN, STEPS, WIDTHS = (
+    "tests/methods/test_draws.py",
+    "tests/methods/test_schedules.py",
+    "tests/densities/test_bandwidth.py",
+)
 
 
 def fault(file: str, find: str, replace: str, *tests: str) -> dict:
@@ -29,8 +37,8 @@ MUTANTS = [
     fault(PMD, "if knobs.warm_start else 0", "if False else 0", POLICIES),
     fault(PMD, "warm = -(-target.num_data // WARM_BATCH)", "warm = target.num_data // WARM_BATCH", POLICIES),
     fault(PMD, '"epochs" if state.warming else knobs.batches', "knobs.batches", POLICIES),
-    fault("pmdviz/methods/particles.py", "ess < threshold * m", "ess < threshold", POLICIES),
-    fault("pmdviz/methods/particles.py", "ess < threshold * m", "ess > threshold * m", POLICIES),
+    fault("pmdviz/methods/shared/particles.py", "ess < threshold * m", "ess < threshold", POLICIES),
+    fault("pmdviz/methods/shared/particles.py", "ess < threshold * m", "ess > threshold * m", POLICIES),
     fault(REJUVENATION, 'knobs.policy == "always" and state.iteration > 0', 'knobs.policy == "always"', POLICIES),
     fault(REJUVENATION, "turned = wanted_particles(state.drawn_at, knobs) != m", "turned = size", POLICIES),
     fault(REJUVENATION, "turned = wanted_particles(state.drawn_at, knobs) != m", "turned = False", POLICIES),
@@ -80,14 +88,14 @@ MUTANTS = [
     fault(SCHEDULES, "first * float(t) ** exponent", "first * float(t - 1) ** exponent", STEPS),
     fault(SCHEDULES, "first if t <= until", "first if t < until", STEPS),
     # Draws.
-    fault("pmdviz/densities.py", "noise, self.cholesky)", "noise, self.cholesky.T)", DRAWN),
+    fault("pmdviz/densities/density.py", "noise, self.cholesky)", "noise, self.cholesky.T)", DRAWN),
     fault(
         DRAWS, "parents, noise = parents[chosen], noise[chosen]", "parents, noise = parents[chosen], noise[:n]", DRAWN
     ),
     fault(DRAWS, "density.weights, each * n)", "density.weights, n)[np.arange(each * n) % n]", DRAWN),
-    fault("pmdviz/densities.py", "np.linalg.inv(self.cholesky)", "self.cholesky", DRAWN),
+    fault("pmdviz/densities/density.py", "np.linalg.inv(self.cholesky)", "self.cholesky", DRAWN),
     fault(DRAWS, "candidates / target.scale", "candidates * target.scale", DRAWN),
-    fault(DRAWS, "max(1, min(DRAWS[draws], MOST_NUMBERS // (n * dim)))", "DRAWS[draws]", DRAWN),
+    fault(DRAWS, "max(1, min(DRAWS[draws], MAX_NUMBERS // (n * dim)))", "DRAWS[draws]", DRAWN),
     fault(
         DRAWS,
         '"multinomial": lambda rng, weights, n: multinomial',
@@ -101,7 +109,7 @@ MUTANTS = [
     fault(BANDWIDTHS, "USUAL = 2.0", "USUAL = 1.0", WIDTHS),
     fault(BANDWIDTHS, '"i,ij,ik->jk", weights, centred', '"i,ij,ik->jk", weights**2, centred', WIDTHS),
     fault(BANDWIDTHS, "(particles[chosen], with_itself)", "(particles[chosen])", WIDTHS),
-    fault(BANDWIDTHS, "chosen = systematic(weights, MOST_IN_PAIRS, 0.5)", "chosen = chosen[:MOST_IN_PAIRS]", WIDTHS),
+    fault(BANDWIDTHS, "chosen = systematic(weights, MAX_IN_PAIRS, 0.5)", "chosen = chosen[:MAX_IN_PAIRS]", WIDTHS),
     fault(BANDWIDTHS, "weights, scale) / local_scale(particles.shape[1])", "weights, scale)", WIDTHS),
     fault(
         BANDWIDTHS,
@@ -111,23 +119,23 @@ MUTANTS = [
     ),
 ]
 
-SHAPES, SHAPED = "pmdviz/shapes.py", "pmdviz/shaped_density.py"
+SHAPES, SHAPED = "pmdviz/densities/shapes.py", "pmdviz/densities/shaped.py"
 LEFT_OUT, CLUSTERS = "pmdviz/kernels/leave_one_out.py", "pmdviz/kernels/clusters.py"
-SHAPE_TESTS, LEFT_TESTS = "tests/test_shapes.py", "tests/kernels/test_leave_one_out.py"
+SHAPE_TESTS, LEFT_TESTS = "tests/densities/test_shapes.py", "tests/kernels/test_leave_one_out.py"
 
-FORMATS, READ = "pmdviz/recipe_formats.py", "tests/test_formats.py"
+FORMATS, READ = "pmdviz/engine/recipe/formats.py", "tests/engine/test_formats.py"
 
 MUTANTS += [
     # Caveats.
     fault(PMD, "            if ess < state.fewest:\n", "            if False:\n", "tests/methods/test_caveats.py"),
     fault(
-        "pmdviz/methods/particles.py",
+        "pmdviz/methods/shared/particles.py",
         "max(d + 2, d * (d + 3) / (4 * SHAPE_COST))",
         "d + 2",
         "tests/methods/test_caveats_shape.py",
     ),
     fault(
-        "pmdviz/methods/onepass.py",
+        "pmdviz/methods/smc/one_pass.py",
         "if reason and ess < state.fewest:",
         "if False:",
         "tests/methods/test_caveats_shape.py",
@@ -135,13 +143,18 @@ MUTANTS += [
     fault(PMD, "(state.in_a_row + 1) * done.limited", "state.in_a_row + done.limited", "tests/methods/test_caveats.py"),
     fault("pmdviz/methods/base.py", ">= d + 2 > ess", ">= d + 2 > 1 > ess", "tests/methods/test_caveats.py"),
     fault("pmdviz/methods/base.py", "if k > UNTRUSTED:", "if False:", "tests/methods/test_caveats.py"),
-    fault("pmdviz/pareto.py", "(n / 4 + 0.5) - 1", "(n / 2 + 0.5) - 1", "tests/test_pareto.py"),
-    fault("pmdviz/pareto.py", "len(tail) * k + PRIOR_COUNT * PRIOR_SHAPE", "len(tail) * k", "tests/test_pareto.py"),
+    fault("pmdviz/densities/pareto.py", "(n / 4 + 0.5) - 1", "(n / 2 + 0.5) - 1", "tests/densities/test_pareto.py"),
+    fault(
+        "pmdviz/densities/pareto.py",
+        "len(tail) * k + PRIOR_COUNT * PRIOR_SHAPE",
+        "len(tail) * k",
+        "tests/densities/test_pareto.py",
+    ),
     # Formats.
     fault(FORMATS, "KNOBS.get(version, {})", "{}", READ),
     fault(FORMATS, "KNOBS.get(version, {}).items()", "KNOBS[1].items()", READ),
-    fault("pmdviz/recipe_link.py", '{"pmdviz_recipe": version} | ', "", READ),
-    fault("pmdviz/racing/recipe.py", "earlier_knobs(one.knobs, one.method, version)", "one.knobs", READ),
+    fault("pmdviz/engine/recipe/link.py", '{"pmdviz_recipe": version} | ', "", READ),
+    fault("pmdviz/experiments/race/recipe.py", "earlier_knobs(one.knobs, one.method, version)", "one.knobs", READ),
     # The shaped kernel.
     fault(SHAPED, "np.sqrt(1 - h * h) * (particles[inside] - mean)", "(particles[inside] - mean)", SHAPE_TESTS),
     fault(SHAPED, "h * np.linalg.cholesky(cov", "h * h * np.linalg.cholesky(cov", SHAPE_TESTS),
@@ -155,8 +168,8 @@ MUTANTS += [
     fault("pmdviz/methods/pmd/rejuvenation.py", ", each=each, ", ", ", SHAPE_TESTS),
     fault(SHAPED, "if shape.shared:", "if False:", SHAPE_TESTS),
     fault(SHAPES, "(learned**2).sum() * ess *", "(learned**2).sum() * (learned > 0).sum() *", SHAPE_TESTS),
-    fault(SHAPES, "or not shared and w.sum() ** 2 < LEAST_ESS * (d + 1) * (w * w).sum()", "", SHAPE_TESTS),
-    fault(SHAPES, "LEAST_ESS * (d + 1)", "(d + 2)", SHAPE_TESTS),
+    fault(SHAPES, "or not shared and w.sum() ** 2 < MIN_ESS * (d + 1) * (w * w).sum()", "", SHAPE_TESTS),
+    fault(SHAPES, "MIN_ESS * (d + 1)", "(d + 2)", SHAPE_TESTS),
     fault(LEFT_OUT, "            base[own[i]] = LOG_ZERO_SINGLE\n", "            base[own[i]] = kept\n", LEFT_TESTS),
     fault(LEFT_OUT, "np.sqrt(1 - h * h)", "1.0", LEFT_TESTS),
     fault(

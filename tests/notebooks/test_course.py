@@ -7,7 +7,7 @@ import nbclient
 import nbformat
 import pytest
 
-from pmdviz.cli_notebooks import course
+from pmdviz.cli.notebooks import course
 
 PAGE = Path(__file__).parents[2] / "docs" / "course.md"
 COURSE = course()

@@ -60,13 +60,13 @@ def test_without_a_newer_python_it_fails_unless_that_is_said(tmp_path):
     [
         ("browser/test_links.py", True),
         ("lab/test_of_tomorrow.py", True),
-        ("test_pages.py", True),
-        ("test_tabs.py", True),
-        ("test_serving.py", True),
+        ("serve/test_pages.py", True),
+        ("scenes/test_words.py", True),
+        ("test_fuzz.py", True),
         ("test_isolation.py", True),
-        ("serving/test_doors.py", True),
+        ("serve/test_doors.py", True),
         ("browser/test_film_likeness.py", False),
-        ("test_history.py", False),
+        ("engine/test_history.py", False),
         ("kernels/test_kde.py", False),
     ],
 )

@@ -8,9 +8,9 @@ import pytest
 import pmdviz
 
 HERE = Path(pmdviz.__file__).parent
-FILES = [*HERE.glob("lab/*.py"), HERE / "pages.py", HERE / "tabs.py"]
+FILES = [*HERE.glob("lab/**/*.py"), HERE / "serve/pages.py", HERE / "serve/tabs.py"]
 HANDLER = re.compile(r"(?<!js_)(?<!remove_)(?:param\.watch|on_click|on_change|onload)\((?!\*)([^\n]*)")
-HANDED = re.compile(r'(?:"\w+", )?(?:handed|held)\(')  # the name of a Bokeh property comes first
+HANDED = re.compile(r'(?:"\w+", )?(?:handed)\(')  # the name of a Bokeh property comes first
 OWN_WAY = re.compile(r'"\w+", lambda attr, old, new: self\._on_loop\(')  # of the live loop: needs no lock
 
 

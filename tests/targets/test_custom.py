@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import pmdviz
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, TargetError
-from pmdviz.recipe import Recipe
-from pmdviz.session import Session
 from pmdviz.targets import TARGETS, make_target
-from tests.engine import digest, drive
+from tests.support.engine import digest, drive
 
 DATA = np.random.default_rng(0).normal(0.5, 1.0, size=30)
 
@@ -282,7 +282,7 @@ def nothing(values):
     return np.full_like(values, -np.inf)
 
 
-def too_few(values):
+def ess_below(values):
     return values[:-1]
 
 
@@ -294,7 +294,7 @@ MOODS = {
     one_nan: "is nan at theta = \\(",
     one_infinity: "is inf at theta = \\(",
     nothing: "is -inf at every particle, one of them theta = \\(",
-    too_few: "must give shape",
+    ess_below: "must give shape",
     angry: "raised RuntimeError: I will not$",
 }
 

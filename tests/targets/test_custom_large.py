@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from pmdviz.api import custom_target
-from pmdviz.recipe import Recipe
-from pmdviz.session import Session
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.session import Session
 from pmdviz.targets import custom
 
 SIZES: list[tuple[int, int]] = []
@@ -68,7 +68,7 @@ def test_no_call_of_a_persons_function_has_more_pairs_than_the_limit(on_disk, mo
     given = target_of(on_disk, grad_log_prior=lambda theta: -theta, grad_log_likelihood=gradient)
     theta = np.random.default_rng(1).standard_normal((70, 2))
     whole = given.log_likelihood(theta, on_disk), given.grad_log_joint(theta, on_disk)
-    monkeypatch.setattr(custom, "MOST_PAIRS", 10_000)
+    monkeypatch.setattr(custom, "MAX_PAIRS", 10_000)
     SIZES.clear()
     np.testing.assert_allclose(given.log_likelihood(theta, on_disk), whole[0], rtol=1e-12)
     np.testing.assert_allclose(given.grad_log_joint(theta, on_disk), whole[1], rtol=1e-9)
@@ -88,5 +88,5 @@ def test_the_exact_posterior_is_left_out_where_it_would_take_minutes(on_disk, mo
     assert target_of(np.zeros(50)).exact is not None
     frame = Session(Recipe(target_of(on_disk), num_particles=20, budget=100)).frame
     assert frame.metrics["tv"] is None and frame.grid.q.sum() > 0
-    monkeypatch.setattr(custom, "MOST_EXACT_PAIRS", 50 * custom.ENOUGH[2] - 1)
+    monkeypatch.setattr(custom, "MAX_EXACT_PAIRS", 50 * custom.ENOUGH[2] - 1)
     assert target_of(np.zeros(50)).exact is None

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from pmdviz.densities.grid import Grid
 from pmdviz.errors import InputError
-from pmdviz.grids import Grid
 from pmdviz.targets import TARGETS, make_target
-from pmdviz.targets.exact import GridExact
+from pmdviz.targets.reference.exact import GridExact
 
 SETTINGS = {
     "mixture": [{}, {"num_data": 1}, {"num_data": 400, "sigma_x": 1.5}, {"p": 0.2, "data_seed": 3}],

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from pmdviz.session import Recipe, Session
-from pmdviz.views import style
-from pmdviz.views.columns import stage_columns
-from pmdviz.views.race_columns import CLOCKS, METRICS, band, clock_end, line_columns, span
+from pmdviz.engine.session import Recipe, Session
+from pmdviz.scenes import style
+from pmdviz.scenes.columns import stage_columns
+from pmdviz.scenes.race_columns import CLOCKS, METRICS, band, clock_end, line_columns, span
+from pmdviz.scenes.tiling import Tiling, joined, placed
 from pmdviz.views.race_tiles import EMPTY, RaceTiles, TileWords
 from pmdviz.views.race_traces import MOST, RaceTraces
-from pmdviz.views.tiling import Tiling, joined, placed
 
 
 @pytest.mark.parametrize("number", range(9))

@@ -3,8 +3,8 @@
 import numpy as np
 from bokeh.models import VArea
 
-from pmdviz.views import style
-from pmdviz.views.race_columns import CLOCKS, METRICS
+from pmdviz.scenes import style
+from pmdviz.scenes.race_columns import CLOCKS, METRICS
 from pmdviz.views.race_traces import RaceTraces
 
 
@@ -20,7 +20,7 @@ def test_bands_are_made_when_there_are_some():
     x = np.linspace(1.0, 100.0, 20)
     history = {name: x for name in CLOCKS} | {name: x / 200 for name in METRICS}
     traces.show_bands([[history, history]] * 3)
-    traces.dress(dark=True)
+    traces.set_theme(dark=True)
     for panel in traces.panels.values():
         assert len(panel.bands[2].data["x"]) > 10
         assert [area.glyph.fill_color for area in areas(panel)] == list(style.entrant_colours(True)[:3])

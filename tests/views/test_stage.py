@@ -2,11 +2,12 @@ import numpy as np
 import pytest
 from bokeh.document import Document
 
-from pmdviz.recipe import Recipe
-from pmdviz.session import Session
-from pmdviz.views import StageView, style
-from pmdviz.views.columns import stage_columns
-from pmdviz.views.stage import square
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.session import Session
+from pmdviz.scenes import style
+from pmdviz.scenes.columns import stage_columns
+from pmdviz.scenes.stage import square
+from pmdviz.views import StageView
 
 
 @pytest.fixture
@@ -21,7 +22,7 @@ def ranges(view):
 
 def test_figure_can_be_serialised_and_has_its_names(session):
     view = StageView(session.target)
-    view.dress()
+    view.set_theme()
     view.show(session.frame)
     doc = Document()
     doc.add_root(view.figure)
@@ -104,7 +105,7 @@ def test_lines_differ_by_dash_too_and_presenter_labels_are_large(session):
     assert style.DASHES["exact"] != style.DASHES["approximate"]
     assert len({str(style.DASHES[name]) for name in ("tv", "kl_forward", "kl_reverse", "floor")}) == 4
     view = StageView(session.target)
-    view.dress(dark=True, presenter=True)
+    view.set_theme(dark=True, presenter=True)
     assert int(view.figure.xaxis[0].axis_label_text_font_size.removesuffix("px")) >= 18
     for borders in (style.BORDERS, style.PRESENTER_BORDERS):
         assert borders["left"] + borders["right"] == borders["top"] + borders["bottom"]

@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 
-from pmdviz.sweeping import fitted
-from pmdviz.theory.recurrence import Terms
-from pmdviz.views import style
+from pmdviz.experiments.sweep import fitted
+from pmdviz.experiments.theory.recurrence import Terms
+from pmdviz.scenes import style
+from pmdviz.scenes.theory_columns import groups, line, ticks, triangle, usable
 from pmdviz.views.theory import RecurrenceView, TheoryView
-from pmdviz.views.theory_columns import groups, line, ticks, triangle, usable
 
 
 def test_points_without_a_place_on_log_axes_are_left_out():
@@ -91,8 +91,8 @@ def test_terms_of_the_recurrence():
 def test_colours_of_the_theme(dark):
     colours = style.theme(dark)
     theory, recurrence = TheoryView(), RecurrenceView()
-    theory.dress(dark)
-    recurrence.dress(dark)
+    theory.set_theme(dark)
+    recurrence.set_theme(dark)
     assert theory.figure.background_fill_color == recurrence.figure.background_fill_color == colours.paper
     assert theory.mean.glyph.line_color == colours.layers["exact"]
     assert recurrence.lines["measured"].glyph.line_color == colours.layers["tv"]

@@ -1,9 +1,9 @@
 import numpy as np
 from bokeh.document import Document
 
+from pmdviz.scenes.marks import Mark
+from pmdviz.scenes.trace_columns import CEILING, GROUPS, MAX_POINTS, clamped, clock_end, extremes, nice, value_range
 from pmdviz.views import TracesView
-from pmdviz.views.marks import Mark
-from pmdviz.views.trace_columns import CEILING, GROUPS, MAX_POINTS, clamped, clock_end, extremes, nice, value_range
 
 NO_FLOORS = {"floor_tv": None, "floor_kl": None}
 

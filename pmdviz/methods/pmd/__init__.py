@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from pmdviz.densities import KernelDensity, effective_sample_size
-from pmdviz.draws import candidates_each
+from pmdviz.densities.density import KernelDensity, effective_sample_size
+from pmdviz.densities.shaped import ShapedDensity
 from pmdviz.methods.base import StepInfo, checked_log_likelihood, read_only
-from pmdviz.methods.batching import BatchMethod
-from pmdviz.methods.particles import descended, equal_log_weights, normalised, prior_draws
 from pmdviz.methods.pmd.knobs import PMDKnobs
 from pmdviz.methods.pmd.rejuvenation import rejuvenate, rejuvenation_reason, wanted_particles
 from pmdviz.methods.pmd.state import PMDState
 from pmdviz.methods.pmd.steps import Step, bayes_step, mirror_step
-from pmdviz.methods.smoothing import smoothed
-from pmdviz.schedules import SCHEDULES
-from pmdviz.shaped_density import ShapedDensity
+from pmdviz.methods.shared.batching import BatchMethod
+from pmdviz.methods.shared.draws import candidates_each
+from pmdviz.methods.shared.particles import descended, equal_log_weights, normalised, prior_draws
+from pmdviz.methods.shared.schedules import SCHEDULES
+from pmdviz.methods.shared.smoothing import smoothed
 from pmdviz.targets import Target
 
 LONG = 25  # limited steps in a row that are worth a word

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pmdviz.errors import InputError
 from pmdviz.knobs import Choice, Flag, Real, Whole
-from pmdviz.methods import stepping
-from pmdviz.methods.batching import BatchKnobs
-from pmdviz.methods.particles import how_many, least_ess
-from pmdviz.methods.smoothing import SmoothingKnobs, holder_smoothness
-from pmdviz.methods.work import Work
+from pmdviz.methods.cost import Work
+from pmdviz.methods.shared import optimisers
+from pmdviz.methods.shared.batching import BatchKnobs
+from pmdviz.methods.shared.particles import ess_threshold_knob, num_particles_knob
+from pmdviz.methods.shared.smoothing import SmoothingKnobs, holder_smoothness
 
 
 class PMDKnobs(BatchKnobs, SmoothingKnobs):
@@ -16,7 +16,7 @@ class PMDKnobs(BatchKnobs, SmoothingKnobs):
 
     kind_words = "knob of method 'pmd':"
 
-    num_particles = how_many(1500, "rejuvenation", "Points that carry the approximation.")
+    num_particles = num_particles_knob(1500, "rejuvenation", "Points that carry the approximation.")
     schedule = Choice(
         "decay",
         objects=["decay", "constant", "theorem6"],
@@ -24,9 +24,9 @@ class PMDKnobs(BatchKnobs, SmoothingKnobs):
         doc="decay: γ = min(1, η/(n₀ + t^κ)); constant: the same γ at every step; theorem6: "
         "γ = min(2/(t+1), Δ/(M m^(β/(d+2β)))), for which the paper proves its rate.",
     )
-    eta = stepping.eta(2.0, "Numerator of γ = min(1, η/(n₀ + t^κ)).", only_if=("schedule", "decay"))
-    n0 = stepping.n0(20.0, "Holds the first steps back: γ = min(1, η/(n₀ + t^κ)).", only_if=("schedule", "decay"))
-    kappa = stepping.kappa(1.0, "How fast γ = min(1, η/(n₀ + t^κ)) falls.", only_if=("schedule", "decay"))
+    eta = optimisers.eta(2.0, "Numerator of γ = min(1, η/(n₀ + t^κ)).", only_if=("schedule", "decay"))
+    n0 = optimisers.n0(20.0, "Holds the first steps back: γ = min(1, η/(n₀ + t^κ)).", only_if=("schedule", "decay"))
+    kappa = optimisers.kappa(1.0, "How fast γ = min(1, η/(n₀ + t^κ)) falls.", only_if=("schedule", "decay"))
     step_size = Real(
         0.1,
         bounds=(0, 1),
@@ -86,7 +86,9 @@ class PMDKnobs(BatchKnobs, SmoothingKnobs):
         only_if={"policy": "until", "growth": "jump"},
         doc="The last of the steps that are followed by new particles, or done with few of them.",
     )
-    ess_threshold = least_ess(0.5, "Rejuvenate when the effective sample size is below τ m.", only_if=("policy", "ess"))
+    ess_threshold = ess_threshold_knob(
+        0.5, "Rejuvenate when the effective sample size is below τ m.", only_if=("policy", "ess")
+    )
     draws = Choice(
         "balanced",
         objects=["balanced", "independent"],

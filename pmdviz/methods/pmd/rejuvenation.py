@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from pmdviz import draws
-from pmdviz.densities import KernelDensity
+from pmdviz.densities.density import KernelDensity
+from pmdviz.densities.shaped import ShapedDensity
 from pmdviz.methods.base import checked_log_prior, read_only
-from pmdviz.methods.particles import equal_log_weights, too_few
 from pmdviz.methods.pmd.knobs import PMDKnobs
 from pmdviz.methods.pmd.state import PMDState
-from pmdviz.schedules import GROWTHS
-from pmdviz.shaped_density import ShapedDensity
+from pmdviz.methods.shared import draws
+from pmdviz.methods.shared.particles import equal_log_weights, ess_below
+from pmdviz.methods.shared.schedules import GROWTHS
 from pmdviz.targets import Target
 
 GROWN = 1.5  # so many times more particles are worth a rejuvenation of their own
@@ -45,7 +45,7 @@ def _due(state: PMDState, ess: float, knobs: PMDKnobs) -> str:
         return "policy always"
     if knobs.policy == "until" and state.iteration > 0 and state.next_step <= knobs.until + 1:
         return f"policy until step {knobs.until:,}"
-    if knobs.policy == "ess" and too_few(ess, knobs.ess_threshold, m):
+    if knobs.policy == "ess" and ess_below(ess, knobs.ess_threshold, m):
         return f"ESS was {ess / m:.0%} of m"
     return ""
 

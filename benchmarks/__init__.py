@@ -1,0 +1,83 @@
+"""Every figure that pmdviz claims, by a command: `pmdviz bench NAME [--json FILE]`. One bench a file of this folder.
+
+A bench module has a one-line docstring and `run(options) -> dict` with its figures; its `OPTIONS`, where it has some,
+are the numbers that one may give it on the command line, with their defaults.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import pkgutil
+import time
+from typing import Any
+
+from benchmarks.helpers.machine import circumstances
+from pmdviz.errors import InputError, unknown
+from pmdviz.files import check_text_path, write_text
+
+NUMBERS = {
+    "sessions": "how many browser sessions",
+    "servers": "how many fresh servers",
+    "seconds": "of each measurement",
+    "minutes": "of endless play",
+    "inputs": "how many inputs",
+    "seed": "of what is drawn",
+}
+
+
+def names() -> list[str]:
+    """The benches, by their names on the command line."""
+    return sorted(found.name.replace("_", "-") for found in pkgutil.iter_modules(__path__) if not found.ispkg)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command line of `pmdviz bench`."""
+    parser.add_argument("name", metavar="NAME", help=", ".join(names()))
+    parser.add_argument("--json", metavar="FILE", help="write the figures as JSON; - for standard output")
+    parser.add_argument("--quick", action="store_true", help="fewer repetitions: to see that it works, not to quote")
+    parser.add_argument("--checkout", metavar="DIR", help="of another commit, to attack its server as well")
+    for name, words in NUMBERS.items():
+        parser.add_argument(f"--{name}", metavar="N", help=f"{words}; for benches that take it")
+
+
+def main(options: argparse.Namespace) -> None:
+    """Run one bench and write its figures with the circumstances they were measured in."""
+    if options.name not in names():
+        raise unknown("bench", options.name, names())
+    check_text_path(options.json)
+    module = importlib.import_module(f"{__name__}.{options.name.replace('-', '_')}")
+    given = _numbers(options, getattr(module, "OPTIONS", {}))
+    if options.checkout is not None and not hasattr(module, "ATTACKED"):
+        raise InputError(f"bench {options.name} takes no --checkout")
+    before, start = circumstances(), time.perf_counter()
+    figures = module.run(options)
+    result: dict[str, Any] = {
+        "bench": options.name,
+        "about": (module.__doc__ or "").strip().splitlines()[0],
+        "command": " ".join(["python -m pmdviz bench", options.name, *_switches(options), *given]),
+        **before,
+        "seconds": round(time.perf_counter() - start, 1),
+        "figures": figures,
+    }
+    text = json.dumps(result, indent=1, ensure_ascii=False, allow_nan=False)
+    write_text("-" if options.json is None else options.json, text)
+
+
+def _switches(options: argparse.Namespace) -> list[str]:
+    return ["--quick"] * options.quick + ["--checkout DIR"] * (options.checkout is not None)
+
+
+def _numbers(options: argparse.Namespace, defaults: dict[str, int]) -> list[str]:
+    """Put the numbers that the bench takes into `options`; returns those that were given. Raises InputError."""
+    said = []
+    for name in NUMBERS:
+        text = getattr(options, name)
+        if text is not None and name not in defaults:
+            raise InputError(f"bench {options.name} takes no --{name}")
+        if text is not None and not (text.isdecimal() and 1 <= int(text[:7]) <= 100_000):
+            raise InputError(f"--{name} must be a whole number at least 1 and at most 100,000; given: {text!r}")
+        setattr(options, name, defaults.get(name) if text is None else int(text))
+        said += [] if text is None else [f"--{name} {int(text)}"]
+    return said

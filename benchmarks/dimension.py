@@ -1,0 +1,106 @@
+"""What dimension does: every method on a Bayesian linear regression with a known answer, d from 1 to 20."""
+
+from __future__ import annotations
+
+import time
+from argparse import Namespace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from benchmarks.helpers.contest import figures
+from benchmarks.helpers.dimension_figure import drawn
+from benchmarks.helpers.regressions import Regression, linear
+from pmdviz.engine.recipe.formats import KNOBS
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.session import Session
+from pmdviz.presets import find_preset
+
+FIGURE = Path("assets/dimension.svg")
+OPTIONS = {"seed": 300}  # of the first data set and the first run; the others follow
+DIMENSIONS = (1, 2, 3, 5, 8, 10, 15, 20)
+SLOW = (1, 2, 5, 10, 20)  # the dimensions of methods that take a minute a run, on the first data set alone
+VISITED = 30_000  # by methods that take batches; the others visit what they need
+DRAWS = 1500  # that the chain keeps, as many as others have particles
+
+
+class Entrant(NamedTuple):
+    """A method, its knobs where they are not the defaults, and the data that it may visit."""
+
+    method: str
+    knobs: dict[str, Any]
+    visited: int | None = VISITED  # None: it ends of itself, or after its DRAWS
+    slow: bool = False
+
+
+ENTRANTS = {
+    "PMD, Algorithm 1": Entrant("pmd", find_preset("algorithm_1").recipe.knobs, slow=True),
+    "PMD, format 1": Entrant("pmd", KNOBS[1]),
+    "PMD, limited steps": Entrant("pmd", {"bandwidth_rule": KNOBS[1]["bandwidth_rule"]}),
+    "PMD, today": Entrant("pmd", {}),
+    "one-pass SMC": Entrant("smc", {}, None),
+    "tempered SMC": Entrant("smc_mcmc", {}, None),
+    "SVGD": Entrant("svgd", {}, slow=True),
+    "SVI": Entrant("svi", {}),
+    "HMC": Entrant("hmc", {}, None),
+}
+
+
+def run(options: Namespace) -> dict[str, Any]:
+    """For each method and dimension the figures of its runs; a whole bench also draws assets/dimension.svg."""
+    found = {name: _of_entrant(entrant, options) for name, entrant in ENTRANTS.items()}
+    if not options.quick:
+        FIGURE.parent.mkdir(exist_ok=True)
+        FIGURE.write_text(drawn(found), encoding="utf-8")
+    return found
+
+
+def _of_entrant(entrant: Entrant, options: Namespace) -> dict[str, Any]:
+    """Dimension -> its figures."""
+    dimensions = (1, 5) if options.quick else SLOW if entrant.slow else DIMENSIONS
+    seeds = range(options.seed, options.seed + (1 if entrant.slow else 3))
+    return {str(d): pooled([figures_of(entrant, linear(d, seed), seed) for seed in seeds]) for d in dimensions}
+
+
+def figures_of(entrant: Entrant, regression: Regression, seed: int) -> dict[str, Any]:
+    """Of one run: how far q's moments are from the posterior's, and what it cost."""
+    start = time.process_time()
+    recipe = Recipe(regression.target, entrant.method, budget=entrant.visited, seed=seed, **entrant.knobs)
+    session = Session(recipe, metrics_every=10**6)
+    if entrant.method == "hmc":
+        session.advance(session.knobs.burn_in + DRAWS)
+    else:
+        session.advance(10**9)
+    seconds, frame = time.process_time() - start, session.frame
+    q = frame.densities.get("gaussian", frame.density)  # of a chain the fit to its draws
+    return {
+        **distances(q.mean, q.cov, regression),
+        "visited": frame.visited,
+        "pairs": frame.density_evaluations + frame.gradient_evaluations,
+        "cpu_seconds": seconds,
+        "caveat": frame.caveat,
+    }
+
+
+def distances(mean: np.ndarray, covariance: np.ndarray, regression: Regression) -> dict[str, float]:
+    """Error of the mean in posterior sds (rms over coordinates), sd ratios, and KL(exact || the Gaussian) in nats."""
+    d, exact = len(mean), regression.covariance
+    sd = np.sqrt(np.diag(exact))
+    ratios, shift = np.sqrt(np.diag(covariance)) / sd, mean - regression.mean
+    spread = np.trace(np.linalg.solve(covariance, exact)) + shift @ np.linalg.solve(covariance, shift) - d
+    return {
+        "error_of_mean": float(np.sqrt(((shift / sd) ** 2).mean())),
+        "sd_ratio": float(np.exp(np.log(ratios).mean())),
+        "sd_ratio_least": float(ratios.min()),
+        "sd_ratio_largest": float(ratios.max()),
+        "kl": float(0.5 * (spread + np.linalg.slogdet(covariance)[1] - np.linalg.slogdet(exact)[1])),
+    }
+
+
+def pooled(runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """[median, least, largest] of every figure, and how many runs carried a caveat."""
+    names = [name for name in runs[0] if name != "caveat"]
+    values = {name: np.array([one[name] for one in runs]) for name in names}
+    found = {name: [figures(f(v), 3) for f in (np.median, np.min, np.max)] for name, v in values.items()}
+    return {"runs": len(runs), **found, "caveats": sum(bool(one["caveat"]) for one in runs)}

@@ -1,0 +1,59 @@
+"""`pmdviz list`: targets and methods with their options and knobs, as text, JSON, or the tables of the docs."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from pmdviz.files import write_json
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command line of `pmdviz list`."""
+    parser.add_argument("--json", metavar="FILE", help="write them as JSON; - for standard output")
+    parser.add_argument("--markdown", action="store_true", help="as the tables of the docs")
+
+
+def show_tables(options: argparse.Namespace) -> None:
+    """Print or write the tables."""
+    from pmdviz import api
+
+    tables = {"targets": api.list_targets(), "methods": api.list_methods()}
+    if options.json is not None:
+        return write_json(options.json, tables)
+    if options.markdown:
+        return print(_markdown(tables))
+    for kind, part in (("targets", "options"), ("methods", "knobs")):
+        print(f"{kind}:")
+        for name, entry in tables[kind].items():
+            print(f"  {name}: {entry['title']} [{entry['reference']}]")
+            if kind == "methods":
+                print(f"    Default budget: {budget_words(entry)}")
+            for row in entry[part]:
+                unit = f", {row['unit']}" if row["unit"] else ""
+                print(f"    {row['name']} = {row['default']}  ({row['bounds']}{unit}; {row['acts']}) {row['help']}")
+    return None
+
+
+def budget_words(entry: dict[str, Any]) -> str:
+    """What a run of a method visits where nobody says how much."""
+    number, enough_for = f"{entry['default_budget']:,} data", entry["budget_words"]
+    return f"{enough_for}, at least 20,000 data; on the mixture {number}" if enough_for else number
+
+
+def _markdown(tables: dict[str, Any]) -> str:
+    """The declarations as the docs show them."""
+    lines = ["# Targets, methods and their knobs", "", "Written by `python -m pmdviz list --markdown`.", ""]
+    for kind, part in (("targets", "options"), ("methods", "knobs")):
+        for name, entry in tables[kind].items():
+            lines += [f"## `{name}`: {entry['title']}", "", *filter(None, [entry.get("about")])]
+            lines += [f"Source: {entry['reference']}.", ""]
+            lines += [f"Default budget: {budget_words(entry)}.", ""] if kind == "methods" else []
+            lines += [f"| {part[:-1]} | default | values | unit | when it acts | what it does |", "|---" * 6 + "|"]
+            lines += [_markdown_row(row) for row in entry[part]] + [""]
+    return "\n".join(lines).rstrip()
+
+
+def _markdown_row(row: dict[str, Any]) -> str:
+    cells = (f"`{row['name']}`", f"{row['default']}", row["values"], row["unit"], row["acts"], row["help"])
+    return "| " + " | ".join(cells) + " |"

@@ -1,0 +1,146 @@
+"""The command line: `pmdviz` = `python -m pmdviz`: list | run | race | sweep | export | ..."""
+
+from __future__ import annotations
+
+import argparse
+import atexit
+import errno
+import gc
+import importlib
+import os
+import sys
+from typing import Any, NamedTuple, NoReturn
+
+from pmdviz.errors import InputError, TargetError, unknown, words_of
+from pmdviz.version import __version__
+
+
+class Command(NamedTuple):
+    """A command: what it does in a few words, and the module whose `add_arguments` and `act` it is."""
+
+    help: str
+    module: str
+    act: str
+
+
+COMMANDS = {
+    "list": Command("targets and methods, with their options and knobs", "pmdviz.cli.list", "show_tables"),
+    "run": Command("run a recipe to the end of its budget", "pmdviz.cli.run", "run"),
+    "race": Command("several methods, one budget of data, many seeds", "pmdviz.cli.race", "race"),
+    "sweep": Command("many runs in parallel: what is varied, every seed, into a table", "pmdviz.cli.sweep", "sweep"),
+    "export": Command("run a recipe and write a film, a picture, a table, ...", "pmdviz.cli.export", "export"),
+    "notebooks": Command(
+        "copy the course, seven Jupyter notebooks, into a folder", "pmdviz.cli.notebooks", "notebooks"
+    ),
+    "serve": Command("open the lab in a browser", "pmdviz.serve.server", "serve"),
+    "bench": Command("measure what the docs claim", "pmdviz.cli.bench", "main"),
+}
+OUTPUT = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)  # of a write to a stream that has no name
+
+
+class _Parser(argparse.ArgumentParser):
+    """Errors in one line, exit status 2; no abbreviated options."""
+
+    commands: Any  # the table of subcommands
+
+    def __init__(self, **parts: Any) -> None:
+        super().__init__(allow_abbrev=False, **parts)
+
+    def error(self, message: str) -> NoReturn:
+        raise InputError(message)
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        print(message, end="", file=file or sys.stderr)  # argparse's own is silent where that fails
+
+    def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
+        _flush()
+        super().exit(status, message)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line; returns the exit status (0 done, 1 failed while running, 2 unusable input)."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    try:
+        atexit.register(gc.freeze)  # else Python looks through all of numba once more before it ends: 0.2 s
+        _limit_blas()
+        _print_anything()
+        _check_command(arguments)
+        options = _parsed(_parser(arguments[:1]), arguments)
+        status = options.act(options) or 0
+        _flush()
+        return status
+    except InputError as error:
+        print(f"pmdviz: {error}", file=sys.stderr)
+        return 2
+    except TargetError as error:
+        print(f"pmdviz: {error}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        _give_up_output()
+        return 1
+    except OSError as error:
+        print(f"pmdviz: {_words(error)}", file=sys.stderr)
+        _give_up_output()
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+def _words(error: OSError) -> str:
+    if error.filename is None and error.errno in OUTPUT:
+        return f"the output could not be written: {error.strerror}"
+    return f"the system refused something: {words_of(error) or type(error).__name__}"
+
+
+def _flush() -> None:
+    """Write what is held back, so that a failure has its sentence and not one of Python's as it ends."""
+    if sys.stdout is not None:  # closed by whoever called
+        sys.stdout.flush()
+
+
+def _give_up_output() -> None:
+    """Send what standard output does not take to nowhere, so that closing it says nothing."""
+    try:
+        _flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _limit_blas() -> None:
+    """One BLAS thread: with its default threads a busy machine is many times slower."""
+    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
+
+
+def _print_anything() -> None:
+    """Greek letters on a terminal that has none become escapes, not a traceback."""
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def _check_command(arguments: list[str]) -> None:
+    if arguments and not arguments[0].startswith("-") and arguments[0] not in COMMANDS:
+        raise unknown("command", arguments[0], COMMANDS)
+
+
+def _parsed(parser: _Parser, arguments: list[str]) -> argparse.Namespace:
+    options, rest = parser.parse_known_args(arguments)
+    if rest:
+        valid = [flag for flag in parser.commands.choices[options.command]._option_string_actions if flag != "-h"]
+        raise unknown(f"option of {options.command}:", rest[0], valid)
+    return options
+
+
+def _parser(chosen: list[str]) -> _Parser:
+    """The parser; of the commands only the chosen one is told its options, for which its module is loaded."""
+    parser = _Parser(prog="pmdviz", description="See approximate Bayesian inference.")
+    parser.add_argument("--version", action="version", version=f"pmdviz {__version__}")
+    commands = parser.add_subparsers(title="commands", required=True, metavar=" | ".join(COMMANDS), dest="command")
+    for name, command in COMMANDS.items():
+        added = commands.add_parser(name, help=command.help)
+        if [name] == chosen:
+            module = importlib.import_module(command.module)
+            module.add_arguments(added)
+            added.set_defaults(act=getattr(module, command.act))
+    parser.commands = commands
+    return parser

@@ -1,0 +1,123 @@
+"""`pmdviz race`: several methods, one budget, many seeds; films and tables of them."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from typing import Any
+
+from pmdviz.cli import export
+from pmdviz.cli.recipe import pairs, race_bar, race_in, read_plain
+from pmdviz.errors import InputError
+from pmdviz.files import check_text_path, finite, write_json
+
+METHODS = "pmd,pmd:warm_start=true,smc,gibbs,sgld,svi"
+COLUMNS = ("runs", "visited_mean", "tv_mean", "tv_sd", "kl_forward_mean", "runs_in_one_mode", "seconds_mean")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command line of `pmdviz race`."""
+    parser.add_argument("recipe", nargs="?", metavar="RACE", help="a race in JSON; - for standard input")
+    parser.add_argument("--target", metavar="NAME", help="(default mixture)")
+    parser.add_argument("--target-option", action="append", default=[], metavar="NAME=VALUE")
+    parser.add_argument("--methods", metavar="LIST", help=f"entrants, knobs after a colon (default {METHODS})")
+    parser.add_argument("--budget", metavar="N", help="data that each may visit (default 20,000)")
+    parser.add_argument("--seeds", metavar="N", help="how many runs each does, or their seeds: 3,5,8 (default 1)")
+    parser.add_argument("--points", metavar="N", help="measure about so many frames of each run on the way (default 0)")
+    parser.add_argument("--json", metavar="FILE", help="write rows and summary as JSON; - for standard output")
+    parser.add_argument(
+        "--export", action="append", default=[], metavar="FILE",
+        help="take the race home: a film, a picture, a table, the race itself (race.json); any number of times. "
+        "With options of its own: pmdviz export race.json FILE ...",
+    )  # fmt: skip
+
+
+def _given_recipe(options: argparse.Namespace) -> Any:
+    """The race of a file, or the one that the options describe. Raises InputError."""
+    from pmdviz.experiments.race import RaceRecipe
+
+    names = ("target", "methods", "budget", "seeds", "points")
+    given = {name: value for name in names if (value := getattr(options, name)) is not None}
+    if options.recipe is not None:
+        if given or options.target_option:
+            flags = ", ".join(f"--{name}" for name in ("target", "target-option", *names[1:]))
+            raise InputError(f"a race's file says all of it; leave {flags} out")
+        plain = read_plain(options.recipe)
+        race = race_in(plain)
+        return RaceRecipe.from_dict(plain if race is None else race)
+    parts = {"target": "mixture", "methods": METHODS, "budget": "20000", "points": 0, **given}
+    parts["seeds"] = _seeds(given.get("seeds", "1"))
+    return RaceRecipe.checked(**parts, target_options=pairs("--target-option", options.target_option))
+
+
+def race(options: argparse.Namespace) -> None:
+    """Run the race and say how it ended."""
+    from pmdviz.engine.recipe.recipe import versions
+    from pmdviz.experiments import race
+
+    recipe = _given_recipe(options)
+    check_text_path(options.json)
+    _check_files(options.export, len(recipe.entrants))
+    bar = race_bar if sys.stderr.isatty() else None
+    start = time.perf_counter()
+    result = race.race(recipe, progress=bar)
+    seconds = time.perf_counter() - start
+    if bar:
+        print(file=sys.stderr)
+    if options.json is not None:
+        plain = {
+            "race": recipe.to_dict(),
+            "rows": [_plain(row) for row in result.rows],
+            "summary": [_plain(entry) for entry in result.summary],
+            "modes": result.modes,
+            "target": {"name": result.target.name, "options": result.target.options.as_dict()},
+            "budget": result.budget,
+            "seconds": seconds,
+            "versions": versions(),
+        }
+        write_json(options.json, plain)
+    else:
+        print(_table(result.summary))
+    for path in options.export:
+        export.write(result, path, sys.stderr if options.json == "-" else sys.stdout, {})
+
+
+def _check_files(paths: list[str], entrants: int) -> None:
+    """Say what can be said of the files before anything runs."""
+    if paths:
+        from pmdviz.export import check
+        from pmdviz.export.film.race_film import check_entrants
+        from pmdviz.export.options import RaceLook
+
+        for path in paths:
+            writer, _, _ = check(path, {}, RaceLook)
+            if "particles" in writer.options:
+                check_entrants(entrants)
+
+
+def _seeds(text: str) -> Any:
+    """A number of seeds, or the seeds between commas."""
+    if "," not in text:
+        if not text.isdecimal():
+            raise InputError(f"--seeds must be a number of seeds or a list such as 3,5,8; given: {text!r}")
+        return int(text[:12])
+    return [part.strip() for part in text.split(",")]
+
+
+def _plain(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: finite(value) for name, value in row.items()}
+
+
+def _table(summary: list[dict[str, Any]]) -> str:
+    """The summary as a table, the lowest TV first."""
+    ordered = sorted(summary, key=lambda one: (one["tv_mean"] is None, one["tv_mean"]))
+    lines = [["method", *COLUMNS]] + [[one["method"], *(_word(one[name]) for name in COLUMNS)] for one in ordered]
+    widths = [max(len(line[k]) for line in lines) for k in range(len(lines[0]))]
+    return "\n".join("  ".join(f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True)) for line in lines)
+
+
+def _word(value: Any) -> str:
+    if value is None:
+        return "not to be had"
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"

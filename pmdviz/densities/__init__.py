@@ -1,0 +1,1 @@
+"""Grids, kernel densities, mixtures of Gaussians, and rules of bandwidth."""

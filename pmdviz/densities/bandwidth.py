@@ -1,0 +1,130 @@
+"""Rules for the smoothing kernel: the Cholesky factor of its covariance h^2 S, from the weighted particles.
+
+Every rule is a pure function of the particles and weights: metrics and pictures never consume random numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from pmdviz.densities.density import weighted_sum
+from pmdviz.kernels.distances import median_distance
+from pmdviz.kernels.neighbourhoods import pooled_local_covariance
+from pmdviz.kernels.resampling import systematic
+
+NUM_CENTRES = 60
+NEIGHBOUR_FRACTION = 0.1  # of the particles, and of the weight
+EFFECTIVE_NEIGHBOURS = 25.0
+MAX_IN_PAIRS = 500  # particles whose distances are measured: 124,750 pairs
+USUAL = 2.0  # the smoothness for which h falls like m^(-1/(d+4)), the best rate of a Gaussian kernel
+# The smallest sd of S, as a share of the particles' spread and of the prior's: coincident particles have a kernel too.
+SPREAD_FLOOR, PRIOR_FLOOR = 1e-4, 1e-9
+
+# r(d): what `local` measures on a standard Gaussian without the division. Up to d = 5 these are the rule's own
+# constants; `python -m pmdviz bench local-scale` measures them again and gave the rest.
+LOCAL_SCALE = {1: 0.023, 2: 0.11, 3: 0.217, 5: 0.35, 7: 0.448, 10: 0.536, 15: 0.616, 20: 0.667, 30: 0.727, 50: 0.791}
+
+
+def isotropic(
+    particles: np.ndarray, weights: np.ndarray, bandwidth: float, scale: np.ndarray, smoothness: float = USUAL
+) -> np.ndarray:
+    """S = identity, h = `bandwidth` in the units of theta (the rule of Dai et al. 2016)."""
+    return bandwidth * np.eye(particles.shape[1])
+
+
+def median(
+    particles: np.ndarray, weights: np.ndarray, bandwidth: float, scale: np.ndarray, smoothness: float = USUAL
+) -> np.ndarray:
+    """S = identity, h = `bandwidth` times the median distance of two particles.
+
+    With 0.1 this is how Dai et al. 2016, section 6, judge the draws of chains.
+    """
+    return bandwidth * typical_distance(particles, weights, scale) * np.eye(particles.shape[1])
+
+
+def covariance(
+    particles: np.ndarray, weights: np.ndarray, bandwidth: float, scale: np.ndarray, smoothness: float = USUAL
+) -> np.ndarray:
+    """S = covariance of the weighted particles, h = c m^(-1/(d + 2 beta)), c = `bandwidth`, beta = `smoothness`.
+
+    The textbook's rule (Silverman 1986, section 4.3.2). Where modes lie far apart it measures the gap between them.
+    """
+    m, d = particles.shape
+    centred = particles - weighted_sum(weights, particles)
+    S = np.einsum("i,ij,ik->jk", weights, centred, centred) if m >= d + 2 else np.diag(scale**2)
+    return _factor(S, particles, weights, bandwidth, scale, smoothness)
+
+
+def local(
+    particles: np.ndarray, weights: np.ndarray, bandwidth: float, scale: np.ndarray, smoothness: float = USUAL
+) -> np.ndarray:
+    """S = pooled covariance within neighbourhoods, h = c m^(-1/(d + 2 beta)), c = `bandwidth`, beta = `smoothness`.
+
+    Ours. One c fits near and far modes alike, as S measures the modes and not the gap between them.
+    """
+    S = neighbourhood_covariance(particles, weights, scale) / local_scale(particles.shape[1])
+    return _factor(S, particles, weights, bandwidth, scale, smoothness)
+
+
+def _factor(
+    S: np.ndarray, particles: np.ndarray, weights: np.ndarray, c: float, scale: np.ndarray, smoothness: float
+) -> np.ndarray:
+    """Cholesky factor of h^2 S with h = c m^(-1/(d + 2 beta))."""
+    m, d = particles.shape
+    smallest = SPREAD_FLOOR * spread(particles, weights) + PRIOR_FLOOR * scale
+    return c * m ** (-1.0 / (d + 2 * smoothness)) * np.linalg.cholesky(S + np.diag(smallest**2))
+
+
+def typical_distance(particles: np.ndarray, weights: np.ndarray, scale: np.ndarray) -> float:
+    """Median distance of two particles; of 500 taken systematically where they are more or differ in weight.
+
+    Pairs of one particle with itself do not count. Never 0: coincident particles are as far apart as rounding, a lone
+    one stands for the prior, whose sd `scale` is.
+    """
+    chosen = np.arange(len(particles))
+    if len(particles) > MAX_IN_PAIRS or weights.max() > weights.min() * (1 + PRIOR_FLOOR):
+        chosen = systematic(weights, MAX_IN_PAIRS, 0.5)
+    counts = np.bincount(chosen)
+    if (counts > 0).sum() < 2:
+        return float(scale.mean())
+    with_itself = int((counts * (counts - 1) // 2).sum())
+    return max(median_distance(particles[chosen], with_itself), PRIOR_FLOOR * float(scale.mean()))
+
+
+def spread(particles: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Weighted sd (d,) of each coordinate."""
+    return np.sqrt(weighted_sum(weights, (particles - weighted_sum(weights, particles)) ** 2))
+
+
+def neighbourhood_covariance(particles: np.ndarray, weights: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """Mean weighted covariance (d, d) of the nearest tenth of the particles around 60 stratified centres.
+
+    Where the particles around a centre weigh more than others, fewer do: so many as hold a tenth of the weight and 25
+    effective particles. A mode then measures the same whether many light or few heavy particles stand for it. With
+    fewer than d + 2 particles nothing local can be measured and the prior's variances stand in.
+    """
+    m, d = particles.shape
+    if m < d + 2:
+        return local_scale(d) * np.diag(scale**2)
+    centres = systematic(weights, NUM_CENTRES, 0.5)
+    sd = spread(particles, weights)
+    unit = np.where(sd > PRIOR_FLOOR * scale, sd, scale)
+    num_neighbours = min(m, max(int(np.ceil(NEIGHBOUR_FRACTION * m)), d + 2))
+    share, effective = NEIGHBOUR_FRACTION, EFFECTIVE_NEIGHBOURS
+    return pooled_local_covariance(particles, weights, centres, unit, num_neighbours, share, effective)
+
+
+def local_scale(d: int) -> float:
+    """r(d): what `neighbourhood_covariance` gives on a standard Gaussian, interpolated in log d between the table."""
+    known = np.array(sorted(LOCAL_SCALE))
+    return float(np.interp(np.log(d), np.log(known), [LOCAL_SCALE[k] for k in known]))
+
+
+RULES: dict[str, Callable[..., np.ndarray]] = {
+    "isotropic": isotropic,
+    "median": median,
+    "covariance": covariance,
+    "local": local,
+}

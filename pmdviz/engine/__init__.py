@@ -1,0 +1,1 @@
+"""From a recipe to its run: session, frame, history."""

@@ -1,0 +1,195 @@
+"""What a recipe is made of, as it comes from outside: checked, with a sentence for everything that cannot be used."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from pmdviz.errors import InputError, shown, unknown
+from pmdviz.knobs import Knobs, whole_number
+from pmdviz.methods import Method
+from pmdviz.targets import Target, find_target, make_target
+from pmdviz.targets.custom import CustomTarget
+
+MAX_BUDGET = 10**12
+MAX_SEED = 2**53 - 1  # whole in JavaScript too
+MAX_CHANGES = 10_000
+_most_changes = MAX_CHANGES  # in this process
+
+Change = tuple[int, dict[str, Any]]
+
+
+@lru_cache(maxsize=32)
+def shared_target(name: str, options: tuple[tuple[str, Any], ...]) -> Target:
+    """The built-in target with these options: one for all recipes, as it never changes."""
+    return make_target(name, **dict(options))
+
+
+def keep_changes(most: int) -> None:
+    """Let a recipe hold at most so many changes, in this process and from now on."""
+    global _most_changes
+    _most_changes = min(most, MAX_CHANGES)
+
+
+def most_changes() -> int:
+    """How many changes a recipe may hold."""
+    return _most_changes
+
+
+def unfit(knobs: Knobs, fitted: Knobs) -> set[str]:
+    """Names of the knobs that had to be changed to fit the target."""
+    after = fitted.as_dict()
+    return {name for name, value in knobs.as_dict().items() if value != after[name]}
+
+
+def resolved_target(target: str | Target, options: Mapping[str, Any]) -> Target:
+    """The target that a name with options, or a target that is made, stands for. Raises InputError."""
+    if isinstance(target, CustomTarget) and not options:
+        return target
+    if isinstance(target, str):
+        checked = find_target(target).Options.checked(mapping("target_options", options))
+        return shared_target(target, tuple(checked.as_dict().items()))
+    if not isinstance(target, Target):
+        raise InputError(f"target must be a name or a target; given: {shown(target)}")
+    if options:
+        raise InputError("target_options go with the name of a built-in target; a target that is made has its own")
+    return shared_target(target.name, tuple(target.options.as_dict().items()))
+
+
+def named_target(given: Any, targets: Mapping[str, Target]) -> str | Target:
+    """The target that a recipe names; a custom one must be in `targets` and be the same. Raises InputError."""
+    if not isinstance(given, Mapping):
+        if not isinstance(given, str):
+            raise InputError(f"target must be a name; given: {shown(given)}")
+        return given
+    print_of = given.get("custom")
+    if not isinstance(print_of, Mapping) or not isinstance(print_of.get("name"), str):
+        raise InputError(f"target must be a name or {{'custom': ...}}; given: {shown(given)}")
+    name = print_of["name"]
+    if name not in targets:
+        raise InputError(
+            f"the recipe needs the custom target {name!r}; give it as Recipe.from_json(text, targets={{{name!r}: ...}})"
+        )
+    found = getattr(targets[name], "fingerprint", None)
+    if found is None:
+        raise InputError(f"targets[{name!r}] must be made with pmdviz.custom_target; given: {shown(targets[name])}")
+    different = [key for key in found if not _same(found[key], print_of.get(key))]
+    if different:
+        raise InputError(f"the target {name!r} given is not the recipe's: {', '.join(different)} differ(s)")
+    return targets[name]
+
+
+def _same(mine: Any, theirs: Any) -> bool:
+    if isinstance(mine, list):
+        alike = isinstance(theirs, list) and len(mine) == len(theirs)
+        return alike and all(_same(a, b) for a, b in zip(mine, theirs, strict=True))
+    if isinstance(mine, float) and isinstance(theirs, (int, float)):
+        return abs(mine - theirs) <= 1e-9 * max(1.0, abs(mine))
+    return mine == theirs
+
+
+def checked_changes(changes: Any, start: Knobs, way: Method, target: Target) -> tuple[Change, ...]:
+    """Changes in rising order, one entry an iteration, only what really changes. Raises InputError."""
+    try:
+        pairs = [(at, mapping("a change", values)) for at, values in changes]
+    except (TypeError, ValueError) as error:
+        raise InputError(f"changes must be pairs (iteration, {{knob: value}}); given: {shown(changes)}") from error
+    if len(pairs) > most_changes():
+        raise InputError(f"a recipe holds at most {most_changes():,} changes here; given: {len(pairs):,}")
+    merged: dict[int, dict[str, Any]] = {}
+    numbered = ((checked_whole("a change's iteration", at, 1, MAX_BUDGET), values) for at, values in pairs)
+    for at, values in sorted(numbered, key=_first):
+        merged.setdefault(at, {}).update(values)
+    knobs, kept = start, []
+    for at, values in merged.items():
+        after = knobs.replaced(**{str(k): v for k, v in values.items()})
+        way.check_pair(target, after)
+        changed = changed_knobs(knobs, after)
+        kept += [(at, changed)] if changed else []
+        knobs = after
+    return tuple(kept)
+
+
+def changed_knobs(before: Knobs, after: Knobs) -> dict[str, Any]:
+    """The knobs that differ, with those whose default hangs on one of them: left out, they would go to that default."""
+    old, new = before.as_dict(), after.as_dict()
+    differ = {name for name in new if new[name] != old[name]}
+    differ |= {name for name, spec in after.specs().items() if spec.default_by and spec.default_by[0] in differ}
+    return {name: value for name, value in new.items() if name in differ}
+
+
+def _first(pair: tuple[int, Any]) -> int:
+    return pair[0]
+
+
+def checked_parts(plain: Any, what: str, keys: Sequence[str], key_of: str, version: int) -> None:
+    """Raise InputError unless `plain` is an object of these keys, the first of them its format, 1 to `version`."""
+    if not isinstance(plain, Mapping):
+        raise InputError(f"a {what} is an object with the keys {', '.join(keys)}; given: {shown(plain)}")
+    for key in plain:
+        if key not in keys:
+            raise unknown(key_of, key, keys)
+    given = plain.get(keys[0], version)
+    if not isinstance(given, int) or isinstance(given, bool) or not 1 <= given <= version:
+        raise InputError(f"this pmdviz reads {what}s of format {version} and before; given: format {shown(given)}")
+
+
+def versions_in(plain: Mapping[str, Any]) -> dict[str, str]:
+    """The versions that a recipe says it was made with. Raises InputError."""
+    return checked_versions(plain.get("made_with", {}))
+
+
+def checked_versions(given: Any) -> dict[str, str]:
+    """Names and versions, all of them texts that can be written. Raises InputError."""
+    versions = mapping("made_with", given)
+    if not all(isinstance(version, str) for version in versions.values()):
+        raise InputError(f"made_with must give versions as texts, as in {{'numpy': '2.0'}}; given: {shown(given)}")
+    return {written(name): written(version) for name, version in versions.items()}
+
+
+def written(text: str) -> str:
+    """`text` as one that can be written: a lone surrogate becomes a question mark."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def mapping(what: str, value: Any) -> Mapping[str, Any]:
+    """`value` if it is an object of names and values. Raises InputError."""
+    if not isinstance(value, Mapping) or not all(isinstance(k, str) for k in value):
+        raise InputError(f"{what} must be an object of names and values; given: {shown(value)}")
+    return value
+
+
+def checked_whole(what: str, value: Any, low: int, high: int) -> int:
+    """`value` as a whole number within its bounds. Raises InputError."""
+    number = whole_number(value)
+    if number is None or not low <= number <= high:
+        words = f"must be a whole number at least {low:,} and at most {high:,}; given: {shown(value)}"
+        raise InputError(f"{what} {words}", what)
+    return number
+
+
+def json_value(text: str | bytes) -> Any:
+    """The value of a JSON text. Raises InputError, also for NaN, a key given twice and nesting without end."""
+
+    def no_constant(name: str) -> None:
+        raise InputError(f"a recipe is valid JSON, which has no {name}")
+
+    try:
+        plain = text.decode("utf-8-sig") if isinstance(text, bytes) else text  # `json` would guess at UTF-16 and UTF-32
+        return json.loads(plain, parse_constant=no_constant, object_pairs_hook=_object)
+    except InputError:
+        raise
+    except (ValueError, TypeError, RecursionError) as error:
+        raise InputError(f"this is not a recipe in JSON: {error}") from error
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON. Of two values of one key `json` would take the last, without a word."""
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise InputError(f"a recipe gives each key once; twice in one object: {shown(key)}")
+        found[key] = value
+    return found

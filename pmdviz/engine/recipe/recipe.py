@@ -1,0 +1,284 @@
+"""A recipe: everything needed to reproduce a run, as a small frozen value with one canonical JSON form."""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib import metadata
+from types import EllipsisType
+from typing import Any
+
+from pmdviz.engine.recipe.formats import BUDGETS, FORMAT, earlier_knobs
+from pmdviz.engine.recipe.link import pack, unpack
+from pmdviz.engine.recipe.parts import (
+    MAX_BUDGET,
+    MAX_SEED,
+    Change,
+    changed_knobs,
+    checked_changes,
+    checked_parts,
+    checked_versions,
+    checked_whole,
+    json_value,
+    mapping,
+    most_changes,
+    named_target,
+    resolved_target,
+    shared_target,
+    unfit,
+    versions_in,
+)
+from pmdviz.engine.recipe.python import as_python
+from pmdviz.errors import InputError, unknown
+from pmdviz.methods import Method, find_method
+from pmdviz.targets import Target
+from pmdviz.targets.custom import CustomTarget
+
+KEYS = ("pmdviz_recipe", "target", "target_options", "method", "knobs", "seed", "budget", "changes", "made_with")
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class Recipe:
+    """Target and options, method and knobs, seed, data budget, and the knob changes made while it ran.
+
+    Keyword arguments that are not named are knobs of the method. `budget` is the number of data to visit (None: no
+    end; by default what the method needs, `default_budget`). `changes` are pairs (iteration, {knob: value}): after that
+    iteration the knob took that value. Raises InputError for anything that cannot be used.
+    """
+
+    target: str
+    target_options: dict[str, Any]
+    method: str
+    knobs: dict[str, Any]
+    seed: int
+    budget: int | None
+    changes: tuple[Change, ...]
+    custom: CustomTarget | None = field(repr=False)
+    made_with: dict[str, str] = field(repr=False)
+
+    def __init__(
+        self,
+        /,
+        target: str | Target = "mixture",
+        method: str = "pmd",
+        *,
+        target_options: Mapping[str, Any] | None = None,
+        seed: int = 0,
+        budget: int | None | EllipsisType = ...,
+        changes: Iterable[tuple[int, Mapping[str, Any]]] = (),
+        made_with: Mapping[str, str] | None = None,
+        **knobs: Any,
+    ) -> None:
+        made, way = resolved_target(target, target_options or {}), find_method(method)
+        start = way.Knobs.checked(knobs)
+        start = start if set(knobs) & unfit(start, way.fitted(start, made)) else way.fitted(start, made)
+        way.check_pair(made, start)
+        values = {
+            "target": made.name,
+            "target_options": made.options.as_dict(),
+            "method": method,
+            "knobs": start.as_dict(),
+            "seed": checked_whole("seed", seed, 0, MAX_SEED),
+            "budget": _usual_budget(way, made, start) if budget is ... else _checked_budget(budget),
+            "changes": checked_changes(changes, start, way, made),
+            "custom": made if isinstance(made, CustomTarget) else None,
+            "made_with": versions() if made_with is None else checked_versions(made_with),
+        }
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Recipe) and self._identity() == other._identity()
+
+    def __hash__(self) -> int:
+        return hash(self._identity())
+
+    def _identity(self) -> str:
+        """All that decides about the run, and so not the versions it was made with."""
+        return json.dumps({**self.to_dict(), "made_with": None}, ensure_ascii=False, allow_nan=False)
+
+    def replaced(self, **values: Any) -> Recipe:
+        """The recipe with some of its parts (target, target_options, method, seed, budget, changes, knobs) changed.
+
+        `knobs` replaces the starting knobs named in it. Another target or method starts from its own defaults. Raises
+        InputError.
+        """
+        if values.get("target", self.target) != self.target:
+            values = {"target_options": {}, **values}
+        parts = {
+            "target": self.custom or self.target,
+            "target_options": {} if self.custom else self.target_options,
+            "method": self.method,
+            "seed": self.seed,
+            "budget": self.budget,
+            "changes": self.changes,
+        }
+        same_method = values.get("method", self.method) == self.method
+        given = _named_knobs(values.get("method", self.method), values.pop("knobs", {}))
+        for name in values:
+            if name not in (*parts, "made_with"):
+                raise unknown("part of a recipe", name, [*parts, "made_with", "knobs"])
+        knobs = {**(self.knobs if same_method else {}), **given}
+        return Recipe(**{**parts, **values}, **knobs)
+
+    def with_change(self, iteration: int, knobs: Any) -> Recipe:
+        """The recipe in which the knobs become `knobs` after `iteration`, without the changes after that.
+
+        Raises InputError where the log is full.
+        """
+        earlier = self.changes[: bisect_left(self.changes, iteration, key=_iteration)]
+        changed = changed_knobs(self.knobs_at(iteration - 1), knobs)
+        if changed and len(earlier) >= most_changes():
+            raise InputError(f"a recipe holds at most {most_changes():,} changes here; restart the run for a new log")
+        return self._unchecked_copy(changes=(*earlier, (iteration, changed)) if changed else earlier)
+
+    def limited(self, budget: int | None) -> Recipe:
+        """The recipe with another budget, which must be a whole number above 0 or None."""
+        return self._unchecked_copy(budget=budget)
+
+    def until(self, iteration: int, budget: int | None) -> Recipe:
+        """The recipe without the knob changes after `iteration`, with another budget (a whole number above 0, None)."""
+        changes = tuple(change for change in self.changes if change[0] <= iteration)
+        return self._unchecked_copy(budget=budget, changes=changes)
+
+    def _unchecked_copy(self, **checked: Any) -> Recipe:
+        """A copy with parts that need no check; a live run makes one for every move of a slider."""
+        other = object.__new__(Recipe)
+        other.__dict__.update({**self.__dict__, **checked})
+        return other
+
+    def make_target(self) -> Target:
+        """The target; built-in ones are shared between recipes, as they never change."""
+        return self.custom or shared_target(self.target, tuple(self.target_options.items()))
+
+    def make_method(self) -> Method:
+        """The method."""
+        return find_method(self.method)
+
+    @property
+    def default_budget(self) -> int:
+        """The budget of a recipe like this for which nobody says one: what the method needs on the target."""
+        return _usual_budget(self.make_method(), self.make_target(), self.start_knobs())
+
+    def start_knobs(self) -> Any:
+        """The knobs at iteration 0."""
+        return self.make_method().Knobs(**self.knobs)
+
+    def knobs_at(self, iteration: int) -> Any:
+        """The knobs in force after the changes made at `iteration` and before."""
+        values = dict(self.knobs)
+        for _, change in self.changes[: bisect_right(self.changes, iteration, key=_iteration)]:
+            values.update(change)
+        return self.make_method().Knobs(**values)
+
+    def knobs_in_turn(self) -> Iterator[Any]:
+        """The knobs at iteration 0, and those after each change."""
+        now = self.start_knobs()
+        yield now
+        for _, change in self.changes:
+            now = now.changed(change)
+            yield now
+
+    def change_at(self, iteration: int) -> dict[str, Any]:
+        """The knobs that are changed at `iteration`, and their values; often none."""
+        k = bisect_left(self.changes, iteration, key=_iteration)
+        return self.changes[k][1] if k < len(self.changes) and self.changes[k][0] == iteration else {}
+
+    def next_change(self, iteration: int) -> int | None:
+        """The first iteration after this one at which knobs are changed; None: no more."""
+        k = bisect_right(self.changes, iteration, key=_iteration)
+        return self.changes[k][0] if k < len(self.changes) else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The recipe as plain values, in the canonical order."""
+        plain = {
+            "pmdviz_recipe": FORMAT,
+            "target": self.target if self.custom is None else {"custom": self.custom.fingerprint},
+            "target_options": self.target_options,
+            "method": self.method,
+            "knobs": self.knobs,
+            "seed": self.seed,
+            "budget": self.budget,
+            "changes": [[at, change] for at, change in self.changes],
+            "made_with": self.made_with,
+        }
+        return plain
+
+    def to_json(self, indent: int | None = None) -> str:
+        """The canonical JSON form (valid JSON: no NaN)."""
+        return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str | bytes, targets: Mapping[str, Target] | None = None) -> Recipe:
+        """The recipe of a JSON text. `targets` holds custom targets by name. Raises InputError."""
+        return cls.from_dict(json_value(text), targets)
+
+    @classmethod
+    def from_dict(cls, plain: Any, targets: Mapping[str, Target] | None = None) -> Recipe:
+        """The recipe of plain values as `to_dict` gives them; parts that are left out take the defaults of its format.
+
+        The result of a run, as `pmdviz run --json` writes it, is taken for the recipe in it.
+        """
+        if isinstance(plain, Mapping) and isinstance(plain.get("recipe"), Mapping):
+            plain = plain["recipe"]
+        checked_parts(plain, "recipe", KEYS, "recipe key", FORMAT)
+        method, version = plain.get("method", "pmd"), plain.get(KEYS[0], FORMAT)
+        knobs = earlier_knobs(_named_knobs(method, plain.get("knobs", {})), method, version)
+        rest = {k: plain[k] for k in ("method", "seed", "changes") if k in plain}
+        if "budget" in plain or version in BUDGETS:
+            rest["budget"] = _checked_budget(plain.get("budget", BUDGETS.get(version)))
+        target = named_target(plain.get("target", "mixture"), targets or {})
+        options = mapping("target_options", plain.get("target_options", {}))
+        return cls(target, target_options=options, made_with=versions_in(plain) or None, **rest, **knobs)
+
+    def to_link(self) -> str:
+        """The recipe as a short text for the query of a link. Raises InputError for a custom target."""
+        return pack(self)
+
+    @classmethod
+    def from_link(cls, text: str) -> Recipe:
+        """The recipe of `to_link`'s text. Raises InputError."""
+        return cls.from_dict(unpack(text))
+
+    def to_python(self) -> str:
+        """A few lines of Python that run the whole recipe and bind `run`; what has its default is left out.
+
+        A recipe without an end is run to its last change, or for 100 iterations.
+        """
+        endless = self.budget is None
+        return as_python(self, max([100, *(at for at, _ in self.changes)]) if endless else None)
+
+
+def _usual_budget(method: Method, target: Target, knobs: Any) -> int:
+    return min(MAX_BUDGET, method.default_budget(target, knobs))
+
+
+def _checked_budget(budget: Any) -> int | None:
+    return None if budget is None else checked_whole("budget", budget, 1, MAX_BUDGET)
+
+
+def _iteration(change: Change) -> int:
+    return change[0]
+
+
+def _named_knobs(method: Any, given: Any) -> Mapping[str, Any]:
+    """`given` if it names knobs of the method alone: none may pass for a part of the recipe. Raises InputError."""
+    knobs, known = mapping("knobs", given), find_method(method).Knobs
+    for name in knobs:
+        if name not in known.specs():
+            raise unknown(known.kind_words, name, known.specs())
+    return knobs
+
+
+def versions() -> dict[str, str]:
+    """The versions that decide about the bits of a run."""
+    return {name: _version(name) for name in ("pmdviz", "numpy", "numba")}
+
+
+def _version(name: str) -> str:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return "not installed"

@@ -1,0 +1,306 @@
+"""A session: the live run of a recipe. It owns the random streams, the batches, the state and the history."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from typing import Any
+
+import numpy as np
+
+from pmdviz.engine.batches import BatchStream, StreamMark, copied
+from pmdviz.engine.checkpoints import MEMORY_CAP, Checkpoint, Checkpoints
+from pmdviz.engine.frame import Frame
+from pmdviz.engine.history import History, is_due, next_due
+from pmdviz.engine.recipe.parts import checked_whole
+from pmdviz.engine.recipe.recipe import MAX_BUDGET, Recipe
+from pmdviz.engine.run import Run
+from pmdviz.errors import InputError, shown
+from pmdviz.knobs import ACTS, Knobs
+from pmdviz.methods import Method, StepBlock
+from pmdviz.targets import Target
+
+
+class Session:
+    """A live run of `recipe`.
+
+    The frame at iteration t depends on the recipe alone, never on how often or when it is looked at.
+
+    Parameters
+    ----------
+    recipe : Recipe
+    metrics_every : int or None
+        Which frames are measured into the history: every so many iterations, or (None) at 0, 1, 2, 5, 10 and then every
+        10. The last frame of the budget is always measured.
+    memory_cap : int
+        Bytes of states kept for `seek` and `Run.frames`; past it every second one is dropped.
+    """
+
+    def __init__(self, recipe: Recipe, metrics_every: int | None = None, memory_cap: int = MEMORY_CAP) -> None:
+        if not isinstance(recipe, Recipe):
+            raise InputError(f"Session needs a pmdviz.Recipe; given: {shown(recipe)}")
+        if metrics_every is not None:
+            metrics_every = checked_whole("metrics_every", metrics_every, 1, MAX_BUDGET)
+        self._metrics_every, self._memory_cap = metrics_every, memory_cap
+        self._start(recipe)
+
+    def _start(self, recipe: Recipe) -> None:
+        """Iteration 0 of `recipe`. What can fail comes first, so that a failure leaves the old run whole."""
+        method, target, knobs = recipe.make_method(), recipe.make_target(), recipe.start_knobs()
+        for_method, for_batches = np.random.SeedSequence(recipe.seed).spawn(2)
+        rng = np.random.default_rng(for_method)
+        state = method.init(rng, target, knobs)
+        frame = Frame(0, 0, 0, 0, 0.0, 0, 0, knobs, state, None, recipe.budget, target, method)
+        frame.row()
+        self.recipe, self.method, self.target, self._rng = recipe, method, target, rng
+        self._batches = BatchStream(np.random.default_rng(for_batches), target.num_data)
+        self.history = History(self._metrics_every)
+        self._kept = Checkpoints(self._memory_cap)
+        self.frame: Frame = frame
+        self._measure()
+
+    recipe: Recipe
+    method: Method
+    target: Target
+
+    def copy(self) -> Session:
+        """Another session that stands here with the same past; what one does from now on the other does not see."""
+        twin = object.__new__(type(self))
+        twin.__dict__.update(self.__dict__)
+        twin._rng, twin._batches = copied(self._rng), self._batches.copy()
+        twin.history, twin._kept = self.history.copy(), self._kept.copy()
+        return twin
+
+    @property
+    def num_bytes(self) -> int:
+        """Memory of the kept frames; copies share it."""
+        return self._kept.num_bytes
+
+    @property
+    def knobs(self) -> Any:
+        """The knobs in force."""
+        return self.frame.knobs
+
+    @property
+    def done(self) -> bool:
+        """Whether there is no next step: the budget is used up, or the method has ended."""
+        used_up = self.recipe.budget is not None and self.frame.visited >= self.recipe.budget
+        return used_up or bool(self.ended)
+
+    @property
+    def ended(self) -> str:
+        """Why the method has no next step whatever the budget, in words; "" while it has."""
+        return self.method.ended(self.frame.state, self.knobs, self.target)
+
+    @property
+    def run(self) -> Run:
+        """The run so far, to be read; the present frame is its last measured one, as if the budget ended here."""
+        return Run(self.recipe, self.target, self.frames, self.history.ending_with(self.frame.row()).columns)
+
+    @property
+    def frames(self) -> list[Frame]:
+        """The kept frames, iteration 0 first and the present one last."""
+        kept = self._kept.frames
+        return kept if kept[-1].iteration == self.frame.iteration else [*kept, self.frame]
+
+    @property
+    def pending(self) -> dict[str, str]:
+        """Knobs whose new value the present frame does not show yet -> when it acts, in words."""
+        if self.frame.iteration == 0:
+            return {}
+        now, before, start = self.knobs, self.recipe.knobs_at(self.frame.iteration - 1), self.recipe.start_knobs()
+        shown_by = {"at once": now, "next step": before, "rejuvenation": before, "restart": start}
+        waiting = {k: s.acts for k, s in now.specs().items() if getattr(shown_by[s.acts], k) != getattr(now, k)}
+        return {k: ACTS[acts] for k, acts in waiting.items()}
+
+    def advance(self, n: int = 1) -> Frame:
+        """Do n iterations, or as many as the budget allows. Returns the frame reached.
+
+        Raises TargetError from a target that fails; the session then still stands at the last good frame, and the same
+        step can be tried again.
+        """
+        last = self.frame.iteration + checked_whole("n", n, 0, MAX_BUDGET)
+        while self.frame.iteration < last and not self.done:
+            self._step(last)
+        return self.frame
+
+    def _step(self, last: int) -> None:
+        """One iteration, or in one block those up to `last` that nobody would look at between.
+
+        Whatever stops it, a target's error or a Cancel, the session stands where it stood.
+        """
+        before, random, mark = self.frame, self._rng.bit_generator.state, self._batches.mark()
+        try:
+            self.frame = self._leapt(before, last, mark) or self._stepped(before)
+            if self._changed_here():
+                self._turn(self.knobs.changed(self._changed_here()))
+            self._settle()
+        except BaseException:
+            self.frame, self._rng.bit_generator.state = before, random
+            self._batches.restore(mark)
+            raise
+
+    def _stepped(self, before: Frame) -> Frame:
+        size = self.method.batch_size(before.state, before.knobs, self.target.num_data)
+        batch = self.target.data[self._batches.draw(size, self.method.batches(before.state, before.knobs))]
+        start = time.perf_counter()
+        state, info = self.method.step(self._rng, before.state, self.target, batch, before.knobs)
+        seconds = time.perf_counter() - start
+        counts = info.visited, info.density_evaluations, info.gradient_evaluations
+        return self._after(before, StepBlock(state, info, 1, *counts), seconds)
+
+    def _leapt(self, before: Frame, last: int, mark: StreamMark) -> Frame | None:
+        """The frame after several steps in one call, where the method offers that; None: take a single step."""
+        size = self.method.batch_size(before.state, before.knobs, self.target.num_data)
+        rows = MAX_BUDGET if self.recipe.budget is None else self.recipe.budget - before.visited
+        most = min(last, self._next_look()) - before.iteration
+        count = min(most, self.method.max_block(before.state, before.knobs, self.target, rows)) if most > 1 else 1
+        if count <= 1:
+            return None
+        kind, data = self.method.batches(before.state, before.knobs), self.target.data
+        if kind != "whole":
+            data = data[self._batches.draw(count * size, kind)].reshape(count, size, *data.shape[1:])
+        start = time.perf_counter()
+        block = self.method.step_many(self._rng, before.state, self.target, data, count, before.knobs, rows)
+        seconds = time.perf_counter() - start
+        if block is None or block.steps < count:
+            self._batches.restore(mark)
+        if block is None:
+            return None
+        if block.steps < count:
+            self._batches.draw(block.steps * size, kind)
+        return self._after(before, block, seconds)
+
+    def _next_look(self) -> int:
+        """The next iteration whose frame is measured, or at which the recipe changes knobs."""
+        now = self.frame.iteration
+        due, turned = next_due(now, self._metrics_every), self.recipe.next_change(now)
+        return due if turned is None else min(due, turned)
+
+    def _after(self, before: Frame, block: StepBlock, seconds: float) -> Frame:
+        return Frame(
+            iteration=before.iteration + block.steps,
+            visited=before.visited + block.visited,
+            density_evaluations=before.density_evaluations + block.density_evaluations,
+            gradient_evaluations=before.gradient_evaluations + block.gradient_evaluations,
+            seconds=before.seconds + seconds,
+            rejuvenations=before.rejuvenations + bool(block.info.rejuvenated),
+            limited_steps=before.limited_steps + bool(block.info.limited),
+            knobs=before.knobs,
+            state=block.state,
+            info=block.info,
+            budget=self.recipe.budget,
+            target=self.target,
+            method=self.method,
+        )
+
+    def _changed_here(self) -> dict[str, Any]:
+        """The knobs that the recipe changes at the present iteration."""
+        return self.recipe.change_at(self.frame.iteration)
+
+    def _turn(self, knobs: Any) -> None:
+        """Put `knobs` in force at the present frame."""
+        specs, before = knobs.specs(), self.frame.knobs.as_dict()
+        changed = [name for name, value in knobs.as_dict().items() if value != before[name]]
+        if changed:
+            redraw = any(specs[name].acts == "at once" for name in changed)
+            self.frame = self.frame.replaced(knobs=knobs, redraw=redraw)
+
+    def _settle(self) -> None:
+        """Measure and keep the present frame where that is due: by its iteration, as the last one, or redrawn.
+
+        Where it is not (a change was taken back, the budget grew), forget that it was: the history is that of the
+        recipe, not of the way here.
+        """
+        specs = self.knobs.specs()
+        redrawn = any(specs[name].acts == "at once" for name in self._changed_here())
+        if is_due(self.frame.iteration, self._metrics_every) or self.done or redrawn:
+            self._measure()
+        else:
+            self.history.cut(self.frame.iteration - 1)
+            self._kept.forget(self.frame.iteration)
+
+    def _measure(self) -> None:
+        self.history.put(self.frame.row())
+        self._kept.keep(Checkpoint(self.frame.without_caches(), self._rng.bit_generator.state, self._batches.mark()))
+
+    def set(self, /, **knobs: Any) -> Frame:
+        """Turn knobs here and now and write that into the recipe. Returns the frame, redrawn where they act at once.
+
+        Later changes in the recipe (after a `seek` back) are dropped. At iteration 0 nothing has run yet, and the knobs
+        simply become the recipe's own. Raises InputError and changes nothing where a value cannot be used.
+        """
+        return self.set_all(self.knobs.replaced(**knobs))
+
+    def set_all(self, turned: Knobs) -> Frame:
+        """The same with knobs that were checked before. Raises InputError where they do not go with the target."""
+        self.method.check_pair(self.target, turned)
+        at = self.frame.iteration
+        if at == 0:
+            self._start(self.recipe.replaced(knobs=turned.as_dict(), changes=()))
+        else:
+            before = self.recipe, self.frame
+            try:
+                self.recipe = self.recipe.with_change(at, turned)
+                self._turn(turned)
+                self._settle()
+            except BaseException:
+                self.recipe, self.frame = before
+                raise
+        return self.frame
+
+    def restart(self) -> Frame:
+        """Iteration 0 with the knobs as they are now and an empty log of changes."""
+        self._start(self.recipe.replaced(knobs=self.knobs.as_dict(), changes=()))
+        return self.frame
+
+    def replay(self) -> Frame:
+        """Iteration 0 of the same recipe; as it advances the logged changes are made again."""
+        self._start(self.recipe)
+        return self.frame
+
+    def reseed(self, seed: int | None = None) -> Frame:
+        """Restart with another run seed (a fresh one if None); the data stay."""
+        seed = secrets.randbelow(2**32) if seed is None else seed
+        self._start(self.recipe.replaced(knobs=self.knobs.as_dict(), changes=(), seed=seed))
+        return self.frame
+
+    def extend(self, more: int) -> Frame:
+        """Let the run visit `more` data than its budget, or than it has. Raises InputError without a budget."""
+        if self.recipe.budget is None:
+            raise InputError("a run without a budget cannot be extended")
+        more = checked_whole("more", more, 1, MAX_BUDGET)
+        grown = self.recipe.budget + more
+        return self.limit(grown if grown > self.frame.visited else self.frame.visited + more)
+
+    def limit(self, budget: int | None) -> Frame:
+        """Give the run another budget (None: no end), at least what has been visited. Raises InputError."""
+        if budget is not None:
+            budget = checked_whole("budget", budget, 1, MAX_BUDGET)
+            if budget < self.frame.visited:
+                words = f"budget must be at least the {self.frame.visited:,} data visited; given: {budget:,}"
+                raise InputError(words)
+        self.recipe = self.recipe.limited(budget)
+        self.frame = self.frame.replaced(budget=budget)
+        self._settle()
+        return self.frame
+
+    def seek(self, iteration: int) -> Frame:
+        """Go to `iteration`, backwards from the nearest kept frame, forwards by advancing. Returns the frame.
+
+        The history after it is dropped and comes again, the same, on the way forward.
+        """
+        iteration = checked_whole("iteration", iteration, 0, MAX_BUDGET)
+        if iteration < self.frame.iteration:
+            self._restore(self._kept.nearest(iteration))
+        return self.advance(max(0, iteration - self.frame.iteration))
+
+    def shrink(self, memory_cap: int) -> None:
+        """Let go of places to come back to, until what is kept takes so many bytes; what stays is as exact as ever."""
+        self._kept.shrink(memory_cap)
+
+    def _restore(self, checkpoint: Checkpoint) -> None:
+        self._rng.bit_generator.state = checkpoint.rng_state
+        self._batches.restore(checkpoint.mark)
+        self.frame = checkpoint.frame.replaced(budget=self.recipe.budget)
+        self.history.cut(self.frame.iteration)

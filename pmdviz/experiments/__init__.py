@@ -1,0 +1,1 @@
+"""What owns many sessions: races, sweeps, measurements of the theory."""

@@ -1,0 +1,117 @@
+"""Who races: a method with its knobs, as a text `pmd:warm_start=true` or a pair ("pmd", {"warm_start": True})."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.errors import InputError, shown
+from pmdviz.methods import find_method
+from pmdviz.targets import Target
+
+MAX_ENTRANTS = 100
+FORM = "an entrant is a method with knobs after a colon, as in pmd:warm_start=true,bandwidth=0.5"
+
+
+@dataclass(frozen=True)
+class Entrant:
+    """A method with the knobs that were given; `label` is what it is called in tables and pictures."""
+
+    label: str
+    method: str
+    knobs: Mapping[str, Any]
+
+    @property
+    def text(self) -> str:
+        """The entrant as `entrants` reads it: the label, but for what tells it from another one like it."""
+        words = ",".join(f"{name}={_word(value)}" for name, value in self.knobs.items())
+        return f"{self.method}:{words}" if words else self.method
+
+    def recipe(self, target: str | Target, options: Mapping[str, Any] | None, seed: int, budget: int | None) -> Recipe:
+        """The recipe of its run. Raises InputError, with the entrant named."""
+        try:
+            return Recipe(target, self.method, target_options=options, seed=seed, budget=budget, **self.knobs)
+        except InputError as error:
+            raise InputError(f"entrant {self.label}: {error}", error.field) from error
+
+
+def split(text: str) -> list[str]:
+    """The entrants of one text: a part with `=` and without a colon is a further knob of the entrant before it."""
+    found: list[str] = []
+    for part in (piece.strip() for piece in text.split(",")):
+        if "=" in part and ":" not in part.split("=", 1)[0]:
+            if not found or ":" not in found[-1]:
+                raise InputError(f"{FORM}; given: {shown(text)}")
+            found[-1] += f",{part}"
+        else:
+            found.append(part)
+    return found
+
+
+def entrants(given: str | Iterable[str | tuple[str, Mapping[str, Any]] | Entrant]) -> tuple[Entrant, ...]:
+    """The entrants, each with a label of its own: of two alike the later one is called "pmd #2".
+
+    Raises InputError for an unknown method or knob, a value out of its bounds, or no entrant at all.
+    """
+    if isinstance(given, str):
+        given = split(given)
+    try:
+        found = [_entrant(one) for one in given]
+    except TypeError as error:
+        raise InputError(f"methods must be a list of entrants; {FORM}; given: {shown(given)}") from error
+    if not 1 <= len(found) <= MAX_ENTRANTS:
+        raise InputError(f"a race needs at least 1 and at most {MAX_ENTRANTS} methods; given: {len(found)}")
+    return tuple(_labelled(found))
+
+
+def _entrant(given: Any) -> Entrant:
+    if isinstance(given, Entrant):
+        return given
+    if isinstance(given, str):
+        return _of_text(given)
+    if isinstance(given, (tuple, list)) and len(given) == 2 and isinstance(given[1], Mapping):
+        method, knobs = given
+        return _checked(method, {str(name): _plain(value) for name, value in knobs.items()})
+    raise InputError(f"{FORM}, or a pair ('pmd', {{'bandwidth': 0.5}}); given: {shown(given)}")
+
+
+def _of_text(text: str) -> Entrant:
+    method, colon, rest = (part.strip() for part in text.partition(":"))
+    knobs: dict[str, str] = {}
+    for part in rest.split(",") if colon else ():
+        name, equals, value = (piece.strip() for piece in part.partition("="))
+        if not (name and equals and value):
+            raise InputError(f"{FORM}; given: {shown(text)}")
+        if name in knobs:
+            raise InputError(f"{name} is given twice in {shown(text)}")
+        knobs[name] = value
+    return _checked(method, knobs)
+
+
+def _checked(method: Any, knobs: dict[str, Any]) -> Entrant:
+    find_method(method).Knobs.checked(knobs)
+    made = Entrant("", method, knobs)
+    return replace(made, label=made.text)
+
+
+def _plain(value: Any) -> Any:
+    """A number of NumPy's as Python's, whose text says all of it."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _word(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _labelled(found: list[Entrant]) -> list[Entrant]:
+    """Labels that differ, so that a table or a picture can tell the entrants apart."""
+    seen: dict[str, int] = {}
+    made = []
+    for one in found:
+        seen[one.label] = number = seen.get(one.label, 0) + 1
+        made.append(one if number == 1 else replace(one, label=f"{one.label} #{number}"))
+    return made

@@ -1,0 +1,169 @@
+"""Everything needed to run a race again: a small checked value with one JSON form and a few lines of Python."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pmdviz.engine.recipe.defaults import given_options
+from pmdviz.engine.recipe.formats import FORMAT, earlier_knobs
+from pmdviz.engine.recipe.parts import (
+    MAX_BUDGET,
+    MAX_SEED,
+    checked_parts,
+    checked_versions,
+    checked_whole,
+    json_value,
+    mapping,
+    named_target,
+    resolved_target,
+    versions_in,
+)
+from pmdviz.engine.recipe.python import MAX_LINES, PIECE, joined
+from pmdviz.engine.recipe.recipe import Recipe, versions
+from pmdviz.errors import InputError, shown
+from pmdviz.experiments.race.entrants import Entrant, entrants
+from pmdviz.knobs import whole_number
+from pmdviz.targets import Target
+from pmdviz.targets.custom import CustomTarget
+
+KEYS = ("pmdviz_race", "target", "target_options", "methods", "seeds", "budget", "points", "made_with")
+MAX_SEEDS = 100_000
+MAX_POINTS = 20_000
+
+
+def checked_seeds(seeds: int | Iterable[int]) -> tuple[int, ...]:
+    """0, 1, ... for a number of seeds, or the seeds themselves. Raises InputError."""
+    number = whole_number(seeds) if not isinstance(seeds, Iterable) else None
+    if number is not None:
+        return tuple(range(checked_whole("seeds", number, 1, MAX_SEEDS)))
+    if isinstance(seeds, (str, bytes)) or not isinstance(seeds, Iterable):
+        raise InputError(f"seeds must be a number of seeds or a list of them; given: {shown(seeds)}")
+    found = tuple(checked_whole("a seed", seed, 0, MAX_SEED) for seed in seeds)
+    if not 1 <= len(found) <= MAX_SEEDS or len(set(found)) < len(found):
+        raise InputError(f"seeds must be at least 1 and at most {MAX_SEEDS:,} different ones; given: {shown(seeds)}")
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class RaceRecipe:
+    """Who races on what, how far, and with which seeds; `checked` makes one. Two are equal if the races are."""
+
+    entrants: tuple[Entrant, ...]
+    target: Target
+    seeds: tuple[int, ...]
+    budget: int
+    points: int = 0
+    made_with: Mapping[str, str] = field(default_factory=versions, repr=False)
+
+    @classmethod
+    def checked(
+        cls,
+        methods: str | Sequence[Any],
+        target: str | Target,
+        target_options: Mapping[str, Any] | None,
+        budget: int,
+        seeds: int | Iterable[int],
+        points: int = 0,
+        made_with: Mapping[str, str] | None = None,
+    ) -> RaceRecipe:
+        """The recipe of a race as `pmdviz.race` takes it. Raises InputError for anything that cannot be used."""
+        made = resolved_target(target, target_options or {})
+        found, numbers = entrants(methods), checked_seeds(seeds)
+        budget = checked_whole("budget", budget, 1, MAX_BUDGET)
+        points = checked_whole("points", points, 0, MAX_POINTS)
+        recipe = cls(found, made, numbers, budget, points, checked_versions(made_with or versions()))
+        for one in found:
+            recipe.of(one, numbers[0])
+        return recipe
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RaceRecipe) and self._identity() == other._identity()
+
+    def __hash__(self) -> int:
+        return hash(self._identity())
+
+    def _identity(self) -> str:
+        """All that decides about the race, and so not the versions it was made with."""
+        return json.dumps({**self.to_dict(), "made_with": None}, ensure_ascii=False, allow_nan=False)
+
+    def of(self, one: Entrant, seed: int) -> Recipe:
+        """The recipe of one run."""
+        return one.recipe(self.target, None, seed, self.budget)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The race as plain values, in the canonical order."""
+        custom = isinstance(self.target, CustomTarget)
+        return {
+            "pmdviz_race": FORMAT,
+            "target": {"custom": self.target.fingerprint} if custom else self.target.name,
+            "target_options": {} if custom else self.target.options.as_dict(),
+            "methods": [one.text for one in self.entrants],
+            "seeds": list(self.seeds),
+            "budget": self.budget,
+            "points": self.points,
+            "made_with": dict(self.made_with),
+        }
+
+    def to_json(self, indent: int | None = None) -> str:
+        """The canonical JSON form."""
+        return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str | bytes, targets: Mapping[str, Target] | None = None) -> RaceRecipe:
+        """The recipe of a JSON text. `targets` holds custom targets by name. Raises InputError."""
+        return cls.from_dict(json_value(text), targets)
+
+    @classmethod
+    def from_dict(cls, plain: Any, targets: Mapping[str, Target] | None = None) -> RaceRecipe:
+        """The recipe of plain values as `to_dict` gives them; only `methods` and `budget` must be there."""
+        checked_parts(plain, "race", KEYS, "key of a race:", FORMAT)
+        if missing := [key for key in ("methods", "budget") if key not in plain]:
+            raise InputError(f"a race needs {' and '.join(missing)}")
+        version = plain.get(KEYS[0], FORMAT)
+        return cls.checked(
+            [(one.method, earlier_knobs(one.knobs, one.method, version)) for one in entrants(plain["methods"])],
+            named_target(plain.get("target", "mixture"), targets or {}),
+            mapping("target_options", plain.get("target_options", {})),
+            plain["budget"],
+            plain.get("seeds", 1),
+            plain.get("points", 0),
+            versions_in(plain),
+        )
+
+    def to_python(self) -> str:
+        """At most 15 lines that repeat the race and bind `race`; a race too long for that comes from its JSON file."""
+        lines = self._lines()
+        if len(lines) > MAX_LINES or max(map(len, lines)) > PIECE:
+            lines = self._from_file()
+        return "\n".join(lines) + "\n"
+
+    def _lines(self) -> list[str]:
+        custom = isinstance(self.target, CustomTarget)
+        options = {} if custom else given_options(self.of(self.entrants[0], self.seeds[0]))
+        seeds = list(self.seeds) if self.seeds != tuple(range(len(self.seeds))) else len(self.seeds)
+        parts = [f"target={self.target.name if custom else repr(self.target.name)}"]
+        parts += [f"target_options={options!r}"] if options else []
+        parts += [f"budget={self.budget}", f"seeds={seeds}"] + ([f"points={self.points}"] if self.points else [])
+        methods = [f"        {line}," for line in joined([repr(one.text) for one in self.entrants])]
+        body = ["    methods=[", *methods, "    ],", *(f"    {line}," for line in joined(parts))]
+        return ["import pmdviz", "", *self._note(), "race = pmdviz.race(", *body, ")"]
+
+    def _note(self) -> list[str]:
+        own = isinstance(self.target, CustomTarget)
+        return [f"# `{self.target.name}` is your own target, made with pmdviz.custom_target"] if own else []
+
+    def _from_file(self) -> list[str]:
+        own = isinstance(self.target, CustomTarget)
+        targets = f", targets={{{self.target.name!r}: {self.target.name}}}" if own else ""
+        return [
+            "import pathlib",
+            "import pmdviz",
+            "",
+            *self._note(),
+            "# too long for a few lines: export the race as race.json too, and put it beside this file",
+            'text = pathlib.Path("race.json").read_text(encoding="utf-8")',
+            f"race = pmdviz.race(pmdviz.RaceRecipe.from_json(text{targets}))",
+        ]

@@ -1,0 +1,115 @@
+"""Races over many seeds: every entrant runs to the end of the budget with every seed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pmdviz.engine.recipe.parts import MAX_BUDGET
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.session import Session
+from pmdviz.errors import InputError, TargetError, check_function
+from pmdviz.experiments.race.entrants import Entrant
+from pmdviz.experiments.race.recipe import RaceRecipe
+from pmdviz.experiments.race.result import RaceResult, row
+from pmdviz.methods.base import DEFAULT_BUDGET
+from pmdviz.targets import Target
+
+
+def race(
+    methods: str | Sequence[Any] | RaceRecipe,
+    target: str | Target = "mixture",
+    target_options: Mapping[str, Any] | None = None,
+    budget: int = DEFAULT_BUDGET,
+    seeds: int | Iterable[int] = 1,
+    *,
+    points: int = 0,
+    progress: Callable[[float, str], object] | None = None,
+) -> RaceResult:
+    """Run several methods with the same budget of data, each once a seed.
+
+    Parameters
+    ----------
+    methods : list of entrants
+        Each a method ("pmd"), a method with knobs ("pmd:warm_start=true,bandwidth=0.5"), or a pair
+        ("pmd", {"warm_start": True}). Or, instead of all arguments that describe a race, a RaceRecipe.
+    target, target_options, budget : as in `Recipe`; a method may end before the budget does
+    seeds : int or iterable of int
+        How many runs each entrant does (seeds 0, 1, ...), or their seeds.
+    points : int
+        About how many frames of each run are measured into the histories, evenly by the data visited; by default the
+        first and the last one alone.
+    progress : function of the share done in [0, 1] and what is being run, called after every iteration.
+
+    Raises
+    ------
+    InputError
+        For anything that cannot be used, before anything has run.
+    TargetError
+        A target that fails or gives NaN, with the entrant and the seed in its words.
+
+    Notes
+    -----
+    The result depends neither on the number of threads nor on the other entrants: each run is that of its recipe.
+    """
+    if not isinstance(methods, RaceRecipe):
+        recipe = RaceRecipe.checked(methods, target, target_options, budget, seeds, points)
+    elif (target, target_options, budget, seeds, points) == USUAL:
+        recipe = methods
+    else:
+        raise InputError("a race's recipe already says all of the race; give progress alone besides")
+    check_function("progress", progress)
+    runs = [(one, recipe.of(one, seed)) for seed in recipe.seeds for one in recipe.entrants]
+    tell = _Progress(len(runs), progress)
+    ended = {(one.label, run.seed): _run(one, run, recipe.points, tell) for one, run in runs}
+    order = [(one.label, seed) for one in recipe.entrants for seed in recipe.seeds]
+    return RaceResult(recipe, [ended[key][0] for key in order], {key: ended[key][1] for key in order})
+
+
+USUAL = ("mixture", None, DEFAULT_BUDGET, 1, 0)  # all that describes a race, left out
+
+
+class _Progress:
+    """How many runs are done, and how far the present one is."""
+
+    def __init__(self, total: int, tell: Callable[[float, str], object] | None) -> None:
+        self._total, self._tell, self._done = total, tell, 0
+
+    def step(self, session: Session, label: str) -> None:
+        share = min(1.0, session.frame.visited / (session.recipe.budget or math.inf))
+        self._report(self._done + share, f"{label}, seed {session.recipe.seed}")
+
+    def run_done(self, label: str) -> None:
+        self._done += 1
+        self._report(self._done, label)
+
+    def _report(self, runs: float, words: str) -> None:
+        if self._tell is not None:
+            self._tell(runs / self._total, words)
+
+
+def _every(recipe: Recipe, points: int) -> int:
+    """Iterations between two measured frames, by the rows that the first step visits."""
+    if points == 0:
+        return MAX_BUDGET
+    session = Session(recipe, MAX_BUDGET)
+    rows = session.method.batch_size(session.frame.state, session.knobs, session.target.num_data)
+    return max(1, (recipe.budget or 1) // (rows * points))
+
+
+def _run(
+    one: Entrant, recipe: Recipe, points: int, progress: _Progress
+) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """The row and the history of one run."""
+    try:
+        session = Session(recipe, _every(recipe, points), memory_cap=0)
+        while not session.done:
+            session.advance(1)
+            progress.step(session, one.label)
+    except TargetError as error:
+        raise TargetError(f"{one.label}, seed {recipe.seed}: {error}", error.theta, error.batch_note) from error
+    progress.run_done(one.label)
+    return row(one.label, recipe.seed, session.frame), session.history.columns

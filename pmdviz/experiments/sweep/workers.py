@@ -1,0 +1,172 @@
+"""Work shared out to processes by joblib: results as they come, a heartbeat, and workers that may die.
+
+By default the processes are loky's; inside `joblib.parallel_config` they are whatever that says, a cluster for
+example. When a worker dies everything that was under way is done once more, one piece at a time, so that a second
+death names the piece that kills.
+"""
+
+from __future__ import annotations
+
+import gc
+import queue
+import threading
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import joblib
+from joblib.externals.loky import reusable_executor
+from joblib.parallel import get_active_backend
+
+from pmdviz.errors import words_of
+
+BEAT_S = 0.2
+DISMISSAL_S = 2.0
+CHUNK = 4  # pieces a worker in one call, for a backend that does not give results as they come
+_closed = threading.Event()  # the process is about to end: nothing is done once more
+
+# loky starts a worker anew whose memory has grown; that loses nothing and is nothing for a person to act on.
+warnings.filterwarnings("ignore", message="A worker stopped while some jobs were given", category=UserWarning)
+
+
+def results(
+    work: Callable[[Any], Any], pieces: list[Any], workers: int | None, heartbeat: Callable[[], None]
+) -> Iterator:
+    """Yield (number of the piece, result, "") in any order; (number, None, why) where its worker died twice.
+
+    `heartbeat` is called between results and every fifth of a second; what it raises stops the workers and goes to the
+    caller. `work` must catch its own errors: any exception that comes out of a worker counts as its death.
+    """
+    left = dict(enumerate(pieces))
+    while left:
+        started: set[int] = set()
+        try:
+            for number, result in _attempt(work, left, started, workers, heartbeat):
+                del left[number]
+                yield number, result, ""
+        except _Died as death:
+            suspects = sorted(started & set(left))
+            if not suspects or _closed.is_set():
+                raise death.cause from death
+            for number in suspects:
+                yield number, *_retry_alone(work, number, left.pop(number), heartbeat)
+
+
+def shut_down() -> None:
+    """End loky's workers and free what they share with this process, which is about to end."""
+    _closed.set()
+    _end_workers(wait=True)
+    executor = reusable_executor._executor
+    if executor is not None:
+        executor.shutdown(wait=True, kill_workers=True)
+    reusable_executor._executor = None
+    gc.collect()
+
+
+def _end_workers(wait: bool) -> None:
+    """Kill loky's workers; `wait` until their executor has seen it.
+
+    An executor that is shut down at once refuses the piece which joblib hands on when the last result comes in: a
+    traceback in the log, and joblib waits for that piece for ever.
+    """
+    executor = reusable_executor._executor  # asking for it by the public function would make one
+    workers = [] if executor is None else list(executor._processes.values())
+    for process in workers:
+        process.terminate()
+    if wait and workers:
+        executor._executor_manager_thread.join(DISMISSAL_S)
+
+
+def _retry_alone(work: Callable[[Any], Any], number: int, piece: Any, heartbeat: Callable[[], None]) -> tuple[Any, str]:
+    """Result of one piece that was under way when a worker died, and why there is none."""
+    try:
+        ((_, result),) = _attempt(work, {number: piece}, set(), 2, heartbeat)  # 1 would be this very process
+    except _Died as death:
+        return None, f"its worker died twice ({words_of(death.cause)[:200] or type(death.cause).__name__})"
+    return result, ""
+
+
+class _Died(Exception):
+    """Something other than the work itself went wrong."""
+
+    def __init__(self, cause: BaseException) -> None:
+        super().__init__(str(cause))
+        self.cause = cause
+
+
+def _attempt(
+    work: Callable[[Any], Any],
+    pieces: dict[int, Any],
+    started: set[int],
+    workers: int | None,
+    heartbeat: Callable[[], None],
+) -> Iterator[tuple[int, Any]]:
+    """Yield (number, result) as they come; `started` holds what has been handed out. Raises _Died."""
+    backend, count = get_active_backend()
+    loky = type(backend).__name__ == "LokyBackend"
+    count = workers or (-1 if loky and count in (None, 1) else count)
+    stop, waiting = threading.Event(), list(pieces.items())
+
+    def tasks() -> Iterator[Any]:
+        for number, piece in waiting:
+            if stop.is_set():
+                return
+            started.add(number)
+            yield joblib.delayed(_numbered)(work, number, piece)
+
+    source = _lazily(tasks(), count) if backend.supports_return_generator else _in_chunks(tasks(), count)
+    try:
+        yield from _pulled(source, heartbeat)
+    except BaseException as error:
+        stop.set()
+        if loky and not isinstance(error, _Died):  # at once, instead of at the end of what is under way
+            _end_workers(wait=False)
+        raise
+
+
+def _numbered(work: Callable[[Any], Any], number: int, piece: Any) -> tuple[int, Any]:
+    return number, work(piece)
+
+
+def _lazily(tasks: Iterator[Any], count: int | None) -> Iterator[tuple[int, Any]]:
+    options: dict[str, Any] = {"batch_size": 1, "pre_dispatch": "2 * n_jobs"}
+    return joblib.Parallel(n_jobs=count, return_as="generator_unordered", **options)(tasks)
+
+
+def _in_chunks(tasks: Iterator[Any], count: int | None) -> Iterator[tuple[int, Any]]:
+    parallel = joblib.Parallel(n_jobs=count, batch_size=1)
+    size = CHUNK * joblib.effective_n_jobs(count)
+    return _flat(parallel, tasks, size)
+
+
+def _flat(parallel: joblib.Parallel, tasks: Iterator[Any], size: int) -> Iterator[tuple[int, Any]]:
+    while chunk := [task for _, task in zip(range(size), tasks, strict=False)]:
+        yield from parallel(chunk)
+
+
+def _pulled(source: Iterable[Any], heartbeat: Callable[[], None]) -> Iterator[Any]:
+    """The items of `source`, waited for in another thread so that the heart beats meanwhile."""
+    box: queue.SimpleQueue = queue.SimpleQueue()
+    threading.Thread(target=_pull, args=(source, box), name="pmdviz-sweep-results", daemon=True).start()
+    del source
+    while True:
+        heartbeat()
+        try:
+            kind, item = box.get(timeout=BEAT_S)
+        except queue.Empty:
+            continue
+        if kind == "end":
+            return
+        if kind == "death":
+            raise _Died(item)
+        yield item
+
+
+def _pull(source: Iterable[Any], box: queue.SimpleQueue) -> None:
+    try:
+        for item in source:
+            box.put(("item", item))
+    except BaseException as error:
+        box.put(("death", error))
+    else:
+        box.put(("end", None))

@@ -1,0 +1,1 @@
+"""Frames of a run drawn with matplotlib."""

@@ -1,0 +1,69 @@
+"""One palette for all frames of an animation: it follows from the style table, so that nothing flickers.
+
+A film frame has few colours: the theme's own, the particles' at any number of dots over one another, and what smooth
+edges make between a line and what lies under it. A race's has the entrants' besides.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from pmdviz.scenes import style
+
+TRANSPARENT = 127  # the index that is no colour
+INKS, DOTS, EDGE = 20, 24, 6  # shades of text, of particles, of a line's edge
+LINES = ("exact", "approximate")
+
+
+def rgb(colour: str) -> np.ndarray:
+    """Red, green and blue, 0 to 255, of "#rrggbb"."""
+    return np.array([int(colour[k : k + 2], 16) for k in (1, 3, 5)], float)
+
+
+def _ramp(under: np.ndarray, over: np.ndarray, steps: int) -> list[np.ndarray]:
+    """Shades between two colours, without the first one."""
+    return [under + (over - under) * k / steps for k in range(1, steps + 1)]
+
+
+@lru_cache(maxsize=16)
+def palette(dark: bool, lines: tuple[str, ...] = ()) -> np.ndarray:
+    """At most 127 colours (n, 3), uint8; `lines` are the colours of at most 8 lines besides those of the layers."""
+    theme = style.theme(dark)
+    paper, dots = rgb(theme.paper), rgb(theme.layers["particles"])
+    colours = [paper, rgb(theme.grid), *_ramp(paper, rgb(theme.text), INKS), *_ramp(paper, dots, DOTS)]
+    colours += [rgb(theme.muted), *_ramp(paper, rgb(theme.layers["tv"]), EDGE)]
+    first, second = (rgb(theme.layers[name]) for name in LINES)
+    for ink in (first, second):
+        for under in (paper, (paper + dots) / 2, dots):
+            colours += _ramp(under, ink, EDGE)
+    colours += _ramp(first, second, EDGE)
+    layers = {rgb(colour).tobytes() for colour in theme.layers.values()}
+    for line in (rgb(colour) for colour in lines):
+        if line.tobytes() not in layers:
+            colours += _ramp(paper, line, EDGE)
+    return np.unique(np.rint(colours).astype(np.uint8), axis=0)[:TRANSPARENT]
+
+
+@lru_cache(maxsize=16)
+def nearest(dark: bool, lines: tuple[str, ...] = ()) -> np.ndarray:
+    """Index of the nearest colour for each of 65,536 cells of 5, 6 and 5 bits of red, green and blue."""
+    cell = np.arange(65_536)
+    centres = np.stack([(cell >> 11) * 8 + 4, ((cell >> 5) & 63) * 4 + 2, (cell & 31) * 8 + 4], axis=1)
+    colours = palette(dark, lines).astype(np.float32)
+    square = (colours**2).sum(axis=1) - 2.0 * centres.astype(np.float32) @ colours.T  # up to the cell's own square
+    found = square.argmin(axis=1).astype(np.uint8)
+    found[cell_of(pack(colours))] = np.arange(len(colours), dtype=np.uint8)
+    return found
+
+
+def pack(colours: np.ndarray) -> np.ndarray:
+    """Colours (n, 3) as the 32-bit words of an RGBA picture."""
+    r, g, b = colours.astype(np.uint32).T
+    return r | g << 8 | b << 16
+
+
+def cell_of(words: np.ndarray) -> np.ndarray:
+    """The cell of each 32-bit word (red lowest, alpha highest) of an RGBA picture."""
+    return ((words & 0xF8) << 8) | ((words >> 5) & 0x7E0) | ((words >> 19) & 0x1F)

@@ -1,0 +1,250 @@
+"""The film of a race: every frame shows all entrants at the same data visited."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from pmdviz.engine.frame import Frame
+from pmdviz.errors import InputError
+from pmdviz.experiments.race import Race, RaceResult
+from pmdviz.export.film.film import MAX_FRAMES, know_floor, spread
+from pmdviz.export.options import USUAL_FRAMES, RaceLook
+from pmdviz.export.tables import race_columns_of
+from pmdviz.scenes import style
+from pmdviz.scenes.columns import StageColumns
+from pmdviz.scenes.race_columns import DOTS, METRICS, ROW, span, tile_columns, trace_row
+from pmdviz.scenes.race_words import TileWords, at_tile, best, state
+from pmdviz.targets import Target
+
+if TYPE_CHECKING:
+    from pmdviz.export.film.race_picture import RacePicture
+    from pmdviz.export.player.race_player import RacePage
+
+MOST = len(style.ENTRANTS_LIGHT)
+ROOM = 8  # letters more that a frame on the way may have than the last one
+LATE = 0.9  # who comes at least so far of the way is there in nine of ten frames
+FLOORS = {"tv": "floor_tv", "kl_forward": "floor_kl"}
+
+
+class RaceScene(NamedTuple):
+    """What is drawn of one moment, one entry an entrant: the same arrays and words as the page's."""
+
+    visited: int  # data that everybody has visited who can, up to one step more
+    tiles: tuple[StageColumns, ...]
+    at_tiles: tuple[TileWords, ...]
+    traces: tuple[dict[str, np.ndarray], ...]
+    floors: Mapping[str, float | None]
+    words: str
+
+
+@dataclass(frozen=True)
+class RaceFilm:
+    """The first seed's runs of a race as scenes; making them replays the recipes."""
+
+    result: RaceResult
+    look: RaceLook
+
+    @property
+    def seed(self) -> int:
+        """Of the runs that are shown."""
+        return self.result.seeds[0]
+
+    @property
+    def target(self) -> Target:
+        """What they race on."""
+        return self.result.target
+
+    @cached_property
+    def labels(self) -> list[str]:
+        """What the entrants are called."""
+        return [one.label for one in self.result.entrants]
+
+    @cached_property
+    def histories(self) -> list[Mapping[str, np.ndarray]]:
+        """What was measured of the runs that are shown."""
+        return [self.result.histories[label, self.seed] for label in self.labels]
+
+    def _last(self, name: str) -> list[int]:
+        return [int(history[name][-1]) for history in self.histories]
+
+    @cached_property
+    def levels(self) -> list[int]:
+        """The data visited at each frame, the first 0 and the last the race's end. Raises InputError.
+
+        There are at most as many frames as the entrant with the most steps has iterations, of those that come far.
+        """
+        end = min(max(self._last("visited")), self.result.budget)  # a long last step may go far beyond the budget
+        pairs = zip(self._last("iteration"), self._last("visited"), self.labels, strict=True)
+        steps, finest = max((iterations, label) for iterations, visited, label in pairs if visited >= LATE * end)
+        if self.look.every:
+            return self._every(end)
+        if self.look.frames > steps + 1:
+            raise InputError(
+                f"frames must be at most {steps + 1:,} (iterations 0 to {steps:,} of {finest}, the entrant with the "
+                f"most); given: {self.look.frames:,}"
+            )
+        return spread(end, self.look.frames or min(USUAL_FRAMES, steps + 1))
+
+    def _every(self, end: int) -> list[int]:
+        shown = -(-end // self.look.every) + 1
+        if shown > MAX_FRAMES:
+            least = -(-end // (MAX_FRAMES - 1))
+            raise InputError(
+                f"a film has at most {MAX_FRAMES:,} frames; every={self.look.every} gives {shown:,}: "
+                f"take every={least} or more"
+            )
+        return [*range(0, end, self.look.every), end]
+
+    @property
+    def frames(self) -> int:
+        """How many there are. Raises InputError."""
+        return len(self.levels)
+
+    @property
+    def dots(self) -> int:
+        """Particles drawn in a frame, at most."""
+        return max(DOTS, 100 * len(self.labels))
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """Colours of the entrants."""
+        return style.entrant_colours(self.look.dark)[: len(self.labels)]
+
+    @property
+    def title(self) -> str:
+        """The race in a few words."""
+        return f"a race on {self.target.name}"
+
+    @cached_property
+    def longest(self) -> int:
+        """About how many letters the words of a frame have."""
+        rows = [row for row in self.result.rows if row["seed"] == self.seed]
+        last = [row["visited"] for row in rows]
+        first = best(self.labels, [row["tv"] for row in rows])
+        return len(state(sum(self._last("iteration")), [0, *last], self.result.budget, first)) + ROOM
+
+    def span(self, metric: str, floor: float | None) -> tuple[float, float]:
+        """The axis of a metric, for the whole film."""
+        return span(metric, [*(history[metric] for history in self.histories), np.array([floor or np.nan])])
+
+    def clocks(self, clock: str) -> list[float]:
+        """Where each entrant's trace ends on a clock."""
+        return [float(history[clock][-1]) for history in self.histories]
+
+    def scenes(self, tick: Callable[[], None] = lambda: None) -> Iterator[RaceScene]:
+        """The scenes in order; `tick` is called after every iteration of the replay and may raise to end it."""
+        for level, stands, race in self._moments(tick):
+            yield self._scene(level, stands, race)
+
+    def last_scene(self, tick: Callable[[], None] = lambda: None) -> RaceScene:
+        """The last moment, with traces as fine as a film's."""
+        *_, (level, stands, race) = self._moments(tick)
+        return self._scene(level, stands, race)
+
+    def _moments(self, tick: Callable[[], None]) -> Iterator[tuple[int, list[_Stand], Race]]:
+        """The race at each level; the same objects every time."""
+        check_entrants(len(self.labels))
+        race = Race(self.result.entrants, self.target, seed=self.seed, budget=self.result.budget, metrics_every=10**9)
+        stands = [_Stand(label, history) for label, history in zip(self.labels, self.histories, strict=True)]
+        last = self._last("iteration")
+        for level in self.levels:
+            for k, session in enumerate(race.sessions):
+                while session.frame.visited < level and session.frame.iteration < last[k] and not race.stop_reason(k):
+                    race.step(k)
+                    tick()
+                stands[k].take(session.frame)
+                tick()
+            yield level, stands, race
+
+    def _scene(self, level: int, stands: list[_Stand], race: Race) -> RaceScene:
+        frames = [one.frame for one in stands]
+        racing = [frame.visited for k, frame in enumerate(frames) if not race.stop_reason(k)]
+        first = best(self.labels, [frame.metrics["tv"] for frame in frames])
+        visited = racing or [frame.visited for frame in frames]
+        return RaceScene(
+            visited=level,
+            tiles=tuple(one.columns(len(frames)) for one in stands),
+            at_tiles=tuple(at_tile(one.label, one.frame, race.stop_reason(k)) for k, one in enumerate(stands)),
+            traces=tuple(one.trace() for one in stands),
+            floors=floors_of(frames),
+            words=state(sum(frame.iteration for frame in frames), visited, self.result.budget, first),
+        )
+
+    def picture(self, first: RaceScene) -> RacePicture:
+        """The figure that draws this film."""
+        from pmdviz.export.film.race_picture import RacePicture
+
+        return RacePicture(self, first)
+
+    def player(self, scenes: list[RaceScene]) -> RacePage:
+        """The page that plays this film."""
+        from pmdviz.export.player.race_player import RacePage
+
+        return RacePage(self, scenes)
+
+    def columns(self) -> Mapping[str, np.ndarray]:
+        """How each run ended, or the measured histories."""
+        return race_columns_of(self.result, self.look.table)
+
+    def python(self) -> str:
+        """Lines that repeat the race as it is seen, or the whole of it."""
+        return (self.result.recipe if self.look.whole else self.result).to_python()
+
+    def recipe(self) -> str:
+        """The recipe of the race as it is seen, or of the whole of it, as JSON."""
+        return (self.result.recipe if self.look.whole else self.result.to_recipe()).to_json(indent=1)
+
+
+def check_entrants(number: int) -> None:
+    """Raise InputError for more entrants than can be told apart in a picture."""
+    if number > MOST:
+        words = f"a picture shows at most {MOST} entrants: more could not be told apart; this race has {number}"
+        raise InputError(f"{words} (a table or a recipe holds them all)")
+
+
+class _Stand:
+    """Where an entrant stands and what it went through; one that has not moved is not measured or drawn anew."""
+
+    def __init__(self, label: str, history: Mapping[str, np.ndarray]) -> None:
+        self.label, self._history = label, history
+        self._rows = {name: np.empty(MAX_FRAMES + 1) for name in ROW}
+        self.rows = 0
+        self.frame: Any = None
+        self._drawn: tuple[Any, Any] = (None, None)
+
+    def take(self, frame: Frame) -> None:
+        """Take in where the entrant stands now."""
+        self.frame = frame
+        if self.rows and frame.visited <= self._rows["visited"][self.rows - 1]:
+            return
+        for name, value in {**trace_row(frame), "seconds": self._seconds(frame.iteration)}.items():
+            self._rows[name][self.rows] = value
+        self.rows += 1
+
+    def columns(self, entrants: int) -> StageColumns:
+        """What its tile shows."""
+        if self._drawn[0] is not self.frame:
+            self._drawn = self.frame, tile_columns(self.frame, entrants)
+        return self._drawn[1]
+
+    def _seconds(self, iteration: int) -> float:
+        """Computing time of the race itself, not of its replay: the same film at every export."""
+        return float(np.interp(iteration, self._history["iteration"], self._history["seconds"]))
+
+    def trace(self) -> dict[str, np.ndarray]:
+        """The rows so far as columns; what is behind them is never written again."""
+        return {name: column[: self.rows] for name, column in self._rows.items()}
+
+
+def floors_of(frames: list[Frame]) -> dict[str, float | None]:
+    """What perfect draws get, as many as the first entrant with particles has; computed where it is not known."""
+    weighted = next((frame for frame in frames if frame.num_draws), None)
+    if weighted is None:
+        return dict.fromkeys(METRICS)
+    know_floor(weighted)
+    return {metric: weighted.metrics[FLOORS[metric]] for metric in METRICS}

@@ -1,0 +1,80 @@
+"""The traces of a race on a film frame: one metric of all entrants, the whole race's axes from the first frame on."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from pmdviz.export.film.layout import FONT, LINE, Box, FigureLayout, dash, dashes, log_ticks, round_ticks, set_ticks
+from pmdviz.export.film.race_film import RaceFilm, RaceScene
+from pmdviz.export.film.tiles_panel import LETTER, MARK_PX, MARKERS
+from pmdviz.scenes import style, words
+from pmdviz.scenes.race_columns import CLOCKS, METRICS, clock_end, line_columns
+from pmdviz.views.race_traces import FLOOR_WORDS, UNKNOWN
+
+TOP = 14.0  # px above the axes: there is no legend, the tiles' titles bear the lines
+
+
+class RaceTracesPanel:
+    """The chosen metric against the chosen clock, with the floor."""
+
+    def __init__(self, paper: FigureLayout, box: Box, film: RaceFilm, first: RaceScene) -> None:
+        self.paper, self.clock, self.metric = paper, film.look.clock, film.look.traces
+        room = box.width - paper.borders["left"] - paper.borders["right"]
+        self.label = CLOCKS[self.clock]
+        if len(self.label) * LETTER * paper.text_px > room:
+            self.label = self.label.replace(" (", "\n(")
+        self.axes = paper.axes(
+            box, top=TOP, bottom=paper.borders["bottom"] + LINE * paper.text_px * ("\n" in self.label)
+        )
+        self.spans = {metric: film.span(metric, first.floors[metric]) for metric in METRICS}
+        self._set_axes(clock_end(self.clock, film.clocks(self.clock), film.result.budget))
+        self._draw_floor(first.floors[self.metric])
+        self._add_lines(len(first.tiles))
+        if all(np.isnan(history[self.metric]).all() for history in film.histories):
+            title = METRICS[self.metric].split(" (")[0]
+            middle: dict[str, Any] = {"transform": self.axes.transAxes, "ha": "center", "wrap": True}
+            paper.text(self.axes, 0.5, 0.5, UNKNOWN.format(title), **middle)
+
+    def _set_axes(self, end: float) -> None:
+        low, high = self.spans[self.metric]
+        self.axes.set_yscale("log")
+        self.axes.set(xlim=(0, end), ylim=(low, high))
+        ticks = round_ticks(0, end)
+        letters = max(len(words.short(tick)) for tick in ticks) + 2
+        most = self.axes.bbox.width / self.paper.scale / (letters * LETTER * self.paper.text_px)
+        set_ticks(self.axes.xaxis, ticks[:: math.ceil(len(ticks) / max(most, 1))])
+        set_ticks(self.axes.yaxis, log_ticks(low, high))
+        self.paper.label(self.axes, self.label, METRICS[self.metric])
+
+    def _draw_floor(self, floor: float | None) -> None:
+        if floor is None:
+            return
+        look = {"color": self.paper.colours.layers["floor"], "linewidth": 1.5, "linestyle": dash("floor", 1.5)}
+        self.axes.axhline(floor, **look, zorder=3)
+        place = {"textcoords": "offset points", "xytext": (6, 3), "va": "bottom", "zorder": 5}
+        font = {"fontsize": self.paper.text_px, "fontfamily": FONT, "color": self.paper.colours.muted}
+        self.axes.annotate(FLOOR_WORDS.format(words.number(floor)), (0, floor), **place, **font)
+
+    def _add_lines(self, entrants: int) -> None:
+        colours, width = style.entrant_colours(self.paper.look.dark), style.LINE_WIDTH
+        self.lines, self.fronts = [], []
+        for k in range(entrants):
+            look: dict[str, Any] = {"color": colours[k], "zorder": 4 + k / 100}
+            dashed: dict[str, Any] = {"linestyle": dashes(style.ENTRANT_DASHES[k], width), "dash_capstyle": "butt"}
+            (drawn,) = self.axes.plot([], [], linewidth=width, **dashed, **look)
+            marker = MARKERS[style.ENTRANT_MARKERS[k]]
+            (front,) = self.axes.plot([], [], marker=marker, markersize=MARK_PX, clip_on=False, **look)
+            self.lines.append(drawn)
+            self.fronts.append(front)
+        self.moving = [*self.lines, *self.fronts]
+
+    def show(self, scene: RaceScene) -> None:
+        """Take the data of a scene."""
+        for rows, drawn, front in zip(scene.traces, self.lines, self.fronts, strict=True):
+            columns = line_columns(rows, self.spans)
+            x, y = columns[self.clock], columns[self.metric]
+            drawn.set_data(x, y)
+            front.set_data(x[-1:], y[-1:])

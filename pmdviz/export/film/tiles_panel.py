@@ -1,0 +1,107 @@
+"""The tiles of a race on a film frame: artists made once, whose data follow the page's columns."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from typing import Any
+
+import numpy as np
+from matplotlib.patches import Rectangle
+
+from pmdviz.export.film.layout import FONT, Box, FigureLayout, dashes, line
+from pmdviz.export.film.race_film import RaceFilm, RaceScene
+from pmdviz.scenes import style
+from pmdviz.scenes.race_columns import places, tile_dots, tile_lines
+from pmdviz.scenes.stage import LAYERS as LEGEND_ORDER
+from pmdviz.scenes.tiling import Tiling
+from pmdviz.views.race_tiles import LAYERS, LINE_PX, SAMPLE, cut
+
+MARKERS = {  # of the page -> of matplotlib
+    "circle": "o", "triangle": "^", "square": "s", "diamond": "D", "inverted_triangle": "v", "star": "*", "hex": "h",
+    "plus": "P",
+}  # fmt: skip
+MARK_PX = 7.0
+LEGEND_LINES = 1.7  # height of the legend below the tiles, in its letters
+TITLE_SHARE, LARGE_SHARE = 0.068, 0.09  # most height of a title's letters, in tiles
+STATE_SHARE, NOTE_SHARE = 0.92, 0.8  # of the state's and the note's letters, in the title's
+BOLD, LETTER = 0.62, 0.56  # width of a letter, in its height
+BESIDE = 0.06  # between the sample of a line and the title, in tiles
+
+
+class TilesPanel:
+    """A tile for each entrant in one pair of axes, laid out as on the page."""
+
+    def __init__(self, paper: FigureLayout, room: Box, tiling: Tiling, film: RaceFilm, first: RaceScene) -> None:
+        self.paper, self.tiling, self.target = paper, tiling, film.target
+        self.shown = film.look.layers
+        width, height = tiling.size
+        legend = LEGEND_LINES * paper.text_px if self.shown else 0.0
+        self.unit = min(room.width / width, (room.height - legend) / height)
+        left = 0.0 if paper.with_traces else (room.width - self.unit * width) / 2
+        top = math.floor(room.height - (room.height - legend - self.unit * height) / 2)  # whole px, as on the page
+        below = top - self.unit * height
+        self.right = left + self.unit * width
+        box = Box(room.x + left, room.y + below, self.unit * width, self.unit * height)
+        self.axes = paper.bare_axes(box, *tiling.ranges)
+        self.px = min(paper.text_px, (LARGE_SHARE if film.look.large_type else TITLE_SHARE) * self.unit)
+        self._add_heads([words.title for words in first.at_tiles])
+        self._add_moving()
+        handles = [paper.layer_handle(name) for name in LEGEND_ORDER if name in self.shown]
+        if handles:
+            paper.legend(self.axes, handles, [name for name in LEGEND_ORDER if name in self.shown], below=True)
+
+    def _add_heads(self, titles: list[str]) -> None:
+        """Frames, samples of the traces' lines, titles: what stands still."""
+        colours = style.entrant_colours(self.paper.look.dark)
+        letters = int((1 - SAMPLE - BESIDE) * self.unit / (BOLD * self.px))
+        self.titles: list[Any] = []
+        self.samples: list[Any] = []
+        for k, title in enumerate(titles):
+            x, y = self.tiling.corner(k)
+            edge = {"fill": False, "edgecolor": self.paper.colours.muted, "linewidth": 1, "zorder": 7}
+            self.axes.add_patch(Rectangle((x, y), 1, 1, **edge))
+            high = y + 1 + 0.7 * self.tiling.head
+            dash = dashes(style.ENTRANT_DASHES[k], style.LINE_WIDTH)
+            look: dict[str, Any] = {"color": colours[k], "linewidth": style.LINE_WIDTH, "clip_on": False}
+            self.samples += self.axes.plot([x, x + SAMPLE], [high, high], linestyle=dash, dash_capstyle="butt", **look)
+            self.axes.plot([x + SAMPLE], [high], marker=MARKERS[style.ENTRANT_MARKERS[k]], markersize=MARK_PX, **look)
+            self.titles.append(self._text(x + SAMPLE + BESIDE, high, cut(title, letters), self.px, fontweight="bold"))
+
+    def _add_moving(self) -> None:
+        colours = self.paper.colours
+        self.lines = {
+            name: line(self.axes, name, colours.layers[name], LINE_PX, zorder=3 + LAYERS.index(name))
+            for name in LAYERS if name != "particles"
+        }  # fmt: skip
+        self.dots = self.axes.scatter([], [], s=[], color=colours.layers["particles"], alpha=colours.dots, linewidths=0)
+        self.dots.set_zorder(3 + LAYERS.index("particles"))
+        corners = [self.tiling.corner(k) for k in range(self.tiling.number)]
+        below = 1 + 0.25 * self.tiling.head
+        self.states = [self._text(x, y + below, "", STATE_SHARE * self.px) for x, y in corners]
+        paper = {"facecolor": colours.paper, "alpha": 0.75, "edgecolor": "none", "pad": 1.0}
+        over: dict[str, Any] = {"va": "bottom", "zorder": 8, "bbox": paper}
+        self.notes = [self._text(x + 0.02, y + 0.02, "", NOTE_SHARE * self.px, **over) for x, y in corners]
+        layers = {**self.lines, "particles": self.dots}
+        for name, artist in layers.items():
+            artist.set_visible(name in self.shown)
+        self.moving = [*(layers[name] for name in LAYERS if name in self.shown), *self.states, *self.notes]
+
+    def _text(self, x: float, y: float, words: str, px: float, **more: Any) -> Any:
+        look = {"fontsize": px, "fontfamily": FONT, "color": self.paper.colours.text, "va": "center", **more}
+        return self.axes.text(x, y, words, **look)
+
+    def show(self, scene: RaceScene) -> None:
+        """Take the data of a scene."""
+        at = places(self.target, scene.tiles, self.tiling)
+        for name, drawn in self.lines.items():
+            data = tile_lines([getattr(tile, name) for tile in scene.tiles], at)
+            drawn.set_data(data["x"], data["y"])
+        dots = tile_dots([tile.particles for tile in scene.tiles], at)
+        self.dots.set_offsets(np.column_stack([dots["x"], dots["y"]]))
+        self.dots.set_sizes(dots["size"] ** 2)
+        letters = int(self.unit / (LETTER * NOTE_SHARE * self.px))
+        for words, state, note in zip(scene.at_tiles, self.states, self.notes, strict=True):
+            state.set_text(words.state)
+            note.set_text(textwrap.fill(words.note, letters, max_lines=4))
+            note.set_visible(bool(words.note))

@@ -1,0 +1,116 @@
+"""A film as numbers for a page: columns as 16-bit numbers in one run, each array stored once."""
+
+from __future__ import annotations
+
+import base64
+import zlib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from pmdviz.export.film.film import Scene
+from pmdviz.export.film.race_film import RaceScene
+from pmdviz.scenes.columns import INK
+from pmdviz.scenes.race_columns import places, tile_dots, tile_lines
+from pmdviz.scenes.stage import particles_label
+from pmdviz.scenes.tiling import Tiling
+
+GAP = 65_535  # stands for NaN
+STEPS = 65_534
+
+
+class Numbers:
+    """Arrays put one behind the other; the same numbers are kept once."""
+
+    def __init__(self) -> None:
+        self._parts: list[np.ndarray] = []
+        self._at: dict[bytes, int] = {}
+        self._end = 0
+
+    def put(self, values: np.ndarray) -> list[int]:
+        """Start and length of an array of uint16 in the run."""
+        raw = values.tobytes()
+        if raw not in self._at:
+            self._at[raw] = self._end
+            self._parts.append(values)
+            self._end += len(values)
+        return [self._at[raw], len(values)]
+
+    def text(self) -> str:
+        """The run as base64 of all high bytes and then all low ones, deflated: neighbours have like high bytes."""
+        whole = np.concatenate(self._parts) if self._parts else np.empty(0, np.uint16)
+        planes = np.concatenate([whole >> 8, whole & 255]).astype(np.uint8)
+        return base64.b64encode(zlib.compress(planes.tobytes(), 9)).decode()
+
+
+def scale(arrays: Iterable[np.ndarray]) -> tuple[float, float]:
+    """(low, step) with which all finite values are low + step * number, number in 0 .. 65,534."""
+    ends = [(float(a.min()), float(a.max())) for a in (array[np.isfinite(array)] for array in arrays) if len(a)]
+    low, high = (min(a for a, _ in ends), max(b for _, b in ends)) if ends else (0.0, 0.0)
+    return low, (high - low) / STEPS or 1.0
+
+
+def quantised(values: np.ndarray, low: float, step: float) -> np.ndarray:
+    """uint16 numbers of `values`; NaN is `GAP`."""
+    gaps = np.isnan(values)
+    numbers = np.rint((np.where(gaps, low, values).astype(float) - low) / step).astype(np.uint16)
+    numbers[gaps] = GAP
+    return numbers
+
+
+def _columns(dots: Mapping[str, np.ndarray], line: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {"x": dots["x"], "y": dots["y"], "size": dots["size"], "line_x": line["x"], "line_y": line["y"]}
+
+
+AXES = {"x": "x", "line_x": "x", "y": "y", "line_y": "y", "size": "size"}
+
+
+def scales_of(columns: Iterable[Mapping[str, np.ndarray]]) -> dict[str, tuple[float, float]]:
+    """One scale an axis for all columns."""
+    every = list(columns)
+    return {
+        axis: scale(each[name] for each in every for name in AXES if AXES[name] == axis)
+        for axis in dict.fromkeys(AXES.values())
+    }
+
+
+def put_all(
+    numbers: Numbers, columns: Mapping[str, np.ndarray], scales: Mapping[str, tuple[float, float]]
+) -> dict[str, list[int]]:
+    """Where each of the columns stands in the run of numbers."""
+    return {name: numbers.put(quantised(columns[name], *scales[AXES[name]])) for name in AXES}
+
+
+def race_payload(scenes: list[RaceScene], target: Any, tiling: Tiling) -> dict[str, Any]:
+    """The same for a race: each tile's columns by themselves, so that a tile that stands still is stored once."""
+    columns, numbers = [_tiles(scene, target, tiling) for scene in scenes], Numbers()
+    scales = scales_of(tile for tiles in columns for tile in tiles)
+    frames = []
+    for scene, tiles in zip(scenes, columns, strict=True):
+        frames.append({"tiles": [put_all(numbers, tile, scales) for tile in tiles], "words": scene.words})
+    return {"frames": frames, "scales": scales, "numbers": numbers.text()}
+
+
+def _tiles(scene: RaceScene, target: Any, tiling: Tiling) -> list[dict[str, np.ndarray]]:
+    at = places(target, scene.tiles, tiling)
+    pairs = zip(scene.tiles, at, strict=True)
+    return [_columns(tile_dots([tile.particles], [one]), tile_lines([tile.approximate], [one])) for tile, one in pairs]
+
+
+def stage_payload(scenes: list[Scene]) -> dict[str, Any]:
+    """`frames` (where each column stands, words, labels), `scales` of the columns and the run of `numbers`."""
+    columns, numbers = [_columns(scene.columns.particles, scene.columns.approximate) for scene in scenes], Numbers()
+    scales = scales_of(columns)
+    frames = []
+    for scene, each in zip(scenes, columns, strict=True):
+        places = put_all(numbers, each, scales)
+        drawn = scene.columns
+        said = {"words": scene.words, "note": scene.note, "label": particles_label(drawn)}
+        frames.append({**places, **said, "share": INK * drawn.num_particles / max(drawn.drawn, 1)})
+    return {"frames": frames, "scales": scales, "numbers": numbers.text()}
+
+
+def row_texts(columns: Mapping[str, np.ndarray]) -> dict[str, str]:
+    """Columns as base64 of little-endian 32-bit floats."""
+    return {name: base64.b64encode(np.asarray(c, "<f4").tobytes()).decode() for name, c in columns.items()}

@@ -1,0 +1,134 @@
+"""HTML: a player in one file, which needs no server and asks for nothing from anywhere."""
+
+from __future__ import annotations
+
+import html
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from bokeh.embed import file_html
+from bokeh.resources import INLINE, Resources
+
+from pmdviz.export.film.film import Film, Scene
+from pmdviz.export.options import FILM_OPTIONS, NO_TRACES, STAGE_OPTIONS, Look
+from pmdviz.export.player.payload import row_texts, stage_payload
+from pmdviz.export.writer import MEGABYTE, Job, Subject, Writer
+from pmdviz.scenes import style
+from pmdviz.views import StageView, TracesView
+
+PLOTS = Resources(mode="inline", components=["bokeh"])  # of BokehJS no more than figures need
+FILM = "film-"  # how the names begin under which the script finds sources, note and legend
+STATIC = Path(__file__).with_name("static")
+BYTES_OF_A_DOT = 8.0  # in base64: two coordinates and a size
+BYTES_OF_A_FRAME = 10_000.0  # the contours and the words
+
+
+class Player:
+    """A page that plays scenes: figures, the numbers that a script puts into them, and the script."""
+
+    what, script = "run", "run.js"
+    ratio, least = 1.0, 0.0  # width over height of the main figure; px that it does not get narrower than
+
+    def __init__(self, film: Subject, scenes: list[Any]) -> None:
+        self.film, self.scenes, self.look = film, scenes, film.look
+        self.payload: dict[str, Any] = {}
+        self.figures: list[Any] = []
+
+    def named(self, model: Any, name: str) -> None:
+        """Let the script find a model by a name."""
+        model.name = f"{FILM}{name}"
+
+    def legend(self) -> list[tuple[str, str, str]]:
+        """Names, colours and kinds of line where the figures themselves have no legend."""
+        return []
+
+    def html(self) -> str:
+        """The whole page."""
+        film = {**self.payload, "fps": self.look.fps}
+        return file_html(
+            self.figures,
+            resources=INLINE,
+            title=f"pmdviz: {self.film.title}",
+            template=(STATIC / "player.html").read_text(encoding="utf-8"),
+            template_variables={
+                **{"css": _static("player.css"), "js": _static(self.script) + _static("player.js")},
+                "bokeh": "\n".join(PLOTS.js_raw),
+                "film": json.dumps(film, separators=(",", ":"), allow_nan=False).replace("</", "<\\/"),
+                "words": html.escape(self.scenes[0].words),
+                "python": html.escape(self.film.python()),
+                "colours": style.theme(self.look.dark),
+                "px": style.PRESENTER_PX if self.look.large_type else 15,
+                "last": len(self.scenes) - 1,
+                **{"what": self.what, "ratio": f"{self.ratio:.4f}", "least": self.least},
+                **{"legend": self.legend(), "stage": self.figures[0].name},
+                "traces": self.figures[1].name if len(self.figures) > 1 else "",
+            },
+            suppress_callback_warning=True,
+        )
+
+
+class Page(Player):
+    """The page of a run: the stage and the traces."""
+
+    def __init__(self, film: Film, scenes: list[Scene]) -> None:
+        super().__init__(film, scenes)
+        self.run = film.run
+        self.payload = {**stage_payload(scenes), "rows": {}, "marks": {}}
+        self.stage = self._stage()
+        self.figures = [self.stage.figure]
+        if self.look.traces != NO_TRACES:
+            self._add_traces(film.floors)
+
+    def _stage(self) -> StageView:
+        view = StageView(self.run.target)
+        view.draw(self.scenes[0].columns, self.scenes[0].note)
+        view.set_theme(self.look.dark, self.look.large_type)
+        view.toggle(self.look.layers)
+        view.legend.items = [i for i in view.legend.items if i.renderers[0].name in self.look.layers]
+        view.hover.tooltips = [tip for tip in view.hover.tooltips if "log_density" not in tip[1]]
+        for name, source in view.sources.items():
+            self.named(source, name)
+        view.sources["particles"].remove("log_density")
+        self.named(view.note, "note")
+        self.named(view.legend, "legend")
+        view.figure.update(sizing_mode="stretch_both")
+        return view
+
+    def _add_traces(self, floors: dict[str, float | None]) -> None:
+        view, last = TracesView(), self.scenes[-1]
+        view.choose(self.look.traces, self.look.clock)
+        view.show(last.history, floors, sorted(last.marks), self.run.recipe.budget)
+        view.set_theme(self.look.dark, self.look.large_type)
+        self.named(view.source, "traces")
+        self.named(view.marks, "marks")
+        view.figure.update(sizing_mode="stretch_both")
+        self.figures.append(view.figure)
+        self.payload["rows"] = row_texts(view.source.data)
+        self.payload["marks"] = {name: list(values) for name, values in view.marks.data.items()}
+        self._count_rows(view.source.data["iteration"], [mark.iteration for mark in sorted(last.marks)[-500:]])
+
+    def _count_rows(self, iterations: np.ndarray, marks: list[int]) -> None:
+        """How many rows and marks each frame shows."""
+        for scene, frame in zip(self.scenes, self.payload["frames"], strict=True):
+            frame["rows"] = int(np.searchsorted(iterations, scene.iteration, side="right"))
+            frame["marks"] = int(np.searchsorted(marks, scene.iteration, side="right"))
+
+
+def _static(name: str) -> str:
+    return (STATIC / name).read_text(encoding="utf-8")
+
+
+def _forecast(look: Look, frames: int, dots: int) -> float:
+    return 1.5 * MEGABYTE + frames * (BYTES_OF_A_FRAME + BYTES_OF_A_DOT * dots)
+
+
+def _write(job: Job) -> None:
+    job.path.write_text(job.film.player(list(job.scenes())).html(), encoding="utf-8")
+
+
+HTML = Writer(
+    ".html", "a player in one file, for any browser, without internet", (*STAGE_OPTIONS, *FILM_OPTIONS), _write,
+    forecast=_forecast,
+)  # fmt: skip

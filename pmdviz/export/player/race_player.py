@@ -1,0 +1,79 @@
+"""The player of a race: its tiles in one figure, and one metric of all beside them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pmdviz.export.film.race_film import RaceFilm, RaceScene
+from pmdviz.export.options import NO_TRACES
+from pmdviz.export.player.payload import race_payload, row_texts
+from pmdviz.export.player.player import Player
+from pmdviz.scenes import style
+from pmdviz.scenes.tiling import Tiling
+from pmdviz.views.race_tiles import RaceTiles
+from pmdviz.views.race_traces import RaceTraces
+
+WIDE_PX = 1_000.0  # the page's tiles in a window that is wide enough
+LINES = {"exact": "solid", "approximate": "dashed", "particles": "dot"}
+MIN_PX = 620.0  # narrower tiles would have words over one another
+
+
+class RacePage(Player):
+    """The page of a race."""
+
+    what, script, least = "race", "race.js", MIN_PX
+
+    def __init__(self, film: RaceFilm, scenes: list[RaceScene]) -> None:
+        super().__init__(film, scenes)
+        self.tiling = Tiling.fitting(len(film.labels), WIDE_PX)
+        width, height = self.tiling.size
+        self.ratio = width / height
+        self.tiles = self._tiles(film)
+        self.figures = [self.tiles.figure]
+        self.payload = race_payload(scenes, film.target, self.tiling)
+        for scene, frame in zip(scenes, self.payload["frames"], strict=True):
+            frame |= self.tiles.said(scene.at_tiles)
+        self.payload["rows"] = []
+        if self.look.traces != NO_TRACES:
+            self._add_traces(film)
+
+    def legend(self) -> list[tuple[str, str, str]]:
+        """The layers of the tiles."""
+        colours = style.theme(self.look.dark).layers
+        return [(name, colours[name], LINES[name]) for name in self.look.layers]
+
+    def _tiles(self, film: RaceFilm) -> RaceTiles:
+        view, first = RaceTiles(), self.scenes[0]
+        view.arrange(self.tiling)
+        view.draw(film.target, first.tiles)
+        view.say(first.at_tiles)
+        view.set_theme(self.look.dark, self.look.large_type)
+        for name, layer in {**view.lines, "particles": view.dots}.items():
+            layer.visible = name in self.look.layers
+        for name, source in {**view.sources, "words": view.words}.items():
+            self.named(source, name)
+        view.figure.update(sizing_mode="stretch_both", styles={})
+        return view
+
+    def _add_traces(self, film: RaceFilm) -> None:
+        view, last = RaceTraces(), self.scenes[-1]
+        view.show(last.traces, last.floors, film.result.budget)
+        view.choose(self.look.clock)
+        view.set_theme(self.look.dark, self.look.large_type)
+        panel = view.panels[self.look.traces]
+        sources = view.sources[: len(film.labels)]
+        for k, source in enumerate(sources):
+            self.named(source, f"traces-{k}")
+        self.named(panel.fronts, "fronts")
+        panel.figure.update(sizing_mode="stretch_both")
+        self.figures.append(panel.figure)
+        self.payload |= {"metric": self.look.traces, "clock": self.look.clock}
+        self.payload["rows"] = [row_texts(source.data) for source in sources]
+        for scene, frame in zip(self.scenes, self.payload["frames"], strict=True):
+            pairs = zip(sources, scene.traces, strict=True)
+            frame["rows"] = [_seen(source.data["visited"], rows["visited"][-1]) for source, rows in pairs]
+
+
+def _seen(visited: np.ndarray, now: float) -> int:
+    """How many rows of a trace are there when `now` data have been visited."""
+    return int(np.searchsorted(visited, np.float32(now), side="right"))

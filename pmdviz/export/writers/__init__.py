@@ -1,0 +1,1 @@
+"""One kind of file each."""

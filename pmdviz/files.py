@@ -1,0 +1,136 @@
+"""Files are written aside and moved into place, so that a full disk leaves no half file; devices are written into."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import math
+import os
+import secrets
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pmdviz.errors import InputError, shown
+
+Given = str | os.PathLike[str]
+
+
+def file_path(given: Any) -> Path:
+    """`given` as the path of a file, "~" unfolded. Raises InputError for what no file can be called."""
+    try:
+        path = Path(os.path.expanduser(given))
+        names_one = path.name not in ("", "..") and b"\0" not in os.fsencode(path)
+    except (TypeError, ValueError):  # no path at all; a letter that no file system takes
+        names_one = False
+    if not names_one:
+        raise InputError(f"a file needs a path that ends in its name, without zero bytes; given: {shown(given)}")
+    return path
+
+
+def real_path(path: Path) -> Path:
+    """What a symbolic link names, and any other path as it is."""
+    return Path(os.path.realpath(path)) if os.path.islink(path) else path
+
+
+@contextlib.contextmanager
+def atomic_write(given: Given) -> Iterator[Path]:
+    """A name to write a file to, which is at `given` when the block has ended; there is none if anything fails.
+
+    A file that is there is replaced at once, and so is the one that a symbolic link names. Into a device or a FIFO the
+    content is copied. An OSError, of the block too, becomes an InputError.
+    """
+    path = file_path(given)
+    try:
+        with _into_stream(path) if _is_stream(path) else _into_place(real_path(path)) as part:
+            yield part
+    except OSError as error:
+        raise _cannot_write(path, error) from error
+
+
+@contextlib.contextmanager
+def _into_place(path: Path) -> Iterator[Path]:
+    part = _beside(path)
+    try:
+        yield part
+        part.replace(path)
+    finally:
+        with contextlib.suppress(OSError):  # of a folder that is none, a name too long: the first error says it
+            part.unlink()
+
+
+@contextlib.contextmanager
+def _into_stream(path: Path) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="pmdviz-") as folder:
+        part = Path(folder) / "part"
+        yield part
+        with part.open("rb") as content, path.open("wb") as stream:
+            shutil.copyfileobj(content, stream)
+
+
+def _beside(path: Path) -> Path:
+    """A name beside `path` that nobody else uses, short enough wherever that of `path` is."""
+    return path.with_name(f".{path.name[:50]}.{secrets.token_hex(4)}.part")
+
+
+def _is_stream(path: Path) -> bool:
+    """Whether a device, a FIFO or a socket is at `path`. OSError for what cannot be there at all."""
+    try:
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:
+        return False
+    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
+
+
+def check_writable(given: Given) -> Path:
+    """`given` as the path of a file that can be written, as far as that shows beforehand. Raises InputError."""
+    path = file_path(given)
+    named, folder = shown(str(path), 200), real_path(path).parent
+    inside = shown(str(folder), 200)
+    try:
+        if not folder.is_dir():
+            raise InputError(f"cannot write {named}: there is no folder {inside}")
+        if path.is_dir():
+            raise InputError(f"cannot write {named}: it is a folder")
+        if _is_stream(path):
+            return path
+        if not os.access(folder, os.W_OK):
+            raise InputError(f"cannot write {named}: the folder {inside} may not be written to")
+    except OSError as error:
+        raise _cannot_write(path, error) from error
+    return path
+
+
+def check_text_path(given: str | None) -> None:
+    """Raise InputError where `write_text` would: said before the work. None is no file at all."""
+    if given is not None and given != "-":
+        check_writable(given)
+
+
+def _cannot_write(path: Path, error: OSError) -> InputError:
+    why = "the disk is full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else error.strerror or str(error)
+    return InputError(f"cannot write {shown(str(path), 200)}: {why}")
+
+
+def write_text(path: str, text: str) -> None:
+    """Write `text` and a line end to `path`, or to standard output for "-". Raises InputError if that fails."""
+    if path == "-":
+        print(text)
+        return
+    with atomic_write(path) as part:
+        part.write_text(text + "\n", encoding="utf-8")
+
+
+def write_json(path: str, value: Any) -> None:
+    """Write `value` as valid JSON to `path`, or on one line to standard output for "-". Raises InputError."""
+    to_terminal = path == "-"  # which may not have every letter
+    write_text(path, json.dumps(value, indent=None if to_terminal else 1, ensure_ascii=to_terminal, allow_nan=False))
+
+
+def finite(value: Any) -> Any:
+    """The value, or None for NaN and infinity, which JSON does not have."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value

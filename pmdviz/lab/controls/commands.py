@@ -1,0 +1,94 @@
+"""What a person asks of a run: to step, to begin anew, to go back to the run before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import panel as pn
+
+from pmdviz.lab.controls.new_run import next_recipe
+from pmdviz.lab.loop import limits
+from pmdviz.lab.loop.floor_work import FloorWork
+from pmdviz.lab.loop.live import Live
+from pmdviz.lab.loop.runner import Runner, Snapshot
+
+KEPT_RUNS = 5
+KEPT_BYTES = 4 * 2**20  # of the places to come back to in each of them; the run that is seen has 64 MB
+
+
+class Commands:
+    """Turns wishes into jobs of the live loop; keeps the last runs for Undo."""
+
+    def __init__(self, live: Live, floor: FloorWork, dim: Callable[[bool], None]) -> None:
+        self.live, self._floor, self._dim = live, floor, dim
+        self._before: list[Runner] = []
+
+    @property
+    def can_undo(self) -> bool:
+        """Whether there is a run to go back to."""
+        return bool(self._before)
+
+    def act(self, name: str) -> None:
+        """Do what a button or a key names."""
+        acts: dict[str, Callable[[], None]] = {
+            "toggle": lambda: self.live.play(not self.live.playing),
+            "step": lambda: self._paused("step", lambda runner: runner.advance(1)),
+            "back": lambda: self._paused("step back", Runner.back),
+            "restart": lambda: self.live.do("restart", Runner.restart),
+            "replay": self._replay,
+            "proceed": self._proceed,
+            "reseed": lambda: self.live.do("new seed", Runner.reseed),
+            "retry": lambda: self._paused("step", lambda runner: runner.advance(1)),
+            "undo": self._undo,
+        }
+        if self._floor.cancelled and name in ("restart", "replay", "reseed"):
+            self._floor.forget()
+        acts[name]()
+
+    def _paused(self, what: str, act: Callable[[Runner], Snapshot]) -> None:
+        if self.live.playing:
+            self.live.play(False)
+        self.live.do(what, act)
+
+    def _replay(self) -> None:
+        self.live.do("replay", Runner.replay)
+        self.live.play(True)
+
+    def _proceed(self) -> None:
+        self.live.do("continue", Runner.proceed)
+        self.live.play(True)
+
+    def _undo(self) -> None:
+        if self._before:
+            old = self._before.pop()
+            self.live.do("undo", lambda runner: (old, old.snapshot()))
+
+    def set_speed(self, iterations: int) -> None:
+        """So many iterations a frame."""
+        self.live.iterations = iterations
+
+    def turn(self, name: str, value: Any) -> None:
+        """Turn a knob."""
+        self.live.turn(**{name: value})
+
+    def begin(self, what: str, **parts: Any) -> None:
+        """A new run (or only a new budget) in place of this one; the old one is kept for Undo."""
+        if what == "budget":
+            self.live.do(what, lambda runner: runner.limit(parts["budget"]))
+            return
+        with pn.io.hold():  # Panel may deliver a change without the document's lock
+            self._dim(True)
+        self.live.do(what, lambda runner: self._new_run(runner, parts), newest_only=True)
+
+    def _new_run(self, runner: Runner, parts: dict[str, Any]) -> tuple[Runner, Snapshot]:
+        """Runs in the worker: make the run, and only when its first picture is there put the old one aside."""
+        whole = bool({"recipe", "content"} & parts.keys())  # in place of what was turned so far
+        preset = parts.pop("preset", "" if whole else runner.preset)
+        own_budget = (False if preset else None) if whole else runner.own_budget  # a preset's budget is nobody's own
+        made = Runner(limits.check(next_recipe(runner.session, parts, runner.own_budget)), own_budget, preset)
+        snapshot = made.snapshot()
+        if runner.session.frame.iteration > 0 or not self._before:
+            runner.session.shrink(KEPT_BYTES)
+            self._before = [*self._before, runner][-KEPT_RUNS:]
+        return made, snapshot

@@ -1,0 +1,48 @@
+"""The recipe of a run that takes the place of another one: what was turned stays, as far as it fits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.session import Session
+from pmdviz.lab.loop import limits
+
+PROBLEM = ("method", "target", "target_options")
+
+
+def next_recipe(session: Session, parts: Mapping[str, Any], own_budget: bool = False) -> Recipe:
+    """The recipe of a new run: `parts` changed, everything else as it is now. Raises InputError.
+
+    Another method or target has its own default budget, unless the budget is the person's own.
+    """
+    if "recipe" in parts:
+        return parts["recipe"]
+    if "content" in parts:
+        return Recipe.from_json(parts["content"])
+    base = session.recipe.replaced(knobs=session.knobs.as_dict(), changes=())
+    parts = dict(parts)
+    if "option" in parts:
+        name, value = parts.pop("option")
+        parts["target_options"] = {**base.target_options, name: value}
+    method = parts.get("method", base.method)
+    target = parts.get("target", base.custom or base.target)
+    same = target is base.custom or target == base.target
+    usual_options = base.target_options if same and not base.custom else {}
+    made = Recipe(target, target_options=parts.get("target_options", usual_options))
+    knobs = {}
+    if method == base.method:  # what was turned stays, as far as it fits the new target
+        way, now = base.make_method(), session.knobs
+        usual = way.fitted(type(now).checked({}), session.target).as_dict()
+        turned = {name: value for name, value in now.as_dict().items() if value != usual[name]}
+        knobs = way.fitted(type(now).checked(turned), made.make_target()).as_dict()
+    made = Recipe(
+        base.custom if target is base.custom else made.target,
+        method,
+        target_options=None if target is base.custom else made.target_options,
+        seed=parts.get("seed", base.seed),
+        **knobs,
+    )
+    stays = own_budget or (made.method, made.target, made.target_options) == tuple(getattr(base, k) for k in PROBLEM)
+    return made.limited(base.budget if stays else limits.usual_budget(made))

@@ -1,0 +1,1 @@
+"""The live loop: steps in threads, frames that the browser acknowledges."""

@@ -1,0 +1,68 @@
+"""What the browser says back: which frame it has drawn, whether anybody looks, which key was pressed.
+
+The model lives in an importable module (never in a served script) and is pulled into the document by a figure's
+callback. The browser acknowledges a frame after the next animation frame, so a hidden tab stops acknowledging.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from bokeh.core.properties import Bool, Bytes, Int, Nullable, String
+from bokeh.model import DataModel
+from bokeh.models import CustomJS
+
+from pmdviz.lab.css import static
+
+
+class Acknowledge(DataModel):
+    """`drawn`, `hidden`, `key`, `presses`, `copied`, `refused` are written by the browser, the rest by the server."""
+
+    sent = Int(0)
+    drawn = Int(0)
+    shown = String("")  # JSON of the knobs in force in the last frame sent
+    packed = Nullable(Bytes)  # columns of sources, see `pmdviz.scenes.packing`
+    layout = String("[]")
+    parcel = Int(0)  # raised by the server after `packed` and `layout`
+    words = String("")  # JSON of what the status panel says
+    hidden = Bool(False)
+    keyboard = Bool(
+        False
+    )  # whether the keys of the whole page belong to it (in the app while it is seen, not in a notebook)
+    key = String("")
+    presses = Int(0)
+    link = String("")  # query of the link to what is seen, for the address bar
+    text = String("")  # to be put on the clipboard; a query becomes a link
+    copies = Int(0)  # raised by the server after `text`
+    saves = Int(0)  # raised by the server: the browser saves a picture of the stage
+    copied = Int(0)  # the last of `copies` that reached the clipboard
+    refused = Int(0)  # the last of `copies` that the browser would not copy
+
+
+HELP = static("help.js")
+ON_SENT = f"const help = () => {{ {HELP} }}\n" + static("ears.js")
+ON_COPIES = static("copy.js")
+
+
+def on_sent(ack: Acknowledge) -> CustomJS:
+    """What the browser does with a frame, and once at the start."""
+    return CustomJS(args={"a": ack}, code=ON_SENT)
+
+
+def make_acknowledge(
+    figure: Any, keyboard: bool = False, sources: Sequence[Any] = (), status: Any = None, name: str = "acknowledge"
+) -> Acknowledge:
+    """A new acknowledgement model that enters the document together with `figure`.
+
+    `sources` are those whose columns may come packed, `status` is the Div that shows `words`.
+    """
+    ack = Acknowledge(name=name, keyboard=keyboard)
+    ack.js_on_change("sent", on_sent(ack))
+    ack.js_on_change("link", CustomJS(args={"a": ack}, code=static("link.js")))
+    ack.js_on_change("copies", CustomJS(args={"a": ack}, code=ON_COPIES))
+    ack.js_on_change("parcel", CustomJS(args={"a": ack, "sources": list(sources)}, code=static("unpack.js")))
+    if status is not None:
+        ack.js_on_change("words", CustomJS(args={"a": ack, "status": status}, code=static("words.js")))
+    figure.js_on_change("name", CustomJS(args={"a": ack}, code=""))
+    return ack

@@ -1,0 +1,64 @@
+"""The floor of a lab's run, computed in the background: what perfect draws would get is never waited for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pmdviz.engine.frame import Frame
+from pmdviz.lab.loop.background import Background, OneAtATime
+from pmdviz.lab.loop.pool import GIVES_WAY, DaemonPool
+from pmdviz.metrics.perfect_draws import NUM_SETS, floor, known_floor
+from pmdviz.targets import Target
+
+TELL_S = 0.5
+_pool = DaemonPool(1, "pmdviz-floor", GIVES_WAY)
+
+
+class FloorWork(OneAtATime):
+    """At most one floor at a time for a lab: another target or another m lets go of the one under way."""
+
+    def __init__(self, tell: Callable[[], None]) -> None:
+        super().__init__(tell, TELL_S)
+        self._key: tuple = ()
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the one last asked for was cancelled."""
+        return self._work is not None and self._work.watch.cancelled
+
+    @property
+    def words(self) -> str:
+        """How far it is."""
+        if self._work is not None and not self.running:
+            return "not computed" if self.cancelled else "not to be had"
+        return f"being computed, {self.sets_done} of {NUM_SETS}" if self.sets_done else "being computed"
+
+    @property
+    def sets_done(self) -> int:
+        """How many sets of perfect draws have been measured."""
+        return self._work.done if self._work is not None else 0
+
+    @property
+    def seconds(self) -> float:
+        """For how long it has been computed."""
+        return self._work.seconds if self.running else 0.0
+
+    def ask(self, frame: Frame) -> None:
+        """Have the floor of this frame computed unless it is known, under way, has been cancelled, or there is none."""
+        m = frame.num_draws
+        key = (frame.target.key, m, frame.floor_rule)
+        if m is None or frame.metrics["tv"] is None or key == self._key:
+            return
+        self.forget()
+        if known_floor(frame.target, m, frame.floor_rule) is None:
+            self._key = key
+            self.follow(_computed(frame.target, m, frame.floor_rule))
+
+    def forget(self) -> None:
+        """Let go of the one under way, and ask again for the next frame."""
+        self.let_go()
+        self._key = ()
+
+
+def _computed(target: Target, m: int, rule: str) -> Background:
+    return Background().begin(_pool, lambda tell: floor(target, m, lambda sets: tell(sets, NUM_SETS), rule))

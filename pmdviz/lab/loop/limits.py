@@ -1,0 +1,116 @@
+"""What one browser session of a shared server may ask for: everything beyond it is refused in a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+from pmdviz.densities.grid import keep_sides
+from pmdviz.engine.recipe.parts import keep_changes
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.errors import InputError
+from pmdviz.knobs import KnobSpec
+from pmdviz.lab.loop.forecast import COUNTS, heaviest, most_asked, most_within, step_seconds
+from pmdviz.lab.loop.replay import DEFAULT_SECONDS, keep_seconds
+from pmdviz.limits import limit
+from pmdviz.scenes.words import duration
+
+PARTICLES = "num_particles"
+DEFAULT_UPLOAD = 4_000_000  # bytes; a recipe with 10,000 changes has about 1 MB
+DEFAULT_CHANGES = 500  # of a served run; a link of 2,000 characters holds some hundred
+
+
+def enforce() -> None:
+    """Put into force what holds for the whole process: changes of a recipe, replays of links, the finest grid."""
+    keep_changes(limit("max_changes") or DEFAULT_CHANGES)
+    keep_seconds(limit("max_replay_s") or DEFAULT_SECONDS)
+    side = limit("max_grid")
+    if side is not None:
+        keep_sides(side)
+
+
+def upload_bytes() -> int:
+    """The most that a browser may send at once."""
+    return limit("max_upload") or DEFAULT_UPLOAD
+
+
+def capped(spec: KnobSpec, knobs: type[Any]) -> KnobSpec:
+    """A knob of the set `knobs` with bounds that a server sets."""
+    most = _most_particles(knobs.checked({})) if spec.name in COUNTS else None
+    if most is None or spec.bounds is None:
+        return spec
+    low, high = spec.soft_bounds or spec.bounds
+    soft = (min(low, most), min(high, most)) if most > low else None
+    return replace(spec, bounds=(spec.bounds[0], min(spec.bounds[1], most)), soft_bounds=soft)
+
+
+def budgets(menu: Mapping[str, int]) -> dict[str, int]:
+    """Those of a menu (0: endless) that the server allows."""
+    most = limit("max_budget")
+    return {words: number for words, number in menu.items() if most is None or 0 < number <= most}
+
+
+def check(recipe: Recipe) -> Recipe:
+    """`recipe` itself. Raises InputError where it asks for more than this server allows."""
+    bounds = limit("max_particles"), limit("max_step_ms")
+    if bounds != (None, None):
+        _check_all_knobs(recipe, bounds)
+    check_budget(recipe.budget)
+    return recipe
+
+
+@lru_cache(maxsize=16)
+def _check_all_knobs(recipe: Recipe, bounds: tuple[int | None, int | None]) -> None:
+    """Those at the start and after each change; what was found to fit these bounds is not looked through again."""
+    num_data = recipe.make_target().num_data
+    for knobs in recipe.knobs_in_turn():
+        check_knobs(knobs, num_data)
+
+
+def check_knobs(knobs: Any, num_data: int) -> None:
+    """Raise InputError for more particles, or a longer step, than this server allows."""
+    (m, name), most, allowed_ms = most_asked(knobs), limit("max_particles"), limit("max_step_ms")
+    if most is not None and m > most:
+        raise InputError(f"{name} must be at most {most:,} on this server; given: {m:,}", name)
+    seconds = step_seconds(knobs, num_data)
+    if allowed_ms is not None and seconds > allowed_ms / 1000:
+        name, value = heaviest(knobs, num_data)
+        raise InputError(
+            f"{name} must be lower on this server, where a step may take {duration(allowed_ms / 1000)}: "
+            f"with {value:,} one would take about {duration(seconds)}",
+            name,
+        )
+
+
+def usual_budget(recipe: Recipe) -> int:
+    """What a recipe like this visits where nobody says how much, as far as this server allows."""
+    most = limit("max_budget")
+    return recipe.default_budget if most is None else min(recipe.default_budget, most)
+
+
+def check_budget(budget: int | None) -> None:
+    """Raise InputError for more data than a run may visit on this server."""
+    most = limit("max_budget")
+    if most is not None and (budget is None or budget > most):
+        given = "endless" if budget is None else f"{budget:,}"
+        raise InputError(f"budget must be at most {most:,} data on this server; given: {given}", "budget")
+
+
+def fitted(recipe: Recipe) -> Recipe:
+    """A recipe that nobody asked for by name, made to fit this server."""
+    knobs, budget = recipe.start_knobs(), limit("max_budget")
+    most = _most_particles(knobs, recipe.make_target().num_data) if PARTICLES in knobs.specs() else None
+    if most is not None and knobs.num_particles > most:
+        recipe = recipe.replaced(knobs={PARTICLES: most})
+    if budget is not None and (recipe.budget is None or recipe.budget > budget):
+        recipe = recipe.limited(budget)
+    return recipe
+
+
+def _most_particles(knobs: Any, num_data: int = 1) -> int | None:
+    """By their number, or by the time that a step with them would take."""
+    number, allowed_ms = limit("max_particles"), limit("max_step_ms")
+    by_time = most_within(allowed_ms / 1000, knobs, PARTICLES, num_data) if allowed_ms is not None else None
+    return min((most for most in (number, by_time) if most is not None), default=None)

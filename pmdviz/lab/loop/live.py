@@ -1,0 +1,274 @@
+"""The live loop: one asyncio task a session, steps in a shared pool of threads, frames acknowledged by the browser."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections import deque
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Any
+
+from panel.io.state import set_curdoc
+
+from pmdviz.errors import InputError
+from pmdviz.kernels.cancel import Cancelled, CancelToken
+from pmdviz.lab.loop.acknowledge import Acknowledge
+from pmdviz.lab.loop.jobs import Job, Screen, log_failure, timed, without_closed_tabs
+from pmdviz.lab.loop.locked import is_served, locked
+from pmdviz.lab.loop.pool import pool_for
+from pmdviz.lab.loop.runner import Runner, Snapshot
+
+IN_FLIGHT = 2  # frames under way to the browser; one alone halves the frame rate
+WATCHDOG_S = 2.0
+AWAY_AFTER = 2  # watchdog hits in a row after which nobody is looking
+BUSY_S = 0.5  # what lasts longer says so
+TURN_S = 2.0  # what has waited longer for its turn says so: half a second is usual in a class of thirty
+MAX_JOBS = 50  # that wait; of a key held down no more are kept
+
+log = logging.getLogger(__name__)
+
+
+class Live:
+    """Serialises everything that touches the session: it alone hands work to the pool, one job at a time."""
+
+    def __init__(self, screen: Screen, ack: Acknowledge) -> None:
+        self.screen, self.ack = screen, ack
+        self.runner: Runner | None = None
+        self.playing, self.iterations, self.watchdog_hits = False, 1, 0
+        self._jobs: deque[Job] = deque()
+        self._wake, self._drawn, self._ready = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self._away = False
+        self._life = self._living = 0  # how often it was started or stopped; of the task that has the session
+        self._seen = True  # whether the page is the one that is shown, of those that the app has
+        self._took = 0.0  # CPU seconds of the last job
+        self._sent = ack.sent  # frames; a browser can write what the model says
+        self._watch: CancelToken | None = None  # of a job that lasts
+        self._task: asyncio.Task | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None  # on which the task runs
+        self._begun = False
+        self._doc: Any = None
+        ack.on_change("drawn", lambda attr, old, new: self._on_loop(self._on_drawn))
+        ack.on_change("hidden", lambda attr, old, new: self._on_loop(self._on_looking))
+
+    def start(self, doc: Any = None) -> None:
+        """Begin the task on the event loop, also again after `stop`; `doc` is the document it draws in.
+
+        A served document may still be in the making, in a thread that has no loop: then it begins with the session.
+        """
+        if self._begun:
+            return
+        self._doc, self._begun, self._away = doc, True, False
+        self._life += 1
+        self._ready.clear()
+        if is_served(doc):
+            doc.add_next_tick_callback(self._begin)
+        else:
+            self._make_task()
+
+    async def _begin(self) -> None:
+        """The session is there; a coroutine is called on its loop."""
+        asyncio.get_running_loop().set_exception_handler(without_closed_tabs)  # in a notebook the loop is the user's
+        if self._begun:
+            self._make_task()
+
+    def _make_task(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._task = self._loop.create_task(self._run(self._life, self._task))
+        self._task.add_done_callback(log_failure)
+
+    def _on_loop(self, act: Callable[[], Any]) -> None:
+        """Do it on the loop, from any thread: asyncio's events are not for other threads."""
+        if self._loop is None or self._loop.is_closed() or self._loop is _running_loop():
+            act()
+        else:
+            self._loop.call_soon_threadsafe(act)
+
+    def ready(self) -> None:
+        """The page is there: frames may be sent from now on."""
+        self._ready.set()
+
+    def stop(self) -> None:
+        """End the task, from any thread; a step under way finishes in its thread and is dropped."""
+        self._on_loop(self._end)
+
+    def _end(self) -> None:
+        self._life += 1
+        self._begun = self.playing = False
+        if self.runner is not None:
+            self.runner.wanted.clear()
+        if self._watch is not None:
+            self._watch.cancel()
+        for event in (self._wake, self._drawn, self._ready):
+            event.set()
+
+    def play(self, on: bool) -> None:
+        """Play or pause; a pause takes effect after the present iteration, the buttons answer at once."""
+        self.playing, self._away = on, False
+        if self.runner is not None:
+            (self.runner.wanted.set if on else self.runner.wanted.clear)()
+        self.screen.play_changed(on)
+        self._wake.set()
+
+    def look(self, on: bool) -> None:
+        """Whether the page is to be seen: out of sight no step is made, and what plays goes on later."""
+        self._seen, self._away = on, False
+        self._wake.set()
+
+    def cancel(self) -> bool:
+        """Stop the job that lasts, and play with it; the last picture stays. Whether there was one."""
+        if self._watch is None or self.runner is None:  # before the first picture there is nothing to go back to
+            return False
+        if self.playing:
+            self.play(False)
+        self._watch.cancel()
+        return True
+
+    @property
+    def at_work(self) -> bool:
+        """Whether a job is under way or waits."""
+        return self._watch is not None or bool(self._jobs)
+
+    def do(self, what: str, act: Callable[[Runner], Any], newest_only: bool = False) -> None:
+        """Queue an act on the runner; with `newest_only` it takes the place of one alike that waits just before it."""
+        if newest_only and self._jobs and self._jobs[-1].what == what:
+            self._jobs.pop()
+        self._queue(Job(what, act))
+
+    def turn(self, **knobs: Any) -> None:
+        """Queue a change of knobs; joined with one that still waits, so a moved slider never piles up."""
+        if self._jobs and self._jobs[-1].payload is not None:
+            knobs = {**self._jobs.pop().payload, **knobs}
+        self._queue(Job("set", lambda runner: runner.set(knobs), knobs))
+
+    def _queue(self, job: Job) -> None:
+        if len(self._jobs) < MAX_JOBS:
+            self._jobs.append(job)
+        self._away = False
+        self._wake.set()
+
+    def _on_drawn(self) -> None:
+        self._away = False
+        self._drawn.set()
+        self._wake.set()
+
+    def _on_looking(self) -> None:
+        self._away = False
+        self._wake.set()
+
+    def _next(self) -> Job | None:
+        if self._jobs:
+            return self._jobs.popleft()
+        if self.playing and self._seen and not (self._away or self.ack.hidden) and self.runner is not None:
+            return Job("step", lambda runner: runner.advance(self.iterations))
+        return None
+
+    @property
+    def _stopped(self) -> bool:
+        """Whether the task that has the session is to end."""
+        return self._living != self._life
+
+    async def _run(self, life: int, before: asyncio.Task | None) -> None:
+        if before is not None:
+            await asyncio.wait({before})
+        self._living = life
+        with ExitStack() as stack:
+            if self._doc is not None:
+                stack.enter_context(set_curdoc(self._doc))
+            while not self._stopped:
+                job = self._next()
+                if job is None:
+                    self._wake.clear()
+                    await self._wake.wait()
+                    continue
+                snapshot = await self._compute(job)
+                await self._wait_for_page()
+                await self._wait_for_ack()
+                if snapshot is not None:
+                    await locked(self._push, snapshot, doc=self._doc)
+                await asyncio.sleep(0)
+
+    async def _compute(self, job: Job) -> Snapshot | None:
+        """Do the job in the pool, saying so while it lasts; errors become words and leave the last good picture."""
+        self._watch = watch = CancelToken()
+        loop = asyncio.get_running_loop()
+        work = loop.run_in_executor(pool_for(self._foretold()), timed, job.act, self.runner, watch)
+        waited = 0.0
+        while not work.done():
+            pause = BUSY_S if waited < TURN_S else 2 * BUSY_S  # thirty who wait would have the loop tell them so
+            await asyncio.wait({work}, timeout=pause)
+            waited += pause
+            here = not self._stopped and (self._doc is None or self._ready.is_set())
+            if not work.done() and here and (watch.seconds > BUSY_S / 2 or waited >= TURN_S):
+                await locked(self.screen.busy, job.what, waited, watch.share, doc=self._doc)
+        self._watch = None
+        try:
+            result, self._took = work.result()
+        except InputError as error:
+            await locked(self.screen.refused, job.what, error, doc=self._doc)
+        except Cancelled:
+            await locked(self.screen.cancelled, job.what, doc=self._doc)
+        except Exception as error:  # a target's own function may raise anything
+            log.info("a run stopped", exc_info=True)
+            self.playing = False
+            await locked(self.screen.failed, error, doc=self._doc)
+        else:
+            return self._accept(result)
+        return None
+
+    def _foretold(self) -> float:
+        """CPU seconds that the next job may take: what the last one took, or more where the knobs say so."""
+        return self._took if self.runner is None else max(self._took, self.runner.foretold)
+
+    def _accept(self, result: Any) -> Snapshot:
+        if type(result) is tuple:  # another runner with its first snapshot, which is a tuple of its own kind
+            self.runner, result = result
+            (self.runner.wanted.set if self.playing else self.runner.wanted.clear)()
+        if result.done and self.playing:
+            self.playing = False
+        return result
+
+    async def _wait_for_page(self) -> None:
+        """Wait for the page, unless nobody has connected yet: then the first frame goes out with the document itself.
+
+        A change that arrives while the browser still builds the page meets widgets that are not there yet.
+        """
+        session = getattr(getattr(self._doc, "session_context", None), "session", None)
+        if self._doc is not None and not (session is not None and session.connection_count == 0):
+            await self._ready.wait()
+
+    def _under_way(self) -> int:
+        """Frames sent and not drawn; a browser that claims to have drawn more than was sent has drawn none."""
+        return self._sent - (self.ack.drawn if self.ack.drawn <= self._sent else 0)
+
+    async def _wait_for_ack(self) -> None:
+        """Wait until less than IN_FLIGHT frames are under way; after some vain waits conclude that nobody looks."""
+        vain = 0
+        while self._under_way() >= IN_FLIGHT and not self._stopped and not self._away:
+            self._drawn.clear()
+            try:
+                await asyncio.wait_for(self._drawn.wait(), WATCHDOG_S)
+            except TimeoutError:
+                vain += 1
+                self.watchdog_hits += 1
+                self._away = vain >= AWAY_AFTER
+                if vain < AWAY_AFTER and self._jobs:
+                    break
+
+    def _push(self, snapshot: Snapshot) -> None:
+        if self._stopped:
+            return
+        self.screen.show(snapshot)
+        shown = json.dumps(snapshot.in_force)
+        if shown != self.ack.shown:
+            self.ack.shown = shown
+        self._sent += 1
+        self.ack.sent = self._sent
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None

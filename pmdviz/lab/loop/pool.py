@@ -1,0 +1,101 @@
+"""Threads that never keep a process alive: a long step or floor must not hold up the end of a server.
+
+Sessions share two pools: short steps in one, long ones in another whose threads give way, so that one person's 50,000
+particles do not slow everybody else's 1,500. To give way is to have a low priority, and no helpers while short steps
+are made: however low its priority, every thread that computes asks for Python's lock some hundred times a second.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import queue
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
+from typing import Any, NamedTuple
+
+from pmdviz.kernels.pool import helped_when, priority, set_priority
+
+GIVES_WAY = 10  # niceness of the patient lane: a tenth of the share of others where all cores are busy
+QUICK_S = 0.15  # CPU seconds; what takes longer goes where it is in nobody's way
+Work = tuple[Future, Callable[..., Any], tuple, dict[str, Any]]
+QUIET_S = 1.0  # without a short step, after which long ones have helpers
+
+
+class Again(NamedTuple):
+    """What work in turns gives back until it is done: its next turn comes behind everybody who waits.
+
+    `after`: not before this is over.
+    """
+
+    after: Future | None = None
+
+
+class DaemonPool(Executor):
+    """A bounded pool of daemon threads, started when they are first needed. Who comes first is served first.
+
+    Work that comes `Again` has its further turns in the pool `later`, which is this one where none is given.
+    """
+
+    def __init__(self, workers: int, name: str, niceness: int = 0, later: DaemonPool | None = None) -> None:
+        self._workers, self._name, self._niceness, self._later = workers, name, niceness, later or self
+        self._work: queue.SimpleQueue = queue.SimpleQueue()
+        self._threads: list[threading.Thread] = []
+        self._lock = threading.Lock()
+        self._used = -math.inf
+
+    @property
+    def quiet(self) -> bool:
+        """Whether nothing has been done here for a while."""
+        return time.monotonic() - self._used > QUIET_S
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future:
+        """Have `fn(*args, **kwargs)` done by the next free thread."""
+        future: Future = Future()
+        self._put((future, fn, args, kwargs))
+        return future
+
+    def _put(self, work: Work) -> None:
+        self._work.put(work)
+        with self._lock:
+            if len(self._threads) < self._workers:
+                thread = threading.Thread(target=self._run, name=f"{self._name}-{len(self._threads)}", daemon=True)
+                self._threads.append(thread)
+                thread.start()
+
+    def _run(self) -> None:
+        if self._niceness:
+            set_priority(priority() + self._niceness)
+            helped_when(lambda: _quick.quiet)
+        while True:
+            work = self._work.get()
+            self._do(work)
+            self._used = time.monotonic()
+            del work
+
+    def _do(self, work: Work) -> None:
+        future, fn, args, kwargs = work
+        if not (future.running() or future.set_running_or_notify_cancel()):
+            return
+        try:
+            made = fn(*args, **kwargs)
+        except BaseException as error:  # whoever waits for the future gets it
+            future.set_exception(error)
+            return
+        if not isinstance(made, Again):
+            future.set_result(made)
+        elif made.after is None:
+            self._later._put(work)
+        else:
+            made.after.add_done_callback(lambda over: self._later._put(work))
+
+
+_patient = DaemonPool(max(2, os.cpu_count() or 1), "pmdviz-patient", GIVES_WAY)
+_quick = DaemonPool(max(4, os.cpu_count() or 1), "pmdviz-live", later=_patient)
+
+
+def pool_for(seconds: float) -> DaemonPool:
+    """The pool for work that is expected to take so many CPU seconds."""
+    return _quick if seconds <= QUICK_S else _patient

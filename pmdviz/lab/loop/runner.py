@@ -1,0 +1,172 @@
+"""A session as the live loop sees it: every act runs in a worker thread and returns one snapshot to draw."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.run import Run
+from pmdviz.engine.session import Frame, Session
+from pmdviz.lab.loop import limits
+from pmdviz.lab.loop.forecast import step_seconds
+from pmdviz.lab.loop.page_trace import PageTrace
+from pmdviz.scenes.columns import StageColumns, stage_columns
+from pmdviz.scenes.marks import Mark, knob_marks, step_marks
+
+SHARE_S = 0.1  # several iterations go into one frame only while they take less than this
+
+
+class Snapshot(NamedTuple):
+    """All that the event loop needs to draw; plain values, computed in the worker."""
+
+    frame: Frame
+    columns: StageColumns
+    metrics: dict[str, float | None]
+    history: dict[str, np.ndarray]  # of the run so far, whoever looked
+    trace: dict[str, np.ndarray]  # its iterations, clocks and metrics, and those of every frame that was drawn
+    marks: tuple[Mark, ...]
+    pending: dict[str, str]
+    recipe: Recipe
+    done: bool
+    ended: str  # why the method has no next step, in words; "" while it has
+    step_seconds: float  # of the slowest of the last iterations
+    preset: str = ""  # name of the preset that the run began with, although its knobs may have been turned since
+
+    @property
+    def run(self) -> Run:
+        """The run so far, with the present frame alone."""
+        return Run(self.recipe, self.frame.target, [self.frame], self.history)
+
+    @property
+    def in_force(self) -> dict[str, Any]:
+        """The knobs that the picture was drawn with."""
+        return self.frame.knobs.as_dict()
+
+
+class Runner:
+    """Owns a session. Its methods are called by one thread at a time and never on the event loop.
+
+    `own_budget`: whether a person has set the budget; by default whether it is another than the recipe's usual one.
+    `preset`: the name of the one that the run began with, "" for none.
+    """
+
+    def __init__(self, start: Recipe | Session, own_budget: bool | None = None, preset: str = "") -> None:
+        self.session = start if isinstance(start, Session) else Session(start)
+        self.preset, recipe = preset, self.session.recipe
+        self.own_budget = recipe.budget != limits.usual_budget(recipe) if own_budget is None else own_budget
+        self.wanted = threading.Event()  # cleared by Pause: the present batch of iterations ends after this one
+        self.wanted.set()
+        self._events: list[Mark] = []
+        self.trace = PageTrace()
+        self._slowest = 0.0
+
+    @property
+    def foretold(self) -> float:
+        """CPU seconds that a step may take, by its knobs alone."""
+        return step_seconds(self.session.knobs, self.session.target.num_data)
+
+    def snapshot(self) -> Snapshot:
+        """The present moment, with everything heavy computed."""
+        session = self.session
+        frame = session.frame
+        history = session.history.ending_with(frame.row()).columns
+        self.trace.put(frame, session.recipe)
+        return Snapshot(
+            frame=frame,
+            columns=stage_columns(frame),
+            metrics=frame.metrics,
+            history=history,
+            trace=self.trace.columns(history),
+            marks=tuple(self._marks()),
+            pending=session.pending,
+            recipe=session.recipe,
+            done=session.done,
+            ended=session.ended,
+            step_seconds=self._slowest,
+            preset=self.preset,
+        )
+
+    def advance(self, iterations: int = 1) -> Snapshot:
+        """Up to so many iterations: fewer at the end of the budget, on Pause, or when they take long."""
+        began, self._slowest = time.perf_counter(), 0.0
+        for _ in range(iterations):
+            if self.session.done:
+                break
+            before = time.perf_counter()
+            self._note(self.session.advance(1))
+            self._slowest = max(self._slowest, time.perf_counter() - before)
+            if not self.wanted.is_set() or time.perf_counter() - began > SHARE_S:
+                break
+        return self.snapshot()
+
+    def go(self, iteration: int) -> bool:
+        """Forward to `iteration` for one turn; whether it is there, or at the end of the run, which may come first."""
+        began, session = time.perf_counter(), self.session
+        while session.frame.iteration < iteration and not session.done:
+            self._note(session.advance(1))
+            if time.perf_counter() - began > SHARE_S:
+                break
+        return session.frame.iteration >= iteration or session.done
+
+    def take(self, other: Runner) -> None:
+        """Stand where `other` stands, with its past; from now on each goes its own way."""
+        self.session, self._events = other.session.copy(), [*other._events]
+
+    def set(self, knobs: Mapping[str, Any]) -> Snapshot:
+        """Turn knobs; raises InputError and changes nothing where a value cannot be used."""
+        wanted = self.session.knobs.replaced(**knobs)
+        limits.check_knobs(wanted, self.session.target.num_data)
+        self.session.set_all(wanted)
+        return self.snapshot()
+
+    def restart(self) -> Snapshot:
+        """Iteration 0 with the knobs as they are."""
+        self.session.restart()
+        return self._begun()
+
+    def replay(self) -> Snapshot:
+        """Iteration 0 of the same recipe; its changes come again."""
+        self.session.replay()
+        return self._begun()
+
+    def reseed(self) -> Snapshot:
+        """Iteration 0 with a fresh seed."""
+        self.session.reseed()
+        return self._begun()
+
+    def back(self) -> Snapshot:
+        """One iteration back."""
+        self.session.seek(max(self.session.frame.iteration - 1, 0))
+        return self.snapshot()
+
+    def limit(self, budget: int | None) -> Snapshot:
+        """Another data budget, at least what has been visited."""
+        limits.check_budget(budget)
+        self.own_budget = True
+        self.session.limit(budget if budget is None else max(budget, self.session.frame.visited))
+        return self.snapshot()
+
+    def proceed(self) -> Snapshot:
+        """The budget and as much again as the run was given at first."""
+        limits.check_budget(2 * self.session.recipe.budget)
+        self.session.extend(self.session.recipe.budget)
+        return self.snapshot()
+
+    def _begun(self) -> Snapshot:
+        self._events.clear()
+        return self.snapshot()
+
+    def _note(self, frame: Frame) -> None:
+        while self._events and self._events[-1].iteration >= frame.iteration:
+            self._events.pop()
+        self._events += step_marks(frame)
+
+    def _marks(self) -> list[Mark]:
+        now = self.session.frame.iteration
+        marks = [mark for mark in self._events[-1000:] if mark.iteration <= now]
+        return marks + knob_marks(self.session.recipe.changes, self.session.history.columns, now)

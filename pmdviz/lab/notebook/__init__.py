@@ -1,0 +1,1 @@
+"""The lab as a widget of a notebook."""

@@ -1,0 +1,88 @@
+"""`pmdviz.Race`: the live race as one makes it in Python, for a notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pmdviz.engine.recipe.parts import resolved_target
+from pmdviz.engine.run import Run
+from pmdviz.errors import InputError
+from pmdviz.experiments.race import RaceResult, entrants
+from pmdviz.lab.controls.race_setup import DEFAULT_ENTRANTS
+from pmdviz.lab.loop.race_runner import RaceRunner, RaceSnapshot, Setting
+from pmdviz.lab.notebook.still_picture import can_draw, race_png
+from pmdviz.lab.pages.race import RacePage
+from pmdviz.lab.panels.race_words import status_fields
+from pmdviz.methods.base import DEFAULT_BUDGET
+from pmdviz.targets import Target
+from pmdviz.views.race_traces import MOST
+
+
+class Race(RacePage):
+    """Several methods on one budget, live and in lock step; the last line of a notebook cell shows it.
+
+    Parameters
+    ----------
+    methods : list of entrants
+        As `pmdviz.race` takes them: "pmd", "pmd:warm_start=true" or ("pmd", {"warm_start": True}); at most 8.
+    target : str or Target
+    target_options : mapping, optional
+        Options of a built-in target.
+    seed : int
+        One seed for all; the bands below the pictures race over several.
+    budget : int or None
+        Data that each may visit; None is endless.
+
+    Raises InputError for anything that cannot be used.
+    """
+
+    def __init__(
+        self,
+        methods: str | Sequence[Any] = DEFAULT_ENTRANTS,
+        target: str | Target = "mixture",
+        *,
+        target_options: Mapping[str, Any] | None = None,
+        seed: int = 0,
+        budget: int | None = DEFAULT_BUDGET,
+    ) -> None:
+        found = entrants(methods)
+        if len(found) > MOST:
+            raise InputError(f"a live race has at most {MOST} methods; given: {len(found)} (pmdviz.race takes more)")
+        resolved = resolved_target(target, target_options or {})
+        options = resolved.options.as_dict() if isinstance(target, str) else {}
+        setting = Setting(tuple((one.method, dict(one.knobs)) for one in found), target, options, seed, budget)
+        setting.race()
+        super().__init__(setting)
+
+    @property
+    def result(self) -> RaceResult:
+        """The race so far, to be read or taken home: `race.result.export("race.gif")`. Raises InputError for nobody."""
+        self._present()
+        return self.live.runner.result()
+
+    @property
+    def runs(self) -> dict[str, Run]:
+        """The entrants' runs so far, by their labels, such as "pmd:warm_start=true"."""
+        self._present()
+        race = self.live.runner.race
+        if race is None:
+            return {}
+        return {one.label: session.run for one, session in zip(race.entrants, race.sessions, strict=True)}
+
+    def _told(self) -> Mapping[str, Any]:
+        return {"iteration": self._last.iteration}
+
+    def _present(self) -> RaceSnapshot:
+        if self.live.runner is None:
+            self.live.runner = RaceRunner(self.setting)
+        return self.live.runner.snapshot()
+
+    def _words(self, snapshot: RaceSnapshot) -> str:
+        return status_fields(snapshot)["pmdviz-status"]
+
+    def _draw(self, snapshot: RaceSnapshot) -> bytes | None:
+        return race_png(snapshot, self._dark) if snapshot.tiles and can_draw() else None
+
+    def __repr__(self) -> str:
+        return f"<Race: {', '.join(self.setting.labels) or 'nobody'} on {self.setting.made_target().name}>"

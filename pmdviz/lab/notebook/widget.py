@@ -1,0 +1,141 @@
+"""The ipywidgets widget of a live page: carries its Bokeh document between the kernel and the notebook.
+
+Panel's own ways into a notebook were measured and left: they wait for an idle kernel before each message and fail
+("Could not create a view for model id") wherever BokehJS is not yet in the page when the cell shows. This one brings
+the scripts along and builds nothing before they have run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import weakref
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import anywidget
+import traitlets
+from bokeh.core.json_encoder import serialize_json
+from bokeh.core.serialization import Serialized
+from bokeh.protocol import Protocol
+from panel.io.state import set_curdoc
+
+from pmdviz.knobs import KnobSpec
+from pmdviz.lab.css import static
+from pmdviz.lab.notebook.scripts import VERSION, scripts, self_contained
+
+KINDS = {"whole": traitlets.CInt, "real": traitlets.CFloat, "flag": traitlets.Bool, "choice": traitlets.Unicode}
+
+
+class PageWidget(anywidget.AnyWidget):
+    """A live page as a widget: goes into `HBox`, `Output` and the like, and its traits into `jslink`.
+
+    `iteration` follows the run, `playing` plays and pauses it, and each knob of a lab's method is a trait of its name.
+    One place shows the page at a time, the one that was opened last.
+    """
+
+    _esm = static("notebook.js")
+    iteration = traitlets.Int(0).tag(sync=True)
+    playing = traitlets.Bool(False).tag(sync=True)
+
+    def __init__(self, page: Any, knobs: Mapping[str, KnobSpec], values: Mapping[str, Any]) -> None:
+        self._page = weakref.ref(page)  # ipywidgets keeps every widget for ever; a page that nobody has may go
+        self._loop = _running_loop()
+        self._view, self._doc, self._events, self._telling = "", None, [], False
+        free = {name: spec for name, spec in knobs.items() if not hasattr(self, name)}
+        self.add_traits(**{name: KINDS[spec.kind](values[name]).tag(sync=True) for name, spec in free.items()})
+        super().__init__()
+        self.on_msg(lambda widget, content, buffers: self._soon(self._hear, content))
+        self.observe(lambda change: self._soon(self._turned, change.name), ["playing", *free])
+        weakref.finalize(page, self.close)
+
+    def _soon(self, act: Callable[..., None], *args: Any) -> None:
+        """Do it on the kernel's own event loop: JupyterLab may deliver messages of widgets in another thread."""
+        if self._telling:
+            return
+        if self._loop is None or self._loop is _running_loop():
+            act(*args)
+        else:
+            self._loop.call_soon_threadsafe(act, *args)
+
+    def tell(self, **traits: Any) -> None:
+        """What the traits are now, without hearing of it."""
+        new = {name: value for name, value in traits.items() if self.has_trait(name) and getattr(self, name) != value}
+        self._telling = True
+        try:
+            with self.hold_sync():
+                for name, value in new.items():
+                    setattr(self, name, value)
+        finally:
+            self._telling = False
+
+    def _turned(self, name: str) -> None:
+        page = self._page()
+        if page is not None:
+            page.turned(name, getattr(self, name))
+
+    # Messages of a view
+
+    def _hear(self, message: dict[str, Any]) -> None:
+        what, view = message.get("what"), message.get("view")
+        if what == "open":
+            self._open(view, message)
+        elif view != self._view or self._doc is None:
+            return  # of a place that no longer shows the page
+        elif what == "ready":
+            self._with_page(lambda page: page.ready())
+        elif what == "patch":
+            content = Serialized(content=json.loads(message["patch"]), buffers=[])
+            self._with_page(lambda page: self._doc.apply_json_patch(content, setter=self))
+        elif what == "gone":
+            self._with_page(lambda page: page.out_of_view())
+
+    def _with_page(self, act: Callable[[Any], None]) -> None:
+        page = self._page()
+        if page is not None:
+            with set_curdoc(self._doc):
+                act(page)
+
+    def _open(self, view: str, message: dict[str, Any]) -> None:
+        page = self._page()
+        if page is None:
+            self.send({"what": "lost", "view": view})
+            return
+        if VERSION not in message["has"]:
+            self.send({"what": "scripts", "version": VERSION}, scripts())
+        self._view = view
+        self._doc = page.into_view(bool(message["dark"]))
+        self._doc.on_change_dispatch_to(self)
+        text = self_contained(serialize_json(self._doc.to_json(deferred=False)))
+        self.send({"what": "document", "view": view, "version": VERSION, "name": self.model_id, "doc": text})
+
+    def let_go(self) -> None:
+        """The document is another's from now on."""
+        if self._doc is not None:
+            self._doc.remove_on_change(self)
+        self._doc, self._events = None, []
+
+    # Changes of the document
+
+    def _document_patched(self, event: Any) -> None:
+        if event.setter is not self:
+            if not self._events:
+                asyncio.get_running_loop().call_soon(self._flush)
+            self._events.append(event)
+
+    def _flush(self) -> None:
+        """Send what has changed within a turn of the loop as one patch."""
+        events, self._events = self._events, []
+        if events and self._doc is not None:
+            patch = Protocol().create("PATCH-DOC", events)
+            refs = [buffer.ref["id"] for buffer in patch.buffers]
+            text = self_contained(patch.content_json)
+            content = {"what": "patch", "view": self._view, "patch": text, "refs": refs}
+            self.send(content, [buffer.to_bytes() for buffer in patch.buffers])
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None

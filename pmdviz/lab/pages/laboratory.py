@@ -1,0 +1,278 @@
+"""`pmdviz.Lab`: one live run with everything around it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import EllipsisType
+from typing import Any
+
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.run import Run
+from pmdviz.engine.session import Session
+from pmdviz.errors import InputError
+from pmdviz.knobs import KnobSpec
+from pmdviz.lab.controls.commands import Commands
+from pmdviz.lab.controls.playback import PlaybackBar
+from pmdviz.lab.controls.recipe_file import OPENING, RecipeFile
+from pmdviz.lab.controls.setup import Setup
+from pmdviz.lab.controls.sharing import Sharing
+from pmdviz.lab.links import Link
+from pmdviz.lab.loop import limits, warm
+from pmdviz.lab.loop.floor_work import FloorWork
+from pmdviz.lab.loop.live import BUSY_S
+from pmdviz.lab.loop.locked import handed
+from pmdviz.lab.loop.runner import Runner, Snapshot
+from pmdviz.lab.notebook.still_picture import can_draw, still_png
+from pmdviz.lab.pages.page import LivePage
+from pmdviz.lab.panels.export import ExportPanel
+from pmdviz.lab.panels.film import FilmCard
+from pmdviz.lab.panels.notice import Notice
+from pmdviz.lab.panels.screen import Screen
+from pmdviz.lab.panels.trouble import Trouble
+from pmdviz.presets import PRESETS
+from pmdviz.scenes.words import state
+
+NO_LINK = Link()
+FLOOR_WORDS = "Computing what perfect draws would get"
+FLOOR_S = 2.0  # a floor is in nobody's way: only when it takes so long does it show a card with Cancel
+
+
+class Lab(LivePage):
+    """A live run with its controls; the last line of a notebook cell, or a page of the app.
+
+    Parameters
+    ----------
+    target : str or Target
+    method : str
+    recipe : Recipe, optional
+        Everything at once, in place of the other parameters.
+    target_options : mapping, optional
+        Options of a built-in target.
+    seed : int
+    budget : int or None
+        Data to visit; None is endless, by default it is what the method needs.
+    link : Link, optional
+        What a link says: its recipe unless `recipe` is given, the iteration to go to, the controls to leave out.
+    keyboard : bool
+        Whether the page's keys belong to this lab (the app sets it).
+    **knobs
+        Knobs of the method. Raises InputError for anything that cannot be used.
+    """
+
+    _opening = False  # whether a link takes the place of what is shown
+    keys = {"space": "toggle", "right": "step", "left": "back", "R": "restart", "N": "reseed"}
+
+    def __init__(
+        self,
+        target: Any = "mixture",
+        method: str = "pmd",
+        *,
+        recipe: Recipe | None = None,
+        target_options: Mapping[str, Any] | None = None,
+        seed: int = 0,
+        budget: int | None | EllipsisType = ...,
+        keyboard: bool = False,
+        link: Link = NO_LINK,
+        **knobs: Any,
+    ) -> None:
+        asked = (
+            recipe
+            or link.recipe
+            or Recipe(target, method, target_options=target_options, seed=seed, budget=budget, **knobs)
+        )
+        super().__init__()
+        self._recipe = limits.check(asked)
+        self.playback = PlaybackBar(self._act, lambda iterations: self.commands.set_speed(iterations))
+        self.trouble = Trouble(lambda: self._act("retry"), lambda: self._act("restart"), self._copy_recipe)
+        self.floor = FloorWork(self._tell_floor)
+        target_now = self._recipe.make_target()
+        self.notice = Notice()
+        self.film = FilmCard(playing=not warm.is_ready())  # else the first minute on a machine is empty axes
+        cards = self.trouble, self.busy_card, self.notice, self.film
+        self.screen = Screen(target_now, self.playback, cards, self.floor, lambda: self._last, keyboard)
+        if self.film.shown:
+            self.screen.wait(warm.words(), warm.progress()[0])  # in the document itself: the first thing one sees
+        self._go_live()
+        self.commands = Commands(self.live, self.floor, self.screen.dim)
+        self.setup = Setup(PRESETS, self.commands.begin, self.commands.turn)
+        self.exports = ExportPanel(lambda act: self.live.do("export", act))
+        self.recipe_file = RecipeFile(self.commands.begin)
+        self.setup.view.extend([self.exports.view, self.recipe_file.view])
+        self.setup.hide(link.hide)
+        self.setup.show_recipe(self._recipe, target_now, self._recipe.start_knobs(), {})
+        self.setup.new_seed.on_click(handed(lambda event: self._act("reseed")))
+        self.setup.undo.on_click(handed(lambda event: self._act("undo")))
+        self._link = link
+        self.sharing = Sharing(self.screen.ack, link, self.screen.actions.say)
+        self.screen.actions.share.on_click(handed(lambda event: self._share()))
+
+    # What others read
+
+    @property
+    def session(self) -> Session:
+        """The live session; while it plays, read it only."""
+        return self._runner().session
+
+    @property
+    def recipe(self) -> Recipe:
+        """The recipe of the run, with the knob changes made so far."""
+        return self.session.recipe
+
+    @property
+    def run(self) -> Run:
+        """The run so far."""
+        return self.session.run
+
+    def _runner(self) -> Runner:
+        if self.live.runner is None:
+            self.live.runner = Runner(self._recipe, preset=self.setup.preset_of(self._recipe))
+        return self.live.runner
+
+    def set(self, **knobs: Any) -> None:
+        """Turn knobs, as the controls do; what plays takes them into its next step. Raises InputError."""
+        self.session.knobs.replaced(**knobs)
+        if self.live.at_work or self.live.playing:
+            self.live.turn(**knobs)
+        else:
+            self.live.runner.set(knobs)
+            self.live.do("look", Runner.snapshot)
+
+    # Life
+
+    def start(self, doc: Any = None) -> None:
+        """Begin the live loop on the running event loop and compute the first picture."""
+        super().start(doc)
+        if self._link.iteration:
+            self.live.do("going to the iteration of the link", self.sharing.arrive)
+
+    def open(self, link: Link) -> None:
+        """Show what a link says, in a lab that nobody has touched yet: there is nothing to go back to.
+
+        It is dimmed meanwhile. The link's recipe must have passed `limits.check`, and it hides nothing.
+        """
+        self._recipe, self._link = limits.check(link.recipe), link
+        sharing = Sharing(self.screen.ack, link, self.screen.actions.say)
+
+        def opened(runner: Runner) -> tuple[Runner, Snapshot]:
+            self._opening = False
+            made = Runner(self._recipe, preset=self.setup.preset_of(self._recipe))
+            self.sharing = sharing  # not before: what is still shown of the usual run is no news for the address bar
+            return made, made.snapshot()
+
+        self._opening = True
+        self.setup.show_recipe(self._recipe, self._recipe.make_target(), self._recipe.start_knobs(), {})
+        self.screen.wait("Opening the link")
+        self.screen.dim(True)
+        self.live.do("opening the link", opened)
+        if link.iteration:
+            self.live.do("going to the iteration of the link", sharing.arrive)
+
+    def stop(self) -> None:
+        """End the live loop and what is computed in the background."""
+        super().stop()
+        self.exports.stop()
+
+    def cancel(self) -> None:
+        """Stop what takes long: a step, a new run, or the floor. The last picture stays."""
+        if self.live.cancel():
+            self.busy_card.cancelling()
+        else:
+            self.floor.cancel()
+
+    def _glance(self, runner: Runner) -> Snapshot:
+        return runner.snapshot()
+
+    def _first(self, runner: Runner | None) -> tuple[Runner, Snapshot]:
+        warm.wait()
+        runner = runner or Runner(self._recipe, preset=self.setup.preset_of(self._recipe))
+        return runner, runner.snapshot()
+
+    # What the live loop draws on
+
+    def show(self, snapshot: Snapshot) -> None:
+        """Draw a snapshot and bring the controls up to date; of a run that a link takes the place of no more."""
+        if self._opening:
+            return
+        if self._last is None or snapshot.frame is not self._last.frame:  # a second look takes back no words
+            self.trouble.hide()
+            self.screen.extra = ""
+        self._last = snapshot
+        self.film.hide()
+        self.screen.show(snapshot, self.live.playing)
+        self.setup.show(snapshot)
+        self.setup.can_undo(self.commands.can_undo)
+        self.playback.playing(self.live.playing)
+        if not (self.live.playing and snapshot.step_seconds > BUSY_S):  # the next step lasts too: no flicker
+            self.busy_card.hide()
+        self.floor.ask(snapshot.frame)
+        self.sharing.follow(snapshot, self.live.playing)
+        self.tell_notebook()
+        if self.sharing.sentence:
+            self.notice.say(self.sharing.sentence)
+            self.sharing.sentence = ""
+
+    def cancelled(self, what: str) -> None:
+        """It was cancelled: the last picture stays, and the controls are as they were before."""
+        self.busy_card.hide()
+        self.screen.dim(False)
+        self.setup.forget()
+        self.screen.say(self._last, "Cancelled: the last picture stays", self.live.playing)
+
+    def failed(self, error: Exception) -> None:
+        """A step failed: the last good frame stays, and a card says why."""
+        self.busy_card.hide()
+        self.trouble.show(error)
+        self.screen.dim(False)
+        self.playback.playing(False)
+
+    def refused(self, what: str, error: InputError) -> None:
+        """A value could not be used: the sentence stands beside its control, or in the status."""
+        self.busy_card.hide()
+        self.screen.dim(False)
+        self.setup.forget()
+        if what == OPENING:
+            self.recipe_file.say(str(error))
+        elif not self.setup.refuse(error):
+            self.screen.say(self._last, str(error), self.live.playing)
+
+    # In a notebook
+
+    def _traits(self) -> tuple[Mapping[str, KnobSpec], Mapping[str, Any]]:
+        return self.session.method.Knobs.specs(), self.session.knobs.as_dict()
+
+    def _told(self) -> Mapping[str, Any]:
+        return {**self._last.in_force, "iteration": self._last.frame.iteration}
+
+    def _present(self) -> Snapshot:
+        return self._glance(self._runner())
+
+    def _words(self, snapshot: Snapshot) -> str:
+        return state(snapshot.frame)
+
+    def _draw(self, snapshot: Snapshot) -> bytes | None:
+        return still_png(snapshot, self._dark) if can_draw() else None
+
+    def __repr__(self) -> str:
+        return f"<Lab: {self._recipe.method} on {self._recipe.target}>"
+
+    # What the controls ask for
+
+    def _act(self, name: str) -> None:
+        self.commands.act(name)
+
+    def _share(self) -> None:
+        self.sharing.copy(self._last, self.screen.actions.put_on_clipboard)
+
+    def _copy_recipe(self) -> None:
+        if self._last is not None:
+            self.screen.actions.put_on_clipboard(self._last.recipe.to_json(indent=1))
+
+    def _tell_floor(self) -> None:
+        """How far the floor is, where nothing else is shown; at its end the picture comes again with it."""
+        if not self.floor.running:
+            self.busy_card.hide()
+            self.live.do("look", Runner.snapshot)
+        elif self._last is not None and not self.live.playing and not self.live.at_work:
+            self.screen.say(self._last, self.screen.extra, False)
+            if self.floor.seconds > FLOOR_S:
+                self.busy_card.show(FLOOR_WORDS, self.floor.seconds, self.floor.share)

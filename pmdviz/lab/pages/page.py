@@ -1,0 +1,128 @@
+"""What the lab and the race have in common: pictures, controls and the live loop, in the app and in a notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+import panel as pn
+
+from pmdviz.lab.loop import warm
+from pmdviz.lab.loop.live import Live
+from pmdviz.lab.loop.locked import handed
+from pmdviz.lab.notebook.notebook import InNotebook
+from pmdviz.lab.panels.busy import Busy, words_of_job
+
+
+class LivePage(InNotebook):
+    """A page: subclasses make `playback`, `floor` and `screen`, call `_go_live`, and make `setup`.
+
+    They have `show` and what else the live loop draws on, `_first` (the first picture), `_glance` (a look at the
+    present), `_act` (what a button or a key asks for) and `cancel`.
+    """
+
+    keys: ClassVar[Mapping[str, str]] = {}  # of the keyboard -> what `_act` is given
+    playback: Any
+    screen: Any
+    setup: Any
+    floor: Any
+    _last: Any = None
+    _dark = _presenter = False
+    _doc: Any = None
+
+    def __init__(self) -> None:
+        self.on_presenter: Callable[[bool], None] = lambda on: None
+        self.on_note: Callable[[str], None] = lambda words: None
+        self.busy_card = Busy(self.cancel)
+
+    def _go_live(self) -> None:
+        """Connect the screen with a live loop and the keyboard."""
+        self.live = Live(self, self.screen.ack)
+        self.screen.ack.on_change("presses", handed(lambda attr, old, new: self._press(self.screen.ack.key)))
+
+    # What others read
+
+    @property
+    def view(self) -> Any:
+        """What stands in the middle of a page."""
+        return self.screen.view
+
+    @property
+    def controls(self) -> Any:
+        """What stands beside it, or in the drawer."""
+        return self.setup.view
+
+    @property
+    def foot(self) -> Any:
+        """Play and its neighbours: at the foot of the window, or under the page in a notebook."""
+        return self.playback.view
+
+    # Life
+
+    def start(self, doc: Any = None) -> None:
+        """Begin the live loop on the running event loop and compute the first picture; also again after `stop`."""
+        self._doc = doc
+        self.live.start(doc)
+        self.live.do("first picture", self._first)
+
+    def ready(self) -> None:
+        """The page is there."""
+        self.screen.sender.live()
+        self.live.ready()
+
+    def look(self, on: bool) -> None:
+        """The page is to be seen, or no longer: then nothing of it computes, and the keys are another's."""
+        self.screen.ack.keyboard = on
+        self.live.look(on)
+        if on:
+            self.live.do("look", self._glance)
+        else:
+            self.floor.forget()
+
+    def stop(self) -> None:
+        """End the live loop and what is computed in the background."""
+        self.live.stop()
+        self.floor.cancel()
+
+    def set_theme(self, dark: bool | None = None, presenter: bool | None = None) -> None:
+        """Theme and size of the labels."""
+        self._dark = self._dark if dark is None else dark
+        self._presenter = self._presenter if presenter is None else presenter
+        with pn.io.hold():
+            self.screen.set_theme(self._dark, self._presenter)
+
+    # What the live loop draws on, and the keyboard
+
+    def busy(self, what: str, seconds: float, share: float) -> None:
+        """Something takes long: say what, for how long already, and how far it is."""
+        if not warm.is_ready():
+            self.screen.wait(warm.words(), warm.progress()[0])
+        else:
+            self.busy_card.show(words_of_job(what), seconds, share, can_cancel=self.live.runner is not None)
+
+    def play_changed(self, playing: bool) -> None:
+        """Play or Pause was pressed."""
+        self.playback.playing(playing)
+        self.tell_notebook()
+
+    def _press(self, key: str) -> None:
+        if key == "P":
+            self.set_theme(presenter=not self._presenter)
+            self.on_presenter(self._presenter)
+        elif key == "Esc":
+            self.cancel()
+        elif key in self.keys and self._last is not None:
+            self._act(self.keys[key])
+
+    def cancel(self) -> None:
+        """Stop what takes long."""
+        raise NotImplementedError
+
+    def _act(self, name: str) -> None:
+        raise NotImplementedError
+
+    def _first(self, runner: Any) -> Any:
+        raise NotImplementedError
+
+    def _glance(self, runner: Any) -> Any:
+        raise NotImplementedError

@@ -1,0 +1,242 @@
+"""The Race page: the same budget for several methods, live and in lock step."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import panel as pn
+
+from pmdviz.engine.recipe.recipe import MAX_SEED
+from pmdviz.errors import InputError
+from pmdviz.lab.controls.playback import PlaybackBar
+from pmdviz.lab.controls.race_setup import DEFAULT_ENTRANTS, RaceSetup
+from pmdviz.lab.loop import warm
+from pmdviz.lab.loop.floor_work import FloorWork
+from pmdviz.lab.loop.locked import handed
+from pmdviz.lab.loop.race_runner import ROWS, RaceRunner, RaceSnapshot, Setting
+from pmdviz.lab.pages.page import LivePage
+from pmdviz.lab.panels.export import RACE, ExportPanel
+from pmdviz.lab.panels.race_bands import Bands
+from pmdviz.lab.panels.race_screen import RaceScreen
+from pmdviz.lab.panels.race_words import SLOW_S
+from pmdviz.lab.panels.trouble import error_words
+from pmdviz.limits import limit
+from pmdviz.methods.base import DEFAULT_BUDGET
+from pmdviz.targets import make_target
+
+BUTTONS = {  # label -> (act, what it does)
+    "Restart": ("restart", "Restart: everybody at iteration 0 (R)"),
+    "Play": ("toggle", "Play or pause (space)"),
+    "Step": ("step", "Everybody visits 100 more data (right arrow)"),
+    "Reseed": ("reseed", "Restart with other random numbers (N)"),
+    "Continue": ("proceed", "Continue with as much budget again"),
+}
+SETTLE_S = 0.3  # so often a paused race looks who has come back
+SPEEDS = {f"{rows:,} data a frame": rows for rows in (ROWS, 200, 500, 1000)}
+
+
+def usual_setting() -> Setting:
+    """What is raced at first, made to fit this server."""
+    most = limit("max_budget")
+    budget = DEFAULT_BUDGET if most is None else min(DEFAULT_BUDGET, most)
+    return Setting(DEFAULT_ENTRANTS, "mixture", make_target("mixture").options.as_dict(), 0, budget)
+
+
+class RacePage(LivePage):
+    """A race with its controls; `setting` is what is raced at first."""
+
+    keys = {"space": "toggle", "right": "step", "R": "restart", "N": "reseed"}
+
+    def __init__(self, setting: Setting | None = None) -> None:
+        super().__init__()
+        self.setting = setting or usual_setting()
+        self.playback = PlaybackBar(self._act, self._set_speed, BUTTONS, SPEEDS)
+        self.bands = Bands(self._tell_bands)
+        self.floor = FloorWork(self._tell_floor)
+        self.screen = RaceScreen(self.playback, (self.busy_card,), self._press_bands)
+        self._go_live()
+        self.live.iterations = ROWS
+        self.setup = RaceSetup(self.setting, self._begin)
+        self.exports = ExportPanel(lambda act: self.live.do("export", act), RACE)
+        self.setup.view.append(self.exports.view)
+        self.screen.ack.on_change("hidden", handed(lambda attr, old, new: self.bands.pause(new)))
+        self.screen.tiles.figure.on_change("inner_width", handed(lambda attr, old, new: self._laid_out(new)))
+
+    # Life; the first picture is sent when the browser has laid out the figures
+
+    def look(self, on: bool) -> None:
+        """The race is to be seen, or no longer: then nothing of it computes, and the keys are another's."""
+        super().look(on)
+        self.bands.pause(not on)
+
+    def stop(self) -> None:
+        """End everything."""
+        if self.live.runner is not None:
+            self.live.runner.cancel()
+        super().stop()
+        self.exports.stop()
+        self.bands.cancel()
+        self.bands.pause(False)
+
+    def _laid_out(self, width: float) -> None:
+        """The browser has built the figures, or their size has changed."""
+        self.screen.width = float(width)
+        self.ready()
+        if self._last is not None:
+            self.live.do("look", RaceRunner.settle)
+
+    def _glance(self, runner: RaceRunner) -> RaceSnapshot:
+        return runner.settle()
+
+    def _first(self, runner: RaceRunner | None) -> tuple[RaceRunner, RaceSnapshot]:
+        warm.wait()
+        return _made(self.setting) if runner is None else (runner, runner.settle())
+
+    # What the live loop draws on
+
+    def show(self, snapshot: RaceSnapshot) -> None:
+        """Draw a snapshot and bring everything up to date."""
+        if self._last is None or snapshot.iteration != self._last.iteration:
+            self.screen.extra = ""
+        self._last = snapshot
+        self.setting = self.live.runner.setting
+        self.screen.show(snapshot, self.live.playing, self._summary(), self._floors())
+        self.screen.dim(False)
+        self.setup.show(self.setting)
+        self.playback.playing(self.live.playing)
+        self._show_slow(snapshot)
+        self._ask_floor(snapshot)
+        self.tell_notebook()
+
+    def _show_slow(self, snapshot: RaceSnapshot) -> None:
+        """A card with Cancel for a step that lasts; who comes back while nobody plays is taken in then."""
+        slow = max(snapshot.slow, key=lambda one: one.seconds, default=None)
+        if slow is not None and slow.seconds > SLOW_S:
+            self.busy_card.show(f"Computing a step of {slow.label}", slow.seconds, slow.share)
+        else:
+            self.busy_card.hide()
+        if slow is not None and not self.live.playing:
+            asyncio.get_running_loop().call_later(SETTLE_S, self._settle)
+
+    def _settle(self) -> None:
+        self.live.do("look", RaceRunner.settle)
+
+    def cancelled(self, what: str) -> None:
+        """It was cancelled: the last picture stays, and the controls are as they were before."""
+        self.setup.show(self.setting)
+        self._say("Cancelled: the last picture stays")
+
+    def failed(self, error: Exception) -> None:
+        """The race could not be made or drawn; the last picture stays."""
+        self.playback.playing(False)
+        self._say(error_words(error))
+
+    def refused(self, what: str, error: InputError) -> None:
+        """A value could not be used: the sentence stands beside its control, or in the status."""
+        self._say("" if self.setup.refuse(error) else str(error))
+
+    def _say(self, words: str) -> None:
+        self.busy_card.hide()
+        self.screen.dim(False)
+        self.screen.say(self._last, words, self.live.playing)
+
+    # What the controls ask for
+
+    def cancel(self) -> None:
+        """Stop whatever lasts: a new race being made, or steps under way. The last picture stays."""
+        if self.live.runner is not None:
+            self.live.runner.cancel()
+        if self.live.playing:
+            self.live.play(False)
+        self.live.cancel()
+        self.busy_card.cancelling()
+        self._settle()
+
+    def _act(self, name: str) -> None:
+        acts: dict[str, Callable[[], None]] = {
+            "toggle": lambda: self.live.play(not self.live.playing),
+            "step": self._step,
+            "restart": lambda: self._begin(self.setting),
+            "reseed": lambda: self._begin(self.setting._replace(seed=secrets.randbelow(min(2**32, MAX_SEED)))),
+            "proceed": self._proceed,
+        }
+        if self._last is not None:
+            acts[name]()
+
+    def _step(self) -> None:
+        if self.live.playing:
+            self.live.play(False)
+        self.live.do("step", lambda runner: runner.advance(self.live.iterations))
+
+    def _proceed(self) -> None:
+        if self.setting.budget is not None:
+            more = self.setting.budget
+            self.live.do("continue", lambda runner: runner.extend(more))
+            self.live.play(True)
+
+    def _set_speed(self, rows: int) -> None:
+        self.live.iterations = rows
+
+    def _begin(self, setting: Setting) -> None:
+        """Another race in place of this one; what belongs to the old one is let go of."""
+        if self.live.runner is not None:
+            self.live.runner.cancel()
+        with pn.io.hold(self._doc):
+            self.screen.dim(True)
+            self.bands.forget()
+            self._show_bands()
+        self.live.do("new race", lambda runner: _made(setting), newest_only=True)
+
+    # What is computed in the background
+
+    def _ask_floor(self, snapshot: RaceSnapshot) -> None:
+        weighted = [tile.frame for tile in snapshot.tiles if tile.frame.num_draws]
+        if weighted:
+            self.floor.ask(weighted[0])
+
+    def _floors(self) -> dict[str, float | None]:
+        """What perfect draws get, as many as the first entrant with particles has."""
+        tiles = self._last.tiles if self._last is not None else ()
+        found: Mapping[str, Any] = next((tile.frame.metrics for tile in tiles if tile.frame.num_draws), {})
+        return {"tv": found.get("floor_tv"), "kl_forward": found.get("floor_kl")}
+
+    def _tell_floor(self) -> None:
+        if not self.floor.running and not self.live.playing:
+            self._settle()
+
+    def _press_bands(self, seeds: int) -> None:
+        if self.bands.running:
+            self.bands.cancel()
+        elif self.setting.budget is None:
+            self.bands.words = "Bands need a budget: an endless race has no end over which to average"
+        elif self.setting.entrants:
+            self.bands.begin(self.setting, seeds)
+        self._tell_bands()
+
+    def _tell_bands(self) -> None:
+        with pn.io.hold(self._doc):
+            self._show_bands()
+        if not self.bands.running and not self.live.playing:
+            self._settle()
+
+    def _show_bands(self) -> None:
+        running = self.bands.running
+        words = f"Bands: {self.bands.words} ({self.bands.share:.0%})" if running else self.bands.words
+        self.screen.say_bands(words, self.bands.share if running else None)
+        result = self.bands.result
+        histories = result.histories if result is not None else {}
+        seeds = result.seeds if result is not None else ()
+        labels = [one.label for one in result.entrants] if result is not None else []
+        self.screen.show_bands([[histories[label, seed] for seed in seeds] for label in labels])
+
+    def _summary(self) -> dict[str, Mapping[str, Any]]:
+        result = self.bands.result
+        return {} if result is None else {entry["method"]: entry for entry in result.summary}
+
+
+def _made(setting: Setting) -> tuple[RaceRunner, RaceSnapshot]:
+    runner = RaceRunner(setting)
+    return runner, runner.snapshot()

@@ -1,0 +1,151 @@
+"""Everything one sees of a race, and how a snapshot gets onto it."""
+
+from __future__ import annotations
+
+import html
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import panel as pn
+from bokeh.models import Div
+
+from pmdviz.lab import css
+from pmdviz.lab.controls.buttons import small_button
+from pmdviz.lab.controls.playback import PlaybackBar
+from pmdviz.lab.loop.acknowledge import make_acknowledge
+from pmdviz.lab.loop.frame_sender import FrameSender
+from pmdviz.lab.loop.locked import handed
+from pmdviz.lab.loop.race_runner import RaceSnapshot
+from pmdviz.lab.panels.card import Card
+from pmdviz.lab.panels.race_table import RaceTable
+from pmdviz.lab.panels.race_words import status_fields, swatches, table_rows, tile_words
+from pmdviz.lab.panels.status import fields_html, waiting_fields
+from pmdviz.scenes.race_columns import CLOCKS
+from pmdviz.scenes.tiling import Tiling
+from pmdviz.views.race_tiles import LAYERS, RaceTiles
+from pmdviz.views.race_traces import RaceTraces
+
+UNKNOWN_PX = 1000.0  # width of the tiles before the browser has said it
+WORDS_S = 0.3  # traces, numbers and the table change so often while playing: nobody reads faster
+SEEDS = {"4 seeds": 4, "8 seeds": 8, "16 seeds": 16, "32 seeds": 32}
+
+
+class RaceScreen:
+    """Tiles, traces, table and status in one responsive layout."""
+
+    def __init__(self, playback: PlaybackBar, cards: Sequence[Card], bands: Callable[[int], None]) -> None:
+        self.tiles, self.traces, self.table = RaceTiles(), RaceTraces(), RaceTable(margin=0)
+        self.playback = playback
+        self.status = Div(
+            text=fields_html(waiting_fields("Making the first picture of the race")),
+            stylesheets=[css.STATUS],
+            margin=0,
+            sizing_mode="stretch_width",
+            css_classes=["pmdviz-statusbar"],
+        )
+        packed = [*(self.tiles.sources[name] for name in LAYERS), *self.traces.sources]
+        self.ack = make_acknowledge(self.tiles.figure, True, packed, self.status, "race-acknowledge")
+        self.sender = FrameSender(self.ack, packed, self.status)
+        self.tiles.put = self.traces.put = self.sender.put
+        self._said, self.extra, self.width = 0.0, "", UNKNOWN_PX
+        self.view = self._layout(cards, self._options(bands))
+        self.set_theme(dark=False, presenter=False)
+
+    def _options(self, bands: Callable[[int], None]) -> Any:
+        look: dict[str, Any] = {"margin": 0, "stylesheets": [css.SELECT]}
+        clock = pn.widgets.Select(
+            label="Traces against", options={text: key for key, text in CLOCKS.items()}, width=240, **look
+        )
+        clock.param.watch(handed(lambda event: self.traces.choose(event.new)), "value")
+        self.seeds = pn.widgets.Select(label="Bands over", options=SEEDS, value=8, width=120, **look)
+        self.band_button = small_button("Bands")
+        self.band_button.on_click(handed(lambda event: bands(self.seeds.value)))
+        self.band_words = pn.pane.HTML("", margin=(4, 0), stylesheets=[css.TEXT], sizing_mode="stretch_width")
+        row = pn.FlexBox(
+            clock, self.seeds, self.band_button, gap="8px", margin=0, align_items="end", sizing_mode="stretch_width"
+        )
+        return pn.Column(row, self.band_words, margin=0, css_classes=["pmdviz-options"], sizing_mode="stretch_width")
+
+    def _layout(self, cards: Sequence[Card], options: Any) -> Any:
+        panes = [_pane(self.tiles.figure, "pmdviz-race-tiles")]
+        panes += [_pane(panel.figure, f"pmdviz-race-{metric}") for metric, panel in self.traces.panels.items()]
+        table = pn.Column(self.table, css_classes=["pmdviz-race-table"], margin=0, sizing_mode="stretch_width")
+        return pn.Column(
+            *panes,
+            options,
+            self.status,
+            table,
+            *(card.view for card in cards),
+            stylesheets=[css.RACE],
+            sizing_mode="stretch_width",
+            margin=0,
+            css_classes=["pmdviz-race"],
+        )
+
+    def show(
+        self, snapshot: RaceSnapshot, playing: bool, summary: Mapping[str, Any], floors: Mapping[str, Any]
+    ) -> None:
+        """Draw a snapshot; words and traces while playing only a few times a second."""
+        with self.sender.together():
+            if len(snapshot.tiles) != self.tiles.tiling.number or self._narrower():
+                self.tiles.arrange(Tiling.fitting(len(snapshot.tiles), self.width))
+            self.tiles.draw(snapshot.target, [tile.columns for tile in snapshot.tiles])
+            now = time.monotonic()
+            if not playing or now - self._said > WORDS_S:
+                self._said = now
+                self.tiles.say(tile_words(snapshot))
+                self.traces.show([tile.trace for tile in snapshot.tiles], floors, snapshot.budget)
+                self.table.rows = table_rows(snapshot, summary)
+            self.sender.say(status_fields(snapshot, self.extra, playing))
+        at_start = snapshot.iteration == 0
+        ended = all(tile.ended and tile.ended != "the budget is used up" for tile in snapshot.tiles)
+        self.playback.enable(True, snapshot.done, at_start, ended)
+
+    def _narrower(self) -> bool:
+        """Whether the figure has come to have another number of tiles a row, as on a phone that was turned."""
+        return Tiling.fitting(self.tiles.tiling.number, self.width) != self.tiles.tiling
+
+    def say_bands(self, words: str, share: float | None) -> None:
+        """How far the bands are (share in [0, 1], None when they do not run), or what they are."""
+        words = html.escape(words)
+        bar = "" if share is None else f'<progress aria-label="bands" max="1" value="{share:.3f}"></progress> '
+        said = f'<span role="status" class="pmdviz-bands">{bar}{words}</span>'
+        label = "Bands" if share is None else "Cancel bands"
+        if self.band_words.object != said:
+            self.band_words.object = said
+        if self.band_button.label != label:
+            self.band_button.label = label
+
+    def show_bands(self, histories: Sequence[Sequence[Mapping[str, Any]]]) -> None:
+        """Bands over the seeds of each entrant; none for an empty list."""
+        self.traces.show_bands(histories)
+
+    def wait(self, words: str, share: float | None = None) -> None:
+        """Say what is happening before there is a first picture."""
+        self.sender.say(waiting_fields(words, share))
+
+    def say(self, snapshot: RaceSnapshot | None, words: str, playing: bool) -> None:
+        """Put a line of words under the state."""
+        self.extra = words
+        self.sender.say(status_fields(snapshot, words, playing) if snapshot else waiting_fields(words))
+
+    def dim(self, on: bool) -> None:
+        """Fade the old picture while a new race is being made."""
+        classes = ["pmdviz-race-tiles"] + (["pmdviz-dim"] if on else [])
+        if self.tiles.figure.css_classes != classes:
+            self.tiles.figure.css_classes = classes
+
+    def set_theme(self, dark: bool, presenter: bool) -> None:
+        """Theme and size of the labels."""
+        self.tiles.set_theme(dark, presenter)
+        self.traces.set_theme(dark, presenter)
+        self.table.swatches = swatches(dark)
+        classes = ["pmdviz-statusbar"] + (["pmdviz-large"] if presenter else [])
+        if self.status.css_classes != classes:
+            self.status.css_classes = classes
+
+
+def _pane(figure: Any, name: str) -> Any:
+    figure.css_classes = [name]
+    return pn.pane.Bokeh(figure, sizing_mode="stretch_width", margin=0)

@@ -1,0 +1,94 @@
+"""The state of a run in words."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping
+from typing import Any
+
+from pmdviz.lab.loop.forecast import heaviest, step_seconds
+from pmdviz.lab.loop.runner import Snapshot
+from pmdviz.scenes.words import UNKNOWN, count, data_visited, duration, floor, number, state
+
+START = "Press Play to watch the particles move from the prior to the posterior."
+FORETELL_S = 1.0
+
+
+def step_words(snapshot: Snapshot) -> str:
+    """What the last step did, or what to do first."""
+    info = snapshot.frame.info
+    return f"Step {count(snapshot.frame.iteration)}: {info.words}" if info else START
+
+
+def result_words(snapshot: Snapshot, unknown: str = UNKNOWN) -> str:
+    """The result beside the floor, once the run is over: "TV 0.086; perfect draws: 0.088"."""
+    metrics = snapshot.metrics
+    over = snapshot.ended or "Budget used up"
+    over = f"{over[0].upper()}{over[1:]} after {count(snapshot.frame.visited)} data"
+    if metrics["tv"] is None:
+        return f"{over}: the exact posterior is not known, so TV cannot be had"
+    return f"{over}: TV {number(metrics['tv'])}{floor(snapshot.frame, '; perfect draws: ', unknown)}"
+
+
+def passes_words(snapshot: Snapshot) -> str:
+    """How often the data have been gone through: "12.0 passes over 1,000 data"."""
+    frame = snapshot.frame
+    return f"{frame.visited / frame.num_data:.1f} passes over {count(frame.num_data)} data"
+
+
+def slow_words(snapshot: Snapshot) -> str:
+    """Foretell a slow step: from the last one measured, or from the work that the knobs declare."""
+    seconds = step_seconds(snapshot.frame.knobs, snapshot.frame.num_data)
+    if seconds < FORETELL_S and snapshot.step_seconds < FORETELL_S:
+        return ""
+    longest = duration(max(seconds, snapshot.step_seconds))
+    name, value = heaviest(snapshot.frame.knobs, snapshot.frame.num_data)
+    return f"With {name} = {count(value)} the longest step takes about {longest}"
+
+
+def status_fields(snapshot: Snapshot, extra: str = "", playing: bool = False, unknown: str = UNKNOWN) -> dict[str, Any]:
+    """What the status panel says: budget bar, state, what the step did, and one line for all else.
+
+    `unknown` is said of a floor that is not known.
+    """
+    more = [words for words in (extra, slow_words(snapshot)) if words]
+    if snapshot.pending:
+        more.insert(0, "; ".join(f"{name}: {words}" for name, words in snapshot.pending.items()))
+    if snapshot.done:
+        more.insert(0, result_words(snapshot, unknown))
+    budget, visited = snapshot.recipe.budget, snapshot.frame.visited
+    return {
+        "share": 100.0 * min(1.0, visited / budget) if budget else 0.0,
+        "of": data_visited(snapshot.frame) if budget else "no budget: endless",
+        "pmdviz-status": state(snapshot.frame, unknown),
+        "passes": passes_words(snapshot),
+        "step": step_words(snapshot),
+        "more": " · ".join(more),
+        "live": "off" if playing else "polite",
+    }
+
+
+def waiting_fields(words: str, share: float | None = None) -> dict[str, Any]:
+    """The status panel before the first frame: a progress line."""
+    return {"share": 100.0 * (share or 0.0), "of": words, "pmdviz-status": words, "live": "polite"} | EMPTY
+
+
+EMPTY = {"passes": "", "step": "", "more": ""}
+
+
+def fields_html(fields: Mapping[str, Any]) -> str:
+    """The status panel as HTML."""
+    f = {name: html.escape(value) if isinstance(value, str) else value for name, value in fields.items()}
+    return (
+        f'<div class="grid"><div class="bar" role="progressbar" aria-label="Budget of data" aria-valuemin="0" '
+        f'aria-valuemax="100" aria-valuenow="{f["share"]:.0f}" aria-valuetext="{f["of"]}">'
+        f'<div class="fill" style="width:{f["share"]:.2f}%"></div></div>'
+        f'<div class="pmdviz-status" role="status" aria-live="{f["live"]}">{f["pmdviz-status"]}</div>'
+        f'<div class="passes">{f["passes"]}</div><div class="step">{f["step"]}</div>'
+        f'<div class="more">{f["more"]}</div></div>'
+    )
+
+
+def panel_html(snapshot: Snapshot, extra: str = "", playing: bool = False) -> str:
+    """The status panel of a snapshot as HTML."""
+    return fields_html(status_fields(snapshot, extra, playing))

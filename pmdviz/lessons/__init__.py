@@ -1,0 +1,1 @@
+"""What a lesson asks before it shows."""

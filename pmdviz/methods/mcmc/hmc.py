@@ -1,0 +1,46 @@
+"""Hamiltonian Monte Carlo (Duane et al. 1987; Neal 2011): long moves along the posterior's own dynamics."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pmdviz.knobs import Whole
+from pmdviz.methods.mcmc.chain import burn_in
+from pmdviz.methods.mcmc.leapfrog import LeapfrogChain, LeapfrogKnobs
+
+
+class HMCKnobs(LeapfrogKnobs):
+    """The knobs of `hmc`."""
+
+    kind_words = "knob of method 'hmc':"
+
+    leapfrog_steps = Whole(
+        10,
+        bounds=(1, 1000),
+        softbounds=(1, 50),
+        log=True,
+        label="Leapfrog steps, at most",
+        doc="A trajectory has 1 to so many, drawn anew each time: a fixed number can go round in circles.",
+    )
+    burn_in = burn_in(100)
+
+    @property
+    def longest(self) -> int:
+        """The knob."""
+        return self.leapfrog_steps
+
+
+class HMC(LeapfrogChain):
+    """θ' = the end of a trajectory of log p(θ|X) - |p|²/2, accepted with probability min(1, exp(-ΔH))."""
+
+    name = "hmc"
+    title = "Hamiltonian Monte Carlo"
+    reference = "Duane et al. 1987; Neal 2011; time step by dual averaging: Hoffman, Gelman 2014, section 3.2"
+    Knobs = HMCKnobs
+    wanted_acceptance = 0.8
+
+    def lengths(self, uniforms: np.ndarray, knobs: Any) -> np.ndarray:
+        """Uniform on 1 .. the knob (Neal 2011, section 3.2)."""
+        return np.minimum(1 + (uniforms * knobs.leapfrog_steps).astype(np.int64), knobs.leapfrog_steps)

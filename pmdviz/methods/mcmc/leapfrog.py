@@ -1,0 +1,238 @@
+"""Chains that move by the leapfrog and accept or refuse: what HMC and MALA share, the tuning of the time step included.
+
+Everything is in the prior's units: a time step of 1 moves by one prior sd for a momentum of 1.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from pmdviz.kernels.chains import Trajectories, hamiltonian, uniforms_of
+from pmdviz.knobs import Flag, Real
+from pmdviz.methods.base import StepBlock, StepInfo, checked_gradient, read_only
+from pmdviz.methods.cost import Work
+from pmdviz.methods.mcmc.chain import REACH, ChainKnobs, FullDataChain, appended, position, started
+from pmdviz.methods.mcmc.trajectory import followed, log_joint_at
+from pmdviz.targets import Target
+
+LEAP_PAIRS = 2**22  # gradients of a datum that one compiled call computes at most: a few ms
+FIRST_TIME_STEP = 0.1  # where the tuning starts
+# Dual averaging, with the names and values of Hoffman & Gelman 2014, section 3.2.
+GAMMA, T0, KAPPA = 0.05, 10.0, 0.75
+
+
+class LeapfrogKnobs(ChainKnobs):
+    """The knobs of chains that accept or refuse."""
+
+    tune = Flag(
+        True,
+        label="Tune the time step",
+        doc="During the burn-in the time step is led to the acceptance that suits the method (dual averaging); "
+        "afterwards it stays.",
+    )
+    time_step = Real(
+        0.1,
+        bounds=(1e-9, 1000),
+        softbounds=(0.001, 2),
+        log=True,
+        label="Time step",
+        unit="prior sd",
+        only_if=("tune", False),
+        doc="Length of one leapfrog step; large ones are refused more often.",
+    )
+
+    @property
+    def longest(self) -> int:
+        """Leapfrog steps that a trajectory has at most."""
+        return 1
+
+    def work(self, num_data: int) -> Work:
+        """The gradients of the longest trajectory, and the density at its end."""
+        return Work(likelihoods=num_data, gradients=self.longest * num_data)
+
+
+class Tuning(NamedTuple):
+    """Dual averaging of the log time step (Hoffman & Gelman 2014, Eq. 6)."""
+
+    steps: int = 0
+    shortfall: float = 0.0  # H, a running mean of wanted minus found acceptance
+    log_step: float = float(np.log(FIRST_TIME_STEP))
+    averaged: float = float(np.log(FIRST_TIME_STEP))  # of log_step, late ones counting more
+
+
+class LeapfrogState(NamedTuple):
+    """The draws so far, and what is known at the last of them."""
+
+    older: np.ndarray  # (n, d)
+    newer: np.ndarray  # (k, d)
+    iteration: int
+    log_joint: float | None  # nats; None until the first step has visited the data
+    gradient: np.ndarray | None  # (d,) of log_joint
+    accepted: int  # proposals so far
+    tuning: Tuning
+
+
+class LeapfrogChain(FullDataChain):
+    """θ, p -> leapfrog of log_joint(θ) - |p|²/2 -> accepted with probability min(1, exp(-ΔH)).
+
+    Subclasses say how many leapfrog steps trajectories have and which acceptance the tuning leads to.
+    """
+
+    needs_gradient = True
+    wanted_acceptance: ClassVar[float]
+
+    def lengths(self, uniforms: np.ndarray, knobs: Any) -> np.ndarray:
+        """Leapfrog steps of trajectories (T,), by uniforms (T,) on [0, 1]."""
+        raise NotImplementedError
+
+    def rows_per_draw(self, target: Target, knobs: Any) -> float:
+        """The gradients of a trajectory that has every length alike, and the density at its end."""
+        return ((1 + knobs.longest) / 2 + 1) * target.num_data
+
+    def init(self, rng: np.random.Generator, target: Target, knobs: Any) -> LeapfrogState:
+        """A draw from the prior."""
+        return LeapfrogState(*started(rng, target), 0, None, None, 0, Tuning())
+
+    def step(
+        self, rng: np.random.Generator, state: LeapfrogState, target: Target, batch: np.ndarray, knobs: Any
+    ) -> tuple[LeapfrogState, StepInfo]:
+        """One trajectory from a fresh momentum, accepted or refused."""
+        state, values, gradients = _known(state, target, batch)
+        step_many = self._leapt(rng, state, target, batch, 1, knobs, 1, (values, gradients))
+        return step_many.state, step_many.info
+
+    def max_block(self, state: LeapfrogState, knobs: Any, target: Target, rows: int) -> int:
+        """One while the time step is tuned, at the start, and where the gradient is a Python function."""
+        if state.gradient is None or is_tuned(state, knobs) or not self._is_compiled(target, knobs):
+            return 1
+        return max(1, LEAP_PAIRS // ((knobs.longest + 1) * target.num_data))
+
+    def step_many(
+        self,
+        rng: np.random.Generator,
+        state: LeapfrogState,
+        target: Target,
+        batches: np.ndarray,
+        count: int,
+        knobs: Any,
+        rows: int,
+    ) -> StepBlock:
+        """Trajectories in one compiled call, until `rows` of data were visited."""
+        return self._leapt(rng, state, target, batches, count, knobs, rows, (0, 0))
+
+    def _is_compiled(self, target: Target, knobs: Any) -> bool:
+        """Whether trajectories are; a long one through many data is not: it could not be stopped."""
+        return target.model is not None and knobs.longest * target.num_data <= LEAP_PAIRS
+
+    def _leapt(
+        self,
+        rng: np.random.Generator,
+        state: LeapfrogState,
+        target: Target,
+        data: np.ndarray,
+        count: int,
+        knobs: Any,
+        rows: int,
+        asked: tuple[int, int],
+    ) -> StepBlock:
+        """Up to `count` trajectories; `asked`: values and gradients that were needed before the first."""
+        before, (lengths, momenta, uniforms) = rng.bit_generator.state, self._drawn(rng, count, target.dim, knobs)
+        tuning, time_step = is_tuned(state, knobs), current_time_step(state, knobs)
+        start = position(state), state.log_joint, state.gradient
+        if self._is_compiled(target, knobs):
+            unit, most = target.scale, -(-rows // len(data))
+            found = hamiltonian(
+                target.model or (), data, start, momenta, lengths, uniforms, time_step, unit, REACH * unit, most
+            )
+        else:
+            found = followed(target, data, start, momenta[0], int(lengths[0]), uniforms[0], time_step)
+        if found.made < count:
+            rng.bit_generator.state = before
+            self._drawn(rng, found.made, target.dim, knobs)
+        state = self._moved(state, found, tuning)
+        words = _words(found, state, time_step, int(lengths[found.made - 1]), tuning)
+        return _counted(state, found, len(data), asked, time_step, words)
+
+    def _drawn(
+        self, rng: np.random.Generator, count: int, dim: int, knobs: Any
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Lengths (T,), momenta (T, d) and the uniforms (T,) that decide, of the next T trajectories.
+
+        All from one array of normals: cut in two anywhere, it has the same bits.
+        """
+        normals = rng.standard_normal((count, dim + 2))
+        return self.lengths(uniforms_of(normals[:, 0]), knobs), normals[:, 1:-1], uniforms_of(normals[:, -1])
+
+    def _moved(self, state: LeapfrogState, found: Trajectories, tuning: bool) -> LeapfrogState:
+        """The state after the trajectories."""
+        made = found.made
+        (gradient,) = read_only(found.gradient)
+        accepted = state.accepted + int(found.accepted[:made].sum())
+        state = state._replace(log_joint=found.log_joint, gradient=gradient, accepted=accepted)
+        if tuning:
+            state = state._replace(tuning=tuned(state.tuning, self.wanted_acceptance - float(found.chances[0])))
+        return appended(state, found.draws[:made])
+
+
+def current_time_step(state: LeapfrogState, knobs: Any) -> float:
+    """The knob; with tuning the one being tried during the burn-in, and the averaged one from then on."""
+    if not knobs.tune:
+        return knobs.time_step
+    tuning = state.tuning
+    return float(np.exp(tuning.log_step if state.iteration < knobs.burn_in else tuning.averaged))
+
+
+def tuned(tuning: Tuning, missing: float) -> Tuning:
+    """One step of dual averaging; `missing` is the wanted acceptance minus the one found."""
+    t = tuning.steps + 1
+    shortfall = tuning.shortfall + (missing - tuning.shortfall) / (t + T0)
+    log_step = float(np.log(10 * FIRST_TIME_STEP) - np.sqrt(t) / GAMMA * shortfall)
+    averaged = t**-KAPPA * log_step + (1 - t**-KAPPA) * tuning.averaged
+    return Tuning(t, shortfall, log_step, averaged)
+
+
+def is_tuned(state: LeapfrogState, knobs: Any) -> bool:
+    """Whether the next step still changes the time step."""
+    return bool(knobs.tune and state.iteration < knobs.burn_in)
+
+
+def _known(state: LeapfrogState, target: Target, data: np.ndarray) -> tuple[LeapfrogState, int, int]:
+    """The state with density and gradient at its position, and how often each had to be asked for: at the start."""
+    if state.gradient is not None:
+        return state, 0, 0
+    theta = position(state)
+    log_joint, asked = log_joint_at(target, theta, data)
+    (gradient,) = read_only(checked_gradient(target, theta[None], data)[0])
+    return state._replace(log_joint=log_joint, gradient=gradient), asked, 1
+
+
+def _counted(
+    state: LeapfrogState, found: Trajectories, num_data: int, asked: tuple[int, int], time_step: float, words: str
+) -> StepBlock:
+    """What the trajectories cost; the info is the last one's."""
+    values, gradients = found.num_values[: found.made] * num_data, found.num_gradients[: found.made] * num_data
+    values[0] += asked[0] * num_data
+    gradients[0] += asked[1] * num_data
+    info = StepInfo(
+        visited=int(values[-1] + gradients[-1]),
+        step_size=time_step,
+        rejuvenated="",
+        ess=None,
+        density_evaluations=int(values[-1]),
+        gradient_evaluations=int(gradients[-1]),
+        zero_weight=0,
+        words=words,
+    )
+    return StepBlock(state, info, found.made, int((values + gradients).sum()), int(values.sum()), int(gradients.sum()))
+
+
+def _words(found: Trajectories, state: LeapfrogState, time_step: float, num_steps: int, tuning: bool) -> str:
+    last = found.made - 1
+    diverged = "refused (the trajectory diverged)" if found.diverged[last] else "refused"
+    verdict = "accepted" if found.accepted[last] else diverged
+    parts = [f"{verdict}; {state.accepted / state.iteration:.0%} of {state.iteration:,} proposals accepted so far"]
+    parts += [f"time step {time_step:.3g} prior sd" + (", being tuned" if tuning else "")]
+    parts += [f"{num_steps} leapfrog step{'s' if num_steps > 1 else ''}"]
+    return " · ".join(parts)

@@ -1,0 +1,37 @@
+"""The Metropolis-adjusted Langevin algorithm (Roberts & Tweedie 1996): a Langevin step that may be refused.
+
+A proposal θ + ε²/2 S² ∇ log p(θ|X) + ε S N(0, I), S the prior's sds, accepted by the ratio of the posterior times the
+proposal's density each way. That is one leapfrog step of Hamiltonian Monte Carlo from a fresh momentum (Neal 2011,
+section 5.2), and it is done that way here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pmdviz.methods.mcmc.chain import burn_in
+from pmdviz.methods.mcmc.leapfrog import LeapfrogChain, LeapfrogKnobs
+
+
+class MALAKnobs(LeapfrogKnobs):
+    """The knobs of `mala`."""
+
+    kind_words = "knob of method 'mala':"
+
+    burn_in = burn_in(500)
+
+
+class MALA(LeapfrogChain):
+    """θ' ~ N(θ + ε²/2 S² ∇ log p(θ|X), ε² S²), accepted with probability min(1, p(θ') q(θ|θ') / (p(θ) q(θ'|θ)))."""
+
+    name = "mala"
+    title = "Metropolis-adjusted Langevin"
+    reference = "Roberts, Tweedie 1996; acceptance 0.574: Roberts, Rosenthal 1998; tuning: Hoffman, Gelman 2014"
+    Knobs = MALAKnobs
+    wanted_acceptance = 0.574
+
+    def lengths(self, uniforms: np.ndarray, knobs: Any) -> np.ndarray:
+        """One."""
+        return np.ones(len(uniforms), np.int64)

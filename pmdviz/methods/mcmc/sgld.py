@@ -1,0 +1,154 @@
+"""Stochastic gradient Langevin dynamics (Welling & Teh 2011): noisy gradient steps that draw from a posterior."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pmdviz.kernels.chains import langevin
+from pmdviz.knobs import Real
+from pmdviz.methods.base import StepBlock, StepInfo, checked_gradient
+from pmdviz.methods.cost import Work
+from pmdviz.methods.mcmc.chain import REACH, Chain, ChainKnobs, appended, burn_in, check_reach, position, started
+from pmdviz.methods.shared.batching import BatchKnobs, BatchMethod, batch_size_knob
+from pmdviz.targets import Target
+
+LEAP_ROWS = 2**18  # of data that one compiled call visits at most: half a megabyte of numbers a dimension, a few ms
+
+
+class SGLDKnobs(BatchKnobs, ChainKnobs):
+    """The knobs of `sgld`."""
+
+    kind_words = "knob of method 'sgld':"
+
+    a = Real(
+        0.06,
+        bounds=(0, 1_000_000),
+        inclusive_bounds=(False, True),
+        softbounds=(1e-4, 1),
+        log=True,
+        label="Step size: a",
+        unit="θ²",
+        doc="Numerator of the Langevin step ε = a (b + t)^-g.",
+    )
+    b = Real(
+        100.0,
+        bounds=(0, 1_000_000),
+        softbounds=(0, 1000),
+        label="Step size: b",
+        unit="steps",
+        doc="Holds the first steps back: ε = a (b + t)^-g.",
+    )
+    g = Real(
+        0.55,
+        bounds=(0, 1),
+        softbounds=(0, 1),
+        label="Step size: g",
+        doc="How fast ε = a (b + t)^-g falls; 0 keeps it constant.",
+    )
+    batch_size = batch_size_knob(10)
+    burn_in = burn_in(1000)
+
+    def work(self, num_data: int) -> Work:
+        """One gradient of the batch."""
+        return Work(gradients=self.rows(num_data))
+
+
+class SGLDState(NamedTuple):
+    """The draws so far."""
+
+    older: np.ndarray  # (n, d)
+    newer: np.ndarray  # (k, d)
+    iteration: int
+
+
+class SGLD(BatchMethod, Chain):
+    """θ <- θ + ε/2 (∇ log p(θ) + (N/B) Σ_batch ∇ log p(x|θ)) + N(0, ε I), and no accept step  (Eq. 4)."""
+
+    name = "sgld"
+    title = "Stochastic gradient Langevin dynamics"
+    reference = "Welling, Teh 2011, Eq. 4; step size a (b + t)^-g: their section 5"
+    needs_gradient = True
+    Knobs = SGLDKnobs
+
+    def rows_per_draw(self, target: Target, knobs: SGLDKnobs) -> float:
+        """B."""
+        return knobs.rows(target.num_data)
+
+    def init(self, rng: np.random.Generator, target: Target, knobs: SGLDKnobs) -> SGLDState:
+        """A draw from the prior."""
+        return SGLDState(*started(rng, target), 0)
+
+    def step(
+        self, rng: np.random.Generator, state: SGLDState, target: Target, batch: np.ndarray, knobs: SGLDKnobs
+    ) -> tuple[SGLDState, StepInfo]:
+        """One Langevin step along the gradient of a batch."""
+        step_size, noise = langevin_step(state.iteration + 1, knobs), rng.standard_normal(target.dim)
+        if target.model is None:
+            gradient = checked_gradient(target, position(state)[None], batch)[0]
+            moved = position(state) + 0.5 * step_size * gradient + np.sqrt(step_size) * noise
+        else:
+            (moved,), gradient, _ = _compiled(state, target, batch[None], noise[None], knobs)
+        check_reach(moved, target, step_size, batch)
+        return appended(state, moved[None]), _info(step_size, len(batch), gradient, noise)
+
+    def max_block(self, state: SGLDState, knobs: SGLDKnobs, target: Target, rows: int) -> int:
+        """As many steps as the rows are enough for; one where the gradient is a Python function."""
+        size = self.batch_size(state, knobs, target.num_data)
+        return 1 if target.model is None else max(1, min(-(-rows // size), LEAP_ROWS // size))
+
+    def step_many(
+        self,
+        rng: np.random.Generator,
+        state: SGLDState,
+        target: Target,
+        batches: np.ndarray,
+        count: int,
+        knobs: SGLDKnobs,
+        rows: int,
+    ) -> StepBlock | None:
+        """Langevin steps along the gradients of the batches, in one compiled call."""
+        before, size = rng.bit_generator.state, batches.shape[1]
+        noise = rng.standard_normal((count, target.dim))
+        draws, gradient, made = _compiled(state, target, batches, noise, knobs)
+        if made < count:
+            rng.bit_generator.state = before
+            rng.standard_normal((made, target.dim))
+        if made == 0:
+            return None
+        if made < count:  # the last gradient is of the step that failed
+            _, gradient, _ = _compiled(state, target, batches[:made], noise[:made], knobs)
+        info = _info(langevin_step(state.iteration + made, knobs), size, gradient, noise[made - 1])
+        return StepBlock(appended(state, draws[:made]), info, made, made * size, 0, made * size)
+
+
+def _compiled(
+    state: SGLDState, target: Target, batches: np.ndarray, noise: np.ndarray, knobs: SGLDKnobs
+) -> tuple[np.ndarray, np.ndarray, int]:
+    """Draws, the last gradient and how many steps were made, from the target's compiled model."""
+    schedule = state.iteration + 1, knobs.a, knobs.b, knobs.g
+    return langevin(target.model or (), position(state), batches, schedule, noise, REACH * target.scale)
+
+
+def langevin_step(t: int, knobs: SGLDKnobs) -> float:
+    """ε_t = a (b + t)^-g, t from 1."""
+    return float(knobs.a * (knobs.b + t) ** -knobs.g)
+
+
+def _info(step_size: float, batch: int, gradient: np.ndarray, noise: np.ndarray) -> StepInfo:
+    return StepInfo(
+        visited=batch,
+        step_size=step_size,
+        rejuvenated="",
+        ess=None,
+        density_evaluations=0,
+        gradient_evaluations=batch,
+        zero_weight=0,
+        words=_words(step_size, batch, 0.5 * step_size * gradient, np.sqrt(step_size) * noise),
+    )
+
+
+def _words(step_size: float, batch: int, drift: np.ndarray, noise: np.ndarray) -> str:
+    lengths = np.linalg.norm(drift), np.linalg.norm(noise)
+    return f"ε = {step_size:.3g} · batch of {batch:,} · drift {lengths[0]:.3g}, noise {lengths[1]:.3g} · no accept step"

@@ -1,0 +1,57 @@
+"""Methods whose steps visit a batch of the data: their knobs, and that a batch is at most the data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pmdviz.errors import InputError
+from pmdviz.knobs import Choice, Whole
+from pmdviz.methods.base import Method
+from pmdviz.methods.cost import MethodKnobs
+from pmdviz.targets import Target
+
+
+def batch_size_knob(default: int) -> Whole:
+    """The knob `batch_size`, for a method whose own default it is."""
+    return Whole(
+        default,
+        bounds=(1, 10_000_000),
+        softbounds=(1, 1000),
+        log=True,
+        label="Batch size B",
+        unit="data",
+        doc="Data visited by a step; at most N.",
+    )
+
+
+class BatchKnobs(MethodKnobs):
+    """Which rows a step visits."""
+
+    batch_size = batch_size_knob(100)
+    batches = Choice(
+        "epochs",
+        objects=["epochs", "replacement"],
+        label="Batches",
+        doc="epochs: every datum once a pass, reshuffled; replacement: drawn independently, as in the paper.",
+    )
+
+
+class BatchMethod(Method):
+    """A method with `BatchKnobs`: its batch is at most the data."""
+
+    def fitted(self, knobs: Any, target: Target) -> Any:
+        """`knobs` with a batch that is at most the data."""
+        return knobs if knobs.batch_size <= target.num_data else knobs.replaced(batch_size=target.num_data)
+
+    def check_pair(self, target: Target, knobs: Any) -> None:
+        """The batch must fit into the data. Raises InputError."""
+        super().check_pair(target, knobs)
+        if knobs.batch_size > target.num_data:
+            raise InputError(
+                f"batch_size must be a whole number at least 1 and at most {target.num_data:,} (the number of data); "
+                f"given: {knobs.batch_size:,}"
+            )
+
+    def batch_size(self, state: Any, knobs: Any, num_data: int) -> int:
+        """B."""
+        return min(knobs.batch_size, num_data)

@@ -1,0 +1,80 @@
+"""Steps along a noisy gradient: a decaying step size, and the directions of Adam and AdaGrad."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pmdviz.knobs import Real
+from pmdviz.methods.shared.schedules import decay
+
+FIRST, SECOND, SMALLEST = 0.9, 0.99, 1e-8  # Adam's memories of the gradient and its square; against division by 0
+
+KAPPA = "How fast min(1, η/(n₀ + t^κ)) falls; sums diverge and squares' sums do not for κ above 1/2."
+
+
+def eta(default: float, doc: str = "Numerator of the step size min(1, η/(n₀ + t^κ)).", **by: object) -> Real:
+    """The knob `eta`, for a method whose own default it is."""
+    return Real(
+        default,
+        bounds=(0, 1_000_000),
+        inclusive_bounds=(False, True),
+        softbounds=(0.1, 100),
+        log=True,
+        label="Step size: η",
+        doc=doc,
+        **by,
+    )
+
+
+def n0(default: float, doc: str = "Holds the first steps back: min(1, η/(n₀ + t^κ)).", **by: object) -> Real:
+    """The knob `n0`, for a method whose own default it is."""
+    return Real(
+        default,
+        bounds=(0, 1_000_000),
+        softbounds=(0, 200),
+        label="Step size: n₀",
+        unit="steps",
+        doc=doc,
+        **by,
+    )
+
+
+def kappa(default: float = 1.0, doc: str = KAPPA, **by: object) -> Real:
+    """The knob `kappa`, for a method whose own default it is."""
+    return Real(
+        default,
+        bounds=(0, 1),
+        inclusive_bounds=(False, True),
+        softbounds=(0.1, 1),
+        label="Step size: κ",
+        doc=doc,
+        **by,
+    )
+
+
+def decayed(t: int, knobs: object) -> float:
+    """min(1, eta / (n0 + t^kappa)) for step t = 1, 2, ... (Robbins and Monro's condition for kappa in (1/2, 1])."""
+    return decay(t, knobs.eta, knobs.n0, knobs.kappa)
+
+
+def adam(
+    gradient: np.ndarray, first: np.ndarray, second: np.ndarray, t: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Direction, mean and mean square of the gradients so far (Kingma and Ba 2015, Algorithm 1), t from 1.
+
+    A direction is about 1 in every coordinate whatever the gradient's size.
+    """
+    first = FIRST * first + (1 - FIRST) * gradient
+    second = SECOND * second + (1 - SECOND) * gradient**2
+    return first / (1 - FIRST**t) / (np.sqrt(second / (1 - SECOND**t)) + SMALLEST), first, second
+
+
+def adagrad(
+    gradient: np.ndarray, first: np.ndarray, second: np.ndarray, t: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Direction by the sum of all squared gradients (Duchi, Hazan, Singer 2011); `first` is left as it is."""
+    second = second + gradient**2
+    return gradient / (np.sqrt(second) + SMALLEST), first, second
+
+
+OPTIMISERS = {"adam": adam, "adagrad": adagrad}

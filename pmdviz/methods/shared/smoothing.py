@@ -1,0 +1,84 @@
+"""The smoothing kernel of weighted particles: its knobs, and the density estimate that they give."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pmdviz.densities.bandwidth import RULES, USUAL
+from pmdviz.densities.density import KernelDensity
+from pmdviz.densities.shaped import ShapedDensity, shaped_density
+from pmdviz.densities.shapes import chosen_shape
+from pmdviz.knobs import Choice, Real
+from pmdviz.methods.cost import MethodKnobs
+from pmdviz.targets import Target
+
+
+def holder_smoothness(only_if: dict[str, object]) -> Real:
+    """The knob `smoothness`, for a method that has more uses of it than the kernel's width."""
+    return Real(
+        USUAL,
+        bounds=(0, 1000),
+        softbounds=(0, 6),
+        label="Smoothness β",
+        acts="at once",
+        only_if=only_if,
+        doc="How smooth the posterior is taken to be: h falls like m^(-1/(d+2β)). 2 suits a Gaussian kernel; the paper "
+        "counts it as 1.",
+    )
+
+
+WIDTHS = {"isotropic": 0.1, "median": 0.1, "covariance": 0.35, "local": 0.75, "shaped": 1.0}
+
+
+def kernel_rule(default: str) -> Choice:
+    """The knob `bandwidth_rule`, for a method whose own default it is."""
+    return Choice(
+        default,
+        objects=[*WIDTHS],
+        label="Bandwidth rule",
+        acts="at once",
+        doc="isotropic: a round kernel of sd h; median: round, in median distances of two particles; covariance: "
+        "shaped like all particles together, local: like the modes, both scaled by c m^(-1/(d+2β)); shaped: clusters, "
+        "whose kernels have their shape and leave mean and covariance as they are, as wide as leaving one out finds "
+        "best.",
+    )
+
+
+def kernel_width(rule: str) -> Real:
+    """The knob `bandwidth`, for a method whose own default `rule` is."""
+    return Real(
+        WIDTHS[rule],
+        bounds=(1e-6, 1_000_000),
+        softbounds=(0.02, 5),
+        log=True,
+        label="Bandwidth",
+        unit="units of θ (isotropic) or median distances (median) or factor c (covariance) or factor c (local) "
+        "or factor on h (shaped)",
+        acts="at once",
+        default_by=("bandwidth_rule", WIDTHS),
+        doc="Width of the smoothing kernel: the number h or c of the current rule.",
+    )
+
+
+class SmoothingKnobs(MethodKnobs):
+    """The kernel's knobs, for every method whose state is a set of particles."""
+
+    bandwidth_rule = kernel_rule("shaped")
+    bandwidth = kernel_width("shaped")
+    smoothness = holder_smoothness({"bandwidth_rule": ("local", "covariance")})
+
+
+def smoothed(
+    particles: np.ndarray, log_weights: np.ndarray, knobs: SmoothingKnobs, target: Target, each: int = 1
+) -> KernelDensity | ShapedDensity:
+    """The weighted KDE of particles (m, d) with log-weights (m,), by the rule of the knobs.
+
+    `each`: of how many candidates every particle was chosen.
+    """
+    weights = np.exp(log_weights)
+    if knobs.bandwidth_rule == "shaped":
+        shape = chosen_shape(particles, weights, each)
+        return shaped_density(particles, log_weights, shape, knobs.bandwidth, target.scale)
+    rule = RULES[knobs.bandwidth_rule]
+    cholesky = rule(particles, weights, knobs.bandwidth, target.scale, knobs.smoothness)
+    return KernelDensity(particles, log_weights, cholesky)

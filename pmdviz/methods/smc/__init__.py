@@ -1,0 +1,1 @@
+"""Importance sampling and sequential Monte Carlo."""

@@ -1,0 +1,286 @@
+"""Tempered sequential Monte Carlo: from prior to posterior by powers of the likelihood, with Metropolis moves."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from pmdviz.densities.bandwidth import local_scale, neighbourhood_covariance
+from pmdviz.densities.density import Density, effective_sample_size
+from pmdviz.kernels.resampling import systematic
+from pmdviz.knobs import Choice, Real, Whole
+from pmdviz.methods.base import DEFAULT_BUDGET, Method, StepInfo, checked_log_likelihood, checked_log_prior, read_only
+from pmdviz.methods.cost import Work
+from pmdviz.methods.shared.particles import (
+    covariance,
+    covariance_floor,
+    equal_log_weights,
+    ess_below,
+    ess_threshold_knob,
+    normalised,
+    num_particles_knob,
+    prior_draws,
+)
+from pmdviz.methods.shared.smoothing import SmoothingKnobs, smoothed
+from pmdviz.targets import Target
+
+HALVINGS = 60  # of the interval that holds the next temperature: to the last bit
+
+
+class TemperingKnobs(SmoothingKnobs):
+    """The knobs of `smc_mcmc`."""
+
+    kind_words = "knob of method 'smc_mcmc':"
+
+    num_particles = num_particles_knob(1500, "rejuvenation", "Points that carry the approximation.")
+    ladder = Choice(
+        "adaptive",
+        objects=["adaptive", "fixed"],
+        label="Temperatures",
+        doc="adaptive: each exponent β of the likelihood as large as the ESS allows; fixed: β = (k/K)^p.",
+    )
+    ess_threshold = ess_threshold_knob(
+        0.5,
+        "The next β leaves an effective sample size of τ m (adaptive), or particles are resampled below it (fixed).",
+    )
+    num_temperatures = Whole(
+        10, bounds=(1, 1000), softbounds=(1, 50), label="Temperatures K", only_if=("ladder", "fixed"), doc="Steps of β."
+    )
+    power = Real(
+        3.0,
+        bounds=(0.1, 20),
+        softbounds=(1, 6),
+        label="Temperatures: p",
+        only_if=("ladder", "fixed"),
+        doc="β = (k/K)^p: the larger p, the gentler the first steps away from the prior.",
+    )
+    num_moves = Whole(
+        3,
+        bounds=(1, 1000),
+        softbounds=(1, 20),
+        label="Moves",
+        unit="a temperature",
+        doc="Metropolis moves of every particle at each temperature; each visits all N data.",
+    )
+    move_shape = Choice(
+        "local",
+        objects=["covariance", "local"],
+        label="Move shape",
+        doc="covariance: proposals shaped like all particles together; local: like the modes, as the bandwidth rule.",
+    )
+    move_scale = Real(
+        0.6,
+        bounds=(0, 1000),
+        inclusive_bounds=(False, True),
+        softbounds=(0.1, 3),
+        log=True,
+        label="Move scale",
+        unit="of 2.38/√d",
+        doc="Length of the proposed moves, in units of the best one for a Gaussian.",
+    )
+
+    def work(self, num_data: int) -> Work:
+        """m likelihoods of all data: a step is one of the moves."""
+        return Work(likelihoods=self.num_particles * num_data)
+
+
+class TemperingState(NamedTuple):
+    """Weighted particles that stand for prior x likelihood^beta."""
+
+    particles: np.ndarray  # (m, d)
+    log_weights: np.ndarray  # (m,) logsumexp 0
+    log_prior: np.ndarray  # (m,)
+    log_likelihood: np.ndarray  # (m,) of all data; 0 before it is known, -inf outside the prior's support
+    ancestors: np.ndarray  # (m,) which of the first draws each descends from
+    beta: float  # exponent of the likelihood, in [0, 1]
+    num_temperatures: int  # temperatures so far
+    moves: int  # at the present one
+    iteration: int
+
+
+class Tempering(Method):
+    """w ∝ L^(β' - β), resampling, and random-walk Metropolis moves that leave prior x L^β' as it is.
+
+    A step visits all data once: the first one gives the prior draws their likelihood, every other one moves each
+    particle once. When the moves at a temperature are done the weights go on to the next; the particles are resampled
+    at the start of the step after that. It ends after the moves at beta = 1.
+    """
+
+    name = "smc_mcmc"
+    title = "Tempered sequential Monte Carlo"
+    reference = "Del Moral, Doucet, Jasra 2006, section 3.2; adaptive temperatures: Jasra et al. 2011"
+    Knobs = TemperingKnobs
+    budget_words = "the way to temperature 1"
+
+    def default_budget(self, target: Target, knobs: TemperingKnobs) -> int:
+        """The way to temperature 1, where it ends; never less than other methods have.
+
+        That an adaptive ladder has 1 + d log2(N) / 4 temperatures is a rule of thumb, for d = 1 as for 2: the
+        posterior's volume falls as N^(-d/2), and a temperature gains a factor of about 4.
+        """
+        rungs = 1 + math.ceil(max(target.dim, 2) * math.log2(target.num_data) / 4)
+        if knobs.ladder == "fixed":
+            rungs = knobs.num_temperatures
+        return max(DEFAULT_BUDGET, (1 + rungs * knobs.num_moves) * target.num_data)
+
+    def init(self, rng: np.random.Generator, target: Target, knobs: TemperingKnobs) -> TemperingState:
+        """m draws from the prior: beta = 0."""
+        m = knobs.num_particles
+        particles, log_prior = prior_draws(rng, target, m)
+        return TemperingState(
+            *read_only(particles, equal_log_weights(m), log_prior, np.zeros(m), np.arange(m)), 0.0, 0, 0, 0
+        )
+
+    def batch_size(self, state: TemperingState, knobs: TemperingKnobs, num_data: int) -> int:
+        """All of them."""
+        return num_data
+
+    def batches(self, state: TemperingState, knobs: TemperingKnobs) -> str:
+        """All data in their order."""
+        return "whole"
+
+    def ended(self, state: TemperingState, knobs: TemperingKnobs, target: Target) -> str:
+        """At the posterior itself, after its moves."""
+        done = state.beta == 1.0 and state.moves >= knobs.num_moves
+        return "temperature 1 is reached and its moves are done" if done else ""
+
+    def step(
+        self, rng: np.random.Generator, state: TemperingState, target: Target, batch: np.ndarray, knobs: TemperingKnobs
+    ) -> tuple[TemperingState, StepInfo]:
+        """One pass over the data: the first likelihoods or a move of every particle; then the next β."""
+        ess = effective_sample_size(state.log_weights)
+        reason = resampling_reason(state, ess, knobs)
+        if reason:
+            state = resampled(rng, state, knobs.num_particles)
+        if state.iteration == 0:
+            values = checked_log_likelihood(target, state.particles, batch)
+            state, asked, accepted = state._replace(log_likelihood=values), len(values), None
+        else:
+            state, asked, accepted = moved(rng, state, target, batch, knobs)
+        if state.beta < 1.0 and (state.iteration == 0 or state.moves >= knobs.num_moves):
+            state = tempered(state, batch, knobs)
+        read_only(state.particles, state.log_weights, state.log_prior, state.log_likelihood, state.ancestors)
+        state = state._replace(iteration=state.iteration + 1)
+        return state, StepInfo(
+            visited=len(batch) if asked else 0,
+            step_size=None,
+            rejuvenated=reason,
+            ess=ess,
+            density_evaluations=len(batch) * asked,
+            gradient_evaluations=0,
+            zero_weight=int((state.log_weights == -np.inf).sum()),
+            words=_words(state, knobs, reason, accepted),
+        )
+
+    def caveat(self, state: TemperingState, knobs: TemperingKnobs) -> str:
+        """That it is on the way, that too few particles carry it, or that all are relatives.
+
+        Then nothing in them tells how far they are off: the variance of a mean is known from that between families
+        (Chan and Lai 2013), and of those there is one.
+        """
+        if state.beta < 1:
+            return f"temperature {state.beta:.2g}: q is on its way from the prior to the posterior, where it is 1"
+        known = super().caveat(state, knobs)
+        if not known and len(state.particles) > 1 and np.ptp(state.ancestors) == 0:
+            return "all descend from one draw of the prior: whether the moves made up for that they do not show"
+        return known
+
+    def density(self, state: TemperingState, knobs: TemperingKnobs, target: Target) -> Density:
+        """The weighted KDE, before any resampling."""
+        return smoothed(state.particles, state.log_weights, knobs, target)
+
+
+def resampling_reason(state: TemperingState, ess: float, knobs: TemperingKnobs) -> str:
+    """Why the step must resample first; "" where it need not."""
+    m = len(state.particles)
+    if knobs.num_particles != m:
+        return f"particles {m:,} → {knobs.num_particles:,}"
+    fell = ess_below(ess, 1.0 if knobs.ladder == "adaptive" else knobs.ess_threshold, m)
+    return f"ESS was {ess / m:.0%} of m" if fell else ""
+
+
+def resampled(rng: np.random.Generator, state: TemperingState, num_particles: int) -> TemperingState:
+    """Systematic resampling, without any noise: the moves come after."""
+    parents = systematic(np.exp(state.log_weights), num_particles, rng.random())
+    return state._replace(
+        particles=state.particles[parents],
+        log_weights=equal_log_weights(num_particles),
+        log_prior=state.log_prior[parents],
+        log_likelihood=state.log_likelihood[parents],
+        ancestors=state.ancestors[parents],
+    )
+
+
+def tempered(state: TemperingState, batch: np.ndarray, knobs: TemperingKnobs) -> TemperingState:
+    """The next temperature: log w <- log w + (β' - β) log L."""
+    beta = next_beta(state, knobs)
+    log_weights = state.log_weights + (beta - state.beta) * state.log_likelihood
+    log_weights = normalised(log_weights, state.particles, batch)
+    return state._replace(log_weights=log_weights, beta=beta, num_temperatures=state.num_temperatures + 1, moves=0)
+
+
+def next_beta(state: TemperingState, knobs: TemperingKnobs) -> float:
+    """The fixed ladder's next num_temperatures, or the largest β' <= 1 after which the ESS is τ m or more."""
+    if knobs.ladder == "fixed":
+        rungs = (np.arange(1, knobs.num_temperatures + 1) / knobs.num_temperatures) ** knobs.power
+        return float(rungs[np.searchsorted(rungs, state.beta, side="right")])
+    low, high, wanted = state.beta, 1.0, knobs.ess_threshold * len(state.log_weights)
+    if _ess_at(state, high) >= wanted:
+        return 1.0
+    for _ in range(HALVINGS):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if _ess_at(state, middle) >= wanted else (low, middle)
+    return high  # above the present one, even where one particle holds all the weight
+
+
+def _ess_at(state: TemperingState, beta: float) -> float:
+    log_weights = state.log_weights + (beta - state.beta) * (state.log_likelihood - state.log_likelihood.max())
+    weights = np.exp(log_weights - log_weights.max())
+    return float(weights.sum() ** 2 / (weights**2).sum())
+
+
+def moved(
+    rng: np.random.Generator, state: TemperingState, target: Target, batch: np.ndarray, knobs: TemperingKnobs
+) -> tuple[TemperingState, int, float]:
+    """One random-walk Metropolis move of every particle: the state, likelihoods asked for, share accepted."""
+    m, d = state.particles.shape
+    cholesky = proposal_cholesky(state, target, knobs)
+    proposed = state.particles + np.einsum("ij,mj->mi", cholesky, rng.standard_normal((m, d)))
+    log_u = np.log1p(-rng.random(m))
+    log_prior = checked_log_prior(target, proposed)
+    inside = log_prior > -np.inf
+    log_likelihood = checked_log_likelihood(target, proposed, batch, inside, may_vanish=True)
+    old = state.log_prior + state.beta * state.log_likelihood
+    accepted = log_u < log_prior + state.beta * log_likelihood - old
+    state = state._replace(
+        particles=np.where(accepted[:, None], proposed, state.particles),
+        log_prior=np.where(accepted, log_prior, state.log_prior),
+        log_likelihood=np.where(accepted, log_likelihood, state.log_likelihood),
+        moves=state.moves + 1,
+    )
+    return state, int(inside.sum()), float(accepted.mean())
+
+
+def proposal_cholesky(state: TemperingState, target: Target, knobs: TemperingKnobs) -> np.ndarray:
+    """Cholesky factor (d, d) of the proposals' covariance: (scale 2.38)^2 / d times that of the particles or modes."""
+    particles, weights, d = state.particles, np.exp(state.log_weights), target.dim
+    if knobs.move_shape == "local":
+        shape = neighbourhood_covariance(particles, weights, target.scale) / local_scale(d)
+        shape = shape + covariance_floor(particles, weights, target.scale)
+    else:
+        shape = covariance(particles, weights, target.scale)
+    return knobs.move_scale * 2.38 / np.sqrt(d) * np.linalg.cholesky(shape)
+
+
+def _words(state: TemperingState, knobs: TemperingKnobs, reason: str, accepted: float | None) -> str:
+    m, after = len(state.particles), effective_sample_size(state.log_weights)
+    did = "likelihoods of the prior's draws" if accepted is None else f"a move, {accepted:.0%} accepted"
+    parts = [
+        did,
+        f"β = {state.beta:.3g} (temperature {state.num_temperatures}, move {state.moves} of {knobs.num_moves})",
+    ]
+    parts += [f"ESS {after:,.0f} of {m:,} ({after / m:.0%})"]
+    parts += [f"resampled first ({reason})"] if reason else []
+    return " · ".join(parts)

@@ -1,0 +1,1 @@
+"""Particles moved by Stein's operator."""

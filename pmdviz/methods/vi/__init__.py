@@ -1,0 +1,1 @@
+"""Variational inference: Gaussians and mixtures of them."""

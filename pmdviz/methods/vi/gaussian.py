@@ -1,0 +1,167 @@
+"""Stochastic variational inference with a Gaussian family: the widest net that has one mode only."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pmdviz.densities.density import KernelDensity
+from pmdviz.knobs import Choice, Whole
+from pmdviz.methods.base import StepInfo, checked_gradient, read_only
+from pmdviz.methods.cost import Work
+from pmdviz.methods.shared import optimisers
+from pmdviz.methods.shared.batching import BatchKnobs, BatchMethod
+from pmdviz.targets import Target
+
+START_SD = 0.3  # of the prior's
+
+
+class SVIKnobs(BatchKnobs):
+    """The knobs of `svi`."""
+
+    kind_words = "knob of method 'svi':"
+
+    shape = Choice(
+        "full",
+        objects=["full", "mean_field"],
+        label="Gaussian family",
+        acts="restart",
+        doc="full: any covariance; mean_field: coordinates independent.",
+    )
+    optimiser = Choice(
+        "natural",
+        objects=["natural", "adam"],
+        label="Optimiser",
+        doc="natural: natural gradient in the Gaussian's own parameters; adam: on mean and Cholesky factor.",
+    )
+    num_pairs = Whole(
+        16,
+        bounds=(1, 10_000),
+        softbounds=(1, 200),
+        log=True,
+        label="Pairs of draws",
+        doc="Draws ±ε of q by which each step's gradient is estimated.",
+    )
+    eta = optimisers.eta(5.0, default_by=("optimiser", {"natural": 5.0, "adam": 10.0}))
+    n0 = optimisers.n0(20.0, default_by=("optimiser", {"natural": 20.0, "adam": 40.0}))
+    kappa = optimisers.kappa()
+
+    def work(self, num_data: int) -> Work:
+        """The gradients of both draws of every pair."""
+        return Work(gradients=2 * self.num_pairs * self.rows(num_data))
+
+
+class SVIState(NamedTuple):
+    """q = N(mean, L L')."""
+
+    mean: np.ndarray  # (d,)
+    cholesky: np.ndarray  # (d, d), lower triangular
+    first: np.ndarray  # (d, d + 1) Adam's mean of the gradients in mean and factor
+    second: np.ndarray  # (d, d + 1) and of their squares
+    iteration: int
+
+
+class SVI(BatchMethod):
+    """Ascent of the ELBO E_q[log p(theta, X)] + H(q) over q = N(mu, L L') by reparametrised gradients.
+
+    With theta = mu + L eps and r = grad log p(theta, X) + L^-T eps, the part that vanishes where q is the posterior,
+    the gradients are E r in mu and E r eps' in L (lower triangle): path derivatives, free of noise at the optimum of
+    a Gaussian posterior. The natural step is mu <- mu + rho S E r, P <- P + rho A for precisions, S = P^-1 and
+    A = -E[hess log p] - P = -L^-T sym(E eps r' L) L^-1.
+    """
+
+    name = "svi"
+    title = "Stochastic variational inference (Gaussian)"
+    reference = "Hoffman, Blei, Wang, Paisley 2013; Kingma, Welling 2014; natural gradient: Lin, Schmidt, Khan 2020"
+    family = "parametric"
+    needs_gradient = True
+    Knobs = SVIKnobs
+
+    def init(self, rng: np.random.Generator, target: Target, knobs: SVIKnobs) -> SVIState:
+        """A draw from the prior as the mean, with a third of its sds: between modes the ELBO has saddles to stay on."""
+        d = target.dim
+        mean, zeros = target.sample_prior(rng, 1)[0], np.zeros((d, d + 1))
+        return SVIState(*read_only(mean, np.diag(START_SD * target.scale), zeros, zeros.copy()), 0)
+
+    def step(
+        self, rng: np.random.Generator, state: SVIState, target: Target, batch: np.ndarray, knobs: SVIKnobs
+    ) -> tuple[SVIState, StepInfo]:
+        """One stochastic step."""
+        t, half = state.iteration + 1, rng.standard_normal((knobs.num_pairs, target.dim))
+        noise = np.concatenate([half, -half])
+        gradients = checked_gradient(target, draws(state, noise), batch)
+        rho = optimisers.decayed(t, knobs)
+        slope, curvature = path_gradients(state, noise, gradients)
+        if knobs.shape == "mean_field":
+            curvature = np.diag(np.diag(curvature))
+        if knobs.optimiser == "natural":
+            moved = natural_step(state, slope, curvature, rho)
+        else:
+            moved = adam_step(state, slope, curvature, rho, target.scale)
+        state = moved._replace(iteration=t)
+        read_only(*state[:-1])
+        return state, StepInfo(
+            visited=len(batch),
+            step_size=rho,
+            rejuvenated="",
+            ess=None,
+            density_evaluations=0,
+            gradient_evaluations=len(batch) * len(noise),
+            zero_weight=0,
+            words=_words(state, rho, len(batch)),
+        )
+
+    def density(self, state: SVIState, knobs: SVIKnobs, target: Target) -> KernelDensity:
+        """The Gaussian itself: one kernel at its mean."""
+        return KernelDensity(state.mean[None], np.zeros(1), state.cholesky)
+
+
+def draws(state: SVIState, noise: np.ndarray) -> np.ndarray:
+    """theta = mu + L eps, (n, d)."""
+    return state.mean + np.einsum("ij,nj->ni", state.cholesky, noise)
+
+
+def path_gradients(state: SVIState, noise: np.ndarray, gradients: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """E r (d,) and E (L' r) eps' (d, d): the ELBO's gradient in the mean, and in the factor seen from within."""
+    within = np.einsum("ji,nj->ni", state.cholesky, gradients) + noise  # L' r, as L' L^-T eps = eps
+    inner = np.einsum("ni,nj->ij", within, noise) / len(noise)
+    return gradients.mean(axis=0), inner
+
+
+def natural_step(state: SVIState, slope: np.ndarray, inner: np.ndarray, rho: float) -> SVIState:
+    """P <- L^-T f(-sym(inner)) L^-1 with f(c) = 1 + rho c, plus (rho c)^2 / 2 where c < 0; then mu <- mu + rho S slope.
+
+    The quadratic term keeps the precision positive whatever the noise (Lin, Schmidt, Khan 2020, Eq. 9-10); where the
+    precision grows none is needed.
+    """
+    values, vectors = np.linalg.eigh(-0.5 * (inner + inner.T))
+    factors = 1 + rho * values + 0.5 * np.minimum(rho * values, 0.0) ** 2
+    root = state.cholesky @ (vectors / np.sqrt(factors))
+    cholesky = lower_factor(root)
+    return state._replace(mean=state.mean + rho * (cholesky @ (cholesky.T @ slope)), cholesky=cholesky)
+
+
+def lower_factor(root: np.ndarray) -> np.ndarray:
+    """The Cholesky factor of R R', from R by QR: without forming the product, which would lose half of the digits."""
+    factor = np.linalg.qr(root.T, mode="r").T
+    return factor * np.where(np.diag(factor) < 0, -1.0, 1.0)
+
+
+def adam_step(state: SVIState, slope: np.ndarray, inner: np.ndarray, rho: float, scale: np.ndarray) -> SVIState:
+    """Adam on mu / scale, log L_ii and L_ij / scale_i, with steps of about rho."""
+    within = np.linalg.solve(state.cholesky.T, inner)  # E r eps'
+    diagonal = np.diag(state.cholesky)
+    in_factor = np.tril(within, -1) * scale[:, None] + np.diag(np.diag(within) * diagonal)
+    gradient = np.column_stack([slope * scale, in_factor])
+    direction, first, second = optimisers.adam(gradient, state.first, state.second, state.iteration + 1)
+    change = rho * direction
+    lower = np.tril(state.cholesky, -1) + np.tril(change[:, 1:], -1) * scale[:, None]
+    cholesky = lower + np.diag(diagonal * np.exp(np.diag(change[:, 1:])))
+    return state._replace(mean=state.mean + scale * change[:, 0], cholesky=cholesky, first=first, second=second)
+
+
+def _words(state: SVIState, rho: float, batch: int) -> str:
+    mean = ", ".join(f"{v:.3g}" for v in state.mean[:6])
+    sd = ", ".join(f"{v:.3g}" for v in np.sqrt((state.cholesky**2).sum(axis=1))[:6])
+    return f"step {rho:.3g} · batch of {batch:,} · mean ({mean}) · sd ({sd})"

@@ -1,0 +1,194 @@
+"""Nonparametric variational inference (Gershman, Hoffman, Blei 2012): K round Gaussians that share the posterior."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import NamedTuple
+
+import numpy as np
+
+from pmdviz.densities.density import GaussianMixture
+from pmdviz.errors import InputError
+from pmdviz.knobs import Choice, Whole
+from pmdviz.methods.base import StepInfo, read_only
+from pmdviz.methods.cost import Work
+from pmdviz.methods.shared import optimisers
+from pmdviz.methods.shared.batching import BatchKnobs, BatchMethod
+from pmdviz.methods.vi import elbo
+from pmdviz.targets import Target
+
+START_WIDTH = 0.5  # of the components, in the prior's sds
+NARROWEST, WIDEST = np.log(1e-6), np.log(2.0)  # of log widths: where log p is convex none would be wide enough
+IN_NUMPY = 64  # kernel values that a pair of components costs: whole arrays, one operation after the other
+POOL, LLOYD_ROUNDS = 100, 20  # prior draws a component, from which the spread start is made
+
+
+class NPVKnobs(BatchKnobs):
+    """The knobs of `npv`."""
+
+    kind_words = "knob of method 'npv':"
+
+    num_components = Whole(
+        10,
+        bounds=(1, 500),
+        softbounds=(1, 50),
+        label="Components K",
+        acts="restart",
+        doc="Gaussians of weight 1/K each.",
+    )
+    optimiser = Choice(
+        "adam",
+        objects=["adam", "lbfgs"],
+        label="Optimiser",
+        doc="adam: one noisy step a batch; lbfgs: as in the paper, means and then widths by L-BFGS (SciPy) on each "
+        "batch, of which the share given by the step size is kept; best with all data in a batch.",
+    )
+    eta = optimisers.eta(4.0, default_by=("optimiser", {"adam": 4.0, "lbfgs": 10.0}))
+    n0 = optimisers.n0(40.0, default_by=("optimiser", {"adam": 40.0, "lbfgs": 3.0}))
+    kappa = optimisers.kappa()
+    lbfgs_iterations = Whole(
+        5,
+        bounds=(1, 200),
+        softbounds=(1, 20),
+        label="L-BFGS iterations",
+        only_if=("optimiser", "lbfgs"),
+        doc="At most so many for the means and for the widths; each evaluation visits the batch twice.",
+    )
+    start = Choice(
+        "spread",
+        objects=["spread", "prior"],
+        label="First means",
+        acts="restart",
+        doc="spread: centres of clusters of prior draws; prior: K draws from the prior.",
+    )
+    annealing = Whole(
+        5000,
+        bounds=(0, 10_000_000),
+        softbounds=(0, 20_000),
+        default_by=("optimiser", {"adam": 5000, "lbfgs": 0}),
+        label="Annealing",
+        unit="data",
+        doc="While so many data are visited the posterior is approached from a Gaussian as wide as the prior, so that "
+        "components share themselves out between modes; 0: not at all, as in the paper.",
+    )
+
+    def work(self, num_data: int) -> Work:
+        """K^2 kernels and (2 d + 1) K gradients of the batch, d = 2; by L-BFGS each iteration anew."""
+        K, rows = self.num_components, self.rows(num_data)
+        rounds = self.lbfgs_iterations if self.optimiser == "lbfgs" else 0
+        bounds = 1 + 2 * rounds  # of the entropy
+        return Work(IN_NUMPY * bounds * K**2, likelihoods=rounds * K * rows, gradients=(5 + rounds) * K * rows)
+
+
+class NPVState(NamedTuple):
+    """q = (1/K) sum_k N(mu_k, s_k^2 diag(scale)^2)."""
+
+    means: np.ndarray  # (K, d)
+    widths: np.ndarray  # (K,) s_k in the prior's sds
+    origin: np.ndarray  # (d,) centre of the Gaussian that annealing starts from
+    first: np.ndarray  # (K, d + 1) Adam's mean of the gradients in means and log widths
+    second: np.ndarray  # (K, d + 1) and of their squares
+    visited: int
+    iteration: int
+
+
+class NPV(BatchMethod):
+    """Ascent of (1/K) sum_k [f(mu_k) + s_k^2/2 tr hess f(mu_k)] - (1/K) sum_k log q_k, f = log p(theta, X)  (Eq. 7-10).
+
+    q_k = (1/K) sum_j N(mu_k | mu_j, s_k^2 + s_j^2): Jensen's bound of the entropy. The means follow the terms without
+    the trace, the widths all of them, as in the paper. Traces are central differences of the gradient. Round means
+    round in units of the prior's sds. A component that went to one mode stays there: weights cannot follow the masses.
+    """
+
+    name = "npv"
+    title = "Nonparametric variational inference"
+    reference = "Gershman, Hoffman, Blei 2012, Eq. 5-10; batches as in Dai et al. 2016; spread start, annealing: ours"
+    family = "parametric"
+    needs_gradient = True
+    Knobs = NPVKnobs
+
+    def check_pair(self, target: Target, knobs: NPVKnobs) -> None:
+        """L-BFGS is SciPy's. Raises InputError."""
+        super().check_pair(target, knobs)
+        if knobs.optimiser == "lbfgs" and importlib.util.find_spec("scipy") is None:
+            raise InputError("optimiser = 'lbfgs' needs SciPy, which is not installed: install it, or take 'adam'")
+
+    def init(self, rng: np.random.Generator, target: Target, knobs: NPVKnobs) -> NPVState:
+        """Means spread over the prior or drawn from it, half as wide as the prior."""
+        K, d = knobs.num_components, target.dim
+        pool = target.sample_prior(rng, POOL * K)
+        means = cluster_centres(pool, K, target.scale) if knobs.start == "spread" else pool[:K].copy()
+        moments = np.zeros((K, d + 1)), np.zeros((K, d + 1))
+        return NPVState(*read_only(means, np.full(K, START_WIDTH), pool.mean(axis=0), *moments), 0, 0)
+
+    def step(
+        self, rng: np.random.Generator, state: NPVState, target: Target, batch: np.ndarray, knobs: NPVKnobs
+    ) -> tuple[NPVState, StepInfo]:
+        """One Adam step, or a few iterations of L-BFGS, on the batch's objective."""
+        t, beta = state.iteration + 1, temperature(state.visited + len(batch), knobs)
+        rho, near = optimisers.decayed(t, knobs), elbo.Tempered(target, batch, beta, state.origin)
+        start = state.means / target.scale, np.log(state.widths)
+        if knobs.optimiser == "adam":
+            means, log_widths, first, second = adam_step(*start, state.first, state.second, near, rho, t)
+        else:
+            best = elbo.maximised(*start, near, knobs.lbfgs_iterations, (NARROWEST, WIDEST))
+            means, log_widths = (old + rho * (new - old) for old, new in zip(start, best, strict=True))
+            first, second = state.first, state.second
+        widths = np.exp(np.clip(log_widths, NARROWEST, WIDEST))
+        visited = state.visited + near.visited
+        state = NPVState(*read_only(means * target.scale, widths), state.origin, first, second, visited, t)
+        read_only(first, second)
+        return state, StepInfo(
+            visited=near.visited,
+            step_size=rho,
+            rejuvenated="",
+            ess=None,
+            density_evaluations=near.density_evaluations,
+            gradient_evaluations=near.gradient_evaluations,
+            zero_weight=0,
+            words=_words(state, rho, beta, len(batch)),
+        )
+
+    def density(self, state: NPVState, knobs: NPVKnobs, target: Target) -> GaussianMixture:
+        """The mixture itself."""
+        K = len(state.widths)
+        return GaussianMixture(state.means, np.full(K, -np.log(K)), state.widths[:, None, None] * np.diag(target.scale))
+
+
+def temperature(visited: int, knobs: NPVKnobs) -> float:
+    """The share of the posterior in the geometric path from the first Gaussian to it; 1 after the annealing."""
+    return min(1.0, visited / knobs.annealing) if knobs.annealing else 1.0
+
+
+def adam_step(
+    means: np.ndarray,
+    log_widths: np.ndarray,
+    first: np.ndarray,
+    second: np.ndarray,
+    near: elbo.Tempered,
+    rho: float,
+    t: int,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """One step of about rho prior sds on the means (K, d), in the prior's sds, and of about rho on the log widths."""
+    slopes, traces = near.slopes_and_traces(means)
+    gradient = elbo.gradient(means, np.exp(log_widths), slopes, traces)
+    direction, first, second = optimisers.adam(gradient, first, second, t)
+    return means + rho * direction[:, :-1], log_widths + rho * direction[:, -1], first, second
+
+
+def cluster_centres(pool: np.ndarray, K: int, scale: np.ndarray) -> np.ndarray:
+    """K centres (K, d) of a pool of points (n, d) by Lloyd's algorithm, distances in units of `scale`."""
+    points = pool / scale
+    centres = points[:K].copy()
+    for _ in range(LLOYD_ROUNDS):
+        nearest = np.array([((point - centres) ** 2).sum(axis=1).argmin() for point in points])
+        for k in np.unique(nearest):
+            centres[k] = points[nearest == k].mean(axis=0)
+    return centres * scale
+
+
+def _words(state: NPVState, rho: float, beta: float, batch: int) -> str:
+    parts = [f"step {rho:.3g}", f"batch of {batch:,}"]
+    parts += [f"annealing, β = {beta:.2f}"] if beta < 1 else []
+    parts += [f"{len(state.widths)} components, widths {state.widths.min():.2g} to {state.widths.max():.2g} prior sd"]
+    return " · ".join(parts)

@@ -1,0 +1,202 @@
+"""How far the approximation q is from the exact posterior p, by sums over a grid.
+
+TV = 0.5 (sum |p - q| dA + mass of q outside the grid), forward KL = KL(p || q), reverse KL = KL(q || p) and cross
+entropy = -E_p log q, all but TV in nats. q is never renormalised on the box.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pmdviz.densities.density import Density
+from pmdviz.densities.grid import CELLS_PER_SD, FINER_SIDES, Grid, largest_side, side_for
+from pmdviz.kernels.resampling import systematic
+from pmdviz.targets.reference.exact import Box, Exact
+
+NEGLIGIBLE = 1e-8  # share of the peak below which a cell does not count in an expectation
+LOST = 1e-4  # share of the posterior that may lie outside the view box before the grid is made larger
+UNDERFLOW = 1e-12  # share of a kernel's peak below which the cut kernels of `on_grid` no longer give log q
+
+
+NAMES = ("tv", "kl_forward", "kl_reverse", "cross_entropy", "mass_outside")
+NODES, MAX_PARENTS, NODE_GRID = {1: 7, 2: 3}, 2000, 1  # per dimension and kernel; kernels; which of FINER_SIDES
+LEFT_OUT = 0.01  # share of q outside the grid above which the reverse KL cannot be had from it
+
+
+@dataclass(frozen=True, eq=False)
+class DensitiesOnGrid:
+    """The exact posterior p (None where there is none) and the approximation q on one grid.
+
+    `resolved` is false where the finest grid is too coarse for p or for the kernels of q. The kernels are then widened
+    to what it resolves, for the picture alone: metrics are measured on `panels` of their own.
+    """
+
+    grid: Grid
+    p: np.ndarray | None
+    log_p: np.ndarray | None
+    q: np.ndarray
+    density: Density
+    resolved: bool
+
+
+def picture(density: Density, exact: Exact | None, view_box: Box) -> DensitiesOnGrid:
+    """p and q on the coarsest grid that resolves both; where the view box is too wide for that, on the exact's box.
+
+    Where the view box does not hold the posterior the grid reaches over both.
+    """
+    grid, resolved = _grid(density, exact, view_box if exact is None else _holding(view_box, exact))
+    limit = CELLS_PER_SD / grid.side
+    shown = density if resolved else density.widened(limit, grid.extent)
+    return _on(grid, shown, exact, resolved)
+
+
+def panels(density: Density, exact: Exact) -> list[DensitiesOnGrid] | None:
+    """p and q on a grid for each mode that stands apart; None where a kernel is too narrow for the finest of them."""
+    grids = []
+    for box in exact.boxes:
+        extent = _extent(box)
+        side = side_for(len(box), min(density.narrowest(extent), exact.narrowest(extent)), FINER_SIDES)
+        if side is None:
+            return None
+        grids.append(Grid(box, side))
+    return [_on(grid, density, exact, True) for grid in grids]
+
+
+def _on(grid: Grid, density: Density, exact: Exact | None, resolved: bool) -> DensitiesOnGrid:
+    log_p = exact.on_grid(grid, everywhere=resolved) if exact is not None else None
+    p = np.exp(log_p) if log_p is not None else None
+    return DensitiesOnGrid(grid, p, log_p, density.on_grid(grid), density, resolved)
+
+
+def _holding(view_box: Box, exact: Exact) -> Box:
+    if exact.mass_in(view_box) >= 1 - LOST:
+        return view_box
+    return tuple((min(a, c), max(b, d)) for (a, b), (c, d) in zip(view_box, exact.box, strict=True))
+
+
+def _grid(density: Density, exact: Exact | None, view_box: Box) -> tuple[Grid, bool]:
+    """The grid to draw on, and whether it resolves p and q."""
+    dim = len(view_box)
+    for box in (view_box, exact.box if exact is not None else view_box):
+        narrowest = density.narrowest(_extent(box))
+        if exact is not None:
+            narrowest = min(narrowest, exact.narrowest(_extent(box)))
+        side = side_for(dim, narrowest)
+        if side is not None:
+            return Grid(box, side), True
+    resolves_exact = exact is None or side_for(dim, exact.narrowest(_extent(view_box)))
+    return Grid(view_box if resolves_exact else exact.box, largest_side(dim)), False
+
+
+def _extent(box: Box) -> np.ndarray:
+    return np.array([high - low for low, high in box])
+
+
+def measure(density: Density, exact: Exact, drawn: DensitiesOnGrid) -> dict[str, float | None]:
+    """TV, both KLs, cross entropy and mass outside, on the grid that is drawn or on finer ones.
+
+    Kernels that are too narrow for every grid are taken one by one (`by_quadrature`).
+    """
+    parts = [drawn] if drawn.resolved else panels(density, exact)
+    return compare(*parts) if parts is not None else by_quadrature(density, exact)
+
+
+def by_quadrature(density: Density, exact: Exact) -> dict[str, float | None]:
+    """The metrics for kernels far narrower than the posterior: E_q at Gauss-Hermite nodes of each kernel.
+
+    TV = 1 - E_q min(1, p/q) and KL(q || p) = E_q log(q/p). Between the kernels log q varies as slowly as the particles
+    are apart: for -E_p log q a grid that resolves p does, with log q in full at each cell.
+    """
+    points, weights = _nodes(density)
+    log_ratio = exact.log_density(points) - density.log_density(points)
+    grids = [Grid(box, FINER_SIDES[len(box)][NODE_GRID]) for box in exact.boxes]
+    outside = ~np.any([grid.holds(points) for grid in grids], axis=0)
+    cross_entropy, entropy = map(sum, zip(*(_entropies(grid, density, exact) for grid in grids), strict=True))
+    return {
+        "tv": 1.0 - float((weights * np.exp(np.minimum(log_ratio, 0.0))).sum()),
+        "kl_forward": cross_entropy - entropy,
+        "kl_reverse": -float((weights * log_ratio).sum()),
+        "cross_entropy": cross_entropy,
+        "mass_outside": float(weights[outside].sum()),
+    }
+
+
+def _nodes(density: Density) -> tuple[np.ndarray, np.ndarray]:
+    """Points (n, d) and weights (n,) with sum 1 that stand for q; of many particles a stratified choice."""
+    d, weights = density.particles.shape[1], density.weights
+    parents = np.flatnonzero(weights > 0)
+    if len(parents) > MAX_PARENTS:
+        parents = systematic(weights, MAX_PARENTS, 0.5)
+        weights = np.ones_like(weights)
+    places, shares = np.polynomial.hermite_e.hermegauss(NODES[d])
+    steps = np.stack(np.meshgrid(*[places] * d), axis=-1).reshape(-1, d)
+    step_weights = np.prod(np.stack(np.meshgrid(*[shares / shares.sum()] * d), axis=-1).reshape(-1, d), axis=1)
+    offsets = np.einsum("ij,pkj->pik", steps, density.choleskys[parents])
+    chosen = weights[parents] / weights[parents].sum()
+    points = (density.centres[parents][:, None] + offsets).reshape(-1, d)
+    return points, (chosen[:, None] * step_weights).ravel()
+
+
+def _entropies(grid: Grid, density: Density, exact: Exact) -> tuple[float, float]:
+    """-E_p log q and -E_p log p over one grid, with log q in full at each cell."""
+    log_p = exact.on_grid(grid)
+    counts = log_p > log_p.max() + np.log(NEGLIGIBLE)
+    p, log_q = np.exp(log_p[counts]), density.log_density(grid.points[counts.ravel()])
+    return -float((p * log_q).sum()) * grid.cell_volume, -float((p * log_p[counts]).sum()) * grid.cell_volume
+
+
+def compare(*parts: DensitiesOnGrid) -> dict[str, float | None]:
+    """The metrics from pictures that do not overlap and together hold the posterior.
+
+    Where much of q lies outside them all, log p is not known there and the reverse KL is None.
+    """
+    peak_p, peak_q = max(pic.p.max() for pic in parts), max(pic.q.max() for pic in parts)
+    sums = np.array([_sums(pic, peak_p, peak_q) for pic in parts]).sum(axis=0)
+    mass, distance, cross_entropy, negative_entropy, reverse = (float(value) for value in sums)
+    outside = max(0.0, 1.0 - mass)
+    return {
+        "tv": 0.5 * (distance + outside),
+        "kl_forward": cross_entropy + negative_entropy,
+        "kl_reverse": reverse if outside < LEFT_OUT else None,
+        "cross_entropy": cross_entropy,
+        "mass_outside": outside,
+    }
+
+
+def total_variation(pic: DensitiesOnGrid) -> float:
+    """TV alone, for a third of what all metrics cost."""
+    distance, mass = float(np.abs(pic.p - pic.q).sum()), float(pic.q.sum())
+    return 0.5 * (distance * pic.grid.cell_volume + max(0.0, 1.0 - mass * pic.grid.cell_volume))
+
+
+def _sums(pic: DensitiesOnGrid, peak_p: float, peak_q: float) -> tuple[float, ...]:
+    """Sums over one grid: q, |p - q|, -p log q, p log p, q log(q/p). Not by BLAS: its last bits hang on its threads."""
+    area = pic.grid.cell_volume
+    counts = pic.p > NEGLIGIBLE * peak_p
+    p, log_q = pic.p[counts], _log_q(pic, counts)
+    return (
+        float(pic.q.sum()) * area,
+        float(np.abs(pic.p - pic.q).sum()) * area,
+        -float((p * log_q).sum()) * area,
+        float((p * pic.log_p[counts]).sum()) * area,
+        _reverse(pic, NEGLIGIBLE * peak_q) * area,
+    )
+
+
+def _log_q(pic: DensitiesOnGrid, counts: np.ndarray) -> np.ndarray:
+    """log q in the cells that count, in log space where the cut kernels do not reach."""
+    q = pic.q[counts]
+    faint = q < UNDERFLOW * pic.density.kernel_peak
+    log_q = np.log(np.where(faint, 1.0, q))
+    if faint.any():
+        cells = pic.grid.points[counts.ravel()][faint]  # they hold so little of p that float32 will do
+        log_q[faint] = pic.density.log_density(cells, single=True)
+    return log_q
+
+
+def _reverse(pic: DensitiesOnGrid, least: float) -> float:
+    counts = pic.q > least
+    q = pic.q[counts]
+    return float((q * (np.log(q) - pic.log_p[counts])).sum())

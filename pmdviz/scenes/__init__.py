@@ -1,0 +1,1 @@
+"""Plain arrays and words of every picture; no Bokeh, no matplotlib."""

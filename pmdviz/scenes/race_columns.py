@@ -1,0 +1,104 @@
+"""The plain arrays behind a race: tiles in one picture, clocks, thinned traces, bands over seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pmdviz.scenes.columns import StageColumns, stage_columns
+from pmdviz.scenes.stage import ranges
+from pmdviz.scenes.tiling import Ranges, Tiling, joined, placed
+from pmdviz.scenes.trace_columns import extremes, nice
+
+CLOCKS = {
+    "visited": "data visited (data points)",
+    "gradient_evaluations": "gradient evaluations (pairs of θ and datum)",
+    "density_evaluations": "density evaluations (pairs of θ and datum)",
+    "seconds": "computing time of the steps (seconds)",
+}
+METRICS = {"tv": "TV (0 to 1)", "kl_forward": "forward KL (nats)"}
+ROW = ("iteration", *CLOCKS, *METRICS)  # of a trace
+LOWEST = {"tv": 0.02, "kl_forward": 0.01}
+HIGHEST = {"tv": 1.0, "kl_forward": 100.0}
+MAX_POINTS = 600  # of a trace
+DOTS = 4_000  # of all tiles together
+DOT_SCALE, MAX_DOT, SMALLEST_DOT = 0.55, 9.0, 1.2  # of the stage's dots; px
+BAND_POINTS, QUANTILES = 60, (0.1, 0.5, 0.9)
+
+Columns = Mapping[str, np.ndarray]
+Place = tuple[Ranges, tuple[float, float]]  # of a tile: the ranges of its own axes, and its corner
+
+
+def tile_columns(frame: Any, entrants: int) -> StageColumns:
+    """What a tile shows of `frame` in a race of so many entrants."""
+    return stage_columns(frame, max(100, DOTS // entrants))
+
+
+def places(target: Any, tiles: Sequence[StageColumns], tiling: Tiling) -> list[Place]:
+    """Where each tile's own axes begin and end, and where it lies."""
+    return [(ranges(target, tile.top), tiling.corner(k)) for k, tile in enumerate(tiles)]
+
+
+def tile_lines(lines: Sequence[Columns], at: Sequence[Place]) -> dict[str, np.ndarray]:
+    """One layer's lines of all tiles as one line with gaps."""
+    moved = [placed(line["x"], line["y"], *place) for line, place in zip(lines, at, strict=True)]
+    return joined({"x": x, "y": y} for x, y in moved)
+
+
+def tile_dots(dots: Sequence[Columns], at: Sequence[Place]) -> dict[str, np.ndarray]:
+    """The dots of all tiles; those outside of their tile are left out."""
+    nothing = np.empty(0, np.float32)
+    moved = [placed(one["x"], one["y"], *place) for one, place in zip(dots, at, strict=True)]
+    sizes = [np.clip(one["size"] * DOT_SCALE, SMALLEST_DOT, MAX_DOT) for one in dots]
+    x, y = (np.concatenate([nothing, *(one[side] for one in moved)]) for side in (0, 1))
+    inside = np.isfinite(x)
+    return {"x": x[inside], "y": y[inside], "size": np.concatenate([nothing, *sizes])[inside].astype(np.float32)}
+
+
+def trace_row(frame: Any) -> dict[str, float]:
+    """Iteration, clocks and metrics of a frame; NaN for what cannot be had."""
+    metrics = frame.metrics
+    found = [metrics[name] if name in METRICS else getattr(frame, name) for name in ROW]
+    return {name: np.nan if value is None else float(value) for name, value in zip(ROW, found, strict=True)}
+
+
+def span(metric: str, values: Sequence[np.ndarray]) -> tuple[float, float]:
+    """Where the axis of a metric begins and ends: fixed but for values below its usual lower end."""
+    flat = np.concatenate([np.empty(0), *(np.asarray(v, float) for v in values)])
+    flat = flat[np.isfinite(flat) & (flat > 1e-6)]
+    low = nice(0.9 * float(flat.min()), up=False) if len(flat) else LOWEST[metric]
+    return min(LOWEST[metric], low), HIGHEST[metric]
+
+
+def line_columns(rows: Columns, spans: Mapping[str, tuple[float, float]]) -> dict[str, np.ndarray]:
+    """Columns of one entrant's traces: all clocks, and each metric inside the axis; NaN (not to be had) is a gap."""
+    chosen = extremes([rows[metric] for metric in METRICS], MAX_POINTS)
+    columns = {clock: np.asarray(rows[clock], np.float32)[chosen] for clock in CLOCKS}
+    for metric in METRICS:
+        columns[metric] = np.clip(np.asarray(rows[metric], np.float32)[chosen], *spans[metric])
+    return columns
+
+
+def clock_end(clock: str, ends: Sequence[float], budget: int | None) -> float:
+    """Where the x axis ends: the budget for data visited, else a round number that nobody has passed."""
+    last = max(ends, default=0.0)
+    if clock == "visited" and budget and last <= 1.05 * budget:
+        return 1.02 * budget
+    return nice(max(1.02 * last, 1e-9))
+
+
+def band(histories: Sequence[Columns], clock: str, metric: str) -> dict[str, np.ndarray]:
+    """x and the 10 %, 50 % and 90 % quantiles over runs of a metric, between clock values that all runs have reached.
+
+    Of each run the value is interpolated between its measured frames. Empty where it cannot be had.
+    """
+    nothing = dict.fromkeys(("x", "low", "middle", "high"), np.empty(0))
+    if not histories or any(np.isnan(h[metric]).all() or h[clock][-1] <= 0 for h in histories):
+        return nothing
+    end = min(float(h[clock][-1]) for h in histories)
+    x = np.linspace(0.0, end, BAND_POINTS)
+    values = [np.interp(x, np.asarray(h[clock], float), np.asarray(h[metric], float)) for h in histories]
+    low, middle, high = np.quantile(values, QUANTILES, axis=0)
+    return {"x": x, "low": low, "middle": middle, "high": high}

@@ -1,0 +1,84 @@
+"""One table of colours, dashes and sizes for every picture, in the app and in the film (Okabe and Ito's palette).
+
+Colours differ together with dashes, so that a grey projector still tells the lines apart. The forward KL averages over
+the exact posterior and bears its colour; the reverse KL averages over the approximation and bears that one's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+FONT = "Roboto, system-ui, -apple-system, 'Segoe UI', sans-serif"
+
+
+@dataclass(frozen=True)
+class Theme:
+    """Colours of one theme: the surroundings and one a layer. All text reaches a contrast of 4.5 on `paper`."""
+
+    paper: str
+    text: str
+    muted: str
+    grid: str
+    dots: float  # opacity of a particle
+    layers: Mapping[str, str]
+
+
+def _theme(paper: str, text: str, muted: str, grid: str, dots: float, **layers: str) -> Theme:
+    return Theme(paper, text, muted, grid, dots, MappingProxyType(layers))
+
+
+LIGHT = _theme(
+    "#ffffff", "#1a1a1a", "#595959", "#e4e4e4", 0.45,
+    exact="#0072B2", approximate="#D55E00", particles="#009E73",
+    tv="#000000", kl_forward="#0072B2", kl_reverse="#D55E00", cross_entropy="#0072B2", ess="#009E73", floor="#595959",
+)  # fmt: skip
+DARK = _theme(
+    "#121212", "#f2f2f2", "#b3b3b3", "#2e2e2e", 0.6,
+    exact="#56B4E9", approximate="#E69F00", particles="#2BB98F",
+    tv="#ffffff", kl_forward="#56B4E9", kl_reverse="#E69F00", cross_entropy="#56B4E9", ess="#2BB98F", floor="#b3b3b3",
+)  # fmt: skip
+DASHES = MappingProxyType(
+    {
+        "exact": "solid",
+        "approximate": (7, 3),
+        "tv": "solid",
+        "kl_forward": (8, 3),
+        "kl_reverse": (2, 3),
+        "cross_entropy": "solid",
+        "ess": "solid",
+        "floor": (4, 4),
+    }
+)
+ENTRANTS_LIGHT = ("#0072B2", "#D55E00", "#009E73", "#B5538F", "#1a1a1a", "#C98500", "#3A9BD1", "#767676")
+ENTRANTS_DARK = ("#56B4E9", "#FF8A3D", "#2BB98F", "#DD96BD", "#f2f2f2", "#E69F00", "#A6D8F5", "#9a9a9a")
+ENTRANT_DASHES = ((), (9, 4), (2, 3), (9, 3, 2, 3), (5, 2), (14, 4), (2, 6), (9, 3, 2, 3, 2, 3))  # () is solid
+ENTRANT_MARKERS = ("circle", "triangle", "square", "diamond", "inverted_triangle", "star", "hex", "plus")
+LINE_WIDTH = 2.0
+TEXT_PX, PRESENTER_PX = 13, 19
+# px; 64 + 36 = 48 + 52: a square outside is a square inside. The top holds a legend of two lines; borders that change
+# with the width are not laid out anew on every side.
+BORDERS = {"left": 64, "right": 36, "bottom": 48, "top": 52}
+PRESENTER_BORDERS = {"left": 92, "right": 36, "bottom": 68, "top": 60}  # the same for large labels
+LEGEND = MappingProxyType(
+    {
+        "orientation": "horizontal",
+        "location": "center",
+        "padding": 0,
+        "margin": 2,
+        "spacing": 12,
+        "glyph_width": 22,
+        "glyph_height": 14,
+    }
+)
+
+
+def entrant_colours(dark: bool) -> tuple[str, ...]:
+    """Colours of the entrants of a race, in their order; orange, sky blue and purple are darker on white paper."""
+    return ENTRANTS_DARK if dark else ENTRANTS_LIGHT
+
+
+def theme(dark: bool) -> Theme:
+    """The colours of the dark or the light theme."""
+    return DARK if dark else LIGHT

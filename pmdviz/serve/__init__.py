@@ -1,0 +1,1 @@
+"""The served app: pages and tabs, processes, and what keeps strangers out."""

@@ -1,0 +1,242 @@
+"""The served pages: a lab inside panel-material-ui's chrome. Nothing here asks any other server for anything."""
+
+from __future__ import annotations
+
+import asyncio
+import html
+import logging
+import threading
+from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import panel as pn
+import panel_material_ui as pmui
+import param
+from bokeh.models import CustomJS
+from bokeh.themes import Theme
+from panel.io.resources import get_dist_path
+from panel.io.state import set_curdoc
+from panel.util import edit_readonly
+
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.errors import InputError
+from pmdviz.lab import Lab, css, links
+from pmdviz.lab.links import Link
+from pmdviz.lab.loop import limits, warm
+from pmdviz.lab.loop.acknowledge import HELP, on_sent
+from pmdviz.lab.loop.locked import handed
+from pmdviz.lab.loop.pool import pool_for
+from pmdviz.limits import check_limits, limit
+from pmdviz.serve import guards, handlers, memory
+from pmdviz.serve.tabs import PageSpec, Tabs
+
+OF_A_RUN = {"run", "preset", "at", "frame"}  # of a link's arguments; any other one is about the page
+FIGURE_MODELS = ["Axis", "Legend", "Grid", "Plot", "Figure", "Title"]  # dressed by our own table of colours
+PAGE_CSS = """
+:root { --pmdviz-accent: #A34700; --pmdviz-error: #b00020; --pmdviz-foot: 62px; }
+:root.dark, .mui-dark { --pmdviz-accent: #FFB570; --pmdviz-error: #ff8a80; }
+@media (max-width: 600px) { :root { --pmdviz-foot: 110px; } }
+"""
+
+
+TEMPLATE = Path(__file__).with_name("page.html")
+OPENING = "Opening the lab …"
+LOOK = {  # what the design's page has for nobody: a bar that never moves, empty headings that only take up room
+    "& .MuiLinearProgress-root": {"display": "none"},
+    "& .MuiToolbar-root > h5": {"visibility": "hidden"},
+}
+EMBEDDED = {"& .MuiAppBar-root": {"display": "none"}, "& .MuiDrawer-root": {"display": "none"}}  # for an iframe
+
+
+def _race() -> Any:
+    from pmdviz.lab.pages.race import RacePage
+
+    return RacePage()
+
+
+def _theory() -> Any:
+    from pmdviz.lab.pages.theory import TheoryPage
+
+    return TheoryPage()
+
+
+PAGES: dict[str, PageSpec] = {
+    "race": PageSpec("Race", _race),
+    "theory": PageSpec("Theory", _theory),
+}  # built by a visitor's first look, in the order of their tabs
+
+log = logging.getLogger(__name__)
+_outcome: ContextVar[Link | InputError | None] = ContextVar("pmdviz-link", default=None)
+_open: set[Tabs] = set()  # of sessions that have not been destroyed
+_one_at_a_time = threading.Lock()
+
+CLOSE_DRAWER_JS = """
+const page = [...Bokeh.documents[0]._all_models.values()].find((m) => m.data?.sidebar_open !== undefined)
+if (page && window.innerWidth < 600) page.data.sidebar_open = false
+"""
+
+
+class _Never(param.Parameterized):
+    busy = param.Boolean(default=False)
+
+
+def is_phone(headers: Mapping[str, str] | None) -> bool:
+    """Whether the browser calls itself a phone's (else its width decides, once the page is there)."""
+    return "Mobi" in str(headers.get("User-Agent", "")) if headers else False
+
+
+def lab_page(link: Link | None = None, notice: str = "", **parameters: Any) -> pmui.Page:
+    """The page of one browser session, with the Lab in front: as a link says, or with parameters of `pmdviz.Lab`."""
+    doc = pn.state.curdoc
+    if doc is not None:
+        # Panel writes it when the page is sent, and then into the style sheets of all models: without an error where a
+        # callback in a thread has the document, so that the browser asks a CDN for them.
+        doc.template_variables["dist_url"] = get_dist_path()
+    link = link or Link(limits.fitted(Recipe()) if not parameters else None)
+    lab = Lab(keyboard=True, link=link, **parameters)
+    if notice:
+        lab.notice.say(notice)
+    tabs = Tabs({"lab": PageSpec("Lab", lambda: lab), **PAGES}, "lab")
+    help_button = pn.widgets.Button(label="?", width=40, margin=0, stylesheets=[css.HEADER_BUTTON])
+    help_button.js_on_click(code=HELP)
+    page = pmui.Page(
+        title="pmdviz",
+        main=[tabs.view],
+        sidebar=[tabs.controls],
+        header=[tabs.bar, pn.Spacer(sizing_mode="stretch_width"), help_button],
+        sidebar_width=320,
+        sidebar_open=not link.embed and not is_phone(pn.state.headers),
+        sidebar_resizable=False,  # its handle has a name but no role, and the keyboard cannot move it
+        sx={**LOOK, **(EMBEDDED if link.embed else {})},
+        busy_indicator=None,
+        raw_css=[PAGE_CSS],
+        meta_name="pmdviz",
+        template=TEMPLATE,
+    )
+    with edit_readonly(page):
+        # Left as it is, every event of any session sends two messages to every open page, and the watcher on the state
+        # of the whole process keeps each page for ever.
+        page.busy = _Never().param.busy
+    page.param.watch(handed(lambda event: tabs.set_theme(dark=event.new)), "dark_theme")
+    tabs.on_presenter = lambda on: page.param.update(sidebar_open=not on)
+    if doc is not None:
+        doc.template_variables.update(opening=OPENING, chrome=pmui.Page._render_esm(server=True))
+        doc.theme = Theme(json={"attrs": {name: {} for name in FIGURE_MODELS}})
+        doc.js_on_event("document_ready", CustomJS(code=CLOSE_DRAWER_JS))
+        doc.js_on_event("connection_lost", CustomJS(code=css.static("lost.js")))
+        doc.js_on_event("document_ready", on_sent(lab.screen.ack))  # the first frame may come with the document
+        tabs.foot.server_doc(doc, location=False)  # a root of its own, before the page's: Play is reached at once
+        pn.state.onload(handed(lab.ready))
+        tabs.start(doc)
+        _open.add(tabs)
+        pn.state.on_session_destroyed(lambda context: _close(tabs))
+    return page
+
+
+def _close(tabs: Tabs) -> None:
+    tabs.stop()
+    _open.discard(tabs)
+    memory.schedule_trim()
+
+
+def session_page() -> pmui.Page:
+    """The page of one browser session; from Bokeh 3.10 on several may be asked for at once, in threads."""
+    warm.begin()
+    with _one_at_a_time:  # classes and caches are filled by the first page, and nobody may take the last place twice
+        return _made_page()
+
+
+def _made_page() -> pmui.Page:
+    if is_full():
+        return _full_page()
+    try:
+        link = _opened(pn.state.session_args)
+        return lab_page(link if link.recipe else replace(link, recipe=limits.fitted(Recipe())))
+    except InputError as error:
+        return lab_page(notice=f"The link could not be opened: {error}. This is the usual first run instead.")
+
+
+async def read_ahead(arguments: Mapping[str, Sequence[bytes]]) -> Link | None:
+    """Read and check the link of a request in a thread, for the page that this task makes next.
+
+    Returned is a link that any page can show which has been built without it.
+
+    One with hundreds of changes takes as long as some frames, for which the others need not wait.
+    """
+    loop = asyncio.get_running_loop()
+    outcome = await loop.run_in_executor(pool_for(0.0), _tried, arguments)
+    _outcome.set(outcome)
+    plain = isinstance(outcome, Link) and outcome.recipe is not None and arguments.keys() <= OF_A_RUN
+    return outcome if plain else None
+
+
+def open_link(doc: Any, link: Link) -> None:
+    """Show what a link says in a page that was built ahead."""
+    with set_curdoc(doc):
+        next(tabs for tabs in _open if tabs.doc is doc).built["lab"].open(link)
+
+
+def _tried(arguments: Mapping[str, Sequence[bytes]]) -> Link | InputError:
+    try:
+        return _checked(arguments)
+    except InputError as error:
+        return error
+
+
+def _checked(arguments: Mapping[str, Sequence[bytes]]) -> Link:
+    link = links.read(arguments)
+    if link.recipe is not None:
+        limits.check(link.recipe)
+    return link
+
+
+def _opened(arguments: Mapping[str, Sequence[bytes]]) -> Link:
+    """The link of this page's address, as `read_ahead` found it where that was asked. Raises InputError."""
+    outcome = _outcome.get()
+    if isinstance(outcome, InputError):
+        raise outcome
+    return outcome or links.read(arguments)
+
+
+def number_open() -> int:
+    """How many pages are open or have been built ahead."""
+    return len(_open)
+
+
+def is_full() -> bool:
+    """Whether as many pages are open as the server may have."""
+    most = limit("max_sessions")
+    return most is not None and len(_open) >= most
+
+
+def serve_lab() -> None:
+    """What the served script calls."""
+    handlers.install()  # /components/ is guarded even without the plugin, if only from here on
+    guards.install()
+    pn.extension(notifications=False)
+    _scripted_page().servable(title="pmdviz")
+
+
+def _scripted_page() -> pmui.Page:
+    """A session's page; a sentence in place of it where a limit of the environment cannot be used."""
+    try:
+        check_limits()
+    except InputError as error:
+        log.error("nobody is let in: %s", error)
+        return _sentence_page(f"This server's limits cannot be used: {error}.")
+    limits.enforce()
+    return session_page()
+
+
+def _full_page() -> pmui.Page:
+    most = limit("max_sessions")
+    words = f"All {most} places of this server are taken. Reload this page when somebody has closed a tab."
+    return _sentence_page(words)
+
+
+def _sentence_page(words: str) -> pmui.Page:
+    text = f'<p class="pmdviz-status" role="alert">{html.escape(words)}</p>'
+    return pmui.Page(title="pmdviz", main=[pn.pane.HTML(text)])

@@ -1,0 +1,109 @@
+"""Pages built before anybody asks for them: the next visitors need not wait until the server has made theirs."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any
+
+from bokeh.util.token import generate_jwt_token, generate_session_id
+from tornado.httputil import HTTPServerRequest
+
+from pmdviz.lab.links import Link
+from pmdviz.lab.loop.locked import locked
+from pmdviz.limits import limit
+from pmdviz.serve import handlers, pages
+from pmdviz.serve.guards import one_question_mark
+from pmdviz.serve.turns import GAP_S, REST_S, turn
+
+REFILL_S = 5.0  # after a visitor: the loop belongs to the new page first
+HELD_S = 15.0  # a page that was handed out is kept for so long until its browser has connected
+
+log = logging.getLogger(__name__)
+_spares: list[Any] = []  # sessions that nobody has
+_changing = asyncio.Lock()  # one at a time: a spare in the making is the next visitor's, and takes a place already
+
+
+class SpareHandler(handlers.PageHandler):
+    """The handler of "/" that hands out a spare page where it fits, and has another one made later."""
+
+    async def get_session(self) -> Any:
+        """A spare session; a new one for a link that hides something, for a phone (another layout), or without one."""
+        self.request.uri = one_question_mark(self.request.uri)
+        loop = self.application.io_loop
+        loop.call_later(REFILL_S, fill, self.application, self.application_context)
+        arguments = self.request.arguments
+        link = await pages.read_ahead(arguments) if {"run", "preset"} & arguments.keys() else None
+        usual = (link is not None or not arguments) and not pages.is_phone(self.request.headers)
+        async with _changing:
+            session = _take() if usual else None
+            if session is None and pages.is_full():
+                await _make_room(self.application_context)
+            if session is not None:
+                await asyncio.sleep(GAP_S)  # a crowd's pages go out one by one: whoever plays gets frames in between
+        if session is None:
+            session = await self._built()
+        else:
+            await self._hand_out(session, link)
+        loop.call_later(HELD_S, session.unblock_expiration)
+        return session
+
+    async def _built(self) -> Any:
+        """A page of one's own, in turn."""
+        async with turn():  # a class that comes at once is served one by one, not built in one go with nobody connected
+            session = await super().get_session()
+            session.block_expiration()
+        return session
+
+    async def _hand_out(self, session: Any, link: Link | None) -> None:
+        """Make a spare page this visitor's."""
+        # A token holds for five minutes, and Bokeh 3.9 and 3.10 sign none for a session that was made without.
+        session._token = generate_jwt_token(session.id, **_signing(self.application))
+        if link is not None:
+            await locked(pages.open_link, session.document, link, doc=session.document)
+
+
+def install() -> None:
+    """Have pages served by `SpareHandler`; before the server is made."""
+    handlers.install(SpareHandler)
+
+
+async def fill(application: Any, context: Any) -> None:
+    """Build spare pages as long as one is missing and a place is left; while somebody is there one is enough."""
+    while _is_wanted():
+        async with _changing:
+            if _is_wanted():
+                _spares.append(await _another(application, context))
+        await asyncio.sleep(REST_S)
+
+
+async def _another(application: Any, context: Any) -> Any:
+    request = HTTPServerRequest("GET", "/")  # nobody's: what hangs on the visitor is not in a spare page
+    made = await context.create_session_if_needed(generate_session_id(**_signing(application)), request)
+    made.block_expiration()
+    loop = application.io_loop
+    made.document.on_session_destroyed(
+        lambda session_context: loop.add_callback(loop.call_later, REFILL_S, fill, application, context)
+    )
+    return made
+
+
+def _is_wanted() -> bool:
+    somebody = pages.number_open() > len(_spares)
+    return not pages.is_full() and len(_spares) < (1 if somebody else limit("spare_pages") or 1)
+
+
+def _signing(application: Any) -> dict[str, Any]:
+    return {"secret_key": application.secret_key, "signed": application.sign_sessions}
+
+
+async def _make_room(context: Any) -> None:
+    """End a spare page, if there is one: the place that it takes is a visitor's."""
+    session = _take()
+    if session is not None:
+        session.unblock_expiration()
+        await context._discard_session(session, lambda unused: True)
+
+
+def _take() -> Any:
+    return _spares.pop() if _spares else None

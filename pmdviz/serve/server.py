@@ -1,0 +1,223 @@
+"""`pmdviz serve`: the app on a free port, kernels compiled in the background, sessions reaped, a quick end."""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import gc
+import os
+import re
+import signal
+import socket
+import sys
+import webbrowser
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from pmdviz.errors import InputError, shown, words_of
+from pmdviz.limits import LIMITS, set_limits
+from pmdviz.serve.processes import new_key, parent, supervise
+
+DEFAULT_PORT = 5006
+UNUSED_SESSION_MS, CHECK_SESSIONS_MS = 3000, 1000
+MAX_PROCESSES = 64
+SAY_EVERY = 0.2  # share of the preparation: so often a log, which keeps every line, is told of it
+ORIGIN = re.compile(r"[A-Za-z0-9_.*-]+(:(?P<port>[0-9]{1,5}))?")
+PING_S = 30  # a connection that does not answer within it is dead; a proxy's timeout must be longer
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command line of `pmdviz serve`."""
+    parser.add_argument(
+        "--port", type=int, help=f"port to listen on (default: {DEFAULT_PORT}, or a free one if it is taken)"
+    )
+    parser.add_argument("--address", default="127.0.0.1", help="address to listen on (0.0.0.0: all, for a class)")
+    parser.add_argument(
+        "--allow-websocket-origin",
+        action="append",
+        metavar="HOST[:PORT]",
+        help="a name under which browsers may open it",
+    )
+    parser.add_argument("--show", action="store_true", help="open a browser")
+    parser.add_argument(
+        "--num-procs", type=int, default=1, metavar="N", help="processes on N ports from --port on, behind a proxy"
+    )
+    for name, bound in LIMITS.items():
+        parser.add_argument(f"--{name.replace('_', '-')}", metavar=bound.letter, help=bound.words)
+
+
+def serve(options: argparse.Namespace) -> int:
+    """Serve until SIGINT or SIGTERM; returns the exit status. Raises InputError for options that cannot be used."""
+    check_origins(options.allow_websocket_origin or ())
+    set_limits(vars(options))
+    if options.num_procs != 1:
+        return _serve_many(options)
+    above = parent()
+    port = chosen_port(options.port, options.address)
+    _warm_up()
+    server = _server(options, port, above.key if above else new_key())
+    gc.collect()
+    gc.freeze()  # what is loaded by now lives as long as the process: it need not be looked through again and again
+    from pmdviz.serve import connections, guards, prebuilt
+    from pmdviz.serve.headers import SecurityHeaders
+
+    shown_at = "127.0.0.1" if options.address == "0.0.0.0" else options.address
+    url = f"http://{shown_at}:{port}/"
+    connections.raise_file_limit()
+    connections.accept_patiently(server)
+    guards.reject_bad_addresses(server)
+    server._tornado.add_transform(SecurityHeaders)
+    server.start()
+    server.io_loop.add_callback(prebuilt.fill, server._tornado, server._tornado.applications["/"])
+    if above:
+        above.follow()
+        above.listening()
+    if os.environ.get("PMDVIZ_PROBE"):  # a bench looks into the process; nobody else can ask for it
+        from pmdviz.serve import probe
+
+        probe.attach(server)
+    print(f"pmdviz is at {url}  (Ctrl-C ends it)", flush=True)
+    if options.show:
+        server.io_loop.add_callback(show_in_browser, url)
+    return _run(server)
+
+
+def _serve_many(options: argparse.Namespace) -> int:
+    """Several processes; their limits are in the environment."""
+    if not 1 <= options.num_procs <= MAX_PROCESSES:
+        words = f"--num-procs must be a whole number at least 1 and at most {MAX_PROCESSES}"
+        raise InputError(f"{words}; given: {options.num_procs}")
+    first = options.port or DEFAULT_PORT
+    ports = [chosen_port(first + k, options.address) for k in range(options.num_procs)]
+    arguments = ["--address", options.address]
+    for origin in options.allow_websocket_origin or ():
+        arguments += ["--allow-websocket-origin", origin]
+    return supervise(arguments, ports)
+
+
+def check_origins(origins: Sequence[str]) -> None:
+    """Raise InputError for a name that Bokeh could not compare with a browser's."""
+    for origin in origins:
+        found = ORIGIN.fullmatch(origin)
+        if found is None or not 1 <= int(found["port"] or 80) <= 65535:
+            words = "must be HOST or HOST:PORT, such as lab.example.org or lab.example.org:5006, without http://"
+            raise InputError(f"--allow-websocket-origin {words}; given: {shown(origin)}")
+
+
+def chosen_port(asked: int | None, address: str = "127.0.0.1") -> int:
+    """The port asked for, else the usual one, else any free one.
+
+    Raises InputError if the one asked for is taken, or if nobody can listen on the address.
+    """
+    if asked is not None and not 0 <= asked <= 65535:
+        raise InputError(f"--port must be a whole number at least 0 and at most 65,535; given: {asked}")
+    if not address:
+        raise InputError("--address must be an address of this machine, or 0.0.0.0 for all; given: ''")
+    for port in (asked,) if asked else (DEFAULT_PORT, 0):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((address, port))
+                return probe.getsockname()[1]
+            except (OSError, TypeError, UnicodeError) as error:  # the last two: no name of a host can be made of it
+                reason = getattr(error, "strerror", None) or str(error)
+                of_port = getattr(error, "errno", None) in (errno.EADDRINUSE, errno.EACCES)
+    if of_port:
+        raise _taken(address, port, reason)
+    raise InputError(f"cannot listen on --address {shown(address)}: {reason}; give one of this machine")
+
+
+def _server(options: argparse.Namespace, port: int, key: bytes) -> Any:
+    """The server, not yet started; everything a page needs comes from it and from no other.
+
+    Raises InputError where another server has taken the port since it was chosen.
+    """
+    os.environ["BOKEH_RESOURCES"] = "server"
+    os.environ["BOKEH_VALIDATE_DOC"] = "no"  # a check for those who write pages; each one would wait for it
+    from panel.io.server import get_server
+    from threadpoolctl import threadpool_limits
+
+    from pmdviz.lab.loop import limits, temporary
+    from pmdviz.serve import connections, guards, model_defaults, prebuilt, resource_bundle
+    from pmdviz.serve.pages import session_page
+
+    limits.enforce()
+    temporary.remove_stale()
+    guards.install()
+    threadpool_limits(1, "blas")
+    prebuilt.install()
+    model_defaults.install()
+    resource_bundle.install()
+    origins = options.allow_websocket_origin or (["*"] if options.address == "0.0.0.0" else None)
+    if origins is None:
+        origins = [f"{host}:{port}" for host in ("localhost", "127.0.0.1", options.address)]
+    longest = 2 * limits.upload_bytes()  # as it comes: in base64, with words around it
+    try:
+        return get_server(
+            {"/": session_page},
+            port=port,
+            address=options.address,
+            websocket_origin=origins,
+            title="pmdviz",
+            liveness=True,
+            show=False,
+            start=False,
+            sign_sessions=True,
+            secret_key=key,
+            include_headers=["User-Agent"],  # a token stands in the page: no cookie of anybody's belongs into it
+            include_cookies=[],
+            check_unused_sessions_milliseconds=CHECK_SESSIONS_MS,
+            unused_session_lifetime_milliseconds=UNUSED_SESSION_MS,
+            # Bokeh's own pings lose a session twice where its tab has just been cut off; these end dead ones too.
+            keep_alive_milliseconds=0,
+            websocket_ping_interval=PING_S,
+            websocket_ping_timeout=PING_S,
+            websocket_max_message_size=longest,
+            http_server_kwargs=connections.http_limits(longest),
+        )
+    except OSError as error:
+        raise _taken(options.address, port, words_of(error)) from error
+
+
+def _taken(address: str, port: int, reason: str) -> InputError:
+    return InputError(f"cannot listen on {address} port {port}: {reason}; leave --port out to take a free one")
+
+
+def show_in_browser(url: str) -> None:
+    """Open the page in a browser of this machine, or say that there is none."""
+    if not webbrowser.open(url):
+        print(f"no browser was found on this computer: open {url} in one yourself", flush=True)
+
+
+def _warm_up() -> None:
+    from pmdviz.lab.loop import warm
+
+    said = -1
+
+    def report(share: float, what: str) -> None:
+        nonlocal said
+        if sys.stderr.isatty():
+            print(f"\r\033[K{warm.words()}", end="\n" if share >= 1 else "", file=sys.stderr, flush=True)
+        elif (now := int(share / SAY_EVERY + 1e-9)) > said:
+            said = now
+            print(warm.words(), file=sys.stderr, flush=True)
+
+    warm.begin(report)
+
+
+def _run(server: Any) -> NoReturn:
+    """Run the loop until a signal; the process ends at once then, whatever its threads are at."""
+    from pmdviz.lab.loop import temporary
+
+    loop = server.io_loop
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: loop.add_callback_from_signal(loop.stop))
+    loop.start()
+    server.stop(wait=False)
+    if crew := sys.modules.get("pmdviz.experiments.sweep.workers"):  # a measurement may be under way
+        crew.shut_down()
+    temporary.remove()
+    print("pmdviz has stopped", flush=True)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)

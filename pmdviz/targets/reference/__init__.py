@@ -1,0 +1,1 @@
+"""The exact posterior, where it can be had."""

@@ -1,0 +1,75 @@
+"""What all Bokeh figures share: colours and label sizes of a theme, words for those who cannot see, folded legends."""
+
+from __future__ import annotations
+
+from bokeh.models import Axis, CustomJS, Grid, Legend
+from bokeh.plotting import figure as Figure
+
+from pmdviz.scenes.style import BORDERS, FONT, PRESENTER_BORDERS, PRESENTER_PX, TEXT_PX, Theme, theme
+
+FOLD_JS = """
+const words = legend.items.map((item) => item.label?.value ?? "").join("")
+const large = figure.min_border_left > 70, small = figure.outer_width < 460
+legend.ncols = small && (words.length > 28 || large) ? 2 : "auto"
+"""
+
+
+def fold_legend(figure: Figure, legend: Legend) -> None:
+    """Have the browser fold the legend into two lines where its words are too long for a narrow figure."""
+    fold = CustomJS(args={"figure": figure, "legend": legend}, code=FOLD_JS)
+    figure.js_on_change("outer_width", fold)
+
+
+DESCRIBE_JS = """
+const picture = Bokeh.index.find_one(figure)?.canvas_view.events_el
+picture?.setAttribute("role", "img")
+picture?.setAttribute("aria-label", words)
+"""
+
+
+def describe(figure: Figure, words: str) -> None:
+    """Have the browser tell those who cannot see the figure what it is: the Tab key stops there."""
+    figure.js_on_change("inner_width", CustomJS(args={"figure": figure, "words": words}, code=DESCRIBE_JS))
+
+
+def apply_theme(figure: Figure, dark: bool = False, presenter: bool = False) -> None:
+    """Give a figure the colours of a theme and the label size of a screen or of a lecture hall; lines keep theirs."""
+    colours, px = theme(dark), PRESENTER_PX if presenter else TEXT_PX
+    borders = PRESENTER_BORDERS if presenter else BORDERS
+    if figure.min_border_left != borders["left"]:
+        figure.update(**{f"min_border_{side}": width for side, width in borders.items()})
+    figure.update(background_fill_color=colours.paper, border_fill_color=colours.paper, outline_line_color=colours.grid)
+    for part in (*figure.left, *figure.right, *figure.above, *figure.below, *figure.center):
+        if isinstance(part, Axis):
+            _theme_axis(part, colours, px)
+        elif isinstance(part, Grid):
+            part.grid_line_color = colours.grid
+        elif isinstance(part, Legend):
+            _theme_legend(part, colours, px)
+
+
+def _theme_legend(legend: Legend, colours: Theme, px: int) -> None:
+    legend.update(
+        label_text_color=colours.text,
+        label_text_font=FONT,
+        label_text_font_size=f"{px}px",
+        background_fill_alpha=0.0,
+        border_line_alpha=0.0,
+    )
+
+
+def _theme_axis(axis: Axis, colours: Theme, px: int) -> None:
+    axis.update(
+        axis_label_text_color=colours.text,
+        axis_label_text_font=FONT,
+        axis_label_text_font_size=f"{px}px",
+        axis_label_text_font_style="normal",
+        axis_label_standoff=6,
+        major_label_text_color=colours.muted,
+        major_label_text_font=FONT,
+        major_label_text_font_size=f"{px}px",
+        axis_line_color=colours.muted,
+        major_tick_line_color=colours.muted,
+        minor_tick_line_color=None,
+        major_tick_in=0,
+    )

@@ -1,0 +1,239 @@
+"""Rules for the smoothing kernel, against the covariance of standard Gaussians and the best kernels there are."""
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.spatial.distance import pdist
+
+from pmdviz.densities.bandwidth import (
+    EFFECTIVE_NEIGHBOURS,
+    LOCAL_SCALE,
+    NEIGHBOUR_FRACTION,
+    RULES,
+    covariance,
+    isotropic,
+    local,
+    local_scale,
+    median,
+    neighbourhood_covariance,
+    typical_distance,
+)
+from pmdviz.densities.density import KernelDensity
+from pmdviz.methods import METHODS
+from tests.support.engine import errors_from
+
+FACTOR = 0.75  # the default
+
+
+def equal(m):
+    return np.full(m, 1 / m)
+
+
+def standard(m, d, seed):
+    return np.random.default_rng([m, d, seed]).standard_normal((m, d))
+
+
+def test_the_rules_are_the_knob_s():
+    specs = METHODS["pmd"].Knobs.specs()
+    assert {*RULES, "shaped"} == set(specs["bandwidth_rule"].choices) == set(specs["bandwidth"].default_by[1])
+
+
+def test_isotropic_is_the_number_itself():
+    kernel = isotropic(standard(9, 3, 0), equal(9), 0.2, np.ones(3))
+    assert np.array_equal(kernel, 0.2 * np.eye(3))
+
+
+@pytest.mark.parametrize("m", [2, 3, 40, 500])
+def test_median_is_a_tenth_of_the_median_distance(m):
+    particles = standard(m, 2, 0)
+    expected = 0.1 * np.median(pdist(particles)) * np.eye(2)
+    np.testing.assert_allclose(median(particles, equal(m), 0.1, np.ones(2)), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("d, exact", [(1, 0.9539), (2, 1.6651), (3, 2.1751)])
+def test_median_of_many_particles_is_that_of_the_gaussian_they_come_from(d, exact):
+    """sqrt(2 x median of chi2_d): the distance of two draws is sqrt 2 times that of one from the centre."""
+    assert exact == pytest.approx(np.sqrt(2 * stats.chi2.median(d)), rel=1e-4)
+    found = [typical_distance(standard(3000, d, seed), equal(3000), np.ones(d)) for seed in range(16)]
+    assert abs(errors_from(found, exact)) < 4 and np.std(found) < 0.05 * exact
+
+
+def test_median_follows_the_weights():
+    """Draws of a wide Gaussian with the weights of a standard one; and heavy particles are no zero distances."""
+    found = []
+    for seed in range(16):
+        wide = 1.5 * standard(2000, 2, seed)
+        weights = np.exp(-0.5 * (wide**2).sum(axis=1) * (1 - 1 / 1.5**2))
+        found.append(typical_distance(wide, weights / weights.sum(), np.ones(2)))
+    assert abs(errors_from(found, 1.6651)) < 4
+    three = np.array([[0.0], [1.0], [10.0]])
+    assert typical_distance(three, np.array([0.98, 0.015, 0.005]), np.ones(1)) in (1.0, 9.0, 10.0)
+
+
+@pytest.mark.parametrize("d", [1, 2, 5])
+def test_covariance_is_that_of_the_weighted_particles(d):
+    particles, weights = standard(300, d, 1), np.random.default_rng(2).dirichlet(np.ones(300))
+    kernel = covariance(particles, weights, 0.35, np.ones(d))
+    expected = 0.35**2 * 300 ** (-2 / (d + 4)) * np.cov(particles.T, aweights=weights, ddof=0).reshape(d, d)
+    np.testing.assert_allclose(kernel @ kernel.T, expected, rtol=1e-6)
+
+
+def test_covariance_measures_the_gap_and_local_does_not():
+    sign = np.where(np.arange(1000) % 2, 1.0, -1.0)[:, None]
+    modes = 0.25 * standard(1000, 1, 0) + 5 * sign
+    wide, narrow = (RULES[name](modes, equal(1000), 1.0, np.ones(1))[0, 0] for name in ("covariance", "local"))
+    assert wide > 8 * narrow
+
+
+@pytest.mark.parametrize("rule", ["covariance", "local"])
+@pytest.mark.parametrize("d", [1, 2, 3])
+@pytest.mark.parametrize("smoothness", [0.0, 1.0, 2.0, 50.0])
+def test_smoothness_decides_how_fast_h_falls(rule, d, smoothness):
+    particles = standard(200, d, 0)
+    usual = RULES[rule](particles, equal(200), 0.5, np.ones(d))
+    factor = 200 ** (1 / (d + 4) - 1 / (d + 2 * smoothness))
+    np.testing.assert_allclose(RULES[rule](particles, equal(200), 0.5, np.ones(d), smoothness), factor * usual)
+
+
+@pytest.mark.parametrize("rule", ["isotropic", "median"])
+def test_smoothness_is_nothing_to_a_rule_without_m(rule):
+    particles = standard(50, 2, 0)
+    one, two = (RULES[rule](particles, equal(50), 0.5, np.ones(2), smoothness) for smoothness in (1.0, 3.0))
+    assert np.array_equal(one, two)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 5])
+def test_local_measures_a_standard_gaussian_as_one(d):
+    """The mean over draws of S is the identity, within four standard errors and the rounding of the table."""
+    found = np.array([neighbourhood_covariance(standard(3000, d, s), equal(3000), np.ones(d)) for s in range(12)])
+    found /= LOCAL_SCALE[d]
+    means, errors = found.mean(axis=0), found.std(axis=0, ddof=1) / np.sqrt(12)
+    assert (np.abs(means - np.eye(d)) < 4 * errors + 0.03).all()
+
+
+def test_local_shrinks_with_m_and_grows_with_c():
+    particles = standard(1000, 2, 0)
+    one = local(particles, equal(1000), 1.0, np.ones(2))
+    np.testing.assert_allclose(local(particles, equal(1000), 0.5, np.ones(2)), 0.5 * one, rtol=1e-12)
+    S = neighbourhood_covariance(particles, equal(1000), np.ones(2)) / local_scale(2)
+    np.testing.assert_allclose(one @ one.T, 1000 ** (-2 / 6) * S, rtol=1e-6)
+    assert np.array_equal(one, np.tril(one))
+
+
+def test_local_measures_the_modes_and_not_the_gap():
+    """Two modes of sd 0.25, ever farther apart: the same kernel."""
+    base, sign = 0.25 * standard(1000, 1, 0), np.where(np.arange(1000) % 2, 1.0, -1.0)[:, None]
+    near, far = (local(base + gap * sign, equal(1000), FACTOR, np.ones(1))[0, 0] for gap in (2, 20))
+    assert far == pytest.approx(near, rel=0.02)
+
+
+def test_local_stretches_and_leans_with_the_particles():
+    particles, stretch = standard(1000, 2, 1), np.array([3.0, 0.01])
+    usual = local(particles, equal(1000), FACTOR, np.ones(2))
+    stretched = local(stretch * particles, equal(1000), FACTOR, stretch)
+    np.testing.assert_allclose(stretched, stretch[:, None] * usual, rtol=1e-9)
+    for lean in (-0.8, 0.8):
+        leaning = local(particles @ np.array([[1.0, lean], [0.0, 0.6]]), equal(1000), FACTOR, np.ones(2))
+        covariance = leaning @ leaning.T
+        assert 0.1 < covariance[0, 1] / np.sqrt(covariance[0, 0] * covariance[1, 1]) / np.sign(lean) < 0.9
+
+
+def test_local_follows_the_weights():
+    """Particles of weight zero change nothing but their number."""
+    particles = np.concatenate([standard(500, 1, 0), 30 + standard(500, 1, 1)])
+    weights = np.concatenate([equal(500), np.zeros(500)])
+    both = local(particles, weights, FACTOR, np.ones(1))[0, 0] * 1000 ** (1 / 5)
+    alone = local(particles[:500], equal(500), FACTOR, np.ones(1))[0, 0] * 500 ** (1 / 5)
+    assert both == pytest.approx(alone, rel=1e-3)
+
+
+def test_weighted_particles_measure_what_equal_ones_do():
+    """Draws of a wide Gaussian with the weights of a narrow one, against draws of the narrow one."""
+    ratios = []
+    for seed in range(20):
+        wide = 1.4 * standard(2000, 2, seed)
+        log_weights = -0.5 * (wide**2).sum(axis=1) * (1 - 1 / 1.4**2)
+        weights = np.exp(log_weights - log_weights.max())
+        S = neighbourhood_covariance(wide, weights / weights.sum(), np.ones(2))
+        ratios.append(
+            np.trace(S) / np.trace(neighbourhood_covariance(standard(2000, 2, 50 + seed), equal(2000), np.ones(2)))
+        )
+    assert np.mean(ratios) == pytest.approx(1, abs=0.06)
+
+
+def test_a_neighbourhood_needs_25_effective_particles():
+    """A few particles with nearly all of the weight are not taken for a mode of their own."""
+    particles, weights = standard(1000, 1, 3), np.full(1000, 1e-4)
+    weights[:5] = 0.9 / 5
+    heavy = neighbourhood_covariance(particles, weights / weights.sum(), np.ones(1))[0, 0]
+    counted = neighbourhood_covariance(particles, equal(1000), np.ones(1))[0, 0]
+    assert EFFECTIVE_NEIGHBOURS == 25 and heavy > 0.1 * counted
+
+
+@pytest.mark.parametrize("m", [1, 2, 3, 4, 10])
+@pytest.mark.parametrize("d", [1, 2, 5])
+def test_few_or_coincident_particles_still_have_a_kernel(m, d):
+    for particles in (standard(m, d, 0), np.zeros((m, d))):
+        weights = np.zeros(m)
+        weights[0] = 1.0
+        for rule in RULES.values():
+            for w in (weights, equal(m)):
+                kernel = rule(particles, w, 0.5, 2 * np.ones(d))
+                assert np.isfinite(kernel).all() and (np.diag(kernel) > 0).all()
+
+
+def test_a_tenth_of_the_particles_are_neighbours():
+    assert NEIGHBOUR_FRACTION == 0.1
+    lattice = np.arange(1000.0)[:, None]
+    S = neighbourhood_covariance(lattice, equal(1000), np.ones(1))[0, 0]
+    assert S == pytest.approx(100**2 / 12, rel=0.01), "a hundred neighbours in a row"
+
+
+def test_the_scale_is_interpolated_between_dimensions():
+    known = sorted(LOCAL_SCALE)
+    assert [local_scale(d) for d in known] == [LOCAL_SCALE[d] for d in known]
+    assert LOCAL_SCALE[3] < local_scale(4) < LOCAL_SCALE[5]
+    assert [LOCAL_SCALE[d] for d in known] == sorted(LOCAL_SCALE.values())
+
+
+# As good as it is said to be. TV = E_p max(0, 1 - q/p), by points drawn from p.
+
+
+def tv_by_draws(draws, kernel, points, log_p):
+    log_q = KernelDensity(draws, np.full(len(draws), -np.log(len(draws))), kernel).log_density(points)
+    return np.maximum(0.0, 1.0 - np.exp(log_q - log_p)).mean()
+
+
+@pytest.mark.parametrize("d, most", [(1, 1.3), (2, 1.3), (5, 1.6)])
+def test_local_is_near_the_normal_reference_on_a_gaussian(d, most):
+    m, ratios = 1500, []
+    reference = (4 / (d + 2)) ** (1 / (d + 4)) * m ** (-1 / (d + 4))
+    for seed in range(8):
+        draws, points = standard(m, d, seed), standard(8000, d, 1000 + seed)
+        log_p = -0.5 * (points**2).sum(axis=1) - d / 2 * np.log(2 * np.pi)
+        kernels = local(draws, equal(m), FACTOR, np.ones(d)), reference * np.eye(d)
+        ours, theirs = (tv_by_draws(draws, kernel, points, log_p) for kernel in kernels)
+        ratios.append(ours / theirs)
+    assert errors_from(ratios, most) < 2, f"{np.mean(ratios):.3f} is more than {most}"
+    assert np.mean(ratios) > 0.7
+
+
+@pytest.mark.parametrize("separation", [0.5, 1.0, 3.0])
+def test_local_is_near_the_best_round_kernel_on_two_modes(separation):
+    line = np.linspace(-5, 5, 4001)
+    p = sum(np.exp(-0.5 * ((line - s * separation) / 0.25) ** 2) for s in (-1, 1))
+    p /= p.sum() * (line[1] - line[0])
+    widths, ours, best = np.geomspace(0.01, 1.0, 25), [], []
+    for seed in range(6):
+        rng = np.random.default_rng([int(100 * separation), seed])
+        draws = (np.where(rng.random(1500) < 0.5, -1, 1) * separation + 0.25 * rng.standard_normal(1500))[:, None]
+        kernels = [local(draws, equal(1500), FACTOR, np.ones(1)), *(np.array([[h]]) for h in widths)]
+        tvs = [line_tv(draws, kernel, line, p) for kernel in kernels]
+        ours.append(tvs[0])
+        best.append(tvs[1:])
+    assert np.mean(ours) < 1.15 * np.mean(best, axis=0).min()
+
+
+def line_tv(draws, kernel, line, p):
+    q = np.exp(KernelDensity(draws, np.full(1500, -np.log(1500)), kernel).log_density(line[:, None]))
+    return 0.5 * np.abs(q - p).sum() * (line[1] - line[0])

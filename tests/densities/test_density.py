@@ -1,0 +1,143 @@
+"""A weighted kernel density: normalised, sampled and summarised as the mixture of Gaussians that it is."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from pmdviz.densities.density import GaussianMixture, KernelDensity, effective_sample_size, normalise, weighted_sum
+from pmdviz.densities.grid import Grid
+
+
+def some(d=2, m=40, seed=0):
+    rng = np.random.default_rng([d, m, seed])
+    cholesky = np.tril(0.2 * rng.standard_normal((d, d)))
+    np.fill_diagonal(cholesky, 0.2 + 0.3 * rng.random(d))
+    return KernelDensity(rng.standard_normal((m, d)), normalise(rng.standard_normal(m)), cholesky)
+
+
+def reference(density, points):
+    cov = density.cholesky @ density.cholesky.T
+    weighted = zip(density.weights, density.particles, strict=True)
+    return np.sum([w * stats.multivariate_normal(x, cov).pdf(points) for w, x in weighted], axis=0)
+
+
+def test_log_weights_are_normalised_by_their_peak():
+    for values in (np.zeros(4), np.array([-1e5, -1e5 + 1]), np.array([700.0, 710.0]), np.array([0.0, -np.inf])):
+        weights = np.exp(normalise(values))
+        assert weights.sum() == pytest.approx(1, abs=1e-14)
+        expected = np.exp(values - values.max())
+        np.testing.assert_allclose(weights, expected / expected.sum(), rtol=1e-13)
+    assert normalise(np.array([0.0, -np.inf]))[1] == -np.inf
+
+
+def test_the_effective_sample_size_runs_from_one_to_m():
+    assert effective_sample_size(normalise(np.zeros(7))) == pytest.approx(7)
+    assert effective_sample_size(np.array([0.0, -np.inf])) == pytest.approx(1)
+    assert effective_sample_size(np.log([0.5, 0.25, 0.25])) == pytest.approx(1 / 0.375)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 5])
+def test_the_density_is_the_sum_of_its_kernels(d):
+    density, points = some(d), np.random.default_rng(1).standard_normal((30, d))
+    np.testing.assert_allclose(np.exp(density.log_density(points)), reference(density, points), rtol=1e-10)
+
+
+@pytest.mark.parametrize("d", [1, 2])
+def test_on_a_grid_it_is_the_same_and_integrates_to_one(d):
+    density, grid = some(d), Grid(((-6.0, 6.0),) * d, 240)
+    values = density.on_grid(grid)
+    assert values.shape == grid.shape
+    np.testing.assert_allclose(values.ravel(), np.exp(density.log_density(grid.points)), rtol=1e-9, atol=1e-13)
+    assert values.sum() * grid.cell_volume == pytest.approx(1, abs=1e-6)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_draws_have_its_mean_and_covariance(d):
+    density, n = some(d), 40_000
+    draws = density.sample(np.random.default_rng(3), n)
+    assert draws.shape == (n, d)
+    assert np.abs((draws.mean(axis=0) - density.mean) / np.sqrt(np.diag(density.cov) / n)).max() < 4.5
+    centred = draws - density.mean
+    for i in range(d):
+        for j in range(d):
+            products = centred[:, i] * centred[:, j]
+            assert abs(products.mean() - density.cov[i, j]) < 4.5 * products.std() / np.sqrt(n)
+
+
+def test_noise_has_the_shape_of_the_kernel():
+    """One particle and a long, leaning kernel: L L', not L' L."""
+    density = KernelDensity(np.zeros((1, 2)), np.zeros(1), np.array([[1.0, 0.0], [2.0, 0.1]]))
+    found = np.cov(density.sample(np.random.default_rng(0), 20_000).T)
+    np.testing.assert_allclose(found, [[1.0, 2.0], [2.0, 4.01]], rtol=0.05)
+
+
+def test_mean_and_covariance_are_those_of_the_mixture():
+    density = some(2)
+    np.testing.assert_allclose(density.mean, density.weights @ density.particles, rtol=1e-12)
+    expected = np.cov(density.particles.T, aweights=density.weights, ddof=0) + density.cholesky @ density.cholesky.T
+    np.testing.assert_allclose(density.cov, expected, rtol=1e-10)
+
+
+def test_parents_are_chosen_systematically():
+    """With a tiny kernel each particle is drawn floor(n w) or ceil(n w) times."""
+    weights = np.array([0.5, 0.3, 0.2, 0.0])
+    with np.errstate(divide="ignore"):
+        density = KernelDensity(np.arange(4.0)[:, None], np.log(weights), np.array([[1e-9]]))
+    for seed in range(20):
+        counts = np.bincount(np.rint(density.sample(np.random.default_rng(seed), 11)[:, 0]).astype(int), minlength=4)
+        assert (np.abs(counts - 11 * weights) < 1).all() and counts[3] == 0
+
+
+def test_the_peak_of_a_kernel():
+    density = KernelDensity(np.zeros((1, 2)), np.zeros(1), np.array([[0.3, 0.0], [0.2, 0.5]]))
+    assert density.kernel_peak == pytest.approx(np.exp(density.log_density(np.zeros((1, 2))))[0])
+
+
+def test_the_narrowest_direction_of_a_kernel():
+    turned = np.linalg.cholesky(np.array([[1.0, 0.9], [0.9, 1.0]]))
+    density = KernelDensity(np.zeros((1, 2)), np.zeros(1), turned)
+    assert density.narrowest(np.ones(2)) == pytest.approx(np.sqrt(0.1))
+    assert density.narrowest(np.array([2.0, 2.0])) == pytest.approx(np.sqrt(0.1) / 2)
+
+
+def test_a_weighted_sum_is_what_it_says():
+    values, weights = np.random.default_rng(0).random((50, 3)), np.random.default_rng(1).random(50)
+    np.testing.assert_allclose(weighted_sum(weights, values), weights @ values, rtol=1e-12)
+
+
+def test_a_mixture_of_equal_gaussians_is_the_kernel_density():
+    kde = some(2, 7)
+    mixture = GaussianMixture(kde.particles, kde.log_weights, np.array(kde.choleskys))
+    points, grid = np.random.default_rng(5).standard_normal((30, 2)), Grid(((-4.0, 4.0), (-4.0, 4.0)), 50)
+    np.testing.assert_allclose(mixture.log_density(points), kde.log_density(points), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(mixture.on_grid(grid), kde.on_grid(grid), rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(mixture.mean, kde.mean)
+    np.testing.assert_allclose(mixture.cov, kde.cov)
+    unit = np.array([1.0, 2.0])
+    assert mixture.narrowest(unit) == pytest.approx(kde.narrowest(unit))
+    assert mixture.kernel_peak == pytest.approx(kde.kernel_peak)
+    wide = mixture.widened(3.0, unit)
+    assert wide.narrowest(unit) == pytest.approx(3.0)
+
+
+def test_a_mixture_of_unequal_gaussians_against_scipy():
+    means = np.array([[0.0, 1.0], [2.0, -1.0], [-1.0, 0.5]])
+    choleskys = np.array([[[0.5, 0.0], [0.2, 0.3]], [[1.0, 0.0], [0.0, 0.1]], [[0.2, 0.0], [-0.4, 0.9]]])
+    weights = np.array([0.2, 0.7, 0.1])
+    mixture = GaussianMixture(means, np.log(weights), choleskys)
+    points = np.random.default_rng(6).standard_normal((40, 2))
+    parts = zip(weights, means, choleskys, strict=True)
+    naive = sum(w * stats.multivariate_normal(mu, L @ L.T).pdf(points) for w, mu, L in parts)
+    np.testing.assert_allclose(np.exp(mixture.log_density(points)), naive, rtol=1e-11)
+    draws = mixture.sample(np.random.default_rng(7), 100_000)
+    np.testing.assert_allclose(draws.mean(axis=0), mixture.mean, atol=0.015)
+    np.testing.assert_allclose(np.cov(draws.T), mixture.cov, atol=0.03)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 5])
+def test_in_single_precision_it_is_the_same_to_a_few_1e_5_nats(d):
+    density = some(d, m=4000)
+    points = density.sample(np.random.default_rng(1), 500)
+    exact, single = density.log_density(points), density.log_density(points, single=True)
+    assert (single != exact).any()
+    np.testing.assert_allclose(single, exact, rtol=0, atol=2e-5)

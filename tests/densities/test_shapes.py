@@ -1,0 +1,340 @@
+"""The shaped kernel: it leaves moments alone, integrates to 1, and chooses clusters and width by leaving one out."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from pmdviz.densities import shapes
+from pmdviz.densities.density import effective_sample_size, normalise
+from pmdviz.densities.grid import Grid
+from pmdviz.densities.shaped import WIDEST, ShapedDensity, shaped_density
+from pmdviz.densities.shapes import WIDTHS, Shape, chosen_shape
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.session import Session
+from pmdviz.methods import METHODS
+from pmdviz.methods.shared.draws import from_density
+from pmdviz.targets import make_target
+from tests.support.engine import errors_from
+
+ONES = np.ones(2)
+
+
+def equal(m):
+    return np.full(m, 1 / m)
+
+
+def standard(m, d, seed=0):
+    return np.random.default_rng([m, d, seed]).standard_normal((m, d))
+
+
+def modes(m=1500, apart=6.0, seed=0):
+    """Two modes, each a slanted Gaussian."""
+    x = standard(m, 2, seed) @ np.array([[1.0, 0.8], [0.0, 0.3]])
+    return x + apart * second(m)[:, None]
+
+
+def second(m):
+    """Which particles are in the second mode: the second half, so that any systematic choice has some of each."""
+    return np.arange(m) >= m // 2
+
+
+def density_of(x, log_weights, factor=1.0):
+    return shaped_density(x, log_weights, chosen_shape(x, np.exp(log_weights)), factor, np.ones(x.shape[1]))
+
+
+def moments(x, w):
+    w = w / w.sum()
+    return w @ x, np.cov(x.T, aweights=w, ddof=0).reshape(x.shape[1], -1)
+
+
+# The density.
+
+
+@given(st.integers(1, 4), st.integers(1, 3), st.floats(0.05, 3.0), st.integers(0, 2**32))
+def test_each_cluster_of_q_has_the_moments_of_its_particles(d, k, width, seed):
+    rng = np.random.default_rng(seed)
+    m = 40 * k
+    x, lw, labels = rng.standard_normal((m, d)) + 5, normalise(0.5 * rng.standard_normal(m)), np.arange(m) % k
+    q = shaped_density(x, lw, Shape(labels, 0.5), width, np.ones(d))
+    for c in range(k):
+        s = labels == c
+        w = q.weights[s] / q.weights[s].sum()
+        mean, covariance = moments(x[s], q.weights[s])
+        np.testing.assert_allclose(w @ q.centres[s], mean, atol=1e-10)
+        of_centres = moments(q.centres[s], q.weights[s])[1]
+        np.testing.assert_allclose(of_centres + q.factors[c] @ q.factors[c].T, covariance, atol=1e-10)
+    for found, expected in zip((q.mean, q.cov), moments(x, q.weights), strict=True):
+        np.testing.assert_allclose(found, expected, atol=1e-10)
+
+
+def test_clusters_that_share_a_covariance_keep_the_moments_of_all():
+    x, lw, labels = modes(300), normalise(standard(300, 1)[:, 0]), second(300).astype(int)
+    q = shaped_density(x, lw, Shape(labels, 0.6, shared=True), 1.0, ONES)
+    assert np.array_equal(q.factors[0], q.factors[1])
+    for found, expected in zip((q.mean, q.cov), moments(x, q.weights), strict=True):
+        np.testing.assert_allclose(found, expected, atol=1e-10)
+    own = shaped_density(x, lw, Shape(labels, 0.6), 1.0, ONES)
+    assert np.array_equal(q.centres, own.centres) and not np.allclose(own.factors[0], own.factors[1])
+
+
+def test_the_density_integrates_to_1_and_is_what_the_grid_shows():
+    lw = normalise(standard(1500, 1)[:, 0])
+    q = shaped_density(modes(), lw, Shape(second(1500).astype(int), 0.6), 1.0, ONES)
+    assert len(q.parts) == 2
+    grid = Grid(((-7.0, 13.0), (-7.0, 13.0)), 501)
+    drawn = q.on_grid(grid)
+    assert drawn.sum() * grid.cell_volume == pytest.approx(1, abs=1e-9)
+    np.testing.assert_allclose(drawn.ravel(), np.exp(q.log_density(grid.points)), atol=1e-12)
+
+
+def test_the_density_is_the_sum_of_its_kernels():
+    x, lw = modes(60), normalise(standard(60, 1)[:, 0])
+    q, points = density_of(x, lw), 3 * standard(9, 2)
+    kernels = zip(q.weights, q.centres, q.choleskys, strict=True)
+    expected = sum(w * stats.multivariate_normal(c, L @ L.T).pdf(points) for w, c, L in kernels)
+    np.testing.assert_allclose(np.exp(q.log_density(points)), expected, rtol=1e-9)
+    assert q.kernel_peak == pytest.approx(max(np.exp(-np.log(np.diag(L)).sum()) for L in q.factors) / (2 * np.pi))
+
+
+def test_the_factor_widens_the_kernels_up_to_the_widest():
+    x, lw = modes(400), np.log(equal(400))
+    shape = chosen_shape(x, equal(400))
+    for factor in (0.1, 0.5, 1.0, 100.0):
+        q = shaped_density(x, lw, shape, factor, ONES)
+        h = min(factor * shape.width, WIDEST)
+        for c in range(len(q.factors)):
+            covariance = moments(x[shape.labels == c], equal(400)[shape.labels == c])[1]
+            np.testing.assert_allclose(q.factors[c] @ q.factors[c].T, h * h * covariance, rtol=1e-9)
+
+
+@pytest.mark.parametrize("m", [1, 2, 3, 4, 10])
+@pytest.mark.parametrize("d", [1, 2, 5])
+def test_few_or_coincident_particles_still_have_a_density(m, d):
+    one = np.full(m, -np.inf)
+    one[0] = 0.0
+    for x in (standard(m, d), np.zeros((m, d))):
+        for lw in (one, np.log(equal(m))):
+            q = density_of(x, lw)
+            assert isinstance(q, ShapedDensity) and np.isfinite(q.log_density(x[:1])).all()
+            assert np.isfinite(from_density(np.random.default_rng(0), q, 5)).all()
+
+
+def test_no_kernel_is_narrower_than_asked():
+    q = density_of(modes(300), np.log(equal(300)), factor=1e-3)
+    wide = q.widened(0.2, np.array([1.0, 2.0]))
+    assert q.narrowest(np.array([1.0, 2.0])) < 0.01
+    assert wide.narrowest(np.array([1.0, 2.0])) == pytest.approx(0.2)
+    assert wide.cov[0, 0] > q.cov[0, 0]
+
+
+# Draws.
+
+
+@pytest.mark.parametrize("draws", ["independent", "balanced"])
+def test_draws_have_the_density_s_moments_in_each_mode(draws):
+    q = shaped_density(modes(600), np.log(equal(600)), Shape(second(600).astype(int), 0.6), 1.0, ONES)
+    drawn = np.array([from_density(np.random.default_rng(k), q, 200, draws) for k in range(60)])
+    for c, mean in enumerate((0.0, 6.0)):
+        own = [x[(x.mean(axis=1) > 3) == c] for x in drawn]
+        assert abs(errors_from([len(x) / 200 for x in own], 0.5)) < 4 or np.std([len(x) for x in own]) < 2
+        expected = moments(modes(600)[second(600) == c], equal(300))
+        assert abs(errors_from([x.mean(axis=0)[0] for x in own], expected[0][0])) < 4
+        np.testing.assert_allclose(np.mean([np.cov(x.T) for x in own], axis=0), expected[1], rtol=0.06)
+        assert abs(expected[0][0] - mean) < 0.2
+
+
+def test_balanced_draws_vary_less():
+    q = density_of(modes(600), np.log(equal(600)))
+    spread = {
+        draws: np.std([from_density(np.random.default_rng(k), q, 200, draws).mean(axis=0)[0] for k in range(40)])
+        for draws in ("independent", "balanced")
+    }
+    assert spread["balanced"] < 0.5 * spread["independent"]
+
+
+# The choice.
+
+
+def test_as_many_clusters_as_there_are_modes():
+    """Akaike's price lets a Gaussian of two dimensions be split now and then; a gap is never reached over."""
+    of_one = [chosen_shape(modes(apart=0.0, seed=k), equal(1500)).labels.max() + 1 for k in range(8)]
+    assert np.mean(of_one) < 1.8
+    side = second(1500)
+    for k in range(8):
+        labels = chosen_shape(modes(seed=k), equal(1500)).labels
+        assert labels.max() >= 1 and all(side[labels == c].mean() in (0.0, 1.0) for c in range(labels.max() + 1))
+
+
+def with_outliers(n):
+    """A Gaussian, and n particles on a line far away."""
+    x = standard(1500, 2)
+    x[:n] = np.column_stack([np.linspace(8.0, 9.0, n), 8 + 1e-3 * standard(n, 1)[:, 0]])
+    return x
+
+
+def test_a_few_outliers_have_no_shape_of_their_own():
+    """Their kernels would be a thousandth as wide as all others; many are a cluster like any other."""
+    assert not chosen_shape(with_outliers(10), equal(1500)).labels.any()
+    labels = chosen_shape(with_outliers(120), equal(1500)).labels
+    assert len({*labels[:120]}) == 1 and labels[0] not in labels[120:]
+
+
+def few_in_two_modes(ess, seed=0):
+    """Draws of a wide prior and weights that leave so few of them effective, in two modes."""
+    x = 3 * standard(1500, 2, seed)
+    log_density = np.logaddexp(*(-0.5 * ((x - c) ** 2).sum(axis=1) for c in (-3.0, 3.0)))
+    return x, least(lambda power: np.exp(normalise(power * log_density)), ess)
+
+
+def least(weights, ess):
+    """The weights for the smallest power that leaves no more effective particles than so many."""
+    return next(w for w in map(weights, np.geomspace(0.01, 100, 400)) if 1 / (w**2).sum() <= ess)
+
+
+@pytest.mark.parametrize("ess", [8, 15, 40])
+def test_few_effective_particles_share_one_covariance_and_are_not_bridged(ess):
+    """Two means and a covariance cost less than two covariances, and a gap is seen with a handful of particles."""
+    shared = []
+    for seed in range(6):
+        x, w = few_in_two_modes(ess, seed)
+        shape = chosen_shape(x, w)
+        sides = [x[(shape.labels == c) & (w > 0.01)].mean(axis=1) > 0 for c in range(shape.labels.max() + 1)]
+        assert len(sides) > 1 and all(side.mean() in (0.0, 1.0) for side in sides if len(side))
+        shared.append(shape.shared)
+    assert np.mean(shared) > 0.5
+
+
+def test_a_particle_judges_as_often_as_it_weighs():
+    w = np.array([0.5, 0.25, 0.2, 0.05, 0.0])
+    judged = shapes.judges(w)
+    assert dict(zip(judged.at, judged.counts / shapes.JUDGED, strict=True)) == dict(enumerate(w[:4]))
+
+
+def test_the_price_of_covariances_keeps_a_gaussian_of_twenty_dimensions_whole():
+    """Without it the likelihood of what is left out splits what is one."""
+    x = standard(1500, 20)
+    assert not chosen_shape(x, equal(1500)).labels.any()
+    assert chosen_shape(x, equal(1500)).width == WIDTHS[-1]
+
+
+def test_a_curved_posterior_has_narrower_kernels_than_a_gaussian():
+    bent = standard(1500, 2)
+    bent[:, 1] = 0.1 * bent[:, 1] + bent[:, 0] ** 2
+    assert chosen_shape(bent, equal(1500)).width < 0.6 < chosen_shape(standard(1500, 2), equal(1500)).width
+
+
+def test_the_choice_is_a_function_of_particles_and_weights_whatever_their_units():
+    x, w = modes(), np.exp(normalise(standard(1500, 1)[:, 0]))
+    one, two = chosen_shape(x, w), chosen_shape(x * np.array([1e-4, 1e5]) + 7, w)
+    assert np.array_equal(one.labels, two.labels) and one.width == two.width
+
+
+def test_the_width_is_the_best_of_the_table():
+    """No other entry has a higher leave-one-out density, with the clusters as they are."""
+    x = modes(seed=3)
+    z = (x - x.mean(axis=0)) / x.std(axis=0)
+    shape = chosen_shape(x, equal(1500))
+    few = shapes.representatives(equal(1500), 3 * shapes.KERNELS)
+    judged = shapes.judges(few)
+    parts = shapes.whitened(z, few, shape.labels, judged.at)
+    values = [np.average(shapes.left_out(parts, h), weights=judged.counts) for h in WIDTHS]
+    assert WIDTHS[int(np.argmax(values))] == pytest.approx(shape.width * 2 ** (1 / 6))
+
+
+def test_many_particles_are_represented_by_some():
+    """The same clusters; the width falls with the number as that of an ordinary estimate does."""
+    x = modes(m=30_000)
+    many, few = chosen_shape(x, equal(30_000)), chosen_shape(x[:: 30_000 // 750], equal(750))
+    assert many.labels.max() == few.labels.max() == 1
+    assert few.width in WIDTHS and many.width < few.width
+    assert min(abs(many.width * 40 ** (1 / 6) - h) for h in WIDTHS) < 1e-9
+
+
+def test_particles_chosen_of_many_candidates_stand_for_all_of_them():
+    """They are spread more evenly, and h falls as with so many more."""
+    one, two = (chosen_shape(modes(), equal(1500), each) for each in (1, 16))
+    assert two.width == pytest.approx(one.width * 16 ** (-1 / 6)) and np.array_equal(one.labels, two.labels)
+
+
+# In the methods.
+
+
+@pytest.mark.parametrize("method", [name for name, m in METHODS.items() if "bandwidth_rule" in m.Knobs.specs()])
+def test_every_method_with_a_kernel_offers_it(method):
+    session = Session(Recipe("gaussian", method, num_particles=60, budget=40, bandwidth_rule="shaped"))
+    assert session.advance(3).knobs.bandwidth == 1.0 and isinstance(session.frame.density, ShapedDensity)
+    assert session.frame.metrics["tv"] is not None and session.frame.floor_rule == "shaped"
+    session.set(bandwidth_rule="local")
+    assert session.frame.knobs.bandwidth == 0.75 and session.frame.floor_rule == "local"
+
+
+def test_a_frame_shows_the_weighted_particles_and_q_has_their_moments():
+    session = Session(Recipe(bandwidth_rule="shaped", step_limit=0.5, num_particles=400))
+    frame = session.advance(20)
+    assert np.array_equal(frame.particles, frame.state.particles)
+    assert not np.array_equal(frame.density.centres, frame.particles)
+    for found, expected in zip(
+        (frame.density.mean, frame.density.cov), moments(frame.particles, frame.weights), strict=True
+    ):
+        np.testing.assert_allclose(found, expected, atol=1e-10)
+
+
+@pytest.mark.parametrize("steps", [0, 3])
+def test_balanced_draws_of_pmd_have_narrower_kernels_until_others_are_drawn(steps):
+    """By what the particles were drawn, not by what is asked of the next ones."""
+    given = {"num_particles": 300, "policy": "always", "resampler": "multinomial"}
+    for draws, other, each in (("balanced", "independent", 16), ("independent", "balanced", 1)):
+        session = Session(Recipe(**given, draws=draws))
+        frame = session.advance(steps)
+        shape = chosen_shape(frame.particles, frame.weights, each)
+        expected = shaped_density(frame.particles, frame.state.log_weights, shape, 1.0, session.target.scale)
+        np.testing.assert_allclose(frame.density.factors, expected.factors, rtol=1e-9)
+        if steps:
+            session.set(draws=other)
+            np.testing.assert_allclose(session.frame.density.factors, expected.factors, rtol=1e-9)
+            assert session.advance().state.each == 17 - each
+
+
+def test_a_rejuvenation_draws_from_the_density_of_the_frame():
+    target, pmd = make_target("mixture", num_data=40), METHODS["pmd"]
+    knobs = pmd.Knobs.checked({"num_particles": 60, "policy": "always", "bandwidth_rule": "shaped"})
+    first, _ = pmd.step(
+        np.random.default_rng(1), pmd.init(np.random.default_rng(0), target, knobs), target, target.data[:8], knobs
+    )
+    q = pmd.density(first, knobs, target)
+    state, _ = pmd.step(np.random.default_rng(2), first, target, target.data[8:16], knobs)
+    assert np.array_equal(state.particles, from_density(np.random.default_rng(2), q, 60))
+    np.testing.assert_allclose(state.log_proposal, q.log_density(state.particles), rtol=1e-12)
+
+
+def test_shaped_with_limited_steps_is_nearer_in_the_plane_than_local():
+    """Paired, over data sets and seeds; the bench has the figures."""
+    better = []
+    for k in range(6):
+        tv = {}
+        for rule in ("local", "shaped"):
+            parts = {"target_options": {"data_seed": 40 + k, "num_data": 400, "sigma_x": 1.5}, "seed": k}
+            session = Session(Recipe(**parts, bandwidth_rule=rule, step_limit=0.5), metrics_every=10**6)
+            tv[rule] = session.advance(10**6).metrics["tv"]
+        better.append(tv["local"] - tv["shaped"])
+    assert errors_from(better, 0) > 3
+
+
+def test_rejuvenations_leave_the_variance_of_a_gaussian_alone():
+    """Where every step rejuvenates, `local` widens q each time; the shaped kernel does not."""
+    ratio = {}
+    for rule in ("local", "shaped"):
+        found = []
+        for seed in range(6):
+            knobs = {"policy": "always", "schedule": "constant", "step_size": 0.1, "bandwidth_rule": rule}
+            session = Session(
+                Recipe("gaussian", budget=None, seed=seed, num_particles=400, batch_size=20, **knobs),
+                metrics_every=10**6,
+            )
+            session.advance(80)
+            found.append(session.frame.density.cov[0, 0] / session.target.exact.cov[0, 0])
+        ratio[rule] = np.mean(found)
+    assert ratio["local"] > 1.15 and ratio["shaped"] == pytest.approx(1, abs=0.08)
+    assert effective_sample_size(session.frame.state.log_weights) > 100

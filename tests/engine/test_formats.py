@@ -1,0 +1,86 @@
+"""Recipes of earlier formats run as they did: bit for bit where they were recorded, to rounding elsewhere."""
+
+import hashlib
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.helpers.machine import circumstances
+from pmdviz.engine.recipe.formats import FORMAT, KNOBS
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.session import Session
+from pmdviz.experiments.race.recipe import RaceRecipe
+from pmdviz.methods.pmd.knobs import PMDKnobs
+
+FIRST = json.loads((Path(__file__).parents[1] / "fixtures" / "format_1.json").read_text())
+SINCE = {"seconds", "limited_steps"}  # columns of the history that were not recorded
+HERE = circumstances()["cpu"] == FIRST["cpu"]
+
+
+def digest(session):
+    """Particles, weights and history, but for the seconds and what has come to the history since."""
+    told = hashlib.sha256()
+    for array in (session.frame.particles, session.frame.weights):
+        told.update(np.ascontiguousarray(array).tobytes())
+    for name, column in session.history.columns.items():
+        if name not in SINCE:
+            told.update(name.encode())
+            told.update(column.tobytes())
+    return told.hexdigest()
+
+
+def name_of(run):
+    return f"{run['full']['method']} {json.dumps(run['recipe'].get('knobs', {}))}"
+
+
+@pytest.mark.parametrize("run", FIRST["runs"], ids=name_of)
+def test_a_recipe_of_format_1_runs_as_it_did(run):
+    session = Session(Recipe.from_dict(run["recipe"]))
+    session.advance(10**6)
+    frame = session.frame
+    assert (frame.iteration, frame.visited) == (run["iteration"], run["visited"])
+    np.testing.assert_allclose(frame.density.mean, run["mean"], rtol=1e-6, atol=1e-9)
+    assert frame.metrics["tv"] == pytest.approx(run["tv"], rel=1e-6)
+    assert not HERE or digest(session) in run["sha256"]
+
+
+@pytest.mark.parametrize("run", FIRST["runs"], ids=name_of)
+def test_a_recipe_of_format_1_is_the_same_however_it_is_written(run):
+    """With all knobs written out, as a link, and with those left out that had their defaults."""
+    short, full, link = Recipe.from_dict(run["recipe"]), Recipe.from_dict(run["full"]), Recipe.from_link(run["link"])
+    assert short == full == link
+
+
+@pytest.fixture
+def other_defaults(monkeypatch):
+    """As if the defaults had changed: those of PMD are other ones for as long as the test runs."""
+    specs = PMDKnobs.specs()
+    today = {"step_limit": 0.25, "bandwidth_rule": "shaped", "bandwidth": 1.0}
+    monkeypatch.setattr(PMDKnobs, "_specs", {k: replace(s, default=today.get(k, s.default)) for k, s in specs.items()})
+
+
+@pytest.mark.parametrize("run", FIRST["runs"][:4], ids=name_of)
+def test_what_format_1_leaves_out_means_what_it_meant(run, other_defaults):
+    """Whatever the defaults of today are; a recipe of today takes these."""
+    knobs = run["recipe"].get("knobs", {})
+    old = {"step_limit": 0.0, "bandwidth_rule": "local", "bandwidth": 0.75, "budget": 20_000} | knobs
+    for recipe in (Recipe.from_dict(run["recipe"]), Recipe.from_dict(run["full"]), Recipe.from_link(run["link"])):
+        assert recipe.knobs["step_limit"] == 0.0
+        assert recipe.knobs["bandwidth_rule"] == old["bandwidth_rule"]
+        assert "bandwidth" in knobs or recipe.knobs["bandwidth"] == (0.1 if "bandwidth_rule" in knobs else 0.75)
+    today = Recipe.from_dict({**run["recipe"], "pmdviz_recipe": FORMAT})
+    assert today.knobs["step_limit"] == 0.25 and today.to_dict()["pmdviz_recipe"] == FORMAT
+    again = Recipe.from_link(Recipe.from_dict(run["recipe"]).to_link())
+    assert again.knobs["step_limit"] == 0.0, "a link of today says it"
+
+
+def test_a_race_of_format_1_is_run_with_its_knobs(other_defaults):
+    plain = {"pmdviz_race": 1, "methods": ["pmd:step_limit=0.5", "pmd", "sgld"], "budget": 100}
+    first, second, third = RaceRecipe.from_dict(plain).entrants
+    assert dict(first.knobs) == {"step_limit": "0.5", "bandwidth_rule": "local"}
+    assert dict(second.knobs) == KNOBS[1] and dict(third.knobs) == {}
+    assert dict(RaceRecipe.from_dict({**plain, "pmdviz_race": FORMAT}).entrants[1].knobs) == {}
+    assert RaceRecipe.from_json(RaceRecipe.from_dict(plain).to_json()) == RaceRecipe.from_dict(plain)

@@ -1,0 +1,163 @@
+"""Which frames are measured, and what stays of a long history."""
+
+import numpy as np
+import pytest
+
+from pmdviz.engine import history as module
+from pmdviz.engine.history import History, is_due
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.session import Session
+from tests.support.engine import columns, digest, drive
+
+SMALL = {"target": "gaussian", "num_particles": 20, "batch_size": 5}
+
+
+def iterations(session):
+    return session.history.columns["iteration"].tolist()
+
+
+def row(iteration, **rest):
+    return {"iteration": iteration, "visited": 5 * iteration, "tv": None, **rest}
+
+
+def test_by_default_early_frames_and_every_tenth_are_measured():
+    assert [t for t in range(45) if is_due(t, None)] == [0, 1, 2, 5, 10, 20, 30, 40]
+    assert [t for t in range(10) if is_due(t, 3)] == [0, 3, 6, 9]
+    assert [t for t in range(90) if is_due(t, None, stride=4)] == [0, 1, 2, 5, 10, 40, 80]
+
+
+@pytest.mark.parametrize(
+    "every, expected",
+    [(None, [0, 1, 2, 5, 10, 20, 23]), (7, [0, 7, 14, 21, 23]), (1, [*range(24)])],
+)
+def test_a_run_measures_what_is_due_and_always_the_last(every, expected):
+    session = Session(Recipe(**SMALL, budget=115), metrics_every=every)
+    drive(session)
+    assert iterations(session) == expected
+    assert session.run.frames[-1].iteration == 23
+
+
+def test_columns_are_arrays_of_equal_length_with_nan_for_what_cannot_be_had():
+    session = Session(Recipe(**SMALL, budget=60))
+    drive(session)
+    found = session.history.columns
+    assert {len(column) for column in found.values()} == {len(session.history)}
+    assert np.isnan(found["step_size"][0]) and found["step_size"][1] == pytest.approx(2 / 21)
+    assert found["visited"].tolist() == [5 * t for t in iterations(session)]
+    assert found["num_particles"].tolist() == [20] * len(session.history)
+    assert (np.diff(found["seconds"]) > 0).all()
+    assert (np.diff(found["rejuvenations"]) >= 0).all()
+    assert History().columns == {}
+
+
+def test_the_metrics_in_a_row_are_those_of_its_frame():
+    session = Session(Recipe(**SMALL, budget=60), metrics_every=1)
+    drive(session)
+    for k, frame in enumerate(session.run.frames):
+        for name in ("tv", "kl_forward", "kl_reverse", "cross_entropy", "ess", "mass_outside"):
+            assert session.history.columns[name][k] == frame.metrics[name]
+
+
+def test_what_acts_at_once_is_measured_again():
+    session = Session(Recipe(**SMALL, budget=None))
+    session.advance(10)
+    before = session.history.columns["tv"][-1]
+    session.set(bandwidth=3.0)
+    after = session.history.columns["tv"][-1]
+    assert after != before and after == session.frame.metrics["tv"]
+    assert iterations(session) == [0, 1, 2, 5, 10]
+    session.advance(3)
+    session.set(bandwidth=1.0)
+    assert iterations(session) == [0, 1, 2, 5, 10, 13]
+    session.advance(1)
+    session.set(eta=1.0)
+    assert iterations(session) == [0, 1, 2, 5, 10, 13], "what acts at the next step is not seen yet"
+
+
+def test_a_row_takes_the_place_of_one_of_the_same_iteration():
+    history = History()
+    for tv in (1, 2):
+        history.put(row(3, tv=tv))
+    assert history.columns["tv"].tolist() == [2]
+    history.put(row(4))
+    history.cut(3)
+    assert history.columns["iteration"].tolist() == [3]
+
+
+# Long histories.
+
+
+@pytest.mark.parametrize("every", [None, 1, 3])
+@pytest.mark.parametrize("last", [29, 64, 333, 1000])
+def test_a_long_history_is_thinned_evenly_and_keeps_its_ends(monkeypatch, every, last):
+    monkeypatch.setattr(module, "MAX_ROWS", 20)
+    history, due = History(every), [t for t in range(last) if is_due(t, every)]
+    for t in [*due, last]:
+        history.put(row(t))
+        assert len(history) <= 21
+    kept = history.columns["iteration"].tolist()
+    assert kept == sorted(set(kept)) and kept[0] == 0 and kept[-1] == last
+    assert set(kept[:-1]) == {t for t in due if is_due(t, every, history.stride)}
+    assert history.stride == 1 or len(history) >= 8
+
+
+def test_a_thinned_history_hangs_on_the_run_and_not_on_the_way_there(monkeypatch):
+    monkeypatch.setattr(module, "MAX_ROWS", 10)
+    recipe = Recipe(**SMALL, budget=400)
+    straight, winding = Session(recipe, metrics_every=1), Session(recipe, metrics_every=1)
+    drive(straight)
+    for iteration in (40, 17, 66, 3, 70, 69):
+        winding.seek(iteration)
+    drive(winding)
+    assert straight.history.stride == winding.history.stride > 1
+    assert columns(winding.history) == columns(straight.history)
+    assert digest(winding) == digest(straight)
+
+
+# Kept frames.
+
+
+def size_of_a_state():
+    return Session(Recipe(**SMALL, budget=None)).frame.num_bytes
+
+
+@pytest.mark.parametrize("room", [5, 8, 30])
+def test_past_the_memory_cap_kept_frames_are_thinned_first_and_last_stay(room):
+    session = Session(Recipe(**SMALL, budget=500), metrics_every=1, memory_cap=room * size_of_a_state())
+    drive(session)
+    kept = [frame.iteration for frame in session.run.frames]
+    assert kept[0] == 0 and kept[-1] == 100
+    assert kept == sorted(set(kept)) and 3 <= len(kept) <= room + 1
+    assert len(session.history) == 101, "the history is no part of that"
+
+
+def test_seek_works_between_frames_that_were_dropped():
+    recipe = Recipe(**SMALL, budget=300, changes=[(20, {"bandwidth": 0.3}), (33, {"num_particles": 25})])
+    usual = Session(recipe, metrics_every=1)
+    tight = Session(recipe, metrics_every=1, memory_cap=5 * size_of_a_state())
+    drive(usual), drive(tight)
+    for iteration in (59, 31, 50, 1, 0, 34, 19):
+        usual.seek(iteration), tight.seek(iteration)
+        assert tight.frame.iteration == usual.frame.iteration == iteration
+        assert digest(tight) == digest(usual)
+    drive(usual), drive(tight)
+    assert digest(tight) == digest(usual)
+
+
+def test_kept_frames_are_light():
+    session = Session(Recipe(**SMALL, budget=100))
+    drive(session)
+    assert session.frame.grid is not None
+    assert all("grid" not in frame.__dict__ for frame in session.run.frames)
+    assert session.run.frames[2].metrics["tv"] == session.history.columns["tv"][2]
+
+
+def test_a_run_that_is_put_aside_keeps_little_and_goes_back_as_before():
+    usual, aside = (Session(Recipe(**SMALL, budget=500), metrics_every=1) for _ in range(2))
+    drive(usual), drive(aside)
+    aside.shrink(6 * size_of_a_state())
+    assert len(usual.frames) > 50 and 4 <= len(aside.frames) <= 7
+    assert aside.frames[0].iteration == 0 and digest(aside) == digest(usual)
+    for iteration in (59, 31, 0):
+        usual.seek(iteration), aside.seek(iteration)
+        assert digest(aside) == digest(usual)

@@ -1,0 +1,376 @@
+"""A recipe has one canonical form, comes back from it, and refuses everything else in a sentence."""
+
+import ast
+import json
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import pmdviz
+from pmdviz.engine.recipe import parts
+from pmdviz.engine.recipe.formats import FORMAT
+from pmdviz.engine.recipe.parts import MAX_CHANGES
+from pmdviz.engine.recipe.recipe import KEYS, Recipe
+from pmdviz.engine.session import Session
+from pmdviz.errors import InputError
+from pmdviz.lab.loop import limits
+from pmdviz.limits import variable
+from pmdviz.methods import METHODS
+from tests.support.engine import changes_of, columns, digest, drive, recipes
+
+SMALL = {"target": "gaussian", "num_particles": 20, "budget": 100}
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@st.composite
+def recipes_with_changes(draw):
+    recipe = draw(recipes())
+    changes = []
+    for at in sorted(draw(st.lists(st.integers(1, 30), max_size=5))):
+        try:
+            recipe = recipe.replaced(changes=[*changes, (at, draw(changes_of(recipe)))])
+        except InputError:
+            continue
+        changes = list(recipe.changes)
+    return recipe
+
+
+def no_constant(name):
+    raise AssertionError(f"{name} is not JSON")
+
+
+# The canonical form.
+
+
+@given(recipes_with_changes())
+def test_a_recipe_comes_back_from_its_json(recipe):
+    text = recipe.to_json()
+    again = Recipe.from_json(text)
+    assert again == recipe
+    assert hash(again) == hash(recipe)
+    assert again.to_json() == text
+    assert Recipe.from_json(recipe.to_json(indent=2).encode()) == recipe
+    assert tuple(json.loads(text, parse_constant=no_constant)) == KEYS
+    assert again.knobs_at(10**9).as_dict() == recipe.knobs_at(10**9).as_dict()
+
+
+@given(recipes_with_changes())
+def test_its_python_makes_the_same_recipe_in_few_lines(recipe):
+    code = recipe.to_python()
+    assert code.count("\n") <= 15
+    constants = [node.value for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Constant)]
+    assert max(len(str(value)) for value in constants) <= 200
+    names = {}
+    exec(code.replace("pmdviz.run(recipe)", "None"), names)
+    assert names["recipe"] == recipe
+
+
+@settings(max_examples=15)
+@given(recipes_with_changes())
+def test_its_python_when_run_gives_the_same_bytes(recipe):
+    session = Session(recipe)
+    if drive(session):
+        return
+    names = {}
+    exec(recipe.to_python().replace("pmdviz.run(recipe)", "pmdviz.run(recipe, floor=False)"), names)
+    assert names["run"].particles.tobytes() == session.frame.particles.tobytes()
+    assert names["run"].weights.tobytes() == session.frame.weights.tobytes()
+    assert columns(names["run"].history) == columns(session.history)
+
+
+def test_the_python_of_a_run_without_an_end_stops_where_the_run_stood():
+    session = Session(Recipe("gaussian", num_particles=20, batch_size=5, budget=None))
+    session.advance(13)
+    session.set(eta=1.0)
+    session.advance(4)
+    names = {}
+    exec(session.run.to_python(), names)
+    assert names["run"].final.iteration == 17
+    assert names["run"].particles.tobytes() == session.frame.particles.tobytes()
+
+
+def test_parts_that_are_left_out_take_their_defaults():
+    assert Recipe.from_json("{}") == Recipe()
+    assert Recipe.from_json('{"target": "gaussian", "knobs": {"eta": 3}}') == Recipe("gaussian", eta=3)
+
+
+def test_the_batch_fits_the_data_by_itself_but_never_against_what_was_given():
+    assert Recipe("gaussian", target_options={"num_data": 7}).knobs["batch_size"] == 7
+    assert Recipe("mixture", target_options={"num_data": 1}).knobs["batch_size"] == 1
+    with pytest.raises(InputError, match=r"batch_size .* at most 7 .* given: 8"):
+        Recipe("gaussian", target_options={"num_data": 7}, batch_size=8)
+    with pytest.raises(InputError, match=r"batch_size .* at most 7 .* given: 100"):
+        Recipe("gaussian", target_options={"num_data": 7}, batch_size=100)
+    with pytest.raises(InputError, match=r"batch_size .* at most 7 .* given: 8"):
+        Recipe("gaussian", target_options={"num_data": 7}, changes=[(3, {"batch_size": 8})])
+
+
+def test_a_part_is_a_part_of_what_decides():
+    usual = Recipe(**SMALL)
+    others = [
+        Recipe(**{**SMALL, "target": "bimodal1d"}),
+        Recipe(**{**SMALL, "seed": 1}),
+        Recipe(**{**SMALL, "budget": 101}),
+        Recipe(**{**SMALL, "budget": None}),
+        Recipe(**SMALL, eta=1),
+        Recipe(**SMALL, target_options={"data_seed": 1}),
+        Recipe(**SMALL, changes=[(1, {"eta": 1})]),
+    ]
+    assert len({usual, *others}) == len(others) + 1
+    assert usual != usual.to_json()
+
+
+def test_the_versions_it_was_made_with_are_kept_and_do_not_decide():
+    old = Recipe.from_json('{"made_with": {"numpy": "1.0"}}')
+    assert json.loads(old.to_json())["made_with"] == {"numpy": "1.0"}
+    assert old == Recipe() and hash(old) == hash(Recipe())
+    assert Recipe().made_with["pmdviz"] == pmdviz.__version__
+
+
+def test_replaced_changes_the_parts_named_and_no_other():
+    recipe = Recipe(**SMALL, eta=1, changes=[(3, {"eta": 2})])
+    assert recipe.replaced() == recipe
+    other = recipe.replaced(seed=4, knobs={"kappa": 0.5})
+    assert (other.seed, other.knobs["kappa"], other.knobs["eta"], other.changes) == (4, 0.5, 1, recipe.changes)
+
+
+def test_a_recipe_cannot_be_changed():
+    with pytest.raises(AttributeError):
+        Recipe().seed = 3
+
+
+# Changes.
+
+
+def test_changes_are_sorted_joined_and_cleared_of_what_changes_nothing():
+    nothing = [(6, {"kappa": 0.5}), (7, {"n0": 20})]
+    recipe = Recipe(changes=[(9, {"eta": 3}), (4, {"kappa": 0.5}), (9, {"eta": 1}), *nothing])
+    assert recipe.changes == ((4, {"kappa": 0.5}), (9, {"eta": 1.0}))
+
+
+def test_knobs_are_in_force_from_their_iteration_on():
+    recipe = Recipe(eta=1, changes=[(4, {"eta": 2}), (9, {"eta": 3})])
+    assert [recipe.knobs_at(at).eta for at in (0, 3, 4, 8, 9, 100)] == [1, 1, 2, 2, 3, 3]
+
+
+@pytest.mark.parametrize("at", [0, -1, 1.5, "x", None, True, math.nan])
+def test_a_change_happens_at_a_whole_iteration_after_the_first(at):
+    with pytest.raises(InputError, match="iteration"):
+        Recipe(changes=[(at, {"eta": 1})])
+
+
+@pytest.mark.parametrize("changes", [5, None, "ab", [5], [(1,)], [(1, 2, 3)], [(1, [])], [(1, {2: 3})], {"ab": 1}])
+def test_changes_of_another_form_are_refused(changes):
+    with pytest.raises(InputError, match="change"):
+        Recipe(changes=changes)
+
+
+def test_there_is_a_limit_to_changes():
+    with pytest.raises(InputError, match=f"{MAX_CHANGES:,} changes here; given: {MAX_CHANGES + 1:,}"):
+        Recipe(changes=[(k + 1, {"eta": 1}) for k in range(MAX_CHANGES + 1)])
+
+
+def test_a_process_may_allow_fewer_changes(monkeypatch):
+    monkeypatch.setattr(parts, "_most_changes", MAX_CHANGES)
+    parts.keep_changes(3)
+    session = Session(Recipe(**SMALL, changes=[(k, {"eta": k}) for k in (1, 2, 3)]))
+    with pytest.raises(InputError, match="at most 3 changes here; given: 4"):
+        Recipe(changes=[(k, {"eta": k}) for k in (1, 2, 3, 4)])
+    session.advance(4)
+    with pytest.raises(InputError, match="at most 3 changes here; restart the run for a new log"):
+        session.set(eta=9)
+    assert session.knobs.eta == 3 and session.advance(1).iteration == 5
+    session.seek(3)
+    assert session.set(eta=9).knobs.eta == 9  # in place of the third
+
+
+class Counted(tuple):
+    """Changes that count how many of them are looked at."""
+
+    looks = 0
+
+    def __getitem__(self, at):
+        found = super().__getitem__(at)
+        Counted.looks += len(found) if isinstance(at, slice) else 1
+        return found
+
+    def __iter__(self):
+        for one in super().__iter__():
+            Counted.looks += 1
+            yield one
+
+
+@pytest.mark.parametrize("what", ["a run", "the limits"])
+def test_a_long_log_is_not_walked_again_for_each_of_its_changes(what, monkeypatch):
+    monkeypatch.setenv(variable("max_particles"), "5000")
+    number = 400
+    recipe = Recipe("gaussian", num_particles=5, budget=None, batch_size=1)
+    changes = Counted((k, {"eta": float(k)}) for k in range(1, number + 1))
+    session, Counted.looks = Session(recipe._unchecked_copy(changes=changes)), 0
+    if what == "a run":
+        assert session.advance(number).knobs.eta == number
+    else:
+        limits.check(session.recipe)
+    assert number <= Counted.looks < 60 * number
+
+
+@pytest.mark.parametrize("raw", ["1_0", "\u0661\u0662", "\uff11", "1_000.0"])
+def test_only_plain_digits_are_numbers(raw):
+    for values in ({"seed": raw}, {"num_particles": raw}, {"eta": raw}):
+        with pytest.raises(InputError, match="must be a"):
+            Recipe(**values)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-32", "utf-32-be"])
+def test_json_is_utf_8(encoding):
+    text = Recipe(**SMALL).to_json()
+    with pytest.raises(InputError, match="not a recipe in JSON"):
+        Recipe.from_json(text.encode(encoding))
+    assert Recipe.from_json(text.encode()) == Recipe.from_json(text.encode("utf-8-sig")) == Recipe(**SMALL)
+
+
+def test_a_change_is_checked_against_the_knobs_in_force_then():
+    with pytest.raises(InputError, match="warm_start"):
+        Recipe(warm_start=True, changes=[(5, {"batches": "replacement"})])
+    Recipe(warm_start=True, changes=[(4, {"warm_start": False}), (5, {"batches": "replacement"})])
+
+
+# What is refused.
+
+
+@pytest.mark.parametrize(
+    "parts, words",
+    [
+        ({"target": "mixtrue"}, "unknown target 'mixtrue'; did you mean 'mixture'?"),
+        ({"target": 5}, "target must be a name or a target; given: 5"),
+        ({"method": "pmdd"}, "unknown method 'pmdd'; did you mean 'pmd'?"),
+        ({"method": None}, "unknown method None"),
+        ({"target_options": {"sigmax": 1}}, "unknown option of target 'mixture': 'sigmax'; did you mean 'sigma_x'?"),
+        ({"target_options": {"sigma_x": 0}}, "sigma_x must be a number at least 0.05 and at most 100; given: 0"),
+        ({"target_options": [1]}, "target_options must be an object"),
+        ({"num_particle": 5}, "unknown knob of method 'pmd': 'num_particle'; did you mean 'num_particles'?"),
+        ({"self": 5}, "unknown knob of method 'pmd': 'self'"),
+        ({"target_options": {"name": 5}}, "unknown option of target 'mixture': 'name'"),
+        ({"target_options": {"self": 5}}, "unknown option of target 'mixture': 'self'"),
+        ({"budget": 0}, "budget must be a whole number at least 1"),
+        ({"budget": 2.5}, "given: 2.5"),
+        ({"budget": True}, "given: True"),
+        ({"seed": -1}, "seed must be a whole number at least 0"),
+        ({"seed": 2**53}, "at most 9,007,199,254,740,991; given: 9007199254740992"),
+        ({"seed": math.nan}, "given: nan"),
+        ({"seed": "x"}, "given: 'x'"),
+        ({"made_with": 3}, "made_with must be an object of names and values; given: 3"),
+        ({"made_with": {"numpy": {2}}}, "made_with must give versions as texts, as in {'numpy': '2.0'}; given: "),
+        ({"warm_start": True, "batches": "replacement"}, "warm_start = true needs batches = 'epochs'"),
+    ],
+    ids=str,
+)
+def test_a_part_that_cannot_be_used_is_named(parts, words):
+    with pytest.raises(InputError) as error:
+        Recipe(**parts)
+    assert words in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "parts, words",
+    [
+        ({"knobs": 3}, "knobs must be an object of names and values; given: 3"),
+        ({"knobs": {"seed": 3}}, "unknown knob of method 'pmd': 'seed'"),
+        ({"eta": 3}, "unknown part of a recipe 'eta'"),
+        ({"method": 3}, "unknown method 3"),
+    ],
+    ids=str,
+)
+def test_a_replacement_that_cannot_be_used_is_named(parts, words):
+    with pytest.raises(InputError) as error:
+        Recipe(**SMALL).replaced(**parts)
+    assert words in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ('{"seed": 1, "seed": 2}', "seed"),
+        ('{"knobs": {"eta": 1, "kappa": 1, "eta": 1}}', "eta"),
+        ('{"recipe": {"seed": 1}, "recipe": {}}', "recipe"),
+    ],
+)
+def test_a_key_given_twice_is_refused(text, key):
+    with pytest.raises(InputError, match=f"a recipe gives each key once; twice in one object: '{key}'"):
+        Recipe.from_json(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "{", "[]", "null", "3", '"x"', "{'a': 1}", "[" * 100_000, "9" * 5000, "{}{}", b"\xff\xfe", "\ud800",
+     '{"seed": NaN}', '{"seed": Infinity}', '{"method": []}',
+     '{"target": {}}', '{"target": {"custom": 5}}', '{"knobs": []}',
+     '{"knobs": {"self": 1}}', '{"knobs": {"target": "gaussian"}}', '{"changes": [[1, {"self": 2}]]}',
+     '{"target_options": {"name": 1}}', '{"made_with": []}', '{"extra": 1}', None, 5],
+    ids=lambda text: repr(text)[:30],
+)  # fmt: skip
+def test_what_is_no_recipe_is_refused_in_a_line(text):
+    with pytest.raises(InputError) as error:
+        Recipe.from_json(text)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("version", [0, FORMAT + 1, "1", None, [], {}, True, 1.5])
+def test_another_format_version_is_refused(version):
+    with pytest.raises(InputError, match=f"reads recipes of format {FORMAT}"):
+        Recipe.from_json(json.dumps({"pmdviz_recipe": version}))
+
+
+@given(st.data())
+def test_a_recipe_with_a_part_of_rubbish_is_taken_or_refused_never_worse(data):
+    plain = Recipe(**SMALL, changes=[(3, {"eta": 1.0})]).to_dict()
+    key = data.draw(st.sampled_from(KEYS))
+    if isinstance(plain[key], dict) and data.draw(st.booleans()):
+        plain[key] = {**plain[key], data.draw(st.sampled_from([*plain[key], "x"])): data.draw(json_values)}
+    else:
+        plain[key] = data.draw(json_values)
+    try:
+        recipe = Recipe.from_json(json.dumps(plain))
+    except InputError as error:
+        assert "\n" not in str(error)
+    else:
+        assert Recipe.from_json(recipe.to_json()) == recipe
+        recipe.to_json().encode()
+
+
+@given(st.integers(0, 10**6), st.text(max_size=3))
+def test_a_damaged_text_is_refused_or_read_never_worse(place, damage):
+    text = Recipe(**SMALL, changes=[(3, {"eta": 1.0})]).to_json()
+    place %= len(text)
+    for damaged in (text[:place], text[:place] + damage + text[place + len(damage) :]):
+        try:
+            Recipe.from_json(damaged)
+        except InputError:
+            pass
+
+
+@given(st.one_of(st.text(), st.binary(), json_values.map(json.dumps)))
+def test_any_text_is_refused_or_read_never_worse(text):
+    try:
+        Recipe.from_json(text)
+    except InputError as error:
+        assert "\n" not in str(error)
+
+
+def test_every_knob_of_every_method_survives_the_journey():
+    for method in METHODS.values():
+        recipe = Recipe("mixture", method.name, budget=100)
+        assert json.loads(recipe.to_json())["knobs"] == recipe.start_knobs().as_dict()
+        assert set(recipe.knobs) == set(method.Knobs.specs())
+
+
+def test_digests_tell_recipes_apart():
+    one, two = (Session(Recipe(**SMALL, seed=seed)) for seed in (1, 2))
+    assert digest(one)["particles"] != digest(two)["particles"]

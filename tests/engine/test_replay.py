@@ -1,0 +1,212 @@
+"""The same recipe gives the same bits: whatever was looked at, turned, sought or interrupted on the way."""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.session import Session
+from tests.support.engine import changes_of, columns, digest, drive, recipes, straight, turn
+
+ROOT = Path(__file__).parents[2]
+
+
+@settings(max_examples=40)
+@given(st.data())
+def test_a_run_with_changes_on_the_way_is_repeated_by_its_recipe(data):
+    recipe = data.draw(recipes())
+    live = Session(recipe)
+    for _ in range(data.draw(st.integers(0, 5))):
+        data.draw(st.integers(0, 12).map(lambda n: _advance(live, n)))
+        turn(live, data.draw(changes_of(recipe)))
+    failure = drive(live, data.draw(st.integers(1, 7)))
+    expected = digest(live)
+    assert straight(live.recipe, failure) == expected
+    live.replay()
+    assert drive(live) == failure
+    assert digest(live) == expected
+    back = data.draw(st.integers(0, live.frame.iteration))
+    live.seek(back)
+    assert live.frame.iteration == back
+    assert drive(live, data.draw(st.integers(1, 7))) == failure
+    assert digest(live) == expected
+
+
+OPERATIONS = st.sampled_from(["advance", "advance", "set", "set back", "seek", "extend", "limit", "look"])
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_nothing_done_to_a_session_leaves_a_trace_that_its_recipe_does_not_name(data):
+    live = Session(data.draw(recipes()))
+    for _ in range(data.draw(st.integers(1, 10))):
+        _operate(live, data.draw(OPERATIONS), data)
+    failure = drive(live)
+    assert straight(live.recipe, failure) == digest(live)
+
+
+def _operate(live, operation, data):
+    if operation == "advance":
+        _advance(live, data.draw(st.integers(1, 12)))
+    elif operation == "set":
+        turn(live, data.draw(changes_of(live.recipe)))
+    elif operation == "set back":
+        before = live.knobs.as_dict()
+        turn(live, data.draw(changes_of(live.recipe)))
+        live.set(**before)
+    elif operation == "seek":
+        live.seek(data.draw(st.integers(0, live.frame.iteration)))
+    elif operation == "extend":
+        live.limit(live.frame.visited + data.draw(st.integers(1, 100)))
+    elif operation == "limit" and live.frame.visited:
+        live.limit(live.frame.visited)
+    elif operation == "look":
+        assert live.frame.metrics and live.run.frames and live.pending is not None
+
+
+def _advance(session, n):
+    try:
+        return session.advance(n)
+    except RuntimeError:
+        return session.frame
+
+
+@settings(max_examples=15)
+@given(recipes())
+def test_looking_at_frames_changes_nothing(recipe):
+    seen, unseen = Session(recipe), Session(recipe, metrics_every=10**9)
+    failure = drive_looking(seen)
+    assert drive(unseen) == failure
+    a, b = digest(seen), digest(unseen)
+    assert [a[k] for k in ("particles", "weights", "kernel")] == [b[k] for k in ("particles", "weights", "kernel")]
+
+
+def drive_looking(session):
+    while not session.done:
+        session.frame.metrics, session.frame.grid, session.run.sample(3), session.frame.density.mean  # noqa: B018
+        words = drive_once(session)
+        if words:
+            return words
+    return ""
+
+
+def drive_once(session):
+    try:
+        session.advance()
+    except RuntimeError as error:
+        return str(error)
+    return ""
+
+
+def test_a_change_taken_back_at_once_leaves_no_row():
+    session = Session(Recipe("gaussian", num_particles=20, budget=200))
+    session.advance(7)
+    session.set(bandwidth=2.0)
+    assert 7 in session.history.columns["iteration"]
+    session.set(bandwidth=1.0)
+    assert session.recipe.changes == ()
+    assert 7 not in session.history.columns["iteration"]
+
+
+def test_a_width_given_with_its_rule_stays_though_it_was_the_width_before():
+    change = {"bandwidth_rule": "isotropic", "bandwidth": 0.75}
+    recipe = Recipe("gaussian", num_particles=20, budget=200, changes=[(5, change)])
+    again = Recipe.from_json(recipe.to_json())
+    assert again == recipe
+    assert again.knobs_at(6).bandwidth == 0.75
+    session = Session(recipe)
+    session.advance(6)
+    session.set(eta=1.0)
+    assert session.recipe.knobs_at(5).bandwidth == 0.75
+
+
+def test_another_seed_gives_other_bits():
+    one, two = (straight(Recipe("gaussian", num_particles=20, budget=100, seed=seed)) for seed in (0, 1))
+    assert one["particles"] != two["particles"]
+    assert one["tv"] != two["tv"]
+
+
+def test_batches_and_method_have_streams_of_their_own():
+    few, many = (Session(Recipe("gaussian", policy="never", num_particles=m, budget=None)) for m in (10, 50))
+    few_rows = [few._batches.draw(5, "epochs").tolist() for _ in range(9)]
+    assert few_rows == [many._batches.draw(5, "epochs").tolist() for _ in range(9)]
+
+
+# In other processes. `run_recipes` is also what those run: it prints one hash a recipe.
+
+LARGE = Recipe("mixture", target_options={"num_data": 100}, num_particles=6000, budget=400, ess_threshold=1.0, seed=5)
+SEVERAL = (
+    Recipe("mixture", target_options={"num_data": 50}, num_particles=50, budget=300, changes=[(3, {"bandwidth": 0.4})]),
+    Recipe("bimodal1d", num_particles=40, budget=300, policy="always", bandwidth_rule="isotropic", bandwidth=0.2),
+    Recipe("bimodal1d", num_particles=40, budget=300, batches="replacement", schedule="constant"),
+    Recipe("gaussian", num_particles=40, budget=300, warm_start=True, changes=[(4, {"num_particles": 30})]),
+)
+
+
+def hashes(given_recipes):
+    found = []
+    for recipe in given_recipes:
+        session = Session(recipe)
+        drive(session)
+        parts = digest(session)
+        parts.pop("knobs")
+        found.append(hashlib.sha256(repr(sorted(parts.items())).encode()).hexdigest())
+    return found
+
+
+def in_a_fresh_process(given_recipes, **environment):
+    code = (
+        "import json, sys; from pmdviz import Recipe; from tests.engine.test_replay import hashes; "
+        "print(json.dumps(hashes([Recipe.from_json(text) for text in json.load(sys.stdin)])))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        input=json.dumps([recipe.to_json() for recipe in given_recipes]),
+        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("threads", ["1", "2", "3"])
+def test_a_fresh_process_gives_the_same_bits_with_any_number_of_threads(threads):
+    given_recipes = [*SEVERAL, LARGE]
+    found = in_a_fresh_process(given_recipes, PMDVIZ_THREADS=threads, OPENBLAS_NUM_THREADS=threads)
+    assert found == hashes(given_recipes)
+
+
+def test_the_large_recipe_is_large_enough_for_the_pool(monkeypatch):
+    from pmdviz.kernels import pool
+
+    used = []
+    monkeypatch.setattr(pool, "_pool", lambda *given, old=pool._pool: used.append(given) or old(*given))
+    pool.set_threads(3)
+    try:
+        drive(Session(LARGE))
+    finally:
+        pool.set_threads(None)
+    assert used
+
+
+@pytest.mark.slow
+def test_a_process_that_compiles_and_one_that_loads_give_the_same_bits(tmp_path):
+    compiled, loaded = (in_a_fresh_process([*SEVERAL, LARGE], NUMBA_CACHE_DIR=str(tmp_path)) for _ in range(2))
+    assert compiled == loaded == hashes([*SEVERAL, LARGE])
+
+
+def test_the_history_is_compared_column_by_column():
+    session = Session(Recipe("gaussian", num_particles=20, budget=100))
+    drive(session)
+    measured = {"iteration", "visited", "tv", "kl_forward", "kl_reverse", "cross_entropy", "ess", "mass_outside"}
+    assert measured <= columns(session.history).keys()

@@ -1,0 +1,313 @@
+"""A live run: knobs turned on the way, restarts, budgets, and going back and forth."""
+
+import numpy as np
+import pytest
+
+from pmdviz.engine.recipe.recipe import MAX_BUDGET, Recipe
+from pmdviz.engine.session import Session
+from pmdviz.errors import InputError
+from pmdviz.kernels.cancel import Cancelled, CancelToken, cancellable
+from tests.support.engine import digest, drive, straight
+
+SMALL = {"target": "gaussian", "num_particles": 20, "batch_size": 5}
+
+
+def session(**parts):
+    return Session(Recipe(**{**SMALL, "budget": 200, **parts}))
+
+
+# Advancing and the budget.
+
+
+def test_a_frame_says_where_it_stands():
+    s = session()
+    first = s.frame
+    assert (first.iteration, first.visited, first.info, first.budget, first.num_data) == (0, 0, None, 200, 20)
+    frame = s.advance(3)
+    assert frame is s.frame
+    assert (frame.iteration, frame.visited, frame.info.visited) == (3, 15, 5)
+    assert frame.density_evaluations == 15 * 20 and frame.gradient_evaluations == 0
+    assert frame.seconds > first.seconds == 0.0
+    assert first.iteration == 0, "a frame does not move on"
+
+
+def test_a_run_stops_at_the_first_visited_at_or_above_its_budget():
+    for budget, end in ((1, 5), (5, 5), (6, 10), (200, 200), (201, 205)):
+        s = session(budget=budget)
+        assert s.advance(10**6).visited == end
+        assert s.done
+        last = s.frame
+        assert s.advance() is last
+
+
+def test_without_a_budget_there_is_no_end():
+    s = session(budget=None)
+    assert s.advance(300).visited == 1500 and not s.done
+    with pytest.raises(InputError, match="without a budget cannot be extended"):
+        s.extend(10)
+
+
+def test_a_budget_can_grow_and_the_run_goes_on_as_if_it_had_always_been_so():
+    s = session(budget=13)
+    drive(s)
+    assert s.history.columns["iteration"][-1] == 3
+    s.extend(187)
+    assert (s.recipe.budget, s.frame.budget, s.done) == (200, 200, False)
+    assert 3 not in s.history.columns["iteration"]
+    drive(s)
+    assert digest(s) == straight(Recipe(**SMALL, budget=200))
+
+
+def test_a_budget_can_be_cut_to_what_has_been_visited():
+    s = session()
+    s.advance(7)
+    assert not s.done and 7 not in s.history.columns["iteration"]
+    s.limit(35)
+    assert s.done and 7 in s.history.columns["iteration"]
+    assert digest(s) == straight(Recipe(**SMALL, budget=35))
+    with pytest.raises(InputError, match="at least the 35 data visited; given: 34"):
+        s.limit(34)
+    s.limit(None)
+    assert s.recipe.budget is None and s.advance().iteration == 8
+
+
+@pytest.mark.parametrize("more", [0, -1, 1.5, True, "five", MAX_BUDGET + 1])
+def test_a_budget_grows_by_a_whole_number(more):
+    s = session()
+    with pytest.raises(InputError, match="more must be a whole number at least 1"):
+        s.extend(more)
+    assert s.recipe.budget == 200
+
+
+# Knobs.
+
+
+def test_a_knob_turned_is_written_down_and_acts_at_the_next_step():
+    s = session()
+    s.advance(4)
+    particles = s.frame.particles
+    s.set(eta=1.0)
+    assert s.recipe.changes == ((4, {"eta": 1.0}),)
+    assert s.frame.knobs.eta == s.knobs.eta == 1.0
+    assert np.array_equal(s.frame.particles, particles)
+    assert s.pending == {"eta": "takes effect at the next step"}
+    assert s.advance().info.step_size == pytest.approx(1 / 25)
+    assert s.pending == {}
+
+
+def test_a_width_acts_at_once():
+    s = session(bandwidth_rule="local")
+    s.advance(4)
+    before = s.frame
+    assert before.metrics and before.grid  # what was computed under the old width must not be shown under the new one
+    after = s.set(bandwidth=2.0)
+    assert s.pending == {}
+    np.testing.assert_allclose(after.density.cholesky, before.density.cholesky * 2.0 / 0.75, rtol=1e-12)
+    assert after.metrics["tv"] != before.metrics["tv"]
+    assert np.array_equal(after.particles, before.particles) and np.array_equal(after.weights, before.weights)
+    assert before.knobs.bandwidth == 0.75, "a frame does not change"
+
+
+def test_what_acts_at_a_restart_is_pending_until_then():
+    s = session()
+    s.advance(2)
+    s.set(warm_start=True)
+    for _ in range(3):
+        assert s.pending == {"warm_start": "takes effect at a restart"}
+        s.advance()
+    s.set(warm_start=False)
+    assert s.pending == {}
+    s.set(warm_start=True)
+    s.restart()
+    assert s.pending == {} and s.knobs.warm_start
+    assert "warm start" in s.advance().info.words
+
+
+def test_turns_of_one_iteration_are_one_change():
+    s = session()
+    s.advance(4)
+    s.set(eta=1.0)
+    s.set(eta=3.0, n0=5)
+    assert s.recipe.changes == ((4, {"eta": 3.0, "n0": 5.0}),)
+    s.set(eta=2.0, n0=20)
+    assert s.recipe.changes == ()
+
+
+def test_before_the_first_step_a_turn_is_the_recipe_s_own():
+    s = session()
+    s.set(eta=1.0, num_particles=33)
+    assert s.recipe.changes == () and s.recipe.knobs["eta"] == 1.0
+    assert s.frame.particles.shape == (33, 2)
+    drive(s)
+    assert digest(s) == straight(Recipe(**{**SMALL, "num_particles": 33}, eta=1.0, budget=200))
+
+
+def test_a_turn_after_going_back_drops_what_came_later():
+    s = session()
+    s.advance(5)
+    s.set(eta=1.0)
+    s.advance(5)
+    s.set(kappa=0.5)
+    s.seek(7)
+    assert s.recipe.changes == ((5, {"eta": 1.0}), (10, {"kappa": 0.5}))
+    s.set(n0=3)
+    assert s.recipe.changes == ((5, {"eta": 1.0}), (7, {"n0": 3.0}))
+    drive(s)
+    assert s.knobs.kappa == 1.0
+    assert digest(s) == straight(s.recipe)
+
+
+@pytest.mark.parametrize("values", [{"eta": 0}, {"etta": 1}, {"batch_size": 21}, {"eta": 1, "kappa": 2}, {"self": 1}])
+def test_a_turn_that_cannot_be_used_changes_nothing(values):
+    s = session()
+    s.advance(3)
+    before, recipe = digest(s), s.recipe
+    with pytest.raises(InputError):
+        s.set(**values)
+    assert digest(s) == before and s.recipe == recipe
+
+
+# Restart, replay, another seed, back and forth.
+
+
+def test_a_restart_keeps_the_knobs_and_clears_the_log():
+    s = session()
+    s.advance(5)
+    s.set(eta=1.0)
+    s.advance(2)
+    s.restart()
+    assert (s.frame.iteration, s.recipe.changes, s.knobs.eta, s.recipe.seed) == (0, (), 1.0, 0)
+    assert len(s.history) == 1
+    drive(s)
+    assert digest(s) == straight(Recipe(**SMALL, eta=1.0, budget=200))
+
+
+def test_a_replay_makes_the_logged_changes_again():
+    s = session()
+    s.advance(5)
+    s.set(eta=1.0)
+    s.replay()
+    assert (s.frame.iteration, s.knobs.eta) == (0, 2.0)
+    assert s.advance(4).knobs.eta == 2.0
+    assert s.advance().knobs.eta == 1.0
+    assert s.recipe.changes == ((5, {"eta": 1.0}),)
+
+
+def test_another_seed_keeps_data_and_knobs():
+    s = session()
+    s.advance(5)
+    s.set(eta=1.0)
+    data, particles = s.target.data, s.frame.particles
+    s.reseed(9)
+    assert (s.recipe.seed, s.knobs.eta, s.recipe.changes, s.frame.iteration) == (9, 1.0, (), 0)
+    assert np.array_equal(s.target.data, data) and not np.array_equal(s.frame.particles, particles)
+    seeds = {s.reseed() and s.recipe.seed for _ in range(5)}
+    assert len(seeds) == 5
+
+
+def test_seek_goes_anywhere():
+    s = session(budget=None)
+    frames = {0: digest(s)}
+    for t in range(1, 31):
+        s.advance()
+        frames[t] = {k: v for k, v in digest(s).items() if k in ("particles", "weights", "visited")}
+    for t in (30, 3, 17, 16, 0, 29, 1, 30):
+        assert s.seek(t).iteration == t
+        if t:
+            assert {k: v for k, v in digest(s).items() if k in frames[t]} == frames[t]
+    assert s.seek(45).iteration == 45
+    assert session(budget=25).seek(100).iteration == 5, "not past the end"
+
+
+@pytest.mark.parametrize("iteration", [-1, 1.5, "three", None, True])
+def test_seek_takes_a_whole_number(iteration):
+    s = session()
+    s.advance(2)
+    with pytest.raises(InputError, match="iteration must be a whole number at least 0"):
+        s.seek(iteration)
+    assert s.frame.iteration == 2
+
+
+@pytest.mark.parametrize("parts", [{"recipe": {}}, {"recipe": None}, {"metrics_every": 0}, {"metrics_every": 1.5}])
+def test_a_session_takes_a_recipe(parts):
+    with pytest.raises(InputError):
+        Session(**{"recipe": Recipe(**SMALL), **parts})
+
+
+def test_an_interrupted_step_can_be_done_again(monkeypatch):
+    """Ctrl-C in the middle of a step: the random streams go back with it."""
+    s, usual = session(policy="always"), session(policy="always")
+    drive(usual)
+    s.advance(6)
+    step = type(s.method).step
+
+    def interrupted(self, rng, *rest):
+        step(self, rng, *rest)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(type(s.method), "step", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        s.advance()
+    monkeypatch.undo()
+    assert s.frame.iteration == 6
+    drive(s)
+    assert digest(s) == digest(usual)
+
+
+def test_two_sessions_do_not_touch_one_another():
+    one, two, alone = session(seed=1), session(seed=2), session(seed=1)
+    for _ in range(10):
+        one.advance(), two.advance()
+        two.set(bandwidth=0.1 + 0.1 * two.frame.iteration)
+    alone.advance(10)
+    assert digest(one) == digest(alone)
+
+
+def test_the_run_can_be_read_at_any_moment():
+    s = session()
+    s.advance(6)
+    run = s.run
+    s.advance(6)
+    assert run.final.iteration == 6 and run.history["iteration"].tolist() == [0, 1, 2, 5, 6]
+    assert s.run.final.iteration == 12
+
+
+# Cancelled work.
+
+
+def cancelled_at(part):
+    """A watch that ends the work at its `part`-th block."""
+    watch, check, count = CancelToken(), CancelToken.check, iter(range(10**6))
+
+    def counting(share):
+        if next(count) == part:
+            watch.cancel()
+        check(watch, share)
+
+    watch.check = counting
+    return watch
+
+
+@pytest.mark.parametrize("part", [0, 1, 2, 5, 20])
+@pytest.mark.parametrize("act", [lambda s: s.advance(), lambda s: s.set(bandwidth=0.4), lambda s: s.restart()])
+def test_cancelled_work_leaves_the_session_as_it_was(act, part):
+    knobs = {"policy": "always", "num_particles": 200, "batch_size": 5}
+    recipe = Recipe("gaussian", seed=3, budget=60, **knobs)
+    s = Session(recipe, metrics_every=1)
+    s.advance(4)
+    before = digest(s), s.recipe.to_json()
+    with cancellable(cancelled_at(part)):
+        try:
+            act(s)
+        except Cancelled:
+            assert (digest(s), s.recipe.to_json()) == before
+        else:
+            assert part > 0, "a first block there was in any case"
+            return
+    act(s)
+    drive(s)
+    other = Session(recipe, metrics_every=1)
+    other.advance(4)
+    act(other)
+    drive(other)
+    assert digest(s) == digest(other)

@@ -1,0 +1,52 @@
+"""Who races: texts, pairs, labels, and the sentences for what cannot be used."""
+
+import pytest
+
+from pmdviz.errors import InputError
+from pmdviz.experiments.race import entrants
+from pmdviz.experiments.race.entrants import split
+
+
+def test_texts_and_pairs_say_the_same():
+    text, pair = entrants(["pmd:warm_start=true, bandwidth=0.5", ("pmd", {"warm_start": True, "bandwidth": 0.5})])
+    one, other = (entrant.recipe("mixture", None, 0, 100) for entrant in (text, pair))
+    assert one == other and one.knobs["warm_start"] is True and one.knobs["bandwidth"] == 0.5
+
+
+def test_labels_tell_what_differs_from_the_defaults_and_are_never_the_same():
+    found = entrants(["pmd", "smc:jitter=1.5", ("pmd", {"warm_start": True}), "pmd", "pmd"])
+    assert [one.label for one in found] == ["pmd", "smc:jitter=1.5", "pmd:warm_start=true", "pmd #2", "pmd #3"]
+
+
+def test_one_text_holds_several_entrants():
+    text = "pmd,pmd:warm_start=true,bandwidth=0.5, smc"
+    assert split(text) == ["pmd", "pmd:warm_start=true,bandwidth=0.5", "smc"]
+    assert [one.method for one in entrants(text)] == ["pmd", "pmd", "smc"]
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ([], "at least 1 and at most 100 methods; given: 0"),
+        (["pdm"], "unknown method 'pdm'; did you mean 'pmd'"),
+        (["pmd:bandwidt=1"], "unknown knob of method 'pmd': 'bandwidt'; did you mean 'bandwidth'"),
+        (["pmd:bandwidth=-1"], "bandwidth must be"),
+        (["pmd:bandwidth"], "after a colon"),
+        (["pmd:"], "after a colon"),
+        (["pmd:bandwidth=1,bandwidth=2"], "bandwidth is given twice"),
+        ("pmd,bandwidth=1", "after a colon"),
+        ([("pmd", 3)], "or a pair"),
+        ([7], "or a pair"),
+        (7, "methods must be a list"),
+    ],
+)
+def test_what_cannot_be_used_is_one_sentence(given, words):
+    with pytest.raises(InputError, match=words) as caught:
+        entrants(given)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_pair_that_does_not_fit_names_the_entrant():
+    (one,) = entrants(["gibbs"])
+    with pytest.raises(InputError, match="entrant gibbs: method 'gibbs' needs exact conditionals"):
+        one.recipe("bimodal1d", None, 0, 100)

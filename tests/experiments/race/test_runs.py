@@ -1,0 +1,140 @@
+"""Races over seeds: rows, summary, errors, and that a result hangs on nothing but its recipes."""
+
+import numpy as np
+import pytest
+
+import pmdviz
+from pmdviz.errors import InputError, TargetError
+from pmdviz.experiments.race import race
+from pmdviz.kernels.pool import set_threads
+
+KEYS = [
+    "method", "seed", "visited", "tv", "kl_forward", "mode_masses", "density_evaluations", "gradient_evaluations",
+    "seconds",
+]  # fmt: skip
+FEW = {"target_options": {"num_data": 200, "sigma_x": 1.5}, "budget": 400}
+
+
+def plain(result):
+    return [{name: value for name, value in row.items() if name != "seconds"} for row in result.rows]
+
+
+def test_rows_and_summary():
+    result = race(["pmd:num_particles=60", "smc:num_particles=60", "sgld"], seeds=3, **FEW)
+    assert [list(row) for row in result.rows] == [KEYS] * 9
+    assert [(row["method"], row["seed"]) for row in result.rows[:4]] == [
+        ("pmd:num_particles=60", 0),
+        ("pmd:num_particles=60", 1),
+        ("pmd:num_particles=60", 2),
+        ("smc:num_particles=60", 0),
+    ]
+    assert all(len(row["mode_masses"]) == 2 and 0 <= sum(row["mode_masses"]) <= 1 for row in result.rows)
+    assert [entry["method"] for entry in result.summary] == ["pmd:num_particles=60", "smc:num_particles=60", "sgld"]
+    tv = [row["tv"] for row in result.rows[:3]]
+    assert result.summary[0]["tv_mean"] == pytest.approx(np.mean(tv))
+    assert result.summary[0]["tv_sd"] == pytest.approx(np.std(tv, ddof=1)) and result.summary[0]["runs"] == 3
+    assert result.rows[3]["visited"] == 200 and result.rows[0]["visited"] == 400
+
+
+def test_a_row_is_the_end_of_the_run_of_its_recipe():
+    result = race(["pmd:num_particles=60"], seeds=[5], **FEW)
+    run = pmdviz.run(method="pmd", seed=5, num_particles=60, floor=False, **FEW)
+    assert result.rows[0]["tv"] == run.final.metrics["tv"]
+    assert result.rows[0]["density_evaluations"] == run.final.density_evaluations
+
+
+def test_neither_threads_nor_other_entrants_change_a_row():
+    alone = plain(race(["pmd:num_particles=600"], seeds=2, **FEW))
+    try:
+        set_threads(3)
+        together = plain(race(["sgld", "pmd:num_particles=600"], seeds=2, **FEW))
+    finally:
+        set_threads(None)
+    assert together[2:] == alone
+
+
+def test_runs_in_one_mode_are_counted_run_by_run():
+    apart = {"data_seed": 3, "num_data": 400, "sigma_x": 1.5}
+    result = race(["sgld", "pmd:num_particles=1500"], target_options=apart, budget=20_000, seeds=3)
+    assert [entry["runs_in_one_mode"] for entry in result.summary] == [3, 0]
+
+
+def test_histories_are_measured_as_often_as_asked():
+    few = race(["pmd:num_particles=60"], seeds=1, **FEW)
+    many = race(["pmd:num_particles=60"], seeds=1, points=4, **FEW)
+    key = ("pmd:num_particles=60", 0)
+    assert few.histories[key]["iteration"].tolist() == [0, 4]
+    assert many.histories[key]["iteration"].tolist() == [0, 1, 2, 3, 4]
+    assert plain(few) == plain(many)
+
+
+def test_progress_rises_to_the_end():
+    told = []
+    race(["pmd:num_particles=60", "smc:num_particles=60"], seeds=2, progress=lambda *said: told.append(said), **FEW)
+    shares = [share for share, _ in told]
+    assert shares == sorted(shares) and shares[-1] == 1.0
+    assert "pmd:num_particles=60, seed 0" in [words for _, words in told]
+
+
+def test_a_custom_target_races_too():
+    mine = pmdviz.custom_target(
+        log_prior=lambda theta: -0.5 * (theta**2).sum(axis=1),
+        log_likelihood=lambda theta, batch: -0.5 * ((theta[:, :1] - batch[:, 0]) ** 2).sum(axis=1),
+        sample_prior=lambda rng, m: rng.standard_normal((m, 1)),
+        data=np.linspace(0, 1, 40)[:, None],
+        dim=1,
+        name="dose",
+    )
+    result = pmdviz.race(["pmd:num_particles=100", "smc:num_particles=100"], mine, budget=80, seeds=2)
+    assert len(result.rows) == 4 and all(row["mode_masses"][0] > 0.9 for row in result.rows)
+    assert len(result.modes) == 1 and "2 entrants, 2 seeds on 'dose'" in repr(result)
+    with pytest.raises(InputError, match="entrant sgld: method 'sgld' needs a gradient"):
+        pmdviz.race(["sgld"], mine)
+
+
+def test_above_two_dimensions_there_are_no_modes():
+    flat = pmdviz.custom_target(
+        log_prior=lambda theta: -0.5 * (theta**2).sum(axis=1),
+        log_likelihood=lambda theta, batch: np.zeros(len(theta)),
+        sample_prior=lambda rng, m: rng.standard_normal((m, 3)),
+        data=np.zeros((100, 1)),
+        dim=3,
+        name="flat",
+    )
+    result = race(["pmd:num_particles=50"], flat, budget=200)
+    assert result.rows[0]["mode_masses"] is None and result.modes is None
+    assert result.summary[0]["runs_in_one_mode"] is None and result.summary[0]["tv_sd"] is None
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"seeds": 0}, "seeds must be a whole number at least 1"),
+        ({"seeds": []}, "different ones"),
+        ({"seeds": [1, 1]}, "different ones"),
+        ({"seeds": [-1]}, "a seed must be"),
+        ({"seeds": "many"}, "seeds must be a number of seeds or a list"),
+        ({"budget": None}, "budget must be"),
+        ({"budget": 0}, "budget must be"),
+        ({"points": -1}, "points must be"),
+        ({"target": "mixtur"}, "did you mean 'mixture'"),
+        ({"target_options": {"sigma": 1}}, "unknown option"),
+    ],
+)
+def test_what_cannot_be_used_is_said_before_anything_runs(given, words):
+    with pytest.raises(InputError, match=words):
+        race(["pmd"], **{"progress": lambda *said: pytest.fail("it ran"), **given})
+
+
+def test_a_failing_target_names_entrant_and_seed():
+    bad = pmdviz.custom_target(
+        log_prior=lambda theta: -0.5 * (theta**2).sum(axis=1),
+        log_likelihood=lambda theta, batch: np.where(np.abs(theta[:, 0]) < 3.5, 0.0, np.nan) * len(batch),
+        sample_prior=lambda rng, m: rng.standard_normal((m, 1)),
+        data=np.zeros((50, 1)),
+        dim=1,
+        name="edge",
+        bounds=[(-3, 3)],
+    )
+    with pytest.raises(TargetError, match=r"pmd:num_particles=20000, seed 0: log_likelihood of target 'edge' is nan"):
+        race(["pmd:num_particles=20000"], bad, budget=50)

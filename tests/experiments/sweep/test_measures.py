@@ -1,0 +1,78 @@
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.stats import norm
+
+import pmdviz
+from pmdviz import InputError, Recipe, Session
+from pmdviz.experiments.sweep import measures
+from pmdviz.experiments.sweep.measures import BOUNDED, bounded_error, chosen_error, exact_values, measured
+
+
+def expectation(f, mean, sd, scale):
+    """By SciPy's quadrature."""
+    return quad(lambda z: f(np.array(z / scale)) * norm.pdf(z, mean, sd), mean - 10 * sd, mean + 10 * sd,
+                limit=400, points=[0.5 * scale])[0]  # fmt: skip
+
+
+@pytest.mark.parametrize("dim", [1, 2])
+def test_exact_values_of_the_gaussian(dim):
+    target = pmdviz.target("gaussian", dim=dim, prior_sd=2.0)
+    sds = np.sqrt(np.diag(target.exact.cov))
+    wanted = [
+        [expectation(b.f, m, s, 2.0) for b in BOUNDED.values()] for m, s in zip(target.exact.mean, sds, strict=True)
+    ]
+    np.testing.assert_allclose(exact_values(target), wanted, atol=1e-4)
+
+
+def test_exact_values_of_the_mixture_against_draws():
+    target = pmdviz.target("mixture", num_data=400, sigma_x=1.5)
+    draws = target.exact.sample(np.random.default_rng(0), 200_000)
+    wanted = np.array([[f.f(draws[:, k]).mean() for f in BOUNDED.values()] for k in range(2)])
+    np.testing.assert_allclose(exact_values(target), wanted, atol=4 / np.sqrt(200_000))
+
+
+def test_antiderivatives():
+    u, step = np.linspace(-3, 3, 61) + 1e-3, 1e-6
+    for each in BOUNDED.values():
+        slope = (each.antiderivative(u + step) - each.antiderivative(u - step)) / (2 * step)
+        np.testing.assert_allclose(slope, each.f(u), atol=1e-6)
+        assert np.abs(each.f(u)).max() <= 1
+
+
+def test_bounded_error_is_of_the_points_themselves():
+    frame = Session(Recipe("gaussian", target_options={"dim": 1}, num_particles=300, budget=200)).advance(20)
+    values = [frame.weights @ f.f(frame.particles[:, 0]) for f in BOUNDED.values()]
+    assert bounded_error(frame) == pytest.approx(np.abs(values - exact_values(frame.target)[0]).mean())
+
+
+def test_bounded_error_of_a_gaussian_family_is_of_its_density():
+    frame = Session(Recipe("gaussian", "svi", target_options={"dim": 2}, budget=100)).advance(3)
+    sds = np.sqrt(np.diag(frame.density.cov))
+    wanted = [
+        [expectation(b.f, m, s, 1.0) for b in BOUNDED.values()] for m, s in zip(frame.density.mean, sds, strict=True)
+    ]
+    error = np.abs(np.array(wanted) - exact_values(frame.target)).mean()
+    assert bounded_error(frame) == pytest.approx(error, abs=1e-4)
+
+
+def test_errors_that_cannot_be_had_are_nan():
+    mine = pmdviz.custom_target(
+        log_prior=lambda theta: -0.5 * (theta**2).sum(axis=1),
+        log_likelihood=lambda theta, batch: -0.5 * ((theta[:, :1] - batch[:, 0]) ** 2).sum(axis=1),
+        sample_prior=lambda rng, m: rng.standard_normal((m, 3)),
+        data=[[0.5], [1.0]], dim=3, name="wide",
+    )  # fmt: skip
+    found = measured(Session(Recipe(mine, num_particles=20, budget=10)).advance(1), {})
+    assert set(found) == set(measures.ERRORS) and np.isnan([*found.values()]).all()
+
+
+def test_which_errors_can_be_asked_for():
+    def own(frame):
+        return 0.0
+
+    assert chosen_error("bounded") == ("bounded", {})
+    assert chosen_error(own) == ("own", {"own": own})
+    for wrong, words in [("tvv", "did you mean 'tv'"), (lambda frame: 0.0, "not a lambda"), (5, "must be one of")]:
+        with pytest.raises(InputError, match=words):
+            chosen_error(wrong)

@@ -1,0 +1,74 @@
+import pytest
+
+from pmdviz import InputError, Recipe
+from pmdviz.experiments.sweep.plan import planned
+
+GAUSSIAN = Recipe("gaussian", num_particles=50, batch_size=5, budget=100)
+
+
+def test_every_combination_times_every_seed_in_order():
+    jobs = planned(GAUSSIAN, {"num_particles": [20, 30], "budget": [100, 200]}, 3)
+    assert [(j.recipe.knobs["num_particles"], j.recipe.budget, j.recipe.seed) for j in jobs[:4]] == [
+        (20, 100, 0), (20, 100, 1), (20, 100, 2), (20, 200, 0),
+    ]  # fmt: skip
+    assert len({job.identity for job in jobs}) == len(jobs) == 12
+
+
+def test_together_goes_through_the_lists_side_by_side():
+    jobs = planned(GAUSSIAN, {"num_particles": [20, 30], "budget": [100, 200]}, 1, together=True)
+    assert [job.values for job in jobs] == [
+        {"num_particles": 20, "budget": 100},
+        {"num_particles": 30, "budget": 200},
+    ]
+
+
+def test_target_options_and_words_can_be_varied():
+    jobs = planned(GAUSSIAN, {"num_data": [10, 40], "policy": ["never", "ess"]}, [7])
+    assert [(j.recipe.target_options["num_data"], j.recipe.knobs["policy"]) for j in jobs] == [
+        (10, "never"), (10, "ess"), (40, "never"), (40, "ess"),
+    ]  # fmt: skip
+    assert {j.recipe.seed for j in jobs} == {7}
+
+
+def test_the_same_run_is_planned_once():
+    assert len(planned(GAUSSIAN, {"num_particles": [20, 20, 20.0, "20"]}, [1, 1])) == 1
+
+
+def test_identity_is_of_all_that_decides_but_not_of_the_versions(monkeypatch):
+    (one,) = planned(GAUSSIAN, {"num_particles": [20]}, 1)
+    (further,) = planned(GAUSSIAN.replaced(knobs={"eta": 3.0}), {"num_particles": [20]}, 1)
+    monkeypatch.setattr("pmdviz.engine.recipe.recipe.versions", lambda: {"pmdviz": "another"})
+    (other,) = planned(GAUSSIAN, {"num_particles": [20]}, 1)
+    assert other.recipe.made_with == {"pmdviz": "another"}
+    assert one.identity == other.identity
+    assert one.identity[0] != further.identity[0]
+
+
+@pytest.mark.parametrize(
+    ("over", "seeds", "together", "words"),
+    [
+        ({"num_particls": [1]}, 1, False, "did you mean 'num_particles'"),
+        ({"num_particles": [0]}, 1, False, "num_particles must be a whole number at least 1"),
+        ({"num_particles": []}, 1, False, "at least one value"),
+        ({"num_particles": 5}, 1, False, "must be a list"),
+        ({"num_particles": "50"}, 1, False, "must be a list"),
+        ({}, 1, False, "over must name"),
+        ({"num_particles": [5]}, 0, False, "a number of seeds, at least 1"),
+        ({"num_particles": [5]}, "many", False, "a number of seeds"),
+        ({"num_particles": [5]}, [-1], False, "a seed must be a whole number"),
+        ({"num_particles": [5]}, [], False, "at least one seed"),
+        ({"num_particles": [5]}, 2_000_000, False, "a number of seeds"),
+        ({"num_particles": range(1, 2000)}, 1000, False, "at most 1,000,000 runs"),
+        ({"num_particles": [5], "budget": [1, 2]}, 1, True, "num_particles has 1, budget has 2"),
+        ({"budget": [0]}, 1, False, "budget must be a whole number"),
+    ],
+)
+def test_what_cannot_be_used_is_one_sentence(over, seeds, together, words):
+    with pytest.raises(InputError, match=words):
+        planned(GAUSSIAN, over, seeds, together)
+
+
+def test_a_run_without_an_end_cannot_be_swept():
+    with pytest.raises(InputError, match="needs a budget"):
+        planned(GAUSSIAN.limited(None), {"num_particles": [5]}, 1)
+    assert planned(GAUSSIAN.limited(None), {"budget": [50]}, 1)[0].recipe.budget == 50

@@ -1,0 +1,311 @@
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+
+import pmdviz
+from pmdviz import InputError, Recipe
+from pmdviz.experiments.sweep import workers
+from pmdviz.experiments.sweep.table import Table
+from pmdviz.kernels.cancel import Cancelled
+
+ROOT = Path(__file__).parents[3]
+RECIPE = Recipe("gaussian", target_options={"dim": 1}, num_particles=50, batch_size=5, budget=100)
+PULLER = "pmdviz-sweep-results"
+OVER = {"num_particles": [20, 30, 40]}
+
+
+def counting(folder):
+    """An error function that leaves a mark in `folder` for every run that is computed."""
+
+    def marks(frame):
+        import uuid
+
+        (folder / uuid.uuid4().hex).touch()
+        return float(len(frame.particles))
+
+    folder.mkdir()
+    return marks
+
+
+def different_columns(one, other):
+    names = [name for name in one.rows if name != "seconds"]
+    return [k for k in names if not np.array_equal(one.rows[k], other.rows[k], equal_nan=one.kinds[k] is float)]
+
+
+def same_rows(one, other):
+    different = different_columns(one, other)
+    assert different == [], {name: (one.rows[name], other.rows[name]) for name in different}
+    return True
+
+
+def test_rows_are_the_runs():
+    found = pmdviz.sweep(RECIPE, OVER, seeds=2, workers=1)
+    assert found.rows["num_particles"].tolist() == [20, 20, 30, 30, 40, 40]
+    run = pmdviz.run(RECIPE.replaced(seed=1, knobs={"num_particles": 30}), floor=False)
+    for name in ("tv", "kl_forward", "kl_reverse", "cross_entropy"):
+        assert found.rows[name][3] == run.final.metrics[name]
+    assert found.rows["visited"][3] == run.final.visited and found.rows["iterations"][3] == run.final.iteration
+    assert found.failed == () and len(found) == 6
+    assert found.to_frame().shape == (6, len(found.rows))
+    assert found.fit().num_points == 6 and found.summary()[1]["runs"] == 2
+    assert found.summary()[1]["mean"] == pytest.approx(found.rows["tv"][2:4].mean())
+    with pytest.raises(InputError, match="did you mean 'tv'"):
+        found.fit(y="tvv")
+
+
+def test_processes_give_the_same_bits_as_this_one(tmp_path):
+    here = pmdviz.sweep(RECIPE, OVER, seeds=4, workers=1)
+    there = pmdviz.sweep(RECIPE, OVER, seeds=4, workers=2, path=tmp_path / "t.csv")
+    assert same_rows(here, there)
+
+
+def test_what_is_in_the_table_is_not_computed_again(tmp_path):
+    marks = counting(tmp_path / "runs")
+    first = pmdviz.sweep(RECIPE, OVER, seeds=2, path=tmp_path / "t.csv", error=marks, workers=1)
+    assert len(list((tmp_path / "runs").iterdir())) == 6
+    again = pmdviz.sweep(RECIPE, OVER, seeds=2, path=tmp_path / "t.csv", error=marks, workers=1)
+    more = pmdviz.sweep(RECIPE, OVER, seeds=3, path=tmp_path / "t.csv", error=marks, workers=1)
+    assert len(list((tmp_path / "runs").iterdir())) == 9
+    assert same_rows(first, again) and first.rows["seconds"].tolist() == again.rows["seconds"].tolist()
+    assert len(more) == 9 and more.rows["seed"].tolist() == [0, 1, 2] * 3
+    other = pmdviz.sweep(RECIPE.replaced(knobs={"eta": 1.0}), OVER, seeds=1, path=tmp_path / "t.csv", error=marks,
+                         workers=1)  # fmt: skip
+    assert len(other) == 3 and len(list((tmp_path / "runs").iterdir())) == 12
+    with Table(tmp_path / "t.csv", first.kinds) as table:
+        assert len(table.rows) == 12
+
+
+def test_progress_can_stop_it_and_the_table_keeps_what_was_finished(tmp_path):
+    said = []
+
+    def stop(done, total):
+        said.append((done, total))
+        if done == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        pmdviz.sweep(RECIPE, OVER, seeds=2, path=tmp_path / "t.csv", workers=1, progress=stop)
+    assert said[0] == (0, 6) and said[-1] == (2, 6)
+    seen = []
+    pmdviz.sweep(RECIPE, OVER, seeds=2, path=tmp_path / "t.csv", workers=1, progress=lambda *now: seen.append(now))
+    assert seen[0] == (2, 6) and seen[-1] == (6, 6)
+
+
+@pytest.mark.parametrize("kind", [ValueError, SystemExit])
+def test_a_run_that_fails_is_a_row_with_words(kind):
+    def odd(frame):
+        if len(frame.particles) == 30:
+            raise kind("no\nway")
+        return 1.0
+
+    found = pmdviz.sweep(RECIPE, OVER, seeds=1, error=odd, workers=1)
+    assert found.rows["failed"].tolist() == ["", f"{kind.__name__}: no way", ""]
+    assert found.failed == (f"seed 0: {kind.__name__}: no way",)
+    assert np.isnan(found.rows["odd"][1]) and found.rows["odd"][2] == 1.0
+
+
+def test_a_target_of_ones_own_goes_to_the_processes():
+    offset = 0.25
+    mine = pmdviz.custom_target(
+        log_prior=lambda theta: -0.5 * (theta**2).sum(axis=1),
+        log_likelihood=lambda theta, batch: -0.5 * ((theta[:, :1] - offset - batch[:, 0]) ** 2).sum(axis=1),
+        sample_prior=lambda rng, m: rng.standard_normal((m, 1)),
+        data=np.linspace(0, 1, 30)[:, None], dim=1, name="mine",
+    )  # fmt: skip
+    recipe = Recipe(mine, num_particles=30, batch_size=5, budget=60)
+    assert same_rows(pmdviz.sweep(recipe, OVER, seeds=1, workers=1), pmdviz.sweep(recipe, OVER, seeds=1, workers=2))
+
+
+def test_what_cannot_be_sent_is_said_at_once():
+    lock = __import__("threading").Lock()
+
+    def own(frame):
+        return float(lock.locked())
+
+    with pytest.raises(InputError, match="cannot be sent to other processes"):
+        pmdviz.sweep(RECIPE, OVER, seeds=1, error=own)
+
+
+def test_a_worker_that_dies_once_loses_nothing(tmp_path):
+    died = tmp_path / "died"
+
+    def deadly(frame):
+        import os
+
+        if len(frame.particles) == 30 and not died.exists():
+            died.touch()
+            os.kill(os.getpid(), 9)
+        return 0.5
+
+    found = pmdviz.sweep(RECIPE, OVER, seeds=4, error=deadly, workers=2, path=tmp_path / "t.csv")
+    assert died.exists() and found.failed == ()
+    assert same_rows(found, pmdviz.sweep(RECIPE, OVER, seeds=4, error=deadly, workers=1))
+
+
+def test_a_run_that_kills_its_worker_twice_is_named_and_all_others_are_there(tmp_path):
+    def deadly(frame):
+        import os
+
+        if len(frame.particles) == 30:
+            os.kill(os.getpid(), 9)
+        return 0.5
+
+    found = pmdviz.sweep(RECIPE, OVER, seeds=3, error=deadly, workers=2, path=tmp_path / "t.csv")
+    assert found.rows["num_particles"].tolist() == [20, 20, 20, 40, 40, 40]
+    assert len(found.failed) == 3
+    assert all(f"num_particles = 30, seed {k} is missing: its worker died twice" in " ".join(found.failed)
+               for k in range(3))  # fmt: skip
+
+
+HALF_WAY = """
+import os, sys, time
+import pmdviz
+from pmdviz.experiments.sweep import table
+
+def slow(frame, gate=sys.argv[2]):
+    open(f"{gate}-{os.getpid()}", "w").close()
+    while len(frame.particles) == 40 and not os.path.exists(gate):  # the last third
+        time.sleep(0.05)
+    return float(len(frame.particles))
+
+table.SHARE = 0.0  # every row at once, whatever a write costs
+recipe = pmdviz.Recipe("gaussian", target_options={"dim": 1}, num_particles=50, batch_size=5, budget=100)
+pmdviz.sweep(recipe, {"num_particles": [20, 30, 40]}, seeds=8, error=slow, path=sys.argv[1], workers=2)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
+def test_after_kill_9_of_the_parent_only_the_missing_rows_are_computed(tmp_path, name):
+    path = tmp_path / name
+    kinds = {**pmdviz.sweep(RECIPE, OVER, seeds=1, workers=1).kinds}
+    place = list(kinds).index("seconds")
+    kinds = dict([*list(kinds.items())[:place], ("slow", float), *list(kinds.items())[place:]])
+    command, gate = [sys.executable, "-c", HALF_WAY, path], tmp_path / "gate"
+    parent = subprocess.Popen([*command, gate], env={**os.environ, "PYTHONPATH": str(ROOT)}, cwd=tmp_path)
+    try:
+        while rows_on_disk(path, kinds) < 8 or len([*tmp_path.glob("gate-*")]) < 2:  # both workers have begun
+            assert parent.poll() is None
+            time.sleep(0.05)
+        workers = psutil.Process(parent.pid).children(recursive=True)
+    finally:
+        os.kill(parent.pid, signal.SIGKILL)
+        parent.wait()
+        gate.touch()
+    kept = rows_on_disk(path, kinds)
+    assert 8 <= kept < 24
+    gone, alive = psutil.wait_procs(workers, timeout=60)
+    assert alive == []  # no worker outlives its parent
+    marks = counting(tmp_path / "runs")
+    marks.__name__ = "slow"
+    found = pmdviz.sweep(RECIPE, OVER, seeds=8, error=marks, path=path, workers=1)
+    assert len(list((tmp_path / "runs").iterdir())) == 24 - kept
+    assert same_rows(found, pmdviz.sweep(RECIPE, OVER, seeds=8, error=marks, workers=1))
+
+
+def rows_on_disk(path, kinds):
+    return len(Table(path, kinds)._read()) if path.exists() else 0
+
+
+@pytest.mark.slow
+def test_the_same_call_runs_on_a_dask_cluster(tmp_path):
+    import joblib
+
+    here = pmdviz.sweep(RECIPE, OVER, seeds=2, workers=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the cluster's own start and end
+        from distributed import Client, LocalCluster
+
+        options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "local_directory": tmp_path}
+        with LocalCluster(**options) as cluster, Client(cluster) as client:
+            pids = set(client.run(os.getpid).values())
+            with joblib.parallel_config(backend="dask"):
+
+                def worker(frame):
+                    import os
+
+                    return float(os.getpid())
+
+                there = pmdviz.sweep(RECIPE, OVER, seeds=2, error=worker, path=tmp_path / "t.csv")
+    assert set(there.rows["worker"].astype(int)) <= pids
+    assert all(np.array_equal(there.rows[name], here.rows[name]) for name in ("tv", "bounded", "recipe", "visited"))
+
+
+def test_a_backend_that_gives_no_results_as_they_come_works_too():
+    import joblib
+
+    class Plain(joblib._parallel_backends.ThreadingBackend):
+        supports_return_generator = False
+
+    joblib.register_parallel_backend("plain", Plain)
+    said = []
+    with joblib.parallel_config(backend="plain", n_jobs=2):
+        found = pmdviz.sweep(RECIPE, OVER, seeds=4, progress=lambda *now: said.append(now))
+    assert said[-1] == (12, 12)
+    assert same_rows(found, pmdviz.sweep(RECIPE, OVER, seeds=4, workers=1))
+
+
+def test_a_cancel_between_two_pieces_leaves_no_complaint_and_no_thread(monkeypatch, caplog):
+    from joblib._parallel_backends import LokyBackend
+
+    submit = LokyBackend.submit
+
+    def lingering(self, func, callback=None):
+        if threading.current_thread() is not threading.main_thread():  # it has seen a result
+            caught.set()
+            time.sleep(1.0)
+        return submit(self, func, callback)
+
+    def heartbeat():
+        if caught.is_set():
+            raise Cancelled
+
+    caught = threading.Event()
+    monkeypatch.setattr(LokyBackend, "submit", lingering)
+    with pytest.raises(Cancelled):
+        for _ in workers.results(abs, list(range(500)), 2, heartbeat):
+            pass
+    deadline = time.monotonic() + 20
+    while PULLER in (left := [one.name for one in threading.enumerate()]) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert PULLER not in left and "exception calling callback" not in caplog.text
+
+
+ENDING = """
+import os, psutil, threading, time
+import pmdviz
+from pmdviz.experiments.sweep import workers
+
+def go():
+    pmdviz.sweep(pmdviz.Recipe("gaussian", budget=2000), {"num_particles": [200, 300]}, seeds=200, workers=2,
+                 progress=lambda done, total: done > 2 and begun.set())
+
+begun = threading.Event()
+threading.Thread(target=go, daemon=True).start()
+begun.wait(60)
+workers.shut_down()
+print("dismissed", flush=True)
+end = time.monotonic() + 60
+while len(children := psutil.Process().children()) > 2 and time.monotonic() < end:
+    time.sleep(0.1)
+print(len(children), flush=True)
+os._exit(0)
+"""
+
+
+@pytest.mark.slow
+def test_the_end_of_a_server_leaves_no_worker_behind():
+    done = subprocess.run(
+        [sys.executable, "-c", ENDING], env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True
+    )
+    said, children = done.stdout.split()
+    assert said == "dismissed" and int(children) <= 2  # the trackers of shared resources end with this process

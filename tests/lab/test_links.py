@@ -1,0 +1,190 @@
+"""Links: every recipe comes back the same; whatever else is opened gives one sentence."""
+
+import base64
+import string
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from pmdviz.engine.recipe import link
+from pmdviz.engine.recipe.formats import FORMAT
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.session import Session
+from pmdviz.errors import InputError
+from pmdviz.lab.links import LONGEST, Link, digest, query, read
+from pmdviz.presets import PRESETS
+from tests.support.engine import changes_of, recipes
+
+
+@st.composite
+def turned_recipes(draw, most=20):
+    """A recipe with up to `most` changes on the way."""
+    recipe = draw(recipes())
+    changes = []
+    for _ in range(draw(st.integers(0, most))):
+        changes.append((draw(st.integers(1, 500)), draw(changes_of(recipe))))
+        try:
+            recipe.replaced(changes=changes)
+        except InputError:
+            changes.pop()
+    return recipe.replaced(changes=changes)
+
+
+@settings(max_examples=60, deadline=None)
+@given(turned_recipes(most=5))
+def test_a_recipe_comes_back_the_same_and_its_text_is_canonical(recipe):
+    again = Recipe.from_link(recipe.to_link())
+    assert again == recipe
+    assert again.to_link() == recipe.to_link()
+    assert set(recipe.to_link()) <= set(string.ascii_letters + string.digits + "-_.")
+
+
+def test_the_default_is_short_and_a_preset_is_found():
+    assert len(Recipe().to_link()) < 40
+    for name, preset in PRESETS.items():
+        assert read({"preset": [name.encode()]}).recipe == preset.recipe
+        assert Recipe.from_link(preset.recipe.to_link()) == preset.recipe
+
+
+def test_a_link_holds_iteration_digest_and_look():
+    session = Session(Recipe("gaussian", num_particles=30, seed=4))
+    session.advance(7)
+    session.set(bandwidth=0.4)
+    frame = session.advance(2)
+    text = query(session.recipe, frame, hide=("data", "seed"), embed=True)
+    assert text.startswith(f"?run={FORMAT}.") and "hide=data,seed" in text
+    parts = dict(part.split("=", 1) for part in text[1:].split("&"))
+    link = read({name: [value.encode()] for name, value in parts.items()})
+    assert link == Link(session.recipe, 9, digest(frame), ("data", "seed"), True)
+    assert digest(Session(link.recipe).seek(9)) == link.digest
+
+
+def test_the_digest_tells_frames_apart():
+    session = Session(Recipe("gaussian", num_particles=30))
+    seen = {digest(session.frame)} | {digest(session.advance()) for _ in range(5)}
+    assert len(seen) == 6
+    other = Session(Recipe("gaussian", num_particles=30, seed=1))
+    assert digest(other.frame) not in seen
+
+
+def test_a_long_log_of_changes_is_shared_as_a_file():
+    rng = np.random.default_rng(0)
+    changes = [(k, {"bandwidth": float(rng.random()), "eta": float(rng.random())}) for k in range(1, 200)]
+    session = Session(Recipe("gaussian", num_particles=10, changes=changes))
+    with pytest.raises(InputError, match="share the recipe as a file"):
+        query(session.recipe, session.frame)
+    assert Recipe.from_link(session.recipe.to_link()) == session.recipe
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (None, "a link is a text, as Recipe.to_link gives it; given: None"),
+        (b"1.x", "a link is a text"),
+        ("", "not complete"),
+        ("garbage", "not complete"),
+        ("0.abc", "format '0'"),
+        ("99.abc", "format '99'"),
+        ("².", "not complete"),
+        ("1.", "cut short"),
+        ("1.!!!!", "cut short"),
+        (Recipe(seed=5).to_link()[:-4], "cut short"),
+        (Recipe(seed=5).to_link() + "AAAA", "cut short"),
+    ],
+)
+def test_what_is_no_link_gives_a_sentence(text, words):
+    with pytest.raises(InputError, match=words) as caught:
+        Recipe.from_link(text)
+    assert "\n" not in str(caught.value)
+
+
+def folded(text: bytes) -> str:
+    squeezer = link.zlib.compressobj(9, link.zlib.DEFLATED, -15, 9, 0, link.DICTIONARIES[FORMAT])
+    return f"{FORMAT}." + base64.urlsafe_b64encode(squeezer.compress(text) + squeezer.flush()).decode().rstrip("=")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"[]",
+        b"{",
+        b'{"t":"nowhere"}',
+        b'{"z":1}',
+        b'{"k":{"bandwidths":1}}',
+        b'{"s":-1}',
+        b'{"k":{"bandwidth":NaN}}',
+        b"\xff",
+    ],
+)
+def test_a_link_is_checked_like_any_other_recipe(text):
+    with pytest.raises(InputError):
+        Recipe.from_link(folded(text))
+
+
+def test_a_small_link_cannot_unfold_to_a_large_one():
+    bomb = folded(b'{"t":"' + b"a" * 50_000_000 + b'"}')
+    assert len(bomb) < 100_000
+    with pytest.raises(InputError, match="cut short"):
+        Recipe.from_link(bomb)
+
+
+def with_changes(number):
+    changes = ",".join(f'[{k},{{"bandwidth":0.{1 + k % 2}}}]' for k in range(1, number + 1))
+    return folded(f'{{"t":"mixture","c":[{changes}]}}'.encode())
+
+
+def test_no_longer_link_is_read_than_is_written(monkeypatch):
+    long = with_changes(1000)
+    assert LONGEST < len(long) < 4000 and len(Recipe.from_link(long).changes) == 1000
+    monkeypatch.setattr(Recipe, "from_link", lambda text: pytest.fail("it was unpacked"))
+    for arguments in (
+        {"run": [long.encode()]},
+        {"run": [b"1." + b"A" * 30_000]},
+        {"run": [b"1.A"], "hide": [b"a" * 2000]},
+    ):
+        with pytest.raises(InputError, match=r"a link has at most 2,000 characters; this one has [\d,]+$"):
+            read(arguments)
+
+
+def test_in_python_links_have_bounds_too():
+    with pytest.raises(InputError, match="at most 1,000,000 characters; this one has 1,000,001"):
+        Recipe.from_link("1." + "A" * (link.LARGEST - 1))
+    rng = np.random.default_rng(0)
+    names = ("eta", "n0", "kappa", "bandwidth")
+    changes = [(k, {name: float(rng.uniform(0.1, 1)) for name in names}) for k in range(1, 10_001)]
+    huge = Recipe("gaussian", num_particles=10)._unchecked_copy(changes=tuple(changes))
+    with pytest.raises(InputError, match="a link holds at most 1,000,000 bytes of recipe"):
+        huge.to_link()
+    many = huge._unchecked_copy(changes=tuple(changes[:2000]))
+    assert Recipe.from_link(many.to_link()) == many
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(max_size=80), st.integers(0, 60))
+@example("1.", 0)
+def test_any_text_gives_a_recipe_or_a_sentence(text, at):
+    good = Recipe(seed=7).to_link()
+    for tried in (text, good[:at] + text + good[at:]):
+        try:
+            assert isinstance(Recipe.from_link(tried), Recipe)
+        except InputError as error:
+            assert str(error)
+
+
+@pytest.mark.slow
+def test_links_of_a_thousand_random_recipes_fit():
+    """With up to 20 changes on the way; the longest is printed."""
+    longest, lengths = 0, []
+
+    @settings(max_examples=1000, deadline=None, database=None, derandomize=True)
+    @given(turned_recipes())
+    def measure(recipe):
+        lengths.append(len(recipe.to_link()) + len("?run=&at=1000000&frame=") + 12)
+
+    measure()
+    longest = max(lengths)
+    share = np.mean(np.array(lengths) > LONGEST)
+    print(f"{len(lengths)} recipes: median {np.median(lengths):.0f}, longest {longest}, over {LONGEST}: {share:.2%}")
+    assert longest <= LONGEST

@@ -1,0 +1,324 @@
+"""Distances between densities against closed forms and quadrature that know nothing of the engine's grids."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import integrate, stats
+
+from pmdviz.densities.bandwidth import local
+from pmdviz.densities.density import KernelDensity
+from pmdviz.densities.grid import CELLS_PER_SD, SIDES, Grid, side_for
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.session import Session
+from pmdviz.metrics.divergences import DensitiesOnGrid, compare, measure, picture, total_variation
+from pmdviz.targets import make_target
+from tests.support.engine import NormalTarget
+
+
+def one_kernel(mean, cov):
+    """A Gaussian as a density estimate of one particle."""
+    return KernelDensity(np.array([mean], float), np.zeros(1), np.linalg.cholesky(np.array(cov, float)))
+
+
+def measured(target, density):
+    return measure(density, target.exact, picture(density, target.exact, target.view_box))
+
+
+def gaussian_kl(mean_p, cov_p, mean_q, cov_q):
+    """KL(p || q) in nats."""
+    precision, gap = np.linalg.inv(cov_q), np.array(mean_q) - np.array(mean_p)
+    logs = np.linalg.slogdet(cov_q)[1] - np.linalg.slogdet(cov_p)[1]
+    return 0.5 * (np.trace(precision @ cov_p) + gap @ precision @ gap - len(gap) + logs)
+
+
+LINES = [(0.3, 0.7), (-1.0, 2.0), (0.0, 0.05), (3.0, 1.0)]
+
+
+@pytest.mark.parametrize("mean, sd", LINES)
+def test_two_gaussians_on_a_line(mean, sd):
+    target, q = NormalTarget([0.0], [[1.0]], ((-14.0, 14.0),)), stats.norm(mean, sd)
+    found = measured(target, one_kernel([mean], [[sd**2]]))
+    gap = integrate.quad(lambda x: abs(stats.norm.pdf(x) - q.pdf(x)), -14, 14, limit=500, points=[mean])[0]
+    assert found["tv"] == pytest.approx(0.5 * gap, abs=3e-3)  # one kernel alone is the grid's worst case
+    assert found["kl_forward"] == pytest.approx(gaussian_kl([0], [[1]], [mean], [[sd**2]]), abs=1e-5, rel=1e-6)
+    assert found["kl_reverse"] == pytest.approx(gaussian_kl([mean], [[sd**2]], [0], [[1]]), abs=1e-5, rel=1e-6)
+    entropy = 0.5 * math.log(2 * math.pi * math.e)
+    assert found["cross_entropy"] == pytest.approx(found["kl_forward"] + entropy, abs=1e-6)
+    assert found["mass_outside"] == pytest.approx(0, abs=1e-9)
+
+
+def test_equal_gaussians_of_shifted_means_have_the_textbook_distance():
+    found = measured(NormalTarget([0.0], [[1.0]], ((-10.0, 10.0),)), one_kernel([0.8], [[1.0]]))
+    assert found["tv"] == pytest.approx(2 * stats.norm.cdf(0.4) - 1, abs=1e-4)
+    assert found["kl_forward"] == pytest.approx(0.32, abs=1e-8)
+
+
+PLANES = [
+    ([0.5, -0.2], [[0.5, 0.2], [0.2, 0.4]]),
+    ([0.0, 0.0], [[2.0, -1.2], [-1.2, 1.0]]),
+    ([1.0, 1.0], [[0.04, 0.0], [0.0, 0.5]]),
+]
+
+
+@pytest.mark.parametrize("mean, cov", PLANES)
+def test_two_gaussians_in_the_plane(mean, cov):
+    cov_p = [[1.0, 0.3], [0.3, 0.6]]
+    target, box = NormalTarget([0.0, 0.1], cov_p, ((-9.0, 9.0), (-9.0, 9.0))), 9.0
+    found = measured(target, one_kernel(mean, cov))
+    assert found["kl_forward"] == pytest.approx(gaussian_kl([0, 0.1], cov_p, mean, cov), abs=1e-4, rel=1e-5)
+    assert found["kl_reverse"] == pytest.approx(gaussian_kl(mean, cov, [0, 0.1], cov_p), abs=1e-4, rel=1e-5)
+    axis = np.linspace(-box, box, 2001)
+    points = np.stack(np.meshgrid(axis, axis), axis=-1)
+    p, q = stats.multivariate_normal([0, 0.1], cov_p).pdf(points), stats.multivariate_normal(mean, cov).pdf(points)
+    assert found["tv"] == pytest.approx(0.5 * np.abs(p - q).sum() * (axis[1] - axis[0]) ** 2, abs=2e-3)
+
+
+def test_forward_is_not_reverse():
+    """A narrow q misses p: the forward KL is the one that punishes it."""
+    found = measured(NormalTarget([0.0], [[1.0]], ((-10.0, 10.0),)), one_kernel([0.0], [[0.01]]))
+    assert found["kl_forward"] > 10 * found["kl_reverse"]
+
+
+def test_mass_outside_counts_in_the_total_variation_and_q_is_never_renormalised():
+    target = NormalTarget([0.0], [[0.01]], ((-1.0, 1.0),))
+    half = KernelDensity(np.array([[0.0], [5.0]]), np.log([0.5, 0.5]), np.array([[0.1]]))
+    found = measured(target, half)
+    assert found["mass_outside"] == pytest.approx(0.5, abs=1e-6)
+    assert found["tv"] == pytest.approx(0.5, abs=1e-6)
+    assert found["kl_forward"] == pytest.approx(math.log(2), abs=1e-6)
+
+
+def test_the_total_variation_alone_is_that_of_all_metrics():
+    target = make_target("mixture", num_data=100)
+    for draws, kernel in ((500, 0.1), (50, 0.3)):
+        particles = np.random.default_rng(draws).normal(size=(draws, 2)) * 4  # some of it outside the box
+        density = KernelDensity(particles, np.full(draws, -np.log(draws)), kernel * np.eye(2))
+        drawn = picture(density, target.exact, target.view_box)
+        assert total_variation(drawn) == pytest.approx(compare(drawn)["tv"], rel=1e-12)
+
+
+def test_everything_outside_is_a_total_variation_of_one():
+    found = measured(NormalTarget([0.0], [[0.01]], ((-1.0, 1.0),)), one_kernel([50.0], [[0.01]]))
+    assert found["tv"] == pytest.approx(1, abs=1e-6)
+    assert found["mass_outside"] == pytest.approx(1)
+    assert found["kl_reverse"] is None, "log p is not known where q lies"
+
+
+def test_a_posterior_outside_the_view_box_is_measured_where_it_is():
+    target = NormalTarget([6.0, 0.0], [[0.1, 0.0], [0.0, 0.2]], ((-3.0, 3.0), (-3.0, 3.0)))
+    same = measured(target, one_kernel([6.0, 0.0], [[0.1, 0.0], [0.0, 0.2]]))
+    assert same["tv"] == pytest.approx(0, abs=1e-4)
+    away = measured(target, one_kernel([0.0, 0.0], [[0.1, 0.0], [0.0, 0.2]]))
+    assert away["tv"] == pytest.approx(1, abs=1e-4)
+
+
+@pytest.mark.parametrize("far", [3.0, 9.0, 40.0])
+def test_where_q_underflows_its_logarithm_is_exact(far):
+    """Kernels are cut at 8.5 sd on the grid; the KL must not notice."""
+    for dim in (1, 2):
+        box = ((-4.0, 4.0),) * dim
+        target = NormalTarget([0.0] * dim, 0.25 * np.eye(dim), box)
+        mean, cov = np.full(dim, 0.0), 0.04 * np.eye(dim)
+        mean[0] = 0.2 * far / 8
+        q = KernelDensity(np.array([mean, mean]), np.log([0.25, 0.75]), np.linalg.cholesky(cov))
+        assert measured(target, q)["kl_forward"] == pytest.approx(
+            gaussian_kl([0.0] * dim, 0.25 * np.eye(dim), mean, cov), rel=1e-6
+        )
+
+
+def test_a_particle_without_weight_does_not_count():
+    target = NormalTarget([0.0], [[1.0]], ((-10.0, 10.0),))
+    with_it = KernelDensity(np.array([[0.3], [4.0]]), np.array([0.0, -np.inf]), np.array([[0.8]]))
+    assert measured(target, with_it) == pytest.approx(measured(target, one_kernel([0.3], [[0.64]])))
+
+
+# The grid.
+
+
+KERNELS = {
+    "narrow isotropic": {"bandwidth_rule": "isotropic", "bandwidth": 0.03},
+    "isotropic": {"bandwidth_rule": "isotropic", "bandwidth": 0.1},
+    "wide isotropic": {"bandwidth_rule": "isotropic", "bandwidth": 0.6},
+    "local": {"bandwidth_rule": "local", "bandwidth": 0.75},
+    "narrow local": {"bandwidth_rule": "local", "bandwidth": 0.4},
+    "wide local": {"bandwidth_rule": "local", "bandwidth": 2.0},
+}
+TARGETS = {
+    "mixture": {"num_data": 100},
+    "mixture, apart": {"num_data": 400, "sigma_x": 1.5},
+    "bimodal1d": {},
+    "gaussian": {"num_data": 200},
+}
+
+
+@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+@pytest.mark.parametrize("name", TARGETS)
+def test_a_grid_four_times_finer_tells_the_same(name, kernel):
+    recipe = Recipe(name.split(",")[0], target_options=TARGETS[name], budget=3000, num_particles=400, **kernel)
+    frame = Session(recipe).advance(10**6)
+    assert_same_on_a_finer_grid(frame.target, frame.density)
+
+
+@pytest.mark.parametrize("angle", [0.0, 0.5, 2.0])
+def test_a_grid_four_times_finer_tells_the_same_of_long_kernels(angle):
+    target, (c, s) = make_target("mixture", num_data=200), (np.cos(angle), np.sin(angle))
+    turn = np.array([[c, -s], [s, c]])
+    draws = target.exact.sample(np.random.default_rng(0), 500)
+    cov = turn @ np.diag([0.03**2, 0.5**2]) @ turn.T
+    assert_same_on_a_finer_grid(target, KernelDensity(draws, np.full(500, -np.log(500)), np.linalg.cholesky(cov)))
+
+
+def assert_same_on_a_finer_grid(target, density):
+    coarse = picture(density, target.exact, target.view_box)
+    assert coarse.resolved
+    finer = Grid(coarse.grid.box, 4 * coarse.grid.side)
+    log_p = target.exact.log_density(finer.points)
+    log_p = log_p.reshape(finer.shape)
+    fine = DensitiesOnGrid(finer, np.exp(log_p), log_p, density.on_grid(finer), density, False)
+    a, b = compare(coarse), compare(fine)
+    assert a["tv"] == pytest.approx(b["tv"], abs=0.002)
+    assert a["kl_forward"] == pytest.approx(b["kl_forward"], abs=0.01)
+    assert a["kl_reverse"] == pytest.approx(b["kl_reverse"], abs=0.01)
+
+
+def test_the_grid_is_as_coarse_as_it_may_be():
+    assert [side_for(2, 1 / s) for s in (1, 100, 111, 113, 447, 449)] == [160, 160, 160, 224, 640, None]
+    assert side_for(1, 1.0) == SIDES[1][0]
+    cell = 1 / side_for(2, 1 / 112)
+    assert cell <= 0.7 / 112 and CELLS_PER_SD == pytest.approx(1 / 0.7)
+
+
+def test_the_cells_of_a_grid_fill_its_box():
+    grid = Grid(((-1.0, 3.0), (0.0, 1.0)), 10)
+    assert grid.shape == (10, 10) and grid.points.shape == (100, 2)
+    assert grid.axes[0][[0, -1]] == pytest.approx([-0.8, 2.8])
+    assert grid.axes[1][[0, -1]] == pytest.approx([0.05, 0.95])
+    assert grid.cell_volume == pytest.approx(0.04)
+    assert np.array_equal(grid.points[:10, 0], grid.axes[0]), "theta1 runs along the rows"
+    assert Grid(((0.0, 1.0),), 4).shape == (4,)
+
+
+@pytest.mark.parametrize("dim", [1, 2])
+def test_the_grid_resolves_a_posterior_narrower_than_the_kernel(dim):
+    sd = {1: 0.002, 2: 0.02}[dim]
+    target = NormalTarget([0.0013] * dim, sd**2 * np.eye(dim), ((-3.0, 3.0),) * dim)
+    wide = one_kernel([0.0] * dim, np.eye(dim))
+    found = measured(target, wide)
+    expected = gaussian_kl([0.0013] * dim, sd**2 * np.eye(dim), [0.0] * dim, np.eye(dim))
+    assert found["kl_forward"] == pytest.approx(expected, rel=1e-4)
+
+
+def test_a_kernel_too_narrow_for_any_grid_is_widened_for_the_picture_only():
+    target = make_target("mixture")
+    needle = KernelDensity(np.array([[1.0, -2.0]]), np.zeros(1), np.diag([1e-5, 1e-5]))
+    shown = picture(needle, target.exact, target.view_box)
+    assert not shown.resolved
+    assert shown.q.sum() * shown.grid.cell_volume == pytest.approx(1, abs=0.02)
+    cell = shown.grid.extent.max() / shown.grid.side
+    assert cell < shown.density.narrowest(np.ones(2)) < 2 * cell
+    found = measure(needle, target.exact, shown)
+    assert found["tv"] == pytest.approx(1, abs=1e-6)
+    assert found["kl_forward"] > 1e6
+
+
+NARROW = [
+    ({"sigma_x": 0.5}, None),  # modes that the view box does not resolve
+    ({"num_data": 400, "sigma_x": 0.05}, None),
+    ({}, 0.01),  # kernels that only the finest grid resolves
+    ({}, 0.004),  # kernels that none does
+    ({"num_data": 400, "sigma_x": 1.5}, 0.002),
+]
+
+
+@pytest.mark.parametrize("options, bandwidth", NARROW, ids=str)
+def test_what_the_view_box_does_not_resolve_agrees_with_draws_of_the_posterior(options, bandwidth):
+    target, m = make_target("mixture", **options), 600
+    draws = target.exact.sample(np.random.default_rng(1), m)
+    kernel = local(draws, np.full(m, 1 / m), 0.75, target.scale) if bandwidth is None else bandwidth * np.eye(2)
+    density = KernelDensity(draws, np.full(m, -np.log(m)), kernel)
+    shown = picture(density, target.exact, target.view_box)
+    assert not shown.resolved or shown.grid.box != target.view_box
+    found = measure(density, target.exact, shown)
+    points = target.exact.sample(np.random.default_rng(2), 20_000)
+    log_p, log_q = target.exact.log_density(points), density.log_density(points)
+    for name, values in (("tv", np.maximum(0, 1 - np.exp(log_q - log_p))), ("kl_forward", log_p - log_q)):
+        error = values.std() / np.sqrt(len(values))
+        # 0.015: three nodes a dimension for kernels that begin to overlap
+        assert abs(found[name] - values.mean()) < 5 * error + 0.015 * (1 if name == "tv" else values.mean()), name
+    assert found["mass_outside"] < 0.01
+
+
+def test_a_needle_is_widened_along_its_narrow_side_only():
+    needle = KernelDensity(np.zeros((1, 2)), np.zeros(1), np.diag([1e-6, 0.3]))
+    wide = needle.widened(0.01, np.array([2.0, 1.0]))
+    assert np.sqrt(np.diag(wide.cholesky @ wide.cholesky.T)) == pytest.approx([0.02, 0.3])
+    assert needle.widened(1e-9, np.ones(2)).cholesky == pytest.approx(needle.cholesky)
+
+
+def test_the_exact_posterior_against_itself_is_at_no_distance():
+    """A density estimate of very many exact draws is near; of one mode's draws, half is missing."""
+    target = make_target("mixture", num_data=400, sigma_x=1.5)
+    draws = target.exact.sample(np.random.default_rng(1), 20_000)
+    kernel = 0.03 * np.eye(2)
+    all_of_it = measured(target, KernelDensity(draws, np.full(20_000, -np.log(20_000)), kernel))
+    assert all_of_it["tv"] < 0.1
+    one = draws[draws[:, 1] < 0]
+    half = measured(target, KernelDensity(one, np.full(len(one), -np.log(len(one))), kernel))
+    share = 1 - target.exact.mass_in(((-9.0, 9.0), (-9.0, 0.0)))
+    assert half["tv"] == pytest.approx(share, abs=0.08)
+    assert half["kl_forward"] > 5
+    assert half["kl_reverse"] == pytest.approx(-math.log(1 - share), abs=0.15)
+
+
+# Where no grid that is drawn resolves p or q.
+
+
+@pytest.mark.parametrize("dim", [1, 2])
+@pytest.mark.parametrize("sd", [1e-4, 1e-6])
+def test_a_kernel_too_narrow_for_every_grid_is_measured_all_the_same(dim, sd):
+    target, mean = NormalTarget([0.2] * dim, 0.5 * np.eye(dim), ((-6.0, 6.0),) * dim), [0.1] * dim
+    found, cov = measured(target, one_kernel(mean, sd**2 * np.eye(dim))), sd**2 * np.eye(dim)
+    assert found["kl_reverse"] == pytest.approx(gaussian_kl(mean, cov, [0.2] * dim, 0.5 * np.eye(dim)), rel=1e-4)
+    assert found["kl_forward"] == pytest.approx(gaussian_kl([0.2] * dim, 0.5 * np.eye(dim), mean, cov), rel=1e-2)
+    entropy = 0.5 * dim * math.log(2 * math.pi * math.e * 0.5)
+    assert found["cross_entropy"] - found["kl_forward"] == pytest.approx(entropy, abs=1e-2)
+    assert found["tv"] == pytest.approx(1, abs=1e-3) and found["mass_outside"] == pytest.approx(0, abs=1e-9)
+
+
+def test_needles_all_over_the_posterior_are_far_from_it():
+    target = NormalTarget([0.0], [[1.0]], ((-6.0, 6.0),))
+    draws = target.exact.sample(np.random.default_rng(0), 200)
+    wide, narrow = (
+        measured(target, KernelDensity(draws, np.full(200, -np.log(200)), np.array([[sd]]))) for sd in (2e-3, 1e-6)
+    )
+    assert wide["tv"] == pytest.approx(quadrature_tv(draws, 2e-3), abs=2e-3)
+    assert 0.99 < narrow["tv"] <= 1 and narrow["kl_forward"] > wide["kl_forward"] > 1
+    assert narrow["kl_reverse"] > wide["kl_reverse"] > 1
+
+
+def quadrature_tv(draws, sd):
+    line = np.linspace(-6, 6, 600_001)
+    q = np.zeros(len(line))
+    for x in draws[:, 0]:
+        near = np.abs(line - x) < 10 * sd
+        q[near] += stats.norm.pdf(line[near], x, sd) / len(draws)
+    return 0.5 * np.abs(q - stats.norm.pdf(line)).sum() * (line[1] - line[0])
+
+
+def test_narrow_modes_far_apart_are_measured_each_on_its_own_grid():
+    target = make_target("mixture", num_data=20_000, sigma_x=0.3)
+    draws = target.exact.sample(np.random.default_rng(0), 4000)
+    kernel = 0.25 * target.exact.narrowest(np.ones(2)) * np.eye(2)
+    density = KernelDensity(draws, np.full(4000, -np.log(4000)), kernel)
+    assert not picture(density, target.exact, target.view_box).resolved
+    found = measured(target, density)
+    half = measured(target, KernelDensity(draws[draws[:, 1] < 0], *equal(draws[:, 1] < 0), kernel))
+    assert 0.02 < found["tv"] < 0.25 and 0 < found["kl_forward"] < 1 and 0 < found["kl_reverse"] < 1
+    share = (draws[:, 1] >= 0).mean()
+    assert half["tv"] == pytest.approx(share, abs=0.2) and half["tv"] > 2 * found["tv"]
+
+
+def equal(chosen):
+    """The log-weights of as many particles as are chosen."""
+    return (np.full(chosen.sum(), -np.log(chosen.sum())),)

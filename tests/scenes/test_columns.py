@@ -1,0 +1,148 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.session import Session
+from pmdviz.export.film.film import Film
+from pmdviz.export.options import Look
+from pmdviz.scenes.columns import HEAVIEST, INK, MAX_DRAWN, dot_sizes, drawn_rows, stage_columns
+from pmdviz.scenes.contours import MASSES, contour_line, density_levels
+from pmdviz.scenes.race_columns import tile_columns
+
+
+@pytest.fixture(scope="module")
+def frame():
+    session = Session(Recipe("mixture", num_particles=300, batch_size=50))
+    return session.advance(3)
+
+
+def gaussian(side=400, sd=1.0):
+    axis = np.linspace(-6, 6, side)
+    z = np.exp(-0.5 * (axis[:, None] ** 2 + axis**2) / sd**2) / (2 * np.pi * sd**2)
+    return axis, z
+
+
+def test_levels_hold_the_stated_mass():
+    axis, z = gaussian()
+    cell = (axis[1] - axis[0]) ** 2
+    for mass, level in zip(MASSES, density_levels(z), strict=True):
+        assert_allclose(z[z >= level].sum() * cell, mass, atol=0.002)
+
+
+def test_levels_are_of_the_density_s_own_mass():
+    _, z = gaussian()
+    assert_allclose(density_levels(7 * z), 7 * density_levels(z), rtol=1e-12)
+
+
+def test_levels_of_nothing_are_none():
+    assert len(density_levels(np.zeros((5, 5)))) == 0
+
+
+def test_contours_are_circles_of_the_right_radius_in_one_line():
+    axis, z = gaussian()
+    line = contour_line(axis, axis, z, density_levels(z))
+    assert line["x"].dtype == line["y"].dtype == np.float32
+    breaks = np.flatnonzero(np.isnan(line["x"]))
+    assert len(breaks) == 3
+    start = 0
+    for mass, end in zip(MASSES, breaks, strict=True):
+        radius = np.hypot(line["x"][start:end], line["y"][start:end])
+        assert_allclose(radius, np.sqrt(-2 * np.log(1 - mass)), atol=0.01)
+        start = end + 1
+
+
+def test_area_is_proportional_to_weight_and_the_ink_is_the_same_for_any_number():
+    weights = np.array([0.1, 0.2, 0.7])
+    sizes = dot_sizes(weights, 3)
+    assert_allclose(sizes**2 / weights, INK, rtol=1e-5)
+    for m in (10, 1000):
+        assert_allclose((dot_sizes(np.full(m, 1 / m), m) ** 2).sum(), INK, rtol=1e-4)
+
+
+def test_at_most_5000_are_drawn_with_the_heaviest_and_otherwise_the_same_rows():
+    rng = np.random.default_rng(0)
+    one, two = rng.dirichlet(np.full(50_000, 0.1)), rng.dirichlet(np.full(50_000, 0.1))
+    rows = drawn_rows(one)
+    assert len(rows) == len(np.unique(rows)) == MAX_DRAWN
+    assert set(np.argsort(one)[-400:]) <= set(rows)
+    assert len(set(rows) & set(drawn_rows(two))) >= 4000
+    assert np.array_equal(drawn_rows(np.full(50_000, 1 / 50_000)), np.linspace(0, 49_999, MAX_DRAWN).astype(int))
+    assert list(drawn_rows(np.full(7, 1 / 7))) == list(range(7))
+
+
+def test_of_equally_heavy_particles_none_is_drawn_for_its_place_in_the_array():
+    weights = np.zeros(100_000)
+    weights[20_000:30_000] = 1e-4  # ten times the mean each: more than there is room for
+    rows = drawn_rows(weights)
+    chosen = rows[(rows >= 20_000) & (rows < 30_000)]
+    assert len(rows) == MAX_DRAWN and len(chosen) == HEAVIEST + 500
+    assert_allclose(np.histogram(chosen, 20, (20_000, 30_000))[0], 50, atol=2)
+    behind = rows[rows >= 30_000]
+    assert_allclose(np.histogram(behind, 20, (30_000, 100_000))[0], 4000 * 3.5 / 90, atol=3)  # gave way evenly, too
+
+
+def test_a_lone_heavy_particle_is_drawn():
+    weights = np.full(20_000, 0.5 / 19_999)
+    weights[7_777] = 0.5
+    assert 7_777 in drawn_rows(weights) and 7_777 in drawn_rows(weights, 100)
+
+
+@pytest.mark.parametrize("m", [10_000, 20_000, 50_000, 100_000])
+def test_the_drawn_particles_lie_where_all_of_them_lie(m):
+    """Chi-square of the drawn in 16 cells of equally many: at the start, with unequal weights, after a rejuvenation."""
+    session = Session(Recipe(num_particles=m, seed=1, step_limit=0.0), metrics_every=10**9)
+    for iteration, rejuvenated in ((0, False), (1, False), (2, True)):
+        frame = session.seek(iteration)
+        assert bool(frame.info and frame.info.rejuvenated) == rejuvenated
+        before = frame.particles.copy(), session._rng.bit_generator.state
+        on_page, in_tile = stage_columns(frame), tile_columns(frame, 4)
+        in_film = Film(session.run, Look.checked({}), all_floors=False).last_scene().columns
+        assert (on_page.drawn, in_tile.drawn) == (MAX_DRAWN, 1_000)
+        for drawn in (on_page.particles, in_film.particles, in_tile.particles):
+            found = chi_square(frame.particles, np.column_stack([drawn["x"], drawn["y"]]))
+            assert found < 37.7, (m, iteration)  # of chi-square with 15 degrees of freedom one in a thousand is above
+        assert all(np.array_equal(in_film.particles[name], on_page.particles[name]) for name in ("x", "y", "size"))
+        assert np.array_equal(frame.particles, before[0]) and session._rng.bit_generator.state == before[1]
+    assert frame.weights.max() > 1.5 / m  # they are unequal
+
+
+def chi_square(points, some, cells=4):
+    """Of `some` points in cells x cells cells that hold equally many of `points` each."""
+    shares, first = np.arange(1, cells) / cells, points[:, 0]
+    edges = np.quantile(first, shares)
+    column, found = np.searchsorted(edges, first), np.searchsorted(edges, some[:, 0])
+    expected, total = len(some) / cells**2, 0.0
+    for k in range(cells):
+        within = np.quantile(points[column == k, 1], shares)
+        counts = np.bincount(np.searchsorted(within, some[found == k, 1]), minlength=cells)
+        total += ((counts - expected) ** 2 / expected).sum()
+    return total
+
+
+def test_columns_of_a_frame_are_float32_and_reading_them_changes_nothing(frame):
+    before = frame.particles.copy()
+    columns = stage_columns(frame)
+    for source in columns[:3]:
+        assert {array.dtype for array in source.values()} == {np.dtype(np.float32)}
+    assert columns.drawn == columns.num_particles == 300
+    assert_allclose(columns.particles["weight"].sum(), 1, rtol=1e-5)
+    assert np.array_equal(frame.particles, before)
+
+
+def test_log_density_of_the_hover_is_that_of_the_approximation(frame):
+    shown = stage_columns(frame).particles["log_density"]
+    exact = frame.density.log_density(frame.particles)
+    near = exact > exact.max() - 5
+    assert_allclose(shown[near], exact[near], atol=0.1)
+
+
+def test_the_exact_lines_are_the_same_arrays_while_the_grid_stays(frame):
+    assert stage_columns(frame).exact is stage_columns(frame).exact
+
+
+def test_one_dimension_is_curves_over_a_rug():
+    columns = stage_columns(Session(Recipe("bimodal1d", num_particles=200)).frame)
+    assert columns.top > 0 and np.isfinite(columns.top)
+    assert (columns.particles["y"] < 0).all()
+    assert_allclose(np.trapezoid(columns.approximate["y"], columns.approximate["x"]), 1, atol=0.01)

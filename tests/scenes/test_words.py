@@ -1,0 +1,49 @@
+import math
+
+import pytest
+
+from pmdviz.scenes.words import count, duration, number, short, state
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (0.08721, "0.0872"),
+        (1234.5, "1,230"),
+        (12.345, "12.3"),
+        (0.0, "0"),
+        (1e-5, "below 0.0001"),
+        (-1e-5, "just below 0"),
+        (-2.5, "-2.50"),
+        (math.inf, "infinite"),
+        (-math.inf, "minus infinite"),
+        (math.nan, "not known"),
+        (None, "not known"),
+        (0.9996, "1.00"),
+    ],
+)
+def test_numbers(value, words):
+    assert number(value) == words
+
+
+def test_counts_and_times():
+    assert count(12_000.0) == "12,000"
+    assert [short(v) for v in (0.05, 2.0, 1500.0, 0.75)] == ["0.05", "2", "1,500", "0.75"]
+    assert [duration(s) for s in (0.42, 12.2, 600)] == ["0.4 s", "12 s", "10 min"]
+
+
+class Moment:
+    iteration, visited, budget, num_draws, caveat = 120, 12_000, 20_000, 1_500, ""
+    metrics, note = {"tv": 0.0871, "floor_tv": 0.0884}, ""
+
+
+def test_the_state_of_a_run_is_one_line():
+    frame = Moment()
+    assert state(frame) == "iteration 120, 12,000 of 20,000 data visited, TV 0.0871, perfect draws 0.0884"
+    frame.budget, frame.metrics = None, {"tv": 0.5, "floor_tv": None}
+    assert state(frame) == "iteration 120, 12,000 data visited, TV 0.500, perfect draws: being computed"
+    frame.metrics = {"tv": None, "floor_tv": None}
+    assert state(frame) == "iteration 120, 12,000 data visited"
+    frame.metrics, frame.caveat = {"tv": 0.5, "floor_tv": None}, "burn-in (3 of 5 draws)"
+    frame.num_draws = None
+    assert state(frame) == "iteration 120, 12,000 data visited, TV 0.500, burn-in (3 of 5 draws)"

@@ -1,0 +1,218 @@
+"""What a stranger may ask of a running server: every address, token and message that is not a page's own is refused."""
+
+import asyncio
+import json
+import re
+
+import pytest
+
+from tests.support.client import Client
+from tests.support.crowd import Crowd, served
+from tests.support.raw_client import ask, connected, forged, shake_hands
+from tests.support.wire import TOKEN
+
+MARK = "ran = open('it_was_run', 'w').close()\n"
+
+
+@pytest.fixture(scope="module")
+def lab():
+    with served() as made:
+        yield made
+        assert made.complaints(("Traceback",)) == []
+
+
+@pytest.fixture
+def crowd(lab):
+    made = Crowd(lab.url)
+    yield made
+    made.leave()
+
+
+def client_of(crowd, **how):
+    made = Client(crowd.url, **how)
+    crowd.clients.append(made)
+    crowd.do(made.open())
+    crowd.do(made.until(lambda: made.iteration >= 0))
+    return made
+
+
+def alive(lab):
+    return ask(lab.port, "/liveness").status == 200 and lab.process.is_running()
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["unittest.__main__/x/_css/y", "venv.__main__/x/_css/y", "this/x/_css/y", "panel.nothing/x/_css/y", "../x/_css/y",
+     "../x", "/a", "//a/_css/y", ".panel/x/_css/y", "pmdviz.notebooks.x/x/_css/y", "panel.config/config/_css/y",
+     "panel.pane/Markdown/_css/..", "panel/state/css/y", "panel.widgets/Button/_resources/x"],
+)  # fmt: skip
+def test_no_address_names_a_module_to_import(lab, path):
+    answer = ask(lab.port, f"/components/{path}")
+    assert 400 <= answer.status < 500
+    assert alive(lab)
+
+
+def test_a_style_sheet_of_a_loaded_component_is_still_there(lab):
+    answer = ask(lab.port, "/components/panel.template.material/MaterialTemplate/_css/material.css")
+    assert answer.status == 200 and "{" in answer.text
+
+
+def test_a_visitor_cannot_choose_the_session(lab):
+    for more, headers in [
+        ("?bokeh-session-id=known", {}),
+        ("?bokeh-session-id=", {}),
+        ("?bokeh-token=abc", {}),
+        ("autoload.js?bokeh-autoload-element=x&bokeh-session-id=known", {}),
+        ("", {"Bokeh-Session-Id": "known"}),
+    ]:
+        answer = ask(lab.port, f"/{more}", headers=headers)
+        assert answer.status == 400 and "leave bokeh-session-id" in answer.text
+
+
+def test_a_token_that_the_server_has_not_signed_opens_nothing(lab):
+    before = lab.probe()["sessions"]
+    for token in [forged("known"), forged("known") + ".x", forged("known") + ".é", "", "abc", "a" * 20_000]:
+        answer = shake_hands(lab.port, token.encode().decode("latin-1"))
+        assert answer.status == 403 and "Traceback" not in answer.text
+    assert lab.probe()["sessions"] <= before
+
+
+def test_a_websocket_needs_a_page_of_this_server(lab):
+    token = TOKEN.search(ask(lab.port, "/").text)[1]
+    assert shake_hands(lab.port, token, origin=None).status == 403
+    assert shake_hands(lab.port, token, origin="http://evil.example").status == 403
+    assert shake_hands(lab.port, token[:-1] + ("A" if token[-1] != "A" else "B")).status == 403
+    assert shake_hands(lab.port, token).status == 101
+
+
+def test_a_token_holds_nothing_of_the_visitors_cookies(lab):
+    from bokeh.util.token import get_token_payload
+
+    page = ask(lab.port, "/?preset=one_gaussian", headers={"Cookie": "secret=1", "User-Agent": "Mobi"}).text
+    payload = get_token_payload(TOKEN.search(page)[1])
+    assert "secret" not in json.dumps(payload, default=str)
+    assert payload["headers"] == {"User-Agent": "Mobi"}  # by which a phone is known
+
+
+def test_a_small_token_that_unfolds_to_much_is_not_unfolded(lab):
+    cpu = lab.cpu_seconds()
+    answer = shake_hands(lab.port, forged("bomb", [{}] * 2_000_000))
+    assert answer.status == 403
+    assert lab.cpu_seconds() - cpu < 1  # unfolding it took eleven
+
+
+def test_nobody_is_listened_to_for_megabytes(lab):
+    head = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 90000000\r\n\r\n"
+    with connected(lab.port, 1, head) as (stream,):
+        stream.settimeout(20)
+        assert stream.recv(100).startswith(b"HTTP/1.1 400")
+        while stream.recv(1000):
+            pass  # and hangs up
+
+
+def patch(client, *events):
+    client.wire._send("PATCH-DOC", {"events": list(events)})
+
+
+def added(size=0):
+    div = {"type": "object", "name": "Div", "id": "evil", "attributes": {"text": "x" * size}}
+    return {"kind": "RootAdded", "model": div, "setter": None}
+
+
+def written(value):
+    return {"events": [{"kind": "ModelChanged", "model": {"id": "ACK"}, "attr": "key", "new": value}]}
+
+
+@pytest.mark.parametrize(
+    ("kind", "content"),
+    [
+        ("PATCH-DOC", {"events": [added()]}),
+        ("PATCH-DOC", {"events": [{"kind": "RootRemoved", "model": {"id": "ACK"}}]}),
+        ("PATCH-DOC", {"events": [{"kind": "TitleChanged", "title": "mine"}]}),
+        ("PATCH-DOC", written([{"a": added()["model"]}])),
+        ("PATCH-DOC", written("x" * 70_000)),
+        ("PUSH-DOC", {"doc": {"roots": [], "title": "mine"}}),
+        ("SERVER-INFO-REQ", {}),
+    ],
+    ids=["root added", "root removed", "title", "model inside", "long", "push", "info"],
+)
+def test_what_no_page_sends_is_refused(crowd, kind, content):
+    mine = client_of(crowd)
+    text = json.dumps(content).replace('"ACK"', json.dumps(mine.ack_id))
+
+    async def attack():
+        mine.wire._send(kind, json.loads(text))
+        await mine.until(lambda: mine.errors)
+        mine.press("space")
+        await mine.until(lambda: mine.iteration >= 2)  # what a page sends is still taken
+
+    crowd.do(attack())
+    assert [error.startswith("the server says: refused: ") for error in mine.errors] == [True]
+    mine.errors.clear()
+
+
+def test_a_browser_that_writes_the_servers_counter_gets_no_more_frames(crowd):
+    """`sent` belongs to the server: a page that lies about it and acknowledges nothing is waited for as any other."""
+    mine = client_of(crowd, draw_s=1e6)
+
+    async def attack():
+        mine.wire.patch(mine.ack_id, sent=-1_000_000_000)
+        mine.press("space")
+        await mine.until(lambda: mine.iteration >= 1)
+        await asyncio.sleep(3)
+
+    crowd.do(attack())
+    assert mine.iteration <= 4  # two frames under way, and one more after each of the first vain waits
+
+
+def test_every_answer_says_what_a_browser_may_do(lab):
+    for path in ["/", "/liveness", "/static/js/bokeh.min.js", "/nothing", "/components/x", "/?bokeh-token=x"]:
+        headers = ask(lab.port, path).headers
+        assert headers["X-Content-Type-Options"] == "nosniff"
+        assert headers["Referrer-Policy"] == "same-origin"
+        assert "default-src 'self'" in headers["Content-Security-Policy"]
+        assert "frame-ancestors 'self'" in headers["Content-Security-Policy"]
+    embedded = ask(lab.port, "/?preset=one_gaussian&embed=1").headers["Content-Security-Policy"]
+    assert "frame-ancestors" not in embedded and "default-src 'self'" in embedded
+
+
+def test_other_sites_read_the_script_only_where_they_are_let_in(lab):
+    path, mine = "/autoload.js?bokeh-autoload-element=x", f"http://127.0.0.1:{lab.port}"
+    for method in ("GET", "OPTIONS"):
+        evil = ask(lab.port, path, method, {"Origin": "http://evil.example", "Cookie": "a=1"}).headers
+        assert "Access-Control-Allow-Origin" not in evil
+        own = ask(lab.port, path, method, {"Origin": mine}).headers
+        assert own["Access-Control-Allow-Origin"] == mine
+        assert "Access-Control-Allow-Credentials" not in {**evil, **own}
+
+
+def test_a_value_that_a_menu_does_not_have_is_one_short_line_in_the_log(lab, crowd):
+    mine = client_of(crowd)
+    menu = mine.found("title", "Budget (data visited)")["id"]
+    before = log_of(lab)
+
+    async def attack():
+        mine.wire.patch(menu, value="no such " + "x" * 50_000)
+        await mine.until(lambda: "no such" in log_of(lab)[len(before) :])
+        mine.press("space")
+        await mine.until(lambda: mine.iteration >= 1)
+
+    crowd.do(attack())
+    said = [line for line in log_of(lab)[len(before) :].splitlines() if not re.search("WebSocket|Server", line)]
+    assert len(said) <= 3 and max(map(len, said)) < 400
+    mine.errors.clear()
+
+
+def test_a_tab_that_is_reloaded_while_it_plays_leaves_no_words(lab, crowd):
+    before = log_of(lab)
+    mine = crowd.join(1)[0]
+    crowd.do(mine.until(lambda: mine.iteration >= 3))
+    crowd.do(mine.close(cut=True))
+    other = crowd.join(1)[0]
+    crowd.do(other.until(lambda: other.iteration >= 3))
+    assert log_of(lab)[len(before) :] == ""
+
+
+def log_of(lab):
+    with open(lab._log.name, encoding="utf-8") as log:
+        return log.read()

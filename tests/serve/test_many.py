@@ -1,0 +1,141 @@
+"""Processes of --num-procs: they live and die together, and share the key of their sessions."""
+
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+import pmdviz
+from tests.support.browser import await_answer, end, free_port
+from tests.support.raw_client import ask, connected, forged, shake_hands
+from tests.support.wire import TOKEN
+from tests.test_deploy import two_free_ports
+
+FEW_FILES = """import os, resource, sys
+resource.setrlimit(resource.RLIMIT_NOFILE, (100, 100))
+os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"""
+MARKER = "open('it_was_run', 'w').close()\n"
+
+
+def until(condition, seconds=60):
+    late = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < late
+        time.sleep(0.05)
+
+
+def spent(pid, seconds):
+    """CPU seconds that a process takes in so many seconds."""
+    before = sum(psutil.Process(pid).cpu_times()[:2])
+    time.sleep(seconds)
+    return sum(psutil.Process(pid).cpu_times()[:2]) - before
+
+
+@pytest.fixture
+def many(tmp_path):
+    """Two processes, started in a folder with a module of an innocent name; their first port, parent and log."""
+    (tmp_path / "clean_up.py").write_text(MARKER)
+    first = two_free_ports()
+    log = (tmp_path / "log").open("w")
+    command = [sys.executable, "-m", "pmdviz", "serve", "--num-procs", "2", "--port", str(first)]
+    parent = subprocess.Popen(command, cwd=tmp_path, stdout=log, stderr=log)
+    workers = []
+    try:
+        for port in (first, first + 1):
+            await_answer(parent, f"http://127.0.0.1:{port}/liveness", 90)
+        workers += psutil.Process(parent.pid).children()
+        yield first, parent, tmp_path
+    finally:
+        end(parent)
+        log.close()
+        for worker in workers:
+            if worker.is_running():
+                worker.kill()
+
+
+def test_two_processes_as_one(many):
+    first, parent, folder = many
+    for name in ("clean_up", "unittest.__main__"):
+        assert ask(first, f"/components/{name}/x/_css/y").status == 404
+    assert not (folder / "it_was_run").exists() and parent.poll() is None
+
+    token = TOKEN.search(ask(first, "/").text)[1]
+    assert shake_hands(first + 1, token).status == 101  # one key for both
+    victim = next(p for p in psutil.Process(parent.pid).children() if str(first) in p.cmdline())
+    victim.kill()
+    until(lambda: "another is started" in (folder / "log").read_text())
+    await_answer(parent, f"http://127.0.0.1:{first}/liveness", 90)
+    assert shake_hands(first, token).status == 101  # and for one that took another's place
+    assert TOKEN.search(ask(first, "/").text)  # a reload finds a lab
+
+    workers = psutil.Process(parent.pid).children()
+    parent.kill()
+    assert not psutil.wait_procs(workers, timeout=20)[1]  # and the ports are free
+    assert ask(first, "/liveness").status == ask(first + 1, "/liveness").status == 0
+
+
+def test_a_server_alone_runs_nothing_of_its_folder_and_outlives_a_crowd_of_silent_connections(tmp_path):
+    """With 100 files at most: while others hold them nobody is served, the log stays quiet, and then all is well."""
+    (tmp_path / "clean_up.py").write_text(MARKER)
+    port, log = free_port(), (tmp_path / "log").open("w")
+    process = subprocess.Popen(
+        [sys.executable, "-c", FEW_FILES, "-m", "pmdviz", "serve", "--port", str(port)],
+        cwd=tmp_path,
+        stdout=log,
+        stderr=log,
+    )
+    try:
+        await_answer(process, f"http://127.0.0.1:{port}/liveness", 90)
+        assert ask(port, "/components/clean_up/x/_css/y").status == 404
+        assert not (tmp_path / "it_was_run").exists()
+        until(lambda: "100 %" in (tmp_path / "log").read_text() and spent(process.pid, 2) < 0.2)  # the first page too
+        with connected(port, 150):
+            until(lambda: "no connection can be taken" in (tmp_path / "log").read_text())
+            assert spent(process.pid, 2) < 0.8
+        until(lambda: ask(port, "/liveness", timeout=2).status == 200)
+        said = (tmp_path / "log").read_text()
+        assert len(said) < 2000 and "Traceback" not in said
+    finally:
+        end(process)
+        log.close()
+
+
+def test_who_comes_second_to_a_port_is_told_so(tmp_path):
+    """The port was free when it was looked at, and another server has it a moment later."""
+    port = free_port()
+    late = f"""
+import socket, sys
+from pmdviz.cli import main
+from pmdviz.serve import server
+real = server._warm_up
+def taken():
+    global other
+    other = socket.socket(); other.bind(("127.0.0.1", {port})); other.listen()
+server._warm_up = taken
+sys.exit(main.main(["serve", "--port", "{port}"]))
+"""
+    ended = subprocess.run([sys.executable, "-c", late], capture_output=True, text=True, timeout=120)
+    assert ended.returncode == 2
+    assert re.search(rf"cannot listen on 127.0.0.1 port {port}: .*; leave --port out", ended.stderr)
+    assert len(ended.stderr.strip().splitlines()) == 1
+
+
+def test_panel_serve_with_the_plugin_is_guarded_before_its_first_page(tmp_path):
+    port, app = free_port(), str(Path(pmdviz.__file__).with_name("app.py"))
+    command = [sys.executable, "-m", "panel", "serve", app, "--plugins", "pmdviz.panel_plugin", "--liveness"]
+    log = (tmp_path / "log").open("w")
+    process = subprocess.Popen([*command, "--port", str(port)], cwd=tmp_path, stdout=log, stderr=log)
+    try:
+        await_answer(process, f"http://127.0.0.1:{port}/liveness", 90)
+        assert ask(port, "/components/unittest.__main__/x/_css/y").status == 404
+        assert ask(port, "/app?bokeh-session-id=known").status == 400
+        assert shake_hands(port, "a" * 20_000, path="/app/ws").status == 403
+        assert shake_hands(port, forged("bomb", [{}] * 2_000_000), path="/app/ws").status == 403
+    finally:
+        end(process)
+        log.close()
+    assert "Traceback" not in (tmp_path / "log").read_text()

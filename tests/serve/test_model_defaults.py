@@ -1,0 +1,59 @@
+"""Defaults of Bokeh's models are looked up once a class, and are the same as Bokeh's own."""
+
+import pytest
+from bokeh.core.property.descriptors import PropertyDescriptor, UnsetValueError
+from bokeh.document import Document
+from bokeh.models import ColumnDataSource, Div, Range1d
+from bokeh.themes import Theme
+from bokeh.util.warnings import BokehDeprecationWarning
+
+from pmdviz.lab import Lab
+from pmdviz.serve import model_defaults
+
+
+@pytest.fixture
+def installed(monkeypatch):
+    monkeypatch.setattr(PropertyDescriptor, "_get_default", PropertyDescriptor._get_default)
+    monkeypatch.setattr(model_defaults, "_known", {})
+    model_defaults.install()
+
+
+def values(models):
+    return [{name: _value(model, name) for name in sorted(model.properties())} for model in models]
+
+
+def _value(model, name):
+    try:
+        return getattr(model, name)
+    except (UnsetValueError, BokehDeprecationWarning) as error:
+        return type(error)
+
+
+def test_every_model_of_a_lab_has_bokehs_own_values(installed):
+    models = [Lab().view.get_root()]
+    models += models[0].references()
+    ours = values(models)
+    assert len(model_defaults._known) > 500
+    PropertyDescriptor._get_default = model_defaults._bokehs
+    assert len(models) > 100 and values(models) == ours
+
+
+def test_a_theme_comes_before_a_default_and_goes_again(installed):
+    a, document = Div(), Document()
+    assert a.text == "" and a.width is None
+    document.add_root(a)
+    document.theme = Theme(json={"attrs": {"Div": {"width": 70}}})
+    assert a.width == 70 and Div().width is None
+    document.theme = Theme(json={"attrs": {}})
+    assert a.width is None
+
+
+def test_what_can_be_changed_in_place_is_each_models_own(installed):
+    one, other = ColumnDataSource(), ColumnDataSource()
+    one.data["x"] = [1]
+    assert "x" not in other.data
+    first, second = Div(), Div()
+    first.tags.append("a")
+    assert second.tags == []
+    Range1d().start = 5
+    assert Range1d().start == 0

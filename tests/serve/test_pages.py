@@ -1,0 +1,212 @@
+"""Served pages, without a server: what a process keeps of them, and what they say."""
+
+import asyncio
+import itertools
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+
+import panel as pn
+import pytest
+from bokeh.document import Document
+from bokeh.models import ImportedStyleSheet
+from panel.io.state import set_curdoc
+from tornado.httputil import HTTPServerRequest, RequestStartLine
+
+from pmdviz.engine.recipe import parts
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.errors import InputError
+from pmdviz.lab import links
+from pmdviz.lab.links import Link
+from pmdviz.lab.loop import limits
+from pmdviz.limits import variable
+from pmdviz.serve import pages, prebuilt
+from pmdviz.serve.pages import lab_page
+from tests.lab.threads import in_a_thread
+
+
+def watchers_on_the_process():
+    """How many watch the state that all sessions share (Panel has no public way to ask)."""
+    return sum(len(watchers) for what in pn.state._param__private.watchers.values() for watchers in what.values())
+
+
+def test_a_page_leaves_no_watcher_on_the_state_of_the_process():
+    lab_page()
+    before = watchers_on_the_process()
+    lab_page()
+    assert watchers_on_the_process() == before
+
+
+def a_request(query):
+    """What the handler of "/" is, when a browser asks for the page with this query."""
+    handler = object.__new__(prebuilt.SpareHandler)
+    handler.request = HTTPServerRequest(start_line=RequestStartLine("GET", f"/?{query}", "HTTP/1.0"))
+    handler.application = SimpleNamespace(io_loop=SimpleNamespace(call_later=lambda *later: None))
+    handler.application_context = None
+    return handler
+
+
+def a_session(shows=None):
+    return SimpleNamespace(shows=shows, block_expiration=lambda: None, unblock_expiration=lambda: None)
+
+
+@pytest.mark.parametrize("changes", [400, 600])
+def test_a_link_is_read_and_checked_in_a_thread(changes, monkeypatch):
+    """Also where it is refused: it is not looked at again by the page on the event loop."""
+    recipe = Recipe(changes=[(k, {"bandwidth": 0.1 + k % 2}) for k in range(1, changes + 1)])
+    text = recipe.to_link()
+    assert len(text) < links.LONGEST
+    monkeypatch.setattr(parts, "_most_changes", 500)
+    monkeypatch.setenv(variable("max_particles"), "2000")
+    threads, read, knobs = set(), links.read, Recipe.knobs_in_turn
+    monkeypatch.setattr(links, "read", lambda given: (threads.add(threading.current_thread()), read(given))[1])
+    monkeypatch.setattr(Recipe, "knobs_in_turn", lambda self: (threads.add(threading.current_thread()), knobs(self))[1])
+
+    async def page(handler):
+        try:
+            return a_session(pages._opened(handler.request.arguments).recipe)
+        except InputError as error:
+            return a_session(str(error))
+
+    monkeypatch.setattr(prebuilt.handlers.DocHandler, "get_session", page)
+
+    async def visit():
+        return (await a_request(f"run={text}").get_session()).shows, threading.current_thread()
+
+    made, loop = in_a_thread(visit)
+    if changes == 400:
+        assert made == recipe and limits.check(made) is made
+    else:
+        assert "at most 500 changes here; given: 600" in made
+    assert threads and loop not in threads
+
+
+def test_between_two_pages_of_a_crowd_the_loop_is_everybodys_and_a_page_waits_for_its_browser(monkeypatch):
+    said, later = [], []
+
+    async def page(handler):
+        said.append("built")
+        session = a_session()
+        session.block_expiration = lambda: said.append("kept")
+        session.unblock_expiration = lambda: said.append("may go")
+        return session
+
+    async def others():
+        for _ in range(3):
+            await asyncio.sleep(0)
+            said.append("served")
+
+    async def crowd():
+        asked = [a_request("embed=1"), a_request("embed=1")]
+        for one in asked:
+            one.application.io_loop.call_later = lambda seconds, act, *given: later.append((seconds, act))
+        await asyncio.gather(*(one.get_session() for one in asked), others())
+
+    monkeypatch.setattr(prebuilt.handlers.DocHandler, "get_session", page)
+    monkeypatch.setattr(prebuilt, "_changing", asyncio.Lock())
+    in_a_thread(crowd)
+    assert said == ["built", "kept", "served", "served", "served", "built", "kept"]
+    held = [act for seconds, act in later if seconds == prebuilt.HELD_S]
+    for act in held:
+        act()
+    assert len(held) == 2 and said[-2:] == ["may go", "may go"]
+
+
+@pytest.fixture
+def stock(monkeypatch):
+    """A server with two pages built ahead, `opened` notes the links that they were given."""
+    opened, made = [], itertools.count()
+
+    async def page(handler):
+        return a_session("own page")
+
+    spares = [SimpleNamespace(**vars(a_session(f"spare {next(made)}")), id="a", document=None) for _ in range(2)]
+    monkeypatch.setattr(prebuilt.handlers.DocHandler, "get_session", page)
+    monkeypatch.setattr(prebuilt, "_signing", lambda application: {"secret_key": b"k" * 32, "signed": True})
+    monkeypatch.setattr(prebuilt, "_changing", asyncio.Lock())
+    monkeypatch.setattr(prebuilt, "_spares", spares)
+    monkeypatch.setattr(pages, "open_link", lambda doc, link: opened.append(link))
+    return opened
+
+
+@pytest.mark.parametrize("query", ["", "run={}", "run={}&at=3", "preset=worse_with_more_data&at=2"])
+def test_a_page_built_ahead_is_for_any_run(query, stock):
+    recipe = Recipe("banana", seed=3)
+    shown = in_a_thread(a_request(query.format(recipe.to_link())).get_session).shows
+    assert shown == "spare 1"
+    assert [link.iteration for link in stock] == [int(query[-1]) if "at" in query else 0] * bool(query)
+    if "run" in query:
+        assert stock[0].recipe == recipe
+
+
+@pytest.mark.parametrize(
+    "query", ["run={}&hide=seed", "run={}&embed=1", "run={}&theme=dark", "embed=1", "run=nonsense"]
+)
+def test_a_link_that_is_about_the_page_has_a_page_of_its_own(query, stock):
+    assert in_a_thread(a_request(query.format(Recipe().to_link())).get_session).shows == "own page"
+    assert not stock and len(prebuilt._spares) == 2
+
+
+@pytest.mark.parametrize(("somebody", "full", "made"), [(False, None, 3), (True, None, 1), (False, 2, 2)])
+def test_as_many_pages_are_built_ahead_as_are_asked_for_while_nobody_is_there(somebody, full, made, monkeypatch):
+    """Also where two set out to build them at once."""
+    open_ = {"somebody"} if somebody else set()
+
+    async def another(application, context):
+        await asyncio.sleep(0)
+        open_.add(object())
+        return object()
+
+    monkeypatch.setattr(prebuilt, "_another", another)
+    monkeypatch.setattr(prebuilt, "REST_S", 0.0)
+    monkeypatch.setattr(prebuilt, "_spares", [])
+    monkeypatch.setattr(prebuilt, "_changing", asyncio.Lock())
+    monkeypatch.setattr(prebuilt, "limit", {"spare_pages": 3}.get)
+    monkeypatch.setattr(pages, "limit", {"max_sessions": full}.get)
+    monkeypatch.setattr(pages, "_open", open_)
+
+    async def scene():
+        await asyncio.gather(prebuilt.fill(None, None), prebuilt.fill(None, None))
+
+    in_a_thread(scene)
+    assert len(prebuilt._spares) == made
+
+
+def test_pages_asked_for_at_once_are_made_one_after_the_other(monkeypatch):
+    """From Bokeh 3.10 on a server makes pages in threads; of two for the last place one gets the sentence."""
+    monkeypatch.setattr(pages, "_open", set())
+    monkeypatch.setattr(pages, "limit", {"max_sessions": 1}.get)
+    monkeypatch.setattr(pages, "links", type("Links", (), {"read": staticmethod(lambda arguments: Link())}))
+    inside, most = [], []
+
+    def made(link):
+        inside.append(link)
+        time.sleep(0.05)  # the other one comes in meanwhile, if it can
+        most.append(len(inside))
+        pages._open.add(link)
+        inside.remove(link)
+        return "page"
+
+    monkeypatch.setattr(pages, "lab_page", made)
+    monkeypatch.setattr(pages, "_full_page", lambda: "full")
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: pages.session_page(), range(4)))
+    assert sorted(found) == ["full", "full", "full", "page"]
+    assert most == [1]
+
+
+def test_style_sheets_come_from_this_server_before_panel_has_sent_the_page():
+    """What Panel writes into them then is lost where a callback in a thread has the document at that moment."""
+    doc = Document()
+
+    async def scene():
+        before = set(pages._open)
+        with set_curdoc(doc):
+            lab_page(Link(Recipe(num_particles=50))).server_doc(doc)
+        for tabs in pages._open - before:
+            pages._close(tabs)
+        return {sheet.url for root in doc.roots for sheet in root.select({"type": ImportedStyleSheet})}
+
+    urls = in_a_thread(scene)
+    assert urls and all(url.startswith("static/extensions/panel/") for url in urls), urls

@@ -1,0 +1,167 @@
+"""A browser session without a browser: it acknowledges frames, and checks that they rise and are whole."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import time
+from collections.abc import Callable
+from typing import Any
+
+from tests.support.wire import PATIENCE_S, Wire, objects
+
+DRAW_S = 0.03  # what a browser needs from a frame to its acknowledgement
+MAX_DRAWN = 5_000  # dots of a frame
+ITERATION = re.compile(r"iteration ([\d,]+)")
+STATUS = "pmdviz-status"
+
+
+class Client:
+    """One session.
+
+    Attributes
+    ----------
+    frames : list of float
+        Times (monotonic) at which a frame with a higher iteration came.
+    errors : list of str
+        What went wrong, in sentences.
+    words : dict
+        What the status panel says.
+    heard : list of str or None
+        The patches that came in, where somebody wants them.
+    """
+
+    def __init__(self, url: str, draw_s: float = DRAW_S) -> None:
+        self.wire, self._draw_s = Wire(url, self._events, self._failed), draw_s
+        self.frames: list[float] = []
+        self.errors: list[str] = []
+        self.words: dict[str, Any] = {}
+        self.iteration = -1
+        self.heard: list[str] | None = None
+        self.models: dict[str, dict[str, Any]] = {}  # by id, as the document had them
+        self.ack: dict[str, Any] = {}  # the attributes of the acknowledgement model
+        self.ack_id, self._presses, self._closed = "", 0, False
+
+    async def open(self, query: str = "") -> Client:
+        """Fetch the page, connect, pull the document, and say that the page is there."""
+        document = await self.wire.open(query)
+        self.models = {model["id"]: model for model in objects(document)}
+        found = self.found("name", "acknowledge")
+        self.ack_id, self.ack = found["id"], dict(found["attributes"])
+        self._look(str(next((m["attributes"]["text"] for m in self.models.values() if _is_status(m)), "")))
+        self.wire.send_event("document_ready", {})
+        self._drawn_later()
+        return self
+
+    async def close(self, cut: bool = False) -> None:
+        """Close the tab; `cut` resets the connection instead, as a lost network does."""
+        self._closed = True
+        await self.wire.close(cut)
+
+    async def until(self, condition: Callable[[], bool], seconds: float = PATIENCE_S) -> None:
+        """Wait for a condition. Raises TimeoutError."""
+        end = time.monotonic() + seconds
+        while not condition():
+            if time.monotonic() > end:
+                raise TimeoutError(f"waited {seconds:.0f} s in vain at iteration {self.iteration}; {self.errors}")
+            await asyncio.sleep(0.02)
+
+    async def play(self) -> Client:
+        """Wait for the first picture, choose the endless budget and press Play."""
+        await self.until(lambda: self.iteration >= 0)
+        self.wire.patch(self.found("title", "Budget (data visited)")["id"], value="0")
+        await self.until(lambda: "endless" in str(self.words.get("of", "")))
+        self.press("space")
+        return self
+
+    def press(self, key: str) -> None:
+        """Press a key of the page."""
+        self._presses += 1
+        self.wire.patch(self.ack_id, key=key, presses=self._presses)
+
+    def turn(self, knob: str, value: Any) -> None:
+        """Type a value into the box of a knob."""
+        form = next(m for m in self.models.values() if m["name"].endswith("ReactiveESM") and f"'{knob}'" in str(m))
+        self.wire.send_event("data_event", {"model": {"id": form["id"]}, "data": {"name": knob, "value": value}})
+
+    def click(self, label: str) -> None:
+        """Press the button of that label, the newest one."""
+        button = [name for name, model in self.models.items() if model["attributes"].get("label") == label][-1]
+        self.wire.send_event("button_click", {"model": {"id": button}})
+
+    async def show(self, page: str, label: str) -> None:
+        """Go to a page of the app and wait until it has a button of that label."""
+        bar = next(model["id"] for model in self.models.values() if model["attributes"].get("active") == "lab")
+        self.wire.patch(bar, active=page)
+        await self.until(lambda: any(m["attributes"].get("label") == label for m in self.models.values()))
+
+    def found(self, attribute: str, value: str) -> dict[str, Any]:
+        """The first model with that value of an attribute. Raises LookupError."""
+        for model in self.models.values():
+            if model["attributes"].get(attribute) == value:
+                return model
+        raise LookupError(f"there is no model whose {attribute} is {value!r}")
+
+    def rate(self, since: float, until: float) -> float:
+        """Frames a second between two times."""
+        return sum(since <= at < until for at in self.frames) / (until - since)
+
+    # What comes in
+
+    def _failed(self, sentence: str) -> None:
+        if not self._closed:
+            self.errors.append(sentence)
+
+    def _events(self, events: list[dict[str, Any]], buffers: dict[str, bytes]) -> None:
+        sent = self.ack.get("sent", 0)
+        if self.heard is not None:
+            self.heard.append(str(events))
+        for event in events:
+            self.models.update({model["id"]: model for model in objects(event)})
+            if event["kind"] == "ModelChanged" and event["model"]["id"] == self.ack_id:
+                self._changed(event["attr"], event["new"], buffers)
+        if self.ack.get("sent", 0) > sent:
+            self._drawn_later()
+
+    def _changed(self, name: str, new: Any, buffers: dict[str, bytes]) -> None:
+        if name == "packed":
+            self.ack[name] = buffers[new["data"]["id"]] if isinstance(new, dict) else new
+            return
+        self.ack[name] = new
+        if name == "words":
+            self.words = json.loads(new)
+            self._look(str(self.words.get(STATUS, "")))
+        elif name == "parcel":
+            self._check_columns()
+
+    def _look(self, words: str) -> None:
+        found = ITERATION.search(words)
+        if found is None:
+            return
+        iteration = int(found[1].replace(",", ""))
+        if iteration < self.iteration:
+            self._failed(f"iteration {iteration} came after {self.iteration}")
+        elif iteration > self.iteration:
+            self.frames.append(time.monotonic())
+        self.iteration = iteration
+
+    def _check_columns(self) -> None:
+        """The columns of one source have one length, at least 1, and lie within the bytes that came."""
+        for source, columns in json.loads(self.ack["layout"]):
+            lengths = {length for _, _, length in columns}
+            ends = max(4 * (start + length) for _, start, length in columns)
+            if len(lengths) != 1 or not 1 <= min(lengths) or ends > len(self.ack["packed"]):
+                self._failed(f"source {source} came with columns {columns} in {len(self.ack['packed'])} bytes")
+
+    def _drawn_later(self) -> None:
+        asyncio.get_running_loop().call_later(self._draw_s, self._drawn, self.ack.get("sent", 0))
+
+    def _drawn(self, number: int) -> None:
+        if not self._closed and number > self.ack.get("drawn", 0):
+            self.ack["drawn"] = number
+            self.wire.patch(self.ack_id, drawn=number)
+
+
+def _is_status(model: dict[str, Any]) -> bool:
+    return STATUS in str(model["attributes"].get("text", ""))

@@ -1,0 +1,181 @@
+"""Help for the engine's tests: recipes drawn at random over every knob and option, and the bytes of a run."""
+
+import math
+
+import numpy as np
+from hypothesis import strategies as st
+
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.session import Session
+from pmdviz.errors import InputError, TargetError
+from pmdviz.methods import METHODS
+from pmdviz.targets import TARGETS, Target, make_target
+from pmdviz.targets.reference.exact import GaussianExact
+
+LARGEST = 60  # of any whole knob without a narrower bound: particles, data, batches
+STEPS = 40  # about so many iterations at most in a drawn recipe
+
+
+def values_of(spec) -> st.SearchStrategy:
+    """Values that the knob or option takes, small enough for a test."""
+    if spec.kind == "choice":
+        return st.sampled_from(spec.choices)
+    if spec.kind == "flag":
+        return st.booleans()
+    low, high = spec.soft_bounds if spec.soft_bounds and spec.soft_bounds[0] is not None else spec.bounds
+    if spec.kind == "whole":
+        return st.integers(spec.bounds[0], max(spec.bounds[0], min(high, LARGEST)))
+    if spec.log:
+        return st.floats(math.log(low), math.log(high)).map(lambda x: min(max(math.exp(x), low), high))
+    return st.floats(low, high)
+
+
+@st.composite
+def knob_values(draw, table, fewest=0):
+    """Some of the knobs of a table {name: spec} with values of theirs."""
+    names = [name for name in table if draw(st.booleans())]
+    if len(names) < fewest:
+        names = list(table)[:fewest]
+    return {name: draw(values_of(table[name])) for name in names}
+
+
+def small_knobs(method, num_data: int, **values) -> dict:
+    """Few particles and small batches, where the method has them; then `values`. A batch is at most the data."""
+    table = method.Knobs.specs()
+    knobs = {**{k: v for k, v in {"num_particles": 40, "batch_size": 6}.items() if k in table}, **values}
+    if "batch_size" in knobs:
+        knobs["batch_size"] = min(knobs["batch_size"], num_data)
+    return knobs
+
+
+def fitting(target: Target) -> list[str]:
+    """The methods that the target has all it takes for."""
+    return sorted(name for name, method in METHODS.items() if not method.missing_in(target))
+
+
+@st.composite
+def recipes(draw):
+    """A small recipe over every target, option, method and knob; pairs that do not fit are not drawn."""
+    target = draw(st.sampled_from(sorted(TARGETS)))
+    method = draw(st.sampled_from(fitting(make_target(target))))
+    options = {"num_data": draw(st.integers(1, LARGEST)), **draw(knob_values(TARGETS[target].Options.specs()))}
+    table = METHODS[method].Knobs.specs()
+    sizes = {"num_particles": draw(st.integers(1, LARGEST))} if "num_particles" in table else {}
+    knobs = small_knobs(METHODS[method], options["num_data"], **sizes, **draw(knob_values(drop(table, sizes))))
+    if knobs.get("warm_start"):
+        knobs["batches"] = "epochs"
+    rows = knobs.get("batch_size", options["num_data"])
+    budget = draw(st.integers(1, min(1500, STEPS * rows)))
+    return Recipe(target, method, target_options=options, seed=draw(st.integers(0, 2**53 - 1)), budget=budget, **knobs)
+
+
+def drop(table: dict, names) -> dict:
+    """The table without some of its names."""
+    return {name: spec for name, spec in table.items() if name not in names}
+
+
+def changes_of(recipe: Recipe) -> st.SearchStrategy:
+    """Settings {knob: value} to try on a session of the recipe; some may be refused."""
+    return knob_values(METHODS[recipe.method].Knobs.specs(), fewest=1)
+
+
+def drive(session: Session, chunk: int = 10**6) -> str:
+    """Advance to the end, `chunk` iterations at a time; the words of the target's failure if it fails, else ""."""
+    try:
+        while not session.done:
+            session.advance(chunk)
+    except TargetError as error:
+        return str(error)
+    return ""
+
+
+def turn(session: Session, values: dict) -> bool:
+    """Session.set where the values can be used."""
+    try:
+        session.set(**values)
+    except InputError:
+        return False
+    return True
+
+
+def columns(history) -> dict[str, bytes]:
+    """Bytes of the history's columns, all but the time that the steps took."""
+    given = history if isinstance(history, dict) else history.columns
+    return {name: column.tobytes() for name, column in given.items() if name != "seconds"}
+
+
+def digest(session: Session) -> dict:
+    """Everything about a session that must be the same when its recipe is run again."""
+    frame = session.frame
+    return {
+        "iteration": frame.iteration,
+        "visited": frame.visited,
+        "particles": frame.particles.tobytes(),
+        "weights": frame.weights.tobytes(),
+        "kernel": b"".join(np.ascontiguousarray(q.choleskys).tobytes() for q in frame.densities.values()),
+        "judged by": frame.judged_by,
+        "knobs": frame.knobs.as_dict(),
+        **columns(session.history),
+    }
+
+
+def straight(recipe: Recipe, failure: str = "", **rest) -> dict:
+    """The digest of the recipe run from its JSON form without a stop."""
+    session = Session(Recipe.from_json(recipe.to_json()), **rest)
+    assert drive(session) == failure
+    return digest(session)
+
+
+class CountingTarget(Target):
+    """Another target that counts what a method asks of it. It has no name: it enters no table.
+
+    `rows` of data passed to the likelihood, to its gradient or to a Gibbs sweep, call by call; pairs of a theta and a
+    datum, by what was asked (`pairs` of the likelihood or the conditionals, `gradient_pairs`); `calls`: the batches.
+    """
+
+    def __init__(self, inner: Target) -> None:
+        self.__dict__.update(inner.__dict__)
+        self.inner, self.rows, self.pairs, self.gradient_pairs, self.calls = inner, 0, 0, 0, []
+        self.has_gradient, self.has_conditionals = inner.has_gradient, inner.has_conditionals
+
+    def build(self) -> None: ...
+
+    def _counted(self, batch) -> int:
+        self.rows += len(batch)
+        self.calls.append(np.array(batch))
+        return len(batch)
+
+    def sample_prior(self, rng, n):
+        return self.inner.sample_prior(rng, n)
+
+    def log_prior(self, theta):
+        return self.inner.log_prior(theta)
+
+    def log_likelihood(self, theta, batch):
+        self.pairs += self._counted(batch) * len(self._points(theta))
+        return self.inner.log_likelihood(theta, batch)
+
+    def grad_log_joint(self, theta, batch=None):
+        self.gradient_pairs += self._counted(self.data if batch is None else batch) * len(self._points(theta))
+        return self.inner.grad_log_joint(theta, batch)
+
+    def gibbs_sweep(self, rng, theta, data):
+        self.pairs += self._counted(data)
+        return self.inner.gibbs_sweep(rng, theta, data)
+
+    def make_exact(self):
+        return self.inner.make_exact()
+
+
+class NormalTarget:
+    """Only what `picture` and the floor need: an exact Gaussian in a box."""
+
+    def __init__(self, mean, cov, box) -> None:
+        self.exact, self.view_box, self.dim = GaussianExact(np.array(mean), np.array(cov)), box, len(mean)
+        self.scale = np.sqrt(np.diag(self.exact.cov))
+
+
+def errors_from(values, expected) -> float:
+    """How many standard errors the mean of `values` lies from `expected`."""
+    values = np.asarray(values, dtype=float)
+    return float((values.mean() - expected) / (values.std(ddof=1) / np.sqrt(len(values))))

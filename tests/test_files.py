@@ -1,0 +1,145 @@
+"""Where files go: regular ones are replaced whole, links stay links, and what is no file is written into."""
+
+import errno
+import os
+import stat
+import threading
+
+import pytest
+
+import pmdviz
+from pmdviz.errors import InputError
+from pmdviz.experiments.sweep.table import Table
+from pmdviz.files import atomic_write, check_text_path, check_writable, file_path, write_text
+
+ROW = {"m": 1}
+
+
+def write_plain(path):
+    write_text(str(path), "hello")
+
+
+def write_table(path):
+    with Table(path, {"m": int}) as table:
+        table.add(ROW)
+
+
+def write_export(path):
+    pmdviz.run(target="gaussian", num_particles=5, budget=40, floor=False).export(path)
+
+
+WRITTEN = {"text": (write_plain, "x.json"), "table": (write_table, "x.csv"), "export": (write_export, "x.py")}
+
+
+@pytest.mark.parametrize("kind", WRITTEN)
+def test_a_link_stays_a_link_and_what_it_names_is_replaced(tmp_path, kind):
+    write, name = WRITTEN[kind]
+    (tmp_path / "far").mkdir()
+    (tmp_path / "near").mkdir()
+    far, near = tmp_path / "far" / name, tmp_path / "near" / name
+    near.symlink_to(far)
+    for _ in range(2):  # the first time it names nothing yet
+        write(near)
+        assert near.is_symlink() and not far.is_symlink() and far.stat().st_size > 0
+        assert os.listdir(far.parent) == os.listdir(near.parent) == [name]
+
+
+@pytest.mark.parametrize("kind", ["text", "export"])
+def test_a_fifo_stays_a_fifo_and_its_reader_gets_all(tmp_path, kind):
+    write, name = WRITTEN[kind]
+    plain, fifo = tmp_path / f"plain-{name}", tmp_path / name
+    write(plain)
+    os.mkfifo(fifo)
+    # Open at both ends, so that nothing waits: neither the writer nor, where it writes elsewhere, the reader.
+    with open(os.open(fifo, os.O_RDWR | os.O_NONBLOCK), "rb", buffering=0) as reader:
+        write(fifo)
+        assert reader.read(1 << 20) == plain.read_bytes()
+    assert stat.S_ISFIFO(os.lstat(fifo).st_mode)
+    assert sorted(os.listdir(tmp_path)) == sorted([plain.name, name])
+
+
+def test_more_than_a_fifo_holds_goes_through_it_while_it_is_read(tmp_path):
+    fifo, got = tmp_path / "fifo", []
+    os.mkfifo(fifo)
+    reader = threading.Thread(target=lambda: got.append(fifo.read_text()), daemon=True)
+    reader.start()
+    write_text(str(fifo), "x" * 1_000_000)
+    reader.join(30)
+    assert got == ["x" * 1_000_000 + "\n"]
+
+
+def test_a_table_that_is_no_file_is_refused_and_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "t.csv")
+    with pytest.raises(InputError, match=r"cannot read '.*t.csv' as a table of a sweep: it is no regular file"):
+        write_table(tmp_path / "t.csv")
+    assert os.listdir(tmp_path) == ["t.csv"]
+
+
+def test_two_links_to_one_table_have_one_lock(tmp_path):
+    (tmp_path / "link.csv").symlink_to(tmp_path / "t.csv")
+    with Table(tmp_path / "t.csv", {"m": int}), pytest.raises(InputError, match="by another sweep"):
+        write_table(tmp_path / "link.csv")
+
+
+def test_what_fails_on_the_way_leaves_the_old_file_and_no_other(tmp_path):
+    (tmp_path / "x").write_text("old")
+    with pytest.raises(KeyboardInterrupt), atomic_write(tmp_path / "x") as part:
+        part.write_text("new")
+        raise KeyboardInterrupt
+    with pytest.raises(InputError, match=r"cannot write '.*x': the disk is full"), atomic_write(tmp_path / "x") as part:
+        part.write_text("new")
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert os.listdir(tmp_path) == ["x"] and (tmp_path / "x").read_text() == "old"
+
+
+@pytest.mark.parametrize("name", ["y" * 240 + ".json", "é" * 100 + ".json"])
+def test_a_name_as_long_as_may_be_is_no_obstacle(tmp_path, name):
+    write_text(str(tmp_path / name), "hello")
+    assert os.listdir(tmp_path) == [name]
+
+
+PLACES = [
+    ("file/x.json", "Not a directory|there is no folder"),
+    ("n" * 300, "File name too long"),
+    ("nowhere/x.json", "No such file|there is no folder"),
+    ("folder", "Is a directory|it is a folder"),
+    ("loop", "Too many levels"),
+]
+
+
+@pytest.mark.parametrize(("name", "words"), PLACES, ids=lambda value: value[:12])
+@pytest.mark.parametrize("write", [write_plain, check_writable], ids=["written", "looked at"])
+def test_a_place_that_cannot_be_written_to_is_one_sentence(tmp_path, write, name, words):
+    (tmp_path / "file").write_text("")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    with pytest.raises(InputError, match=f"cannot write .*: .*({words})") as error:
+        write(tmp_path / name)
+    assert "\n" not in str(error.value) and sorted(os.listdir(tmp_path)) == ["file", "folder", "loop"]
+
+
+@pytest.mark.parametrize("given", ["", ".", "..", "a\0b", "\ud800", 3, None, b"x", [], "folder/.."], ids=repr)
+def test_what_no_file_can_be_called_is_refused(given):
+    with pytest.raises(InputError, match="a file needs a path that ends in its name") as error:
+        file_path(given)
+    assert "\n" not in str(error.value)
+
+
+def test_a_tilde_is_the_home(monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert file_path("~/x.json") == tmp_path / "x.json"
+
+
+def test_standard_output_and_no_file_need_no_place():
+    check_text_path("-")
+    check_text_path(None)
+    with pytest.raises(InputError, match="given: ''"):
+        check_text_path("")
+
+
+def test_a_fifo_is_written_to_in_a_folder_that_takes_no_new_file(tmp_path, monkeypatch):
+    os.mkfifo(tmp_path / "fifo")
+    monkeypatch.setattr(os, "access", lambda path, mode: False)  # root may write anywhere
+    assert check_writable(tmp_path / "fifo") == tmp_path / "fifo"
+    with pytest.raises(InputError, match="may not be written to"):
+        check_writable(tmp_path / "file")

@@ -1,0 +1,75 @@
+"""Limits of the environment: one that cannot be read is refused in a sentence, and never means that there is none."""
+
+import pytest
+
+from pmdviz.cli.main import main
+from pmdviz.errors import InputError
+from pmdviz.limits import LIMITS, MOST, check_limits, limit, set_limits, variable
+from pmdviz.serve import pages, server
+
+BAD = {"words": "abc", "negative": "-1", "nought": "0", "a fraction": "1.5", "endless": "inf", "long": "9" * 5000}
+
+
+@pytest.fixture(autouse=True)
+def no_limits(monkeypatch):
+    for name in LIMITS:
+        monkeypatch.setenv(variable(name), "")
+
+
+@pytest.mark.parametrize("raw", BAD.values(), ids=BAD)
+@pytest.mark.parametrize("name", LIMITS)
+def test_a_variable_that_holds_no_limit_is_refused(name, raw, monkeypatch):
+    monkeypatch.setenv(variable(name), raw)
+    for ask in (check_limits, lambda: limit(name), lambda: set_limits({})):
+        with pytest.raises(InputError, match=rf"^{variable(name)} must be a whole number at least [\d,]+ .*given: '"):
+            ask()
+
+
+@pytest.mark.parametrize("name", LIMITS)
+def test_a_variable_has_the_bounds_of_its_flag(name, monkeypatch):
+    for raw in (LIMITS[name].least - 1, MOST + 1):
+        monkeypatch.setenv(variable(name), str(raw))
+        with pytest.raises(InputError, match=f"{variable(name)} must be"):
+            limit(name)
+        with pytest.raises(InputError, match=f"--{name.replace('_', '-')} must be"):
+            set_limits({name: raw})
+    for raw in (LIMITS[name].least, MOST):
+        monkeypatch.setenv(variable(name), f" {raw} ")
+        assert limit(name) == raw
+
+
+@pytest.mark.parametrize("raw", ["2e3", "2,000", "2000"])
+def test_flags_and_variables_are_read_alike(raw, monkeypatch):
+    set_limits({"max_particles": raw})
+    assert limit("max_particles") == 2000
+    monkeypatch.setenv(variable("max_budget"), raw)
+    assert limit("max_budget") == 2000
+
+
+def test_a_flag_stands_above_a_variable(monkeypatch):
+    monkeypatch.setenv(variable("max_sessions"), "abc")
+    set_limits({"max_sessions": "3"})
+    assert limit("max_sessions") == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--max-sessions", "many"], "--max-sessions must be a whole number"),
+        (["--max-grid", "10"], "--max-grid must be a whole number at least 160"),
+        ([], "PMDVIZ_MAX_STEP_MS must be a whole number"),
+    ],
+)
+def test_serve_refuses_before_it_starts(arguments, words, monkeypatch, capsys):
+    monkeypatch.setattr(server, "chosen_port", lambda *asked: pytest.fail("it went on"))
+    if not arguments:
+        monkeypatch.setenv(variable("max_step_ms"), "1 s")
+    assert main(["serve", *arguments]) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_under_panel_serve_every_page_is_the_sentence(monkeypatch):
+    monkeypatch.setenv(variable("max_sessions"), "<b>")
+    text = pages._scripted_page().main[0].object
+    assert "limits cannot be used: PMDVIZ_MAX_SESSIONS must be a whole number" in text
+    assert "<b>" not in text
