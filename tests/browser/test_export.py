@@ -8,11 +8,13 @@ import pytest
 from PIL import Image
 
 import pmdviz
+from pmdviz.export.options import Look
 from pmdviz.scenes.tiling import Tiling
 from tests.browser.test_race import ALL_BACK, ITERATION, WORDS, to_race
 from tests.support.likeness import similarity
 
 CARD = "Export: film, page, picture, table"
+FORMER_JS = "names => { window.former = names.map((name) => pmdviz.find(`#knob-${name}`)).filter(Boolean) }"
 
 
 class Panel:
@@ -24,9 +26,13 @@ class Panel:
         self.page.get_by_label("Kind of file").wait_for()
 
     def kind(self, suffix):
+        """Choose a kind of file and wait for the form of its options: what is typed into the one before is lost."""
         box = self.page.get_by_label("Kind of file")
         title = next(t for t in box.locator("option").all_inner_texts() if t.startswith(suffix.upper() + ":"))
-        box.select_option(title)
+        if box.evaluate("box => box.selectedOptions[0].innerText") != title:
+            self.page.evaluate(FORMER_JS, [*Look.specs()])
+            box.select_option(title)
+            self.lab.wait("window.former.every((one) => !one.isConnected)", 60)
 
     def set(self, name, value):
         """Type a value and wait until the server has taken it."""
