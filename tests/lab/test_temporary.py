@@ -29,7 +29,9 @@ def place(tmp_path, monkeypatch):
 def another(then):
     """A process that has made its folder and a file in it; `then` is what it does next."""
     process = subprocess.Popen([sys.executable, "-c", MAKE + then], stdout=subprocess.PIPE, stdin=subprocess.PIPE)
-    folder = Path(process.stdout.readline().decode().strip())
+    line = process.stdout.readline().decode().strip()
+    assert line, "the process ended before it had a folder"
+    folder = Path(line)
     (folder / "part.gif").write_bytes(b"GIF89a")
     return process, folder.parent
 
