@@ -59,14 +59,15 @@ def _parsed(find: str, replace: str) -> tuple[ast.AST, ast.AST]:
 def _named(scope: ast.AST, name: str) -> Iterator[ast.AST]:
     """The definitions and assignments of a name in a scope, those inside of other definitions left out."""
     for node in ast.iter_child_nodes(scope):
-        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
         if isinstance(node, DEFINITIONS):
-            if node.name == name:
-                yield node
-        elif isinstance(node, ast.stmt) and any(isinstance(one, ast.Name) and one.id == name for one in targets):
-            yield node
+            names = [node.name]
+        elif isinstance(node, (ast.Assign, ast.AnnAssign)):
+            names = [ast.unparse(one) for one in getattr(node, "targets", None) or [node.target]]
         else:
             yield from _named(node, name)
+            continue
+        if name in names:
+            yield node
 
 
 def _only(found: list[ast.AST], fault: Fault, wanted: str) -> ast.AST:
