@@ -10,49 +10,52 @@ from collections import Counter
 from http.client import HTTPException
 from typing import Any
 from urllib.error import HTTPError, URLError
-from urllib.parse import quote
 from urllib.request import urlopen
 
-from tests.support.attempts import alone, try_arguments, try_link, try_race, try_recipe, try_table
+from tests.support import strategies
+from tests.support.attempts import Ending, Tally, each, try_arguments, try_link, try_race, try_recipe, try_table
 from tests.support.client import Client
 from tests.support.crowd import Crowd, Served, served
-from tests.support.mutations import Mutator
 
 OPTIONS = {"inputs": 10_000, "seed": 0}
 SHARES = {
     **{"recipes": 0.4, "races": 0.1, "links": 0.1, "tables": 0.05},
     **{"command_lines": 0.2, "addresses": 0.05, "messages": 0.1},
 }
+DOORS = {
+    "recipes": (try_recipe, strategies.files(strategies.RECIPES)),
+    "races": (try_race, strategies.files(strategies.RACES)),
+    "links": (try_link, strategies.links()),
+    "tables": (try_table, strategies.tables()),
+    "command_lines": (try_arguments, strategies.command_lines()),
+}
 PATIENCE_S = 30.0
 PAGE_S = 6.0  # CPU seconds while a page is made (one or two) and the probe plays beside it; a link that hangs took 24
-ASCII = "".join(map(chr, range(33, 127)))
 AT_A_TIME = 25  # messages of one websocket session
 
 
 def run(options: Namespace) -> dict[str, Any]:
     """How many of each were tried, how they ended, and what went wrong (nothing should)."""
-    mutator, number = Mutator(options.seed), 1_000 if options.quick else options.inputs
+    number = 1_000 if options.quick else options.inputs
     asked = {name: round(share * number) for name, share in SHARES.items()}
-    figures: dict[str, Any] = {
-        "recipes": alone(lambda: try_recipe(mutator.recipe()), asked["recipes"]),
-        "races": alone(lambda: try_race(mutator.race()), asked["races"]),
-        "links": alone(lambda: try_link(mutator.link()), asked["links"]),
-        "tables": alone(lambda: try_table(mutator.table()), asked["tables"]),
-        "command_lines": alone(lambda: try_arguments(mutator.arguments()), asked["command_lines"]),
-    }
+    figures: dict[str, Any] = {}
+    for name, (attempt, inputs) in DOORS.items():
+        tally = Tally(attempt)
+        each(inputs, asked[name], options.seed, tally.take)
+        figures[name] = tally.figures()
     with served() as lab:
-        figures |= through_server(lab, mutator, asked["addresses"], asked["messages"])
+        figures |= through_server(lab, options.seed, asked["addresses"], asked["messages"])
     tried = sum(part["tried"] for part in figures.values() if isinstance(part, dict) and "tried" in part)
     bad = sum(len(part["wrong"]) for part in figures.values() if isinstance(part, dict) and "wrong" in part)
     return {"tried": tried, "wrong": bad + len(figures["server"]["complaints"]), **figures}
 
 
-def through_server(lab: Served, mutator: Mutator, addresses: int, messages: int) -> dict[str, Any]:
+def through_server(lab: Served, seed: int, addresses: int, messages: int) -> dict[str, Any]:
     """Addresses and messages at a live server; a probe session must play on, and the process stay the same."""
     crowd = Crowd(lab.url)
     probe = crowd.join(1)[0]
     before = probe.iteration
-    figures = {"addresses": _addresses(lab, mutator, addresses), "messages": _messages(lab, crowd, mutator, messages)}
+    figures = {"addresses": _addresses(lab, seed, addresses), "messages": _messages(lab, crowd, seed, messages)}
     time.sleep(2.0)
     since = probe.iteration
     with contextlib.suppress(TimeoutError):
@@ -67,10 +70,8 @@ def through_server(lab: Served, mutator: Mutator, addresses: int, messages: int)
     return figures
 
 
-def _addresses(lab: Served, mutator: Mutator, number: int) -> dict[str, Any]:
-    def attempt() -> tuple[str, str]:
-        draws = (mutator.path, lambda: f"?{mutator.query()}", lambda: f"?{mutator.link()}")
-        path = quote(mutator.rng.choice(draws)(), safe=ASCII)  # what no client can send as it is, goes as %00
+def _addresses(lab: Served, seed: int, number: int) -> dict[str, Any]:
+    def attempt(path: str) -> Ending:
         try:
             with urlopen(f"{lab.url}/{path}", timeout=PATIENCE_S) as answer:
                 end, body = str(answer.status), answer.read()
@@ -82,28 +83,34 @@ def _addresses(lab: Served, mutator: Mutator, number: int) -> dict[str, Any]:
             return "cut", ""
         return end, f"{end} for {path[:300]}" if end.startswith("5") or b"Traceback" in body else ""
 
-    return alone(attempt, number, lab.cpu_seconds, PAGE_S)
+    tally = Tally(attempt, lab.cpu_seconds, PAGE_S)
+    each(strategies.addresses(), number, seed, tally.take)
+    return tally.figures()
 
 
-def _messages(lab: Served, crowd: Crowd, mutator: Mutator, number: int) -> dict[str, Any]:
+def _messages(lab: Served, crowd: Crowd, seed: int, number: int) -> dict[str, Any]:
+    drawn: list[Any] = []
+    each(strategies.turns() | strategies.messages(), number, seed, drawn.append)
     sent, answers = 0, Counter()
     while sent < number:
-        said, took = crowd.do(_talk(lab.url, mutator, min(AT_A_TIME, number - sent)))
+        said, took = crowd.do(_talk(lab.url, drawn[sent : sent + AT_A_TIME]))
         answers, sent = answers + said, sent + took
     return {"tried": sent, "answered": dict(answers)}  # what would be wrong shows in the server's log and the probe
 
 
-async def _talk(url: str, mutator: Mutator, number: int) -> tuple[Counter, int]:
+async def _talk(url: str, messages: list[Any]) -> tuple[Counter, int]:
     """Send broken messages, knobs turned to odd values among them, for as long as the server listens; how many."""
     client, sent = await Client(url).open(), 0
     await client.until(lambda: client.iteration >= 0)
-    while sent < number and not client.wire.closed:
+    for message in messages:
+        if client.wire.closed:
+            break
         sent += 1
-        if mutator.rng.random() < 0.5:
-            client.turn(mutator.rng.choice(("num_particles", "bandwidth", "batch_size")), _sendable(mutator.odd()))
+        if isinstance(message, tuple):
+            client.turn(message[0], _sendable(message[1]))
         else:
-            for fragment in mutator.messages(client.ack_id):
-                client.wire.send_text(fragment)
+            for fragment in message:
+                client.wire.send_text(fragment.replace(strategies.ACKNOWLEDGE, client.ack_id))
         await asyncio.sleep(0.02)
     await asyncio.sleep(0.3)
     said = Counter(sentence[:40] for sentence in client.errors)

@@ -67,7 +67,7 @@ def test_numbers_go_to_the_benches_that_take_them(capsys, monkeypatch):
 
 def test_helpers_are_no_benches():
     assert {"load", "soak", "fuzz", "endless"} <= set(benchmarks.names())
-    assert not {"client", "crowd", "mutations", "probe", "wire"} & set(benchmarks.names())
+    assert not {"client", "crowd", "probe", "strategies", "wire"} & set(benchmarks.names())
 
 
 @pytest.mark.slow

@@ -7,51 +7,27 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from tests.mutants.planting import ROOT, Fault, planted
+
+LISTS = ("kernels", "methods", "contracts")
 COPIED = ("pmdviz", "tests", "notebooks", "pyproject.toml", "README.md")
 IGNORED = shutil.ignore_patterns("__pycache__", "*.nbi", "*.nbc")
 TIMEOUT = 900  # seconds; a fault may turn a loop endless, and then it is caught too
 ENDINGS = {0: "SURVIVED", 1: "caught"}  # any other status of pytest: the tests themselves could not run
 
 
-@dataclass(frozen=True)
-class Fault:
-    """One planted fault and the tests that must fail with it."""
-
-    name: str
-    file: str
-    find: str
-    replace: str
-    tests: tuple[str, ...]
+def all_faults() -> dict[str, list[Fault]]:
+    """The faults of every list."""
+    return {name: importlib.import_module(f"tests.mutants.{name}").FAULTS for name in LISTS}
 
 
-def fault_of(name: str, listed: dict) -> Fault:
-    """Build a fault from an entry of a list MUTANTS."""
-    tests = listed["tests"]
-    tests = (tests,) if isinstance(tests, str) else tuple(tests)
-    return Fault(listed.get("name", name), listed["file"], listed["find"], listed["replace"], tests)
-
-
-def all_faults() -> Iterator[Fault]:
-    """Every fault of every list, named after its list and place unless it bears a name."""
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        if path.stem in {"__init__", "run"}:
-            continue
-        module = importlib.import_module(f"tests.mutants.{path.stem}")
-        for place, listed in enumerate(module.MUTANTS, start=1):
-            yield fault_of(f"{path.stem}-{place}", listed)
-
-
-def planted(text: str, fault: Fault) -> str:
-    """Return the text with the fault in it; ValueError unless `find` occurs in it exactly once."""
-    count = text.count(fault.find)
-    if count != 1:
-        raise ValueError(f"{fault.name}: {fault.find!r} occurs {count} times in {fault.file}, not once")
-    return text.replace(fault.find, fault.replace)
+def chosen(lists: dict[str, list[Fault]], names: list[str], every: int = 1) -> list[Fault]:
+    """Return the faults, or lists of them, of these names, or all; of these each `every`-th."""
+    return [
+        fault for of, faults in lists.items() for fault in faults if not names or fault.name in names or of in names
+    ][::every]
 
 
 def copy_tree(root: Path, place: Path) -> None:
@@ -92,7 +68,7 @@ def try_fault(fault: Fault, root: Path = ROOT) -> tuple[str, str]:
     with tempfile.TemporaryDirectory(prefix="pmdviz-fault-") as folder:
         place = Path(folder)
         copy_tree(root, place)
-        changed = place / fault.file
+        changed = fault.file(place)
         changed.write_text(planted(changed.read_text(encoding="utf-8"), fault), encoding="utf-8")
         return run_tests(place, list(fault.tests))
 
@@ -106,18 +82,13 @@ def sound_without_faults(faults: list[Fault], root: Path = ROOT) -> tuple[bool, 
     return ending == "SURVIVED", output
 
 
-def chosen(faults: list[Fault], only: str | None, every: int = 1) -> list[Fault]:
-    """Return the faults named `only`, or those of the list of that name, or all; of these each `every`-th."""
-    return [f for f in faults if only is None or f.name == only or f.name.rpartition("-")[0] == only][::every]
-
-
 def report(faults: list[Fault], root: Path = ROOT) -> int:
     """Try the faults, print a line for each as it ends, and return the number that was not caught."""
     missed = 0
     width = max(len(fault.name) for fault in faults)
     for fault in faults:
         ending, output = try_fault(fault, root)
-        print(f"{fault.name:<{width}}  {ending:<10}  {fault.file}: {' '.join(fault.replace.split())}", flush=True)
+        print(f"{fault.name:<{width}}  {ending:<10}  {fault.where}: {fault.replace}", flush=True)
         if ending != "caught":
             missed += 1
             print(output)
@@ -128,15 +99,15 @@ def report(faults: list[Fault], root: Path = ROOT) -> int:
 def main(arguments: list[str] | None = None) -> int:
     """Command line: exit status 0 if every fault was caught, 1 if not, 2 if there was nothing sound to try."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutants.run", description=__doc__)
-    parser.add_argument("--only", metavar="NAME", help="one fault, or the faults of one list")
-    parser.add_argument("--every", metavar="K", type=int, default=1, help="each K-th of them: a sample over all lists")
+    parser.add_argument("names", metavar="NAME", nargs="*", help=f"a fault or a list ({', '.join(LISTS)}); all without")
+    parser.add_argument("--every", metavar="K", type=int, default=1, help="each K-th of them: a sample")
     options = parser.parse_args(arguments)
-    only, everything = options.only, list(all_faults())
-    faults = chosen(everything, only, max(options.every, 1))
-    if not faults:
-        lists = sorted({f.name.rpartition("-")[0] for f in everything})
-        print(f"no fault or list named {only!r}; there are {', '.join(lists)}, and LIST-1, ...", file=sys.stderr)
+    lists = all_faults()
+    unknown = {*options.names} - {*lists, *(fault.name for faults in lists.values() for fault in faults)}
+    if unknown:
+        print(f"no fault or list named {', '.join(sorted(unknown))}", file=sys.stderr)
         return 2
+    faults = chosen(lists, options.names, max(options.every, 1))
     sound, output = sound_without_faults(faults)
     if not sound:
         print(f"the tests fail without any fault:\n{output}", file=sys.stderr)

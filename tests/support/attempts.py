@@ -1,4 +1,4 @@
-"""One bad input tried on one of our doors: how it ended, and in words what was wrong about that, "" as a rule."""
+"""Bad inputs tried on our doors: how each ended, and in words what was wrong about that, "" as a rule."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs
 
+import hypothesis
+from hypothesis.strategies import SearchStrategy
+
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.errors import InputError
 from pmdviz.experiments.race import RaceRecipe
@@ -23,21 +26,51 @@ TABLE = {"num_particles": int, "tv": float, "bounded": bool, "failed": str}  # c
 Ending = tuple[str, str]
 
 
-def alone(
-    attempt: Callable[[], Ending], number: int, clock: Callable[[], float] = time.process_time, most: float = HANG_S
-) -> dict[str, Any]:
-    """Repeat an attempt; `clock` gives the CPU seconds of who looks at the input, `most` is no hang yet."""
-    ends, wrong, slowest = Counter(), [], 0.0
-    for _ in range(number):
-        start = clock()
-        end, words = attempt()
-        took = clock() - start
-        slowest = max(slowest, took)
-        if took > most:
+class Tally:
+    """Attempts one after the other: how they ended, how long they took, and what was wrong."""
+
+    def __init__(
+        self, attempt: Callable[[Any], Ending], clock: Callable[[], float] = time.process_time, most: float = HANG_S
+    ) -> None:
+        """`clock` gives the CPU seconds of who looks at the input, `most` is no hang yet."""
+        self._attempt, self._clock, self._most = attempt, clock, most
+        self.ends: Counter[str] = Counter()
+        self._wrong: list[str] = []
+        self._slowest = 0.0
+
+    def take(self, given: Any) -> str:
+        """Try one input and return what was wrong about that."""
+        start = self._clock()
+        end, words = self._attempt(given)
+        took = self._clock() - start
+        self._slowest = max(self._slowest, took)
+        if took > self._most:
             words = f"{took:.1f} s: {words}"
-        ends[end] += 1
-        wrong += [words] if words else []
-    return {"tried": number, "ended": dict(ends), "slowest_cpu_s": round(slowest, 2), "wrong": wrong[:20]}
+        self.ends[end] += 1
+        self._wrong += [words] if words else []
+        return words
+
+    def figures(self) -> dict[str, Any]:
+        """The figures of a bench."""
+        ends, slowest = dict(self.ends), round(self._slowest, 2)
+        return {"tried": self.ends.total(), "ended": ends, "slowest_cpu_s": slowest, "wrong": self._wrong[:20]}
+
+
+def each(inputs: SearchStrategy, number: int, seed: int, take: Callable[[Any], Any]) -> None:
+    """Call `take` with so many inputs, and where it raises with the smallest such one.
+
+    The inputs are the same for the same seed, as long as Hypothesis and the constants in our modules are.
+    """
+
+    @hypothesis.seed(seed)
+    @hypothesis.settings(
+        max_examples=number, deadline=None, database=None, suppress_health_check=[*hypothesis.HealthCheck]
+    )
+    @hypothesis.given(inputs)
+    def one(given: Any) -> None:
+        take(given)
+
+    one()
 
 
 def try_recipe(text: str) -> Ending:
