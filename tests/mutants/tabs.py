@@ -15,7 +15,7 @@ MUTANTS = [
     fault("pmdviz/serve/tabs.py", "        self._put(name, PARTS[-1])\n", "", TABS),
     fault("pmdviz/serve/tabs.py", "await asyncio.sleep(GAP_S)", "pass", TABS),
     fault("pmdviz/serve/tabs.py", "async with turn():", "if True:", TABS),
-    fault("pmdviz/serve/model_defaults.py", "if themed is not None and self.name in themed:", "if False:", DEFAULTS),
+    fault("pmdviz/serve/model_defaults.py", "if is_themed(model, descriptor.name):", "if False:", DEFAULTS),
     fault("pmdviz/serve/model_defaults.py", "if type(value) not in PLAIN or", "if False and", DEFAULTS),
     fault("pmdviz/lab/controls/commands.py", '"" if whole else runner.preset', '"" if whole else ""', LAB),
     fault("pmdviz/lab/controls/setup.py", "self._presets.get(began)", "self._presets.get(self.preset.value)", LAB),
