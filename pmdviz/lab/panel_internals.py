@@ -1,19 +1,25 @@
-"""Every private part of Panel that the lab asks for, tried with Panel 1.9.4 and 1.10.
+"""Every private part of Panel that this package asks for, tried with Panel 1.9.4 and 1.10: it needs panel>=1.9.4,<1.11.
 
 `state._connected` (documents whose browser is ready), `state._thread_id_` (the thread that may change a document at
-once), `state._views` (roots that are shown), `panel_extension._loaded`, and `Viewable._cleanup`.
+once), `state._views` (roots that are shown), `panel_extension._loaded`, `Viewable._cleanup`,
+`Select._process_param_change`, `ComponentResourceHandler.parse_url_path` and `panel.io.server.bundle_resources`.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from bokeh.document import Document
 from panel.config import panel_extension
+from panel.io import server
 from panel.io.state import state
+from panel.widgets import Select
+
+bundle_resources = server.bundle_resources  # (roots, resources): the scripts and style sheets of a page
+parse_component_path = server.ComponentResourceHandler.parse_url_path  # (handler, path): the file of a component
 
 
 def is_connected(doc: Document) -> bool:
@@ -45,3 +51,26 @@ def forget(layout: Any, root: Any) -> None:
 def is_loaded() -> bool:
     """Whether `pn.extension` was called in this notebook."""
     return bool(panel_extension._loaded)
+
+
+def replace_bundle_resources(make: Callable[[Any, Any], Any]) -> None:
+    """Have pages served with what it lists, in the place of `bundle_resources`."""
+    server.bundle_resources = make
+
+
+def replace_parse_component_path(parse: Callable[[Any, str], str]) -> None:
+    """Have addresses under /components/ read by it, in the place of `parse_component_path`."""
+    server.ComponentResourceHandler.parse_url_path = parse
+
+
+class LabelledSelect(Select):
+    """A select whose disabled options are grey also where labels stand for values.
+
+    The browser compares with labels alone, and Panel 1.9 and 1.10 send it values.
+    """
+
+    def _process_param_change(self, params: dict[str, Any]) -> dict[str, Any]:
+        found = super()._process_param_change(params)
+        if lost := found.get("disabled_options"):
+            found["disabled_options"] = [label for label, value in self.options.items() if value in lost]
+        return found

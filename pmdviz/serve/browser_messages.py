@@ -1,8 +1,4 @@
-"""What a browser may send over its websocket, and what it must take: everything else is refused or ends it.
-
-Private parts of Bokeh 3.9 and 3.10 that this file relies on: `WSHandler._receive`, `_handle`, `_protocol_error`,
-`ServerConnection._session`; of tornado 6.6 the names of what a stream still has to write.
-"""
+"""What a browser may send over its websocket, and what it must take: everything else is refused or ends it."""
 
 from __future__ import annotations
 
@@ -11,6 +7,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from tornado.ioloop import PeriodicCallback
+
+from pmdviz.serve.bokeh_internals import MessageHooks, has_session
+from pmdviz.serve.tornado_internals import bytes_waiting
 
 KINDS = ("PATCH-DOC", "PULL-DOC-REQ")  # of messages that a page sends
 EVENTS = ("ModelChanged", "MessageSent")  # of a patch that a page sends: it adds, replaces and removes no roots
@@ -61,7 +60,7 @@ def _models_made(part: Any, kind_of: Callable[[Any], str]) -> Iterator[str]:
             waiting += part
 
 
-class CheckedMessages:
+class CheckedMessages(MessageHooks):
     """For the handler of the websocket."""
 
     _size = _whole = _pulls = _refused = _stuck = _waited = 0
@@ -78,25 +77,25 @@ class CheckedMessages:
         if self._look is not None:
             self._look.stop()
         connection = self.connection  # type: ignore[attr-defined]
-        if connection is None or connection._session is not None:
+        if connection is None or has_session(connection):
             super().on_close()  # type: ignore[misc]
 
-    async def _receive(self, fragment: str | bytes) -> Any:
+    async def receive_part(self, part: str | bytes) -> Any:
         """The parts of a message together are no longer than one part may be."""
-        self._size += len(fragment)
+        self._size += len(part)
         if self._size > self.max_message_size:  # type: ignore[attr-defined]
-            self._protocol_error(f"a message of more than {self.max_message_size:,} bytes")  # type: ignore[attr-defined]
+            self.end(f"a message of more than {self.max_message_size:,} bytes")  # type: ignore[attr-defined]
             return None
-        message = await super()._receive(fragment)  # type: ignore[misc]
+        message = await super().receive_part(part)
         if message is not None:
             self._whole, self._size = self._size, 0
         return message
 
-    async def _handle(self, message: Any) -> Any:
+    async def answer(self, message: Any) -> Any:
         """Answer what a page may send; an ERROR to everything else."""
         words = self._fault(message)
         if not words:
-            return await super()._handle(message)  # type: ignore[misc]
+            return await super().answer(message)
         self._refused += 1
         if self._refused <= SAID:
             log.warning("a message was refused: %s", words)
@@ -119,7 +118,7 @@ class CheckedMessages:
     def _look_at_reader(self) -> None:
         """End a connection on which more and more waits to be read."""
         stream = getattr(self.ws_connection, "stream", None)  # type: ignore[attr-defined]
-        waits = len(stream._write_buffer or ()) if stream is not None else 0
+        waits = bytes_waiting(stream) if stream is not None else 0
         self._stuck = self._stuck + 1 if waits > FULL and waits >= self._waited else 0
         self._waited = waits
         if self._stuck >= LOOKS:

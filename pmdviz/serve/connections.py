@@ -1,7 +1,4 @@
-"""Connections that cost a server more than they are worth: idle ones, those with bodies, and more than it has files.
-
-Private parts of tornado 6.6 that this file relies on: `TCPServer._sockets`, `_handlers` and `_handle_connection`.
-"""
+"""Connections that cost a server more than they are worth: idle ones, those with bodies, and more than it has files."""
 
 from __future__ import annotations
 
@@ -9,9 +6,13 @@ import errno
 import logging
 import socket
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from tornado.ioloop import IOLoop
+
+from pmdviz.serve.bokeh_internals import http_server
+from pmdviz.serve.tornado_internals import listen_by
 
 IDLE_S = 60.0  # a connection that asks nothing for so long is closed; a websocket is no such connection
 MAX_BODY = 65_536  # bytes; nothing that the app answers has a body
@@ -50,10 +51,7 @@ def raise_file_limit() -> int:
 
 def accept_patiently(server: Any) -> None:
     """Take connections as tornado does, but wait while there is no file for one; before the loop runs."""
-    http = server._http
-    for number, listening in http._sockets.items():
-        http._handlers[number]()
-        http._handlers[number] = _Listener(server.io_loop, listening, http._handle_connection).close
+    listen_by(http_server(server), partial(_Listener, server.io_loop))
 
 
 class _Listener:

@@ -10,10 +10,17 @@ from typing import Any
 from tornado.web import RequestHandler
 
 from pmdviz.errors import words_of
+from pmdviz.serve.bokeh_internals import application
 
 LOGGERS = ("bokeh.server.protocol_handler", "bokeh.server.views.ws", "panel.reactive", "tornado.application")
 HERE = str(Path(__file__).parents[1])
-PASSES = ("__main__.py", "browser_messages.py", "handlers.py", "spare.py")  # through which every message goes
+PASSES = (
+    "__main__.py",
+    "bokeh_internals.py",
+    "browser_messages.py",
+    "handlers.py",
+    "prebuilt.py",
+)  # through which every message goes
 CLOSED = "Failed sending message as connection was closed"
 CALLBACK_LOGGERS = ("bokeh.util.asyncio", "bokeh.util.tornado")
 CLOSED_LOGGERS = ("bokeh.server.views.ws", "panel.io.document")
@@ -81,7 +88,7 @@ class NoSuchAddress(RequestHandler):
 
 def reject_bad_addresses(server: Any) -> None:
     """Keep addresses with a zero byte, which no file system takes, from the handlers of files."""
-    server._tornado.add_handlers(r".*", [(r".*%00.*", NoSuchAddress)])
+    application(server).add_handlers(r".*", [(r".*%00.*", NoSuchAddress)])
 
 
 def one_question_mark(uri: str) -> str:

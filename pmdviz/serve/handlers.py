@@ -1,31 +1,26 @@
-"""Panel's handlers with the doors shut that a visitor has no business at: chosen sessions, forged tokens, imports.
-
-Private parts of Panel 1.9.4 to 1.10 and Bokeh 3.9 and 3.10 that this file relies on: the list `per_app_patterns`,
-`ComponentResourceHandler.parse_url_path`, and the form of a token (JSON in base64, its payload packed by zlib).
-"""
+"""Panel's handlers with the doors shut that a visitor has no business at: chosen sessions, forged tokens, imports."""
 
 from __future__ import annotations
 
-import base64
-import json
 import logging
 import sys
-import zlib
 from typing import Any
 from urllib.parse import urlparse
 
-from bokeh.server.urls import per_app_patterns
 from bokeh.server.util import check_allowlist
 from bokeh.util.token import check_token_signature
-from panel.io.server import AutoloadJsHandler, ComponentResourceHandler, DocHandler, WSHandler
+from panel.io.server import AutoloadJsHandler, DocHandler, WSHandler
 from tornado.web import HTTPError
 
+from pmdviz.lab.panel_internals import parse_component_path, replace_parse_component_path
+from pmdviz.serve.bokeh_internals import token_content, use_handlers
 from pmdviz.serve.browser_messages import CheckedMessages
+from pmdviz.serve.tornado_internals import is_finished
 
 FAMILY = ("panel", "panel_material_ui", "pmdviz")  # whose loaded modules may show their style sheets
 CHOOSES = ("bokeh-session-id", "bokeh-token")  # arguments by which Bokeh lets an address name a session
 MAX_TOKEN = 16_384  # characters; ours have some hundred
-PACKED, MAX_PAYLOAD = "__bk__zlib_", 262_144  # Bokeh's name of what is packed in a token; its bytes, unpacked
+MAX_PAYLOAD = 262_144  # bytes of what is packed in a token, unpacked
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +37,7 @@ class OwnSessions:
     async def prepare(self) -> None:
         """Before any method."""
         await super().prepare()  # type: ignore[misc]
-        if self._finished:  # type: ignore[attr-defined]
+        if is_finished(self):
             return
         request = self.request  # type: ignore[attr-defined]
         if any(name in request.arguments for name in CHOOSES) or "Bokeh-Session-Id" in request.headers:
@@ -76,7 +71,7 @@ class SocketHandler(CheckedMessages, OwnSessions, WSHandler):
     async def prepare(self) -> None:
         """Before the handshake."""
         await super().prepare()
-        if self._finished:
+        if is_finished(self):
             return
         if "Origin" not in self.request.headers:  # every browser sends it; who does not is none
             _refuse(self, 403, "A websocket needs the Origin of its page.\n")
@@ -102,38 +97,27 @@ def token_fault(token: str, secret_key: bytes | None, signed: bool) -> str:
     try:
         if not check_token_signature(token, secret_key, signed):
             return "the token is not of this server"
-        content = json.loads(_decoded(token.split(".")[0]))
-        unpacking = zlib.decompressobj()
-        unpacking.decompress(_decoded(content.get(PACKED, "")), MAX_PAYLOAD)
-        if unpacking.unconsumed_tail:
+        content, too_large = token_content(token, MAX_PAYLOAD)
+        if too_large:
             return "a token that is large when unpacked"
         return "" if content["session_id"] else "a token without a session"
     except Exception:  # whatever else it is, it is no token
         return "the token cannot be read"
 
 
-def _decoded(text: str) -> bytes:
-    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
-
-
 def install(page: type = PageHandler) -> None:
     """Put these handlers in the place of Panel's; before the server is made. Twice does no harm."""
-    ours = {DocHandler: page, AutoloadJsHandler: ScriptHandler, WSHandler: SocketHandler}
-    per_app_patterns[:] = [(path, ours.get(kind, kind)) for path, kind in per_app_patterns]
-    if ComponentResourceHandler.parse_url_path is not _parse_url_path:
-        ComponentResourceHandler.parse_url_path = _parse_url_path
+    use_handlers({DocHandler: page, AutoloadJsHandler: ScriptHandler, WSHandler: SocketHandler})
+    replace_parse_component_path(_parse_component_path)
 
 
-_panels_parse_url_path = ComponentResourceHandler.parse_url_path
-
-
-def _parse_url_path(self: Any, path: str) -> str:
+def _parse_component_path(handler: Any, path: str) -> str:
     """Panel's own, which imports the module that the address names: here it must be a loaded one of the family."""
     module = path.partition("/")[0]
     if module.partition(".")[0] not in FAMILY or module not in sys.modules:
         raise HTTPError(404)
     try:
-        return _panels_parse_url_path(self, path)
+        return parse_component_path(handler, path)
     except HTTPError:
         raise
     except Exception:  # an address may name any attribute of it

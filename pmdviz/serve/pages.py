@@ -31,6 +31,7 @@ from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.loop.pool import pool_for
 from pmdviz.limits import check_limits, limit
 from pmdviz.serve import guards, handlers, memory
+from pmdviz.serve.material_internals import page_script
 from pmdviz.serve.tabs import PageSpec, Tabs
 
 OF_A_RUN = {"run", "preset", "at", "frame"}  # of a link's arguments; any other one is about the page
@@ -123,7 +124,7 @@ def lab_page(link: Link | None = None, notice: str = "", **parameters: Any) -> p
     page.param.watch(handed(lambda event: tabs.set_theme(dark=event.new)), "dark_theme")
     tabs.on_presenter = lambda on: page.param.update(sidebar_open=not on)
     if doc is not None:
-        doc.template_variables.update(opening=OPENING, chrome=pmui.Page._render_esm(server=True))
+        doc.template_variables.update(opening=OPENING, chrome=page_script())
         doc.theme = Theme(json={"attrs": {name: {} for name in FIGURE_MODELS}})
         doc.js_on_event("document_ready", CustomJS(code=CLOSE_DRAWER_JS))
         doc.js_on_event("connection_lost", CustomJS(code=css.static("lost.js")))

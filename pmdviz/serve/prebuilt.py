@@ -6,13 +6,13 @@ import asyncio
 import logging
 from typing import Any
 
-from bokeh.util.token import generate_jwt_token, generate_session_id
+from bokeh.util.token import generate_session_id
 from tornado.httputil import HTTPServerRequest
 
 from pmdviz.lab.links import Link
 from pmdviz.lab.loop.locked import locked
 from pmdviz.limits import limit
-from pmdviz.serve import handlers, pages
+from pmdviz.serve import bokeh_internals, handlers, pages
 from pmdviz.serve.guards import one_question_mark
 from pmdviz.serve.turns import GAP_S, REST_S, turn
 
@@ -57,8 +57,7 @@ class SpareHandler(handlers.PageHandler):
 
     async def _hand_out(self, session: Any, link: Link | None) -> None:
         """Make a spare page this visitor's."""
-        # A token holds for five minutes, and Bokeh 3.9 and 3.10 sign none for a session that was made without.
-        session._token = generate_jwt_token(session.id, **_signing(self.application))
+        bokeh_internals.sign_again(session, **_signing(self.application))
         if link is not None:
             await locked(pages.open_link, session.document, link, doc=session.document)
 
@@ -102,7 +101,7 @@ async def _make_room(context: Any) -> None:
     session = _take()
     if session is not None:
         session.unblock_expiration()
-        await context._discard_session(session, lambda unused: True)
+        await bokeh_internals.discard(context, session)
 
 
 def _take() -> Any:

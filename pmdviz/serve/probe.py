@@ -11,6 +11,9 @@ from typing import Any
 
 from tornado.web import RequestHandler
 
+from pmdviz.serve.bokeh_internals import application
+from pmdviz.serve.tornado_internals import number_of_timers
+
 ENABLE = "PMDVIZ_PROBE"
 EVERY_S = 0.02
 PATH = "/probe"
@@ -35,14 +38,14 @@ class Probe:
         late, self.late_ms = sorted(self.late_ms), []
         if collect:
             gc.collect()
-        sessions = [s for app in self._server._tornado.applications.values() for s in app.sessions]
+        sessions = [s for app in application(self._server).applications.values() for s in app.sessions]
         return {
             "samples": len(late),
             **{f"p{share}": _quantile(late, share / 100) for share in (50, 95, 99)},
             "worst": round(late[-1], 1) if late else None,
             "sessions": len(sessions),
             "tasks": sorted(task.get_coro().__qualname__ for task in asyncio.all_tasks()),
-            "callbacks": sum(not timer.cancelled() for timer in self._server.io_loop.asyncio_loop._scheduled),
+            "callbacks": number_of_timers(self._server.io_loop),
             "threads": threading.active_count(),
             "labs": sum(type(thing).__name__ == "Lab" for thing in gc.get_objects()) if collect else None,
         }
@@ -56,7 +59,7 @@ def attach(server: Any) -> None:
         def get(self) -> None:
             self.write(json.dumps(probe.report(bool(self.get_argument("collect", "")))))
 
-    server._tornado.add_handlers(r".*", [(PATH, Handler)])
+    application(server).add_handlers(r".*", [(PATH, Handler)])
     server.io_loop.add_callback(_begin, probe)
 
 

@@ -58,7 +58,7 @@ def serve(options: argparse.Namespace) -> int:
     server = _server(options, port, above.key if above else new_key())
     gc.collect()
     gc.freeze()  # what is loaded by now lives as long as the process: it need not be looked through again and again
-    from pmdviz.serve import connections, guards, prebuilt
+    from pmdviz.serve import bokeh_internals, connections, guards, prebuilt
     from pmdviz.serve.headers import SecurityHeaders
 
     shown_at = "127.0.0.1" if options.address == "0.0.0.0" else options.address
@@ -66,9 +66,10 @@ def serve(options: argparse.Namespace) -> int:
     connections.raise_file_limit()
     connections.accept_patiently(server)
     guards.reject_bad_addresses(server)
-    server._tornado.add_transform(SecurityHeaders)
+    app = bokeh_internals.application(server)
+    app.add_transform(SecurityHeaders)
     server.start()
-    server.io_loop.add_callback(prebuilt.fill, server._tornado, server._tornado.applications["/"])
+    server.io_loop.add_callback(prebuilt.fill, app, app.applications["/"])
     if above:
         above.follow()
         above.listening()

@@ -8,7 +8,7 @@ from bokeh.themes import Theme
 from bokeh.util.warnings import BokehDeprecationWarning
 
 from pmdviz.lab import Lab
-from pmdviz.serve import model_defaults
+from pmdviz.serve import bokeh_internals, model_defaults
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def test_every_model_of_a_lab_has_bokehs_own_values(installed):
     models += models[0].references()
     ours = values(models)
     assert len(model_defaults._known) > 500
-    PropertyDescriptor._get_default = model_defaults._bokehs
+    PropertyDescriptor._get_default = bokeh_internals.default_of
     assert len(models) > 100 and values(models) == ours
 
 

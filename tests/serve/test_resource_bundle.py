@@ -5,6 +5,7 @@ import pytest
 from panel.io import server
 from panel.io.resources import Resources
 
+from pmdviz.lab import panel_internals
 from pmdviz.serve import resource_bundle
 
 
@@ -14,8 +15,8 @@ def asked(monkeypatch):
     times = []
     monkeypatch.setattr(server, "bundle_resources", server.bundle_resources)
     monkeypatch.setattr(resource_bundle, "_known", {})
-    panels = resource_bundle._panels
-    monkeypatch.setattr(resource_bundle, "_panels", lambda *given: (times.append(given), panels(*given))[1])
+    panels = resource_bundle.bundle_resources
+    monkeypatch.setattr(resource_bundle, "bundle_resources", lambda *given: (times.append(given), panels(*given))[1])
     resource_bundle.install()
     return times
 
@@ -28,7 +29,7 @@ def test_it_is_panels_own_and_made_once(asked):
     roots, resources = [pn.pane.HTML("a").get_root()], Resources(mode="server")
     first = server.bundle_resources(roots, resources)
     assert server.bundle_resources([pn.pane.HTML("b").get_root()], resources) is first and len(asked) == 1
-    assert listed(first) == listed(resource_bundle._panels(roots, resources))
+    assert listed(first) == listed(panel_internals.bundle_resources(roots, resources))
 
 
 def test_another_place_has_another_list(asked):

@@ -8,14 +8,17 @@ death names the piece that kills.
 from __future__ import annotations
 
 import gc
+import multiprocessing
 import queue
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from typing import Any
 
 import joblib
-from joblib.externals.loky import reusable_executor
+from joblib.externals.loky import get_reusable_executor
+from joblib.externals.loky.backend.process import LokyProcess
 from joblib.parallel import get_active_backend
 
 from pmdviz.errors import words_of
@@ -23,6 +26,7 @@ from pmdviz.errors import words_of
 BEAT_S = 0.2
 DISMISSAL_S = 2.0
 CHUNK = 4  # pieces a worker in one call, for a backend that does not give results as they come
+PULLER = "pmdviz-sweep-results"
 _closed = threading.Event()  # the process is about to end: nothing is done once more
 
 # loky starts a worker anew whose memory has grown; that loses nothing and is nothing for a person to act on.
@@ -55,26 +59,23 @@ def results(
 def shut_down() -> None:
     """End loky's workers and free what they share with this process, which is about to end."""
     _closed.set()
-    _end_workers(wait=True)
-    executor = reusable_executor._executor
-    if executor is not None:
-        executor.shutdown(wait=True, kill_workers=True)
-    reusable_executor._executor = None
+    _end_workers()
+    for thread in threading.enumerate():
+        if thread.name == PULLER:  # joblib sees the deaths before its executor is taken away
+            thread.join(DISMISSAL_S)
+    get_reusable_executor(reuse=True).shutdown(kill_workers=True)
     gc.collect()
 
 
-def _end_workers(wait: bool) -> None:
-    """Kill loky's workers; `wait` until their executor has seen it.
+def _end_workers() -> None:
+    """Kill loky's workers: joblib sees that they died, and gives up what was under way.
 
-    An executor that is shut down at once refuses the piece which joblib hands on when the last result comes in: a
+    An executor that is shut down instead refuses the piece which joblib hands on when the last result comes in: a
     traceback in the log, and joblib waits for that piece for ever.
     """
-    executor = reusable_executor._executor  # asking for it by the public function would make one
-    workers = [] if executor is None else list(executor._processes.values())
-    for process in workers:
-        process.terminate()
-    if wait and workers:
-        executor._executor_manager_thread.join(DISMISSAL_S)
+    for process in multiprocessing.active_children():
+        if isinstance(process, LokyProcess):
+            process.terminate()
 
 
 def _retry_alone(work: Callable[[Any], Any], number: int, piece: Any, heartbeat: Callable[[], None]) -> tuple[Any, str]:
@@ -105,22 +106,26 @@ def _attempt(
     backend, count = get_active_backend()
     loky = type(backend).__name__ == "LokyBackend"
     count = workers or (-1 if loky and count in (None, 1) else count)
-    stop, waiting = threading.Event(), list(pieces.items())
+    stop = threading.Event()
 
     def tasks() -> Iterator[Any]:
-        for number, piece in waiting:
+        for number, piece in list(pieces.items()):
             if stop.is_set():
                 return
             started.add(number)
             yield joblib.delayed(_numbered)(work, number, piece)
 
-    source = _lazily(tasks(), count) if backend.supports_return_generator else _in_chunks(tasks(), count)
+    as_they_come = {"return_as": "generator_unordered"} if backend.supports_return_generator else {}
+    parallel = joblib.Parallel(n_jobs=count, batch_size=1, **as_they_come)
+    source = (
+        parallel(tasks()) if as_they_come else _in_chunks(parallel, tasks(), CHUNK * joblib.effective_n_jobs(count))
+    )
     try:
         yield from _pulled(source, heartbeat)
     except BaseException as error:
         stop.set()
         if loky and not isinstance(error, _Died):  # at once, instead of at the end of what is under way
-            _end_workers(wait=False)
+            _end_workers()
         raise
 
 
@@ -128,26 +133,15 @@ def _numbered(work: Callable[[Any], Any], number: int, piece: Any) -> tuple[int,
     return number, work(piece)
 
 
-def _lazily(tasks: Iterator[Any], count: int | None) -> Iterator[tuple[int, Any]]:
-    options: dict[str, Any] = {"batch_size": 1, "pre_dispatch": "2 * n_jobs"}
-    return joblib.Parallel(n_jobs=count, return_as="generator_unordered", **options)(tasks)
-
-
-def _in_chunks(tasks: Iterator[Any], count: int | None) -> Iterator[tuple[int, Any]]:
-    parallel = joblib.Parallel(n_jobs=count, batch_size=1)
-    size = CHUNK * joblib.effective_n_jobs(count)
-    return _flat(parallel, tasks, size)
-
-
-def _flat(parallel: joblib.Parallel, tasks: Iterator[Any], size: int) -> Iterator[tuple[int, Any]]:
-    while chunk := [task for _, task in zip(range(size), tasks, strict=False)]:
+def _in_chunks(parallel: joblib.Parallel, tasks: Iterator[Any], size: int) -> Iterator[tuple[int, Any]]:
+    while chunk := list(islice(tasks, size)):
         yield from parallel(chunk)
 
 
 def _pulled(source: Iterable[Any], heartbeat: Callable[[], None]) -> Iterator[Any]:
     """The items of `source`, waited for in another thread so that the heart beats meanwhile."""
     box: queue.SimpleQueue = queue.SimpleQueue()
-    threading.Thread(target=_pull, args=(source, box), name="pmdviz-sweep-results", daemon=True).start()
+    threading.Thread(target=_pull, args=(source, box), name=PULLER, daemon=True).start()
     del source
     while True:
         heartbeat()

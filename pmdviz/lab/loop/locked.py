@@ -38,7 +38,7 @@ def is_served(doc: Document | None) -> bool:
 
 def is_closed(doc: Document | None) -> bool:
     """Whether the document's session has been destroyed: it takes no change any more."""
-    return doc is not None and not hasattr(doc, "_roots")  # as Panel asks
+    return doc is not None and not hasattr(doc, "roots")
 
 
 def _is_waiting(doc: Document | None) -> bool:

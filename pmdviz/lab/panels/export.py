@@ -24,6 +24,7 @@ from pmdviz.lab.controls.knobs import KnobForm
 from pmdviz.lab.loop.background import follow
 from pmdviz.lab.loop.export_work import Work
 from pmdviz.lab.loop.locked import handed, in_a_while, locked
+from pmdviz.lab.panel_internals import LabelledSelect
 
 LOOK_EVERY_S = 0.25
 FREE_AFTER_S = 20.0  # after the download began: until then the widget holds a copy of the file
@@ -76,7 +77,7 @@ class ExportPanel:
         kinds = {f"{suffix[1:].upper()}: {writer.title}": suffix for suffix, writer in WRITERS.items()}
         lost = {suffix: writer.missing for suffix, writer in WRITERS.items() if writer.missing}
         first = next(suffix for suffix in WRITERS if suffix not in lost)
-        self.kind = _LabelledSelect(
+        self.kind = LabelledSelect(
             label="Kind of file", options=kinds, value=first, disabled_options=list(lost), **wide
         )
         self.lost = pn.pane.HTML(lost_words(lost), margin=(0, 8), stylesheets=[css.TEXT], sizing_mode="stretch_width")
@@ -214,19 +215,6 @@ class ExportPanel:
 
     def _say(self, words: str) -> None:
         self.said.object = f'<span role="status" class="pmdviz-export-status">{html.escape(words)}</span>'
-
-
-class _LabelledSelect(pn.widgets.Select):
-    """A select whose disabled options are grey also where labels stand for values.
-
-    The browser compares with labels alone, and Panel 1.9 and 1.10 send it values.
-    """
-
-    def _process_param_change(self, params: dict[str, Any]) -> dict[str, Any]:
-        found = super()._process_param_change(params)
-        if lost := found.get("disabled_options"):
-            found["disabled_options"] = [label for label, value in self.options.items() if value in lost]
-        return found
 
 
 def lost_words(lost: Mapping[str, Sequence[str]]) -> str:

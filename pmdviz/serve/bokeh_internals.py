@@ -1,0 +1,97 @@
+"""Every private part of Bokeh that the served app asks for, tried with Bokeh 3.9 and 3.10: it needs bokeh>=3.9,<3.11.
+
+`Server._tornado` and `_http`, `ServerSession._token`, `ServerConnection._session`, `WSHandler._receive`, `_handle` and
+`_protocol_error`, `ApplicationContext._discard_session`, `PropertyDescriptor._get_default`, `__themed_values__` of a
+model, the list `per_app_patterns`, and the form of a token (JSON in base64, its payload packed by zlib).
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from bokeh.core.property.descriptors import PropertyDescriptor
+from bokeh.server.urls import per_app_patterns
+from bokeh.util.token import generate_jwt_token
+
+PACKED = "__bk__zlib_"  # the name of what is packed in a token
+
+default_of = PropertyDescriptor._get_default  # (descriptor, model): the value of a property that has not been set
+
+
+def application(server: Any) -> Any:
+    """The tornado application of a server."""
+    return server._tornado
+
+
+def http_server(server: Any) -> Any:
+    """Tornado's own server under Bokeh's."""
+    return server._http
+
+
+def use_handlers(ours: Mapping[type, type]) -> None:
+    """Have servers that are made from now on serve pages by these handlers in the place of others."""
+    per_app_patterns[:] = [(path, ours.get(kind, kind)) for path, kind in per_app_patterns]
+
+
+def sign_again(session: Any, **signing: Any) -> None:
+    """A new token: one holds for five minutes, and Bokeh signs none for a session that was made without."""
+    session._token = generate_jwt_token(session.id, **signing)
+
+
+async def discard(context: Any, session: Any) -> None:
+    """End a session that no browser has."""
+    await context._discard_session(session, lambda unused: True)
+
+
+def has_session(connection: Any) -> bool:
+    """Whether a stopping server has not let go of it yet."""
+    return connection._session is not None
+
+
+def token_content(token: str, max_payload: int) -> tuple[Any, bool]:
+    """What stands in a token, and whether its payload has more bytes than that; any error where it is no token."""
+    content = json.loads(_decoded(token.split(".")[0]))
+    unpacking = zlib.decompressobj()
+    unpacking.decompress(_decoded(content.get(PACKED, "")), max_payload)
+    return content, bool(unpacking.unconsumed_tail)
+
+
+def _decoded(text: str) -> bytes:
+    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+
+
+def is_themed(model: Any, name: str) -> bool:
+    """Whether a theme says what the property's default is."""
+    themed = model.__dict__.get("__themed_values__")
+    return themed is not None and name in themed
+
+
+def replace_default_of(look_up: Callable[[Any, Any], Any]) -> None:
+    """Have the defaults of all models looked up by it, in the place of `default_of`."""
+    PropertyDescriptor._get_default = look_up
+
+
+class MessageHooks:
+    """For a handler of the websocket, in front of Bokeh's: public names for what becomes of a message."""
+
+    async def receive_part(self, part: str | bytes) -> Any:
+        """The message that a part completes, None while others are missing."""
+        return await super()._receive(part)  # type: ignore[misc]
+
+    async def answer(self, message: Any) -> Any:
+        """Do what a message asks for."""
+        return await super()._handle(message)  # type: ignore[misc]
+
+    def end(self, words: str) -> None:
+        """Close the connection: what came is no message."""
+        self._protocol_error(words)  # type: ignore[attr-defined]
+
+    async def _receive(self, fragment: str | bytes) -> Any:
+        return await self.receive_part(fragment)
+
+    async def _handle(self, message: Any) -> Any:
+        return await self.answer(message)
