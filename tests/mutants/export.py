@@ -50,7 +50,7 @@ MUTANTS = [
     # Races.
     fault("export/film/race_film.py", "session.frame.visited < level and", "session.frame.visited <= level and", RACE),
     fault("export/film/race_film.py", "and session.frame.iteration < last[k]", "", RACE),
-    fault("export/film/race_film.py", "self._seconds(frame.iteration)}", "frame.seconds}", RACE),
+    fault("export/film/race_film.py", "seconds=self._seconds(k, session.frame.iteration)", "", RACE),
     fault("export/film/race_film.py", "[*range(0, end, self.look.every), end]", "[*range(0, end, self.look.every)]", RACE),
     fault("export/film/race_film.py", ", self.result.budget)  # a long last", ", 10**9)  # a long last", RACE),
     fault("export/player/race_player.py", 'side="right"', 'side="left"', RACE),

@@ -11,12 +11,12 @@ RUNS, TILES = "tests/experiments/race/test_runs.py", "tests/views/test_race_tile
 MUTANTS = [
     fault(
         "pmdviz/experiments/race/lockstep.py",
-        "mine == lowest or mine + self._next_rows(k) <= lowest + self.target.num_data",
+        "mine == lowest or mine + self._next_rows(k) <= lowest + self.recipe.target.num_data",
         "True",
         LOCKSTEP,
     ),
     fault("pmdviz/experiments/race/lockstep.py", "max(self.level, lowest) + rows", "lowest + rows", LOCKSTEP),
-    fault("pmdviz/experiments/race/entrants.py", "{one.label} #{number}", "{one.label}", ENTRANTS),
+    fault("pmdviz/experiments/race/entrants.py", "{one.text} #{number}", "{one.text}", ENTRANTS),
     fault("pmdviz/metrics/modes.py", "heights[lower] - flat[cell] < PROMINENCE", "False", MODES),
     fault("pmdviz/metrics/modes.py", "on_grid(grid)[inside] * grid.cell_volume", "on_grid(grid)[inside]", MODES),
     fault("pmdviz/experiments/race/result.py", "np.std(values, ddof=1)", "np.std(values)", RUNS),
