@@ -104,7 +104,7 @@ class Standing:
 
     def __init__(self, race: Race, k: int) -> None:
         self._race, self._k = race, k
-        self._rows, self._length = {name: np.empty(MAX_ROWS + 1) for name in ROW}, 0
+        self._rows, self._length = np.empty((len(ROW), MAX_ROWS + 1)), 0
         self._row: Mapping[str, Any] = {}
         self._drawn: tuple[Frame | None, Any] = (None, None)
         self.frame = race.sessions[k].frame
@@ -122,19 +122,21 @@ class Standing:
         frame, recipe = self._race.sessions[self._k].frame, self._race.recipe
         found = row(recipe.entrants[self._k].label, recipe.seeds[0], frame, masses)
         self.frame, self._row = frame, found if seconds is None else {**found, "seconds": seconds}
-        if not self._length or self._rows["visited"][self._length - 1] < frame.visited:
+        if not self._length or self._trace()["visited"][-1] < frame.visited:
             values = {"iteration": frame.iteration, **self._row}
-            for name, column in self._rows.items():
-                column[self._length] = np.nan if values[name] is None else values[name]
+            self._rows[:, self._length] = np.array([values[name] for name in ROW], float)  # NaN for None
             self._length += 1
         if self._length > MAX_ROWS:
             self._thin()
 
     def _thin(self) -> None:
         """Of the trace so far half as many rows, those where it turns; what was given out stays as it is."""
-        rows = extremes([self._rows[name] for name in METRICS], MAX_ROWS // 2)
-        self._rows = {name: np.append(column[rows], np.empty(MAX_ROWS)) for name, column in self._rows.items()}
-        self._length = len(rows)
+        rows = extremes([self._trace()[metric] for metric in METRICS], MAX_ROWS // 2)
+        self._rows, whole, self._length = np.empty_like(self._rows), self._rows, len(rows)
+        self._rows[:, : len(rows)] = whole[:, rows]
+
+    def _trace(self) -> Mapping[str, np.ndarray]:
+        return dict(zip(ROW, self._rows[:, : self._length], strict=True))
 
     def tile(self) -> Tile:
         """What there is to show of it."""
@@ -145,7 +147,7 @@ class Standing:
             iteration=self.frame.iteration,
             row=self._row,
             columns=self._drawn[1],
-            trace={name: column[: self._length] for name, column in self._rows.items()},
+            trace=self._trace(),
             ended=self.ended,
             caveat=self.frame.caveat,
         )

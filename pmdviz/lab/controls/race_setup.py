@@ -22,14 +22,7 @@ from pmdviz.targets import Target
 from pmdviz.targets.custom import CustomTarget
 from pmdviz.views.race_traces import MOST
 
-DEFAULT_ENTRANTS: tuple[tuple[str, Mapping[str, Any]], ...] = (
-    ("pmd", {}),
-    ("pmd", {"warm_start": True}),
-    ("smc", {}),
-    ("gibbs", {}),
-    ("sgld", {}),
-    ("svi", {}),
-)
+DEFAULT_ENTRANTS = "pmd,pmd:warm_start=true,smc,gibbs,sgld,svi"
 
 
 def turned(method: str, knobs: Mapping[str, Any], target: Target, name: str, value: Any) -> dict[str, Any]:
@@ -154,10 +147,9 @@ class RaceSetup(ProblemControls):
 
     def _turn(self, card: EntrantCard, name: str, value: Any) -> None:
         k, methods = self.cards.index(card), [*self.recipe.entrants]
-        method, knobs = methods[k].method, methods[k].knobs
-        self._ask_for(
-            [*methods[:k], (method, turned(method, knobs, self.recipe.target, name, value)), *methods[k + 1 :]]
-        )
+        one = methods[k]
+        methods[k] = replace(one, knobs=turned(one.method, one.knobs, self.recipe.target, name, value))
+        self._ask_for(methods)
         self._asked = card, name
 
     def refuse(self, error: InputError) -> bool:
