@@ -61,6 +61,7 @@ def test_a_long_trace_of_an_entrant_keeps_its_peaks_in_memory_and_in_the_picture
         standing.take()
     rows = standing.tile().trace
     assert len(rows["tv"]) <= 900 and rows["tv"].max() == 0.99 and rows["visited"][-1] == 2_999
+    assert (np.diff(rows["visited"]) > 0).all()
     drawn = line_columns({**rows, **dict.fromkeys(CLOCKS, rows["visited"])}, dict.fromkeys(METRICS, (0.0, 1.0)))
     assert len(drawn["tv"]) <= 600 and drawn["tv"].max() == np.float32(0.99)
 

@@ -40,7 +40,7 @@ MUTANTS = [
     fault("lab/loop/runner.py", "self.trace.put(frame, session.recipe)", "pass", PAGE_TRACE),
     fault("lab/loop/page_trace.py", "self._cut(frame.iteration)", "pass", PAGE_TRACE),
     fault("lab/loop/page_trace.py", "        self._follow(recipe)\n", "", PAGE_TRACE),
-    fault("scenes/race.py", "= whole[:, rows]", "= whole[:, rows[::-1]]", RACE_RUNNER),
+    fault("scenes/race.py", "= whole[:, rows]", "= whole[:, : len(rows)]", RACE_RUNNER),
     fault("lab/loop/race_runner.py", "max(1, min(racing))", "max(racing)", RACE_RUNNER),
     fault(
         "scenes/race_columns.py",
