@@ -82,7 +82,7 @@ def run(options: Namespace) -> dict[str, Any]:
         folder = Path(name)
         figures |= _taken(made, frames, folder, repeats)
         figures["parts"] = _parts(made, frames, folder, repeats)
-        raced = race(list(DEFAULT_ENTRANTS), budget=100 * (frames + 1))
+        raced = race(DEFAULT_ENTRANTS, budget=100 * (frames + 1))
         entrants = [one.label for one in raced.entrants]
         figures["race"] = {"entrants": entrants, **_taken(raced, frames, folder, repeats)}
     figures["peak_memory_megabytes"] = round(_peak_memory())

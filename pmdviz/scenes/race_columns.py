@@ -19,7 +19,6 @@ CLOCKS = {
     "seconds": "computing time of the steps (seconds)",
 }
 METRICS = {"tv": "TV (0 to 1)", "kl_forward": "forward KL (nats)"}
-ROW = ("iteration", *CLOCKS, *METRICS)  # of a trace
 LOWEST = {"tv": 0.02, "kl_forward": 0.01}
 HIGHEST = {"tv": 1.0, "kl_forward": 100.0}
 MAX_POINTS = 600  # of a trace
@@ -55,13 +54,6 @@ def tile_dots(dots: Sequence[Columns], at: Sequence[Place]) -> dict[str, np.ndar
     x, y = (np.concatenate([nothing, *(one[side] for one in moved)]) for side in (0, 1))
     inside = np.isfinite(x)
     return {"x": x[inside], "y": y[inside], "size": np.concatenate([nothing, *sizes])[inside].astype(np.float32)}
-
-
-def trace_row(frame: Any) -> dict[str, float]:
-    """Iteration, clocks and metrics of a frame; NaN for what cannot be had."""
-    metrics = frame.metrics
-    found = [metrics[name] if name in METRICS else getattr(frame, name) for name in ROW]
-    return {name: np.nan if value is None else float(value) for name, value in zip(ROW, found, strict=True)}
 
 
 def span(metric: str, values: Sequence[np.ndarray]) -> tuple[float, float]:

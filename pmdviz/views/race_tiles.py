@@ -11,9 +11,9 @@ from bokeh.models import ColumnDataSource, Range1d
 from bokeh.plotting import figure as Figure
 
 from pmdviz.scenes import style
-from pmdviz.scenes.columns import StageColumns, set_data
+from pmdviz.scenes.columns import set_data
+from pmdviz.scenes.race import RaceScene, Tile
 from pmdviz.scenes.race_columns import places, tile_dots, tile_lines
-from pmdviz.scenes.race_words import TileWords
 from pmdviz.scenes.tiling import Tiling
 from pmdviz.views import figures
 
@@ -37,7 +37,9 @@ class RaceTiles:
         self.sources["particles"].data["size"] = nothing
         self.frames = ColumnDataSource({name: [] for name in ("left", "right", "bottom", "top")})
         self.heads = ColumnDataSource({name: [] for name in ("x", "end", "y", "colour", "dash", "marker")})
-        self.words = ColumnDataSource({name: [] for name in ("x", "left", "y", "below", "note_y", *TileWords._fields)})
+        self.words = ColumnDataSource(
+            {name: [] for name in ("x", "left", "y", "below", "note_y", "title", "state", "note")}
+        )
         self.middle = ColumnDataSource({"x": [0.5], "y": [0.5], "text": [""]})
         self.put: Callable[[ColumnDataSource, dict[str, np.ndarray]], None] = set_data  # a live page has a shorter way
         self.tiling, self._exact_of, self._dark = Tiling(0, 3), (), False
@@ -95,9 +97,10 @@ class RaceTiles:
             "marker": list(style.ENTRANT_MARKERS[:n]),
         }
 
-    def draw(self, target: Any, tiles: Sequence[StageColumns]) -> None:
+    def draw(self, scene: RaceScene) -> None:
         """Draw the columns of each entrant's stage into its tile."""
-        at = places(target, tiles, self.tiling)
+        tiles = [tile.columns for tile in scene.tiles]
+        at = places(scene.recipe.target, tiles, self.tiling)
         exact = tuple(tile.exact["x"] for tile in tiles)
         if len(exact) != len(self._exact_of) or any(a is not b for a, b in zip(exact, self._exact_of, strict=True)):
             self._exact_of = exact
@@ -105,26 +108,26 @@ class RaceTiles:
         self.put(self.sources["approximate"], tile_lines([tile.approximate for tile in tiles], at))
         self.put(self.sources["particles"], tile_dots([tile.particles for tile in tiles], at))
 
-    def say(self, words: Sequence[TileWords]) -> None:
+    def say(self, tiles: Sequence[Tile]) -> None:
         """Write titles, states and notes."""
         tiling = self.tiling
-        corners = [tiling.corner(k) for k in range(len(words))]
+        corners = [tiling.corner(k) for k in range(len(tiles))]
         self.words.data = {
-            **self.said(words),
+            **self.said(tiles),
             "left": [x for x, _ in corners],
             "x": [x + SAMPLE + 0.06 for x, _ in corners],
             "y": [y + 1 + 0.7 * tiling.head for _, y in corners],
             "below": [y + 1 + 0.25 * tiling.head for _, y in corners],
             "note_y": [y + 0.02 for _, y in corners],
-            "title": [cut(one.title, LETTERS[tiling.columns]) for one in words],
+            "title": [cut(tile.label, LETTERS[tiling.columns]) for tile in tiles],
         }
 
-    def said(self, words: Sequence[TileWords]) -> dict[str, list[str]]:
+    def said(self, tiles: Sequence[Tile]) -> dict[str, list[str]]:
         """What changes of the words while a race runs: the states, and the notes in lines."""
         letters = NOTE_LETTERS[self.tiling.columns]
         return {
-            "state": [one.state for one in words],
-            "note": [textwrap.fill(one.note, letters, max_lines=4) for one in words],
+            "state": [tile.state for tile in tiles],
+            "note": [textwrap.fill(tile.note, letters, max_lines=4) for tile in tiles],
         }
 
     def set_theme(self, dark: bool = False, presenter: bool = False) -> None:

@@ -16,14 +16,12 @@ from pmdviz.experiments.race import Race, RaceRecipe
 from pmdviz.export import WRITERS
 from pmdviz.export.film.palette import cell_of, nearest, pack, palette, rgb
 from pmdviz.export.film.race_film import RaceFilm
-from pmdviz.export.film.race_picture import RacePicture
 from pmdviz.export.film.tiles_panel import MARKERS
 from pmdviz.export.options import RaceLook
 from pmdviz.export.player.payload import GAP
 from pmdviz.export.player.race_player import RacePage
 from pmdviz.scenes import style
 from pmdviz.scenes.race_columns import tile_columns
-from pmdviz.scenes.race_words import at_tile
 from pmdviz.scenes.tiling import Tiling
 from pmdviz.views.race_tiles import LAYERS, RaceTiles
 from tests.export.unpacking import unpacked
@@ -70,33 +68,37 @@ def test_every_kind_of_file_is_written_and_told_of(race, tmp_path, suffix):
 def test_every_frame_shows_all_at_the_same_data_visited(race, scenes):
     """Those who can have taken the first step that reaches the level; the ends are those of the recipes."""
     alone = {k: pmdviz.Session(race.recipe.of(one, 4)) for k, one in enumerate(race.entrants)}
-    assert [scene.visited for scene in scenes] == [0, 150, 300, 450, 600, 750, 900]
-    for scene in scenes:
+    levels = film(race, frames=7).levels
+    assert levels == [0, 150, 300, 450, 600, 750, 900]
+    for level, scene in zip(levels, scenes, strict=True):
         for k, session in alone.items():
-            while session.frame.visited < scene.visited and not session.done:
+            while session.frame.visited < level and not session.done:
                 session.advance()
-            assert scene.traces[k]["visited"][-1] == session.frame.visited
+            tile = scene.tiles[k]
+            assert tile.trace["visited"][-1] == tile.visited == session.frame.visited
             page = tile_columns(session.frame, 4)
-            for mine, theirs in zip(scene.tiles[k][:3], page[:3], strict=True):
+            for mine, theirs in zip(tile.columns[:3], page[:3], strict=True):
                 assert all(np.array_equal(mine[name], theirs[name], equal_nan=True) for name in theirs)
-            assert scene.at_tiles[k].state == at_tile("", session.frame, "").state
-    assert all(len(trace["visited"]) == 1 for trace in scenes[0].traces) and scenes[0].words.startswith(
-        "iteration 0 of"
-    )
+            assert tile.state.endswith(f", {session.frame.visited:,} data")
+            assert tile.row["tv"] == session.frame.metrics["tv"]
+    assert all(len(tile.trace["visited"]) == 1 for tile in scenes[0].tiles)
+    assert scenes[0].words.startswith("iteration 0 of")
     last = {row["method"]: row["tv"] for row in race.rows if row["seed"] == 4}
-    assert [trace["tv"][-1] for trace in scenes[-1].traces] == [*last.values()]
-    assert scenes[-1].at_tiles[1].note == "ended: one pass is over"
+    assert [tile.trace["tv"][-1] for tile in scenes[-1].tiles] == [*last.values()]
+    assert scenes[-1].tiles[1].note == "ended: one pass is over"
 
 
 def test_a_race_in_the_middle_ends_where_each_stands(race):
-    live = Race(METHODS, seed=4, metrics_every=1, **PARTS)
+    live = Race(RaceRecipe.checked(METHODS, seeds=[4], **PARTS), metrics_every=1)
     live.advance(400)
     cut = pmdviz.RaceResult(
-        race.recipe, race.rows, {(e.label, 4): s.run.history for e, s in zip(live.entrants, live.sessions, strict=True)}
+        race.recipe,
+        race.rows,
+        {(e.label, 4): s.run.history for e, s in zip(live.recipe.entrants, live.sessions, strict=True)},
     )
     *_, last = RaceFilm(cut, look(frames=3)).scenes()
-    assert [trace["visited"][-1] for trace in last.traces] == live.visited
-    assert [words.note for words in last.at_tiles][0] == live.sessions[0].frame.caveat.partition(":")[0]
+    assert [tile.visited for tile in last.tiles] == live.visited
+    assert last.tiles[0].note == live.sessions[0].frame.caveat.partition(":")[0]
 
 
 def test_a_long_last_step_does_not_stretch_the_film():
@@ -104,11 +106,12 @@ def test_a_long_last_step_does_not_stretch_the_film():
     assert [row["visited"] for row in made.rows] == [1_100, 2_000]
     of = film(made)
     assert of.levels == [*range(0, 1_101, 100)]
-    assert [trace["visited"][-1] for trace in of.last_scene().traces] == [1_100, 2_000]
+    assert [tile.visited for tile in of.last_scene().tiles] == [1_100, 2_000]
 
 
 def test_computing_time_is_the_races_not_the_replays(race, scenes):
-    for one, trace in zip(race.entrants, scenes[-1].traces, strict=True):
+    for one, tile in zip(race.entrants, scenes[-1].tiles, strict=True):
+        trace = tile.trace
         assert trace["seconds"][-1] == race.histories[one.label, 4]["seconds"][-1]
         assert (np.diff(trace["seconds"]) >= 0).all()
 
@@ -130,10 +133,10 @@ def test_the_tiles_draw_what_the_page_draws(race, scenes, theme):
     """The same vertices, dots, sizes, colours, dashes and words: from the same functions."""
     page, scene = RaceTiles(), scenes[4]
     page.arrange(Tiling.fitting(4, 1000))
-    page.draw(race.target, scene.tiles)
-    page.say(scene.at_tiles)
+    page.draw(scene)
+    page.say(scene.tiles)
     page.set_theme(dark=theme == "dark")
-    tiles = RacePicture(film(race, theme=theme), scene).tiles
+    tiles = film(race, theme=theme).picture(scene).tiles
     tiles.show(scene)
     for name, drawn in tiles.lines.items():
         x, y = drawn.get_data()
@@ -159,15 +162,15 @@ def test_the_tiles_draw_what_the_page_draws(race, scenes, theme):
 
 
 def test_the_trace_has_the_entrants_colours_dashes_and_markers(race, scenes):
-    traces = RacePicture(film(race), scenes[-1]).traces
+    traces = film(race).picture(scenes[-1]).traces
     traces.show(scenes[-1])
     for k, (drawn, front) in enumerate(zip(traces.lines, traces.fronts, strict=True)):
         assert to_hex(drawn.get_color()).lower() == style.ENTRANTS_LIGHT[k].lower()
         assert tuple(drawn._dash_pattern[1] or ()) == style.ENTRANT_DASHES[k]
         assert front.get_marker() == MARKERS[style.ENTRANT_MARKERS[k]]
-        np.testing.assert_array_equal(drawn.get_xdata(), np.float32(scenes[-1].traces[k]["visited"]))
+        np.testing.assert_array_equal(drawn.get_xdata(), np.float32(scenes[-1].tiles[k].trace["visited"]))
         np.testing.assert_allclose(
-            drawn.get_ydata(), np.clip(scenes[-1].traces[k]["tv"], *traces.axes.get_ylim()), rtol=1e-6
+            drawn.get_ydata(), np.clip(scenes[-1].tiles[k].trace["tv"], *traces.axes.get_ylim()), rtol=1e-6
         )
     assert {*MARKERS} == {*style.ENTRANT_MARKERS} and len({*MARKERS.values()}) == 8
 
@@ -178,10 +181,10 @@ def test_the_trace_has_the_entrants_colours_dashes_and_markers(race, scenes):
 )
 def test_a_frame_does_not_depend_on_those_before_it_and_words_stay_inside(race, scenes, options):
     of = film(race, **options)
-    picture = RacePicture(of, scenes[0])
+    picture = of.picture(scenes[0])
     frames = [picture.draw(scene).copy() for scene in scenes]
     assert np.array_equal(picture.draw(scenes[2]), frames[2]) and len({frame.tobytes() for frame in frames}) == 7
-    assert np.array_equal(RacePicture(of, scenes[0]).draw(scenes[-1]), frames[-1])
+    assert np.array_equal(of.picture(scenes[0]).draw(scenes[-1]), frames[-1])
     renderer, tiles = picture.canvas.renderer, picture.tiles
     texts = [picture.title, *tiles.states, *tiles.axes.get_legend().get_texts(), *tiles.titles]
     for box in (text.get_window_extent(renderer) for text in texts):
@@ -199,7 +202,7 @@ def test_a_frame_does_not_depend_on_those_before_it_and_words_stay_inside(race, 
 
 @pytest.mark.parametrize("clock", ["visited", "density_evaluations"])
 def test_numbers_along_the_axis_stand_apart(race, scenes, clock):
-    picture = RacePicture(film(race, clock=clock, large_type=True), scenes[0])
+    picture = film(race, clock=clock, large_type=True).picture(scenes[0])
     picture.draw(scenes[0])
     boxes = [label.get_window_extent() for label in picture.traces.axes.get_xticklabels() if label.get_text()]
     assert len(boxes) >= 2 and all(one.x1 + 4 < two.x0 for one, two in zip(boxes, boxes[1:], strict=False))
@@ -217,7 +220,7 @@ def test_the_palette_of_an_animation_holds_the_entrants_colours(dark):
 def test_an_animation_and_a_film_show_what_was_drawn(race, tmp_path):
     of = film(race, frames=5, **SMALL)
     drawn = [*of.scenes()]
-    picture = RacePicture(of, drawn[0])
+    picture = of.picture(drawn[0])
     with Image.open(race.export(tmp_path / "race.gif", frames=5, **SMALL)) as image:
         frames = [np.asarray(frame.convert("RGB")) for frame in ImageSequence.Iterator(image)]
     assert len(frames) == len({frame.tobytes() for frame in frames}) == 5
@@ -230,7 +233,7 @@ def test_an_animation_and_a_film_show_what_was_drawn(race, tmp_path):
 def test_the_player_holds_every_frame_of_every_tile(race, scenes):
     page = RacePage(film(race, clock="density_evaluations"), scenes)
     payload, numbers = page.payload, unpacked(page.payload["numbers"])
-    page.tiles.draw(race.target, scenes[3].tiles)
+    page.tiles.draw(scenes[3])
     frame = payload["frames"][3]
 
     def column(name, axis):
@@ -246,7 +249,7 @@ def test_the_player_holds_every_frame_of_every_tile(race, scenes):
     np.testing.assert_allclose(
         *(x[~np.isnan(x)] for x in (column("line_x", "x"), line)), atol=payload["scales"]["x"][1]
     )
-    assert [len(trace["visited"]) for trace in scenes[3].traces] == frame["rows"]
+    assert [len(tile.trace["visited"]) for tile in scenes[3].tiles] == frame["rows"]
     assert payload["frames"][-1]["tiles"][1] == payload["frames"][-2]["tiles"][1]  # one that has ended is stored once
     text = page.html()
     assert "import pmdviz" in text and "density_evaluations" in json.dumps(payload) and "approximate" in text
@@ -311,7 +314,7 @@ def test_other_dimensions(dim):
     )  # fmt: skip
     made = film(pmdviz.race(["pmd:num_particles=40", "smc:num_particles=30"], target, budget=80))
     last = made.last_scene()
-    picture = RacePicture(made, last)
+    picture = made.picture(last)
     assert len(np.unique(picture.draw(last).reshape(-1, 4), axis=0)) > 20
     said = [text.get_text() for text in picture.traces.axes.texts]
     assert ("TV cannot be had: the exact posterior is not known" in said) == (dim == 3)

@@ -16,7 +16,7 @@ from pmdviz.experiments.race import RaceRecipe
 from pmdviz.export import WRITERS
 from pmdviz.kernels.cancel import Cancelled
 from pmdviz.lab.loop.export_work import Work
-from pmdviz.lab.loop.race_runner import RaceRunner, Setting
+from pmdviz.lab.loop.race_runner import RaceRunner
 from pmdviz.lab.loop.runner import Runner
 from pmdviz.lab.panels.export import RACE, RUN, ExportPanel
 from tests.lab.threads import in_a_thread
@@ -172,10 +172,8 @@ def test_an_export_from_the_panel():
     in_a_thread(scene)  # a browser's test may have left an event loop running in this one
 
 
-SETTING = Setting(
-    (("pmd", {"num_particles": 60}), ("smc", {"num_particles": 50, "batch_size": 100})), "mixture",
-    {"num_data": 200, "sigma_x": 1.5}, 3, None,
-)  # fmt: skip
+ENTRANTS = ["pmd:num_particles=60", "smc:num_particles=50,batch_size=100"]
+ENDLESS = RaceRecipe.checked(ENTRANTS, "mixture", {"num_data": 200, "sigma_x": 1.5}, None, [3])
 
 
 def test_a_race_as_it_stands_from_the_panel(tmp_path, monkeypatch):
@@ -183,8 +181,8 @@ def test_a_race_as_it_stands_from_the_panel(tmp_path, monkeypatch):
     asked, last = [], []
 
     async def scene():
-        panel, runner = opened(asked, RACE), RaceRunner(SETTING)
-        while not runner.snapshot().tiles[0].frame.visited >= 300:
+        panel, runner = opened(asked, RACE), RaceRunner(ENDLESS)
+        while not runner.snapshot().tiles[0].visited >= 300:
             snapshot = runner.advance(100)
         assert panel.form.controls["traces"].usual == "tv"
         for suffix in (".csv", ".json", ".gif"):
@@ -203,19 +201,19 @@ def test_a_race_as_it_stands_from_the_panel(tmp_path, monkeypatch):
     in_a_thread(scene)
     (snapshot,) = last
     recipe = RaceRecipe.from_json((tmp_path / "pmdviz-race.json").read_text(encoding="utf-8"))
-    visited = [tile.frame.visited for tile in snapshot.tiles]
+    visited = [tile.visited for tile in snapshot.tiles]
     assert (recipe.seeds, recipe.budget) == ((3,), max(visited))
     rows = csv.reader((tmp_path / "pmdviz-race.csv").read_text(encoding="utf-8").splitlines()[2:])
-    assert [float(row[3]) for row in rows] == [tile.metrics["tv"] for tile in snapshot.tiles]
+    assert [float(row[3]) for row in rows] == [tile.row["tv"] for tile in snapshot.tiles]
     with Image.open(tmp_path / "pmdviz-race.gif") as image:
-        assert image.n_frames == snapshot.tiles[0].frame.iteration + 1
+        assert image.n_frames == snapshot.tiles[0].iteration + 1
 
 
 def test_nobody_races_and_that_is_said():
     asked = []
 
     async def scene():
-        panel, runner = opened(asked, RACE), RaceRunner(SETTING._replace(entrants=()))
+        panel, runner = opened(asked, RACE), RaceRunner(ENDLESS.with_entrants([]))
         panel._begin()
         asked[-1](runner)
         await asyncio.gather(*panel._tasks)

@@ -3,22 +3,21 @@
 import asyncio
 import threading
 import time
+from dataclasses import replace
 
+from pmdviz.experiments.race import RaceRecipe
 from pmdviz.lab.controls.race_setup import DEFAULT_ENTRANTS, RaceSetup, turned
-from pmdviz.lab.loop.race_runner import Setting
 from pmdviz.lab.pages.race import RacePage
 from pmdviz.targets import make_target
 from tests.lab.threads import in_a_thread
 
 FEW = {"num_particles": 80}
-SETTING = Setting(
-    (("pmd", FEW), ("smc", FEW)), "mixture", make_target("mixture", num_data=300).options.as_dict(), 0, 900
-)
+RACE = RaceRecipe.checked([("pmd", FEW), ("smc", FEW)], target_options={"num_data": 300}, budget=900)
 
 
-def scene(play, setting=SETTING):
+def scene(play, recipe=RACE):
     async def run():
-        page = RacePage(setting)
+        page = RacePage(recipe)
         ack = page.screen.ack
         ack.on_change("sent", lambda attr, old, new: setattr(ack, "drawn", new))
         page.start(None)
@@ -47,12 +46,12 @@ def test_plays_to_the_end_and_continues():
     async def play(page):
         page._act("toggle")
         await until(lambda: page._last.done)
-        assert [tile.frame.visited for tile in page._last.tiles] == [900, 300]
+        assert [tile.visited for tile in page._last.tiles] == [900, 300]
         assert page.playback.buttons["Play"].label == "Play" and not page.playback.buttons["Continue"].disabled
         assert page.screen.table.rows[0]["state"][1] == "the budget is used up"
         page._act("proceed")
         await until(lambda: page._last.done and page._last.budget == 1800)
-        assert page._last.tiles[0].frame.visited == 1800
+        assert page._last.tiles[0].visited == 1800
 
     scene(play)
 
@@ -70,7 +69,7 @@ def test_out_of_sight_it_stands_still_and_goes_on_later():
         page.look(True)
         await until(lambda: page._last.iteration > sum(stood))
 
-    scene(play, SETTING._replace(budget=None))
+    scene(play, replace(RACE, budget=None))
 
 
 def test_an_entrant_is_turned_added_and_removed():
@@ -82,7 +81,7 @@ def test_an_entrant_is_turned_added_and_removed():
         await until(lambda: len(page._last.tiles) == 3)
         first = page.setup.cards[0]
         page.setup._remove(page.setup.cards[1])
-        await until(lambda: [tile.frame.method.name for tile in page._last.tiles] == ["pmd", "svi"])
+        await until(lambda: [tile.label for tile in page._last.tiles[1:]] == ["svi"])
         assert page.setup.cards[0] is first and len(page.setup.entrants) == 2
         page.setup._remove(page.setup.cards[1])
         await until(lambda: len(page._last.tiles) == 1)
@@ -157,10 +156,10 @@ def test_bands_are_cancelled_and_stand_still_out_of_sight():
 
 def test_another_target_keeps_those_who_can_run_on_it():
     asked = []
-    setup = RaceSetup(SETTING._replace(entrants=DEFAULT_ENTRANTS), asked.append)
+    setup = RaceSetup(RACE.with_entrants(DEFAULT_ENTRANTS), asked.append)
     setup.target.value = "bimodal1d"
-    assert [method for method, _ in asked[0].entrants] == ["pmd", "pmd", "smc", "sgld", "svi"]
-    assert asked[0].target == "bimodal1d" and asked[0].options == {}
+    assert [one.method for one in asked[0].entrants] == ["pmd", "pmd", "smc", "sgld", "svi"]
+    assert asked[0].target.name == "bimodal1d" and asked[0].seeds == RACE.seeds
 
 
 def test_only_what_differs_from_the_defaults_is_kept():

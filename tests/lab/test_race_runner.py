@@ -8,15 +8,19 @@ import pytest
 
 import pmdviz
 from pmdviz.errors import InputError
+from pmdviz.experiments.race import Race, RaceRecipe
 from pmdviz.kernels.cancel import current_token
 from pmdviz.lab.loop import race_runner
-from pmdviz.lab.loop.race_runner import ROWS, RaceRunner, Setting
-from pmdviz.lab.panels.race_words import SLOW_S, status_fields, table_rows, tile_words
+from pmdviz.lab.loop.race_runner import ROWS, RaceRunner
+from pmdviz.lab.panels.race_words import status_fields, table_rows
 from pmdviz.limits import variable
+from pmdviz.scenes import race as race_scenes
+from pmdviz.scenes.race import Standing
 from pmdviz.scenes.race_columns import CLOCKS, METRICS, line_columns
 
 FEW = {"num_particles": 80}
-SETTING = Setting((("pmd", FEW), ("smc", FEW), ("sgld", {})), "mixture", {"num_data": 300, "sigma_x": 1.5}, 0, 900)
+OPTIONS = {"num_data": 300, "sigma_x": 1.5}
+RACE = RaceRecipe.checked([("pmd", FEW), ("smc", FEW), "sgld"], target_options=OPTIONS, budget=900)
 
 
 def to_the_end(runner, rows=ROWS):
@@ -28,7 +32,7 @@ def to_the_end(runner, rows=ROWS):
 
 
 def test_every_step_is_in_lock_step_and_the_ends_are_those_of_the_recipes():
-    runner, ahead = RaceRunner(SETTING), []
+    runner, ahead = RaceRunner(RACE), []
     step, lowest = runner.race.step, runner.race._lowest
 
     def seen(k):
@@ -39,41 +43,44 @@ def test_every_step_is_in_lock_step_and_the_ends_are_those_of_the_recipes():
     runner.race.step = seen
     to_the_end(runner)
     assert len(ahead) > 9 and max(ahead) <= runner.race.bound == 300
-    for recipe, tile in zip(runner.race.recipes, runner.snapshot().tiles, strict=True):
+    for recipe, session, tile in zip(RACE.recipes, runner.race.sessions, runner.snapshot().tiles, strict=True):
         final = pmdviz.run(recipe, floor=False).final
-        assert np.array_equal(final.particles, tile.frame.particles)
-        assert tile.metrics["tv"] == final.metrics["tv"] and tile.ended
+        assert np.array_equal(final.particles, session.frame.particles)
+        assert tile.row["tv"] == final.metrics["tv"] and tile.ended
         assert tile.trace["visited"][-1] == final.visited and (np.diff(tile.trace["visited"]) > 0).all()
 
 
 def test_a_long_trace_of_an_entrant_keeps_its_peaks_in_memory_and_in_the_picture(monkeypatch):
-    monkeypatch.setattr(race_runner, "MAX_ROWS", 900)
-    runner = RaceRunner(SETTING)
-    frame, trace = runner.race.sessions[0].frame, runner._traces[0]
+    monkeypatch.setattr(race_scenes, "MAX_ROWS", 900)
+    race = Race(RACE)
+    (session, *_), standing = race.sessions, Standing(race, 0)
+    frame = session.frame
     for visited in range(1, 3_000):
-        made = frame.replaced(visited=visited)
-        made.__dict__["_measured"] = {**frame._measured, "tv": 0.99 if visited == 1_234 else 0.5}
-        rows = race_runner._traced(trace, made)
+        session.frame = frame.replaced(visited=visited)
+        session.frame.__dict__["_measured"] = {**frame._measured, "tv": 0.99 if visited == 1_234 else 0.5}
+        standing.take()
+    rows = standing.tile().trace
     assert len(rows["tv"]) <= 900 and rows["tv"].max() == 0.99 and rows["visited"][-1] == 2_999
+    assert (np.diff(rows["visited"]) > 0).all()
     drawn = line_columns({**rows, **dict.fromkeys(CLOCKS, rows["visited"])}, dict.fromkeys(METRICS, (0.0, 1.0)))
     assert len(drawn["tv"]) <= 600 and drawn["tv"].max() == np.float32(0.99)
 
 
 def test_a_stopped_race_is_taken_home_as_it_stands_or_whole(tmp_path, monkeypatch):
     monkeypatch.setattr(race_runner, "SHARE_S", 1e9)
-    runner = RaceRunner(SETTING)
+    runner = RaceRunner(RACE)
     assert runner.result().to_recipe().budget == 900
-    while min(tile.frame.visited for tile in runner.snapshot().tiles) < 200 or runner.slow():
+    while min(tile.visited for tile in runner.snapshot().tiles) < 200 or under_way(runner.snapshot()):
         runner.advance(100)
     result, tiles = runner.result(), runner.snapshot().tiles
-    least = min(tile.frame.visited for tile in tiles if not tile.ended)
+    least = min(tile.visited for tile in tiles if not tile.ended)
     again = pmdviz.race(pmdviz.RaceRecipe.from_json(result.export(tmp_path / "seen.json").read_text()))
     assert again.budget == least < result.budget == 900 and f"budget={least}," in result.to_python()
     for row, tile in zip(again.rows, tiles, strict=True):
-        assert row["visited"] <= tile.frame.visited
-        if row["visited"] == tile.frame.visited:
-            assert row["tv"] == tile.metrics["tv"]
-    assert any(row["visited"] == tile.frame.visited for row, tile in zip(again.rows, tiles, strict=True))
+        assert row["visited"] <= tile.visited
+        if row["visited"] == tile.visited:
+            assert row["tv"] == tile.row["tv"]
+    assert any(row["visited"] == tile.visited for row, tile in zip(again.rows, tiles, strict=True))
     whole = result.export(tmp_path / "whole.json", whole=True).read_text()
     assert pmdviz.RaceRecipe.from_json(whole) == result.recipe
     to_the_end(runner)
@@ -81,14 +88,14 @@ def test_a_stopped_race_is_taken_home_as_it_stands_or_whole(tmp_path, monkeypatc
 
 
 def test_words_of_a_race():
-    runner = RaceRunner(SETTING)
+    runner = RaceRunner(RACE)
     assert (
         "iteration 0 of all together, 0 of 900 data visited by each"
         in status_fields(runner.snapshot())["pmdviz-status"]
     )
     end = to_the_end(runner)[-1]
     assert status_fields(end)["step"].startswith("The race is over: lowest TV 0.")
-    notes = [words.note for words in tile_words(end)]
+    notes = [tile.note for tile in end.tiles]
     assert notes[0] == "ended: the budget is used up" and notes[1] == "ended: one pass is over"
     rows = table_rows(end, {})
     assert [row["method"][1] for row in rows] == ["pmd:num_particles=80", "smc:num_particles=80", "sgld"]
@@ -126,7 +133,7 @@ class Gate:
 def gated(gate):
     knobs = {"batch_size": 10, "bandwidth_rule": "isotropic"}
     entrants = (("pmd", {**knobs, "num_particles": 97}), ("pmd", {**knobs, "num_particles": 50}))
-    return RaceRunner(Setting(entrants, gate.target(), {}, 0, 600))
+    return RaceRunner(RaceRecipe.checked(entrants, gate.target(), budget=600))
 
 
 def advanced_until(runner, condition, seconds=50):
@@ -139,7 +146,12 @@ def advanced_until(runner, condition, seconds=50):
 
 def waits(snapshot):
     """Whether the first one, and nobody else, is computing."""
-    return [slow.label for slow in snapshot.slow] == [snapshot.tiles[0].label]
+    return under_way(snapshot) == [snapshot.tiles[0].label]
+
+
+def under_way(snapshot):
+    """Whose step is."""
+    return [tile.label for tile in snapshot.tiles if tile.waited is not None]
 
 
 def test_a_slow_one_is_waited_for_at_the_bound_while_frames_go_on():
@@ -147,17 +159,17 @@ def test_a_slow_one_is_waited_for_at_the_bound_while_frames_go_on():
     runner = gated(gate)
     gate.open.clear()
     try:
-        advanced_until(runner, lambda now: now.tiles[1].frame.visited >= 60 and now.slow[0].seconds > SLOW_S)
+        advanced_until(runner, lambda now: now.tiles[1].visited >= 60 and now.tiles[0].slow)
         for _ in range(3):
             snapshot = runner.advance(10)
-        assert [tile.frame.visited for tile in snapshot.tiles] == [0, 60]
+        assert [tile.visited for tile in snapshot.tiles] == [0, 60]
         assert waits(snapshot)
-        assert "computing a step" in tile_words(snapshot)[0].note
+        assert "computing a step" in snapshot.tiles[0].note
         assert "wait for pmd:" in status_fields(snapshot)["step"] and not snapshot.done
     finally:
         gate.open.set()
     end = to_the_end(runner, 10)[-1]
-    assert [tile.frame.visited for tile in end.tiles] == [600, 600] and not end.slow
+    assert [tile.visited for tile in end.tiles] == [600, 600] and not under_way(end)
 
 
 def test_a_failure_ends_one_tile_and_says_why():
@@ -166,7 +178,7 @@ def test_a_failure_ends_one_tile_and_says_why():
     gate.fails = True
     end = to_the_end(runner, 10)[-1]
     assert "log_likelihood of target 'gate' is nan" in end.tiles[0].ended
-    assert end.tiles[1].frame.visited == 600
+    assert end.tiles[1].visited == 600
 
 
 def test_cancelled_steps_leave_everybody_where_they_stood():
@@ -179,28 +191,28 @@ def test_cancelled_steps_leave_everybody_where_they_stood():
     finally:
         gate.open.set()
     end = time.monotonic() + 60
-    while runner.settle().slow:
+    while under_way(runner.settle()):
         assert time.monotonic() < end
         time.sleep(0.01)
-    assert runner.snapshot().tiles[0].frame.visited == runner.race.sessions[0].frame.visited == 0
+    assert runner.snapshot().tiles[0].visited == runner.race.sessions[0].frame.visited == 0
     end = to_the_end(runner, 10)[-1]
-    assert [tile.frame.visited for tile in end.tiles] == [600, 600]
+    assert [tile.visited for tile in end.tiles] == [600, 600]
 
 
 def test_more_budget_after_the_end():
-    runner = RaceRunner(SETTING)
+    runner = RaceRunner(RACE)
     to_the_end(runner)
     more = runner.extend(300)
     assert not more.done and more.budget == 1200 and [bool(tile.ended) for tile in more.tiles] == [False, True, False]
 
 
 def test_a_race_without_entrants_is_over_and_says_what_to_do():
-    snapshot = RaceRunner(SETTING._replace(entrants=())).snapshot()
+    snapshot = RaceRunner(RACE.with_entrants([])).snapshot()
     assert snapshot.done and snapshot.tiles == () and "choose a method" in status_fields(snapshot)["pmdviz-status"]
 
 
 def test_what_a_server_does_not_allow_is_refused(monkeypatch):
     monkeypatch.setenv(variable("max_particles"), "100")
-    RaceRunner(SETTING)
+    RaceRunner(RACE)
     with pytest.raises(InputError, match="num_particles must be at most 100 on this server"):
-        RaceRunner(SETTING._replace(entrants=(("pmd", {"num_particles": 101}),)))
+        RaceRunner(RACE.with_entrants(["pmd:num_particles=101"]))

@@ -6,7 +6,7 @@ import pytest
 import pmdviz
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.experiments.race import Race
+from pmdviz.experiments.race import RaceRecipe
 from pmdviz.methods import METHODS
 from pmdviz.methods.base import DEFAULT_BUDGET
 
@@ -70,4 +70,4 @@ def test_a_budget_that_is_given_or_stored_stays():
 
 
 def test_a_race_has_the_same_budget_for_all():
-    assert [one.budget for one in Race(["pmd", "hmc"]).recipes] == [DEFAULT_BUDGET] * 2
+    assert [one.budget for one in RaceRecipe.checked(["pmd", "hmc"]).recipes] == [DEFAULT_BUDGET] * 2

@@ -37,7 +37,7 @@ FAULTS = [
     Fault.of("live-in-flight", "lab.loop.live:Live._wait_for_ack", "self._under_way() >= IN_FLIGHT", "self._under_way() >= IN_FLIGHT + 1", "lab/test_live"),
     Fault.of("runner-stop", "lab.loop.runner:Runner.advance", "not self.wanted.is_set() or time.perf_counter() - began > SHARE_S", "time.perf_counter() - began > SHARE_S", "lab/test_runner"),
     Fault.of("locked-gone", "lab.loop.locked:_is_waiting", "not is_connected(doc)", "False", "lab/test_locked"),
-    Fault.of("door-modules", "serve.handlers:_parse_url_path", "module.partition('.')[0] not in FAMILY or module not in sys.modules", "module.partition('.')[0] not in FAMILY", "serve/test_doors"),
+    Fault.of("door-modules", "serve.handlers:_parse_component_path", "module.partition('.')[0] not in FAMILY or module not in sys.modules", "module.partition('.')[0] not in FAMILY", "serve/test_doors"),
     Fault.of("door-token", "serve.handlers:token_fault", "return 'the token is not of this server'", "pass", "serve/test_doors"),
     Fault.of("door-origin", "serve.handlers:SocketHandler.prepare", "'Origin' not in self.request.headers", "False", "serve/test_doors"),
     Fault.of("message-models", "serve.browser_messages:_models_made", "not kind_of(part.get('id'))", "kind_of(part.get('id'))", "serve/test_messages"),

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from pmdviz.engine.session import Recipe, Session
+from pmdviz.experiments.race import Race, RaceRecipe
 from pmdviz.scenes import style
-from pmdviz.scenes.columns import stage_columns
+from pmdviz.scenes.race import Standing, race_scene
 from pmdviz.scenes.race_columns import CLOCKS, METRICS, band, clock_end, line_columns, span
 from pmdviz.scenes.tiling import Tiling, joined, placed
-from pmdviz.views.race_tiles import EMPTY, RaceTiles, TileWords
+from pmdviz.views.race_tiles import EMPTY, RaceTiles
 from pmdviz.views.race_traces import MOST, RaceTraces
 
 
@@ -45,22 +45,26 @@ def test_lines_are_joined_with_gaps():
     assert len(joined([])["x"]) == 1
 
 
-def frames(*methods):
-    return [Session(Recipe("mixture", method, budget=500)).advance(2) for method in methods]
+def scene(*methods):
+    race = Race(RaceRecipe.checked(methods, budget=500))
+    standings = [Standing(race, k) for k in range(len(methods))]
+    for k, standing in enumerate(standings):
+        race.sessions[k].advance(2)
+        standing.take()
+    return race_scene(race, [standing.tile() for standing in standings], None)
 
 
 def test_each_particle_is_drawn_in_its_own_tile_and_drawing_twice_changes_nothing():
-    made = frames("pmd", "svi", "gibbs")
-    tiles = [stage_columns(frame, 200) for frame in made]
+    made = scene("pmd", "svi", "gibbs")
     view = RaceTiles()
     view.arrange(Tiling(3, 3))
-    view.draw(made[0].target, tiles)
+    view.draw(made)
     x = np.array(view.sources["particles"].data["x"])
     column = np.floor(x / (view.tiling.corner(1)[0])).astype(int)
-    assert (column == 0).sum() <= 200 and (column == 0).sum() > 150
+    assert (column == 0).sum() <= 1_333 and (column == 0).sum() > 1_000
     assert set(column) <= {0, 1, 2}
     exact, dots = view.sources["exact"].data, view.sources["particles"].data
-    view.draw(made[0].target, tiles)
+    view.draw(made)
     assert view.sources["exact"].data is exact
     assert np.array_equal(view.sources["particles"].data["x"], dots["x"])
     assert (dots["size"] <= 9).all() and (dots["size"] >= 1.2).all()
@@ -71,7 +75,8 @@ def test_words_and_the_empty_state():
     view.arrange(Tiling(0, 3))
     assert view.middle.data["text"] == [EMPTY]
     view.arrange(Tiling(1, 2))
-    view.say([TileWords("a method with a name that is far too long", "TV 0.1, 200 data", "ended: " + "why " * 60)])
+    (tile,) = scene("gibbs").tiles
+    view.say([tile._replace(label="a method with a name that is far too long", ended="why " * 60)])
     assert view.middle.data["text"] == [""] and view.words.data["title"][0].endswith("…")
     assert view.words.data["note"][0].count("\n") <= 3
 

@@ -19,7 +19,7 @@ FORM = "an entrant is a method with knobs after a colon, as in pmd:warm_start=tr
 
 @dataclass(frozen=True)
 class Entrant:
-    """A method with the knobs that were given; `label` is what it is called in tables and pictures."""
+    """A method with the knobs that were given; `label` is what it is called in tables and pictures of its race."""
 
     label: str
     method: str
@@ -31,10 +31,10 @@ class Entrant:
         words = ",".join(f"{name}={_word(value)}" for name, value in self.knobs.items())
         return f"{self.method}:{words}" if words else self.method
 
-    def recipe(self, target: str | Target, options: Mapping[str, Any] | None, seed: int, budget: int | None) -> Recipe:
+    def recipe(self, target: Target, seed: int, budget: int | None) -> Recipe:
         """The recipe of its run. Raises InputError, with the entrant named."""
         try:
-            return Recipe(target, self.method, target_options=options, seed=seed, budget=budget, **self.knobs)
+            return Recipe(target, self.method, seed=seed, budget=budget, **self.knobs)
         except InputError as error:
             raise InputError(f"entrant {self.label}: {error}", error.field) from error
 
@@ -94,8 +94,7 @@ def _of_text(text: str) -> Entrant:
 
 def _checked(method: Any, knobs: dict[str, Any]) -> Entrant:
     find_method(method).Knobs.checked(knobs)
-    made = Entrant("", method, knobs)
-    return replace(made, label=made.text)
+    return Entrant("", method, knobs)
 
 
 def _plain(value: Any) -> Any:
@@ -112,6 +111,6 @@ def _labelled(found: list[Entrant]) -> list[Entrant]:
     seen: dict[str, int] = {}
     made = []
     for one in found:
-        seen[one.label] = number = seen.get(one.label, 0) + 1
-        made.append(one if number == 1 else replace(one, label=f"{one.label} #{number}"))
+        seen[one.text] = number = seen.get(one.text, 0) + 1
+        made.append(replace(one, label=one.text if number == 1 else f"{one.text} #{number}"))
     return made

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
-from typing import Any
 
-from pmdviz.engine.recipe.parts import resolved_target
-from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Frame, Session
 from pmdviz.errors import InputError, TargetError
-from pmdviz.experiments.race.entrants import Entrant, entrants
-from pmdviz.methods.base import DEFAULT_BUDGET
-from pmdviz.targets import Target
+from pmdviz.experiments.race.recipe import RaceRecipe
 
 
 class Race:
-    """One session for each entrant; all have the same target, seed and budget.
+    """One session for each entrant; all have the same target, budget and seed, the recipe's first. Nobody may be in it.
 
     Who is furthest behind may always step; who is ahead may only while that leaves it at most N data ahead of the last.
     So those who have a next step are never further apart than `bound`: one step over all the data, be it longer than N
@@ -24,32 +18,16 @@ class Race:
 
     Parameters
     ----------
-    methods : entrants as `entrants` takes them
-    target, target_options, seed, budget : as in `Recipe`
+    recipe : RaceRecipe
     metrics_every : int or None
         As in `Session`.
     """
 
-    def __init__(
-        self,
-        methods: Sequence[Any] | str,
-        target: str | Target = "mixture",
-        *,
-        target_options: Mapping[str, Any] | None = None,
-        seed: int = 0,
-        budget: int | None = DEFAULT_BUDGET,
-        metrics_every: int | None = None,
-    ) -> None:
-        resolved_target(target, target_options or {})
-        self.entrants: tuple[Entrant, ...] = entrants(methods)
-        self.recipes: tuple[Recipe, ...] = tuple(
-            one.recipe(target, target_options, seed, budget) for one in self.entrants
-        )
-        self.target = self.recipes[0].make_target()
-        self.seed, self.budget = self.recipes[0].seed, budget
-        self.sessions = [Session(recipe, metrics_every) for recipe in self.recipes]
+    def __init__(self, recipe: RaceRecipe, metrics_every: int | None = None) -> None:
+        self.recipe, self.budget = recipe, recipe.budget  # the budget may be extended
+        self.sessions = [Session(one, metrics_every) for one in recipe.recipes]
         self.level = 0  # everybody who can goes on until so many data are visited
-        self.bound = self.target.num_data
+        self.bound = recipe.target.num_data
         self._failed: dict[int, str] = {}
         self._lock = threading.Lock()
 
@@ -82,14 +60,14 @@ class Race:
             raise InputError(f"rows must be at least 1; given: {rows}")
         lowest = self._lowest()
         if lowest is not None:
-            self.level = min(max(self.level, lowest) + rows, lowest + max(rows, self.target.num_data))
+            self.level = min(max(self.level, lowest) + rows, lowest + max(rows, self.recipe.target.num_data))
 
     def may_step(self, k: int) -> bool:
         """Whether entrant k may do a step now."""
         lowest, mine = self._lowest(), self.sessions[k].frame.visited
         if lowest is None or not self._active(k) or mine >= self.level:
             return False
-        return mine == lowest or mine + self._next_rows(k) <= lowest + self.target.num_data
+        return mine == lowest or mine + self._next_rows(k) <= lowest + self.recipe.target.num_data
 
     def step(self, k: int) -> Frame:
         """One iteration of entrant k. A failure ends this entrant alone, at its last good frame."""
@@ -131,4 +109,4 @@ class Race:
     def _next_rows(self, k: int) -> int:
         """Rows of the next batch: what the next step visits at least."""
         session = self.sessions[k]
-        return session.method.batch_size(session.frame.state, session.knobs, self.target.num_data)
+        return session.method.batch_size(session.frame.state, session.knobs, session.target.num_data)

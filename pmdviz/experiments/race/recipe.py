@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from pmdviz.engine.recipe.defaults import given_options
@@ -26,6 +27,7 @@ from pmdviz.engine.recipe.recipe import Recipe, versions
 from pmdviz.errors import InputError, shown
 from pmdviz.experiments.race.entrants import Entrant, entrants
 from pmdviz.knobs import whole_number
+from pmdviz.methods.base import DEFAULT_BUDGET
 from pmdviz.targets import Target
 from pmdviz.targets.custom import CustomTarget
 
@@ -49,12 +51,15 @@ def checked_seeds(seeds: int | Iterable[int]) -> tuple[int, ...]:
 
 @dataclass(frozen=True, eq=False)
 class RaceRecipe:
-    """Who races on what, how far, and with which seeds; `checked` makes one. Two are equal if the races are."""
+    """Who races on what, how far, and with which seeds; `checked` makes one. Two are equal if the races are.
+
+    A live race has the first seed alone, may be endless (budget None), and may wait for its first entrant.
+    """
 
     entrants: tuple[Entrant, ...]
     target: Target
     seeds: tuple[int, ...]
-    budget: int
+    budget: int | None
     points: int = 0
     made_with: Mapping[str, str] = field(default_factory=versions, repr=False)
 
@@ -62,21 +67,20 @@ class RaceRecipe:
     def checked(
         cls,
         methods: str | Sequence[Any],
-        target: str | Target,
-        target_options: Mapping[str, Any] | None,
-        budget: int,
-        seeds: int | Iterable[int],
+        target: str | Target = "mixture",
+        target_options: Mapping[str, Any] | None = None,
+        budget: int | None = DEFAULT_BUDGET,
+        seeds: int | Iterable[int] = 1,
         points: int = 0,
         made_with: Mapping[str, str] | None = None,
     ) -> RaceRecipe:
         """The recipe of a race as `pmdviz.race` takes it. Raises InputError for anything that cannot be used."""
         made = resolved_target(target, target_options or {})
         found, numbers = entrants(methods), checked_seeds(seeds)
-        budget = checked_whole("budget", budget, 1, MAX_BUDGET)
+        budget = None if budget is None else checked_whole("budget", budget, 1, MAX_BUDGET)
         points = checked_whole("points", points, 0, MAX_POINTS)
         recipe = cls(found, made, numbers, budget, points, checked_versions(made_with or versions()))
-        for one in found:
-            recipe.of(one, numbers[0])
+        _ = recipe.recipes  # who cannot race on the target is refused here
         return recipe
 
     def __eq__(self, other: object) -> bool:
@@ -91,7 +95,21 @@ class RaceRecipe:
 
     def of(self, one: Entrant, seed: int) -> Recipe:
         """The recipe of one run."""
-        return one.recipe(self.target, None, seed, self.budget)
+        return one.recipe(self.target, seed, self.budget)
+
+    @cached_property
+    def recipes(self) -> tuple[Recipe, ...]:
+        """Those of the entrants' runs with the first seed. Raises InputError where one cannot race on the target."""
+        return tuple(self.of(one, self.seeds[0]) for one in self.entrants)
+
+    def with_entrants(self, methods: Sequence[Any]) -> RaceRecipe:
+        """The race with others in it, or with nobody; whether they can race shows in `recipes`. Raises InputError."""
+        return replace(self, entrants=entrants(methods) if methods else ())
+
+    def ending(self) -> RaceRecipe:
+        """The race itself. Raises InputError for one without an end: it cannot be run to it."""
+        checked_whole("budget", self.budget, 1, MAX_BUDGET)
+        return self
 
     def to_dict(self) -> dict[str, Any]:
         """The race as plain values, in the canonical order."""
@@ -131,7 +149,7 @@ class RaceRecipe:
             plain.get("seeds", 1),
             plain.get("points", 0),
             versions_in(plain),
-        )
+        ).ending()
 
     def to_python(self) -> str:
         """At most 15 lines that repeat the race and bind `race`; a race too long for that comes from its JSON file."""

@@ -20,16 +20,22 @@ SUMMED = ("tv", "kl_forward", "visited", "density_evaluations", "gradient_evalua
 ONE_MODE = 0.98  # a run with more of its mass in one basin is said to sit in one mode
 
 
-def row(label: str, seed: int, frame: Frame) -> dict[str, Any]:
-    """The row of one run at `frame`; a value that cannot be had is None."""
-    known, metrics = modes(frame.target), frame.metrics
+def mode_masses(frame: Frame) -> list[float] | None:
+    """The approximation's mass in the basin of each mode; None where the modes are not known."""
+    known = modes(frame.target)
+    return None if known is None else known.masses_of(frame.density)
+
+
+def row(label: str, seed: int, frame: Frame, masses: list[float] | None) -> dict[str, Any]:
+    """The row of one run at `frame`, with its `mode_masses`; a value that cannot be had is None."""
+    metrics = frame.metrics
     return {
         "method": label,
         "seed": seed,
         "visited": frame.visited,
         "tv": metrics["tv"],
         "kl_forward": metrics["kl_forward"],
-        "mode_masses": None if known is None else known.masses_of(frame.density),
+        "mode_masses": masses,
         "density_evaluations": frame.density_evaluations,
         "gradient_evaluations": frame.gradient_evaluations,
         "seconds": frame.seconds,

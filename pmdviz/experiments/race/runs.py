@@ -14,7 +14,7 @@ from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, TargetError, check_function
 from pmdviz.experiments.race.entrants import Entrant
 from pmdviz.experiments.race.recipe import RaceRecipe
-from pmdviz.experiments.race.result import RaceResult, row
+from pmdviz.experiments.race.result import RaceResult, mode_masses, row
 from pmdviz.methods.base import DEFAULT_BUDGET
 from pmdviz.targets import Target
 
@@ -62,7 +62,7 @@ def race(
     else:
         raise InputError("a race's recipe already says all of the race; give progress alone besides")
     check_function("progress", progress)
-    runs = [(one, recipe.of(one, seed)) for seed in recipe.seeds for one in recipe.entrants]
+    runs = [(one, recipe.of(one, seed)) for seed in recipe.ending().seeds for one in recipe.entrants]
     tell = _Progress(len(runs), progress)
     ended = {(one.label, run.seed): _run(one, run, recipe.points, tell) for one, run in runs}
     order = [(one.label, seed) for one in recipe.entrants for seed in recipe.seeds]
@@ -112,4 +112,5 @@ def _run(
     except TargetError as error:
         raise TargetError(f"{one.label}, seed {recipe.seed}: {error}", error.theta, error.batch_note) from error
     progress.run_done(one.label)
-    return row(one.label, recipe.seed, session.frame), session.history.columns
+    frame = session.frame
+    return row(one.label, recipe.seed, frame, mode_masses(frame)), session.history.columns

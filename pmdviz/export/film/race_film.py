@@ -5,21 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pmdviz.engine.frame import Frame
 from pmdviz.errors import InputError
 from pmdviz.experiments.race import Race, RaceResult
 from pmdviz.export.film.film import MAX_FRAMES, know_floor, spread
 from pmdviz.export.options import USUAL_FRAMES, RaceLook
 from pmdviz.export.tables import race_columns_of
 from pmdviz.scenes import style
-from pmdviz.scenes.columns import StageColumns
-from pmdviz.scenes.race_columns import DOTS, METRICS, ROW, span, tile_columns, trace_row
-from pmdviz.scenes.race_words import TileWords, at_tile, best, state
-from pmdviz.targets import Target
+from pmdviz.scenes.race import RaceScene, Standing, best, race_scene, state, weighted
+from pmdviz.scenes.race_columns import DOTS, Columns
 
 if TYPE_CHECKING:
     from pmdviz.export.film.race_picture import RacePicture
@@ -28,18 +25,6 @@ if TYPE_CHECKING:
 MOST = len(style.ENTRANTS_LIGHT)
 ROOM = 8  # letters more that a frame on the way may have than the last one
 LATE = 0.9  # who comes at least so far of the way is there in nine of ten frames
-FLOORS = {"tv": "floor_tv", "kl_forward": "floor_kl"}
-
-
-class RaceScene(NamedTuple):
-    """What is drawn of one moment, one entry an entrant: the same arrays and words as the page's."""
-
-    visited: int  # data that everybody has visited who can, up to one step more
-    tiles: tuple[StageColumns, ...]
-    at_tiles: tuple[TileWords, ...]
-    traces: tuple[dict[str, np.ndarray], ...]
-    floors: Mapping[str, float | None]
-    words: str
 
 
 @dataclass(frozen=True)
@@ -54,18 +39,13 @@ class RaceFilm:
         """Of the runs that are shown."""
         return self.result.seeds[0]
 
-    @property
-    def target(self) -> Target:
-        """What they race on."""
-        return self.result.target
-
     @cached_property
     def labels(self) -> list[str]:
         """What the entrants are called."""
         return [one.label for one in self.result.entrants]
 
     @cached_property
-    def histories(self) -> list[Mapping[str, np.ndarray]]:
+    def histories(self) -> list[Columns]:
         """What was measured of the runs that are shown."""
         return [self.result.histories[label, self.seed] for label in self.labels]
 
@@ -118,68 +98,55 @@ class RaceFilm:
     @property
     def title(self) -> str:
         """The race in a few words."""
-        return f"a race on {self.target.name}"
+        return f"a race on {self.result.target.name}"
 
     @cached_property
     def longest(self) -> int:
         """About how many letters the words of a frame have."""
         rows = [row for row in self.result.rows if row["seed"] == self.seed]
         last = [row["visited"] for row in rows]
-        first = best(self.labels, [row["tv"] for row in rows])
-        return len(state(sum(self._last("iteration")), [0, *last], self.result.budget, first)) + ROOM
-
-    def span(self, metric: str, floor: float | None) -> tuple[float, float]:
-        """The axis of a metric, for the whole film."""
-        return span(metric, [*(history[metric] for history in self.histories), np.array([floor or np.nan])])
-
-    def clocks(self, clock: str) -> list[float]:
-        """Where each entrant's trace ends on a clock."""
-        return [float(history[clock][-1]) for history in self.histories]
+        return len(state(sum(self._last("iteration")), [0, *last], self.result.budget, best(rows))) + ROOM
 
     def scenes(self, tick: Callable[[], None] = lambda: None) -> Iterator[RaceScene]:
         """The scenes in order; `tick` is called after every iteration of the replay and may raise to end it."""
-        for level, stands, race in self._moments(tick):
-            yield self._scene(level, stands, race)
+        for race, standings in self._moments(tick):
+            yield self._scene(race, standings)
 
     def last_scene(self, tick: Callable[[], None] = lambda: None) -> RaceScene:
         """The last moment, with traces as fine as a film's."""
-        *_, (level, stands, race) = self._moments(tick)
-        return self._scene(level, stands, race)
+        *_, (race, standings) = self._moments(tick)
+        return self._scene(race, standings)
 
-    def _moments(self, tick: Callable[[], None]) -> Iterator[tuple[int, list[_Stand], Race]]:
+    def _moments(self, tick: Callable[[], None]) -> Iterator[tuple[Race, list[Standing]]]:
         """The race at each level; the same objects every time."""
         check_entrants(len(self.labels))
-        race = Race(self.result.entrants, self.target, seed=self.seed, budget=self.result.budget, metrics_every=10**9)
-        stands = [_Stand(label, history) for label, history in zip(self.labels, self.histories, strict=True)]
+        race = Race(self.result.recipe, metrics_every=10**9)
+        standings = [Standing(race, k) for k in range(len(self.labels))]
         last = self._last("iteration")
         for level in self.levels:
             for k, session in enumerate(race.sessions):
                 while session.frame.visited < level and session.frame.iteration < last[k] and not race.stop_reason(k):
                     race.step(k)
                     tick()
-                stands[k].take(session.frame)
+                standings[k].take(seconds=self._seconds(k, session.frame.iteration))
                 tick()
-            yield level, stands, race
+            yield race, standings
 
-    def _scene(self, level: int, stands: list[_Stand], race: Race) -> RaceScene:
-        frames = [one.frame for one in stands]
-        racing = [frame.visited for k, frame in enumerate(frames) if not race.stop_reason(k)]
-        first = best(self.labels, [frame.metrics["tv"] for frame in frames])
-        visited = racing or [frame.visited for frame in frames]
-        return RaceScene(
-            visited=level,
-            tiles=tuple(one.columns(len(frames)) for one in stands),
-            at_tiles=tuple(at_tile(one.label, one.frame, race.stop_reason(k)) for k, one in enumerate(stands)),
-            traces=tuple(one.trace() for one in stands),
-            floors=floors_of(frames),
-            words=state(sum(frame.iteration for frame in frames), visited, self.result.budget, first),
-        )
+    def _seconds(self, k: int, iteration: int) -> float:
+        """Computing time of the race itself, not of its replay: the same film at every export."""
+        return float(np.interp(iteration, self.histories[k]["iteration"], self.histories[k]["seconds"]))
+
+    def _scene(self, race: Race, standings: list[Standing]) -> RaceScene:
+        judged = weighted(one.frame for one in standings)
+        if judged is not None:
+            know_floor(judged)
+        return race_scene(race, [one.tile() for one in standings], judged)
 
     def picture(self, first: RaceScene) -> RacePicture:
         """The figure that draws this film."""
         from pmdviz.export.film.race_picture import RacePicture
 
-        return RacePicture(self, first)
+        return RacePicture(self.look, first, self.histories, self.longest)
 
     def player(self, scenes: list[RaceScene]) -> RacePage:
         """The page that plays this film."""
@@ -205,46 +172,3 @@ def check_entrants(number: int) -> None:
     if number > MOST:
         words = f"a picture shows at most {MOST} entrants: more could not be told apart; this race has {number}"
         raise InputError(f"{words} (a table or a recipe holds them all)")
-
-
-class _Stand:
-    """Where an entrant stands and what it went through; one that has not moved is not measured or drawn anew."""
-
-    def __init__(self, label: str, history: Mapping[str, np.ndarray]) -> None:
-        self.label, self._history = label, history
-        self._rows = {name: np.empty(MAX_FRAMES + 1) for name in ROW}
-        self.rows = 0
-        self.frame: Any = None
-        self._drawn: tuple[Any, Any] = (None, None)
-
-    def take(self, frame: Frame) -> None:
-        """Take in where the entrant stands now."""
-        self.frame = frame
-        if self.rows and frame.visited <= self._rows["visited"][self.rows - 1]:
-            return
-        for name, value in {**trace_row(frame), "seconds": self._seconds(frame.iteration)}.items():
-            self._rows[name][self.rows] = value
-        self.rows += 1
-
-    def columns(self, entrants: int) -> StageColumns:
-        """What its tile shows."""
-        if self._drawn[0] is not self.frame:
-            self._drawn = self.frame, tile_columns(self.frame, entrants)
-        return self._drawn[1]
-
-    def _seconds(self, iteration: int) -> float:
-        """Computing time of the race itself, not of its replay: the same film at every export."""
-        return float(np.interp(iteration, self._history["iteration"], self._history["seconds"]))
-
-    def trace(self) -> dict[str, np.ndarray]:
-        """The rows so far as columns; what is behind them is never written again."""
-        return {name: column[: self.rows] for name, column in self._rows.items()}
-
-
-def floors_of(frames: list[Frame]) -> dict[str, float | None]:
-    """What perfect draws get, as many as the first entrant with particles has; computed where it is not known."""
-    weighted = next((frame for frame in frames if frame.num_draws), None)
-    if weighted is None:
-        return dict.fromkeys(METRICS)
-    know_floor(weighted)
-    return {metric: weighted.metrics[FLOORS[metric]] for metric in METRICS}

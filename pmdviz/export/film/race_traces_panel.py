@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from pmdviz.export.film.layout import FONT, LINE, Box, FigureLayout, dash, dashes, log_ticks, round_ticks, set_ticks
-from pmdviz.export.film.race_film import RaceFilm, RaceScene
 from pmdviz.export.film.tiles_panel import LETTER, MARK_PX, MARKERS
 from pmdviz.scenes import style, words
-from pmdviz.scenes.race_columns import CLOCKS, METRICS, clock_end, line_columns
+from pmdviz.scenes.race import RaceScene
+from pmdviz.scenes.race_columns import CLOCKS, METRICS, Columns, clock_end, line_columns, span
 from pmdviz.views.race_traces import FLOOR_WORDS, UNKNOWN
 
 TOP = 14.0  # px above the axes: there is no legend, the tiles' titles bear the lines
@@ -20,8 +21,8 @@ TOP = 14.0  # px above the axes: there is no legend, the tiles' titles bear the 
 class RaceTracesPanel:
     """The chosen metric against the chosen clock, with the floor."""
 
-    def __init__(self, paper: FigureLayout, box: Box, film: RaceFilm, first: RaceScene) -> None:
-        self.paper, self.clock, self.metric = paper, film.look.clock, film.look.traces
+    def __init__(self, paper: FigureLayout, box: Box, first: RaceScene, histories: Sequence[Columns]) -> None:
+        self.paper, self.clock, self.metric = paper, paper.look.clock, paper.look.traces
         room = box.width - paper.borders["left"] - paper.borders["right"]
         self.label = CLOCKS[self.clock]
         if len(self.label) * LETTER * paper.text_px > room:
@@ -29,11 +30,12 @@ class RaceTracesPanel:
         self.axes = paper.axes(
             box, top=TOP, bottom=paper.borders["bottom"] + LINE * paper.text_px * ("\n" in self.label)
         )
-        self.spans = {metric: film.span(metric, first.floors[metric]) for metric in METRICS}
-        self._set_axes(clock_end(self.clock, film.clocks(self.clock), film.result.budget))
+        floors = {metric: np.array([first.floors[metric] or np.nan]) for metric in METRICS}
+        self.spans = {name: span(name, [*(one[name] for one in histories), floors[name]]) for name in METRICS}
+        self._set_axes(clock_end(self.clock, [float(one[self.clock][-1]) for one in histories], first.budget))
         self._draw_floor(first.floors[self.metric])
         self._add_lines(len(first.tiles))
-        if all(np.isnan(history[self.metric]).all() for history in film.histories):
+        if all(np.isnan(history[self.metric]).all() for history in histories):
             title = METRICS[self.metric].split(" (")[0]
             middle: dict[str, Any] = {"transform": self.axes.transAxes, "ha": "center", "wrap": True}
             paper.text(self.axes, 0.5, 0.5, UNKNOWN.format(title), **middle)
@@ -73,8 +75,8 @@ class RaceTracesPanel:
 
     def show(self, scene: RaceScene) -> None:
         """Take the data of a scene."""
-        for rows, drawn, front in zip(scene.traces, self.lines, self.fronts, strict=True):
-            columns = line_columns(rows, self.spans)
+        for tile, drawn, front in zip(scene.tiles, self.lines, self.fronts, strict=True):
+            columns = line_columns(tile.trace, self.spans)
             x, y = columns[self.clock], columns[self.metric]
             drawn.set_data(x, y)
             front.set_data(x[-1:], y[-1:])

@@ -10,8 +10,8 @@ import numpy as np
 from matplotlib.patches import Rectangle
 
 from pmdviz.export.film.layout import FONT, Box, FigureLayout, dashes, line
-from pmdviz.export.film.race_film import RaceFilm, RaceScene
 from pmdviz.scenes import style
+from pmdviz.scenes.race import RaceScene
 from pmdviz.scenes.race_columns import places, tile_dots, tile_lines
 from pmdviz.scenes.stage import LAYERS as LEGEND_ORDER
 from pmdviz.scenes.tiling import Tiling
@@ -32,9 +32,8 @@ BESIDE = 0.06  # between the sample of a line and the title, in tiles
 class TilesPanel:
     """A tile for each entrant in one pair of axes, laid out as on the page."""
 
-    def __init__(self, paper: FigureLayout, room: Box, tiling: Tiling, film: RaceFilm, first: RaceScene) -> None:
-        self.paper, self.tiling, self.target = paper, tiling, film.target
-        self.shown = film.look.layers
+    def __init__(self, paper: FigureLayout, room: Box, tiling: Tiling, first: RaceScene) -> None:
+        self.paper, self.tiling, self.shown = paper, tiling, paper.look.layers
         width, height = tiling.size
         legend = LEGEND_LINES * paper.text_px if self.shown else 0.0
         self.unit = min(room.width / width, (room.height - legend) / height)
@@ -44,8 +43,8 @@ class TilesPanel:
         self.right = left + self.unit * width
         box = Box(room.x + left, room.y + below, self.unit * width, self.unit * height)
         self.axes = paper.bare_axes(box, *tiling.ranges)
-        self.px = min(paper.text_px, (LARGE_SHARE if film.look.large_type else TITLE_SHARE) * self.unit)
-        self._add_heads([words.title for words in first.at_tiles])
+        self.px = min(paper.text_px, (LARGE_SHARE if paper.look.large_type else TITLE_SHARE) * self.unit)
+        self._add_heads([tile.label for tile in first.tiles])
         self._add_moving()
         handles = [paper.layer_handle(name) for name in LEGEND_ORDER if name in self.shown]
         if handles:
@@ -93,15 +92,16 @@ class TilesPanel:
 
     def show(self, scene: RaceScene) -> None:
         """Take the data of a scene."""
-        at = places(self.target, scene.tiles, self.tiling)
+        tiles = [tile.columns for tile in scene.tiles]
+        at = places(scene.recipe.target, tiles, self.tiling)
         for name, drawn in self.lines.items():
-            data = tile_lines([getattr(tile, name) for tile in scene.tiles], at)
+            data = tile_lines([getattr(tile, name) for tile in tiles], at)
             drawn.set_data(data["x"], data["y"])
-        dots = tile_dots([tile.particles for tile in scene.tiles], at)
+        dots = tile_dots([tile.particles for tile in tiles], at)
         self.dots.set_offsets(np.column_stack([dots["x"], dots["y"]]))
         self.dots.set_sizes(dots["size"] ** 2)
         letters = int(self.unit / (LETTER * NOTE_SHARE * self.px))
-        for words, state, note in zip(scene.at_tiles, self.states, self.notes, strict=True):
-            state.set_text(words.state)
-            note.set_text(textwrap.fill(words.note, letters, max_lines=4))
-            note.set_visible(bool(words.note))
+        for tile, state, note in zip(scene.tiles, self.states, self.notes, strict=True):
+            state.set_text(tile.state)
+            note.set_text(textwrap.fill(tile.note, letters, max_lines=4))
+            note.set_visible(bool(tile.note))

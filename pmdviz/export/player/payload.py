@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from pmdviz.export.film.film import Scene
-from pmdviz.export.film.race_film import RaceScene
 from pmdviz.scenes.columns import INK
+from pmdviz.scenes.race import RaceScene
 from pmdviz.scenes.race_columns import places, tile_dots, tile_lines
 from pmdviz.scenes.stage import particles_label
 from pmdviz.scenes.tiling import Tiling
@@ -82,9 +82,9 @@ def put_all(
     return {name: numbers.put(quantised(columns[name], *scales[AXES[name]])) for name in AXES}
 
 
-def race_payload(scenes: list[RaceScene], target: Any, tiling: Tiling) -> dict[str, Any]:
+def race_payload(scenes: list[RaceScene], tiling: Tiling) -> dict[str, Any]:
     """The same for a race: each tile's columns by themselves, so that a tile that stands still is stored once."""
-    columns, numbers = [_tiles(scene, target, tiling) for scene in scenes], Numbers()
+    columns, numbers = [_tiles(scene, tiling) for scene in scenes], Numbers()
     scales = scales_of(tile for tiles in columns for tile in tiles)
     frames = []
     for scene, tiles in zip(scenes, columns, strict=True):
@@ -92,9 +92,9 @@ def race_payload(scenes: list[RaceScene], target: Any, tiling: Tiling) -> dict[s
     return {"frames": frames, "scales": scales, "numbers": numbers.text()}
 
 
-def _tiles(scene: RaceScene, target: Any, tiling: Tiling) -> list[dict[str, np.ndarray]]:
-    at = places(target, scene.tiles, tiling)
-    pairs = zip(scene.tiles, at, strict=True)
+def _tiles(scene: RaceScene, tiling: Tiling) -> list[dict[str, np.ndarray]]:
+    tiles = [tile.columns for tile in scene.tiles]
+    pairs = zip(tiles, places(scene.recipe.target, tiles, tiling), strict=True)
     return [_columns(tile_dots([tile.particles], [one]), tile_lines([tile.approximate], [one])) for tile, one in pairs]
 
 

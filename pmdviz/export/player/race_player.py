@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from pmdviz.export.film.race_film import RaceFilm, RaceScene
+from pmdviz.export.film.race_film import RaceFilm
 from pmdviz.export.options import NO_TRACES
 from pmdviz.export.player.payload import race_payload, row_texts
 from pmdviz.export.player.player import Player
 from pmdviz.scenes import style
+from pmdviz.scenes.race import RaceScene
 from pmdviz.scenes.tiling import Tiling
 from pmdviz.views.race_tiles import RaceTiles
 from pmdviz.views.race_traces import RaceTraces
@@ -25,28 +26,28 @@ class RacePage(Player):
 
     def __init__(self, film: RaceFilm, scenes: list[RaceScene]) -> None:
         super().__init__(film, scenes)
-        self.tiling = Tiling.fitting(len(film.labels), WIDE_PX)
+        self.tiling = Tiling.fitting(len(scenes[0].tiles), WIDE_PX)
         width, height = self.tiling.size
         self.ratio = width / height
-        self.tiles = self._tiles(film)
+        self.tiles = self._tiles()
         self.figures = [self.tiles.figure]
-        self.payload = race_payload(scenes, film.target, self.tiling)
+        self.payload = race_payload(scenes, self.tiling)
         for scene, frame in zip(scenes, self.payload["frames"], strict=True):
-            frame |= self.tiles.said(scene.at_tiles)
+            frame |= self.tiles.said(scene.tiles)
         self.payload["rows"] = []
         if self.look.traces != NO_TRACES:
-            self._add_traces(film)
+            self._add_traces()
 
     def legend(self) -> list[tuple[str, str, str]]:
         """The layers of the tiles."""
         colours = style.theme(self.look.dark).layers
         return [(name, colours[name], LINES[name]) for name in self.look.layers]
 
-    def _tiles(self, film: RaceFilm) -> RaceTiles:
+    def _tiles(self) -> RaceTiles:
         view, first = RaceTiles(), self.scenes[0]
         view.arrange(self.tiling)
-        view.draw(film.target, first.tiles)
-        view.say(first.at_tiles)
+        view.draw(first)
+        view.say(first.tiles)
         view.set_theme(self.look.dark, self.look.large_type)
         for name, layer in {**view.lines, "particles": view.dots}.items():
             layer.visible = name in self.look.layers
@@ -55,13 +56,13 @@ class RacePage(Player):
         view.figure.update(sizing_mode="stretch_both", styles={})
         return view
 
-    def _add_traces(self, film: RaceFilm) -> None:
+    def _add_traces(self) -> None:
         view, last = RaceTraces(), self.scenes[-1]
-        view.show(last.traces, last.floors, film.result.budget)
+        view.show([tile.trace for tile in last.tiles], last.floors, last.budget)
         view.choose(self.look.clock)
         view.set_theme(self.look.dark, self.look.large_type)
         panel = view.panels[self.look.traces]
-        sources = view.sources[: len(film.labels)]
+        sources = view.sources[: len(last.tiles)]
         for k, source in enumerate(sources):
             self.named(source, f"traces-{k}")
         self.named(panel.fronts, "fronts")
@@ -70,8 +71,8 @@ class RacePage(Player):
         self.payload |= {"metric": self.look.traces, "clock": self.look.clock}
         self.payload["rows"] = [row_texts(source.data) for source in sources]
         for scene, frame in zip(self.scenes, self.payload["frames"], strict=True):
-            pairs = zip(sources, scene.traces, strict=True)
-            frame["rows"] = [_seen(source.data["visited"], rows["visited"][-1]) for source, rows in pairs]
+            pairs = zip(sources, scene.tiles, strict=True)
+            frame["rows"] = [_seen(source.data["visited"], tile.trace["visited"][-1]) for source, tile in pairs]
 
 
 def _seen(visited: np.ndarray, now: float) -> int:

@@ -3,31 +3,26 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import panel as pn
 
+from pmdviz.engine.recipe.parts import resolved_target
 from pmdviz.errors import InputError
+from pmdviz.experiments.race import Entrant, RaceRecipe
 from pmdviz.lab import css
 from pmdviz.lab.controls.buttons import small_button
 from pmdviz.lab.controls.knobs import KnobForm
-from pmdviz.lab.controls.setup import BUDGETS, SEED, fitting_methods
-from pmdviz.lab.loop import limits
+from pmdviz.lab.controls.problem import ProblemControls, fitting_methods, refused, select
 from pmdviz.lab.loop.locked import handed
-from pmdviz.lab.loop.race_runner import Setting
 from pmdviz.methods import METHODS, find_method
-from pmdviz.targets import TARGETS, Target
+from pmdviz.targets import Target
+from pmdviz.targets.custom import CustomTarget
 from pmdviz.views.race_traces import MOST
 
-DEFAULT_ENTRANTS: tuple[tuple[str, Mapping[str, Any]], ...] = (
-    ("pmd", {}),
-    ("pmd", {"warm_start": True}),
-    ("smc", {}),
-    ("gibbs", {}),
-    ("sgld", {}),
-    ("svi", {}),
-)
+DEFAULT_ENTRANTS = "pmd,pmd:warm_start=true,smc,gibbs,sgld,svi"
 
 
 def turned(method: str, knobs: Mapping[str, Any], target: Target, name: str, value: Any) -> dict[str, Any]:
@@ -48,7 +43,7 @@ class EntrantCard:
     def __init__(self, turn: Callable[[EntrantCard, str, Any], None], remove: Callable[[EntrantCard], None]) -> None:
         self._turn, self._remove = turn, remove
         self.form: KnobForm | None = None
-        self._shown: tuple[Any, ...] | None = None
+        self._shown: tuple[Entrant, Target] | None = None
         self._head = pn.pane.HTML("", stylesheets=[css.TEXT], margin=(4, 0))
         look: dict[str, Any] = {"margin": (2, 0), "stylesheets": [css.FOLDED], "sizing_mode": "stretch_width"}
         self.view = pn.Card(header=self._head, collapsed=True, css_classes=["pmdviz-entrant"], **look)
@@ -62,56 +57,50 @@ class EntrantCard:
             self._fill()
             self.view.extend([self.form, remove])
 
-    def show(self, label: str, method: str, knobs: Mapping[str, Any], target: Target) -> None:
+    def show(self, entrant: Entrant, target: Target) -> None:
         """Show an entrant; costs nothing while it stays the same."""
-        shown = label, method, dict(knobs), target
-        if self._shown != shown:
-            self._shown = shown
-            self._head.object = f"<b>{html.escape(label)}</b>"
+        if self._shown != (entrant, target):
+            self._shown = entrant, target
+            self._head.object = f"<b>{html.escape(entrant.label)}</b>"
             self._fill()
+
+    @property
+    def shown(self) -> Entrant | None:
+        """The entrant that is shown."""
+        return self._shown[0] if self._shown else None
 
     def _fill(self) -> None:
         if self.form is not None and self._shown is not None:
-            _, method, knobs, target = self._shown
-            way = METHODS[method]
+            entrant, target = self._shown
+            way = METHODS[entrant.method]
             usual = way.fitted(way.Knobs.checked({}), target)
             self.form.rebuild(way.Knobs, usual.as_dict())
-            self.form.show(usual.replaced(**knobs), usual.as_dict(), {})
+            self.form.show(usual.replaced(**entrant.knobs), usual.as_dict(), {})
 
-    def refuse(self, sentence: str, name: str) -> bool:
-        """Put a refusal beside the knob that it names; False where there is none."""
-        control = self.form.controls.get(name) if self.form is not None else None
-        if control is not None:
-            control.refuse(sentence)
-        return control is not None
+    def refuse(self, error: InputError, name: str) -> bool:
+        """Put a refusal beside the knob of that name; False where there is none."""
+        return refused(self.form.controls.get(name) if self.form is not None else None, error)
 
 
-class RaceSetup:
-    """The controls of a race: `begin(setting)` asks for another race, `more(budget)` for another budget."""
+class RaceSetup(ProblemControls):
+    """The controls of a race: `begin(recipe)` asks for another race."""
 
-    def __init__(self, setting: Setting, begin: Callable[[Setting], None]) -> None:
-        self._begin, self._busy, self.setting = begin, False, setting
+    def __init__(self, recipe: RaceRecipe, begin: Callable[[RaceRecipe], None]) -> None:
+        super().__init__("Budget of each (data visited)", self._option, lambda name, value: self._ask(seeds=(value,)))
+        self._begin, self.recipe = begin, recipe
         self._asked: tuple[EntrantCard, str] | None = None  # the knob that was turned last
-        self.target = _select("Target", {cls.title: name for name, cls in TARGETS.items()})
-        self.options = KnobForm(lambda name, value: self._ask(options={**self.setting.options, name: value}))
-        self.budget = _select("Budget of each (data visited)", limits.budgets(BUDGETS))
-        seed_form = KnobForm(lambda name, value: self._ask(seed=value))
-        seed_form.build({SEED.name: SEED}, {SEED.name: 0})
-        self.seed = seed_form.controls[SEED.name]
         self.cards: list[EntrantCard] = []
         self.entrants = pn.Column(margin=0, sizing_mode="stretch_width")
-        self.method = _select("Another entrant", {})
+        self.method = select("Another entrant", {})
         self.add = small_button("Add")
         self.said = pn.pane.HTML("", stylesheets=[css.TEXT], margin=(4, 0), sizing_mode="stretch_width")
         self._watch()
-        header = pn.pane.HTML("Data and options of the target", stylesheets=[css.TEXT], margin=(4, 0))
-        look: dict[str, Any] = {"margin": (4, 0, 8, 0), "stylesheets": [css.FOLDED], "sizing_mode": "stretch_width"}
         heading = '<div class="pmdviz-heading">Entrants (open one to turn its knobs)</div>'
         self.view = pn.Column(
             self.target,
-            pn.Card(self.options, header=header, collapsed=True, **look),
+            self.data,
             self.budget,
-            seed_form,
+            self.seed_form,
             pn.pane.HTML(heading, stylesheets=[css.TEXT], margin=0, sizing_mode="stretch_width"),
             self.entrants,
             self.method,
@@ -121,7 +110,7 @@ class RaceSetup:
             margin=(8, 12),
             css_classes=["pmdviz-race-setup"],
         )
-        self.show(setting)
+        self.show(recipe)
 
     def _watch(self) -> None:
         self.target.param.watch(handed(self._on_target), "value")
@@ -131,86 +120,75 @@ class RaceSetup:
     def _ask(self, **parts: Any) -> None:
         if not self._busy:
             self._asked = None
-            self._begin(self.setting._replace(**parts))
+            self._begin(replace(self.recipe, **parts))
+
+    def _option(self, name: str, value: Any) -> None:
+        target = self.recipe.target
+        self._ask(target=resolved_target(target.name, {**target.options.as_dict(), name: value}))
 
     def _on_target(self, event: Any) -> None:
         """Those who cannot run on another target stay out; knobs that were given stay."""
-        if not self._busy:
-            made = event.new if isinstance(event.new, Target) else TARGETS[event.new]()
-            fitting = fitting_methods(made).values()
-            stay = tuple(one for one in self.setting.entrants if one[0] in fitting)
-            self._ask(target=event.new, options={}, entrants=stay)
+        target = resolved_target(event.new, {})
+        fitting = fitting_methods(target).values()
+        self._ask_for([one for one in self.recipe.entrants if one.method in fitting], target=target)
+
+    def _ask_for(self, methods: Sequence[Any], **parts: Any) -> None:
+        self._ask(entrants=self.recipe.with_entrants(methods).entrants, **parts)
 
     def _add(self) -> None:
-        if len(self.setting.entrants) >= MOST:
+        if len(self.recipe.entrants) >= MOST:
             self._say(f"At most {MOST} can race at once on a page: more could not be told apart.")
         elif self.method.value:
-            self._ask(entrants=(*self.setting.entrants, (self.method.value, {})))
+            self._ask_for([*self.recipe.entrants, self.method.value])
 
     def _remove(self, card: EntrantCard) -> None:
         k = self.cards.index(card)
-        self._ask(entrants=tuple(one for i, one in enumerate(self.setting.entrants) if i != k))
+        self._ask_for([one for i, one in enumerate(self.recipe.entrants) if i != k])
 
     def _turn(self, card: EntrantCard, name: str, value: Any) -> None:
-        k, entrants = self.cards.index(card), list(self.setting.entrants)
-        method, knobs = entrants[k]
-        entrants[k] = method, turned(method, knobs, self.setting.made_target(), name, value)
-        self._ask(entrants=tuple(entrants))
+        k, methods = self.cards.index(card), [*self.recipe.entrants]
+        one = methods[k]
+        methods[k] = replace(one, knobs=turned(one.method, one.knobs, self.recipe.target, name, value))
+        self._ask_for(methods)
         self._asked = card, name
 
     def refuse(self, error: InputError) -> bool:
         """Put a refusal beside the knob that was turned, or the control of its field; False where there is none."""
-        self.show(self.setting)
+        self.show(self.recipe)
         if self._asked is not None and self._asked[0] in self.cards:
-            return self._asked[0].refuse(str(error), self._asked[1])
-        control = {**self.options.controls, SEED.name: self.seed}.get(error.field)
-        if control is not None:
-            control.refuse(str(error))
-        return control is not None
+            return self._asked[0].refuse(error, self._asked[1])
+        return super().refuse(error)
 
-    def show(self, setting: Setting) -> None:
+    def show(self, recipe: RaceRecipe) -> None:
         """Show what is raced."""
-        self.setting, self._busy = setting, True
+        self.recipe, self._busy = recipe, True
         try:
-            target = setting.made_target()
-            if setting.target not in self.target.options.values():  # a person's own
-                self.target.options = {**self.target.options, target.title or target.name: setting.target}
-            _set(self.target, setting.target)
-            usual = type(target.options).checked({})
-            self.options.rebuild(type(target.options), usual.as_dict())
-            self.options.show(target.options, usual.as_dict(), {})
-            self._show_budget(setting.budget or 0)
-            self.seed.show(setting.seed, 0)
+            target = recipe.target
+            choice = target if isinstance(target, CustomTarget) else target.name
+            self.show_problem(target, choice, recipe.seeds[0], recipe.budget)
             fitting = fitting_methods(target)
             if self.method.options != fitting:
                 kept = self.method.value
                 self.method.param.update(
                     options=fitting, value=kept if kept in fitting.values() else next(iter(fitting.values()))
                 )
-            self._show_cards(setting, target)
-            self._say("" if setting.entrants else "Nobody races yet: choose a method above and press Add.")
+            self._show_cards(recipe)
+            self._say("" if recipe.entrants else "Nobody races yet: choose a method above and press Add.")
         finally:
             self._busy = False
 
-    def _show_budget(self, value: int) -> None:
-        if value not in self.budget.options.values():
-            known = {**self.budget.options, f"{value:,}": value}
-            self.budget.options = dict(sorted(known.items(), key=lambda item: item[1] or float("inf")))
-        _set(self.budget, value)
-
-    def _show_cards(self, setting: Setting, target: Target) -> None:
-        wanted = [method for method, _ in setting.entrants]
-        kept = self._kept(wanted)
+    def _show_cards(self, recipe: RaceRecipe) -> None:
+        kept = self._kept([one.method for one in recipe.entrants])
         self.cards = [card or EntrantCard(self._turn, self._remove) for card in kept]
-        for card, label, (method, knobs) in zip(self.cards, setting.labels, setting.entrants, strict=True):
-            card.show(label, method, knobs, target)
+        for card, entrant in zip(self.cards, recipe.entrants, strict=True):
+            card.show(entrant, recipe.target)
         views = [card.view for card in self.cards]
         if list(self.entrants) != views:
             self.entrants[:] = views
 
     def _kept(self, wanted: list[str]) -> list[EntrantCard | None]:
         """For each entrant the card that is there already: one was added at the end, or one was taken out."""
-        have = [card._shown[1] for card in self.cards if card._shown]
+        have = [card.shown.method for card in self.cards if card.shown]
         if wanted[: len(have)] == have:
             return [*self.cards, *[None] * (len(wanted) - len(have))]
         for k in range(len(have)):
@@ -219,22 +197,11 @@ class RaceSetup:
         return [None] * len(wanted)
 
     def _gone(self, k: int) -> bool:
-        """Whether the cards after k show what the setting has one place before: two of one method look alike."""
-        entrants = self.setting.entrants
-        return all(card._shown[2] == dict(entrants[i + k][1]) for i, card in enumerate(self.cards[k + 1 :]))
+        """Whether the cards after k show what the race has one place before: two of one method look alike."""
+        pairs = zip(self.cards[k + 1 :], self.recipe.entrants[k:], strict=True)
+        return all(card.shown is not None and card.shown.knobs == one.knobs for card, one in pairs)
 
     def _say(self, words: str) -> None:
         said = f'<span role="status">{html.escape(words)}</span>' if words else ""
         if self.said.object != said:
             self.said.object = said
-
-
-def _select(label: str, options: dict[str, Any]) -> Any:
-    return pn.widgets.Select(
-        label=label, options=options, margin=(4, 0), stylesheets=[css.SELECT], sizing_mode="stretch_width"
-    )
-
-
-def _set(widget: Any, value: Any) -> None:
-    if widget.value != value:
-        widget.value = value

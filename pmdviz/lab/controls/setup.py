@@ -8,67 +8,38 @@ from typing import Any
 
 import panel as pn
 
-from pmdviz.engine.recipe.recipe import MAX_SEED, Recipe
-from pmdviz.errors import InputError, unknown
-from pmdviz.knobs import KnobSpec
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.errors import unknown
 from pmdviz.lab import css
 from pmdviz.lab.controls.buttons import small_button
-from pmdviz.lab.controls.knobs import KnobForm
-from pmdviz.lab.loop import limits
+from pmdviz.lab.controls.knobs import KnobControl, KnobForm
+from pmdviz.lab.controls.problem import SEED, ProblemControls, fitting_methods, select, set_value
 from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.loop.runner import Snapshot
 from pmdviz.methods import METHODS
 from pmdviz.targets import TARGETS
 
 OWN = "your own settings"
-BUDGETS = {"2,000": 2_000, "5,000": 5_000, "20,000": 20_000, "100,000": 100_000, "1,000,000": 1_000_000, "endless": 0}
 PROBLEM = ("target", "target_options", "method")
 RUN = (*PROBLEM, "knobs", "seed")
-SEED = KnobSpec(
-    "seed",
-    "whole",
-    0,
-    (0, MAX_SEED),
-    (True, True),
-    None,
-    (),
-    "Seed of the run",
-    "",
-    "Random numbers of the run; the data have a seed of their own.",
-    "restart",
-    False,
-    None,
-    None,
-)
 
 
-def fitting_methods(target: Any) -> dict[str, str]:
-    """Title -> name of the methods that can run on `target`."""
-    return {method.title: name for name, method in METHODS.items() if not method.missing_in(target)}
-
-
-class Setup:
+class Setup(ProblemControls):
     """The controls of a lab: new runs by `begin(what, **recipe parts)`, knobs by `turn(name, value)`."""
 
     def __init__(
         self, presets: Mapping[str, Any], begin: Callable[..., None], turn: Callable[[str, Any], None]
     ) -> None:
-        self._presets, self._begin, self._busy = dict(presets), begin, False
+        super().__init__("Budget (data visited)", self._option, lambda name, value: begin("this seed", seed=value))
+        self._presets, self._begin = dict(presets), begin
         self._shown: tuple[Any, ...] | None = None
         titles = {OWN: ""} | {preset.title: name for name, preset in self._presets.items()}
-        self.preset = _select("Preset", titles)
+        self.preset = select("Preset", titles)
         words: dict[str, Any] = {"stylesheets": [css.TEXT], "sizing_mode": "stretch_width"}
         self.question = pn.pane.HTML("", margin=(0, 0, 8, 0), **words)
-        self.target = _select("Target", {cls.title: name for name, cls in TARGETS.items()})
         self.about = pn.pane.HTML("", margin=(0, 0, 4, 0), **words)
-        self.method = _select("Method", {method.title: name for name, method in METHODS.items()})
-        self.budget = _select("Budget (data visited)", limits.budgets(BUDGETS))
-        self.options = KnobForm(self._option)
+        self.method = select("Method", {method.title: name for name, method in METHODS.items()})
         self.knobs = KnobForm(turn)
-        self._data = self._folded()
-        self._seed_form = KnobForm(lambda name, value: begin("this seed", seed=value))
-        self._seed_form.build({SEED.name: SEED}, {SEED.name: 0})
-        self.seed = self._seed_form.controls[SEED.name]
         self.new_seed = small_button("New seed")
         self.undo = small_button("Undo: back to the run before", disabled=True, visible=False)
         self._watch()
@@ -78,21 +49,16 @@ class Setup:
             self.undo,
             self.target,
             self.about,
-            self._data,
+            self.data,
             self.method,
             self.knobs,
             self.budget,
-            self._seed_form,
+            self.seed_form,
             self.new_seed,
             sizing_mode="stretch_width",
             margin=(8, 12),
             css_classes=["pmdviz-setup"],
         )
-
-    def _folded(self) -> Any:
-        header = pn.pane.HTML("Data and options of the target", stylesheets=[css.TEXT], margin=(4, 0))
-        look: dict[str, Any] = {"margin": (4, 0, 8, 0), "stylesheets": [css.FOLDED], "sizing_mode": "stretch_width"}
-        return pn.Card(self.options, header=header, collapsed=True, **look)
 
     def _watch(self) -> None:
         self.preset.param.watch(handed(self._on_preset), "value")
@@ -118,24 +84,20 @@ class Setup:
     def _option(self, name: str, value: Any) -> None:
         self._begin("new option", option=(name, value))
 
-    def refuse(self, error: InputError) -> bool:
-        """Put a refusal beside the control of its field; False where there is none."""
-        controls = {**self.options.controls, **self.knobs.controls, SEED.name: self.seed}
-        control = controls.get(error.field)
-        if control is not None:
-            control.refuse(str(error))
-        return control is not None
+    def controls_by_field(self) -> dict[str, KnobControl]:
+        """The knobs too."""
+        return {**super().controls_by_field(), **self.knobs.controls, SEED.name: self.seed}
 
     def hide(self, names: Iterable[str]) -> None:
         """Leave out parts of the panel, knobs or options by their names. Raises InputError for other names."""
         parts = {
             "preset": (self.preset, self.question),
             "target": (self.target, self.about),
-            "data": (self._data,),
+            "data": (self.data,),
             "method": (self.method,),
             "knobs": (self.knobs,),
             "budget": (self.budget,),
-            "seed": (self._seed_form, self.new_seed),
+            "seed": (self.seed_form, self.new_seed),
         }
         known = {*parts, *(name for kind in METHODS.values() for name in kind.Knobs.specs())}
         known |= {name for kind in TARGETS.values() for name in kind.Options.specs()}
@@ -173,48 +135,33 @@ class Setup:
             return
         self._shown, self._busy = shown, True
         try:
-            self._show_target(recipe, target)
+            self.show_problem(target, recipe.target, recipe.seed, recipe.budget)
+            self._show_about(target)
             self._show_method(recipe, target, knobs, pending)
-            self.seed.show(recipe.seed, 0)
-            self._show_budget(recipe)
             self._show_preset(recipe, preset)
         finally:
             self._busy = False
 
-    def _show_target(self, recipe: Recipe, target: Any) -> None:
-        if recipe.target not in self.target.options.values():
-            self.target.options = {**self.target.options, target.title or recipe.target: recipe.target}
-        _set(self.target, recipe.target)
+    def _show_about(self, target: Any) -> None:
         about = f'<div class="pmdviz-about">{html.escape(getattr(target, "about", "") or "")}</div>'
         if self.about.object != about:
             self.about.object = about
-        kind = type(target.options)
-        usual = kind.checked({})
-        self.options.rebuild(kind, usual.as_dict())
-        self.options.show(target.options, usual.as_dict(), {})
 
     def _show_method(self, recipe: Recipe, target: Any, knobs: Any, pending: Mapping[str, str]) -> None:
         fitting = fitting_methods(target)
         if self.method.options != fitting:
             self.method.options = fitting
-        _set(self.method, recipe.method)
+        set_value(self.method, recipe.method)
         usual = METHODS[recipe.method].fitted(type(knobs).checked({}), target).as_dict()
         self.knobs.rebuild(type(knobs), usual)
         self.knobs.show(knobs, usual, pending)
-
-    def _show_budget(self, recipe: Recipe) -> None:
-        value = recipe.budget or 0
-        if value not in self.budget.options.values():
-            known = {**self.budget.options, f"{value:,}": value}
-            self.budget.options = dict(sorted(known.items(), key=lambda item: item[1] or float("inf")))
-        _set(self.budget, value)
 
     def _show_preset(self, recipe: Recipe, began: str) -> None:
         match = self.preset_of(recipe)
         stays = self._presets.get(began)  # a preset is there to be played with: its knobs may differ
         if not match and stays is not None and _alike(stays.recipe, recipe, PROBLEM):
             match = began
-        _set(self.preset, match)
+        set_value(self.preset, match)
         preset = self._presets.get(match)
         words = _about(preset) if preset else ""
         if self.question.object != words:
@@ -228,14 +175,3 @@ def _about(preset: Any) -> str:
 
 def _alike(a: Recipe, b: Recipe, keys: tuple[str, ...]) -> bool:
     return all(getattr(a, key) == getattr(b, key) for key in keys)
-
-
-def _select(label: str, options: dict[str, Any]) -> Any:
-    return pn.widgets.Select(
-        label=label, options=options, margin=(4, 0), stylesheets=[css.SELECT], sizing_mode="stretch_width"
-    )
-
-
-def _set(widget: Any, value: Any) -> None:
-    if widget.value != value:
-        widget.value = value

@@ -11,6 +11,7 @@ from pmdviz.densities.grid import keep_sides
 from pmdviz.engine.recipe.parts import keep_changes
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.errors import InputError
+from pmdviz.experiments.race import RaceRecipe
 from pmdviz.knobs import KnobSpec
 from pmdviz.lab.loop.forecast import COUNTS, heaviest, most_asked, most_within, step_seconds
 from pmdviz.lab.loop.replay import DEFAULT_SECONDS, keep_seconds
@@ -59,6 +60,13 @@ def check(recipe: Recipe) -> Recipe:
         _check_all_knobs(recipe, bounds)
     check_budget(recipe.budget)
     return recipe
+
+
+def check_race(race: RaceRecipe) -> RaceRecipe:
+    """`race` itself. Raises InputError where an entrant cannot race, or asks for more than this server allows."""
+    for recipe in race.recipes:
+        check(recipe)
+    return race
 
 
 @lru_cache(maxsize=16)

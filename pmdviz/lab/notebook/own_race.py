@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pmdviz.engine.recipe.parts import resolved_target
 from pmdviz.engine.run import Run
 from pmdviz.errors import InputError
-from pmdviz.experiments.race import RaceResult, entrants
+from pmdviz.experiments.race import RaceRecipe, RaceResult
 from pmdviz.lab.controls.race_setup import DEFAULT_ENTRANTS
-from pmdviz.lab.loop.race_runner import RaceRunner, RaceSnapshot, Setting
+from pmdviz.lab.loop import limits
+from pmdviz.lab.loop.race_runner import RaceRunner
 from pmdviz.lab.notebook.still_picture import can_draw, race_png
 from pmdviz.lab.pages.race import RacePage
 from pmdviz.lab.panels.race_words import status_fields
 from pmdviz.methods.base import DEFAULT_BUDGET
+from pmdviz.scenes.race import RaceScene
 from pmdviz.targets import Target
 from pmdviz.views.race_traces import MOST
 
@@ -46,14 +47,10 @@ class Race(RacePage):
         seed: int = 0,
         budget: int | None = DEFAULT_BUDGET,
     ) -> None:
-        found = entrants(methods)
-        if len(found) > MOST:
-            raise InputError(f"a live race has at most {MOST} methods; given: {len(found)} (pmdviz.race takes more)")
-        resolved = resolved_target(target, target_options or {})
-        options = resolved.options.as_dict() if isinstance(target, str) else {}
-        setting = Setting(tuple((one.method, dict(one.knobs)) for one in found), target, options, seed, budget)
-        setting.race()
-        super().__init__(setting)
+        recipe = RaceRecipe.checked(methods, target, target_options, budget, [seed])
+        if (given := len(recipe.entrants)) > MOST:
+            raise InputError(f"a live race has at most {MOST} methods; given: {given} (pmdviz.race takes more)")
+        super().__init__(limits.check_race(recipe))
 
     @property
     def result(self) -> RaceResult:
@@ -66,23 +63,22 @@ class Race(RacePage):
         """The entrants' runs so far, by their labels, such as "pmd:warm_start=true"."""
         self._present()
         race = self.live.runner.race
-        if race is None:
-            return {}
-        return {one.label: session.run for one, session in zip(race.entrants, race.sessions, strict=True)}
+        return {one.label: session.run for one, session in zip(race.recipe.entrants, race.sessions, strict=True)}
 
     def _told(self) -> Mapping[str, Any]:
         return {"iteration": self._last.iteration}
 
-    def _present(self) -> RaceSnapshot:
+    def _present(self) -> RaceScene:
         if self.live.runner is None:
-            self.live.runner = RaceRunner(self.setting)
+            self.live.runner = RaceRunner(self.recipe)
         return self.live.runner.snapshot()
 
-    def _words(self, snapshot: RaceSnapshot) -> str:
-        return status_fields(snapshot)["pmdviz-status"]
+    def _words(self, scene: RaceScene) -> str:
+        return status_fields(scene)["pmdviz-status"]
 
-    def _draw(self, snapshot: RaceSnapshot) -> bytes | None:
-        return race_png(snapshot, self._dark) if snapshot.tiles and can_draw() else None
+    def _draw(self, scene: RaceScene) -> bytes | None:
+        return race_png(scene, self._dark) if scene.tiles and can_draw() else None
 
     def __repr__(self) -> str:
-        return f"<Race: {', '.join(self.setting.labels) or 'nobody'} on {self.setting.made_target().name}>"
+        labels = ", ".join(one.label for one in self.recipe.entrants)
+        return f"<Race: {labels or 'nobody'} on {self.recipe.target.name}>"

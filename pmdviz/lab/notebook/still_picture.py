@@ -4,19 +4,12 @@ from __future__ import annotations
 
 import importlib.util
 import io
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from pmdviz.export.film.film import Film
-from pmdviz.export.film.race_film import FLOORS, RaceFilm, RaceScene
 from pmdviz.export.options import Look, RaceLook
-from pmdviz.lab.loop.race_runner import RaceSnapshot
 from pmdviz.lab.loop.runner import Snapshot
-from pmdviz.lab.panels.race_words import status_fields, tile_words
-from pmdviz.targets import Target
+from pmdviz.scenes.race import RaceScene
 
 
 def can_draw() -> bool:
@@ -33,13 +26,12 @@ def still_png(snapshot: Snapshot, dark: bool = False) -> bytes:
     return _png(Picture(film, scene), scene)
 
 
-def race_png(snapshot: RaceSnapshot, dark: bool = False) -> bytes:
-    """Tiles and traces of a race's snapshot, 960x540, as PNG."""
+def race_png(scene: RaceScene, dark: bool = False) -> bytes:
+    """Tiles and traces of a race, 960x540, as PNG."""
     from pmdviz.export.film.race_picture import RacePicture
 
-    film = _Present(snapshot, RaceLook.checked(_theme(dark)))
-    scene = film.last_scene()
-    return _png(RacePicture(film, scene), scene)
+    traces = [tile.trace for tile in scene.tiles]
+    return _png(RacePicture(RaceLook.checked(_theme(dark)), scene, traces, len(scene.words)), scene)
 
 
 def _theme(dark: bool) -> dict[str, str]:
@@ -50,38 +42,3 @@ def _png(picture: Any, scene: Any) -> bytes:
     file = io.BytesIO()
     picture.save(scene, file, "png")
     return file.getvalue()
-
-
-@dataclass(frozen=True)
-class _Present(RaceFilm):
-    """A snapshot in the place of a film's last moment: nothing is replayed."""
-
-    result: Any  # the snapshot
-
-    @property
-    def target(self) -> Target:
-        return self.result.target
-
-    @property
-    def labels(self) -> list[str]:
-        return [tile.label for tile in self.result.tiles]
-
-    @property
-    def histories(self) -> list[Mapping[str, np.ndarray]]:
-        return [tile.trace for tile in self.result.tiles]
-
-    @property
-    def longest(self) -> int:
-        return len(self.last_scene().words)
-
-    def last_scene(self, tick: Any = None) -> RaceScene:
-        snapshot = self.result
-        weighted = next((tile.metrics for tile in snapshot.tiles if tile.frame.num_draws), {})
-        return RaceScene(
-            visited=max((tile.frame.visited for tile in snapshot.tiles), default=0),
-            tiles=tuple(tile.columns for tile in snapshot.tiles),
-            at_tiles=tuple(tile_words(snapshot)),
-            traces=tuple(tile.trace for tile in snapshot.tiles),
-            floors={metric: weighted.get(name) for metric, name in FLOORS.items()},
-            words=status_fields(snapshot)["pmdviz-status"],
-        )

@@ -5,27 +5,28 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import panel as pn
 
 from pmdviz.engine.recipe.recipe import MAX_SEED
 from pmdviz.errors import InputError
+from pmdviz.experiments.race import RaceRecipe
 from pmdviz.lab.controls.playback import PlaybackBar
 from pmdviz.lab.controls.race_setup import DEFAULT_ENTRANTS, RaceSetup
 from pmdviz.lab.loop import warm
 from pmdviz.lab.loop.floor_work import FloorWork
 from pmdviz.lab.loop.locked import handed
-from pmdviz.lab.loop.race_runner import ROWS, RaceRunner, RaceSnapshot, Setting
+from pmdviz.lab.loop.race_runner import ROWS, RaceRunner
 from pmdviz.lab.pages.page import LivePage
 from pmdviz.lab.panels.export import RACE, ExportPanel
 from pmdviz.lab.panels.race_bands import Bands
 from pmdviz.lab.panels.race_screen import RaceScreen
-from pmdviz.lab.panels.race_words import SLOW_S
 from pmdviz.lab.panels.trouble import error_words
 from pmdviz.limits import limit
 from pmdviz.methods.base import DEFAULT_BUDGET
-from pmdviz.targets import make_target
+from pmdviz.scenes.race import RaceScene
 
 BUTTONS = {  # label -> (act, what it does)
     "Restart": ("restart", "Restart: everybody at iteration 0 (R)"),
@@ -38,28 +39,27 @@ SETTLE_S = 0.3  # so often a paused race looks who has come back
 SPEEDS = {f"{rows:,} data a frame": rows for rows in (ROWS, 200, 500, 1000)}
 
 
-def usual_setting() -> Setting:
+def usual_race() -> RaceRecipe:
     """What is raced at first, made to fit this server."""
     most = limit("max_budget")
-    budget = DEFAULT_BUDGET if most is None else min(DEFAULT_BUDGET, most)
-    return Setting(DEFAULT_ENTRANTS, "mixture", make_target("mixture").options.as_dict(), 0, budget)
+    return RaceRecipe.checked(DEFAULT_ENTRANTS, budget=DEFAULT_BUDGET if most is None else min(DEFAULT_BUDGET, most))
 
 
 class RacePage(LivePage):
-    """A race with its controls; `setting` is what is raced at first."""
+    """A race with its controls; `recipe` is what is raced at first."""
 
     keys = {"space": "toggle", "right": "step", "R": "restart", "N": "reseed"}
 
-    def __init__(self, setting: Setting | None = None) -> None:
+    def __init__(self, recipe: RaceRecipe | None = None) -> None:
         super().__init__()
-        self.setting = setting or usual_setting()
+        self.recipe = recipe or usual_race()
         self.playback = PlaybackBar(self._act, self._set_speed, BUTTONS, SPEEDS)
         self.bands = Bands(self._tell_bands)
         self.floor = FloorWork(self._tell_floor)
         self.screen = RaceScreen(self.playback, (self.busy_card,), self._press_bands)
         self._go_live()
         self.live.iterations = ROWS
-        self.setup = RaceSetup(self.setting, self._begin)
+        self.setup = RaceSetup(self.recipe, self._begin)
         self.exports = ExportPanel(lambda act: self.live.do("export", act), RACE)
         self.setup.view.append(self.exports.view)
         self.screen.ack.on_change("hidden", handed(lambda attr, old, new: self.bands.pause(new)))
@@ -88,34 +88,35 @@ class RacePage(LivePage):
         if self._last is not None:
             self.live.do("look", RaceRunner.settle)
 
-    def _glance(self, runner: RaceRunner) -> RaceSnapshot:
+    def _glance(self, runner: RaceRunner) -> RaceScene:
         return runner.settle()
 
-    def _first(self, runner: RaceRunner | None) -> tuple[RaceRunner, RaceSnapshot]:
+    def _first(self, runner: RaceRunner | None) -> tuple[RaceRunner, RaceScene]:
         warm.wait()
-        return _made(self.setting) if runner is None else (runner, runner.settle())
+        return _made(self.recipe) if runner is None else (runner, runner.settle())
 
     # What the live loop draws on
 
-    def show(self, snapshot: RaceSnapshot) -> None:
-        """Draw a snapshot and bring everything up to date."""
-        if self._last is None or snapshot.iteration != self._last.iteration:
+    def show(self, scene: RaceScene) -> None:
+        """Draw a scene and bring everything up to date."""
+        if self._last is None or scene.iteration != self._last.iteration:
             self.screen.extra = ""
-        self._last = snapshot
-        self.setting = self.live.runner.setting
-        self.screen.show(snapshot, self.live.playing, self._summary(), self._floors())
+        self._last, self.recipe = scene, scene.recipe
+        self.screen.show(scene, self.live.playing, self._summary())
         self.screen.dim(False)
-        self.setup.show(self.setting)
+        self.setup.show(self.recipe)
         self.playback.playing(self.live.playing)
-        self._show_slow(snapshot)
-        self._ask_floor(snapshot)
+        self._show_slow(scene)
+        if (frame := self.live.runner.weighted) is not None:
+            self.floor.ask(frame)
         self.tell_notebook()
 
-    def _show_slow(self, snapshot: RaceSnapshot) -> None:
+    def _show_slow(self, scene: RaceScene) -> None:
         """A card with Cancel for a step that lasts; who comes back while nobody plays is taken in then."""
-        slow = max(snapshot.slow, key=lambda one: one.seconds, default=None)
-        if slow is not None and slow.seconds > SLOW_S:
-            self.busy_card.show(f"Computing a step of {slow.label}", slow.seconds, slow.share)
+        under_way = [tile for tile in scene.tiles if tile.waited is not None]
+        slow = max(under_way, key=lambda tile: tile.waited, default=None)
+        if slow is not None and slow.slow:
+            self.busy_card.show(f"Computing a step of {slow.label}", slow.waited, slow.share)
         else:
             self.busy_card.hide()
         if slow is not None and not self.live.playing:
@@ -126,7 +127,7 @@ class RacePage(LivePage):
 
     def cancelled(self, what: str) -> None:
         """It was cancelled: the last picture stays, and the controls are as they were before."""
-        self.setup.show(self.setting)
+        self.setup.show(self.recipe)
         self._say("Cancelled: the last picture stays")
 
     def failed(self, error: Exception) -> None:
@@ -159,8 +160,8 @@ class RacePage(LivePage):
         acts: dict[str, Callable[[], None]] = {
             "toggle": lambda: self.live.play(not self.live.playing),
             "step": self._step,
-            "restart": lambda: self._begin(self.setting),
-            "reseed": lambda: self._begin(self.setting._replace(seed=secrets.randbelow(min(2**32, MAX_SEED)))),
+            "restart": lambda: self._begin(self.recipe),
+            "reseed": lambda: self._begin(replace(self.recipe, seeds=(secrets.randbelow(min(2**32, MAX_SEED)),))),
             "proceed": self._proceed,
         }
         if self._last is not None:
@@ -172,15 +173,15 @@ class RacePage(LivePage):
         self.live.do("step", lambda runner: runner.advance(self.live.iterations))
 
     def _proceed(self) -> None:
-        if self.setting.budget is not None:
-            more = self.setting.budget
+        if self.recipe.budget is not None:
+            more = self.recipe.budget
             self.live.do("continue", lambda runner: runner.extend(more))
             self.live.play(True)
 
     def _set_speed(self, rows: int) -> None:
         self.live.iterations = rows
 
-    def _begin(self, setting: Setting) -> None:
+    def _begin(self, recipe: RaceRecipe) -> None:
         """Another race in place of this one; what belongs to the old one is let go of."""
         if self.live.runner is not None:
             self.live.runner.cancel()
@@ -188,20 +189,9 @@ class RacePage(LivePage):
             self.screen.dim(True)
             self.bands.forget()
             self._show_bands()
-        self.live.do("new race", lambda runner: _made(setting), newest_only=True)
+        self.live.do("new race", lambda runner: _made(recipe), newest_only=True)
 
     # What is computed in the background
-
-    def _ask_floor(self, snapshot: RaceSnapshot) -> None:
-        weighted = [tile.frame for tile in snapshot.tiles if tile.frame.num_draws]
-        if weighted:
-            self.floor.ask(weighted[0])
-
-    def _floors(self) -> dict[str, float | None]:
-        """What perfect draws get, as many as the first entrant with particles has."""
-        tiles = self._last.tiles if self._last is not None else ()
-        found: Mapping[str, Any] = next((tile.frame.metrics for tile in tiles if tile.frame.num_draws), {})
-        return {"tv": found.get("floor_tv"), "kl_forward": found.get("floor_kl")}
 
     def _tell_floor(self) -> None:
         if not self.floor.running and not self.live.playing:
@@ -210,10 +200,10 @@ class RacePage(LivePage):
     def _press_bands(self, seeds: int) -> None:
         if self.bands.running:
             self.bands.cancel()
-        elif self.setting.budget is None:
+        elif self.recipe.budget is None:
             self.bands.words = "Bands need a budget: an endless race has no end over which to average"
-        elif self.setting.entrants:
-            self.bands.begin(self.setting, seeds)
+        elif self.recipe.entrants:
+            self.bands.begin(self.recipe, seeds)
         self._tell_bands()
 
     def _tell_bands(self) -> None:
@@ -237,6 +227,6 @@ class RacePage(LivePage):
         return {} if result is None else {entry["method"]: entry for entry in result.summary}
 
 
-def _made(setting: Setting) -> tuple[RaceRunner, RaceSnapshot]:
-    runner = RaceRunner(setting)
+def _made(recipe: RaceRecipe) -> tuple[RaceRunner, RaceScene]:
+    runner = RaceRunner(recipe)
     return runner, runner.snapshot()

@@ -5,14 +5,13 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
-from typing import Any
+from dataclasses import replace
 
 from pmdviz.errors import InputError, TargetError
-from pmdviz.experiments.race import RaceResult, race
+from pmdviz.experiments.race import RaceRecipe, RaceResult, race
 from pmdviz.kernels.cancel import Cancelled
 from pmdviz.lab.loop.background import Background, OneAtATime, Tell
 from pmdviz.lab.loop.pool import GIVES_WAY, DaemonPool
-from pmdviz.lab.loop.race_runner import Setting
 
 TELL_S = 0.3
 POINTS = 60  # measured frames of each run
@@ -32,13 +31,13 @@ class Bands(OneAtATime):
         self._seen.set()
         self.result: RaceResult | None = None
 
-    def begin(self, setting: Setting, seeds: int) -> None:
+    def begin(self, recipe: RaceRecipe, seeds: int) -> None:
         """Race `seeds` times with the seeds 0, 1, ..., after letting go of what is under way."""
         self.forget()
         self.words, self._seeds = "waiting for a thread", seeds
-        work = Background()
+        work, many = Background(), replace(recipe, seeds=tuple(range(seeds)), points=POINTS)
         self.follow(work)
-        work.begin(_pool, lambda tell: self._compute(setting, seeds, work, tell))
+        work.begin(_pool, lambda tell: self._compute(many, work, tell))
 
     def forget(self) -> None:
         """Let go of everything: it belongs to another race."""
@@ -53,7 +52,7 @@ class Bands(OneAtATime):
         """Keep the bands, or say why there are none."""
         self.result, self.words = _ended(work, self._seeds)
 
-    def _compute(self, setting: Setting, seeds: int, work: Background, tell: Tell) -> RaceResult:
+    def _compute(self, recipe: RaceRecipe, work: Background, tell: Tell) -> RaceResult:
         def progress(share: float, words: str) -> None:
             tell(round(FINE * share), FINE)
             while not self._seen.wait(0.5):
@@ -61,8 +60,7 @@ class Bands(OneAtATime):
             if work is self._work:
                 self.words = words
 
-        parts: dict[str, Any] = {"budget": setting.budget, "seeds": seeds, "points": POINTS, "progress": progress}
-        return race(setting.entrants, setting.target, setting.options, **parts)
+        return race(recipe, progress=progress)
 
 
 def _ended(work: Background, seeds: int) -> tuple[RaceResult | None, str]:

@@ -1,4 +1,4 @@
-"""Everything one sees of a race, and how a snapshot gets onto it."""
+"""Everything one sees of a race, and how a scene gets onto it."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from pmdviz.lab.controls.playback import PlaybackBar
 from pmdviz.lab.loop.acknowledge import make_acknowledge
 from pmdviz.lab.loop.frame_sender import FrameSender
 from pmdviz.lab.loop.locked import handed
-from pmdviz.lab.loop.race_runner import RaceSnapshot
 from pmdviz.lab.panels.card import Card
 from pmdviz.lab.panels.race_table import RaceTable
-from pmdviz.lab.panels.race_words import status_fields, swatches, table_rows, tile_words
+from pmdviz.lab.panels.race_words import status_fields, swatches, table_rows
 from pmdviz.lab.panels.status import fields_html, waiting_fields
+from pmdviz.scenes.race import RaceScene
 from pmdviz.scenes.race_columns import CLOCKS
 from pmdviz.scenes.tiling import Tiling
 from pmdviz.views.race_tiles import LAYERS, RaceTiles
@@ -83,24 +83,21 @@ class RaceScreen:
             css_classes=["pmdviz-race"],
         )
 
-    def show(
-        self, snapshot: RaceSnapshot, playing: bool, summary: Mapping[str, Any], floors: Mapping[str, Any]
-    ) -> None:
-        """Draw a snapshot; words and traces while playing only a few times a second."""
+    def show(self, scene: RaceScene, playing: bool, summary: Mapping[str, Any]) -> None:
+        """Draw a scene; words and traces while playing only a few times a second."""
         with self.sender.together():
-            if len(snapshot.tiles) != self.tiles.tiling.number or self._narrower():
-                self.tiles.arrange(Tiling.fitting(len(snapshot.tiles), self.width))
-            self.tiles.draw(snapshot.target, [tile.columns for tile in snapshot.tiles])
+            if len(scene.tiles) != self.tiles.tiling.number or self._narrower():
+                self.tiles.arrange(Tiling.fitting(len(scene.tiles), self.width))
+            self.tiles.draw(scene)
             now = time.monotonic()
             if not playing or now - self._said > WORDS_S:
                 self._said = now
-                self.tiles.say(tile_words(snapshot))
-                self.traces.show([tile.trace for tile in snapshot.tiles], floors, snapshot.budget)
-                self.table.rows = table_rows(snapshot, summary)
-            self.sender.say(status_fields(snapshot, self.extra, playing))
-        at_start = snapshot.iteration == 0
-        ended = all(tile.ended and tile.ended != "the budget is used up" for tile in snapshot.tiles)
-        self.playback.enable(True, snapshot.done, at_start, ended)
+                self.tiles.say(scene.tiles)
+                self.traces.show([tile.trace for tile in scene.tiles], scene.floors, scene.budget)
+                self.table.rows = table_rows(scene, summary)
+            self.sender.say(status_fields(scene, self.extra, playing))
+        ended = all(tile.ended and tile.ended != "the budget is used up" for tile in scene.tiles)
+        self.playback.enable(True, scene.done, scene.iteration == 0, ended)
 
     def _narrower(self) -> bool:
         """Whether the figure has come to have another number of tiles a row, as on a phone that was turned."""
@@ -125,10 +122,10 @@ class RaceScreen:
         """Say what is happening before there is a first picture."""
         self.sender.say(waiting_fields(words, share))
 
-    def say(self, snapshot: RaceSnapshot | None, words: str, playing: bool) -> None:
+    def say(self, scene: RaceScene | None, words: str, playing: bool) -> None:
         """Put a line of words under the state."""
         self.extra = words
-        self.sender.say(status_fields(snapshot, words, playing) if snapshot else waiting_fields(words))
+        self.sender.say(status_fields(scene, words, playing) if scene else waiting_fields(words))
 
     def dim(self, on: bool) -> None:
         """Fade the old picture while a new race is being made."""

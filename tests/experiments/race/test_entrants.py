@@ -5,11 +5,12 @@ import pytest
 from pmdviz.errors import InputError
 from pmdviz.experiments.race import entrants
 from pmdviz.experiments.race.entrants import split
+from pmdviz.targets import make_target
 
 
 def test_texts_and_pairs_say_the_same():
     text, pair = entrants(["pmd:warm_start=true, bandwidth=0.5", ("pmd", {"warm_start": True, "bandwidth": 0.5})])
-    one, other = (entrant.recipe("mixture", None, 0, 100) for entrant in (text, pair))
+    one, other = (entrant.recipe(make_target("mixture"), 0, 100) for entrant in (text, pair))
     assert one == other and one.knobs["warm_start"] is True and one.knobs["bandwidth"] == 0.5
 
 
@@ -49,4 +50,9 @@ def test_what_cannot_be_used_is_one_sentence(given, words):
 def test_a_pair_that_does_not_fit_names_the_entrant():
     (one,) = entrants(["gibbs"])
     with pytest.raises(InputError, match="entrant gibbs: method 'gibbs' needs exact conditionals"):
-        one.recipe("bimodal1d", None, 0, 100)
+        one.recipe(make_target("bimodal1d"), 0, 100)
+
+
+def test_who_stays_in_a_race_is_named_anew():
+    first, second = entrants(["pmd", "pmd"])
+    assert [one.label for one in entrants([second, "smc", first])] == ["pmd", "smc", "pmd #2"]

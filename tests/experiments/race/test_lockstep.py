@@ -7,10 +7,14 @@ import pytest
 
 import pmdviz
 from pmdviz.errors import InputError
-from pmdviz.experiments.race import Race
+from pmdviz.experiments.race import Race, RaceRecipe
 
 SMALL = {"target_options": {"num_data": 300}}
 METHODS = ["pmd:num_particles=80", "smc:num_particles=80", "gibbs", "sgld", "svi", "hmc", "importance:num_particles=50"]
+
+
+def started(methods, *target, **parts):
+    return Race(RaceRecipe.checked(methods, *target, **parts))
 
 
 def spread(race):
@@ -21,7 +25,7 @@ def spread(race):
 @pytest.mark.parametrize("rows", [1, 37, 100, 1000])
 @pytest.mark.parametrize("without_hmc", [True, False])
 def test_after_each_frame_they_are_at_most_one_full_step_apart(rows, without_hmc):
-    race = Race([m for m in METHODS if not (without_hmc and m == "hmc")], budget=3000, **SMALL)
+    race = started([m for m in METHODS if not (without_hmc and m == "hmc")], budget=3000, **SMALL)
     frames = 0
     while not race.done:
         before = sum(race.visited)
@@ -32,18 +36,18 @@ def test_after_each_frame_they_are_at_most_one_full_step_apart(rows, without_hmc
         if without_hmc:
             assert race.bound == 300
     assert frames >= 3000 / max(rows, 300) / 2
-    assert all(race.stop_reason(k) for k in range(len(race.entrants)))
+    assert all(race.stop_reason(k) for k in range(len(race.recipe.entrants)))
 
 
 def test_levels_rise_by_the_rows_asked_for():
-    race = Race(["pmd:num_particles=50,batch_size=20", "sgld:batch_size=10"], budget=None, **SMALL)
+    race = started(["pmd:num_particles=50,batch_size=20", "sgld:batch_size=10"], budget=None, **SMALL)
     for k in range(1, 20):
         assert [frame.visited for frame in race.advance(20)] == [20 * k, 20 * k]
 
 
 @pytest.mark.parametrize(("batch", "furthest"), [(10, 300), (70, 280)])
 def test_the_slowest_holds_the_others_at_the_bound(batch, furthest):
-    race = Race(["pmd:num_particles=50,batch_size=20", f"sgld:batch_size={batch}"], budget=None, **SMALL)
+    race = started(["pmd:num_particles=50,batch_size=20", f"sgld:batch_size={batch}"], budget=None, **SMALL)
     for _ in range(100):
         race.raise_level(50)
         while race.may_step(1):
@@ -52,16 +56,16 @@ def test_the_slowest_holds_the_others_at_the_bound(batch, furthest):
 
 
 def test_each_run_is_that_of_its_recipe_whatever_the_others_do():
-    race = Race(METHODS, budget=900, seed=4, **SMALL)
+    race = started(METHODS, budget=900, seeds=[4], **SMALL)
     while not race.done:
         race.advance(70)
-    for recipe, session in zip(race.recipes, race.sessions, strict=True):
+    for recipe, session in zip(race.recipe.recipes, race.sessions, strict=True):
         alone = pmdviz.run(recipe, floor=False).final
         assert np.array_equal(alone.particles, session.frame.particles) and alone.visited == session.frame.visited
 
 
 def test_why_they_ended():
-    race = Race(["pmd:num_particles=50", "smc:num_particles=50"], budget=600, **SMALL)
+    race = started(["pmd:num_particles=50", "smc:num_particles=50"], budget=600, **SMALL)
     while not race.done:
         race.advance(300)
     assert race.stop_reason(0) == "the budget is used up" and race.stop_reason(1) == "one pass is over"
@@ -88,7 +92,7 @@ def failing(after):
 
 
 def test_a_failure_ends_its_own_run_alone():
-    race = Race(
+    race = started(
         ["pmd:num_particles=40,batch_size=10", "importance:num_particles=40,batch_size=10"], failing(0), budget=200
     )
 
@@ -107,6 +111,6 @@ def test_a_failure_ends_its_own_run_alone():
 
 def test_what_cannot_be_used():
     with pytest.raises(InputError, match="entrant gibbs"):
-        Race(["pmd", "gibbs"], "bimodal1d")
+        started(["pmd", "gibbs"], "bimodal1d")
     with pytest.raises(InputError, match="rows must be at least 1"):
-        Race(["pmd"]).raise_level(0)
+        started(["pmd"]).raise_level(0)
