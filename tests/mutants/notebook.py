@@ -19,5 +19,5 @@ MUTANTS = [
     fault("pmdviz/lab/notebook/notebook.py", "self.screen.sender.live(False)", "pass", AGAIN),
     fault("pmdviz/lab/notebook/scripts.py", "text = SHEET.sub(", "SHEET.sub(", SHEETS),
     fault("pmdviz/lab/notebook/still.py", "self._at + EVERY_S - time.monotonic()", "0.0", PACE),
-    fault("pmdviz/lab/pages/laboratory.py", "self.live.runner.set(knobs)\n", "pass\n", SET),
+    fault("pmdviz/lab/pages/laboratory.py", "self.live.runner.set(values, kind)\n", "pass\n", SET),
 ]

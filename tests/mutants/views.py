@@ -66,7 +66,7 @@ MUTANTS = [
     fault("lab/loop/live.py", "not (self._away or self.ack.hidden)", "not self._away", LIVE),
     fault("lab/loop/live.py", "self._away = vain >= AWAY_AFTER", "self._away = False", LIVE),
     fault("lab/loop/live.py", "if len(self._jobs) < MAX_JOBS:", "if True:", LIVE),
-    fault("lab/loop/live.py", "knobs = {**self._jobs.pop().payload, **knobs}", "pass", LIVE),
+    fault("lab/loop/live.py", "values = {**self._jobs.pop().values, **values}", "pass", LIVE),
     fault("lab/loop/live.py", "if result.done and self.playing:", "if False:", LIVE),
     fault(
         "lab/loop/live.py",

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 import panel as pn
 
 from pmdviz.engine.recipe.recipe import MAX_SEED, Recipe
 from pmdviz.errors import InputError, unknown
-from pmdviz.knobs import KnobSpec
+from pmdviz.knobs import Knobs, KnobSpec
 from pmdviz.lab import css
 from pmdviz.lab.controls.buttons import small_button
 from pmdviz.lab.controls.knobs import KnobForm
@@ -48,12 +49,12 @@ def fitting_methods(target: Any) -> dict[str, str]:
 
 
 class Setup:
-    """The controls of a lab: new runs by `begin(what, **recipe parts)`, knobs by `turn(name, value)`."""
+    """The controls of a lab: new runs by `begin(what, **recipe parts)`, knobs by `set_knob(kind, name, value)`."""
 
     def __init__(
-        self, presets: Mapping[str, Any], begin: Callable[..., None], turn: Callable[[str, Any], None]
+        self, presets: Mapping[str, Any], begin: Callable[..., None], set_knob: Callable[[type[Knobs], str, Any], None]
     ) -> None:
-        self._presets, self._begin, self._busy = dict(presets), begin, False
+        self._presets, self._begin, self._set_knob, self._busy = dict(presets), begin, set_knob, False
         self._shown: tuple[Any, ...] | None = None
         titles = {OWN: ""} | {preset.title: name for name, preset in self._presets.items()}
         self.preset = _select("Preset", titles)
@@ -64,7 +65,7 @@ class Setup:
         self.method = _select("Method", {method.title: name for name, method in METHODS.items()})
         self.budget = _select("Budget (data visited)", limits.budgets(BUDGETS))
         self.options = KnobForm(self._option)
-        self.knobs = KnobForm(turn)
+        self.knobs = KnobForm()
         self._data = self._folded()
         self._seed_form = KnobForm(lambda name, value: begin("this seed", seed=value))
         self._seed_form.build({SEED.name: SEED}, {SEED.name: 0})
@@ -189,7 +190,7 @@ class Setup:
         if self.about.object != about:
             self.about.object = about
         kind = type(target.options)
-        usual = kind.checked({})
+        usual = kind.defaults()
         self.options.rebuild(kind, usual.as_dict())
         self.options.show(target.options, usual.as_dict(), {})
 
@@ -198,8 +199,9 @@ class Setup:
         if self.method.options != fitting:
             self.method.options = fitting
         _set(self.method, recipe.method)
-        usual = METHODS[recipe.method].fitted(type(knobs).checked({}), target).as_dict()
-        self.knobs.rebuild(type(knobs), usual)
+        kind = type(knobs)
+        usual = METHODS[recipe.method].fitted(kind.defaults(), target).as_dict()
+        self.knobs.rebuild(kind, usual, partial(self._set_knob, kind))
         self.knobs.show(knobs, usual, pending)
 
     def _show_budget(self, recipe: Recipe) -> None:
