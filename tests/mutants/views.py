@@ -75,6 +75,7 @@ MUTANTS = [
         LIVE,
     ),
     fault("lab/loop/runner.py", "if not self.wanted.is_set() or", "if", RUNNER),
+    fault("lab/loop/runner.py", "if type(now) is kind else", "if kind else", RUNNER),
     fault(
         "lab/loop/runner.py",
         "self.session.seek(max(self.session.frame.iteration - 1, 0))",
