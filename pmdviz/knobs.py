@@ -209,26 +209,14 @@ class Knobs(param.Parameterized):
         return any(values[other] in allowed and cls.matters(other, values) for other, allowed in only_if.items())
 
     @classmethod
-    def checked(cls, values: Mapping[str, Any], base: Knobs | None = None) -> Self:
-        """Knobs with `values` over those of `base` (or over the defaults).
+    def defaults(cls) -> Self:
+        """The knobs that nobody has changed; nothing is checked."""
+        return cls._made({name: spec.default for name, spec in cls.specs().items()})
 
-        A knob whose default hangs on another (`default_by`) goes to its new default when that other one changes
-        and it is not given itself. Raises InputError.
-        """
-        specs = cls.specs()
-        for name in values:
-            if name not in specs:
-                raise unknown(cls.kind_words, name, specs)
-        given = {name: specs[name].parse(raw) for name, raw in values.items()}
-        full = {name: spec.default for name, spec in specs.items()} if base is None else base.as_dict()
-        full.update(given)
-        for name, spec in specs.items():
-            if spec.default_by and name not in given and (base is None or spec.default_by[0] in given):
-                if base is None or full[spec.default_by[0]] != getattr(base, spec.default_by[0]):
-                    full[name] = spec.default_given(full)
-        made = cls._made(full)
-        made.check()
-        return made
+    @classmethod
+    def checked(cls, values: Mapping[str, Any]) -> Self:
+        """The defaults with `values`, as they come from outside, in their place. Raises InputError."""
+        return cls.defaults().replaced(**values)
 
     @classmethod
     def _made(cls, full: Mapping[str, Any]) -> Self:
@@ -242,12 +230,27 @@ class Knobs(param.Parameterized):
         """Raise InputError where values do not fit one another; for subclasses."""
 
     def replaced(self, /, **values: Any) -> Self:
-        """These knobs with some changed. Raises InputError."""
-        return type(self).checked(values, base=self)
+        """These knobs with some changed to values as they come from outside. Raises InputError."""
+        specs = self.specs()
+        for name in values:
+            if name not in specs:
+                raise unknown(self.kind_words, name, specs)
+        return self.changed({name: specs[name].parse(raw) for name, raw in values.items()})
 
     def changed(self, /, values: Mapping[str, Any]) -> Self:
-        """These knobs with values that have been checked, as a recipe's changes have."""
-        return self._made({**self.as_dict(), **values})
+        """These knobs with some changed to values that were parsed by their declarations.
+
+        A knob whose default hangs on another (`default_by`) goes to its new default when that other one changes
+        and it is not given itself. Raises InputError where the values do not fit one another.
+        """
+        before = self.as_dict()
+        full = {**before, **values}
+        for name, spec in self.specs().items():
+            if spec.default_by and name not in values and full[spec.default_by[0]] != before[spec.default_by[0]]:
+                full[name] = spec.default_given(full)
+        made = self._made(full)
+        made.check()
+        return made
 
     def as_dict(self) -> dict[str, Any]:
         """Name -> value, in the order of declaration."""

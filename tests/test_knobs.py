@@ -176,6 +176,16 @@ def test_a_width_goes_to_the_default_of_a_new_rule_unless_it_is_given():
     assert knobs.replaced(bandwidth=0.3).replaced(bandwidth_rule="isotropic").bandwidth == 0.1
 
 
+@pytest.mark.parametrize("home", TABLES)
+def test_the_defaults_hang_together(home):
+    """A default that hangs on another knob is the one of that knob's own default, and they fit one another."""
+    knobs = TABLES[home].defaults()
+    assert knobs == TABLES[home].checked({})
+    values = knobs.as_dict()
+    assert values == {name: spec.default_given(values) for name, spec in knobs.specs().items()}
+    knobs.check()
+
+
 def test_a_knob_matters_while_what_it_hangs_on_does():
     table = METHODS["pmd"].Knobs
 

@@ -156,9 +156,12 @@ class Frame:
             "floor_kl_se": floor.kl_se if floor else None,
         }
 
-    def replaced(self, *, redraw: bool = False, **parts: Any) -> Frame:
-        """The moment under other knobs or another budget; unless `redraw`, what was computed of it is kept."""
+    def replaced(self, **parts: Any) -> Frame:
+        """The moment under other knobs or another budget; what was computed of it is kept unless a knob redraws it."""
         other = replace(self, **parts)
+        specs, before = self.knobs.specs(), self.knobs.as_dict()
+        changed = [name for name, now in other.knobs.as_dict().items() if now != before[name]]
+        redraw = any(specs[name].acts == "at once" for name in changed)
         kept = () if redraw else ("densities", "judged_by", "grids", "_judged", "_measured")
         other.__dict__.update({name: value for name, value in self.__dict__.items() if name in kept})
         return other

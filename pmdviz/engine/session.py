@@ -12,8 +12,8 @@ from pmdviz.engine.batches import BatchStream, StreamMark, copied
 from pmdviz.engine.checkpoints import MEMORY_CAP, Checkpoint, Checkpoints
 from pmdviz.engine.frame import Frame
 from pmdviz.engine.history import History, is_due, next_due
-from pmdviz.engine.recipe.parts import checked_whole
-from pmdviz.engine.recipe.recipe import MAX_BUDGET, Recipe
+from pmdviz.engine.recipe.parts import MAX_BUDGET, MAX_SEED, checked_whole
+from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.run import Run
 from pmdviz.errors import InputError, shown
 from pmdviz.knobs import ACTS, Knobs
@@ -133,7 +133,7 @@ class Session:
         try:
             self.frame = self._leapt(before, last, mark) or self._stepped(before)
             if self._changed_here():
-                self._turn(self.knobs.changed(self._changed_here()))
+                self.frame = self.frame.replaced(knobs=self.knobs.changed(self._changed_here()))
             self._settle()
         except BaseException:
             self.frame, self._rng.bit_generator.state = before, random
@@ -198,14 +198,6 @@ class Session:
         """The knobs that the recipe changes at the present iteration."""
         return self.recipe.change_at(self.frame.iteration)
 
-    def _turn(self, knobs: Any) -> None:
-        """Put `knobs` in force at the present frame."""
-        specs, before = knobs.specs(), self.frame.knobs.as_dict()
-        changed = [name for name, value in knobs.as_dict().items() if value != before[name]]
-        if changed:
-            redraw = any(specs[name].acts == "at once" for name in changed)
-            self.frame = self.frame.replaced(knobs=knobs, redraw=redraw)
-
     def _settle(self) -> None:
         """Measure and keep the present frame where that is due: by its iteration, as the last one, or redrawn.
 
@@ -232,17 +224,18 @@ class Session:
         """
         return self.set_all(self.knobs.replaced(**knobs))
 
-    def set_all(self, turned: Knobs) -> Frame:
+    def set_all(self, knobs: Knobs) -> Frame:
         """The same with knobs that were checked before. Raises InputError where they do not go with the target."""
-        self.method.check_pair(self.target, turned)
+        self.method.check_pair(self.target, knobs)
         at = self.frame.iteration
         if at == 0:
-            self._start(self.recipe.replaced(knobs=turned.as_dict(), changes=()))
+            self._start(self.recipe.restarted(knobs))
         else:
             before = self.recipe, self.frame
             try:
-                self.recipe = self.recipe.with_change(at, turned)
-                self._turn(turned)
+                self.recipe = self.recipe.with_change(at, knobs)
+                if knobs != self.knobs:
+                    self.frame = self.frame.replaced(knobs=knobs)
                 self._settle()
             except BaseException:
                 self.recipe, self.frame = before
@@ -251,7 +244,7 @@ class Session:
 
     def restart(self) -> Frame:
         """Iteration 0 with the knobs as they are now and an empty log of changes."""
-        self._start(self.recipe.replaced(knobs=self.knobs.as_dict(), changes=()))
+        self._start(self.recipe.restarted(self.knobs))
         return self.frame
 
     def replay(self) -> Frame:
@@ -262,7 +255,7 @@ class Session:
     def reseed(self, seed: int | None = None) -> Frame:
         """Restart with another run seed (a fresh one if None); the data stay."""
         seed = secrets.randbelow(2**32) if seed is None else seed
-        self._start(self.recipe.replaced(knobs=self.knobs.as_dict(), changes=(), seed=seed))
+        self._start(self.recipe.restarted(self.knobs, checked_whole("seed", seed, 0, MAX_SEED)))
         return self.frame
 
     def extend(self, more: int) -> Frame:

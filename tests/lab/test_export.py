@@ -125,13 +125,13 @@ def test_no_old_file_is_offered_beside_an_error():
 def test_sizes_and_options():
     panel = opened([])
     panel.size.value = "1920x1080"
-    panel.form.controls["frames"].enter("7")
+    panel.form.controls["frames"].receive({"value": "7"})
     assert panel.options() == {"width": 1920, "height": 1080, "frames": 7}
-    panel.form.controls["width"].enter("500")
+    panel.form.controls["width"].receive({"value": "500"})
     assert panel.size.value == "own size" and panel.options()["width"] == 500
-    panel.form.controls["width"].enter("960"), panel.form.controls["height"].enter("540")
+    panel.form.controls["width"].receive({"value": "960"}), panel.form.controls["height"].receive({"value": "540"})
     assert panel.size.value == "960x540"
-    panel.form.controls["frames"].enter("1")
+    panel.form.controls["frames"].receive({"value": "1"})
     assert "frames must be at least 2" in panel.form.controls["frames"].message
     panel.kind.value = ".png"
     assert panel.options() == {}
@@ -188,7 +188,7 @@ def test_a_race_as_it_stands_from_the_panel(tmp_path, monkeypatch):
         for suffix in (".csv", ".json", ".gif"):
             panel.kind.value = suffix
             if panel.size.visible:
-                panel.form.controls["width"].enter("320")
+                panel.form.controls["width"].receive({"value": "320"})
             panel._begin()
             assert asked[-1](runner).iteration == snapshot.iteration
             await asyncio.gather(*panel._tasks)
@@ -226,7 +226,7 @@ def test_a_refusal_is_said_and_nothing_is_asked_of_the_session():
     asked = []
     panel = opened(asked)
     panel.kind.value = ".mp4"
-    panel.form.controls["width"].enter("961")
+    panel.form.controls["width"].receive({"value": "961"})
     panel._begin()
     assert "must be even; given: 961x540" in panel.said.object and asked == []
     assert not panel.make.disabled

@@ -42,6 +42,9 @@ class Bench:
         if acknowledge:
             self.ack.on_change("sent", lambda attr, old, new: setattr(self.ack, "drawn", new))
 
+    def set_knob(self, name, value):
+        self.live.set(type(self.live.runner.session.knobs), name, value)
+
     async def until(self, condition, seconds=120.0):  # the first step of a machine compiles
         end = time.monotonic() + seconds
         while not condition():
@@ -116,7 +119,7 @@ def test_nobody_looking_stops_it_and_a_look_starts_it_again(monkeypatch):
 def test_a_moved_slider_never_piles_up():
     async def scene(bench):
         for k in range(100):
-            bench.live.turn(bandwidth=0.1 + 0.01 * k)
+            bench.set_knob("bandwidth", 0.1 + 0.01 * k)
         assert len(bench.live._jobs) == 1
         await bench.until(lambda: bench.screen.shown)
         assert bench.screen.shown[-1].frame.knobs.bandwidth == pytest.approx(1.09)
@@ -125,9 +128,21 @@ def test_a_moved_slider_never_piles_up():
     run(scene)
 
 
+def test_a_knob_has_room_and_waits_in_its_turn_behind_a_key_held_down():
+    async def scene(bench):
+        for _ in range(MAX_JOBS + 5):
+            bench.live.do("step", lambda runner: runner.advance(1))
+        bench.set_knob("bandwidth", 0.3)
+        bench.set_knob("eta", 1.0)
+        await bench.until(lambda: bench.screen.shown and bench.screen.shown[-1].frame.knobs.eta == 1.0)
+        assert bench.live.runner.session.recipe.changes == ((MAX_JOBS, {"bandwidth": 0.3, "eta": 1.0}),)
+
+    run(scene)
+
+
 def test_a_refusal_is_said_and_play_works_after_it():
     async def scene(bench):
-        bench.live.turn(batch_size=10**9)
+        bench.set_knob("batch_size", 5_000)  # more than the data
         await bench.until(lambda: bench.screen.refusals)
         bench.live.play(True)
         await bench.until(lambda: len(bench.screen.shown) >= 2)
@@ -327,7 +342,7 @@ def test_a_knob_turned_while_nobody_draws_still_acts(monkeypatch):
         bench.live.play(True)
         await bench.until(lambda: bench.live.watchdog_hits >= 2)
         await bench.at_rest()
-        bench.live.turn(bandwidth=0.3)
+        bench.set_knob("bandwidth", 0.3)
         await bench.until(lambda: bench.screen.shown[-1].frame.knobs.bandwidth == 0.3, 30)
 
     run(scene, acknowledge=False)

@@ -5,6 +5,7 @@ from pmdviz.errors import InputError
 from pmdviz.lab.controls.new_run import next_recipe
 from pmdviz.lab.loop.runner import Runner
 from pmdviz.lab.panels.status import panel_html, result_words, slow_words, status_fields
+from pmdviz.methods import METHODS
 from pmdviz.scenes.trace_columns import with_present
 from pmdviz.scenes.words import state
 
@@ -129,6 +130,16 @@ def test_a_refused_value_changes_nothing(runner):
     with pytest.raises(InputError, match="batch_size must be"):
         runner.set({"batch_size": 5_000})
     assert runner.session.recipe == recipe
+
+
+def test_a_value_of_a_form_whose_method_has_been_left_is_checked_anew(runner):
+    """A slider may be moved between another method's choice and its form; the same name may have other bounds there."""
+    svi, before = METHODS["svi"].Knobs, runner.session.knobs
+    for values in ({"eta": -1.0}, {"num_pairs": 3}):
+        with pytest.raises(InputError, match="eta must be|num_pairs"):
+            runner.set(values, svi)
+    assert runner.session.knobs == before
+    assert runner.set({"eta": "3"}, svi).in_force["eta"] == 3.0
 
 
 def test_another_target_keeps_what_was_turned_as_far_as_it_fits(runner):

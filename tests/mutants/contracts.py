@@ -22,7 +22,7 @@ FAULTS = [
     Fault.of("custom-infinite", "methods.base:checked_log_likelihood", "-np.inf < values.max() < np.inf", "-np.inf < values.max()", "targets/test_custom"),
     Fault.of("limit-particles", "lab.loop.limits:check_knobs", "m > most", "m > 2 * most", "lab/test_limits"),
     # Races, sweeps, theory.
-    Fault.of("race-lock-step", "experiments.race.lockstep:Race.may_step", "mine == lowest or mine + self._next_rows(k) <= lowest + self.target.num_data", "True", "experiments/race/test_lockstep"),
+    Fault.of("race-lock-step", "experiments.race.lockstep:Race.may_step", "mine == lowest or mine + self._next_rows(k) <= lowest + self.recipe.target.num_data", "True", "experiments/race/test_lockstep"),
     Fault.of("sweep-identity", "experiments.sweep.plan:Job.identity", "{**self.recipe.to_dict(), 'seed': None, 'made_with': None}", "{**self.recipe.to_dict(), 'seed': None}", "experiments/sweep/test_plan"),
     Fault.of("sweep-lock", "experiments.sweep.table:Table._take_lock", "fcntl.LOCK_EX", "fcntl.LOCK_SH", "experiments/sweep/test_table"),
     Fault.of("sweep-dead-worker", "experiments.sweep.workers:results", "started & set(left)", "set()", "experiments/sweep/test_sweep"),

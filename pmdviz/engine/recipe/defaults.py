@@ -20,7 +20,7 @@ def given_options(recipe: Recipe) -> dict[str, Any]:
 def given_knobs(recipe: Recipe) -> dict[str, Any]:
     """The starting knobs that differ from what they would be if nothing were said."""
     way = recipe.make_method()
-    usual, specs = way.fitted(way.Knobs.checked({}), recipe.make_target()).as_dict(), way.Knobs.specs()
+    usual, specs = way.fitted(way.Knobs.defaults(), recipe.make_target()).as_dict(), way.Knobs.specs()
     return {name: v for name, v in recipe.knobs.items() if v != _primary_density(specs[name], usual, recipe.knobs)}
 
 

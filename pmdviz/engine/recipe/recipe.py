@@ -134,6 +134,14 @@ class Recipe:
             raise InputError(f"a recipe holds at most {most_changes():,} changes here; restart the run for a new log")
         return self._unchecked_copy(changes=(*earlier, (iteration, changed)) if changed else earlier)
 
+    def restarted(self, knobs: Any, seed: int | None = None) -> Recipe:
+        """The recipe that starts with `knobs` and has no changes, made here and now; with its own seed, or another.
+
+        The knobs must have been checked, as those in force were.
+        """
+        seed = self.seed if seed is None else seed
+        return self._unchecked_copy(knobs=knobs.as_dict(), changes=(), seed=seed, made_with=versions())
+
     def limited(self, budget: int | None) -> Recipe:
         """The recipe with another budget, which must be a whole number above 0 or None."""
         return self._unchecked_copy(budget=budget)

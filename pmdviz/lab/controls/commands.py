@@ -68,10 +68,6 @@ class Commands:
         """So many iterations a frame."""
         self.live.iterations = iterations
 
-    def turn(self, name: str, value: Any) -> None:
-        """Turn a knob."""
-        self.live.turn(**{name: value})
-
     def begin(self, what: str, **parts: Any) -> None:
         """A new run (or only a new budget) in place of this one; the old one is kept for Undo."""
         if what == "budget":

@@ -57,13 +57,12 @@ class KnobControl:
         return {name: getattr(self, name) for name in names}
 
     def receive(self, data: Mapping[str, Any]) -> None:
-        """Input from the browser: {"value": text} or {"reset": true}."""
-        self.enter(self._default if data.get("reset") else data.get("value"))
+        """Input from the browser, {"value": text} or {"reset": true}: set the knob, or say why not and keep the text.
 
-    def enter(self, raw: Any) -> None:
-        """Take what a person gave: turn the knob, or say why not and keep the text."""
+        This is the one check of the value; from here on it goes its way as it is.
+        """
         try:
-            value = self._knob.parse(raw)
+            value = self._knob.parse(self._default if data.get("reset") else data.get("value"))
         except InputError as error:
             self.refuse(str(error))
             return
@@ -136,7 +135,7 @@ class KnobForm(JSComponent):
     _esm = static("knob.js")
     _stylesheets = [static("knob.css")]
 
-    def __init__(self, turn: Callable[[str, Any], None], **params: Any) -> None:
+    def __init__(self, turn: Callable[[str, Any], None] | None = None, **params: Any) -> None:
         self.controls: dict[str, KnobControl] = {}
         self._turn, self._made, self._quiet = turn, None, False
         self.hidden: frozenset[str] = frozenset()  # knobs that a link leaves out
@@ -147,10 +146,12 @@ class KnobForm(JSComponent):
         if data.get("name") in self.controls:
             soon(self.controls[data["name"]].receive, data)
 
-    def rebuild(self, knobs: type[Any], defaults: Mapping[str, Any]) -> None:
-        """Show another set of knobs; the same set stays as it is."""
+    def rebuild(
+        self, knobs: type[Any], defaults: Mapping[str, Any], turn: Callable[[str, Any], None] | None = None
+    ) -> None:
+        """Show another set of knobs, from now on turned by `turn` if it is given; the same set stays as it is."""
         if self._made is not knobs:
-            self._made = knobs
+            self._made, self._turn = knobs, turn or self._turn
             self.build({name: capped(spec, knobs) for name, spec in knobs.specs().items()}, defaults)
 
     def build(self, specs: Mapping[str, KnobSpec], defaults: Mapping[str, Any]) -> None:

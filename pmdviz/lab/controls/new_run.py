@@ -34,7 +34,7 @@ def next_recipe(session: Session, parts: Mapping[str, Any], own_budget: bool = F
     knobs = {}
     if method == base.method:  # what was turned stays, as far as it fits the new target
         way, now = base.make_method(), session.knobs
-        usual = way.fitted(type(now).checked({}), session.target).as_dict()
+        usual = way.fitted(type(now).defaults(), session.target).as_dict()
         turned = {name: value for name, value in now.as_dict().items() if value != usual[name]}
         knobs = way.fitted(type(now).checked(turned), made.make_target()).as_dict()
     made = Recipe(

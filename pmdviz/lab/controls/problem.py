@@ -63,7 +63,7 @@ class ProblemControls:
         if choice not in self.target.options.values():  # a person's own
             self.target.options = {**self.target.options, target.title or target.name: choice}
         set_value(self.target, choice)
-        usual = type(target.options).checked({})
+        usual = type(target.options).defaults()
         self.options.rebuild(type(target.options), usual.as_dict())
         self.options.show(target.options, usual.as_dict(), {})
         self.seed.show(seed, 0)

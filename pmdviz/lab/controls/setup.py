@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 import panel as pn
 
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.errors import unknown
+from pmdviz.knobs import Knobs
 from pmdviz.lab import css
 from pmdviz.lab.controls.buttons import small_button
 from pmdviz.lab.controls.knobs import KnobControl, KnobForm
@@ -25,13 +27,13 @@ RUN = (*PROBLEM, "knobs", "seed")
 
 
 class Setup(ProblemControls):
-    """The controls of a lab: new runs by `begin(what, **recipe parts)`, knobs by `turn(name, value)`."""
+    """The controls of a lab: new runs by `begin(what, **recipe parts)`, knobs by `set_knob(kind, name, value)`."""
 
     def __init__(
-        self, presets: Mapping[str, Any], begin: Callable[..., None], turn: Callable[[str, Any], None]
+        self, presets: Mapping[str, Any], begin: Callable[..., None], set_knob: Callable[[type[Knobs], str, Any], None]
     ) -> None:
         super().__init__("Budget (data visited)", self._option, lambda name, value: begin("this seed", seed=value))
-        self._presets, self._begin = dict(presets), begin
+        self._presets, self._begin, self._set_knob = dict(presets), begin, set_knob
         self._shown: tuple[Any, ...] | None = None
         titles = {OWN: ""} | {preset.title: name for name, preset in self._presets.items()}
         self.preset = select("Preset", titles)
@@ -39,7 +41,7 @@ class Setup(ProblemControls):
         self.question = pn.pane.HTML("", margin=(0, 0, 8, 0), **words)
         self.about = pn.pane.HTML("", margin=(0, 0, 4, 0), **words)
         self.method = select("Method", {method.title: name for name, method in METHODS.items()})
-        self.knobs = KnobForm(turn)
+        self.knobs = KnobForm()
         self.new_seed = small_button("New seed")
         self.undo = small_button("Undo: back to the run before", disabled=True, visible=False)
         self._watch()
@@ -152,8 +154,9 @@ class Setup(ProblemControls):
         if self.method.options != fitting:
             self.method.options = fitting
         set_value(self.method, recipe.method)
-        usual = METHODS[recipe.method].fitted(type(knobs).checked({}), target).as_dict()
-        self.knobs.rebuild(type(knobs), usual)
+        kind = type(knobs)
+        usual = METHODS[recipe.method].fitted(kind.defaults(), target).as_dict()
+        self.knobs.rebuild(kind, usual, partial(self._set_knob, kind))
         self.knobs.show(knobs, usual, pending)
 
     def _show_preset(self, recipe: Recipe, began: str) -> None:

@@ -24,7 +24,7 @@ class FrameSender:
     def __init__(self, ack: Acknowledge, packed: Sequence[Any], status: Any) -> None:
         self._ack, self._packed, self._status = ack, list(packed), status
         self._parcel: list[tuple[int, Mapping[str, np.ndarray]]] = []
-        self._live = self._waits = False
+        self._live, self._open = False, 0
 
     def live(self, on: bool = True) -> None:
         """The page is there, or no longer."""
@@ -42,22 +42,18 @@ class FrameSender:
         if not self._live or source not in self._packed:
             source.data = data
             return
-        self._parcel.append((self._packed.index(source), data))
-        if not self._waits:
-            self._send()
+        with self.together():
+            self._parcel.append((self._packed.index(source), data))
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """What is put within it goes out as one parcel."""
-        self._waits = True
+        """What is put within it goes out as one parcel; within another it goes out with that one."""
+        self._open += 1
         try:
             yield
         finally:
-            self._waits = False
-        self._send()
-
-    def _send(self) -> None:
-        if self._parcel:
+            self._open -= 1
+        if self._parcel and not self._open:
             packed, layout = pack(self._parcel)
             self._parcel.clear()
             self._ack.update(packed=packed, layout=layout)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol
 
 from tornado.iostream import StreamClosedError
 from tornado.websocket import WebSocketClosedError
 
 from pmdviz.errors import InputError
-from pmdviz.kernels.cancel import CancelToken, cancellable
+from pmdviz.knobs import Knobs
 from pmdviz.lab.loop.pool import Again
 from pmdviz.lab.loop.runner import Runner, Snapshot
 
@@ -42,23 +41,12 @@ class Screen(Protocol):
 
 
 class Job(NamedTuple):
-    """Something to do with the runner in a worker thread; of changed knobs that wait, `payload` has them all."""
+    """Something to do with the runner in a worker thread; one that sets knobs has their values, and their class."""
 
     what: str
     act: Callable[[Runner], Snapshot | tuple[Runner, Snapshot] | Again]
-    payload: dict[str, Any] | None = None
-
-
-def timed(act: Callable[[Any], Any], runner: Any, watch: CancelToken) -> tuple[Any, float] | Again:
-    """What `act(runner)` gives, and the CPU seconds of this thread that it took: others' work does not count.
-
-    Of work in turns these are the last one's.
-    """
-    start = time.thread_time()
-    watch.begin()
-    with cancellable(watch):
-        made = act(runner)
-    return made if isinstance(made, Again) else (made, time.thread_time() - start)
+    kind: type[Knobs] | None = None
+    values: Mapping[str, Any] = {}
 
 
 def without_closed_tabs(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

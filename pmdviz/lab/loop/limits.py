@@ -39,7 +39,7 @@ def upload_bytes() -> int:
 
 def capped(spec: KnobSpec, knobs: type[Any]) -> KnobSpec:
     """A knob of the set `knobs` with bounds that a server sets."""
-    most = _most_particles(knobs.checked({})) if spec.name in COUNTS else None
+    most = _most_particles(knobs.defaults()) if spec.name in COUNTS else None
     if most is None or spec.bounds is None:
         return spec
     low, high = spec.soft_bounds or spec.bounds

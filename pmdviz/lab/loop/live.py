@@ -8,16 +8,18 @@ import logging
 from collections import deque
 from collections.abc import Callable
 from contextlib import ExitStack
+from operator import methodcaller
 from typing import Any
 
 from panel.io.state import set_curdoc
 
 from pmdviz.errors import InputError
 from pmdviz.kernels.cancel import Cancelled, CancelToken
+from pmdviz.knobs import Knobs
 from pmdviz.lab.loop.acknowledge import Acknowledge
-from pmdviz.lab.loop.jobs import Job, Screen, log_failure, timed, without_closed_tabs
+from pmdviz.lab.loop.jobs import Job, Screen, log_failure, without_closed_tabs
 from pmdviz.lab.loop.locked import is_served, locked
-from pmdviz.lab.loop.pool import pool_for
+from pmdviz.lab.loop.pool import pool_for, timed
 from pmdviz.lab.loop.runner import Runner, Snapshot
 
 IN_FLIGHT = 2  # frames under way to the browser; one alone halves the frame rate
@@ -50,7 +52,7 @@ class Live:
         self._begun = False
         self._doc: Any = None
         ack.on_change("drawn", lambda attr, old, new: self._on_loop(self._on_drawn))
-        ack.on_change("hidden", lambda attr, old, new: self._on_loop(self._on_looking))
+        ack.on_change("hidden", lambda attr, old, new: self._on_loop(self._wake_up))
 
     def start(self, doc: Any = None) -> None:
         """Begin the task on the event loop, also again after `stop`; `doc` is the document it draws in.
@@ -134,28 +136,28 @@ class Live:
         """Queue an act on the runner; with `newest_only` it takes the place of one alike that waits just before it."""
         if newest_only and self._jobs and self._jobs[-1].what == what:
             self._jobs.pop()
-        self._queue(Job(what, act))
-
-    def turn(self, **knobs: Any) -> None:
-        """Queue a change of knobs; joined with one that still waits, so a moved slider never piles up."""
-        if self._jobs and self._jobs[-1].payload is not None:
-            knobs = {**self._jobs.pop().payload, **knobs}
-        self._queue(Job("set", lambda runner: runner.set(knobs), knobs))
-
-    def _queue(self, job: Job) -> None:
         if len(self._jobs) < MAX_JOBS:
-            self._jobs.append(job)
+            self._jobs.append(Job(what, act))
+        self._wake_up()
+
+    def set(self, kind: type[Knobs], name: str, value: Any) -> None:
+        """Queue a knob's new value, which was checked as one of `kind`.
+
+        It is joined with others that still wait, so a moved slider never piles up, nor is there ever no room for it.
+        """
+        values = {name: value}
+        if self._jobs and self._jobs[-1].kind is kind:
+            values = {**self._jobs.pop().values, **values}
+        self._jobs.append(Job("set", methodcaller("set", values, kind), kind, values))
+        self._wake_up()
+
+    def _wake_up(self) -> None:
         self._away = False
         self._wake.set()
 
     def _on_drawn(self) -> None:
-        self._away = False
         self._drawn.set()
-        self._wake.set()
-
-    def _on_looking(self) -> None:
-        self._away = False
-        self._wake.set()
+        self._wake_up()
 
     def _next(self) -> Job | None:
         if self._jobs:

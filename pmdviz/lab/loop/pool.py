@@ -16,6 +16,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from typing import Any, NamedTuple
 
+from pmdviz.kernels.cancel import CancelToken, cancellable
 from pmdviz.kernels.pool import helped_when, priority, set_priority
 
 GIVES_WAY = 10  # niceness of the patient lane: a tenth of the share of others where all cores are busy
@@ -31,6 +32,18 @@ class Again(NamedTuple):
     """
 
     after: Future | None = None
+
+
+def timed(act: Callable[[Any], Any], subject: Any, watch: CancelToken) -> tuple[Any, float] | Again:
+    """What `act(subject)` gives, and the CPU seconds of this thread that it took: others' work does not count.
+
+    Of work in turns these are the last one's.
+    """
+    start = time.thread_time()
+    watch.begin()
+    with cancellable(watch):
+        made = act(subject)
+    return made if isinstance(made, Again) else (made, time.thread_time() - start)
 
 
 class DaemonPool(Executor):

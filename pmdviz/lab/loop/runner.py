@@ -12,6 +12,7 @@ import numpy as np
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.run import Run
 from pmdviz.engine.session import Frame, Session
+from pmdviz.knobs import Knobs
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.forecast import step_seconds
 from pmdviz.lab.loop.page_trace import PageTrace
@@ -117,9 +118,14 @@ class Runner:
         """Stand where `other` stands, with its past; from now on each goes its own way."""
         self.session, self._events = other.session.copy(), [*other._events]
 
-    def set(self, knobs: Mapping[str, Any]) -> Snapshot:
-        """Turn knobs; raises InputError and changes nothing where a value cannot be used."""
-        wanted = self.session.knobs.replaced(**knobs)
+    def set(self, values: Mapping[str, Any], kind: type[Knobs] | None = None) -> Snapshot:
+        """Set knobs to values that were checked as those of `kind`.
+
+        Others are checked here, as are those of a form whose method has been left meanwhile. Raises InputError and
+        changes nothing where a value cannot be used.
+        """
+        now = self.session.knobs
+        wanted = now.changed(values) if type(now) is kind else now.replaced(**values)
         limits.check_knobs(wanted, self.session.target.num_data)
         self.session.set_all(wanted)
         return self.snapshot()

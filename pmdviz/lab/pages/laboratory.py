@@ -94,7 +94,7 @@ class Lab(LivePage):
             self.screen.wait(warm.words(), warm.progress()[0])  # in the document itself: the first thing one sees
         self._go_live()
         self.commands = Commands(self.live, self.floor, self.screen.dim)
-        self.setup = Setup(PRESETS, self.commands.begin, self.commands.turn)
+        self.setup = Setup(PRESETS, self.commands.begin, self.live.set)
         self.exports = ExportPanel(lambda act: self.live.do("export", act))
         self.recipe_file = RecipeFile(self.commands.begin)
         self.setup.view.extend([self.exports.view, self.recipe_file.view])
@@ -129,12 +129,14 @@ class Lab(LivePage):
         return self.live.runner
 
     def set(self, **knobs: Any) -> None:
-        """Turn knobs, as the controls do; what plays takes them into its next step. Raises InputError."""
-        self.session.knobs.replaced(**knobs)
+        """Set knobs, as the controls do; what plays takes them into its next step. Raises InputError."""
+        wanted = self.session.knobs.replaced(**knobs)
+        kind, values = type(wanted), {name: getattr(wanted, name) for name in knobs}
         if self.live.at_work or self.live.playing:
-            self.live.turn(**knobs)
+            for name, value in values.items():
+                self.live.set(kind, name, value)
         else:
-            self.live.runner.set(knobs)
+            self.live.runner.set(values, kind)
             self.live.do("look", Runner.snapshot)
 
     # Life

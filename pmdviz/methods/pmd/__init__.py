@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pmdviz.densities.density import KernelDensity, effective_sample_size
-from pmdviz.densities.shaped import ShapedDensity
+from pmdviz.densities.density import effective_sample_size
 from pmdviz.methods.base import StepInfo, checked_log_likelihood, read_only
 from pmdviz.methods.pmd.knobs import PMDKnobs
 from pmdviz.methods.pmd.rejuvenation import rejuvenate, rejuvenation_reason, wanted_particles
@@ -15,15 +14,18 @@ from pmdviz.methods.shared.batching import BatchMethod
 from pmdviz.methods.shared.draws import candidates_each
 from pmdviz.methods.shared.particles import descended, equal_log_weights, normalised, prior_draws
 from pmdviz.methods.shared.schedules import SCHEDULES
-from pmdviz.methods.shared.smoothing import smoothed
+from pmdviz.methods.shared.smoothing import SmoothedMethod
 from pmdviz.targets import Target
 
 LONG = 25  # limited steps in a row that are worth a word
 WARM_BATCH = 10  # rows a step in the first pass of a warm start
 
 
-class PMD(BatchMethod):
-    """q_{t+1} ∝ q_t^(1-γ) [prior · likelihood(batch)^(N/B)]^γ  (Eq. 2), on weighted particles or a weighted KDE."""
+class PMD(SmoothedMethod, BatchMethod):
+    """q_{t+1} ∝ q_t^(1-γ) [prior · likelihood(batch)^(N/B)]^γ  (Eq. 2), on weighted particles or a weighted KDE.
+
+    `density` is q_{t+1}: the weighted KDE before any resampling (Algorithm 1, lines 12-15).
+    """
 
     name = "pmd"
     title = "Particle Mirror Descent"
@@ -101,10 +103,6 @@ class PMD(BatchMethod):
         if state.in_a_row >= LONG:
             return f"{state.in_a_row:,} limited steps in a row: q is still on its way to the posterior"
         return ""
-
-    def density(self, state: PMDState, knobs: PMDKnobs, target: Target) -> KernelDensity | ShapedDensity:
-        """q_{t+1}: the weighted KDE before any resampling (Algorithm 1, lines 12-15)."""
-        return smoothed(state.particles, state.log_weights, knobs, target, state.each)
 
 
 def after_step(state: PMDState, done: Step, log_weights: np.ndarray, rows: np.ndarray) -> PMDState:

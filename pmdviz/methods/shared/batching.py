@@ -41,7 +41,7 @@ class BatchMethod(Method):
 
     def fitted(self, knobs: Any, target: Target) -> Any:
         """`knobs` with a batch that is at most the data."""
-        return knobs if knobs.batch_size <= target.num_data else knobs.replaced(batch_size=target.num_data)
+        return knobs if knobs.batch_size <= target.num_data else knobs.changed({"batch_size": target.num_data})
 
     def check_pair(self, target: Target, knobs: Any) -> None:
         """The batch must fit into the data. Raises InputError."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from pmdviz.densities.bandwidth import RULES, USUAL
@@ -9,6 +11,7 @@ from pmdviz.densities.density import KernelDensity
 from pmdviz.densities.shaped import ShapedDensity, shaped_density
 from pmdviz.densities.shapes import chosen_shape
 from pmdviz.knobs import Choice, Real
+from pmdviz.methods.base import Method
 from pmdviz.methods.cost import MethodKnobs
 from pmdviz.targets import Target
 
@@ -68,17 +71,19 @@ class SmoothingKnobs(MethodKnobs):
     smoothness = holder_smoothness({"bandwidth_rule": ("local", "covariance")})
 
 
-def smoothed(
-    particles: np.ndarray, log_weights: np.ndarray, knobs: SmoothingKnobs, target: Target, each: int = 1
-) -> KernelDensity | ShapedDensity:
-    """The weighted KDE of particles (m, d) with log-weights (m,), by the rule of the knobs.
+class SmoothedMethod(Method):
+    """A method with `SmoothingKnobs`: its state has particles (m, d) and log weights (m,), and q is their KDE.
 
-    `each`: of how many candidates every particle was chosen.
+    A state may also say of how many candidates `each` of its particles was chosen.
     """
-    weights = np.exp(log_weights)
-    if knobs.bandwidth_rule == "shaped":
-        shape = chosen_shape(particles, weights, each)
-        return shaped_density(particles, log_weights, shape, knobs.bandwidth, target.scale)
-    rule = RULES[knobs.bandwidth_rule]
-    cholesky = rule(particles, weights, knobs.bandwidth, target.scale, knobs.smoothness)
-    return KernelDensity(particles, log_weights, cholesky)
+
+    def density(self, state: Any, knobs: SmoothingKnobs, target: Target) -> KernelDensity | ShapedDensity:
+        """The weighted KDE before any resampling, by the rule of the knobs."""
+        particles, log_weights = state.particles, state.log_weights
+        weights = np.exp(log_weights)
+        if knobs.bandwidth_rule == "shaped":
+            shape = chosen_shape(particles, weights, getattr(state, "each", 1))
+            return shaped_density(particles, log_weights, shape, knobs.bandwidth, target.scale)
+        rule = RULES[knobs.bandwidth_rule]
+        cholesky = rule(particles, weights, knobs.bandwidth, target.scale, knobs.smoothness)
+        return KernelDensity(particles, log_weights, cholesky)

@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pmdviz.densities.density import Density, effective_sample_size
+from pmdviz.densities.density import effective_sample_size
 from pmdviz.methods.base import DEFAULT_BUDGET, StepInfo, checked_log_likelihood, read_only
 from pmdviz.methods.shared.batching import BatchMethod
 from pmdviz.methods.shared.particles import descended, equal_log_weights, normalised, prior_draws
-from pmdviz.methods.shared.smoothing import smoothed
+from pmdviz.methods.shared.smoothing import SmoothedMethod
 from pmdviz.targets import Target
 
 
@@ -26,7 +26,7 @@ class OnePassState(NamedTuple):
     fewest_at: int  # iteration of that
 
 
-class OnePass(BatchMethod):
+class OnePass(SmoothedMethod, BatchMethod):
     """Every datum is visited once: log w <- log w + sum over the batch of log p(x | theta)."""
 
     budget_words = "one pass over the data"
@@ -85,10 +85,6 @@ class OnePass(BatchMethod):
     def caveat(self, state: OnePassState, knobs: Any) -> str:
         """That too few particles carry the posterior, or once did."""
         return super().caveat(state, knobs) or descended(state.fewest, state.fewest_at, state.particles)
-
-    def density(self, state: OnePassState, knobs: Any, target: Target) -> Density:
-        """The weighted KDE, before any resampling."""
-        return smoothed(state.particles, state.log_weights, knobs, target)
 
 
 def _words(state: OnePassState, batch: int, num_data: int, reason: str, zeros: int) -> str:

@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from pmdviz.densities.bandwidth import local_scale, neighbourhood_covariance
-from pmdviz.densities.density import Density, effective_sample_size
+from pmdviz.densities.density import effective_sample_size
 from pmdviz.kernels.resampling import systematic
 from pmdviz.knobs import Choice, Real, Whole
-from pmdviz.methods.base import DEFAULT_BUDGET, Method, StepInfo, checked_log_likelihood, checked_log_prior, read_only
+from pmdviz.methods.base import DEFAULT_BUDGET, StepInfo, checked_log_likelihood, checked_log_prior, read_only
 from pmdviz.methods.cost import Work
 from pmdviz.methods.shared.particles import (
     covariance,
@@ -23,7 +23,7 @@ from pmdviz.methods.shared.particles import (
     num_particles_knob,
     prior_draws,
 )
-from pmdviz.methods.shared.smoothing import SmoothingKnobs, smoothed
+from pmdviz.methods.shared.smoothing import SmoothedMethod, SmoothingKnobs
 from pmdviz.targets import Target
 
 HALVINGS = 60  # of the interval that holds the next temperature: to the last bit
@@ -100,7 +100,7 @@ class TemperingState(NamedTuple):
     iteration: int
 
 
-class Tempering(Method):
+class Tempering(SmoothedMethod):
     """w ∝ L^(β' - β), resampling, and random-walk Metropolis moves that leave prior x L^β' as it is.
 
     A step visits all data once: the first one gives the prior draws their likelihood, every other one moves each
@@ -186,10 +186,6 @@ class Tempering(Method):
         if not known and len(state.particles) > 1 and np.ptp(state.ancestors) == 0:
             return "all descend from one draw of the prior: whether the moves made up for that they do not show"
         return known
-
-    def density(self, state: TemperingState, knobs: TemperingKnobs, target: Target) -> Density:
-        """The weighted KDE, before any resampling."""
-        return smoothed(state.particles, state.log_weights, knobs, target)
 
 
 def resampling_reason(state: TemperingState, ess: float, knobs: TemperingKnobs) -> str:

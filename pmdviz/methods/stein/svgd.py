@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 
 from pmdviz.densities.bandwidth import local_scale, neighbourhood_covariance
-from pmdviz.densities.density import Density
 from pmdviz.kernels.distances import median_distance
 from pmdviz.kernels.svgd import sampled_median_distance, stein_force
 from pmdviz.knobs import Choice, Real
@@ -16,7 +15,7 @@ from pmdviz.methods.cost import Work
 from pmdviz.methods.shared import optimisers
 from pmdviz.methods.shared.batching import BatchKnobs, BatchMethod, batch_size_knob
 from pmdviz.methods.shared.particles import equal_log_weights, num_particles_knob, prior_draws
-from pmdviz.methods.shared.smoothing import SmoothingKnobs, kernel_rule, kernel_width, smoothed
+from pmdviz.methods.shared.smoothing import SmoothedMethod, SmoothingKnobs, kernel_rule, kernel_width
 from pmdviz.targets import Target
 
 CLOSEST = 1e-6  # of the prior's sd: coincident particles have a kernel too
@@ -82,7 +81,7 @@ class SVGDState(NamedTuple):
     iteration: int
 
 
-class SVGD(BatchMethod):
+class SVGD(SmoothedMethod, BatchMethod):
     """x_i <- x_i + step * phi_i, phi_i = (1/m) sum_j [k(x_j, x_i) grad log p(x_j, X) + grad_j k(x_j, x_i)]  (Eq. 8).
 
     A deterministic flow but for the batches. Known bias: the particles' variance is too small, the more so the more
@@ -123,10 +122,6 @@ class SVGD(BatchMethod):
             zero_weight=0,
             words=f"step {rho:.3g} · batch of {len(batch):,} · RBF width {np.sqrt(h):.3g} · typical move {moved:.2g}",
         )
-
-    def density(self, state: SVGDState, knobs: SVGDKnobs, target: Target) -> Density:
-        """The KDE of the particles."""
-        return smoothed(state.particles, state.log_weights, knobs, target)
 
 
 def squared_width(particles: np.ndarray, knobs: SVGDKnobs, target: Target) -> float:
