@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def given_options(recipe: Recipe) -> dict[str, Any]:
     """The options of a built-in target that differ from their defaults."""
-    plain = find_target(recipe.target).Options.checked({}).as_dict()
+    plain = find_target(recipe.target).Options.defaults().as_dict()
     return {name: value for name, value in recipe.target_options.items() if value != plain[name]}
 
 

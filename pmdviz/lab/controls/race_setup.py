@@ -28,7 +28,7 @@ DEFAULT_ENTRANTS = "pmd,pmd:warm_start=true,smc,gibbs,sgld,svi"
 def turned(method: str, knobs: Mapping[str, Any], target: Target, name: str, value: Any) -> dict[str, Any]:
     """The knobs of an entrant with one of them turned; only what differs from the defaults on `target` is kept."""
     way = find_method(method)
-    usual = way.fitted(way.Knobs.checked({}), target)
+    usual = way.fitted(way.Knobs.defaults(), target)
     after = usual.replaced(**knobs).replaced(**{name: value})
     plain, specs = after.as_dict(), after.specs()
     defaults = {
@@ -73,7 +73,7 @@ class EntrantCard:
         if self.form is not None and self._shown is not None:
             entrant, target = self._shown
             way = METHODS[entrant.method]
-            usual = way.fitted(way.Knobs.checked({}), target)
+            usual = way.fitted(way.Knobs.defaults(), target)
             self.form.rebuild(way.Knobs, usual.as_dict())
             self.form.show(usual.replaced(**entrant.knobs), usual.as_dict(), {})
 

@@ -58,7 +58,7 @@ class ExportPanel:
 
     def __init__(self, ask: Callable[[Callable[[Any], Any]], None], subject: Subject = RUN) -> None:
         self._ask, self._doc, self.subject = ask, None, subject
-        self._usual = subject.looks.checked({})
+        self._usual = subject.looks.defaults()
         self.work: Work | None = None
         self._ready: Work | None = None  # whose file can be had; it stays until the next one is there
         self.look = self._usual
