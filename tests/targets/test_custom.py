@@ -1,5 +1,6 @@
 """A person's own functions: checked when made, run like any other target, and never the end of a session."""
 
+import re
 import sys
 
 import numpy as np
@@ -172,7 +173,7 @@ WRONG_WHEN_CALLED = [
 ]
 
 
-@pytest.mark.parametrize("parts, words", WRONG, ids=lambda value: str(value)[:40])
+@pytest.mark.parametrize("parts, words", WRONG, ids=lambda value: re.sub(r" at 0x\w+", "", str(value))[:40])
 def test_wrong_parts_are_refused(parts, words):
     with pytest.raises(InputError) as error:
         custom(**parts)
@@ -180,7 +181,7 @@ def test_wrong_parts_are_refused(parts, words):
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("parts, words", WRONG_WHEN_CALLED, ids=lambda value: str(value)[:40])
+@pytest.mark.parametrize("parts, words", WRONG_WHEN_CALLED, ids=lambda value: re.sub(r" at 0x\w+", "", str(value))[:40])
 def test_functions_that_fail_are_named(parts, words):
     with pytest.raises(TargetError, match=words):
         custom(**parts)
@@ -240,7 +241,7 @@ def test_without_its_target_a_recipe_says_what_it_needs():
         ({"log_likelihood": lambda theta, batch: log_likelihood(1.001 * theta, batch)}, "log_joint"),
         ({"dim": 2, "sample_prior": lambda rng, m: sample_prior(rng, m, 2)}, "dim"),
     ],
-    ids=lambda value: str(value)[:30],
+    ids=lambda value: re.sub(r" at 0x\w+", "", str(value))[:30],
 )
 def test_another_target_of_the_same_name_is_refused_with_what_differs(parts, what):
     text = Recipe(custom()).to_json()
