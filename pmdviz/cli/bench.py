@@ -10,18 +10,20 @@ from types import ModuleType
 
 from pmdviz.errors import InputError
 
-ROOT = Path(__file__).parents[2]
+HERE = Path(__file__).parents[2]
 
 
 def _benchmarks() -> ModuleType:
-    """The folder as a module. Raises InputError where pmdviz is not run from a checkout."""
-    if not (ROOT / "benchmarks" / "__init__.py").is_file():
-        raise InputError(
-            "pmdviz bench needs a checkout: the benches are in its folder benchmarks, which is not installed"
-        )
-    if str(ROOT) not in sys.path:
-        sys.path.insert(0, str(ROOT))
-    return importlib.import_module("benchmarks")
+    """The folder beside the package, or in a checkout that is the current folder, as a module.
+
+    An installed package then measures itself with the checkout's benches. Raises InputError where there is neither.
+    """
+    for root in (HERE, Path.cwd()):
+        if (root / "benchmarks" / "__init__.py").is_file() and (root / "pmdviz" / "cli").is_dir():
+            if str(root) not in sys.path:
+                sys.path.append(str(root))
+            return importlib.import_module("benchmarks")
+    raise InputError("pmdviz bench needs a checkout: its benches are not installed; change to the checkout's folder")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
