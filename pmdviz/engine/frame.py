@@ -159,9 +159,10 @@ class Frame:
     def replaced(self, **parts: Any) -> Frame:
         """The moment under other knobs or another budget; what was computed of it is kept unless a knob redraws it."""
         other = replace(self, **parts)
-        specs, before = self.knobs.specs(), self.knobs.as_dict()
-        changed = [name for name, now in other.knobs.as_dict().items() if now != before[name]]
-        redraw = any(specs[name].acts == "at once" for name in changed)
+        redraw = other.knobs is not self.knobs and any(
+            spec.acts == "at once" and getattr(other.knobs, name) != getattr(self.knobs, name)
+            for name, spec in self.knobs.specs().items()
+        )
         kept = () if redraw else ("densities", "judged_by", "grids", "_judged", "_measured")
         other.__dict__.update({name: value for name, value in self.__dict__.items() if name in kept})
         return other
