@@ -18,6 +18,7 @@ TARGETS = {
 }
 BUDGET = 20_000
 POWERS, FIRST_STEPS, DELAY = (0.0, 0.33, 0.55, 1.0), (0.001, 0.002, 0.005, 0.01, 0.02, 0.05), 100.0
+GIBBS_BURN_IN, SGLD_BURN_IN = 50, 1000
 GIBBS_DRAWS = 1500  # after the burn-in, as in the paper
 RUNS = 8  # of each data set
 ONE_MODE = 0.02  # a run with less than this share of its draws in either mode sits in the other
@@ -33,9 +34,9 @@ def run(options: Namespace) -> dict[str, Any]:
         found[words] = {
             "sgld": rows,
             "sgld_best": min(stable, key=lambda row: row["tv"]),
-            "sgld_default": _summary("sgld", {}, given, runs, BUDGET),
+            "sgld_default": _summary("sgld", {"burn_in": SGLD_BURN_IN}, given, runs, BUDGET),
             "gibbs_20000_visited": _summary("gibbs", {"burn_in": 5}, given, runs, BUDGET),
-            "gibbs_1500_draws": _summary("gibbs", {}, given, runs, None),
+            "gibbs_1500_draws": _summary("gibbs", {"burn_in": GIBBS_BURN_IN}, given, runs, None),
         }
     return {"data_seeds_times_run_seeds": len(runs), **found}
 
@@ -45,7 +46,10 @@ def _sgld(g: float, first: float, given: dict[str, Any], runs: list[tuple[int, i
     a = first * (DELAY + 1) ** g
     setting = {"a": round(a, 6), "b": DELAY, "g": g, "first_step": first}
     try:
-        return {**setting, **_summary("sgld", {"a": a, "b": DELAY, "g": g}, given, runs, BUDGET)}
+        return {
+            **setting,
+            **_summary("sgld", {"a": a, "b": DELAY, "g": g, "burn_in": SGLD_BURN_IN}, given, runs, BUDGET),
+        }
     except TargetError:
         return {**setting, "unstable": True}
 
@@ -72,7 +76,7 @@ def _one(
     """TV of one run's last frame, the share of its draws with theta_2 > 0, and the last draw on another side."""
     recipe = Recipe("mixture", method, target_options=options, seed=seed, budget=budget, **knobs)
     session = Session(recipe, metrics_every=10**6)
-    session.advance(10**6 if budget else session.knobs.burn_in + GIBBS_DRAWS)
+    session.advance(10**6 if budget else int(session.knobs.burn_in) + GIBBS_DRAWS)
     draws, state = session.frame.densities["kde"].particles, session.frame.state
     every = np.concatenate([state.older, state.newer])[:, 1] > 0
     others = np.flatnonzero(every != every[-1])

@@ -43,7 +43,7 @@ ENTRANTS = {
     "tempered SMC": Entrant("smc_mcmc", {}, None),
     "SVGD": Entrant("svgd", {}, slow=True),
     "SVI": Entrant("svi", {}),
-    "HMC": Entrant("hmc", {}, None),
+    "HMC": Entrant("hmc", {"burn_in": 100, "leapfrog_steps": 10}, None),
 }
 
 
@@ -69,7 +69,7 @@ def figures_of(entrant: Entrant, regression: Regression, seed: int) -> dict[str,
     recipe = Recipe(regression.target, entrant.method, budget=entrant.visited, seed=seed, **entrant.knobs)
     session = Session(recipe, metrics_every=10**6)
     if entrant.method == "hmc":
-        session.advance(session.knobs.burn_in + DRAWS)
+        session.advance(int(session.knobs.burn_in) + DRAWS)
     else:
         session.advance(10**9)
     seconds, frame = time.process_time() - start, session.frame

@@ -39,7 +39,7 @@ from pmdviz.engine.frame import Frame
 from pmdviz.knobs import Knobs, KnobSpec
 from pmdviz.lab import Lab
 from pmdviz.lab.loop.pool import DaemonPool
-from pmdviz.scenes import columns
+from pmdviz.scenes.stage import posterior
 
 HOME = Path(pmdviz.__file__).parent
 COMPUTING = ("kernels/", "densities/", "metrics/")
@@ -117,7 +117,7 @@ class Way:
                 (Frame, "__init__", "frame", ""),
                 (shaped.ShapedDensity, "__init__", "density", "densities"),
                 (density, "kde_on_grid", "grid", "grids"),
-                (columns, "StageColumns", "columns", ""),
+                (posterior, "StageColumns", "columns", ""),
             ):
                 stack.enter_context(patch.object(owner, name, self._before(getattr(owner, name), hand, looked_at)))
             stack.enter_context(patch.object(KnobSpec, "parse", self._counted(KnobSpec.parse)))

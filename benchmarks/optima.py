@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.helpers.claims_verdicts import pooled
+from benchmarks.helpers.claims_rules import pooled
 from benchmarks.helpers.contest import figures, needed
 from benchmarks.search import BUDGET, DATA_SEEDS, SEEDS, TARGET
 from pmdviz.densities.density import Density, GaussianMixture, KernelDensity

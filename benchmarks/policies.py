@@ -16,6 +16,11 @@ MIXTURE |= {"step_limit": 0.0}
 UNIT_GAUSSIAN = {"dim": 1, "num_data": 1, "sigma_x": 2**0.5, "prior_sd": 2**0.5}  # posterior sd 1
 STEP_SIZE = 0.1
 SETTLING, AVERAGED = 100, 100
+DRAWS: dict[str, dict[str, Any]] = {
+    "balanced": {},
+    "independent, systematic": {"draws": "independent"},
+    "independent, multinomial": {"draws": "independent", "resampler": "multinomial"},  # as in the paper
+}
 
 
 def run(options: Namespace) -> dict[str, Any]:
@@ -26,6 +31,9 @@ def run(options: Namespace) -> dict[str, Any]:
         "tv_20000_minus_tv_2000": {policy: _drift(policy, seeds) for policy in ("always", "ess")},
         "variance_under_always": {
             f"h={h}, m={m}": _settled_variance(h, m, gaussian) for h, m in ((0.5, 1500), (0.1, 1500), (0.1, 500))
+        },
+        "variance_by_draws, h=0.1, m=1000": {
+            name: _settled_variance(0.1, 1000, gaussian, **knobs) for name, knobs in DRAWS.items()
         },
     }
 
@@ -39,15 +47,15 @@ def fixed_point(step_size: float, bandwidth: float, sd: float = 1.0) -> float:
 def _drift(policy: str, seeds: range) -> dict[str, float]:
     differences, ends = [], []
     for seed in seeds:
-        history = api.run(seed=seed, policy=policy, floor=False, **MIXTURE).history
+        history = api.run(seed=seed, policy=policy, floor=False, metrics_every=10, **MIXTURE).history
         tv = history["tv"][np.searchsorted(history["visited"], (2000, 20_000))]
         differences.append(tv[1] - tv[0])
         ends.append(tv[1])
     return {**_with_error(np.array(differences)), "tv_at_20000": round(float(np.mean(ends)), 4)}
 
 
-def _settled_variance(bandwidth: float, m: int, seeds: range) -> dict[str, float]:
-    variances = np.array([_one_variance(bandwidth, m, seed) for seed in seeds])
+def _settled_variance(bandwidth: float, m: int, seeds: range, **more: Any) -> dict[str, float]:
+    variances = np.array([_one_variance(bandwidth, m, seed, **more) for seed in seeds])
     expected = float(fixed_point(STEP_SIZE, bandwidth))
     found = _with_error(variances)
     return {
@@ -57,9 +65,9 @@ def _settled_variance(bandwidth: float, m: int, seeds: range) -> dict[str, float
     }
 
 
-def _one_variance(bandwidth: float, m: int, seed: int) -> float:
+def _one_variance(bandwidth: float, m: int, seed: int, **more: Any) -> float:
     knobs = {"policy": "always", "schedule": "constant", "step_size": STEP_SIZE, "num_particles": m}
-    knobs |= {"bandwidth_rule": "isotropic", "bandwidth": bandwidth, "step_limit": 0.0}
+    knobs |= {"bandwidth_rule": "isotropic", "bandwidth": bandwidth, "step_limit": 0.0, **more}
     recipe = Recipe("gaussian", "pmd", target_options=UNIT_GAUSSIAN, seed=seed, budget=None, **knobs)
     session = Session(recipe, metrics_every=10**6)
     session.advance(SETTLING)

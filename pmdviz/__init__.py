@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pmdviz.version import __version__
 
 if TYPE_CHECKING:
-    from pmdviz.api import custom_target, list_methods, list_targets, run, sweep, target
+    from pmdviz.api import custom_target, experiment, list_experiments, list_methods, list_targets, run, sweep, target
     from pmdviz.engine.frame import Frame
     from pmdviz.engine.recipe.recipe import Recipe
     from pmdviz.engine.run import Run
@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from pmdviz.experiments.sweep import Sweep
     from pmdviz.lab import Lab, Race
     from pmdviz.lessons.questions import Question
+    from pmdviz.targets.space import Discrete
 
 _HOMES = {
+    "Discrete": "pmdviz.targets.space",
     "Frame": "pmdviz.engine.frame",
     "InputError": "pmdviz.errors",
     "Lab": "pmdviz.lab",
@@ -35,6 +37,8 @@ _HOMES = {
     "Sweep": "pmdviz.experiments.sweep",
     "TargetError": "pmdviz.errors",
     "custom_target": "pmdviz.api",
+    "experiment": "pmdviz.api",
+    "list_experiments": "pmdviz.api",
     "list_methods": "pmdviz.api",
     "list_targets": "pmdviz.api",
     "race": "pmdviz.experiments.race",
@@ -44,6 +48,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "Discrete",
     "Frame",
     "InputError",
     "Lab",
@@ -58,6 +63,8 @@ __all__ = [
     "TargetError",
     "__version__",
     "custom_target",
+    "experiment",
+    "list_experiments",
     "list_methods",
     "list_targets",
     "race",

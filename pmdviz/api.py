@@ -19,6 +19,7 @@ from pmdviz.targets.custom import CustomTarget
 
 if TYPE_CHECKING:
     from pmdviz.engine.frame import Frame
+    from pmdviz.experiments.running import ExperimentResult
     from pmdviz.experiments.sweep import Sweep
 
 
@@ -27,7 +28,7 @@ def list_targets() -> dict[str, dict[str, Any]]:
     return {
         name: {
             "title": made.title,
-            "reference": made.reference,
+            "reference": made.source,
             "about": made.about,
             "options": knobs.table(made.Options),
         }
@@ -44,12 +45,27 @@ def list_methods() -> dict[str, dict[str, Any]]:
     return {
         name: {
             "title": method.title,
-            "reference": method.reference,
+            "reference": method.source,
             "default_budget": Recipe("mixture", name).default_budget,
             "budget_words": method.budget_words,
             "knobs": knobs.table(method.Knobs),
         }
         for name, method in METHODS.items()
+    }
+
+
+def list_experiments() -> dict[str, dict[str, Any]]:
+    """Every experiment: name -> title, about, reference, knobs (name, default, bounds, unit, help)."""
+    from pmdviz.experiments.catalogue import EXPERIMENTS  # joblib takes a tenth of a second
+
+    return {
+        name: {
+            "title": each.title,
+            "about": each.about,
+            "reference": each.source,
+            "knobs": knobs.table(each.Knobs),
+        }
+        for name, each in sorted(EXPERIMENTS.items())
     }
 
 
@@ -90,9 +106,10 @@ def run(
     target, target_options, method, seed, budget, **knobs
         As in `Recipe`.
     metrics_every : int, optional
-        Measure every so many iterations; by default at 0, 1, 2, 5, 10, then every 10, and the last.
+        Measure every so many iterations; by default at 0, 1, 2, 5, 10, then one in each block of ten at
+        a place in it that locks to no period, and the last.
     floor : bool
-        Compute what perfect draws would get (metrics floor_tv, floor_kl; once a target and particle count).
+        Compute what exact samples would get (metrics floor_tv, floor_kl; once a target and particle count).
     progress : function of the session, called after every iteration.
 
     Raises
@@ -177,3 +194,46 @@ def _besides(knobs: Mapping[str, Any], **parts: Any) -> list[str]:
     """Names of the knobs given, and of the parts of a run that are not left at their defaults."""
     usual = run.__kwdefaults__ or {}
     return [*knobs, *(name for name, value in parts.items() if value is not usual[name] and value != usual[name])]
+
+
+def experiment(
+    name: str,
+    *,
+    path: str | os.PathLike[str] | None = None,
+    workers: int | None = None,
+    progress: Callable[[int, int], object] | None = None,
+    **knobs: Any,
+) -> ExperimentResult:
+    """One of `list_experiments()`, its cases computed in parallel.
+
+    Parameters
+    ----------
+    name : str
+    path : path, optional
+        A table (.parquet, .csv, or no suffix) into which each case goes as soon as it has ended. Cases that are in it
+        already are not computed again: the same call goes on.
+    workers : int, optional
+        Processes; by default one a core.
+    progress : function (cases done, cases in all)
+        Called after every case and a few times a second. What it raises stops the workers.
+    **knobs
+        Knobs of the experiment.
+
+    Returns
+    -------
+    ExperimentResult
+        `.rows`, `.summary`, `.chart`, `.failed`, `.export(path)`.
+
+    Raises
+    ------
+    InputError
+        An unknown name or knob, a value out of its bounds, a table that is not this experiment's.
+
+    Examples
+    --------
+    >>> pmdviz.experiment("convergence", varied="m", seeds=4).summary
+    """
+    from pmdviz.experiments import catalogue  # noqa: F401, joblib takes a tenth of a second
+    from pmdviz.experiments.running import run_experiment
+
+    return run_experiment(name, knobs, path=path, workers=workers, progress=progress)

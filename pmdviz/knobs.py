@@ -14,6 +14,7 @@ from typing import Any, Self
 import numpy as np
 import param
 
+from pmdviz.data_files import SUFFIXES, names_file, pinned
 from pmdviz.errors import InputError, shown, unknown
 
 THOUSANDS = r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?"  # 20,000 is a number; 0,05 is refused rather than read as 5
@@ -31,7 +32,7 @@ class KnobSpec:
     """What is known of one knob; `default_by` and `only_if` name the other knobs that they hang on."""
 
     name: str
-    kind: str  # whole, real, choice or flag
+    kind: str  # whole, real, choice, flag or source
     default: Any
     bounds: tuple[float | None, float | None] | None
     inclusive: tuple[bool, bool]
@@ -56,7 +57,9 @@ class KnobSpec:
     def bounds_words(self) -> str:
         """The allowed values in words, such as "above 0, at most 1"."""
         if self.kind == "choice":
-            return "one of " + ", ".join(self.choices)
+            return "one of " + ", ".join(filter(None, self.choices))
+        if self.kind == "source":
+            return f"{', '.join(self.choices)} or the path of a {' or '.join(SUFFIXES)} file"
         if self.kind == "flag":
             return "true or false"
         low, high = self.bounds or (None, None)
@@ -123,7 +126,19 @@ def _parse_choice(spec: KnobSpec, raw: Any) -> str | None:
     if isinstance(raw, str) and raw in spec.choices:
         return raw
     words = unknown(f"value of {spec.name}:", raw, spec.choices)
-    raise InputError(f"{words} (allowed: {', '.join(spec.choices)})", spec.name)
+    known = ", ".join(filter(None, spec.choices))
+    raise InputError(f"{words} (allowed: {known})", spec.name)
+
+
+def _parse_source(spec: KnobSpec, raw: Any) -> str:
+    if isinstance(raw, str) and raw in spec.choices:
+        return raw
+    if names_file(raw):
+        try:
+            return pinned(raw)
+        except InputError as error:
+            raise InputError(f"{spec.name}: {error}", spec.name) from None
+    raise InputError(f"{spec.name} must be {spec.bounds_words}; given: {shown(raw)}", spec.name)
 
 
 def _parse_flag(spec: KnobSpec, raw: Any) -> bool | None:
@@ -132,7 +147,13 @@ def _parse_flag(spec: KnobSpec, raw: Any) -> bool | None:
     return bool(raw) if isinstance(raw, (bool, np.bool_)) else None
 
 
-_PARSERS = {"real": _parse_real, "whole": _parse_whole, "choice": _parse_choice, "flag": _parse_flag}
+_PARSERS = {
+    "real": _parse_real,
+    "whole": _parse_whole,
+    "choice": _parse_choice,
+    "flag": _parse_flag,
+    "source": _parse_source,
+}
 
 
 _SLOTS = ["unit", "acts", "log", "only_if", "default_by"]  # what a knob adds to its `param` type
@@ -153,6 +174,7 @@ Whole = _knob_type(param.Integer, "whole")
 Real = _knob_type(param.Number, "real")
 Choice = _knob_type(param.Selector, "choice")
 Flag = _knob_type(param.Boolean, "flag")
+Source = _knob_type(param.Selector, "source")  # data by a name, or from a person's file (`data_files`)
 
 
 def _conditions(only_if: tuple[str, Any] | Mapping[str, Any] | None) -> dict[str, tuple] | None:
@@ -171,7 +193,7 @@ def _spec(name: str, p: Any) -> KnobSpec:
         bounds=getattr(p, "bounds", None) if p.kind in ("whole", "real") else None,
         inclusive=getattr(p, "inclusive_bounds", (True, True)),
         soft_bounds=getattr(p, "softbounds", None),
-        choices=tuple(p.objects) if p.kind == "choice" else (),
+        choices=tuple(p.objects) if p.kind in ("choice", "source") else (),
         label=p.label,
         unit=p.unit,
         help=" ".join((p.doc or "").split()),
@@ -187,7 +209,7 @@ def _same(value: Any, default: Any) -> bool:
 
 
 class Knobs(param.Parameterized):
-    """A set of knob values; immutable. Subclasses declare `Whole`, `Real`, `Choice` and `Flag` attributes."""
+    """A set of knob values; immutable. Subclasses declare `Whole`, `Real`, `Choice`, `Flag` and `Source` attributes."""
 
     kind_words = "knob"  # "option" for a target's
 

@@ -9,7 +9,7 @@ import pytest
 
 import pmdviz
 from pmdviz.errors import InputError
-from pmdviz.experiments.sweep.table import Table
+from pmdviz.experiments.table import Table
 from pmdviz.files import atomic_write, check_text_path, check_writable, file_path, write_text
 
 ROW = {"m": 1}

@@ -53,7 +53,7 @@ def test_what_is_wrong_is_seen(monkeypatch):
     assert try_recipe("{}")[1].startswith("KeyError")
     monkeypatch.setattr(links, "read", read)
     assert try_link("?run=x")[1].startswith("KeyError")
-    monkeypatch.setattr("pmdviz.experiments.sweep.table._parsed", lambda value, kind: value)
+    monkeypatch.setattr("pmdviz.experiments.table._parsed", lambda value, kind: value)
     assert try_table(strategies.TABLE)[1].startswith("it is read as something else")
     monkeypatch.setattr("pmdviz.cli.main.main", lambda words: 1)
     assert try_arguments(["list"]) == ("wrong", "status 1 for ['list']")

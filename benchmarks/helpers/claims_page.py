@@ -1,115 +1,214 @@
-"""docs/claims.md, of what `bench claims` measured: `python -m benchmarks.helpers.claims_page FILE.json > FILE`."""
+"""docs/claims.md, of what `bench claims` measured: `python -m benchmarks.helpers.claims_page FILE.json > FILE`.
+
+The verdicts are those of the rules on the runs in FILE.csv beside it.
+"""
 
 from __future__ import annotations
 
+import csv
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmarks.helpers.claims_verdicts import ERRORS, NEARLY_ALL
+from benchmarks.helpers.claims_problems import PROBLEMS
+from benchmarks.helpers.claims_rules import ERRORS, NEARLY_ALL, WITHIN, arrays_of
+from benchmarks.helpers.claims_verdicts import CLAIMS, Judged, judged
 from pmdviz.engine.recipe.formats import KNOBS
 
 HEAD = """# The paper's claims, measured
 
 Written by `python -m benchmarks.helpers.claims_page docs/measured/claims.json`, from a file of
-`python -m pmdviz bench claims --json FILE`.
+`python -m pmdviz bench claims --json FILE`. Every run that judged is a line of
+[measured/claims.csv](measured/claims.csv).
 
 Dai, He, Dai, Song 2016 compare Particle Mirror Descent with five methods on a mixture with two modes (section 6,
-appendix H.1). Here the same comparison stands on data whose modes are well separated ({setting}), over
-{data_seeds} data sets and {run_seeds} runs of each ({slow} for methods that take seconds a run), at {budget:,} data
-visited. Every baseline runs at the best setting that a small search finds (on other run seeds), and at the paper's.
-Errors are over data sets. A difference counts when it is more than {errors:g} standard errors; in the first two claims
-also when PMD is lower in at least {nearly_all:.0%} of the runs and on every data set, as cross entropies have so heavy
-a tail that a large mean difference can be within its standard error.
+appendix H.1). Here the comparison is made on two kinds of data: {data}. It is made on two clocks: {clocks}.
+Every method runs at the best setting of a small search (data seeds {search}), and at the paper's; all
+verdicts are on other data (data seeds {held_out}, run seeds {runs}; {slow} for the slow ones). Errors are over data
+sets. Yes and no ask for a difference of more than {errors:g} standard errors, or the same sign in at least
+{nearly_all:.0%} of the runs and on every data set; TVs within {within:g} count as alike. Everything between is open.
+
+**What a visited row costs.** Data visited are free of particles: a row that PMD visits is one likelihood for each of
+its particles. Likelihood evaluations count pairs of a parameter and a row, a gradient as one:
+
+{costs}
+
+## From Algorithm 1 to our default, one change at a time
+
+TV at {budget:,} data visited with 1,500 particles, mean ± standard error; each line keeps the changes above it.
+
+{ablation}
+
+## Verdicts
+
+Two answers stand for {both}.
+
+| claim | verdict | under each condition |
+|---|---|---|
+{verdicts}
 """
-SETTINGS = """
-## Settings and figures
+FIGURES = """
+### {data}, {budget:,} {clock}
 
 TV and cross entropy (nats) at the end, mean ± standard error over data sets; `sd` is that of TV over runs of the same
 data. "One mode": the share of runs with less than 2 % of q in the other mode; of a chain with less than 2 % of the
-later half of its draws there, as the first ones may still be on their way from the prior to a mode
-([baselines.md](baselines.md) says how long that lasts). Knobs that are not named are at their defaults
-([knobs.md](knobs.md)).
+later half of its draws there. Knobs that are not named are at their defaults ([knobs.md](knobs.md)).
 
-| method | setting | TV | sd | cross entropy | one mode | visited | runs |
-|---|---|---|---|---|---|---|---|
+| method | setting | TV | sd | cross entropy | one mode | visited | evaluations, millions | runs |
+|---|---|---|---|---|---|---|---|---|
 """
 
 
-def _defaults(found: Mapping[str, Any]) -> str:
-    """Whose defaults those knobs have that are not named; a file of before format 2 does not say so."""
-    version = found.get("format", 1)
-    earlier = [f"`{name}` {value}" for name, value in KNOBS.get(version, {}).items()]
-    return ", ".join([f"with the defaults of recipe format {version}", *earlier])
+def page(result: Mapping[str, Any], rows: Iterable[Mapping[str, str]]) -> str:
+    """The page of a result of `bench claims` and its runs."""
+    found, arrays = result["figures"], arrays_of(rows)
+    verdicts = [judged(claim, arrays) for claim in CLAIMS]
+    parts = [_head(found, verdicts), "\n## What was seen\n", *map(_claim, verdicts), "\n## Settings and figures\n"]
+    parts += [_figures(found, name) for name in found["problems"]]
+    parts.append(_by_budget(found))
+    when = f"\nMeasured at commit {result['commit']}, {result['cpu']}, in {result['seconds']:,.0f} s"
+    parts.append(f"{when}, {_defaults(found)}.\n")
+    return "".join(parts)
 
 
-def page(result: Mapping[str, Any]) -> str:
-    """The page of a result of `bench claims`."""
-    found = result["figures"]
-    setting = ", ".join(f"{name} = {value:,}" for name, value in found["target"].items())
-    head = HEAD.format(
-        setting=setting,
-        data_seeds=found["data_seeds"],
-        run_seeds=found["run_seeds"],
-        slow=found["run_seeds_of_slow_methods"],
-        budget=found["budget"],
+def _head(found: Mapping[str, Any], verdicts: list[Judged]) -> str:
+    problems = found["problems"].values()
+    data = {one["data"]: ", ".join(f"{k} = {v:,}" for k, v in one["options"].items()) for one in problems}
+    clocks = {f"{max(one['budgets']):,} {_clock(one)}": None for one in problems}
+    return HEAD.format(
+        data=" and ".join(f"{words} ({options})" for words, options in data.items()),
+        clocks=" and ".join(clocks),
+        search=_span(found["search_data_seeds"]),
+        held_out=_span(found["data_seeds"]),
+        runs=_span(found["run_seeds"]),
+        slow=_span(found["run_seeds_of_slow_methods"]),
         errors=ERRORS,
         nearly_all=NEARLY_ALL,
+        within=WITHIN,
+        costs=_costs(found["entrants"]["separated"]),
+        budget=max(found["problems"]["separated"]["budgets"]),
+        ablation=_ablation(found),
+        both=" / ".join(data),
+        verdicts="\n".join(f"| {one.claim.words} | **{one.verdict}** | {_answers(one)} |" for one in verdicts),
     )
-    claims = ["", "| claim | verdict |", "|---|---|"]
-    claims += [f"| {claim['claim']} | **{claim['verdict']}** |" for claim in found["claims"]]
-    said = ["", "## What was seen", ""]
-    said += [f"- **{claim['claim']}**: {claim['verdict']}. {claim['said']}" for claim in found["claims"]]
-    rows = [row for entrant in found["entrants"].values() for row in _rows(entrant)]
-    when = f"\nMeasured at commit {result['commit']}, {result['cpu']}, in {result['seconds']:,.0f} s"
-    when += f", {_defaults(found)}.\n"
-    return head + "\n".join([*claims, *said]) + "\n" + SETTINGS + "\n".join(rows) + "\n" + _by_budget(found) + when
+
+
+def _clock(problem: Mapping[str, Any]) -> str:
+    return "data visited" if problem["unit"] == "data" else "likelihood evaluations"
+
+
+def _span(seeds: list[int]) -> str:
+    return str(seeds[0]) if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
+
+
+def _costs(entrants: Mapping[str, Any]) -> str:
+    lines = ["| method | densities a row | gradients a row |", "|---|---|---|"]
+    for entrant in entrants.values():
+        best = entrant["best"]
+        each = (best[f"{kind}_evaluations_per_row"] for kind in ("density", "gradient"))
+        lines.append(f"| {entrant['title']} | " + " | ".join(f"{value:,.4g}" for value in each) + " |")
+    return "\n".join(lines)
+
+
+def _ablation(found: Mapping[str, Any]) -> str:
+    names = list(found["ablation"])
+    titles = [found["problems"][name]["data"] for name in names]
+    lines = [f"| what changes | {' | '.join(titles)} | evaluations, millions |", "|---" * (len(names) + 2) + "|"]
+    for steps in zip(*found["ablation"].values(), strict=True):
+        changes = ", ".join(f"`{k}` {_value(v)}" for k, v in steps[0]["change"].items())
+        cells = [f"{steps[0]['step']} ({changes})", *(_with_error(step, "tv") for step in steps)]
+        lines.append("| " + " | ".join([*cells, _millions(steps[0])]) + " |")
+    return "\n".join(lines)
+
+
+def _answers(one: Judged) -> str:
+    """The answers by condition, those on both kinds of data side by side."""
+    grouped: dict[str, list[str]] = {}
+    for case, answer in one.answers:
+        grouped.setdefault(case.condition, []).append(answer.verdict)
+    return "; ".join(f"{words}: {' / '.join(said)}".removeprefix(": ") for words, said in grouped.items())
+
+
+def _claim(one: Judged) -> str:
+    lines = [f"\n**{one.claim.words}: {one.verdict}.**\n\n"]
+    for case, answer in one.answers:
+        where = ", ".join(filter(None, [case.condition, PROBLEMS[case.problem].data]))
+        lines.append(f"- {where}: {answer.verdict} ({answer.said})\n")
+    return "".join(lines)
+
+
+def _figures(found: Mapping[str, Any], name: str) -> str:
+    problem = found["problems"][name]
+    head = FIGURES.format(data=problem["data"].capitalize(), budget=max(problem["budgets"]), clock=_clock(problem))
+    rows = [row for entrant in found["entrants"][name].values() for row in _rows(entrant)]
+    return head + "\n".join(rows) + "\n"
 
 
 def _rows(entrant: Mapping[str, Any]) -> list[str]:
-    best = entrant["best"]
     tried = entrant["settings_tried"]
-    words = f"best of {tried}" if tried > 1 else "as it is"
-    rows = [_row(entrant["title"], f"{words}: {_knobs(best['knobs'])}", best)]
-    if "paper" in entrant:
-        rows.append(_row(entrant["title"], f"paper's: {_knobs(entrant['paper']['knobs'])}", entrant["paper"]))
-    return rows
+    words = {"best": f"best of {tried}" if tried > 1 else "as it is", "paper": "paper's"}
+    return [
+        _row(entrant["title"], f"{said}: {_knobs(entrant[setting]['knobs'])}", entrant[setting])
+        for setting, said in words.items()
+        if setting in entrant
+    ]
 
 
 def _row(title: str, setting: str, ends: Mapping[str, Any]) -> str:
     tv, entropy = (_with_error(ends, name) for name in ("tv", "cross_entropy"))
-    sd = "" if ends["tv_sd_over_runs"] is None else f"{ends['tv_sd_over_runs']:.3f}"
-    cells = (title, setting, tv, sd, entropy, f"{ends['runs_in_one_mode']:.0%}", f"{ends['visited']:,}", ends["runs"])
-    return "| " + " | ".join(str(cell) for cell in cells) + " |"
+    cells = (title, setting, tv, f"{ends['tv_sd_over_runs']:.3f}", entropy, f"{ends['runs_in_one_mode']:.0%}")
+    return "| " + " | ".join(map(str, (*cells, f"{ends['visited']:,}", _millions(ends), ends["runs"]))) + " |"
+
+
+def _millions(ends: Mapping[str, Any]) -> str:
+    return f"{(ends['density_evaluations'] + ends['gradient_evaluations']) / 1e6:.3g}"
 
 
 def _with_error(ends: Mapping[str, Any], name: str) -> str:
     return f"{ends[name]:.3f} ± {ends[f'{name}_standard_error']:.3f}"
 
 
+def _value(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
 def _knobs(knobs: Mapping[str, Any]) -> str:
-    shown = (
-        f"`{name}` {value:.4g}" if isinstance(value, float) else f"`{name}` {value}" for name, value in knobs.items()
-    )
-    return ", ".join(shown) or "defaults"
+    return ", ".join(f"`{name}` {_value(value)}" for name, value in knobs.items()) or "defaults"
 
 
 def _by_budget(found: Mapping[str, Any]) -> str:
-    entrants = [e for e in found["entrants"].values() if len(e["best"]["tv_by_budget"]) > 1]
-    budgets = list(entrants[0]["best"]["tv_by_budget"])
-    lines = ["", "## TV by data visited, at the best settings", ""]
-    lines += ["| method | " + " | ".join(f"{int(b):,}" for b in budgets) + " |", "|---" * (len(budgets) + 1) + "|"]
-    for entrant in entrants:
-        values = entrant["best"]["tv_by_budget"].values()
-        lines.append(f"| {entrant['title']} | " + " | ".join(f"{v:.3f}" for v in values) + " |")
+    lines = []
+    for name, problem in found["problems"].items():
+        entrants = [e for e in found["entrants"][name].values() if len(e["tv_by_budget"]) > 1]
+        if entrants:
+            lines += ["", f"### TV by {_clock(problem)}, {problem['data']}, at the best settings", ""]
+            lines += [f"| method | {' | '.join(f'{b:,}' for b in problem['budgets'])} |"]
+            lines += ["|---" * (len(problem["budgets"]) + 1) + "|"]
+            for entrant in entrants:
+                values = entrant["tv_by_budget"].values()
+                lines.append(f"| {entrant['title']} | " + " | ".join(f"{v:.3f}" for v in values) + " |")
     return "\n".join([*lines, ""])
 
 
+def _defaults(found: Mapping[str, Any]) -> str:
+    """Whose defaults those knobs have that are not named."""
+    version = found["format"]
+    earlier = [f"`{name}` {value}" for name, value in KNOBS.get(version, {}).items()]
+    return ", ".join([f"with the defaults of recipe format {version}", *earlier])
+
+
+def read_rows(path: Path) -> list[dict[str, str]]:
+    """The runs in a file."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
 def main(arguments: list[str]) -> int:
-    """Print the page of the file named."""
-    print(page(json.loads(Path(arguments[0]).read_text(encoding="utf-8"))), end="")
+    """Print the page of the file named, and of the runs in the table beside it."""
+    path = Path(arguments[0])
+    print(page(json.loads(path.read_text(encoding="utf-8")), read_rows(path.with_suffix(".csv"))), end="")
     return 0
 
 

@@ -19,8 +19,8 @@ FIRST = "mixture"  # the target that is tried first
 STEPS = {"particles": 20, "parametric": 20, "chain": 500}  # that a call does, by the method's family
 LONG = {  # chains that a session takes in leaps: method, target, steps of a call, knobs
     ("sgld", "mixture"): (5000, {}),
-    ("hmc", "mixture"): (500, {"tune": False, "time_step": TIME_STEP}),
-    ("hmc", "banana"): (5000, {"tune": False, "time_step": TIME_STEP}),
+    ("hmc", "mixture"): (500, {"leapfrog_steps": 10, "tune": False, "time_step": TIME_STEP}),
+    ("hmc", "banana"): (5000, {"leapfrog_steps": 10, "tune": False, "time_step": TIME_STEP}),
     ("mala", "mixture"): (2000, {"tune": False, "time_step": TIME_STEP}),
 }
 LONGEST = 1500  # steps after which a method counts as one without an end

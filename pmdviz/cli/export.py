@@ -38,7 +38,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         flag, words = f"--{spec.name.replace('_', '-')}", f"{spec.help} ({spec.bounds_words})"
         other = of_race[spec.name]
         if other.bounds_words != spec.bounds_words:
-            words += f"; of a race: {other.help} ({other.bounds_words}); default {other.default}, of a run"
+            usual = other.default or "the usual one"
+            words += f"; of a race: {other.help} ({other.bounds_words}); default {usual}, of a run"
         if spec.kind == "flag":
             parser.add_argument(flag, action=argparse.BooleanOptionalAction, help=spec.help)
         else:
@@ -56,13 +57,16 @@ def _given(options: argparse.Namespace) -> dict[str, Any]:
 
 def export(options: argparse.Namespace) -> None:
     """Check what can be checked, run the recipe or the race, write the file."""
+    from pmdviz.experiments.race import RaceRecipe
     from pmdviz.export import check
-    from pmdviz.export.options import Look, RaceLook
+    from pmdviz.export.options import Look, RaceLook, check_traces
 
     given, plain = _given(options), read_plain(options.recipe)
     race = race_in(plain)
     run = _run_of(options, plain) if race is None else _race_of(options, race)
-    check(options.out, given, Look if race is None else RaceLook)
+    _, look, _ = check(options.out, given, Look if race is None else RaceLook)
+    if race is not None:
+        check_traces(RaceRecipe.from_dict(race), look)
     made = run()
     write(made, options.out, sys.stdout, given)
 

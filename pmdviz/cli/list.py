@@ -1,4 +1,4 @@
-"""`pmdviz list`: targets and methods with their options and knobs, as text, JSON, or the tables of the docs."""
+"""`pmdviz list`: targets, methods and experiments with options and knobs, as text, JSON, or the tables of the docs."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import argparse
 from typing import Any
 
 from pmdviz.files import write_json
+
+PARTS = {"targets": "options", "methods": "knobs", "experiments": "knobs"}  # where the rows of each table stand
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -18,12 +20,12 @@ def show_tables(options: argparse.Namespace) -> None:
     """Print or write the tables."""
     from pmdviz import api
 
-    tables = {"targets": api.list_targets(), "methods": api.list_methods()}
+    tables = {"targets": api.list_targets(), "methods": api.list_methods(), "experiments": api.list_experiments()}
     if options.json is not None:
-        return write_json(options.json, tables)
+        return write_json(options.json, tables | {"presets": presets()})
     if options.markdown:
         return print(_markdown(tables))
-    for kind, part in (("targets", "options"), ("methods", "knobs")):
+    for kind, part in PARTS.items():
         print(f"{kind}:")
         for name, entry in tables[kind].items():
             print(f"  {name}: {entry['title']} [{entry['reference']}]")
@@ -35,6 +37,19 @@ def show_tables(options: argparse.Namespace) -> None:
     return None
 
 
+def presets() -> dict[str, Any]:
+    """Every preset: name -> title, question, what to try, recipe."""
+    from pmdviz.presets import PRESETS
+
+    return {
+        name: {
+            **{part: getattr(each, part) for part in ("title", "question", "try_this")},
+            "recipe": each.recipe.to_dict(),
+        }
+        for name, each in PRESETS.items()
+    }
+
+
 def budget_words(entry: dict[str, Any]) -> str:
     """What a run of a method visits where nobody says how much."""
     number, enough_for = f"{entry['default_budget']:,} data", entry["budget_words"]
@@ -43,8 +58,13 @@ def budget_words(entry: dict[str, Any]) -> str:
 
 def _markdown(tables: dict[str, Any]) -> str:
     """The declarations as the docs show them."""
-    lines = ["# Targets, methods and their knobs", "", "Written by `python -m pmdviz list --markdown`.", ""]
-    for kind, part in (("targets", "options"), ("methods", "knobs")):
+    lines = [
+        "# Targets, methods, experiments and their knobs",
+        "",
+        "Written by `python -m pmdviz list --markdown`.",
+        "",
+    ]
+    for kind, part in PARTS.items():
         for name, entry in tables[kind].items():
             lines += [f"## `{name}`: {entry['title']}", "", *filter(None, [entry.get("about")])]
             lines += [f"Source: {entry['reference']}.", ""]

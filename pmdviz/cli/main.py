@@ -24,10 +24,13 @@ class Command(NamedTuple):
 
 
 COMMANDS = {
-    "list": Command("targets and methods, with their options and knobs", "pmdviz.cli.list", "show_tables"),
+    "list": Command("targets, methods and experiments, with their options and knobs", "pmdviz.cli.list", "show_tables"),
     "run": Command("run a recipe to the end of its budget", "pmdviz.cli.run", "run"),
     "race": Command("several methods, one budget of data, many seeds", "pmdviz.cli.race", "race"),
     "sweep": Command("many runs in parallel: what is varied, every seed, into a table", "pmdviz.cli.sweep", "sweep"),
+    "experiment": Command(
+        "one of the experiments: its cases in parallel, and what comes out", "pmdviz.cli.experiment", "experiment"
+    ),
     "export": Command("run a recipe and write a film, a picture, a table, ...", "pmdviz.cli.export", "export"),
     "notebooks": Command(
         "copy the course, seven Jupyter notebooks, into a folder", "pmdviz.cli.notebooks", "notebooks"

@@ -13,7 +13,7 @@ from pmdviz.errors import InputError
 from pmdviz.files import check_text_path, finite, write_json
 
 METHODS = "pmd,pmd:warm_start=true,smc,gibbs,sgld,svi"
-COLUMNS = ("runs", "visited_mean", "tv_mean", "tv_sd", "kl_forward_mean", "runs_in_one_mode", "seconds_mean")
+COSTS = {"data": ("visited_mean",), "evaluations": ("density_evaluations_mean", "gradient_evaluations_mean")}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,7 +22,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--target", metavar="NAME", help="(default mixture)")
     parser.add_argument("--target-option", action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--methods", metavar="LIST", help=f"entrants, knobs after a colon (default {METHODS})")
-    parser.add_argument("--budget", metavar="N", help="data that each may visit (default 20,000)")
+    parser.add_argument("--budget", metavar="N", help="data that each may visit (default 20,000), or evaluations")
+    parser.add_argument(
+        "--clock", metavar="UNIT", help="what the budget counts: data (default) or evaluations of the likelihood"
+    )
     parser.add_argument("--seeds", metavar="N", help="how many runs each does, or their seeds: 3,5,8 (default 1)")
     parser.add_argument("--points", metavar="N", help="measure about so many frames of each run on the way (default 0)")
     parser.add_argument("--json", metavar="FILE", help="write rows and summary as JSON; - for standard output")
@@ -37,7 +40,7 @@ def _given_recipe(options: argparse.Namespace) -> Any:
     """The race of a file, or the one that the options describe. Raises InputError."""
     from pmdviz.experiments.race import RaceRecipe
 
-    names = ("target", "methods", "budget", "seeds", "points")
+    names = ("target", "methods", "budget", "clock", "seeds", "points")
     given = {name: value for name in names if (value := getattr(options, name)) is not None}
     if options.recipe is not None:
         if given or options.target_option:
@@ -46,7 +49,7 @@ def _given_recipe(options: argparse.Namespace) -> Any:
         plain = read_plain(options.recipe)
         race = race_in(plain)
         return RaceRecipe.from_dict(plain if race is None else race)
-    parts = {"target": "mixture", "methods": METHODS, "budget": "20000", "points": 0, **given}
+    parts = {"target": "mixture", "methods": METHODS, "points": 0, **given}
     parts["seeds"] = _seeds(given.get("seeds", "1"))
     return RaceRecipe.checked(**parts, target_options=pairs("--target-option", options.target_option))
 
@@ -58,7 +61,7 @@ def race(options: argparse.Namespace) -> None:
 
     recipe = _given_recipe(options)
     check_text_path(options.json)
-    _check_files(options.export, len(recipe.entrants))
+    _check_files(options.export, recipe)
     bar = race_bar if sys.stderr.isatty() else None
     start = time.perf_counter()
     result = race.race(recipe, progress=bar)
@@ -73,17 +76,18 @@ def race(options: argparse.Namespace) -> None:
             "modes": result.modes,
             "target": {"name": result.target.name, "options": result.target.options.as_dict()},
             "budget": result.budget,
+            "budget_unit": recipe.budget_unit,
             "seconds": seconds,
             "versions": versions(),
         }
         write_json(options.json, plain)
     else:
-        print(_table(result.summary))
+        print(_table(recipe, result.summary))
     for path in options.export:
         export.write(result, path, sys.stderr if options.json == "-" else sys.stdout, {})
 
 
-def _check_files(paths: list[str], entrants: int) -> None:
+def _check_files(paths: list[str], recipe: Any) -> None:
     """Say what can be said of the files before anything runs."""
     if paths:
         from pmdviz.export import check
@@ -93,7 +97,7 @@ def _check_files(paths: list[str], entrants: int) -> None:
         for path in paths:
             writer, _, _ = check(path, {}, RaceLook)
             if "particles" in writer.options:
-                check_entrants(entrants)
+                check_entrants(len(recipe.entrants))
 
 
 def _seeds(text: str) -> Any:
@@ -109,10 +113,18 @@ def _plain(row: dict[str, Any]) -> dict[str, Any]:
     return {name: finite(value) for name, value in row.items()}
 
 
-def _table(summary: list[dict[str, Any]]) -> str:
-    """The summary as a table, the lowest TV first."""
-    ordered = sorted(summary, key=lambda one: (one["tv_mean"] is None, one["tv_mean"]))
-    lines = [["method", *COLUMNS]] + [[one["method"], *(_word(one[name]) for name in COLUMNS)] for one in ordered]
+def _columns(recipe: Any) -> list[str]:
+    """What the table has of the summary."""
+    first, *second = (metric.name for metric in recipe.shown)
+    measured = [f"{first}_mean", f"{first}_sd", *(f"{name}_mean" for name in second)]
+    return ["runs", *COSTS[recipe.budget_unit], *measured, "runs_in_one_mode", "seconds_mean"]
+
+
+def _table(recipe: Any, summary: list[dict[str, Any]]) -> str:
+    """The summary as a table, who is closest first."""
+    columns, first = _columns(recipe), f"{recipe.shown[0].name}_mean"
+    ordered = sorted(summary, key=lambda one: (one.get(first) is None, one.get(first)))
+    lines = [["method", *columns]] + [[one["method"], *(_word(one.get(name)) for name in columns)] for one in ordered]
     widths = [max(len(line[k]) for line in lines) for k in range(len(lines[0]))]
     return "\n".join("  ".join(f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True)) for line in lines)
 

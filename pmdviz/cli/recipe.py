@@ -23,6 +23,7 @@ def add_recipe_arguments(parser: argparse.ArgumentParser, what: str = "a recipe"
     parser.add_argument("--knob", action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--seed", metavar="N", help="of the run (default 0)")
     parser.add_argument("--budget", metavar="N", help="data to visit (default: what the method needs, see list)")
+    parser.add_argument("--budget-unit", metavar="UNIT", help="what the budget counts: data (default) or evaluations")
 
 
 def read_plain(path: str | None) -> Any:
@@ -53,14 +54,16 @@ def given_recipe(options: argparse.Namespace, plain: Any = None) -> Any:
 
 
 def _parts(options: argparse.Namespace) -> dict[str, Any]:
-    given = {"target": options.target, "method": options.method, "seed": options.seed, "budget": options.budget}
+    given = {name: getattr(options, name) for name in ("target", "method", "seed", "budget", "budget_unit")}
     return {name: value for name, value in given.items() if value is not None}
 
 
 def given_recipe_alone(options: argparse.Namespace) -> None:
     """Raise InputError where something is given besides a file that says all."""
     if _parts(options) or options.knob or options.target_option:
-        raise InputError("a recipe file says all of the run; leave --target, --method, --knob, --seed, --budget out")
+        raise InputError(
+            "a recipe file says all of the run; leave --target, --method, --knob, --seed, --budget, --budget-unit out"
+        )
 
 
 def _read(path: str) -> str:
@@ -93,8 +96,8 @@ def run_bar(session: Any) -> None:
     """Progress of a run on a terminal."""
     from pmdviz.scenes.words import data_visited
 
-    visited, budget = session.frame.visited, session.recipe.budget
-    draw_bar(visited / budget, data_visited(session.frame), last=session.done)
+    spent, budget = session.frame.spent, session.recipe.budget
+    draw_bar(spent / budget, data_visited(session.frame), last=session.done)
 
 
 def race_bar(share: float, words: str) -> None:

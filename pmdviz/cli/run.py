@@ -24,6 +24,7 @@ def run(options: argparse.Namespace) -> None:
     from pmdviz import api
     from pmdviz.engine.recipe.recipe import versions
     from pmdviz.metrics import perfect_draws
+    from pmdviz.scenes.words import EXACT_SAMPLES
 
     check_text_path(options.json)
     recipe = given_recipe(options)
@@ -33,7 +34,7 @@ def run(options: argparse.Namespace) -> None:
     made = api.run(recipe, metrics_every=every, progress=bar, floor=False)
     seconds = time.perf_counter() - start
     if bar:
-        print("\ncomputing what perfect draws would get ...", file=sys.stderr)
+        print(f"\ncomputing what {EXACT_SAMPLES} would get ...", file=sys.stderr)
     perfect_draws.floor(made.target, made.final.num_draws, rule=made.final.floor_rule)
     metrics = {name: finite(value) for name, value in made.final.metrics.items()}
     final = {"iteration": made.final.iteration, "visited": made.final.visited, **metrics, "caveat": made.final.caveat}

@@ -8,13 +8,31 @@ from typing import Any
 
 import numpy as np
 
-from pmdviz.densities.density import Density, effective_sample_size
+from pmdviz.densities.density import Density
 from pmdviz.methods import Method, StepInfo
+from pmdviz.metrics import METRICS, applicable
 from pmdviz.metrics.divergences import NAMES, DensitiesOnGrid, measure, picture
+from pmdviz.metrics.draws import NUM_DRAWS
+from pmdviz.metrics.moments import kl_of_density
 from pmdviz.metrics.perfect_draws import known_floor
 from pmdviz.targets import Target
+from pmdviz.targets.reference.base import Reference
 
 OVERHEAD = 8192  # bytes of a kept frame besides its arrays
+
+
+class Measured(dict[str, Any]):
+    """Metrics by name; one that applies but is not measured at every frame is computed when it is asked for."""
+
+    def __init__(self, values: dict[str, Any], frame: Frame) -> None:
+        super().__init__(values)
+        self._frame = frame
+
+    def __missing__(self, name: str) -> float | None:
+        metric = METRICS[name]
+        target, method = self._frame.target, self._frame.method
+        self[name] = metric.measure(self._frame) if metric.applies(target, method) else None
+        return self[name]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +73,17 @@ class Frame:
     budget: int | None
     target: Target
     method: Method
+    budget_unit: str = "data"
+
+    @property
+    def evaluations(self) -> int:
+        """Evaluations of likelihoods and gradients so far, each pair of particle and datum as one."""
+        return self.density_evaluations + self.gradient_evaluations
+
+    @property
+    def spent(self) -> int:
+        """What counts against the budget so far, in its unit."""
+        return self.visited if self.budget_unit == "data" else self.evaluations
 
     @property
     def num_data(self) -> int:
@@ -68,12 +97,17 @@ class Frame:
 
     @cached_property
     def judged_by(self) -> str:
-        """Name of the density with the lowest TV; the method's usual one where TV cannot be had."""
+        """Name of the density with the lowest TV, or beyond the plane KL of moments; the usual one without either."""
         names = [*self.densities]
         if len(names) == 1:
             return names[0]
-        known = [self._judged[name]["tv"] for name in names]
-        return names[int(np.argmin([np.inf if tv is None else tv for tv in known]))]
+        known = [self._distance(name) for name in names]
+        return names[int(np.argmin([np.inf if value is None else value for value in known]))]
+
+    def _distance(self, name: str) -> float | None:
+        if self.target.planar is not None:
+            return self._judged[name]["tv"]
+        return kl_of_density(self.densities[name], self.reference) if self.reference is not None else None
 
     @property
     def density(self) -> Density:
@@ -105,7 +139,7 @@ class Frame:
     @cached_property
     def grids(self) -> dict[str, DensitiesOnGrid]:
         """p and each q on a grid that resolves both; empty above two dimensions."""
-        if self.target.dim > 2:
+        if self.target.dim > 2 or "reals" not in self.target.offers:
             return {}
         exact, box = self.target.exact, self.target.view_box
         return {name: picture(density, exact, box) for name, density in self.densities.items()}
@@ -123,38 +157,68 @@ class Frame:
             return {name: dict.fromkeys(NAMES) for name in self.densities}
         return {name: measure(density, exact, self.grids[name]) for name, density in self.densities.items()}
 
+    @property
+    def divergences(self) -> dict[str, float | None]:
+        """TV, both KLs, cross entropy and mass outside; None each where there is no grid to compare on."""
+        return self._judged[self.judged_by]
+
+    @property
+    def reference(self) -> Reference | None:
+        """What the run is judged by."""
+        return self.target.reference()
+
+    @cached_property
+    def draws(self) -> np.ndarray:
+        """1,000 draws (n, d) of q, from a seed of their own: what metrics of draws take."""
+        return self.density.sample(np.random.default_rng(0), NUM_DRAWS)
+
+    @property
+    def chains(self) -> np.ndarray:
+        """Of a chain method the judged draws of each chain, (C, n, d)."""
+        return self.method.chains(self.state, self.knobs)
+
     @cached_property
     def _measured(self) -> dict[str, float | None]:
-        weighted = self.method.family == "particles"
-        ess = effective_sample_size(self.density.log_weights) if weighted else None
-        by_each = {f"tv_{name}": self._judged[name]["tv"] for name in self.densities if name}
-        return {**self._judged[self.judged_by], **by_each, "ess": ess}
+        found: dict[str, float | None] = {}
+        for metric in METRICS.values():
+            applies = metric.applies(self.target, self.method)
+            if applies and metric.traced(self.target, self.method):
+                found[metric.name] = metric.measure(self)
+            elif metric.always:
+                found[metric.name] = None
+        planar = self.target.planar is not None
+        return found | {f"tv_{name}": self._judged[name]["tv"] for name in self.densities if name and planar}
 
     @property
     def num_draws(self) -> int | None:
-        """How many perfect draws the floor is of: as many as there are particles; None for other families."""
+        """How many exact samples the floor is of: as many as there are particles; None for other families."""
         return len(self.density.particles) if self.method.family == "particles" else None
 
     @property
     def floor_rule(self) -> str:
-        """The rule of `floors.TABLES` by which perfect draws are judged beside this frame."""
+        """The rule of `floors.TABLES` by which exact samples are judged beside this frame."""
         return "shaped" if getattr(self.knobs, "bandwidth_rule", "") == "shaped" else "local"
 
     @property
     def metrics(self) -> dict[str, float | None]:
-        """tv, kl_forward, kl_reverse, cross_entropy (nats), mass_outside, ess (in [1, m]) and the floors.
+        """Those of the table `metrics.METRICS` that apply, and the floors; dear ones are computed when asked for.
 
         None where a value cannot be had; the floors (`floor_tv`, `floor_kl` and their standard errors `..._se`) are
         None until they have been computed. A method with several densities has the TV of each besides, `tv_<name>`.
         """
         floor = known_floor(self.target, self.num_draws, self.floor_rule) if self.num_draws else None
-        return {
-            **self._measured,
+        floors = {
             "floor_tv": floor.tv if floor else None,
             "floor_tv_se": floor.tv_se if floor else None,
             "floor_kl": floor.kl if floor else None,
             "floor_kl_se": floor.kl_se if floor else None,
         }
+        return Measured({**self._measured, **floors}, self)
+
+    @property
+    def metric_names(self) -> list[str]:
+        """What can be asked of `metrics` for this target and method."""
+        return [metric.name for metric in applicable(self.target, self.method)]
 
     def replaced(self, **parts: Any) -> Frame:
         """The moment under other knobs or another budget; what was computed of it is kept unless a knob redraws it."""
@@ -163,20 +227,21 @@ class Frame:
             spec.acts == "at once" and getattr(other.knobs, name) != getattr(self.knobs, name)
             for name, spec in self.knobs.specs().items()
         )
-        kept = () if redraw else ("densities", "judged_by", "grids", "_judged", "_measured")
+        kept = () if redraw else ("densities", "judged_by", "grids", "_judged", "_measured", "draws")
         other.__dict__.update({name: value for name, value in self.__dict__.items() if name in kept})
         return other
 
     def without_caches(self) -> Frame:
-        """The frame without its pictures, to be kept for long."""
-        other = self.replaced()
-        other.__dict__.pop("grids", None)
+        """The frame without its pictures and the terms of its step, to be kept for long."""
+        other = self.replaced(info=self.info and self.info._replace(terms={}))
+        for name in ("grids", "draws"):
+            other.__dict__.pop(name, None)
         return other
 
     @property
     def num_bytes(self) -> int:
         """Memory of the frame when kept: the state's arrays and some more."""
-        return OVERHEAD + sum(part.nbytes for part in self.state if isinstance(part, np.ndarray))
+        return OVERHEAD + _size_of(self.state)
 
     def row(self) -> dict[str, Any]:
         """The frame's row in the history."""
@@ -187,11 +252,19 @@ class Frame:
             "seconds": self.seconds,
             "num_particles": len(self.particles),
             "step_size": self.info.step_size if self.info else None,
+            **{each.name: self.info.scalars.get(each.name) if self.info else None for each in self.method.scalars},
             "rejuvenations": self.rejuvenations,
             "limited_steps": self.limited_steps,
             "density_evaluations": self.density_evaluations,
             "gradient_evaluations": self.gradient_evaluations,
+            "evaluations": self.evaluations,
         }
+
+
+def _size_of(state: tuple) -> int:
+    """Bytes of the arrays in a state, and in the states that it is made of."""
+    parts = (_size_of(part) if isinstance(part, tuple) else getattr(part, "nbytes", 0) for part in state)
+    return sum(parts)
 
 
 def _read_only(array: np.ndarray) -> np.ndarray:

@@ -2,31 +2,61 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 MAX_ROWS = 20_000
 EARLY = (0, 1, 2, 5, 10)
-EVERY = 10
+BLOCK = 10  # by default one iteration in each block of so many is measured
+TURN = 2**64
+# Irrational steps around a circle: multiples of the square roots of 7, 2 and 3 without their whole parts, as integers,
+# so that every machine takes the same ones. Of twenty irrationals that were tried, the root of 7 spreads the iterations
+# most evenly over passes of 2 to 20 steps; the golden ratio locks to passes of 17.
+PLACE_STEP, HALF_STEP, LEVEL_STEP = (math.isqrt(n * TURN**2) % TURN for n in (7, 2, 3))
 
 
 def is_due(iteration: int, metrics_every: int | None, stride: int = 1) -> bool:
-    """Whether the frame of this iteration is measured: 0, 1, 2, 5, 10 and then every 10, or every `metrics_every`.
+    """Whether the frame of this iteration is measured: every `metrics_every`, or (None) as follows.
 
-    With a `stride`, whether its row stays in a history thinned by that.
+    0, 1, 2, 5, 10, then one in each block of ten, at a place in it that locks to no period: were it every tenth, a run
+    with ten steps a pass through the data would be seen at ends of passes alone, where its batches' noise cancels.
+    With a `stride`, a power of 2, whether its row stays in a history thinned by that.
     """
-    if metrics_every is None:
-        return iteration in EARLY or iteration % (EVERY * stride) == 0
-    return iteration % (metrics_every * stride) == 0
+    if metrics_every is not None:
+        return iteration % (metrics_every * stride) == 0
+    block = iteration // BLOCK
+    return iteration in EARLY or (block > 0 and iteration == _due_in(block) and _is_left(block, stride))
 
 
 def next_due(iteration: int, metrics_every: int | None) -> int:
     """The first iteration after this one that is due."""
-    if metrics_every is None and iteration < EARLY[-1]:
+    if metrics_every is not None:
+        return (iteration // metrics_every + 1) * metrics_every
+    if iteration < EARLY[-1]:
         return min(at for at in EARLY if at > iteration)
-    every = metrics_every or EVERY
-    return (iteration // every + 1) * every
+    block = iteration // BLOCK
+    return _due_in(block) if iteration < _due_in(block) else _due_in(block + 1)
+
+
+def _due_in(block: int) -> int:
+    """The iteration that is due in a block of ten: the places go round it in irrational steps."""
+    return block * BLOCK + block * PLACE_STEP % TURN * BLOCK // TURN
+
+
+def _is_left(block: int, stride: int) -> bool:
+    """Whether a block is one of those left after log2(stride) halvings, which leave one of each pair.
+
+    Which one changes from pair to pair: were it always the even ones, thinned rows could lock to a period again.
+    """
+    level = 1
+    while 2**level <= stride:
+        pair, half = divmod(block, 2)
+        if half != (pair * HALF_STEP + level * LEVEL_STEP) % TURN * 2 // TURN:
+            return False
+        block, level = pair, level + 1
+    return True
 
 
 class History:
@@ -37,7 +67,7 @@ class History:
 
     Columns: iteration, visited, tv, kl_forward, kl_reverse, cross_entropy (nats), ess (in [1, m]), mass_outside,
     seconds (of computing), num_particles, step_size, rejuvenations and limited_steps (so far),
-    density_evaluations, gradient_evaluations. A value that cannot be had is NaN.
+    density_evaluations, gradient_evaluations, evaluations (of both together). A value that cannot be had is NaN.
     """
 
     def __init__(self, metrics_every: int | None = None) -> None:

@@ -99,7 +99,7 @@ class Run:
                 "no budget says where this run stands, as its last step visited no data: go a step on or back, or take "
                 "its Python lines or the whole recipe"
             )
-        return self.recipe.until(self.final.iteration, self.final.visited)
+        return self.recipe.until(self.final.iteration, self.final.spent)
 
     def to_python(self) -> str:
         """A few lines of Python that repeat this run as it stands and bind `run`; `recipe.to_python()`: the whole."""
@@ -110,13 +110,14 @@ class Run:
     @property
     def _moved(self) -> bool:
         """Whether the last step visited data: a budget of all that were visited then ends the run right after it."""
-        return self.final.info is not None and self.final.info.visited > 0
+        info = self.final.info
+        return info is not None and (info.visited if self.recipe.budget_unit == "data" else info.cost.evaluations) > 0
 
     @property
     def _stands_at_end(self) -> bool:
         """Whether the recipe's run ends where this one stands."""
         final, budget = self.final, self.recipe.budget
-        used_up = budget is not None and final.visited >= budget
+        used_up = budget is not None and final.spent >= budget
         return used_up or bool(final.method.ended(final.state, final.knobs, self.target))
 
     def export(self, path: str | os.PathLike[str], **options: Any) -> Path:

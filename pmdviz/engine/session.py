@@ -30,8 +30,8 @@ class Session:
     ----------
     recipe : Recipe
     metrics_every : int or None
-        Which frames are measured into the history: every so many iterations, or (None) at 0, 1, 2, 5, 10 and then every
-        10. The last frame of the budget is always measured.
+        Which frames are measured into the history: every so many iterations, or (None) at 0, 1, 2, 5, 10 and then one
+        in each block of ten (`history.is_due`). The last frame of the budget is always measured.
     memory_cap : int
         Bytes of states kept for `seek` and `Run.frames`; past it every second one is dropped.
     """
@@ -50,7 +50,7 @@ class Session:
         for_method, for_batches = np.random.SeedSequence(recipe.seed).spawn(2)
         rng = np.random.default_rng(for_method)
         state = method.init(rng, target, knobs)
-        frame = Frame(0, 0, 0, 0, 0.0, 0, 0, knobs, state, None, recipe.budget, target, method)
+        frame = Frame(0, 0, 0, 0, 0.0, 0, 0, knobs, state, None, recipe.budget, target, method, recipe.budget_unit)
         frame.row()
         self.recipe, self.method, self.target, self._rng = recipe, method, target, rng
         self._batches = BatchStream(np.random.default_rng(for_batches), target.num_data)
@@ -84,7 +84,7 @@ class Session:
     @property
     def done(self) -> bool:
         """Whether there is no next step: the budget is used up, or the method has ended."""
-        used_up = self.recipe.budget is not None and self.frame.visited >= self.recipe.budget
+        used_up = self.recipe.budget is not None and self.frame.spent >= self.recipe.budget
         return used_up or bool(self.ended)
 
     @property
@@ -142,22 +142,21 @@ class Session:
 
     def _stepped(self, before: Frame) -> Frame:
         size = self.method.batch_size(before.state, before.knobs, self.target.num_data)
-        batch = self.target.data[self._batches.draw(size, self.method.batches(before.state, before.knobs))]
+        batch = self.target.data_rows[self._batches.draw(size, self.method.batches(before.state, before.knobs))]
         start = time.perf_counter()
         state, info = self.method.step(self._rng, before.state, self.target, batch, before.knobs)
         seconds = time.perf_counter() - start
-        counts = info.visited, info.density_evaluations, info.gradient_evaluations
-        return self._after(before, StepBlock(state, info, 1, *counts), seconds)
+        return self._after(before, StepBlock(state, info, 1, info.cost), seconds)
 
     def _leapt(self, before: Frame, last: int, mark: StreamMark) -> Frame | None:
         """The frame after several steps in one call, where the method offers that; None: take a single step."""
         size = self.method.batch_size(before.state, before.knobs, self.target.num_data)
-        rows = MAX_BUDGET if self.recipe.budget is None else self.recipe.budget - before.visited
+        rows = MAX_BUDGET if self.recipe.budget is None else self.recipe.budget - before.spent
         most = min(last, self._next_look()) - before.iteration
         count = min(most, self.method.max_block(before.state, before.knobs, self.target, rows)) if most > 1 else 1
         if count <= 1:
             return None
-        kind, data = self.method.batches(before.state, before.knobs), self.target.data
+        kind, data = self.method.batches(before.state, before.knobs), self.target.data_rows
         if kind != "whole":
             data = data[self._batches.draw(count * size, kind)].reshape(count, size, *data.shape[1:])
         start = time.perf_counter()
@@ -180,9 +179,9 @@ class Session:
     def _after(self, before: Frame, block: StepBlock, seconds: float) -> Frame:
         return Frame(
             iteration=before.iteration + block.steps,
-            visited=before.visited + block.visited,
-            density_evaluations=before.density_evaluations + block.density_evaluations,
-            gradient_evaluations=before.gradient_evaluations + block.gradient_evaluations,
+            visited=before.visited + block.cost.visited,
+            density_evaluations=before.density_evaluations + block.cost.density_evaluations,
+            gradient_evaluations=before.gradient_evaluations + block.cost.gradient_evaluations,
             seconds=before.seconds + seconds,
             rejuvenations=before.rejuvenations + bool(block.info.rejuvenated),
             limited_steps=before.limited_steps + bool(block.info.limited),
@@ -192,6 +191,7 @@ class Session:
             budget=self.recipe.budget,
             target=self.target,
             method=self.method,
+            budget_unit=self.recipe.budget_unit,
         )
 
     def _changed_here(self) -> dict[str, Any]:
@@ -259,19 +259,20 @@ class Session:
         return self.frame
 
     def extend(self, more: int) -> Frame:
-        """Let the run visit `more` data than its budget, or than it has. Raises InputError without a budget."""
+        """Let the run spend `more` than its budget, or than it has. Raises InputError without a budget."""
         if self.recipe.budget is None:
             raise InputError("a run without a budget cannot be extended")
         more = checked_whole("more", more, 1, MAX_BUDGET)
         grown = self.recipe.budget + more
-        return self.limit(grown if grown > self.frame.visited else self.frame.visited + more)
+        return self.limit(grown if grown > self.frame.spent else self.frame.spent + more)
 
     def limit(self, budget: int | None) -> Frame:
-        """Give the run another budget (None: no end), at least what has been visited. Raises InputError."""
+        """Give the run another budget (None: no end), at least what has been spent. Raises InputError."""
         if budget is not None:
             budget = checked_whole("budget", budget, 1, MAX_BUDGET)
-            if budget < self.frame.visited:
-                words = f"budget must be at least the {self.frame.visited:,} data visited; given: {budget:,}"
+            if budget < self.frame.spent:
+                spent = "data visited" if self.recipe.budget_unit == "data" else "evaluations made"
+                words = f"budget must be at least the {self.frame.spent:,} {spent}; given: {budget:,}"
                 raise InputError(words)
         self.recipe = self.recipe.limited(budget)
         self.frame = self.frame.replaced(budget=budget)

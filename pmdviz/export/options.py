@@ -12,10 +12,14 @@ from typing import Any
 
 from pmdviz.engine.recipe.parts import MAX_BUDGET
 from pmdviz.errors import InputError, shown, unknown
+from pmdviz.experiments.race import RaceRecipe
 from pmdviz.knobs import Choice, Flag, Knobs, Whole
+from pmdviz.methods import Method
+from pmdviz.metrics import METRICS, Metric
 from pmdviz.scenes import race_columns
-from pmdviz.scenes.stage import LAYERS
-from pmdviz.scenes.trace_columns import CLOCKS, GROUPS
+from pmdviz.scenes.stage import LAYERS, SCENES, SceneChoice
+from pmdviz.scenes.trace_columns import CLOCKS, GROUPS, first_group
+from pmdviz.targets import Target
 
 NO_TRACES = "none"
 SIZES = {"1920x1080": (1920, 1080), "960x540": (960, 540), "square": (1080, 1080)}
@@ -47,14 +51,27 @@ class Look(Knobs):
     )
     transparent = _flag(False, label="Transparent", doc="No paper behind the picture.")
     large_type = _flag(False, label="Large type", doc="Labels for the back row of a lecture hall.")
+    scene = _choice(
+        "", objects=["", *SCENES], label="Picture", doc="What the stage shows; by default the first scene that applies."
+    )
+    horizontal = _whole(
+        1, bounds=(1, 1000), label="Horizontal coordinate", doc="Of a scene with two coordinates, counted from 1."
+    )
+    vertical = _whole(
+        2, bounds=(1, 1000), label="Vertical coordinate", doc="Of a scene with two coordinates, counted from 1."
+    )
     exact = _flag(True, label="Exact posterior", doc="Draw the exact posterior.")
     approximate = _flag(True, label="Approximation", doc="Draw the approximation.")
     particles = _flag(True, label="Particles", doc="Draw the particles.")
     traces = _choice(
-        "divergences", objects=[NO_TRACES, *GROUPS], label="Traces",
-        doc="What is drawn beside the stage, where the picture is at least one and a half times as wide as high.",
+        "", objects=["", NO_TRACES, *GROUPS], label="Traces",
+        doc="What is drawn beside the stage (by default the first that target and method have), where the picture is "
+        "at least one and a half times as wide as high.",
     )  # fmt: skip
-    clock = _choice("visited", objects=list(CLOCKS), label="Traces against", doc="The traces' horizontal axis.")
+    clock = _choice(
+        "", objects=["", *CLOCKS], label="Traces against",
+        doc="The traces' horizontal axis; nothing said: what the budget counts.",
+    )  # fmt: skip
     table = _choice("history", objects=["history", "particles"], label="Table", doc="What the table holds.")
     whole = _flag(
         False, label="Whole recipe",
@@ -67,11 +84,18 @@ class Look(Knobs):
             raise InputError(f"give frames or every, not both; given: frames={self.frames}, every={self.every}")
         if self.frames == 1:
             raise InputError("frames must be at least 2, the first and the last (or 0); given: 1")
+        if self.horizontal == self.vertical:
+            raise InputError(f"horizontal and vertical must be different coordinates; given: {self.vertical} for both")
 
     @property
     def dark(self) -> bool:
         """Whether the theme is the dark one."""
         return self.theme == "dark"
+
+    @property
+    def choice(self) -> SceneChoice:
+        """What the stage shows."""
+        return SceneChoice(self.scene, (self.horizontal - 1, self.vertical - 1))
 
     @property
     def layers(self) -> tuple[str, ...]:
@@ -86,27 +110,55 @@ class RaceLook(Look):
 
     frames = _whole(
         0, bounds=(0, 2_000), label="Frames",
-        doc=f"Frames of the film, spread evenly over the data visited; 0: {USUAL_FRAMES}, or all of a shorter race.",
+        doc=f"Frames of the film, spread evenly over what is spent; 0: {USUAL_FRAMES}, or all of a shorter race.",
     )  # fmt: skip
     every = _whole(
         0, bounds=(0, MAX_BUDGET), unit="data", label="Every so many data", only_if=("frames", 0),
-        doc="A frame for every so many data visited by each, and the last one; 0: as `frames` says.",
+        doc="A frame for every so many data visited by each (or evaluations, if the race counts those), and the last "
+        "one; 0: as `frames` says.",
     )  # fmt: skip
     traces = _choice(
-        "tv", objects=[NO_TRACES, *race_columns.METRICS], label="Traces",
-        doc="What is drawn of all beside the tiles, where the picture is 1.5 times as wide as high or more.",
+        "", objects=["", NO_TRACES, *(name for name in METRICS if METRICS[name].axis)], label="Traces",
+        doc="The metric that is drawn of all beside the tiles, where the picture is 1.5 times as wide as high or more; "
+        "nothing said: the one by which they are ranked.",
     )  # fmt: skip
     clock = _choice(
-        "visited", objects=list(race_columns.CLOCKS), label="Traces against", doc="The traces' horizontal axis."
-    )
+        "", objects=["", *race_columns.CLOCKS], label="Traces against",
+        doc="The traces' horizontal axis; nothing said: what the budget counts.",
+    )  # fmt: skip
     table = _choice(
         "rows", objects=["rows", "histories"], label="Table",
         doc="What the table holds: how each run ended, or its measured history.",
     )  # fmt: skip
 
 
+def shown_group(target: Target, method: Method, name: str) -> str:
+    """The axis of that name, or the first that the pair has. Raises InputError where it cannot be had."""
+    known = GROUPS.of(target, method)
+    if not name or name in known:
+        return name or first_group(known)
+    raise InputError(
+        f"traces: {name} cannot be had of method {method.name!r} on target {target.name!r}; those that can: "
+        f"{', '.join(known)}"
+    )
+
+
+def traced(recipe: RaceRecipe, name: str) -> Metric:
+    """The metric of that name, or the one by which the race is ranked. Raises InputError where it cannot be had."""
+    known = {metric.name: metric for metric in (*recipe.shown, *recipe.metrics)}
+    if not name or name in known:
+        return known[name] if name else recipe.shown[0]
+    raise InputError(f"traces: {name} cannot be had of all entrants on the way; those that can: {', '.join(known)}")
+
+
+def check_traces(recipe: RaceRecipe, look: Look) -> None:
+    """Raise InputError where the metric that the traces of a race are to show cannot be had."""
+    if look.traces != NO_TRACES:
+        traced(recipe, look.traces)
+
+
 FILM_OPTIONS = ("frames", "every", "fps")
-STAGE_OPTIONS = ("theme", "large_type", *LAYERS, "traces", "clock")
+STAGE_OPTIONS = ("theme", "large_type", "scene", "horizontal", "vertical", *LAYERS, "traces", "clock")
 PICTURE_OPTIONS = ("width", "height", *STAGE_OPTIONS)
 
 

@@ -9,19 +9,14 @@ import numpy as np
 
 from pmdviz.engine.run import Run
 from pmdviz.experiments.race import RaceResult
+from pmdviz.methods import METHODS
+from pmdviz.metrics import METRICS
 
 UNITS = {
     "iteration": "iterations",
     "visited": "data points",
-    "tv": "0 to 1",
-    "kl_forward": "nats, KL(exact || approximation)",
-    "kl_reverse": "nats, KL(approximation || exact)",
-    "cross_entropy": "nats, -E_exact log approximation",
-    "ess": "particles",
-    "mass_outside": "share of the approximation outside the grid",
     "seconds": "seconds of computing",
     "num_particles": "particles",
-    "step_size": "gamma",
     "rejuvenations": "since the start",
     "limited_steps": "since the start",
     "density_evaluations": "pairs of particle and datum",
@@ -30,6 +25,8 @@ UNITS = {
     "log_density": "nats, log of the approximation",
     "seed": "of the run",
 }
+UNITS |= {scalar.name: scalar.unit or scalar.title for method in METHODS.values() for scalar in method.scalars}
+UNITS |= {name: ", ".join(filter(None, [metric.unit, metric.about])) for name, metric in METRICS.items()}
 MODE_MASS = "mode_mass{}"  # of the mode so numbered, by its first coordinate
 
 
@@ -51,8 +48,8 @@ def race_columns_of(result: RaceResult, table: str) -> Mapping[str, np.ndarray]:
 
 def _rows(result: RaceResult) -> dict[str, np.ndarray]:
     columns: dict[str, np.ndarray] = {}
-    for name in result.rows[0]:
-        values = [row[name] for row in result.rows]
+    for name in dict.fromkeys(name for row in result.rows for name in row):
+        values = [row.get(name) for row in result.rows]
         if name != "mode_masses":
             columns[name] = _column(values)
         elif values[0] is not None:

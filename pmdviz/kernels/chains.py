@@ -82,12 +82,14 @@ def hamiltonian(
     unit: np.ndarray,
     reach: np.ndarray,
     most: int,
+    value_costs: int = 1,
 ) -> Trajectories:
     """Trajectories of log_joint - |p|^2 / 2 one after the other, each accepted or refused.
 
     `start`: theta (d,), its log joint and gradient (d,). momenta (T, d), lengths (T,) in leapfrog steps, uniforms (T,)
     that decide; time_step in prior sds `unit` (d,). One that leaves `reach` (d,) or finds a gradient that is not finite
-    has diverged and is refused. No further trajectory is begun once `most` values and gradients were computed.
+    has diverged and is refused. No further trajectory is begun once `most` gradients and values were computed, a value
+    counted as `value_costs`.
     """
     theta, value, gradient = plain(start[0]).copy(), np.array([float(start[1])]), plain(start[2]).copy()
     num, d = momenta.shape
@@ -95,7 +97,7 @@ def hamiltonian(
     out = np.empty((num, d)), np.empty(num, np.int64), *outcome
     made = _hamiltonian(
         *(model, plain(data), theta, value, gradient, plain(momenta), plain(lengths, np.int64), plain(uniforms)),
-        *(float(time_step), plain(unit), plain(reach), int(most), out),
+        *(float(time_step), plain(unit), plain(reach), int(most), int(value_costs), out),
     )
     draws, num_gradients, chances, accepted, diverged = out
     num_values = 1 - diverged.astype(np.int64)
@@ -123,7 +125,9 @@ def _leapfrog(model, data, theta, momentum, gradient, time_step, num_steps, unit
 
 
 @jit
-def _hamiltonian(model, data, theta, value, gradient, momenta, lengths, uniforms, time_step, unit, reach, most, out):
+def _hamiltonian(
+    model, data, theta, value, gradient, momenta, lengths, uniforms, time_step, unit, reach, most, costs, out
+):
     draws, num_gradients, chances, accepted, diverged = out
     end, slope, momentum, asked = theta.copy(), gradient.copy(), theta.copy(), 0
     for t in range(lengths.size):
@@ -137,7 +141,7 @@ def _hamiltonian(model, data, theta, value, gradient, momenta, lengths, uniforms
         chances[t], found = 0.0, -np.inf
         asked += num_gradients[t]
         if not diverged[t]:
-            asked += 1
+            asked += costs
             found = log_joint(model, end, data)
             energy += found
             for k in range(theta.size):

@@ -3,66 +3,47 @@
 `python -m pmdviz.kernels.warmup` fills the on-disk cache and writes a line "SHARE WORDS" for each kernel.
 """
 
+import pkgutil
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 
-from pmdviz.kernels import (
-    banana,
-    bimodal,
-    chains,
-    clusters,
-    distances,
-    gaussian,
-    gibbs,
-    grid,
-    kde,
-    leave_one_out,
-    limiting,
-    mixture,
-    neighbourhoods,
-    pairs,
-    resampling,
-    svgd,
-    thinning,
-)
-from pmdviz.kernels.banana import BananaModel, banana_grad_log_likelihood, banana_log_likelihood
-from pmdviz.kernels.bimodal import BimodalModel, bimodal_grad_log_likelihood, bimodal_log_likelihood
+from pmdviz import kernels
+from pmdviz.kernels import leave_one_out
 from pmdviz.kernels.chains import hamiltonian, langevin, uniforms_of
 from pmdviz.kernels.clusters import clustered, moments
 from pmdviz.kernels.distances import median_distance
-from pmdviz.kernels.gaussian import GaussianModel, gaussian_grad_log_likelihood, gaussian_log_likelihood
 from pmdviz.kernels.gibbs import mixture_sweep
 from pmdviz.kernels.grid import kde_on_grid, kde_on_line
 from pmdviz.kernels.kde import kde_log_density
 from pmdviz.kernels.leave_one_out import kernels_of
+from pmdviz.kernels.likelihoods import mixture
+from pmdviz.kernels.likelihoods.banana import BananaModel, banana_grad_log_likelihood, banana_log_likelihood
+from pmdviz.kernels.likelihoods.bimodal import BimodalModel, bimodal_grad_log_likelihood, bimodal_log_likelihood
+from pmdviz.kernels.likelihoods.gaussian import GaussianModel, gaussian_grad_log_likelihood, gaussian_log_likelihood
+from pmdviz.kernels.likelihoods.mixture import mixture_grad_log_likelihood, mixture_log_likelihood, mixture_model
 from pmdviz.kernels.limiting import largest_step
-from pmdviz.kernels.mixture import mixture_grad_log_likelihood, mixture_log_likelihood, mixture_model
 from pmdviz.kernels.neighbourhoods import pooled_local_covariance
 from pmdviz.kernels.resampling import multinomial, residual, stratified, systematic
 from pmdviz.kernels.svgd import sampled_median_distance, stein_force
 from pmdviz.kernels.thinning import thinned
 
-MODULES = (
-    banana,
-    bimodal,
-    chains,
-    clusters,
-    distances,
-    gaussian,
-    gibbs,
-    grid,
-    kde,
-    leave_one_out,
-    limiting,
-    mixture,
-    neighbourhoods,
-    pairs,
-    resampling,
-    svgd,
-    thinning,
-)
+
+def _compiled_modules() -> Iterator[ModuleType]:
+    """The modules of this folder that hold compiled functions."""
+    for info in pkgutil.walk_packages(kernels.__path__, "pmdviz.kernels."):
+        name = info.name.removeprefix("pmdviz.kernels.")
+        if name == "warmup":
+            continue
+        module = import_module(f"pmdviz.kernels.{name}")
+        if any(hasattr(item, "py_func") for item in vars(module).values()):
+            yield module
+
+
+MODULES = tuple(_compiled_modules())
 
 
 def is_cached() -> bool:
@@ -127,13 +108,15 @@ def _calls():
     yield "bimodal likelihood", lambda: bimodal_log_likelihood(two[:, :1], axis, 1.0)
     yield "bimodal gradient", lambda: bimodal_grad_log_likelihood(two[:, :1], axis, 1.0)
     yield "uniforms", lambda: uniforms_of(axis)
-    for model, x in _models():
-        yield from _chain_calls(model, x)
+    for module in MODULES:
+        yield from getattr(module, "warm_up_calls", tuple)()
+    for model, x, dim in _models():
+        yield from _chain_calls(model, x, dim)
     yield "density in float32", lambda: kde_log_density(two, log_weights, np.eye(2), two, single=True)
 
 
-def _chain_calls(model: tuple, x: np.ndarray) -> Iterator[tuple[str, Callable[[], object]]]:
-    name, dim = type(model).__name__, 1 if isinstance(model, BimodalModel) else 2
+def _chain_calls(model: tuple, x: np.ndarray, dim: int) -> Iterator[tuple[str, Callable[[], object]]]:
+    name = type(model).__name__
     theta, once, ones = np.zeros(dim), np.zeros((1, dim)), np.ones(dim)
     lengths, uniforms, schedule = np.ones(1, np.int64), np.ones(1), (1, 1.0, 1.0, 0.5)
     yield f"Langevin steps, {name}", lambda: langevin(model, theta, x[None], schedule, once, ones)
@@ -141,13 +124,16 @@ def _chain_calls(model: tuple, x: np.ndarray) -> Iterator[tuple[str, Callable[[]
     yield f"trajectories, {name}", lambda: hamiltonian(model, x, start, once, lengths, uniforms, 1.0, ones, ones, 1)
 
 
-def _models() -> Iterator[tuple[tuple, np.ndarray]]:
-    """A model of each type and data for it."""
+def _models() -> Iterator[tuple[tuple, np.ndarray, int]]:
+    """A model of each type, data for it, and how long theta is."""
     x, ones = np.zeros(2), (1.0, 2.0, 1.0)
-    yield mixture_model(1.0, 2, 1.0, 0.5), x
-    yield BananaModel(*ones, 1.0), x
-    yield BimodalModel(*ones), x
-    yield GaussianModel(*ones), np.zeros((2, 2))
+    yield mixture_model(1.0, 2, 1.0, 0.5), x, 2
+    yield BananaModel(*ones, 1.0), x, 2
+    yield BimodalModel(*ones), x, 1
+    yield GaussianModel(*ones), np.zeros((2, 2)), 2
+    for module in MODULES:
+        if hasattr(module, "warm_up_model"):
+            yield module.warm_up_model()
 
 
 if __name__ == "__main__":

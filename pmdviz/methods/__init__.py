@@ -6,7 +6,8 @@ import importlib
 import pkgutil
 
 from pmdviz.errors import unknown
-from pmdviz.methods.base import METHODS, Method, StepBlock, StepInfo
+from pmdviz.methods.base import METHODS, Method
+from pmdviz.methods.step import StepBlock, StepInfo
 
 for _module in pkgutil.walk_packages(__path__, f"{__name__}."):
     importlib.import_module(f"{__name__}.{_module.name.removeprefix(f'{__name__}.')}")

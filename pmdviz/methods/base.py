@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -10,51 +10,31 @@ from pmdviz.densities.density import Density, effective_sample_size
 from pmdviz.densities.pareto import UNTRUSTED, k_hat
 from pmdviz.errors import InputError, TargetError
 from pmdviz.knobs import Knobs
+from pmdviz.methods.step import Scalar, StepBlock, StepInfo
 from pmdviz.targets import Target
+from pmdviz.targets.base import OFFERS
 
 METHODS: dict[str, Method] = {}
 DEFAULT_BUDGET = 20_000  # data to visit
 
 
-class StepInfo(NamedTuple):
-    """What a step did: what one plots but does not carry."""
-
-    visited: int  # rows passed to log_likelihood, those that were passed before not counted again
-    step_size: float | None  # gamma; None for a step that has none
-    rejuvenated: str  # why the particles were drawn anew before the step, or ""
-    ess: float | None  # of the weights that the step started from, before any rejuvenation; None without weights
-    density_evaluations: int  # pairs of particle and datum whose likelihood was evaluated
-    gradient_evaluations: int
-    zero_weight: int  # particles that no longer count at all
-    words: str  # one line for a person
-    limited: str = ""  # how much shorter the step was made than its schedule says, or ""
-
-
-class StepBlock(NamedTuple):
-    """Several steps done in one call."""
-
-    state: Any
-    info: StepInfo  # of the last step
-    steps: int
-    visited: int  # by all of them, as the two below
-    density_evaluations: int
-    gradient_evaluations: int
-
-
 class Method:
     """An algorithm; one stateless instance a method, entered in METHODS by `name`.
 
-    Subclasses give `Knobs`, `init`, `batch_size`, `step`, and `density` or `densities`; `needs_gradient` restricts
-    the targets. `family` says what the state is: weighted particles (which have an ESS and a floor of perfect draws),
-    the draws of a chain, or the parameters of a density.
+    Subclasses give `Knobs`, `init`, `batch_size`, `step`, and `density` or `densities`; `requires` (names of
+    `targets.base.OFFERS`) restricts the targets, `scalars` are the numbers that every step tells. `family` says what
+    the state is: weighted particles (which have an ESS and a floor of exact samples), the draws of a chain, or the
+    parameters of a density.
     """
 
     name: ClassVar[str] = ""
     title: ClassVar[str] = ""
-    reference: ClassVar[str] = ""
+    what_moves: ClassVar[str] = ""  # one sentence: what changes in the picture from step to step
+    source: ClassVar[str] = ""
     family: ClassVar[Literal["particles", "chain", "parametric"]] = "particles"
-    needs_gradient: ClassVar[bool] = False
+    requires: ClassVar[frozenset[str]] = frozenset({"reals"})
     Knobs: ClassVar[type[Knobs]]
+    scalars: ClassVar[tuple[Scalar, ...]] = ()
     budget_words: ClassVar[str] = ""  # what the default budget is enough for, where 20,000 data may not be
 
     def __init_subclass__(cls) -> None:
@@ -63,7 +43,7 @@ class Method:
 
     def missing_in(self, target: Target) -> str:
         """What `target` lacks for this method, in words; "" where the pair fits."""
-        return "a gradient of its log density" if self.needs_gradient and not target.has_gradient else ""
+        return " and ".join(words for name, words in OFFERS.items() if name in self.requires - target.offers)
 
     def check_pair(self, target: Target, knobs: Knobs) -> None:
         """Raise InputError where the method cannot run on the target with these knobs."""
@@ -73,6 +53,13 @@ class Method:
     def fitted(self, knobs: Any, target: Target) -> Any:
         """`knobs` with those changed that cannot be used on `target`; defaults and menus go through it."""
         return knobs
+
+    def varies_less(self, knobs: Any) -> str:
+        """What makes its particles vary less than independent samples of q do, such as "balanced draws vary less".
+
+        "" where nothing does. It explains a TV below that of exact samples.
+        """
+        return ""
 
     def default_budget(self, target: Target, knobs: Any) -> int:
         """Data to visit where nobody says how many: enough to come to a picture that can be judged."""
@@ -128,6 +115,10 @@ class Method:
         Gaussian fit (Dai et al. 2016, section 6).
         """
         return {"": self.density(state, knobs, target)}
+
+    def chains(self, state: Any, knobs: Any) -> np.ndarray:
+        """Of a method whose family is chains, the judged draws of each, (C, n, d)."""
+        raise NotImplementedError
 
     def caveat(self, state: Any, knobs: Any) -> str:
         """What one must know to judge the frame, in a sentence; "" where there is nothing.

@@ -1,1 +1,16 @@
-"""How far an approximation is from the posterior, and how much its weights are to be trusted."""
+"""How far an approximation is from the posterior, and how much its weights are to be trusted.
+
+A file put here that makes a `Metric` has it appear in histories, traces, races, sweeps, tables and menus by itself.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+
+from pmdviz.metrics.base import METRICS, Metric, applicable
+
+for _module in pkgutil.walk_packages(__path__, f"{__name__}."):
+    importlib.import_module(f"{__name__}.{_module.name.removeprefix(f'{__name__}.')}")
+
+__all__ = ["METRICS", "Metric", "applicable"]

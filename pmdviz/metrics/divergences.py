@@ -7,22 +7,24 @@ entropy = -E_p log q, all but TV in nats. q is never renormalised on the box.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from pmdviz.densities.density import Density
 from pmdviz.densities.grid import CELLS_PER_SD, FINER_SIDES, Grid, largest_side, side_for
-from pmdviz.kernels.resampling import systematic
+from pmdviz.metrics.quasi_draws import expectations, reverse_outside
 from pmdviz.targets.reference.exact import Box, Exact
 
-NEGLIGIBLE = 1e-8  # share of the peak below which a cell does not count in an expectation
+NEGLIGIBLE = 1e-8  # share of the peak below which a cell does not count in an expectation; of mass outside, likewise
 LOST = 1e-4  # share of the posterior that may lie outside the view box before the grid is made larger
 UNDERFLOW = 1e-12  # share of a kernel's peak below which the cut kernels of `on_grid` no longer give log q
 
+Cells = tuple[np.ndarray, np.ndarray, float]  # centres (n, d), log p (n,), volume of one
 
 NAMES = ("tv", "kl_forward", "kl_reverse", "cross_entropy", "mass_outside")
-NODES, MAX_PARENTS, NODE_GRID = {1: 7, 2: 3}, 2000, 1  # per dimension and kernel; kernels; which of FINER_SIDES
-LEFT_OUT = 0.01  # share of q outside the grid above which the reverse KL cannot be had from it
+POINT_GRID = 1  # which of FINER_SIDES -E_p log q is summed on where kernels are too narrow for every grid
+FAINTEST = 1e-12  # share of the peak of p below which a cell outside the grid does not count
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,61 +99,75 @@ def _extent(box: Box) -> np.ndarray:
 def measure(density: Density, exact: Exact, drawn: DensitiesOnGrid) -> dict[str, float | None]:
     """TV, both KLs, cross entropy and mass outside, on the grid that is drawn or on finer ones.
 
-    Kernels that are too narrow for every grid are taken one by one (`by_quadrature`).
+    What lies outside the grids enters too: of q the reverse KL, by points, which is None where the target's function
+    gives no number there; of p the forward KL and the cross entropy. Kernels that are too narrow for every grid are
+    taken one by one (`by_points`).
     """
     parts = [drawn] if drawn.resolved else panels(density, exact)
-    return compare(*parts) if parts is not None else by_quadrature(density, exact)
-
-
-def by_quadrature(density: Density, exact: Exact) -> dict[str, float | None]:
-    """The metrics for kernels far narrower than the posterior: E_q at Gauss-Hermite nodes of each kernel.
-
-    TV = 1 - E_q min(1, p/q) and KL(q || p) = E_q log(q/p). Between the kernels log q varies as slowly as the particles
-    are apart: for -E_p log q a grid that resolves p does, with log q in full at each cell.
-    """
-    points, weights = _nodes(density)
-    log_ratio = exact.log_density(points) - density.log_density(points)
-    grids = [Grid(box, FINER_SIDES[len(box)][NODE_GRID]) for box in exact.boxes]
-    outside = ~np.any([grid.holds(points) for grid in grids], axis=0)
-    cross_entropy, entropy = map(sum, zip(*(_entropies(grid, density, exact) for grid in grids), strict=True))
+    if parts is None:
+        return by_points(density, exact)
+    found = compare(*parts)
+    cross_entropy, entropy = _outside(density, exact, drawn.grid) if drawn.resolved else (0.0, 0.0)
+    reverse = found["kl_reverse"]
+    if found["mass_outside"] > NEGLIGIBLE:
+        reverse += reverse_outside(density, exact, [part.grid for part in parts])
     return {
-        "tv": 1.0 - float((weights * np.exp(np.minimum(log_ratio, 0.0))).sum()),
-        "kl_forward": cross_entropy - entropy,
-        "kl_reverse": -float((weights * log_ratio).sum()),
-        "cross_entropy": cross_entropy,
-        "mass_outside": float(weights[outside].sum()),
+        **found,
+        "kl_forward": found["kl_forward"] + cross_entropy - entropy,
+        "kl_reverse": None if np.isnan(reverse) else reverse,
+        "cross_entropy": found["cross_entropy"] + cross_entropy,
     }
 
 
-def _nodes(density: Density) -> tuple[np.ndarray, np.ndarray]:
-    """Points (n, d) and weights (n,) with sum 1 that stand for q; of many particles a stratified choice."""
-    d, weights = density.particles.shape[1], density.weights
-    parents = np.flatnonzero(weights > 0)
-    if len(parents) > MAX_PARENTS:
-        parents = systematic(weights, MAX_PARENTS, 0.5)
-        weights = np.ones_like(weights)
-    places, shares = np.polynomial.hermite_e.hermegauss(NODES[d])
-    steps = np.stack(np.meshgrid(*[places] * d), axis=-1).reshape(-1, d)
-    step_weights = np.prod(np.stack(np.meshgrid(*[shares / shares.sum()] * d), axis=-1).reshape(-1, d), axis=1)
-    offsets = np.einsum("ij,pkj->pik", steps, density.choleskys[parents])
-    chosen = weights[parents] / weights[parents].sum()
-    points = (density.centres[parents][:, None] + offsets).reshape(-1, d)
-    return points, (chosen[:, None] * step_weights).ravel()
+def by_points(density: Density, exact: Exact) -> dict[str, float | None]:
+    """The metrics for kernels far narrower than the posterior: E_q by points of every kernel (`quasi_draws`).
+
+    Between the kernels log q varies as slowly as the particles are apart: for -E_p log q a grid that resolves p does,
+    with log q in full at each cell.
+    """
+    grids = [Grid(box, FINER_SIDES[len(box)][POINT_GRID]) for box in exact.boxes]
+    cross_entropy, entropy = map(sum, zip(*(_entropies(grid, density, exact) for grid in grids), strict=True))
+    forward = {"kl_forward": cross_entropy - entropy, "cross_entropy": cross_entropy}
+    return {**forward, **expectations(density, exact, grids)}
 
 
 def _entropies(grid: Grid, density: Density, exact: Exact) -> tuple[float, float]:
     """-E_p log q and -E_p log p over one grid, with log q in full at each cell."""
-    log_p = exact.on_grid(grid)
+    log_p = exact.on_grid(grid).ravel()
     counts = log_p > log_p.max() + np.log(NEGLIGIBLE)
-    p, log_q = np.exp(log_p[counts]), density.log_density(grid.points[counts.ravel()])
-    return -float((p * log_q).sum()) * grid.cell_volume, -float((p * log_p[counts]).sum()) * grid.cell_volume
+    return _expected(grid.points[counts], log_p[counts], grid.cell_volume, density)
 
 
-def compare(*parts: DensitiesOnGrid) -> dict[str, float | None]:
-    """The metrics from pictures that do not overlap and together hold the posterior.
+def _outside(density: Density, exact: Exact, drawn: Grid) -> tuple[float, float]:
+    """-E_p log q and -E_p log p over what a grid leaves out of the posterior's box, on cells that resolve p there."""
+    known = _left_out.setdefault(exact, {})
+    if drawn.box not in known:
+        known[drawn.box] = _cells_outside(exact, drawn)
+    cells = known[drawn.box]
+    return (0.0, 0.0) if cells is None else _expected(*cells, density)
 
-    Where much of q lies outside them all, log p is not known there and the reverse KL is None.
-    """
+
+_left_out: WeakKeyDictionary[Exact, dict[Box, Cells | None]] = WeakKeyDictionary()
+
+
+def _cells_outside(exact: Exact, drawn: Grid) -> Cells | None:
+    """The cells that have any of the posterior's mass; None where next to nothing lies outside."""
+    if exact.mass_in(drawn.box) >= 1.0 - NEGLIGIBLE:
+        return None
+    extent = _extent(exact.box)
+    grid = Grid(exact.box, side_for(len(extent), exact.narrowest(extent)) or largest_side(len(extent)))
+    log_p = exact.on_grid(grid).ravel()
+    counts = (log_p > log_p.max() + np.log(FAINTEST)) & ~drawn.holds(grid.points)
+    return (grid.points[counts], log_p[counts], grid.cell_volume) if counts.any() else None
+
+
+def _expected(points: np.ndarray, log_p: np.ndarray, cell_volume: float, density: Density) -> tuple[float, float]:
+    p, log_q = np.exp(log_p), density.log_density(points)
+    return -float((p * log_q).sum()) * cell_volume, -float((p * log_p).sum()) * cell_volume
+
+
+def compare(*parts: DensitiesOnGrid) -> dict[str, float]:
+    """The metrics from pictures that do not overlap and together hold the posterior; KLs over their cells alone."""
     peak_p, peak_q = max(pic.p.max() for pic in parts), max(pic.q.max() for pic in parts)
     sums = np.array([_sums(pic, peak_p, peak_q) for pic in parts]).sum(axis=0)
     mass, distance, cross_entropy, negative_entropy, reverse = (float(value) for value in sums)
@@ -159,7 +175,7 @@ def compare(*parts: DensitiesOnGrid) -> dict[str, float | None]:
     return {
         "tv": 0.5 * (distance + outside),
         "kl_forward": cross_entropy + negative_entropy,
-        "kl_reverse": reverse if outside < LEFT_OUT else None,
+        "kl_reverse": reverse,
         "cross_entropy": cross_entropy,
         "mass_outside": outside,
     }

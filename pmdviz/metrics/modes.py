@@ -60,8 +60,8 @@ def modes(target: Target) -> Modes | None:
 
 
 def _found(target: Target) -> Modes | None:
-    exact = target.exact
-    if exact is None or target.dim > 2:
+    exact = target.planar
+    if exact is None:
         return None
     grids = tuple(Grid(box, _side(box, exact)) for box in exact.boxes)
     values = [exact.on_grid(grid) for grid in grids]

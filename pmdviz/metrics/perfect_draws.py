@@ -1,4 +1,4 @@
-"""The floor: what a perfect sampler gets with as many draws as there are particles.
+"""The iid reference ("exact samples"): what a perfect sampler gets with as many draws as there are particles.
 
 iid draws of the exact posterior, judged as the run is: with the `shaped` rule, which has no number of its own, or else
 with the `local` rule at the best factor c of a stated table; the mean over 16 seeded sets of draws, with its standard
@@ -31,7 +31,7 @@ SETS_COST = np.inf  # of judging them, in pairs: always worth several threads
 
 
 class Floor(NamedTuple):
-    """Total variation and KL(p || q) of perfect draws, with standard errors and the c that gave them."""
+    """Total variation and KL(p || q) of exact samples, with standard errors and the c that gave them."""
 
     tv: float
     tv_se: float
@@ -60,7 +60,7 @@ def floor(
 
     `progress` is told how far it is, in sets of 16. None without an exact posterior, or for a method without particles.
     """
-    if num_particles is None or target.exact is None:
+    if num_particles is None or target.planar is None:
         return None
     key = (target.key, num_particles, rule)
     with _locks.setdefault(key, threading.Lock()):  # only those who ask for the same wait for one another

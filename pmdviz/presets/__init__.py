@@ -1,25 +1,38 @@
-"""Presets: good starting points as data. One YAML file each; a file put here appears in the menu by itself."""
+"""Presets: good starting points as data. One YAML file each; a file put here appears in the menu by itself.
+
+`check` bounds what its run shows, and each of its `hints` says what to try and bounds what then comes out
+(`presets/checks.py`); both are tried on several seeds by a test.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
+from typing import Any
 
 import yaml
 
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.errors import unknown
+from pmdviz.presets.checks import Hint
 
 
 @dataclass(frozen=True)
 class Preset:
-    """A recipe with a title, the question it asks and a few words on what to try."""
+    """A recipe with a title, the question it asks, what its run shows, and hints on what to try."""
 
     name: str
     title: str
     question: str
-    try_this: str
+    check: Mapping[str, Any]
+    hints: tuple[Hint, ...]
     recipe: Recipe
+
+    @property
+    def try_this(self) -> str:
+        """The words of the hints, one after the other."""
+        return " ".join(hint.say for hint in self.hints)
 
 
 def find_preset(name: str) -> Preset:
@@ -41,7 +54,8 @@ def _position(entry: tuple[str, dict]) -> tuple[int, str]:
 
 def _preset(name: str, parts: dict) -> Preset:
     recipe = Recipe.from_dict(parts["recipe"])
-    return Preset(name, parts["title"], parts["question"], parts["try_this"], recipe)
+    hints = tuple(Hint(**hint) for hint in parts["hints"])
+    return Preset(name, parts["title"], parts["question"], parts["check"], hints, recipe)
 
 
 PRESETS = _loaded()  # by name, in the order in which they are shown; the first is the default

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any, NamedTuple
 
 import numpy as np
-
-from pmdviz.scenes.contours import region_lines
 
 MAX_DRAWN = 5_000  # a browser paints 5,000 dots in about 20 ms, 100,000 in 600 ms
 STANDS_OUT = 8.0  # times the mean weight: of a run as it should be no particle has so much
@@ -15,6 +12,17 @@ HEAVIEST = 500  # so many of those (a tenth of a lower limit) at most: where wei
 GOLDEN = 0.6180339887498949
 INK = 20_000.0  # px^2: sum of all squared dot diameters, so that the ink stays the same for any m
 EMPTY_LINE = {"x": np.empty(0, np.float32), "y": np.empty(0, np.float32)}
+
+
+EMPTY_DOTS = dict.fromkeys(("x", "y", "size", "weight", "log_density"), EMPTY_LINE["x"])
+
+
+class Image(NamedTuple):
+    """Cells of colour behind the lines: row 0 lies at the bottom."""
+
+    values: np.ndarray  # (rows, columns) float32 in [0, 1]; a half is neutral
+    x: tuple[float, float]  # its edges
+    y: tuple[float, float]
 
 
 class StageColumns(NamedTuple):
@@ -25,27 +33,9 @@ class StageColumns(NamedTuple):
     particles: dict[str, np.ndarray]  # x, y, size (diameter, px), weight, log_density (nats)
     drawn: int
     num_particles: int
-    top: float  # highest density of the curves (1-D only, else NaN)
-
-
-_EXACT_KEPT = 16
-_exact_lock = threading.Lock()
-_exact: dict[int, tuple[np.ndarray, dict[str, np.ndarray]]] = {}  # by identity: it changes only with target and grid
-
-
-def _exact_lines(picture: Any) -> dict[str, np.ndarray]:
-    """The lines of the exact posterior: the SAME arrays while its log density is the same array, so views can tell."""
-    key = picture.log_p
-    if key is None:
-        return EMPTY_LINE
-    kept = _exact.get(id(key))
-    if kept is None or kept[0] is not key:
-        kept = key, region_lines(picture.grid.axes, picture.p)
-        with _exact_lock:  # sessions draw in several threads
-            while len(_exact) >= _EXACT_KEPT:
-                del _exact[next(iter(_exact))]
-            _exact[id(key)] = kept
-    return kept[1]
+    top: float = np.nan  # highest density of the curves (1-D only)
+    image: Image | None = None
+    others: dict[str, np.ndarray] = EMPTY_LINE  # x, y of dots in ink
 
 
 def drawn_rows(weights: np.ndarray, limit: int = MAX_DRAWN) -> np.ndarray:
@@ -78,62 +68,17 @@ def dot_sizes(weights: np.ndarray, num_particles: int) -> np.ndarray:
     return np.sqrt(weights * share).astype(np.float32)
 
 
-def _bilinear(axes: tuple[np.ndarray, ...], values: np.ndarray, points: np.ndarray) -> np.ndarray:
-    """`values` on the grid's cell centres, interpolated at points (n, d); NaN outside the grid."""
-    total = np.zeros(len(points))
-    inside = np.ones(len(points), bool)
-    corners = [((), np.ones(len(points)))]
-    for axis, x in zip(axes, points.T, strict=False):
-        at = (x - axis[0]) / (axis[1] - axis[0])
-        inside &= (at >= 0) & (at <= len(axis) - 1)
-        low = np.clip(at.astype(np.int64), 0, len(axis) - 2)
-        share = at - low
-        corners = [
-            (index + (low + step,), weight * (share if step else 1 - share))
-            for index, weight in corners
-            for step in (0, 1)
-        ]
-    for index, weight in corners:
-        total += weight * values[tuple(reversed(index))]
-    return np.where(inside, total, np.nan)
-
-
-def _log_density(picture: Any, points: np.ndarray) -> np.ndarray:
-    if picture is None or len(picture.grid.axes) != points.shape[1]:
-        return np.full(len(points), np.nan, np.float32)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.log(_bilinear(picture.grid.axes, picture.q, points)).astype(np.float32)
-
-
-def _heights(points: np.ndarray, rows: np.ndarray, top: float) -> np.ndarray:
-    """Second coordinate of the dots: theta2, or in one dimension a rug below the curves (spread by the row)."""
-    if points.shape[1] > 1:
-        return points[:, 1].astype(np.float32)
-    return (-top * (0.02 + 0.06 * ((rows * GOLDEN) % 1.0))).astype(np.float32)
-
-
-def stage_columns(frame: Any, limit: int = MAX_DRAWN) -> StageColumns:
-    """All arrays (float32) that the stage draws of `frame`; computing them changes nothing in the frame.
-
-    Of more than `limit` particles a part is drawn.
-    """
-    picture, weights = frame.grid, frame.weights
-    axes = () if picture is None else picture.grid.axes
-    rows = drawn_rows(weights, limit)
-    points, drawn_weights = frame.particles[rows], weights[rows]
-    top = np.nan
-    if len(axes) == 1:  # the exact posterior's peak: fixed while the approximation moves
-        top = float(np.max(picture.q if picture.p is None else picture.p))
-    particles = {
-        "x": points[:, 0].astype(np.float32),
-        "y": _heights(points, rows, top if np.isfinite(top) else 1.0),
-        "size": dot_sizes(drawn_weights, len(weights)),
-        "weight": drawn_weights.astype(np.float32),
-        "log_density": _log_density(picture, points),
+def dot_columns(frame: Any, pair: tuple[int, int], limit: int = MAX_DRAWN) -> dict[str, np.ndarray]:
+    """The particles in two of their coordinates; what q is there is not known."""
+    rows = drawn_rows(frame.weights, limit)
+    points, weights = frame.particles[rows], frame.weights[rows]
+    return {
+        "x": points[:, pair[0]].astype(np.float32),
+        "y": points[:, pair[1]].astype(np.float32),
+        "size": dot_sizes(weights, len(frame.weights)),
+        "weight": weights.astype(np.float32),
+        "log_density": np.full(len(rows), np.nan, np.float32),
     }
-    exact = EMPTY_LINE if picture is None else _exact_lines(picture)
-    approximate = EMPTY_LINE if picture is None else region_lines(axes, picture.q)
-    return StageColumns(exact, approximate, particles, len(rows), len(weights), top)
 
 
 def set_data(source: Any, data: dict[str, np.ndarray]) -> None:

@@ -9,15 +9,17 @@ import numpy as np
 
 from pmdviz.engine.frame import Frame
 from pmdviz.experiments.race import Race, RaceRecipe
+from pmdviz.experiments.race.clock import BRIEF, DATA, DONE, spent_in
 from pmdviz.experiments.race.result import row
+from pmdviz.metrics import Metric
 from pmdviz.scenes.columns import StageColumns
-from pmdviz.scenes.race_columns import CLOCKS, METRICS, tile_columns
+from pmdviz.scenes.race_columns import CLOCK_OF, CLOCKS, tile_columns
+from pmdviz.scenes.stage import Pair, Scene, SceneChoice
 from pmdviz.scenes.trace_columns import extremes
 from pmdviz.scenes.words import count, duration, number
 
-ROW = ("iteration", *CLOCKS, *METRICS)  # of a trace
+ANY_SCENE = SceneChoice()
 MAX_ROWS = 4_000  # of a trace, which is more than a film has frames
-FLOORS = {"tv": "floor_tv", "kl_forward": "floor_kl"}
 SLOW_S = 0.5  # a step that takes longer is spoken of
 
 
@@ -28,9 +30,11 @@ class Tile(NamedTuple):
     iteration: int
     row: Mapping[str, Any]  # as in `RaceResult.rows`
     columns: StageColumns
-    trace: Mapping[str, np.ndarray]  # `ROW` of the moments up to this one
+    trace: Mapping[str, np.ndarray]  # iteration, clocks and metrics of the moments up to this one
     ended: str  # why there is no next step, in words; "" while there is one
     caveat: str  # how its draws are judged, in words
+    metric: Metric  # by which the race is ranked
+    unit: str = DATA  # of the budget
     waited: float | None = None  # seconds that a step which is under way has taken
     share: float = 0.0  # of that step which is done
 
@@ -40,6 +44,11 @@ class Tile(NamedTuple):
         return self.row["visited"]
 
     @property
+    def spent(self) -> int:
+        """What counts against the budget so far."""
+        return spent_in(self.row, self.unit)
+
+    @property
     def slow(self) -> bool:
         """Whether its step lasts."""
         return self.waited is not None and self.waited > SLOW_S
@@ -47,9 +56,9 @@ class Tile(NamedTuple):
     @property
     def state(self) -> str:
         """How far it is: "TV 0.123, 4,200 data"."""
-        tv = self.row["tv"]
-        known = f"TV {number(tv)}, " if tv is not None else ""
-        return f"{known}{count(self.visited)} data"
+        value = self.row.get(self.metric.name)
+        known = f"{self.metric.short or self.metric.title} {number(value)}, " if value is not None else ""
+        return f"{known}{count(self.spent)} {BRIEF[self.unit]}"
 
     @property
     def note(self) -> str:
@@ -65,8 +74,10 @@ class RaceScene(NamedTuple):
     recipe: RaceRecipe
     budget: int | None  # the recipe's, or what it was extended to
     tiles: tuple[Tile, ...]
-    floors: Mapping[str, float | None]  # what perfect draws get, by metric
+    floors: Mapping[str, float | None]  # what exact samples get, by metric
     done: bool
+    scene: Scene  # of every tile
+    pair: Pair
 
     @property
     def iteration(self) -> int:
@@ -74,20 +85,20 @@ class RaceScene(NamedTuple):
         return sum(tile.iteration for tile in self.tiles)
 
     @property
-    def visited(self) -> list[int]:
-        """The data visited by each of those who race; by everybody where nobody does any more."""
-        racing = [tile.visited for tile in self.tiles if not tile.ended]
-        return racing or [tile.visited for tile in self.tiles] or [0]
+    def spent(self) -> list[int]:
+        """What each of those who race has spent; everybody where nobody races any more."""
+        racing = [tile.spent for tile in self.tiles if not tile.ended]
+        return racing or [tile.spent for tile in self.tiles] or [0]
 
     @property
-    def best(self) -> tuple[str, float] | None:
-        """Who has the lowest TV, and that; None where none is known."""
-        return best([tile.row for tile in self.tiles])
+    def best(self) -> str:
+        """Who is closest, in words: "lowest TV 0.12 (pmd)"; "" where that is not known."""
+        return best([tile.row for tile in self.tiles], self.recipe.shown[0])
 
     @property
     def words(self) -> str:
         """Where all stand, in a line."""
-        return state(self.iteration, self.visited, self.budget, self.best)
+        return state(self.iteration, self.spent, self.budget, self.best, self.recipe.budget_unit)
 
     @property
     def in_force(self) -> dict[str, Any]:
@@ -102,11 +113,13 @@ class RaceScene(NamedTuple):
 class Standing:
     """Where an entrant of a race stands and what it went through; one that has not moved is not drawn anew."""
 
-    def __init__(self, race: Race, k: int) -> None:
-        self._race, self._k = race, k
-        self._rows, self._length = np.empty((len(ROW), MAX_ROWS + 1)), 0
+    def __init__(self, race: Race, k: int, choice: SceneChoice = ANY_SCENE) -> None:
+        self._race, self._k, self.choice = race, k, choice
+        self._metrics = dict.fromkeys(metric.name for metric in (*race.recipe.shown, *race.recipe.metrics))
+        self._names = ("iteration", *CLOCKS, *self._metrics)
+        self._rows, self._length = np.empty((len(self._names), MAX_ROWS + 1)), 0
         self._row: Mapping[str, Any] = {}
-        self._drawn: tuple[Frame | None, Any] = (None, None)
+        self._drawn: tuple[Any, ...] = (None, None, None)
         self.frame = race.sessions[k].frame
 
     @property
@@ -117,70 +130,83 @@ class Standing:
     def take(self, masses: list[float] | None = None, seconds: float | None = None) -> None:
         """Take in where the entrant is now, its mode masses where they are wanted, its time where the clock is another.
 
-        A moment without new data is no row of the trace.
+        A moment at which nothing more is spent is no row of the trace.
         """
         frame, recipe = self._race.sessions[self._k].frame, self._race.recipe
         found = row(recipe.entrants[self._k].label, recipe.seeds[0], frame, masses)
         self.frame, self._row = frame, found if seconds is None else {**found, "seconds": seconds}
-        if not self._length or self._trace()["visited"][-1] < frame.visited:
-            values = {"iteration": frame.iteration, **self._row}
-            self._rows[:, self._length] = np.array([values[name] for name in ROW], float)  # NaN for None
+        if not self._length or self._trace()[CLOCK_OF[recipe.budget_unit]][-1] < frame.spent:
+            values = {"iteration": frame.iteration, "evaluations": frame.evaluations, **self._row}
+            self._rows[:, self._length] = np.array([values.get(name) for name in self._names], float)  # NaN for None
             self._length += 1
         if self._length > MAX_ROWS:
             self._thin()
 
     def _thin(self) -> None:
         """Of the trace so far half as many rows, those where it turns; what was given out stays as it is."""
-        rows = extremes([self._trace()[metric] for metric in METRICS], MAX_ROWS // 2)
+        rows = extremes([self._trace()[metric] for metric in self._metrics], MAX_ROWS // 2)
         self._rows, whole, self._length = np.empty_like(self._rows), self._rows, len(rows)
         self._rows[:, : len(rows)] = whole[:, rows]
 
     def _trace(self) -> Mapping[str, np.ndarray]:
-        return dict(zip(ROW, self._rows[:, : self._length], strict=True))
+        return dict(zip(self._names, self._rows[:, : self._length], strict=True))
 
     def tile(self) -> Tile:
         """What there is to show of it."""
-        if self._drawn[0] is not self.frame:
-            self._drawn = self.frame, tile_columns(self.frame, len(self._race.sessions))
+        drawn = scene_of(self._race, self.choice)
+        if self._drawn[0] is not self.frame or self._drawn[1] != drawn:
+            columns = tile_columns(self.frame, len(self._race.sessions), *drawn)
+            self._drawn = self.frame, drawn, columns
         return Tile(
             label=self._row["method"],
             iteration=self.frame.iteration,
             row=self._row,
-            columns=self._drawn[1],
+            columns=self._drawn[2],
             trace=self._trace(),
             ended=self.ended,
             caveat=self.frame.caveat,
+            metric=self._race.recipe.shown[0],
+            unit=self._race.recipe.budget_unit,
         )
 
 
 def weighted(frames: Iterable[Frame]) -> Frame | None:
-    """The first frame with particles: what perfect draws get is said of as many as it has."""
+    """The first frame with particles: what exact samples get is said of as many as it has."""
     return next((frame for frame in frames if frame.num_draws), None)
 
 
-def race_scene(race: Race, tiles: Sequence[Tile], judged: Frame | None) -> RaceScene:
+def scene_of(race: Race, choice: SceneChoice) -> tuple[Scene, Pair]:
+    """What every tile shows: the wished scene, or the first that applies to all."""
+    return choice.of(race.recipe.target, *(session.method for session in race.sessions))
+
+
+def race_scene(race: Race, tiles: Sequence[Tile], judged: Frame | None, choice: SceneChoice = ANY_SCENE) -> RaceScene:
     """The scene of these tiles, with the floors of `judged`, as `weighted` gives it."""
-    metrics: Mapping[str, float | None] = {} if judged is None else judged.metrics
-    floors = {metric: metrics.get(name) for metric, name in FLOORS.items()}
+    known: Mapping[str, float | None] = {} if judged is None else judged.metrics
+    drawn = (*race.recipe.shown, *race.recipe.metrics)
+    floors = {metric.name: known.get(metric.baseline) for metric in drawn}
     done = race.done and all(tile.waited is None for tile in tiles)
-    return RaceScene(race.recipe, race.budget, tuple(tiles), floors, done)
+    return RaceScene(race.recipe, race.budget, tuple(tiles), floors, done, *scene_of(race, choice))
 
 
-def best(rows: Sequence[Mapping[str, Any]]) -> tuple[str, float] | None:
-    """Who of a race's rows has the lowest TV, and that; None where none is known."""
-    known = [(one["tv"], k) for k, one in enumerate(rows) if one["tv"] is not None]
-    return (rows[min(known)[1]]["method"], min(known)[0]) if known else None
+def best(rows: Sequence[Mapping[str, Any]], metric: Metric) -> str:
+    """Who of a race's rows has the lowest value of a metric: "lowest TV 0.12 (pmd)"; "" where none is known."""
+    known = [(one[metric.name], k) for k, one in enumerate(rows) if one.get(metric.name) is not None]
+    if not known:
+        return ""
+    value, k = min(known)
+    return f"lowest {metric.title} {number(value)} ({rows[k]['method']})"
 
 
-def state(iteration: int, visited: Sequence[int], budget: int | None, first: tuple[str, float] | None) -> str:
+def state(iteration: int, spent: Sequence[int], budget: int | None, first: str, unit: str = DATA) -> str:
     """One line: "iteration 420 of all together, 2,000 of 20,000 data visited by each, lowest TV 0.12 (pmd)".
 
-    `visited` are the data of those who race.
+    `spent` is what those who race have spent of the budget, `first` what `best` says.
     """
-    low, high = min(visited), max(visited)
+    low, high = min(spent), max(spent)
     each = f"{count(low)}" if low == high else f"{count(low)} to {count(high)}"
     within = budget is not None and high <= budget
     of = f" of {count(budget or 0)}" if within else ""
     beyond = "" if within or budget is None else f", {count(budget)} asked for"
-    words = f"iteration {count(iteration)} of all together, {each}{of} data visited by each{beyond}"
-    return words + (f", lowest TV {number(first[1])} ({first[0]})" if first else "")
+    words = f"iteration {count(iteration)} of all together, {each}{of} {DONE[unit]} by each{beyond}"
+    return words + (f", {first}" if first else "")

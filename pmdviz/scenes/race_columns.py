@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from pmdviz.scenes.columns import StageColumns, stage_columns
-from pmdviz.scenes.stage import ranges
+from pmdviz.metrics import Metric
+from pmdviz.scenes.columns import Image, StageColumns
+from pmdviz.scenes.stage import Pair, Scene
 from pmdviz.scenes.tiling import Ranges, Tiling, joined, placed
-from pmdviz.scenes.trace_columns import extremes, nice
+from pmdviz.scenes.trace_columns import CLOCK_OF, GROUPS, column, extremes, nice, value_range
+from pmdviz.scenes.trace_columns import CLOCKS as OF_RUNS
 
 CLOCKS = {
-    "visited": "data visited (data points)",
+    "visited": OF_RUNS["visited"],
     "gradient_evaluations": "gradient evaluations (pairs of θ and datum)",
     "density_evaluations": "density evaluations (pairs of θ and datum)",
+    "evaluations": OF_RUNS["evaluations"],
     "seconds": "computing time of the steps (seconds)",
 }
-METRICS = {"tv": "TV (0 to 1)", "kl_forward": "forward KL (nats)"}
-LOWEST = {"tv": 0.02, "kl_forward": 0.01}
-HIGHEST = {"tv": 1.0, "kl_forward": 100.0}
 MAX_POINTS = 600  # of a trace
 DOTS = 4_000  # of all tiles together
 DOT_SCALE, MAX_DOT, SMALLEST_DOT = 0.55, 9.0, 1.2  # of the stage's dots; px
@@ -30,20 +30,42 @@ Columns = Mapping[str, np.ndarray]
 Place = tuple[Ranges, tuple[float, float]]  # of a tile: the ranges of its own axes, and its corner
 
 
-def tile_columns(frame: Any, entrants: int) -> StageColumns:
+def tile_columns(frame: Any, entrants: int, scene: Scene, pair: Pair) -> StageColumns:
     """What a tile shows of `frame` in a race of so many entrants."""
-    return stage_columns(frame, max(100, DOTS // entrants))
+    return scene.columns(frame, pair, max(100, DOTS // entrants))
 
 
-def places(target: Any, tiles: Sequence[StageColumns], tiling: Tiling) -> list[Place]:
+def places(scene: Scene, pair: Pair, target: Any, tiles: Sequence[StageColumns], tiling: Tiling) -> list[Place]:
     """Where each tile's own axes begin and end, and where it lies."""
-    return [(ranges(target, tile.top), tiling.corner(k)) for k, tile in enumerate(tiles)]
+    return [(scene.ranges(target, pair, tile.top), tiling.corner(k)) for k, tile in enumerate(tiles)]
 
 
 def tile_lines(lines: Sequence[Columns], at: Sequence[Place]) -> dict[str, np.ndarray]:
     """One layer's lines of all tiles as one line with gaps."""
     moved = [placed(line["x"], line["y"], *place) for line, place in zip(lines, at, strict=True)]
     return joined({"x": x, "y": y} for x, y in moved)
+
+
+def tile_points(points: Sequence[Columns], at: Sequence[Place]) -> dict[str, np.ndarray]:
+    """Dots of one size of all tiles; those outside of their tile are left out."""
+    nothing = np.empty(0, np.float32)
+    moved = [placed(one["x"], one["y"], *place) for one, place in zip(points, at, strict=True)]
+    x, y = (np.concatenate([nothing, *(one[side] for one in moved)]) for side in (0, 1))
+    return {"x": x[np.isfinite(x)], "y": y[np.isfinite(x)]}
+
+
+def tile_images(images: Sequence[Image | None], at: Sequence[Place]) -> dict[str, list[Any]]:
+    """The images of all tiles, a row each: cells, lower left corner, width and height."""
+    rows: dict[str, list[Any]] = {name: [] for name in ("image", "x", "y", "dw", "dh")}
+    for image, (((x0, x1), (y0, y1)), (left, bottom)) in zip(images, at, strict=True):
+        if image is not None:
+            (a, b), (c, d) = image.x, image.y
+            rows["image"].append(image.values)
+            rows["x"].append(left + (a - x0) / (x1 - x0))
+            rows["y"].append(bottom + (c - y0) / (y1 - y0))
+            rows["dw"].append((b - a) / (x1 - x0))
+            rows["dh"].append((d - c) / (y1 - y0))
+    return rows
 
 
 def tile_dots(dots: Sequence[Columns], at: Sequence[Place]) -> dict[str, np.ndarray]:
@@ -56,27 +78,43 @@ def tile_dots(dots: Sequence[Columns], at: Sequence[Place]) -> dict[str, np.ndar
     return {"x": x[inside], "y": y[inside], "size": np.concatenate([nothing, *sizes])[inside].astype(np.float32)}
 
 
-def span(metric: str, values: Sequence[np.ndarray]) -> tuple[float, float]:
-    """Where the axis of a metric begins and ends: fixed but for values below its usual lower end."""
+def span(metric: Metric, values: Sequence[np.ndarray]) -> tuple[float, float]:
+    """Where the axis of a metric begins and ends.
+
+    A logarithmic one is fixed but for values below its usual lower end, another one holds all values.
+    """
+    if not metric.log:
+        return value_range(GROUPS[metric.axis], values)
     flat = np.concatenate([np.empty(0), *(np.asarray(v, float) for v in values)])
     flat = flat[np.isfinite(flat) & (flat > 1e-6)]
-    low = nice(0.9 * float(flat.min()), up=False) if len(flat) else LOWEST[metric]
-    return min(LOWEST[metric], low), HIGHEST[metric]
+    lowest, highest = metric.limits
+    low = nice(0.9 * float(flat.min()), up=False) if len(flat) else lowest
+    return min(lowest, low), highest
+
+
+def spans(
+    metrics: Iterable[Metric], rows: Sequence[Columns], floors: Mapping[str, float | None]
+) -> dict[str, tuple[float, float]]:
+    """The `span` of each metric that holds the rows of all entrants and what exact samples get."""
+    return {
+        metric.name: span(metric, [*(one[metric.name] for one in rows), np.array([floors[metric.name] or np.nan])])
+        for metric in metrics
+    }
 
 
 def line_columns(rows: Columns, spans: Mapping[str, tuple[float, float]]) -> dict[str, np.ndarray]:
-    """Columns of one entrant's traces: all clocks, and each metric inside the axis; NaN (not to be had) is a gap."""
-    chosen = extremes([rows[metric] for metric in METRICS], MAX_POINTS)
+    """Columns of one entrant's traces: all clocks, and each metric inside its span; NaN (not to be had) is a gap."""
+    chosen = extremes([rows[metric] for metric in spans], MAX_POINTS)
     columns = {clock: np.asarray(rows[clock], np.float32)[chosen] for clock in CLOCKS}
-    for metric in METRICS:
-        columns[metric] = np.clip(np.asarray(rows[metric], np.float32)[chosen], *spans[metric])
+    for metric, limits in spans.items():
+        columns[metric] = np.clip(np.asarray(rows[metric], np.float32)[chosen], *limits)
     return columns
 
 
-def clock_end(clock: str, ends: Sequence[float], budget: int | None) -> float:
-    """Where the x axis ends: the budget for data visited, else a round number that nobody has passed."""
+def clock_end(clock: str, ends: Sequence[float], budget: int | None, unit: str = "data") -> float:
+    """Where the x axis ends: the budget where the clock counts it, else a round number that nobody has passed."""
     last = max(ends, default=0.0)
-    if clock == "visited" and budget and last <= 1.05 * budget:
+    if clock == CLOCK_OF[unit] and budget and last <= 1.05 * budget:
         return 1.02 * budget
     return nice(max(1.02 * last, 1e-9))
 
@@ -87,7 +125,7 @@ def band(histories: Sequence[Columns], clock: str, metric: str) -> dict[str, np.
     Of each run the value is interpolated between its measured frames. Empty where it cannot be had.
     """
     nothing = dict.fromkeys(("x", "low", "middle", "high"), np.empty(0))
-    if not histories or any(np.isnan(h[metric]).all() or h[clock][-1] <= 0 for h in histories):
+    if not histories or any(np.isnan(column(h, metric)).all() or h[clock][-1] <= 0 for h in histories):
         return nothing
     end = min(float(h[clock][-1]) for h in histories)
     x = np.linspace(0.0, end, BAND_POINTS)

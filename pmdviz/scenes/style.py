@@ -32,22 +32,17 @@ def _theme(paper: str, text: str, muted: str, grid: str, dots: float, **layers: 
 LIGHT = _theme(
     "#ffffff", "#1a1a1a", "#595959", "#e4e4e4", 0.45,
     exact="#0072B2", approximate="#D55E00", particles="#009E73",
-    tv="#000000", kl_forward="#0072B2", kl_reverse="#D55E00", cross_entropy="#0072B2", ess="#009E73", floor="#595959",
+    ink="#000000", floor="#595959",
 )  # fmt: skip
 DARK = _theme(
     "#121212", "#f2f2f2", "#b3b3b3", "#2e2e2e", 0.6,
     exact="#56B4E9", approximate="#E69F00", particles="#2BB98F",
-    tv="#ffffff", kl_forward="#56B4E9", kl_reverse="#E69F00", cross_entropy="#56B4E9", ess="#2BB98F", floor="#b3b3b3",
+    ink="#ffffff", floor="#b3b3b3",
 )  # fmt: skip
 DASHES = MappingProxyType(
     {
         "exact": "solid",
         "approximate": (7, 3),
-        "tv": "solid",
-        "kl_forward": (8, 3),
-        "kl_reverse": (2, 3),
-        "cross_entropy": "solid",
-        "ess": "solid",
         "floor": (4, 4),
     }
 )

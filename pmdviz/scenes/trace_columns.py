@@ -3,14 +3,34 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from pmdviz.methods import METHODS, Method
+from pmdviz.methods.step import Scalar
+from pmdviz.metrics import METRICS, Metric, applicable
+from pmdviz.scenes.words import FLOORS, number
+
 MAX_POINTS = 2_000
-CEILING = 100.0  # a KL above this is drawn at the axis' edge and called "> 100"
-CLOCKS = {"visited": "data visited (data points)", "iteration": "iteration", "seconds": "computing time (seconds)"}
+APART = 0.15  # of the axis: two labels that are nearer would touch, on a phone or in large type
+CLOCKS = {
+    "visited": "data visited (data points)",
+    "evaluations": "likelihood and gradient evaluations (pairs of θ and datum)",
+    "iteration": "iteration",
+    "seconds": "computing time (seconds)",
+}
+CLOCK_OF = {"data": "visited", "evaluations": "evaluations"}  # unit of a budget -> the clock that counts it
+
+
+class Trace(NamedTuple):
+    """A line of the traces."""
+
+    title: str  # in the legend
+    colour: str  # a layer of the theme
+    dash: Any
 
 
 class Group(NamedTuple):
@@ -19,24 +39,76 @@ class Group(NamedTuple):
     title: str
     axis_label: str
     log: bool
-    metrics: Mapping[str, str]  # metric -> its words in the legend
+    metrics: Mapping[str, Trace]  # by the column of the history that it shows
     floors: Mapping[str, str]  # floor -> the metric that it is a floor of
+    ceiling: float  # above which values are drawn at the edge of a logarithmic axis
 
 
-GROUPS = {
-    "divergences": Group(
-        "TV and KL",
-        "TV (0 to 1), KL (nats)",
-        True,
-        {"tv": "TV", "kl_forward": "forward KL", "kl_reverse": "reverse KL"},
-        {"floor_tv": "tv", "floor_kl": "kl_forward"},
-    ),
-    "cross_entropy": Group(
-        "Cross entropy", "cross entropy −E log q (nats)", False, {"cross_entropy": "cross entropy"}, {}
-    ),
-    "ess": Group("ESS", "effective sample size (particles)", True, {"ess": "effective sample size"}, {}),
-}
-METRICS = tuple(metric for group in GROUPS.values() for metric in group.metrics)
+class Groups(Mapping[str, Group]):
+    """The axes of all metrics and of all numbers that methods tell of their steps, by key.
+
+    Read off the tables whenever it is asked: what is added to them later is there too.
+    """
+
+    def __getitem__(self, key: str) -> Group:
+        return self._all()[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all())
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+    def _all(self) -> dict[str, Group]:
+        return _groups(tuple(METRICS), tuple(METHODS))
+
+    def of(self, target: Any, method: Method) -> dict[str, Group]:
+        """Those that can be had of a target and a method."""
+        names = {metric.name for metric in applicable(target, method) if metric.traced(target, method)}
+        names |= {scalar.name for scalar in method.scalars}
+        return {key: group for key, group in self.items() if names & set(group.metrics)}
+
+
+@lru_cache(4)
+def _groups(metrics: tuple[str, ...], methods: tuple[str, ...]) -> dict[str, Group]:
+    axes: dict[str, list[Metric]] = {}
+    for name in metrics:
+        if METRICS[name].axis:
+            axes.setdefault(METRICS[name].axis, []).append(METRICS[name])
+    found = {key: _of_metrics(those) for key, those in axes.items()}
+    scalars = {scalar.name: scalar for name in methods for scalar in METHODS[name].scalars}
+    return found | {f"step_{name}": _of_scalar(scalar) for name, scalar in scalars.items()}
+
+
+def _of_metrics(those: list[Metric]) -> Group:
+    first = those[0]
+    label = first.axis_label or first.label
+    lines = {one.name: Trace(one.title, one.colour, one.dash) for one in those}
+    floors = {one.baseline: one.name for one in those if one.baseline}
+    ceiling = max(one.limits[1] for one in those) if first.log else np.inf
+    return Group(first.axis_title or first.title, label, first.log, lines, floors, ceiling)
+
+
+def _of_scalar(scalar: Scalar) -> Group:
+    title = scalar.title[0].upper() + scalar.title[1:]
+    label = f"{scalar.title} ({scalar.unit})" if scalar.unit else scalar.title
+    return Group(title, label, scalar.log, {scalar.name: Trace(scalar.title, "ink", "solid")}, {}, np.inf)
+
+
+GROUPS = Groups()
+
+
+def first_group(known: Mapping[str, Group]) -> str:
+    """The key of what is shown at first: the first that says how good the approximation is."""
+    judging = (
+        key for key, group in known.items() if any(METRICS[name].ranks for name in group.metrics if name in METRICS)
+    )
+    return next(judging, next(iter(known)))
+
+
+def columns_drawn() -> tuple[str, ...]:
+    """The columns of a history that traces may show."""
+    return tuple(dict.fromkeys(name for group in GROUPS.values() for name in group.metrics))
 
 
 def extremes(columns: Iterable[np.ndarray], limit: int = MAX_POINTS) -> np.ndarray:
@@ -71,21 +143,38 @@ def nice(value: float, up: bool = True) -> float:
 
 
 def value_range(group: Group, values: Iterable[np.ndarray], floors: Sequence[float] = ()) -> tuple[float, float]:
-    """A range for the axis that holds all finite values; on a log axis at most up to `CEILING` for divergences."""
+    """A range for the axis that holds all finite values; on a log axis at most up to its ceiling."""
     arrays = [np.asarray(v, float).ravel() for v in (*values, list(floors))]
     flat = np.concatenate(arrays) if arrays else np.empty(0)
     flat = flat[np.isfinite(flat)]
     if group.log:
         flat = flat[flat > 1e-6]
-        if "tv" in group.metrics:
-            flat = np.minimum(flat, CEILING)
+        flat = np.minimum(flat, group.ceiling)
         low, high = (float(flat.min()), float(flat.max())) if len(flat) else (0.05, 1.0)
         top = max(nice(high * 1.1), nice(low) * 10)
-        return nice(low * 0.9, up=False), min(top, CEILING) if "tv" in group.metrics else top
+        return nice(low * 0.9, up=False), min(top, group.ceiling)
     low, high = (float(flat.min()), float(flat.max())) if len(flat) else (0.0, 1.0)
     pad = 0.06 * max(high - low, 1e-3)
     step = nice(max(high - low, 1e-3)) / 5
     return math.floor((low - pad) / step) * step, math.ceil((high + pad) / step) * step
+
+
+def floor_labels(floors: Mapping[str, float], span: tuple[float, float], log: bool) -> list[tuple[float, str]]:
+    """(height, text) of labels above the lines of exact samples.
+
+    Where lines are so near that their labels would overprint, the upper line has both, in the order of the lines.
+    """
+    low, high = np.log(span) if log else span
+    labels: list[tuple[float, str]] = []
+    for name, value in sorted(floors.items(), key=lambda item: item[1]):
+        text = f"{FLOORS[name]}: {number(value)}"
+        if labels:
+            below = labels[-1][0]
+            apart = np.log(value / below) if log else value - below
+            if apart < APART * (high - low):
+                text = f"{text}\n{labels.pop()[1]}"
+        labels.append((value, text))
+    return labels
 
 
 def clamped(values: np.ndarray, low: float, high: float) -> np.ndarray:
@@ -94,32 +183,51 @@ def clamped(values: np.ndarray, low: float, high: float) -> np.ndarray:
 
 
 def over_words(history: Mapping[str, np.ndarray], group: Group) -> str:
-    """Which divergences are beyond the axis at the last row: "reverse KL > 100"."""
-    beyond = [m for m in group.metrics if "tv" in group.metrics and float(history[m][-1]) > CEILING]
-    return ", ".join(f"{group.metrics[m]} > {CEILING:.0f}" for m in beyond)
+    """Which traces are beyond the axis at the last row: "reverse KL > 100"."""
+    beyond = [m for m in group.metrics if m in history and float(history[m][-1]) > group.ceiling]
+    return ", ".join(f"{group.metrics[m].title} > {group.ceiling:,.0f}" for m in beyond)
 
 
-def clock_end(clock: str, last: float, budget: int | None) -> float:
-    """Where the x axis ends: the budget for data visited, else a round number that is reached last."""
-    if clock == "visited" and budget and last <= budget * 1.05:
+def clocks_of(target: Any) -> dict[str, str]:
+    """The clocks that a run on a target has, with their words: without data none are visited."""
+    return {clock: words for clock, words in CLOCKS.items() if clock != "visited" or target.data is not None}
+
+
+def clock_end(clock: str, last: float, budget: int | None, unit: str = "data") -> float:
+    """Where the x axis ends: the budget where the clock counts it, else a round number that is reached last."""
+    if clock == CLOCK_OF[unit] and budget and last <= budget * 1.05:
         return float(budget) * 1.02
     return max(nice(max(last, 1e-9) * 1.02), 10.0 if clock != "seconds" else 0.1)
 
 
+def column(history: Mapping[str, np.ndarray], name: str) -> np.ndarray:
+    """A column of the history as floats; NaN where the run has none of that name."""
+    found = history.get(name)
+    return np.full(len(history["iteration"]), np.nan) if found is None else np.asarray(found, float)
+
+
 def trace_columns(history: Mapping[str, np.ndarray], group: Group, span: tuple[float, float]) -> dict[str, np.ndarray]:
-    """Columns of the traces' one source: the three clocks and the group's metrics inside `span`."""
-    rows = extremes([history[metric] for metric in group.metrics])
+    """Columns of the traces' one source: the clocks and the group's metrics inside `span`."""
+    values = {metric: column(history, metric) for metric in group.metrics}
+    rows = extremes(values.values())
     columns = {clock: np.asarray(history[clock], float)[rows].astype(np.float32) for clock in CLOCKS}
-    for metric in METRICS:
-        if metric in group.metrics:
-            columns[metric] = clamped(np.asarray(history[metric], float)[rows], *span)
-    return columns
+    return columns | {metric: clamped(each[rows], *span) for metric, each in values.items()}
+
+
+def value_of(frame: Any, name: str) -> float:
+    """What a trace shows of a frame: a metric, a number of its step, or how far it is; NaN where it has none."""
+    if name in METRICS:
+        value = frame.metrics.get(name)
+    elif hasattr(frame, name):
+        value = getattr(frame, name)
+    else:
+        value = frame.info.scalars.get(name) if frame.info else None
+    return np.nan if value is None else float(value)
 
 
 def with_present(history: Mapping[str, np.ndarray], frame: Any) -> Mapping[str, np.ndarray]:
     """History columns that end with the present frame, so that the traces move with every frame."""
     if len(history["iteration"]) and history["iteration"][-1] >= frame.iteration:
         return history
-    metrics = {name: frame.metrics[name] for name in METRICS}
-    now = {"iteration": frame.iteration, "visited": frame.visited, "seconds": frame.seconds, **metrics}
-    return {name: np.append(history[name], np.nan if value is None else value) for name, value in now.items()}
+    names = [*CLOCKS, *(name for name in columns_drawn() if name in history)]
+    return {name: np.append(history[name], value_of(frame, name)) for name in names}

@@ -5,7 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from pmdviz.metrics import METRICS
+from pmdviz.metrics.perfect_draws import NUM_SETS
+
+NO_JUDGEMENT = ("ess", "khat")  # of the weights: they do not say how far q is from p
 UNKNOWN = "being computed"  # what is said of a floor until it is known
+EXACT_SAMPLES = "exact samples"  # the iid reference, wherever a person reads of it on a page, in a film, on a terminal
+FLOORS = {"floor_tv": f"TV of {EXACT_SAMPLES}", "floor_kl": f"forward KL of {EXACT_SAMPLES}"}
+NOISE = 2.0  # standard deviations of one set of exact samples that are called its noise
 
 
 def count(value: float) -> str:
@@ -35,27 +42,35 @@ def short(value: float) -> str:
 
 
 def state(frame: Any, unknown: str = UNKNOWN) -> str:
-    """One line: "iteration 120, 12,000 of 20,000 data visited, TV 0.087, perfect draws 0.088"."""
-    metrics = frame.metrics
-    parts = [f"iteration {count(frame.iteration)}", data_visited(frame)]
-    if metrics["tv"] is not None:
-        parts.append(f"TV {number(metrics['tv'])}{floor(frame, ', perfect draws ', unknown)}")
+    """One line: "iteration 120, 12,000 of 20,000 data visited, TV 0.087, exact samples 0.088"."""
+    parts = [f"iteration {count(frame.iteration)}", data_visited(frame), *headline(frame, unknown=unknown)]
     return ", ".join([*parts, frame.caveat] if frame.caveat else parts)
+
+
+def headline(frame: Any, before: str = f", {EXACT_SAMPLES} ", unknown: str = UNKNOWN) -> list[str]:
+    """The first metric that can be had, with what exact samples get: ["TV 0.087, exact samples 0.088"]; [] for none."""
+    metrics = frame.metrics
+    if metrics["tv"] is not None:
+        return [f"TV {number(metrics['tv'])}{floor(frame, before, unknown)}"]
+    known = [METRICS[name] for name in frame.metric_names if name not in NO_JUDGEMENT and metrics.get(name) is not None]
+    return [f"{one.title} {number(metrics[one.name])} {one.unit}".rstrip() for one in known[:1]]
 
 
 def data_visited(frame: Any) -> str:
     """How far the budget is used up, such as "12,000 of 20,000 data visited"; beyond it both numbers, and why."""
-    visited, budget = frame.visited, frame.budget
+    spent, budget = frame.spent, frame.budget
+    unit, done = ("data", "visited") if frame.budget_unit == "data" else ("evaluations", "made")
+    said = f"{unit} {done}" if unit == "data" else unit
     if budget is None:
-        return f"{count(visited)} data visited"
-    if visited <= budget:
-        return f"{count(visited)} of {count(budget)} data visited"
-    took = count(frame.info.visited)
-    return f"{count(budget)} data asked for, {count(visited)} visited (the last step took {took})"
+        return f"{count(spent)} {said}"
+    if spent <= budget:
+        return f"{count(spent)} of {count(budget)} {said}"
+    took = count(frame.info.visited if unit == "data" else frame.info.cost.evaluations)
+    return f"{count(budget)} {unit} asked for, {count(spent)} {done} (the last step took {took})"
 
 
 def floor(frame: Any, before: str, unknown: str = UNKNOWN) -> str:
-    """What as many perfect draws get, after `before`; `unknown` while that is not known.
+    """What as many exact samples get, after `before`; `unknown` while that is not known.
 
     "" for a method without particles.
     """
@@ -63,6 +78,17 @@ def floor(frame: Any, before: str, unknown: str = UNKNOWN) -> str:
         return ""
     tv = frame.metrics["floor_tv"]
     return f"{before}{number(tv)}" if tv is not None else f"{before.rstrip(': ')}: {unknown}"
+
+
+def below_words(frame: Any) -> str:
+    """Why the TV of a run may be below that of as many exact samples; "" where it is not, or unexplained."""
+    tv, reference, error = (frame.metrics.get(name) for name in ("tv", "floor_tv", "floor_tv_se"))
+    if frame.num_draws is None or tv is None or reference is None or tv >= reference:
+        return ""
+    if reason := frame.method.varies_less(frame.knobs):
+        return f"TV below that of {EXACT_SAMPLES} is possible: {reason} than independent samples do"
+    within = error is not None and reference - tv <= NOISE * error * math.sqrt(NUM_SETS)
+    return f"TV is below that of {EXACT_SAMPLES} within noise" if within else ""
 
 
 def duration(seconds: float) -> str:

@@ -215,7 +215,7 @@ def _run(server: Any) -> NoReturn:
         signal.signal(number, lambda *_: loop.add_callback_from_signal(loop.stop))
     loop.start()
     server.stop(wait=False)
-    if crew := sys.modules.get("pmdviz.experiments.sweep.workers"):  # a measurement may be under way
+    if crew := sys.modules.get("pmdviz.experiments.workers"):  # a measurement may be under way
         crew.shut_down()
     temporary.remove()
     print("pmdviz has stopped", flush=True)

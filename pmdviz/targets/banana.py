@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pmdviz.kernels.banana import BananaModel, banana_grad_log_likelihood, banana_log_likelihood
+from pmdviz.kernels.likelihoods.banana import BananaModel, banana_grad_log_likelihood, banana_log_likelihood
 from pmdviz.knobs import Knobs, Real
 from pmdviz.targets.base import GaussianPrior, Target
 from pmdviz.targets.options import data_points, data_seed, noise, prior_sd
@@ -49,7 +49,7 @@ class Banana(GaussianPrior, Target):
     name = "banana"
     title = "Banana (2-D)"
     about = "Each x is θ₁ + b θ₂² plus noise; only that sum can be learned, so the posterior is a bent ridge."
-    reference = "ours; the shape, as a distribution without data: Haario, Saksman, Tamminen 1999"
+    source = "ours; the shape, as a distribution without data: Haario, Saksman, Tamminen 1999"
     Options = BananaOptions
 
     def build(self) -> None:

@@ -3,29 +3,59 @@
 from __future__ import annotations
 
 import threading
-from typing import Any, ClassVar
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from pmdviz.errors import InputError, shown
+from pmdviz.errors import InputError
 from pmdviz.knobs import Knobs
+from pmdviz.targets.reference.base import Reference, has_density
 from pmdviz.targets.reference.exact import Box, Exact
+from pmdviz.targets.space import Reals, Space
 
 TARGETS: dict[str, type[Target]] = {}
 
+# What a target may offer and a method may require, in the words of the sentence that says what is missing.
+OFFERS = {
+    "reals": "real coordinates",
+    "gradient": "a gradient of its log density",
+    "conditionals": "exact conditionals (a Gibbs sweep)",
+    "simulation": "data drawn from its model",
+    "predictive": "predictions of held-out data",
+}
+NO_DATA = np.empty((1, 0))  # the one empty row that stands for the whole density of a target without data
+
+
+class Distribution(NamedTuple):
+    """What a run starts from: the prior, or the q0 of a target without data."""
+
+    log_density: Callable[[np.ndarray], np.ndarray]  # (m, d) -> (m,)
+    sample: Callable[[np.random.Generator, int], np.ndarray]  # (rng, n) -> (n, d)
+
 
 class Target:
-    """A posterior p(theta | X) proportional to p(theta) prod_n p(x_n | theta).
+    """A posterior p(theta | X) proportional to p(theta) prod_n p(x_n | theta), or a density without data.
 
     Subclasses set the class attributes and `data`, and give `_log_prior`, `_log_likelihood`, `sample_prior` and
-    `make_exact`; a subclass with a `name` enters the table TARGETS by being defined.
+    `make_exact` or `make_reference`; a subclass with a `name` enters the table TARGETS by being defined.
+
+    Without data the "prior" is a q0 that can be drawn from, and `_log_likelihood` is log p - log q0 for one empty row:
+    `log_joint` is then log p, and a method goes from q0 to p as it goes from a prior to a posterior.
 
     Attributes
     ----------
     dim : int
         d, the length of theta.
-    data : array, first axis of length `num_data`
+    space : Space
+        What a point is; real coordinates named `parameter_names` unless a subclass says otherwise.
+    data : array, first axis of length `num_data`, or None
         The rows that batches are drawn from.
+    test_data : array or None
+        Rows held out, for predictive metrics.
+    declared : frozenset of names of OFFERS
+        What the target offers besides what its space does.
     view_box : ((low, high), ...)
         One pair a dimension: where pictures are drawn. It holds the prior's bulk.
     scale : array (d,)
@@ -34,14 +64,16 @@ class Target:
 
     name: str = ""
     title: str = ""
-    reference: ClassVar[str] = ""
+    source: ClassVar[str] = ""  # where it comes from: a paper and its section
     about: ClassVar[str] = ""  # one sentence for a person: the model in words
     Options: ClassVar[type[Knobs]] = Knobs
-    has_gradient = True
-    has_conditionals = False  # whether `gibbs_sweep` can be had
+    declared: frozenset[str] = frozenset({"gradient"})
+    test_data: np.ndarray | None = None
+    input_names: tuple[str, ...] = ()  # of a row, where it has inputs and an outcome
+    predicts: ClassVar[str] = ""  # what a row's outcome is, of a target that offers predictions: class, number or words
 
     dim: int
-    data: np.ndarray
+    data: np.ndarray | None
     view_box: Box
     scale: np.ndarray
     parameter_names: tuple[str, ...]
@@ -52,42 +84,80 @@ class Target:
 
     def __init__(self, /, **options: Any) -> None:
         self.options = self.Options.checked(options)
-        self._exact_lock = threading.Lock()
-        self._exact: Exact | None = None
-        self._exact_known = False
         self.build()
-        self.data.flags.writeable = False  # targets are shared between sessions
+        self._made()
+
+    def _made(self) -> None:
+        """Locks, and data that nobody can write to: targets are shared between sessions."""
+        self._reference_lock = threading.RLock()
+        self._reference: Reference | None = None
+        self._reference_known = False
+        for rows in (self.data, self.test_data):
+            if rows is not None:
+                rows.flags.writeable = False
 
     def build(self) -> None:
         """Set `dim`, `data`, `view_box`, `scale` and `parameter_names` from `self.options`."""
         raise NotImplementedError
 
     def __getstate__(self) -> dict[str, Any]:
-        """What goes to another process: all but the exact posterior, which is computed there when it is asked for."""
-        return {name: value for name, value in self.__dict__.items() if not name.startswith("_exact")}
+        """What goes to another process: all but the reference, which is computed there when it is asked for."""
+        return {name: value for name, value in self.__dict__.items() if not name.startswith("_reference")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._exact_lock, self._exact, self._exact_known = threading.Lock(), None, False
-        self.data.flags.writeable = False
+        self._made()
+
+    @cached_property
+    def space(self) -> Space:
+        """What a point is."""
+        return Reals(self.parameter_names)
+
+    @property
+    def offers(self) -> frozenset[str]:
+        """Names of OFFERS: what a method may ask of this target."""
+        return self.declared | ({"reals"} if isinstance(self.space, Reals) else frozenset())
+
+    @property
+    def data_rows(self) -> np.ndarray:
+        """The data, or the one empty row of a target without any."""
+        return NO_DATA if self.data is None else self.data
 
     @property
     def num_data(self) -> int:
-        """N, the number of rows of the data."""
-        return len(self.data)
+        """N, the number of rows of the data; 1 of a target without any, whose whole density counts as one row."""
+        return len(self.data_rows)
+
+    @property
+    def initial(self) -> Distribution:
+        """The prior, or the q0 of a target without data."""
+        return Distribution(self.log_prior, self.sample_prior)
 
     @property
     def key(self) -> tuple:
         """Equal for targets with the same posterior; for caches."""
         return (self.name, *self.options.as_dict().items())
 
+    def reference(self) -> Reference | None:
+        """What runs are judged by: the exact posterior, or draws with their own error; None where there is none.
+
+        Computed at the first use and kept.
+        """
+        with self._reference_lock:
+            if not self._reference_known:
+                self._reference, self._reference_known = self.make_reference(), True
+            return self._reference
+
     @property
     def exact(self) -> Exact | None:
-        """The exact posterior, computed at the first use; None where it cannot be had."""
-        with self._exact_lock:
-            if not self._exact_known:
-                self._exact, self._exact_known = self.make_exact(), True
-            return self._exact
+        """The reference where it has a density: in closed form, by enumeration or on a grid; None elsewhere."""
+        found = self.reference()
+        return found if has_density(found) else None
+
+    @property
+    def planar(self) -> Exact | None:
+        """The exact posterior where a grid can hold it, in one or two real coordinates; None elsewhere."""
+        return self.exact if self.dim <= 2 and "reals" in self.offers else None
 
     @property
     def model(self) -> tuple | None:
@@ -97,6 +167,10 @@ class Target:
     def make_exact(self) -> Exact | None:
         """The exact posterior of this target or None."""
         return None
+
+    def make_reference(self) -> Reference | None:
+        """The exact posterior, or draws where there is none."""
+        return self.make_exact()
 
     def log_prior(self, theta: np.ndarray) -> np.ndarray:
         """log p(theta), (m, d) -> (m,), in nats."""
@@ -111,14 +185,14 @@ class Target:
 
         Without a batch all data are visited and this is the unnormalised log posterior.
         """
-        batch = self.data if batch is None else np.asarray(batch)
+        batch = self.data_rows if batch is None else np.asarray(batch)
         return self.log_prior(theta) + self.num_data / len(batch) * self.log_likelihood(theta, batch)
 
     def grad_log_joint(self, theta: np.ndarray, batch: np.ndarray | None = None) -> np.ndarray:
         """Gradient of `log_joint` in theta, (m, d) -> (m, d). Raises InputError where the target has none."""
-        if not self.has_gradient:
+        if "gradient" not in self.offers:
             raise InputError(f"target {self.name!r} has no gradient; give grad_log_prior and grad_log_likelihood")
-        batch = self.data if batch is None else np.asarray(batch)
+        batch = self.data_rows if batch is None else np.asarray(batch)
         points = self._points(theta)
         likelihood = self._grad_log_likelihood(points, batch)
         return self._grad_log_prior(points) + self.num_data / len(batch) * likelihood
@@ -128,9 +202,15 @@ class Target:
 
         Raises InputError where the target has no conditionals.
         """
-        if not self.has_conditionals:
+        if "conditionals" not in self.offers:
             raise InputError(f"target {self.name!r} has no exact conditionals")
         return self._gibbs_sweep(rng, theta, np.asarray(data))
+
+    def simulate(self, rng: np.random.Generator, theta: np.ndarray, n: int) -> np.ndarray:
+        """n rows of data from the model at theta (d,). Raises InputError where the target cannot."""
+        if "simulation" not in self.offers:
+            raise InputError(f"target {self.name!r} cannot draw data from its model")
+        return self._simulate(rng, self._points(np.atleast_2d(theta))[0], n)
 
     def sample_prior(self, rng: np.random.Generator, n: int) -> np.ndarray:
         """n draws (n, d) from the prior."""
@@ -151,18 +231,31 @@ class Target:
     def _gibbs_sweep(self, rng: np.random.Generator, theta: np.ndarray, data: np.ndarray) -> np.ndarray:
         raise NotImplementedError
 
+    def outcomes(self, rows: np.ndarray) -> np.ndarray:
+        """What is to be predicted of rows of data, (n,): the last column."""
+        return rows[:, -1]
+
+    def row_mean(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """E(outcome | theta) of every row, of a class its probability: (m, d) and (n, ...) -> (m, n)."""
+        raise NotImplementedError
+
+    def row_log_likelihood(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """log p(row | theta) of every row, (m, d) and (n, ...) -> (m, n), in nats."""
+        raise NotImplementedError
+
+    def inputs(self, rows: np.ndarray) -> np.ndarray:
+        """What a row is predicted from, (n, ...) -> (n, k), as `input_names` has it."""
+        raise NotImplementedError
+
+    def rows_at(self, inputs: np.ndarray) -> np.ndarray:
+        """Rows with these inputs (n, k), whatever their outcome."""
+        raise NotImplementedError
+
+    def _simulate(self, rng: np.random.Generator, theta: np.ndarray, n: int) -> np.ndarray:
+        raise NotImplementedError
+
     def _points(self, theta: np.ndarray) -> np.ndarray:
-        try:
-            if np.iscomplexobj(theta):  # NumPy would drop the imaginary part
-                raise TypeError("complex")
-            points = np.asarray(theta, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise InputError(f"theta must be real numbers of shape (m, {self.dim}); given: {shown(theta)}") from error
-        if points.ndim == 1 and self.dim == 1:
-            points = points[:, None]
-        if points.ndim != 2 or points.shape[1] != self.dim:
-            raise InputError(f"theta must have shape (m, {self.dim}); given: shape {shown(points.shape)}")
-        return points
+        return self.space.check(theta)
 
 
 class GaussianPrior:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pmdviz.kernels.bimodal import BimodalModel, bimodal_grad_log_likelihood, bimodal_log_likelihood
+from pmdviz.kernels.likelihoods.bimodal import BimodalModel, bimodal_grad_log_likelihood, bimodal_log_likelihood
 from pmdviz.knobs import Knobs, Real
 from pmdviz.targets.base import GaussianPrior, Target
 from pmdviz.targets.options import data_points, data_seed, noise
@@ -30,7 +30,7 @@ class Bimodal1D(GaussianPrior, Target):
     name = "bimodal1d"
     title = "Two modes on a line (1-D)"
     about = "Each x is θ² plus Gaussian noise; the sign of θ leaves no trace, so there are two mirror-image modes."
-    reference = "ours"
+    source = "ours"
     Options = BimodalOptions
 
     def build(self) -> None:

@@ -13,12 +13,15 @@ from pmdviz.kernels.cancel import Cancelled
 from pmdviz.knobs import Knobs
 from pmdviz.targets.base import TARGETS, Target
 from pmdviz.targets.reference.cells import ENOUGH
-from pmdviz.targets.reference.exact import Exact, GridExact
+from pmdviz.targets.reference.enumeration import MAX_STATES, Enumeration
+from pmdviz.targets.reference.exact import GridExact
+from pmdviz.targets.space import Discrete, Reals, Space
 
 PROBES = 8  # prior draws on which the functions are tried
 BOX_DRAWS = 4096  # prior draws that find the box where none is given
 BOX_MARGIN = 0.25  # of the draws' range, on each side
 MAX_PAIRS = 4_000_000  # of theta and datum in one call of a person's function, which may well make an array of them
+FEW_VALUES = 16  # of thousands of draws: these are states, not real numbers
 MAX_EXACT_PAIRS = 250_000_000  # that the exact posterior may cost: seconds, for a function in NumPy
 
 
@@ -32,14 +35,21 @@ class CustomTarget(Target):
         The plain sum over the rows of the batch (rows of `data`), neither averaged nor scaled.
     sample_prior : function (rng, m) -> (m, d)
     data : array with N >= 1 rows
-        It is copied, but for a `np.memmap`, which is read where it is: do not write to it meanwhile.
+        It is copied, but for a `np.memmap`, which is read where it is: do not write to it meanwhile. None: the target
+        is a density without data; `log_prior` and `sample_prior` are then a q0 to start from, and `log_likelihood` is
+        log p - log q0, called with one empty row.
     dim : int
+        May be left out where `space` is given.
     name : str
         A word by which recipes refer to the target.
     bounds : pairs (low, high), one a dimension, optional
         Where the posterior's mass lies; found from draws of the prior if left out.
+    space : pmdviz.Discrete, optional
+        Of a target on finitely many states, given instead of `dim`; left out for real coordinates.
     grad_log_prior, grad_log_likelihood : functions -> (m, d), optional
         For methods that need a gradient.
+    gibbs_sweep : function (rng, theta (d,), data) -> theta (d,), optional
+        Every coordinate drawn once from its conditional given the others and the data, for `gibbs`.
 
     Raises
     ------
@@ -49,7 +59,7 @@ class CustomTarget(Target):
         A function that raises, or gives a wrong shape.
     """
 
-    reference = "given by you"
+    source = "given by you"
     about = "Your own model."
 
     def __init__(
@@ -58,12 +68,14 @@ class CustomTarget(Target):
         log_prior: Callable[[np.ndarray], np.ndarray],
         log_likelihood: Callable[[np.ndarray, np.ndarray], np.ndarray],
         sample_prior: Callable[[np.random.Generator, int], np.ndarray],
-        data: np.ndarray,
-        dim: int,
+        data: np.ndarray | None,
+        dim: int | None = None,
         name: str,
         bounds: Sequence[tuple[float, float]] | None = None,
+        space: Space | None = None,
         grad_log_prior: Callable[[np.ndarray], np.ndarray] | None = None,
         grad_log_likelihood: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None,
+        gibbs_sweep: Callable[[np.random.Generator, np.ndarray, np.ndarray], np.ndarray] | None = None,
     ) -> None:
         self.name, self.title = _checked_name(name), name
         self._functions: dict[str, Callable[..., Any] | None] = {
@@ -72,22 +84,30 @@ class CustomTarget(Target):
             "sample_prior": sample_prior,
             "grad_log_prior": grad_log_prior,
             "grad_log_likelihood": grad_log_likelihood,
+            "gibbs_sweep": gibbs_sweep,
         }
         for role in ("log_prior", "log_likelihood", "sample_prior"):
             if not callable(self._functions[role]):
                 raise InputError(f"{role} must be a function; given: {shown(self._functions[role])}")
         for role in ("grad_log_prior", "grad_log_likelihood"):
             check_function(role, self._functions[role])
-        self.has_gradient = grad_log_prior is not None and grad_log_likelihood is not None
-        self.dim, self.data, self._bounds = _checked_dim(dim), _checked_data(data), bounds
+        check_function("gibbs_sweep", gibbs_sweep)
+        gradient = grad_log_prior is not None and grad_log_likelihood is not None
+        offered = {"gradient": gradient, "conditionals": gibbs_sweep is not None}
+        self.declared = frozenset(name for name, given in offered.items() if given)
+        if space is None and dim is None:
+            raise TypeError("custom_target is missing the argument: 'dim', or space for a target on discrete states")
+        self.space = _checked_space(space, dim)
+        self.dim, self.parameter_names = self.space.dim, self.space.names
+        self.data, self._bounds = None if data is None else _checked_data(data), bounds
         super().__init__()
 
     Options = Knobs
 
     def build(self) -> None:
         """Find the box and the scale, and try the functions on prior draws."""
-        self.parameter_names = tuple(f"θ{'₁₂₃₄₅₆₇₈₉'[k]}" if k < 9 else f"θ[{k + 1}]" for k in range(self.dim))
         draws = self.sample_prior(np.random.default_rng(0), BOX_DRAWS)
+        self._check_space(draws)
         self.scale = np.maximum(draws.std(axis=0), 1e-12)
         self.view_box = _checked_box(self._bounds, self.dim) if self._bounds is not None else _box_of(draws)
         self._check_functions(draws[:PROBES])
@@ -99,8 +119,10 @@ class CustomTarget(Target):
         found = self.fingerprint
         return ("custom", self.name, self.view_box, found["data_hash"], tuple(found["log_joint"]))
 
-    def make_exact(self) -> Exact | None:
+    def make_exact(self) -> Any:
         """By a grid sum in one and two dimensions, unless the data are too many for that."""
+        if isinstance(self.space, Discrete):
+            return Enumeration(self.space, self.log_joint) if self.space.num_states <= MAX_STATES else None
         if self.dim > 2 or self.num_data * ENOUGH[self.dim] > MAX_EXACT_PAIRS:
             return None
         return GridExact(self._log_joint_on_support, self.view_box)
@@ -110,7 +132,7 @@ class CustomTarget(Target):
         values = self.log_prior(theta)
         inside = values != -np.inf
         if inside.any():
-            values[inside] += self.log_likelihood(self._points(theta)[inside], self.data)
+            values[inside] += self.log_likelihood(self._points(theta)[inside], self.data_rows)
         return values
 
     def sample_prior(self, rng: np.random.Generator, n: int) -> np.ndarray:
@@ -122,7 +144,13 @@ class CustomTarget(Target):
             raise TargetError(f"sample_prior(rng, {n}) must give shape ({n}, {self.dim}); it gave {draws.shape}")
         if not np.isfinite(draws).all():
             raise TargetError("sample_prior gave a value that is not finite")
-        return draws
+        return self._points(draws)
+
+    def _gibbs_sweep(self, rng: np.random.Generator, theta: np.ndarray, data: np.ndarray) -> np.ndarray:
+        found = self._call("gibbs_sweep", rng, theta, data)
+        if found.shape != theta.shape:
+            raise TargetError(f"gibbs_sweep must give shape {theta.shape} like theta; it gave {found.shape}")
+        return self._points(found[None])[0]
 
     def _log_prior(self, theta: np.ndarray) -> np.ndarray:
         return self._values("log_prior", theta)
@@ -177,17 +205,29 @@ class CustomTarget(Target):
             raise TargetError(f"{role} of target {self.name!r} gave complex values; it must give real ones")
         return real
 
+    def _check_space(self, draws: np.ndarray) -> None:
+        """Draws that take few values are states: a method for real coordinates would give points between them."""
+        if isinstance(self.space, Discrete):
+            return
+        values = [np.unique(column) for column in draws.T]
+        if all(1 < len(each) <= FEW_VALUES for each in values):
+            known = ", ".join(f"{value:g}" for value in values[0])
+            raise InputError(
+                f"sample_prior gives only the values {known}; for such states give "
+                f"space=pmdviz.Discrete([{known}], {self.dim}) instead of dim"
+            )
+
     def _check_functions(self, theta: np.ndarray) -> None:
         prior = self.log_prior(theta)
         if not np.isfinite(prior).all():
             bad = theta[~np.isfinite(prior)][0]
             raise InputError(f"log_prior must be finite at the prior's draws; it gave {prior.min()} at theta = {bad}")
-        whole = self.log_likelihood(theta, self.data)
+        whole = self.log_likelihood(theta, self.data_rows)
         if np.isnan(whole).any() or (whole == np.inf).any():
             bad = theta[np.isnan(whole) | (whole == np.inf)][0]
             raise InputError(f"log_likelihood must not be NaN or +inf; it was at theta = {bad}")
         self._check_additivity(theta, whole)
-        if self.has_gradient:
+        if "gradient" in self.offers:
             self._check_gradient(theta[:1])
 
     def _check_gradient(self, theta: np.ndarray) -> None:
@@ -206,7 +246,7 @@ class CustomTarget(Target):
         if self.num_data == 1:
             return
         cut = self.num_data // 2
-        parts = self.log_likelihood(theta, self.data[:cut]) + self.log_likelihood(theta, self.data[cut:])
+        parts = self.log_likelihood(theta, self.data_rows[:cut]) + self.log_likelihood(theta, self.data_rows[cut:])
         finite = np.isfinite(whole)
         if not np.allclose(parts[finite], whole[finite], rtol=1e-6, atol=1e-6 * self.num_data):
             raise InputError(
@@ -216,7 +256,7 @@ class CustomTarget(Target):
 
     def _fingerprint(self) -> dict[str, Any]:
         """What a recipe stores of this target: enough to say whether another one is the same."""
-        octets = np.ascontiguousarray(self.data).reshape(-1).view(np.uint8)
+        octets = np.ascontiguousarray(self.data_rows).reshape(-1).view(np.uint8)
         digest = hashlib.sha256(octets.data).hexdigest()[:16]
         points = self.sample_prior(np.random.default_rng(1), 3)
         return {
@@ -244,6 +284,16 @@ def _checked_name(name: object) -> str:
     if name in TARGETS:
         raise InputError(f"name {name!r} is that of a built-in target; choose another")
     return name
+
+
+def _checked_space(space: Any, dim: Any) -> Space:
+    if space is None:
+        return Reals([f"θ{'₁₂₃₄₅₆₇₈₉'[k]}" if k < 9 else f"θ[{k + 1}]" for k in range(_checked_dim(dim))])
+    if not isinstance(space, Space):
+        raise InputError(f"space must be a pmdviz.Discrete or left out; given: {shown(space)}")
+    if dim is not None and dim != space.dim:
+        raise InputError(f"dim must be the {space.dim} coordinates of space, or left out; given: {shown(dim)}")
+    return space
 
 
 def _checked_dim(dim: object) -> int:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from pmdviz.kernels.gaussian import GaussianModel, gaussian_grad_log_likelihood, gaussian_log_likelihood
+from pmdviz.kernels.likelihoods.gaussian import GaussianModel, gaussian_grad_log_likelihood, gaussian_log_likelihood
 from pmdviz.knobs import Knobs, Real, Whole
 from pmdviz.targets.base import GaussianPrior, Target
 from pmdviz.targets.options import data_points, data_seed, noise, prior_sd
 from pmdviz.targets.reference.exact import GaussianExact
+from pmdviz.targets.space import numbered
 
 
 class GaussianOptions(Knobs):
@@ -16,7 +17,7 @@ class GaussianOptions(Knobs):
 
     kind_words = "option of target 'gaussian':"
 
-    dim = Whole(2, bounds=(1, 2), label="Dimension d", acts="restart", doc="Length of θ.")
+    dim = Whole(2, bounds=(1, 100), label="Dimension d", acts="restart", doc="Length of θ.")
     num_data = data_points(20)
     sigma_x = noise(2.0, "Standard deviation of each datum around θ.")
     prior_sd = prior_sd(bounds=(0.05, 100))
@@ -31,19 +32,19 @@ class Gaussian(GaussianPrior, Target):
     """
 
     name = "gaussian"
-    title = "Conjugate Gaussian (1-D or 2-D)"
+    title = "Conjugate Gaussian (any dimension)"
     about = "Each x is θ plus Gaussian noise; the posterior is a Gaussian that anyone can check on paper."
-    reference = "Dai, He, Dai, Song 2016, Theorem 5 can be measured on it; any textbook"
+    source = "Dai, He, Dai, Song 2016, Theorem 5 can be measured on it; any textbook"
     Options = GaussianOptions
-    has_conditionals = True
+    declared = frozenset({"gradient", "conditionals", "simulation"})
 
     def build(self) -> None:
         """Draw the data from `default_rng(data_seed)` alone."""
         o = self.options
         self.dim, self.prior_sd = o.dim, o.prior_sd
-        self.parameter_names = ("θ",) if o.dim == 1 else ("θ₁", "θ₂")
+        self.parameter_names = numbered("θ", o.dim)
         rng = np.random.default_rng(o.data_seed)
-        self.data = o.theta + o.sigma_x * rng.standard_normal((o.num_data, o.dim))
+        self.data = self._simulate(rng, np.full(o.dim, o.theta), o.num_data)
         self._prior_frame(o.theta)
 
     @property
@@ -61,6 +62,9 @@ class Gaussian(GaussianPrior, Target):
         o = self.options
         variance = 1 / (1 / o.prior_sd**2 + len(data) / o.sigma_x**2)
         return variance * data.sum(axis=0) / o.sigma_x**2, variance
+
+    def _simulate(self, rng: np.random.Generator, theta: np.ndarray, n: int) -> np.ndarray:
+        return theta + self.options.sigma_x * rng.standard_normal((n, self.dim))
 
     def _log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
         return gaussian_log_likelihood(theta, batch, self.options.sigma_x)

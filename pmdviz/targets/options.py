@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pmdviz.knobs import Real, Whole
+from pmdviz.knobs import Real, Source, Whole
 
 
 def data_points(default: int, most: int = 100_000) -> Whole:
@@ -16,6 +16,11 @@ def data_points(default: int, most: int = 100_000) -> Whole:
         acts="restart",
         doc="How many data are observed.",
     )
+
+
+def data_source(built_in: tuple[str, ...], doc: str) -> Source:
+    """Where the data come from: the first of `built_in`, another of them, or a person's file."""
+    return Source(built_in[0], objects=list(built_in), check_on_set=False, label="Data from", acts="restart", doc=doc)
 
 
 def noise(default: float, doc: str, least: float = 0.05) -> Real:
@@ -32,10 +37,10 @@ def noise(default: float, doc: str, least: float = 0.05) -> Real:
     )
 
 
-def prior_sd(bounds: tuple[float, float]) -> Real:
+def prior_sd(bounds: tuple[float, float], default: float = 1.0) -> Real:
     """The prior's sd in every coordinate."""
     return Real(
-        1.0,
+        default,
         bounds=bounds,
         softbounds=(max(bounds[0], 0.5), min(bounds[1], 10)),
         log=True,

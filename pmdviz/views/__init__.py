@@ -1,6 +1,6 @@
 """Pictures: Bokeh figures that are built once and then only change their data."""
 
-from pmdviz.scenes.columns import stage_columns
+from pmdviz.scenes.stage.posterior import stage_columns
 from pmdviz.views.stage import StageView
 from pmdviz.views.traces import TracesView
 

@@ -10,7 +10,9 @@ from pmdviz.scenes.style import BORDERS, FONT, PRESENTER_BORDERS, PRESENTER_PX, 
 FOLD_JS = """
 const words = legend.items.map((item) => item.label?.value ?? "").join("")
 const large = figure.min_border_left > 70, small = figure.outer_width < 460
-legend.ncols = small && (words.length > 28 || large) ? 2 : "auto"
+const long = words.length > 45 && figure.outer_width < 700
+if (figure.outer_width > 0)  // laid out: before that Bokeh 3.10 stumbles over a changed legend
+  legend.ncols = small && (words.length > 28 || large) || long ? 2 : "auto"
 """
 
 
@@ -18,6 +20,7 @@ def fold_legend(figure: Figure, legend: Legend) -> None:
     """Have the browser fold the legend into two lines where its words are too long for a narrow figure."""
     fold = CustomJS(args={"figure": figure, "legend": legend}, code=FOLD_JS)
     figure.js_on_change("outer_width", fold)
+    legend.js_on_change("items", fold)  # another scene has other words
 
 
 DESCRIBE_JS = """

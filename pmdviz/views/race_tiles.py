@@ -7,17 +7,20 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from bokeh.models import ColumnDataSource, Range1d
+from bokeh.models import ColumnDataSource, LinearColorMapper, Range1d
 from bokeh.plotting import figure as Figure
 
 from pmdviz.scenes import style
-from pmdviz.scenes.columns import set_data
+from pmdviz.scenes.columns import StageColumns, set_data
+from pmdviz.scenes.image_palette import palette
 from pmdviz.scenes.race import RaceScene, Tile
-from pmdviz.scenes.race_columns import places, tile_dots, tile_lines
+from pmdviz.scenes.race_columns import Place, places, tile_dots, tile_images, tile_lines, tile_points
 from pmdviz.scenes.tiling import Tiling
 from pmdviz.views import figures
 
 LAYERS = ("particles", "exact", "approximate")
+NO_IMAGE: dict[str, list[Any]] = {name: [] for name in ("image", "x", "y", "dw", "dh")}
+OTHERS_PX = 2.5  # of dots in ink
 LINE_PX = 1.6  # px
 SAMPLE = 0.11  # length of the sample of a line beside a title, in tiles
 LETTERS = {2: 20, 3: 26}  # of a title, by tiles a row
@@ -35,6 +38,7 @@ class RaceTiles:
         nothing = np.empty(0, np.float32)
         self.sources = {name: ColumnDataSource({"x": nothing, "y": nothing}) for name in LAYERS}
         self.sources["particles"].data["size"] = nothing
+        self.sources |= {"others": ColumnDataSource({"x": nothing, "y": nothing}), "image": ColumnDataSource(NO_IMAGE)}
         self.frames = ColumnDataSource({name: [] for name in ("left", "right", "bottom", "top")})
         self.heads = ColumnDataSource({name: [] for name in ("x", "end", "y", "colour", "dash", "marker")})
         self.words = ColumnDataSource(
@@ -51,6 +55,9 @@ class RaceTiles:
     def _draw_glyphs(self) -> None:
         f = self.figure
         self.boxes = f.quad("left", "right", "bottom", "top", source=self.frames, fill_alpha=0)
+        self.colours = LinearColorMapper(palette(False), low=0.0, high=1.0, nan_color="#00000000")
+        f.image("image", "x", "y", "dw", "dh", source=self.sources["image"], color_mapper=self.colours, level="image")
+        self.others = f.scatter("x", "y", source=self.sources["others"], size=OTHERS_PX, line_color=None)
         self.dots = f.scatter("x", "y", size="size", source=self.sources["particles"], line_color=None)
         self.lines = {
             name: f.line(
@@ -100,13 +107,22 @@ class RaceTiles:
     def draw(self, scene: RaceScene) -> None:
         """Draw the columns of each entrant's stage into its tile."""
         tiles = [tile.columns for tile in scene.tiles]
-        at = places(scene.recipe.target, tiles, self.tiling)
+        at = places(scene.scene, scene.pair, scene.recipe.target, tiles, self.tiling)
         exact = tuple(tile.exact["x"] for tile in tiles)
         if len(exact) != len(self._exact_of) or any(a is not b for a, b in zip(exact, self._exact_of, strict=True)):
             self._exact_of = exact
             self.put(self.sources["exact"], tile_lines([tile.exact for tile in tiles], at))
         self.put(self.sources["approximate"], tile_lines([tile.approximate for tile in tiles], at))
         self.put(self.sources["particles"], tile_dots([tile.particles for tile in tiles], at))
+        self._draw_rest(tiles, at)
+
+    def _draw_rest(self, tiles: Sequence[StageColumns], at: Sequence[Place]) -> None:
+        """Images and other dots, where the scene has them or had them."""
+        pictured = any(tile.image is not None for tile in tiles)
+        if pictured or self.sources["image"].data["image"]:
+            self.sources["image"].data = tile_images([tile.image for tile in tiles], at)
+        if any(len(tile.others["x"]) for tile in tiles) or len(self.sources["others"].data["x"]):
+            self.sources["others"].data = tile_points([tile.others for tile in tiles], at)
 
     def say(self, tiles: Sequence[Tile]) -> None:
         """Write titles, states and notes."""
@@ -137,6 +153,8 @@ class RaceTiles:
         for name, line in self.lines.items():
             line.glyph.line_color = colours.layers[name]
         self.dots.glyph.update(fill_color=colours.layers["particles"], fill_alpha=colours.dots)
+        self.others.glyph.fill_color = colours.layers["ink"]
+        self.colours.palette = list(palette(dark))
         self.boxes.glyph.line_color = colours.muted
         large, small = ("18px", "18px") if presenter else ("13px", "12px")
         self.titles.glyph.update(text_color=colours.text, text_font_size=large)

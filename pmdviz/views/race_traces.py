@@ -1,7 +1,8 @@
-"""The traces of a race: one metric of every entrant against a common clock, with the floor and bands over seeds."""
+"""The traces of a race: two metrics of every entrant against a common clock, with the floor and bands over seeds."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -18,56 +19,75 @@ from bokeh.models import (
 )
 from bokeh.plotting import figure as Figure
 
+from pmdviz.metrics import Metric
 from pmdviz.scenes import style, words
 from pmdviz.scenes.columns import set_data
-from pmdviz.scenes.race_columns import CLOCKS, METRICS, Columns, band, clock_end, line_columns, span
+from pmdviz.scenes.race_columns import CLOCKS, Columns, band, clock_end, line_columns, spans
 from pmdviz.views import figures
 
 MOST = len(style.ENTRANTS_LIGHT)  # entrants that can be told apart
 WAITING = "Press Play: {} will be drawn here"
 UNKNOWN = "{} cannot be had: the exact posterior is not known"
-FLOOR_WORDS = "perfect draws: {}"
 BAND_ALPHA = 0.18
-STEPS = {"tv": (1, 2, 5), "kl_forward": (1,)}  # of the axis, times powers of ten
+SLOTS = ("first", "second")  # columns of the sources, whichever metrics they hold
+MAX_DECADES = 2.5  # that an axis of 1, 2, 5 times powers of ten may have
 
 
 class RaceTraces:
-    """A figure for each metric; they share the entrants' sources and the clock, and each zooms along x by itself."""
+    """A figure for each of at most two metrics, with one clock and the entrants' sources; each zooms by itself."""
 
-    def __init__(self) -> None:
+    def __init__(self, metrics: Sequence[Metric]) -> None:
         empty = np.empty(0, np.float32)
-        self.sources = [ColumnDataSource({name: empty for name in (*CLOCKS, *METRICS)}) for _ in range(MOST)]
+        self.sources = [ColumnDataSource({name: empty for name in (*CLOCKS, *SLOTS)}) for _ in range(MOST)]
         self.put: Callable[[ColumnDataSource, dict[str, np.ndarray]], None] = set_data
-        self.panels = {metric: _Panel(metric, self.sources) for metric in METRICS}
-        self.clock = "visited"
+        self.clock, self.unit, self._look = "visited", "data", (False, False)
         self._rows: Sequence[Columns] = ()
         self._histories: Sequence[Sequence[Columns]] = ()
         self._floors: Mapping[str, float | None] = {}
         self._budget: int | None = None
         self._drawn = 0
+        self.metrics: tuple[Metric, ...] = ()
+        self.panels: dict[str, _Panel] = {}
+        self.measure(metrics)
+
+    def measure(self, metrics: Sequence[Metric]) -> bool:
+        """Have figures of these metrics: new ones where they are others. Returns whether they are."""
+        if self.metrics == tuple(metrics):
+            return False
+        self.metrics, self._rows, self._histories = tuple(metrics), (), ()
+        pairs = zip(SLOTS, self.metrics, strict=False)
+        self.panels = {slot: _Panel(slot, metric, self.sources) for slot, metric in pairs}
+        for panel in self.panels.values():
+            panel.choose(self.clock, 1.0)
+        self.set_theme(*self._look)
+        return True
 
     def show(self, rows: Sequence[Columns], floors: Mapping[str, float | None], budget: int | None) -> None:
         """Draw the entrants' measured frames (columns of clocks and metrics) and the floors of the metrics."""
         self._rows, self._budget, self._floors = rows, budget, floors
-        spans = {
-            metric: span(metric, [one[metric] for one in rows] + [np.array([floors[metric] or np.nan])])
-            for metric in METRICS
-        }
-        nothing = dict.fromkeys((*CLOCKS, *METRICS), np.empty(0, np.float32))
+        limits = spans(self.metrics, rows, floors)
+        nothing = dict.fromkeys((*CLOCKS, *SLOTS), np.empty(0, np.float32))
         for k, source in enumerate(self.sources):
             if k < len(rows):
-                self.put(source, line_columns(rows[k], spans))
+                self.put(source, self._slotted(line_columns(rows[k], limits)))
             elif len(source.data["visited"]) or self._drawn > k:
                 self.put(source, nothing)
         self._drawn = len(rows)
-        end = clock_end(self.clock, [float(one[self.clock][-1]) for one in rows], budget)
-        for metric, panel in self.panels.items():
-            panel.show(rows, self.clock, end, spans[metric], floors[metric])
+        end = clock_end(self.clock, [float(one[self.clock][-1]) for one in rows], budget, self.unit)
+        for panel in self.panels.values():
+            panel.show(rows, self.clock, end, limits[panel.metric.name], floors[panel.metric.name])
+
+    def _slotted(self, columns: Columns) -> dict[str, np.ndarray]:
+        """The columns of the metrics under the names that the figures know; an empty slot has nothing but gaps."""
+        names = dict(zip(SLOTS, (metric.name for metric in self.metrics), strict=False))
+        gaps = np.full(len(columns["visited"]), np.nan, np.float32)
+        found = {slot: columns[names[slot]] if slot in names else gaps for slot in SLOTS}
+        return {clock: columns[clock] for clock in CLOCKS} | found
 
     def choose(self, clock: str) -> None:
         """Put all traces against another clock (a key of CLOCKS)."""
         self.clock = clock
-        end = clock_end(clock, [float(one[clock][-1]) for one in self._rows], self._budget)
+        end = clock_end(clock, [float(one[clock][-1]) for one in self._rows], self._budget, self.unit)
         for panel in self.panels.values():
             panel.choose(clock, end)
         if self._rows:
@@ -82,6 +102,7 @@ class RaceTraces:
 
     def set_theme(self, dark: bool = False, presenter: bool = False) -> None:
         """Colours of the light or the dark theme; label size for a screen or a lecture hall."""
+        self._look = dark, presenter
         for panel in self.panels.values():
             panel.set_theme(dark, presenter)
 
@@ -89,16 +110,16 @@ class RaceTraces:
 class _Panel:
     """The figure of one metric."""
 
-    def __init__(self, metric: str, sources: Sequence[ColumnDataSource]) -> None:
+    def __init__(self, slot: str, metric: Metric, sources: Sequence[ColumnDataSource]) -> None:
         self.metric = metric
-        self.figure = _figure(metric)
-        figures.describe(self.figure, f"Curves: {metric} of every entrant")
+        self.figure = _figure(slot, metric)
+        figures.describe(self.figure, f"Curves: {metric.title} of every entrant")
         f = self.figure
         empty: list[float] = []
         self.bands: list[ColumnDataSource] = []  # made when there are some: a quarter of the page's models
         self.areas: list[GlyphRenderer] = []
         self.lines = [
-            f.line("visited", metric, source=one, line_width=style.LINE_WIDTH, line_dash=list(dash))
+            f.line("visited", slot, source=one, line_width=style.LINE_WIDTH, line_dash=list(dash))
             for one, dash in zip(sources, style.ENTRANT_DASHES, strict=True)
         ]
         self.fronts = ColumnDataSource({"x": empty, "y": empty, "marker": [], "colour": []})
@@ -114,7 +135,7 @@ class _Panel:
         )
         self.floor_words = ColumnDataSource({"x": empty, "y": empty, "text": []})
         self.floor_text = f.text("x", "y", "text", source=self.floor_words, x_offset=6, y_offset=-3)
-        f.add_tools(HoverTool(renderers=self.lines, tooltips=[("", f"@{metric}{{0.000}}")], attachment="vertical"))
+        f.add_tools(HoverTool(renderers=self.lines, tooltips=[("", f"@{slot}{{0.000}}")], attachment="vertical"))
         self._span_x: tuple[float, float] | None = None
         self._dark = False
         f.on_event("doubletap", lambda event: self._follow())
@@ -129,7 +150,7 @@ class _Panel:
         """Ranges, front markers, floor and words; the lines share the sources of all panels."""
         self.figure.y_range.update(start=y[0], end=y[1])
         self._set_end(end)
-        n, fronts = len(rows), [(float(one[clock][-1]), float(one[self.metric][-1])) for one in rows]
+        n, fronts = len(rows), [(float(one[clock][-1]), float(one[self.metric.name][-1])) for one in rows]
         self.fronts.data = {
             "x": [x for x, _ in fronts],
             "y": [min(max(value, y[0]), y[1]) for _, value in fronts],
@@ -150,14 +171,14 @@ class _Panel:
         data = {"x": [0.0, end] if known else [], "y": known * 2}
         if dict(self.floor.data) != data:
             self.floor.data = data
-            text = [FLOOR_WORDS.format(words.number(value)) for value in known]
+            text = [f"{words.EXACT_SAMPLES}: {words.number(value)}" for value in known]
             self.floor_words.data = {"x": [0.0] * len(known), "y": known, "text": text}
 
     def _say(self, rows: Sequence[Columns], end: float) -> None:
-        title, text = METRICS[self.metric].split(" (")[0], ""
+        title, text = self.metric.title, ""
         if all(len(one["visited"]) < 2 for one in rows):
             text = WAITING.format(title) if rows else ""
-        elif all(np.isnan(np.asarray(one[self.metric], float)).all() for one in rows):
+        elif all(np.isnan(np.asarray(one[self.metric.name], float)).all() for one in rows):
             text = UNKNOWN.format(title)
         if [text] != list(self.said.data["text"]):
             self.said.data = {"x": [end / 2], "y": [0.5], "text": [text]}
@@ -175,7 +196,7 @@ class _Panel:
         for _ in range(len(self.bands), len(histories)):
             self._add_band()
         for k, source in enumerate(self.bands):
-            found = band(histories[k] if k < len(histories) else (), clock, self.metric)
+            found = band(histories[k] if k < len(histories) else (), clock, self.metric.name)
             low, high = self.figure.y_range.start, self.figure.y_range.end
             clipped = {name: np.clip(found[name], low, high) for name in ("low", "middle", "high")}
             if len(found["x"]) or len(source.data["x"]):
@@ -205,17 +226,21 @@ class _Panel:
             part.glyph.update(text_color=theme.muted, text_font={"value": style.FONT}, text_font_size=px)
 
 
-def _figure(metric: str) -> Figure:
+def _figure(slot: str, metric: Metric) -> Figure:
+    kind: Any = "log" if metric.log else "linear"
     figure = Figure(
-        name=f"race-{metric}", x_range=Range1d(0, 1), y_range=Range1d(0.02, 1), y_axis_type="log",
+        name=f"race-{slot}", x_range=Range1d(0, 1), y_range=Range1d(*metric.limits), y_axis_type=kind,
         sizing_mode="stretch_width", height=250, **{f"min_border_{side}": px for side, px in style.BORDERS.items()},
         tools=[], toolbar_location=None, output_backend="canvas",
     )  # fmt: skip
-    figure.xaxis.axis_label, figure.yaxis.axis_label = CLOCKS["visited"], METRICS[metric]
+    figure.xaxis.axis_label, figure.yaxis.axis_label = CLOCKS["visited"], metric.label
     figure.xaxis.formatter = NumeralTickFormatter(format="0,0.[00]")
     figure.yaxis.formatter = NumeralTickFormatter(format="0,0.[0000]")
     figure.xaxis.ticker.desired_num_ticks = 5
-    figure.yaxis.ticker = FixedTicker(ticks=[step * 10.0**power for power in range(-6, 3) for step in STEPS[metric]])
+    if metric.log:
+        low, high = metric.limits
+        steps = (1, 2, 5) if math.log10(high / low) < MAX_DECADES else (1,)
+        figure.yaxis.ticker = FixedTicker(ticks=[step * 10.0**power for power in range(-6, 6) for step in steps])
     wheel = WheelZoomTool(dimensions="width", zoom_on_axis=False)
     figure.add_tools(PanTool(dimensions="width"), wheel)
     figure.toolbar.active_scroll = wheel

@@ -12,6 +12,7 @@ from bokeh.models import (
     Label,
     Legend,
     LegendItem,
+    LinearColorMapper,
     PanTool,
     Range1d,
     WheelZoomTool,
@@ -19,10 +20,13 @@ from bokeh.models import (
 from bokeh.plotting import figure as Figure
 
 from pmdviz.scenes import style
-from pmdviz.scenes.columns import EMPTY_LINE, StageColumns, set_data, stage_columns
-from pmdviz.scenes.stage import DRAWN, LAYERS, axis_labels, particles_label, ranges
+from pmdviz.scenes.columns import EMPTY_DOTS, EMPTY_LINE, Image, StageColumns, set_data
+from pmdviz.scenes.image_palette import palette
+from pmdviz.scenes.stage import DRAWN, LAYERS, SCENES, Pair, Scene, particles_label
 from pmdviz.views import figures
 
+NO_IMAGE: dict[str, list] = {name: [] for name in ("image", "x", "y", "dw", "dh")}
+OTHERS_PX = 4.0  # of dots in ink
 TIPS = [("weight", "@weight{0.000000}"), ("log q", "@log_density{0.00} nats")]
 
 
@@ -33,16 +37,21 @@ class StageView:
     densities are curves and the particles a rug under them. The ranges belong to the user: only `fit` sets them.
     """
 
-    def __init__(self, target: Any) -> None:
+    def __init__(self, target: Any, scene: Scene = SCENES["posterior"], pair: Pair = (0, 1)) -> None:
         self.sources = {name: ColumnDataSource(_empty(name)) for name in LAYERS}
+        self.sources |= {"image": ColumnDataSource(NO_IMAGE), "others": ColumnDataSource(EMPTY_LINE)}
         self.figure = _figure()
         figures.describe(self.figure, "Picture: exact posterior, approximation and particles")
+        self.colours = LinearColorMapper(palette(False), low=0.0, high=1.0, nan_color="#00000000")
+        self.figure.image(
+            "image", "x", "y", "dw", "dh", source=self.sources["image"], color_mapper=self.colours, level="image"
+        )
+        self.others = self.figure.scatter("x", "y", source=self.sources["others"], size=OTHERS_PX, line_color=None)
         made = {name: _LAYER_GLYPHS[name](self.figure, self.sources[name], name) for name in DRAWN}
         self.layers = {name: made[name] for name in LAYERS}
         self.legend = Legend(
-            items=[LegendItem(label=name, renderers=[self.layers[name]]) for name in LAYERS],
-            **style.LEGEND,
-        )  # fmt: skip
+            items=[LegendItem(label=name, renderers=[self.layers[name]]) for name in LAYERS], **style.LEGEND
+        )
         self.figure.add_layout(self.legend, "above")
         figures.fold_legend(self.figure, self.legend)
         self.note = Label(x=8, y=6, x_units="screen", y_units="screen", text="", text_font=style.FONT)
@@ -50,29 +59,33 @@ class StageView:
         self.hover = HoverTool(renderers=[self.layers["particles"]], attachment="vertical")
         self.figure.add_tools(self.hover)
         self.put: Callable[[ColumnDataSource, dict[str, np.ndarray]], None] = set_data  # a live page has a shorter way
-        self._shown: dict[str, Any] = {}
-        self.look_at(target)
+        self._shown: dict[str, Any] = {"others": EMPTY_LINE}
+        self.look_at(target, scene, pair)
 
-    def look_at(self, target: Any) -> None:
-        """Take ranges, axis names and the hover's words from a target."""
+    def look_at(self, target: Any, scene: Scene, pair: Pair) -> None:
+        """Take ranges, axis names and the hover's words from a target and a scene of it."""
         names = target.parameter_names
         flat = target.dim == 1
-        self.target, self._top = target, np.nan
-        self.figure.xaxis.axis_label, self.figure.yaxis.axis_label = axis_labels(target)
-        theta = [(names[0], "@x{0.000}")] + ([] if flat else [(names[1], "@y{0.000}")])
-        self.hover.tooltips = theta + TIPS
+        self.target, self.scene, self.pair, self._top = target, scene, pair, np.nan
+        self._name_layers()
+        self.figure.xaxis.axis_label, self.figure.yaxis.axis_label = scene.axis_labels(target, pair)
+        first, second = (names[0], "") if flat else (names[k] for k in pair)
+        theta = [(first, "@x{0.000}")] + ([] if flat else [(second, "@y{0.000}")])
+        self.hover.tooltips = theta + TIPS if scene.shows_theta else None
         self.fit()
 
     def fit(self) -> None:
         """Set the ranges to the target's box; the only place that touches them."""
-        x, y = ranges(self.target, self._top)
+        x, y = self.scene.ranges(self.target, self.pair, self._top)
         for span, (low, high) in ((self.figure.x_range, x), (self.figure.y_range, y)):
             span.update(start=low, end=high, reset_start=low, reset_end=high)
 
     def show(self, frame: Any) -> None:
         """Draw `frame`; drawing it twice changes nothing."""
         reason = frame.info.rejuvenated if frame.info else ""
-        self.draw(stage_columns(frame), f"rejuvenated: {reason}" if reason else frame.caveat.partition(":")[0])
+        self.draw(
+            self.scene.columns(frame, self.pair), f"rejuvenated: {reason}" if reason else frame.caveat.partition(":")[0]
+        )
 
     def draw(self, columns: StageColumns, note: str = "") -> None:
         """Draw columns that were computed elsewhere (in a worker thread), with a note in the corner."""
@@ -80,15 +93,40 @@ class StageView:
             if self._shown.get(name) is not data:
                 self.put(self.sources[name], data)
                 self._shown[name] = data
+        self._draw_image(columns.image)
+        if self._shown.get("others") is not columns.others:
+            self.put(self.sources["others"], columns.others)
+            self._shown["others"] = columns.others
         if np.isfinite(columns.top) and not np.isfinite(self._top):
             self._top = columns.top
             self.fit()
         self._label(columns, note)
 
+    def _draw_image(self, image: Image | None) -> None:
+        if image is None and not self.sources["image"].data["image"]:
+            return
+        if image is None:
+            self.sources["image"].data = NO_IMAGE
+            return
+        (left, right), (bottom, top) = image.x, image.y
+        self.sources["image"].data = {
+            **{"image": [image.values], "x": [left], "y": [bottom]},
+            **{"dw": [right - left], "dh": [top - bottom]},
+        }
+
+    def _name_layers(self) -> None:
+        """The scene's words in the legend, for the layers that it draws."""
+        drawn = {**self.layers, "others": self.others}
+        self.legend.items = [
+            LegendItem(label=words, renderers=[drawn[name]]) for name, words in self.scene.legend.items()
+        ]
+
     def _label(self, columns: StageColumns, note: str) -> None:
-        label = particles_label(columns)
-        if self.legend.items[2].label.value != label:
-            self.legend.items[2].label = {"value": label}
+        words = self.scene.legend
+        if "particles" in words:
+            item, label = self.legend.items[[*words].index("particles")], particles_label(columns, words["particles"])
+            if item.label.value != label:
+                item.label = {"value": label}
         if self.note.text != note:
             self.note.text = note
 
@@ -105,13 +143,14 @@ class StageView:
             self.layers[name].glyph.line_color = colours.layers[name]
         dots = self.layers["particles"].glyph
         dots.update(fill_color=colours.layers["particles"], fill_alpha=colours.dots)
+        self.others.glyph.fill_color = colours.layers["ink"]
+        self.colours.palette = list(palette(dark))
         self.note.text_color = colours.text
         self.note.text_font_size = f"{style.PRESENTER_PX if presenter else style.TEXT_PX}px"
 
 
 def _empty(name: str) -> dict[str, np.ndarray]:
-    nothing = EMPTY_LINE["x"]
-    return dict.fromkeys(("x", "y", "size", "weight", "log_density"), nothing) if name == "particles" else EMPTY_LINE
+    return EMPTY_DOTS if name == "particles" else EMPTY_LINE
 
 
 def _figure() -> Figure:

@@ -121,14 +121,29 @@ class TheoryView:
 
 
 TERMS = {
-    "bound": "allowed",
+    "proved": "allowed, as proved",
+    "bound": "allowed, as printed",
     "noise": "γ²/2 ‖g‖²",
     "kept": "(1−γ) KL",
-    "inexactness": "ε_t",
+    "proved_inexactness": "ε_t, as proved",
     "measured": "measured",
 }
-TERM_DASHES = {"bound": (7, 3), "noise": (2, 3), "kept": (8, 3, 2, 3), "inexactness": (2, 6), "measured": "solid"}
-TERM_COLOURS = {"bound": "approximate", "noise": "floor", "kept": "exact", "inexactness": "particles", "measured": "tv"}
+TERM_DASHES = {
+    "proved": (7, 3),
+    "bound": (3, 5),
+    "noise": (2, 3),
+    "kept": (8, 3, 2, 3),
+    "proved_inexactness": (2, 6),
+    "measured": "solid",
+}
+TERM_COLOURS = {
+    "proved": "approximate",
+    "bound": "approximate",
+    "noise": "floor",
+    "kept": "exact",
+    "proved_inexactness": "particles",
+    "measured": "ink",
+}
 SMALLEST = 1e-5  # nats; what is smaller has no place on the log axis
 
 

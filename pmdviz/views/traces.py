@@ -25,31 +25,30 @@ from pmdviz.scenes import style, words
 from pmdviz.scenes.columns import set_data
 from pmdviz.scenes.marks import Mark
 from pmdviz.scenes.trace_columns import (
-    CEILING,
     CLOCKS,
     GROUPS,
-    METRICS,
     clock_end,
+    column,
+    floor_labels,
     over_words,
     trace_columns,
     value_range,
 )
 from pmdviz.views import figures
 
-NUMBER_JS = f"return value >= {CEILING} ? '> {CEILING:.0f}' : Number(value).toPrecision(3)"
+NUMBER_JS = "return value >= {0} ? '> {0}' : Number(value).toPrecision(3)"
 WAITING = "Press Play: {} will be drawn here"
 UNKNOWN = "{} cannot be had: the exact posterior is not known"
-FLOOR_WORDS = {"floor_tv": "TV of perfect draws", "floor_kl": "forward KL of perfect draws"}
-MARK_HEIGHTS = {"rejuvenation": 0.025, "limited": 0.05, "knob": 0.075}
-MARKERS = {"rejuvenation": "triangle", "limited": "inverted_triangle", "knob": "diamond"}
 
 
 class TracesView:
     """One Bokeh figure with all traces; `show` changes data, ranges and words, never the user's zoom along x."""
 
-    def __init__(self) -> None:
-        self.group, self.clock = "divergences", "visited"
-        self.source = ColumnDataSource({name: np.empty(0, np.float32) for name in (*CLOCKS, *METRICS)})
+    def __init__(self, group: str = "divergences", others: bool = True) -> None:
+        self.group, self.clock = group, "visited"
+        self.groups = dict(GROUPS) if others else {group: GROUPS[group]}
+        self.columns = tuple(name for each in self.groups.values() for name in each.metrics)
+        self.source = ColumnDataSource({name: np.empty(0, np.float32) for name in (*CLOCKS, *self.columns)})
         self.put: Callable[[ColumnDataSource, dict[str, np.ndarray]], None] = set_data  # a live page has a shorter way
         self.floors = ColumnDataSource({"x": [], "y": []})
         self.floor_words = ColumnDataSource({"x": [], "y": [], "text": []})
@@ -59,7 +58,7 @@ class TracesView:
         self.figure = _figure()
         figures.describe(self.figure, "Curves: how far approximation and posterior are apart, step by step")
         self.linear_axis = next(axis for axis in self.figure.left if axis.name == "linear_axis")
-        self.lines = {metric: self._line(metric) for metric in METRICS}
+        self.lines = {name: self._line(name, each) for each in self.groups.values() for name in each.metrics}
         self.floor_line = self.figure.line(
             "x", "y", source=self.floors, line_dash=style.DASHES["floor"], line_width=1.5, name="floor"
         )
@@ -81,13 +80,10 @@ class TracesView:
         self.figure.on_event("doubletap", lambda event: self.follow())
         self.choose()
 
-    def _line(self, metric: str) -> Any:
-        linear = next(not group.log for group in GROUPS.values() if metric in group.metrics)
-        where = {"y_range_name": "linear"} if linear else {}
-        return self.figure.line(
-            "visited", metric, source=self.source, line_width=style.LINE_WIDTH, line_dash=style.DASHES[metric],
-            name=metric, **where,
-        )  # fmt: skip
+    def _line(self, name: str, group: Any) -> Any:
+        where = {} if group.log else {"y_range_name": "linear"}
+        look = {"line_width": style.LINE_WIDTH, "line_dash": group.metrics[name].dash}
+        return self.figure.line("visited", name, source=self.source, name=name, **look, **where)
 
     def _add_legend(self) -> None:
         self.legend = Legend(**style.LEGEND)
@@ -102,7 +98,7 @@ class TracesView:
     def choose(self, group: str | None = None, clock: str | None = None) -> None:
         """Show another group of traces (a key of GROUPS) or another x axis (a key of CLOCKS)."""
         self.group, self.clock = group or self.group, clock or self.clock
-        chosen = GROUPS[self.group]
+        chosen = self.groups[self.group]
         for metric, line in self.lines.items():
             line.visible = metric in chosen.metrics
             line.glyph.x = self.clock
@@ -115,18 +111,20 @@ class TracesView:
         self.follow()
 
     def _set_legend(self, chosen: Any) -> None:
-        items = [LegendItem(label=text, renderers=[self.lines[metric]]) for metric, text in chosen.metrics.items()]
+        items = [LegendItem(label=each.title, renderers=[self.lines[name]]) for name, each in chosen.metrics.items()]
         if chosen.floors:
-            items.append(LegendItem(label="perfect draws", renderers=[self.floor_line]))
+            items.append(LegendItem(label=words.EXACT_SAMPLES, renderers=[self.floor_line]))
         self.legend.items = items
 
     def _set_hover(self, chosen: Any) -> None:
         first = next(iter(chosen.metrics))
         self.hover.renderers = [self.lines[first]]
-        self.hover.tooltips = [("data visited", "@visited{0,0}"), ("iteration", "@iteration{0,0}")] + [
-            (text, f"@{metric}{{custom}}") for metric, text in chosen.metrics.items()
+        counted = [("data visited", "visited"), ("evaluations", "evaluations"), ("iteration", "iteration")]
+        self.hover.tooltips = [(words, f"@{clock}{{0,0}}") for words, clock in counted] + [
+            (each.title, f"@{name}{{custom}}") for name, each in chosen.metrics.items()
         ]
-        self.hover.formatters = {f"@{metric}": CustomJSHover(code=NUMBER_JS) for metric in chosen.metrics}
+        code = NUMBER_JS.format("Infinity" if np.isinf(chosen.ceiling) else f"{chosen.ceiling:.0f}")
+        self.hover.formatters = {f"@{name}": CustomJSHover(code=code) for name in chosen.metrics}
 
     def follow(self) -> None:
         """Let the x axis follow the run again after the user's zoom."""
@@ -140,22 +138,23 @@ class TracesView:
         floors: Mapping[str, float | None],
         marks: Sequence[Mark] = (),
         budget: int | None = None,
+        unit: str = "data",
     ) -> None:
         """Draw a history (equal-length columns), the floors (floor_tv, floor_kl) and the marks of a run."""
-        self._last = history, floors, marks, budget
-        chosen = GROUPS[self.group]
+        self._last = history, floors, marks, budget, unit
+        chosen = self.groups[self.group]
         known = {name: floors.get(name) for name in chosen.floors if floors.get(name) is not None}
-        span = value_range(chosen, [history[m] for m in chosen.metrics], list(known.values()))
+        span = value_range(chosen, [column(history, m) for m in chosen.metrics], list(known.values()))
         (self.figure.y_range if chosen.log else self.figure.extra_y_ranges["linear"]).update(start=span[0], end=span[1])
-        end = self._set_x(history, budget)
+        end = self._set_x(history, budget, unit)
         self.put(self.source, self._padded(trace_columns(history, chosen, span)))
-        self._show_floors(known, end)
+        self._show_floors(known, end, floor_labels(known, span, chosen.log))
         self._show_marks(marks)
         self._show_words(history, chosen, end)
 
-    def _set_x(self, history: Mapping[str, np.ndarray], budget: int | None) -> float:
+    def _set_x(self, history: Mapping[str, np.ndarray], budget: int | None, unit: str) -> float:
         clock = history[self.clock]
-        end = clock_end(self.clock, float(clock[-1]) if len(clock) else 0.0, budget)
+        end = clock_end(self.clock, float(clock[-1]) if len(clock) else 0.0, budget, unit)
         x = self.figure.x_range
         if self._span_x is None or (x.start, x.end) == self._span_x:
             x.update(start=0.0, end=end)
@@ -165,9 +164,9 @@ class TracesView:
     def _padded(self, columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Metrics of other groups keep a column (their renderers name it); the same array costs no extra bytes."""
         spare = columns["iteration"]
-        return {**columns, **{metric: spare for metric in METRICS if metric not in columns}}
+        return {**columns, **{name: spare for name in self.columns if name not in columns}}
 
-    def _show_floors(self, known: Mapping[str, float], end: float) -> None:
+    def _show_floors(self, known: Mapping[str, float], end: float, labels: Sequence[tuple[float, str]]) -> None:
         xs, ys = [], []
         for value in known.values():
             xs += [0.0, end * 50, np.nan]
@@ -175,8 +174,9 @@ class TracesView:
         data = {"x": np.array(xs), "y": np.array(ys)}
         if len(xs) != len(self.floors.data["x"]) or not np.array_equal(ys, self.floors.data["y"], equal_nan=True):
             self.floors.data = data
-            text = [f"{FLOOR_WORDS[name]}: {words.number(value)}" for name, value in known.items()]
-            self.floor_words.data = {"x": [0.0] * len(known), "y": list(known.values()), "text": text}
+        heights, texts = [y for y, _ in labels], [text for _, text in labels]
+        if heights != list(self.floor_words.data["y"]) or texts != list(self.floor_words.data["text"]):
+            self.floor_words.data = {"x": [0.0] * len(labels), "y": heights, "text": texts}
 
     def _show_marks(self, marks: Sequence[Mark]) -> None:
         shown = marks[-500:]
@@ -185,16 +185,16 @@ class TracesView:
             return
         self.marks.data = {
             "x": xs,
-            "y": [MARK_HEIGHTS[mark.kind] for mark in shown],
+            "y": [mark.height for mark in shown],
             "text": [mark.text for mark in shown],
-            "marker": [MARKERS[mark.kind] for mark in shown],
+            "marker": [mark.marker for mark in shown],
         }
 
     def _show_words(self, history: Mapping[str, np.ndarray], chosen: Any, end: float) -> None:
         text, over = "", ""
         if len(history["iteration"]) < 2:
             text = WAITING.format(chosen.title)
-        elif all(np.isnan(np.asarray(history[m], float)).all() for m in chosen.metrics):
+        elif all(np.isnan(column(history, m)).all() for m in chosen.metrics):
             text = UNKNOWN.format(chosen.title)
         else:
             over = over_words(history, chosen)
@@ -207,8 +207,9 @@ class TracesView:
         """Colours of the light or the dark theme; label size for a screen or a lecture hall."""
         figures.apply_theme(self.figure, dark, presenter)
         colours = style.theme(dark)
-        for metric, line in self.lines.items():
-            line.glyph.line_color = colours.layers[metric]
+        for group in self.groups.values():
+            for name, trace in group.metrics.items():
+                self.lines[name].glyph.line_color = colours.layers[trace.colour]
         self.floor_line.glyph.line_color = colours.layers["floor"]
         self.mark_dots.glyph.update(fill_color=colours.muted, line_color=colours.muted)
         px = f"{style.PRESENTER_PX if presenter else style.TEXT_PX}px"

@@ -5,6 +5,7 @@ import panel as pn
 from pmdviz import presets
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.presets import Preset
+from pmdviz.presets.checks import Hint
 from tests.browser.own_model import own_target, plain
 
 EVIL = "</textarea></div><img src=x onerror='window.hacked=1'><script>window.hacked=1</script>"
@@ -21,7 +22,7 @@ def log_likelihood(theta, batch):
 target = own_target("evil", log_likelihood)
 target.title = target.about = EVIL
 target.parameter_names = (EVIL, EVIL)
-presets.PRESETS["evil"] = Preset("evil", EVIL, EVIL, EVIL, Recipe("gaussian", made_with={"x": EVIL}))
+presets.PRESETS["evil"] = Preset("evil", EVIL, EVIL, {}, (Hint(say=EVIL),), Recipe("gaussian", made_with={"x": EVIL}))
 
 from pmdviz.serve.pages import lab_page  # noqa: E402  (after the preset is in the table)
 

@@ -42,7 +42,7 @@ def test_a_lost_connection_is_said_and_one_click_opens_the_page_again(browser, t
 
 def said(lab):
     """Iteration, data visited and TV; how far the floor is depends on the moment."""
-    return lab.page.evaluate("pmdviz.words()").partition(", perfect draws")[0]
+    return lab.page.evaluate("pmdviz.words()").partition(", exact samples")[0]
 
 
 def test_a_hidden_tab_stands_still_and_goes_on_when_it_is_looked_at(lab):

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from pmdviz.cli.main import main
+from pmdviz.engine.recipe.formats import FORMAT
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.lab.links import digest
@@ -60,7 +61,7 @@ def test_share_copies_the_link(open_lab):
     lab.press("Share")
     lab.page.get_by_text("Copied to the clipboard.").wait_for()
     link = lab.page.evaluate("navigator.clipboard.readText()")
-    assert link.startswith("http://127.0.0.1") and "?run=2." in link and "at=1" in link
+    assert link.startswith("http://127.0.0.1") and f"?run={FORMAT}." in link and "at=1" in link
 
 
 @pytest.mark.parametrize("slowness", [1, 6])

@@ -6,6 +6,7 @@ import sys
 
 from PIL import Image
 
+from pmdviz.methods import METHODS
 from tests.browser.conftest import Lab, running
 from tests.browser.test_export import Panel
 
@@ -20,9 +21,7 @@ def test_a_newcomer_reads_breaks_and_takes_home(browser, tmp_path):
     with running([sys.executable, "-c", SERVE], tmp_path / "log") as server:
         lab = Lab(browser, server.url, accept_downloads=True)
         assert lab.page.get_by_text("Two explanations fit the data equally well.").is_visible()
-        assert lab.page.get_by_text(
-            "Press Play to watch the particles move from the prior to the posterior."
-        ).is_visible()
+        assert lab.page.get_by_text(f"Press Play. {METHODS['pmd'].what_moves}").is_visible()
         lab.paused_at(5)
         before = lab.picture()
         lab.page.get_by_role("slider", name="Bandwidth", exact=True).press("End")

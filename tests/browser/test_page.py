@@ -138,7 +138,7 @@ def test_traces_of_other_quantities(lab):
 
 def test_nothing_moves_while_playing(lab):
     """Once the floor is known: while it is computed for the first time, the pictures were seen to be laid out anew."""
-    lab.wait("/perfect draws \\d/.test(pmdviz.words())", 120)
+    lab.wait("/exact samples \\d/.test(pmdviz.words())", 120)
     lab.wait("Bokeh.documents[0].is_idle")
     lab.page.evaluate(STILL_JS)
     lab.page.evaluate(

@@ -82,7 +82,7 @@ def test_the_table_sorts_both_ways(race):
     race.press("Step")
     race.wait(f"{ITERATION} > 5")
     race.at_rest(ITERATION, ALL_BACK)
-    numbers = [float(text) for text in column(race, "tv")]
+    numbers = [float(text) for text in column(race, "first")]
     assert len(numbers) == 6 and numbers == sorted(numbers)
     head = race.page.locator(".scroller th.visited")
     head.get_by_role("button").click()
@@ -134,7 +134,7 @@ def test_tabs_by_keyboard_and_for_screen_readers(lab):
     assert race.get_attribute("aria-selected") == "true" and race.evaluate("e => e === e.getRootNode().activeElement")
     assert lab.iteration() == 0
     lab.page.keyboard.press("Home")
-    lab.page.get_by_text("Press Play to watch").wait_for()
+    lab.page.get_by_text("Press Play. Particles stay in place").wait_for()
     assert tab.get_attribute("aria-selected") == "true"
 
 

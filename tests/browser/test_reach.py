@@ -28,6 +28,7 @@ LOOK = """(picture) => {
 
 
 def assert_in_sight(lab, width, height, picture=".pmdviz-stage", least=250):
+    lab.at_rest(f"JSON.stringify(pmdviz.find('{picture}').getBoundingClientRect())")
     seen = lab.page.evaluate(LOOK, picture)
     where = f"{width}x{height}: {seen}"
     assert seen["more"] == 0 and seen["height"] >= 40, where
@@ -50,7 +51,6 @@ def test_on_laptops_and_projectors(lab):
             presenter(lab, True)
         for width, height in SCREENS:
             lab.page.set_viewport_size({"width": width, "height": height})
-            lab.at_rest("JSON.stringify(pmdviz.find('.pmdviz-stage').getBoundingClientRect())")
             seen = assert_in_sight(lab, width, height)
             assert abs(seen["sides"][0] - seen["sides"][1]) < 1 and seen["sides"][0] >= min(350, 0.55 * height)
 

@@ -3,9 +3,11 @@
 
 def test_opening_shows_posterior_words_and_play(lab):
     assert "iteration 0, 0 of 20,000 data visited" in lab.words()
-    assert lab.page.get_by_text("Press Play to watch").is_visible()
+    assert lab.page.get_by_text("Press Play. Particles stay in place").is_visible()
     assert lab.page.get_by_role("button", name="Play", exact=True).is_enabled()
-    assert lab.page.evaluate("pmdviz.model('stage').renderers.every(r => r.data_source.data.x.length > 100)")
+    assert lab.page.evaluate(
+        "pmdviz.model('stage').renderers.filter(r => r.name).every(r => r.data_source.data.x.length > 100)"
+    )
 
 
 def test_play_changes_pixels_and_iteration_and_pause_stops(lab):
@@ -56,7 +58,7 @@ def test_replay_shows_the_same_again(lab):
 
 def without_floor(lab):
     """Iteration, data visited and TV; how far the floor is depends on the moment."""
-    return lab.words().partition(", perfect draws")[0]
+    return lab.words().partition(", exact samples")[0]
 
 
 def test_the_end_says_the_result_and_continue_goes_on(lab):
@@ -66,7 +68,7 @@ def test_the_end_says_the_result_and_continue_goes_on(lab):
     lab.reach(20)
     result = lab.page.get_by_text("Budget used up after 2,000 data: TV 0.")
     result.wait_for()
-    assert "perfect draws:" in result.inner_text()
+    assert "exact samples:" in result.inner_text()
     assert lab.page.get_by_role("button", name="Play", exact=True).is_disabled()
     lab.press("Continue")
     lab.reach(40)

@@ -22,8 +22,8 @@ def test_json_has_rows_summary_and_modes(capsys):
         for label in ("pmd:num_particles=60", "pmd:num_particles=60,warm_start=true", "sgld")
         for seed in (0, 1)
     ]
-    assert set(result["rows"][0]) == {
-        *("method", "seed", "visited", "tv", "kl_forward", "mode_masses"),
+    assert set(result["rows"][0]) >= {
+        *("method", "seed", "visited", "tv", "kl_forward", "mean_error", "mode_masses"),
         *("density_evaluations", "gradient_evaluations", "seconds"),
     }
     assert result["summary"][0]["runs"] == 2 and 0 < result["summary"][0]["tv_mean"] < 1
@@ -69,6 +69,17 @@ def test_a_race_is_taken_home_and_run_again(capsys, tmp_path):
         assert image.size == (320, 180)
 
 
+def test_the_table_is_of_the_metrics_that_all_have(capsys):
+    linear = ["race", "--target", "linear", "--target-option", "dim=5", "--budget", "40000"]
+    assert main([*linear, "--clock", "evaluations", "--methods", "pmd:num_particles=50,svi"]) == 0
+    head, *lines = capsys.readouterr().out.splitlines()
+    assert head.split() == [
+        *("method", "runs", "density_evaluations_mean", "gradient_evaluations_mean"),
+        *("mean_error_mean", "mean_error_sd", "kl_moments_mean", "runs_in_one_mode", "seconds_mean"),
+    ]
+    assert {line.split()[0] for line in lines} == {"pmd:num_particles=50", "svi"}
+
+
 def test_json_on_standard_output_stays_json(capsys, tmp_path):
     assert main([*QUICK, "--methods", "sgld", "--export", str(tmp_path / "rows.csv"), "--json", "-"]) == 0
     out, err = capsys.readouterr()
@@ -81,7 +92,11 @@ def test_json_on_standard_output_stays_json(capsys, tmp_path):
         (["race", "race.json", "--budget", "9"], "a race's file says all of it; leave --target, --target-option,"),
         (["race", "race.json", "--export", "x.gfi"], "unknown kind of file: '.gfi'; did you mean '.gif'?"),
         (["race", "--methods", ",".join(["pmd"] * 9), "--export", "x.gif"], "at most 8 entrants"),
-        (["export", "race.json", "x.gif", "--traces", "ess"], "unknown value of traces: 'ess'"),
+        (["export", "race.json", "x.gif", "--traces", "es"], "unknown value of traces: 'es'; did you mean 'ess'"),
+        (["export", "race.json", "x.gif", "--traces", "ksd"], "traces: ksd cannot be had of all entrants on the way"),
+        (["race", "--clock", "steps"], "clock must be one of data, evaluations; given: 'steps'"),
+        (["race", "--target", "ising", "--methods", "gibbs", "--clock", "data"], "target 'ising' has no data to visit"),
+        (["race", "--target", "ising", "--methods", "gibbs,pmd"], "entrant pmd: method 'pmd' needs real coordinates"),
         (["export", "race.json", "x.gif", "--seed", "3"], "says all of the run"),
         (["export", "bad.json", "x.gif"], "a race needs budget"),
         (["race", "nothing.json"], "cannot read"),

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from arviz_stats.base import array_stats
 
 from pmdviz.densities.pareto import UNTRUSTED, k_hat
 
@@ -38,3 +39,12 @@ def test_few_or_equal_weights():
     few[:3] = 0.0
     assert k_hat(few) == np.inf
     assert k_hat(np.linspace(-1e6, 0.0, 1500)) == np.inf, "one has all the weight"
+
+
+@pytest.mark.parametrize("m, close", [(1600, 1e-9), (100, 1e-9), (1500, 0.05)])
+def test_another_library_finds_the_same(m, close):
+    """ArviZ takes 3 sqrt(m) weights rounded down for the tail, the paper rounded up: the same at 1600."""
+    for seed in range(10):
+        log_weights = 1.2 * np.random.default_rng(seed).standard_t(4, m)
+        _, theirs = array_stats.psislw(-log_weights)
+        assert k_hat(log_weights) == pytest.approx(float(theirs), abs=close)

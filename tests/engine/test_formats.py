@@ -9,26 +9,29 @@ import numpy as np
 import pytest
 
 from benchmarks.helpers.machine import circumstances
-from pmdviz.engine.recipe.formats import FORMAT, KNOBS
+from pmdviz.engine.recipe.formats import FORMAT, KNOBS, METHOD_KNOBS
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.experiments.race.recipe import RaceRecipe
 from pmdviz.methods.pmd.knobs import PMDKnobs
 
 FIRST = json.loads((Path(__file__).parents[1] / "fixtures" / "format_1.json").read_text())
-SINCE = {"seconds", "limited_steps"}  # columns of the history that were not recorded
+# Columns of the history in the order in which they were recorded: of the run itself, not of what it is measured by.
+RECORDED = ("iteration", "visited", "ess", "num_particles", "step_size", "rejuvenations")
+RECORDED += ("density_evaluations", "gradient_evaluations")
 HERE = circumstances()["cpu"] == FIRST["cpu"]
 
 
 def digest(session):
-    """Particles, weights and history, but for the seconds and what has come to the history since."""
+    """Particles, weights and what was recorded of the history."""
     told = hashlib.sha256()
     for array in (session.frame.particles, session.frame.weights):
         told.update(np.ascontiguousarray(array).tobytes())
-    for name, column in session.history.columns.items():
-        if name not in SINCE:
+    history = session.history.columns
+    for name in RECORDED:
+        if name in history:
             told.update(name.encode())
-            told.update(column.tobytes())
+            told.update(history[name].tobytes())
     return told.hexdigest()
 
 
@@ -38,7 +41,7 @@ def name_of(run):
 
 @pytest.mark.parametrize("run", FIRST["runs"], ids=name_of)
 def test_a_recipe_of_format_1_runs_as_it_did(run):
-    session = Session(Recipe.from_dict(run["recipe"]))
+    session = Session(Recipe.from_dict(run["recipe"]), metrics_every=10)
     session.advance(10**6)
     frame = session.frame
     assert (frame.iteration, frame.visited) == (run["iteration"], run["visited"])
@@ -52,6 +55,21 @@ def test_a_recipe_of_format_1_is_the_same_however_it_is_written(run):
     """With all knobs written out, as a link, and with those left out that had their defaults."""
     short, full, link = Recipe.from_dict(run["recipe"]), Recipe.from_dict(run["full"]), Recipe.from_link(run["link"])
     assert short == full == link
+
+
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("method, burn_in", [("gibbs", 50), ("sgld", 1000), ("hmc", 100), ("mala", 500)])
+def test_chains_of_earlier_formats_keep_their_burn_in(method, burn_in, version):
+    """As a number of draws; of today's a share. Format 2 left the budget to the method, and it is what it was."""
+    early = Recipe.from_dict({"pmdviz_recipe": version, "method": method})
+    assert early.knobs["burn_in"] == burn_in and early.knobs.get("leapfrog_steps", 10) == 10
+    rows = {"gibbs": 1000, "sgld": 10, "hmc": 6500, "mala": 2000}[method] * (burn_in + 400)
+    assert early.budget == (20_000 if version == 1 else max(20_000, int(float(f"{rows:.1e}"))))
+    today = Recipe.from_dict({"method": method})
+    assert today == Recipe(method=method) and today.knobs["burn_in"] == 0.2
+    assert Recipe.from_link(early.to_link()) == early != today
+    given = Recipe.from_dict({"pmdviz_recipe": version, "method": method, "knobs": {"burn_in": 7}})
+    assert given.knobs["burn_in"] == 7
 
 
 @pytest.fixture
@@ -81,6 +99,6 @@ def test_a_race_of_format_1_is_run_with_its_knobs(other_defaults):
     plain = {"pmdviz_race": 1, "methods": ["pmd:step_limit=0.5", "pmd", "sgld"], "budget": 100}
     first, second, third = RaceRecipe.from_dict(plain).entrants
     assert dict(first.knobs) == {"step_limit": "0.5", "bandwidth_rule": "local"}
-    assert dict(second.knobs) == KNOBS[1] and dict(third.knobs) == {}
+    assert dict(second.knobs) == KNOBS[1] and dict(third.knobs) == METHOD_KNOBS[1]["sgld"]
     assert dict(RaceRecipe.from_dict({**plain, "pmdviz_race": FORMAT}).entrants[1].knobs) == {}
     assert RaceRecipe.from_json(RaceRecipe.from_dict(plain).to_json()) == RaceRecipe.from_dict(plain)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pmdviz.engine import history as module
-from pmdviz.engine.history import History, is_due
+from pmdviz.engine.history import History, is_due, next_due
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from tests.support.engine import columns, digest, drive
@@ -20,15 +20,40 @@ def row(iteration, **rest):
     return {"iteration": iteration, "visited": 5 * iteration, "tv": None, **rest}
 
 
-def test_by_default_early_frames_and_every_tenth_are_measured():
-    assert [t for t in range(45) if is_due(t, None)] == [0, 1, 2, 5, 10, 20, 30, 40]
-    assert [t for t in range(10) if is_due(t, 3)] == [0, 3, 6, 9]
-    assert [t for t in range(90) if is_due(t, None, stride=4)] == [0, 1, 2, 5, 10, 40, 80]
+def test_by_default_early_frames_and_one_in_each_block_of_ten_are_measured():
+    due = [t for t in range(20_000) if is_due(t, None)]
+    assert due[:11] == [0, 1, 2, 5, 10, 16, 22, 39, 45, 52, 68]
+    assert [t // 10 for t in due[5:]] == [*range(1, 2000)]
+    assert [t for t in range(10) if is_due(t, 3)] == [0, 3, 6, 9], "what the user asks for stays as it is"
+
+
+@pytest.mark.parametrize("every", [None, 1, 7, 10])
+def test_the_next_due_iteration_is_the_first_that_is_due(every):
+    due = [t for t in range(3000) if is_due(t, every)]
+    for t in range(due[-1]):
+        assert next_due(t, every) == next(d for d in due if d > t)
+
+
+@pytest.mark.parametrize("steps", range(2, 21))
+@pytest.mark.parametrize("stride, least", [(1, 0.7), (2, 0.5), (8, 0.5)])
+def test_no_phase_of_a_pass_through_the_data_is_preferred(steps, stride, least):
+    """500 measured iterations see each phase of a pass of so many steps at least `least` times as often as others."""
+    due = [t for t in range(20, 5000 * stride) if is_due(t, None, stride)]
+    seen = np.bincount(np.array(due) % steps, minlength=steps) * steps / len(due)
+    assert len(due) == pytest.approx(500, abs=3)
+    assert least < seen.min() and seen.max() < 2 - least, seen
+
+
+@pytest.mark.parametrize("every", [None, 3])
+def test_what_a_larger_stride_leaves_a_smaller_one_left_too(every):
+    left = [{t for t in range(5000) if is_due(t, every, stride)} for stride in (1, 2, 4, 8, 16)]
+    for more, fewer in zip(left, left[1:], strict=False):
+        assert fewer < more and len(fewer) == pytest.approx(len(more) / 2, abs=4)
 
 
 @pytest.mark.parametrize(
     "every, expected",
-    [(None, [0, 1, 2, 5, 10, 20, 23]), (7, [0, 7, 14, 21, 23]), (1, [*range(24)])],
+    [(None, [0, 1, 2, 5, 10, 16, 22, 23]), (7, [0, 7, 14, 21, 23]), (1, [*range(24)])],
 )
 def test_a_run_measures_what_is_due_and_always_the_last(every, expected):
     session = Session(Recipe(**SMALL, budget=115), metrics_every=every)

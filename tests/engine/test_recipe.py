@@ -56,7 +56,8 @@ def test_a_recipe_comes_back_from_its_json(recipe):
     assert hash(again) == hash(recipe)
     assert again.to_json() == text
     assert Recipe.from_json(recipe.to_json(indent=2).encode()) == recipe
-    assert tuple(json.loads(text, parse_constant=no_constant)) == KEYS
+    keys = [key for key in KEYS if key != "budget_unit" or recipe.budget_unit != "data"]
+    assert [*json.loads(text, parse_constant=no_constant)] == keys
     assert again.knobs_at(10**9).as_dict() == recipe.knobs_at(10**9).as_dict()
 
 
@@ -332,7 +333,7 @@ def test_another_format_version_is_refused(version):
 def test_a_recipe_with_a_part_of_rubbish_is_taken_or_refused_never_worse(data):
     plain = Recipe(**SMALL, changes=[(3, {"eta": 1.0})]).to_dict()
     key = data.draw(st.sampled_from(KEYS))
-    if isinstance(plain[key], dict) and data.draw(st.booleans()):
+    if isinstance(plain.get(key), dict) and data.draw(st.booleans()):
         plain[key] = {**plain[key], data.draw(st.sampled_from([*plain[key], "x"])): data.draw(json_values)}
     else:
         plain[key] = data.draw(json_values)

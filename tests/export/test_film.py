@@ -7,7 +7,7 @@ import pmdviz
 from pmdviz.errors import InputError
 from pmdviz.export.film.film import Film, chosen_iterations, spread
 from pmdviz.export.options import Look
-from pmdviz.scenes.columns import stage_columns
+from pmdviz.scenes.stage.posterior import stage_columns
 from pmdviz.scenes.words import state
 
 
@@ -71,7 +71,7 @@ def test_the_traces_grow_to_the_present_with_every_frame(run):
     turned = [mark for mark in scene.marks if mark.kind == "knob"]
     assert [mark.iteration for mark in turned] == [5] and turned[0].visited == 500
     kinds = [mark.kind for mark in scene.marks]
-    assert kinds.count("rejuvenation") == run.final.rejuvenations > 0
+    assert kinds.count("rejuvenated") == run.final.rejuvenations > 0
     assert kinds.count("limited") == run.final.limited_steps > 0
     assert len(kinds) == 1 + run.final.rejuvenations + run.final.limited_steps
 

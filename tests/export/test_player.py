@@ -77,7 +77,7 @@ def test_the_payload_holds_every_frame(run, scenes):
 def test_positions_that_stay_are_stored_once(run, scenes):
     frames = page(run, scenes).payload["frames"]
     for before, frame, scene in zip(frames, frames[1:], scenes[1:], strict=False):
-        between = {mark.iteration for mark in scene.marks if mark.kind == "rejuvenation"}
+        between = {mark.iteration for mark in scene.marks if mark.kind == "rejuvenated"}
         still = not between & {scene.iteration - 1, scene.iteration}
         assert (before["x"] == frame["x"]) == still
 

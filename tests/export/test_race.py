@@ -22,6 +22,7 @@ from pmdviz.export.player.payload import GAP
 from pmdviz.export.player.race_player import RacePage
 from pmdviz.scenes import style
 from pmdviz.scenes.race_columns import tile_columns
+from pmdviz.scenes.stage import SCENES
 from pmdviz.scenes.tiling import Tiling
 from pmdviz.views.race_tiles import LAYERS, RaceTiles
 from tests.export.unpacking import unpacked
@@ -76,7 +77,7 @@ def test_every_frame_shows_all_at_the_same_data_visited(race, scenes):
                 session.advance()
             tile = scene.tiles[k]
             assert tile.trace["visited"][-1] == tile.visited == session.frame.visited
-            page = tile_columns(session.frame, 4)
+            page = tile_columns(session.frame, 4, SCENES["posterior"], (0, 1))
             for mine, theirs in zip(tile.columns[:3], page[:3], strict=True):
                 assert all(np.array_equal(mine[name], theirs[name], equal_nan=True) for name in theirs)
             assert tile.state.endswith(f", {session.frame.visited:,} data")
@@ -298,8 +299,12 @@ def test_more_entrants_than_can_be_told_apart_have_tables_alone(tmp_path):
 
 
 def test_options_that_a_race_does_not_have(race, tmp_path):
-    with pytest.raises(InputError, match=r"unknown value of traces: 'ess'"):
+    with pytest.raises(
+        InputError, match=r"traces: ess cannot be had of all entrants on the way; those that can: tv, kl_forward, kl_"
+    ):
         race.export(tmp_path / "race.gif", traces="ess")
+    with pytest.raises(InputError, match=r"unknown value of traces: 'es'; did you mean 'ess'"):
+        race.export(tmp_path / "race.gif", traces="es")
     with pytest.raises(InputError, match="unknown export option of a race 'seeds'"):
         race.export(tmp_path / "race.gif", seeds=3)
 

@@ -3,8 +3,8 @@ import pytest
 from numba import njit
 from scipy.stats import norm
 
-from pmdviz.kernels import banana
-from pmdviz.kernels.banana import banana_grad_log_likelihood, banana_log_likelihood
+from pmdviz.kernels.likelihoods import banana
+from pmdviz.kernels.likelihoods.banana import banana_grad_log_likelihood, banana_log_likelihood
 from tests.kernels.naive import LONG, differences, log_normal
 
 X = np.array([0.3, 1.1, 2.2, -0.4])

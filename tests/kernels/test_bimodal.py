@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from numba import njit
 from scipy.stats import norm
 
-from pmdviz.kernels import bimodal
-from pmdviz.kernels.bimodal import bimodal_grad_log_likelihood, bimodal_log_likelihood
+from pmdviz.kernels.likelihoods import bimodal
+from pmdviz.kernels.likelihoods.bimodal import bimodal_grad_log_likelihood, bimodal_log_likelihood
 from tests.kernels.naive import LONG, differences, log_normal
 
 X = np.array([0.3, 1.1, 2.2, -0.4])

@@ -3,8 +3,8 @@ import pytest
 from numba import njit
 from scipy.stats import multivariate_normal
 
-from pmdviz.kernels import gaussian
-from pmdviz.kernels.gaussian import gaussian_grad_log_likelihood, gaussian_log_likelihood
+from pmdviz.kernels.likelihoods import gaussian
+from pmdviz.kernels.likelihoods.gaussian import gaussian_grad_log_likelihood, gaussian_log_likelihood
 from tests.kernels.naive import LONG, differences, log_normal
 
 

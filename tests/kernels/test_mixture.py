@@ -3,8 +3,9 @@ import pytest
 from numba import njit
 from scipy.stats import norm
 
-from pmdviz.kernels import mixture, pool
-from pmdviz.kernels.mixture import mixture_grad_log_likelihood, mixture_log_likelihood
+from pmdviz.kernels import pool
+from pmdviz.kernels.likelihoods import mixture
+from pmdviz.kernels.likelihoods.mixture import mixture_grad_log_likelihood, mixture_log_likelihood
 from tests.kernels.naive import LONG, differences, log_normal
 
 

@@ -1,4 +1,4 @@
-"""What perfect draws get is computed in the background, told on the way, and let go when nobody wants it."""
+"""What exact samples get is computed in the background, told on the way, and let go when nobody wants it."""
 
 import asyncio
 import threading

@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+from pmdviz import data_files
 from pmdviz.densities import grid
 from pmdviz.engine.recipe import parts
 from pmdviz.engine.recipe.parts import MAX_CHANGES
@@ -97,6 +98,15 @@ def nothing_stays_in_force(monkeypatch):
     """Not even in this process."""
     monkeypatch.setattr(parts, "_most_changes", MAX_CHANGES)
     monkeypatch.setattr(replay, "_most_seconds", math.inf)
+    monkeypatch.setattr(data_files, "_forbidden", False)
+
+
+def test_files_of_data(tmp_path):
+    (tmp_path / "rows.csv").write_text("1,2,0\n3,4,1\n5,6,1\n")
+    asked = {"data": str(tmp_path / "rows.csv"), "num_data": 2}
+    limits.enforce()
+    with pytest.raises(InputError, match="a served page reads no files"):
+        Recipe("logistic", target_options=asked)
 
 
 def test_changes(allow):

@@ -114,7 +114,7 @@ def test_bands_come_with_a_summary_and_go_with_another_race():
         assert page.screen.band_button.label == "Cancel bands"
         await until(lambda: not page.bands.running)
         assert "middle 80 % of 3 seeds" in page.screen.band_words.object
-        panel = page.screen.traces.panels["tv"]
+        panel = page.screen.traces.panels["first"]
         assert len(panel.bands[0].data["x"]) > 10 and (panel.bands[0].data["low"] <= panel.bands[0].data["high"]).all()
         await until(lambda: "±" in page.screen.table.rows[0]["seeds"][1])
         page._act("restart")
@@ -170,3 +170,27 @@ def test_only_what_differs_from_the_defaults_is_kept():
     assert two == {"bandwidth_rule": "isotropic", "bandwidth": 0.2}
     assert turned("pmd", two, target, "bandwidth", 0.1) == one
     assert turned("pmd", one, target, "bandwidth_rule", "shaped") == {}
+
+
+def test_the_clock_and_the_metrics_follow_what_is_raced():
+    async def play(page):
+        page.setup.clock.value = "evaluations"
+        await until(lambda: page._last.recipe.budget_unit == "evaluations")
+        assert page._last.budget == 80 * 20_000 and page.screen.traces.clock == "evaluations"
+        assert page.setup.budget.label == "Budget of each (likelihood evaluations)"
+        assert "of 1,600,000 likelihood evaluations by each" in page._last.words
+        page.setup.target.value = "linear"
+        await until(lambda: page._last.recipe.target.name == "linear")
+        page.setup.target.value = "ising"
+        await until(lambda: page._last.recipe.target.name == "ising")
+        page.setup._add()
+        await until(lambda: len(page._last.tiles) == 1)
+        assert [*page.setup.clock.options.values()] == ["evaluations"]
+        assert [column[1] for column in page.screen.table.columns[2:4]] == ["error of the mean", "marginal TV"]
+        assert page.screen.panes["second"].object is page.screen.traces.panels["second"].figure
+        page._act("step")
+        await until(lambda: page._last.iteration > 0)
+        assert {"first", "second"} <= set(page.screen.table.rows[0])
+
+    scene(play)
+    scene(play, RaceRecipe.checked([("pmd", FEW)], target_options={"num_data": 300}, budget=900))

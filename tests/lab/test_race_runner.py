@@ -16,7 +16,7 @@ from pmdviz.lab.panels.race_words import status_fields, table_rows
 from pmdviz.limits import variable
 from pmdviz.scenes import race as race_scenes
 from pmdviz.scenes.race import Standing
-from pmdviz.scenes.race_columns import CLOCKS, METRICS, line_columns
+from pmdviz.scenes.race_columns import CLOCKS, line_columns
 
 FEW = {"num_particles": 80}
 OPTIONS = {"num_data": 300, "sigma_x": 1.5}
@@ -62,7 +62,9 @@ def test_a_long_trace_of_an_entrant_keeps_its_peaks_in_memory_and_in_the_picture
     rows = standing.tile().trace
     assert len(rows["tv"]) <= 900 and rows["tv"].max() == 0.99 and rows["visited"][-1] == 2_999
     assert (np.diff(rows["visited"]) > 0).all()
-    drawn = line_columns({**rows, **dict.fromkeys(CLOCKS, rows["visited"])}, dict.fromkeys(METRICS, (0.0, 1.0)))
+    drawn = line_columns(
+        {**rows, **dict.fromkeys(CLOCKS, rows["visited"])}, dict.fromkeys(["tv", "kl_forward"], (0.0, 1.0))
+    )
     assert len(drawn["tv"]) <= 600 and drawn["tv"].max() == np.float32(0.99)
 
 
@@ -95,6 +97,8 @@ def test_words_of_a_race():
     )
     end = to_the_end(runner)[-1]
     assert status_fields(end)["step"].startswith("The race is over: lowest TV 0.")
+    assert [row["row"][1] for row in table_rows(end, {})] == ["80 likelihoods", "80 likelihoods", "1 gradient"]
+    assert [row["row"][1] for row in table_rows(RaceRunner(RACE).snapshot(), {})] == ["–"] * 3
     notes = [tile.note for tile in end.tiles]
     assert notes[0] == "ended: the budget is used up" and notes[1] == "ended: one pass is over"
     rows = table_rows(end, {})

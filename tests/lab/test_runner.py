@@ -1,11 +1,14 @@
+import numpy as np
 import pytest
 
 from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
 from pmdviz.lab.controls.new_run import next_recipe
 from pmdviz.lab.loop.runner import Runner
 from pmdviz.lab.panels.status import panel_html, result_words, slow_words, status_fields
 from pmdviz.methods import METHODS
+from pmdviz.scenes.stage import SceneChoice
 from pmdviz.scenes.trace_columns import with_present
 from pmdviz.scenes.words import state
 
@@ -25,17 +28,23 @@ def test_status_in_words(runner):
     snapshot = runner.advance(3)
     words = state(snapshot.frame)
     assert words.startswith("iteration 3, 300 of 1,000 data visited, TV 0.")
-    assert "perfect draws" in words
+    assert "exact samples" in words
     assert f'<div class="pmdviz-status" role="status" aria-live="polite">{words}' in panel_html(snapshot)
     endless = Runner(Recipe("mixture", num_particles=200, budget=None)).advance(1)
     assert state(endless.frame).startswith("iteration 1, 100 data visited")
+
+
+def test_before_the_first_step_the_status_says_what_will_move():
+    for name in ("pmd", "gibbs", "svi"):
+        snapshot = Runner(Recipe(method=name, budget=1_000)).snapshot()
+        assert status_fields(snapshot)["step"] == f"Press Play. {METHODS[name].what_moves}"
 
 
 def test_the_end_is_said_beside_the_floor(runner):
     for _ in range(10):
         snapshot = runner.advance(5)
     assert snapshot.done and snapshot.frame.iteration == 10
-    assert "TV 0." in result_words(snapshot) and "perfect draws:" in result_words(snapshot)
+    assert "TV 0." in result_words(snapshot) and "exact samples:" in result_words(snapshot)
     snapshot = runner.proceed()
     assert not snapshot.done and snapshot.recipe.budget == 2_000
 
@@ -57,11 +66,11 @@ def test_the_budget_follows_the_method_and_the_target_unless_it_is_the_person_s_
         assert made.budget == Recipe(**parts).budget
     chain = Runner(Recipe(method="hmc"))
     assert next_recipe(chain.session, {"method": "pmd"}, chain.own_budget).budget == 20_000
-    assert next_recipe(chain.session, {"option": ("num_data", 100)}, chain.own_budget).budget == 320_000
-    assert next_recipe(chain.session, {"seed": 7}, chain.own_budget).budget == 3_200_000
+    assert next_recipe(chain.session, {"option": ("num_data", 100)}, chain.own_budget).budget == 220_000
+    assert next_recipe(chain.session, {"seed": 7}, chain.own_budget).budget == 2_200_000
     assert runner.own_budget  # 1,000 is not what this run would have
     usual.proceed()
-    assert next_recipe(usual.session, {"method": "hmc"}, usual.own_budget).budget == 3_200_000
+    assert next_recipe(usual.session, {"method": "hmc"}, usual.own_budget).budget == 2_200_000
     usual.limit(50_000)
     assert next_recipe(usual.session, {"method": "hmc"}, usual.own_budget).budget == 50_000
 
@@ -99,7 +108,7 @@ def test_back_restart_and_replay(runner):
 def test_marks_say_what_happened_and_do_not_repeat_after_going_back(runner):
     for _ in range(5):
         runner.advance(1)
-    rejuvenations = [mark.text for mark in runner.snapshot().marks if mark.kind == "rejuvenation"]
+    rejuvenations = [mark.text for mark in runner.snapshot().marks if mark.kind == "rejuvenated"]
     assert rejuvenations
     for _ in range(3):
         runner.back()
@@ -107,7 +116,7 @@ def test_marks_say_what_happened_and_do_not_repeat_after_going_back(runner):
         runner.advance(1)
     runner.set({"bandwidth": 0.5})
     marks = runner.snapshot().marks
-    assert [mark.text for mark in marks if mark.kind == "rejuvenation"] == rejuvenations
+    assert [mark.text for mark in marks if mark.kind == "rejuvenated"] == rejuvenations
     assert [mark.text for mark in marks if mark.kind == "knob"] == ["iteration 5: bandwidth became 0.5"]
     assert next(mark for mark in marks if mark.kind == "knob").visited == 500
 
@@ -151,3 +160,26 @@ def test_another_target_keeps_what_was_turned_as_far_as_it_fits(runner):
     assert back.knobs["batch_size"] == 100
     assert next_recipe(runner.session, {"option": ("sigma_x", 1.5)}).target_options["sigma_x"] == 1.5
     assert next_recipe(runner.session, {"seed": 7}).seed == 7
+
+
+def test_another_picture_of_the_same_moment_moves_nothing():
+    runner = Runner(Recipe("logistic", num_particles=50, budget=2_000))
+    before = runner.advance(3)
+    after = runner.look_at(SceneChoice("posterior", (2, 0)))
+    assert (before.scene.name, after.scene.name, after.pair) == ("decision_lines", "posterior", (2, 0))
+    assert after.frame is before.frame
+    np.testing.assert_array_equal(after.columns.particles["x"], after.frame.particles[:, 2].astype(np.float32))
+
+
+def test_a_picture_stays_for_the_next_run_and_falls_back_where_it_cannot_be_had():
+    runner = Runner(Recipe("logistic", num_particles=50, budget=2_000), choice=SceneChoice("marginals"))
+    assert runner.snapshot().scene.name == "marginals"
+    other = Runner(next_recipe(runner.session, {"target": "bimodal1d"}), choice=runner.choice)
+    assert other.snapshot().scene.name == "posterior"
+
+
+def test_a_method_without_real_coordinates_goes_on_to_a_target_without_them():
+    session = Session(Recipe("mixture", "gibbs"))
+    made = next_recipe(session, {"target": "ising"})
+    assert (made.target, made.method, made.budget_unit) == ("ising", "gibbs", "evaluations")
+    assert Runner(made).advance(2).scene.name == "lattice"

@@ -80,9 +80,7 @@ def test_a_server_that_ends_takes_its_folder_along(place, monkeypatch):
         raise SystemExit(status)
 
     monkeypatch.setattr(server.os, "_exit", end)
-    monkeypatch.delitem(
-        sys.modules, "pmdviz.experiments.sweep.workers", raising=False
-    )  # or this process would sweep no more
+    monkeypatch.delitem(sys.modules, "pmdviz.experiments.workers", raising=False)  # or this process would sweep no more
     monkeypatch.setattr(server.signal, "signal", lambda *given: None)
     served = SimpleNamespace(io_loop=SimpleNamespace(start=lambda: None), stop=lambda wait: None)
     temporary.new_folder()

@@ -4,11 +4,14 @@ import time
 import numpy as np
 import pytest
 
+from pmdviz.experiments.catalogue import EXPERIMENTS
+from pmdviz.experiments.running import run_experiment
 from pmdviz.experiments.sweep import Fit
+from pmdviz.experiments.theory.convergence import Convergence
 from pmdviz.experiments.theory.costs import LINES, Cost
-from pmdviz.experiments.theory.experiments import EXPERIMENTS, STRATEGIES, planned_experiment
 from pmdviz.experiments.theory.formulas import rates_for
 from pmdviz.experiments.theory.recurrence import Terms
+from pmdviz.experiments.theory.varied import SMOOTHNESS, STRATEGIES, VARIED, planned_runs
 from pmdviz.kernels.cancel import Cancelled
 from pmdviz.lab.loop.theory_work import WAITING, Measurement
 from pmdviz.lab.pages.theory import TheoryPage
@@ -23,17 +26,17 @@ def waited(condition, seconds=60.0):
         time.sleep(0.02)
 
 
-@pytest.mark.parametrize("name", EXPERIMENTS)
+@pytest.mark.parametrize("name", VARIED)
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("target", ["gaussian", "mixture", "banana", "bimodal1d"])
 def test_every_choice_is_a_sweep_that_can_be_planned(target, strategy, name):
     from pmdviz.experiments.sweep import planned
 
-    recipe, over = planned_experiment(target, strategy, name)
+    recipe, over = planned_runs(target, strategy, name)
     jobs = planned(recipe, over, 2, together=True)
     assert len(jobs) == 12
     values = [job.recipe.budget / job.recipe.knobs["batch_size"] for job in jobs[::2]]
-    assert (len(set(values)) == 1) == ("T" not in EXPERIMENTS[name].letters)  # T stands still unless it is varied
+    assert (len(set(values)) == 1) == ("T" not in VARIED[name].letters)  # T stands still unless it is varied
 
 
 def test_work_says_how_far_it_is_waits_and_can_be_cancelled():
@@ -78,38 +81,75 @@ def rows(slope=-0.5, seeds=6):
 
 def test_all_points_are_drawn_and_fitted_and_the_error_can_be_changed_afterwards():
     page = TheoryPage()
-    page._rows, page._measured = rows(), ("mT", "particles", 1)
+    page._rows, page._measured = rows(), {"target": "gaussian", "strategy": "particles", "varied": "mT"}
     page._redraw()
     assert len(page.sweep_view.points.data["x"]) == 18
     assert "(all 18 points)" in page.found.object and "Theorem 5: slope -0.50" in page.found.object
+    assert "as printed" in page.found.object and "√(log T / T)" in page.found.object
     assert "constants of the bounds are not known" in page.found.object
     page.error.value = "tv"
-    assert page.sweep_view.figure.yaxis[0].axis_label == "total variation"
+    assert page.sweep_view.figure.yaxis[0].axis_label == "TV (0 to 1)"
     np.testing.assert_allclose(page.sweep_view.points.data["y"], [2 * row["bounded"] for row in rows()])
     assert "No bound of the paper" in page.found.object  # weighted particles have no density
 
 
 def test_bounds_are_those_of_the_strategy():
+    def bounds(**chosen):
+        return Convergence().bounds(Convergence.Knobs.checked({"target": "mixture", "strategy": "kde", **chosen}))
+
+    assert [rate.theorem for rate in bounds(varied="m", error="tv")] == ["Theorem 4"]
+    assert bounds(varied="m", error="bounded") == []
+    assert [rate.exponent(1, 2) for rate in bounds(varied="T", error="kl_forward")] == [-1.0]
+
+
+def test_every_experiment_is_offered_with_its_knobs_and_drawn():
     page = TheoryPage()
-    page._rows = rows()
-    page._measured = ("m", "kde", 2)
-    assert [rate.theorem for rate in page._bounds("tv")] == ["Theorem 4"]
-    assert page._bounds("bounded") == []
-    page._measured = ("T", "kde", 2)
-    assert [rate.exponent(1, 2) for rate in page._bounds("kl_forward")] == [-1.0]
+    panel = page.experiments
+    assert set(panel.chosen.options.values()) == set(EXPERIMENTS)
+    panel.chosen.value = "recurrence"
+    assert set(panel.form.controls) == set(EXPERIMENTS["recurrence"].Knobs.specs())
+    panel._turn("runs", 2)
+    assert panel.knobs.runs == 2
+    panel._turn("runs", 0)
+    assert panel.knobs.runs == 2, "a value that cannot be used changes nothing"
+    found = run_experiment("recurrence", {"runs": 2, "steps": 3}, workers=1)
+    assert panel._ended(found) == "6 rows measured."
+    assert panel.chart_pane.visible and len(panel.chart.points.data["x"]) == 6 and "<table>" in panel.found.object
 
 
 def test_words_about_a_slope():
     fit = Fit(-0.482, 0.031, 0.0, 30, 2)
-    words = found_words(fit, rates_for("m", "tv"), 2)
+    words = found_words(fit, rates_for("m", "tv"), 2, ("m",), "kde")
     assert "Measured slope -0.48 ± 0.03 (all 30 points, 2 without a logarithm left out)" in words
-    assert "Theorem 4: slope -0.25 in m" in words
-    assert "two different values" in found_words(None, [], 1)
+    assert "Not drawn" in words and "Theorem 4: slope -0.25 in m (one step" in words
+    assert "two different values" in found_words(None, [], 1, ("m",), "kde")
+
+
+def test_a_slope_of_a_whole_bound_is_drawn_and_that_of_a_term_is_only_said():
+    def slopes(**chosen):
+        return Convergence().chart(rows(), Convergence.Knobs.checked(chosen)).slopes
+
+    assert slopes(varied="mT") == [("Theorem 5 as printed: slope -0.50", -0.5)]
+    assert slopes(varied="m") == slopes(varied="T") == []  # the other term of Theorem 5 stands still
+    assert slopes(varied="T", strategy="kde", error="kl_forward") == []  # Theorem 6 asks for an m that grows in the run
+
+
+def test_a_strategy_that_no_theorem_covers_says_so():
+    page = TheoryPage()
+    page._rows, page._measured = rows(), {"target": "gaussian", "strategy": "ours", "varied": "mT"}
+    page._redraw()
+    assert "No theorem of the paper covers this" in page.found.object and "Theorem 5" not in page.found.object
+    assert page.sweep_view.triangles.data["xs"] == []
+    assert [name for name, each in STRATEGIES.items() if not each.theorems] == ["ours"]
+    assert planned_runs("gaussian", "kde", "T")[0].knobs["smoothness"] == SMOOTHNESS
 
 
 def test_tables():
-    made = recurrence_table([Terms(1, 0.5, 4.0, 2.0, 6.0, 4.5, 0.01, 6.51, 1.5)])
-    assert all(f"<td>{cell}</td>" in made for cell in ("1", "0.500", "6.00", "2.00", "4.50", "0.0100", "6.51", "1.50"))
+    made = recurrence_table([Terms(1, 0.5, 4.0, 2.0, 6.0, 4.5, 0.01, 6.51, 0.21, 6.71, 1.5)])
+    assert all(
+        f"<td>{cell}</td>" in made
+        for cell in ("1", "0.500", "6.00", "2.00", "4.50", "0.0100", "6.51", "0.210", "6.71", "1.50")
+    )
     empty = cost_table([])
     assert all(line.name in empty for line in LINES) and "Ω(d m² N + d² N)" in empty
     costs = [Cost("Static SMC", m, 1000, 0.001 * m, 0.1 * m) for m in (1000, 2000, 4000)]

@@ -59,6 +59,18 @@ def test_until_the_burn_in_is_over_all_draws_are_judged_and_it_is_said(method):
 
 
 @pytest.mark.parametrize("method", CHAINS)
+def test_a_burn_in_below_1_is_a_share_of_the_draws_made_so_far(method):
+    """Whatever the length of the run, so that a short one is not judged by its way in from the prior."""
+    session = run_chain(method, 0, burn_in=0.4)
+    for t in range(1, 12):
+        frame, draws = session.advance(), all_draws(session)
+        assert np.array_equal(frame.particles, draws[2 * t // 5 :]) and frame.caveat == ""
+    assert np.array_equal(session.set(burn_in=0.99).particles, draws[10:]), "at once; the last draw always stays"
+    assert np.array_equal(session.set(burn_in=1).particles, draws[1:]), "from 1 on it is their number"
+    assert np.array_equal(session.set(burn_in=0.5, thinning=2).particles, draws[5::2])
+
+
+@pytest.mark.parametrize("method", CHAINS)
 def test_without_a_burn_in_nothing_is_noted(method):
     session = run_chain(method, 0, burn_in=0)
     assert session.frame.caveat == "" and len(session.frame.particles) == 1

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from pmdviz.densities.density import KernelDensity, effective_sample_size
+from pmdviz.densities.points import Points
 from pmdviz.densities.shaped import ShapedDensity
 from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe.recipe import Recipe
@@ -14,7 +15,7 @@ from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
 from pmdviz.methods import METHODS, StepInfo, find_method
 from pmdviz.targets import TARGETS, make_target
-from tests.support.engine import CountingTarget, small_knobs
+from tests.support.engine import CountingTarget, sized_targets, small_knobs, small_target, told
 
 OPTIONS = [
     (name, given)
@@ -46,18 +47,29 @@ PAIRS = [
     for name, given in OPTIONS
     for target in targets_for(name, given)
 ]
+WITH_DATA = [pair for pair in PAIRS if pair.values[1] in sized_targets()]
 MAX_STEP = {"pmd": 1.0}  # a mirror step is a share
 
 
+@pytest.mark.parametrize("method", METHODS.values(), ids=lambda method: method.name)
+def test_it_says_what_moves(method):
+    """One sentence, its own; only those that have particles speak of them as theirs."""
+    said = method.what_moves
+    assert 20 < len(said) <= 120 and said[0].isupper() and said.endswith(".") and ". " not in said
+    assert "what_moves" in vars(type(method))
+    assert ("articles" in said.replace("No particles", "")) <= (method.family == "particles")
+    assert said != METHODS["pmd"].what_moves or method.name == "pmd"
+
+
 def set_up(method, name, given, seed=0):
-    target = CountingTarget(make_target(name, num_data=37))
+    target = CountingTarget(small_target(name, 37))
     return np.random.default_rng(seed), target, method.Knobs.checked(small_knobs(method, 37, **given))
 
 
 def rows(rng, target, method, state, knobs):
     """The rows of a step, as a session draws them."""
     if method.batches(state, knobs) == "whole":
-        return target.data
+        return target.data_rows
     return target.data[rng.integers(target.num_data, size=method.batch_size(state, knobs, target.num_data))]
 
 
@@ -70,11 +82,13 @@ def bits(state):
     return [(part.shape, part.tobytes()) if isinstance(part, np.ndarray) else part for part in state]
 
 
-def check_density(density, dim):
-    k = len(density.particles)
+def check_density(density, target):
+    k, dim = len(density.particles), target.dim
     assert density.particles.shape == (k, dim) and density.log_weights.shape == (k,) and k >= 1
-    assert np.isfinite(density.particles).all()
+    assert np.isfinite(density.particles).all() and target.space.check(density.particles) is not None
     assert abs(np.exp(density.log_weights).sum() - 1) < 1e-12  # logsumexp 0
+    if "reals" not in target.offers:
+        return
     assert density.choleskys.shape == (k, dim, dim)
     assert np.array_equal(density.choleskys, np.tril(density.choleskys))
     assert (np.diagonal(density.choleskys, axis1=1, axis2=2) > 0).all() and np.isfinite(density.choleskys).all()
@@ -92,9 +106,13 @@ def check_particles(densities, method, knobs, target, iteration):
 
 def check_chain(densities, method, knobs, target, iteration):
     """A KDE of the draws after the burn-in, or of all before it ends; and one Gaussian with their moments."""
+    if "reals" not in target.offers:
+        assert [type(density) for density in densities.values()] == [Points]
+        return
     assert list(densities) == ["kde", "gaussian"]
     kde, gaussian = densities.values()
-    num_kept = -(-(iteration - knobs.burn_in) // knobs.thinning)
+    left_out = knobs.burn_in if knobs.burn_in >= 1 else np.floor(knobs.burn_in * iteration)
+    num_kept = -(-(iteration - left_out) // knobs.thinning)
     assert len(kde.particles) == (num_kept if num_kept > 0 else iteration + 1)
     assert len(np.unique(kde.weights)) == 1 and len(gaussian.particles) == 1
     np.testing.assert_allclose(gaussian.particles[0], kde.particles.mean(axis=0), atol=1e-12)
@@ -131,7 +149,7 @@ def test_init_and_step_keep_the_contract(method, name, given):
         densities = method.densities(state, knobs, target)
         assert "\n" not in method.caveat(state, knobs)
         for density in densities.values():
-            check_density(density, target.dim)
+            check_density(density, target)
         CHECKS[method.family](densities, method, knobs, target, k)
         assert all(part.dtype in (np.float64, np.int64) and not np.isnan(part).any() for part in arrays(state))
         assert not any(part.flags.writeable for part in arrays(state))
@@ -151,8 +169,10 @@ def test_init_and_step_keep_the_contract(method, name, given):
         ]
         assert sizes[0] == sizes[1] or info.rejuvenated or method.family == "chain", "another number of particles"
         again = len(getattr(state, "rest_rows", ())) if len(batch) == 0 else 0  # a batch applied in several steps
-        assert info.visited == target.rows - asked - again
-        assert info.density_evaluations == target.pairs - pairs
+        made = target.pairs - pairs  # of one theta, row by row, where it comes with the gradient in one pass
+        shared = made if given.get("one_pass") else 0
+        assert info.visited == target.rows - asked - again - shared
+        assert info.density_evaluations == made - shared
         assert info.gradient_evaluations == target.gradient_pairs - gradient_pairs
         state = after
     assert k >= 4, "a method may end, but not at once"
@@ -167,12 +187,18 @@ def test_step_and_density_are_functions_of_their_arguments(method, name, given):
     batch = rows(rng, target, method, state, knobs)
     one, two = (method.step(np.random.default_rng(3), state, target, batch, knobs) for _ in range(2))
     assert bits(one[0]) == bits(two[0])
-    assert one[1] == two[1]
-    kernels = [[q.choleskys.tobytes() for q in method.densities(state, knobs, target).values()] for _ in range(2)]
+    assert told(one[1]) == told(two[1])
+    kernels = [
+        [
+            q.particles.tobytes() + np.asarray(getattr(q, "choleskys", 0)).tobytes()
+            for q in method.densities(state, knobs, target).values()
+        ]
+        for _ in range(2)
+    ]
     assert kernels[0] == kernels[1]
 
 
-@pytest.mark.parametrize("method, name, given", PAIRS)
+@pytest.mark.parametrize("method, name, given", WITH_DATA)
 @pytest.mark.parametrize("budget", [1, 30, 37, 75, 200])
 def test_visited_is_what_the_target_was_given(method, name, given, budget):
     _, counting, knobs = set_up(method, name, given)
@@ -180,6 +206,7 @@ def test_visited_is_what_the_target_was_given(method, name, given, budget):
     session = Session(Recipe(name, method.name, target_options={"num_data": 37}, budget=budget, **knobs.as_dict()))
     session.target = counting
     session.frame = session.frame.replaced(target=counting)
+    session._measure = lambda: None  # metrics may ask the target too
     while not session.done:
         before = session.frame.visited
         assert before < budget, "a run stops at the first visited >= budget"
@@ -188,16 +215,17 @@ def test_visited_is_what_the_target_was_given(method, name, given, budget):
         if session.frame.visited == before:  # a limited Bayes update goes on with its batch
             assert given == {"warm_start": True}
             again += counting.rows - asked
-        assert session.frame.visited == counting.rows - again
+        shared = counting.pairs if given.get("one_pass") else 0  # rows whose value came with the gradient
+        assert session.frame.visited == counting.rows - again - shared
         largest = max(largest, session.frame.visited - before)
     assert session.frame.visited < budget + largest
     assert session.ended or session.frame.visited >= budget
-    assert session.advance(5).visited == counting.rows - again, "nothing happens after the end"
-    assert session.frame.density_evaluations == counting.pairs
+    assert session.advance(5).visited == counting.rows - again - shared, "nothing happens after the end"
+    assert session.frame.density_evaluations == counting.pairs - shared
     assert session.frame.gradient_evaluations == counting.gradient_pairs
 
 
-@pytest.mark.parametrize("method, name, given", PAIRS)
+@pytest.mark.parametrize("method, name, given", WITH_DATA)
 @pytest.mark.parametrize("m", [1, 2, 3, 5])
 def test_few_particles_and_few_data_are_legal(method, name, given, m):
     """Of a method without particles, the first frames, which have as few draws."""
@@ -215,17 +243,17 @@ def test_few_particles_and_few_data_are_legal(method, name, given, m):
 def test_a_pair_that_does_not_fit_says_what_is_missing():
     class Steep(type(METHODS["pmd"])):
         name = ""
-        needs_gradient = True
+        requires = frozenset({"gradient"})
 
     target = make_target("gaussian")
-    target.has_gradient = False
+    target.declared = frozenset()
     with pytest.raises(InputError, match="needs a gradient of its log density, which target 'gaussian' does not offer"):
         Steep().check_pair(target, METHODS["pmd"].Knobs.checked({}))
 
 
 def test_every_method_says_what_it_is():
     for name, method in METHODS.items():
-        assert find_method(name) is method and method.name == name and method.title and method.reference
+        assert find_method(name) is method and method.name == name and method.title and method.source
 
 
 @pytest.mark.parametrize("name", ["pdm", None, [], {}, 3])

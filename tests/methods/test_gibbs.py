@@ -7,6 +7,7 @@ from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.errors import InputError
 from pmdviz.targets import TARGETS, make_target
 from tests.support.chains import all_draws, mode_mass, moment_errors, run_chain
+from tests.support.engine import sized_targets
 
 CONNECTED = {"num_data": 12, "sigma_x": 2.0, "p": 0.3, "data_seed": 1}  # a posterior without a gap between its modes
 
@@ -22,17 +23,17 @@ def test_on_a_connected_mixture_the_moments_are_those_of_the_posterior(options):
     assert (np.abs(moment_errors("gibbs", 2000, target="mixture", options=options)) < 4).all()
 
 
-@pytest.mark.parametrize("name", [name for name, made in TARGETS.items() if not made.has_conditionals])
+@pytest.mark.parametrize("name", [name for name, made in TARGETS.items() if "conditionals" not in made.declared])
 def test_a_target_without_conditionals_says_so(name):
     words = f"method 'gibbs' needs exact conditionals .a Gibbs sweep., which target {name!r} does not offer"
     with pytest.raises(InputError, match=words):
         Recipe(name, "gibbs")
     target = make_target(name)
     with pytest.raises(InputError, match="has no exact conditionals"):
-        target.gibbs_sweep(np.random.default_rng(0), np.zeros(target.dim), target.data)
+        target.gibbs_sweep(np.random.default_rng(0), np.zeros(target.dim), target.data_rows)
 
 
-@pytest.mark.parametrize("name", [name for name, made in TARGETS.items() if made.has_conditionals])
+@pytest.mark.parametrize("name", sized_targets("conditionals"))
 def test_a_sweep_hangs_on_the_data_that_it_is_given(name):
     target, theta = make_target(name), np.full(make_target(name).dim, 0.1)
     one, same, other = (

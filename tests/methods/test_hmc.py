@@ -4,13 +4,16 @@ import numpy as np
 import pytest
 
 import pmdviz
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.session import Session
 from pmdviz.errors import TargetError
 from pmdviz.methods import METHODS
-from pmdviz.methods.mcmc.leapfrog import FIRST_TIME_STEP, Tuning, tuned
+from pmdviz.methods.mcmc import leapfrog
+from pmdviz.methods.mcmc.leapfrog import FIRST_TIME_STEP, GENTLE, Plan, Tuning, tuned
 from pmdviz.methods.mcmc.trajectory import acceptance, trajectory
-from pmdviz.targets import TARGETS, make_target
+from pmdviz.targets import make_target
 from tests.support.chains import all_draws, moment_errors, run_chain
-from tests.support.engine import errors_from
+from tests.support.engine import errors_from, sized_targets
 
 HMC = METHODS["hmc"]
 CONNECTED = {"num_data": 12, "sigma_x": 2.0, "p": 0.3, "data_seed": 1}  # a posterior without a gap between its modes
@@ -26,7 +29,7 @@ def energy(target, theta, momentum):
     return -target.log_joint(theta[None])[0] + 0.5 * (momentum**2).sum()
 
 
-@pytest.fixture(params=[*((name, {}) for name in sorted(TARGETS)), ("gaussian", {"prior_sd": 3.0})], ids=str)
+@pytest.fixture(params=[*((name, {}) for name in sized_targets("gradient")), ("gaussian", {"prior_sd": 3.0})], ids=str)
 def setting(request):
     name, options = request.param
     target = make_target(name, num_data=30, **options)
@@ -107,21 +110,55 @@ def test_the_tuning_finds_the_acceptance_that_it_is_led_to(method, burn_in, want
     assert len(set(settled)) == 1 and settled[0] != FIRST_TIME_STEP, "it stays after the burn-in"
 
 
-def test_dual_averaging_is_its_formula():
+@pytest.mark.parametrize("plan", [Plan(100, 1.0, 0.05), GENTLE], ids=["of a count", "of a share"])
+def test_dual_averaging_is_its_formula(plan):
     """x_{t+1} = μ - √t/γ · 1/(t + t0) Σ (δ - α), written as its sum instead of as a recursion."""
     tuning, missing = Tuning(), np.random.default_rng(0).normal(size=30)
     steps = []
     for t in range(1, 31):
-        tuning = tuned(tuning, missing[t - 1])
+        tuning = tuned(tuning, missing[t - 1], plan)
         weights = np.array(
             [1 / (s + 10) * np.prod([1 - 1 / (r + 10) for r in range(s + 1, t + 1)]) for s in range(1, t + 1)]
         )
-        steps.append(np.log(1.0) - np.sqrt(t) / 0.05 * (weights @ missing[:t]))
+        steps.append(np.log(plan.towards) - np.sqrt(t) / plan.gamma * (weights @ missing[:t]))
         assert tuning.log_step == pytest.approx(steps[-1], rel=1e-10)
     averaged = np.log(FIRST_TIME_STEP)
     for t, value in enumerate(steps, start=1):
         averaged = t**-0.75 * value + (1 - t**-0.75) * averaged
     assert tuning.averaged == pytest.approx(averaged, rel=1e-10)
+
+
+@pytest.mark.parametrize("method, wanted", [("hmc", 0.8), ("mala", 0.574)])
+@pytest.mark.parametrize("num_data", [20, 20_000])
+def test_a_share_for_a_burn_in_has_the_first_50_draws_tuned(method, wanted, num_data):
+    """From a time step of 0.1 prior sd to where the posterior needs it, be that longer or shorter."""
+    session = run_chain(method, 50, "gaussian", {"num_data": num_data})
+    before, settled = session.frame, []
+    assert "being tuned" in before.info.words
+    for _ in range(300):
+        settled.append(session.advance().info.step_size)
+    found = (session.frame.state.accepted - before.state.accepted) / 300
+    assert found == pytest.approx(wanted, abs=0.2) and len(set(settled)) == 1
+    assert settled[0] > 0.2 if num_data == 20 else settled[0] < 0.05
+
+
+@pytest.mark.parametrize("method", ["hmc", "mala"])
+@pytest.mark.parametrize("compiled", [True, False])
+def test_value_and_gradient_in_one_pass_count_once_and_change_no_draw(method, compiled, monkeypatch):
+    if not compiled:
+        monkeypatch.setattr(leapfrog, "LEAP_PAIRS", 1)
+    apart, together = (run_chain(method, 30, one_pass=each) for each in (False, True))
+    assert np.array_equal(all_draws(apart), all_draws(together))
+    frame, asked = together.frame, apart.frame
+    assert frame.visited == frame.gradient_evaluations == asked.gradient_evaluations and frame.density_evaluations == 0
+    assert asked.visited - frame.visited == asked.density_evaluations == 20 * 31, "30 ends and the start, 20 data each"
+    assert Recipe(method=method).budget > Recipe(method=method, one_pass=True).budget
+
+
+def test_a_run_of_one_pass_ends_at_the_first_step_that_spends_its_budget():
+    session = Session(Recipe("gaussian", "mala", budget=2_010, one_pass=True), metrics_every=10**6)
+    frame = session.advance(10**6)
+    assert (frame.iteration, frame.visited) == (100, 2_020), "20 for the start and 20 a draw"
 
 
 def test_without_tuning_the_time_step_is_the_knob():

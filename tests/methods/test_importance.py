@@ -6,8 +6,7 @@ import pytest
 from pmdviz.densities.density import normalise
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.targets import TARGETS
-from tests.support.engine import errors_from
+from tests.support.engine import errors_from, sized_targets
 
 GAUSSIAN = {"target_options": {"num_data": 20}, "budget": None}
 
@@ -19,7 +18,7 @@ def run(target="gaussian", method="importance", **parts):
     return session
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", sized_targets("reals"))
 def test_after_its_pass_the_weights_are_the_likelihood_of_all_data(target):
     session = run(target, num_particles=200, batch_size=7)
     expected = normalise(session.target.log_likelihood(session.frame.particles, session.target.data))

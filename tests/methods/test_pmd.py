@@ -12,8 +12,8 @@ from pmdviz.errors import InputError
 from pmdviz.methods import METHODS
 from pmdviz.methods.pmd import WARM_BATCH
 from pmdviz.methods.shared.draws import from_density, from_prior
-from pmdviz.targets import TARGETS, make_target
-from tests.support.engine import CountingTarget, drop, errors_from, knob_values
+from pmdviz.targets import make_target
+from tests.support.engine import CountingTarget, drop, errors_from, knob_values, sized_targets
 
 PMD = METHODS["pmd"]
 NEVER = {"policy": "never", "num_particles": 200}
@@ -38,7 +38,7 @@ def assert_power_of_likelihood(session, power, tolerance=1e-10):
 # Exact weights.
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", sized_targets("reals"))
 @pytest.mark.parametrize("gamma", [0.05, 0.2, 1.0])
 @pytest.mark.parametrize("steps", [1, 2, 12])
 def test_never_with_all_data_and_a_constant_step_is_a_power_of_the_likelihood(target, gamma, steps):

@@ -9,15 +9,15 @@ from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, TargetError
 from pmdviz.methods import METHODS
 from pmdviz.methods.mcmc.sgld import langevin_step
-from pmdviz.targets import TARGETS, make_target
+from pmdviz.targets import make_target
 from tests.support.chains import all_draws, mode_mass, run_chain, without_gradient
-from tests.support.engine import errors_from
+from tests.support.engine import errors_from, sized_targets
 
 SGLD = METHODS["sgld"]
 CONSTANT = {"b": 0.0, "g": 0.0}  # then the step is a
 
 
-@pytest.mark.parametrize("name", TARGETS)
+@pytest.mark.parametrize("name", sized_targets("gradient"))
 def test_one_step_is_the_formula(name):
     target, knobs = make_target(name, num_data=30), SGLD.Knobs.checked({"a": 0.02, "b": 3.0, "g": 0.5})
     state = SGLD.init(np.random.default_rng(0), target, knobs)

@@ -102,7 +102,7 @@ def test_everything_outside_is_a_total_variation_of_one():
     found = measured(NormalTarget([0.0], [[0.01]], ((-1.0, 1.0),)), one_kernel([50.0], [[0.01]]))
     assert found["tv"] == pytest.approx(1, abs=1e-6)
     assert found["mass_outside"] == pytest.approx(1)
-    assert found["kl_reverse"] is None, "log p is not known where q lies"
+    assert found["kl_reverse"] == pytest.approx(50.0**2 / (2 * 0.01), rel=1e-5)
 
 
 def test_a_posterior_outside_the_view_box_is_measured_where_it_is():
@@ -244,8 +244,7 @@ def test_what_the_view_box_does_not_resolve_agrees_with_draws_of_the_posterior(o
     log_p, log_q = target.exact.log_density(points), density.log_density(points)
     for name, values in (("tv", np.maximum(0, 1 - np.exp(log_q - log_p))), ("kl_forward", log_p - log_q)):
         error = values.std() / np.sqrt(len(values))
-        # 0.015: three nodes a dimension for kernels that begin to overlap
-        assert abs(found[name] - values.mean()) < 5 * error + 0.015 * (1 if name == "tv" else values.mean()), name
+        assert abs(found[name] - values.mean()) < 5 * error + 0.003 * (1 if name == "tv" else values.mean()), name
     assert found["mass_outside"] < 0.01
 
 

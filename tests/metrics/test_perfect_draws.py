@@ -1,4 +1,4 @@
-"""The floor: perfect draws at their best width, with a standard error, computed once."""
+"""The floor: exact samples at their best width, with a standard error, computed once."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ from tests.targets.test_custom import custom, sample_prior
 M = 1500  # the default number of particles
 
 
-@pytest.mark.parametrize("name", TARGETS)
+@pytest.mark.parametrize("name", [name for name in TARGETS if make_target(name).planar is not None])
 def test_the_best_width_lies_inside_the_table(name):
     found = floor(make_target(name), M)
     assert FACTORS[0] < found.tv_factor < FACTORS[-1]

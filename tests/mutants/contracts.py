@@ -13,7 +13,7 @@ FAULTS = [
     # What fails leaves a run as it was.
     Fault.of("failed-step", "engine.session:Session._step", "self.frame, self._rng.bit_generator.state = (before, random)", "self.frame = before", "engine/test_session"),
     Fault.of("failed-change", "engine.session:Session.set_all", "self.recipe, self.frame = before", "self.frame = before[1]", "engine/test_session"),
-    Fault.of("budget-end", "engine.session:Session.done", "self.frame.visited >= self.recipe.budget", "self.frame.visited > self.recipe.budget", "engine/test_session"),
+    Fault.of("budget-end", "engine.session:Session.done", "self.frame.spent >= self.recipe.budget", "self.frame.spent > self.recipe.budget", "engine/test_session"),
     # What is refused.
     Fault.of("knob-bound", "knobs:KnobSpec._inside", "self.inclusive[0] and value == low", "value == low", "test_knobs"),
     Fault.of("json-twice", "engine.recipe.parts:_object", "key in found", "False", "engine/test_recipe"),
@@ -22,11 +22,14 @@ FAULTS = [
     Fault.of("custom-infinite", "methods.base:checked_log_likelihood", "-np.inf < values.max() < np.inf", "-np.inf < values.max()", "targets/test_custom"),
     Fault.of("limit-particles", "lab.loop.limits:check_knobs", "m > most", "m > 2 * most", "lab/test_limits"),
     # Races, sweeps, theory.
-    Fault.of("race-lock-step", "experiments.race.lockstep:Race.may_step", "mine == lowest or mine + self._next_rows(k) <= lowest + self.recipe.target.num_data", "True", "experiments/race/test_lockstep"),
+    Fault.of("race-lock-step", "experiments.race.lockstep:Race.may_step", "mine == lowest or mine + self._next_cost(k) <= lowest + self.slack", "True", "experiments/race/test_lockstep"),
     Fault.of("sweep-identity", "experiments.sweep.plan:Job.identity", "{**self.recipe.to_dict(), 'seed': None, 'made_with': None}", "{**self.recipe.to_dict(), 'seed': None}", "experiments/sweep/test_plan"),
-    Fault.of("sweep-lock", "experiments.sweep.table:Table._take_lock", "fcntl.LOCK_EX", "fcntl.LOCK_SH", "experiments/sweep/test_table"),
-    Fault.of("sweep-dead-worker", "experiments.sweep.workers:results", "started & set(left)", "set()", "experiments/sweep/test_sweep"),
+    Fault.of("sweep-lock", "experiments.table:Table._take_lock", "fcntl.LOCK_EX", "fcntl.LOCK_SH", "experiments/sweep/test_table"),
+    Fault.of("sweep-dead-worker", "experiments.workers:results", "started & set(left)", "set()", "experiments/sweep/test_sweep"),
     Fault.of("theorem-2", "experiments.theory.formulas:theorem2", "0.5 * gamma ** 2", "gamma ** 2", "experiments/theory/test_formulas"),
+    Fault.of("verdict-error", "benchmarks.helpers.claims_rules:clear", "mean > ERRORS * error", "True", "benchmarks/test_claims::test_a_lead_within_its_error_is_open"),
+    Fault.of("verdict-behind", "benchmarks.helpers.claims_rules:lowest", "clear((-mean, error))", "False", "benchmarks/test_claims::test_lowest_of_all"),
+    Fault.of("verdict-conditions", "benchmarks.helpers.claims_rules:verdict_of", "answer.verdict == YES", "answer.verdict != NO", "benchmarks/test_claims::test_a_verdict_asks_for_every_condition"),
     # Files and pictures.
     Fault.of("file-part", "files:_into_place", "part.unlink()", "pass", "export/test_export"),
     Fault.of("film-last", "export.film.film:chosen_iterations", "[*range(0, last, look.every), last]", "[*range(0, last, look.every)]", "export/test_film"),

@@ -14,7 +14,7 @@ DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 class Fault:
     """One planted fault: what is changed, where ("engine.session:Session.set"), and the tests that must then fail.
 
-    Where is a module of the package and in it, perhaps after dots, a function, class or assigned name. What to find
+    Where is a module of the package, or of `benchmarks`, and in it, perhaps after dots, a function, class or assigned name. What to find
     there is an expression or a statement as source text, which is compared as syntax.
     """
 
@@ -32,7 +32,8 @@ class Fault:
 
     def file(self, root: Path = ROOT) -> Path:
         """Return the file of the module; a module may have become a package."""
-        path = root.joinpath("pmdviz", *self.where.partition(":")[0].split("."))
+        parts = self.where.partition(":")[0].split(".")
+        path = root.joinpath(*parts) if parts[0] == "benchmarks" else root.joinpath("pmdviz", *parts)
         return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
 
 

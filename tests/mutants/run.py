@@ -12,7 +12,7 @@ from pathlib import Path
 from tests.mutants.planting import ROOT, Fault, planted
 
 LISTS = ("kernels", "methods", "contracts")
-COPIED = ("pmdviz", "tests", "notebooks", "pyproject.toml", "README.md")
+COPIED = ("pmdviz", "benchmarks", "tests", "notebooks", "pyproject.toml", "README.md")
 IGNORED = shutil.ignore_patterns("__pycache__", "*.nbi", "*.nbc")
 TIMEOUT = 900  # seconds; a fault may turn a loop endless, and then it is caught too
 ENDINGS = {0: "SURVIVED", 1: "caught"}  # any other status of pytest: the tests themselves could not run

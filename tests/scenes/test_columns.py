@@ -6,9 +6,11 @@ from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.export.film.film import Film
 from pmdviz.export.options import Look
-from pmdviz.scenes.columns import HEAVIEST, INK, MAX_DRAWN, dot_sizes, drawn_rows, stage_columns
+from pmdviz.scenes.columns import HEAVIEST, INK, MAX_DRAWN, dot_sizes, drawn_rows
 from pmdviz.scenes.contours import MASSES, contour_line, density_levels
 from pmdviz.scenes.race_columns import tile_columns
+from pmdviz.scenes.stage import SCENES
+from pmdviz.scenes.stage.posterior import stage_columns
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +98,7 @@ def test_the_drawn_particles_lie_where_all_of_them_lie(m):
         frame = session.seek(iteration)
         assert bool(frame.info and frame.info.rejuvenated) == rejuvenated
         before = frame.particles.copy(), session._rng.bit_generator.state
-        on_page, in_tile = stage_columns(frame), tile_columns(frame, 4)
+        on_page, in_tile = stage_columns(frame), tile_columns(frame, 4, SCENES["posterior"], (0, 1))
         in_film = Film(session.run, Look.checked({}), all_floors=False).last_scene().columns
         assert (on_page.drawn, in_tile.drawn) == (MAX_DRAWN, 1_000)
         for drawn in (on_page.particles, in_film.particles, in_tile.particles):

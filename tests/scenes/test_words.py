@@ -2,7 +2,8 @@ import math
 
 import pytest
 
-from pmdviz.scenes.words import count, duration, number, short, state
+from pmdviz.methods import METHODS
+from pmdviz.scenes.words import below_words, count, duration, number, short, state
 
 
 @pytest.mark.parametrize(
@@ -34,16 +35,41 @@ def test_counts_and_times():
 
 class Moment:
     iteration, visited, budget, num_draws, caveat = 120, 12_000, 20_000, 1_500, ""
+    spent, budget_unit, metric_names = 12_000, "data", ()
     metrics, note = {"tv": 0.0871, "floor_tv": 0.0884}, ""
 
 
 def test_the_state_of_a_run_is_one_line():
     frame = Moment()
-    assert state(frame) == "iteration 120, 12,000 of 20,000 data visited, TV 0.0871, perfect draws 0.0884"
+    assert state(frame) == "iteration 120, 12,000 of 20,000 data visited, TV 0.0871, exact samples 0.0884"
     frame.budget, frame.metrics = None, {"tv": 0.5, "floor_tv": None}
-    assert state(frame) == "iteration 120, 12,000 data visited, TV 0.500, perfect draws: being computed"
+    assert state(frame) == "iteration 120, 12,000 data visited, TV 0.500, exact samples: being computed"
     frame.metrics = {"tv": None, "floor_tv": None}
     assert state(frame) == "iteration 120, 12,000 data visited"
     frame.metrics, frame.caveat = {"tv": 0.5, "floor_tv": None}, "burn-in (3 of 5 draws)"
     frame.num_draws = None
     assert state(frame) == "iteration 120, 12,000 data visited, TV 0.500, burn-in (3 of 5 draws)"
+
+
+@pytest.mark.parametrize(
+    ("method", "knobs", "tv", "words"),
+    [
+        ("pmd", {}, 0.05, "balanced draws and passes through all data vary less than independent samples do"),
+        ("pmd", {"batches": "replacement"}, 0.05, "possible: balanced draws vary less than independent samples do"),
+        ("pmd", {"draws": "independent"}, 0.0799, "within noise"),
+        ("pmd", {"draws": "independent"}, 0.05, ""),  # six standard deviations: neither noise nor a reason of ours
+        ("pmd", {}, 0.081, ""),
+        ("svgd", {}, 0.05, "push one another apart"),
+        ("smc", {}, 0.072, "within noise"),
+    ],
+)
+def test_a_tv_below_that_of_exact_samples_is_explained_where_that_can_be_done(method, knobs, tv, words):
+    frame = Moment()
+    frame.method = METHODS[method]
+    frame.knobs = frame.method.Knobs.checked(knobs)
+    frame.metrics = {"tv": tv, "floor_tv": 0.08, "floor_tv_se": 0.00125}  # a standard deviation of 0.005
+    said = below_words(frame)
+    assert said.endswith(words) or words in said
+    assert bool(said) == bool(words)
+    frame.metrics = {"tv": 0.01, "floor_tv": None, "floor_tv_se": None}
+    assert not below_words(frame)

@@ -22,7 +22,7 @@ HOMES = {
 EXCEPTIONS = {  # of the standard library, and of ours
     ("cli/main.py", "parser.commands.choices[options.command]._option_string_actions"),
     ("engine/run.py", "self.target._points"),
-    *((name, "os._exit") for name in ("experiments/sweep/job.py", "serve/processes.py", "serve/server.py")),
+    *((name, "os._exit") for name in ("experiments/worker_process.py", "serve/processes.py", "serve/server.py")),
 }
 DOCUMENTED = {"_esm", "_stylesheets", "_handle_msg"}  # what Panel asks a component of one's own to define
 SOURCES = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in ROOT.rglob("*.py")}

@@ -14,7 +14,8 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "pmdviz"
 PUBLIC = {
     "Frame", "InputError", "Lab", "Question", "Race", "RaceRecipe", "RaceResult", "Recipe", "Run", "Session", "Sweep",
-    "TargetError", "__version__", "custom_target", "list_methods", "list_targets", "race", "run", "sweep", "target",
+    "TargetError", "Discrete", "__version__", "custom_target", "experiment", "list_experiments", "list_methods",
+    "list_targets", "race", "run", "sweep", "target",
 }  # fmt: skip
 HEAVY = {"numba", "llvmlite", "param", "bokeh", "panel", "panel_material_ui", "scipy", "pandas", "matplotlib", "joblib"}
 

@@ -18,7 +18,7 @@ from hypothesis.strategies import SearchStrategy
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.errors import InputError
 from pmdviz.experiments.race import RaceRecipe
-from pmdviz.experiments.sweep.table import Table
+from pmdviz.experiments.table import Table
 from pmdviz.lab import links
 
 HANG_S = 2.0  # CPU seconds of whoever looks at the input: on a busy machine the clock on the wall says little

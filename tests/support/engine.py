@@ -13,12 +13,13 @@ from pmdviz.targets import TARGETS, Target, make_target
 from pmdviz.targets.reference.exact import GaussianExact
 
 LARGEST = 60  # of any whole knob without a narrower bound: particles, data, batches
+SIZES = {"num_data": (1, LARGEST), "dim": (1, 4), "size": (2, 4)}  # options that are always given
 STEPS = 40  # about so many iterations at most in a drawn recipe
 
 
 def values_of(spec) -> st.SearchStrategy:
     """Values that the knob or option takes, small enough for a test."""
-    if spec.kind == "choice":
+    if spec.choices:
         return st.sampled_from(spec.choices)
     if spec.kind == "flag":
         return st.booleans()
@@ -27,7 +28,8 @@ def values_of(spec) -> st.SearchStrategy:
         return st.integers(spec.bounds[0], max(spec.bounds[0], min(high, LARGEST)))
     if spec.log:
         return st.floats(math.log(low), math.log(high)).map(lambda x: min(max(math.exp(x), low), high))
-    return st.floats(low, high)
+    edges = [end for end, inside in zip(spec.bounds, spec.inclusive, strict=True) if not inside]
+    return st.floats(low, high).filter(lambda value: value not in edges)
 
 
 @st.composite
@@ -48,6 +50,21 @@ def small_knobs(method, num_data: int, **values) -> dict:
     return knobs
 
 
+def sized_targets(*needs: str) -> list[str]:
+    """The built-in targets with so many data as are asked for (`num_data`), which offer what is needed."""
+    return [name for name, made in TARGETS.items() if "num_data" in made.Options.specs() and {*needs} <= made().offers]
+
+
+def small_target(name: str, num_data: int) -> Target:
+    """A built-in target with so many data, where it has any."""
+    return make_target(name, **({"num_data": num_data} if name in sized_targets() else {}))
+
+
+def told(info) -> tuple:
+    """What a step tells of itself, to be compared: its terms by their bytes."""
+    return (*info[:-1], {name: np.asarray(term).tobytes() for name, term in info.terms.items()})
+
+
 def fitting(target: Target) -> list[str]:
     """The methods that the target has all it takes for."""
     return sorted(name for name, method in METHODS.items() if not method.missing_in(target))
@@ -58,13 +75,18 @@ def recipes(draw):
     """A small recipe over every target, option, method and knob; pairs that do not fit are not drawn."""
     target = draw(st.sampled_from(sorted(TARGETS)))
     method = draw(st.sampled_from(fitting(make_target(target))))
-    options = {"num_data": draw(st.integers(1, LARGEST)), **draw(knob_values(TARGETS[target].Options.specs()))}
+    specs = TARGETS[target].Options.specs()
+    sizes = {name: draw(st.integers(*most)) for name, most in SIZES.items() if name in specs}
+    options = {**sizes, **draw(knob_values(drop(specs, sizes)))}
+    if options.get("data", "synthetic") != "synthetic":
+        options["num_data"] += options["dim"]  # at least as many rows as components
+    num_data = options.get("num_data", 1)
     table = METHODS[method].Knobs.specs()
     sizes = {"num_particles": draw(st.integers(1, LARGEST))} if "num_particles" in table else {}
-    knobs = small_knobs(METHODS[method], options["num_data"], **sizes, **draw(knob_values(drop(table, sizes))))
+    knobs = small_knobs(METHODS[method], num_data, **sizes, **draw(knob_values(drop(table, sizes))))
     if knobs.get("warm_start"):
         knobs["batches"] = "epochs"
-    rows = knobs.get("batch_size", options["num_data"])
+    rows = knobs.get("batch_size", num_data)
     budget = draw(st.integers(1, min(1500, STEPS * rows)))
     return Recipe(target, method, target_options=options, seed=draw(st.integers(0, 2**53 - 1)), budget=budget, **knobs)
 
@@ -112,7 +134,9 @@ def digest(session: Session) -> dict:
         "visited": frame.visited,
         "particles": frame.particles.tobytes(),
         "weights": frame.weights.tobytes(),
-        "kernel": b"".join(np.ascontiguousarray(q.choleskys).tobytes() for q in frame.densities.values()),
+        "kernel": b"".join(
+            np.ascontiguousarray(getattr(q, "choleskys", 0)).tobytes() for q in frame.densities.values()
+        ),
         "judged by": frame.judged_by,
         "knobs": frame.knobs.as_dict(),
         **columns(session.history),
@@ -136,7 +160,7 @@ class CountingTarget(Target):
     def __init__(self, inner: Target) -> None:
         self.__dict__.update(inner.__dict__)
         self.inner, self.rows, self.pairs, self.gradient_pairs, self.calls = inner, 0, 0, 0, []
-        self.has_gradient, self.has_conditionals = inner.has_gradient, inner.has_conditionals
+        self.declared = inner.declared
 
     def build(self) -> None: ...
 
@@ -165,6 +189,9 @@ class CountingTarget(Target):
 
     def make_exact(self):
         return self.inner.make_exact()
+
+    def make_reference(self):
+        return self.inner.make_reference()
 
 
 class NormalTarget:

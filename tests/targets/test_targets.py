@@ -17,13 +17,27 @@ SETTINGS = {
     "bimodal1d": [{}, {"num_data": 1}, {"sigma_x": 1.0, "theta": 0.0}, {"data_seed": 7}],
     "banana": [{}, {"num_data": 1}, {"bend": 0.0, "num_data": 7}, {"prior_sd": 1.5, "bend": 2.0, "data_seed": 2}],
 }
+SETTINGS |= {
+    "linear": [{}, {"dim": 1, "num_data": 1}, {"dim": 50, "num_data": 60, "correlation": 0.9}],
+    "logistic": [{}, {"dim": 1, "num_data": 1}, {"dim": 20, "slope": 5.0}],
+    "ising": [{}, {"size": 2, "coupling": -0.5}, {"size": 3, "field": 0.0}],
+}
 CASES = [(name, options) for name in TARGETS for options in SETTINGS.get(name, [{}])]
+made = functools.cache(lambda case: make_target(CASES[case][0], **CASES[case][1]))
 
 
-@pytest.fixture(params=CASES, ids=str, scope="module")
-def target(request):
-    name, options = request.param
-    return make_target(name, **options)
+def fixture_of(fits):
+    """The targets for which `fits` is true."""
+    cases = [k for k in range(len(CASES)) if fits(made(k))]
+    return pytest.fixture(params=cases, ids=lambda k: str(CASES[k]), scope="module")(
+        lambda request: made(request.param)
+    )
+
+
+target = fixture_of(lambda target: True)
+smooth = fixture_of(lambda target: "gradient" in target.offers)
+exact_on_a_grid = fixture_of(lambda target: target.dim <= 2 and "reals" in target.offers)
+exact_anywhere = fixture_of(lambda target: target.make_exact() is not None)
 
 
 def prior_draws(target, n=7, seed=0):
@@ -36,56 +50,60 @@ def central_difference(function, theta, step=1e-5):
 
 
 def test_it_says_what_it_is(target):
-    assert target.title and target.about and target.reference
+    assert target.title and target.about and target.source
     assert len(target.parameter_names) == target.dim == len(target.view_box) == len(target.scale)
-    assert target.num_data == len(target.data) == target.options.num_data
+    assert target.num_data == (1 if target.data is None else target.options.num_data) == len(target.data_rows)
     assert prior_draws(target).shape == (7, target.dim)
-    assert np.isfinite(target.data).all()
+    assert np.isfinite(target.data_rows).all()
 
 
-def test_the_gradient_is_that_of_the_log_density(target):
+def test_the_gradient_is_that_of_the_log_density(smooth):
+    target = smooth
     theta = prior_draws(target)
-    for batch in (None, target.data[: max(1, target.num_data // 3)]):
+    for batch in (None, target.data_rows[: max(1, target.num_data // 3)]):
         expected = central_difference(lambda points, b=batch: target.log_joint(points, b), theta)
         np.testing.assert_allclose(target.grad_log_joint(theta, batch), expected, rtol=2e-5, atol=2e-5)
 
 
 def test_the_log_likelihood_adds_up_over_rows(target):
     theta = prior_draws(target)
-    whole = target.log_likelihood(theta, target.data)
+    whole = target.log_likelihood(theta, target.data_rows)
     cut = target.num_data // 3
-    parts = [target.log_likelihood(theta, rows) for rows in (target.data[:cut], target.data[cut:]) if len(rows)]
+    parts = [
+        target.log_likelihood(theta, rows) for rows in (target.data_rows[:cut], target.data_rows[cut:]) if len(rows)
+    ]
     np.testing.assert_allclose(sum(parts), whole, rtol=1e-10)
-    single = sum(target.log_likelihood(theta, target.data[k : k + 1]) for k in range(target.num_data))
+    single = sum(target.log_likelihood(theta, target.data_rows[k : k + 1]) for k in range(target.num_data))
     np.testing.assert_allclose(single, whole, rtol=1e-10)
 
 
 def test_a_batch_in_the_joint_counts_as_all_the_data(target):
-    theta, batch = prior_draws(target), target.data[: max(1, target.num_data // 4)]
+    theta, batch = prior_draws(target), target.data_rows[: max(1, target.num_data // 4)]
     expected = target.log_prior(theta) + target.num_data / len(batch) * target.log_likelihood(theta, batch)
     np.testing.assert_allclose(target.log_joint(theta, batch), expected, rtol=1e-12)
-    whole = target.log_prior(theta) + target.log_likelihood(theta, target.data)
+    whole = target.log_prior(theta) + target.log_likelihood(theta, target.data_rows)
     np.testing.assert_allclose(target.log_joint(theta), whole, rtol=1e-12)
 
 
-def test_the_prior_integrates_to_one(target):
+def test_the_prior_integrates_to_one(exact_on_a_grid):
+    target = exact_on_a_grid
     reach = 9 * float(target.scale.max())
     grid = Grid(((-reach, reach),) * target.dim, 301)
     assert np.exp(target.log_prior(grid.points)).sum() * grid.cell_volume == pytest.approx(1, abs=1e-6)
 
 
 def test_the_order_of_theta_and_of_rows_does_not_matter(target):
-    theta, flipped = prior_draws(target), target.data[::-1].copy()
-    values = target.log_likelihood(theta, target.data)
+    theta, flipped = prior_draws(target), target.data_rows[::-1].copy()
+    values = target.log_likelihood(theta, target.data_rows)
     np.testing.assert_allclose(target.log_likelihood(theta[::-1], flipped)[::-1], values, rtol=1e-10)
 
 
-def test_inputs_are_not_written_to(target):
-    theta, data = prior_draws(target), target.data.copy()
+def test_inputs_are_not_written_to(smooth):
+    theta, data = prior_draws(smooth), smooth.data.copy()
     before = theta.copy()
-    target.log_joint(theta), target.grad_log_joint(theta)
+    smooth.log_joint(theta), smooth.grad_log_joint(theta)
     assert np.array_equal(theta, before)
-    assert np.array_equal(target.data, data)
+    assert np.array_equal(smooth.data, data)
 
 
 def test_a_wrong_shape_of_theta_is_refused(target):
@@ -94,7 +112,7 @@ def test_a_wrong_shape_of_theta_is_refused(target):
             target.log_prior(theta)
 
 
-@pytest.mark.parametrize("name", TARGETS)
+@pytest.mark.parametrize("name", [name for name in TARGETS if "data_seed" in TARGETS[name].Options.specs()])
 def test_the_data_come_from_the_data_seed_alone(name):
     np.random.seed(1)  # noqa: NPY002
     one = make_target(name, data_seed=5).data
@@ -120,7 +138,8 @@ def quadrature(target):
     return fine.points, mass / mass.sum(), values.max() + np.log(mass.sum() * fine.cell_volume)
 
 
-def test_the_exact_posterior_agrees_with_quadrature(target):
+def test_the_exact_posterior_agrees_with_quadrature(exact_on_a_grid):
+    target = exact_on_a_grid
     points, mass, log_evidence = quadrature(target)
     exact, sd = target.exact, np.sqrt(np.diag(target.exact.cov))
     mean = mass @ points
@@ -131,7 +150,8 @@ def test_the_exact_posterior_agrees_with_quadrature(target):
     np.testing.assert_allclose(exact.log_density(some), target.log_joint(some) - log_evidence, atol=1e-5)
 
 
-def test_the_exact_density_integrates_to_one(target):
+def test_the_exact_density_integrates_to_one(exact_on_a_grid):
+    target = exact_on_a_grid
     grid = Grid(target.exact.box, 801 if target.dim == 2 else 8001)
     assert np.exp(target.exact.log_density(grid.points)).sum() * grid.cell_volume == pytest.approx(1, abs=1e-6)
     assert target.exact.on_grid(grid).shape == grid.shape
@@ -139,7 +159,8 @@ def test_the_exact_density_integrates_to_one(target):
     assert target.exact.mass_in(target.exact.box) == pytest.approx(1, abs=1e-9)
 
 
-def test_exact_draws_have_the_exact_moments(target):
+def test_exact_draws_have_the_exact_moments(exact_anywhere):
+    target = exact_anywhere
     n, exact = 20_000, target.exact
     draws = exact.sample(np.random.default_rng(3), n)
     assert draws.shape == (n, target.dim)
@@ -150,19 +171,27 @@ def test_exact_draws_have_the_exact_moments(target):
         for j in range(target.dim):
             products = centred[:, i] * centred[:, j]
             error = products.std(ddof=1) / np.sqrt(n)
-            assert abs(products.mean() - exact.cov[i, j]) < 4.5 * error
+            assert abs(products.mean() - exact.cov[i, j]) < 4.5 * error + 1e-9  # a spin's square is always 1
+
+
+def test_exact_draws_have_the_exact_density(exact_on_a_grid):
+    target = exact_on_a_grid
+    n, exact = 20_000, target.exact
+    draws = exact.sample(np.random.default_rng(3), n)
     levels = exact.log_density(draws)  # -E log p is the entropy: the draws have the density, not just its moments
     points, mass, _ = quadrature(target)
     entropy = mass @ exact.log_density(points)
     assert abs(levels.mean() - entropy) < 4.5 * levels.std() / np.sqrt(n)
 
 
-def test_exact_draws_are_not_on_a_lattice(target):
+def test_exact_draws_are_not_on_a_lattice(exact_on_a_grid):
+    target = exact_on_a_grid
     draws = target.exact.sample(np.random.default_rng(3), 2000)
     assert len(np.unique(draws[:, 0])) == 2000
 
 
-def test_the_mass_in_a_box_is_the_share_of_draws_in_it(target):
+def test_the_mass_in_a_box_is_the_share_of_draws_in_it(exact_on_a_grid):
+    target = exact_on_a_grid
     exact, n = target.exact, 20_000
     draws = exact.sample(np.random.default_rng(4), n)
     sd = np.sqrt(np.diag(exact.cov))
@@ -175,7 +204,7 @@ def test_the_mass_in_a_box_is_the_share_of_draws_in_it(target):
 def test_the_view_box_holds_the_bulk_of_the_prior(target):
     draws = prior_draws(target, 4000)
     low, high = np.array(target.view_box).T
-    assert ((draws > low) & (draws < high)).all(axis=1).mean() > 0.995
+    assert ((draws > low) & (draws < high)).mean(axis=0).min() > 0.995
     assert np.abs(draws.std(axis=0) / target.scale - 1).max() < 0.06
 
 
@@ -207,7 +236,7 @@ def test_the_posterior_of_very_many_data_is_found(name):
 
 def test_the_gaussian_is_known_on_paper():
     target = make_target("gaussian", dim=1, num_data=1, prior_sd=2**0.5, sigma_x=2**0.5, data_seed=2)
-    x = float(target.data[0, 0])
+    x = float(target.data_rows[0, 0])
     assert target.exact.mean == pytest.approx([x / 2])
     assert target.exact.cov == pytest.approx(np.array([[1.0]]))
     assert target.exact.log_density(np.array([[x / 2]])) == pytest.approx(-0.5 * np.log(2 * np.pi))
@@ -234,8 +263,8 @@ def test_the_data_of_the_mixture_have_the_shares_and_means_they_are_said_to():
     first = target.data > -1.0
     assert abs(first.mean() - 0.3) < 4.5 * np.sqrt(0.3 * 0.7 / 1e5)
     for rows, mean in ((first, 1.0), (~first, -3.0)):
-        assert abs(target.data[rows].mean() - mean) < 4.5 * 0.5 / np.sqrt(rows.sum())
-        assert target.data[rows].std() == pytest.approx(0.5, rel=0.02)
+        assert abs(target.data_rows[rows].mean() - mean) < 4.5 * 0.5 / np.sqrt(rows.sum())
+        assert target.data_rows[rows].std() == pytest.approx(0.5, rel=0.02)
 
 
 def test_posteriors_of_one_target_are_computed_once_and_keys_tell_them_apart():
@@ -282,7 +311,7 @@ def test_the_banana_is_the_integral_over_its_second_coordinate(options):
     """The thinnest and longest ridges among them, a few thousandths of the box wide."""
     target = make_target("banana", **options)
     evidence, mean, cov = banana_integrals(target)
-    assert target.exact.log_evidence == pytest.approx(evidence, abs=2e-3)
+    assert target.exact.log_z == pytest.approx(evidence, abs=2e-3)
     np.testing.assert_allclose(target.exact.mean, mean, atol=2e-3 * np.sqrt(np.diag(cov)).max())
     np.testing.assert_allclose(target.exact.cov, cov, rtol=5e-3, atol=5e-3 * np.abs(cov).max())
 

@@ -4,12 +4,15 @@ import numpy as np
 import pytest
 
 from pmdviz.experiments.race import Race, RaceRecipe
+from pmdviz.metrics import METRICS
 from pmdviz.scenes import style
 from pmdviz.scenes.race import Standing, race_scene
-from pmdviz.scenes.race_columns import CLOCKS, METRICS, band, clock_end, line_columns, span
+from pmdviz.scenes.race_columns import CLOCKS, band, clock_end, line_columns, span
 from pmdviz.scenes.tiling import Tiling, joined, placed
 from pmdviz.views.race_tiles import EMPTY, RaceTiles
 from pmdviz.views.race_traces import MOST, RaceTraces
+
+DRAWN = ("tv", "kl_forward")
 
 
 @pytest.mark.parametrize("number", range(9))
@@ -93,21 +96,21 @@ def rows(values, step=100.0):
 
 
 def test_traces_share_sources_follow_the_clock_and_show_the_floor():
-    traces = RaceTraces()
+    traces = RaceTraces([METRICS[name] for name in DRAWN])
     traces.show([rows([0.9, 0.5, 0.2]), rows([0.9, np.nan, 0.4])], {"tv": 0.08, "kl_forward": None}, 1000)
-    panel = traces.panels["tv"]
+    panel = traces.panels["first"]
     assert panel.figure.x_range.end == 1020 and panel.fronts.data["y"] == [0.2, 0.4]
-    assert panel.floor.data["y"] == [0.08, 0.08] and traces.panels["kl_forward"].floor.data["y"] == []
-    assert np.isnan(traces.sources[1].data["tv"][1]) and panel.said.data["text"] == [""]
+    assert panel.floor.data["y"] == [0.08, 0.08] and traces.panels["second"].floor.data["y"] == []
+    assert np.isnan(traces.sources[1].data["first"][1]) and panel.said.data["text"] == [""]
     traces.choose("seconds")
     assert {line.glyph.x for line in panel.lines} == {"seconds"} and "seconds" in panel.figure.xaxis.axis_label
     assert panel.figure.x_range.end == 500
     traces.show([rows([0.9])], {"tv": None, "kl_forward": None}, 1000)
-    assert len(traces.sources[1].data["tv"]) == 0 and "Press Play" in panel.said.data["text"][0]
+    assert len(traces.sources[1].data["first"]) == 0 and "Press Play" in panel.said.data["text"][0]
 
 
 def test_infinite_and_huge_values_stay_on_the_axis():
-    spans = {metric: span(metric, [np.array([np.inf, 5.0, 1e-3])]) for metric in METRICS}
+    spans = {name: span(METRICS[name], [np.array([np.inf, 5.0, 1e-3])]) for name in DRAWN}
     columns = line_columns(rows([np.inf, 0.5, 0.0]), spans)
     assert columns["kl_forward"].tolist() == pytest.approx([100.0, 1.0, spans["kl_forward"][0]])
     assert spans["tv"][0] <= 1e-3 and spans["tv"][1] == 1.0

@@ -81,10 +81,15 @@ def test_one_value_alone_is_drawn_without_a_slope():
 
 def test_terms_of_the_recurrence():
     view = RecurrenceView()
-    view.show([Terms(1, 0.5, 4.0, 2.0, 6.0, 4.5, 0.0, 6.5, 1.5), Terms(2, 0.3, 1.5, 1.0, 6.0, 2.0, 0.1, 3.1, 0.9)])
+    view.show(
+        [
+            Terms(1, 0.5, 4.0, 2.0, 6.0, 4.5, 0.0, 6.5, 0.0, 6.5, 1.5),
+            Terms(2, 0.3, 1.5, 1.0, 6.0, 2.0, 0.1, 3.1, 0.2, 3.2, 0.9),
+        ]
+    )
     assert view.source.data["measured"].tolist() == [1.5, 0.9]
-    assert np.isnan(view.source.data["inexactness"][0])  # nothing has no place on a log axis
-    assert view.figure.y_range.start < 0.1 and view.figure.y_range.end > 6.5
+    assert np.isnan(view.source.data["proved_inexactness"][0])  # nothing has no place on a log axis
+    assert view.figure.y_range.start < 0.2 and view.figure.y_range.end > 6.5
 
 
 @pytest.mark.parametrize("dark", [False, True])
@@ -95,4 +100,4 @@ def test_colours_of_the_theme(dark):
     recurrence.set_theme(dark)
     assert theory.figure.background_fill_color == recurrence.figure.background_fill_color == colours.paper
     assert theory.mean.glyph.line_color == colours.layers["exact"]
-    assert recurrence.lines["measured"].glyph.line_color == colours.layers["tv"]
+    assert recurrence.lines["measured"].glyph.line_color == colours.layers["ink"]

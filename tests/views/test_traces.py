@@ -2,14 +2,28 @@ import numpy as np
 from bokeh.document import Document
 
 from pmdviz.scenes.marks import Mark
-from pmdviz.scenes.trace_columns import CEILING, GROUPS, MAX_POINTS, clamped, clock_end, extremes, nice, value_range
+from pmdviz.scenes.trace_columns import (
+    GROUPS,
+    MAX_POINTS,
+    clamped,
+    clock_end,
+    extremes,
+    floor_labels,
+    nice,
+    value_range,
+)
 from pmdviz.views import TracesView
 
 NO_FLOORS = {"floor_tv": None, "floor_kl": None}
 
 
 def history(n=50, **columns):
-    base = {"iteration": np.arange(n), "visited": 100 * np.arange(n), "seconds": 0.01 * np.arange(n)}
+    base = {
+        "iteration": np.arange(n),
+        "visited": 100 * np.arange(n),
+        "evaluations": 1000 * np.arange(n),
+        "seconds": 0.01 * np.arange(n),
+    }
     values = {"tv": np.geomspace(0.9, 0.09, n), "kl_forward": np.geomspace(5, 0.05, n), "ess": np.full(n, 800.0)}
     values |= {"kl_reverse": np.geomspace(9, 0.04, n), "cross_entropy": np.linspace(4, -1, n)}
     return base | values | columns
@@ -36,7 +50,7 @@ def test_zero_infinite_and_missing_values_keep_the_line():
     view.show(history(5, kl_forward=kl, kl_reverse=np.full(5, np.inf)), NO_FLOORS)
     shown = view.source.data["kl_forward"]
     span = view.figure.y_range
-    assert span.end <= CEILING and span.start > 0
+    assert span.end <= 100 and span.start > 0
     assert np.isfinite(shown[[0, 1, 3, 4]]).all() and np.isnan(shown[2])
     assert shown[0] == np.float32(span.end) and shown[4] == np.float32(span.start)
     assert view.over.data["text"] == ["reverse KL > 100"]
@@ -63,7 +77,7 @@ def test_points_are_thinned_and_no_trace_loses_its_ends_or_a_peak():
 def test_ranges_hold_what_is_drawn():
     low, high = value_range(GROUPS["divergences"], [np.array([0.9, 0.03])], [0.02])
     assert low <= 0.02 and high >= 0.9
-    assert value_range(GROUPS["divergences"], [np.array([1e9])])[1] == CEILING
+    assert value_range(GROUPS["divergences"], [np.array([1e9])])[1] == 100
     low, high = value_range(GROUPS["cross_entropy"], [np.array([-1.0, 4.0])])
     assert low < -1 and high > 4
     assert clamped(np.array([0.0, np.inf]), 0.1, 10).tolist() == [np.float32(0.1), 10.0]
@@ -85,11 +99,28 @@ def test_the_zoom_along_x_stays_until_followed_again():
 
 def test_floors_and_marks():
     view = TracesView()
-    marks = [Mark(3, 300, 0.1, "rejuvenation", "iteration 3: rejuvenated"), Mark(5, 500, 0.2, "knob", "bandwidth")]
-    view.show(history(), {"floor_tv": 0.087, "floor_kl": 0.05}, marks, 20_000)
-    assert list(view.floor_words.data["text"]) == ["TV of perfect draws: 0.0870", "forward KL of perfect draws: 0.0500"]
+    marks = [
+        Mark(3, 300, 3000, 0.1, "rejuvenated", "iteration 3: rejuvenated"),
+        Mark(5, 500, 5000, 0.2, "knob", "bandwidth"),
+    ]
+    view.show(history(), {"floor_tv": 0.2, "floor_kl": 0.02}, marks, 20_000)
+    assert list(view.floor_words.data["text"]) == ["forward KL of exact samples: 0.0200", "TV of exact samples: 0.200"]
     assert view.marks.data["x"] == [300, 500]
     assert view.marks.data["text"] == ["iteration 3: rejuvenated", "bandwidth"]
+
+
+def test_labels_of_exact_samples_that_would_overprint_share_a_place():
+    """In rows in the order of their lines, on whichever axis; far apart each is on its own line."""
+    view, near = TracesView(), {"floor_tv": 0.06, "floor_kl": 0.05}
+    view.show(history(), near)
+    rows = "TV of exact samples: 0.0600\nforward KL of exact samples: 0.0500"
+    assert list(view.floor_words.data["text"]) == [rows] and list(view.floor_words.data["y"]) == [0.06]
+    assert list(view.floors.data["y"][[0, 3]]) == [0.06, 0.05]  # both lines are drawn
+    swapped = floor_labels({"floor_tv": 0.05, "floor_kl": 0.06}, (0.01, 10.0), True)
+    assert [text.partition(" of")[0] for _, text in swapped] == ["forward KL"] and "\nTV of" in swapped[0][1]
+    assert len(floor_labels({"floor_tv": 0.05, "floor_kl": 0.5}, (0.01, 10.0), True)) == 2
+    assert len(floor_labels(near, (0.01, 10.0), False)) == 1
+    assert len(floor_labels(near, (0.04, 0.07), False)) == 2
 
 
 def test_groups_and_clocks():
@@ -99,14 +130,14 @@ def test_groups_and_clocks():
         for clock in ("visited", "iteration", "seconds"):
             view.choose(group, clock)
             assert {m for m, line in view.lines.items() if line.visible} == set(chosen.metrics)
-            assert {item.label.value for item in view.legend.items} >= set(chosen.metrics.values())
+            assert {item.label.value for item in view.legend.items} >= {each.title for each in chosen.metrics.values()}
     doc = Document()
     doc.add_root(view.figure)
     doc.validate()
 
 
 def test_kl_never_stands_without_its_direction():
-    labels = [words for group in GROUPS.values() for words in group.metrics.values()]
+    labels = [each.title for group in GROUPS.values() for each in group.metrics.values()]
     assert all("forward" in words or "reverse" in words for words in labels if "KL" in words)
 
 
@@ -115,8 +146,14 @@ def test_a_zero_does_not_decide_about_a_log_axis():
     assert 0 < low <= 0.1 and 0.5 <= high <= 1
 
 
+def test_traces_of_one_axis_differ_by_dash_and_colour():
+    for group in GROUPS.values():
+        for part in ("dash", "colour"):
+            assert len({str(getattr(each, part)) for each in group.metrics.values()}) == len(group.metrics)
+
+
 def test_each_direction_has_its_own_words():
     words = GROUPS["divergences"].metrics
-    assert (words["kl_forward"], words["kl_reverse"]) == ("forward KL", "reverse KL")
+    assert (words["kl_forward"].title, words["kl_reverse"].title) == ("forward KL", "reverse KL")
     legend = {item.label.value: item.renderers for item in TracesView().legend.items}
     assert legend["forward KL"] != legend["reverse KL"]

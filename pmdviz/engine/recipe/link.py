@@ -21,7 +21,10 @@ if TYPE_CHECKING:
     from pmdviz.engine.recipe.recipe import Recipe
 
 LARGEST = 1_000_000  # bytes of JSON that a link may unfold to, and characters that it may have itself
-SHORT = {"target": "t", "target_options": "o", "method": "m", "knobs": "k", "seed": "s", "budget": "b", "changes": "c"}
+SHORT = {
+    **{"target": "t", "target_options": "o", "method": "m", "knobs": "k", "seed": "s", "budget": "b"},
+    **{"budget_unit": "u", "changes": "c"},
+}
 
 # What links of a format have in common, for the compressor. It belongs to the format and never changes.
 FIRST = (
@@ -42,7 +45,10 @@ FIRST = (
 
 SHAPED = b'"bandwidth_rule":"shaped","bandwidth":1.0'
 SECOND = SHAPED + FIRST.replace(b'"policy":"ess"', b'"step_limit":0.5,"policy":"ess"')
-DICTIONARIES = {1: FIRST, 2: SECOND}
+THIRD = SECOND.replace(b'"thinning":1', b'"thinning":1,"num_chains":1').replace(
+    b'"burn_in":50,', b'"memory":0.99,"damping":1e-05"one_pass":false,"burn_in":0.2,'
+)
+DICTIONARIES = {1: FIRST, 2: SECOND, 3: THIRD}
 
 
 def pack(recipe: Recipe) -> str:
@@ -50,7 +56,7 @@ def pack(recipe: Recipe) -> str:
     if recipe.custom is not None:
         raise InputError(f"a link cannot hold your own target {recipe.target!r}; share the recipe as a file")
     plain = recipe.to_dict()
-    short = {SHORT[name]: plain[name] for name in SHORT}
+    short = {SHORT[name]: plain[name] for name in SHORT if name in plain}
     text = json.dumps(short, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
     if len(text) > LARGEST:
         raise InputError(f"a link holds at most {LARGEST:,} bytes of recipe; this one has {len(text):,}: share a file")

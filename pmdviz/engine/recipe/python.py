@@ -25,6 +25,7 @@ def as_python(recipe: Recipe, iterations: int | None = None) -> str:
     if recipe.custom is None and given_options(recipe):
         parts += [f"target_options={given_options(recipe)!r}"]
     parts += [f"method={recipe.method!r}", f"seed={recipe.seed}", f"budget={recipe.budget}"]
+    parts += [f"budget_unit={recipe.budget_unit!r}"] if recipe.budget_unit != "data" else []
     parts += [f"{name}={value!r}" for name, value in given_knobs(recipe).items()]
     note = [f"# `{recipe.target}` is your own target, made with pmdviz.custom_target"] if recipe.custom else []
     lines = ["import pmdviz", "", *note, *_changes(recipe), "recipe = pmdviz.Recipe("]

@@ -31,12 +31,24 @@ from pmdviz.engine.recipe.parts import (
     versions_in,
 )
 from pmdviz.engine.recipe.python import as_python
-from pmdviz.errors import InputError, unknown
+from pmdviz.errors import InputError, shown, unknown
 from pmdviz.methods import Method, find_method
 from pmdviz.targets import Target
 from pmdviz.targets.custom import CustomTarget
 
-KEYS = ("pmdviz_recipe", "target", "target_options", "method", "knobs", "seed", "budget", "changes", "made_with")
+UNITS = ("data", "evaluations")
+KEYS = (
+    "pmdviz_recipe",
+    "target",
+    "target_options",
+    "method",
+    "knobs",
+    "seed",
+    "budget",
+    "budget_unit",
+    "changes",
+    "made_with",
+)
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -44,7 +56,9 @@ class Recipe:
     """Target and options, method and knobs, seed, data budget, and the knob changes made while it ran.
 
     Keyword arguments that are not named are knobs of the method. `budget` is the number of data to visit (None: no
-    end; by default what the method needs, `default_budget`). `changes` are pairs (iteration, {knob: value}): after that
+    end; by default what the method needs, `default_budget`). With `budget_unit` "evaluations" it counts evaluations of
+    likelihoods and gradients instead, each pair of particle and datum as one; a target without data has no other unit.
+    `changes` are pairs (iteration, {knob: value}): after that
     iteration the knob took that value. Raises InputError for anything that cannot be used.
     """
 
@@ -54,6 +68,7 @@ class Recipe:
     knobs: dict[str, Any]
     seed: int
     budget: int | None
+    budget_unit: str
     changes: tuple[Change, ...]
     custom: CustomTarget | None = field(repr=False)
     made_with: dict[str, str] = field(repr=False)
@@ -67,6 +82,7 @@ class Recipe:
         target_options: Mapping[str, Any] | None = None,
         seed: int = 0,
         budget: int | None | EllipsisType = ...,
+        budget_unit: str | EllipsisType = ...,
         changes: Iterable[tuple[int, Mapping[str, Any]]] = (),
         made_with: Mapping[str, str] | None = None,
         **knobs: Any,
@@ -75,13 +91,15 @@ class Recipe:
         start = way.Knobs.checked(knobs)
         start = start if set(knobs) & unfit(start, way.fitted(start, made)) else way.fitted(start, made)
         way.check_pair(made, start)
+        unit = checked_unit(budget_unit, made)
         values = {
             "target": made.name,
             "target_options": made.options.as_dict(),
             "method": method,
             "knobs": start.as_dict(),
             "seed": checked_whole("seed", seed, 0, MAX_SEED),
-            "budget": _usual_budget(way, made, start) if budget is ... else _checked_budget(budget),
+            "budget": _usual_budget(way, made, start, unit) if budget is ... else _checked_budget(budget),
+            "budget_unit": unit,
             "changes": checked_changes(changes, start, way, made),
             "custom": made if isinstance(made, CustomTarget) else None,
             "made_with": versions() if made_with is None else checked_versions(made_with),
@@ -106,13 +124,14 @@ class Recipe:
         InputError.
         """
         if values.get("target", self.target) != self.target:
-            values = {"target_options": {}, **values}
+            values = {"target_options": {}, "budget_unit": ..., **values}
         parts = {
             "target": self.custom or self.target,
             "target_options": {} if self.custom else self.target_options,
             "method": self.method,
             "seed": self.seed,
             "budget": self.budget,
+            "budget_unit": self.budget_unit,
             "changes": self.changes,
         }
         same_method = values.get("method", self.method) == self.method
@@ -168,7 +187,7 @@ class Recipe:
     @property
     def default_budget(self) -> int:
         """The budget of a recipe like this for which nobody says one: what the method needs on the target."""
-        return _usual_budget(self.make_method(), self.make_target(), self.start_knobs())
+        return _usual_budget(self.make_method(), self.make_target(), self.start_knobs(), self.budget_unit)
 
     def start_knobs(self) -> Any:
         """The knobs at iteration 0."""
@@ -209,6 +228,7 @@ class Recipe:
             "knobs": self.knobs,
             "seed": self.seed,
             "budget": self.budget,
+            **({} if self.budget_unit == UNITS[0] else {"budget_unit": self.budget_unit}),
             "changes": [[at, change] for at, change in self.changes],
             "made_with": self.made_with,
         }
@@ -234,7 +254,7 @@ class Recipe:
         checked_parts(plain, "recipe", KEYS, "recipe key", FORMAT)
         method, version = plain.get("method", "pmd"), plain.get(KEYS[0], FORMAT)
         knobs = earlier_knobs(_named_knobs(method, plain.get("knobs", {})), method, version)
-        rest = {k: plain[k] for k in ("method", "seed", "changes") if k in plain}
+        rest = {k: plain[k] for k in ("method", "seed", "budget_unit", "changes") if k in plain}
         if "budget" in plain or version in BUDGETS:
             rest["budget"] = _checked_budget(plain.get("budget", BUDGETS.get(version)))
         target = named_target(plain.get("target", "mixture"), targets or {})
@@ -259,8 +279,20 @@ class Recipe:
         return as_python(self, max([100, *(at for at, _ in self.changes)]) if endless else None)
 
 
-def _usual_budget(method: Method, target: Target, knobs: Any) -> int:
-    return min(MAX_BUDGET, method.default_budget(target, knobs))
+def _usual_budget(method: Method, target: Target, knobs: Any, unit: str) -> int:
+    each = getattr(knobs, "num_particles", 1) if unit == "evaluations" else 1  # that a row costs
+    return min(MAX_BUDGET, each * method.default_budget(target, knobs))
+
+
+def checked_unit(unit: Any, target: Target, name: str = "budget_unit") -> str:
+    """The unit of the budget; by default data, and evaluations where there are none. Raises InputError."""
+    if unit is ...:
+        return UNITS[target.data is None]
+    if unit not in UNITS:
+        raise InputError(f"{name} must be one of {', '.join(UNITS)}; given: {shown(unit)}", "budget_unit")
+    if target.data is None and unit == "data":
+        raise InputError(f"target {target.name!r} has no data to visit: its budget counts evaluations", "budget_unit")
+    return unit
 
 
 def _checked_budget(budget: Any) -> int | None:

@@ -31,10 +31,10 @@ class Entrant:
         words = ",".join(f"{name}={_word(value)}" for name, value in self.knobs.items())
         return f"{self.method}:{words}" if words else self.method
 
-    def recipe(self, target: Target, seed: int, budget: int | None) -> Recipe:
+    def recipe(self, target: Target, seed: int, budget: int | None, unit: str = "data") -> Recipe:
         """The recipe of its run. Raises InputError, with the entrant named."""
         try:
-            return Recipe(target, self.method, seed=seed, budget=budget, **self.knobs)
+            return Recipe(target, self.method, seed=seed, budget=budget, budget_unit=unit, **self.knobs)
         except InputError as error:
             raise InputError(f"entrant {self.label}: {error}", error.field) from error
 

@@ -1,4 +1,4 @@
-"""Several sessions on one target and one budget, in lock step by the data visited."""
+"""Several sessions on one target and one budget, in lock step by what counts against it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import threading
 
 from pmdviz.engine.session import Frame, Session
 from pmdviz.errors import InputError, TargetError
+from pmdviz.experiments.race.clock import DATA, each_costs
 from pmdviz.experiments.race.recipe import RaceRecipe
 
 
@@ -14,7 +15,8 @@ class Race:
 
     Who is furthest behind may always step; who is ahead may only while that leaves it at most N data ahead of the last.
     So those who have a next step are never further apart than `bound`: one step over all the data, be it longer than N
-    (one of `hmc` goes through them several times). Different entrants may be stepped by different threads at once.
+    (one of `hmc` goes through them several times). By evaluations N data are what they cost the entrant with the most
+    particles (`RaceRecipe.each_costs`). Different entrants may be stepped by different threads at once.
 
     Parameters
     ----------
@@ -26,8 +28,8 @@ class Race:
     def __init__(self, recipe: RaceRecipe, metrics_every: int | None = None) -> None:
         self.recipe, self.budget = recipe, recipe.budget  # the budget may be extended
         self.sessions = [Session(one, metrics_every) for one in recipe.recipes]
-        self.level = 0  # everybody who can goes on until so many data are visited
-        self.bound = recipe.target.num_data
+        self.level = 0  # everybody who can goes on until so much is spent
+        self.bound = self.slack = recipe.target.num_data * recipe.each_costs
         self._failed: dict[int, str] = {}
         self._lock = threading.Lock()
 
@@ -35,6 +37,11 @@ class Race:
     def visited(self) -> list[int]:
         """Data visited by each entrant."""
         return [session.frame.visited for session in self.sessions]
+
+    @property
+    def spent(self) -> list[int]:
+        """What each entrant has used of its budget: data visited, or evaluations."""
+        return [session.frame.spent for session in self.sessions]
 
     @property
     def done(self) -> bool:
@@ -55,31 +62,34 @@ class Race:
         return k in self._failed
 
     def raise_level(self, rows: int) -> None:
-        """Have everybody visit `rows` more data, as far as the slowest lets them. Raises InputError."""
+        """Have everybody visit `rows` more data, or spend what they cost, as far as the slowest lets them.
+
+        Raises InputError.
+        """
         if rows < 1:
             raise InputError(f"rows must be at least 1; given: {rows}")
-        lowest = self._lowest()
+        lowest, more = self._lowest(), rows * self.recipe.each_costs
         if lowest is not None:
-            self.level = min(max(self.level, lowest) + rows, lowest + max(rows, self.recipe.target.num_data))
+            self.level = min(max(self.level, lowest) + more, lowest + max(more, self.slack))
 
     def may_step(self, k: int) -> bool:
         """Whether entrant k may do a step now."""
-        lowest, mine = self._lowest(), self.sessions[k].frame.visited
+        lowest, mine = self._lowest(), self.sessions[k].frame.spent
         if lowest is None or not self._active(k) or mine >= self.level:
             return False
-        return mine == lowest or mine + self._next_rows(k) <= lowest + self.recipe.target.num_data
+        return mine == lowest or mine + self._next_cost(k) <= lowest + self.slack
 
     def step(self, k: int) -> Frame:
         """One iteration of entrant k. A failure ends this entrant alone, at its last good frame."""
         session = self.sessions[k]
-        before = session.frame.visited
+        before = session.frame.spent
         try:
             frame = session.advance(1)
         except TargetError as error:
             self.fail(k, str(error))
             return session.frame
         with self._lock:
-            self.bound = max(self.bound, frame.visited - before)
+            self.bound = max(self.bound, frame.spent - before)
         return frame
 
     def fail(self, k: int, words: str) -> None:
@@ -87,26 +97,30 @@ class Race:
         self._failed[k] = f"it stopped: {words}"
 
     def extend(self, more: int) -> None:
-        """Give every entrant `more` data. Raises InputError for a race without a budget."""
+        """Give every entrant `more` to spend. Raises InputError for a race without a budget."""
         for session in self.sessions:
             session.extend(more)
         self.budget = self.sessions[0].recipe.budget
 
     def advance(self, rows: int) -> list[Frame]:
-        """Have everybody visit `rows` more data in lock step; the entrants' frames."""
+        """Have everybody visit `rows` more data, or spend what they cost, in lock step; the entrants' frames."""
         self.raise_level(rows)
         while stepped := [k for k in range(len(self.sessions)) if self.may_step(k)]:
-            self.step(min(stepped, key=lambda k: self.sessions[k].frame.visited))
+            self.step(min(stepped, key=lambda k: self.sessions[k].frame.spent))
         return [session.frame for session in self.sessions]
 
     def _active(self, k: int) -> bool:
         return k not in self._failed and not self.sessions[k].done
 
     def _lowest(self) -> int | None:
-        """The least data visited by an entrant that has a next step."""
-        return min((v for k, v in enumerate(self.visited) if self._active(k)), default=None)
+        """The least that an entrant with a next step has spent."""
+        return min((v for k, v in enumerate(self.spent) if self._active(k)), default=None)
 
-    def _next_rows(self, k: int) -> int:
-        """Rows of the next batch: what the next step visits at least."""
+    def _next_cost(self, k: int) -> int:
+        """Rows of the next batch, what the next step visits at least; of evaluations as many as the last one took."""
         session = self.sessions[k]
-        return session.method.batch_size(session.frame.state, session.knobs, session.target.num_data)
+        if self.recipe.budget_unit != DATA and session.frame.info is not None:
+            return session.frame.info.cost.evaluations
+        return each_costs(session.recipe) * session.method.batch_size(
+            session.frame.state, session.knobs, session.target.num_data
+        )

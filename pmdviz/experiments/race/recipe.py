@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from types import EllipsisType
 from typing import Any
 
 from pmdviz.engine.recipe.defaults import given_options
@@ -23,15 +24,18 @@ from pmdviz.engine.recipe.parts import (
     versions_in,
 )
 from pmdviz.engine.recipe.python import MAX_LINES, PIECE, joined
-from pmdviz.engine.recipe.recipe import Recipe, versions
+from pmdviz.engine.recipe.recipe import Recipe, checked_unit, versions
 from pmdviz.errors import InputError, shown
+from pmdviz.experiments.race.clock import DATA, each_costs
 from pmdviz.experiments.race.entrants import Entrant, entrants
 from pmdviz.knobs import whole_number
+from pmdviz.methods import METHODS, find_method
 from pmdviz.methods.base import DEFAULT_BUDGET
+from pmdviz.metrics import METRICS, Metric
 from pmdviz.targets import Target
 from pmdviz.targets.custom import CustomTarget
 
-KEYS = ("pmdviz_race", "target", "target_options", "methods", "seeds", "budget", "points", "made_with")
+KEYS = ("pmdviz_race", "target", "target_options", "methods", "seeds", "budget", "budget_unit", "points", "made_with")
 MAX_SEEDS = 100_000
 MAX_POINTS = 20_000
 
@@ -53,6 +57,7 @@ def checked_seeds(seeds: int | Iterable[int]) -> tuple[int, ...]:
 class RaceRecipe:
     """Who races on what, how far, and with which seeds; `checked` makes one. Two are equal if the races are.
 
+    `budget_unit` says what the budget counts and everybody is held together by: "data" visited, or "evaluations".
     A live race has the first seed alone, may be endless (budget None), and may wait for its first entrant.
     """
 
@@ -62,6 +67,7 @@ class RaceRecipe:
     budget: int | None
     points: int = 0
     made_with: Mapping[str, str] = field(default_factory=versions, repr=False)
+    budget_unit: str = DATA
 
     @classmethod
     def checked(
@@ -69,19 +75,22 @@ class RaceRecipe:
         methods: str | Sequence[Any],
         target: str | Target = "mixture",
         target_options: Mapping[str, Any] | None = None,
-        budget: int | None = DEFAULT_BUDGET,
+        budget: int | None | EllipsisType = ...,
         seeds: int | Iterable[int] = 1,
         points: int = 0,
         made_with: Mapping[str, str] | None = None,
+        clock: str | EllipsisType = ...,
     ) -> RaceRecipe:
         """The recipe of a race as `pmdviz.race` takes it. Raises InputError for anything that cannot be used."""
         made = resolved_target(target, target_options or {})
         found, numbers = entrants(methods), checked_seeds(seeds)
-        budget = None if budget is None else checked_whole("budget", budget, 1, MAX_BUDGET)
         points = checked_whole("points", points, 0, MAX_POINTS)
-        recipe = cls(found, made, numbers, budget, points, checked_versions(made_with or versions()))
-        _ = recipe.recipes  # who cannot race on the target is refused here
-        return recipe
+        unit = checked_unit(clock, made, "clock")
+        recipe = cls(found, made, numbers, None, points, checked_versions(made_with or versions()), unit)
+        usual = recipe.usual_budget  # who cannot race on the target is refused here
+        if budget is not None:
+            budget = usual if budget is ... else checked_whole("budget", budget, 1, MAX_BUDGET)
+        return replace(recipe, budget=budget)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, RaceRecipe) and self._identity() == other._identity()
@@ -95,12 +104,43 @@ class RaceRecipe:
 
     def of(self, one: Entrant, seed: int) -> Recipe:
         """The recipe of one run."""
-        return one.recipe(self.target, seed, self.budget)
+        return one.recipe(self.target, seed, self.budget, self.budget_unit)
 
     @cached_property
     def recipes(self) -> tuple[Recipe, ...]:
         """Those of the entrants' runs with the first seed. Raises InputError where one cannot race on the target."""
         return tuple(self.of(one, self.seeds[0]) for one in self.entrants)
+
+    @cached_property
+    def each_costs(self) -> int:
+        """What one datum costs at most by the race's clock: 1, or evaluations for all particles of an entrant."""
+        return max((each_costs(one) for one in self.recipes), default=1)
+
+    @property
+    def usual_budget(self) -> int:
+        """The budget where nobody says one: in evaluations what the dearest entrant needs for as many data."""
+        return min(MAX_BUDGET, DEFAULT_BUDGET * self.each_costs)
+
+    @cached_property
+    def metrics(self) -> tuple[Metric, ...]:
+        """What all entrants are measured by on the way, in the order of the table; an empty race asks whoever fits."""
+        target, methods = self.target, [find_method(one.method) for one in self.entrants]
+        methods = methods or [one for one in METHODS.values() if not one.missing_in(target)]
+        return tuple(
+            metric
+            for metric in METRICS.values()
+            if metric.axis and all(metric.applies(target, one) and metric.traced(target, one) for one in methods)
+        )
+
+    @cached_property
+    def shown(self) -> tuple[Metric, ...]:
+        """The two metrics of tables and traces, those first by which races are ranked.
+
+        Where none of those can be had they are the first two of the table, of which that is said.
+        """
+        ordered = sorted(self.metrics, key=lambda metric: not metric.ranks)
+        known = bool(ordered) and ordered[0].ranks
+        return tuple((ordered if known else [metric for metric in METRICS.values() if metric.ranks])[:2])
 
     def with_entrants(self, methods: Sequence[Any]) -> RaceRecipe:
         """The race with others in it, or with nobody; whether they can race shows in `recipes`. Raises InputError."""
@@ -121,6 +161,7 @@ class RaceRecipe:
             "methods": [one.text for one in self.entrants],
             "seeds": list(self.seeds),
             "budget": self.budget,
+            **({} if self.budget_unit == DATA else {"budget_unit": self.budget_unit}),
             "points": self.points,
             "made_with": dict(self.made_with),
         }
@@ -149,6 +190,7 @@ class RaceRecipe:
             plain.get("seeds", 1),
             plain.get("points", 0),
             versions_in(plain),
+            plain.get("budget_unit", ...),
         ).ending()
 
     def to_python(self) -> str:
@@ -164,7 +206,9 @@ class RaceRecipe:
         seeds = list(self.seeds) if self.seeds != tuple(range(len(self.seeds))) else len(self.seeds)
         parts = [f"target={self.target.name if custom else repr(self.target.name)}"]
         parts += [f"target_options={options!r}"] if options else []
-        parts += [f"budget={self.budget}", f"seeds={seeds}"] + ([f"points={self.points}"] if self.points else [])
+        parts += [f"budget={self.budget}"]
+        parts += [] if self.budget_unit == DATA else [f"clock={self.budget_unit!r}"]
+        parts += [f"seeds={seeds}"] + ([f"points={self.points}"] if self.points else [])
         methods = [f"        {line}," for line in joined([repr(one.text) for one in self.entrants])]
         body = ["    methods=[", *methods, "    ],", *(f"    {line}," for line in joined(parts))]
         return ["import pmdviz", "", *self._note(), "race = pmdviz.race(", *body, ")"]

@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 
 from pmdviz.engine.frame import Frame
+from pmdviz.experiments.race.clock import SHORT
 from pmdviz.experiments.race.entrants import Entrant
 from pmdviz.experiments.race.recipe import RaceRecipe
+from pmdviz.metrics import METRICS
 from pmdviz.metrics.modes import modes
 from pmdviz.targets import Target
 
-SUMMED = ("tv", "kl_forward", "visited", "density_evaluations", "gradient_evaluations", "seconds")
+COSTS = ("visited", "density_evaluations", "gradient_evaluations", "seconds")
 ONE_MODE = 0.98  # a run with more of its mass in one basin is said to sit in one mode
 
 
@@ -33,8 +35,7 @@ def row(label: str, seed: int, frame: Frame, masses: list[float] | None) -> dict
         "method": label,
         "seed": seed,
         "visited": frame.visited,
-        "tv": metrics["tv"],
-        "kl_forward": metrics["kl_forward"],
+        **{name: metrics[name] for name in METRICS if name in metrics},
         "mode_masses": masses,
         "density_evaluations": frame.density_evaluations,
         "gradient_evaluations": frame.gradient_evaluations,
@@ -45,7 +46,7 @@ def row(label: str, seed: int, frame: Frame, masses: list[float] | None) -> dict
 def summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """One entry for each method, in the order of the rows.
 
-    For tv, kl_forward, visited, density_evaluations, gradient_evaluations and seconds: mean and sd over the seeds
+    For every metric, visited, density_evaluations, gradient_evaluations and seconds: mean and sd over the seeds
     (`..._mean`, `..._sd`; the sd of one run is None). `runs_in_one_mode`: how many runs have more than 0.98 of the mass
     that lies in any basin in one of them; None where the posterior has one mode, or its modes are not known.
     """
@@ -55,8 +56,8 @@ def summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _summed(label: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {"method": label, "runs": len(rows)}
-    for name in SUMMED:
-        values = [one[name] for one in rows]
+    for name in (*(name for name in METRICS if any(name in one for one in rows)), *COSTS):
+        values = [one.get(name) for one in rows]
         known = None not in values
         found[f"{name}_mean"] = float(np.mean(values)) if known else None
         found[f"{name}_sd"] = float(np.std(values, ddof=1)) if known and len(values) > 1 else None
@@ -80,12 +81,12 @@ class RaceResult:
     recipe : RaceRecipe
         All that is needed to run the whole race again.
     rows : list of dict
-        One a run: method, seed, visited, tv, kl_forward, mode_masses, density_evaluations, gradient_evaluations,
-        seconds (of the steps alone).
+        One a run: method, seed, visited, the metrics, mode_masses, density_evaluations, gradient_evaluations, seconds
+        (of the steps alone). What a metric does not apply to has none of its name.
     histories : dict, (method, seed) -> history
         The measured frames of each run, as in `Run.history`.
     stands_at : int or None
-        Of a race that was stopped the data that everybody who races has visited; None where it went to its end.
+        Of a race that was stopped what everybody who races has spent; None where it went to its end.
     """
 
     recipe: RaceRecipe
@@ -115,7 +116,7 @@ class RaceResult:
 
     @property
     def budget(self) -> int:
-        """Data that each run might visit."""
+        """What each run might spend, in the recipe's `budget_unit`."""
         return self.recipe.budget
 
     @property
@@ -136,9 +137,9 @@ class RaceResult:
         return pandas.DataFrame(self.rows)
 
     def to_recipe(self) -> RaceRecipe:
-        """The recipe of this race as it stands: its budget is what everybody has visited.
+        """The recipe of this race as it stands: its budget is what everybody has spent.
 
-        Who is ahead of the last one comes to stand at the first step that has visited so much.
+        Who is ahead of the last one comes to stand at the first step that has spent so much.
         """
         return self.recipe if self.stands_at is None else replace(self.recipe, budget=self.stands_at)
 
@@ -164,5 +165,5 @@ class RaceResult:
     def __repr__(self) -> str:
         return (
             f"<RaceResult: {len(self.entrants)} entrants, {len(self.seeds)} seeds on {self.target.name!r}, "
-            f"{self.budget:,} data each>"
+            f"{self.budget:,} {SHORT[self.recipe.budget_unit]} each>"
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import EllipsisType
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,10 @@ from pmdviz.engine.recipe.parts import MAX_BUDGET
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, TargetError, check_function
+from pmdviz.experiments.race.clock import DATA
 from pmdviz.experiments.race.entrants import Entrant
 from pmdviz.experiments.race.recipe import RaceRecipe
 from pmdviz.experiments.race.result import RaceResult, mode_masses, row
-from pmdviz.methods.base import DEFAULT_BUDGET
 from pmdviz.targets import Target
 
 
@@ -23,25 +24,32 @@ def race(
     methods: str | Sequence[Any] | RaceRecipe,
     target: str | Target = "mixture",
     target_options: Mapping[str, Any] | None = None,
-    budget: int = DEFAULT_BUDGET,
+    budget: int | EllipsisType = ...,
     seeds: int | Iterable[int] = 1,
     *,
     points: int = 0,
+    clock: str | EllipsisType = ...,
     progress: Callable[[float, str], object] | None = None,
 ) -> RaceResult:
-    """Run several methods with the same budget of data, each once a seed.
+    """Run several methods with the same budget, each once a seed.
 
     Parameters
     ----------
     methods : list of entrants
         Each a method ("pmd"), a method with knobs ("pmd:warm_start=true,bandwidth=0.5"), or a pair
         ("pmd", {"warm_start": True}). Or, instead of all arguments that describe a race, a RaceRecipe.
-    target, target_options, budget : as in `Recipe`; a method may end before the budget does
+    target, target_options : as in `Recipe`
+    budget : int
+        What each run may spend; a method may end before its budget does. By default 20,000 data; in evaluations what
+        as many data cost the entrant with the most particles.
     seeds : int or iterable of int
         How many runs each entrant does (seeds 0, 1, ...), or their seeds.
     points : int
-        About how many frames of each run are measured into the histories, evenly by the data visited; by default the
+        About how many frames of each run are measured into the histories, evenly by what is spent; by default the
         first and the last one alone.
+    clock : "data" or "evaluations"
+        What the budget counts: data visited, or evaluations of the likelihood and its gradient, each pair of θ and
+        datum as one. By default data; a target without data has evaluations alone.
     progress : function of the share done in [0, 1] and what is being run, called after every iteration.
 
     Raises
@@ -56,8 +64,8 @@ def race(
     The result depends neither on the number of threads nor on the other entrants: each run is that of its recipe.
     """
     if not isinstance(methods, RaceRecipe):
-        recipe = RaceRecipe.checked(methods, target, target_options, budget, seeds, points)
-    elif (target, target_options, budget, seeds, points) == USUAL:
+        recipe = RaceRecipe.checked(methods, target, target_options, budget, seeds, points, clock=clock)
+    elif (target, target_options, budget, seeds, points, clock) == USUAL:
         recipe = methods
     else:
         raise InputError("a race's recipe already says all of the race; give progress alone besides")
@@ -69,7 +77,7 @@ def race(
     return RaceResult(recipe, [ended[key][0] for key in order], {key: ended[key][1] for key in order})
 
 
-USUAL = ("mixture", None, DEFAULT_BUDGET, 1, 0)  # all that describes a race, left out
+USUAL = ("mixture", None, ..., 1, 0, ...)  # all that describes a race, left out
 
 
 class _Progress:
@@ -79,7 +87,7 @@ class _Progress:
         self._total, self._tell, self._done = total, tell, 0
 
     def step(self, session: Session, label: str) -> None:
-        share = min(1.0, session.frame.visited / (session.recipe.budget or math.inf))
+        share = min(1.0, session.frame.spent / (session.recipe.budget or math.inf))
         self._report(self._done + share, f"{label}, seed {session.recipe.seed}")
 
     def run_done(self, label: str) -> None:
@@ -92,12 +100,13 @@ class _Progress:
 
 
 def _every(recipe: Recipe, points: int) -> int:
-    """Iterations between two measured frames, by the rows that the first step visits."""
+    """Iterations between two measured frames, by what the first step spends."""
     if points == 0:
         return MAX_BUDGET
     session = Session(recipe, MAX_BUDGET)
     rows = session.method.batch_size(session.frame.state, session.knobs, session.target.num_data)
-    return max(1, (recipe.budget or 1) // (rows * points))
+    cost = rows if recipe.budget_unit == DATA else max(1, session.advance(1).spent)
+    return max(1, (recipe.budget or 1) // (cost * points))
 
 
 def _run(

@@ -4,30 +4,25 @@ from __future__ import annotations
 
 import functools
 import os
-import threading
-import time
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
 from typing import Any
 
 import cloudpickle
-from threadpoolctl import threadpool_limits
 
 from pmdviz.engine.recipe.parts import checked_whole
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, check_function, words_of
+from pmdviz.experiments.cases import run_cases
 from pmdviz.experiments.sweep.measures import ERRORS, ErrorFunction, chosen_error, measured
 from pmdviz.experiments.sweep.plan import Job, planned
 from pmdviz.experiments.sweep.result import Sweep
-from pmdviz.experiments.sweep.table import Row, Table
-from pmdviz.experiments.sweep.workers import results
-from pmdviz.kernels import pool
+from pmdviz.experiments.table import Row
+from pmdviz.experiments.worker_process import init_worker
 from pmdviz.targets.custom import CustomTarget
 
 COUNTS: dict[str, type] = {"iterations": int, "visited": int, "density_evaluations": int, "gradient_evaluations": int}
 ENDING: dict[str, type] = {"seconds": float, "failed": str, "recipe": str}
-LOOK_S = 1.0  # how often a worker looks whether its parent is there
 _targets: dict[tuple, CustomTarget] = {}  # of this process: a custom target's exact posterior is computed once
 
 
@@ -54,15 +49,19 @@ def run_sweep(
     kinds = {name: type(value) for name, value in jobs[0].values.items()}
     kinds |= {"seed": int, **COUNTS, **dict.fromkeys([*measured_names(own)], float), **ENDING}
     _check_sendable(recipe, own)
-    table = Table(path, kinds) if path is not None else None
-    with table or nullcontext():
-        found = {_identity(row): row for row in table.rows} if table else {}
-        missing = [job for job in jobs if job.identity not in found]
-        lost = _fill(missing, own, table, found, workers, niceness, _teller(progress, jobs, found), on_row)
-        if table:
-            table.sort([job.identity for job in jobs], _identity)
-    rows = [found[job.identity] for job in jobs if job.identity in found]
-    return Sweep(recipe, tuple(jobs[0].values), main, kinds, rows, (*_failures(rows), *lost), table and table.path)
+    found = run_cases(
+        {job.identity: job for job in jobs},
+        functools.partial(rows_of, own=own, home=os.getpid(), niceness=niceness),
+        kinds=kinds,
+        identity=_identity,
+        named=_name,
+        path=path,
+        workers=workers,
+        progress=progress,
+        on_row=on_row,
+    )
+    rows = [row for each in found.rows.values() for row in each]
+    return Sweep(recipe, tuple(jobs[0].values), main, kinds, rows, (*_failures(rows), *found.lost), found.path)
 
 
 def measured_names(own: Mapping[str, ErrorFunction]) -> list[str]:
@@ -70,29 +69,9 @@ def measured_names(own: Mapping[str, ErrorFunction]) -> list[str]:
     return [*ERRORS, *own]
 
 
-def _fill(
-    missing: list[Job],
-    own: Mapping[str, ErrorFunction],
-    table: Table | None,
-    found: dict[tuple[str, int], Row],
-    workers: int | None,
-    niceness: int,
-    tell: Callable[[], None],
-    on_row: Callable[[Row], object],
-) -> list[str]:
-    """Compute what is missing into `found` and the table; sentences about what could not be computed."""
-    work = functools.partial(row_of, own=own, home=os.getpid(), niceness=niceness)
-    lost = []
-    for number, row, why in results(work, missing, workers, tell):
-        if row is None:
-            lost.append(f"{_name(missing[number])} is missing: {why}")
-            continue
-        found[missing[number].identity] = row
-        on_row(row)
-        if table:
-            table.add(row)
-    tell()
-    return lost
+def rows_of(job: Job, own: Mapping[str, ErrorFunction], home: int, niceness: int = 0) -> list[Row]:
+    """The one row of a job."""
+    return [row_of(job, own, home, niceness)]
 
 
 def row_of(job: Job, own: Mapping[str, ErrorFunction], home: int, niceness: int = 0) -> Row:
@@ -111,36 +90,6 @@ def row_of(job: Job, own: Mapping[str, ErrorFunction], home: int, niceness: int 
         return row | {"iterations": frame.iteration, **counts, "seconds": frame.seconds, **measured(frame, own)}
     except (Exception, SystemExit) as error:  # a person's own function may raise anything; other rows go on
         return row | {"failed": f"{type(error).__name__}: {words_of(error)}".strip()}
-
-
-def init_worker(home: int, niceness: int) -> None:
-    """In a worker process of `home`: one thread, give way by `niceness`, end with the parent. Done once a process."""
-    if os.getpid() != home:
-        _settled(home, niceness)
-
-
-@functools.cache
-def _settled(home: int, niceness: int) -> None:
-    pool.set_threads(1)
-    threadpool_limits(1)
-    if niceness:
-        os.nice(max(0, niceness - os.nice(0)))
-    if os.getppid() == home:
-        threading.Thread(target=_leave_with, args=(home,), name="pmdviz-sweep-parent", daemon=True).start()
-
-
-def _leave_with(parent: int) -> None:
-    """End this process when its parent is gone: after `kill -9` of it loky's workers would idle on for minutes."""
-    while os.getppid() == parent:
-        time.sleep(LOOK_S)
-    os._exit(1)
-
-
-def _teller(
-    progress: Callable[[int, int], object] | None, jobs: list[Job], found: Mapping[tuple[str, int], Row]
-) -> Callable[[], None]:
-    wanted = {job.identity for job in jobs}
-    return lambda: progress and progress(len(wanted & set(found)), len(jobs)) and None
 
 
 def _check_sendable(recipe: Recipe, own: Mapping[str, ErrorFunction]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,10 +12,11 @@ from pmdviz.densities.density import Density
 from pmdviz.densities.grid import Grid
 from pmdviz.engine.frame import Frame
 from pmdviz.errors import InputError, shown, unknown
+from pmdviz.metrics import METRICS
 from pmdviz.targets import Target
 from pmdviz.targets.reference.cells import Box
 
-ErrorFunction = Callable[[Frame], float]
+ErrorFunction = Callable[[Frame], float | None]
 CELLS = {1: 4096, 2: 256}  # a side, over each mode of the posterior
 REACH, LINE = 8.5, 4096  # sds of a Gaussian family, and cells, on the line of each coordinate
 
@@ -44,7 +46,7 @@ def bounded_error(frame: Frame) -> float | None:
     points themselves, without smoothing (Eq. 4); None without an exact posterior.
     """
     target = frame.target
-    if target.exact is None or target.dim > 2:
+    if target.planar is None:
         return None
     if target.key not in _exact_values:
         _exact_values[target.key] = exact_values(target)
@@ -94,27 +96,41 @@ def _of_gaussians(density: Density, scale: np.ndarray) -> np.ndarray:
     return values
 
 
+PLANAR = ("tv", "kl_forward", "kl_reverse", "cross_entropy")  # the columns of a sweep's table are these
 ERRORS: dict[str, tuple[str, Callable[[Frame], float | None]]] = {
-    "tv": ("total variation", lambda frame: frame.metrics["tv"]),
-    "kl_forward": ("forward KL(p‖q), nats", lambda frame: frame.metrics["kl_forward"]),
-    "kl_reverse": ("reverse KL(q‖p), nats", lambda frame: frame.metrics["kl_reverse"]),
-    "cross_entropy": ("cross entropy −E_p log q, nats", lambda frame: frame.metrics["cross_entropy"]),
+    **{name: (METRICS[name].label, METRICS[name].measure) for name in PLANAR},
     "bounded": ("error of bounded functions", bounded_error),
 }
 
 
 def chosen_error(error: Any) -> tuple[str, dict[str, ErrorFunction]]:
-    """The name of the error asked for, and the person's own function by its name. Raises InputError."""
+    """The name of the error asked for, and what is measured besides the usual: a metric, or a person's own function.
+
+    Raises InputError.
+    """
+    known = {**ERRORS, **METRICS}
     if isinstance(error, str):
-        if error not in ERRORS:
-            raise unknown("error", error, ERRORS)
-        return error, {}
+        if error not in known:
+            raise unknown("error", error, known)
+        return error, {} if error in ERRORS else {error: partial(_of_metric, error)}
     if not callable(error):
-        raise InputError(f"error must be one of {', '.join(ERRORS)}, or a function of a frame; given: {shown(error)}")
+        raise InputError(f"error must be one of {', '.join(known)}, or a function of a frame; given: {shown(error)}")
     name = getattr(error, "__name__", "")
-    if not name.isidentifier() or name in ERRORS:
+    if name in known:
+        raise InputError(f"error {name!r} is the name of a metric; give your function another")
+    if not name.isidentifier():
         raise InputError(f"error must be a function with a name of its own, not a lambda; given: {shown(error)}")
     return name, {name: error}
+
+
+def _of_metric(name: str, frame: Frame) -> float | None:
+    """A metric of the table. Raises InputError where it does not apply."""
+    if name not in frame.metric_names:
+        raise InputError(
+            f"error {name!r} cannot be had of method {frame.method.name!r} on target {frame.target.name!r}; "
+            f"these can: {', '.join(frame.metric_names)}"
+        )
+    return frame.metrics[name]
 
 
 def measured(frame: Frame, own: Mapping[str, ErrorFunction]) -> dict[str, float]:

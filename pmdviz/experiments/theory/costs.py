@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import functools
-import os
 import time
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -16,9 +14,9 @@ from pmdviz.engine.frame import OVERHEAD
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
+from pmdviz.experiments.base import Case, Experiment, Row
 from pmdviz.experiments.sweep.fits import fitted
-from pmdviz.experiments.sweep.job import init_worker
-from pmdviz.experiments.sweep.workers import results
+from pmdviz.knobs import Knobs, Whole
 
 MANY, DATA, BATCH = (4000, 16_000, 64_000), (1000, 8000, 64_000), 10
 ROUNDS, MIN_MS = 3, 10.0  # medians of so many; a measurement repeats the step until it lasts so long
@@ -70,7 +68,7 @@ def plan() -> list[tuple[Line, int | None, int]]:
     return found
 
 
-def measure(line: Line, m: int | None, num_data: int) -> Cost:
+def measure(line: Line, m: int | None, num_data: int, rounds: int = ROUNDS) -> Cost:
     """A step of one line, from the state after the first, on a batch of 10 in two dimensions; the median of rounds.
 
     The memory is that of the state and the most that NumPy holds besides while the step is done.
@@ -79,14 +77,14 @@ def measure(line: Line, m: int | None, num_data: int) -> Cost:
     recipe = Recipe("gaussian", line.method, target_options={"num_data": num_data}, budget=None, **knobs)
     session = Session(recipe, metrics_every=10**9)
     frame, target = session.advance(1), session.target
-    batch, rng = target.data[:BATCH], np.random.default_rng(0)
+    batch, rng = target.data_rows[:BATCH], np.random.default_rng(0)
 
     def step() -> object:
         return frame.method.step(rng, frame.state, target, batch, frame.knobs)
 
     step()
     repeats = max(1, int(MIN_MS / max(_cpu_ms(step, 1), 1e-3)))
-    step_ms = median(_cpu_ms(step, repeats) for _ in range(ROUNDS))
+    step_ms = median(_cpu_ms(step, repeats) for _ in range(rounds))
     return Cost(line.name, m, num_data, step_ms, (frame.num_bytes - OVERHEAD) / 1e3 + _peak_kb(step))
 
 
@@ -127,20 +125,44 @@ def _slope(costs: list[Cost], x: str, y: str) -> float | None:
         return None
 
 
-def measure_all(tell: Callable[[int, int], object] = lambda done, total: None, niceness: int = 0) -> list[Cost]:
-    """All of Table 1, one measurement after the other in worker processes, which compute with one thread each.
+class CostsKnobs(Knobs):
+    """The knobs of `costs`."""
 
-    `tell(done, total)` is called as they come; what it raises stops the work.
-    """
-    pieces, found = plan(), {}
-    work = functools.partial(_measured, home=os.getpid(), niceness=niceness)
-    for number, cost, why in results(work, pieces, 2, lambda: tell(len(found), len(pieces))):
-        if cost is None:
-            raise RuntimeError(why)
-        found[number] = cost
-    return [found[number] for number in sorted(found)]
+    kind_words = "knob of experiment 'costs':"
+
+    rounds = Whole(ROUNDS, bounds=(1, 100), label="Rounds", doc="Each figure is the median of so many measurements.")
 
 
-def _measured(piece: tuple[Line, int | None, int], home: int, niceness: int) -> Cost:
-    init_worker(home, niceness)
-    return measure(*piece)
+class Costs(Experiment):
+    """Time and memory of a step of each line of Table 1 at growing m and N, with the powers fitted to them."""
+
+    name = "costs"
+    title = "Time and memory of a step"
+    about = "Table 1 of the paper beside what is measured on this machine: time and memory of a step against m and N."
+    source = "Dai, He, Dai, Song 2016, Table 1"
+    Knobs = CostsKnobs
+
+    def columns(self, knobs: CostsKnobs) -> Mapping[str, type]:
+        """One measurement; m is 0 where a step has none."""
+        return {"name": str, "m": int, "num_data": int, "step_ms": float, "memory_kb": float}
+
+    def cases(self, knobs: CostsKnobs) -> list[Case]:
+        """A line at an m and an N each."""
+        return [{"name": line.name, "m": m or 0, "num_data": n, "rounds": knobs.rounds} for line, m, n in plan()]
+
+    def run(self, case: Case) -> list[Row]:
+        """One measurement, with one thread."""
+        line = next(line for line in LINES if line.name == case["name"])
+        cost = measure(line, case["m"] or None, case["num_data"], case["rounds"])
+        return [{**cost._asdict(), "m": case["m"]}]
+
+    def summary(self, rows: Sequence[Row], knobs: CostsKnobs) -> list[dict[str, Any]]:
+        """The fitted powers of m and N in time and memory, line by line."""
+        costs = costs_of(rows)
+        names = dict.fromkeys(cost.name for cost in costs)
+        return [{"name": name, **exponents(costs, name)} for name in names]
+
+
+def costs_of(rows: Sequence[Row]) -> list[Cost]:
+    """The measurements in rows of the experiment."""
+    return [Cost(**{**{name: row[name] for name in Cost._fields}, "m": row["m"] or None}) for row in rows]

@@ -1,7 +1,8 @@
 """The bounds of Dai, He, Dai, Song 2016 as formulas; logarithms are natural, divergences in nats.
 
 Their constants hang on suprema over an unbounded space (M, C, rho) that no run knows. So what is compared with a run is
-how a bound falls: `RATES`.
+how a bound falls: `RATES`. Where the paper prints one thing and its proof gives another, both stand here
+(docs/errata.md).
 """
 
 from __future__ import annotations
@@ -17,10 +18,20 @@ from pmdviz.errors import InputError
 def theorem2(kl: float, gamma: float, gradient_bound: float, inexactness: float = 0.0) -> float:
     """E KL(p || q_{t+1}) <= eps_t + (1 - gamma_t) E KL(p || q_t) + gamma_t^2 / 2 E ||g_t||^2.
 
-    `kl` is KL(p || q_t), `gradient_bound` the root of the mean of ||g_t||^2 (largest absolute value, nats),
-    `inexactness` eps_t of Eq. 3. Source: Theorem 2.
+    `kl` is KL(p || q_t), `gradient_bound` the root of the mean of ||g_t||^2 (largest absolute value, nats).
+    As printed `inexactness` is eps_t of Eq. 3, KL(q_{t+1} || exact prox-mapping), and the bound is false; as proved it
+    is <gradient of the prox objective at q_{t+1}, q_{t+1} - p>, see `proved_inexactness`. Source: Theorem 2.
     """
     return inexactness + (1 - gamma) * kl + 0.5 * gamma**2 * gradient_bound**2
+
+
+def proved_inexactness(printed: float, kl_after: float, kl_exact: float) -> float:
+    """The eps_t with which Theorem 2 holds: KL(q_{t+1} || q^) + KL(p || q_{t+1}) - KL(p || q^), q^ the exact step.
+
+    `printed` is the first term, eps_t of Eq. 3; all in nats. The first-order condition that the proof starts from,
+    <gamma g + log q_{t+1} - log q_t, q_{t+1} - q> <= eps_t, at q = p. Source: appendix B of the paper; this form ours.
+    """
+    return printed + kl_after - kl_exact
 
 
 def theorem2_unrolled(
@@ -41,6 +52,25 @@ def theorem3(m: float, ratio_bound: float, largest: float = 1.0) -> float:
     return 2 * np.sqrt(ratio_bound) * largest / np.sqrt(m)
 
 
+def lemma8(first_kl: float, gradient_bound: float, steps: int, eta: float = 1.0) -> float:
+    """Lemma 8 as printed: KL(p || q_T) <= max(KL(p || q_1), eta^2 M^2 / (2 eta - 1)) / T, eta > 1/2.
+
+    It solves a recurrence with (1 - 2 gamma); the lemma's own has (1 - gamma): `lemma8_proved`. Source: Lemma 8.
+    """
+    _check_eta(eta)
+    return max(first_kl, eta**2 * gradient_bound**2 / (2 * eta - 1)) / steps
+
+
+def lemma8_proved(first_kl: float, gradient_bound: float, steps: int, eta: float = 1.0) -> float:
+    """What Lemma 8's recurrence gives at T: KL_{t+1} = (1 - gamma) KL_t + gamma^2 M^2 / 2, gamma = min(1, eta/t).
+
+    At most max(KL_1, eta^2 M^2 / (2 eta - 2)) / T for eta > 1; of the order log T / T at eta = 1 and T^-eta below.
+    """
+    gammas = np.minimum(1.0, eta / np.arange(1, steps))
+    noise = np.full(len(gammas), float(gradient_bound))
+    return float(theorem2_unrolled(first_kl, gammas, noise, np.zeros(len(gammas)))[-1])
+
+
 def theorem5(
     m: float,
     steps: float,
@@ -53,13 +83,41 @@ def theorem5(
 ) -> float:
     """E |E_q~T f - E_p f| <= 2 sqrt(max(C, rho e^M)) ||f|| / sqrt(m) + max(sqrt KL(p||prior), eta M / sqrt(2 eta - 1)) ||f|| / sqrt(T).
 
-    For gamma_t = eta / t, eta > 1/2. Raises InputError for another eta. Source: Theorem 5.
+    For gamma_t = eta / t, eta > 1/2, as printed; the second term rests on Lemma 8 and on Pinsker's inequality without
+    its factor 2: `theorem5_proved`. Raises InputError for another eta. Source: Theorem 5.
     """  # noqa: E501
-    if not eta > 0.5:
-        raise InputError(f"Theorem 5 needs eta above 0.5; given: {eta!r}")
-    sampling = theorem3(m, max(ratio_bound, likelihood_bound * np.exp(gradient_bound)), largest)
+    _check_eta(eta)
+    sampling = _sampling(m, ratio_bound, likelihood_bound, gradient_bound, largest)
     optimisation = max(np.sqrt(first_kl), eta * gradient_bound / np.sqrt(2 * eta - 1))
     return sampling + optimisation * largest / np.sqrt(steps)
+
+
+def theorem5_proved(
+    m: float,
+    steps: int,
+    ratio_bound: float,
+    likelihood_bound: float,
+    gradient_bound: float,
+    first_kl: float,
+    eta: float = 1.0,
+    largest: float = 1.0,
+) -> float:
+    """What the proof of Theorem 5 gives: 2 sqrt(max(C, rho e^M)) ||f|| / sqrt(m) + sqrt(2 KL_T) ||f||.
+
+    KL_T is `lemma8_proved`; Pinsker: ||p - q||_1 <= sqrt(2 KL(p || q)).
+    """
+    sampling = _sampling(m, ratio_bound, likelihood_bound, gradient_bound, largest)
+    return sampling + np.sqrt(2 * lemma8_proved(first_kl, gradient_bound, steps, eta)) * largest
+
+
+def _sampling(m: float, ratio_bound: float, likelihood_bound: float, gradient_bound: float, largest: float) -> float:
+    """The first term of Theorem 5, of finitely many particles."""
+    return theorem3(m, max(ratio_bound, likelihood_bound * np.exp(gradient_bound)), largest)
+
+
+def _check_eta(eta: float) -> None:
+    if not eta > 0.5:
+        raise InputError(f"Theorem 5 needs eta above 0.5; given: {eta!r}")
 
 
 def kde_exponent(smoothness: float, dim: int) -> float:
@@ -78,7 +136,8 @@ def theorem6(
 ) -> float:
     """E KL(p || q_T) <= 2 max(D1, M^2)/T + C1 sum_t t^2 m_t^(-2b/(d+2b)) / T^2 + C2 m_T^(-b/(d+2b)), b = beta.
 
-    `particles` are m_1 .. m_T. Source: Theorem 6; its constants C1 and C2 are not given there.
+    `particles` are m_1 .. m_T. Source: Theorem 6, as printed; its constants C1 and C2 are not given there. It rests on
+    Theorem 2: with that theorem's eps_t as proved the exponent in the sum is -b/(d+2b).
     """
     m = np.array(list(particles), float)
     t, rate = np.arange(1, len(m) + 1), kde_exponent(smoothness, dim)
@@ -87,23 +146,34 @@ def theorem6(
 
 
 class Rate(NamedTuple):
-    """How one bound falls: error ~ x^exponent(beta, d), with a constant that is not known."""
+    """How one bound, or a term of it, falls: error ~ x^exponent(beta, d), with a constant that is not known.
+
+    `whole` are the letters that must grow together for the whole bound to fall so; () where no choice of the page makes
+    it do that, and the slope is that of one term.
+    """
 
     theorem: str
     x: str  # "m" particles, "T" steps
     errors: tuple[str, ...]  # which errors it is about, by their names in a sweep
     exponent: Callable[[float, int], float]
     words: str
+    whole: tuple[str, ...] = ()
+
+    def holds(self, letters: Iterable[str]) -> bool:
+        """Whether the whole bound falls so while these letters grow together."""
+        return bool(self.whole) and {*self.whole} <= {*letters}
 
 
+THEOREM5 = "as printed, m and T in step; its proof gives √(log T / T) for the second term at η = 1"
 RATES = (
-    Rate("Theorem 3", "m", ("bounded",), lambda beta, d: -0.5, "weighted draws of the prior, one step"),
-    Rate("Theorem 4", "m", ("tv",), kde_exponent, "a weighted KDE at the best bandwidth, one step"),
-    Rate("Theorem 5", "m", ("bounded",), lambda beta, d: -0.5, "weighted particles, γ = η/t, T in step with m"),
-    Rate("Theorem 5", "T", ("bounded",), lambda beta, d: -0.5, "weighted particles, γ = η/t, m in step with T"),
+    Rate("Theorem 3", "m", ("bounded",), lambda beta, d: -0.5, "one step, against the exact q of that step"),
+    Rate("Theorem 4", "m", ("tv",), kde_exponent, "one step, against the exact q of that step"),
+    Rate("Theorem 5", "m", ("bounded",), lambda beta, d: -0.5, THEOREM5, ("m", "T")),
+    Rate("Theorem 5", "T", ("bounded",), lambda beta, d: -0.5, THEOREM5, ("m", "T")),
     Rate("Theorem 6", "m", ("kl_forward",), kde_exponent, "the part of the KDE, which T does not take away"),
-    Rate("Theorem 6", "T", ("kl_forward",), lambda beta, d: -1.0, "with m growing like t^(2+d/β)"),
-)
+    Rate("Theorem 6", "T", ("kl_forward",), lambda beta, d: -1.0,
+         "asks for m_t growing like t^(2+d/β) in each run; here m stands still in it"),
+)  # fmt: skip
 
 
 def rates_for(x: str, error: str) -> list[Rate]:

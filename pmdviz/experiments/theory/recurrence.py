@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,8 +11,11 @@ from pmdviz.densities.grid import Grid
 from pmdviz.engine.batches import BatchStream
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.errors import InputError
-from pmdviz.experiments.theory.formulas import theorem2, theorem2_unrolled
-from pmdviz.targets import Target
+from pmdviz.experiments.base import Case, Chart, Experiment, Row
+from pmdviz.experiments.theory.formulas import proved_inexactness, theorem2, theorem2_unrolled
+from pmdviz.experiments.theory.varied import STRATEGIES, planned_runs
+from pmdviz.knobs import Choice, Knobs, Whole
+from pmdviz.targets import TARGETS, Target
 
 SIDES = {1: 1024, 2: 160}
 FLOOR = -1e5  # nats; log q of particles that all have weight 0 there
@@ -27,8 +30,10 @@ class Terms(NamedTuple):
     kept: float  # (1 - gamma) KL(p || q_t)
     gradient: float  # ||g_t||, the largest absolute value of g_t on the grid
     noise: float  # gamma^2 / 2 ||g_t||^2
-    inexactness: float  # eps_t = KL(q_{t+1} || exact prox-mapping), Eq. 3
-    bound: float  # the sum of kept, noise and inexactness
+    inexactness: float  # eps_t as printed: KL(q_{t+1} || exact prox-mapping), Eq. 3
+    bound: float  # as printed: the sum of kept, noise and inexactness
+    proved_inexactness: float  # eps_t as proved: that and KL(p || q_{t+1}) - KL(p || exact prox-mapping)
+    proved: float  # the sum of kept, noise and proved_inexactness
     measured: float  # KL(p || q_{t+1})
 
 
@@ -40,7 +45,7 @@ def terms(recipe: Recipe, steps: int, tell: Callable[[int], object] = lambda t: 
     target, method, knobs = recipe.make_target(), recipe.make_method(), recipe.start_knobs()
     if recipe.method != "pmd":
         raise InputError(f"Theorem 2 is about 'pmd'; given: a recipe of {recipe.method!r}")
-    if target.exact is None or target.dim > 2:
+    if target.planar is None:
         raise InputError(f"target {target.name!r} has no exact posterior on a grid")
     for_method, for_batches = np.random.SeedSequence(recipe.seed).spawn(2)
     rng, stream = np.random.default_rng(for_method), BatchStream(np.random.default_rng(for_batches), target.num_data)
@@ -50,13 +55,69 @@ def terms(recipe: Recipe, steps: int, tell: Callable[[int], object] = lambda t: 
         if state.next_step < 1:
             raise InputError("Theorem 2 is about mirror steps; give a recipe without warm_start")
         size = method.batch_size(state, knobs, target.num_data)
-        batch = target.data[stream.draw(size, method.batches(state, knobs))]
+        batch = target.data_rows[stream.draw(size, method.batches(state, knobs))]
         state, info = method.step(rng, state, target, batch, knobs)
         after = board.log_q(method.density(state, knobs, target))
         found.append(board.terms(state.iteration, float(info.step_size), log_q, after, batch))
         log_q = after
         tell(state.iteration)
     return found
+
+
+class RecurrenceKnobs(Knobs):
+    """The knobs of `recurrence`."""
+
+    kind_words = "knob of experiment 'recurrence':"
+
+    target = Choice("gaussian", objects=[*TARGETS], label="Posterior", doc="With an exact posterior on a grid.")
+    strategy = Choice("particles", objects=[*STRATEGIES], label="Particles", doc="Which of the theorems it is about.")
+    runs = Whole(4, bounds=(1, 1000), label="Runs", doc="Run seeds from 0 on: the theorem is about their mean.")
+    steps = Whole(15, bounds=(1, 10_000), label="Steps", doc="From the first one on.")
+
+
+class Recurrence(Experiment):
+    """Every term of Theorem 2 at every step, measured on a grid, beside KL(p || q) itself."""
+
+    name = "recurrence"
+    title = "Theorem 2, term by term"
+    about = "What a step may do to the forward KL by Theorem 2, and what it does."
+    source = "Dai, He, Dai, Song 2016, Theorem 2"
+    Knobs = RecurrenceKnobs
+
+    def columns(self, knobs: RecurrenceKnobs) -> Mapping[str, type]:
+        """The terms, in nats."""
+        return {"seed": int, "t": int, **dict.fromkeys(Terms._fields[1:], float)}
+
+    def cases(self, knobs: RecurrenceKnobs) -> list[Case]:
+        """A run each."""
+        recipe, _ = planned_runs(knobs.target, knobs.strategy, "T")
+        if recipe.make_target().planar is None:
+            raise InputError(f"target {knobs.target!r} has no exact posterior on a grid", "target")
+        shared = {"target": knobs.target, "strategy": knobs.strategy, "steps": knobs.steps}
+        return [{**shared, "seed": seed} for seed in range(knobs.runs)]
+
+    def run(self, case: Case) -> list[Row]:
+        """A row a step."""
+        recipe, _ = planned_runs(case["target"], case["strategy"], "T")
+        found = terms(recipe.replaced(seed=case["seed"]), case["steps"])
+        return [{"seed": case["seed"], **step._asdict()} for step in found]
+
+    def summary(self, rows: Sequence[Row], knobs: RecurrenceKnobs) -> list[dict[str, Any]]:
+        """Each term's mean over the runs, step by step."""
+        return [step._asdict() for step in mean_terms(rows)]
+
+    def chart(self, rows: Sequence[Row], knobs: RecurrenceKnobs) -> Chart:
+        """KL(p || q) after each step of each run."""
+        x, y = (np.array([row[name] for row in rows], float) for name in ("t", "measured"))
+        return Chart(x, y, "steps t", "KL(p‖q) after the step (nats)")
+
+
+def mean_terms(rows: Sequence[Row]) -> list[Terms]:
+    """The mean over runs of rows of the experiment, step by step."""
+    runs: dict[int, list[Terms]] = {}
+    for row in rows:
+        runs.setdefault(row["seed"], []).append(Terms(**{name: row[name] for name in Terms._fields}))
+    return averaged([*runs.values()]) if runs else []
 
 
 class _Board:
@@ -88,9 +149,10 @@ class _Board:
         exact = self._normalised(before - gamma * g)
         inexactness = float((np.exp(after) * (after - exact)).sum())
         kl, gradient = self._kl(before), float(np.abs(g).max())
-        bound = theorem2(kl, gamma, gradient, inexactness)
-        kept, noise = (1 - gamma) * kl, 0.5 * gamma**2 * gradient**2
-        return Terms(t, gamma, kl, kept, gradient, noise, inexactness, bound, self._kl(after))
+        kept, noise, measured = (1 - gamma) * kl, 0.5 * gamma**2 * gradient**2, self._kl(after)
+        proved = proved_inexactness(inexactness, measured, self._kl(exact))
+        bounds = [theorem2(kl, gamma, gradient, eps) for eps in (inexactness, proved)]
+        return Terms(t, gamma, kl, kept, gradient, noise, inexactness, bounds[0], proved, bounds[1], measured)
 
     def _kl(self, log_q: np.ndarray) -> float:
         return float((self.p * (self.log_p - log_q)).sum())
@@ -111,6 +173,6 @@ def averaged(runs: list[list[Terms]]) -> list[Terms]:
 
 
 def unrolled(rows: list[Terms]) -> np.ndarray:
-    """What the recurrence alone says of KL(p || q_t) from the first KL on, t = 1 .. T + 1."""
-    columns = [[getattr(row, name) for row in rows] for name in ("gamma", "gradient", "inexactness")]
+    """What the recurrence alone, as proved, says of KL(p || q_t) from the first KL on, t = 1 .. T + 1."""
+    columns = [[getattr(row, name) for row in rows] for name in ("gamma", "gradient", "proved_inexactness")]
     return theorem2_unrolled(rows[0].kl, *columns)

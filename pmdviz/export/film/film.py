@@ -13,11 +13,11 @@ from pmdviz.engine.frame import Frame
 from pmdviz.engine.run import Run
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
-from pmdviz.export.options import USUAL_FRAMES, Look
+from pmdviz.export.options import NO_TRACES, USUAL_FRAMES, Look, shown_group
 from pmdviz.export.tables import columns_of
 from pmdviz.metrics import perfect_draws
-from pmdviz.scenes import words
-from pmdviz.scenes.columns import MAX_DRAWN, StageColumns, stage_columns
+from pmdviz.scenes import stage, words
+from pmdviz.scenes.columns import MAX_DRAWN, StageColumns
 from pmdviz.scenes.marks import Mark, knob_marks, step_marks
 from pmdviz.scenes.trace_columns import with_present
 
@@ -74,7 +74,7 @@ class Film:
 
     run: Run
     look: Look
-    all_floors: bool = True  # compute what perfect draws get where that is not known; it may take seconds
+    all_floors: bool = True  # compute what exact samples get where that is not known; it may take seconds
 
     @cached_property
     def iterations(self) -> list[int]:
@@ -83,8 +83,8 @@ class Film:
 
     @property
     def frames(self) -> int:
-        """How many there are. Raises InputError."""
-        return len(self.iterations)
+        """How many there are. Raises InputError where the film cannot be made."""
+        return len(self.iterations) if self.drawn else 0
 
     @property
     def dots(self) -> int:
@@ -103,10 +103,19 @@ class Film:
 
     @property
     def floors(self) -> dict[str, float | None]:
-        """What perfect draws get: floor_tv and floor_kl of the last frame, computed where they are not known."""
+        """What exact samples get: floor_tv and floor_kl of the last frame, computed where they are not known."""
         if self.all_floors:
             know_floor(self.run.final)
         return {name: self.run.final.metrics[name] for name in ("floor_tv", "floor_kl")}
+
+    @cached_property
+    def drawn(self) -> tuple[stage.Scene, stage.Pair]:
+        """What the stage shows, and of which coordinates. Raises InputError where it cannot be had."""
+        target, method = self.run.target, self.run.final.method
+        self.look.choice.check(target, method)
+        if self.look.traces != NO_TRACES:
+            shown_group(target, method, self.look.traces)
+        return self.look.choice.of(target, method)
 
     def scenes(self, tick: Callable[[], None] = lambda: None) -> Iterator[Scene]:
         """The scenes in order; `tick` is called after every iteration of the replay and may raise to end it."""
@@ -122,10 +131,10 @@ class Film:
     def last_scene(self, tick: Callable[[], None] = lambda: None) -> Scene:
         """The last moment of the run, without a replay; what happened stands at the measured frame after it."""
         history, marks = self.run.history, []
-        for kind, column in (("rejuvenation", "rejuvenations"), ("limited", "limited_steps")):
+        for kind, column in (("rejuvenated", "rejuvenations"), ("limited", "limited_steps")):
             rows = np.flatnonzero(np.diff(history[column], prepend=0) > 0)
-            at = (history[name][rows] for name in ("iteration", "visited", "seconds"))
-            marks += [Mark(int(t), int(v), s, kind, "") for t, v, s in zip(*at, strict=True)]
+            at = (history[name][rows] for name in ("iteration", "visited", "evaluations", "seconds"))
+            marks += [Mark(int(t), int(v), int(e), s, kind, "") for t, v, e, s in zip(*at, strict=True)]
         return self._scene(self.run.final, history, marks)
 
     def picture(self, first: Scene) -> Picture:
@@ -156,11 +165,12 @@ class Film:
         if self.all_floors:
             know_floor(frame)
         reason = frame.info.rejuvenated if frame.info else ""
+        drawn, pair = self.drawn
         past = with_present(history, frame)
         turned = knob_marks(self.run.recipe.changes, past, frame.iteration)
         return Scene(
             iteration=frame.iteration,
-            columns=stage_columns(frame),
+            columns=drawn.columns(frame, pair),
             note=f"rejuvenated: {reason}" if reason else frame.caveat.partition(":")[0],
             words=words.state(frame),
             history={**past, "seconds": self._seconds(past["iteration"])},
@@ -184,7 +194,7 @@ def with_rows(history: Mapping[str, np.ndarray], rows: Mapping[int, Mapping[str,
 
 
 def know_floor(frame: Frame) -> None:
-    """Compute what perfect draws get, once a target and particle count: a film never says "being computed"."""
+    """Compute what exact samples get, once a target and particle count: a film never says "being computed"."""
     metrics = frame.metrics
     if metrics["tv"] is not None and metrics["floor_tv"] is None and frame.num_draws:
         perfect_draws.floor(frame.target, frame.num_draws, rule=frame.floor_rule)

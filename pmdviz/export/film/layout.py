@@ -16,6 +16,10 @@ from pmdviz.export.options import NO_TRACES, Look
 from pmdviz.scenes import style
 from pmdviz.scenes.words import short
 
+MARKERS = {  # of the page -> of matplotlib
+    "circle": "o", "triangle": "^", "square": "s", "diamond": "D", "inverted_triangle": "v", "star": "*", "hex": "h",
+    "plus": "P", "asterisk": "x",
+}  # fmt: skip
 FONT = "DejaVu Sans"  # comes with matplotlib: the same film on every machine
 BASE = 540.0  # px: a picture of this height is drawn with the page's own sizes, larger ones in proportion
 TITLE_PX, TITLE_LARGE_PX = 15.0, 21.0
@@ -109,8 +113,8 @@ class FigureLayout:
 
     def layer_handle(self, name: str) -> Line2D:
         """What stands for a layer of the stage in a legend."""
-        colour, width = self.colours.layers[name], style.LINE_WIDTH
-        if name != "particles":
+        colour, width = self.colours.layers["ink" if name == "others" else name], style.LINE_WIDTH
+        if name not in ("particles", "others"):
             return Line2D([], [], color=colour, linewidth=width, linestyle=dash(name, width))
         look = {"marker": "o", "markersize": DOT_IN_LEGEND, "markeredgewidth": 0, "alpha": self.colours.dots}
         return Line2D([], [], linestyle="none", color=colour, **look)
@@ -139,9 +143,9 @@ class FigureLayout:
         )  # fmt: skip
 
 
-def dash(name: str, width: float) -> Any:
-    """The style table's dash of a layer for a line of `width`; matplotlib counts in line widths, the table in px."""
-    pattern = style.DASHES[name]
+def dash(name: Any, width: float) -> Any:
+    """A dash, or the style table's of a layer, for a line of `width`; matplotlib counts in line widths, they in px."""
+    pattern = style.DASHES.get(name, name) if isinstance(name, str) else name
     return "solid" if pattern == "solid" else dashes(pattern, width)
 
 
@@ -150,8 +154,8 @@ def dashes(pattern: Sequence[float], width: float) -> Any:
     return (0, tuple(part / width for part in pattern)) if pattern else "solid"
 
 
-def line(axes: Axes, name: str, colour: str, width: float = style.LINE_WIDTH, **more: Any) -> Any:
-    """An empty line in the style of a layer."""
+def line(axes: Axes, name: Any, colour: str, width: float = style.LINE_WIDTH, **more: Any) -> Any:
+    """An empty line with a dash, or with that of a layer."""
     (made,) = axes.plot(
         [], [], color=colour, linewidth=width, linestyle=dash(name, width), dash_capstyle="butt",
         solid_capstyle="butt", solid_joinstyle="bevel", dash_joinstyle="bevel", **more,

@@ -33,7 +33,7 @@ def palette(dark: bool, lines: tuple[str, ...] = ()) -> np.ndarray:
     theme = style.theme(dark)
     paper, dots = rgb(theme.paper), rgb(theme.layers["particles"])
     colours = [paper, rgb(theme.grid), *_ramp(paper, rgb(theme.text), INKS), *_ramp(paper, dots, DOTS)]
-    colours += [rgb(theme.muted), *_ramp(paper, rgb(theme.layers["tv"]), EDGE)]
+    colours += [rgb(theme.muted), *_ramp(paper, rgb(theme.layers["ink"]), EDGE)]
     first, second = (rgb(theme.layers[name]) for name in LINES)
     for ink in (first, second):
         for under in (paper, (paper + dots) / 2, dots):

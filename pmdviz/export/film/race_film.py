@@ -1,4 +1,4 @@
-"""The film of a race: every frame shows all entrants at the same data visited."""
+"""The film of a race: every frame shows all entrants where they have spent the same."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ import numpy as np
 
 from pmdviz.errors import InputError
 from pmdviz.experiments.race import Race, RaceResult
+from pmdviz.experiments.race.clock import spent_in
 from pmdviz.export.film.film import MAX_FRAMES, know_floor, spread
-from pmdviz.export.options import USUAL_FRAMES, RaceLook
+from pmdviz.export.options import USUAL_FRAMES, RaceLook, check_traces
 from pmdviz.export.tables import race_columns_of
+from pmdviz.methods import METHODS
 from pmdviz.scenes import style
 from pmdviz.scenes.race import RaceScene, Standing, best, race_scene, state, weighted
-from pmdviz.scenes.race_columns import DOTS, Columns
+from pmdviz.scenes.race_columns import CLOCK_OF, DOTS, Columns
 
 if TYPE_CHECKING:
     from pmdviz.export.film.race_picture import RacePicture
@@ -33,6 +35,12 @@ class RaceFilm:
 
     result: RaceResult
     look: RaceLook
+
+    def __post_init__(self) -> None:
+        """Raise InputError where the metric of the traces cannot be had."""
+        check_traces(self.result.recipe, self.look)
+        methods = (METHODS[one.method] for one in self.result.entrants)
+        self.look.choice.check(self.result.target, *methods)
 
     @property
     def seed(self) -> int:
@@ -52,15 +60,20 @@ class RaceFilm:
     def _last(self, name: str) -> list[int]:
         return [int(history[name][-1]) for history in self.histories]
 
+    @property
+    def _unit(self) -> str:
+        return self.result.recipe.budget_unit
+
     @cached_property
     def levels(self) -> list[int]:
-        """The data visited at each frame, the first 0 and the last the race's end. Raises InputError.
+        """What everybody has spent at each frame, the first 0 and the last the race's end. Raises InputError.
 
         There are at most as many frames as the entrant with the most steps has iterations, of those that come far.
         """
-        end = min(max(self._last("visited")), self.result.budget)  # a long last step may go far beyond the budget
-        pairs = zip(self._last("iteration"), self._last("visited"), self.labels, strict=True)
-        steps, finest = max((iterations, label) for iterations, visited, label in pairs if visited >= LATE * end)
+        spent = self._last(CLOCK_OF[self._unit])
+        end = min(max(spent), self.result.budget)  # a long last step may go far beyond the budget
+        pairs = zip(self._last("iteration"), spent, self.labels, strict=True)
+        steps, finest = max((iterations, label) for iterations, each, label in pairs if each >= LATE * end)
         if self.look.every:
             return self._every(end)
         if self.look.frames > steps + 1:
@@ -104,8 +117,9 @@ class RaceFilm:
     def longest(self) -> int:
         """About how many letters the words of a frame have."""
         rows = [row for row in self.result.rows if row["seed"] == self.seed]
-        last = [row["visited"] for row in rows]
-        return len(state(sum(self._last("iteration")), [0, *last], self.result.budget, best(rows))) + ROOM
+        spent = [0, *(spent_in(row, self._unit) for row in rows)]
+        first = best(rows, self.result.recipe.shown[0])
+        return len(state(sum(self._last("iteration")), spent, self.result.budget, first, self._unit)) + ROOM
 
     def scenes(self, tick: Callable[[], None] = lambda: None) -> Iterator[RaceScene]:
         """The scenes in order; `tick` is called after every iteration of the replay and may raise to end it."""
@@ -121,11 +135,11 @@ class RaceFilm:
         """The race at each level; the same objects every time."""
         check_entrants(len(self.labels))
         race = Race(self.result.recipe, metrics_every=10**9)
-        standings = [Standing(race, k) for k in range(len(self.labels))]
+        standings = [Standing(race, k, self.look.choice) for k in range(len(self.labels))]
         last = self._last("iteration")
         for level in self.levels:
             for k, session in enumerate(race.sessions):
-                while session.frame.visited < level and session.frame.iteration < last[k] and not race.stop_reason(k):
+                while session.frame.spent < level and session.frame.iteration < last[k] and not race.stop_reason(k):
                     race.step(k)
                     tick()
                 standings[k].take(seconds=self._seconds(k, session.frame.iteration))
@@ -140,7 +154,7 @@ class RaceFilm:
         judged = weighted(one.frame for one in standings)
         if judged is not None:
             know_floor(judged)
-        return race_scene(race, [one.tile() for one in standings], judged)
+        return race_scene(race, [one.tile() for one in standings], judged, self.look.choice)
 
     def picture(self, first: RaceScene) -> RacePicture:
         """The figure that draws this film."""

@@ -10,10 +10,11 @@ import numpy as np
 
 from pmdviz.export.film.layout import FONT, LINE, Box, FigureLayout, dash, dashes, log_ticks, round_ticks, set_ticks
 from pmdviz.export.film.tiles_panel import LETTER, MARK_PX, MARKERS
+from pmdviz.export.options import traced
 from pmdviz.scenes import style, words
 from pmdviz.scenes.race import RaceScene
-from pmdviz.scenes.race_columns import CLOCKS, METRICS, Columns, clock_end, line_columns, span
-from pmdviz.views.race_traces import FLOOR_WORDS, UNKNOWN
+from pmdviz.scenes.race_columns import CLOCK_OF, CLOCKS, Columns, clock_end, line_columns, spans
+from pmdviz.views.race_traces import UNKNOWN
 
 TOP = 14.0  # px above the axes: there is no legend, the tiles' titles bear the lines
 
@@ -22,7 +23,9 @@ class RaceTracesPanel:
     """The chosen metric against the chosen clock, with the floor."""
 
     def __init__(self, paper: FigureLayout, box: Box, first: RaceScene, histories: Sequence[Columns]) -> None:
-        self.paper, self.clock, self.metric = paper, paper.look.clock, paper.look.traces
+        recipe = first.recipe
+        self.paper, self.clock = paper, paper.look.clock or CLOCK_OF[recipe.budget_unit]
+        self.metric = traced(recipe, paper.look.traces)
         room = box.width - paper.borders["left"] - paper.borders["right"]
         self.label = CLOCKS[self.clock]
         if len(self.label) * LETTER * paper.text_px > room:
@@ -30,26 +33,25 @@ class RaceTracesPanel:
         self.axes = paper.axes(
             box, top=TOP, bottom=paper.borders["bottom"] + LINE * paper.text_px * ("\n" in self.label)
         )
-        floors = {metric: np.array([first.floors[metric] or np.nan]) for metric in METRICS}
-        self.spans = {name: span(name, [*(one[name] for one in histories), floors[name]]) for name in METRICS}
-        self._set_axes(clock_end(self.clock, [float(one[self.clock][-1]) for one in histories], first.budget))
-        self._draw_floor(first.floors[self.metric])
+        self.spans = spans(dict.fromkeys([*recipe.shown, self.metric]), histories, first.floors)
+        ends = [float(one[self.clock][-1]) for one in histories]
+        self._set_axes(clock_end(self.clock, ends, first.budget, recipe.budget_unit))
+        self._draw_floor(first.floors[self.metric.name])
         self._add_lines(len(first.tiles))
-        if all(np.isnan(history[self.metric]).all() for history in histories):
-            title = METRICS[self.metric].split(" (")[0]
+        if all(np.isnan(history[self.metric.name]).all() for history in histories):
             middle: dict[str, Any] = {"transform": self.axes.transAxes, "ha": "center", "wrap": True}
-            paper.text(self.axes, 0.5, 0.5, UNKNOWN.format(title), **middle)
+            paper.text(self.axes, 0.5, 0.5, UNKNOWN.format(self.metric.title), **middle)
 
     def _set_axes(self, end: float) -> None:
-        low, high = self.spans[self.metric]
-        self.axes.set_yscale("log")
+        low, high = self.spans[self.metric.name]
+        self.axes.set_yscale("log" if self.metric.log else "linear")
         self.axes.set(xlim=(0, end), ylim=(low, high))
         ticks = round_ticks(0, end)
         letters = max(len(words.short(tick)) for tick in ticks) + 2
         most = self.axes.bbox.width / self.paper.scale / (letters * LETTER * self.paper.text_px)
         set_ticks(self.axes.xaxis, ticks[:: math.ceil(len(ticks) / max(most, 1))])
-        set_ticks(self.axes.yaxis, log_ticks(low, high))
-        self.paper.label(self.axes, self.label, METRICS[self.metric])
+        set_ticks(self.axes.yaxis, (log_ticks if self.metric.log else round_ticks)(low, high))
+        self.paper.label(self.axes, self.label, self.metric.label)
 
     def _draw_floor(self, floor: float | None) -> None:
         if floor is None:
@@ -58,7 +60,7 @@ class RaceTracesPanel:
         self.axes.axhline(floor, **look, zorder=3)
         place = {"textcoords": "offset points", "xytext": (6, 3), "va": "bottom", "zorder": 5}
         font = {"fontsize": self.paper.text_px, "fontfamily": FONT, "color": self.paper.colours.muted}
-        self.axes.annotate(FLOOR_WORDS.format(words.number(floor)), (0, floor), **place, **font)
+        self.axes.annotate(f"{words.EXACT_SAMPLES}: {words.number(floor)}", (0, floor), **place, **font)
 
     def _add_lines(self, entrants: int) -> None:
         colours, width = style.entrant_colours(self.paper.look.dark), style.LINE_WIDTH
@@ -77,6 +79,6 @@ class RaceTracesPanel:
         """Take the data of a scene."""
         for tile, drawn, front in zip(scene.tiles, self.lines, self.fronts, strict=True):
             columns = line_columns(tile.trace, self.spans)
-            x, y = columns[self.clock], columns[self.metric]
+            x, y = columns[self.clock], columns[self.metric.name]
             drawn.set_data(x, y)
             front.set_data(x[-1:], y[-1:])

@@ -5,23 +5,31 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from matplotlib.colors import ListedColormap
 
 from pmdviz.export.film.film import Scene
 from pmdviz.export.film.layout import Box, FigureLayout, line, round_ticks, set_ticks
-from pmdviz.scenes.stage import DRAWN, LAYERS, axis_labels, particles_label, ranges
+from pmdviz.scenes.image_palette import palette
+from pmdviz.scenes.stage import DRAWN, LAYERS, Pair, particles_label
+from pmdviz.scenes.stage import Scene as StageScene
+from pmdviz.views.stage import OTHERS_PX
 
 
 class StagePanel:
     """Exact posterior, approximation and particles on fixed axes of equal aspect."""
 
-    def __init__(self, paper: FigureLayout, box: Box, target: Any, first: Scene) -> None:
-        self.paper, self.shown = paper, paper.look.layers
+    def __init__(
+        self, paper: FigureLayout, box: Box, target: Any, drawn: tuple[StageScene, Pair], first: Scene
+    ) -> None:
+        scene, pair = drawn
+        self.paper, self.words = paper, scene.legend
+        self.shown = tuple(name for name in paper.look.layers if name in scene.legend)
         self.axes = paper.axes(box)
-        x, y = ranges(target, first.columns.top)
+        x, y = scene.ranges(target, pair, first.columns.top)
         self.axes.set(xlim=x, ylim=y)
         for axis, span in ((self.axes.xaxis, x), (self.axes.yaxis, y)):
             set_ticks(axis, round_ticks(*span))
-        paper.label(self.axes, *axis_labels(target))
+        paper.label(self.axes, *scene.axis_labels(target, pair))
         colours = paper.colours
         self.lines = {
             name: line(self.axes, name, colours.layers[name], zorder=3 + DRAWN.index(name))
@@ -29,13 +37,22 @@ class StagePanel:
         }  # fmt: skip
         self.dots = self.axes.scatter([], [], s=[], color=colours.layers["particles"], alpha=colours.dots, linewidths=0)
         self.dots.set_zorder(3 + DRAWN.index("particles"))
+        self.image = self.axes.imshow(
+            np.full((1, 1), np.nan), cmap=ListedColormap(palette(paper.look.dark)), vmin=0, vmax=1, origin="lower",
+            interpolation="nearest", aspect="auto", zorder=1, extent=(*x, *y),
+        )  # fmt: skip
+        self.axes.set(xlim=x, ylim=y)
+        self.others = self.axes.scatter([], [], s=OTHERS_PX**2, color=colours.layers["ink"], linewidths=0, zorder=2.5)
         self.note = paper.text(self.axes, 0, 0, "", color=colours.text, zorder=9)
         self.note.set(transform=self.axes.transAxes, position=(8 / _px(self.axes), 6 / _px(self.axes)))
         self.label = ""
         self.moving = [{**self.lines, "particles": self.dots}[name] for name in DRAWN if name in self.shown]
         for name, artist in {**self.lines, "particles": self.dots}.items():
             artist.set_visible(name in self.shown)
-        self.moving.append(self.note)
+        pictured = [self.image, self.others] if first.columns.image is not None or "others" in self.words else []
+        self.moving = [*pictured, *self.moving, self.note]
+        for artist in (self.image, self.others):
+            artist.set_visible(bool(pictured))
 
     def show(self, scene: Scene) -> bool:
         """Take the data of a scene; returns whether the legend changed, which is not drawn with every frame."""
@@ -47,16 +64,21 @@ class StagePanel:
         self.dots.set_offsets(np.column_stack([dots["x"], dots["y"]]))
         self.dots.set_sizes(dots["size"] ** 2)
         self.note.set_text(scene.note)
-        label, self.label = self.label, particles_label(columns)
+        if columns.image is not None:
+            self.image.set_data(columns.image.values)
+            self.image.set_extent((*columns.image.x, *columns.image.y))
+        self.others.set_offsets(np.column_stack([columns.others["x"], columns.others["y"]]))
+        label, self.label = self.label, particles_label(columns, self.words.get("particles", ""))
         if label == self.label:
             return False
         self._legend()
         return True
 
     def _legend(self) -> None:
-        labels = {**{name: name for name in self.lines}, "particles": self.label}
-        handles = [self.paper.layer_handle(name) for name in self.shown]
-        self.paper.legend(self.axes, handles, [labels[name] for name in self.shown])
+        labels = {**self.words, "particles": self.label}
+        shown = [*self.shown, *(["others"] if "others" in self.words else [])]
+        if shown:
+            self.paper.legend(self.axes, [self.paper.layer_handle(name) for name in shown], [labels[n] for n in shown])
 
 
 def _px(axes: Any) -> float:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import math
 import textwrap
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from matplotlib.colors import ListedColormap
 from matplotlib.patches import Rectangle
 
 from pmdviz.export.film.layout import FONT, Box, FigureLayout, dashes, line
 from pmdviz.scenes import style
+from pmdviz.scenes.image_palette import palette
 from pmdviz.scenes.race import RaceScene
-from pmdviz.scenes.race_columns import places, tile_dots, tile_lines
+from pmdviz.scenes.race_columns import Place, places, tile_dots, tile_images, tile_lines, tile_points
 from pmdviz.scenes.stage import LAYERS as LEGEND_ORDER
 from pmdviz.scenes.tiling import Tiling
-from pmdviz.views.race_tiles import LAYERS, LINE_PX, SAMPLE, cut
+from pmdviz.views.race_tiles import LAYERS, LINE_PX, OTHERS_PX, SAMPLE, cut
 
 MARKERS = {  # of the page -> of matplotlib
     "circle": "o", "triangle": "^", "square": "s", "diamond": "D", "inverted_triangle": "v", "star": "*", "hex": "h",
@@ -33,7 +36,8 @@ class TilesPanel:
     """A tile for each entrant in one pair of axes, laid out as on the page."""
 
     def __init__(self, paper: FigureLayout, room: Box, tiling: Tiling, first: RaceScene) -> None:
-        self.paper, self.tiling, self.shown = paper, tiling, paper.look.layers
+        self.paper, self.tiling, self.words = paper, tiling, first.scene.legend
+        self.shown = tuple(name for name in paper.look.layers if name in self.words)
         width, height = tiling.size
         legend = LEGEND_LINES * paper.text_px if self.shown else 0.0
         self.unit = min(room.width / width, (room.height - legend) / height)
@@ -45,10 +49,10 @@ class TilesPanel:
         self.axes = paper.bare_axes(box, *tiling.ranges)
         self.px = min(paper.text_px, (LARGE_SHARE if paper.look.large_type else TITLE_SHARE) * self.unit)
         self._add_heads([tile.label for tile in first.tiles])
-        self._add_moving()
+        self._add_moving(first)
         handles = [paper.layer_handle(name) for name in LEGEND_ORDER if name in self.shown]
         if handles:
-            paper.legend(self.axes, handles, [name for name in LEGEND_ORDER if name in self.shown], below=True)
+            paper.legend(self.axes, handles, [self.words[n] for n in LEGEND_ORDER if n in self.shown], below=True)
 
     def _add_heads(self, titles: list[str]) -> None:
         """Frames, samples of the traces' lines, titles: what stands still."""
@@ -67,7 +71,7 @@ class TilesPanel:
             self.axes.plot([x + SAMPLE], [high], marker=MARKERS[style.ENTRANT_MARKERS[k]], markersize=MARK_PX, **look)
             self.titles.append(self._text(x + SAMPLE + BESIDE, high, cut(title, letters), self.px, fontweight="bold"))
 
-    def _add_moving(self) -> None:
+    def _add_moving(self, first: RaceScene) -> None:
         colours = self.paper.colours
         self.lines = {
             name: line(self.axes, name, colours.layers[name], LINE_PX, zorder=3 + LAYERS.index(name))
@@ -84,7 +88,21 @@ class TilesPanel:
         layers = {**self.lines, "particles": self.dots}
         for name, artist in layers.items():
             artist.set_visible(name in self.shown)
-        self.moving = [*(layers[name] for name in LAYERS if name in self.shown), *self.states, *self.notes]
+        pictured = any(tile.columns.image is not None for tile in first.tiles)
+        self.images = [self._image() for _ in first.tiles] if pictured else []
+        look: dict[str, Any] = {"color": colours.layers["ink"], "linewidths": 0, "zorder": 2.5}
+        self.others = self.axes.scatter([], [], s=OTHERS_PX**2, **look)
+        rest = [*self.images, *([self.others] if "others" in self.words else [])]
+        self.moving = [*rest, *(layers[name] for name in LAYERS if name in self.shown), *self.states, *self.notes]
+
+    def _image(self) -> Any:
+        x, y = self.axes.get_xlim(), self.axes.get_ylim()
+        made = self.axes.imshow(
+            np.full((1, 1), np.nan), cmap=ListedColormap(palette(self.paper.look.dark)), vmin=0, vmax=1, origin="lower",
+            interpolation="nearest", aspect="auto", zorder=1,
+        )  # fmt: skip
+        self.axes.set(xlim=x, ylim=y)
+        return made
 
     def _text(self, x: float, y: float, words: str, px: float, **more: Any) -> Any:
         look = {"fontsize": px, "fontfamily": FONT, "color": self.paper.colours.text, "va": "center", **more}
@@ -93,15 +111,26 @@ class TilesPanel:
     def show(self, scene: RaceScene) -> None:
         """Take the data of a scene."""
         tiles = [tile.columns for tile in scene.tiles]
-        at = places(scene.recipe.target, tiles, self.tiling)
+        at = places(scene.scene, scene.pair, scene.recipe.target, tiles, self.tiling)
         for name, drawn in self.lines.items():
             data = tile_lines([getattr(tile, name) for tile in tiles], at)
             drawn.set_data(data["x"], data["y"])
         dots = tile_dots([tile.particles for tile in tiles], at)
         self.dots.set_offsets(np.column_stack([dots["x"], dots["y"]]))
         self.dots.set_sizes(dots["size"] ** 2)
+        self._show_rest(scene, at)
         letters = int(self.unit / (LETTER * NOTE_SHARE * self.px))
         for tile, state, note in zip(scene.tiles, self.states, self.notes, strict=True):
             state.set_text(tile.state)
             note.set_text(textwrap.fill(tile.note, letters, max_lines=4))
             note.set_visible(bool(tile.note))
+
+    def _show_rest(self, scene: RaceScene, at: Sequence[Place]) -> None:
+        """The images and the other dots of the tiles."""
+        tiles = [tile.columns for tile in scene.tiles]
+        rows = tile_images([tile.image for tile in tiles], at)
+        for artist, values, x, y, dw, dh in zip(self.images, *rows.values(), strict=False):
+            artist.set_data(values)
+            artist.set_extent((x, x + dw, y, y + dh))
+        points = tile_points([tile.others for tile in tiles], at)
+        self.others.set_offsets(np.column_stack([points["x"], points["y"]]))

@@ -7,12 +7,22 @@ from typing import Any
 import numpy as np
 
 from pmdviz.export.film.film import Scene
-from pmdviz.export.film.layout import FONT, Box, FigureLayout, dash, line, log_ticks, round_ticks, set_ticks
-from pmdviz.scenes import words
-from pmdviz.scenes.trace_columns import CLOCKS, GROUPS, clock_end, over_words, trace_columns, value_range
-from pmdviz.views.traces import FLOOR_WORDS, MARK_HEIGHTS, UNKNOWN
+from pmdviz.export.film.layout import FONT, MARKERS, Box, FigureLayout, dash, line, log_ticks, round_ticks, set_ticks
+from pmdviz.export.options import shown_group
+from pmdviz.scenes import marks, words
+from pmdviz.scenes.trace_columns import (
+    CLOCK_OF,
+    CLOCKS,
+    GROUPS,
+    clock_end,
+    column,
+    floor_labels,
+    over_words,
+    trace_columns,
+    value_range,
+)
+from pmdviz.views.traces import UNKNOWN
 
-MARKERS = {"rejuvenation": "^", "limited": "v", "knob": "D"}
 MARK_PX = 7.0
 
 
@@ -20,18 +30,20 @@ class TracesPanel:
     """The chosen group of traces against the chosen clock, with floors and marks."""
 
     def __init__(self, paper: FigureLayout, box: Box, run: Any, floors: dict[str, float | None]) -> None:
-        self.paper, self.clock = paper, paper.look.clock
-        self.group = GROUPS[paper.look.traces]
+        self.paper, self.clock = paper, paper.look.clock or CLOCK_OF[run.recipe.budget_unit]
+        self.group = GROUPS[shown_group(run.target, run.final.method, paper.look.traces)]
         self.axes = paper.axes(box)
         self.floors = {name: floors[name] for name in self.group.floors if floors[name] is not None}
-        self.span = value_range(self.group, [run.history[m] for m in self.group.metrics], [*self.floors.values()])
+        values = [column(run.history, name) for name in self.group.metrics]
+        self.span = value_range(self.group, values, [*self.floors.values()])
         self._set_axes(run)
         self.lines = {
-            metric: line(self.axes, metric, paper.colours.layers[metric], zorder=4) for metric in self.group.metrics
+            name: line(self.axes, each.dash, paper.colours.layers[each.colour], zorder=4)
+            for name, each in self.group.metrics.items()
         }
         self._draw_floors()
         handles = [*self.lines.values()] + ([self.floor_line] if self.floors else [])
-        names = [*self.group.metrics.values()] + (["perfect draws"] if self.floors else [])
+        names = [each.title for each in self.group.metrics.values()] + ([words.EXACT_SAMPLES] if self.floors else [])
         paper.legend(self.axes, handles, names)
         self._add_marks()
         self.over = paper.text(self.axes, 0.99, 0.99, "", transform=self.axes.transAxes, ha="right", va="top")
@@ -39,7 +51,7 @@ class TracesPanel:
 
     def _set_axes(self, run: Any) -> None:
         clock = run.history[self.clock]
-        self.end = clock_end(self.clock, float(clock[-1]), run.recipe.budget)
+        self.end = clock_end(self.clock, float(clock[-1]), run.recipe.budget, run.recipe.budget_unit)
         if self.group.log:
             self.axes.set_yscale("log")
         self.axes.set(xlim=(0, self.end), ylim=self.span)
@@ -49,21 +61,21 @@ class TracesPanel:
         self.paper.label(self.axes, CLOCKS[self.clock], self.group.axis_label)
 
     def _draw_floors(self) -> None:
-        """The dashed lines of perfect draws with their words; they do not move."""
+        """The dashed lines of exact samples with their words; they do not move."""
         look = {"color": self.paper.colours.layers["floor"], "linewidth": 1.5, "linestyle": dash("floor", 1.5)}
-        for name, value in self.floors.items():
+        for value in self.floors.values():
             self.floor_line = self.axes.axhline(value, **look, zorder=3)
-            text = f"{FLOOR_WORDS[name]}: {words.number(value)}"
+        for height, text in floor_labels(self.floors, self.span, self.group.log):
             place = {"textcoords": "offset points", "xytext": (6, 3), "va": "bottom", "zorder": 5}
             font = {"fontsize": self.paper.text_px, "fontfamily": FONT, "color": self.paper.colours.muted}
-            self.axes.annotate(text, (0, value), **place, **font)
+            self.axes.annotate(text, (0, height), **place, **font)
 
     def _add_marks(self) -> None:
         on_edge = self.axes.get_xaxis_transform()
         look = {"linestyle": "none", "markersize": MARK_PX, "color": self.paper.colours.muted, "zorder": 6}
         self.marks = {
-            kind: self.axes.plot([], [], marker=marker, transform=on_edge, **look)[0]
-            for kind, marker in MARKERS.items()
+            marker: self.axes.plot([], [], marker=MARKERS[marker], transform=on_edge, **look)[0]
+            for marker, _ in (*marks.MARKERS.values(), marks.OTHER_MARKER)
         }
 
     def show(self, scene: Scene) -> None:
@@ -71,11 +83,11 @@ class TracesPanel:
         columns = trace_columns(scene.history, self.group, self.span)
         for metric, drawn in self.lines.items():
             drawn.set_data(columns[self.clock], columns[metric])
-        for kind, drawn in self.marks.items():
-            at = [getattr(mark, self.clock) for mark in scene.marks if mark.kind == kind]
-            drawn.set_data(at, np.full(len(at), MARK_HEIGHTS[kind]))
+        for marker, drawn in self.marks.items():
+            shown = [mark for mark in scene.marks if mark.marker == marker]
+            drawn.set_data([getattr(mark, self.clock) for mark in shown], [mark.height for mark in shown])
         self.over.set_text(self._said(scene))
 
     def _said(self, scene: Scene) -> str:
-        known = [np.isfinite(np.asarray(scene.history[m], float)).any() for m in self.group.metrics]
+        known = [np.isfinite(column(scene.history, m)).any() for m in self.group.metrics]
         return over_words(scene.history, self.group) if any(known) else UNKNOWN.format(self.group.title)

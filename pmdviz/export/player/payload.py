@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pmdviz.export.film.film import Scene
-from pmdviz.scenes.columns import INK
+from pmdviz.scenes.columns import INK, StageColumns
 from pmdviz.scenes.race import RaceScene
 from pmdviz.scenes.race_columns import places, tile_dots, tile_lines
 from pmdviz.scenes.stage import particles_label
@@ -63,14 +63,14 @@ def _columns(dots: Mapping[str, np.ndarray], line: Mapping[str, np.ndarray]) -> 
     return {"x": dots["x"], "y": dots["y"], "size": dots["size"], "line_x": line["x"], "line_y": line["y"]}
 
 
-AXES = {"x": "x", "line_x": "x", "y": "y", "line_y": "y", "size": "size"}
+AXES = {"x": "x", "line_x": "x", "y": "y", "line_y": "y", "size": "size", "other_x": "x", "other_y": "y"}
 
 
 def scales_of(columns: Iterable[Mapping[str, np.ndarray]]) -> dict[str, tuple[float, float]]:
     """One scale an axis for all columns."""
     every = list(columns)
     return {
-        axis: scale(each[name] for each in every for name in AXES if AXES[name] == axis)
+        axis: scale(each[name] for each in every for name in each if AXES[name] == axis)
         for axis in dict.fromkeys(AXES.values())
     }
 
@@ -79,7 +79,7 @@ def put_all(
     numbers: Numbers, columns: Mapping[str, np.ndarray], scales: Mapping[str, tuple[float, float]]
 ) -> dict[str, list[int]]:
     """Where each of the columns stands in the run of numbers."""
-    return {name: numbers.put(quantised(columns[name], *scales[AXES[name]])) for name in AXES}
+    return {name: numbers.put(quantised(values, *scales[AXES[name]])) for name, values in columns.items()}
 
 
 def race_payload(scenes: list[RaceScene], tiling: Tiling) -> dict[str, Any]:
@@ -89,26 +89,38 @@ def race_payload(scenes: list[RaceScene], tiling: Tiling) -> dict[str, Any]:
     frames = []
     for scene, tiles in zip(scenes, columns, strict=True):
         frames.append({"tiles": [put_all(numbers, tile, scales) for tile in tiles], "words": scene.words})
+        images = [tile.columns.image for tile in scene.tiles if tile.columns.image is not None]
+        if images:
+            frames[-1]["images"] = [numbers.put(quantised(image.values.ravel(), 0.0, 1 / STEPS)) for image in images]
+            frames[-1]["image_step"] = 1 / STEPS
     return {"frames": frames, "scales": scales, "numbers": numbers.text()}
 
 
 def _tiles(scene: RaceScene, tiling: Tiling) -> list[dict[str, np.ndarray]]:
     tiles = [tile.columns for tile in scene.tiles]
-    pairs = zip(tiles, places(scene.recipe.target, tiles, tiling), strict=True)
+    pairs = zip(tiles, places(scene.scene, scene.pair, scene.recipe.target, tiles, tiling), strict=True)
     return [_columns(tile_dots([tile.particles], [one]), tile_lines([tile.approximate], [one])) for tile, one in pairs]
 
 
-def stage_payload(scenes: list[Scene]) -> dict[str, Any]:
+def stage_payload(scenes: list[Scene], names: Mapping[str, str]) -> dict[str, Any]:
     """`frames` (where each column stands, words, labels), `scales` of the columns and the run of `numbers`."""
-    columns, numbers = [_columns(scene.columns.particles, scene.columns.approximate) for scene in scenes], Numbers()
+    columns, numbers = [_stage_columns(scene.columns) for scene in scenes], Numbers()
     scales = scales_of(columns)
     frames = []
     for scene, each in zip(scenes, columns, strict=True):
         places = put_all(numbers, each, scales)
         drawn = scene.columns
-        said = {"words": scene.words, "note": scene.note, "label": particles_label(drawn)}
+        said = {"words": scene.words, "note": scene.note, "label": particles_label(drawn, names.get("particles", ""))}
         frames.append({**places, **said, "share": INK * drawn.num_particles / max(drawn.drawn, 1)})
-    return {"frames": frames, "scales": scales, "numbers": numbers.text()}
+        if drawn.image is not None:
+            frames[-1]["image"] = numbers.put(quantised(drawn.image.values.ravel(), 0.0, 1 / STEPS))
+    pictured = {} if scenes[0].columns.image is None else {"image_step": 1 / STEPS}
+    return {"frames": frames, "scales": scales, "numbers": numbers.text(), **pictured}
+
+
+def _stage_columns(drawn: StageColumns) -> dict[str, np.ndarray]:
+    others = {"other_x": drawn.others["x"], "other_y": drawn.others["y"]} if len(drawn.others["x"]) else {}
+    return _columns(drawn.particles, drawn.approximate) | others
 
 
 def row_texts(columns: Mapping[str, np.ndarray]) -> dict[str, str]:

@@ -12,10 +12,12 @@ from bokeh.embed import file_html
 from bokeh.resources import INLINE, Resources
 
 from pmdviz.export.film.film import Film, Scene
-from pmdviz.export.options import FILM_OPTIONS, NO_TRACES, STAGE_OPTIONS, Look
+from pmdviz.export.options import FILM_OPTIONS, NO_TRACES, STAGE_OPTIONS, Look, shown_group
 from pmdviz.export.player.payload import row_texts, stage_payload
 from pmdviz.export.writer import MEGABYTE, Job, Subject, Writer
 from pmdviz.scenes import style
+from pmdviz.scenes.stage import LAYERS
+from pmdviz.scenes.trace_columns import CLOCK_OF
 from pmdviz.views import StageView, TracesView
 
 PLOTS = Resources(mode="inline", components=["bokeh"])  # of BokehJS no more than figures need
@@ -75,19 +77,22 @@ class Page(Player):
     def __init__(self, film: Film, scenes: list[Scene]) -> None:
         super().__init__(film, scenes)
         self.run = film.run
-        self.payload = {**stage_payload(scenes), "rows": {}, "marks": {}}
+        drawn, _ = film.drawn
+        self.payload = {**stage_payload(scenes, drawn.legend), "rows": {}, "marks": {}}
         self.stage = self._stage()
         self.figures = [self.stage.figure]
         if self.look.traces != NO_TRACES:
             self._add_traces(film.floors)
 
     def _stage(self) -> StageView:
-        view = StageView(self.run.target)
+        view = StageView(self.run.target, *self.film.drawn)
         view.draw(self.scenes[0].columns, self.scenes[0].note)
         view.set_theme(self.look.dark, self.look.large_type)
         view.toggle(self.look.layers)
-        view.legend.items = [i for i in view.legend.items if i.renderers[0].name in self.look.layers]
-        view.hover.tooltips = [tip for tip in view.hover.tooltips if "log_density" not in tip[1]]
+        hidden = {name for name in LAYERS if name not in self.look.layers}
+        view.legend.items = [i for i in view.legend.items if i.renderers[0].name not in hidden]
+        if view.hover.tooltips:
+            view.hover.tooltips = [tip for tip in view.hover.tooltips if "log_density" not in tip[1]]
         for name, source in view.sources.items():
             self.named(source, name)
         view.sources["particles"].remove("log_density")
@@ -97,9 +102,11 @@ class Page(Player):
         return view
 
     def _add_traces(self, floors: dict[str, float | None]) -> None:
-        view, last = TracesView(), self.scenes[-1]
-        view.choose(self.look.traces, self.look.clock)
-        view.show(last.history, floors, sorted(last.marks), self.run.recipe.budget)
+        group = shown_group(self.run.target, self.run.final.method, self.look.traces)
+        view, last = TracesView(group, others=False), self.scenes[-1]
+        recipe = self.run.recipe
+        view.choose(group, self.look.clock or CLOCK_OF[recipe.budget_unit])
+        view.show(last.history, floors, sorted(last.marks), recipe.budget, recipe.budget_unit)
         view.set_theme(self.look.dark, self.look.large_type)
         self.named(view.source, "traces")
         self.named(view.marks, "marks")

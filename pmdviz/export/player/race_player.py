@@ -5,14 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from pmdviz.export.film.race_film import RaceFilm
-from pmdviz.export.options import NO_TRACES
+from pmdviz.export.options import NO_TRACES, traced
 from pmdviz.export.player.payload import race_payload, row_texts
 from pmdviz.export.player.player import Player
 from pmdviz.scenes import style
 from pmdviz.scenes.race import RaceScene
+from pmdviz.scenes.race_columns import CLOCK_OF
 from pmdviz.scenes.tiling import Tiling
 from pmdviz.views.race_tiles import RaceTiles
-from pmdviz.views.race_traces import RaceTraces
+from pmdviz.views.race_traces import SLOTS, RaceTraces
 
 WIDE_PX = 1_000.0  # the page's tiles in a window that is wide enough
 LINES = {"exact": "solid", "approximate": "dashed", "particles": "dot"}
@@ -41,7 +42,8 @@ class RacePage(Player):
     def legend(self) -> list[tuple[str, str, str]]:
         """The layers of the tiles."""
         colours = style.theme(self.look.dark).layers
-        return [(name, colours[name], LINES[name]) for name in self.look.layers]
+        words = self.scenes[0].scene.legend
+        return [(words[name], colours[name], LINES[name]) for name in self.look.layers if name in words]
 
     def _tiles(self) -> RaceTiles:
         view, first = RaceTiles(), self.scenes[0]
@@ -57,24 +59,28 @@ class RacePage(Player):
         return view
 
     def _add_traces(self) -> None:
-        view, last = RaceTraces(), self.scenes[-1]
+        last = self.scenes[-1]
+        recipe = last.recipe
+        view, clock = RaceTraces([traced(recipe, self.look.traces)]), self.look.clock or CLOCK_OF[recipe.budget_unit]
+        view.unit = recipe.budget_unit
         view.show([tile.trace for tile in last.tiles], last.floors, last.budget)
-        view.choose(self.look.clock)
+        view.choose(clock)
         view.set_theme(self.look.dark, self.look.large_type)
-        panel = view.panels[self.look.traces]
+        (panel,) = view.panels.values()
         sources = view.sources[: len(last.tiles)]
         for k, source in enumerate(sources):
             self.named(source, f"traces-{k}")
         self.named(panel.fronts, "fronts")
         panel.figure.update(sizing_mode="stretch_both")
         self.figures.append(panel.figure)
-        self.payload |= {"metric": self.look.traces, "clock": self.look.clock}
+        self.payload |= {"metric": SLOTS[0], "clock": clock}
         self.payload["rows"] = [row_texts(source.data) for source in sources]
+        counted = CLOCK_OF[recipe.budget_unit]
         for scene, frame in zip(self.scenes, self.payload["frames"], strict=True):
             pairs = zip(sources, scene.tiles, strict=True)
-            frame["rows"] = [_seen(source.data["visited"], tile.trace["visited"][-1]) for source, tile in pairs]
+            frame["rows"] = [_seen(source.data[counted], tile.trace[counted][-1]) for source, tile in pairs]
 
 
-def _seen(visited: np.ndarray, now: float) -> int:
-    """How many rows of a trace are there when `now` data have been visited."""
-    return int(np.searchsorted(visited, np.float32(now), side="right"))
+def _seen(spent: np.ndarray, now: float) -> int:
+    """How many rows of a trace are there when `now` has been spent."""
+    return int(np.searchsorted(spent, np.float32(now), side="right"))

@@ -82,7 +82,9 @@ class Commands:
         whole = bool({"recipe", "content"} & parts.keys())  # in place of what was turned so far
         preset = parts.pop("preset", "" if whole else runner.preset)
         own_budget = (False if preset else None) if whole else runner.own_budget  # a preset's budget is nobody's own
-        made = Runner(limits.check(next_recipe(runner.session, parts, runner.own_budget)), own_budget, preset)
+        made = Runner(
+            limits.check(next_recipe(runner.session, parts, runner.own_budget)), own_budget, preset, runner.choice
+        )
         snapshot = made.snapshot()
         if runner.session.frame.iteration > 0 or not self._before:
             runner.session.shrink(KEPT_BYTES)

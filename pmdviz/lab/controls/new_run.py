@@ -30,7 +30,7 @@ def next_recipe(session: Session, parts: Mapping[str, Any], own_budget: bool = F
     target = parts.get("target", base.custom or base.target)
     same = target is base.custom or target == base.target
     usual_options = base.target_options if same and not base.custom else {}
-    made = Recipe(target, target_options=parts.get("target_options", usual_options))
+    made = Recipe(target, method, target_options=parts.get("target_options", usual_options))
     knobs = {}
     if method == base.method:  # what was turned stays, as far as it fits the new target
         way, now = base.make_method(), session.knobs

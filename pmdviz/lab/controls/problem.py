@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import panel as pn
@@ -38,14 +38,20 @@ SEED = KnobSpec(
 class ProblemControls:
     """Controls that show what is in force; `option(name, value)` and `seed(name, value)` hear of a person's changes."""
 
-    def __init__(self, budget_label: str, option: Callable[[str, Any], None], seed: Callable[[str, Any], None]) -> None:
+    def __init__(
+        self,
+        budget_labels: Mapping[str, str],  # by what the budget counts
+        option: Callable[[str, Any], None],
+        seed: Callable[[str, Any], None],
+    ) -> None:
         self._busy = False  # while it shows what is in force nobody has asked for anything
         self.target = select("Target", {cls.title: name for name, cls in TARGETS.items()})
         self.options = KnobForm(option)
         header = pn.pane.HTML("Data and options of the target", stylesheets=[css.TEXT], margin=(4, 0))
         look: dict[str, Any] = {"margin": (4, 0, 8, 0), "stylesheets": [css.FOLDED], "sizing_mode": "stretch_width"}
         self.data = pn.Card(self.options, header=header, collapsed=True, **look)
-        self.budget = select(budget_label, limits.budgets(BUDGETS))
+        self._budget_labels = budget_labels
+        self.budget = select(budget_labels["data"], limits.budgets(BUDGETS))
         self.seed_form = KnobForm(seed)
         self.seed_form.build({SEED.name: SEED}, {SEED.name: 0})
         self.seed = self.seed_form.controls[SEED.name]
@@ -58,7 +64,7 @@ class ProblemControls:
         """Put a refusal beside the control of its field; False where there is none."""
         return refused(self.controls_by_field().get(error.field), error)
 
-    def show_problem(self, target: Target, choice: Any, seed: int, budget: int | None) -> None:
+    def show_problem(self, target: Target, choice: Any, seed: int, budget: int | None, unit: str) -> None:
         """Show what is in force; `choice` stands for the target in its menu, and comes to it where it is new."""
         if choice not in self.target.options.values():  # a person's own
             self.target.options = {**self.target.options, target.title or target.name: choice}
@@ -67,6 +73,8 @@ class ProblemControls:
         self.options.rebuild(type(target.options), usual.as_dict())
         self.options.show(target.options, usual.as_dict(), {})
         self.seed.show(seed, 0)
+        if self.budget.label != self._budget_labels[unit]:
+            self.budget.label = self._budget_labels[unit]
         value = budget or 0
         if value not in self.budget.options.values():
             known = {**self.budget.options, f"{value:,}": value}

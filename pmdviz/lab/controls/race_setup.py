@@ -12,16 +12,20 @@ import panel as pn
 from pmdviz.engine.recipe.parts import resolved_target
 from pmdviz.errors import InputError
 from pmdviz.experiments.race import Entrant, RaceRecipe
+from pmdviz.experiments.race.clock import DATA
 from pmdviz.lab import css
 from pmdviz.lab.controls.buttons import small_button
 from pmdviz.lab.controls.knobs import KnobForm
-from pmdviz.lab.controls.problem import ProblemControls, fitting_methods, refused, select
+from pmdviz.lab.controls.problem import ProblemControls, fitting_methods, refused, select, set_value
 from pmdviz.lab.loop.locked import handed
+from pmdviz.limits import limit
 from pmdviz.methods import METHODS, find_method
 from pmdviz.targets import Target
 from pmdviz.targets.custom import CustomTarget
 from pmdviz.views.race_traces import MOST
 
+CLOCK_MENU = {"data visited": "data", "likelihood evaluations": "evaluations"}
+BUDGET_OF = {unit: f"Budget of each ({words})" for words, unit in CLOCK_MENU.items()}
 DEFAULT_ENTRANTS = "pmd,pmd:warm_start=true,smc,gibbs,sgld,svi"
 
 
@@ -86,10 +90,11 @@ class RaceSetup(ProblemControls):
     """The controls of a race: `begin(recipe)` asks for another race."""
 
     def __init__(self, recipe: RaceRecipe, begin: Callable[[RaceRecipe], None]) -> None:
-        super().__init__("Budget of each (data visited)", self._option, lambda name, value: self._ask(seeds=(value,)))
+        super().__init__(BUDGET_OF, self._option, lambda name, value: self._ask(seeds=(value,)))
         self._begin, self.recipe = begin, recipe
         self._asked: tuple[EntrantCard, str] | None = None  # the knob that was turned last
         self.cards: list[EntrantCard] = []
+        self.clock = select("Clock", CLOCK_MENU)
         self.entrants = pn.Column(margin=0, sizing_mode="stretch_width")
         self.method = select("Another entrant", {})
         self.add = small_button("Add")
@@ -99,6 +104,7 @@ class RaceSetup(ProblemControls):
         self.view = pn.Column(
             self.target,
             self.data,
+            self.clock,
             self.budget,
             self.seed_form,
             pn.pane.HTML(heading, stylesheets=[css.TEXT], margin=0, sizing_mode="stretch_width"),
@@ -115,12 +121,24 @@ class RaceSetup(ProblemControls):
     def _watch(self) -> None:
         self.target.param.watch(handed(self._on_target), "value")
         self.budget.param.watch(handed(lambda event: self._ask(budget=event.new or None)), "value")
+        self.clock.param.watch(handed(lambda event: self._ask_by(event.new)), "value")
         self.add.on_click(handed(lambda event: self._add()))
 
     def _ask(self, **parts: Any) -> None:
         if not self._busy:
             self._asked = None
             self._begin(replace(self.recipe, **parts))
+
+    def _ask_by(self, unit: str) -> None:
+        """Another clock, with the budget that is usual by it."""
+        if not self._busy:
+            self._ask(**self._counted(replace(self.recipe, budget_unit=unit, budget=None)))
+
+    def _counted(self, recipe: RaceRecipe) -> dict[str, Any]:
+        """Unit and budget of a race whose clock was changed; an endless one stays endless."""
+        most = limit("max_budget")
+        usual = recipe.usual_budget if most is None else min(recipe.usual_budget, most)
+        return {"budget_unit": recipe.budget_unit, "budget": usual if self.recipe.budget is not None else None}
 
     def _option(self, name: str, value: Any) -> None:
         target = self.recipe.target
@@ -129,8 +147,13 @@ class RaceSetup(ProblemControls):
     def _on_target(self, event: Any) -> None:
         """Those who cannot run on another target stay out; knobs that were given stay."""
         target = resolved_target(event.new, {})
-        fitting = fitting_methods(target).values()
-        self._ask_for([one for one in self.recipe.entrants if one.method in fitting], target=target)
+        fitting, recipe = fitting_methods(target).values(), self.recipe
+        stay = [one for one in recipe.entrants if one.method in fitting]
+        parts: dict[str, Any] = {"target": target}
+        if target.data is None and recipe.budget_unit == DATA:
+            after = replace(recipe.with_entrants(stay), target=target, budget_unit="evaluations", budget=None)
+            parts |= self._counted(after)
+        self._ask_for(stay, **parts)
 
     def _ask_for(self, methods: Sequence[Any], **parts: Any) -> None:
         self._ask(entrants=self.recipe.with_entrants(methods).entrants, **parts)
@@ -165,7 +188,8 @@ class RaceSetup(ProblemControls):
         try:
             target = recipe.target
             choice = target if isinstance(target, CustomTarget) else target.name
-            self.show_problem(target, choice, recipe.seeds[0], recipe.budget)
+            self.show_problem(target, choice, recipe.seeds[0], recipe.budget, recipe.budget_unit)
+            self._show_clock(recipe)
             fitting = fitting_methods(target)
             if self.method.options != fitting:
                 kept = self.method.value
@@ -176,6 +200,13 @@ class RaceSetup(ProblemControls):
             self._say("" if recipe.entrants else "Nobody races yet: choose a method above and press Add.")
         finally:
             self._busy = False
+
+    def _show_clock(self, recipe: RaceRecipe) -> None:
+        """What the budget counts; a target without data has one clock alone."""
+        menu = {words: unit for words, unit in CLOCK_MENU.items() if unit != DATA or recipe.target.data is not None}
+        if self.clock.options != menu:
+            self.clock.param.update(options=menu, value=recipe.budget_unit)
+        set_value(self.clock, recipe.budget_unit)
 
     def _show_cards(self, recipe: RaceRecipe) -> None:
         kept = self._kept([one.method for one in recipe.entrants])

@@ -22,6 +22,7 @@ from pmdviz.methods import METHODS
 from pmdviz.targets import TARGETS
 
 OWN = "your own settings"
+BUDGET_OF = {"data": "Budget (data visited)", "evaluations": "Budget (likelihood evaluations)"}
 PROBLEM = ("target", "target_options", "method")
 RUN = (*PROBLEM, "knobs", "seed")
 
@@ -32,7 +33,7 @@ class Setup(ProblemControls):
     def __init__(
         self, presets: Mapping[str, Any], begin: Callable[..., None], set_knob: Callable[[type[Knobs], str, Any], None]
     ) -> None:
-        super().__init__("Budget (data visited)", self._option, lambda name, value: begin("this seed", seed=value))
+        super().__init__(BUDGET_OF, self._option, lambda name, value: begin("this seed", seed=value))
         self._presets, self._begin, self._set_knob = dict(presets), begin, set_knob
         self._shown: tuple[Any, ...] | None = None
         titles = {OWN: ""} | {preset.title: name for name, preset in self._presets.items()}
@@ -137,7 +138,7 @@ class Setup(ProblemControls):
             return
         self._shown, self._busy = shown, True
         try:
-            self.show_problem(target, recipe.target, recipe.seed, recipe.budget)
+            self.show_problem(target, recipe.target, recipe.seed, recipe.budget, recipe.budget_unit)
             self._show_about(target)
             self._show_method(recipe, target, knobs, pending)
             self._show_preset(recipe, preset)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
+from pmdviz.data_files import forbid_reading
 from pmdviz.densities.grid import keep_sides
 from pmdviz.engine.recipe.parts import keep_changes
 from pmdviz.engine.recipe.recipe import Recipe
@@ -24,7 +25,8 @@ DEFAULT_CHANGES = 500  # of a served run; a link of 2,000 characters holds some 
 
 
 def enforce() -> None:
-    """Put into force what holds for the whole process: changes of a recipe, replays of links, the finest grid."""
+    """Put into force what holds for the whole process: no files, changes of a recipe, replays of links, finest grid."""
+    forbid_reading()
     keep_changes(limit("max_changes") or DEFAULT_CHANGES)
     keep_seconds(limit("max_replay_s") or DEFAULT_SECONDS)
     side = limit("max_grid")

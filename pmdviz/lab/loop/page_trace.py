@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from pmdviz.engine.recipe.recipe import Recipe
-from pmdviz.scenes.trace_columns import CLOCKS, METRICS, extremes
+from pmdviz.scenes.trace_columns import CLOCKS, column, columns_drawn, extremes, value_of
 
-NAMES = ("iteration", *(clock for clock in CLOCKS if clock != "iteration"), *METRICS)
+CLOCKS_FIRST = ("iteration", *(clock for clock in CLOCKS if clock != "iteration"))
 MAX_ROWS = 8_000  # of drawn frames; beyond that only where a trace turns, in half as many
 
 
@@ -18,18 +18,18 @@ class PageTrace:
     """The drawn frames of a run, in rising order. The history of the run itself knows nothing of them."""
 
     def __init__(self) -> None:
-        self._rows = np.empty((0, len(NAMES)))
+        self._names = (*CLOCKS_FIRST, *columns_drawn())
+        self._rows = np.empty((0, len(self._names)))
         self._recipe: Recipe | None = None
 
     def put(self, frame: Any, recipe: Recipe) -> None:
         """A frame of the run of `recipe` was drawn; what was drawn after it, or of another run, is forgotten."""
         self._follow(recipe)
         self._cut(frame.iteration)
-        values = [frame.metrics[name] if name in METRICS else getattr(frame, name) for name in NAMES]
-        row = np.array([np.nan if value is None else value for value in values], float)
+        row = np.array([value_of(frame, name) for name in self._names])
         self._rows = np.concatenate([self._rows, row[None]])
         if len(self._rows) > MAX_ROWS:
-            self._rows = self._rows[extremes(self._rows[:, -len(METRICS) :].T, MAX_ROWS // 2)]
+            self._rows = self._rows[extremes(self._rows[:, len(CLOCKS_FIRST) :].T, MAX_ROWS // 2)]
 
     def _cut(self, iteration: float) -> None:
         """Forget what was drawn at `iteration` and after it."""
@@ -48,9 +48,10 @@ class PageTrace:
     def columns(self, history: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """The history's rows and the drawn frames between them, by iteration."""
         drawn = self._rows[~np.isin(self._rows[:, 0], history["iteration"])]
-        whole = {name: np.append(history[name], column) for name, column in zip(NAMES, drawn.T, strict=True)}
+        pairs = zip(self._names, drawn.T, strict=True)
+        whole = {name: np.append(column(history, name), values) for name, values in pairs}
         order = np.argsort(whole["iteration"], kind="stable")
-        found = {name: column[order] for name, column in whole.items()}
+        found = {name: values[order] for name, values in whole.items()}
         found["seconds"] = np.maximum.accumulate(found["seconds"])  # a step that was made twice has two times
         return found
 

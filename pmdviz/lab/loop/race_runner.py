@@ -20,9 +20,10 @@ from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.forecast import step_seconds
 from pmdviz.lab.loop.pool import pool_for
 from pmdviz.lab.panels.trouble import error_words
-from pmdviz.scenes.race import RaceScene, Standing, Tile, race_scene, weighted
+from pmdviz.scenes.race import ANY_SCENE, RaceScene, Standing, Tile, race_scene, weighted
+from pmdviz.scenes.stage import SceneChoice
 
-ROWS = 100  # data a frame at the slowest speed
+ROWS = 100  # data a frame at the slowest speed, or what they cost in evaluations
 PATIENCE_S = 0.15  # a frame is drawn without those who need longer
 SHARE_S = 0.1  # one entrant's turn: several iterations only while they take less than this
 MASSES_S = 0.4  # mode masses are for the table, which nobody reads 20 times a second
@@ -34,13 +35,14 @@ class RaceRunner:
     Raises InputError for a race that this server does not allow.
     """
 
-    def __init__(self, recipe: RaceRecipe) -> None:
+    def __init__(self, recipe: RaceRecipe, choice: SceneChoice = ANY_SCENE) -> None:
+        self.choice = choice
         self.race = Race(limits.check_race(recipe), metrics_every=MAX_BUDGET)
         self.wanted = threading.Event()  # cleared by Pause: turns end after the present iteration
         self.wanted.set()
         self._turns: dict[int, tuple[Future, CancelToken, float]] = {}
         self._measured: dict[int, tuple[float, list[float] | None]] = {}
-        self._standings = [Standing(self.race, k) for k in range(len(self.race.sessions))]
+        self._standings = [Standing(self.race, k, choice) for k in range(len(self.race.sessions))]
         self._shown = [self._tile(k) for k in range(len(self._standings))]
 
     @property
@@ -53,7 +55,7 @@ class RaceRunner:
         tiles, now = self._tiles, time.monotonic()
         for k, (_, watch, at) in self._turns.items():  # those whose step is under way after the others' are drawn
             tiles[k] = tiles[k]._replace(waited=now - at, share=watch.share)
-        return race_scene(self.race, tiles, self.weighted)
+        return race_scene(self.race, tiles, self.weighted, self.choice)
 
     @property
     def weighted(self) -> Frame | None:
@@ -65,7 +67,10 @@ class RaceRunner:
         return [tile for tile, _ in self._shown]
 
     def advance(self, rows: int) -> RaceScene:
-        """Let everybody visit so many more data as far as the lock step allows; those who are not back stay away."""
+        """Let everybody visit so many more data, or spend what they cost, as far as the lock step allows.
+
+        Those who are not back stay away.
+        """
         if not self._turns:
             self.race.raise_level(rows)
         for k in range(len(self._shown)):
@@ -76,6 +81,15 @@ class RaceRunner:
             self._gather()
         if self._turns:  # a slow one: the others go on to the bound
             self.race.raise_level(rows)
+        return self.snapshot()
+
+    def look_at(self, choice: SceneChoice) -> RaceScene:
+        """Another picture of the same moment; who is stepping shows it when the step is done."""
+        self.choice = choice
+        for standing in self._standings:
+            standing.choice = choice
+        self._gather()
+        self._shown = [shown if k in self._turns else self._tile(k) for k, shown in enumerate(self._shown)]
         return self.snapshot()
 
     def settle(self) -> RaceScene:
@@ -89,7 +103,7 @@ class RaceRunner:
             watch.cancel()
 
     def extend(self, more: int) -> RaceScene:
-        """Give everybody more data to visit."""
+        """Give everybody more to spend."""
         if self._shown and self.race.budget is not None:
             limits.check_budget(self.race.budget + more)
             self.race.extend(more)
@@ -101,7 +115,7 @@ class RaceRunner:
         tiles, seed = self._tiles, self.race.recipe.seeds[0]
         if not tiles:
             raise InputError("nobody races yet: there is nothing to take home")
-        budget = self.race.budget or max(1, *(tile.visited for tile in tiles))
+        budget = self.race.budget or max(1, *(tile.spent for tile in tiles))
         rows = [{**tile.row, "mode_masses": mode_masses(frame)} for tile, frame in self._shown]
         histories = {(tile.label, seed): dict(tile.trace) for tile in tiles}
         return RaceResult(replace(self.race.recipe, budget=budget), rows, histories, _stands_at(tiles))
@@ -152,6 +166,6 @@ class RaceRunner:
 
 def _stands_at(tiles: Sequence[Tile]) -> int | None:
     """`RaceResult.stands_at` of a race whose entrants are there; at the very start it is all ahead."""
-    racing = [tile.visited for tile in tiles if not tile.ended]
+    racing = [tile.spent for tile in tiles if not tile.ended]
     started = any(tile.iteration for tile in tiles)
     return max(1, min(racing)) if racing and started else None

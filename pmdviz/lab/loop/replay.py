@@ -57,7 +57,7 @@ class Replay:
 
     def __init__(self, iteration: int, runner: Runner) -> None:
         self.iteration = iteration
-        self._runner = Runner(runner.session.copy())
+        self._runner = Runner(runner.session.copy(), choice=runner.choice)
         self._guard = threading.Lock()
         self._turn: Future | None = None  # somebody's that is under way
         self._used = 0.0  # seconds of computing

@@ -16,8 +16,9 @@ from pmdviz.knobs import Knobs
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.forecast import step_seconds
 from pmdviz.lab.loop.page_trace import PageTrace
-from pmdviz.scenes.columns import StageColumns, stage_columns
+from pmdviz.scenes.columns import StageColumns
 from pmdviz.scenes.marks import Mark, knob_marks, step_marks
+from pmdviz.scenes.stage import Pair, Scene, SceneChoice
 
 SHARE_S = 0.1  # several iterations go into one frame only while they take less than this
 
@@ -26,6 +27,8 @@ class Snapshot(NamedTuple):
     """All that the event loop needs to draw; plain values, computed in the worker."""
 
     frame: Frame
+    scene: Scene
+    pair: Pair
     columns: StageColumns
     metrics: dict[str, float | None]
     history: dict[str, np.ndarray]  # of the run so far, whoever looked
@@ -56,10 +59,17 @@ class Runner:
     `preset`: the name of the one that the run began with, "" for none.
     """
 
-    def __init__(self, start: Recipe | Session, own_budget: bool | None = None, preset: str = "") -> None:
+    def __init__(
+        self,
+        start: Recipe | Session,
+        own_budget: bool | None = None,
+        preset: str = "",
+        choice: SceneChoice = SceneChoice(),  # noqa: B008, a value
+    ) -> None:
         self.session = start if isinstance(start, Session) else Session(start)
         self.preset, recipe = preset, self.session.recipe
         self.own_budget = recipe.budget != limits.usual_budget(recipe) if own_budget is None else own_budget
+        self.choice = choice
         self.wanted = threading.Event()  # cleared by Pause: the present batch of iterations ends after this one
         self.wanted.set()
         self._events: list[Mark] = []
@@ -77,9 +87,12 @@ class Runner:
         frame = session.frame
         history = session.history.ending_with(frame.row()).columns
         self.trace.put(frame, session.recipe)
+        scene, pair = self.choice.of(frame.target, frame.method)
         return Snapshot(
             frame=frame,
-            columns=stage_columns(frame),
+            scene=scene,
+            pair=pair,
+            columns=scene.columns(frame, pair),
             metrics=frame.metrics,
             history=history,
             trace=self.trace.columns(history),
@@ -130,6 +143,11 @@ class Runner:
         self.session.set_all(wanted)
         return self.snapshot()
 
+    def look_at(self, choice: SceneChoice) -> Snapshot:
+        """Another picture of the same moment."""
+        self.choice = choice
+        return self.snapshot()
+
     def restart(self) -> Snapshot:
         """Iteration 0 with the knobs as they are."""
         self.session.restart()
@@ -154,7 +172,7 @@ class Runner:
         """Another data budget, at least what has been visited."""
         limits.check_budget(budget)
         self.own_budget = True
-        self.session.limit(budget if budget is None else max(budget, self.session.frame.visited))
+        self.session.limit(budget if budget is None else max(budget, self.session.frame.spent))
         return self.snapshot()
 
     def proceed(self) -> Snapshot:

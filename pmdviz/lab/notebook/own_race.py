@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import EllipsisType
 from typing import Any
 
 from pmdviz.engine.run import Run
@@ -14,7 +15,6 @@ from pmdviz.lab.loop.race_runner import RaceRunner
 from pmdviz.lab.notebook.still_picture import can_draw, race_png
 from pmdviz.lab.pages.race import RacePage
 from pmdviz.lab.panels.race_words import status_fields
-from pmdviz.methods.base import DEFAULT_BUDGET
 from pmdviz.scenes.race import RaceScene
 from pmdviz.targets import Target
 from pmdviz.views.race_traces import MOST
@@ -33,7 +33,9 @@ class Race(RacePage):
     seed : int
         One seed for all; the bands below the pictures race over several.
     budget : int or None
-        Data that each may visit; None is endless.
+        What each may spend, by default as in `pmdviz.race`; None is endless.
+    clock : "data" or "evaluations"
+        What the budget counts.
 
     Raises InputError for anything that cannot be used.
     """
@@ -45,9 +47,10 @@ class Race(RacePage):
         *,
         target_options: Mapping[str, Any] | None = None,
         seed: int = 0,
-        budget: int | None = DEFAULT_BUDGET,
+        budget: int | None | EllipsisType = ...,
+        clock: str | EllipsisType = ...,
     ) -> None:
-        recipe = RaceRecipe.checked(methods, target, target_options, budget, [seed])
+        recipe = RaceRecipe.checked(methods, target, target_options, budget, [seed], clock=clock)
         if (given := len(recipe.entrants)) > MOST:
             raise InputError(f"a live race has at most {MOST} methods; given: {given} (pmdviz.race takes more)")
         super().__init__(limits.check_race(recipe))

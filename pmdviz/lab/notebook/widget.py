@@ -24,7 +24,13 @@ from pmdviz.knobs import KnobSpec
 from pmdviz.lab.css import static
 from pmdviz.lab.notebook.scripts import VERSION, scripts, self_contained
 
-KINDS = {"whole": traitlets.CInt, "real": traitlets.CFloat, "flag": traitlets.Bool, "choice": traitlets.Unicode}
+KINDS = {
+    "whole": traitlets.CInt,
+    "real": traitlets.CFloat,
+    "flag": traitlets.Bool,
+    "choice": traitlets.Unicode,
+    "source": traitlets.Unicode,
+}
 
 
 class PageWidget(anywidget.AnyWidget):

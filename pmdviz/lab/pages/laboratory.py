@@ -30,10 +30,11 @@ from pmdviz.lab.panels.notice import Notice
 from pmdviz.lab.panels.screen import Screen
 from pmdviz.lab.panels.trouble import Trouble
 from pmdviz.presets import PRESETS
-from pmdviz.scenes.words import state
+from pmdviz.scenes.stage import SceneChoice
+from pmdviz.scenes.words import EXACT_SAMPLES, state
 
 NO_LINK = Link()
-FLOOR_WORDS = "Computing what perfect draws would get"
+FLOOR_WORDS = f"Computing what {EXACT_SAMPLES} would get"
 FLOOR_S = 2.0  # a floor is in nobody's way: only when it takes so long does it show a card with Cancel
 
 
@@ -89,7 +90,7 @@ class Lab(LivePage):
         self.notice = Notice()
         self.film = FilmCard(playing=not warm.is_ready())  # else the first minute on a machine is empty axes
         cards = self.trouble, self.busy_card, self.notice, self.film
-        self.screen = Screen(target_now, self.playback, cards, self.floor, lambda: self._last, keyboard)
+        self.screen = Screen(target_now, self.playback, cards, self.floor, lambda: self._last, self._look_at, keyboard)
         if self.film.shown:
             self.screen.wait(warm.words(), warm.progress()[0])  # in the document itself: the first thing one sees
         self._go_live()
@@ -261,6 +262,9 @@ class Lab(LivePage):
 
     def _act(self, name: str) -> None:
         self.commands.act(name)
+
+    def _look_at(self, choice: SceneChoice) -> None:
+        self.live.do("look", lambda runner: runner.look_at(choice))
 
     def _share(self) -> None:
         self.sharing.copy(self._last, self.screen.actions.put_on_clipboard)

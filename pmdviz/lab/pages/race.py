@@ -26,12 +26,13 @@ from pmdviz.lab.panels.race_screen import RaceScreen
 from pmdviz.lab.panels.trouble import error_words
 from pmdviz.limits import limit
 from pmdviz.methods.base import DEFAULT_BUDGET
-from pmdviz.scenes.race import RaceScene
+from pmdviz.scenes.race import ANY_SCENE, RaceScene
+from pmdviz.scenes.stage import SceneChoice
 
 BUTTONS = {  # label -> (act, what it does)
     "Restart": ("restart", "Restart: everybody at iteration 0 (R)"),
     "Play": ("toggle", "Play or pause (space)"),
-    "Step": ("step", "Everybody visits 100 more data (right arrow)"),
+    "Step": ("step", "Everybody goes on by 100 data, or by what they cost (right arrow)"),
     "Reseed": ("reseed", "Restart with other random numbers (N)"),
     "Continue": ("proceed", "Continue with as much budget again"),
 }
@@ -56,7 +57,7 @@ class RacePage(LivePage):
         self.playback = PlaybackBar(self._act, self._set_speed, BUTTONS, SPEEDS)
         self.bands = Bands(self._tell_bands)
         self.floor = FloorWork(self._tell_floor)
-        self.screen = RaceScreen(self.playback, (self.busy_card,), self._press_bands)
+        self.screen = RaceScreen(self.playback, (self.busy_card,), self._press_bands, self._look_at, self.recipe.shown)
         self._go_live()
         self.live.iterations = ROWS
         self.setup = RaceSetup(self.recipe, self._begin)
@@ -178,6 +179,9 @@ class RacePage(LivePage):
             self.live.do("continue", lambda runner: runner.extend(more))
             self.live.play(True)
 
+    def _look_at(self, choice: SceneChoice) -> None:
+        self.live.do("look", lambda runner: runner.look_at(choice))
+
     def _set_speed(self, rows: int) -> None:
         self.live.iterations = rows
 
@@ -189,7 +193,7 @@ class RacePage(LivePage):
             self.screen.dim(True)
             self.bands.forget()
             self._show_bands()
-        self.live.do("new race", lambda runner: _made(recipe), newest_only=True)
+        self.live.do("new race", lambda runner: _made(recipe, runner.choice if runner else ANY_SCENE), newest_only=True)
 
     # What is computed in the background
 
@@ -227,6 +231,6 @@ class RacePage(LivePage):
         return {} if result is None else {entry["method"]: entry for entry in result.summary}
 
 
-def _made(recipe: RaceRecipe) -> tuple[RaceRunner, RaceScene]:
-    runner = RaceRunner(recipe)
+def _made(recipe: RaceRecipe, choice: SceneChoice = ANY_SCENE) -> tuple[RaceRunner, RaceScene]:
+    runner = RaceRunner(recipe, choice)
     return runner, runner.snapshot()

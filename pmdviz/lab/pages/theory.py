@@ -3,36 +3,46 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import panel as pn
 
-from pmdviz.errors import InputError
-from pmdviz.experiments.sweep import ERRORS, Fit, fitted, run_sweep
-from pmdviz.experiments.theory.costs import measure_all
-from pmdviz.experiments.theory.experiments import EXPERIMENTS, STRATEGIES, planned_experiment
-from pmdviz.experiments.theory.formulas import Rate, rates_for
-from pmdviz.experiments.theory.recurrence import averaged, terms, unrolled
+from pmdviz.experiments.running import ExperimentResult, run_experiment
+from pmdviz.experiments.sweep import ERRORS
+from pmdviz.experiments.theory.convergence import Convergence, dimension
+from pmdviz.experiments.theory.costs import costs_of
+from pmdviz.experiments.theory.recurrence import mean_terms, unrolled
+from pmdviz.experiments.theory.varied import STRATEGIES, VARIED
 from pmdviz.lab import css
 from pmdviz.lab.controls.buttons import small_button
 from pmdviz.lab.loop.background import follow
 from pmdviz.lab.loop.locked import handed, locked
 from pmdviz.lab.loop.pool import GIVES_WAY
 from pmdviz.lab.loop.theory_work import LOOK_EVERY_S, Measurement, outcome, status
+from pmdviz.lab.panels.experiments import ExperimentsPanel
 from pmdviz.lab.panels.theory_tables import cost_table, recurrence_table
-from pmdviz.lab.panels.theory_words import found_words, titles, triangles
+from pmdviz.lab.panels.theory_words import covered_words, found_words, titles
 from pmdviz.scenes.words import number
 from pmdviz.targets import TARGETS
 from pmdviz.views.theory import RecurrenceView, TheoryView
 
+CONVERGENCE = Convergence()
 SEEDS, WORKERS = (4, 8, 20, 50), 2
+SEEDS_WORDS = (
+    "20 runs at each value take a minute or two on two cores, up to ten minutes with a KDE at every step; "
+    "Cancel keeps what was measured."
+)
 RUNS, STEPS = 4, 15  # of Theorem 2's table
 EMPTY_WORDS = "Press Measure: each run is a point here"
 HEADING = '<div class="pmdviz-heading" role="heading" aria-level="2">{}</div><div>{}</div>'
 ABOUT_RECURRENCE = (
-    "KL(p‖q_{t+1}) ≤ ε_t + (1−γ) KL(p‖q_t) + γ²/2 ‖g_t‖², in the mean. Each term of the chosen run, "
-    f"measured on a grid, mean of {RUNS} runs."
+    "KL(p‖q_{t+1}) ≤ ε_t + (1−γ) KL(p‖q_t) + γ²/2 ‖g_t‖², in the mean. As printed ε_t = KL(q_{t+1}‖q̂), q̂ the exact "
+    "step, and the bound is false; the proof needs ε_t = KL(q_{t+1}‖q̂) + KL(p‖q_{t+1}) − KL(p‖q̂). "
+    f"Each term of the chosen run, measured on a grid, mean of {RUNS} runs."
+)
+ABOUT_EXPERIMENTS = (
+    "The same and all others, with all their knobs; <code>pmdviz experiment NAME</code> writes tables of them."
 )
 ABOUT_COSTS = "A step with a batch of 10 in two dimensions, one thread, in a process of its own; slopes on log axes."
 
@@ -60,10 +70,10 @@ class TheoryPage:
         )
         self.strategy = pn.widgets.Select(label="Particles", options=titles(STRATEGIES), value="particles", **look)
         self.varied = pn.widgets.Select(
-            label="What is varied", options={each.title: name for name, each in EXPERIMENTS.items()}, value="mT", **look
+            label="What is varied", options={each.title: name for name, each in VARIED.items()}, value="mT", **look
         )
         self.error = pn.widgets.Select(label="Error", options=titles(ERRORS), value="bounded", **look)
-        self.seeds = pn.widgets.Select(label="Runs at each value", options=[*SEEDS], value=8, **look)
+        self.seeds = pn.widgets.Select(label="Runs at each value", options=[*SEEDS], value=20, **look)
         self.error.param.watch(handed(lambda event: self._redraw()), "value")
         buttons = {"Measure": self._sweep, "Theorem 2, term by term": self._recurrence, "Time and memory": self._costs}
         self.buttons = {label: small_button(label) for label in buttons}
@@ -72,11 +82,17 @@ class TheoryPage:
         self.stop_it = small_button("Cancel", visible=False)
         self.stop_it.on_click(handed(lambda event: self._cancel()))
         chosen = (self.target, self.strategy, self.varied, self.error, self.seeds)
+        seeds_words = pn.pane.HTML(SEEDS_WORDS, stylesheets=[css.TEXT], margin=0)
         about = pn.pane.HTML(
             HEADING.format("Theory", "Does the error fall as the theorems say?"), stylesheets=[css.TEXT], margin=0
         )
         self.controls = pn.Column(
-            about, *chosen, sizing_mode="stretch_width", margin=(8, 12), css_classes=["pmdviz-theory-setup"]
+            about,
+            *chosen,
+            seeds_words,
+            sizing_mode="stretch_width",
+            margin=(8, 12),
+            css_classes=["pmdviz-theory-setup"],
         )
 
     def _make_view(self) -> None:
@@ -89,6 +105,7 @@ class TheoryPage:
         self.recurrence_pane = pn.Column(visible=False, **wide)  # a Bokeh pane has no element of its own to hide
         self.recurrence_pane.append(pn.pane.Bokeh(self.recurrence_view.figure, **wide))
         self.cost_words = pn.pane.HTML(cost_table([]), **text)
+        self.experiments = ExperimentsPanel(self._run_experiment)
         self.view = pn.Column(
             pn.FlexBox(*self.buttons.values(), self.stop_it, gap="6px", margin=(4, 0)),
             self.said,
@@ -99,6 +116,8 @@ class TheoryPage:
             self.recurrence_words,
             pn.pane.HTML(HEADING.format("Table 1", ABOUT_COSTS), **text),
             self.cost_words,
+            pn.pane.HTML(HEADING.format("Every experiment", ABOUT_EXPERIMENTS), **text),
+            self.experiments.view,
             stylesheets=[css.static("theory.css")],
             css_classes=["pmdviz-theory"],
             sizing_mode="stretch_width",
@@ -116,7 +135,7 @@ class TheoryPage:
 
     def set_theme(self, dark: bool) -> None:
         """Put on the light or the dark theme."""
-        for view in (self.sweep_view, self.recurrence_view):
+        for view in (self.sweep_view, self.recurrence_view, self.experiments):
             view.set_theme(dark)
 
     def stop(self) -> None:
@@ -161,89 +180,81 @@ class TheoryPage:
     # The sweep
 
     def _sweep(self) -> None:
-        self._rows, seeds = [], self.seeds.value
-        recipe, over = planned_experiment(self.target.value, self.strategy.value, self.varied.value)
-        self._measured = (self.varied.value, self.strategy.value, recipe.make_target().dim)
+        self._rows = []
+        chosen = {"target": self.target.value, "strategy": self.strategy.value, "varied": self.varied.value}
+        self._measured = chosen
+        knobs = {**chosen, "seeds": self.seeds.value}
         self.sweep_view.clear("The first runs are under way")
         self.found.object = ""
         self._name_axes()
         rows = self._rows
 
         def act(tell: Callable[[int, int], None]) -> Any:
-            options = {"together": True, "workers": WORKERS, "progress": tell, "niceness": GIVES_WAY}
-            return run_sweep(recipe, over, seeds, error="bounded", on_row=rows.append, **options)
+            return _run("convergence", knobs, tell, rows.append)
 
         self._begin(Measurement(act, "runs"), self._redraw, self._swept)
 
     def _swept(self, found: Any) -> str:
         failed = f" {len(found.failed)} could not be computed: {found.failed[0]}" if found.failed else ""
-        return f"{len(found):,} runs measured.{failed}"
+        return f"{len(found.rows):,} runs measured.{failed}"
 
     def _redraw(self) -> None:
         """Draw the rows that are there; another error needs no new runs."""
         self._name_axes()
         if not self._rows:
             return
-        rows = self._rows[:]
-        name, _, dim = self._measured
-        column, error = EXPERIMENTS[name].column, self.error.value
-        x, y = [row[column] for row in rows], [row[error] for row in rows]
-        try:
-            fit: Fit | None = fitted(x, y)
-        except InputError:  # too few points yet
-            fit = None
-        bounds = self._bounds(error)
-        self.sweep_view.show(x, y, fit, triangles(bounds, dim))
-        self.found.object = found_words(fit, bounds, dim)
-
-    def _bounds(self, error: str) -> list[Rate]:
-        """What speaks of this error and of what was varied: Theorem 5 of weighted particles, 4 and 6 of a KDE."""
-        name, strategy, _ = self._measured
-        bounds = [rate for letter in EXPERIMENTS[name].letters for rate in rates_for(letter, error)]
-        if strategy == "particles":
-            bounds = [rate for rate in bounds if rate.theorem in ("Theorem 3", "Theorem 5")]
-        elif strategy == "kde":
-            bounds = [rate for rate in bounds if rate.theorem in ("Theorem 4", "Theorem 6")]
-        return bounds
+        rows = [row for row in self._rows if not row.get("failed")]
+        knobs = CONVERGENCE.Knobs.checked({**self._measured, "error": self.error.value})
+        chart, fit = CONVERGENCE.chart(rows, knobs), CONVERGENCE.fit(rows, knobs)
+        self.sweep_view.show(chart.x, chart.y, fit, chart.slopes)
+        letters = VARIED[knobs.varied].letters
+        self.found.object = found_words(fit, CONVERGENCE.bounds(knobs), dimension(knobs), letters, knobs.strategy)
 
     def _name_axes(self) -> None:
-        name = self._measured[0] if self._rows else self.varied.value
-        self.sweep_view.axes(EXPERIMENTS[name].axis, ERRORS[self.error.value][0])
+        name = self._measured["varied"] if self._rows else self.varied.value
+        self.sweep_view.axes(VARIED[name].axis, ERRORS[self.error.value][0])
 
-    _measured: tuple[str, str, int] = ("mT", "particles", 1)
+    _measured: dict[str, Any] = {}
 
     # Theorem 2 and Table 1
 
     def _recurrence(self) -> None:
-        recipe, _ = planned_experiment(self.target.value, self.strategy.value, "T")
+        strategy = self.strategy.value
+        knobs = {"target": self.target.value, "strategy": strategy, "runs": RUNS, "steps": STEPS}
 
-        def act(tell: Callable[[int, int], None]) -> Any:
-            runs = []
-            for seed in range(RUNS):
-                said = lambda t, seed=seed: tell(seed * STEPS + t, RUNS * STEPS)  # noqa: E731
-                said(0)
-                runs.append(terms(recipe.replaced(seed=seed), STEPS, said))
-            return averaged(runs)
+        def end(found: ExperimentResult) -> str:
+            return " ".join([self._recurred(found), covered_words(strategy)]).strip()
 
-        self._begin(Measurement(act, "steps"), lambda: None, self._recurred)
+        self._begin(Measurement(lambda tell: _run("recurrence", knobs, tell), "runs"), lambda: None, end)
 
-    def _recurred(self, rows: Any) -> str:
+    def _recurred(self, found: ExperimentResult) -> str:
+        rows = mean_terms(found.rows)
         self.recurrence_view.show(rows)
         self.recurrence_pane.visible = True
         self.recurrence_words.object = recurrence_table(rows)
-        loose = rows[-1].bound / max(rows[-1].measured, 1e-12)
+        loose = rows[-1].proved / max(rows[-1].measured, 1e-12)
         alone = unrolled(rows)[-1]
         return (
-            f"After {len(rows)} steps KL(p‖q) is {number(rows[-1].measured)} nats; the last step's bound allows "
-            f"{number(loose, 2)} times as much, the recurrence from the start {number(alone)} nats."
+            f"After {len(rows)} steps KL(p‖q) is {number(rows[-1].measured)} nats; the last step's bound as proved "
+            f"allows {number(loose, 2)} times as much, the recurrence from the start {number(alone)} nats."
         )
 
+    def _run_experiment(self, name: str, knobs: Mapping[str, Any], end: Callable[[ExperimentResult], str]) -> None:
+        if self.work is None or self.work.over:
+            self._begin(Measurement(lambda tell: _run(name, knobs, tell), "cases"), lambda: None, end)
+
     def _costs(self) -> None:
-        def act(tell: Callable[[int, int], None]) -> Any:
-            return measure_all(tell, GIVES_WAY)
+        self._begin(Measurement(lambda tell: _run("costs", {}, tell), "measurements"), lambda: None, self._costed)
 
-        self._begin(Measurement(act, "measurements"), lambda: None, self._costed)
-
-    def _costed(self, costs: Any) -> str:
-        self.cost_words.object = cost_table(costs)
+    def _costed(self, found: ExperimentResult) -> str:
+        self.cost_words.object = cost_table(costs_of(found.rows))
         return "Time and memory are in the table."
+
+
+def _run(
+    name: str,
+    knobs: dict[str, Any],
+    tell: Callable[[int, int], None],
+    on_row: Callable[[Any], object] = lambda row: None,
+) -> ExperimentResult:
+    return run_experiment(name, knobs, workers=WORKERS, progress=tell, niceness=GIVES_WAY, on_row=on_row)

@@ -10,21 +10,26 @@ from typing import Any
 import panel as pn
 from bokeh.models import Div
 
+from pmdviz.experiments.race import RaceRecipe
 from pmdviz.lab import css
 from pmdviz.lab.controls.buttons import small_button
+from pmdviz.lab.controls.picture import PictureControls
 from pmdviz.lab.controls.playback import PlaybackBar
 from pmdviz.lab.loop.acknowledge import make_acknowledge
 from pmdviz.lab.loop.frame_sender import FrameSender
 from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.panels.card import Card
-from pmdviz.lab.panels.race_table import RaceTable
+from pmdviz.lab.panels.race_table import RaceTable, columns
 from pmdviz.lab.panels.race_words import status_fields, swatches, table_rows
 from pmdviz.lab.panels.status import fields_html, waiting_fields
+from pmdviz.methods import METHODS
+from pmdviz.metrics import Metric
 from pmdviz.scenes.race import RaceScene
-from pmdviz.scenes.race_columns import CLOCKS
+from pmdviz.scenes.race_columns import CLOCK_OF, CLOCKS
+from pmdviz.scenes.stage import SceneChoice
 from pmdviz.scenes.tiling import Tiling
 from pmdviz.views.race_tiles import LAYERS, RaceTiles
-from pmdviz.views.race_traces import RaceTraces
+from pmdviz.views.race_traces import SLOTS, RaceTraces
 
 UNKNOWN_PX = 1000.0  # width of the tiles before the browser has said it
 WORDS_S = 0.3  # traces, numbers and the table change so often while playing: nobody reads faster
@@ -34,8 +39,20 @@ SEEDS = {"4 seeds": 4, "8 seeds": 8, "16 seeds": 16, "32 seeds": 32}
 class RaceScreen:
     """Tiles, traces, table and status in one responsive layout."""
 
-    def __init__(self, playback: PlaybackBar, cards: Sequence[Card], bands: Callable[[int], None]) -> None:
-        self.tiles, self.traces, self.table = RaceTiles(), RaceTraces(), RaceTable(margin=0)
+    def __init__(
+        self,
+        playback: PlaybackBar,
+        cards: Sequence[Card],
+        bands: Callable[[int], None],
+        choose: Callable[[SceneChoice], None],
+        shown: Sequence[Metric],
+    ) -> None:
+        self.picture = PictureControls(choose)
+        self.tiles, self.traces, self.table = (
+            RaceTiles(),
+            RaceTraces(shown),
+            RaceTable(margin=0, columns=columns(shown)),
+        )
         self.playback = playback
         self.status = Div(
             text=fields_html(waiting_fields("Making the first picture of the race")),
@@ -54,22 +71,30 @@ class RaceScreen:
 
     def _options(self, bands: Callable[[int], None]) -> Any:
         look: dict[str, Any] = {"margin": 0, "stylesheets": [css.SELECT]}
-        clock = pn.widgets.Select(
+        self.clock = pn.widgets.Select(
             label="Traces against", options={text: key for key, text in CLOCKS.items()}, width=240, **look
         )
-        clock.param.watch(handed(lambda event: self.traces.choose(event.new)), "value")
+        self.clock.param.watch(handed(lambda event: self.traces.choose(event.new)), "value")
         self.seeds = pn.widgets.Select(label="Bands over", options=SEEDS, value=8, width=120, **look)
         self.band_button = small_button("Bands")
         self.band_button.on_click(handed(lambda event: bands(self.seeds.value)))
         self.band_words = pn.pane.HTML("", margin=(4, 0), stylesheets=[css.TEXT], sizing_mode="stretch_width")
         row = pn.FlexBox(
-            clock, self.seeds, self.band_button, gap="8px", margin=0, align_items="end", sizing_mode="stretch_width"
+            *self.picture.widgets,
+            self.clock,
+            self.seeds,
+            self.band_button,
+            gap="8px",
+            margin=0,
+            align_items="end",
+            sizing_mode="stretch_width",
         )
         return pn.Column(row, self.band_words, margin=0, css_classes=["pmdviz-options"], sizing_mode="stretch_width")
 
     def _layout(self, cards: Sequence[Card], options: Any) -> Any:
-        panes = [_pane(self.tiles.figure, "pmdviz-race-tiles")]
-        panes += [_pane(panel.figure, f"pmdviz-race-{metric}") for metric, panel in self.traces.panels.items()]
+        self.panes = {slot: _pane(None, f"pmdviz-race-{slot}") for slot in SLOTS}
+        self._place_traces()
+        panes = [_pane(self.tiles.figure, "pmdviz-race-tiles"), *self.panes.values()]
         table = pn.Column(self.table, css_classes=["pmdviz-race-table"], margin=0, sizing_mode="stretch_width")
         return pn.Column(
             *panes,
@@ -83,12 +108,36 @@ class RaceScreen:
             css_classes=["pmdviz-race"],
         )
 
+    def _place_traces(self) -> None:
+        """Put the figures of the traces in their places; with one metric the other place stays empty."""
+        for slot, pane in self.panes.items():
+            panel = self.traces.panels.get(slot)
+            if panel is not None:
+                panel.figure.css_classes = [f"pmdviz-race-{slot}"]
+            pane.object = None if panel is None else panel.figure
+
+    def _measure(self, recipe: RaceRecipe) -> None:
+        """Metrics and clock of another race, where they are others."""
+        if self.traces.measure(recipe.shown):
+            self._place_traces()
+            self.table.columns = columns(recipe.shown)
+        if self.traces.unit != recipe.budget_unit:
+            self.traces.unit = recipe.budget_unit
+            self.clock.value = CLOCK_OF[recipe.budget_unit]
+
+    def _offer(self, scene: RaceScene) -> None:
+        """The pictures that there are of the target by every entrant."""
+        methods = [METHODS[one.method] for one in scene.recipe.entrants]
+        self.picture.show(scene.recipe.target, methods, scene.scene, scene.pair)
+
     def show(self, scene: RaceScene, playing: bool, summary: Mapping[str, Any]) -> None:
         """Draw a scene; words and traces while playing only a few times a second."""
         with self.sender.together():
             if len(scene.tiles) != self.tiles.tiling.number or self._narrower():
                 self.tiles.arrange(Tiling.fitting(len(scene.tiles), self.width))
             self.tiles.draw(scene)
+            self._measure(scene.recipe)
+            self._offer(scene)
             now = time.monotonic()
             if not playing or now - self._said > WORDS_S:
                 self._said = now
@@ -144,5 +193,6 @@ class RaceScreen:
 
 
 def _pane(figure: Any, name: str) -> Any:
-    figure.css_classes = [name]
+    if figure is not None:
+        figure.css_classes = [name]
     return pn.pane.Bokeh(figure, sizing_mode="stretch_width", margin=0)

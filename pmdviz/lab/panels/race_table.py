@@ -2,29 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import param
 from panel.custom import JSComponent
 
 from pmdviz.lab.css import static
+from pmdviz.metrics import Metric
+from pmdviz.views.race_traces import SLOTS
 
-COLUMNS = {  # key -> (title, what it says)
+BEFORE = {  # key -> (title, what it says)
     "method": ("method", "the entrant, with its line in the traces"),
     "visited": ("data visited", "rows passed to the likelihood or its gradient"),
-    "tv": ("TV", "total variation, 0 to 1"),
-    "kl_forward": ("forward KL", "KL(exact, approximation) in nats"),
+}
+AFTER = {
     "modes": ("modes", "mass of the approximation in the basin of each mode of the exact posterior"),
-    "gradients": ("gradients", "gradient evaluations: pairs of θ and datum"),
-    "densities": ("densities", "density evaluations: pairs of θ and datum"),
+    "evaluations": ("evaluations", "likelihoods and gradients: pairs of θ and datum"),
+    "row": ("a row costs", "likelihoods and gradients of one θ for each row visited"),
     "seconds": ("seconds", "computing time of the steps"),
-    "seeds": ("TV over seeds", "mean ± standard deviation; press Bands"),
+    "seeds": ("{} over seeds", "mean ± standard deviation; press Bands"),
     "state": ("state", "whether it races, or why it ended"),
 }
+
+
+def columns(shown: Sequence[Metric]) -> list[list[str]]:
+    """Key, title and words of each column, with these metrics in the middle."""
+    middle = {
+        slot: (metric.title, ", ".join(filter(None, [metric.about, metric.unit])))
+        for slot, metric in zip(SLOTS, shown, strict=False)
+    }
+    first = shown[0].title if shown else ""
+    return [[key, title.format(first), words] for key, (title, words) in {**BEFORE, **middle, **AFTER}.items()]
 
 
 class RaceTable(JSComponent):
     """Sorting is the browser's own affair: `rows` hold pairs of a value to sort by and a text."""
 
-    columns = param.List(default=[[key, *words] for key, words in COLUMNS.items()])
+    columns = param.List(default=[])
     rows = param.List(default=[])
     swatches = param.List(default=[])
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pmdviz.experiments.race.clock import DATA, SHORT, evaluations
+from pmdviz.metrics import Metric
 from pmdviz.scenes import style
 from pmdviz.scenes.race import RaceScene, Tile
 from pmdviz.scenes.words import count, number
+from pmdviz.views.race_traces import SLOTS
 
 START = "Same data, same budget: press Play and see who finds both modes."
 NOBODY = "Nobody races yet: choose a method in the drawer and press Add."
@@ -15,21 +18,42 @@ NOBODY = "Nobody races yet: choose a method in the drawer and press Add."
 
 def status_fields(scene: RaceScene, extra: str = "", playing: bool = False) -> dict[str, Any]:
     """What the status panel says, in the fields of the lab's."""
-    high, budget, num_data = max(scene.visited), scene.budget, scene.recipe.target.num_data
+    high, budget = max(scene.spent), scene.budget
     return {
         "share": 100.0 * min(1.0, high / budget) if budget else 0.0,
-        "of": _of(high, budget) if budget else "no budget: endless",
+        "of": _of(high, budget, scene.recipe.budget_unit) if budget else "no budget: endless",
         "pmdviz-status": scene.words if scene.tiles else NOBODY,
-        "passes": f"{high / num_data:.1f} passes over {count(num_data)} data",
+        "passes": _passes(scene),
         "step": _step(scene),
         "more": extra,
         "live": "off" if playing else "polite",
     }
 
 
-def _of(visited: int, budget: int) -> str:
-    within = f"{count(visited)} of {count(budget)} data"
-    return within if visited <= budget else f"{count(budget)} data asked for, {count(visited)} visited"
+def _of(spent: int, budget: int, unit: str) -> str:
+    """How far the budget is used up by who is ahead."""
+    if spent <= budget:
+        return f"{count(spent)} of {count(budget)} {SHORT[unit]}"
+    done = "visited" if unit == DATA else "made"
+    return f"{count(budget)} {SHORT[unit]} asked for, {count(spent)} {done}"
+
+
+def _passes(scene: RaceScene) -> str:
+    """How often who has seen most went through the data; "" for a target without data."""
+    target = scene.recipe.target
+    if target.data is None:
+        return ""
+    most = max((tile.visited for tile in scene.tiles if not tile.ended), default=None)
+    most = max((tile.visited for tile in scene.tiles), default=0) if most is None else most
+    return f"{most / target.num_data:.1f} passes over {count(target.num_data)} data"
+
+
+def _row_cost(row: Mapping[str, Any]) -> list[Any]:
+    """What a visited row has cost so far: evaluations of one theta, to sort by and in words."""
+    made = {"likelihood": row["density_evaluations"], "gradient": row["gradient_evaluations"]}
+    each = {kind: round(number / max(row["visited"], 1)) for kind, number in made.items() if number}
+    said = [f"{count(n)} {kind}{'' if n == 1 else 's'}" for kind, n in each.items()]
+    return [sum(each.values()), " + ".join(said) or "–"]
 
 
 def _step(scene: RaceScene) -> str:
@@ -37,7 +61,7 @@ def _step(scene: RaceScene) -> str:
     if not scene.tiles:
         return ""
     if scene.done:
-        return f"The race is over: lowest TV {number(first[1])} ({first[0]})" if first else "It is over"
+        return f"The race is over: {first}" if first else "It is over"
     slow = [tile.label for tile in scene.tiles if tile.slow]
     if slow:
         return f"The others wait for {', '.join(slow)}: nobody may be more than one pass ahead"
@@ -47,23 +71,23 @@ def _step(scene: RaceScene) -> str:
 
 def table_rows(scene: RaceScene, summary: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Plain rows of the table; `summary` holds, by label, what the bands' runs came to."""
-    return [_row(k, tile, summary.get(tile.label)) for k, tile in enumerate(scene.tiles)]
+    shown = scene.recipe.shown
+    return [_row(k, tile, shown, summary.get(tile.label)) for k, tile in enumerate(scene.tiles)]
 
 
-def _row(k: int, tile: Tile, over_seeds: Mapping[str, Any] | None) -> dict[str, Any]:
+def _row(k: int, tile: Tile, shown: Sequence[Metric], over_seeds: Mapping[str, Any] | None) -> dict[str, Any]:
     row, masses = tile.row, tile.row["mode_masses"]
     now = tile.ended or tile.caveat or "racing"
     return {
         "entrant": k,
         "method": [tile.label, tile.label],
         "visited": [tile.visited, count(tile.visited)],
-        "tv": _cell(row["tv"]),
-        "kl_forward": _cell(row["kl_forward"]),
+        **{slot: _cell(row.get(metric.name)) for slot, metric in zip(SLOTS, shown, strict=False)},
         "modes": [None if not masses else min(masses), "–" if not masses else " + ".join(f"{m:.2f}" for m in masses)],
-        "gradients": [row["gradient_evaluations"], count(row["gradient_evaluations"])],
-        "densities": [row["density_evaluations"], count(row["density_evaluations"])],
+        "evaluations": [evaluations(row), count(evaluations(row))],
+        "row": _row_cost(row),
         "seconds": [row["seconds"], f"{row['seconds']:.2f}"],
-        "seeds": _over_seeds(over_seeds),
+        "seeds": _over_seeds(over_seeds, shown[0].name),
         "state": [now, now],
     }
 
@@ -72,12 +96,13 @@ def _cell(value: float | None) -> list[Any]:
     return [value, "–" if value is None else number(value)]
 
 
-def _over_seeds(entry: Mapping[str, Any] | None) -> list[Any]:
-    if entry is None or entry["tv_mean"] is None:
+def _over_seeds(entry: Mapping[str, Any] | None, name: str) -> list[Any]:
+    if entry is None or entry.get(f"{name}_mean") is None:
         return [None, "–"]
-    sd = "" if entry["tv_sd"] is None else f" ± {number(entry['tv_sd'], 2)}"
+    mean, spread = entry[f"{name}_mean"], entry[f"{name}_sd"]
+    sd = "" if spread is None else f" ± {number(spread, 2)}"
     alone = entry["runs_in_one_mode"]
-    return [entry["tv_mean"], f"{number(entry['tv_mean'])}{sd}" + (f" ({alone} in one mode)" if alone else "")]
+    return [mean, f"{number(mean)}{sd}" + (f" ({alone} in one mode)" if alone else "")]
 
 
 def swatches(dark: bool) -> list[dict[str, Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import panel as pn
@@ -12,6 +12,7 @@ from bokeh.models import Div
 from pmdviz.lab import css
 from pmdviz.lab.controls.actions import Actions
 from pmdviz.lab.controls.buttons import small_button
+from pmdviz.lab.controls.picture import PictureControls
 from pmdviz.lab.controls.playback import PlaybackBar
 from pmdviz.lab.loop.acknowledge import make_acknowledge
 from pmdviz.lab.loop.floor_work import FloorWork
@@ -20,8 +21,9 @@ from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.loop.runner import Snapshot
 from pmdviz.lab.panels.card import Card
 from pmdviz.lab.panels.status import fields_html, status_fields, waiting_fields
-from pmdviz.scenes.stage import LAYERS
-from pmdviz.scenes.trace_columns import CLOCKS, GROUPS
+from pmdviz.scenes.stage import LAYERS, Pair, Scene, SceneChoice
+from pmdviz.scenes.trace_columns import CLOCK_OF, CLOCKS, GROUPS, Group, clocks_of, first_group
+from pmdviz.targets import Target
 from pmdviz.views import StageView, TracesView
 
 NOTE_S = 0.8  # a rejuvenation is said on the stage for so long, not for one frame of 30 ms
@@ -39,6 +41,7 @@ class Screen:
         cards: Iterable[Card],
         floor: FloorWork,
         last: Callable[[], Snapshot | None],
+        choose: Callable[[SceneChoice], None],
         keyboard: bool = False,
     ) -> None:
         self.stage, self.traces = StageView(target), TracesView()
@@ -57,6 +60,7 @@ class Screen:
         self.sender = FrameSender(self.ack, packed, self.status)
         self.stage.put = self.traces.put = self.sender.put
         self.actions = Actions(self.ack, self.stage.figure, last)
+        self.picture = PictureControls(choose)
         self.view = pn.Column(
             self.stage_pane,
             self.traces_pane,
@@ -71,6 +75,7 @@ class Screen:
         )
         self.extra = ""
         self._note, self._note_until, self._traced = "", 0.0, 0.0
+        self._offered: tuple[Any, ...] = ()
         self.set_theme(dark=False, presenter=False)
 
     def _layers(self) -> Any:
@@ -86,15 +91,11 @@ class Screen:
 
     def _options(self) -> Any:
         look: dict[str, Any] = {"margin": 0, "stylesheets": [css.SELECT]}
-        group = pn.widgets.Select(
-            label="Traces", options={g.title: key for key, g in GROUPS.items()}, width=150, **look
-        )
-        clock = pn.widgets.Select(
-            label="Against", options={text: key for key, text in CLOCKS.items()}, width=190, **look
-        )
+        group = self.group = pn.widgets.Select(label="Traces", options=_titles(GROUPS), width=150, **look)
+        clock = self.clock = pn.widgets.Select(label="Against", options=_by_words(CLOCKS), width=190, **look)
         group.param.watch(handed(lambda event: self.traces.choose(group=event.new)), "value")
         clock.param.watch(handed(lambda event: self.traces.choose(clock=event.new)), "value")
-        selects = pn.Row(group, clock, margin=0, styles={"gap": "4px 12px", "flex-wrap": "wrap"})
+        selects = pn.Row(*self.picture.widgets, group, clock, margin=0, styles={"gap": "4px 12px", "flex-wrap": "wrap"})
         return pn.Column(
             selects, self.actions.said, margin=0, css_classes=["pmdviz-options"], sizing_mode="stretch_width"
         )
@@ -102,19 +103,41 @@ class Screen:
     def show(self, snapshot: Snapshot, playing: bool) -> None:
         """Draw a snapshot."""
         with self.sender.together():
-            self.follow(snapshot.frame.target)
+            self.follow(snapshot)
+            self._offer(snapshot.frame)
             self.stage.draw(snapshot.columns, self._noted(snapshot, playing))
             self._trace(snapshot, playing)
             self.sender.say(status_fields(snapshot, self.extra, playing, self.floor.words))
         self.playback.enable(True, snapshot.done, snapshot.frame.iteration == 0, bool(snapshot.ended))
         self.dim(False)
 
-    def follow(self, target: Any) -> None:
-        """Take ranges and names from another target; the same box keeps the user's zoom."""
-        seen = self.stage.target
-        if (target.name, target.view_box, target.parameter_names) != (seen.name, seen.view_box, seen.parameter_names):
-            self.stage.look_at(target)
+    def follow(self, snapshot: Snapshot) -> None:
+        """Take ranges and names from another target or scene; the same ranges keep the user's zoom."""
+        target, seen = snapshot.frame.target, self.stage.target
+        look = snapshot.scene, snapshot.pair
+        same = look == (self.stage.scene, self.stage.pair)
+        if not same or (target is not seen and _framed(target, *look) != _framed(seen, *look)):
+            self.stage.look_at(target, *look)
         self.stage.target = target
+        self.picture.show(target, [snapshot.frame.method], snapshot.scene, snapshot.pair)
+
+    def _offer(self, frame: Any) -> None:
+        """Offer the traces that can be had of the target and the method; what cannot be had is not in the menu."""
+        pair = frame.target.key, frame.method.name, frame.budget_unit
+        if pair != self._offered:
+            self._offer_clocks(frame)
+            self._offered = pair
+            found = GROUPS.of(frame.target, frame.method)
+            titles = _titles(found)
+            if self.group.options != titles:
+                chosen = self.group.value if self.group.value in found else first_group(found)
+                self.group.param.update(options=titles, value=chosen)
+
+    def _offer_clocks(self, frame: Any) -> None:
+        """Those that the target has; another unit of the budget shows its own."""
+        clocks, counted = _by_words(clocks_of(frame.target)), CLOCK_OF[frame.budget_unit]
+        turned = self._offered[2:] != (frame.budget_unit,) or self.clock.value not in clocks.values()
+        self.clock.param.update(options=clocks, value=counted if turned else self.clock.value)
 
     def _noted(self, snapshot: Snapshot, playing: bool) -> str:
         info, now = snapshot.frame.info, time.monotonic()
@@ -131,7 +154,7 @@ class Screen:
             return
         self._traced = now
         floors = {name: snapshot.metrics[name] for name in ("floor_tv", "floor_kl")}
-        self.traces.show(snapshot.trace, floors, snapshot.marks, snapshot.recipe.budget)
+        self.traces.show(snapshot.trace, floors, snapshot.marks, snapshot.recipe.budget, snapshot.recipe.budget_unit)
 
     def wait(self, words: str, share: float | None = None) -> None:
         """Say what is happening before there is a first frame."""
@@ -162,3 +185,18 @@ class Screen:
 def _pane(figure: Any, name: str) -> Any:
     figure.css_classes = [name]  # on the figure: a Bokeh pane has no element of its own
     return pn.pane.Bokeh(figure, sizing_mode="stretch_width", margin=0)
+
+
+def _by_words(clocks: Mapping[str, str]) -> dict[str, str]:
+    """Words -> key, for a menu."""
+    return {words: clock for clock, words in clocks.items()}
+
+
+def _titles(groups: Mapping[str, Group]) -> dict[str, str]:
+    """Title -> key, for a menu."""
+    return {group.title: key for key, group in groups.items()}
+
+
+def _framed(target: Target, scene: Scene, pair: Pair) -> tuple[Any, ...]:
+    """What the axes say and hold."""
+    return target.name, target.parameter_names, scene.axis_labels(target, pair), scene.ranges(target, pair, 1.0)

@@ -8,31 +8,35 @@ from typing import Any
 
 from pmdviz.lab.loop.forecast import heaviest, step_seconds
 from pmdviz.lab.loop.runner import Snapshot
-from pmdviz.scenes.words import UNKNOWN, count, data_visited, duration, floor, number, state
+from pmdviz.scenes.words import EXACT_SAMPLES, UNKNOWN, below_words, count, data_visited, duration, headline, state
 
-START = "Press Play to watch the particles move from the prior to the posterior."
+START = "Press Play. {}"
 FORETELL_S = 1.0
 
 
 def step_words(snapshot: Snapshot) -> str:
     """What the last step did, or what to do first."""
     info = snapshot.frame.info
-    return f"Step {count(snapshot.frame.iteration)}: {info.words}" if info else START
+    return (
+        f"Step {count(snapshot.frame.iteration)}: {info.words}"
+        if info
+        else START.format(snapshot.frame.method.what_moves)
+    )
 
 
 def result_words(snapshot: Snapshot, unknown: str = UNKNOWN) -> str:
-    """The result beside the floor, once the run is over: "TV 0.086; perfect draws: 0.088"."""
-    metrics = snapshot.metrics
-    over = snapshot.ended or "Budget used up"
-    over = f"{over[0].upper()}{over[1:]} after {count(snapshot.frame.visited)} data"
-    if metrics["tv"] is None:
-        return f"{over}: the exact posterior is not known, so TV cannot be had"
-    return f"{over}: TV {number(metrics['tv'])}{floor(snapshot.frame, '; perfect draws: ', unknown)}"
+    """The result beside the floor, once the run is over: "TV 0.086; exact samples: 0.088"."""
+    frame, over = snapshot.frame, snapshot.ended or "Budget used up"
+    over = f"{over[0].upper()}{over[1:]} after {count(frame.spent)} {frame.budget_unit}"
+    found = headline(frame, f"; {EXACT_SAMPLES}: ", unknown)
+    return f"{over}: {found[0]}" if found else f"{over}: the exact posterior is not known, so TV cannot be had"
 
 
 def passes_words(snapshot: Snapshot) -> str:
     """How often the data have been gone through: "12.0 passes over 1,000 data"."""
     frame = snapshot.frame
+    if frame.target.data is None:
+        return f"{count(frame.iteration)} iterations; there are no data to visit"
     return f"{frame.visited / frame.num_data:.1f} passes over {count(frame.num_data)} data"
 
 
@@ -51,14 +55,15 @@ def status_fields(snapshot: Snapshot, extra: str = "", playing: bool = False, un
 
     `unknown` is said of a floor that is not known.
     """
-    more = [words for words in (extra, slow_words(snapshot)) if words]
+    below = "" if playing else below_words(snapshot.frame)
+    more = [words for words in (extra, below, slow_words(snapshot)) if words]
     if snapshot.pending:
         more.insert(0, "; ".join(f"{name}: {words}" for name, words in snapshot.pending.items()))
     if snapshot.done:
         more.insert(0, result_words(snapshot, unknown))
-    budget, visited = snapshot.recipe.budget, snapshot.frame.visited
+    budget, spent = snapshot.recipe.budget, snapshot.frame.spent
     return {
-        "share": 100.0 * min(1.0, visited / budget) if budget else 0.0,
+        "share": 100.0 * min(1.0, spent / budget) if budget else 0.0,
         "of": data_visited(snapshot.frame) if budget else "no budget: endless",
         "pmdviz-status": state(snapshot.frame, unknown),
         "passes": passes_words(snapshot),

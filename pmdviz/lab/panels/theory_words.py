@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from pmdviz.experiments.sweep import Fit
 from pmdviz.experiments.theory.formulas import Rate
+from pmdviz.experiments.theory.varied import SMOOTHNESS, STRATEGIES
 from pmdviz.lab.loop.theory_work import status
 
-SMOOTHNESS = 1.0  # beta: what the paper counts a Gaussian kernel as
-SCALE_FREE = "Slopes only: the constants of the bounds are not known."
+SCALE_FREE = (
+    "Slopes only: the constants of the bounds are not known. "
+    f"β = {SMOOTHNESS:g} in the bounds and in the KDE's bandwidth."
+)
+NO_THEOREM = "No theorem of the paper covers this strategy: what is measured stands alone."
 
 
 def titles(table: Any) -> dict[str, str]:
@@ -19,24 +24,24 @@ def titles(table: Any) -> dict[str, str]:
 
 def bound_words(rate: Rate, dim: int) -> str:
     """A bound and its slope."""
-    return f"{rate.theorem}: slope {rate.exponent(SMOOTHNESS, dim):.2f} in {rate.x}"
+    return f"{rate.theorem}: slope {rate.exponent(SMOOTHNESS, dim):.2f} in {rate.x} ({rate.words})"
 
 
-def triangles(bounds: list[Rate], dim: int) -> list[tuple[str, float]]:
-    """A triangle for each slope, with the theorems that give it."""
-    names: dict[float, list[str]] = {}
-    for rate in bounds:
-        names.setdefault(rate.exponent(SMOOTHNESS, dim), []).append(rate.theorem)
-    return [(f"{', '.join(dict.fromkeys(found))}: slope {slope:.2f}", slope) for slope, found in names.items()]
+def covered_words(strategy: str) -> str:
+    """Which theorems are about a strategy; "" where some are."""
+    return "" if STRATEGIES[strategy].theorems else NO_THEOREM
 
 
-def found_words(fit: Fit | None, bounds: list[Rate], dim: int) -> str:
-    """The measured slope beside those of the bounds."""
+def found_words(fit: Fit | None, bounds: list[Rate], dim: int, letters: Iterable[str], strategy: str) -> str:
+    """The measured slope beside those of the bounds: whole ones, and terms of bounds, which are not drawn."""
     if fit is None:
         return status("A slope needs runs at two different values.")
     left_out = f", {fit.left_out:,} without a logarithm left out" if fit.left_out else ""
     words = f"Measured slope {fit.slope:.2f} ± {fit.standard_error:.2f} (all {fit.num_points:,} points{left_out}). "
     if not bounds:
-        return status(f"{words}No bound of the paper speaks of this error here.")
-    said = "; ".join(f"{bound_words(rate, dim)} ({rate.words})" for rate in bounds)
-    return status(f"{words}{said}. {SCALE_FREE}")
+        return status(words + (covered_words(strategy) or "No bound of the paper speaks of this error here."))
+    whole = [bound_words(bound, dim) for bound in bounds if bound.holds(letters)]
+    terms = [bound_words(bound, dim) for bound in bounds if not bound.holds(letters)]
+    said = [f"{'; '.join(whole)}."] if whole else []
+    said += [f"Not drawn, as the whole bound does not fall so here: {'; '.join(terms)}."] if terms else []
+    return status(" ".join([words.strip(), *said, SCALE_FREE]))

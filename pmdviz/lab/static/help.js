@@ -15,8 +15,8 @@ if (!box) {
     <p>Solid lines: the exact posterior. Dashed lines: the approximation. Each is drawn as the regions of highest density
     that hold 50, 80 and 95 % of its own mass (in one dimension as a curve). Dots: particles, their area proportional to
     their weight. Drag to move the picture, turn the wheel to zoom; "Fit posterior" brings it back.</p>
-    <p>TV (total variation) lies between 0, equal, and 1, disjoint. "Perfect draws" is what as many independent draws from
-    the exact posterior would get.</p>
+    <p>TV (total variation) lies between 0, equal, and 1, disjoint. "Exact samples" is the TV that you would get with as many
+    independent samples from the exact posterior: a reference, which draws that vary less can beat.</p>
     <form method="dialog"><button autofocus>Close</button></form>`
   const dark = document.querySelector(".mui-dark") !== null
   box.style.cssText = `max-width:min(560px,90vw);font:15px/1.5 system-ui,sans-serif;border:1px solid #888;border-radius:8px;

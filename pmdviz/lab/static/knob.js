@@ -20,6 +20,9 @@ function element(tag, attributes = {}, ...children) {
   return made
 }
 
+// Whether a knob is chosen from a list; data may come from a file besides, which joins the list when it is in force.
+const chosen = (s) => s.kind === "choice" || s.kind === "source"
+
 function build(s) {
   const id = "knob-" + s.name
   const unit = element("span", { class: "unit" })
@@ -30,9 +33,9 @@ function build(s) {
   const note = element("div", { class: "note" })
   const common = { id, name: s.name, "aria-describedby": id + "-message" }
   let box, slider = null
-  if (s.kind === "choice") {
+  if (chosen(s)) {
     box = element("select", common)
-    for (const choice of s.choices) box.append(element("option", { value: choice }, choice))
+    for (const choice of s.choices) box.append(element("option", { value: choice }, choice || "the usual one"))
   } else if (s.kind === "flag") {
     box = element("input", { ...common, type: "checkbox" })
   } else {
@@ -42,7 +45,7 @@ function build(s) {
   const row = element("div", { class: "row" })
   if (slider) row.append(slider)
   row.append(box)
-  const root = element("div", { class: "knob " + s.kind }, mark, label, row, reset, note, message)
+  const root = element("div", { class: "knob " + (chosen(s) ? "choice" : s.kind) }, mark, label, row, reset, note, message)
   return { root, unit, mark, reset, message, note, box, slider }
 }
 
@@ -54,9 +57,16 @@ function knob(s, give) {
   const read = () => (s.kind === "flag" ? String(part.box.checked) : part.box.value.trim())
   const send = (text) => { waiting = true; give({ name: s.name, value: text }) }
 
+  function join(file) {
+    const known = [...part.box.options].some((option) => option.value === file)
+    if (!known) part.box.append(element("option", { value: file }, file.replace(/#[0-9a-f]+$/, "")))
+  }
   function write() {
     if (s.kind === "flag") part.box.checked = state.value === "true"
-    else if (!typing && !waiting) part.box.value = state.value
+    else if (!typing && !waiting) {
+      if (s.kind === "source" && !s.choices.includes(state.value)) join(state.value)
+      part.box.value = state.value
+    }
     if (part.slider) {
       const real = Number(state.value)
       if (part.slider.getRootNode().activeElement !== part.slider) part.slider.value = steps.of(real)
@@ -75,7 +85,7 @@ function knob(s, give) {
     part.reset.setAttribute("aria-label", `Reset ${s.label} to ${state.usual}`)
   }
   part.box.addEventListener("change", () => { typing = false; send(read()) })
-  if (s.kind !== "choice" && s.kind !== "flag") {
+  if (!chosen(s) && s.kind !== "flag") {
     part.box.addEventListener("input", () => { typing = true })
     part.box.addEventListener("keydown", (e) => { if (e.key === "Enter") { typing = false; send(read()) } })
     part.box.addEventListener("blur", () => { typing = false; if (!state.message && !waiting) write() })

@@ -11,13 +11,14 @@ export function render({ model }) {
     for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value)
     return made
   }
-  let by = "tv", down = false
-  const heads = {}, body = make("tbody")
-  const head = make("tr", {}, ...model.columns.map(([key, title, words]) => {
+  let by = "first", down = false
+  const heads = {}, body = make("tbody"), head = make("tr")
+  const titles = () => head.replaceChildren(...model.columns.map(([key, title, words]) => {
     const button = make("button", { type: "button", title: words }, title, make("span", { "aria-hidden": "true" }))
     button.addEventListener("click", () => { down = key === by ? !down : false; by = key; show() })
     return (heads[key] = make("th", { scope: "col", class: key }, button))
   }))
+  titles()
   const table = make("table", {}, make("caption", {}, "Entrants"), make("thead", {}, head), body)
 
   function swatch(k) {
@@ -43,12 +44,13 @@ export function render({ model }) {
     const { tr, cells } = lines.get(row.entrant)
     for (const [key] of model.columns) {
       const cell = key === "method" ? cells[key].lastChild : cells[key]
+      if (!(key in row)) continue
       if (cell.textContent !== row[key][1]) cell.textContent = cell.title = row[key][1]
     }
     return tr
   }
   function compare(a, b) {
-    const x = a[by][0], y = b[by][0]
+    const x = a[by]?.[0] ?? null, y = b[by]?.[0] ?? null
     if (x === y) return a.entrant - b.entrant
     if (x === null || y === null) return x === null ? 1 : -1  // what cannot be had comes last either way
     const order = x < y ? -1 : 1
@@ -64,6 +66,13 @@ export function render({ model }) {
     if (wanted.length !== now.length || wanted.some((tr, i) => tr !== now[i])) body.replaceChildren(...wanted)
   }
   const again = () => { lines.clear(); show() }
+  const anew = () => {  // other metrics: rows of the old columns are not shown with the new ones
+    for (const key of Object.keys(heads)) delete heads[key]
+    titles()
+    if (!(by in heads)) by = "first"
+    again()
+  }
+  model.on("columns", anew)
   model.on("rows", show)
   model.on("swatches", again)
   show()

@@ -1,17 +1,22 @@
-"""What chains share: every draw is kept, and a KDE and a Gaussian fit of those after the burn-in are judged."""
+"""What chains share: every draw is kept, and a KDE and a Gaussian fit of those after the burn-in are judged.
+
+A run is one chain, or several in lock step whose draws are pooled.
+"""
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from pmdviz.densities.bandwidth import PRIOR_FLOOR, SPREAD_FLOOR, median
-from pmdviz.densities.density import Density, KernelDensity
+from pmdviz.densities.density import KernelDensity
+from pmdviz.densities.points import Points
 from pmdviz.errors import TargetError
-from pmdviz.knobs import Whole
+from pmdviz.knobs import Real, Whole
 from pmdviz.methods.base import DEFAULT_BUDGET, Method, read_only, rows_in_words
 from pmdviz.methods.cost import MethodKnobs
+from pmdviz.methods.step import Cost, Event, StepInfo
 from pmdviz.targets import Target
 
 BLOCK = 256  # new draws kept apart, so that a long chain is not copied at every step
@@ -20,22 +25,20 @@ USUAL_DRAWS = 400  # that are judged at the end of a default budget
 REACH = 1e6  # prior sds; a chain beyond that has run away
 
 
-def burn_in(default: int) -> Whole:
-    """The knob `burn_in`, for a method whose own default it is."""
-    return Whole(
-        default,
-        bounds=(0, 1_000_000),
-        softbounds=(0, 5000),
-        label="Burn-in",
-        unit="draws",
-        acts="at once",
-        doc="First draws that are not judged; until it is over, all draws so far are.",
-    )
-
-
 class ChainKnobs(MethodKnobs):
-    """The knobs of every chain, besides its `burn_in`."""
+    """The knobs of every chain."""
 
+    burn_in = Real(
+        0.2,
+        bounds=(0, 1_000_000),
+        softbounds=(0, 0.95),
+        label="Burn-in",
+        unit="share, or draws",
+        acts="at once",
+        doc="First draws that are not judged. Below 1 it is their share of the draws made so far, so that a short run "
+        "leaves its way in from the prior out too. From 1 on it is their number; until so many are made, all are "
+        "judged.",
+    )
     thinning = Whole(
         1,
         bounds=(1, 10_000),
@@ -46,6 +49,15 @@ class ChainKnobs(MethodKnobs):
         acts="at once",
         doc="After the burn-in every so many-th draw is judged.",
     )
+    num_chains = Whole(
+        1,
+        bounds=(1, 100),
+        softbounds=(1, 16),
+        label="Chains",
+        acts="restart",
+        doc="So many chains, each from its own draw of the prior, take their steps together; their draws are pooled. "
+        "Each visits rows of its own, so a step costs so many times as much.",
+    )
 
 
 class ChainState(Protocol):
@@ -54,6 +66,22 @@ class ChainState(Protocol):
     older: np.ndarray  # (n, d) the first draws, the start among them
     newer: np.ndarray  # (k, d) the last ones, k < BLOCK
     iteration: int
+
+
+class Pool(NamedTuple):
+    """Several chains in lock step."""
+
+    chains: tuple[Any, ...]  # their states
+
+    @property
+    def iteration(self) -> int:
+        """Of each."""
+        return self.chains[0].iteration
+
+
+def states_of(state: Any) -> tuple[Any, ...]:
+    """The state of each chain of a run."""
+    return state.chains if isinstance(state, Pool) else (state,)
 
 
 def started(rng: np.random.Generator, target: Target) -> tuple[np.ndarray, np.ndarray]:
@@ -87,15 +115,30 @@ def check_reach(theta: np.ndarray, target: Target, step_size: float, batch: np.n
     raise TargetError(words, theta, rows_in_words(batch))
 
 
-def judged_draws(state: ChainState, knobs: Any) -> np.ndarray:
+def num_left_out(iteration: int, knobs: Any) -> int:
+    """Draws of the burn-in after so many iterations: a share of them leaves the last one in at least."""
+    if knobs.burn_in >= 1:
+        return int(knobs.burn_in)
+    return max(0, min(int(knobs.burn_in * iteration), iteration - 1))
+
+
+def judged_draws(state: Any, knobs: Any) -> np.ndarray:
+    """The judged draws of all chains, one chain after the other, (n, d)."""
+    return np.concatenate([judged_draws_of(chain, knobs) for chain in states_of(state)])
+
+
+def judged_draws_of(state: ChainState, knobs: Any) -> np.ndarray:
     """The draws after the burn-in, thinned; before it is over all draws so far, the start among them. (n, d)."""
     draws = np.concatenate([state.older, state.newer])
-    kept = draws[knobs.burn_in + 1 :: knobs.thinning]
+    kept = draws[num_left_out(state.iteration, knobs) + 1 :: knobs.thinning]
     return kept if len(kept) else draws
 
 
 class Chain(Method):
-    """A method whose state is the draws of one Markov chain; the judgement is that of Dai et al. 2016, Appendix H.1."""
+    """A method whose state is the draws of a Markov chain; the judgement is that of Dai et al. 2016, Appendix H.1.
+
+    Subclasses give `start` and `move`, the `init` and `step` of one chain.
+    """
 
     family = "chain"
     budget_words = f"the burn-in and {USUAL_DRAWS} draws after it"
@@ -104,21 +147,70 @@ class Chain(Method):
         """Data that a draw visits on average."""
         raise NotImplementedError
 
-    def default_budget(self, target: Target, knobs: Any) -> int:
-        """Enough for the burn-in and 400 judged draws, to two digits; never less than other methods have."""
-        rows = (knobs.burn_in + USUAL_DRAWS * knobs.thinning) * self.rows_per_draw(target, knobs)
-        return max(DEFAULT_BUDGET, int(float(f"{rows:.1e}")))
+    def start(self, rng: np.random.Generator, target: Target, knobs: Any) -> Any:
+        """The state of one chain at iteration 0."""
+        raise NotImplementedError
 
-    def densities(self, state: ChainState, knobs: Any, target: Target) -> dict[str, Density]:
-        """Of the judged draws a KDE, and the Gaussian with their mean and covariance."""
+    def move(
+        self, rng: np.random.Generator, state: Any, target: Target, batch: np.ndarray, knobs: Any
+    ) -> tuple[Any, StepInfo]:
+        """One iteration of one chain."""
+        raise NotImplementedError
+
+    def init(self, rng: np.random.Generator, target: Target, knobs: Any) -> Any:
+        """One chain, or a pool of them."""
+        chains = tuple(self.start(rng, target, knobs) for _ in range(knobs.num_chains))
+        return Pool(chains) if len(chains) > 1 else chains[0]
+
+    def step(
+        self, rng: np.random.Generator, state: Any, target: Target, batch: np.ndarray, knobs: Any
+    ) -> tuple[Any, StepInfo]:
+        """One iteration of each chain, on rows of its own or on all."""
+        if not isinstance(state, Pool):
+            return self.move(rng, state, target, batch, knobs)
+        count = len(state.chains)
+        rows = [batch] * count if self.batches(state, knobs) == "whole" else np.split(batch, count)
+        moved = [self.move(rng, *each, knobs) for each in zip(state.chains, [target] * count, rows, strict=True)]
+        states, infos = zip(*moved, strict=True)
+        return Pool(states), pooled(infos)
+
+    def default_budget(self, target: Target, knobs: Any) -> int:
+        """Enough for the burn-in and 400 judged draws, to two digits; with data never less than others have."""
+        judged, left_out = USUAL_DRAWS * knobs.thinning, knobs.burn_in
+        share = 0 < left_out < 1
+        draws = judged / (1 - left_out) if share else knobs.num_chains * left_out + judged
+        rows = draws * self.rows_per_draw(target, knobs)
+        return max(DEFAULT_BUDGET if target.data is not None else 1, int(float(f"{rows:.1e}")))
+
+    def chains(self, state: Any, knobs: Any) -> np.ndarray:
+        """The judged draws of each chain, (C, n, d)."""
+        return np.stack([judged_draws_of(chain, knobs) for chain in states_of(state)])
+
+    def densities(self, state: Any, knobs: Any, target: Target) -> dict[str, Any]:
+        """Of the judged draws a KDE, and the Gaussian with their mean and covariance; of states the draws alone."""
         draws = judged_draws(state, knobs)
+        if "reals" not in target.offers:
+            return {"": Points(draws, np.full(len(draws), -np.log(len(draws))))}
         return {"kde": kde_of(draws, target.scale), "gaussian": gaussian_of(draws, target.scale)}
 
-    def caveat(self, state: ChainState, knobs: Any) -> str:
-        """That the burn-in is not over."""
-        if not 0 <= state.iteration <= knobs.burn_in or knobs.burn_in == 0:
+    def caveat(self, state: Any, knobs: Any) -> str:
+        """That a burn-in of so many draws is not over."""
+        if state.iteration > knobs.burn_in or knobs.burn_in < 1:
             return ""
-        return f"burn-in ({state.iteration:,} of {knobs.burn_in:,} draws): judged on all draws so far"
+        return f"burn-in ({state.iteration:,} of {int(knobs.burn_in):,} draws): judged on all draws so far"
+
+
+def pooled(infos: tuple[StepInfo, ...]) -> StepInfo:
+    """What a step of several chains did: costs add up, scalars are means, terms stand below one another."""
+    first, count = infos[0], len(infos)
+    events = {event.kind: event for info in infos for event in info.events}
+    return StepInfo(
+        Cost(*(sum(parts) for parts in zip(*(info.cost for info in infos), strict=True))),
+        f"{count} chains, the first: {first.words}",
+        tuple(Event(kind, f"of one chain or more: {event.words}") for kind, event in events.items()),
+        {name: float(np.mean([info.scalars[name] for info in infos])) for name in first.scalars},
+        {name: np.concatenate([info.terms[name] for info in infos]) for name in first.terms},
+    )
 
 
 class FullDataChain(Chain):

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pmdviz.methods.base import StepInfo
 from pmdviz.methods.cost import Work
-from pmdviz.methods.mcmc.chain import ChainKnobs, FullDataChain, appended, burn_in, position, started
+from pmdviz.methods.mcmc.chain import ChainKnobs, FullDataChain, appended, position, started
+from pmdviz.methods.step import Cost, StepInfo
 from pmdviz.targets import Target
 
 
@@ -17,11 +17,9 @@ class GibbsKnobs(ChainKnobs):
 
     kind_words = "knob of method 'gibbs':"
 
-    burn_in = burn_in(50)
-
     def work(self, num_data: int) -> Work:
         """A label of every datum, which costs what a likelihood does."""
-        return Work(likelihoods=num_data)
+        return Work(likelihoods=self.num_chains * num_data)
 
 
 class GibbsState(NamedTuple):
@@ -37,31 +35,24 @@ class Gibbs(FullDataChain):
 
     name = "gibbs"
     title = "Gibbs sampling"
-    reference = "Geman, Geman 1984; component labels: Diebolt, Robert 1994"
+    what_moves = "One point jumps from draw to draw; the dots are the draws that it leaves behind."
+    source = "Geman, Geman 1984; component labels: Diebolt, Robert 1994"
     Knobs = GibbsKnobs
+    requires = frozenset({"conditionals"})
 
-    def missing_in(self, target: Target) -> str:
-        """Conditionals can be had only of some models."""
-        return "" if target.has_conditionals else "exact conditionals (a Gibbs sweep)"
-
-    def init(self, rng: np.random.Generator, target: Target, knobs: GibbsKnobs) -> GibbsState:
+    def start(self, rng: np.random.Generator, target: Target, knobs: GibbsKnobs) -> GibbsState:
         """A draw from the prior."""
         return GibbsState(*started(rng, target), 0)
 
-    def step(
+    def move(
         self, rng: np.random.Generator, state: GibbsState, target: Target, batch: np.ndarray, knobs: GibbsKnobs
     ) -> tuple[GibbsState, StepInfo]:
         """One sweep; it goes through all data once."""
         before = position(state)
         after = target.gibbs_sweep(rng, before, batch)
         distance = float(np.linalg.norm(after - before))
+        over = "" if target.data is None else f" through all {len(batch):,} data"
         return appended(state, after[None]), StepInfo(
-            visited=len(batch),
-            step_size=None,
-            rejuvenated="",
-            ess=None,
-            density_evaluations=len(batch),
-            gradient_evaluations=0,
-            zero_weight=0,
-            words=f"one sweep through all {len(batch):,} data · moved {distance:.3g}",
+            Cost(len(batch), len(batch)),
+            words=f"one sweep{over} · moved {distance:.3g}",
         )

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from pmdviz.knobs import Whole
-from pmdviz.methods.mcmc.chain import burn_in
 from pmdviz.methods.mcmc.leapfrog import LeapfrogChain, LeapfrogKnobs
 
 
@@ -17,14 +16,13 @@ class HMCKnobs(LeapfrogKnobs):
     kind_words = "knob of method 'hmc':"
 
     leapfrog_steps = Whole(
-        10,
+        6,
         bounds=(1, 1000),
         softbounds=(1, 50),
         log=True,
         label="Leapfrog steps, at most",
         doc="A trajectory has 1 to so many, drawn anew each time: a fixed number can go round in circles.",
     )
-    burn_in = burn_in(100)
 
     @property
     def longest(self) -> int:
@@ -37,7 +35,8 @@ class HMC(LeapfrogChain):
 
     name = "hmc"
     title = "Hamiltonian Monte Carlo"
-    reference = "Duane et al. 1987; Neal 2011; time step by dual averaging: Hoffman, Gelman 2014, section 3.2"
+    what_moves = "One point glides along trajectories; the dots are the draws that it leaves behind."
+    source = "Duane et al. 1987; Neal 2011; time step by dual averaging: Hoffman, Gelman 2014, section 3.2"
     Knobs = HMCKnobs
     wanted_acceptance = 0.8
 

@@ -11,16 +11,29 @@ import numpy as np
 
 from pmdviz.kernels.chains import Trajectories, hamiltonian, uniforms_of
 from pmdviz.knobs import Flag, Real
-from pmdviz.methods.base import StepBlock, StepInfo, checked_gradient, read_only
+from pmdviz.methods.base import checked_gradient, read_only
 from pmdviz.methods.cost import Work
-from pmdviz.methods.mcmc.chain import REACH, ChainKnobs, FullDataChain, appended, position, started
+from pmdviz.methods.mcmc.chain import REACH, ChainKnobs, FullDataChain, Pool, appended, position, started
 from pmdviz.methods.mcmc.trajectory import followed, log_joint_at
+from pmdviz.methods.step import ACCEPTANCE, STEP_SIZE, Cost, StepBlock, StepInfo, events
 from pmdviz.targets import Target
 
 LEAP_PAIRS = 2**22  # gradients of a datum that one compiled call computes at most: a few ms
 FIRST_TIME_STEP = 0.1  # where the tuning starts
-# Dual averaging, with the names and values of Hoffman & Gelman 2014, section 3.2.
-GAMMA, T0, KAPPA = 0.05, 10.0, 0.75
+T0, KAPPA = 10.0, 0.75  # of dual averaging, with the names and values of Hoffman & Gelman 2014, section 3.2
+
+
+class Plan(NamedTuple):
+    """How the time step is tuned."""
+
+    draws: int  # for so many
+    towards: float  # mu, the time step that the tuning is drawn to
+    gamma: float  # the smaller, the less it is
+
+
+# Hoffman & Gelman's mu and gamma try steps ten times the first, which only a long burn-in can afford. Where the burn-in
+# is a share of the draws, and the run may be over after a dozen of them, the tuning stays near where it starts (ours).
+GENTLE = Plan(50, FIRST_TIME_STEP, 0.2)
 
 
 class LeapfrogKnobs(ChainKnobs):
@@ -29,8 +42,8 @@ class LeapfrogKnobs(ChainKnobs):
     tune = Flag(
         True,
         label="Tune the time step",
-        doc="During the burn-in the time step is led to the acceptance that suits the method (dual averaging); "
-        "afterwards it stays.",
+        doc="Over the first 50 draws, or those of a burn-in that is a number, the time step is led to the acceptance "
+        "that suits the method (dual averaging); afterwards it stays.",
     )
     time_step = Real(
         0.1,
@@ -42,15 +55,30 @@ class LeapfrogKnobs(ChainKnobs):
         only_if=("tune", False),
         doc="Length of one leapfrog step; large ones are refused more often.",
     )
+    one_pass = Flag(
+        False,
+        label="Value and gradient in one pass",
+        doc="How visits are counted, not how draws are made. true: a value costs nothing where the gradient at the "
+        "same point is counted, as if one pass over the data gave both; false: each counts by itself, as they are "
+        "computed here.",
+    )
 
     @property
     def longest(self) -> int:
         """Leapfrog steps that a trajectory has at most."""
         return 1
 
+    @property
+    def plan(self) -> Plan:
+        """How the time step is tuned: over a burn-in that is a number of draws, or else gently over the first 50."""
+        if 0 < self.burn_in < 1:
+            return GENTLE
+        return Plan(int(self.burn_in), 10 * FIRST_TIME_STEP, 0.05)
+
     def work(self, num_data: int) -> Work:
-        """The gradients of the longest trajectory, and the density at its end."""
-        return Work(likelihoods=num_data, gradients=self.longest * num_data)
+        """The gradients of each chain's longest trajectory, and the density at its end."""
+        trajectories = self.num_chains * num_data
+        return Work(likelihoods=trajectories, gradients=self.longest * trajectories)
 
 
 class Tuning(NamedTuple):
@@ -80,7 +108,8 @@ class LeapfrogChain(FullDataChain):
     Subclasses say how many leapfrog steps trajectories have and which acceptance the tuning leads to.
     """
 
-    needs_gradient = True
+    scalars = (STEP_SIZE, ACCEPTANCE)
+    requires = frozenset({"reals", "gradient"})
     wanted_acceptance: ClassVar[float]
 
     def lengths(self, uniforms: np.ndarray, knobs: Any) -> np.ndarray:
@@ -89,13 +118,13 @@ class LeapfrogChain(FullDataChain):
 
     def rows_per_draw(self, target: Target, knobs: Any) -> float:
         """The gradients of a trajectory that has every length alike, and the density at its end."""
-        return ((1 + knobs.longest) / 2 + 1) * target.num_data
+        return ((1 + knobs.longest) / 2 + (not knobs.one_pass)) * target.num_data
 
-    def init(self, rng: np.random.Generator, target: Target, knobs: Any) -> LeapfrogState:
+    def start(self, rng: np.random.Generator, target: Target, knobs: Any) -> LeapfrogState:
         """A draw from the prior."""
         return LeapfrogState(*started(rng, target), 0, None, None, 0, Tuning())
 
-    def step(
+    def move(
         self, rng: np.random.Generator, state: LeapfrogState, target: Target, batch: np.ndarray, knobs: Any
     ) -> tuple[LeapfrogState, StepInfo]:
         """One trajectory from a fresh momentum, accepted or refused."""
@@ -104,8 +133,13 @@ class LeapfrogChain(FullDataChain):
         return step_many.state, step_many.info
 
     def max_block(self, state: LeapfrogState, knobs: Any, target: Target, rows: int) -> int:
-        """One while the time step is tuned, at the start, and where the gradient is a Python function."""
-        if state.gradient is None or is_tuned(state, knobs) or not self._is_compiled(target, knobs):
+        """One of a pool, while the time step is tuned, at the start, and where the gradient is a Python function."""
+        if (
+            isinstance(state, Pool)
+            or state.gradient is None
+            or is_tuned(state, knobs)
+            or not self._is_compiled(target, knobs)
+        ):
             return 1
         return max(1, LEAP_PAIRS // ((knobs.longest + 1) * target.num_data))
 
@@ -144,15 +178,18 @@ class LeapfrogChain(FullDataChain):
         if self._is_compiled(target, knobs):
             unit, most = target.scale, -(-rows // len(data))
             found = hamiltonian(
-                target.model or (), data, start, momenta, lengths, uniforms, time_step, unit, REACH * unit, most
+                *(target.model or (), data, start, momenta, lengths, uniforms, time_step, unit, REACH * unit, most),
+                value_costs=int(not knobs.one_pass),
             )
         else:
             found = followed(target, data, start, momenta[0], int(lengths[0]), uniforms[0], time_step)
         if found.made < count:
             rng.bit_generator.state = before
             self._drawn(rng, found.made, target.dim, knobs)
-        state = self._moved(state, found, tuning)
+        state = self._moved(state, found, knobs.plan if tuning else None)
         words = _words(found, state, time_step, int(lengths[found.made - 1]), tuning)
+        if knobs.one_pass:
+            found, asked = found._replace(num_values=0 * found.num_values), (0, asked[1])
         return _counted(state, found, len(data), asked, time_step, words)
 
     def _drawn(
@@ -165,37 +202,37 @@ class LeapfrogChain(FullDataChain):
         normals = rng.standard_normal((count, dim + 2))
         return self.lengths(uniforms_of(normals[:, 0]), knobs), normals[:, 1:-1], uniforms_of(normals[:, -1])
 
-    def _moved(self, state: LeapfrogState, found: Trajectories, tuning: bool) -> LeapfrogState:
+    def _moved(self, state: LeapfrogState, found: Trajectories, plan: Plan | None) -> LeapfrogState:
         """The state after the trajectories."""
         made = found.made
         (gradient,) = read_only(found.gradient)
         accepted = state.accepted + int(found.accepted[:made].sum())
         state = state._replace(log_joint=found.log_joint, gradient=gradient, accepted=accepted)
-        if tuning:
-            state = state._replace(tuning=tuned(state.tuning, self.wanted_acceptance - float(found.chances[0])))
+        if plan is not None:
+            state = state._replace(tuning=tuned(state.tuning, self.wanted_acceptance - float(found.chances[0]), plan))
         return appended(state, found.draws[:made])
 
 
 def current_time_step(state: LeapfrogState, knobs: Any) -> float:
-    """The knob; with tuning the one being tried during the burn-in, and the averaged one from then on."""
+    """The knob; with tuning the one being tried while it lasts, and the averaged one from then on."""
     if not knobs.tune:
         return knobs.time_step
     tuning = state.tuning
-    return float(np.exp(tuning.log_step if state.iteration < knobs.burn_in else tuning.averaged))
+    return float(np.exp(tuning.log_step if state.iteration < knobs.plan.draws else tuning.averaged))
 
 
-def tuned(tuning: Tuning, missing: float) -> Tuning:
+def tuned(tuning: Tuning, missing: float, plan: Plan) -> Tuning:
     """One step of dual averaging; `missing` is the wanted acceptance minus the one found."""
     t = tuning.steps + 1
     shortfall = tuning.shortfall + (missing - tuning.shortfall) / (t + T0)
-    log_step = float(np.log(10 * FIRST_TIME_STEP) - np.sqrt(t) / GAMMA * shortfall)
+    log_step = float(np.log(plan.towards) - np.sqrt(t) / plan.gamma * shortfall)
     averaged = t**-KAPPA * log_step + (1 - t**-KAPPA) * tuning.averaged
     return Tuning(t, shortfall, log_step, averaged)
 
 
 def is_tuned(state: LeapfrogState, knobs: Any) -> bool:
     """Whether the next step still changes the time step."""
-    return bool(knobs.tune and state.iteration < knobs.burn_in)
+    return bool(knobs.tune and state.iteration < knobs.plan.draws)
 
 
 def _known(state: LeapfrogState, target: Target, data: np.ndarray) -> tuple[LeapfrogState, int, int]:
@@ -216,16 +253,17 @@ def _counted(
     values[0] += asked[0] * num_data
     gradients[0] += asked[1] * num_data
     info = StepInfo(
-        visited=int(values[-1] + gradients[-1]),
-        step_size=time_step,
-        rejuvenated="",
-        ess=None,
-        density_evaluations=int(values[-1]),
-        gradient_evaluations=int(gradients[-1]),
-        zero_weight=0,
-        words=words,
+        _cost(int(values[-1]), int(gradients[-1])),
+        words,
+        events(diverged="the proposal was refused" if found.diverged[found.made - 1] else ""),
+        {"step_size": time_step, "acceptance": state.accepted / max(1, state.iteration)},
     )
-    return StepBlock(state, info, found.made, int((values + gradients).sum()), int(values.sum()), int(gradients.sum()))
+    return StepBlock(state, info, found.made, _cost(int(values.sum()), int(gradients.sum())))
+
+
+def _cost(values: int, gradients: int) -> Cost:
+    """Every value and every gradient that is counted goes through its rows by itself."""
+    return Cost(values + gradients, values, gradients)
 
 
 def _words(found: Trajectories, state: LeapfrogState, time_step: float, num_steps: int, tuning: bool) -> str:

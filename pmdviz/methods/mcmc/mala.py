@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from pmdviz.methods.mcmc.chain import burn_in
 from pmdviz.methods.mcmc.leapfrog import LeapfrogChain, LeapfrogKnobs
 
 
@@ -20,15 +19,16 @@ class MALAKnobs(LeapfrogKnobs):
 
     kind_words = "knob of method 'mala':"
 
-    burn_in = burn_in(500)
-
 
 class MALA(LeapfrogChain):
     """θ' ~ N(θ + ε²/2 S² ∇ log p(θ|X), ε² S²), accepted with probability min(1, p(θ') q(θ|θ') / (p(θ) q(θ'|θ)))."""
 
     name = "mala"
     title = "Metropolis-adjusted Langevin"
-    reference = "Roberts, Tweedie 1996; acceptance 0.574: Roberts, Rosenthal 1998; tuning: Hoffman, Gelman 2014"
+    what_moves = (
+        "One point drifts uphill with noise, or stays where it is; the dots are the draws that it leaves behind."
+    )
+    source = "Roberts, Tweedie 1996; acceptance 0.574: Roberts, Rosenthal 1998; tuning: Hoffman, Gelman 2014"
     Knobs = MALAKnobs
     wanted_acceptance = 0.574
 

@@ -2,19 +2,44 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from pmdviz.kernels.chains import langevin
 from pmdviz.knobs import Real
-from pmdviz.methods.base import StepBlock, StepInfo, checked_gradient
+from pmdviz.methods.base import checked_gradient
 from pmdviz.methods.cost import Work
-from pmdviz.methods.mcmc.chain import REACH, Chain, ChainKnobs, appended, burn_in, check_reach, position, started
+from pmdviz.methods.mcmc.chain import (
+    REACH,
+    Chain,
+    ChainKnobs,
+    Pool,
+    appended,
+    check_reach,
+    position,
+    started,
+    states_of,
+)
 from pmdviz.methods.shared.batching import BatchKnobs, BatchMethod, batch_size_knob
+from pmdviz.methods.step import STEP_SIZE, Cost, StepBlock, StepInfo
 from pmdviz.targets import Target
 
 LEAP_ROWS = 2**18  # of data that one compiled call visits at most: half a megabyte of numbers a dimension, a few ms
+
+
+def numerator(default: float, unit: str = "θ²") -> Real:
+    """The knob `a`, for a method whose own default it is."""
+    return Real(
+        default,
+        bounds=(0, 1_000_000),
+        inclusive_bounds=(False, True),
+        softbounds=(1e-4, 1),
+        log=True,
+        label="Step size: a",
+        unit=unit,
+        doc="Numerator of the Langevin step ε = a (b + t)^-g.",
+    )
 
 
 class SGLDKnobs(BatchKnobs, ChainKnobs):
@@ -22,16 +47,7 @@ class SGLDKnobs(BatchKnobs, ChainKnobs):
 
     kind_words = "knob of method 'sgld':"
 
-    a = Real(
-        0.06,
-        bounds=(0, 1_000_000),
-        inclusive_bounds=(False, True),
-        softbounds=(1e-4, 1),
-        log=True,
-        label="Step size: a",
-        unit="θ²",
-        doc="Numerator of the Langevin step ε = a (b + t)^-g.",
-    )
+    a = numerator(0.06)
     b = Real(
         100.0,
         bounds=(0, 1_000_000),
@@ -48,11 +64,10 @@ class SGLDKnobs(BatchKnobs, ChainKnobs):
         doc="How fast ε = a (b + t)^-g falls; 0 keeps it constant.",
     )
     batch_size = batch_size_knob(10)
-    burn_in = burn_in(1000)
 
     def work(self, num_data: int) -> Work:
-        """One gradient of the batch."""
-        return Work(gradients=self.rows(num_data))
+        """One gradient of the batch of each chain."""
+        return Work(gradients=self.num_chains * self.rows(num_data))
 
 
 class SGLDState(NamedTuple):
@@ -68,19 +83,25 @@ class SGLD(BatchMethod, Chain):
 
     name = "sgld"
     title = "Stochastic gradient Langevin dynamics"
-    reference = "Welling, Teh 2011, Eq. 4; step size a (b + t)^-g: their section 5"
-    needs_gradient = True
+    what_moves = "One point drifts uphill on batches, with noise; the dots are the draws that it leaves behind."
+    source = "Welling, Teh 2011, Eq. 4; step size a (b + t)^-g: their section 5"
+    requires = frozenset({"reals", "gradient"})
     Knobs = SGLDKnobs
+    scalars = (STEP_SIZE,)
+
+    def batch_size(self, state: Any, knobs: SGLDKnobs, num_data: int) -> int:
+        """B for each chain."""
+        return len(states_of(state)) * super().batch_size(state, knobs, num_data)
 
     def rows_per_draw(self, target: Target, knobs: SGLDKnobs) -> float:
         """B."""
         return knobs.rows(target.num_data)
 
-    def init(self, rng: np.random.Generator, target: Target, knobs: SGLDKnobs) -> SGLDState:
+    def start(self, rng: np.random.Generator, target: Target, knobs: SGLDKnobs) -> SGLDState:
         """A draw from the prior."""
         return SGLDState(*started(rng, target), 0)
 
-    def step(
+    def move(
         self, rng: np.random.Generator, state: SGLDState, target: Target, batch: np.ndarray, knobs: SGLDKnobs
     ) -> tuple[SGLDState, StepInfo]:
         """One Langevin step along the gradient of a batch."""
@@ -94,7 +115,9 @@ class SGLD(BatchMethod, Chain):
         return appended(state, moved[None]), _info(step_size, len(batch), gradient, noise)
 
     def max_block(self, state: SGLDState, knobs: SGLDKnobs, target: Target, rows: int) -> int:
-        """As many steps as the rows are enough for; one where the gradient is a Python function."""
+        """As many steps as the rows are enough for; one where the gradient is a Python function, and of a pool."""
+        if isinstance(state, Pool):
+            return 1
         size = self.batch_size(state, knobs, target.num_data)
         return 1 if target.model is None else max(1, min(-(-rows // size), LEAP_ROWS // size))
 
@@ -120,7 +143,7 @@ class SGLD(BatchMethod, Chain):
         if made < count:  # the last gradient is of the step that failed
             _, gradient, _ = _compiled(state, target, batches[:made], noise[:made], knobs)
         info = _info(langevin_step(state.iteration + made, knobs), size, gradient, noise[made - 1])
-        return StepBlock(appended(state, draws[:made]), info, made, made * size, 0, made * size)
+        return StepBlock(appended(state, draws[:made]), info, made, Cost(made * size, 0, made * size))
 
 
 def _compiled(
@@ -137,15 +160,16 @@ def langevin_step(t: int, knobs: SGLDKnobs) -> float:
 
 
 def _info(step_size: float, batch: int, gradient: np.ndarray, noise: np.ndarray) -> StepInfo:
+    return info_of(step_size, batch, 0.5 * step_size * gradient, np.sqrt(step_size) * noise)
+
+
+def info_of(step_size: float, batch: int, drift: np.ndarray, noise: np.ndarray) -> StepInfo:
+    """What a Langevin step did that moved by `drift` and `noise` (d,)."""
     return StepInfo(
-        visited=batch,
-        step_size=step_size,
-        rejuvenated="",
-        ess=None,
-        density_evaluations=0,
-        gradient_evaluations=batch,
-        zero_weight=0,
-        words=_words(step_size, batch, 0.5 * step_size * gradient, np.sqrt(step_size) * noise),
+        Cost(batch, 0, batch),
+        _words(step_size, batch, drift, noise),
+        scalars={"step_size": step_size},
+        terms={"drift": drift[None], "noise": noise[None]},
     )
 
 

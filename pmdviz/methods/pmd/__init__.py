@@ -5,16 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from pmdviz.densities.density import effective_sample_size
-from pmdviz.methods.base import StepInfo, checked_log_likelihood, read_only
+from pmdviz.methods.base import checked_log_likelihood, read_only
 from pmdviz.methods.pmd.knobs import PMDKnobs
 from pmdviz.methods.pmd.rejuvenation import rejuvenate, rejuvenation_reason, wanted_particles
 from pmdviz.methods.pmd.state import PMDState
-from pmdviz.methods.pmd.steps import Step, bayes_step, mirror_step
+from pmdviz.methods.pmd.steps import Step, bayes_step, bayes_terms, mirror_step, mirror_terms
 from pmdviz.methods.shared.batching import BatchMethod
 from pmdviz.methods.shared.draws import candidates_each
-from pmdviz.methods.shared.particles import descended, equal_log_weights, normalised, prior_draws
+from pmdviz.methods.shared.particles import descended, equal_log_weights, normalised, prior_draws, weight_terms
 from pmdviz.methods.shared.schedules import SCHEDULES
 from pmdviz.methods.shared.smoothing import SmoothedMethod
+from pmdviz.methods.step import STEP_SIZE, WEIGHTED, Cost, StepInfo, events
 from pmdviz.targets import Target
 
 LONG = 25  # limited steps in a row that are worth a word
@@ -29,15 +30,23 @@ class PMD(SmoothedMethod, BatchMethod):
 
     name = "pmd"
     title = "Particle Mirror Descent"
-    reference = "Dai, He, Dai, Song 2016, Algorithm 1, Eq. 2-7; policy ess, shaped rule, limits, draws, warm start ours"
+    what_moves = "Particles stay in place and change weight; now and then new ones are drawn from the current density."
+    source = "Dai, He, Dai, Song 2016, Algorithm 1, Eq. 2-7; policy ess, shaped rule, limits, draws, warm start ours"
     Knobs = PMDKnobs
+    scalars = (STEP_SIZE, *WEIGHTED)
+
+    def varies_less(self, knobs: PMDKnobs) -> str:
+        """Balanced draws: in the plane a mean has a tenth of the variance (docs/measured/draws.json)."""
+        if knobs.draws != "balanced":
+            return ""
+        return f"balanced draws{' and passes through all data' * (knobs.batches == 'epochs')} vary less"
 
     def init(self, rng: np.random.Generator, target: Target, knobs: PMDKnobs) -> PMDState:
         """m draws from the prior, equally weighted."""
         m = wanted_particles(1, knobs)
         particles, log_prior = prior_draws(rng, target, m, knobs.draws)
         warm = -(-target.num_data // WARM_BATCH) if knobs.warm_start else 0
-        arrays = read_only(particles, equal_log_weights(m), log_prior, log_prior, target.data[:0].copy())
+        arrays = read_only(particles, equal_log_weights(m), log_prior, log_prior, target.data_rows[:0].copy())
         return PMDState(
             *arrays[:4],
             0,
@@ -75,24 +84,21 @@ class PMD(SmoothedMethod, BatchMethod):
                 state = state._replace(fewest=ess, fewest_at=state.iteration)
             state = rejuvenate(rng, state, self.density(state, knobs, target), target, knobs)
         warm, rows = state.warming, state.rest_rows if state.rest else batch
-        log_likelihood = checked_log_likelihood(target, state.particles, rows, state.log_prior > -np.inf)
+        scaled = checked_log_likelihood(target, state.particles, rows, state.log_prior > -np.inf)
         if warm:
-            done = bayes_step(state, log_likelihood, knobs.step_limit)
+            done = bayes_step(state, scaled, knobs.step_limit)
         else:
             gamma = SCHEDULES[knobs.schedule](state.next_step, knobs, *state.particles.shape)
-            done = mirror_step(state, gamma, target.num_data / len(batch) * log_likelihood, knobs.step_limit)
+            scaled = target.num_data / len(batch) * scaled
+            done = mirror_step(state, gamma, scaled, knobs.step_limit)
         after = after_step(state, done, normalised(done.log_weights, state.particles, rows), rows)
         zeros = int((after.log_weights == -np.inf).sum())
         return after, StepInfo(
-            visited=len(batch),
-            step_size=None if warm else done.size,  # a Bayes update is no mirror step
-            rejuvenated=reason,
-            ess=ess,
-            density_evaluations=len(rows) * len(state.particles),
-            gradient_evaluations=0,
-            zero_weight=zeros,
-            words=_words(done, warm, len(rows), ess, after, reason, zeros),
-            limited=limited_words(done, warm),
+            Cost(len(batch), len(rows) * len(state.particles)),
+            _words(done, warm, len(rows), ess, after, reason, zeros),
+            events(rejuvenated=reason, limited=limited_words(done, warm)),
+            {"ess_before": ess, "zero_weight": zeros} | ({} if warm else {"step_size": done.size}),
+            weight_terms(after.log_weights, **(bayes_terms if warm else mirror_terms)(state, done, scaled)),
         )
 
     def caveat(self, state: PMDState, knobs: PMDKnobs) -> str:

@@ -72,9 +72,9 @@ class PMDKnobs(BatchKnobs, SmoothingKnobs):
         "ess",
         objects=["never", "always", "until", "ess"],
         label="Rejuvenation",
-        doc="When new particles are drawn from the density estimate: never (weighted particles), after every step "
-        "(the paper's Algorithm 1), after every step until t₀ and then never, or when the effective sample size falls "
-        "too low.",
+        doc="When new particles are drawn from the density estimate: never (weighted particles), after every step (the "
+        "paper's Algorithm 1 if draws are independent, resampling is multinomial, batches with replacement and steps "
+        "not limited), after every step until t₀ and then never, or when the effective sample size falls too low.",
     )
     until = Whole(
         20,

@@ -42,6 +42,22 @@ def bayes_step(state: PMDState, log_likelihood: np.ndarray, share: float = 0.0) 
     return Step(state.log_weights + size * log_likelihood, size, left)
 
 
+def mirror_terms(state: PMDState, done: Step, scaled_log_likelihood: np.ndarray) -> dict[str, np.ndarray]:
+    """What the log-weights of `mirror_step` are the sum of."""
+    kept = (1 - done.size) * state.log_weights if done.size < 1 else np.zeros(len(state.log_weights))
+    return {
+        "previous": kept,
+        "prior": done.size * state.log_prior,
+        "likelihood": done.size * scaled_log_likelihood,
+        "proposal": -done.size * state.log_proposal,
+    }
+
+
+def bayes_terms(state: PMDState, done: Step, log_likelihood: np.ndarray) -> dict[str, np.ndarray]:
+    """What the log-weights of `bayes_step` are the sum of."""
+    return {"previous": state.log_weights, "likelihood": done.size * log_likelihood}
+
+
 def limit(log_weights: np.ndarray, slope: np.ndarray, most: float, share: float) -> float:
     """The largest step along `slope` up to `most` that keeps `share` of the ESS; 0: no limit."""
     reached = log_weights > -np.inf

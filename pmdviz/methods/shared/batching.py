@@ -32,7 +32,8 @@ class BatchKnobs(MethodKnobs):
         "epochs",
         objects=["epochs", "replacement"],
         label="Batches",
-        doc="epochs: every datum once a pass, reshuffled; replacement: drawn independently, as in the paper.",
+        doc="epochs: every datum once a pass, reshuffled; replacement: drawn independently, as in the paper; "
+        "with B = N that is a bootstrap sample and not all data.",
     )
 
 

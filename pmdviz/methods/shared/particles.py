@@ -99,6 +99,13 @@ def prior_draws(
     return particles, log_prior
 
 
+def weight_terms(log_weights: np.ndarray, **parts: np.ndarray) -> dict[str, np.ndarray]:
+    """The parts (m,) of an update with its normaliser besides: together they are the new `log_weights` (m,)."""
+    total = sum(parts.values())
+    best = int(np.argmax(log_weights))
+    return {**parts, "normaliser": np.full(len(log_weights), log_weights[best] - total[best])}
+
+
 def normalised(log_weights: np.ndarray, particles: np.ndarray, batch: np.ndarray) -> np.ndarray:
     """Log-weights (m,) with logsumexp 0. Raises TargetError where no particle has any weight left."""
     if log_weights.max() == -np.inf:

@@ -7,6 +7,7 @@ from pmdviz.methods.shared.batching import batch_size_knob
 from pmdviz.methods.shared.particles import num_particles_knob
 from pmdviz.methods.shared.smoothing import SmoothingKnobs
 from pmdviz.methods.smc.one_pass import OnePass
+from pmdviz.methods.step import WEIGHTED
 
 
 class ImportanceKnobs(SmoothingKnobs):
@@ -31,5 +32,9 @@ class Importance(OnePass):
 
     name = "importance"
     title = "Importance sampling from the prior"
-    reference = "any textbook on Monte Carlo methods, for example Robert and Casella 2004, section 3.3"
+    what_moves = (
+        "Nothing moves: draws of the prior stay in place, and their weights follow the likelihood of the data seen."
+    )
+    source = "any textbook on Monte Carlo methods, for example Robert and Casella 2004, section 3.3"
     Knobs = ImportanceKnobs
+    scalars = WEIGHTED

@@ -19,6 +19,7 @@ from pmdviz.methods.shared.particles import (
 )
 from pmdviz.methods.shared.smoothing import SmoothingKnobs
 from pmdviz.methods.smc.one_pass import OnePass, OnePassState
+from pmdviz.methods.step import WEIGHTED
 from pmdviz.targets import Target
 
 
@@ -68,8 +69,10 @@ class SMC(OnePass):
 
     name = "smc"
     title = "One-pass sequential Monte Carlo"
-    reference = "Balakrishnan and Madigan 2006; jitter by the rule local and shrinkage in its shape: ours"
+    what_moves = "Particles stay in place and change weight; when few count, new ones are drawn near the heavy ones."
+    source = "Balakrishnan and Madigan 2006; jitter by the rule local and shrinkage in its shape: ours"
     Knobs = SMCKnobs
+    scalars = WEIGHTED
 
     def renewed(
         self, rng: np.random.Generator, state: OnePassState, target: Target, ess: float, knobs: SMCKnobs

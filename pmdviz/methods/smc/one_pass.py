@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pmdviz.densities.density import effective_sample_size
-from pmdviz.methods.base import DEFAULT_BUDGET, StepInfo, checked_log_likelihood, read_only
+from pmdviz.methods.base import DEFAULT_BUDGET, checked_log_likelihood, read_only
 from pmdviz.methods.shared.batching import BatchMethod
-from pmdviz.methods.shared.particles import descended, equal_log_weights, normalised, prior_draws
+from pmdviz.methods.shared.particles import descended, equal_log_weights, normalised, prior_draws, weight_terms
 from pmdviz.methods.shared.smoothing import SmoothedMethod
+from pmdviz.methods.step import Cost, StepInfo, events
 from pmdviz.targets import Target
 
 
@@ -68,18 +69,16 @@ class OnePass(SmoothedMethod, BatchMethod):
         if reason and ess < state.fewest:
             state = state._replace(fewest=ess, fewest_at=state.iteration)
         log_likelihood = checked_log_likelihood(target, state.particles, batch, state.supported > 0)
+        before = state.log_weights
         (log_weights,) = read_only(normalised(state.log_weights + log_likelihood, state.particles, batch))
         state = state._replace(log_weights=log_weights, iteration=state.iteration + 1, seen=state.seen + len(batch))
         zeros = int((log_weights == -np.inf).sum())
         return state, StepInfo(
-            visited=len(batch),
-            step_size=None,
-            rejuvenated=reason,
-            ess=ess,
-            density_evaluations=len(batch) * int((state.supported > 0).sum()),
-            gradient_evaluations=0,
-            zero_weight=zeros,
-            words=_words(state, len(batch), target.num_data, reason, zeros),
+            Cost(len(batch), len(batch) * int((state.supported > 0).sum())),
+            _words(state, len(batch), target.num_data, reason, zeros),
+            events(rejuvenated=reason),
+            {"ess_before": ess, "zero_weight": zeros},
+            weight_terms(log_weights, previous=before, likelihood=log_likelihood),
         )
 
     def caveat(self, state: OnePassState, knobs: Any) -> str:

@@ -11,7 +11,7 @@ from pmdviz.densities.bandwidth import local_scale, neighbourhood_covariance
 from pmdviz.densities.density import effective_sample_size
 from pmdviz.kernels.resampling import systematic
 from pmdviz.knobs import Choice, Real, Whole
-from pmdviz.methods.base import DEFAULT_BUDGET, StepInfo, checked_log_likelihood, checked_log_prior, read_only
+from pmdviz.methods.base import DEFAULT_BUDGET, checked_log_likelihood, checked_log_prior, read_only
 from pmdviz.methods.cost import Work
 from pmdviz.methods.shared.particles import (
     covariance,
@@ -22,8 +22,10 @@ from pmdviz.methods.shared.particles import (
     normalised,
     num_particles_knob,
     prior_draws,
+    weight_terms,
 )
 from pmdviz.methods.shared.smoothing import SmoothedMethod, SmoothingKnobs
+from pmdviz.methods.step import TEMPERATURE, WEIGHTED, Cost, StepInfo, events
 from pmdviz.targets import Target
 
 HALVINGS = 60  # of the interval that holds the next temperature: to the last bit
@@ -110,8 +112,10 @@ class Tempering(SmoothedMethod):
 
     name = "smc_mcmc"
     title = "Tempered sequential Monte Carlo"
-    reference = "Del Moral, Doucet, Jasra 2006, section 3.2; adaptive temperatures: Jasra et al. 2011"
+    what_moves = "Particles are resampled and take Metropolis steps while the likelihood's power grows from 0 to 1."
+    source = "Del Moral, Doucet, Jasra 2006, section 3.2; adaptive temperatures: Jasra et al. 2011"
     Knobs = TemperingKnobs
+    scalars = (TEMPERATURE, *WEIGHTED)
     budget_words = "the way to temperature 1"
 
     def default_budget(self, target: Target, knobs: TemperingKnobs) -> int:
@@ -159,19 +163,18 @@ class Tempering(SmoothedMethod):
             state, asked, accepted = state._replace(log_likelihood=values), len(values), None
         else:
             state, asked, accepted = moved(rng, state, target, batch, knobs)
+        terms: dict[str, np.ndarray] = {}
         if state.beta < 1.0 and (state.iteration == 0 or state.moves >= knobs.num_moves):
-            state = tempered(state, batch, knobs)
+            before, state = state, tempered(state, batch, knobs)
+            terms = tempering_terms(before, state)
         read_only(state.particles, state.log_weights, state.log_prior, state.log_likelihood, state.ancestors)
         state = state._replace(iteration=state.iteration + 1)
         return state, StepInfo(
-            visited=len(batch) if asked else 0,
-            step_size=None,
-            rejuvenated=reason,
-            ess=ess,
-            density_evaluations=len(batch) * asked,
-            gradient_evaluations=0,
-            zero_weight=int((state.log_weights == -np.inf).sum()),
-            words=_words(state, knobs, reason, accepted),
+            Cost(len(batch) if asked else 0, len(batch) * asked),
+            _words(state, knobs, reason, accepted),
+            events(rejuvenated=reason),
+            {"ess_before": ess, "zero_weight": int((state.log_weights == -np.inf).sum()), "temperature": state.beta},
+            terms,
         )
 
     def caveat(self, state: TemperingState, knobs: TemperingKnobs) -> str:
@@ -215,6 +218,12 @@ def tempered(state: TemperingState, batch: np.ndarray, knobs: TemperingKnobs) ->
     log_weights = state.log_weights + (beta - state.beta) * state.log_likelihood
     log_weights = normalised(log_weights, state.particles, batch)
     return state._replace(log_weights=log_weights, beta=beta, num_temperatures=state.num_temperatures + 1, moves=0)
+
+
+def tempering_terms(before: TemperingState, after: TemperingState) -> dict[str, np.ndarray]:
+    """What the new log-weights are the sum of."""
+    likelihood = (after.beta - before.beta) * before.log_likelihood
+    return weight_terms(after.log_weights, previous=before.log_weights, likelihood=likelihood)
 
 
 def next_beta(state: TemperingState, knobs: TemperingKnobs) -> float:

@@ -10,12 +10,13 @@ from pmdviz.densities.bandwidth import local_scale, neighbourhood_covariance
 from pmdviz.kernels.distances import median_distance
 from pmdviz.kernels.svgd import sampled_median_distance, stein_force
 from pmdviz.knobs import Choice, Real
-from pmdviz.methods.base import StepInfo, checked_gradient, read_only
+from pmdviz.methods.base import checked_gradient, read_only
 from pmdviz.methods.cost import Work
 from pmdviz.methods.shared import optimisers
 from pmdviz.methods.shared.batching import BatchKnobs, BatchMethod, batch_size_knob
 from pmdviz.methods.shared.particles import equal_log_weights, num_particles_knob, prior_draws
 from pmdviz.methods.shared.smoothing import SmoothedMethod, SmoothingKnobs, kernel_rule, kernel_width
+from pmdviz.methods.step import STEP_SIZE, Cost, Scalar, StepInfo
 from pmdviz.targets import Target
 
 CLOSEST = 1e-6  # of the prior's sd: coincident particles have a kernel too
@@ -90,9 +91,19 @@ class SVGD(SmoothedMethod, BatchMethod):
 
     name = "svgd"
     title = "Stein variational gradient descent"
-    reference = "Liu, Wang 2016, Algorithm 1; Adam: Kingma, Ba 2015; AdaGrad: Duchi, Hazan, Singer 2011"
-    needs_gradient = True
+    what_moves = "Particles move: all are pulled uphill together and push one another apart."
+    source = "Liu, Wang 2016, Algorithm 1; Adam: Kingma, Ba 2015; AdaGrad: Duchi, Hazan, Singer 2011"
+    requires = frozenset({"reals", "gradient"})
     Knobs = SVGDKnobs
+    scalars = (
+        STEP_SIZE,
+        Scalar("length_scale", "kernel width", "units of θ", True),
+        Scalar("typical_move", "typical move", "units of θ", True),
+    )
+
+    def varies_less(self, knobs: SVGDKnobs) -> str:
+        """They keep their distance from one another, as draws that know nothing of one another do not."""
+        return "particles that push one another apart vary less"
 
     def init(self, rng: np.random.Generator, target: Target, knobs: SVGDKnobs) -> SVGDState:
         """m draws from the prior."""
@@ -113,13 +124,8 @@ class SVGD(SmoothedMethod, BatchMethod):
         moved = np.sqrt(((particles - state.particles) ** 2).sum(axis=1).mean())
         state = SVGDState(*read_only(particles, state.log_weights, first, second), t)
         return state, StepInfo(
-            visited=len(batch),
-            step_size=rho,
-            rejuvenated="",
-            ess=None,
-            density_evaluations=0,
-            gradient_evaluations=len(batch) * m,
-            zero_weight=0,
+            Cost(len(batch), 0, len(batch) * m),
+            scalars={"step_size": rho, "length_scale": float(np.sqrt(h)), "typical_move": float(moved)},
             words=f"step {rho:.3g} · batch of {len(batch):,} · RBF width {np.sqrt(h):.3g} · typical move {moved:.2g}",
         )
 

@@ -8,10 +8,11 @@ import numpy as np
 
 from pmdviz.densities.density import KernelDensity
 from pmdviz.knobs import Choice, Whole
-from pmdviz.methods.base import StepInfo, checked_gradient, read_only
+from pmdviz.methods.base import checked_gradient, read_only
 from pmdviz.methods.cost import Work
 from pmdviz.methods.shared import optimisers
 from pmdviz.methods.shared.batching import BatchKnobs, BatchMethod
+from pmdviz.methods.step import STEP_SIZE, Cost, StepInfo
 from pmdviz.targets import Target
 
 START_SD = 0.3  # of the prior's
@@ -73,10 +74,12 @@ class SVI(BatchMethod):
 
     name = "svi"
     title = "Stochastic variational inference (Gaussian)"
-    reference = "Hoffman, Blei, Wang, Paisley 2013; Kingma, Welling 2014; natural gradient: Lin, Schmidt, Khan 2020"
+    what_moves = "No particles: a single Gaussian shifts and changes its shape."
+    source = "Hoffman, Blei, Wang, Paisley 2013; Kingma, Welling 2014; natural gradient: Lin, Schmidt, Khan 2020"
     family = "parametric"
-    needs_gradient = True
+    requires = frozenset({"reals", "gradient"})
     Knobs = SVIKnobs
+    scalars = (STEP_SIZE,)
 
     def init(self, rng: np.random.Generator, target: Target, knobs: SVIKnobs) -> SVIState:
         """A draw from the prior as the mean, with a third of its sds: between modes the ELBO has saddles to stay on."""
@@ -102,14 +105,7 @@ class SVI(BatchMethod):
         state = moved._replace(iteration=t)
         read_only(*state[:-1])
         return state, StepInfo(
-            visited=len(batch),
-            step_size=rho,
-            rejuvenated="",
-            ess=None,
-            density_evaluations=0,
-            gradient_evaluations=len(batch) * len(noise),
-            zero_weight=0,
-            words=_words(state, rho, len(batch)),
+            Cost(len(batch), 0, len(batch) * len(noise)), _words(state, rho, len(batch)), scalars={"step_size": rho}
         )
 
     def density(self, state: SVIState, knobs: SVIKnobs, target: Target) -> KernelDensity:

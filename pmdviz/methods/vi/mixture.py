@@ -10,10 +10,11 @@ import numpy as np
 from pmdviz.densities.density import GaussianMixture
 from pmdviz.errors import InputError
 from pmdviz.knobs import Choice, Whole
-from pmdviz.methods.base import StepInfo, read_only
+from pmdviz.methods.base import read_only
 from pmdviz.methods.cost import Work
 from pmdviz.methods.shared import optimisers
 from pmdviz.methods.shared.batching import BatchKnobs, BatchMethod
+from pmdviz.methods.step import STEP_SIZE, TEMPERATURE, Cost, StepInfo
 from pmdviz.methods.vi import elbo
 from pmdviz.targets import Target
 
@@ -30,11 +31,12 @@ class NPVKnobs(BatchKnobs):
 
     num_components = Whole(
         10,
-        bounds=(1, 500),
+        bounds=(1, 1500),
         softbounds=(1, 50),
         label="Components K",
         acts="restart",
-        doc="Gaussians of weight 1/K each.",
+        doc="Gaussians of weight 1/K each; Dai et al. 2016 take 1500. The gradients of a step grow with K, the kernels "
+        "with K².",
     )
     optimiser = Choice(
         "adam",
@@ -102,10 +104,12 @@ class NPV(BatchMethod):
 
     name = "npv"
     title = "Nonparametric variational inference"
-    reference = "Gershman, Hoffman, Blei 2012, Eq. 5-10; batches as in Dai et al. 2016; spread start, annealing: ours"
+    what_moves = "No particles: the round Gaussians of a mixture shift and change their widths."
+    source = "Gershman, Hoffman, Blei 2012, Eq. 5-10; batches as in Dai et al. 2016; spread start, annealing: ours"
     family = "parametric"
-    needs_gradient = True
+    requires = frozenset({"reals", "gradient"})
     Knobs = NPVKnobs
+    scalars = (STEP_SIZE, TEMPERATURE)
 
     def check_pair(self, target: Target, knobs: NPVKnobs) -> None:
         """L-BFGS is SciPy's. Raises InputError."""
@@ -139,14 +143,9 @@ class NPV(BatchMethod):
         state = NPVState(*read_only(means * target.scale, widths), state.origin, first, second, visited, t)
         read_only(first, second)
         return state, StepInfo(
-            visited=near.visited,
-            step_size=rho,
-            rejuvenated="",
-            ess=None,
-            density_evaluations=near.density_evaluations,
-            gradient_evaluations=near.gradient_evaluations,
-            zero_weight=0,
-            words=_words(state, rho, beta, len(batch)),
+            Cost(near.visited, near.density_evaluations, near.gradient_evaluations),
+            _words(state, rho, beta, len(batch)),
+            scalars={"step_size": rho, "temperature": beta},
         )
 
     def density(self, state: NPVState, knobs: NPVKnobs, target: Target) -> GaussianMixture:

@@ -20,6 +20,8 @@ class Exact(Protocol):
 
     mean: np.ndarray  # (d,)
     cov: np.ndarray  # (d, d)
+    mean_error: np.ndarray  # (d,) 0: it is exact
+    log_z: float | None  # log p(X), where it is known
     box: Box  # holds all but 1e-9 of the mass
     boxes: tuple[Box, ...]  # so do these, which do not overlap: one for each mode that stands apart
 
@@ -65,11 +67,12 @@ class _OnGrids:
 
 
 class GaussianExact(_OnGrids):
-    """N(mean, cov), everything in closed form."""
+    """N(mean, cov), everything in closed form; `log_z` = log p(X) where it is given."""
 
-    def __init__(self, mean: np.ndarray, cov: np.ndarray) -> None:
+    def __init__(self, mean: np.ndarray, cov: np.ndarray, log_z: float | None = None) -> None:
         super().__init__()
-        self.mean, self.cov = np.array(mean, float), np.array(cov, float)
+        self.mean, self.cov, self.log_z = np.array(mean, float), np.array(cov, float), log_z
+        self.mean_error = np.zeros(len(self.mean))
         self._cholesky = np.linalg.cholesky(self.cov)
         sd = np.sqrt(np.diag(self.cov))
         self.box = tuple((float(a), float(b)) for a, b in zip(self.mean - 8 * sd, self.mean + 8 * sd, strict=True))
@@ -110,9 +113,10 @@ class GridExact(_OnGrids):
         self.box, self.boxes = self._cells.box, mode_boxes(self._cells)
         peak = self._cells.values.max()
         mass = np.exp(self._cells.values - peak)
-        self.log_evidence = float(peak + np.log(mass.sum() * np.prod(self._cells.width)))
+        self.log_z: float | None = float(peak + np.log(mass.sum() * np.prod(self._cells.width)))
         self._probability = mass / mass.sum()
         self.mean = self._probability @ self._cells.centres
+        self.mean_error = np.zeros(len(self.mean))
         centred = self._cells.centres - self.mean
         self.cov = (centred * self._probability[:, None]).T @ centred
         self._mode_cov = _curvature_cov(log_joint, self._cells, self.cov)
@@ -120,7 +124,7 @@ class GridExact(_OnGrids):
 
     def log_density(self, points: np.ndarray) -> np.ndarray:
         """log p(points | X), (n, d) -> (n,)."""
-        return self._log_joint(np.asarray(points, float)) - self.log_evidence
+        return self._log_joint(np.asarray(points, float)) - (self.log_z or 0.0)
 
     def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
         """n iid draws (n, d): a cell by its mass, uniform within the cell (cells are far below the posterior's sd)."""

@@ -84,7 +84,7 @@ def test_your_own_target_is_named_and_checked():
         ("{", "not a recipe in JSON"),
         ('{"methods": ["pmd"]}', "a race needs budget"),
         ('{"method": "pmd"}', "unknown key of a race: 'method'; did you mean 'methods'?"),
-        ('{"pmdviz_race": 3, "methods": ["pmd"], "budget": 5}', "format 2 and before; given: format 3"),
+        ('{"pmdviz_race": 4, "methods": ["pmd"], "budget": 5}', "format 3 and before; given: format 4"),
         ('{"methods": ["pmdd"], "budget": 5}', "did you mean 'pmd'?"),
         ('{"methods": 3, "budget": 5}', "methods must be a list of entrants"),
         ('{"methods": ["pmd"], "budget": null}', "budget must be a whole number"),

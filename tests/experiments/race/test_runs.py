@@ -9,9 +9,11 @@ from pmdviz.experiments.race import race
 from pmdviz.kernels.pool import set_threads
 
 KEYS = [
-    "method", "seed", "visited", "tv", "kl_forward", "mode_masses", "density_evaluations", "gradient_evaluations",
-    "seconds",
+    "method", "seed", "visited", "tv", "kl_forward", "kl_reverse", "cross_entropy", "ess", "mass_outside",
+    "mean_error", "sd_ratio_min", "sd_ratio_max", "mode_masses", "density_evaluations",
+    "gradient_evaluations", "seconds",
 ]  # fmt: skip
+OF_SOME = ("khat", "rhat", "bulk_ess")  # of weighted particles; of chains
 FEW = {"target_options": {"num_data": 200, "sigma_x": 1.5}, "budget": 400}
 
 
@@ -21,7 +23,8 @@ def plain(result):
 
 def test_rows_and_summary():
     result = race(["pmd:num_particles=60", "smc:num_particles=60", "sgld"], seeds=3, **FEW)
-    assert [list(row) for row in result.rows] == [KEYS] * 9
+    assert [[key for key in row if key not in OF_SOME] for row in result.rows] == [KEYS] * 9
+    assert ["khat" in row for row in result.rows] == [True] * 6 + [False] * 3, "of weighted particles alone"
     assert [(row["method"], row["seed"]) for row in result.rows[:4]] == [
         ("pmd:num_particles=60", 0),
         ("pmd:num_particles=60", 1),

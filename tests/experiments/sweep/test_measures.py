@@ -71,8 +71,27 @@ def test_which_errors_can_be_asked_for():
     def own(frame):
         return 0.0
 
+    def mean_error(frame):
+        return 0.0
+
     assert chosen_error("bounded") == ("bounded", {})
     assert chosen_error(own) == ("own", {"own": own})
-    for wrong, words in [("tvv", "did you mean 'tv'"), (lambda frame: 0.0, "not a lambda"), (5, "must be one of")]:
+    named = (mean_error, "'mean_error' is the name of a metric")
+    for wrong, words in [
+        ("tvv", "did you mean 'tv'"),
+        (lambda frame: 0.0, "not a lambda"),
+        (5, "must be one of"),
+        named,
+    ]:
         with pytest.raises(InputError, match=words):
             chosen_error(wrong)
+
+
+def test_every_metric_of_the_table_is_an_error_where_it_applies():
+    frame = Session(Recipe("linear", target_options={"dim": 4}, num_particles=50, budget=100)).advance()
+    name, own = chosen_error("mean_error")
+    assert name == "mean_error" and measured(frame, own)["mean_error"] == frame.metrics["mean_error"] > 0
+    with pytest.raises(
+        InputError, match="error 'perplexity' cannot be had of method 'pmd' on target 'linear'; these can: .*mean_error"
+    ):
+        measured(frame, chosen_error("perplexity")[1])

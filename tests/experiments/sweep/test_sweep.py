@@ -13,8 +13,8 @@ import pytest
 
 import pmdviz
 from pmdviz import InputError, Recipe
-from pmdviz.experiments.sweep import workers
-from pmdviz.experiments.sweep.table import Table
+from pmdviz.experiments import workers
+from pmdviz.experiments.table import Table
 from pmdviz.kernels.cancel import Cancelled
 
 ROOT = Path(__file__).parents[3]
@@ -169,7 +169,7 @@ def test_a_run_that_kills_its_worker_twice_is_named_and_all_others_are_there(tmp
 HALF_WAY = """
 import os, sys, time
 import pmdviz
-from pmdviz.experiments.sweep import table
+from pmdviz.experiments import table
 
 def slow(frame, gate=sys.argv[2]):
     open(f"{gate}-{os.getpid()}", "w").close()
@@ -283,7 +283,7 @@ def test_a_cancel_between_two_pieces_leaves_no_complaint_and_no_thread(monkeypat
 ENDING = """
 import os, psutil, threading, time
 import pmdviz
-from pmdviz.experiments.sweep import workers
+from pmdviz.experiments import workers
 
 def go():
     pmdviz.sweep(pmdviz.Recipe("gaussian", budget=2000), {"num_particles": [200, 300]}, seeds=200, workers=2,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pmdviz import InputError
-from pmdviz.experiments.sweep.table import Table, table_path
+from pmdviz.experiments.table import Table, table_path
 
 KINDS = {"m": int, "policy": str, "warm": bool, "tv": float}
 ROWS = [
@@ -47,7 +47,7 @@ def test_rows_stay_when_the_work_fails(tmp_path):
 
 def test_writing_slows_down_with_what_it_costs(tmp_path, monkeypatch):
     now = [0.0]
-    monkeypatch.setattr("pmdviz.experiments.sweep.table.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("pmdviz.experiments.table.time.monotonic", lambda: now[0])
     with Table(tmp_path / "t.csv", KINDS) as table:
         written = []
         monkeypatch.setattr(table, "write", lambda: written.append(len(table.rows)))
@@ -94,7 +94,7 @@ def test_a_file_that_cannot_be_used_is_one_sentence(tmp_path, name, text, words)
 
 def test_no_suffix_means_parquet_where_it_can_be_had(tmp_path, monkeypatch):
     assert table_path(tmp_path / "t").name == "t.parquet"
-    monkeypatch.setattr("pmdviz.experiments.sweep.table._has_pyarrow", lambda: False)
+    monkeypatch.setattr("pmdviz.experiments.table._has_pyarrow", lambda: False)
     assert table_path(tmp_path / "t").name == "t.csv"
     with pytest.raises(InputError, match="needs pyarrow"):
         table_path("t.parquet")
@@ -102,7 +102,7 @@ def test_no_suffix_means_parquet_where_it_can_be_had(tmp_path, monkeypatch):
 
 LOCKED = """
 import sys
-from pmdviz.experiments.sweep.table import Table
+from pmdviz.experiments.table import Table
 with Table(sys.argv[1], {"m": int}):
     print("mine", flush=True)
     sys.stdin.read()

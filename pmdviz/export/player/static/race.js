@@ -2,6 +2,7 @@
 function make_scene(model) {
   const {scales, metric, clock} = film
   const [particles, approximate, words, fronts] = ["particles", "approximate", "words", "fronts"].map(model)
+  const pictures = model("image")
   const rows = film.rows.map((columns) => (
     Object.fromEntries(Object.entries(columns).map(([name, text]) => [name, floats(text)]))
   ))
@@ -17,11 +18,18 @@ function make_scene(model) {
     return whole
   }
 
-  function stage({tiles, state, note}) {
+  function stage({tiles, state, note, images, image_step}) {
     const all = (name, axis) => joined(tiles.map((tile) => tile[name]), scales[axis])
     particles.data = {x: all("x", "x"), y: all("y", "y"), size: all("size", "size")}
     approximate.data = {x: all("line_x", "x"), y: all("line_y", "y")}
     words.data = {...words.data, state, note}
+    if (images) show_images(images, image_step)
+  }
+
+  function show_images(places, step) {
+    const {data} = pictures
+    const image = places.map((place, k) => new data.image[k].constructor(column(place, [0, step]), data.image[k].shape))
+    pictures.data = {...data, image}
   }
 
   function traces(frame) {

@@ -1,10 +1,16 @@
 // The pictures of a run: the stage, and the traces beside it.
 function make_scene(model) {
   const {scales} = film
-  const names = ["particles", "approximate", "traces", "marks"]
+  const names = ["particles", "approximate", "traces", "marks", "image", "others"]
   const sources = Object.fromEntries(names.map((name) => [name, model(name)]))
   const [note, legend] = [model("note"), model("legend")]
   const rows = Object.fromEntries(Object.entries(film.rows).map(([name, text]) => [name, floats(text)]))
+
+  // Cells of colour, as many as in the first frame and in an array of its kind.
+  function show_image(place) {
+    const {data} = sources.image, [first] = data.image
+    sources.image.data = {...data, image: [new first.constructor(column(place, [0, film.image_step]), first.shape)]}
+  }
 
   function stage(frame) {
     const size = column(frame.size, scales.size)
@@ -12,8 +18,10 @@ function make_scene(model) {
       x: column(frame.x, scales.x), y: column(frame.y, scales.y), size, weight: size.map((d) => d * d / frame.share),
     }
     sources.approximate.data = {x: column(frame.line_x, scales.x), y: column(frame.line_y, scales.y)}
+    if (frame.other_x) sources.others.data = {x: column(frame.other_x, scales.x), y: column(frame.other_y, scales.y)}
+    if (frame.image) show_image(frame.image)
     if (note.text !== frame.note) note.text = frame.note
-    const item = legend.items.find((item) => item.label.value.startsWith("particles"))
+    const item = legend.items.find((item) => item.renderers[0].name === "particles")
     if (item && item.label.value !== frame.label) item.label = {value: frame.label}
   }
 

@@ -54,9 +54,9 @@ class Table:
         finally:
             self._let_go()
 
-    def add(self, row: Row) -> None:
-        """Add a row; it is on disk at once, or soon where writing has become slow."""
-        self.rows.append(row)
+    def add(self, *rows: Row) -> None:
+        """Add rows together; they are on disk at once, or soon where writing has become slow."""
+        self.rows += rows
         if time.monotonic() >= self._next:
             self.write()
 

@@ -10,24 +10,39 @@ from pmdviz.engine.recipe.recipe import Recipe
 SIZES = (64, 128, 256, 512, 1024, 2048)
 STEPS = (16, 32, 64, 128, 256, 512)
 DATA = (40, 80, 160, 320, 640, 1280)
+SMOOTHNESS = (
+    1.0  # beta: what the paper counts a Gaussian kernel as; the bounds' slopes and the KDE's bandwidth go by it
+)
 FIXED_SIZE, FIXED_STEPS, PARTS = 512, 200, 20  # m and T where they are not varied; batches in a pass
 
-STRATEGIES: dict[str, tuple[str, dict[str, Any]]] = {
-    "particles": (
+
+class Strategy(NamedTuple):
+    """A way to carry q, and the theorems of the paper that cover it as it is run here."""
+
+    title: str
+    knobs: dict[str, Any]
+    theorems: tuple[str, ...] = ()
+
+
+STRATEGIES: dict[str, Strategy] = {
+    "particles": Strategy(
         "weighted particles, γ = 1/t (Theorem 5)",
         {"policy": "never", "eta": 1.0, "n0": 0.0, "kappa": 1.0, "step_limit": 0.0, "bandwidth_rule": "local",
          "draws": "independent", "batches": "replacement"},
+        ("Theorem 2", "Theorem 3", "Theorem 5"),
     ),
-    "kde": (
+    "kde": Strategy(
         "weighted KDE, γ = 2/(t+1) (Theorem 6)",
         {"policy": "always", "eta": 2.0, "n0": 1.0, "kappa": 1.0, "step_limit": 0.0, "bandwidth_rule": "covariance",
-         "draws": "independent", "batches": "replacement"},
+         "smoothness": SMOOTHNESS, "draws": "independent", "resampler": "multinomial", "batches": "replacement"},
+        ("Theorem 2", "Theorem 4", "Theorem 6"),
     ),
-    "ours": ("our default: new particles when the ESS falls", {}),
+    # Balanced draws are not independent, an epoch's batches neither, and a limited step size hangs on its batch
+    "ours": Strategy("our default: new particles when the ESS falls", {}),
 }  # fmt: skip
 
 
-class Experiment(NamedTuple):
+class Varied(NamedTuple):
     """One thing to vary. `over` gives the lists that go side by side, for a batch of B and N data."""
 
     title: str
@@ -37,20 +52,20 @@ class Experiment(NamedTuple):
     over: Callable[[int, int], dict[str, list[int]]]
 
 
-EXPERIMENTS: dict[str, Experiment] = {
-    "m": Experiment(
+VARIED: dict[str, Varied] = {
+    "m": Varied(
         "particles m", ("m",), "num_particles", "particles m",
         lambda batch, n: {"num_particles": [*SIZES], "budget": [FIXED_STEPS * batch] * len(SIZES)},
     ),
-    "T": Experiment(
+    "T": Varied(
         "steps T", ("T",), "iterations", "steps T",
         lambda batch, n: {"budget": [t * batch for t in STEPS], "num_particles": [FIXED_SIZE] * len(STEPS)},
     ),
-    "mT": Experiment(
+    "mT": Varied(
         "m and T = m together", ("m", "T"), "num_particles", "particles m = steps T",
         lambda batch, n: {"num_particles": [*SIZES], "budget": [m * batch for m in SIZES]},
     ),
-    "N": Experiment(
+    "N": Varied(
         "data N", ("N",), "num_data", "data N",
         lambda batch, n: {"num_data": [*DATA], "batch_size": [size // PARTS for size in DATA],
                           "budget": [FIXED_STEPS * size // PARTS for size in DATA]},
@@ -58,11 +73,11 @@ EXPERIMENTS: dict[str, Experiment] = {
 }  # fmt: skip
 
 
-def planned_experiment(target: str, strategy: str, experiment: str) -> tuple[Recipe, dict[str, list[int]]]:
+def planned_runs(target: str, strategy: str, varied: str) -> tuple[Recipe, dict[str, list[int]]]:
     """The recipe and what is varied side by side. Batches are a twentieth of the data."""
     options = {"dim": 1} if target == "gaussian" else {}
     num_data = Recipe(target, target_options=options).make_target().num_data
     batch = max(1, num_data // PARTS)
-    knobs = {**STRATEGIES[strategy][1], "batch_size": batch, "num_particles": FIXED_SIZE}
+    knobs = {**STRATEGIES[strategy].knobs, "batch_size": batch, "num_particles": FIXED_SIZE}
     recipe = Recipe(target, "pmd", target_options=options, **knobs)
-    return recipe, EXPERIMENTS[experiment].over(batch, num_data)
+    return recipe, VARIED[varied].over(batch, num_data)

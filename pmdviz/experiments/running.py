@@ -1,0 +1,147 @@
+"""An experiment from its name to its result."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pmdviz.engine.recipe.parts import checked_whole
+from pmdviz.errors import InputError, check_function, shown, unknown, words_of
+from pmdviz.experiments.base import EXPERIMENTS, Case, Chart, Experiment, Row
+from pmdviz.experiments.cases import run_cases
+from pmdviz.experiments.table import Table
+from pmdviz.experiments.worker_process import init_worker
+from pmdviz.files import finite, write_json
+
+CASE, FAILED = "case", "failed"  # columns of every table: the case as JSON, and why it has no numbers
+
+
+@dataclass(frozen=True, eq=False)
+class ExperimentResult:
+    """What came out of an experiment.
+
+    Attributes
+    ----------
+    experiment : str
+    knobs : mapping
+    failed : tuple of str
+        A sentence for each case that could not be computed.
+    path : Path or None
+        Of the table.
+    """
+
+    experiment: str
+    knobs: Mapping[str, Any]
+    _rows: list[Row] = field(repr=False)
+    failed: tuple[str, ...] = ()
+    path: Path | None = None
+
+    @property
+    def rows(self) -> list[Row]:
+        """One or several a case, in the order of the cases; a failed case has none."""
+        return [{name: value for name, value in row.items() if name not in (CASE, FAILED)} for row in self._rows]
+
+    @property
+    def summary(self) -> list[dict[str, Any]]:
+        """What comes out."""
+        made = find_experiment(self.experiment)
+        return made.summary(self.rows, made.Knobs.checked(dict(self.knobs)))
+
+    @property
+    def chart(self) -> Chart | None:
+        """What is drawn; None for a table alone."""
+        made = find_experiment(self.experiment)
+        return made.chart(self.rows, made.Knobs.checked(dict(self.knobs)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain values, None where a number cannot be had."""
+        parts = {"experiment": self.experiment, "knobs": dict(self.knobs), "summary": self.summary}
+        return finite({**parts, "rows": self.rows, "failed": [*self.failed]})
+
+    def export(self, path: str | os.PathLike[str]) -> Path:
+        """Write the rows as .csv or .parquet, or everything as .json; returns the path. Raises InputError."""
+        path = Path(path)
+        if path.suffix == ".json":
+            write_json(str(path), self.to_dict())
+            return path
+        if not self._rows:
+            raise InputError("there are no rows to write: every case failed")
+        kinds = {name: type(value) for name, value in self.rows[0].items()}
+        if path.exists():
+            path.unlink()
+        with Table(path, kinds) as table:
+            table.add(*self.rows)
+        return table.path
+
+    def __repr__(self) -> str:
+        return f"<{self.experiment}: {len(self._rows):,} rows>"
+
+
+def find_experiment(name: Any) -> Experiment:
+    """The experiment of a name. Raises InputError."""
+    if not isinstance(name, str) or name not in EXPERIMENTS:
+        raise unknown("experiment", name, EXPERIMENTS)
+    return EXPERIMENTS[name]
+
+
+def run_experiment(
+    name: str,
+    knobs: Mapping[str, Any],
+    *,
+    path: str | os.PathLike[str] | None = None,
+    workers: int | None = None,
+    progress: Callable[[int, int], object] | None = None,
+    niceness: int = 0,
+    on_row: Callable[[Row], object] = lambda row: None,
+) -> ExperimentResult:
+    """The experiment that `pmdviz.experiment` describes; workers give way to others by `niceness`."""
+    experiment = find_experiment(name)
+    chosen = experiment.Knobs.checked(dict(knobs))
+    check_function("progress", progress)
+    workers = None if workers is None else checked_whole("workers", workers, 1, 1000)
+    cases = {_key(case): case for case in experiment.cases(chosen)}
+    if not cases:
+        raise InputError(f"experiment {name!r} has no cases with these knobs; given: {shown(dict(knobs))}")
+    columns = dict(experiment.columns(chosen))
+    found = run_cases(
+        cases,
+        functools.partial(_rows_of, experiment, columns, os.getpid(), niceness),
+        kinds={CASE: str, **columns, FAILED: str},
+        identity=lambda row: row[CASE],
+        named=lambda case: f"the case {case}",
+        path=path,
+        workers=workers,
+        progress=progress,
+        on_row=on_row,
+    )
+    rows = [row for each in found.rows.values() for row in each]
+    failed = [f"{row[CASE]}: {row[FAILED]}" for row in rows if row[FAILED]]
+    good = [row for row in rows if not row[FAILED]]
+    return ExperimentResult(name, chosen.as_dict(), good, (*failed, *found.lost), found.path)
+
+
+def _key(case: Case) -> str:
+    """The case as JSON: what a table knows it by."""
+    text = json.dumps(case, sort_keys=True, allow_nan=False)
+    return text if len(text) <= 200 else hashlib.sha256(text.encode()).hexdigest()
+
+
+def _rows_of(experiment: Experiment, columns: dict[str, type], home: int, niceness: int, case: Case) -> list[Row]:
+    """The rows of a case; whatever goes wrong in it becomes words in a row."""
+    init_worker(home, niceness)
+    key = _key(case)
+    try:
+        found = experiment.run(case)
+        return [{CASE: key, **{name: kind(row[name]) for name, kind in columns.items()}, FAILED: ""} for row in found]
+    except (Exception, SystemExit) as error:  # other cases go on
+        nothing: dict[type, Any] = {int: 0, float: np.nan, str: "", bool: False}
+        empty = {name: nothing[kind] for name, kind in columns.items()}
+        return [{CASE: key, **empty, FAILED: f"{type(error).__name__}: {words_of(error)}".strip()}]

@@ -1,0 +1,115 @@
+"""How fast the error falls with particles, steps or data, beside the slopes of the theorems."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.errors import InputError
+from pmdviz.experiments.base import Case, Chart, Experiment, Row
+from pmdviz.experiments.sweep.fits import Fit, fitted
+from pmdviz.experiments.sweep.job import COUNTS, row_of
+from pmdviz.experiments.sweep.measures import ERRORS
+from pmdviz.experiments.sweep.plan import Job, planned
+from pmdviz.experiments.theory.formulas import Rate, rates_for
+from pmdviz.experiments.theory.varied import SMOOTHNESS, STRATEGIES, VARIED, planned_runs
+from pmdviz.knobs import Choice, Knobs, Whole
+from pmdviz.targets import TARGETS
+
+
+class ConvergenceKnobs(Knobs):
+    """The knobs of `convergence`."""
+
+    kind_words = "knob of experiment 'convergence':"
+
+    target = Choice("gaussian", objects=[*TARGETS], label="Posterior", doc="With an exact posterior on a grid.")
+    strategy = Choice("particles", objects=[*STRATEGIES], label="Particles", doc="Which of the theorems it is about.")
+    varied = Choice("mT", objects=[*VARIED], label="What is varied", doc="Particles m, steps T, both, or data N.")
+    error = Choice("bounded", objects=[*ERRORS], label="Error", doc="What the slope is fitted to.")
+    seeds = Whole(20, bounds=(1, 1000), label="Runs at each value", doc="Run seeds from 0 on.")
+
+
+class Convergence(Experiment):
+    """Runs of `pmd` at growing m, T or N: every run's error, and the power law through all of them."""
+
+    name = "convergence"
+    title = "Error against particles, steps or data"
+    about = "Does the error fall as the theorems say? Runs at growing m, T or N, and the slope through them."
+    source = "Dai, He, Dai, Song 2016, Theorems 3 to 6"
+    Knobs = ConvergenceKnobs
+
+    def columns(self, knobs: ConvergenceKnobs) -> Mapping[str, type]:
+        """What is varied, the seed, what was spent, and every error."""
+        column = {VARIED[knobs.varied].column: int}
+        return column | {"seed": int, **COUNTS, **dict.fromkeys(ERRORS, float), "seconds": float}
+
+    def cases(self, knobs: ConvergenceKnobs) -> list[Case]:
+        """A recipe each."""
+        recipe, over = planned_runs(knobs.target, knobs.strategy, knobs.varied)
+        if recipe.make_target().planar is None:
+            raise InputError(f"target {knobs.target!r} has no exact posterior on a grid", "target")
+        return [_case(job) for job in planned(recipe, over, knobs.seeds, together=True)]
+
+    def run(self, case: Case) -> list[Row]:
+        """A run to the end of its budget, and its errors there."""
+        job = Job(Recipe.from_dict(case["recipe"]), case["values"])
+        row = row_of(job, {}, -1)
+        if row["failed"]:
+            raise RuntimeError(row["failed"])
+        return [{**row, "num_data": row.get("num_data", 0)}]
+
+    def summary(self, rows: Sequence[Row], knobs: ConvergenceKnobs) -> list[dict[str, Any]]:
+        """The fitted slope with its standard error, and that of each bound."""
+        fit = self.fit(rows, knobs)
+        if fit is None:
+            return []
+        parts = [{"what": "measured", "slope": fit.slope, "standard_error": fit.standard_error, "runs": len(rows)}]
+        return parts + [{"what": words, "slope": slope} for words, slope in self._triangles(knobs)]
+
+    def fit(self, rows: Sequence[Row], knobs: ConvergenceKnobs) -> Fit | None:
+        """The power law through all runs; None while there are too few."""
+        try:
+            return fitted(*self._points(rows, knobs))
+        except InputError:
+            return None
+
+    def bounds(self, knobs: ConvergenceKnobs) -> list[Rate]:
+        """What speaks of this error, of what is varied and of this strategy, whole bounds and terms of bounds."""
+        found = [rate for letter in VARIED[knobs.varied].letters for rate in rates_for(letter, knobs.error)]
+        return [rate for rate in found if rate.theorem in STRATEGIES[knobs.strategy].theorems]
+
+    def chart(self, rows: Sequence[Row], knobs: ConvergenceKnobs) -> Chart:
+        """Every run as a point."""
+        x, y = self._points(rows, knobs)
+        return Chart(x, y, VARIED[knobs.varied].axis, ERRORS[knobs.error][0], self._triangles(knobs))
+
+    def _triangles(self, knobs: ConvergenceKnobs) -> list[tuple[str, float]]:
+        letters = VARIED[knobs.varied].letters
+        whole = [rate for rate in self.bounds(knobs) if rate.holds(letters)]
+        return triangles(whole, dimension(knobs)) if whole else []
+
+    def _points(self, rows: Sequence[Row], knobs: ConvergenceKnobs) -> tuple[np.ndarray, np.ndarray]:
+        column = VARIED[knobs.varied].column
+        return np.array([row[column] for row in rows], float), np.array([row[knobs.error] for row in rows], float)
+
+
+def triangles(bounds: list[Rate], dim: int) -> list[tuple[str, float]]:
+    """A triangle for each slope, with the theorems that print it."""
+    names: dict[float, list[str]] = {}
+    for rate in bounds:
+        names.setdefault(rate.exponent(SMOOTHNESS, dim), []).append(rate.theorem)
+    return [
+        (f"{', '.join(dict.fromkeys(found))} as printed: slope {slope:.2f}", slope) for slope, found in names.items()
+    ]
+
+
+def dimension(knobs: ConvergenceKnobs) -> int:
+    """d of the posterior."""
+    return planned_runs(knobs.target, knobs.strategy, knobs.varied)[0].make_target().dim
+
+
+def _case(job: Job) -> Case:
+    return {"recipe": {**job.recipe.to_dict(), "made_with": {}}, "values": job.values}

@@ -1,0 +1,53 @@
+"""What the stage shows: the scene, and which two coordinates of many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import panel as pn
+
+from pmdviz.lab import css
+from pmdviz.lab.loop.locked import handed
+from pmdviz.methods import Method
+from pmdviz.scenes.stage import Pair, Scene, SceneChoice, applicable_scenes
+from pmdviz.targets import Target
+
+
+class PictureControls:
+    """A select of the scenes that apply, where there are several, and two of coordinates where the scene has a pair.
+
+    `choose` hears of a person's choice.
+    """
+
+    def __init__(self, choose: Callable[[SceneChoice], None]) -> None:
+        look: dict[str, Any] = {"margin": 0, "stylesheets": [css.SELECT], "visible": False}
+        self.scene = pn.widgets.Select(label="Picture", width=150, **look)
+        self.pair = [pn.widgets.Select(label=label, width=90, **look) for label in ("Horizontal", "Vertical")]
+        self.widgets = [self.scene, *self.pair]
+        self._choose, self._shown, self._busy = choose, None, False
+        for widget in self.widgets:
+            widget.param.watch(handed(self._chosen), "value")
+
+    def show(self, target: Target, methods: Sequence[Method], scene: Scene, pair: Pair) -> None:
+        """What is on the stage, and what else there is to choose."""
+        now = target.key, tuple(method.name for method in methods), scene.name, pair
+        if now == self._shown:
+            return
+        self._shown, self._busy = now, True
+        titles = {each.title: name for name, each in applicable_scenes(target, *methods).items()}
+        self.scene.param.update(options=titles, value=scene.name, visible=len(titles) > 1)
+        names = {name: k for k, name in enumerate(target.parameter_names)}
+        for widget, k in zip(self.pair, pair, strict=True):
+            if scene.paired(target):
+                widget.param.update(options=names, value=k)
+            widget.visible = scene.paired(target)
+        self._busy = False
+
+    def _chosen(self, event: Any) -> None:
+        if self._busy:
+            return
+        across, up = (0, 1) if self.pair[0].value is None else (widget.value for widget in self.pair)
+        if across == up:  # the other axis takes over what this one had
+            across, up = (event.old, up) if event.obj is self.pair[1] else (across, event.old)
+        self._choose(SceneChoice(self.scene.value, (across, up)))

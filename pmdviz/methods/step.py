@@ -1,0 +1,117 @@
+"""What a step did: its cost, one line for a person, events, numbers to plot, and the parts of the update."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class Cost(NamedTuple):
+    """What was asked of the target."""
+
+    visited: int = 0  # rows passed to log_likelihood or its gradient, those passed before in the step not counted again
+    density_evaluations: int = 0  # pairs of particle and datum whose likelihood was evaluated
+    gradient_evaluations: int = 0
+
+    @property
+    def evaluations(self) -> int:
+        """Of densities and gradients together, each pair of particle and datum as one."""
+        return self.density_evaluations + self.gradient_evaluations
+
+
+class Event(NamedTuple):
+    """Something that happened in a step: a mark on the traces."""
+
+    kind: str  # one word, such as rejuvenated, limited, diverged
+    words: str  # why or how
+
+
+class Scalar(NamedTuple):
+    """A number that every step of a method tells: a column of the history, and a trace."""
+
+    name: str
+    title: str
+    unit: str = ""
+    log: bool = False
+
+
+STEP_SIZE = Scalar("step_size", "step size", "", True)
+TEMPERATURE = Scalar("temperature", "temperature β")
+ACCEPTANCE = Scalar("acceptance", "accepted proposals", "share so far")
+WEIGHTED = (
+    Scalar("ess_before", "ESS before the step", "particles", True),
+    Scalar("zero_weight", "particles of weight 0", "particles"),
+)
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+class StepInfo(NamedTuple):
+    """What a step did: what one plots but does not carry."""
+
+    cost: Cost
+    words: str  # one line for a person
+    events: tuple[Event, ...] = ()
+    scalars: Mapping[str, float] = NOTHING  # by names of the method's `scalars`; one left out is not known
+    # Parts of the update, name -> (m,) or (m, d): they add up to the new log-weights, or to how far each point moved.
+    terms: Mapping[str, np.ndarray] = NOTHING
+
+    @property
+    def visited(self) -> int:
+        """Rows visited."""
+        return self.cost.visited
+
+    @property
+    def density_evaluations(self) -> int:
+        """Pairs of particle and datum whose likelihood was evaluated."""
+        return self.cost.density_evaluations
+
+    @property
+    def gradient_evaluations(self) -> int:
+        """Pairs of particle and datum whose gradient was evaluated."""
+        return self.cost.gradient_evaluations
+
+    def event(self, kind: str) -> str:
+        """The words of the event of this kind, "" where it did not happen."""
+        return next((event.words for event in self.events if event.kind == kind), "")
+
+    @property
+    def rejuvenated(self) -> str:
+        """Why the particles were drawn anew before the step, or ""."""
+        return self.event("rejuvenated")
+
+    @property
+    def limited(self) -> str:
+        """How much shorter the step was made than its schedule says, or ""."""
+        return self.event("limited")
+
+    @property
+    def step_size(self) -> float | None:
+        """gamma, or what the method calls its step size; None for a step that has none."""
+        return self.scalars.get("step_size")
+
+    @property
+    def ess(self) -> float | None:
+        """ESS of the weights that the step started from, before any rejuvenation; None without weights."""
+        return self.scalars.get("ess_before")
+
+    @property
+    def zero_weight(self) -> int:
+        """Particles that no longer count at all."""
+        return int(self.scalars.get("zero_weight", 0))
+
+
+def events(**found: str) -> tuple[Event, ...]:
+    """Events by kind and words; those without words did not happen."""
+    return tuple(Event(kind, words) for kind, words in found.items() if words)
+
+
+class StepBlock(NamedTuple):
+    """Several steps done in one call."""
+
+    state: Any
+    info: StepInfo  # of the last step
+    steps: int
+    cost: Cost  # of all of them

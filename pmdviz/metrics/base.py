@@ -1,0 +1,147 @@
+"""The table of metrics: each is declared once, in a file of this folder, and read by everything that shows one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from pmdviz.methods import Method
+from pmdviz.targets import Target
+
+if TYPE_CHECKING:
+    from pmdviz.densities.density import Density
+
+METRICS: dict[str, Metric] = {}
+
+
+class Measurable(Protocol):
+    """What a metric asks of a frame."""
+
+    @property
+    def target(self) -> Target:
+        """What is approximated."""
+
+    @property
+    def method(self) -> Method:
+        """By which method."""
+
+    @property
+    def density(self) -> Density:
+        """q."""
+
+    @property
+    def divergences(self) -> dict[str, float | None]:
+        """Of p and q on a grid."""
+
+    @property
+    def reference(self) -> Any:
+        """The target's `Reference`, asked only where it has one."""
+
+    @property
+    def draws(self) -> np.ndarray:
+        """(1000, d) of q."""
+
+    @property
+    def chains(self) -> np.ndarray:
+        """The judged draws of each chain, (C, n, d), asked only of chains."""
+
+
+Applies = Callable[[Target, Method], bool]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric:
+    """A number that says how good an approximation is. Being made enters it in METRICS.
+
+    Attributes
+    ----------
+    name : str
+        Its key in `frame.metrics`, the history, tables, JSON and the command line.
+    title : str
+        In legends and tables.
+    short : str
+        The title where there is little room, as on a race's tile; by default the title itself.
+    unit : str
+        "" for a pure number.
+    about : str
+        What it measures, in a few words.
+    measure : function of a frame -> float, or None where it cannot be had
+    applies : function (target, method) -> bool
+        Where it is absent from menus, histories and tables.
+    traced : function (target, method) -> bool
+        Whether every measured frame has it in the history; elsewhere it is computed when it is asked for.
+    always : bool
+        Whether its key is there, with None, also where it does not apply.
+    axis : str
+        Metrics of one axis are drawn together, under the first one's `axis_title`; "": no trace is drawn. Along the
+        axis stands its `axis_label`, by default the title with the unit.
+    log : bool
+        Whether that is logarithmic.
+    limits : (low, high)
+        Where a fixed axis ends, unless values are lower; on a logarithmic one what is above is drawn at its edge.
+    colour, dash : a layer of the theme (`scenes.style`), and Bokeh's dash
+    ranks : bool
+        Whether of two values the lower one is the better: races are ranked by the first such metric.
+    baseline : str
+        The key of what exact samples get, if that is known: `floor_tv`.
+    order : int
+        Where it stands in menus and tables.
+    """
+
+    name: str
+    title: str
+    unit: str
+    about: str
+    measure: Callable[[Measurable], float | None]
+    applies: Applies
+    traced: Applies = lambda target, method: True
+    always: bool = False
+    short: str = ""
+    axis: str = ""
+    axis_title: str = ""
+    axis_label: str = ""
+    log: bool = True
+    limits: tuple[float, float] = (0.01, 100.0)
+    colour: str = "exact"
+    dash: Any = "solid"
+    ranks: bool = True
+    baseline: str = ""
+    order: int = 1000
+
+    def __post_init__(self) -> None:
+        METRICS[self.name] = self
+        for name in sorted(METRICS, key=lambda name: (METRICS[name].order, name)):
+            METRICS[name] = METRICS.pop(name)
+
+    @property
+    def label(self) -> str:
+        """The title with its unit."""
+        return f"{self.title} ({self.unit})" if self.unit else self.title
+
+
+def applicable(target: Target, method: Method) -> list[Metric]:
+    """The metrics that can be had of the pair."""
+    return [metric for metric in METRICS.values() if metric.applies(target, method)]
+
+
+def planar(target: Target, method: Method) -> bool:
+    """Whether p and q can be compared on a grid."""
+    return target.planar is not None
+
+
+def beyond_the_plane(target: Target, method: Method) -> bool:
+    """Whether no grid can hold the posterior."""
+    return target.planar is None
+
+
+def has_reference(target: Target, method: Method) -> bool:
+    """Whether there are exact moments or draws to compare with."""
+    return target.reference() is not None
+
+
+def has_weights(target: Target, method: Method) -> bool:
+    """Whether the approximation is weighted particles."""
+    return method.family == "particles"

@@ -1,0 +1,159 @@
+"""Distances between draws of the approximation and draws of the reference, in any number of dimensions.
+
+All take 1,000 draws of each, always the same of the reference; coordinates are divided by the reference's sds.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pmdviz.kernels.chains import uniforms_of
+from pmdviz.metrics.base import Measurable, Metric, beyond_the_plane, has_reference
+from pmdviz.targets import Target
+from pmdviz.targets.space import Discrete
+
+if TYPE_CHECKING:
+    from pmdviz.densities.density import Density
+
+NUM_DRAWS = 1000
+DIRECTIONS = 64  # of the sliced distance
+POINT = 1e-200  # a width that tells different draws apart and overflows for none
+BINS, BIN_DRAWS = 20, 20_000  # of equal posterior mass, and how many draws tell where they end
+KEPT = 16
+
+_kept: dict[tuple, np.ndarray] = {}
+_lock = threading.Lock()
+
+
+def reference_draws(target: Target, n: int = NUM_DRAWS) -> np.ndarray:
+    """The n draws (n, d) of the target's reference that every frame is compared with."""
+    key = target.key, n
+    with _lock:
+        if key not in _kept:
+            while len(_kept) >= KEPT:
+                _kept.pop(next(iter(_kept)))
+            _kept[key] = target.reference().sample(np.random.default_rng(0), n)
+        return _kept[key]
+
+
+def squared_distances(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """|x_i - y_j|^2, (n, d) and (m, d) -> (n, m)."""
+    cross = np.einsum("id,jd->ij", x, y)  # not BLAS, whose last bits depend on its number of threads
+    return np.maximum((x**2).sum(axis=1)[:, None] + (y**2).sum(axis=1) - 2 * cross, 0.0)
+
+
+def mmd(x: np.ndarray, y: np.ndarray) -> float:
+    """Maximum mean discrepancy of draws x, y (n, d): kernel exp(-|a - b|^2 / (2 s^2)), s the median distance in y.
+
+    Where more than half of the draws are the same state s is the mean distance; all the same: the kernel is 1 or 0.
+
+    The square root of Gretton et al. 2012, Lemma 6 (unbiased), 0 where that is negative.
+    """
+    within_y = squared_distances(y, y)
+    n, m = len(x), len(y)
+    pairs = within_y[np.triu_indices(m, 1)]
+    scale = 2 * (np.median(pairs) or pairs.mean() or POINT)
+    xx, yy = (np.exp(-squared / scale) for squared in (squared_distances(x, x), within_y))
+    xy = np.exp(-squared_distances(x, y) / scale)
+    squared = (xx.sum() - n) / (n * (n - 1)) + (yy.sum() - m) / (m * (m - 1)) - 2 * xy.mean()
+    return float(np.sqrt(max(squared, 0.0)))
+
+
+def sliced_wasserstein(x: np.ndarray, y: np.ndarray) -> float:
+    """Mean over 64 fixed directions of the W1 distance of the projections of as many draws x and y, (n, d) each."""
+    directions = np.random.default_rng(0).standard_normal((x.shape[1], DIRECTIONS))
+    directions /= np.linalg.norm(directions, axis=0)
+    projected = (np.sort(np.einsum("nd,dk->nk", draws, directions), axis=0) for draws in (x, y))
+    return float(np.abs(np.subtract(*projected)).mean())
+
+
+def marginal_tv(density: Density, target: Target) -> float:
+    """Largest total variation of a marginal: over the values of a discrete coordinate, else over 20 bins.
+
+    The bins hold a twentieth of the posterior each; what a real coordinate's marginal does inside of one is not seen.
+    """
+    found = _of_values(density, target) if isinstance(target.space, Discrete) else _of_bins(density, target)
+    return float(found.max())
+
+
+def _of_values(density: Density, target: Target) -> np.ndarray:
+    draws, distance = reference_draws(target, BIN_DRAWS), 0.0
+    for value in target.space.values:
+        mine = ((density.particles == value) * density.weights[:, None]).sum(axis=0)
+        distance = distance + np.abs(mine - (draws == value).mean(axis=0))
+    return 0.5 * distance
+
+
+def _of_bins(density: Density, target: Target) -> np.ndarray:
+    edges = np.quantile(reference_draws(target, BIN_DRAWS), np.arange(1, BINS) / BINS, axis=0)  # (BINS - 1, d)
+    sds = np.sqrt((density.choleskys**2).sum(axis=2))  # (m, d) of each kernel along each coordinate
+    below = np.empty(edges.shape)
+    for k, edge in enumerate(edges):
+        share = uniforms_of(((edge - density.centres) / sds).ravel()).reshape(sds.shape)
+        below[k] = (share * density.weights[:, None]).sum(axis=0)
+    mass = np.diff(below, axis=0, prepend=0.0, append=1.0)
+    return 0.5 * np.abs(mass - 1 / BINS).sum(axis=0)
+
+
+def _units(frame: Measurable) -> np.ndarray:
+    return np.sqrt(np.diag(frame.reference.cov))
+
+
+def _mmd(frame: Measurable) -> float:
+    return mmd(frame.draws / _units(frame), reference_draws(frame.target) / _units(frame))
+
+
+def _sliced(frame: Measurable) -> float:
+    return sliced_wasserstein(frame.draws / _units(frame), reference_draws(frame.target) / _units(frame))
+
+
+def _marginal_tv(frame: Measurable) -> float:
+    return marginal_tv(frame.density, frame.target)
+
+
+Metric(
+    name="marginal_tv",
+    title="marginal TV",
+    unit="0 to 1",
+    about="largest total variation of a coordinate's marginal",
+    measure=_marginal_tv,
+    applies=has_reference,
+    traced=beyond_the_plane,
+    order=14,
+    axis="marginal_tv",
+    axis_title="Marginals",
+    limits=(0.01, 1.0),
+    colour="approximate",
+)
+Metric(
+    name="mmd",
+    title="MMD",
+    unit="0 to 1.4",
+    about="maximum mean discrepancy of 1,000 draws to 1,000 reference draws",
+    measure=_mmd,
+    applies=has_reference,
+    traced=beyond_the_plane,
+    order=15,
+    axis="draws",
+    axis_title="Distances of draws",
+    limits=(0.01, 1.5),
+    colour="ink",
+)
+Metric(
+    name="sliced_w",
+    title="sliced Wasserstein",
+    unit="posterior sds",
+    about="mean over 64 directions of the W1 distance of 1,000 draws to 1,000 reference draws",
+    measure=_sliced,
+    applies=has_reference,
+    traced=beyond_the_plane,
+    order=16,
+    axis="draws",
+    axis_title="Distances of draws",
+    limits=(0.01, 10.0),
+    colour="exact",
+    dash=(8, 3),
+)

@@ -1,0 +1,124 @@
+"""Means, standard deviations and covariances against the reference's, in any number of dimensions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pmdviz.methods import Method
+from pmdviz.metrics.base import Measurable, Metric, beyond_the_plane, has_reference
+from pmdviz.targets import Target
+
+if TYPE_CHECKING:
+    from pmdviz.densities.density import Density
+    from pmdviz.targets.reference.base import Reference
+
+
+def mean_error(mean: np.ndarray, reference: Reference) -> float:
+    """max_k |E_q theta_k - E_p theta_k| / sd_p(theta_k)."""
+    return float((np.abs(mean - reference.mean) / np.sqrt(np.diag(reference.cov))).max())
+
+
+def sd_ratios(cov: np.ndarray, reference: Reference) -> np.ndarray:
+    """sd_q(theta_k) / sd_p(theta_k), (d,)."""
+    return np.sqrt(np.diag(cov) / np.diag(reference.cov))
+
+
+def kl_of_moments(mean: np.ndarray, cov: np.ndarray, reference: Reference) -> float | None:
+    """KL(N(E_p, Cov_p) || N(E_q, Cov_q)) in nats; None where Cov_q has no inverse."""
+    try:
+        factor, exact = np.linalg.cholesky(cov), np.linalg.cholesky(reference.cov)
+    except np.linalg.LinAlgError:
+        return None
+    spread, shift = np.linalg.solve(factor, exact), np.linalg.solve(factor, reference.mean - mean)
+    volume = 2 * (np.log(np.diag(factor)).sum() - np.log(np.diag(exact)).sum())
+    return float(0.5 * ((spread**2).sum() + (shift**2).sum() - len(mean) + volume))
+
+
+def kl_of_density(density: Density, reference: Reference) -> float | None:
+    """The same for an approximation."""
+    return kl_of_moments(density.mean, density.cov, reference)
+
+
+def _mean_error(frame: Measurable) -> float:
+    return mean_error(frame.density.mean, frame.reference)
+
+
+def _sd_ratio_min(frame: Measurable) -> float:
+    return float(sd_ratios(frame.density.cov, frame.reference).min())
+
+
+def _sd_ratio_max(frame: Measurable) -> float:
+    return float(sd_ratios(frame.density.cov, frame.reference).max())
+
+
+def _kl_moments(frame: Measurable) -> float | None:
+    return kl_of_density(frame.density, frame.reference)
+
+
+def _solid(target: Target, method: Method) -> bool:
+    return has_reference(target, method) and "reals" in target.offers
+
+
+Metric(
+    name="mean_error",
+    title="error of the mean",
+    short="error",
+    unit="posterior sds",
+    about="largest over the coordinates of |mean - exact mean| / exact sd",
+    measure=_mean_error,
+    applies=has_reference,
+    order=10,
+    axis="mean_error",
+    axis_title="Error of the mean",
+    limits=(0.01, 10.0),
+    colour="ink",
+)
+Metric(
+    name="sd_ratio_min",
+    title="smallest sd ratio",
+    unit="sd / exact sd",
+    about="smallest over the coordinates",
+    measure=_sd_ratio_min,
+    applies=_solid,
+    ranks=False,
+    order=11,
+    axis="sd_ratio",
+    axis_title="Standard deviations",
+    log=False,
+    limits=(0.0, 2.0),
+    colour="approximate",
+    dash=(2, 3),
+)
+Metric(
+    name="sd_ratio_max",
+    title="largest sd ratio",
+    unit="sd / exact sd",
+    about="largest over the coordinates",
+    measure=_sd_ratio_max,
+    applies=_solid,
+    ranks=False,
+    order=12,
+    axis="sd_ratio",
+    axis_title="Standard deviations",
+    log=False,
+    limits=(0.0, 2.0),
+    colour="exact",
+    dash=(8, 3),
+)
+Metric(
+    name="kl_moments",
+    title="forward KL of moments",
+    unit="nats",
+    about="KL(exact || approximation) of the Gaussians with their means and covariances",
+    measure=_kl_moments,
+    applies=_solid,
+    traced=beyond_the_plane,
+    order=13,
+    axis="kl_moments",
+    axis_title="forward KL of moments",
+    limits=(0.01, 100.0),
+    colour="exact",
+    dash=(8, 3),
+)

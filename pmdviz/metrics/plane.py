@@ -1,0 +1,82 @@
+"""The metrics of the plane, which compare p and q on a grid: `divergences` computes them together."""
+
+from __future__ import annotations
+
+from pmdviz.metrics.base import Metric, planar
+
+DASHED, DOTTED = (8, 3), (2, 3)
+
+Metric(
+    name="tv",
+    title="TV",
+    unit="0 to 1",
+    about="total variation: half the integral of |p - q|",
+    measure=lambda frame: frame.divergences["tv"],
+    applies=planar,
+    always=True,
+    order=1,
+    axis="divergences",
+    axis_title="TV and KL",
+    axis_label="TV (0 to 1), KL (nats)",
+    limits=(0.02, 1.0),
+    colour="ink",
+    baseline="floor_tv",
+)
+Metric(
+    name="kl_forward",
+    title="forward KL",
+    unit="nats",
+    about="KL(exact || approximation)",
+    measure=lambda frame: frame.divergences["kl_forward"],
+    applies=planar,
+    always=True,
+    order=2,
+    axis="divergences",
+    limits=(0.01, 100.0),
+    colour="exact",
+    dash=DASHED,
+    baseline="floor_kl",
+)
+Metric(
+    name="kl_reverse",
+    title="reverse KL",
+    unit="nats",
+    about="KL(approximation || exact)",
+    measure=lambda frame: frame.divergences["kl_reverse"],
+    applies=planar,
+    always=True,
+    order=3,
+    axis="divergences",
+    limits=(0.01, 100.0),
+    colour="approximate",
+    dash=DOTTED,
+)
+Metric(
+    name="cross_entropy",
+    title="cross entropy",
+    unit="nats",
+    about="-E_exact log approximation",
+    measure=lambda frame: frame.divergences["cross_entropy"],
+    applies=planar,
+    always=True,
+    order=4,
+    log=False,
+    axis="cross_entropy",
+    axis_title="Cross entropy",
+    axis_label="cross entropy −E log q (nats)",
+    colour="exact",
+)
+Metric(
+    name="mass_outside",
+    title="mass outside",
+    unit="share",
+    about="of the approximation, outside the grid",
+    measure=lambda frame: frame.divergences["mass_outside"],
+    applies=planar,
+    always=True,
+    ranks=False,
+    order=6,
+    log=False,
+    limits=(0.0, 1.0),
+    colour="approximate",
+)

@@ -1,0 +1,63 @@
+"""How much weights are to be trusted: the effective sample size, and the Pareto shape of the largest ones."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pmdviz.densities.density import effective_sample_size
+from pmdviz.densities.pareto import k_hat
+from pmdviz.methods import Method
+from pmdviz.metrics.base import Measurable, Metric, has_weights
+from pmdviz.targets import Target
+
+
+def _ess(frame: Measurable) -> float:
+    return effective_sample_size(frame.density.log_weights)
+
+
+def _khat(frame: Measurable) -> float | None:
+    """Of the particles' weights; of a parametric q of p/q at 1,000 draws of it (Yao et al. 2018)."""
+    if frame.method.family == "particles":
+        found = k_hat(frame.density.log_weights)
+    else:
+        draws = frame.draws
+        found = k_hat(frame.target.log_joint(draws) - frame.density.log_density(draws))
+    return float(found) if np.isfinite(found) else None
+
+
+def _may_have_khat(target: Target, method: Method) -> bool:
+    return method.family == "particles" or (method.family == "parametric" and "reals" in target.offers)
+
+
+Metric(
+    name="ess",
+    title="ESS",
+    unit="particles",
+    about="effective sample size of the weights, 1 / sum w^2",
+    measure=_ess,
+    applies=has_weights,
+    always=True,
+    ranks=False,
+    order=5,
+    axis="ess",
+    axis_title="ESS",
+    axis_label="effective sample size (particles)",
+    limits=(1.0, 1e5),
+    colour="particles",
+)
+Metric(
+    name="khat",
+    title="k-hat",
+    unit="",
+    about="Pareto shape of the largest weights; above 0.7 a few of them decide (Vehtari et al. 2024)",
+    measure=_khat,
+    applies=_may_have_khat,
+    traced=has_weights,
+    ranks=False,
+    order=30,
+    log=False,
+    axis="khat",
+    axis_title="Pareto k-hat",
+    limits=(-0.5, 2.0),
+    colour="particles",
+)

@@ -1,0 +1,111 @@
+"""What a preset promises, as bounds on a few numbers of its run, and the hints that it gives, each with its own.
+
+`check` is about the preset as it starts; the `expect` of a hint is about the run with the knobs that the hint changes.
+Tests try both on several seeds, so that a question or a hint that is false is found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.run import Run
+from pmdviz.engine.session import Session
+from pmdviz.errors import unknown
+from pmdviz.metrics.modes import modes
+
+CAVEAT = "caveat"
+NEVER = 10**9
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Hint:
+    """Something to try: the words, what is changed, when, and what then holds.
+
+    `knobs` are set after the fraction `after` of the budget: 0 before the start, 1 while the run stands at its end.
+    A hint without a change says what to look at in the preset's own run.
+    """
+
+    say: str
+    knobs: Mapping[str, Any] = field(default_factory=dict)
+    budget: int | None = None
+    after: float = 0.0
+    expect: Mapping[str, Any] = field(default_factory=dict)
+
+
+def _lightest(run: Run) -> float | None:
+    """The mass that q has in the mode where it has least."""
+    found = modes(run.target)
+    return None if found is None else min(found.masses_of(run.final.density))
+
+
+MEASURES: dict[str, Callable[[Run], float | None]] = {
+    "tv": lambda run: run.final.metrics["tv"],
+    "kl_forward": lambda run: run.final.metrics["kl_forward"],
+    "ess": lambda run: run.final.metrics["ess"],
+    "ess_fraction": lambda run: run.final.metrics["ess"] / len(run.final.particles),
+    "lightest_mode": _lightest,
+    "tv_rise": lambda run: run.history["tv"][-1] - run.history["tv"].min(),
+    "limited_steps": lambda run: run.final.limited_steps,
+    "rejuvenations": lambda run: run.final.rejuvenations,
+}
+RATIOS = {"tv_ratio": "tv", "kl_ratio": "kl_forward", "ess_ratio": "ess"}  # of the hint's run over the preset's own
+
+
+def run_of(recipe: Recipe, hint: Hint | None = None, metrics_every: int = NEVER) -> Run:
+    """The run of a preset's recipe, or of one of its hints, to the end of its budget."""
+    if hint is None:
+        return _finished(Session(recipe, metrics_every))
+    if hint.budget is not None:
+        recipe = recipe.replaced(budget=hint.budget)
+    session = Session(recipe, metrics_every)
+    if hint.after == 0 and hint.knobs:
+        session.set(**hint.knobs)  # nothing has run: they become the recipe's own
+        return _finished(Session(session.recipe, metrics_every))
+    while not session.done and session.frame.spent < hint.after * recipe.budget:
+        session.advance(1)
+    if hint.knobs:
+        session.set(**hint.knobs)
+    return _finished(session)
+
+
+def failures(expected: Mapping[str, Any], run: Run, own: Run | None = None) -> list[str]:
+    """Which expectations do not hold, in words; [] for none.
+
+    An expectation is name: [low, high] with a name of MEASURES, or of RATIOS where `own` is the preset's own run, or
+    `caveat`: a text that the caveat has in it, "" for no caveat. Raises InputError for an unknown name.
+    """
+    found = []
+    for name, wanted in expected.items():
+        if name == CAVEAT:
+            caveat = run.final.caveat
+            if not (wanted in caveat if wanted else not caveat):
+                found.append(f"caveat {caveat!r}, not {wanted!r}")
+            continue
+        value = _value(name, run, own)
+        if value is None or not wanted[0] - ROUNDING <= value <= wanted[1] + ROUNDING:
+            found.append(f"{name} = {value}, not in {wanted}")
+    return found
+
+
+def needs_history(expected: Mapping[str, Any]) -> bool:
+    """Whether it is about more than the last frame."""
+    return "tv_rise" in expected
+
+
+def _value(name: str, run: Run, own: Run | None) -> float | None:
+    if name in RATIOS and own is not None:
+        measure = MEASURES[RATIOS[name]]
+        return float(measure(run)) / float(measure(own))  # type: ignore[arg-type]
+    if name not in MEASURES:
+        raise unknown("measure", name, (*MEASURES, *RATIOS, CAVEAT))
+    return MEASURES[name](run)
+
+
+def _finished(session: Session) -> Run:
+    while not session.done:
+        session.advance(NEVER)
+    return session.run

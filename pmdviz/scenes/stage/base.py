@@ -1,0 +1,130 @@
+"""What a scene is: the plain arrays of one picture, which the page, films and players draw in the same layers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from pmdviz.errors import InputError, unknown
+from pmdviz.methods import Method
+from pmdviz.scenes import words
+from pmdviz.scenes.columns import MAX_DRAWN, StageColumns
+from pmdviz.targets import Target
+
+LAYERS = ("exact", "approximate", "particles")  # that can be seen or hidden
+DRAWN = ("particles", "exact", "approximate")  # dots below, the dashes over the solid lines
+SCENES: dict[str, Scene] = {}
+
+Pair = tuple[int, int]  # of coordinates, from 0
+Ranges = tuple[tuple[float, float], tuple[float, float]]
+
+
+class Scene:
+    """One kind of picture of a frame. A subclass with a `name` enters SCENES by being defined.
+
+    A picture has up to five layers, of which each scene draws those that it needs: an image behind everything, lines in
+    the colour of the exact posterior, dashed lines in that of the approximation, dots in that of the particles, and
+    other dots in ink (`StageColumns`).
+
+    Attributes
+    ----------
+    name, title : str
+        Its key, and its words in menus.
+    legend : mapping
+        What the layers "exact", "approximate", "particles" and "others" are called in the legend; a layer that is not
+        named is not drawn.
+    shows_theta : bool
+        Whether its particles stand at their coordinates, which are read out under the pointer.
+    order : int
+        Where it stands in menus; the first one that applies is shown at first.
+    """
+
+    name: ClassVar[str] = ""
+    title: ClassVar[str] = ""
+    legend: ClassVar[Mapping[str, str]] = {name: name for name in LAYERS}
+    shows_theta: ClassVar[bool] = False
+    order: ClassVar[int] = 1000
+
+    def __init_subclass__(cls) -> None:
+        if cls.name:
+            SCENES[cls.name] = cls()
+            for name in sorted(SCENES, key=lambda name: (SCENES[name].order, name)):
+                SCENES[name] = SCENES.pop(name)
+
+    def applies(self, target: Target, method: Method) -> bool:
+        """Whether the scene can be drawn of the pair."""
+        raise NotImplementedError
+
+    def paired(self, target: Target) -> bool:
+        """Whether it shows two chosen coordinates."""
+        return False
+
+    def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
+        """Where the axes begin and end; `top` is the highest value of a curve where the columns say one, else NaN."""
+        raise NotImplementedError
+
+    def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
+        """The words along the axes, with units."""
+        raise NotImplementedError
+
+    def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
+        """All arrays that are drawn of `frame`; of more than `limit` dots a part. Nothing in the frame changes."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class SceneChoice:
+    """Which scene is looked at, and which coordinates of it: a wish, since not every target has it.
+
+    `name` "" is the first scene that applies; coordinates are numbered from 0.
+    """
+
+    name: str = ""
+    pair: Pair = (0, 1)
+
+    def __post_init__(self) -> None:
+        if self.name and self.name not in SCENES:
+            raise unknown("scene", self.name, SCENES)
+        if len(self.pair) != 2 or min(self.pair) < 0 or self.pair[0] == self.pair[1]:
+            raise InputError(f"a pair is two different coordinates, numbered from 0; given: {self.pair}")
+
+    def check(self, target: Target, *methods: Method) -> None:
+        """Raise InputError where the wish cannot be had."""
+        found = applicable_scenes(target, *methods)
+        if self.name and self.name not in found:
+            names = " and ".join(repr(method.name) for method in methods)
+            raise InputError(
+                f"scene {self.name!r} cannot be drawn of method {names} on target {target.name!r}; "
+                f"these can: {', '.join(found)}"
+            )
+        if max(self.pair) >= max(target.dim, 2):
+            raise InputError(
+                f"target {target.name!r} has {target.dim} coordinates; asked for number {max(self.pair) + 1}"
+            )
+
+    def of(self, target: Target, *methods: Method) -> tuple[Scene, Pair]:
+        """The scene and the pair that are shown of a target and methods: the wished ones where they can be had."""
+        found = applicable_scenes(target, *methods)
+        pair = self.pair if max(self.pair) < target.dim else (0, 1)
+        return found.get(self.name) or next(iter(found.values())), pair
+
+
+def applicable_scenes(target: Target, *methods: Method) -> dict[str, Scene]:
+    """The scenes that can be drawn of the target by every one of the methods, by name, in the order of menus."""
+    return {name: scene for name, scene in SCENES.items() if all(scene.applies(target, each) for each in methods)}
+
+
+def square(box: tuple[tuple[float, float], ...], pair: Pair = (0, 1)) -> Ranges:
+    """The box of a pair of coordinates, widened about its centre to equal sides (equal aspect)."""
+    sides = [box[k] for k in pair]
+    half = max(high - low for low, high in sides) / 2
+    (a, b), (c, d) = (((low + high) / 2 - half, (low + high) / 2 + half) for low, high in sides)
+    return (a, b), (c, d)
+
+
+def particles_label(columns: StageColumns, name: str = "particles") -> str:
+    """The particles in the legend, with how many of them are drawn if not all."""
+    every = columns.drawn == columns.num_particles
+    drawn = "" if every else f" ({words.count(columns.drawn)} of {words.count(columns.num_particles)} drawn)"
+    return f"{name}{drawn}"

@@ -1,0 +1,65 @@
+"""States of few values as cells of colour: the newest state, the mean under the approximation, and the exact mean."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pmdviz.methods import Method
+from pmdviz.scenes.columns import EMPTY_DOTS, EMPTY_LINE, MAX_DRAWN, Image, StageColumns
+from pmdviz.scenes.stage.base import Pair, Ranges, Scene
+from pmdviz.targets import Target
+from pmdviz.targets.space import Discrete
+
+GAP = 1  # cells between two lattices
+
+
+class LatticeScene(Scene):
+    """Each coordinate is a cell, from the lowest value (0) to the highest (1); the first row is on top."""
+
+    name = "lattice"
+    title = "Lattice"
+    order = 10
+    legend = {}
+
+    def applies(self, target: Target, method: Method) -> bool:
+        """To discrete states."""
+        return isinstance(target.space, Discrete)
+
+    def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
+        """Square cells."""
+        rows, columns = _shape(target)
+        width = _panels(target) * (columns + GAP) - GAP
+        half = max(rows, width) / 2 + 0.5
+        return (width / 2 - half, width / 2 + half), (rows / 2 - half, rows / 2 + half)
+
+    def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
+        """Which lattice is which."""
+        exact = ", right: exact mean" if _panels(target) > 2 else ""
+        return f"left: newest state, then: mean of the draws{exact}", "row of the lattice"
+
+    def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
+        """One image of two or three lattices."""
+        target = frame.target
+        states = [frame.particles[-1], frame.density.mean]
+        states += [target.reference().mean] if _panels(target) > 2 else []
+        values = np.array(target.space.values, float)
+        shares = [(state - values.min()) / np.ptp(values) for state in states]
+        rows, columns = _shape(target)
+        gap = np.full((rows, GAP), np.nan)
+        parts = [part for share in shares for part in (share.reshape(rows, columns)[::-1], gap)][:-1]
+        cells = np.concatenate(parts, axis=1).astype(np.float32)
+        image = Image(cells, (0.0, float(cells.shape[1])), (0.0, float(rows)))
+        m = len(frame.weights)
+        return StageColumns(EMPTY_LINE, EMPTY_LINE, EMPTY_DOTS, m, m, image=image)
+
+
+def _shape(target: Target) -> tuple[int, int]:
+    """Rows and columns; a list of states is one row."""
+    shape = target.space.shape
+    return (shape[0], shape[1]) if len(shape) == 2 else (1, target.dim)
+
+
+def _panels(target: Target) -> int:
+    return 3 if target.reference() is not None else 2

@@ -1,0 +1,142 @@
+"""Bayesian logistic regression; the posterior is judged by draws of four long Hamiltonian chains."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pmdviz.kernels.likelihoods.logistic import (
+    LogisticModel,
+    logistic_grad_log_likelihood,
+    logistic_log_likelihood,
+    logistic_row_log_likelihood,
+)
+from pmdviz.knobs import Knobs, Real, Whole
+from pmdviz.targets.base import GaussianPrior, Target
+from pmdviz.targets.options import data_points, data_seed, data_source, prior_sd
+from pmdviz.targets.reference.base import DrawsReference, Reference
+from pmdviz.targets.reference.exact import GridExact
+from pmdviz.targets.reference.long_chains import hamiltonian_chains
+from pmdviz.targets.space import numbered
+from pmdviz.targets.two_classes import read_two_classes
+
+NUM_TEST = 1000  # rows held out
+REACH = 9  # prior sds that a grid holds
+
+
+class LogisticOptions(Knobs):
+    """Options of `logistic`."""
+
+    kind_words = "option of target 'logistic':"
+
+    data = data_source(
+        ("synthetic", "digits"),
+        "Drawn from the model; the handwritten digits 8 and 6 that scikit-learn carries; or a table whose last column "
+        "is the class. Features beyond d - 1 are replaced by their leading principal components.",
+    )
+    dim = Whole(3, bounds=(1, 100), label="Dimension d", acts="restart", doc="Weights: an intercept and d - 1 slopes.")
+    num_data = data_points(200)
+    slope = Real(
+        1.5,
+        bounds=(0, 20),
+        label="Length of the true slopes",
+        acts="restart",
+        only_if=("data", "synthetic"),
+        doc="How steeply the probability of class 1 rises across the decision line.",
+    )
+    prior_sd = prior_sd(bounds=(0.05, 100), default=2.0)
+    data_seed = data_seed()
+
+
+class Logistic(GaussianPrior, Target):
+    """P(y = 1 | x) = 1 / (1 + exp(-x.w)), w ~ N(0, prior_sd^2 I), x = (1, features). A row is (x_1, ..., x_d, y).
+
+    Synthetic features are N(0, I), and the true slopes point in a random direction. Rows of other data that are not
+    learnt from are held out.
+    """
+
+    name = "logistic"
+    title = "Logistic regression"
+    about = "Two classes of points and the lines that may separate them; weights far out separate more sharply."
+    source = "Dai, He, Dai, Song 2016, section 6 and appendix H.2"
+    Options = LogisticOptions
+    declared = frozenset({"gradient", "simulation", "predictive"})
+    predicts = "class"
+
+    def build(self) -> None:
+        """Draw the data from `default_rng(data_seed)` alone, or read and divide them."""
+        o = self.options
+        self.dim, self.prior_sd, self.parameter_names = o.dim, o.prior_sd, numbered("w", o.dim)
+        self.input_names = numbered("x", o.dim - 1)
+        self.true_weights = np.zeros(o.dim)
+        if o.data == "synthetic":
+            self._draw(np.random.default_rng(o.data_seed))
+        else:
+            split = read_two_classes(o.data, o.num_data, o.dim - 1, o.data_seed)
+            self.data = _rows(split.features, split.classes)
+            self.test_data = _rows(split.test_features, split.test_classes)
+        self._prior_frame(*self.true_weights)
+
+    def _draw(self, rng: np.random.Generator) -> None:
+        """The true weights, features and classes."""
+        slopes = rng.standard_normal(self.dim)
+        slopes[0] = 0.0
+        self.true_weights = self.options.slope * slopes / max(float(np.linalg.norm(slopes)), 1e-12)
+        self.data = self._simulate(rng, self.true_weights, self.options.num_data)
+        self.test_data = self._simulate(rng, self.true_weights, NUM_TEST)
+
+    @property
+    def model(self) -> LogisticModel:
+        """For compiled chains."""
+        return LogisticModel(1 / self.prior_sd**2, float(self.num_data))
+
+    def make_exact(self) -> GridExact | None:
+        """By a grid sum in one and two dimensions."""
+        return (
+            GridExact(self.log_joint, ((-REACH * self.prior_sd, REACH * self.prior_sd),) * self.dim)
+            if self.dim <= 2
+            else None
+        )
+
+    def make_reference(self) -> Reference:
+        """The exact posterior, or draws of four long chains that start about the peak."""
+        return self.make_exact() or DrawsReference(hamiltonian_chains(self))
+
+    def _simulate(self, rng: np.random.Generator, theta: np.ndarray, n: int) -> np.ndarray:
+        x = self._features(rng, n)
+        logits = (np.column_stack([np.ones(n), x]) * theta).sum(axis=1)
+        return _rows(x, rng.random(n) < 1 / (1 + np.exp(-logits)))
+
+    def _features(self, rng: np.random.Generator, n: int) -> np.ndarray:
+        """N(0, I), or those of the data drawn with replacement."""
+        if self.options.data == "synthetic":
+            return rng.standard_normal((n, self.dim - 1))
+        return self.inputs(self.data)[rng.integers(self.num_data, size=n)]
+
+    def _log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
+        return logistic_log_likelihood(theta, batch)
+
+    def _grad_log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
+        return logistic_grad_log_likelihood(theta, batch)
+
+    def inputs(self, rows: np.ndarray) -> np.ndarray:
+        """The features without the intercept, (n, d + 1) -> (n, d - 1)."""
+        return rows[:, 1:-1]
+
+    def rows_at(self, inputs: np.ndarray) -> np.ndarray:
+        """Rows of class 0 with these features (n, d - 1) -> (n, d + 1)."""
+        n = len(inputs)
+        return np.column_stack([np.ones(n), inputs, np.zeros(n)])
+
+    def row_mean(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """P(y = 1 | x, theta), (m, d) and (n, d + 1) -> (m, n)."""
+        ones = np.column_stack([rows[:, :-1], np.ones(len(rows))])
+        return np.exp(logistic_row_log_likelihood(theta, ones))
+
+    def row_log_likelihood(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """log P(y | x, theta) of every row, (m, d) and (n, d + 1) -> (m, n), in nats."""
+        return logistic_row_log_likelihood(theta, rows)
+
+
+def _rows(features: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Rows of the data: the intercept's 1, the features, the class."""
+    return np.column_stack([np.ones(len(features)), features, classes])

@@ -1,0 +1,43 @@
+"""Models beyond the plane in the Lab: the picture's axes and the words are those of what was chosen."""
+
+import re
+
+
+def choose(lab, label, title):
+    lab.page.get_by_label(label, exact=True).first.select_option(title)
+
+
+def test_logistic_regression_on_digits(open_lab):
+    lab = open_lab(viewport={"width": 1366, "height": 625})
+    choose(lab, "Target", "Logistic regression")
+    lab.wait("pmdviz.words().includes('error of the mean')", 60)
+    lab.page.get_by_text("Data and options of the target").click()
+    synthetic = lab.view()
+    lab.knob("data").select_option("digits")
+    lab.wait(f"pmdviz.model('stage').x_range.end < {synthetic[1]}", 60)
+    lab.wait("pmdviz.model('stage').above[0].ncols === 2", 60)
+    lab.press("Step")
+    lab.reach(1)
+    assert abs(lab.view()[1]) < 3
+    choose(lab, "Picture", "Posterior")
+    lab.wait("pmdviz.model('stage').x_range.end > 3", 60)
+    choose(lab, "Horizontal", "w₂")
+    choose(lab, "Vertical", "w₃")
+    lab.wait(
+        "pmdviz.model('stage').below[0].axis_label === 'w₂' && pmdviz.model('stage').left[0].axis_label === 'w₃'", 60
+    )
+    lab.settled()
+
+
+def test_gibbs_on_a_lattice_of_spins(open_lab):
+    lab = open_lab(color_scheme="dark")
+    choose(lab, "Method", "Gibbs sampling")
+    lab.page.get_by_label("Burn-in").first.wait_for()
+    choose(lab, "Target", "Ising model (discrete)")
+    lab.wait("pmdviz.words().includes('evaluations')", 60)
+    lab.press("Play")
+    lab.reach(60)
+    lab.press("Pause")
+    lab.page.get_by_text(re.compile("one sweep · moved")).wait_for()
+    assert "data visited" not in lab.words()
+    lab.settled()

@@ -1,0 +1,101 @@
+"""A budget counts data, or evaluations; both replay bit for bit."""
+
+import numpy as np
+import pytest
+
+import pmdviz
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.session import Session
+from pmdviz.errors import InputError
+from pmdviz.methods import METHODS
+from pmdviz.scenes.words import data_visited
+from tests.support.engine import digest
+
+CHEAP = {"num_data": 60}
+
+
+def ended(recipe):
+    session = Session(recipe)
+    session.advance(10**6)
+    return session
+
+
+@pytest.mark.parametrize("method", sorted(METHODS))
+def test_a_run_stops_at_the_first_step_that_spends_its_budget(method):
+    knobs = {"num_particles": 30} if "num_particles" in METHODS[method].Knobs.specs() else {}
+    recipe = Recipe("mixture", method, target_options=CHEAP, budget=9_000, budget_unit="evaluations", **knobs)
+    session = ended(recipe)
+    frame = session.frame
+    assert frame.spent == frame.evaluations == frame.density_evaluations + frame.gradient_evaluations
+    if session.ended:
+        return
+    assert frame.spent >= 9_000 > frame.spent - frame.info.cost.evaluations
+    again = Session(Recipe.from_json(recipe.to_json()))
+    while not again.done:
+        again.advance(7)
+    assert digest(again) == digest(session)
+
+
+@pytest.mark.parametrize("method", ["hmc", "mala", "sgld"])
+def test_steps_made_in_one_call_have_one_evaluation_for_every_row(method):
+    """So that what is left of a budget in evaluations is what is left of the rows that they may visit."""
+    session = Session(Recipe("mixture", method, target_options=CHEAP, budget=30_000))
+    while not session.done:
+        frame = session.advance(50)
+        assert frame.evaluations == frame.visited
+
+
+def test_the_unit_travels_with_the_recipe():
+    recipe = Recipe("mixture", "smc", budget=5_000_000, budget_unit="evaluations")
+    assert Recipe.from_json(recipe.to_json()) == Recipe.from_link(recipe.to_link()) == recipe
+    assert recipe != Recipe("mixture", "smc", budget=5_000_000)
+    assert "budget_unit='evaluations'" in recipe.to_python()
+    names = {}
+    exec(recipe.to_python().replace("pmdviz.run(recipe)", "recipe"), {}, names)
+    assert names["recipe"] == recipe
+    assert recipe.replaced(method="pmd").budget_unit == "evaluations"
+    assert "budget_unit" not in Recipe("mixture", "smc").to_dict(), "recipes in data are written as ever"
+
+
+def test_by_default_as_many_evaluations_as_the_default_budget_in_data_costs():
+    recipe = Recipe("mixture", "pmd", num_particles=200, budget_unit="evaluations")
+    assert recipe.budget == 200 * Recipe("mixture", "pmd", num_particles=200).budget
+
+
+def test_a_target_without_data_counts_evaluations():
+    recipe = Recipe("ising", "gibbs")
+    assert recipe.budget_unit == "evaluations"
+    session = ended(recipe.replaced(budget=100))
+    assert session.frame.iteration == 100 and data_visited(session.frame) == "100 of 100 evaluations"
+    assert recipe.replaced(target="mixture").budget_unit == "data"
+    assert Recipe("mixture", "gibbs").replaced(target="ising").budget_unit == "evaluations"
+    with pytest.raises(InputError, match="'ising' has no data to visit"):
+        Recipe("ising", "gibbs", budget_unit="data")
+
+
+@pytest.mark.parametrize("unit", ["seconds", None, 3])
+def test_an_unknown_unit_is_refused(unit):
+    with pytest.raises(InputError, match="budget_unit must be one of data, evaluations"):
+        Recipe("mixture", "pmd", budget_unit=unit)
+
+
+def test_a_run_as_it_stands_ends_where_it_stands():
+    session = Session(Recipe("mixture", "pmd", num_particles=50, budget=10**6, budget_unit="evaluations"))
+    session.advance(7)
+    recipe = session.run.to_recipe()
+    assert (recipe.budget, recipe.budget_unit) == (7 * 100 * 50, "evaluations")
+    again = ended(recipe)
+    assert again.frame.iteration == 7 and np.array_equal(again.frame.particles, session.frame.particles)
+
+
+def test_extend_and_limit_count_in_the_unit():
+    session = ended(Recipe("mixture", "pmd", num_particles=50, budget=10_000, budget_unit="evaluations"))
+    assert session.extend(5_000).budget == 15_000 and not session.done
+    session.advance(10**6)
+    with pytest.raises(InputError, match="at least the 15,000 evaluations made"):
+        session.limit(14_999)
+
+
+def test_run_takes_the_unit():
+    run = pmdviz.run(seed=0, budget=20_000, budget_unit="evaluations", num_particles=50, floor=False)
+    assert run.final.evaluations == 20_000

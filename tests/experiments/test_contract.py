@@ -1,0 +1,125 @@
+"""What every experiment promises, over the table of experiments: a new one is tested by being there."""
+
+import json
+
+import numpy as np
+import pytest
+
+import pmdviz
+from pmdviz.errors import InputError
+from pmdviz.experiments.base import Chart
+from pmdviz.experiments.catalogue import EXPERIMENTS
+from pmdviz.experiments.running import run_experiment
+from pmdviz.experiments.theory.convergence import Convergence
+from pmdviz.knobs import table
+
+SMALL = {  # knobs that make one quick
+    "convergence": {"varied": "m", "seeds": 1},
+    "recurrence": {"runs": 2, "steps": 3},
+    "costs": {"rounds": 1},
+}
+TIMED = {"costs"}  # rows hold seconds of this machine: no two alike
+
+
+def small(name):
+    return EXPERIMENTS[name].Knobs.checked(SMALL.get(name, {}))
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_it_says_what_it_is(name):
+    made = EXPERIMENTS[name]
+    assert made.title and made.about and made.source and made.name == name
+    assert pmdviz.list_experiments()[name]["knobs"] == table(made.Knobs)
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_cases_are_plain_values_and_no_two_alike(name):
+    cases = EXPERIMENTS[name].cases(small(name))
+    texts = [json.dumps(case, sort_keys=True, allow_nan=False) for case in cases]
+    assert len(set(texts)) == len(texts) >= 2
+    assert [json.loads(text) for text in texts] == cases
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_rows_have_the_columns_and_are_a_function_of_the_case(name):
+    made, knobs = EXPERIMENTS[name], small(name)
+    kinds, case = made.columns(knobs), made.cases(knobs)[0]
+    one, two = made.run(case), made.run(json.loads(json.dumps(case)))
+    assert one and all(set(kinds) <= set(row) for row in one)
+    if name not in TIMED:
+        plain = [
+            [{column: row[column] for column in kinds if column != "seconds"} for row in rows] for rows in (one, two)
+        ]
+        assert repr(plain[0]) == repr(plain[1])
+
+
+@pytest.mark.parametrize("name", [name for name in EXPERIMENTS if name not in TIMED])
+def test_a_table_is_gone_on_with_and_workers_change_nothing(name, tmp_path):
+    path, knobs = tmp_path / "rows.csv", SMALL.get(name, {})
+    told = []
+
+    def enough(done, total):
+        told.append((done, total))
+        if done:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_experiment(name, knobs, path=path, workers=1, progress=enough)
+    begun = path.read_text().count("\n") - 1
+    assert 0 < begun and told[-1][0] < told[-1][1]
+    computed = []
+    whole = run_experiment(name, knobs, path=path, workers=2, on_row=computed.append)
+    assert 0 < len(computed) < len(whole.rows) == len(path.read_text().splitlines()) - 1
+    alone = run_experiment(name, knobs, workers=1)
+    strip = lambda rows: repr([{k: v for k, v in row.items() if k != "seconds"} for row in rows])  # noqa: E731
+    assert strip(whole.rows) == strip(alone.rows) and not whole.failed
+    assert isinstance(whole.summary, list) and all(isinstance(entry, dict) for entry in whole.summary)
+    assert whole.chart is None or (isinstance(whole.chart, Chart) and len(whole.chart.x) == len(whole.chart.y))
+    for kind in ("json", "csv"):
+        assert whole.export(tmp_path / f"out.{kind}").stat().st_size > 100
+    json.loads((tmp_path / "out.json").read_text(), parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
+
+
+@pytest.mark.parametrize("slope", [-0.5, -0.25])
+def test_the_slope_of_rows_with_a_known_law_is_found(slope):
+    made, knobs = Convergence(), Convergence.Knobs.checked({"varied": "mT"})
+    rows = [{"num_particles": m, "bounded": 3.0 * m**slope} for m in (64, 256, 1024)]
+    first, *bounds = made.summary(rows, knobs)
+    assert first["slope"] == pytest.approx(slope, rel=1e-12) and first["standard_error"] < 1e-9
+    assert any(bound["slope"] == -0.5 for bound in bounds)
+
+
+def test_a_case_that_fails_is_said_and_the_others_go_on(monkeypatch):
+    made = EXPERIMENTS["recurrence"]
+    right = type(made).run
+    monkeypatch.setattr(type(made), "run", lambda self, case: 1 / 0 if case["seed"] == 1 else right(self, case))
+    from joblib import parallel_config
+
+    with parallel_config("threading"):
+        found = run_experiment("recurrence", {"runs": 3, "steps": 2}, workers=1)
+    assert len(found.rows) == 4 and len(found.failed) == 1 and "ZeroDivisionError" in found.failed[0]
+
+
+@pytest.mark.parametrize(
+    "name, knobs, words",
+    [
+        ("convergense", {}, "did you mean 'convergence'"),
+        ("convergence", {"sedes": 3}, "did you mean 'seeds'"),
+        ("recurrence", {"runs": 0}, "runs must be"),
+        ("recurrence", {"target": "ising"}, "which target 'ising' does not offer"),
+        ("recurrence", {"target": "linear"}, "has no exact posterior on a grid"),
+        (5, {}, "unknown experiment"),
+    ],
+)
+def test_what_cannot_be_used_is_said(name, knobs, words):
+    with pytest.raises(InputError, match=words):
+        pmdviz.experiment(name, **knobs)
+
+
+def test_the_recurrence_holds_in_the_mean():
+    found = pmdviz.experiment("recurrence", target="gaussian", runs=4, steps=5, workers=2)
+    means = found.summary
+    assert [step["t"] for step in means] == [1, 2, 3, 4, 5]
+    assert all(step["measured"] <= step["proved"] for step in means)
+    one = [row["measured"] for row in found.rows if row["t"] == 3]
+    assert means[2]["measured"] == pytest.approx(np.mean(one))

@@ -1,0 +1,52 @@
+"""The parts of an update add up to what the step did."""
+
+import numpy as np
+import pytest
+
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.session import Session
+from pmdviz.methods import METHODS
+
+STEPS = 30
+
+
+def moved(before, after):
+    """The new log-weights, or how far the chain or the particles moved."""
+    if hasattr(after, "log_weights"):
+        return after.log_weights
+    return after.newer[-1:] - (before.newer[-1:] if len(before.newer) else before.older[-1:])
+
+
+@pytest.mark.parametrize("method", sorted(METHODS))
+def test_terms_add_up(method):
+    session, told = Session(Recipe("mixture", method, seed=1)), 0
+    for _ in range(STEPS):
+        if session.done:
+            break
+        before, info = session.frame.state, session.advance().info
+        assert set(info.scalars) <= {scalar.name for scalar in METHODS[method].scalars}
+        if not info.terms:
+            continue
+        told += 1
+        total, result = sum(info.terms.values()), moved(before, session.frame.state)
+        finite = np.isfinite(result)
+        np.testing.assert_allclose(total[finite], result[finite], atol=1e-10)
+        assert not np.isfinite(total[~finite]).any()
+    assert told or method in {"gibbs", "hmc", "mala", "npv", "svgd", "svi"}, "weighted particles tell all of their step"
+
+
+@pytest.mark.parametrize(
+    "knobs", [{"warm_start": True}, {"step_limit": 0.0}, {"schedule": "constant", "step_size": 1.0}]
+)
+def test_terms_of_every_step_of_pmd(knobs):
+    session = Session(Recipe("mixture", "pmd", seed=0, **knobs))
+    for _ in range(STEPS):
+        info = session.advance().info
+        np.testing.assert_allclose(sum(info.terms.values()), session.frame.state.log_weights, atol=1e-10)
+
+
+def test_scalars_are_columns_of_the_history():
+    session = Session(Recipe("mixture", "smc_mcmc", seed=0))
+    session.advance(20)
+    temperature = session.history.columns["temperature"]
+    assert np.isnan(temperature[0]) and (np.diff(temperature[1:]) >= 0).all() and temperature[-1] > 0

@@ -1,0 +1,193 @@
+"""Metrics above the plane, against closed forms and plain loops; and where each of them is to be had."""
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal, norm, wasserstein_distance
+
+import pmdviz
+from pmdviz.densities.density import KernelDensity
+from pmdviz.methods import METHODS
+from pmdviz.metrics import METRICS, applicable
+from pmdviz.metrics.draws import DIRECTIONS, marginal_tv, mmd, reference_draws, sliced_wasserstein
+from pmdviz.metrics.moments import kl_of_moments, mean_error, sd_ratios
+from pmdviz.metrics.stein import ksd
+from pmdviz.targets import make_target
+from tests.support.engine import fitting
+
+ALWAYS = {"tv", "kl_forward", "kl_reverse", "cross_entropy", "mass_outside", "ess"}
+
+
+def gaussian(mean, cov):
+    return KernelDensity(np.array(mean, float)[None], np.zeros(1), np.linalg.cholesky(cov))
+
+
+@pytest.mark.parametrize("dim", [2, 8, 50])
+def test_moments_against_closed_forms(dim):
+    exact = make_target("linear", dim=dim).exact
+    rng, sd = np.random.default_rng(dim), np.sqrt(np.diag(exact.cov))
+    mean, factor = exact.mean + 0.3 * sd, rng.normal(size=(dim, dim))
+    cov = exact.cov + 0.1 * np.outer(sd, sd) * np.cov(factor) + np.diag(0.1 * sd**2)
+    assert mean_error(mean, exact) == pytest.approx(0.3)
+    np.testing.assert_allclose(sd_ratios(cov, exact), np.sqrt(np.diag(cov)) / sd)
+    inverse = np.linalg.inv(cov)
+    logdet = np.linalg.slogdet(cov)[1] - np.linalg.slogdet(exact.cov)[1]
+    naive = 0.5 * (np.trace(inverse @ exact.cov) + (mean - exact.mean) @ inverse @ (mean - exact.mean) - dim + logdet)
+    assert kl_of_moments(mean, cov, exact) == pytest.approx(naive, rel=1e-8)
+    assert kl_of_moments(exact.mean, exact.cov, exact) == pytest.approx(0.0, abs=1e-9)
+    draws = exact.sample(rng, 20_000)
+    q = multivariate_normal(mean, cov)
+    gaps = exact.log_density(draws) - q.logpdf(draws)
+    assert abs(gaps.mean() - naive) < 4.5 * gaps.std() / np.sqrt(len(gaps)), "it is E_p log p/q"
+
+
+def test_a_covariance_without_an_inverse_has_no_kl():
+    assert kl_of_moments(np.zeros(2), np.zeros((2, 2)), make_target("linear", dim=2).exact) is None
+
+
+def test_mmd_against_loops():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(12, 3)) + 0.7, rng.normal(size=(9, 3))
+    pairs = [np.sum((a - b) ** 2) for i, a in enumerate(y) for b in y[i + 1 :]]
+    k = lambda a, b: np.exp(-np.sum((a - b) ** 2) / (2 * np.median(pairs)))  # noqa: E731
+    xx = np.mean([k(x[i], x[j]) for i in range(12) for j in range(12) if i != j])
+    yy = np.mean([k(y[i], y[j]) for i in range(9) for j in range(9) if i != j])
+    xy = np.mean([k(a, b) for a in x for b in y])
+    assert mmd(x, y) == pytest.approx(np.sqrt(xx + yy - 2 * xy), rel=1e-12)
+
+
+def test_mmd_of_the_same_distribution_is_noise_and_of_another_is_not():
+    rng = np.random.default_rng(1)
+    one, two = rng.normal(size=(2, 1000, 5))
+    assert mmd(one, two) < 0.05 < 0.3 < mmd(one + 1.0, two)
+
+
+def test_sliced_wasserstein_against_scipy():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(40, 4)), 1 + 2 * rng.normal(size=(40, 4))
+    directions = np.random.default_rng(0).standard_normal((4, DIRECTIONS))
+    directions /= np.linalg.norm(directions, axis=0)
+    naive = np.mean([wasserstein_distance(x @ u, y @ u) for u in directions.T])
+    assert sliced_wasserstein(x, y) == pytest.approx(naive, rel=1e-10)
+
+
+def test_ksd_against_loops():
+    """k_p from finite differences of the kernel itself."""
+    rng, h = np.random.default_rng(0), 1e-4
+    x, score = rng.normal(size=(6, 2)), rng.normal(size=(6, 2))
+
+    def k(a, b):
+        return (1 + np.sum((a - b) ** 2)) ** -0.5
+
+    def stein(a, b, s, t):
+        eye = h * np.eye(2)
+        by_a = [(k(a + e, b) - k(a - e, b)) / (2 * h) for e in eye]
+        by_b = [(k(a, b + e) - k(a, b - e)) / (2 * h) for e in eye]
+        both = [(k(a + e, b + e) - k(a + e, b - e) - k(a - e, b + e) + k(a - e, b - e)) / (4 * h * h) for e in eye]
+        return s @ t * k(a, b) + s @ by_b + t @ by_a + sum(both)
+
+    naive = np.mean([[stein(x[i], x[j], score[i], score[j]) for j in range(6)] for i in range(6)])
+    assert naive > 0 and ksd(x, score) == pytest.approx(np.sqrt(naive), rel=1e-6)
+
+
+def test_ksd_falls_with_exact_draws_and_not_with_shifted_ones():
+    x = np.random.default_rng(0).normal(size=(400, 3))
+    few, many, shifted = ksd(x[:50], -x[:50]), ksd(x, -x), ksd(x + 0.5, -x - 0.5)
+    assert many < 0.6 * few and shifted > 3 * many
+
+
+@pytest.mark.parametrize("dim", [2, 8])
+def test_marginal_tv_of_a_gaussian(dim):
+    """A shift of half an sd along one coordinate, over twenty bins of equal mass."""
+    target = make_target("linear", dim=dim)
+    exact = target.exact
+    shift = np.zeros(dim)
+    shift[1] = 0.5 * np.sqrt(exact.cov[1, 1])
+    edges = norm.ppf(np.arange(1, 20) / 20)
+    mass = np.diff(norm.cdf(edges - 0.5), prepend=0.0, append=1.0)
+    expected = 0.5 * np.abs(mass - 0.05).sum()
+    assert marginal_tv(gaussian(exact.mean + shift, exact.cov), target) == pytest.approx(expected, abs=0.01)
+    assert marginal_tv(gaussian(exact.mean, exact.cov), target) < 0.02
+
+
+def test_the_reference_is_drawn_once():
+    target = make_target("linear", dim=3)
+    assert reference_draws(target) is reference_draws(make_target("linear", dim=3))
+
+
+@pytest.mark.parametrize("method", fitting(make_target("linear")))
+def test_what_a_run_tells_is_what_its_approximation_has(method):
+    """Every method that fits `linear`: the metrics of its last frame from its own mean, covariance and draws."""
+    knobs = {"num_particles": 200} if "num_particles" in METHODS[method].Knobs.specs() else {}
+    options = {"dim": 8, "num_data": 100}
+    run = pmdviz.run(target="linear", target_options=options, method=method, seed=0, budget=1500, **knobs)
+    frame, exact, found = run.final, run.target.exact, run.final.metrics
+    mean, cov = frame.density.mean, frame.density.cov
+    assert found["mean_error"] == pytest.approx(np.abs((mean - exact.mean) / np.sqrt(np.diag(exact.cov))).max())
+    assert found["sd_ratio_min"] == pytest.approx(np.sqrt(np.diag(cov) / np.diag(exact.cov)).min())
+    assert found["kl_moments"] == pytest.approx(kl_of_moments(mean, cov, exact))
+    loss = [frame.target.row_mean(theta[None], frame.target.test_data)[0] for theta in frame.draws[:200]]
+    assert found["rmse"] > 0.9 * frame.target.options.sigma_y and len(loss) == 200
+    assert {name for name, value in found.items() if value is None} >= ALWAYS - {"ess"}
+    assert run.history["mean_error"][-1] == found["mean_error"]
+
+
+def test_nlpd_and_rmse_of_the_exact_posterior_are_those_of_the_noise():
+    """As q is the exact Gaussian, E_q p(y) is N(x.mean, sigma^2 + x'Sx): held-out rows against that."""
+    run = pmdviz.run(target="linear", method="svi", seed=0, floor=False)
+    target, q = run.target, run.final.density
+    x, y = target.test_data[:, :-1], target.test_data[:, -1]
+    sd = np.sqrt(target.options.sigma_y**2 + np.einsum("ni,ij,nj->n", x, q.cov, x))
+    assert run.final.metrics["nlpd"] == pytest.approx(-norm.logpdf(y, x @ q.mean, sd).mean(), abs=2e-3)
+    assert run.final.metrics["rmse"] == pytest.approx(np.sqrt(np.mean((y - x @ q.mean) ** 2)), abs=2e-3)
+
+
+def test_accuracy_and_log_loss_by_hand():
+    run = pmdviz.run(target="logistic", method="pmd", seed=0, budget=2000, num_particles=200, floor=False)
+    rows, draws = run.target.test_data, run.final.draws
+    p = (1 / (1 + np.exp(-draws @ rows[:, :-1].T))).mean(axis=0)
+    y = rows[:, -1]
+    assert run.final.metrics["accuracy"] == pytest.approx(((p > 0.5) == (y == 1)).mean())
+    assert run.final.metrics["log_loss"] == pytest.approx(-np.log(np.where(y == 1, p, 1 - p)).mean())
+
+
+@pytest.mark.parametrize(
+    ("target", "method", "absent"),
+    [
+        ("mixture", "pmd", {"accuracy", "rmse", "perplexity"}),
+        ("mixture", "hmc", {"ess", "khat"}),
+        ("linear", "svi", {"tv", "ess", "accuracy"}),
+        ("ising", "gibbs", {"tv", "ksd", "khat", "sd_ratio_min", "kl_moments", "ess"}),
+    ],
+)
+def test_what_cannot_be_had_is_not_offered(target, method, absent):
+    names = {metric.name for metric in applicable(make_target(target), METHODS[method])}
+    assert names and not names & absent
+
+
+def test_a_dear_metric_is_computed_when_it_is_asked_for():
+    run = pmdviz.run(seed=0, budget=500, num_particles=100, floor=False)
+    found = run.final.metrics
+    assert "mmd" not in found and "mmd" not in run.history and 0 <= found["mmd"] < 1
+    with pytest.raises(KeyError):
+        found["no_such_metric"]
+
+
+def test_every_metric_says_what_it_is():
+    for name, metric in METRICS.items():
+        assert metric.name == name and metric.title and metric.about and metric.limits[0] < metric.limits[1]
+        assert not metric.axis or any(other.axis == metric.axis and other.axis_title for other in METRICS.values())
+    orders = [metric.order for metric in METRICS.values()]
+    assert orders == sorted(orders)
+
+
+def test_metrics_do_not_depend_on_when_they_are_looked_at():
+    one, two = (pmdviz.Session(pmdviz.Recipe("linear", "smc", seed=3, num_particles=100)) for _ in range(2))
+    for _ in range(5):
+        dict(one.advance().metrics), one.frame.metrics["ksd"]
+    assert dict(two.advance(5).metrics) == dict(one.frame.metrics)
+
+
+def test_mmd_where_the_reference_is_one_state():
+    same, other = np.full((50, 4), 196.3), np.full((50, 4), -196.3)
+    assert mmd(same, same) == 0.0
+    assert mmd(other, same) == pytest.approx(np.sqrt(2), abs=1e-12)

@@ -1,0 +1,139 @@
+"""What every scene promises, over the table; and each against a plain formula."""
+
+import numpy as np
+import pytest
+
+from pmdviz.densities.grid import Grid
+from pmdviz.densities.marginals import marginal_on_grid
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.session import Session
+from pmdviz.errors import InputError
+from pmdviz.methods import METHODS
+from pmdviz.scenes.stage import SCENES, SceneChoice, applicable_scenes
+from pmdviz.targets import TARGETS, make_target
+from tests.support.engine import fitting, small_knobs
+
+PAIRS = [(target, method) for target in TARGETS for method in fitting(make_target(target))]
+
+
+def frame_of(target, method, steps=3, **options):
+    made = make_target(target, **options)
+    knobs = small_knobs(METHODS[method], made.num_data)
+    return Session(Recipe(target, method, target_options=options, budget=5_000, **knobs)).advance(steps)
+
+
+@pytest.mark.parametrize("target, method", PAIRS)
+def test_every_frame_has_a_picture_and_drawing_it_changes_nothing(target, method):
+    frame = frame_of(target, method)
+    before = frame.particles.tobytes(), frame.weights.tobytes()
+    found = applicable_scenes(frame.target, frame.method)
+    assert found and SceneChoice().of(frame.target, frame.method)[0] is next(iter(found.values()))
+    for scene in found.values():
+        one, two = (scene.columns(frame, (0, 1)) for _ in range(2))
+        for layer in (one.exact, one.approximate, one.particles, one.others):
+            assert all(values.dtype == np.float32 and values.ndim == 1 for values in layer.values())
+            assert len({len(values) for values in layer.values()}) == 1
+        assert one.exact is two.exact or np.array_equal(one.exact["x"], two.exact["x"], equal_nan=True)
+        assert (one.image is None) == (two.image is None)
+        (x0, x1), (y0, y1) = scene.ranges(frame.target, (0, 1), one.top)
+        assert x0 < x1 and y0 < y1 and all(scene.axis_labels(frame.target, (0, 1)))
+        assert set(scene.legend) <= {"exact", "approximate", "particles", "others"}
+    assert before == (frame.particles.tobytes(), frame.weights.tobytes())
+
+
+@pytest.mark.parametrize("method", ["pmd", "svi", "npv", "hmc"])
+def test_marginals_of_an_approximation_are_integrals_of_it(method):
+    """In two dimensions against the sum over the other coordinate of a grid."""
+    density = frame_of("gaussian", method, dim=2).density
+    mean, sds = density.mean, np.sqrt(np.diag(density.cov))
+    box = tuple((float(m - 8 * s), float(m + 8 * s)) for m, s in zip(mean, sds, strict=True))
+    plane = density.on_grid(grid := Grid(box, 640))
+    for k in (0, 1):
+        line = Grid((box[k],), 640)
+        width = (box[1 - k][1] - box[1 - k][0]) / grid.side
+        expected = plane.sum(axis=0 if k == 0 else 1) * width
+        np.testing.assert_allclose(marginal_on_grid(density, (k,), line), expected, atol=2e-3 * expected.max())
+    swapped = marginal_on_grid(density, (1, 0), Grid(box[::-1], 640))
+    np.testing.assert_allclose(swapped, plane.T, rtol=1e-9, atol=1e-12)
+
+
+def test_the_reference_is_drawn_once_and_as_wide_as_it_is():
+    frame = frame_of("linear", "pmd", dim=4)
+    scene = SCENES["posterior"]
+    one, other = scene.columns(frame, (2, 0)), scene.columns(frame_of("linear", "pmd", 5, dim=4), (2, 0))
+    assert one.exact is other.exact, "the same arrays: a view does not send them again"
+    exact = frame.target.exact
+    far = np.hypot(*((one.exact[axis] - exact.mean[k]) / np.sqrt(exact.cov[k, k]) for axis, k in (("x", 2), ("y", 0))))
+    reach = np.sqrt(-2 * np.log(1 - 0.95))  # of a Gaussian's 95 % region, along an axis of its ellipse at most
+    assert (
+        0.97 * reach
+        < np.nanmax(
+            [
+                (one.exact["x"] - exact.mean[2]).max(initial=-9, where=~np.isnan(one.exact["x"]))
+                / np.sqrt(exact.cov[2, 2])
+            ]
+        )
+        < 1.03 * reach
+    )
+    assert np.isfinite(far).sum() > 50
+    np.testing.assert_array_equal(one.particles["x"], frame.particles[:, 2].astype(np.float32))
+
+
+def test_marginals_stand_one_above_the_other():
+    frame = frame_of("linear", "pmd", 20, dim=3)
+    columns = SCENES["marginals"].columns(frame, (0, 1))
+    gaps = np.flatnonzero(np.isnan(columns.exact["x"]))
+    rows = [slice(a + 1, b) for a, b in zip(gaps[:-1], gaps[1:], strict=True)]
+    assert len(rows) == 3
+    for k, row in enumerate(rows):
+        x, y = columns.exact["x"][row].astype(float), columns.exact["y"][row].astype(float) - (2 - k)
+        assert y.max() == pytest.approx(0.85, abs=1e-3) and abs(x[y.argmax()]) < 0.05
+        np.testing.assert_allclose(y / y.max(), np.exp(-0.5 * x**2), atol=0.01)
+
+
+def test_the_probability_of_a_class_is_the_mean_over_draws_and_lines_are_where_it_is_a_half():
+    frame = frame_of("logistic", "pmd", 20)
+    columns = SCENES["decision_lines"].columns(frame, (0, 1))
+    image = columns.image
+    side = len(image.values)
+    low, high = image.x
+    axis = low + (high - low) * (np.arange(side) + 0.5) / side
+    draws = frame.draws[np.linspace(0, len(frame.draws) - 1, 200).astype(int)]
+    for row, column in ((0, 0), (3, 40), (side - 1, side - 1)):
+        logits = draws @ np.array([1.0, axis[column], axis[row]])
+        assert image.values[row, column] == pytest.approx((1 / (1 + np.exp(-logits))).mean(), abs=1e-5)
+    mean = frame.target.reference().mean
+    x, y = (columns.exact[name].astype(float) for name in ("x", "y"))
+    inside = np.isfinite(x)
+    cell = axis[1] - axis[0]
+    distance = np.abs(mean[0] + mean[1] * x[inside] + mean[2] * y[inside]) / np.hypot(*mean[1:])
+    assert inside.sum() > 20 and distance.max() < 0.2 * cell
+    ones = frame.target.data[:, -1] == 1
+    np.testing.assert_array_equal(
+        np.sort(columns.particles["x"]), np.sort(frame.target.data[ones, 1].astype(np.float32))
+    )
+    assert len(columns.others["x"]) == (~ones).sum()
+
+
+def test_a_lattice_shows_the_newest_state_the_mean_and_the_exact_mean():
+    frame = frame_of("ising", "gibbs", 50)
+    cells = SCENES["lattice"].columns(frame, (0, 1)).image.values
+    assert cells.shape == (4, 14) and np.isnan(cells[:, [4, 9]]).all()
+    newest, mean, exact = (cells[::-1, k : k + 4].ravel() for k in (0, 5, 10))
+    np.testing.assert_allclose(newest, (frame.particles[-1] + 1) / 2)
+    np.testing.assert_allclose(mean, (frame.particles.mean(axis=0) + 1) / 2, rtol=1e-6)
+    np.testing.assert_allclose(exact, (frame.target.exact.mean + 1) / 2, rtol=1e-6)
+
+
+def test_a_wish_that_cannot_be_had_falls_back_or_is_said():
+    target, method = make_target("mixture"), METHODS["pmd"]
+    scene, pair = SceneChoice("lattice", (5, 1)).of(target, method)
+    assert (scene.name, pair) == ("posterior", (0, 1))
+    with pytest.raises(InputError, match="scene 'lattice' cannot be drawn of method 'pmd' on target 'mixture'; these"):
+        SceneChoice("lattice").check(target, method)
+    with pytest.raises(InputError, match="has 2 coordinates; asked for number 6"):
+        SceneChoice("posterior", (5, 1)).check(target, method)
+    with pytest.raises(InputError, match="did you mean 'lattice'"):
+        SceneChoice("lattices")
+    with pytest.raises(InputError, match="two different coordinates"):
+        SceneChoice("", (1, 1))

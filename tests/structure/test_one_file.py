@@ -1,0 +1,37 @@
+"""A target, a method, a metric, a scene and an experiment are one file each, imported and shown everywhere."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+CONTRACTS = (
+    "tests/targets/test_targets.py",
+    "tests/methods/test_contract.py",
+    "tests/methods/test_terms.py",
+    "tests/experiments/test_contract.py",
+)
+
+
+def with_toys(*words):
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.toys.plugin", "-p", "no:cacheprovider", *words]
+    found = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=1200)
+    assert found.returncode == 0, found.stdout[-4000:] + found.stderr[-2000:]
+    return found.stdout
+
+
+def test_they_appear_everywhere():
+    assert " passed" in with_toys("tests/toys/shown.py")
+
+
+@pytest.mark.parametrize("file", CONTRACTS)
+def test_the_contract_tests_take_them_in(file):
+    out = with_toys(file, "-k", "toy")
+    assert " passed" in out and "no tests ran" not in out
+
+
+def test_nothing_of_the_package_names_them():
+    files = [path for path in (ROOT / "pmdviz").rglob("*.py") if "toy_" in path.read_text(encoding="utf-8")]
+    assert files == []

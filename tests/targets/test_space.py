@@ -1,0 +1,107 @@
+"""What a point is, and what a custom target on discrete states or without data does."""
+
+import numpy as np
+import pytest
+
+import pmdviz
+from pmdviz.errors import InputError
+from pmdviz.targets.space import Discrete, Reals, numbered
+
+
+def test_names():
+    assert numbered("w", 1) == ("w",)
+    assert numbered("w", 12)[::11] == ("w₁", "w₁₂")
+
+
+@pytest.mark.parametrize("theta, words", [([[1j, 0]], "real numbers"), ([1, 2, 3], "shape"), ("ab", "real numbers")])
+def test_reals_refuse(theta, words):
+    with pytest.raises(InputError, match=words):
+        Reals(("a", "b")).check(theta)
+
+
+def test_discrete():
+    space = Discrete((-1, 1), (2, 2))
+    assert (space.dim, space.num_states, space.names[0]) == (4, 16, "x₁")
+    assert space.check([[1, -1, 1, 1]]).tolist() == [[1.0, -1.0, 1.0, 1.0]]
+    assert space.words(np.array([1.0, -1.0, 1.0, 1.0])) == "+-++"
+    with pytest.raises(InputError, match=r"one of -1, 1 in every coordinate; given: 3.225"):
+        space.check([[1, -1, 3.225, 1]])
+
+
+@pytest.mark.parametrize("values, shape", [((1,), 2), ((1, 1), 2), ((0, 1), 0), ((0, 1), ())])
+def test_discrete_refuses(values, shape):
+    with pytest.raises(InputError):
+        Discrete(values, shape)
+
+
+def coins(**changes):
+    """Three coins that like to agree, without data."""
+    parts = {
+        "space": Discrete((0, 1), 3),
+        "log_prior": lambda s: np.full(len(s), -3 * np.log(2)),
+        "sample_prior": lambda rng, m: rng.integers(0, 2, size=(m, 3)),
+        "log_likelihood": lambda s, rows: 1.5 * (np.ptp(s, axis=1) == 0) * len(rows),
+        "data": None,
+        "name": "coins",
+    }
+    return pmdviz.custom_target(**(parts | changes))
+
+
+def flips(rng, state, data):
+    """A Gibbs sweep of the coins."""
+    state = state.copy()
+    for k in range(3):
+        others = np.delete(state, k)
+        agree = [1.5 * (np.ptp([*others, value]) == 0) for value in (0, 1)]
+        state[k] = rng.random() < 1 / (1 + np.exp(agree[0] - agree[1]))
+    return state
+
+
+def test_a_custom_target_on_states_is_enumerated_and_sampled_by_gibbs():
+    target = coins(gibbs_sweep=flips)
+    agree = 2 * np.exp(1.5) / (2 * np.exp(1.5) + 6)
+    assert np.exp(target.exact.log_density([[1, 1, 1]]))[0] == pytest.approx(agree / 2)
+    assert target.exact.log_z == pytest.approx(np.log((2 * np.exp(1.5) + 6) / 8))
+    run = pmdviz.run(target=target, method="gibbs", seed=0, budget=8000, metrics_every=1000)
+    assert set(np.unique(run.particles)) == {0.0, 1.0}
+    found = (np.ptp(run.particles, axis=1) == 0).mean()
+    assert abs(found - agree) < 5 * np.sqrt(agree * (1 - agree) / 2000)  # a sweep's draws are correlated: 4 times fewer
+    assert run.final.metrics["marginal_tv"] < 0.05 and run.final.metrics["tv"] is None
+
+
+def test_a_method_for_real_coordinates_is_refused_in_a_sentence():
+    with pytest.raises(InputError, match="method 'pmd' needs real coordinates, which target 'coins' does not offer"):
+        pmdviz.run(target=coins(), method="pmd")
+    with pytest.raises(InputError, match="method 'gibbs' needs exact conditionals"):
+        pmdviz.run(target=coins(), method="gibbs")
+
+
+def test_a_sweep_that_leaves_the_states_is_named():
+    target = coins(gibbs_sweep=lambda rng, state, data: state + 0.5)
+    with pytest.raises(InputError, match="one of 0, 1"):
+        target.gibbs_sweep(np.random.default_rng(0), np.zeros(3), target.data_rows)
+
+
+def test_states_that_pass_for_real_numbers_are_found_out():
+    with pytest.raises(InputError, match=r"only the values 0, 1; .*space=pmdviz.Discrete\(\[0, 1\], 3\)"):
+        coins(space=None, dim=3)
+
+
+def test_a_density_without_data():
+    """From N(0, 4 I) to a Gaussian at (1, -1) with sds 0.5 and 0.25, by a method that knows batches alone."""
+    mean, sd = np.array([1.0, -1.0]), np.array([0.5, 0.25])
+
+    def log_normal(theta, mean, sd):
+        return (-0.5 * ((theta - mean) / sd) ** 2 - np.log(sd * np.sqrt(2 * np.pi))).sum(axis=1)
+
+    target = pmdviz.custom_target(
+        log_prior=lambda theta: log_normal(theta, 0.0, np.full(2, 2.0)),
+        log_likelihood=lambda theta, rows: log_normal(theta, mean, sd) - log_normal(theta, 0.0, np.full(2, 2.0)),
+        sample_prior=lambda rng, m: 2 * rng.standard_normal((m, 2)),
+        data=None, dim=2, name="bare",
+    )  # fmt: skip
+    assert target.data is None and target.num_data == 1
+    assert target.exact.log_z == pytest.approx(0.0, abs=1e-6)
+    run = pmdviz.run(target=target, method="pmd", seed=0, budget=150 * 1500, batch_size=1, floor=False)
+    assert run.final.metrics["tv"] < 0.1
+    np.testing.assert_allclose(run.mean(), mean, atol=5 * sd.max() / np.sqrt(1500))

@@ -1,0 +1,64 @@
+"""A method in one file: weights that follow a running average of the likelihood; particles never move."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pmdviz.densities.density import effective_sample_size
+from pmdviz.methods.base import checked_log_likelihood, read_only
+from pmdviz.methods.cost import Work
+from pmdviz.methods.shared.batching import BatchMethod, batch_size_knob
+from pmdviz.methods.shared.particles import equal_log_weights, normalised, num_particles_knob, prior_draws, weight_terms
+from pmdviz.methods.shared.smoothing import SmoothedMethod, SmoothingKnobs
+from pmdviz.methods.step import WEIGHTED, Cost, Scalar, StepInfo
+from pmdviz.targets import Target
+
+
+class ToyKnobs(SmoothingKnobs):
+    """The knobs of `toy_average`."""
+
+    kind_words = "knob of method 'toy_average':"
+
+    num_particles = num_particles_knob(500, "restart", "Draws from the prior; they never move.")
+    batch_size = batch_size_knob(10)
+
+    def work(self, num_data: int) -> Work:
+        """m likelihoods of the batch."""
+        return Work(likelihoods=self.num_particles * self.rows(num_data))
+
+
+class ToyState(NamedTuple):
+    """Weighted draws of the prior."""
+
+    particles: np.ndarray
+    log_weights: np.ndarray
+    iteration: int
+
+
+class ToyAverage(SmoothedMethod, BatchMethod):
+    """log w_t = (1 - 1/t) log w_{t-1} + (1/t) (N / B) sum over the batch of log p(x | theta)."""
+
+    name = "toy_average"
+    title = "A toy average"
+    what_moves = "Particles stay in place and change weight."
+    source = "ours"
+    Knobs = ToyKnobs
+    scalars = (*WEIGHTED, Scalar("toy_share", "toy share of the batch"))
+
+    def init(self, rng: np.random.Generator, target: Target, knobs: Any) -> ToyState:
+        """m draws from the prior."""
+        particles, _ = prior_draws(rng, target, knobs.num_particles)
+        return ToyState(*read_only(particles, equal_log_weights(knobs.num_particles)), 0)
+
+    def step(
+        self, rng: np.random.Generator, state: ToyState, target: Target, batch: np.ndarray, knobs: Any
+    ) -> tuple[ToyState, StepInfo]:
+        """One average."""
+        t, before = state.iteration + 1, effective_sample_size(state.log_weights)
+        likelihood = checked_log_likelihood(target, state.particles, batch) * target.num_data / len(batch) / t
+        previous = (1 - 1 / t) * state.log_weights
+        (log_weights,) = read_only(normalised(previous + likelihood, state.particles, batch))
+        scalars = {"ess_before": before, "zero_weight": int((log_weights == -np.inf).sum()), "toy_share": 1 / t}
+        terms = weight_terms(log_weights, previous=previous, likelihood=likelihood)
+        cost = Cost(len(batch), len(batch) * len(state.particles))
+        return ToyState(state.particles, log_weights, t), StepInfo(cost, f"toy share 1/{t}", (), scalars, terms)

@@ -1,0 +1,46 @@
+"""A target in one file: the mean of Gaussian data in three dimensions."""
+
+import numpy as np
+
+from pmdviz.knobs import Knobs
+from pmdviz.targets.base import GaussianPrior, Target
+from pmdviz.targets.options import data_points, data_seed
+from pmdviz.targets.reference.exact import GaussianExact
+
+
+class ToyOptions(Knobs):
+    """Options of `toy_mean`."""
+
+    kind_words = "option of target 'toy_mean':"
+
+    num_data = data_points(60)
+    data_seed = data_seed()
+
+
+class ToyMean(GaussianPrior, Target):
+    """x ~ N(theta, I), theta ~ N(0, I) in three dimensions."""
+
+    name = "toy_mean"
+    title = "A toy mean"
+    about = "Where three-dimensional noise is centred."
+    source = "ours"
+    Options = ToyOptions
+    declared = frozenset({"gradient"})
+
+    def build(self) -> None:
+        """Draw the data."""
+        self.dim, self.parameter_names = 3, ("a", "b", "c")
+        self.data = 0.5 + np.random.default_rng(self.options.data_seed).standard_normal((self.options.num_data, 3))
+        self._prior_frame(0.5, 0.5, 0.5)
+
+    def make_exact(self) -> GaussianExact:
+        """Conjugate: precision N + 1."""
+        n = self.num_data
+        return GaussianExact(self.data.sum(axis=0) / (n + 1), np.eye(3) / (n + 1))
+
+    def _log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
+        squared = ((theta[:, None] - batch) ** 2).sum(axis=(1, 2))
+        return -0.5 * squared - 1.5 * len(batch) * np.log(2 * np.pi)
+
+    def _grad_log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
+        return batch.sum(axis=0) - len(batch) * theta
