@@ -117,11 +117,12 @@ def test_metrics_stay_where_they_must(seed, name, log_width, log_size):
     assert found["kl_reverse"] is None or found["kl_reverse"] >= -2e-3 - 2 * found["mass_outside"]
 
 
-@pytest.mark.parametrize("name", TARGETS)
+IN_THE_PLANE = [name for name in TARGETS if make_target(name).dim <= 2]
+
+
+@pytest.mark.parametrize("name", IN_THE_PLANE)
 def test_no_distance_between_a_gaussian_posterior_and_itself_and_none_negative(name):
     target = make_target(name)
-    if target.exact is None or target.dim > 2:
-        pytest.skip("no exact posterior on a grid")
     one = KernelDensity(target.exact.mean[None], np.zeros(1), np.linalg.cholesky(target.exact.cov))
     found = measure(one, target.exact, picture(one, target.exact, target.view_box))
     assert found["kl_forward"] >= -1e-6 and 0 <= found["tv"] < 1
