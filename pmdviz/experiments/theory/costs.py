@@ -1,4 +1,4 @@
-"""Table 1 of Dai, He, Dai, Song 2016 beside what is measured here: time and memory of a step against m and N."""
+"""Table 1 of Dai, He, Dai, Song 2016 beside what is measured: time and memory of a step against m, N and d."""
 
 from __future__ import annotations
 
@@ -17,18 +17,23 @@ from pmdviz.errors import InputError
 from pmdviz.experiments.base import Case, Experiment, Row
 from pmdviz.experiments.sweep.fits import fitted
 from pmdviz.knobs import Knobs, Whole
+from pmdviz.methods import METHODS
+from pmdviz.targets import make_target
 
-MANY, DATA, BATCH = (4000, 16_000, 64_000), (1000, 8000, 64_000), 10
+MANY, FEW = (4000, 16_000, 64_000), (1000, 3000, 9000)  # particles of methods whose step takes O(m), O(m²)
+DATA, DIMS, BATCH = (1000, 8000, 64_000), (2, 10, 50), 10
+TARGET = "linear"  # every method runs on it in any dimension, and no row's likelihood is a sum known before
+AXES = {"m": "m", "N": "num_data", "d": "dim"}  # letter -> field of a measurement
 ROUNDS, MIN_MS = 3, 10.0  # medians of so many; a measurement repeats the step until it lasts so long
 
 
 class Line(NamedTuple):
-    """A line of Table 1, and how its method is run here."""
+    """A line of the table, and how its method is run here."""
 
     name: str
     criterion: str  # in which convergence is proved; "" where it is not
     rate: str
-    time: str  # a step, as the paper has it
+    time: str  # a step, as the paper has it; "" where it is not in the paper's table
     memory: str
     black_box: bool
     method: str
@@ -37,16 +42,33 @@ class Line(NamedTuple):
     sizes: tuple[int, ...] = ()  # the m at which it is measured
 
 
-LINES = (
+PAPERS = (
     Line("SVI", "", "", "Ω(d)", "O(d)", False, "svi", "", {}),
-    Line("NPV", "", "", "Ω(d m² N + d² N)", "O(d m)", False, "npv", "num_components", {}, (25, 50, 100)),
+    Line("NPV", "", "", "Ω(d m² N + d² N)", "O(d m)", False, "npv", "num_components", {}, (50, 150, 450)),
     Line("Static SMC", "", "", "Ω(d m)", "O(d m)", True, "smc", "num_particles", {"ess_threshold": 0.01}, MANY),
     Line("SGLD", "|⟨q − q*, f⟩|", "O(m^−1/3)", "Ω(d)", "O(d m)", True, "sgld", "", {}),
     Line("PMD, weighted particles", "|⟨q − q*, f⟩|", "O(m^−1/2)", "Ω(d m)", "O(d m)", True, "pmd", "num_particles",
          {"policy": "never"}, MANY),
     Line("PMD, weighted KDE", "KL(q* ‖ q)", "O(m^−1/2)", "Ω(d m²)", "O(d m)", True, "pmd", "num_particles",
-         {"policy": "always", "draws": "independent", "bandwidth_rule": "local"}, (875, 1750, 3500)),
+         {"policy": "always", "draws": "independent", "bandwidth_rule": "local"}, FEW),
 )  # fmt: skip
+
+
+def _others() -> tuple[Line, ...]:
+    """A line for every method that the paper's table does not have, with its default knobs."""
+    target, named = make_target(TARGET), {line.method for line in PAPERS}
+    return tuple(_line(name) for name, method in METHODS.items() if name not in named and not method.missing_in(target))
+
+
+def _line(name: str) -> Line:
+    method = METHODS[name]
+    knobs = method.Knobs()
+    size = "num_particles" if "num_particles" in knobs.as_dict() else ""
+    sizes = () if not size else FEW if knobs.work(1).kernels else MANY
+    return Line(method.title, "", "", "", "", "gradient" not in method.requires, name, size, {}, sizes)
+
+
+LINES = PAPERS + _others()
 
 
 class Cost(NamedTuple):
@@ -55,29 +77,45 @@ class Cost(NamedTuple):
     name: str
     m: int | None
     num_data: int
+    dim: int
     step_ms: float
     memory_kb: float
 
 
-def plan() -> list[tuple[Line, int | None, int]]:
-    """What is measured: every line at each m with the fewest data, and at each N with the fewest particles."""
+class Size(NamedTuple):
+    """How large a problem is: particles (None where a method has none), data, dimension."""
+
+    m: int | None
+    num_data: int = DATA[0]
+    dim: int = DIMS[0]
+
+
+def plan() -> list[tuple[Line, Size]]:
+    """What is measured: every line at each m, each N and each d, the other two at their smallest."""
     found = []
     for line in LINES:
-        found += [(line, m, DATA[0]) for m in line.sizes or (None,)]
-        found += [(line, (line.sizes or (None,))[0], num_data) for num_data in DATA[1:]]
+        counts = line.sizes or (None,)
+        sizes = [Size(m) for m in counts]
+        sizes += [Size(counts[0], num_data=num_data) for num_data in DATA[1:]]
+        sizes += [Size(counts[0], dim=dim) for dim in DIMS[1:]]
+        found += [(line, size) for size in sizes]
     return found
 
 
-def measure(line: Line, m: int | None, num_data: int, rounds: int = ROUNDS) -> Cost:
-    """A step of one line, from the state after the first, on a batch of 10 in two dimensions; the median of rounds.
+def measure(line: Line, size: Size, rounds: int = ROUNDS) -> Cost:
+    """A step of one line on linear regression, from the state after the first; the median of rounds.
 
-    The memory is that of the state and the most that NumPy holds besides while the step is done.
+    Methods that take batches take 10 data. The memory is that of the state and the most that NumPy holds besides
+    while the step is done.
     """
-    knobs = {**line.knobs, "batch_size": BATCH, **({line.size: m} if line.size else {})}
-    recipe = Recipe("gaussian", line.method, target_options={"num_data": num_data}, budget=None, **knobs)
-    session = Session(recipe, metrics_every=10**9)
+    knobs: dict[str, Any] = {**line.knobs, **({line.size: size.m} if line.size else {})}
+    if "batch_size" in METHODS[line.method].Knobs().as_dict():
+        knobs["batch_size"] = BATCH
+    options = {"num_data": size.num_data, "dim": size.dim}
+    session = Session(Recipe(TARGET, line.method, target_options=options, budget=None, **knobs), 10**9)
     frame, target = session.advance(1), session.target
-    batch, rng = target.data_rows[:BATCH], np.random.default_rng(0)
+    rows = frame.method.batch_size(frame.state, frame.knobs, size.num_data)
+    batch, rng = target.data_rows[:rows], np.random.default_rng(0)
 
     def step() -> object:
         return frame.method.step(rng, frame.state, target, batch, frame.knobs)
@@ -85,14 +123,14 @@ def measure(line: Line, m: int | None, num_data: int, rounds: int = ROUNDS) -> C
     step()
     repeats = max(1, int(MIN_MS / max(_cpu_ms(step, 1), 1e-3)))
     step_ms = median(_cpu_ms(step, repeats) for _ in range(rounds))
-    return Cost(line.name, m, num_data, step_ms, (frame.num_bytes - OVERHEAD) / 1e3 + _peak_kb(step))
+    return Cost(line.name, *size, step_ms, (frame.num_bytes - OVERHEAD) / 1e3 + _peak_kb(step))
 
 
 def _cpu_ms(work: Callable[[], object], repeats: int) -> float:
-    start = time.thread_time()
+    start = time.process_time()
     for _ in range(repeats):
         work()
-    return (time.thread_time() - start) * 1000 / repeats
+    return (time.process_time() - start) * 1000 / repeats
 
 
 def _peak_kb(work: Callable[[], object]) -> float:
@@ -106,16 +144,15 @@ def _peak_kb(work: Callable[[], object]) -> float:
 
 
 def exponents(costs: list[Cost], name: str) -> dict[str, float | None]:
-    """Fitted powers of m and of N in time and memory of a line; None where a step has no m."""
+    """Fitted powers of m, N and d in time and memory of a line; None where a step has no m."""
     mine = [cost for cost in costs if cost.name == name]
-    by_m = [cost for cost in mine if cost.m is not None and cost.num_data == DATA[0]]
-    by_data = [cost for cost in mine if cost.m == mine[0].m]
-    return {
-        "time_m": _slope(by_m, "m", "step_ms"),
-        "memory_m": _slope(by_m, "m", "memory_kb"),
-        "time_N": _slope(by_data, "num_data", "step_ms"),
-        "memory_N": _slope(by_data, "num_data", "memory_kb"),
-    }
+    found = {}
+    for letter, axis in AXES.items():
+        others = [field for field in AXES.values() if field != axis]
+        swept = [cost for cost in mine if all(getattr(cost, f) == getattr(mine[0], f) for f in others)]
+        found[f"time_{letter}"] = _slope(swept, axis, "step_ms")
+        found[f"memory_{letter}"] = _slope(swept, axis, "memory_kb")
+    return found
 
 
 def _slope(costs: list[Cost], x: str, y: str) -> float | None:
@@ -134,30 +171,32 @@ class CostsKnobs(Knobs):
 
 
 class Costs(Experiment):
-    """Time and memory of a step of each line of Table 1 at growing m and N, with the powers fitted to them."""
+    """Time and memory of a step of every method at growing m, N and d, with the powers fitted to them."""
 
     name = "costs"
     title = "Time and memory of a step"
-    about = "Table 1 of the paper beside what is measured on this machine: time and memory of a step against m and N."
+    about = "Table 1 of the paper beside what is measured here, for every method: time and memory of a step against m, N and d."
     source = "Dai, He, Dai, Song 2016, Table 1"
     Knobs = CostsKnobs
 
     def columns(self, knobs: CostsKnobs) -> Mapping[str, type]:
         """One measurement; m is 0 where a step has none."""
-        return {"name": str, "m": int, "num_data": int, "step_ms": float, "memory_kb": float}
+        return {"name": str, "m": int, "num_data": int, "dim": int, "step_ms": float, "memory_kb": float}
 
     def cases(self, knobs: CostsKnobs) -> list[Case]:
-        """A line at an m and an N each."""
-        return [{"name": line.name, "m": m or 0, "num_data": n, "rounds": knobs.rounds} for line, m, n in plan()]
+        """A line at an m, an N and a d each."""
+        return [
+            {"name": line.name, **size._asdict(), "m": size.m or 0, "rounds": knobs.rounds} for line, size in plan()
+        ]
 
     def run(self, case: Case) -> list[Row]:
         """One measurement, with one thread."""
         line = next(line for line in LINES if line.name == case["name"])
-        cost = measure(line, case["m"] or None, case["num_data"], case["rounds"])
+        cost = measure(line, Size(case["m"] or None, case["num_data"], case["dim"]), case["rounds"])
         return [{**cost._asdict(), "m": case["m"]}]
 
     def summary(self, rows: Sequence[Row], knobs: CostsKnobs) -> list[dict[str, Any]]:
-        """The fitted powers of m and N in time and memory, line by line."""
+        """The fitted powers of m, N and d in time and memory, line by line."""
         costs = costs_of(rows)
         names = dict.fromkeys(cost.name for cost in costs)
         return [{"name": name, **exponents(costs, name)} for name in names]

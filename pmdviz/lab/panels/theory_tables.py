@@ -5,11 +5,11 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Sequence
 
-from pmdviz.experiments.theory.costs import LINES, Cost, exponents
+from pmdviz.experiments.theory.costs import AXES, LINES, Cost, exponents
 from pmdviz.experiments.theory.recurrence import Terms
 from pmdviz.scenes.words import number
 
-NOT_MEASURED = "not measured yet"
+NOT_MEASURED, NOT_IN_TABLE = "not measured yet", "not in Table 1"
 RECURRENCE_HEAD = (
     "t",
     "γ",
@@ -42,13 +42,14 @@ def recurrence_table(rows: Sequence[Terms]) -> str:
 
 
 def cost_table(costs: Sequence[Cost]) -> str:
-    """Table 1 with the fitted powers of m and N, and the time and memory at the smallest size."""
+    """Table 1 with the fitted powers of m, N and d, and the time and memory at the smallest size."""
     body = []
     for line in LINES:
         time, memory = _measured(costs, line.name, "time"), _measured(costs, line.name, "memory")
-        proved, rate = line.criterion or "not proved", line.rate or "none"
+        proved, rate = (line.criterion or "not proved", line.rate or "none") if line.time else (NOT_IN_TABLE,) * 2
+        printed = (line.time or NOT_IN_TABLE, line.memory or NOT_IN_TABLE)
         black_box = "yes" if line.black_box else "no"
-        body.append([line.name, proved, rate, line.time, time, line.memory, memory, black_box])
+        body.append([line.name, proved, rate, printed[0], time, printed[1], memory, black_box])
     return table("Table 1 of the paper beside what is measured here", COST_HEAD, body)
 
 
@@ -59,8 +60,8 @@ def _measured(costs: Sequence[Cost], name: str, what: str) -> str:
     first, powers = mine[0], exponents(costs, name)
     value = f"{number(first.step_ms)} ms" if what == "time" else f"{number(first.memory_kb)} kB"
     where = f"m = {first.m:,}, " if first.m else ""
-    law = [f"{letter}^{power:.2f}" for letter in "mN" if (power := powers[f"{what}_{letter}"]) is not None]
-    return f"{value} ({where}N = {first.num_data:,})" + (f"; ~ {', '.join(law)}" if law else "")
+    law = [f"{letter}^{power:.2f}" for letter in AXES if (power := powers[f"{what}_{letter}"]) is not None]
+    return f"{value} ({where}N = {first.num_data:,}, d = {first.dim})" + (f"; ~ {', '.join(law)}" if law else "")
 
 
 def table(caption: str, head: Iterable[str], body: Iterable[Iterable[str]]) -> str:
