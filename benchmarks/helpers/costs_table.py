@@ -10,7 +10,7 @@ from typing import Any
 
 from pmdviz.experiments.theory.costs import AXES, LINES
 
-HEAD = "| method | time, paper | m | N | d | memory, paper | m | N | d |\n|---|---|---|---|---|---|---|---|---|\n"  # powers
+HEAD = "| method | time, paper | m | N | d | memory, paper | m | N | d |\n" + "|---" * 9 + "|\n"
 
 
 def table(measured: Mapping[str, Any]) -> str:

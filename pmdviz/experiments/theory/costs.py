@@ -175,9 +175,7 @@ class Costs(Experiment):
 
     name = "costs"
     title = "Time and memory of a step"
-    about = (
-        "Table 1 of the paper beside what is measured here: time and memory of a step of every method, by m, N and d."
-    )
+    about = "Table 1 of the paper beside what is measured here: a step of every method, by m, N and d."
     source = "Dai, He, Dai, Song 2016, Table 1"
     Knobs = CostsKnobs
 
