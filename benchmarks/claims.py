@@ -119,7 +119,8 @@ def _measure(measured: Measured, name: str, key: str, entrant: Entrant, plan: Pl
         settings["paper"] = entrant.paper, (passes * problem.options["num_data"] if passes else problem.budgets[-1],)
     measured.knobs[name][key] = {setting: knobs for setting, (knobs, _) in settings.items()}
     for setting, (knobs, asked) in settings.items():
-        (rows,) = _ends(entrant.method, (knobs,), problem, plan.data, seeds, asked)
+        fewer = setting == "paper" and entrant.paper_slow
+        (rows,) = _ends(entrant.method, (knobs,), problem, plan.data, plan.slow_runs if fewer else seeds, asked)
         measured.rows.extend({"problem": name, "entrant": key, "setting": setting, **row} for row in rows)
 
 
