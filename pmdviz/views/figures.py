@@ -12,7 +12,7 @@ const words = legend.items.map((item) => item.label?.value ?? "").join("")
 const large = figure.min_border_left > 70, small = figure.outer_width < 460
 const long = words.length > 45 && figure.outer_width < 700
 if (figure.outer_width > 0)  // laid out: before that Bokeh 3.10 stumbles over a changed legend
-  legend.ncols = small && (words.length > 28 || large) || long ? 2 : "auto"
+  legend.ncols = small && (words.length > 28 || large) || long ? Math.ceil(legend.items.length / 2) : "auto"
 """
 
 
@@ -33,6 +33,20 @@ picture?.setAttribute("aria-label", words)
 def describe(figure: Figure, words: str) -> None:
     """Have the browser tell those who cannot see the figure what it is: the Tab key stops there."""
     figure.js_on_change("inner_width", CustomJS(args={"figure": figure, "words": words}, code=DESCRIBE_JS))
+
+
+# What is drawn over the picture is clipped by the canvas' own means, where BokehJS would let it spill over the axes.
+CLIP_JS = """
+for (const renderer of figure.renderers) {
+  const drawn = renderer.level === "overlay" ? Bokeh.index.find_one(renderer) : null
+  if (drawn) Object.defineProperty(drawn, "needs_clip", {value: true, configurable: true})
+}
+"""
+
+
+def clip_overlay(figure: Figure) -> None:
+    """Keep what moves inside the frame: glyphs of the level "overlay", whose changes repaint nothing else."""
+    figure.js_on_change("inner_width", CustomJS(args={"figure": figure}, code=CLIP_JS))
 
 
 def apply_theme(figure: Figure, dark: bool = False, presenter: bool = False) -> None:

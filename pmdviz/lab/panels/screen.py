@@ -21,6 +21,7 @@ from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.loop.runner import Snapshot
 from pmdviz.lab.panels.card import Card
 from pmdviz.lab.panels.status import fields_html, status_fields, waiting_fields
+from pmdviz.presets import PRESETS
 from pmdviz.scenes.stage import LAYERS, Pair, Scene, SceneChoice
 from pmdviz.scenes.trace_columns import CLOCK_OF, CLOCKS, GROUPS, Group, clocks_of, first_group
 from pmdviz.targets import Target
@@ -76,6 +77,7 @@ class Screen:
         self.extra = ""
         self._note, self._note_until, self._traced = "", 0.0, 0.0
         self._offered: tuple[Any, ...] = ()
+        self._preset, self._unit = "", ""  # of the run that is shown
         self.set_theme(dark=False, presenter=False)
 
     def _layers(self) -> Any:
@@ -104,7 +106,7 @@ class Screen:
         """Draw a snapshot."""
         with self.sender.together():
             self.follow(snapshot)
-            self._offer(snapshot.frame)
+            self._offer(snapshot)
             self.stage.draw(snapshot.columns, self._noted(snapshot, playing))
             self._trace(snapshot, playing)
             self.sender.say(status_fields(snapshot, self.extra, playing, self.floor.words))
@@ -121,22 +123,26 @@ class Screen:
         self.stage.target = target
         self.picture.show(target, [snapshot.frame.method], snapshot.scene, snapshot.pair)
 
-    def _offer(self, frame: Any) -> None:
+    def _offer(self, snapshot: Snapshot) -> None:
         """Offer the traces that can be had of the target and the method; what cannot be had is not in the menu."""
-        pair = frame.target.key, frame.method.name, frame.budget_unit
+        frame, preset = snapshot.frame, snapshot.preset
+        pair = frame.target.key, frame.method.name, frame.budget_unit, preset
         if pair != self._offered:
             self._offer_clocks(frame)
-            self._offered = pair
+            turned = preset != self._preset
+            self._offered, self._preset = pair, preset
             found = GROUPS.of(frame.target, frame.method)
-            titles = _titles(found)
-            if self.group.options != titles:
-                chosen = self.group.value if self.group.value in found else first_group(found)
-                self.group.param.update(options=titles, value=chosen)
+            usual = PRESETS[preset].trace if preset in PRESETS else ""
+            chosen = usual if turned and usual in found else self.group.value
+            if chosen not in found or (turned and not usual):
+                chosen = first_group(found)
+            self.group.param.update(options=_titles(found), value=chosen)
 
     def _offer_clocks(self, frame: Any) -> None:
         """Those that the target has; another unit of the budget shows its own."""
         clocks, counted = _by_words(clocks_of(frame.target)), CLOCK_OF[frame.budget_unit]
-        turned = self._offered[2:] != (frame.budget_unit,) or self.clock.value not in clocks.values()
+        turned = self._unit != frame.budget_unit or self.clock.value not in clocks.values()
+        self._unit = frame.budget_unit
         self.clock.param.update(options=clocks, value=counted if turned else self.clock.value)
 
     def _noted(self, snapshot: Snapshot, playing: bool) -> str:
