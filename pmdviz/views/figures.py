@@ -15,12 +15,14 @@ if (figure.outer_width > 0)  // laid out: before that Bokeh 3.10 stumbles over a
   legend.ncols = small && (words.length > 28 || large) || long ? Math.ceil(legend.items.length / 2) : "auto"
 """
 
+REPAINT_JS = "requestAnimationFrame(() => figure.change.emit())"  # BokehJS leaves the signs of new items empty
+
 
 def fold_legend(figure: Figure, legend: Legend) -> None:
     """Have the browser fold the legend into two lines where its words are too long for a narrow figure."""
     fold = CustomJS(args={"figure": figure, "legend": legend}, code=FOLD_JS)
     figure.js_on_change("outer_width", fold)
-    legend.js_on_change("items", fold)  # another scene has other words
+    legend.js_on_change("items", fold, CustomJS(args={"figure": figure}, code=REPAINT_JS))  # another scene's words
 
 
 DESCRIBE_JS = """

@@ -9,6 +9,7 @@ import numpy as np
 from bokeh.models import (
     ColumnDataSource,
     CustomJSHover,
+    Grid,
     HoverTool,
     Legend,
     LegendItem,
@@ -68,7 +69,7 @@ class TracesView:
         self.mark_dots = self.figure.scatter(
             "x", "y", source=self.marks, marker="marker", size=9, level="overlay", **edge
         )
-        self.mark_keys = {kind: self._key(kind) for kind in (*KINDS.values(), OTHER)}
+        self._add_keys()
         self.text = self.figure.text(
             "x", "y", "text", source=self.middle, text_align="center", text_baseline="middle", **edge
         )
@@ -89,9 +90,20 @@ class TracesView:
         look = {"line_width": style.LINE_WIDTH, "line_dash": group.metrics[name].dash}
         return self.figure.line("visited", name, source=self.source, name=name, **look, **where)
 
-    def _key(self, kind: Kind) -> Any:
-        """What stands for a kind of marks in the legend; nothing of it is seen in the picture."""
-        return self.figure.scatter([np.nan], [np.nan], marker=kind.marker, size=9)
+    def _add_keys(self) -> None:
+        """What stands for lines and marks in the legend, with nothing in the picture.
+
+        Were it the lines themselves, BokehJS would build the whole legend anew, several times, for every new point.
+        """
+        most = max(len(group.metrics) for group in self.groups.values())
+        nowhere = ColumnDataSource({"x": [np.nan], "y": [np.nan]})
+        key: dict[str, Any] = {"x": "x", "y": "y", "source": nowhere}
+        floor: dict[str, Any] = {"line_dash": style.DASHES["floor"], "line_width": 1.5}
+        self.line_keys = [self.figure.line(line_width=style.LINE_WIDTH, **key) for _ in range(most)]
+        self.floor_key = self.figure.line(**floor, **key)
+        self.mark_keys = {
+            kind: self.figure.scatter(marker=kind.marker, size=9, **key) for kind in (*KINDS.values(), OTHER)
+        }
 
     def _add_legend(self) -> None:
         self.legend = Legend(**style.LEGEND)
@@ -115,6 +127,8 @@ class TracesView:
         self.figure.xaxis.axis_label = CLOCKS[self.clock]
         log_axis = self.figure.yaxis[0]
         log_axis.visible, self.linear_axis.visible = chosen.log, not chosen.log
+        for grid in self.figure.ygrid:
+            grid.visible = grid.axis.visible
         (log_axis if chosen.log else self.linear_axis).axis_label = chosen.axis_label
         self._set_legend(chosen, {}, [])
         self._set_hover(chosen)
@@ -126,9 +140,12 @@ class TracesView:
         if seen == self._named:
             return
         self._named = seen
-        items = [LegendItem(label=each.title, renderers=[self.lines[name]]) for name, each in chosen.metrics.items()]
+        items = []
+        for key, (name, each) in zip(self.line_keys, chosen.metrics.items(), strict=False):
+            key.glyph.update(line_dash=each.dash, line_color=self.lines[name].glyph.line_color)
+            items.append(LegendItem(label=each.title, renderers=[key]))
         if known:
-            items.append(LegendItem(label=floor_words(chosen, known), renderers=[self.floor_lines[chosen.log]]))
+            items.append(LegendItem(label=floor_words(chosen, known), renderers=[self.floor_key]))
         items += [LegendItem(label=kind.title, renderers=[self.mark_keys[kind]]) for kind in kinds]
         self.legend.items = items
 
@@ -223,7 +240,9 @@ class TracesView:
         for group in self.groups.values():
             for name, trace in group.metrics.items():
                 self.lines[name].glyph.line_color = colours.layers[trace.colour]
-        for floor in self.floor_lines.values():
+        for name, key in zip(self.groups[self.group].metrics, self.line_keys, strict=False):
+            key.glyph.line_color = self.lines[name].glyph.line_color
+        for floor in (*self.floor_lines.values(), self.floor_key):
             floor.glyph.line_color = colours.layers["floor"]
         for marks in (self.mark_dots, *self.mark_keys.values()):
             marks.glyph.update(fill_color=colours.muted, line_color=colours.muted)
@@ -241,7 +260,9 @@ def _figure() -> Figure:
     )  # fmt: skip
     figure.extra_y_ranges = {"linear": Range1d(0, 1), "edge": Range1d(0, 1)}
     figure.extra_y_scales = {"linear": LinearScale(), "edge": LinearScale()}
-    figure.add_layout(LinearAxis(y_range_name="linear", name="linear_axis", visible=False), "left")
+    linear = LinearAxis(y_range_name="linear", name="linear_axis", visible=False)
+    figure.add_layout(linear, "left")
+    figure.add_layout(Grid(axis=linear, dimension=1, y_range_name="linear", visible=False))
     figure.xaxis.formatter = NumeralTickFormatter(format="0,0.[00]")
     figure.yaxis[0].formatter = NumeralTickFormatter(format="0,0.[0000]")
     wheel = WheelZoomTool(dimensions="width", zoom_on_axis=False)

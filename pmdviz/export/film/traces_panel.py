@@ -33,7 +33,7 @@ class TracesPanel:
     def __init__(self, paper: FigureLayout, box: Box, run: Any, floors: dict[str, float | None], last: Scene) -> None:
         self.paper, self.clock = paper, paper.look.clock or CLOCK_OF[run.recipe.budget_unit]
         self.group = GROUPS[shown_group(run.target, run.final.method, paper.look.traces)]
-        self.axes = paper.axes(box)
+        self.room, self.axes = box, paper.axes(box)
         self.floors = {name: floors[name] for name in self.group.floors if floors[name] is not None}
         values = [column(run.history, name) for name in self.group.metrics]
         self.span = value_range(self.group, values, [*self.floors.values()])
@@ -66,11 +66,18 @@ class TracesPanel:
             self.floor_line = self.axes.axhline(value, **look, zorder=3)
 
     def _add_legend(self, kinds: Sequence[Kind]) -> None:
+        """The lines, and as many kinds of marks as there is room for: large type has none for all."""
+        for count in range(len(kinds), -1, -1):
+            box = self._legend(kinds[:count]).get_window_extent()
+            if box.x0 >= self.room.x * self.paper.scale and box.x1 <= self.axes.figure.bbox.x1:
+                return
+
+    def _legend(self, kinds: Sequence[Kind]) -> Any:
         entries = {each.title: self.lines[name] for name, each in self.group.metrics.items()}
         if self.floors:
             entries[floor_words(self.group, self.floors)] = self.floor_line
         entries |= {kind.title: self.marks[kind] for kind in kinds}
-        self.paper.legend(self.axes, [*entries.values()], [*entries])
+        return self.paper.legend(self.axes, [*entries.values()], [*entries])
 
     def _add_marks(self) -> None:
         on_edge = self.axes.get_xaxis_transform()
