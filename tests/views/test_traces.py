@@ -151,6 +151,8 @@ def test_what_moves_lies_over_the_picture_and_its_legend_stays_while_it_moves():
             model.on_change(name, lambda attr, old, new: changed.append(attr))
     view.show(history(21), {"floor_tv": 0.2}, [*marks, *marks], 20_000)
     assert not changed and len(view.source.data["tv"]) == 21
+    named = {renderer.data_source for item in view.legend.items for renderer in item.renderers}
+    assert not named & {view.source, view.marks, view.floors}  # else BokehJS builds the legend anew for every point
 
 
 def test_groups_and_clocks():
