@@ -58,6 +58,8 @@ class Frame:
         In force from here on (a bandwidth already in this frame's picture).
     info : StepInfo or None
         What the last step did; None at iteration 0.
+    batch_rows : array, slice or None
+        Which rows of the data the last step was given; None at iteration 0.
     """
 
     iteration: int
@@ -74,6 +76,7 @@ class Frame:
     target: Target
     method: Method
     budget_unit: str = "data"
+    batch_rows: np.ndarray | slice | None = None
 
     @property
     def evaluations(self) -> int:
@@ -241,7 +244,7 @@ class Frame:
     @property
     def num_bytes(self) -> int:
         """Memory of the frame when kept: the state's arrays and some more."""
-        return OVERHEAD + _size_of(self.state)
+        return OVERHEAD + _size_of(self.state) + getattr(self.batch_rows, "nbytes", 0)
 
     def row(self) -> dict[str, Any]:
         """The frame's row in the history."""

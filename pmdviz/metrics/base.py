@@ -82,6 +82,8 @@ class Metric:
         Whether that is logarithmic.
     limits : (low, high)
         Where a fixed axis ends, unless values are lower; on a logarithmic one what is above is drawn at its edge.
+    fixed : bool
+        Whether a linear axis has these limits whatever the values are.
     colour, dash : a layer of the theme (`scenes.style`), and Bokeh's dash
     ranks : bool
         Whether of two values the lower one is the better: races are ranked by the first such metric.
@@ -105,6 +107,7 @@ class Metric:
     axis_label: str = ""
     log: bool = True
     limits: tuple[float, float] = (0.01, 100.0)
+    fixed: bool = False
     colour: str = "exact"
     dash: Any = "solid"
     ranks: bool = True

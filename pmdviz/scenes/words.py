@@ -11,7 +11,6 @@ from pmdviz.metrics.perfect_draws import NUM_SETS
 NO_JUDGEMENT = ("ess", "khat")  # of the weights: they do not say how far q is from p
 UNKNOWN = "being computed"  # what is said of a floor until it is known
 EXACT_SAMPLES = "exact samples"  # the iid reference, wherever a person reads of it on a page, in a film, on a terminal
-FLOORS = {"floor_tv": f"TV of {EXACT_SAMPLES}", "floor_kl": f"forward KL of {EXACT_SAMPLES}"}
 NOISE = 2.0  # standard deviations of one set of exact samples that are called its noise
 
 
@@ -86,9 +85,9 @@ def below_words(frame: Any) -> str:
     if frame.num_draws is None or tv is None or reference is None or tv >= reference:
         return ""
     if reason := frame.method.varies_less(frame.knobs):
-        return f"TV below that of {EXACT_SAMPLES} is possible: {reason} than independent samples do"
+        return f"Lower than {EXACT_SAMPLES}: {reason}"
     within = error is not None and reference - tv <= NOISE * error * math.sqrt(NUM_SETS)
-    return f"TV is below that of {EXACT_SAMPLES} within noise" if within else ""
+    return f"Lower than {EXACT_SAMPLES}, but within noise" if within else ""
 
 
 def duration(seconds: float) -> str:

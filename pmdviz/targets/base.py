@@ -23,6 +23,7 @@ OFFERS = {
     "gradient": "a gradient of its log density",
     "conditionals": "exact conditionals (a Gibbs sweep)",
     "simulation": "data drawn from its model",
+    "row_density": "the density of a row of its data",
     "predictive": "predictions of held-out data",
 }
 NO_DATA = np.empty((1, 0))  # the one empty row that stands for the whole density of a target without data
@@ -240,8 +241,12 @@ class Target:
         raise NotImplementedError
 
     def row_log_likelihood(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """log p(row | theta) of every row, (m, d) and (n, ...) -> (m, n), in nats."""
-        raise NotImplementedError
+        """log p(row | theta) of every row, (m, d) and (n, ...) -> (m, n), in nats.
+
+        Of a target that offers "row_density" it integrates to one over the rows.
+        """
+        each = [self.log_likelihood(theta, rows[k : k + 1]) for k in range(len(rows))]
+        return np.stack(each, axis=1)
 
     def inputs(self, rows: np.ndarray) -> np.ndarray:
         """What a row is predicted from, (n, ...) -> (n, k), as `input_names` has it."""

@@ -32,6 +32,7 @@ class Bimodal1D(GaussianPrior, Target):
     about = "Each x is θ² plus Gaussian noise; the sign of θ leaves no trace, so there are two mirror-image modes."
     source = "ours"
     Options = BimodalOptions
+    declared = frozenset({"gradient", "row_density"})
 
     def build(self) -> None:
         """Draw the data from `default_rng(data_seed)` alone."""

@@ -36,7 +36,7 @@ class Gaussian(GaussianPrior, Target):
     about = "Each x is θ plus Gaussian noise; the posterior is a Gaussian that anyone can check on paper."
     source = "Dai, He, Dai, Song 2016, Theorem 5 can be measured on it; any textbook"
     Options = GaussianOptions
-    declared = frozenset({"gradient", "conditionals", "simulation"})
+    declared = frozenset({"gradient", "conditionals", "simulation", "row_density"})
 
     def build(self) -> None:
         """Draw the data from `default_rng(data_seed)` alone."""
@@ -71,6 +71,11 @@ class Gaussian(GaussianPrior, Target):
 
     def _grad_log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
         return gaussian_grad_log_likelihood(theta, batch, self.options.sigma_x)
+
+    def row_log_likelihood(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """log p(x | theta) of every row, (m, d) and (n, d) -> (m, n), in nats."""
+        sigma, away = self.options.sigma_x, theta[:, None] - rows
+        return -0.5 * (away**2).sum(axis=2) / sigma**2 - self.dim * np.log(sigma * np.sqrt(2 * np.pi))
 
     def _gibbs_sweep(self, rng: np.random.Generator, theta: np.ndarray, data: np.ndarray) -> np.ndarray:
         """The coordinates do not hang on one another: a sweep is an independent draw from the posterior."""

@@ -53,7 +53,7 @@ class Mixture(GaussianPrior, Target):
     about = "Each x comes from one of two Gaussians, at θ₁ or at θ₁ + θ₂; swapping the two explains the data as well."
     source = "Dai, He, Dai, Song 2016, section 6"
     Options = MixtureOptions
-    declared = frozenset({"gradient", "conditionals", "simulation"})
+    declared = frozenset({"gradient", "conditionals", "simulation", "row_density"})
 
     def build(self) -> None:
         """Draw the data from `default_rng(data_seed)` alone."""

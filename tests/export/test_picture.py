@@ -9,6 +9,7 @@ from pmdviz.export.film.picture import Picture, folded
 from pmdviz.export.options import Look, spelled_out
 from pmdviz.metrics import METRICS
 from pmdviz.scenes import style
+from pmdviz.scenes.marks import KINDS
 from pmdviz.scenes.stage import DRAWN, LAYERS
 from pmdviz.scenes.trace_columns import trace_columns
 from pmdviz.views import StageView
@@ -78,8 +79,10 @@ def test_the_traces_draw_the_pages_columns(run):
         np.testing.assert_array_equal(line.get_xdata(), expected["visited"])
         np.testing.assert_array_equal(line.get_ydata(), expected[metric])
         assert to_hex(line.get_color()).lower() == style.LIGHT.layers[METRICS[metric].colour].lower()
-    assert len(traces.marks["diamond"].get_xdata()) == 1
-    assert set(traces.floors) == {"floor_tv", "floor_kl"}
+    assert len(traces.marks[KINDS["knob"]].get_xdata()) == 1
+    assert set(traces.floors) == {"floor_tv"}
+    said = [text.get_text() for text in traces.axes.get_legend().get_texts()]
+    assert said[0] == "TV" and said[1].startswith("exact samples: 0.") and "setting changed" in said
 
 
 @pytest.mark.parametrize("options", [{}, {"transparent": True}, {"size": "540x540"}, {"large_type": True}])

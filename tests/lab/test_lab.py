@@ -101,6 +101,36 @@ def test_a_lab_that_nobody_has_touched_opens_a_link():
     in_a_thread(scene)
 
 
+def test_a_preset_sets_its_trace_and_the_data_take_the_place_of_the_traces():
+    async def scene():
+        lab = Lab()
+        screen, group = lab.screen, lab.screen.group
+        screen.ack.on_change("sent", lambda attr, old, new: setattr(screen.ack, "drawn", new))
+        lab.start()
+        await until(lambda: lab._last is not None)
+        assert group.value == "tv" and lab._last.data is None and screen.data is None
+        lab.setup.preset.value = "particles_die"
+        await until(lambda: group.value == "ess" and screen.traces.group == "ess")
+        lab.setup.preset.value = "two_modes"
+        await until(lambda: group.value == "tv")
+        group.value = "data"
+        await until(lambda: lab._last.data is not None)
+        assert "pmdviz-hidden" in screen.traces.figure.css_classes
+        lab._act("step")
+        await until(lambda: lab._last.frame.iteration == 1 and sum(screen.data.lit_bars.data["top"]) > 0)
+        lab.setup.target.value = "gaussian"  # a new run does not know yet that the data are looked at
+        await until(lambda: lab._last.frame.target.name == "gaussian" and lab._last.data is not None)
+        lab.commands.begin("new option", option=("dim", 3))  # no picture holds them
+        await until(lambda: "data" not in group.options.values())
+        await until(lambda: not lab.live.at_work and lab._last.data is None)
+        assert "pmdviz-hidden" in screen.data.figure.css_classes
+        assert "pmdviz-hidden" not in screen.traces.figure.css_classes and group.value in screen.traces.groups
+        lab.stop()
+        await asyncio.wait_for(lab.live._task, 60)
+
+    in_a_thread(scene)
+
+
 @pytest.mark.parametrize("turn", ["reseed", "few particles"])
 def test_undo_brings_the_preset_and_its_question_back(turn):
     async def scene():

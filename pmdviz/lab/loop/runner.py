@@ -16,6 +16,7 @@ from pmdviz.knobs import Knobs
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.forecast import step_seconds
 from pmdviz.lab.loop.page_trace import PageTrace
+from pmdviz.scenes import data_columns
 from pmdviz.scenes.columns import StageColumns
 from pmdviz.scenes.marks import Mark, knob_marks, step_marks
 from pmdviz.scenes.stage import Pair, Scene, SceneChoice
@@ -39,6 +40,7 @@ class Snapshot(NamedTuple):
     done: bool
     ended: str  # why the method has no next step, in words; "" while it has
     step_seconds: float  # of the slowest of the last iterations
+    data: data_columns.DataMoment | None = None  # where the picture of the data is looked at
     preset: str = ""  # name of the preset that the run began with, although its knobs may have been turned since
 
     @property
@@ -69,7 +71,7 @@ class Runner:
         self.session = start if isinstance(start, Session) else Session(start)
         self.preset, recipe = preset, self.session.recipe
         self.own_budget = recipe.budget != limits.usual_budget(recipe) if own_budget is None else own_budget
-        self.choice = choice
+        self.choice, self.with_data = choice, False
         self.wanted = threading.Event()  # cleared by Pause: the present batch of iterations ends after this one
         self.wanted.set()
         self._events: list[Mark] = []
@@ -102,6 +104,7 @@ class Runner:
             done=session.done,
             ended=session.ended,
             step_seconds=self._slowest,
+            data=data_columns.moment(frame) if self.with_data and data_columns.applies(frame.target) else None,
             preset=self.preset,
         )
 
@@ -146,6 +149,11 @@ class Runner:
     def look_at(self, choice: SceneChoice) -> Snapshot:
         """Another picture of the same moment."""
         self.choice = choice
+        return self.snapshot()
+
+    def look_at_data(self, on: bool) -> Snapshot:
+        """The same moment with the picture of the data, or from now on without it."""
+        self.with_data = on
         return self.snapshot()
 
     def restart(self) -> Snapshot:

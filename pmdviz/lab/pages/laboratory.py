@@ -90,7 +90,8 @@ class Lab(LivePage):
         self.notice = Notice()
         self.film = FilmCard(playing=not warm.is_ready())  # else the first minute on a machine is empty axes
         cards = self.trouble, self.busy_card, self.notice, self.film
-        self.screen = Screen(target_now, self.playback, cards, self.floor, lambda: self._last, self._look_at, keyboard)
+        looks = self._look_at, self._look_at_data
+        self.screen = Screen(target_now, self.playback, cards, self.floor, lambda: self._last, *looks, keyboard)
         if self.film.shown:
             self.screen.wait(warm.words(), warm.progress()[0])  # in the document itself: the first thing one sees
         self._go_live()
@@ -265,6 +266,9 @@ class Lab(LivePage):
 
     def _look_at(self, choice: SceneChoice) -> None:
         self.live.do("look", lambda runner: runner.look_at(choice))
+
+    def _look_at_data(self, on: bool) -> None:
+        self.live.do("look at data", lambda runner: runner.look_at_data(on), newest_only=True)
 
     def _share(self) -> None:
         self.sharing.copy(self._last, self.screen.actions.put_on_clipboard)

@@ -21,13 +21,17 @@ from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.loop.runner import Snapshot
 from pmdviz.lab.panels.card import Card
 from pmdviz.lab.panels.status import fields_html, status_fields, waiting_fields
+from pmdviz.presets import PRESETS
+from pmdviz.scenes import data_columns
 from pmdviz.scenes.stage import LAYERS, Pair, Scene, SceneChoice
 from pmdviz.scenes.trace_columns import CLOCK_OF, CLOCKS, GROUPS, Group, clocks_of, first_group
 from pmdviz.targets import Target
-from pmdviz.views import StageView, TracesView
+from pmdviz.views import DataView, StageView, TracesView
 
 NOTE_S = 0.8  # a rejuvenation is said on the stage for so long, not for one frame of 30 ms
 TRACES_S = 0.2  # a second figure costs the browser half as much again; the eye does not miss it
+HIDDEN = "pmdviz-hidden"
+DATA = {"Data and predictions": "data"}  # title -> key, beside those of the traces
 LAYER_WORDS = {"exact posterior": "exact", "approximation": "approximate", "particles": "particles"}
 
 
@@ -42,9 +46,12 @@ class Screen:
         floor: FloorWork,
         last: Callable[[], Snapshot | None],
         choose: Callable[[SceneChoice], None],
+        look_at_data: Callable[[bool], None],
         keyboard: bool = False,
     ) -> None:
         self.stage, self.traces = StageView(target), TracesView()
+        self.data: DataView | None = None  # made when it is first chosen: every page would have to carry it
+        self._look_at_data = look_at_data
         self.playback, self.floor = playback, floor
         self.status = Div(
             text=fields_html(waiting_fields("Starting")),
@@ -76,6 +83,7 @@ class Screen:
         self.extra = ""
         self._note, self._note_until, self._traced = "", 0.0, 0.0
         self._offered: tuple[Any, ...] = ()
+        self._preset, self._unit = "", ""  # of the run that is shown
         self.set_theme(dark=False, presenter=False)
 
     def _layers(self) -> Any:
@@ -93,7 +101,7 @@ class Screen:
         look: dict[str, Any] = {"margin": 0, "stylesheets": [css.SELECT]}
         group = self.group = pn.widgets.Select(label="Traces", options=_titles(GROUPS), width=150, **look)
         clock = self.clock = pn.widgets.Select(label="Against", options=_by_words(CLOCKS), width=190, **look)
-        group.param.watch(handed(lambda event: self.traces.choose(group=event.new)), "value")
+        group.param.watch(handed(lambda event: self._choose(event.new)), "value")
         clock.param.watch(handed(lambda event: self.traces.choose(clock=event.new)), "value")
         selects = pn.Row(*self.picture.widgets, group, clock, margin=0, styles={"gap": "4px 12px", "flex-wrap": "wrap"})
         return pn.Column(
@@ -104,9 +112,10 @@ class Screen:
         """Draw a snapshot."""
         with self.sender.together():
             self.follow(snapshot)
-            self._offer(snapshot.frame)
+            self._offer(snapshot)
             self.stage.draw(snapshot.columns, self._noted(snapshot, playing))
             self._trace(snapshot, playing)
+            self._show_data(snapshot)
             self.sender.say(status_fields(snapshot, self.extra, playing, self.floor.words))
         self.playback.enable(True, snapshot.done, snapshot.frame.iteration == 0, bool(snapshot.ended))
         self.dim(False)
@@ -121,22 +130,55 @@ class Screen:
         self.stage.target = target
         self.picture.show(target, [snapshot.frame.method], snapshot.scene, snapshot.pair)
 
-    def _offer(self, frame: Any) -> None:
+    def _offer(self, snapshot: Snapshot) -> None:
         """Offer the traces that can be had of the target and the method; what cannot be had is not in the menu."""
-        pair = frame.target.key, frame.method.name, frame.budget_unit
+        frame, preset = snapshot.frame, snapshot.preset
+        pair = frame.target.key, frame.method.name, frame.budget_unit, preset
         if pair != self._offered:
             self._offer_clocks(frame)
-            self._offered = pair
+            turned = preset != self._preset
+            self._offered, self._preset = pair, preset
             found = GROUPS.of(frame.target, frame.method)
-            titles = _titles(found)
-            if self.group.options != titles:
-                chosen = self.group.value if self.group.value in found else first_group(found)
-                self.group.param.update(options=titles, value=chosen)
+            titles = _titles(found) | (DATA if data_columns.applies(frame.target) else {})
+            usual = PRESETS[preset].trace if preset in PRESETS else ""
+            chosen = usual if turned and usual in found else self.group.value
+            if chosen not in titles.values() or (turned and not usual):
+                chosen = first_group(found)
+            self.group.param.update(options=titles, value=chosen)
+
+    def _choose(self, name: str) -> None:
+        """Another axis of the traces, or the data in their place."""
+        wanted = name in DATA.values()
+        if wanted != self._with_data:
+            self._look_at_data(wanted)
+        if wanted and self.data is None:
+            self.data = DataView()
+            self.data.set_theme(*self._look)
+            self.view.append(_pane(self.data.figure, "pmdviz-traces"))
+        if self.data is not None:
+            self.data.figure.css_classes = _shown("pmdviz-traces", wanted)
+            self.traces.figure.css_classes = _shown("pmdviz-traces", not wanted)
+        if not wanted:
+            self.traces.choose(group=name)
+
+    @property
+    def _with_data(self) -> bool:
+        """Whether the data are shown in place of the traces."""
+        return self.data is not None and HIDDEN not in self.data.figure.css_classes
+
+    def _show_data(self, snapshot: Snapshot) -> None:
+        """The data as the last step saw them; a run that was begun meanwhile does not know yet that they are shown."""
+        if self.data is not None and self._with_data:
+            if snapshot.data is None:
+                self._look_at_data(True)
+            else:
+                self.data.show(snapshot.data)
 
     def _offer_clocks(self, frame: Any) -> None:
         """Those that the target has; another unit of the budget shows its own."""
         clocks, counted = _by_words(clocks_of(frame.target)), CLOCK_OF[frame.budget_unit]
-        turned = self._offered[2:] != (frame.budget_unit,) or self.clock.value not in clocks.values()
+        turned = self._unit != frame.budget_unit or self.clock.value not in clocks.values()
+        self._unit = frame.budget_unit
         self.clock.param.update(options=clocks, value=counted if turned else self.clock.value)
 
     def _noted(self, snapshot: Snapshot, playing: bool) -> str:
@@ -154,7 +196,8 @@ class Screen:
             return
         self._traced = now
         floors = {name: snapshot.metrics[name] for name in ("floor_tv", "floor_kl")}
-        self.traces.show(snapshot.trace, floors, snapshot.marks, snapshot.recipe.budget, snapshot.recipe.budget_unit)
+        budget, unit, expected = snapshot.recipe.budget, snapshot.recipe.budget_unit, snapshot.frame.method.marks
+        self.traces.show(snapshot.trace, floors, snapshot.marks, budget, unit, expected)
 
     def wait(self, words: str, share: float | None = None) -> None:
         """Say what is happening before there is a first frame."""
@@ -175,8 +218,10 @@ class Screen:
 
     def set_theme(self, dark: bool, presenter: bool) -> None:
         """Theme and size of the labels."""
-        for view in (self.stage, self.traces):
-            view.set_theme(dark, presenter)
+        self._look = dark, presenter
+        for view in (self.stage, self.traces, self.data):
+            if view is not None:
+                view.set_theme(dark, presenter)
         classes = ["pmdviz-statusbar"] + (["pmdviz-large"] if presenter else [])
         if self.status.css_classes != classes:
             self.status.css_classes = classes
@@ -185,6 +230,11 @@ class Screen:
 def _pane(figure: Any, name: str) -> Any:
     figure.css_classes = [name]  # on the figure: a Bokeh pane has no element of its own
     return pn.pane.Bokeh(figure, sizing_mode="stretch_width", margin=0)
+
+
+def _shown(name: str, on: bool) -> list[str]:
+    """Classes of a figure that is there to be seen, or not."""
+    return [name] if on else [name, HIDDEN]
 
 
 def _by_words(clocks: Mapping[str, str]) -> dict[str, str]:

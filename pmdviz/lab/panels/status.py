@@ -6,7 +6,7 @@ import html
 from collections.abc import Mapping
 from typing import Any
 
-from pmdviz.lab.loop.forecast import heaviest, step_seconds
+from pmdviz.lab.loop.forecast import heaviest, label_of, step_seconds
 from pmdviz.lab.loop.runner import Snapshot
 from pmdviz.scenes.words import EXACT_SAMPLES, UNKNOWN, below_words, count, data_visited, duration, headline, state
 
@@ -25,19 +25,20 @@ def step_words(snapshot: Snapshot) -> str:
 
 
 def result_words(snapshot: Snapshot, unknown: str = UNKNOWN) -> str:
-    """The result beside the floor, once the run is over: "TV 0.086; exact samples: 0.088"."""
-    frame, over = snapshot.frame, snapshot.ended or "Budget used up"
-    over = f"{over[0].upper()}{over[1:]} after {count(frame.spent)} {frame.budget_unit}"
-    found = headline(frame, f"; {EXACT_SAMPLES}: ", unknown)
-    return f"{over}: {found[0]}" if found else f"{over}: the exact posterior is not known, so TV cannot be had"
+    """The result at the end: "Done: 20,000 data points processed. TV 0.067 (exact samples: 0.087)"."""
+    frame, why = snapshot.frame, f" ({snapshot.ended})" if snapshot.ended else ""
+    done = "data points processed" if frame.budget_unit == "data" else "evaluations made"
+    found = headline(frame, f" ({EXACT_SAMPLES}: ", unknown)
+    result = found[0] + ")" * ("(" in found[0]) if found else "TV is unavailable: the exact posterior is unknown"
+    return f"Done{why}: {count(frame.spent)} {done}. {result}"
 
 
 def passes_words(snapshot: Snapshot) -> str:
-    """How often the data have been gone through: "12.0 passes over 1,000 data"."""
+    """How often the data have been gone through: "12.0 passes over 1,000 data points"."""
     frame = snapshot.frame
     if frame.target.data is None:
-        return f"{count(frame.iteration)} iterations; there are no data to visit"
-    return f"{frame.visited / frame.num_data:.1f} passes over {count(frame.num_data)} data"
+        return f"{count(frame.iteration)} iterations; this target has no data"
+    return f"{frame.visited / frame.num_data:.1f} passes over {count(frame.num_data)} data points"
 
 
 def slow_words(snapshot: Snapshot) -> str:
@@ -46,8 +47,9 @@ def slow_words(snapshot: Snapshot) -> str:
     if seconds < FORETELL_S and snapshot.step_seconds < FORETELL_S:
         return ""
     longest = duration(max(seconds, snapshot.step_seconds))
-    name, value = heaviest(snapshot.frame.knobs, snapshot.frame.num_data)
-    return f"With {name} = {count(value)} the longest step takes about {longest}"
+    knobs = snapshot.frame.knobs
+    name, value = heaviest(knobs, snapshot.frame.num_data)
+    return f"{label_of(knobs, name)} = {count(value)}: expect up to {longest} per step"
 
 
 def status_fields(snapshot: Snapshot, extra: str = "", playing: bool = False, unknown: str = UNKNOWN) -> dict[str, Any]:
@@ -58,7 +60,8 @@ def status_fields(snapshot: Snapshot, extra: str = "", playing: bool = False, un
     below = "" if playing else below_words(snapshot.frame)
     more = [words for words in (extra, below, slow_words(snapshot)) if words]
     if snapshot.pending:
-        more.insert(0, "; ".join(f"{name}: {words}" for name, words in snapshot.pending.items()))
+        specs = snapshot.frame.knobs.specs()
+        more.insert(0, "; ".join(f"{specs[name].label}: {words}" for name, words in snapshot.pending.items()))
     if snapshot.done:
         more.insert(0, result_words(snapshot, unknown))
     budget, spent = snapshot.recipe.budget, snapshot.frame.spent
