@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from bokeh.models import Axis, CustomJS, Grid, Legend
+from collections.abc import Iterable
+
+from bokeh.models import Axis, CustomJS, GlyphRenderer, Grid, Legend
 from bokeh.plotting import figure as Figure
 
 from pmdviz.scenes.style import BORDERS, FONT, PRESENTER_BORDERS, PRESENTER_PX, TEXT_PX, Theme, theme
@@ -33,6 +35,24 @@ picture?.setAttribute("aria-label", words)
 def describe(figure: Figure, words: str) -> None:
     """Have the browser tell those who cannot see the figure what it is: the Tab key stops there."""
     figure.js_on_change("inner_width", CustomJS(args={"figure": figure, "words": words}, code=DESCRIBE_JS))
+
+
+# A glyph in the overlay repaints nothing but the overlay. Bokeh clips its levels below to the frame, and of the overlay
+# what says that it needs it.
+CLIP_JS = """
+for (const model of moving) {
+  const view = Bokeh.index.find_one(model)
+  if (view) Object.defineProperty(view, "needs_clip", {get: () => true, configurable: true})
+}
+"""
+
+
+def float_above(figure: Figure, moving: Iterable[GlyphRenderer]) -> None:
+    """Put what moves in a level of its own: a frame then repaints neither grid nor axes nor legend."""
+    renderers = list(moving)
+    for renderer in renderers:
+        renderer.level = "overlay"
+    figure.js_on_change("inner_width", CustomJS(args={"moving": renderers}, code=CLIP_JS))
 
 
 def apply_theme(figure: Figure, dark: bool = False, presenter: bool = False) -> None:

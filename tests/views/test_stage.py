@@ -28,7 +28,12 @@ def test_figure_can_be_serialised_and_has_its_names(session):
     doc.add_root(view.figure)
     doc.validate()
     assert view.figure.name == "stage"
-    assert [item.label.value for item in view.legend.items] == ["exact", "approximate", "particles"]
+    assert [item.label.value for item in view.legend.items] == [
+        "prior",
+        "exact posterior",
+        "approximation",
+        "particles",
+    ]
     assert (view.figure.xaxis[0].axis_label, view.figure.yaxis[0].axis_label) == session.target.parameter_names
 
 
@@ -67,7 +72,7 @@ def test_another_target_brings_its_ranges_and_names(session):
 def test_legend_says_what_is_left_out(session):
     view = StageView(session.target)
     view.show(Session(Recipe("mixture", num_particles=6_000)).frame)
-    assert view.legend.items[2].label.value == "particles (5,000 of 6,000 drawn)"
+    assert view.legend.items[-1].label.value == "particles (5,000 of 6,000 drawn)"
 
 
 def test_a_rejuvenation_is_said_and_layers_can_be_hidden(session):
@@ -116,4 +121,4 @@ def test_columns_that_are_there_already_are_not_sent_again(session):
     columns = stage_columns(session.frame)
     view.draw(columns)
     view.draw(columns)
-    assert len(sent) == 3
+    assert len(sent) == 4, "prior, exact posterior, approximation, particles"

@@ -28,6 +28,7 @@ from pmdviz.views import StageView, TracesView
 
 NOTE_S = 0.8  # a rejuvenation is said on the stage for so long, not for one frame of 30 ms
 TRACES_S = 0.2  # a second figure costs the browser half as much again; the eye does not miss it
+IMAGE_S = 0.1  # an image behind the lines repaints the axes too
 LAYER_WORDS = {"exact posterior": "exact", "approximation": "approximate", "particles": "particles"}
 
 
@@ -53,7 +54,7 @@ class Screen:
             sizing_mode="stretch_width",
             css_classes=["pmdviz-statusbar"],
         )
-        packed = [*(self.stage.sources[name] for name in ("particles", "approximate")), self.traces.source]
+        packed = [*(self.stage.sources[name] for name in ("particles", "approximate", "paths")), self.traces.source]
         self.stage_pane = _pane(self.stage.figure, "pmdviz-stage")
         self.traces_pane = _pane(self.traces.figure, "pmdviz-traces")
         self.ack = make_acknowledge(self.stage.figure, keyboard, packed, self.status)
@@ -74,7 +75,7 @@ class Screen:
             css_classes=["pmdviz-lab"],
         )
         self.extra = ""
-        self._note, self._note_until, self._traced = "", 0.0, 0.0
+        self._note, self._note_until, self._traced, self._imaged = "", 0.0, 0.0, 0.0
         self._offered: tuple[Any, ...] = ()
         self.set_theme(dark=False, presenter=False)
 
@@ -105,7 +106,7 @@ class Screen:
         with self.sender.together():
             self.follow(snapshot)
             self._offer(snapshot.frame)
-            self.stage.draw(snapshot.columns, self._noted(snapshot, playing))
+            self.stage.draw(snapshot.columns, self._noted(snapshot, playing), self._due_image(playing))
             self._trace(snapshot, playing)
             self.sender.say(status_fields(snapshot, self.extra, playing, self.floor.words))
         self.playback.enable(True, snapshot.done, snapshot.frame.iteration == 0, bool(snapshot.ended))
@@ -117,8 +118,9 @@ class Screen:
         look = snapshot.scene, snapshot.pair
         same = look == (self.stage.scene, self.stage.pair)
         if not same or (target is not seen and _framed(target, *look) != _framed(seen, *look)):
-            self.stage.look_at(target, *look)
+            self.stage.look_at(target, *look, snapshot.frame.method)
         self.stage.target = target
+        self.stage.name_layers(snapshot.frame.method)
         self.picture.show(target, [snapshot.frame.method], snapshot.scene, snapshot.pair)
 
     def _offer(self, frame: Any) -> None:
@@ -138,6 +140,14 @@ class Screen:
         clocks, counted = _by_words(clocks_of(frame.target)), CLOCK_OF[frame.budget_unit]
         turned = self._offered[2:] != (frame.budget_unit,) or self.clock.value not in clocks.values()
         self.clock.param.update(options=clocks, value=counted if turned else self.clock.value)
+
+    def _due_image(self, playing: bool) -> bool:
+        """Whether the image is drawn with this frame: while playing a few times a second."""
+        now = time.monotonic()
+        if playing and now - self._imaged < IMAGE_S:
+            return False
+        self._imaged = now
+        return True
 
     def _noted(self, snapshot: Snapshot, playing: bool) -> str:
         info, now = snapshot.frame.info, time.monotonic()

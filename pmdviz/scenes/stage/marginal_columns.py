@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,40 +24,71 @@ KEPT = 64
 
 Lines = dict[str, np.ndarray]
 _lock = threading.Lock()
-_kept: dict[tuple, Lines] = {}
+_kept: dict[tuple, Marginal] = {}
 
 
-def approximate_lines(density: Any, coordinates: Sequence[int]) -> Lines:
-    """The curve of one coordinate of q, or the 50, 80 and 95 % regions of two."""
+class Marginal(NamedTuple):
+    """A density of one or two coordinates on a grid, and its curve or its 50, 80 and 95 % regions."""
+
+    grid: Grid
+    values: np.ndarray  # of the grid's shape
+    lines: Lines
+
+
+def approximate_marginal(density: Any, coordinates: Sequence[int]) -> Marginal:
+    """Some coordinates of q."""
     grid = _grid_about(density.mean, density.cov, coordinates)
-    return region_lines(grid.axes, marginal_on_grid(density, coordinates, grid))
+    return _marginal(grid, marginal_on_grid(density, coordinates, grid))
 
 
-def reference_lines(target: Target, coordinates: Sequence[int]) -> Lines | None:
+def reference_marginal(target: Target, coordinates: Sequence[int]) -> Marginal | None:
     """The same of the target's reference; the SAME arrays at every call. None without a reference."""
     reference = target.reference()
-    if reference is None:
-        return None
-    key = target.key, tuple(coordinates)
+    return None if reference is None else _keep(("exact", target.key, *coordinates), reference, coordinates)
+
+
+def prior_marginal(target: Target, coordinates: Sequence[int]) -> Marginal:
+    """The same of the prior, from draws of it."""
+    return _keep(("prior", target.key, *coordinates), PriorDraws(target), coordinates)
+
+
+class PriorDraws:
+    """The prior as what draws say of it."""
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        draws = self.sample(np.random.default_rng(0), DRAWS)
+        self.mean, self.cov = draws.mean(axis=0), np.cov(draws.T).reshape(2 * (draws.shape[1],))
+
+    def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
+        """n draws (n, d)."""
+        return self.target.sample_prior(rng, n)
+
+
+def _keep(key: tuple, reference: Any, coordinates: Sequence[int]) -> Marginal:
     if key not in _kept:
-        lines = _made(reference, coordinates)
+        made = _made(reference, coordinates)
         with _lock:
             while len(_kept) >= KEPT:
                 del _kept[next(iter(_kept))]
-            _kept[key] = lines
+            _kept[key] = made
     return _kept[key]
 
 
-def _made(reference: Any, coordinates: Sequence[int]) -> Lines:
+def _made(reference: Any, coordinates: Sequence[int]) -> Marginal:
     chosen = list(coordinates)
     grid = _grid_about(reference.mean, reference.cov, coordinates)
     if isinstance(reference, GaussianExact):
         exact = GaussianExact(reference.mean[chosen], reference.cov[np.ix_(chosen, chosen)])
-        return region_lines(grid.axes, np.exp(exact.log_density(grid.points)).reshape(grid.shape))
+        return _marginal(grid, np.exp(exact.log_density(grid.points)).reshape(grid.shape))
     draws = np.ascontiguousarray(reference.sample(np.random.default_rng(0), DRAWS)[:, chosen])
     weights = np.full(len(draws), 1 / len(draws))
     factor = local(draws, weights, WIDTH, draws.std(axis=0))
-    return region_lines(grid.axes, KernelDensity(draws, np.log(weights), factor).on_grid(grid))
+    return _marginal(grid, KernelDensity(draws, np.log(weights), factor).on_grid(grid))
+
+
+def _marginal(grid: Grid, values: np.ndarray) -> Marginal:
+    return Marginal(grid, values, region_lines(grid.axes, values))
 
 
 def _grid_about(mean: np.ndarray, cov: np.ndarray, coordinates: Sequence[int]) -> Grid:
