@@ -149,10 +149,13 @@ class StageView:
             self.words = words
             self.legend.items = [LegendItem(label=word, renderers=[drawn[name]]) for name, word in words.items()]
 
+    def labels(self, columns: StageColumns) -> dict[str, str]:
+        """What the layers are called in a picture of these columns."""
+        dots = {name: particles_label(columns, self.words[name]) for name in self.words if name == "particles"}
+        return {**self.words, **dots}
+
     def _label(self, columns: StageColumns, note: str) -> None:
-        if "particles" in self.words:
-            item = self.legend.items[[*self.words].index("particles")]
-            label = particles_label(columns, self.words["particles"])
+        for item, label in zip(self.legend.items, self.labels(columns).values(), strict=True):
             if item.label.value != label:
                 item.label = {"value": label}
         if self.note.text != note:

@@ -20,8 +20,9 @@ from pmdviz.lab.loop.frame_sender import FrameSender
 from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.loop.runner import Snapshot
 from pmdviz.lab.panels.card import Card
+from pmdviz.lab.panels.layer_switches import LayerSwitches
 from pmdviz.lab.panels.status import fields_html, status_fields, waiting_fields
-from pmdviz.scenes.stage import LAYERS, Pair, Scene, SceneChoice
+from pmdviz.scenes.stage import Pair, Scene, SceneChoice
 from pmdviz.scenes.trace_columns import CLOCK_OF, CLOCKS, GROUPS, Group, clocks_of, first_group
 from pmdviz.targets import Target
 from pmdviz.views import StageView, TracesView
@@ -29,7 +30,6 @@ from pmdviz.views import StageView, TracesView
 NOTE_S = 0.8  # a rejuvenation is said on the stage for so long, not for one frame of 30 ms
 TRACES_S = 0.2  # a second figure costs the browser half as much again; the eye does not miss it
 IMAGE_S = 0.1  # an image behind the lines repaints the axes too
-LAYER_WORDS = {"exact posterior": "exact", "approximation": "approximate", "particles": "particles"}
 
 
 class Screen:
@@ -62,10 +62,14 @@ class Screen:
         self.stage.put = self.traces.put = self.sender.put
         self.actions = Actions(self.ack, self.stage.figure, last)
         self.picture = PictureControls(choose)
+        self.stage.legend.visible = False  # the switches are it
+        self.switches = LayerSwitches(self.stage.toggle)
+        self.switches.name(self.stage.words)
         self.view = pn.Column(
             self.stage_pane,
+            self.switches.view,
             self.traces_pane,
-            self._layers(),
+            self._buttons(),
             self._options(),
             self.status,
             *(card.view for card in cards),
@@ -79,16 +83,10 @@ class Screen:
         self._offered: tuple[Any, ...] = ()
         self.set_theme(dark=False, presenter=False)
 
-    def _layers(self) -> Any:
-        boxes = pn.widgets.CheckBoxGroup(
-            options=LAYER_WORDS, value=list(LAYERS), inline=True, margin=0, css_classes=["pmdviz-boxes"]
-        )
-        boxes.param.watch(handed(lambda event: self.stage.toggle(event.new)), "value")
+    def _buttons(self) -> Any:
         fit = small_button("Fit posterior")
         fit.on_click(handed(lambda event: self.stage.fit()))
-        return pn.Column(
-            boxes, self.actions.row(fit), margin=0, css_classes=["pmdviz-layers"], sizing_mode="stretch_width"
-        )
+        return pn.Column(self.actions.row(fit), margin=0, css_classes=["pmdviz-layers"], sizing_mode="stretch_width")
 
     def _options(self) -> Any:
         look: dict[str, Any] = {"margin": 0, "stylesheets": [css.SELECT]}
@@ -121,6 +119,7 @@ class Screen:
             self.stage.look_at(target, *look, snapshot.frame.method)
         self.stage.target = target
         self.stage.name_layers(snapshot.frame.method)
+        self.switches.name(self.stage.labels(snapshot.columns))
         self.picture.show(target, [snapshot.frame.method], snapshot.scene, snapshot.pair)
 
     def _offer(self, frame: Any) -> None:
@@ -187,6 +186,7 @@ class Screen:
         """Theme and size of the labels."""
         for view in (self.stage, self.traces):
             view.set_theme(dark, presenter)
+        self.switches.set_theme(dark, presenter)
         classes = ["pmdviz-statusbar"] + (["pmdviz-large"] if presenter else [])
         if self.status.css_classes != classes:
             self.status.css_classes = classes

@@ -20,7 +20,7 @@ from pmdviz.methods.shared.smoothing import SmoothedMethod, SmoothingKnobs, kern
 from pmdviz.methods.step import STEP_SIZE, Cost, Path, Scalar, StepInfo
 from pmdviz.targets import Target
 
-ARROWS = 60  # particles whose forces a picture shows
+ARROWS = 50  # particles whose forces a picture shows
 CLOSEST = 1e-6  # of the prior's sd: coincident particles have a kernel too
 MEDIANS = {"sampled": sampled_median_distance, "exact": median_distance}
 
@@ -142,11 +142,10 @@ def forces(particles: np.ndarray, scores: np.ndarray, h: float) -> dict[str, np.
     From where the particles stood before the step.
     """
     rows = np.linspace(0, len(particles) - 1, min(ARROWS, len(particles))).astype(np.int64)
-    start = particles[rows]
-    apart = start[:, None] - particles
-    kernel = np.exp(-(apart**2).sum(axis=2) / h)
-    drive = np.einsum("ij,jk->ik", kernel, scores) / len(particles)
-    repulsion = 2 / h * np.einsum("ij,ijk->ik", kernel, apart) / len(particles)
+    start, m = particles[rows], len(particles)
+    kernel = np.exp(-sum((start[:, k, None] - particles[:, k]) ** 2 for k in range(particles.shape[1])) / h)
+    drive = kernel @ scores / m
+    repulsion = 2 / h * (start * kernel.sum(axis=1, keepdims=True) - kernel @ particles) / m
     return {name: np.stack([start, start + force], axis=1) for name, force in
             (("drive", drive), ("repulsion", repulsion))}  # fmt: skip
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +12,7 @@ from pmdviz.densities.bandwidth import local
 from pmdviz.densities.density import KernelDensity
 from pmdviz.densities.grid import Grid
 from pmdviz.densities.marginals import marginal_on_grid
-from pmdviz.scenes.contours import region_lines
+from pmdviz.scenes.contours import contour_line, density_curve, density_levels, region_lines
 from pmdviz.targets import Target
 from pmdviz.targets.reference.exact import GaussianExact
 
@@ -21,6 +21,7 @@ REACH = 5.0  # sds to either side that it holds
 DRAWS = 10_000  # of a reference that is not a Gaussian
 WIDTH = 1.0  # factor c of the reference's kernel: its draws are many
 KEPT = 64
+OUTLINES = (0.5, 0.95)  # shares of the prior inside its outlines
 
 Lines = dict[str, np.ndarray]
 _lock = threading.Lock()
@@ -44,30 +45,34 @@ def approximate_marginal(density: Any, coordinates: Sequence[int]) -> Marginal:
 def reference_marginal(target: Target, coordinates: Sequence[int]) -> Marginal | None:
     """The same of the target's reference; the SAME arrays at every call. None without a reference."""
     reference = target.reference()
-    return None if reference is None else _keep(("exact", target.key, *coordinates), reference, coordinates)
+    if reference is None:
+        return None
+    return _keep(("exact", target.key, *coordinates), lambda: _made(reference, coordinates))
 
 
-def prior_marginal(target: Target, coordinates: Sequence[int]) -> Marginal:
-    """The same of the prior, from draws of it."""
-    return _keep(("prior", target.key, *coordinates), PriorDraws(target), coordinates)
+def prior_lines(target: Target, coordinates: Sequence[int]) -> Lines:
+    """The curve of one coordinate under the prior, or the outlines of two; of many from draws."""
+    return _keep(("prior", target.key, *coordinates), lambda: _made_of_prior(target, coordinates)).lines
 
 
-class PriorDraws:
-    """The prior as what draws say of it."""
+def _made_of_prior(target: Target, coordinates: Sequence[int]) -> Marginal:
+    draws = target.sample_prior(np.random.default_rng(0), DRAWS)
+    grid = _grid_about(draws.mean(axis=0), np.cov(draws.T).reshape(2 * (target.dim,)), coordinates)
+    if target.dim > 2:
+        density = _of_draws(draws[:, list(coordinates)], grid)
+    else:
+        density = np.exp(target.log_prior(grid.points)).reshape(grid.shape)
+    lines = (
+        density_curve(*grid.axes, density)
+        if target.dim == 1
+        else contour_line(*grid.axes, density, density_levels(density, OUTLINES))
+    )
+    return Marginal(grid, density, lines)
 
-    def __init__(self, target: Target) -> None:
-        self.target = target
-        draws = self.sample(np.random.default_rng(0), DRAWS)
-        self.mean, self.cov = draws.mean(axis=0), np.cov(draws.T).reshape(2 * (draws.shape[1],))
 
-    def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
-        """n draws (n, d)."""
-        return self.target.sample_prior(rng, n)
-
-
-def _keep(key: tuple, reference: Any, coordinates: Sequence[int]) -> Marginal:
+def _keep(key: tuple, make: Callable[[], Marginal]) -> Marginal:
     if key not in _kept:
-        made = _made(reference, coordinates)
+        made = make()
         with _lock:
             while len(_kept) >= KEPT:
                 del _kept[next(iter(_kept))]
@@ -81,10 +86,15 @@ def _made(reference: Any, coordinates: Sequence[int]) -> Marginal:
     if isinstance(reference, GaussianExact):
         exact = GaussianExact(reference.mean[chosen], reference.cov[np.ix_(chosen, chosen)])
         return _marginal(grid, np.exp(exact.log_density(grid.points)).reshape(grid.shape))
-    draws = np.ascontiguousarray(reference.sample(np.random.default_rng(0), DRAWS)[:, chosen])
+    draws = reference.sample(np.random.default_rng(0), DRAWS)[:, chosen]
+    return _marginal(grid, _of_draws(draws, grid))
+
+
+def _of_draws(draws: np.ndarray, grid: Grid) -> np.ndarray:
+    draws = np.ascontiguousarray(draws)
     weights = np.full(len(draws), 1 / len(draws))
     factor = local(draws, weights, WIDTH, draws.std(axis=0))
-    return _marginal(grid, KernelDensity(draws, np.log(weights), factor).on_grid(grid))
+    return KernelDensity(draws, np.log(weights), factor).on_grid(grid)
 
 
 def _marginal(grid: Grid, values: np.ndarray) -> Marginal:

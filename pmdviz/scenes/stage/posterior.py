@@ -21,7 +21,7 @@ from pmdviz.scenes.heat import heat_image
 from pmdviz.scenes.paths import path_columns, path_words
 from pmdviz.scenes.stage.base import SCENES, Pair, Ranges, Scene, square
 from pmdviz.scenes.stage.exact_lines import lines_on_grid, lines_with_strips, reference_lines
-from pmdviz.scenes.stage.marginal_columns import approximate_marginal, prior_marginal
+from pmdviz.scenes.stage.marginal_columns import approximate_marginal, prior_lines
 from pmdviz.scenes.strips import with_strips
 from pmdviz.targets import Target
 
@@ -77,9 +77,9 @@ class PosteriorScene(Scene):
         target = frame.target
         drawn = _of_a_pair(frame, pair, limit) if target.dim > 2 else _of_all(frame, limit)
         if target.dim == 1:
-            return drawn._replace(prior=prior_marginal(target, (0,)).lines)
+            return drawn._replace(prior=prior_lines(target, (0,)))
         (left, right), _ = square(target.view_box, pair)
-        return drawn._replace(prior=prior_marginal(target, pair).lines, paths=path_columns(frame, pair, right - left))
+        return drawn._replace(prior=prior_lines(target, pair), paths=path_columns(frame, pair, right - left))
 
 
 def stage_columns(frame: Any, limit: int = MAX_DRAWN) -> StageColumns:
