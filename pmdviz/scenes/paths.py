@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pmdviz.methods import Method
-from pmdviz.scenes.columns import EMPTY_PATHS
+from pmdviz.scenes.columns import EMPTY_LINE, EMPTY_PATHS
 
 TRAIL, FAINTEST = 40, 0.08  # draws of a chain that leave a trace, and the opacity of its oldest part
 ELLIPSES, CORNERS = 24, 28  # components that have one, and its corners
@@ -51,6 +51,14 @@ def path_columns(frame: Any, pair: Pair, side: float) -> dict[str, np.ndarray]:
            for k, path in enumerate(method.paths) if path.name in drawn]  # fmt: skip
     scale = _arrow_scale([part.lines for arrow, part in own if arrow], side)
     return _columns([*parts, *(_arrows(part, scale) if arrow else part for arrow, part in own)])
+
+
+def newest_draws(frame: Any, pair: Pair) -> dict[str, np.ndarray]:
+    """Where each chain of a chain method stands; nothing of other families."""
+    if frame.method.family != "chain":
+        return EMPTY_LINE
+    points = np.concatenate([draws[:, list(pair)] for draws in frame.method.trails(frame.state, 1)]).astype(np.float32)
+    return {"x": points[:, 0].copy(), "y": points[:, 1].copy()}
 
 
 def _trail(draws: np.ndarray) -> Segments:

@@ -28,7 +28,7 @@ from pmdviz.scenes.stage import DRAWN, LAYERS, SCENES, Pair, Scene, particles_la
 from pmdviz.views import figures
 
 NO_IMAGE: dict[str, list] = {name: [] for name in ("image", "x", "y", "dw", "dh")}
-OTHERS_PX = 4.0  # of dots in ink
+OTHERS_PX = 5.0  # of dots in ink
 TIPS = [("weight", "@weight{0.000000}"), ("log q", "@log_density{0.00} nats")]
 
 

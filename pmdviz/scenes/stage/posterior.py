@@ -18,7 +18,7 @@ from pmdviz.scenes.columns import (
     drawn_rows,
 )
 from pmdviz.scenes.heat import heat_image
-from pmdviz.scenes.paths import path_columns, path_words
+from pmdviz.scenes.paths import newest_draws, path_columns, path_words
 from pmdviz.scenes.stage.base import SCENES, Pair, Ranges, Scene, square
 from pmdviz.scenes.stage.exact_lines import lines_on_grid, lines_with_strips, reference_lines
 from pmdviz.scenes.stage.marginal_columns import approximate_marginal, prior_lines
@@ -52,7 +52,8 @@ class PosteriorScene(Scene):
         if method is None:
             return dict(self.legend)
         own = {"particles": DOTS.get(method.family, "particles"), "paths": path_words(method)}
-        return {name: word for name, word in {**self.legend, **own}.items() if word}
+        newest = {"others": "newest draw"} if method.family == "chain" else {}
+        return {name: word for name, word in {**self.legend, **own, **newest}.items() if word}
 
     def paired(self, target: Target) -> bool:
         """Above two dimensions."""
@@ -79,7 +80,11 @@ class PosteriorScene(Scene):
         if target.dim == 1:
             return drawn._replace(prior=prior_lines(target, (0,)))
         (left, right), _ = square(target.view_box, pair)
-        return drawn._replace(prior=prior_lines(target, pair), paths=path_columns(frame, pair, right - left))
+        return drawn._replace(
+            prior=prior_lines(target, pair),
+            paths=path_columns(frame, pair, right - left),
+            others=newest_draws(frame, pair),
+        )
 
 
 def stage_columns(frame: Any, limit: int = MAX_DRAWN) -> StageColumns:
