@@ -8,7 +8,13 @@ from pmdviz.export.options import SIZES, Look, spelled_out
 def test_short_forms_stand_for_several_options():
     assert spelled_out({"size": "640x360", "fps": 5}) == {"fps": 5, "width": 640, "height": 360}
     assert spelled_out({"size": "square"}) == {"width": 1080, "height": 1080}
-    assert spelled_out({"layers": "exact, particles"}) == {"exact": True, "approximate": False, "particles": True}
+    assert spelled_out({"layers": "exact, particles"}) == {
+        "exact": True,
+        "approximate": False,
+        "particles": True,
+        "prior": False,
+        "paths": False,
+    }
     assert spelled_out({"layers": ["approximate"]}) == {"exact": False, "approximate": True, "particles": False}
     assert spelled_out({"size": None, "layers": None}) == {}
     assert all(Look.checked(spelled_out({"size": size})) for size in SIZES)

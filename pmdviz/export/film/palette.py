@@ -14,7 +14,8 @@ from pmdviz.scenes import style
 from pmdviz.scenes.image_palette import STRENGTH
 
 TRANSPARENT = 127  # the index that is no colour
-INKS, DOTS, EDGE, FINE, CELLS = 20, 24, 6, 3, 8  # shades of text, of dots, of edges of lines and paths, of an image
+INKS, DOTS, EDGE, FINE = 20, 24, 6, 3  # shades of text, of dots, of edges of lines and paths
+CELLS = (7, 20)  # shades of an image in the colour of either line
 LINES, PATHS = ("exact", "approximate"), ("first_path", "second_path")
 
 
@@ -44,8 +45,8 @@ def palette(dark: bool, lines: tuple[str, ...] = ()) -> np.ndarray:
     for path in PATHS:
         colours += _ramp(paper, rgb(theme.layers[path]), FINE)
     if not lines:  # an image of a run; tiles of a race go without
-        for end in (first, second):
-            colours += _ramp(paper, paper + STRENGTH * (end - paper), CELLS)
+        for end, shades in ((first, CELLS[0]), (second, CELLS[1])):
+            colours += _ramp(paper, paper + STRENGTH * (end - paper), shades)
     layers = {rgb(colour).tobytes() for colour in theme.layers.values()}
     for line in (rgb(colour) for colour in lines):
         if line.tobytes() not in layers:

@@ -14,7 +14,7 @@ from pmdviz.methods import Method
 from pmdviz.scenes import style
 from pmdviz.scenes.columns import dot_opacity
 from pmdviz.scenes.image_palette import USUAL, palette
-from pmdviz.scenes.stage import DRAWN, LAYERS, Pair, particles_label
+from pmdviz.scenes.stage import DRAWN, LAYERS, LEGEND_ORDER, Pair, particles_label
 from pmdviz.scenes.stage import Scene as StageScene
 from pmdviz.views.stage import OTHERS_PX
 
@@ -33,7 +33,7 @@ class StagePanel:
     ) -> None:
         scene, pair = drawn
         self.paper, self.words = paper, scene.words(method)
-        self.shown = tuple(name for name in paper.look.layers if name in self.words)
+        self.shown = tuple(name for name in LEGEND_ORDER if name in paper.look.layers and name in self.words)
         self.axes = paper.axes(box)
         x, y = scene.ranges(target, pair, first.columns.top)
         self.axes.set(xlim=x, ylim=y)
@@ -66,8 +66,8 @@ class StagePanel:
         with_image = picture is not None and (not scene.image_of or scene.image_of in self.shown)
         pictured = [self.image, self.others] if with_image or "others" in self.words else []
         self.moving = [*pictured, *self.moving, self.note]
-        for artist in (self.image, self.others):
-            artist.set_visible(bool(pictured))
+        self.image.set_visible(with_image)
+        self.others.set_visible("others" in self.words)
 
     def show(self, scene: Scene) -> bool:
         """Take the data of a scene; returns whether the legend changed, which is not drawn with every frame."""
@@ -82,7 +82,7 @@ class StagePanel:
         self.paths.show(columns.paths)
         self.note.set_text(scene.note)
         if columns.image is not None:
-            self.image.set_data(columns.image.values)
+            self.image.set_data(np.ma.masked_equal(columns.image.values, 0.5))  # nothing, not paper: axes stay
             self.image.set_extent((*columns.image.x, *columns.image.y))
         self.others.set_offsets(np.column_stack([columns.others["x"], columns.others["y"]]))
         label, self.label = self.label, particles_label(columns, self.words.get("particles", ""))
