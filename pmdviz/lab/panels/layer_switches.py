@@ -19,6 +19,7 @@ COLOURS = {"paths": style.PATH_COLOURS[0], "others": "ink"}  # else the layer's 
 class LayerSwitches:
     """A check box for each layer that the scene draws, which looks like the layer: for pointer, finger and keyboard.
 
+    Each is a group of one, since Bokeh's lone check box has no label that a screen reader would know of.
     `show` hears which layers are to be seen. A layer that another scene does not draw stays as it was.
     """
 
@@ -31,9 +32,8 @@ class LayerSwitches:
 
     def _box(self, name: str) -> Any:
         sample = f"sample-{SAMPLES.get(name, 'dot')}"
-        return pn.widgets.Checkbox(
-            name=name, value=True, visible=False, margin=0, css_classes=[sample], stylesheets=[css.LAYER]
-        )
+        look: dict[str, Any] = {"margin": 0, "css_classes": [sample], "stylesheets": [css.LAYER]}
+        return pn.widgets.CheckBoxGroup(options={name: name}, value=[name], inline=True, visible=False, **look)
 
     @property
     def seen(self) -> list[str]:
@@ -43,8 +43,9 @@ class LayerSwitches:
     def name(self, words: Mapping[str, str]) -> None:
         """Take the words of a legend; what has none is not drawn."""
         for name, box in self.boxes.items():
-            if (box.name, box.visible) != (words.get(name, box.name), name in words):
-                box.param.update(name=words.get(name, box.name), visible=name in words)
+            options = {words[name]: name} if name in words else box.options
+            if (box.options, box.visible) != (options, name in words):
+                box.param.update(options=options, visible=name in words)
 
     def set_theme(self, dark: bool, presenter: bool) -> None:
         """Colours and size of the letters."""
