@@ -10,6 +10,7 @@ import numpy as np
 
 from pmdviz.densities.density import Density
 from pmdviz.methods import Method, StepInfo
+from pmdviz.methods.step import no_paths
 from pmdviz.metrics import METRICS, applicable
 from pmdviz.metrics.divergences import NAMES, DensitiesOnGrid, measure, picture
 from pmdviz.metrics.draws import NUM_DRAWS
@@ -236,7 +237,7 @@ class Frame:
 
     def without_caches(self) -> Frame:
         """The frame without its pictures and the terms of its step, to be kept for long."""
-        other = self.replaced(info=self.info and self.info._replace(terms={}))
+        other = self.replaced(info=self.info and self.info._replace(terms={}, paths=no_paths))
         for name in ("grids", "draws"):
             other.__dict__.pop(name, None)
         return other

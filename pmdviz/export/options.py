@@ -63,6 +63,8 @@ class Look(Knobs):
     exact = _flag(True, label="Exact posterior", doc="Draw the exact posterior.")
     approximate = _flag(True, label="Approximation", doc="Draw the approximation.")
     particles = _flag(True, label="Particles", doc="Draw the particles.")
+    prior = _flag(True, label="Prior", doc="Draw the outline of the prior.")
+    paths = _flag(True, label="Paths", doc="Draw how the method moves: a chain's way, arrows, ellipses.")
     traces = _choice(
         "", objects=["", NO_TRACES, *GROUPS], label="Traces",
         doc="What is drawn beside the stage (by default the first that target and method have), where the picture is "

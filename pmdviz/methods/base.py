@@ -10,7 +10,7 @@ from pmdviz.densities.density import Density, effective_sample_size
 from pmdviz.densities.pareto import UNTRUSTED, k_hat
 from pmdviz.errors import InputError, TargetError
 from pmdviz.knobs import Knobs
-from pmdviz.methods.step import Scalar, StepBlock, StepInfo
+from pmdviz.methods.step import Path, Scalar, StepBlock, StepInfo
 from pmdviz.targets import Target
 from pmdviz.targets.base import OFFERS
 
@@ -36,6 +36,7 @@ class Method:
     Knobs: ClassVar[type[Knobs]]
     scalars: ClassVar[tuple[Scalar, ...]] = ()
     marks: ClassVar[tuple[str, ...]] = ()  # kinds of the events that its steps may have
+    paths: ClassVar[tuple[Path, ...]] = ()  # at most two kinds that a step may show
     budget_words: ClassVar[str] = ""  # what the default budget is enough for, where 20,000 data may not be
 
     def __init_subclass__(cls) -> None:
@@ -119,6 +120,10 @@ class Method:
 
     def chains(self, state: Any, knobs: Any) -> np.ndarray:
         """Of a method whose family is chains, the judged draws of each, (C, n, d)."""
+        raise NotImplementedError
+
+    def trails(self, state: Any, count: int) -> list[np.ndarray]:
+        """Of a method whose family is chains, the last `count` draws of each, (n, d), the newest last."""
         raise NotImplementedError
 
     def caveat(self, state: Any, knobs: Any) -> str:

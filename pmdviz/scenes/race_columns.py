@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pmdviz.metrics import Metric
-from pmdviz.scenes.columns import Image, StageColumns
+from pmdviz.scenes.columns import EMPTY_PATHS, Image, StageColumns
 from pmdviz.scenes.stage import Pair, Scene
 from pmdviz.scenes.tiling import Ranges, Tiling, joined, placed
 from pmdviz.scenes.trace_columns import CLOCK_OF, GROUPS, column, extremes, nice, value_range
@@ -32,7 +32,13 @@ Place = tuple[Ranges, tuple[float, float]]  # of a tile: the ranges of its own a
 
 def tile_columns(frame: Any, entrants: int, scene: Scene, pair: Pair) -> StageColumns:
     """What a tile shows of `frame` in a race of so many entrants."""
-    return scene.columns(frame, pair, max(100, DOTS // entrants))
+    drawn = scene.columns(frame, pair, max(100, DOTS // entrants))
+    return drawn._replace(image=None) if scene.image_of else drawn
+
+
+def tile_words(scene: Scene) -> dict[str, str]:
+    """The layers of a scene that tiles show, and what they are called."""
+    return {name: words for name, words in scene.words().items() if name != "prior"}
 
 
 def places(scene: Scene, pair: Pair, target: Any, tiles: Sequence[StageColumns], tiling: Tiling) -> list[Place]:
@@ -52,6 +58,16 @@ def tile_points(points: Sequence[Columns], at: Sequence[Place]) -> dict[str, np.
     moved = [placed(one["x"], one["y"], *place) for one, place in zip(points, at, strict=True)]
     x, y = (np.concatenate([nothing, *(one[side] for one in moved)]) for side in (0, 1))
     return {"x": x[np.isfinite(x)], "y": y[np.isfinite(x)]}
+
+
+def tile_paths(paths: Sequence[Columns], at: Sequence[Place]) -> dict[str, np.ndarray]:
+    """The paths of all tiles; what leaves its tile is left out."""
+    moved = []
+    for one, place in zip(paths, at, strict=True):
+        ends = [placed(one[x], one[y], *place) for x, y in (("x0", "y0"), ("x1", "y1"))]
+        inside = np.isfinite(ends[0][0]) & np.isfinite(ends[1][0])
+        moved.append([column[inside] for column in (*ends[0], *ends[1], one["alpha"], one["kind"])])
+    return {name: np.concatenate([EMPTY_PATHS[name], *(one[k] for one in moved)]) for k, name in enumerate(EMPTY_PATHS)}
 
 
 def tile_images(images: Sequence[Image | None], at: Sequence[Place]) -> dict[str, list[Any]]:

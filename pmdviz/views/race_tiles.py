@@ -11,17 +11,18 @@ from bokeh.models import ColumnDataSource, LinearColorMapper, Range1d
 from bokeh.plotting import figure as Figure
 
 from pmdviz.scenes import style
-from pmdviz.scenes.columns import StageColumns, set_data
+from pmdviz.scenes.columns import EMPTY_PATHS, StageColumns, set_data
+from pmdviz.scenes.image_palette import USUAL as USUAL_ENDS
 from pmdviz.scenes.image_palette import palette
 from pmdviz.scenes.race import RaceScene, Tile
-from pmdviz.scenes.race_columns import Place, places, tile_dots, tile_images, tile_lines, tile_points
+from pmdviz.scenes.race_columns import Place, places, tile_dots, tile_images, tile_lines, tile_paths, tile_points
 from pmdviz.scenes.tiling import Tiling
 from pmdviz.views import figures
 
-LAYERS = ("particles", "exact", "approximate")
+LAYERS = ("particles", "paths", "exact", "approximate")
 NO_IMAGE: dict[str, list[Any]] = {name: [] for name in ("image", "x", "y", "dw", "dh")}
 OTHERS_PX = 2.5  # of dots in ink
-LINE_PX = 1.6  # px
+LINE_PX, PATH_PX = 1.6, 1.2  # px
 SAMPLE = 0.11  # length of the sample of a line beside a title, in tiles
 LETTERS = {2: 20, 3: 26}  # of a title, by tiles a row
 NOTE_LETTERS = {2: 26, 3: 34}
@@ -38,15 +39,17 @@ class RaceTiles:
         nothing = np.empty(0, np.float32)
         self.sources = {name: ColumnDataSource({"x": nothing, "y": nothing}) for name in LAYERS}
         self.sources["particles"].data["size"] = nothing
+        self.sources["paths"] = ColumnDataSource(EMPTY_PATHS)
         self.sources |= {"others": ColumnDataSource({"x": nothing, "y": nothing}), "image": ColumnDataSource(NO_IMAGE)}
         self.frames = ColumnDataSource({name: [] for name in ("left", "right", "bottom", "top")})
         self.heads = ColumnDataSource({name: [] for name in ("x", "end", "y", "colour", "dash", "marker")})
         self.words = ColumnDataSource(
             {name: [] for name in ("x", "left", "y", "below", "note_y", "title", "state", "note")}
         )
+        self._ends = USUAL_ENDS
         self.middle = ColumnDataSource({"x": [0.5], "y": [0.5], "text": [""]})
         self.put: Callable[[ColumnDataSource, dict[str, np.ndarray]], None] = set_data  # a live page has a shorter way
-        self.tiling, self._exact_of, self._dark = Tiling(0, 3), (), False
+        self.tiling, self._exact_of, self._dark, self._with_paths = Tiling(0, 3), (), False, False
         self.figure = _figure()
         figures.describe(self.figure, "Picture: exact posterior, approximation and particles of every entrant")
         self._draw_glyphs()
@@ -59,6 +62,11 @@ class RaceTiles:
         f.image("image", "x", "y", "dw", "dh", source=self.sources["image"], color_mapper=self.colours, level="image")
         self.others = f.scatter("x", "y", source=self.sources["others"], size=OTHERS_PX, line_color=None)
         self.dots = f.scatter("x", "y", size="size", source=self.sources["particles"], line_color=None)
+        self.path_colours = LinearColorMapper([], low=-0.5, high=len(style.PATH_COLOURS) - 0.5)
+        self.paths = f.segment(
+            *("x0", "y0", "x1", "y1"), source=self.sources["paths"], line_alpha="alpha", line_width=PATH_PX,
+            line_color={"field": "kind", "transform": self.path_colours},
+        )  # fmt: skip
         self.lines = {
             name: f.line(
                 "x", "y", source=self.sources[name], line_width=LINE_PX, line_dash=style.DASHES[name], name=name
@@ -76,6 +84,7 @@ class RaceTiles:
         self.states = f.text("left", "below", "state", **text)
         self.notes = f.text("left", "note_y", "note", x_offset=4, **{**text, "text_baseline": "bottom"})
         self.notes.glyph.update(background_fill_alpha=0.75)
+        figures.float_above(f, [self.others, self.dots, self.paths, *self.lines.values(), self.notes])
         self.empty = f.text("x", "y", "text", source=self.middle, text_align="center", text_font={"value": style.FONT})
 
     def arrange(self, tiling: Tiling) -> None:
@@ -114,12 +123,18 @@ class RaceTiles:
             self.put(self.sources["exact"], tile_lines([tile.exact for tile in tiles], at))
         self.put(self.sources["approximate"], tile_lines([tile.approximate for tile in tiles], at))
         self.put(self.sources["particles"], tile_dots([tile.particles for tile in tiles], at))
+        if any(tile.paths is not EMPTY_PATHS for tile in tiles) or self._with_paths:
+            self._with_paths = any(len(tile.paths["x0"]) for tile in tiles)
+            self.put(self.sources["paths"], tile_paths([tile.paths for tile in tiles], at))
         self._draw_rest(tiles, at)
 
     def _draw_rest(self, tiles: Sequence[StageColumns], at: Sequence[Place]) -> None:
         """Images and other dots, where the scene has them or had them."""
-        pictured = any(tile.image is not None for tile in tiles)
-        if pictured or self.sources["image"].data["image"]:
+        images = [tile.image for tile in tiles if tile.image is not None]
+        if images and images[0].ends != self._ends:
+            self._ends = images[0].ends
+            self.colours.palette = list(palette(self._dark, self._ends))
+        if images or self.sources["image"].data["image"]:
             self.sources["image"].data = tile_images([tile.image for tile in tiles], at)
         if any(len(tile.others["x"]) for tile in tiles) or len(self.sources["others"].data["x"]):
             self.sources["others"].data = tile_points([tile.others for tile in tiles], at)
@@ -154,7 +169,8 @@ class RaceTiles:
             line.glyph.line_color = colours.layers[name]
         self.dots.glyph.update(fill_color=colours.layers["particles"], fill_alpha=colours.dots)
         self.others.glyph.fill_color = colours.layers["ink"]
-        self.colours.palette = list(palette(dark))
+        self.path_colours.palette = [colours.layers[name] for name in style.PATH_COLOURS]
+        self.colours.palette = list(palette(dark, self._ends))
         self.boxes.glyph.line_color = colours.muted
         large, small = ("18px", "18px") if presenter else ("13px", "12px")
         self.titles.glyph.update(text_color=colours.text, text_font_size=large)

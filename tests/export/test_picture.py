@@ -37,7 +37,7 @@ def test_the_stage_draws_what_the_page_draws(run, theme):
     page, stage = StageView(run.target), drawn(run, theme=theme)[0].stage
     page.show(run.final)
     page.set_theme(dark=theme == "dark")
-    for name in ("exact", "approximate"):
+    for name in ("exact", "approximate", "prior"):
         source, glyph = page.sources[name].data, page.layers[name].glyph
         x, y = stage.lines[name].get_data()
         np.testing.assert_array_equal(x, source["x"])
@@ -54,7 +54,7 @@ def test_the_stage_draws_what_the_page_draws(run, theme):
     face = stage.dots.get_facecolor()[0]
     assert to_hex(face).lower() == glyph.fill_color.lower() and face[3] == pytest.approx(glyph.fill_alpha)
     assert len(offsets) == page.sources["particles"].data["x"].size == len(run.weights)
-    order = {"particles": stage.dots, **stage.lines}
+    order = {"particles": stage.dots, "paths": stage.paths.artist, **stage.lines}
     assert sorted(LAYERS, key=lambda name: order[name].get_zorder()) == [*DRAWN]
 
 
@@ -62,9 +62,14 @@ def test_axes_ticks_words_and_legend_are_the_pages(run):
     page, stage = StageView(run.target), drawn(run)[0].stage
     assert stage.axes.get_xlim() == (page.figure.x_range.start, page.figure.x_range.end)
     assert stage.axes.get_ylim() == (page.figure.y_range.start, page.figure.y_range.end)
-    assert [text.get_text() for text in stage.axes.get_legend().get_texts()] == ["exact", "approximate", "particles"]
+    assert [text.get_text() for text in stage.axes.get_legend().get_texts()] == [
+        "prior",
+        "exact posterior",
+        "approximation",
+        "particles",
+    ]
     assert stage.axes.get_xlabel() == page.figure.xaxis.axis_label
-    np.testing.assert_allclose(stage.axes.get_xticks(), np.arange(-3, 4))
+    np.testing.assert_allclose(stage.axes.get_xticks(), np.arange(-3, 5))
     box = stage.axes.get_window_extent()
     assert box.width == pytest.approx(box.height)
 
@@ -116,10 +121,11 @@ def test_larger_pictures_have_larger_type_and_dots(run):
 
 def test_layers_can_be_left_out(run):
     whole = drawn(run)[1].copy()
-    for name in LAYERS:
+    there = [name for name in LAYERS if name != "paths"]  # mirror descent has none
+    for name in there:
         some, pixels = drawn(run, layers=[other for other in LAYERS if other != name])
         assert not np.array_equal(pixels, whole)
-        assert len(some.stage.axes.get_legend().get_texts()) == 2
+        assert len(some.stage.axes.get_legend().get_texts()) == len(there) - 1
     assert drawn(run, traces="none")[0].traces is None
 
 

@@ -13,7 +13,7 @@ from pmdviz.export.options import Look
 from pmdviz.export.player.payload import GAP, STEPS, Numbers, quantised, scale
 from pmdviz.export.player.player import Page
 from pmdviz.scenes import style
-from pmdviz.scenes.columns import INK
+from pmdviz.scenes.columns import INK, LARGEST_DOT
 from tests.export.unpacking import unpacked
 
 FLOATS = arrays.arrays(np.float32, st.integers(0, 20), elements=st.floats(-1e4, 1e4, width=32))
@@ -63,13 +63,13 @@ def test_the_payload_holds_every_frame(run, scenes):
     for frame, scene in zip(payload["frames"], scenes, strict=True):
         dots, line = scene.columns.particles, scene.columns.approximate
         for name, axis, expected in [
-            ("x", "x", dots["x"]), ("y", "y", dots["y"]), ("size", "size", dots["size"]),
+            ("x", "x", dots["x"]), ("y", "y", dots["y"]), ("size", "size", np.sqrt(dots["weight"] * frame["share"])),
             ("line_x", "x", line["x"]), ("line_y", "y", line["y"]),
         ]:  # fmt: skip
             np.testing.assert_allclose(column(frame, name, axis), expected, atol=payload["scales"][axis][1])
         assert frame["words"] == scene.words
         assert frame["share"] == pytest.approx(INK)
-        np.testing.assert_allclose(dots["size"] ** 2 / frame["share"], dots["weight"], rtol=1e-4)
+        assert frame["largest"] == dots["size"].max() <= LARGEST_DOT
         assert frame["rows"] == np.searchsorted(scenes[-1].history["iteration"], scene.iteration, side="right")
         assert frame["marks"] == len(scene.marks)
 
@@ -101,6 +101,6 @@ def test_an_end_of_a_script_in_the_words_ends_nothing(run, scenes):
 def test_looks(run, scenes):
     dark = page(run, scenes, theme="dark", large_type=True, exact=False, traces="none")
     assert dark.stage.figure.background_fill_color == style.DARK.paper
-    assert [item.label.value for item in dark.stage.legend.items] == ["approximate", "particles"]
+    assert [item.label.value for item in dark.stage.legend.items] == ["prior", "approximation", "particles"]
     assert not dark.stage.layers["exact"].visible and len(dark.figures) == 1
     assert f"--paper: {style.DARK.paper}" in dark.html() and "--px: 19px" in dark.html()

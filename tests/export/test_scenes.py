@@ -38,7 +38,7 @@ def test_a_film_has_the_colours_of_the_image_and_of_the_lines(run):
     assert palette(False)[int(values.max() * 255)] in drawn or palette(False)[255] in drawn
     assert len(drawn & set(palette(False))) > 60, "the image is drawn"
     assert "#d55e00" in drawn, "and the lines over it"
-    plain = Film(run, Look.checked({"scene": "posterior", "traces": "none"}), all_floors=False)
+    plain = Film(run, Look.checked({"scene": "posterior", "traces": "none", "approximate": False}), all_floors=False)
     assert len(colours_of(plain.picture(plain.last_scene()).draw(plain.last_scene())) & set(palette(False)[10:120])) < 5
 
 

@@ -11,10 +11,12 @@ from functools import lru_cache
 import numpy as np
 
 from pmdviz.scenes import style
+from pmdviz.scenes.image_palette import STRENGTH
 
 TRANSPARENT = 127  # the index that is no colour
-INKS, DOTS, EDGE = 20, 24, 6  # shades of text, of particles, of a line's edge
-LINES = ("exact", "approximate")
+INKS, DOTS, EDGE, FINE = 20, 24, 6, 3  # shades of text, of dots, of edges of lines and paths
+CELLS = (7, 20)  # shades of an image in the colour of either line
+LINES, PATHS = ("exact", "approximate"), ("first_path", "second_path")
 
 
 def rgb(colour: str) -> np.ndarray:
@@ -39,6 +41,12 @@ def palette(dark: bool, lines: tuple[str, ...] = ()) -> np.ndarray:
         for under in (paper, (paper + dots) / 2, dots):
             colours += _ramp(under, ink, EDGE)
     colours += _ramp(first, second, EDGE)
+    colours.append(rgb(theme.layers["prior"]))
+    for path in PATHS:
+        colours += _ramp(paper, rgb(theme.layers[path]), FINE)
+    if not lines:  # an image of a run; tiles of a race go without
+        for end, shades in ((first, CELLS[0]), (second, CELLS[1])):
+            colours += _ramp(paper, paper + STRENGTH * (end - paper), shades)
     layers = {rgb(colour).tobytes() for colour in theme.layers.values()}
     for line in (rgb(colour) for colour in lines):
         if line.tobytes() not in layers:

@@ -85,7 +85,7 @@ class Picture(Drawing):
         last = film.last_scene()
         super().__init__(film.look, max(len(last.words), len(first.words)))
         stage, traces = self.paper.layout(self.title_lines)
-        self.stage = StagePanel(self.paper, stage, film.run.target, film.drawn, first)
+        self.stage = StagePanel(self.paper, stage, film.run.target, film.run.final.method, film.drawn, first)
         self.traces = TracesPanel(self.paper, traces, film.run, film.floors, last) if traces else None
         self.panels = [self.stage, *([self.traces] if self.traces else [])]
 

@@ -12,13 +12,23 @@ from matplotlib.colors import ListedColormap
 from matplotlib.patches import Rectangle
 
 from pmdviz.export.film.layout import FONT, Box, FigureLayout, dashes, line
+from pmdviz.export.film.path_lines import PathLines
 from pmdviz.scenes import style
 from pmdviz.scenes.image_palette import palette
 from pmdviz.scenes.race import RaceScene
-from pmdviz.scenes.race_columns import Place, places, tile_dots, tile_images, tile_lines, tile_points
+from pmdviz.scenes.race_columns import (
+    Place,
+    places,
+    tile_dots,
+    tile_images,
+    tile_lines,
+    tile_paths,
+    tile_points,
+    tile_words,
+)
 from pmdviz.scenes.stage import LAYERS as LEGEND_ORDER
 from pmdviz.scenes.tiling import Tiling
-from pmdviz.views.race_tiles import LAYERS, LINE_PX, OTHERS_PX, SAMPLE, cut
+from pmdviz.views.race_tiles import LAYERS, LINE_PX, OTHERS_PX, PATH_PX, SAMPLE, cut
 
 MARKERS = {  # of the page -> of matplotlib
     "circle": "o", "triangle": "^", "square": "s", "diamond": "D", "inverted_triangle": "v", "star": "*", "hex": "h",
@@ -36,7 +46,7 @@ class TilesPanel:
     """A tile for each entrant in one pair of axes, laid out as on the page."""
 
     def __init__(self, paper: FigureLayout, room: Box, tiling: Tiling, first: RaceScene) -> None:
-        self.paper, self.tiling, self.words = paper, tiling, first.scene.legend
+        self.paper, self.tiling, self.words = paper, tiling, tile_words(first.scene)
         self.shown = tuple(name for name in paper.look.layers if name in self.words)
         width, height = tiling.size
         legend = LEGEND_LINES * paper.text_px if self.shown else 0.0
@@ -75,7 +85,7 @@ class TilesPanel:
         colours = self.paper.colours
         self.lines = {
             name: line(self.axes, name, colours.layers[name], LINE_PX, zorder=3 + LAYERS.index(name))
-            for name in LAYERS if name != "particles"
+            for name in LAYERS if name not in ("particles", "paths")
         }  # fmt: skip
         self.dots = self.axes.scatter([], [], s=[], color=colours.layers["particles"], alpha=colours.dots, linewidths=0)
         self.dots.set_zorder(3 + LAYERS.index("particles"))
@@ -85,21 +95,22 @@ class TilesPanel:
         paper = {"facecolor": colours.paper, "alpha": 0.75, "edgecolor": "none", "pad": 1.0}
         over: dict[str, Any] = {"va": "bottom", "zorder": 8, "bbox": paper}
         self.notes = [self._text(x + 0.02, y + 0.02, "", NOTE_SHARE * self.px, **over) for x, y in corners]
-        layers = {**self.lines, "particles": self.dots}
+        self.paths = PathLines(self.axes, colours, PATH_PX, 3 + LAYERS.index("paths"))
+        layers = {**self.lines, "particles": self.dots, "paths": self.paths.artist}
         for name, artist in layers.items():
             artist.set_visible(name in self.shown)
-        pictured = any(tile.columns.image is not None for tile in first.tiles)
-        self.images = [self._image() for _ in first.tiles] if pictured else []
+        images = [tile.columns.image for tile in first.tiles if tile.columns.image is not None]
+        self.images = [self._image(images[0].ends) for _ in first.tiles] if images else []
         look: dict[str, Any] = {"color": colours.layers["ink"], "linewidths": 0, "zorder": 2.5}
         self.others = self.axes.scatter([], [], s=OTHERS_PX**2, **look)
         rest = [*self.images, *([self.others] if "others" in self.words else [])]
         self.moving = [*rest, *(layers[name] for name in LAYERS if name in self.shown), *self.states, *self.notes]
 
-    def _image(self) -> Any:
+    def _image(self, ends: tuple[str, str]) -> Any:
         x, y = self.axes.get_xlim(), self.axes.get_ylim()
         made = self.axes.imshow(
-            np.full((1, 1), np.nan), cmap=ListedColormap(palette(self.paper.look.dark)), vmin=0, vmax=1, origin="lower",
-            interpolation="nearest", aspect="auto", zorder=1,
+            np.full((1, 1), np.nan), cmap=ListedColormap(palette(self.paper.look.dark, ends)), vmin=0, vmax=1,
+            origin="lower", interpolation="nearest", aspect="auto", zorder=1,
         )  # fmt: skip
         self.axes.set(xlim=x, ylim=y)
         return made
@@ -118,6 +129,7 @@ class TilesPanel:
         dots = tile_dots([tile.particles for tile in tiles], at)
         self.dots.set_offsets(np.column_stack([dots["x"], dots["y"]]))
         self.dots.set_sizes(dots["size"] ** 2)
+        self.paths.show(tile_paths([tile.paths for tile in tiles], at))
         self._show_rest(scene, at)
         letters = int(self.unit / (LETTER * NOTE_SHARE * self.px))
         for tile, state, note in zip(scene.tiles, self.states, self.notes, strict=True):

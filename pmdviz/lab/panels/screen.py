@@ -20,10 +20,11 @@ from pmdviz.lab.loop.frame_sender import FrameSender
 from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.loop.runner import Snapshot
 from pmdviz.lab.panels.card import Card
+from pmdviz.lab.panels.layer_switches import LayerSwitches
 from pmdviz.lab.panels.status import fields_html, status_fields, waiting_fields
 from pmdviz.presets import PRESETS
 from pmdviz.scenes import data_columns
-from pmdviz.scenes.stage import LAYERS, Pair, Scene, SceneChoice
+from pmdviz.scenes.stage import Pair, Scene, SceneChoice
 from pmdviz.scenes.trace_columns import CLOCK_OF, CLOCKS, GROUPS, Group, clocks_of, first_group
 from pmdviz.targets import Target
 from pmdviz.views import DataView, StageView, TracesView
@@ -32,7 +33,7 @@ NOTE_S = 0.8  # a rejuvenation is said on the stage for so long, not for one fra
 TRACES_S = 0.2  # a second figure costs the browser half as much again; the eye does not miss it
 HIDDEN = "pmdviz-hidden"
 DATA = {"Data and predictions": "data"}  # title -> key, beside those of the traces
-LAYER_WORDS = {"exact posterior": "exact", "approximation": "approximate", "particles": "particles"}
+IMAGE_S = 0.1  # an image behind the lines repaints the axes too
 
 
 class Screen:
@@ -60,7 +61,7 @@ class Screen:
             sizing_mode="stretch_width",
             css_classes=["pmdviz-statusbar"],
         )
-        packed = [*(self.stage.sources[name] for name in ("particles", "approximate")), self.traces.source]
+        packed = [*(self.stage.sources[name] for name in ("particles", "approximate", "paths")), self.traces.source]
         self.stage_pane = _pane(self.stage.figure, "pmdviz-stage")
         self.traces_pane = _pane(self.traces.figure, "pmdviz-traces")
         self.ack = make_acknowledge(self.stage.figure, keyboard, packed, self.status)
@@ -68,10 +69,14 @@ class Screen:
         self.stage.put = self.traces.put = self.sender.put
         self.actions = Actions(self.ack, self.stage.figure, last)
         self.picture = PictureControls(choose)
+        self.stage.legend.visible = False  # the switches are it
+        self.switches = LayerSwitches(self.stage.toggle)
+        self.switches.name(self.stage.words)
         self.view = pn.Column(
             self.stage_pane,
+            self.switches.view,
             self.traces_pane,
-            self._layers(),
+            self._buttons(),
             self._options(),
             self.status,
             *(card.view for card in cards),
@@ -81,21 +86,15 @@ class Screen:
             css_classes=["pmdviz-lab"],
         )
         self.extra = ""
-        self._note, self._note_until, self._traced = "", 0.0, 0.0
+        self._note, self._note_until, self._traced, self._imaged = "", 0.0, 0.0, 0.0
         self._offered: tuple[Any, ...] = ()
         self._preset, self._unit = "", ""  # of the run that is shown
         self.set_theme(dark=False, presenter=False)
 
-    def _layers(self) -> Any:
-        boxes = pn.widgets.CheckBoxGroup(
-            options=LAYER_WORDS, value=list(LAYERS), inline=True, margin=0, css_classes=["pmdviz-boxes"]
-        )
-        boxes.param.watch(handed(lambda event: self.stage.toggle(event.new)), "value")
+    def _buttons(self) -> Any:
         fit = small_button("Fit posterior")
         fit.on_click(handed(lambda event: self.stage.fit()))
-        return pn.Column(
-            boxes, self.actions.row(fit), margin=0, css_classes=["pmdviz-layers"], sizing_mode="stretch_width"
-        )
+        return pn.Column(self.actions.row(fit), margin=0, css_classes=["pmdviz-layers"], sizing_mode="stretch_width")
 
     def _options(self) -> Any:
         look: dict[str, Any] = {"margin": 0, "stylesheets": [css.SELECT]}
@@ -113,7 +112,7 @@ class Screen:
         with self.sender.together():
             self.follow(snapshot)
             self._offer(snapshot)
-            self.stage.draw(snapshot.columns, self._noted(snapshot, playing))
+            self.stage.draw(snapshot.columns, self._noted(snapshot, playing), self._due_image(playing))
             self._trace(snapshot, playing)
             self._show_data(snapshot)
             self.sender.say(status_fields(snapshot, self.extra, playing, self.floor.words))
@@ -126,8 +125,10 @@ class Screen:
         look = snapshot.scene, snapshot.pair
         same = look == (self.stage.scene, self.stage.pair)
         if not same or (target is not seen and _framed(target, *look) != _framed(seen, *look)):
-            self.stage.look_at(target, *look)
+            self.stage.look_at(target, *look, snapshot.frame.method)
         self.stage.target = target
+        self.stage.name_layers(snapshot.frame.method)
+        self.switches.name(self.stage.labels(snapshot.columns))
         self.picture.show(target, [snapshot.frame.method], snapshot.scene, snapshot.pair)
 
     def _offer(self, snapshot: Snapshot) -> None:
@@ -181,6 +182,14 @@ class Screen:
         self._unit = frame.budget_unit
         self.clock.param.update(options=clocks, value=counted if turned else self.clock.value)
 
+    def _due_image(self, playing: bool) -> bool:
+        """Whether the image is drawn with this frame: while playing a few times a second."""
+        now = time.monotonic()
+        if playing and now - self._imaged < IMAGE_S:
+            return False
+        self._imaged = now
+        return True
+
     def _noted(self, snapshot: Snapshot, playing: bool) -> str:
         info, now = snapshot.frame.info, time.monotonic()
         if info is not None and info.rejuvenated:
@@ -222,6 +231,7 @@ class Screen:
         for view in (self.stage, self.traces, self.data):
             if view is not None:
                 view.set_theme(dark, presenter)
+        self.switches.set_theme(dark, presenter)
         classes = ["pmdviz-statusbar"] + (["pmdviz-large"] if presenter else [])
         if self.status.css_classes != classes:
             self.status.css_classes = classes

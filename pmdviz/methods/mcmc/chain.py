@@ -5,6 +5,8 @@ A run is one chain, or several in lock step whose draws are pooled.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -93,6 +95,13 @@ def started(rng: np.random.Generator, target: Target) -> tuple[np.ndarray, np.nd
 def position(state: ChainState) -> np.ndarray:
     """Where the chain stands, (d,)."""
     return state.newer[-1] if len(state.newer) else state.older[-1]
+
+
+def last_draws(state: ChainState, count: int) -> np.ndarray:
+    """The last `count` draws of one chain, or all where there are fewer, (n, d)."""
+    newer = state.newer[-count:]
+    missing = count - len(newer)
+    return np.concatenate([state.older[max(len(state.older) - missing, 0) :], newer])
 
 
 def appended(state: Any, thetas: np.ndarray) -> Any:
@@ -186,6 +195,10 @@ class Chain(Method):
         """The judged draws of each chain, (C, n, d)."""
         return np.stack([judged_draws_of(chain, knobs) for chain in states_of(state)])
 
+    def trails(self, state: Any, count: int) -> list[np.ndarray]:
+        """The last draws of each chain."""
+        return [last_draws(chain, count) for chain in states_of(state)]
+
     def densities(self, state: Any, knobs: Any, target: Target) -> dict[str, Any]:
         """Of the judged draws a KDE, and the Gaussian with their mean and covariance; of states the draws alone."""
         draws = judged_draws(state, knobs)
@@ -201,7 +214,7 @@ class Chain(Method):
 
 
 def pooled(infos: tuple[StepInfo, ...]) -> StepInfo:
-    """What a step of several chains did: costs add up, scalars are means, terms stand below one another."""
+    """What a step of several chains did: costs add up, scalars are means, terms and paths stand below one another."""
     first, count = infos[0], len(infos)
     events = {event.kind: event for info in infos for event in info.events}
     return StepInfo(
@@ -210,7 +223,14 @@ def pooled(infos: tuple[StepInfo, ...]) -> StepInfo:
         tuple(Event(kind, f"of one chain or more: {event.words}") for kind, event in events.items()),
         {name: float(np.mean([info.scalars[name] for info in infos])) for name in first.scalars},
         {name: np.concatenate([info.terms[name] for info in infos]) for name in first.terms},
+        partial(_pooled_paths, tuple(info.paths for info in infos)),
     )
+
+
+def _pooled_paths(each: tuple[Callable[[], Mapping[str, np.ndarray]], ...]) -> dict[str, np.ndarray]:
+    found = [paths() for paths in each]
+    names = dict.fromkeys(name for one in found for name in one)
+    return {name: np.concatenate([one[name] for one in found if name in one]) for name in names}
 
 
 class FullDataChain(Chain):

@@ -5,6 +5,7 @@ Everything is in the prior's units: a time step of 1 moves by one prior sd for a
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -14,8 +15,8 @@ from pmdviz.knobs import Flag, Real
 from pmdviz.methods.base import checked_gradient, read_only
 from pmdviz.methods.cost import Work
 from pmdviz.methods.mcmc.chain import REACH, ChainKnobs, FullDataChain, Pool, appended, position, started
-from pmdviz.methods.mcmc.trajectory import followed, log_joint_at
-from pmdviz.methods.step import ACCEPTANCE, STEP_SIZE, Cost, StepBlock, StepInfo, events
+from pmdviz.methods.mcmc.trajectory import followed, log_joint_at, positions
+from pmdviz.methods.step import ACCEPTANCE, STEP_SIZE, Cost, Path, StepBlock, StepInfo, events
 from pmdviz.targets import Target
 
 LEAP_PAIRS = 2**22  # gradients of a datum that one compiled call computes at most: a few ms
@@ -110,6 +111,7 @@ class LeapfrogChain(FullDataChain):
 
     scalars = (STEP_SIZE, ACCEPTANCE)
     marks = ("diverged",)
+    paths = (Path("accepted", "accepted"), Path("refused", "refused"))
     requires = frozenset({"reals", "gradient"})
     wanted_acceptance: ClassVar[float]
 
@@ -187,11 +189,15 @@ class LeapfrogChain(FullDataChain):
         if found.made < count:
             rng.bit_generator.state = before
             self._drawn(rng, found.made, target.dim, knobs)
+        way = (target, *start[::2], momenta[0], time_step, int(lengths[0]), data)
         state = self._moved(state, found, knobs.plan if tuning else None)
         words = _words(found, state, time_step, int(lengths[found.made - 1]), tuning)
         if knobs.one_pass:
             found, asked = found._replace(num_values=0 * found.num_values), (0, asked[1])
-        return _counted(state, found, len(data), asked, time_step, words)
+        block = _counted(state, found, len(data), asked, time_step, words)
+        if count > 1:  # nobody looks at one of many
+            return block
+        return block._replace(info=block.info._replace(paths=partial(_paths, bool(found.accepted[0]), *way)))
 
     def _drawn(
         self, rng: np.random.Generator, count: int, dim: int, knobs: Any
@@ -260,6 +266,12 @@ def _counted(
         {"step_size": time_step, "acceptance": state.accepted / max(1, state.iteration)},
     )
     return StepBlock(state, info, found.made, _cost(int(values.sum()), int(gradients.sum())))
+
+
+def _paths(accepted: bool, target: Target, theta: np.ndarray, *way: Any) -> dict[str, np.ndarray]:
+    """The trajectory, leapfrog step after leapfrog step."""
+    points = positions(target, theta, *way)
+    return {"accepted" if accepted else "refused": np.stack([points[:-1], points[1:]], axis=1)}
 
 
 def _cost(values: int, gradients: int) -> Cost:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -16,9 +17,10 @@ from pmdviz.methods.shared import optimisers
 from pmdviz.methods.shared.batching import BatchKnobs, BatchMethod, batch_size_knob
 from pmdviz.methods.shared.particles import equal_log_weights, num_particles_knob, prior_draws
 from pmdviz.methods.shared.smoothing import SmoothedMethod, SmoothingKnobs, kernel_rule, kernel_width
-from pmdviz.methods.step import STEP_SIZE, Cost, Scalar, StepInfo
+from pmdviz.methods.step import STEP_SIZE, Cost, Path, Scalar, StepInfo
 from pmdviz.targets import Target
 
+ARROWS = 50  # particles whose forces a picture shows
 CLOSEST = 1e-6  # of the prior's sd: coincident particles have a kernel too
 MEDIANS = {"sampled": sampled_median_distance, "exact": median_distance}
 
@@ -101,6 +103,8 @@ class SVGD(SmoothedMethod, BatchMethod):
         Scalar("typical_move", "typical move", "units of θ", True),
     )
 
+    paths = (Path("drive", "uphill", True), Path("repulsion", "apart", True))
+
     def varies_less(self, knobs: SVGDKnobs) -> str:
         """They keep their distance from one another, as draws that know nothing of one another do not."""
         return "particles that push one another apart vary less"
@@ -120,6 +124,7 @@ class SVGD(SmoothedMethod, BatchMethod):
         force = stein_force(state.particles, scores, h) * target.scale
         direction, first, second = optimisers.OPTIMISERS[knobs.optimiser](force, state.first, state.second, t)
         rho = optimisers.decayed(t, knobs)
+        paths = partial(forces, state.particles, scores, h)
         particles = state.particles + rho * target.scale * direction
         moved = np.sqrt(((particles - state.particles) ** 2).sum(axis=1).mean())
         state = SVGDState(*read_only(particles, state.log_weights, first, second), t)
@@ -127,7 +132,22 @@ class SVGD(SmoothedMethod, BatchMethod):
             Cost(len(batch), 0, len(batch) * m),
             scalars={"step_size": rho, "length_scale": float(np.sqrt(h)), "typical_move": float(moved)},
             words=f"step {rho:.3g} · batch of {len(batch):,} · RBF width {np.sqrt(h):.3g} · typical move {moved:.2g}",
+            paths=paths,
         )
+
+
+def forces(particles: np.ndarray, scores: np.ndarray, h: float) -> dict[str, np.ndarray]:
+    """Both parts of the force on some particles: k(x_j, x_i) grad log p(x_j, X) and grad_j k(x_j, x_i), each a mean.
+
+    From where the particles stood before the step.
+    """
+    rows = np.linspace(0, len(particles) - 1, min(ARROWS, len(particles))).astype(np.int64)
+    start, m = particles[rows], len(particles)
+    kernel = np.exp(-sum((start[:, k, None] - particles[:, k]) ** 2 for k in range(particles.shape[1])) / h)
+    drive = kernel @ scores / m
+    repulsion = 2 / h * (start * kernel.sum(axis=1, keepdims=True) - kernel @ particles) / m
+    return {name: np.stack([start, start + force], axis=1) for name, force in
+            (("drive", drive), ("repulsion", repulsion))}  # fmt: skip
 
 
 def squared_width(particles: np.ndarray, knobs: SVGDKnobs, target: Target) -> float:

@@ -1,7 +1,8 @@
 // The pictures of a race: a tile for each entrant in one figure, and one metric of all beside it.
 function make_scene(model) {
   const {scales, metric, clock} = film
-  const [particles, approximate, words, fronts] = ["particles", "approximate", "words", "fronts"].map(model)
+  const [particles, approximate, paths, words, fronts] = ["particles", "approximate", "paths", "words", "fronts"].map(model)
+  const ways = {x0: "x", y0: "y", x1: "x", y1: "y", alpha: "alpha", kind: "kind"}  // column -> its scale
   const pictures = model("image")
   const rows = film.rows.map((columns) => (
     Object.fromEntries(Object.entries(columns).map(([name, text]) => [name, floats(text)]))
@@ -22,6 +23,10 @@ function make_scene(model) {
     const all = (name, axis) => joined(tiles.map((tile) => tile[name]), scales[axis])
     particles.data = {x: all("x", "x"), y: all("y", "y"), size: all("size", "size")}
     approximate.data = {x: all("line_x", "x"), y: all("line_y", "y")}
+    const moved = tiles.filter((tile) => tile.x0)
+    if (moved.length || paths.data.x0.length) paths.data = Object.fromEntries(
+      Object.entries(ways).map(([name, scale]) => [name, joined(moved.map((tile) => tile[name]), scales[scale])])
+    )
     words.data = {...words.data, state, note}
     if (images) show_images(images, image_step)
   }
