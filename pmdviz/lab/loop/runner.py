@@ -81,6 +81,11 @@ class Runner:
         """CPU seconds that a step may take, by its knobs alone."""
         return step_seconds(self.session.knobs, self.session.target.num_data)
 
+    @property
+    def iteration(self) -> int:
+        """Where the run stands."""
+        return self.session.frame.iteration
+
     def snapshot(self) -> Snapshot:
         """The present moment, with everything heavy computed."""
         session = self.session

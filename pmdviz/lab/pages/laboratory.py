@@ -21,6 +21,7 @@ from pmdviz.lab.loop import limits, warm
 from pmdviz.lab.loop.floor_work import FloorWork
 from pmdviz.lab.loop.live import BUSY_S
 from pmdviz.lab.loop.locked import handed
+from pmdviz.lab.loop.pace import SLOW
 from pmdviz.lab.loop.runner import Runner, Snapshot
 from pmdviz.lab.notebook.still_picture import can_draw, still_png
 from pmdviz.lab.pages.page import LivePage
@@ -83,7 +84,7 @@ class Lab(LivePage):
         )
         super().__init__()
         self._recipe = limits.check(asked)
-        self.playback = PlaybackBar(self._act, lambda iterations: self.commands.set_speed(iterations))
+        self.playback = PlaybackBar(self._act, lambda pace: self.commands.set_pace(pace))
         self.trouble = Trouble(lambda: self._act("retry"), lambda: self._act("restart"), self._copy_recipe)
         self.floor = FloorWork(self._tell_floor)
         target_now = self._recipe.make_target()
@@ -94,6 +95,7 @@ class Lab(LivePage):
         if self.film.shown:
             self.screen.wait(warm.words(), warm.progress()[0])  # in the document itself: the first thing one sees
         self._go_live()
+        self.live.pace = SLOW
         self.commands = Commands(self.live, self.floor, self.screen.dim)
         self.setup = Setup(PRESETS, self.commands.begin, self.live.set)
         self.exports = ExportPanel(lambda act: self.live.do("export", act))

@@ -108,7 +108,8 @@ class Screen:
             self.stage.draw(snapshot.columns, self._noted(snapshot, playing))
             self._trace(snapshot, playing)
             self.sender.say(status_fields(snapshot, self.extra, playing, self.floor.words))
-        self.playback.enable(True, snapshot.done, snapshot.frame.iteration == 0, bool(snapshot.ended))
+        at_start, changed = snapshot.frame.iteration == 0, bool(snapshot.recipe.changes)
+        self.playback.enable(True, snapshot.done, at_start, bool(snapshot.ended), changed)
         self.dim(False)
 
     def follow(self, snapshot: Snapshot) -> None:
