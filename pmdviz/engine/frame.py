@@ -232,8 +232,8 @@ class Frame:
         return other
 
     def without_caches(self) -> Frame:
-        """The frame without its pictures and the terms of its step, to be kept for long."""
-        other = self.replaced(info=self.info and self.info._replace(terms={}))
+        """The frame without its pictures, the terms of its step and who was drawn from whom, to be kept for long."""
+        other = self.replaced(info=self.info and self.info._replace(terms={}, parents=None))
         for name in ("grids", "draws"):
             other.__dict__.pop(name, None)
         return other

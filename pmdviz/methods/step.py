@@ -57,6 +57,9 @@ class StepInfo(NamedTuple):
     scalars: Mapping[str, float] = NOTHING  # by names of the method's `scalars`; one left out is not known
     # Parts of the update, name -> (m,) or (m, d): they add up to the new log-weights, or to how far each point moved.
     terms: Mapping[str, np.ndarray] = NOTHING
+    # Where particles were drawn anew: for each, the row of the one before the step that it was drawn from. None where
+    # they were not, or where that is not known.
+    parents: np.ndarray | None = None
 
     @property
     def visited(self) -> int:

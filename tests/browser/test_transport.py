@@ -1,5 +1,7 @@
 """Play, Pause, Step, Back, Restart, Replay, Continue and the keys, in a real browser."""
 
+import pytest
+
 
 def test_opening_shows_posterior_words_and_play(lab):
     assert "iteration 0, 0 of 20,000 data visited" in lab.words()
@@ -22,6 +24,40 @@ def test_play_changes_pixels_and_iteration_and_pause_stops(lab):
     stood, picture = lab.iteration(), lab.picture()
     lab.page.wait_for_timeout(500)
     assert (lab.iteration(), lab.picture()) == (stood, picture)
+
+
+DOTS_JS = """(() => {
+  const {data} = pmdviz.model("stage").renderers.find((r) => r.name == "particles").data_source
+  return ["x", "y", "size"].map((name) => data[name].join()).join()
+})()"""
+
+# The sums of all dot sizes that are seen of each parcel until there have been so many iterations.
+SIZES_JS = """async (iterations) => {
+  const source = pmdviz.model("stage").renderers.find((r) => r.name == "particles").data_source
+  const ack = pmdviz.model("acknowledge"), seen = {}
+  while (pmdviz.iteration() < iterations) {
+    (seen[ack.parcel] ??= new Set()).add(source.data.size.reduce((sum, size) => sum + size, 0))
+    await new Promise(requestAnimationFrame)
+  }
+  return Object.values(seen).map((sums) => sums.size)
+}"""
+
+
+@pytest.mark.parametrize("motion", ["no-preference", "reduce"])
+def test_between_two_slow_frames_dots_glide_unless_one_wants_less_motion(open_lab, motion):
+    lab = open_lab(reduced_motion=motion)
+    lab.page.get_by_label("Speed").select_option(label="1 iteration a second")
+    lab.press("Play")
+    sums = lab.page.evaluate(SIZES_JS, 4)
+    assert max(sums) > 1 if motion == "no-preference" else max(sums) == 1
+    lab.press("Pause")
+    lab.page.get_by_role("button", name="Play", exact=True).wait_for()
+    stood, dots = lab.at_rest(), lab.at_rest(DOTS_JS)
+    lab.press("Back")
+    lab.wait(f"pmdviz.iteration() === {stood - 1}")
+    lab.press("Step")
+    lab.wait(f"pmdviz.iteration() === {stood}")
+    assert lab.at_rest(DOTS_JS) == dots, "at rest they are the frame's own"
 
 
 def test_step_back_and_restart(lab):

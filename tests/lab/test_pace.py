@@ -24,7 +24,7 @@ def played(pace, seconds, frame_s=1 / 60, iteration=0):
 def test_so_many_iterations_a_second_on_a_fast_and_on_a_slow_display(name, frame_s):
     frames = played(PACES[name], 20.0, frame_s)
     assert frames[0] == (0.0, 1), "the first comes at once"
-    assert frames[-1][1] == pytest.approx(20 * PACES[name].per_second, abs=1 + PACES[name].per_second / 15)
+    assert frames[-1][1] == pytest.approx(20 * PACES[name].per_second, abs=1 + PACES[name].per_second / 5)
 
 
 def test_slow_at_first_then_every_frame():
@@ -50,10 +50,10 @@ def test_time_that_went_by_is_not_made_up_for(name):
     """An hour out of sight, or in one step: then comes one frame, and the next in its time."""
     pace, beat = PACES[name], Beat(PACES[name])
     beat.take(0.0, 0)
-    assert beat.take(3600.0, 1) <= pace.a_frame
-    assert beat.take(3600.0, 2) <= pace.a_frame
-    if pace.a_frame < pace.per_second < math.inf:
-        assert beat.take(3600.0, 3) == 0 and 0 < beat.wait(3600.0) <= 1.001 / pace.per_second
+    assert 1 <= (taken := beat.take(3600.0, 1)) <= pace.a_frame
+    if pace.slow_start or pace.per_second < math.inf:
+        wait = pace.seconds(taken + 2) - pace.seconds(taken + 1)
+        assert beat.take(3600.0, 1 + taken) == 0 and beat.wait(3600.0) >= 0.49 * wait / pace.a_frame
 
 
 def test_a_run_that_is_far_does_not_begin_slowly_again():

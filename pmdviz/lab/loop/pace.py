@@ -71,9 +71,12 @@ class Beat:
 
     def take(self, now: float, iteration: int) -> int:
         """How many iterations are due of a run that stands at `iteration`; they count as made."""
-        due, taken = (self._due if self._begun else now), 0
+        due, taken, pause = (self._due if self._begun else now), 0, 0.0
         while taken < self.pace.a_frame and due <= now:
             taken += 1
-            due += self.pace.seconds(iteration + taken + 1) - self.pace.seconds(iteration + taken)
-        self._due, self._begun = max(due, now) if taken else due, True
+            pause = self.pace.seconds(iteration + taken + 1) - self.pace.seconds(iteration + taken)
+            due += pause
+        if taken:  # after a long step the next two do not come in one breath
+            due = max(due, now + pause / (2 * self.pace.a_frame))
+        self._due, self._begun = due, True
         return taken

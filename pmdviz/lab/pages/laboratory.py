@@ -203,7 +203,7 @@ class Lab(LivePage):
             self.screen.extra = ""
         self._last = snapshot
         self.film.hide()
-        self.screen.show(snapshot, self.live.playing)
+        self.screen.show(snapshot, self.live.playing, self.live.pause_s)
         self.setup.show(snapshot)
         self.setup.can_undo(self.commands.can_undo)
         self.playback.playing(self.live.playing)
@@ -215,6 +215,12 @@ class Lab(LivePage):
         if self.sharing.sentence:
             self.notice.say(self.sharing.sentence)
             self.sharing.sentence = ""
+
+    def play_changed(self, playing: bool) -> None:
+        """Play or Pause was pressed."""
+        super().play_changed(playing)
+        if not playing:
+            self.screen.land()
 
     def cancelled(self, what: str) -> None:
         """It was cancelled: the last picture stays, and the controls are as they were before."""
