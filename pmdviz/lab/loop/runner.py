@@ -89,7 +89,7 @@ class Runner:
         return self.session.frame.iteration
 
     def snapshot(self, before: Frame | None = None) -> Snapshot:
-        """The present moment, with everything heavy computed; `before` is the frame that was shown last, if it plays."""
+        """The present moment, with everything heavy computed; `before` is the frame that it follows, where it plays."""
         session = self.session
         frame = session.frame
         history = session.history.ending_with(frame.row()).columns
