@@ -17,6 +17,7 @@ from panel.io.state import set_curdoc
 from pmdviz.errors import InputError
 from pmdviz.kernels.cancel import Cancelled, CancelToken
 from pmdviz.knobs import Knobs
+from pmdviz.lab.loop import warm
 from pmdviz.lab.loop.acknowledge import Acknowledge
 from pmdviz.lab.loop.jobs import Job, Screen, log_failure, without_closed_tabs
 from pmdviz.lab.loop.locked import is_served, locked
@@ -223,7 +224,8 @@ class Live:
         """Do the job in the pool, saying so while it lasts; errors become words and leave the last good picture."""
         self._watch = watch = CancelToken()
         loop = asyncio.get_running_loop()
-        work = loop.run_in_executor(pool_for(self._foretold()), timed, job.act, self.runner, watch)
+        act = job.act if self.runner is None else warm.after(job.act)  # the first picture knows what it waits for
+        work = loop.run_in_executor(pool_for(self._foretold()), timed, act, self.runner, watch)
         waited = 0.0
         while not work.done():
             pause = BUSY_S if waited < TURN_S else 2 * BUSY_S  # thirty who wait would have the loop tell them so

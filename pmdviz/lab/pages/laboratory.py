@@ -89,7 +89,7 @@ class Lab(LivePage):
         self.floor = FloorWork(self._tell_floor)
         target_now = self._recipe.make_target()
         self.notice = Notice()
-        self.film = FilmCard(playing=not warm.is_ready())  # else the first minute on a machine is empty axes
+        self.film = FilmCard(playing=not warm.can_draw())  # else the first minute on a machine is empty axes
         cards = self.trouble, self.busy_card, self.notice, self.film
         self.screen = Screen(target_now, self.playback, cards, self.floor, lambda: self._last, self._look_at, keyboard)
         if self.film.shown:
@@ -188,7 +188,7 @@ class Lab(LivePage):
         return runner.snapshot()
 
     def _first(self, runner: Runner | None) -> tuple[Runner, Snapshot]:
-        warm.wait()
+        warm.wait(first_picture=_is_usual(self._recipe))
         runner = runner or Runner(self._recipe, preset=self.setup.preset_of(self._recipe))
         return runner, runner.snapshot()
 
@@ -290,3 +290,9 @@ class Lab(LivePage):
             self.screen.say(self._last, self.screen.extra, False)
             if self.floor.seconds > FLOOR_S:
                 self.busy_card.show(FLOOR_WORDS, self.floor.seconds, self.floor.share)
+
+
+def _is_usual(recipe: Recipe) -> bool:
+    """Whether the first picture is that of the usual run, whose kernels are compiled first."""
+    usual = Recipe()
+    return (recipe.target, recipe.method, recipe.knobs) == (usual.target, usual.method, usual.knobs)
