@@ -1,7 +1,7 @@
 """Compile every kernel once, on tiny arrays of the real types, so that a start can show its progress.
 
-`python -m pmdviz.kernels.warmup K N` fills the K-th of N parts of the on-disk cache and writes a line for each kernel,
-and the line FIRST where those of the first picture are done.
+`python -m pmdviz.kernels.warmup` fills the on-disk cache and writes a line for each kernel, and the line FIRST where
+those of the first picture are done; with `K N` it fills the K-th of N parts, from 0.
 """
 
 import os
@@ -192,4 +192,5 @@ def _models() -> Iterator[tuple[tuple, np.ndarray, int]]:
 
 if __name__ == "__main__":
     # Several processes write into one pipe: a line must be one write.
-    compile_part(int(sys.argv[1]), int(sys.argv[2]), lambda words: print(f"{words}\n", end="", flush=True))
+    part, of = map(int, sys.argv[1:] or (0, 1))
+    compile_part(part, of, lambda words: print(f"{words}\n", end="", flush=True))
