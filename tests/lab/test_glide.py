@@ -66,7 +66,8 @@ def test_a_move_takes_most_of_the_time_until_the_next_frame():
     assert glide_ms(1.0) == 1000 * LONGEST_S
 
 
-def test_a_single_step_of_the_run_on_the_page_has_origins():
+def test_a_single_step_of_the_run_on_the_page_has_origins(monkeypatch):
+    monkeypatch.setattr("pmdviz.lab.loop.runner.SHARE_S", 1e9)  # as many iterations as asked for, however slow it is
     runner = Runner(Recipe("mixture", num_particles=100))
     assert runner.snapshot().origins is None
     assert len(runner.advance().origins) == 100
