@@ -236,8 +236,8 @@ class Frame:
         return other
 
     def without_caches(self) -> Frame:
-        """The frame without its pictures and the terms of its step, to be kept for long."""
-        other = self.replaced(info=self.info and self.info._replace(terms={}, paths=no_paths))
+        """The frame without its pictures, the terms and paths of its step and who was drawn from whom, to be kept for long."""
+        other = self.replaced(info=self.info and self.info._replace(terms={}, paths=no_paths, parents=None))
         for name in ("grids", "draws"):
             other.__dict__.pop(name, None)
         return other

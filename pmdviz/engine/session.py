@@ -108,9 +108,9 @@ class Session:
         """Knobs whose new value the present frame does not show yet -> when it acts, in words."""
         if self.frame.iteration == 0:
             return {}
-        now, before, start = self.knobs, self.recipe.knobs_at(self.frame.iteration - 1), self.recipe.start_knobs()
+        now, before, start = self.knobs.as_dict(), self.recipe.values_at(self.frame.iteration - 1), self.recipe.knobs
         shown_by = {"at once": now, "next step": before, "rejuvenation": before, "restart": start}
-        waiting = {k: s.acts for k, s in now.specs().items() if getattr(shown_by[s.acts], k) != getattr(now, k)}
+        waiting = {k: s.acts for k, s in self.knobs.specs().items() if shown_by[s.acts][k] != now[k]}
         return {k: ACTS[acts] for k, acts in waiting.items()}
 
     def advance(self, n: int = 1) -> Frame:

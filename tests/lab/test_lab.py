@@ -57,8 +57,8 @@ def test_plays_without_a_page():
         lab._act("toggle")
         await until(lambda: lab._last is not None and lab._last.done)
         assert lab.session.frame.iteration == 3
-        assert lab.playback.buttons["Play"].label == "Play"
-        assert not lab.playback.buttons["Continue"].disabled
+        assert lab.playback.buttons["Play"].label == "Replay"
+        assert lab.playback.offers("Continue") and not lab.playback.offers("Step")
         lab.commands.begin("new target", target="bimodal1d", target_options={})
         await until(lambda: lab._last.recipe.target == "bimodal1d")
         assert not lab.setup.undo.disabled

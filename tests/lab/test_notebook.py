@@ -307,7 +307,7 @@ def test_the_still_picture_is_one():
 
 def test_the_still_picture_of_a_race_is_one():
     race = pmdviz.Race(["pmd:num_particles=100", "sgld"], budget=None)
-    snapshot = race.live.runner.advance(500) if race._present() else None
+    snapshot = race.live.runner.advance(5) if race._present() else None
     picture = Image.open(io.BytesIO(race._draw(snapshot)))
     assert picture.size == (960, 540) and len(picture.convert("RGB").getcolors(10**6)) > 100
     assert race._words(snapshot).startswith("iteration")

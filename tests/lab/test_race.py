@@ -47,7 +47,7 @@ def test_plays_to_the_end_and_continues():
         page._act("toggle")
         await until(lambda: page._last.done)
         assert [tile.visited for tile in page._last.tiles] == [900, 300]
-        assert page.playback.buttons["Play"].label == "Play" and not page.playback.buttons["Continue"].disabled
+        assert page.playback.buttons["Play"].label == "Replay" and page.playback.offers("Continue")
         assert page.screen.table.rows[0]["state"][1] == "the budget is used up"
         page._act("proceed")
         await until(lambda: page._last.done and page._last.budget == 1800)

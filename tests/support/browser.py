@@ -164,6 +164,11 @@ def await_picture(page: Any, timeout_s: float = 60.0) -> None:
     page.wait_for_function("window.pmdviz && pmdviz.iteration() >= 0", timeout=timeout_s * 1000, polling=20)
 
 
+def hurry(page: Any) -> None:
+    """Have the run on the page play as fast as it goes, instead of slowly at first."""
+    page.get_by_label("Speed").locator("visible=true").first.select_option(label="as fast as it goes")
+
+
 def cpu_seconds(server_pid: int) -> dict[str, float]:
     """CPU seconds so far of the server and of every Chromium process that this bench started."""
     import psutil

@@ -61,8 +61,9 @@ def small_target(name: str, num_data: int) -> Target:
 
 
 def told(info) -> tuple:
-    """What a step tells of itself, to be compared: its terms by their bytes."""
-    return (*info[:-1], {name: np.asarray(term).tobytes() for name, term in info.terms.items()})
+    """What a step tells of itself, to be compared: its terms and parents by their bytes."""
+    terms = {name: np.asarray(term).tobytes() for name, term in info.terms.items()}
+    return tuple(info._replace(terms=terms, parents=np.asarray(info.parents).tobytes()))
 
 
 def fitting(target: Target) -> list[str]:

@@ -24,6 +24,7 @@ class Acknowledge(DataModel):
     shown = String("")  # JSON of the knobs in force in the last frame sent
     packed = Nullable(Bytes)  # columns of sources, see `pmdviz.scenes.packing`
     layout = String("[]")
+    glide = Int(0)  # milliseconds in which dots move to the next frame; 0 on Pause: they are there at once
     parcel = Int(0)  # raised by the server after `packed` and `layout`
     words = String("")  # JSON of what the status panel says
     hidden = Bool(False)
@@ -42,6 +43,7 @@ class Acknowledge(DataModel):
 
 HELP = static("help.js")
 ON_SENT = f"const help = () => {{ {HELP} }}\n" + static("ears.js")
+ON_PARCEL = static("glide.js") + static("unpack.js")
 ON_COPIES = static("copy.js")
 
 
@@ -61,7 +63,7 @@ def make_acknowledge(
     ack.js_on_change("sent", on_sent(ack))
     ack.js_on_change("link", CustomJS(args={"a": ack}, code=static("link.js")))
     ack.js_on_change("copies", CustomJS(args={"a": ack}, code=ON_COPIES))
-    ack.js_on_change("parcel", CustomJS(args={"a": ack, "sources": list(sources)}, code=static("unpack.js")))
+    ack.js_on_change("parcel", CustomJS(args={"a": ack, "sources": list(sources)}, code=ON_PARCEL))
     if status is not None:
         ack.js_on_change("words", CustomJS(args={"a": ack, "status": status}, code=static("words.js")))
     figure.js_on_change("name", CustomJS(args={"a": ack}, code=""))

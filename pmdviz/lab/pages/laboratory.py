@@ -21,6 +21,7 @@ from pmdviz.lab.loop import limits, warm
 from pmdviz.lab.loop.floor_work import FloorWork
 from pmdviz.lab.loop.live import BUSY_S
 from pmdviz.lab.loop.locked import handed
+from pmdviz.lab.loop.pace import SLOW
 from pmdviz.lab.loop.runner import Runner, Snapshot
 from pmdviz.lab.notebook.still_picture import can_draw, still_png
 from pmdviz.lab.pages.page import LivePage
@@ -83,18 +84,19 @@ class Lab(LivePage):
         )
         super().__init__()
         self._recipe = limits.check(asked)
-        self.playback = PlaybackBar(self._act, lambda iterations: self.commands.set_speed(iterations))
+        self.playback = PlaybackBar(self._act, lambda pace: self.commands.set_pace(pace))
         self.trouble = Trouble(lambda: self._act("retry"), lambda: self._act("restart"), self._copy_recipe)
         self.floor = FloorWork(self._tell_floor)
         target_now = self._recipe.make_target()
         self.notice = Notice()
-        self.film = FilmCard(playing=not warm.is_ready())  # else the first minute on a machine is empty axes
+        self.film = FilmCard(playing=not warm.can_draw())  # else the first minute on a machine is empty axes
         cards = self.trouble, self.busy_card, self.notice, self.film
         looks = self._look_at, self._look_at_data
         self.screen = Screen(target_now, self.playback, cards, self.floor, lambda: self._last, *looks, keyboard)
         if self.film.shown:
             self.screen.wait(warm.words(), warm.progress()[0])  # in the document itself: the first thing one sees
         self._go_live()
+        self.live.pace = SLOW
         self.commands = Commands(self.live, self.floor, self.screen.dim)
         self.setup = Setup(PRESETS, self.commands.begin, self.live.set)
         self.exports = ExportPanel(lambda act: self.live.do("export", act))
@@ -187,7 +189,7 @@ class Lab(LivePage):
         return runner.snapshot()
 
     def _first(self, runner: Runner | None) -> tuple[Runner, Snapshot]:
-        warm.wait()
+        warm.wait(first_picture=_is_usual(self._recipe))
         runner = runner or Runner(self._recipe, preset=self.setup.preset_of(self._recipe))
         return runner, runner.snapshot()
 
@@ -202,7 +204,7 @@ class Lab(LivePage):
             self.screen.extra = ""
         self._last = snapshot
         self.film.hide()
-        self.screen.show(snapshot, self.live.playing)
+        self.screen.show(snapshot, self.live.playing, self.live.pause_s)
         self.setup.show(snapshot)
         self.setup.can_undo(self.commands.can_undo)
         self.playback.playing(self.live.playing)
@@ -214,6 +216,12 @@ class Lab(LivePage):
         if self.sharing.sentence:
             self.notice.say(self.sharing.sentence)
             self.sharing.sentence = ""
+
+    def play_changed(self, playing: bool) -> None:
+        """Play or Pause was pressed."""
+        super().play_changed(playing)
+        if not playing:
+            self.screen.land()
 
     def cancelled(self, what: str) -> None:
         """It was cancelled: the last picture stays, and the controls are as they were before."""
@@ -286,3 +294,9 @@ class Lab(LivePage):
             self.screen.say(self._last, self.screen.extra, False)
             if self.floor.seconds > FLOOR_S:
                 self.busy_card.show(FLOOR_WORDS, self.floor.seconds, self.floor.share)
+
+
+def _is_usual(recipe: Recipe) -> bool:
+    """Whether the first picture is that of the usual run, whose kernels are compiled first."""
+    usual = Recipe()
+    return (recipe.target, recipe.method, recipe.knobs) == (usual.target, usual.method, usual.knobs)

@@ -18,6 +18,7 @@ from pmdviz.lab.controls.race_setup import DEFAULT_ENTRANTS, RaceSetup
 from pmdviz.lab.loop import warm
 from pmdviz.lab.loop.floor_work import FloorWork
 from pmdviz.lab.loop.locked import handed
+from pmdviz.lab.loop.pace import SLOW, Pace
 from pmdviz.lab.loop.race_runner import ROWS, RaceRunner
 from pmdviz.lab.pages.page import LivePage
 from pmdviz.lab.panels.export import RACE, ExportPanel
@@ -29,15 +30,8 @@ from pmdviz.methods.base import DEFAULT_BUDGET
 from pmdviz.scenes.race import ANY_SCENE, RaceScene
 from pmdviz.scenes.stage import SceneChoice
 
-BUTTONS = {  # label -> (act, what it does)
-    "Restart": ("restart", "Restart: everybody at iteration 0 (R)"),
-    "Play": ("toggle", "Play or pause (space)"),
-    "Step": ("step", "Everybody goes on by 100 data, or by what they cost (right arrow)"),
-    "Reseed": ("reseed", "Restart with other random numbers (N)"),
-    "Continue": ("proceed", "Continue with as much budget again"),
-}
+BUTTONS = {"Restart": "restart", "Reseed": "reseed", "Play": "toggle", "Step": "step", "Continue": "proceed"}
 SETTLE_S = 0.3  # so often a paused race looks who has come back
-SPEEDS = {f"{rows:,} data a frame": rows for rows in (ROWS, 200, 500, 1000)}
 
 
 def usual_race() -> RaceRecipe:
@@ -54,12 +48,12 @@ class RacePage(LivePage):
     def __init__(self, recipe: RaceRecipe | None = None) -> None:
         super().__init__()
         self.recipe = recipe or usual_race()
-        self.playback = PlaybackBar(self._act, self._set_speed, BUTTONS, SPEEDS)
+        self.playback = PlaybackBar(self._act, self._set_pace, lambda rounds: f"{rounds * ROWS:,} data", BUTTONS)
         self.bands = Bands(self._tell_bands)
         self.floor = FloorWork(self._tell_floor)
         self.screen = RaceScreen(self.playback, (self.busy_card,), self._press_bands, self._look_at, self.recipe.shown)
         self._go_live()
-        self.live.iterations = ROWS
+        self.live.pace = SLOW
         self.setup = RaceSetup(self.recipe, self._begin)
         self.exports = ExportPanel(lambda act: self.live.do("export", act), RACE)
         self.setup.view.append(self.exports.view)
@@ -159,7 +153,7 @@ class RacePage(LivePage):
 
     def _act(self, name: str) -> None:
         acts: dict[str, Callable[[], None]] = {
-            "toggle": lambda: self.live.play(not self.live.playing),
+            "toggle": self._toggle,
             "step": self._step,
             "restart": lambda: self._begin(self.recipe),
             "reseed": lambda: self._begin(replace(self.recipe, seeds=(secrets.randbelow(min(2**32, MAX_SEED)),))),
@@ -168,10 +162,16 @@ class RacePage(LivePage):
         if self._last is not None:
             acts[name]()
 
+    def _toggle(self) -> None:
+        """Play, Pause, or what both mean at the end of the race: race again."""
+        if self._last.done and not self.live.playing:
+            self._begin(self.recipe)
+        self.live.play(not self.live.playing)
+
     def _step(self) -> None:
         if self.live.playing:
             self.live.play(False)
-        self.live.do("step", lambda runner: runner.advance(self.live.iterations))
+        self.live.do("step", RaceRunner.advance)
 
     def _proceed(self) -> None:
         if self.recipe.budget is not None:
@@ -182,8 +182,8 @@ class RacePage(LivePage):
     def _look_at(self, choice: SceneChoice) -> None:
         self.live.do("look", lambda runner: runner.look_at(choice))
 
-    def _set_speed(self, rows: int) -> None:
-        self.live.iterations = rows
+    def _set_pace(self, pace: Pace) -> None:
+        self.live.pace = pace
 
     def _begin(self, recipe: RaceRecipe) -> None:
         """Another race in place of this one; what belongs to the old one is let go of."""

@@ -17,6 +17,7 @@ from pmdviz.lab.controls.playback import PlaybackBar
 from pmdviz.lab.loop.acknowledge import make_acknowledge
 from pmdviz.lab.loop.floor_work import FloorWork
 from pmdviz.lab.loop.frame_sender import FrameSender
+from pmdviz.lab.loop.glide import glide_ms
 from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.loop.runner import Snapshot
 from pmdviz.lab.panels.card import Card
@@ -24,6 +25,7 @@ from pmdviz.lab.panels.layer_switches import LayerSwitches
 from pmdviz.lab.panels.status import fields_html, status_fields, waiting_fields
 from pmdviz.presets import PRESETS
 from pmdviz.scenes import data_columns
+from pmdviz.scenes.columns import StageColumns
 from pmdviz.scenes.stage import Pair, Scene, SceneChoice
 from pmdviz.scenes.trace_columns import CLOCK_OF, CLOCKS, GROUPS, Group, clocks_of, first_group
 from pmdviz.targets import Target
@@ -107,17 +109,34 @@ class Screen:
             selects, self.actions.said, margin=0, css_classes=["pmdviz-options"], sizing_mode="stretch_width"
         )
 
-    def show(self, snapshot: Snapshot, playing: bool) -> None:
-        """Draw a snapshot."""
+    def show(self, snapshot: Snapshot, playing: bool, pause_s: float = 0.0) -> None:
+        """Draw a snapshot; while it plays slowly the dots have until the next one, `pause_s` seconds from now."""
         with self.sender.together():
             self.follow(snapshot)
             self._offer(snapshot)
-            self.stage.draw(snapshot.columns, self._noted(snapshot, playing), self._due_image(playing))
+            columns = self._moving(snapshot, pause_s if playing else 0.0)
+            self.stage.draw(columns, self._noted(snapshot, playing), self._due_image(playing))
             self._trace(snapshot, playing)
             self._show_data(snapshot)
             self.sender.say(status_fields(snapshot, self.extra, playing, self.floor.words))
-        self.playback.enable(True, snapshot.done, snapshot.frame.iteration == 0, bool(snapshot.ended))
+        at_start, changed = snapshot.frame.iteration == 0, bool(snapshot.recipe.changes)
+        self.playback.enable(True, snapshot.done, at_start, bool(snapshot.ended), changed)
         self.dim(False)
+
+    def _moving(self, snapshot: Snapshot, pause_s: float) -> StageColumns:
+        """The columns, with where the dots come from if one can see them move."""
+        columns, rows, ms = snapshot.columns, snapshot.origins, glide_ms(pause_s)
+        seen = ms > 0 and rows is not None and len(rows) == columns.drawn
+        if not seen:
+            self.land()
+            return columns
+        self.ack.glide = ms
+        return columns._replace(particles={**columns.particles, "origin": rows})
+
+    def land(self) -> None:
+        """Have the dots that are under way be where the last frame has them."""
+        if self.ack.glide:
+            self.ack.glide = 0
 
     def follow(self, snapshot: Snapshot) -> None:
         """Take ranges and names from another target or scene; the same ranges keep the user's zoom."""

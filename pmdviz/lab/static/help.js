@@ -4,7 +4,7 @@ if (!box) {
   box.className = "pmdviz-help-dialog"
   box.setAttribute("aria-label", "Help")
   box.innerHTML = `<h2>Keys</h2><table>
-    <tr><td><kbd>space</kbd></td><td>play or pause</td></tr>
+    <tr><td><kbd>space</kbd></td><td>play or pause; at the end play again</td></tr>
     <tr><td><kbd>→</kbd> <kbd>←</kbd></td><td>one step, one step back</td></tr>
     <tr><td><kbd>R</kbd></td><td>restart with the knobs as they are</td></tr>
     <tr><td><kbd>N</kbd></td><td>new seed</td></tr>

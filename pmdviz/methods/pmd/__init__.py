@@ -80,10 +80,11 @@ class PMD(SmoothedMethod, BatchMethod):
         """One prox-mapping; a rejuvenation, where one is due, comes first."""
         ess = effective_sample_size(state.log_weights)
         reason = rejuvenation_reason(state, ess, knobs)
+        parents = None
         if reason:
             if ess < state.fewest:
                 state = state._replace(fewest=ess, fewest_at=state.iteration)
-            state = rejuvenate(rng, state, self.density(state, knobs, target), target, knobs)
+            state, parents = rejuvenate(rng, state, self.density(state, knobs, target), target, knobs)
         warm, rows = state.warming, state.rest_rows if state.rest else batch
         scaled = checked_log_likelihood(target, state.particles, rows, state.log_prior > -np.inf)
         if warm:
@@ -100,6 +101,7 @@ class PMD(SmoothedMethod, BatchMethod):
             events(rejuvenated=reason, limited=limited_words(done, warm)),
             {"ess_before": ess, "zero_weight": zeros} | ({} if warm else {"step_size": done.size}),
             weight_terms(after.log_weights, **(bayes_terms if warm else mirror_terms)(state, done, scaled)),
+            parents,
         )
 
     def caveat(self, state: PMDState, knobs: PMDKnobs) -> str:

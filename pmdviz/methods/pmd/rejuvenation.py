@@ -56,14 +56,14 @@ def rejuvenate(
     density: KernelDensity | ShapedDensity,
     target: Target,
     knobs: PMDKnobs,
-) -> PMDState:
-    """Draw new particles from the current weighted KDE; they start with equal weights."""
+) -> tuple[PMDState, np.ndarray]:
+    """Draw new particles from the current weighted KDE; they start with equal weights. And each one's parent, (m,)."""
     t = state.next_step
     m = wanted_particles(t, knobs)
-    particles = draws.from_density(rng, density, m, knobs.draws, knobs.resampler)
+    particles, parents = draws.children(rng, density, m, knobs.draws, knobs.resampler)
     log_proposal = density.log_density(particles, single=m >= SINGLE_FROM)
     log_prior = checked_log_prior(target, particles)
     drawn = read_only(particles, equal_log_weights(m), log_proposal, log_prior)
     names = ("particles", "log_weights", "log_proposal", "log_prior")
     each = draws.candidates_each(knobs.draws, m, target.dim)
-    return state._replace(drawn_at=max(t, 1), each=each, **dict(zip(names, drawn, strict=True)))
+    return state._replace(drawn_at=max(t, 1), each=each, **dict(zip(names, drawn, strict=True))), parents

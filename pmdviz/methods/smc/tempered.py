@@ -157,8 +157,9 @@ class Tempering(SmoothedMethod):
         """One pass over the data: the first likelihoods or a move of every particle; then the next β."""
         ess = effective_sample_size(state.log_weights)
         reason = resampling_reason(state, ess, knobs)
+        parents = None
         if reason:
-            state = resampled(rng, state, knobs.num_particles)
+            state, parents = resampled(rng, state, knobs.num_particles)
         if state.iteration == 0:
             values = checked_log_likelihood(target, state.particles, batch)
             state, asked, accepted = state._replace(log_likelihood=values), len(values), None
@@ -176,6 +177,7 @@ class Tempering(SmoothedMethod):
             events(rejuvenated=reason),
             {"ess_before": ess, "zero_weight": int((state.log_weights == -np.inf).sum()), "temperature": state.beta},
             terms,
+            parents,
         )
 
     def caveat(self, state: TemperingState, knobs: TemperingKnobs) -> str:
@@ -201,16 +203,17 @@ def resampling_reason(state: TemperingState, ess: float, knobs: TemperingKnobs) 
     return f"ESS was {ess / m:.0%} of m" if fell else ""
 
 
-def resampled(rng: np.random.Generator, state: TemperingState, num_particles: int) -> TemperingState:
-    """Systematic resampling, without any noise: the moves come after."""
+def resampled(rng: np.random.Generator, state: TemperingState, num_particles: int) -> tuple[TemperingState, np.ndarray]:
+    """Systematic resampling, without any noise: the moves come after. And each particle's parent, (m,)."""
     parents = systematic(np.exp(state.log_weights), num_particles, rng.random())
-    return state._replace(
+    chosen = state._replace(
         particles=state.particles[parents],
         log_weights=equal_log_weights(num_particles),
         log_prior=state.log_prior[parents],
         log_likelihood=state.log_likelihood[parents],
         ancestors=state.ancestors[parents],
     )
+    return chosen, parents
 
 
 def tempered(state: TemperingState, batch: np.ndarray, knobs: TemperingKnobs) -> TemperingState:
