@@ -29,7 +29,7 @@ class MixtureOptions(Knobs):
     p = Real(
         0.5,
         bounds=(0.01, 0.99),
-        label="Share p of the first component",
+        label="First component's weight p",
         acts="restart",
         doc="With p = 0.5 the likelihood is the same at both modes, but not the prior: at the defaults they hold 0.459 "
         "and 0.541 of the posterior.",
@@ -50,7 +50,10 @@ class Mixture(GaussianPrior, Target):
 
     name = "mixture"
     title = "Two-mode mixture (2-D)"
-    about = "Each x comes from one of two Gaussians, at θ₁ or at θ₁ + θ₂; swapping the two explains the data as well."
+    about = (
+        "Each data point comes from a Gaussian centred at θ₁ or at θ₁ + θ₂. "
+        "Swapping the two fits the data just as well."
+    )
     source = "Dai, He, Dai, Song 2016, section 6"
     Options = MixtureOptions
     declared = frozenset({"gradient", "conditionals", "simulation"})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pmdviz.knobs import Real, Source, Whole
 
 
@@ -14,13 +16,14 @@ def data_points(default: int, most: int = 100_000) -> Whole:
         log=True,
         label="Data points N",
         acts="restart",
-        doc="How many data are observed.",
+        doc="Number of observed data points.",
     )
 
 
-def data_source(built_in: tuple[str, ...], doc: str) -> Source:
-    """Where the data come from: the first of `built_in`, another of them, or a person's file."""
-    return Source(built_in[0], objects=list(built_in), check_on_set=False, label="Data from", acts="restart", doc=doc)
+def data_source(built_in: Mapping[str, str], doc: str) -> Source:
+    """Where the data come from: the first of `built_in` (name -> words), another of them, or a person's file."""
+    first = next(iter(built_in))
+    return Source(first, choices=built_in, check_on_set=False, label="Data from", acts="restart", doc=doc)
 
 
 def noise(default: float, doc: str, least: float = 0.05) -> Real:

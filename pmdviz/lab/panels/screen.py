@@ -21,6 +21,7 @@ from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.loop.runner import Snapshot
 from pmdviz.lab.panels.card import Card
 from pmdviz.lab.panels.status import fields_html, status_fields, waiting_fields
+from pmdviz.scenes.glossary import row as glossary_row
 from pmdviz.scenes.stage import LAYERS, Pair, Scene, SceneChoice
 from pmdviz.scenes.trace_columns import CLOCK_OF, CLOCKS, GROUPS, Group, clocks_of, first_group
 from pmdviz.targets import Target
@@ -95,9 +96,10 @@ class Screen:
         clock = self.clock = pn.widgets.Select(label="Against", options=_by_words(CLOCKS), width=190, **look)
         group.param.watch(handed(lambda event: self.traces.choose(group=event.new)), "value")
         clock.param.watch(handed(lambda event: self.traces.choose(clock=event.new)), "value")
+        words = pn.pane.HTML(glossary_row(), stylesheets=[css.TEXT], margin=0, sizing_mode="stretch_width")
         selects = pn.Row(*self.picture.widgets, group, clock, margin=0, styles={"gap": "4px 12px", "flex-wrap": "wrap"})
         return pn.Column(
-            selects, self.actions.said, margin=0, css_classes=["pmdviz-options"], sizing_mode="stretch_width"
+            selects, words, self.actions.said, margin=0, css_classes=["pmdviz-options"], sizing_mode="stretch_width"
         )
 
     def show(self, snapshot: Snapshot, playing: bool) -> None:

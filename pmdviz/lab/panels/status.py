@@ -6,8 +6,9 @@ import html
 from collections.abc import Mapping
 from typing import Any
 
-from pmdviz.lab.loop.forecast import heaviest, step_seconds
+from pmdviz.lab.loop.forecast import heaviest, label_of, step_seconds
 from pmdviz.lab.loop.runner import Snapshot
+from pmdviz.scenes.glossary import marked
 from pmdviz.scenes.words import EXACT_SAMPLES, UNKNOWN, below_words, count, data_visited, duration, headline, state
 
 START = "Press Play. {}"
@@ -46,8 +47,9 @@ def slow_words(snapshot: Snapshot) -> str:
     if seconds < FORETELL_S and snapshot.step_seconds < FORETELL_S:
         return ""
     longest = duration(max(seconds, snapshot.step_seconds))
-    name, value = heaviest(snapshot.frame.knobs, snapshot.frame.num_data)
-    return f"With {name} = {count(value)} the longest step takes about {longest}"
+    knobs = snapshot.frame.knobs
+    name, value = heaviest(knobs, snapshot.frame.num_data)
+    return f"{label_of(knobs, name)} = {count(value)}: expect up to {longest} per step"
 
 
 def status_fields(snapshot: Snapshot, extra: str = "", playing: bool = False, unknown: str = UNKNOWN) -> dict[str, Any]:
@@ -58,7 +60,8 @@ def status_fields(snapshot: Snapshot, extra: str = "", playing: bool = False, un
     below = "" if playing else below_words(snapshot.frame)
     more = [words for words in (extra, below, slow_words(snapshot)) if words]
     if snapshot.pending:
-        more.insert(0, "; ".join(f"{name}: {words}" for name, words in snapshot.pending.items()))
+        specs = snapshot.frame.knobs.specs()
+        more.insert(0, "; ".join(f"{specs[name].label}: {words}" for name, words in snapshot.pending.items()))
     if snapshot.done:
         more.insert(0, result_words(snapshot, unknown))
     budget, spent = snapshot.recipe.budget, snapshot.frame.spent
@@ -84,6 +87,7 @@ EMPTY = {"passes": "", "step": "", "more": ""}
 def fields_html(fields: Mapping[str, Any]) -> str:
     """The status panel as HTML."""
     f = {name: html.escape(value) if isinstance(value, str) else value for name, value in fields.items()}
+    f |= {name: marked(f[name]) for name in ("pmdviz-status", "step", "more")}
     return (
         f'<div class="grid"><div class="bar" role="progressbar" aria-label="Budget of data" aria-valuemin="0" '
         f'aria-valuemax="100" aria-valuenow="{f["share"]:.0f}" aria-valuetext="{f["of"]}">'

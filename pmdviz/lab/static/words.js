@@ -3,7 +3,7 @@
 const root = Bokeh.index.find_one(status)?.shadow_el
 if (root && a.words) {
   const w = JSON.parse(a.words)
-  const put = (name, text) => { const e = root.querySelector(name); if (e && e.textContent !== text) e.textContent = text }
+  const put = (name, text) => { const e = root.querySelector(name); if (e && e.textContent !== text) explanations.write(e, text) }
   for (const name of ["pmdviz-status", "passes", "step", "more"]) put("." + name, w[name])
   root.querySelector(".pmdviz-status").setAttribute("aria-live", w.live)
   const bar = root.querySelector(".bar")
