@@ -56,7 +56,7 @@ def test_a_long_step_says_how_far_it_is_and_is_cancelled(browser, tmp_path):
         lab.settled()
         picture = stage_pixels(lab.page)
         lab.type("batch_size", "7")
-        lab.page.get_by_text("batch_size: takes effect at the next step").wait_for()
+        lab.page.get_by_text("Batch size B: takes effect at the next step").wait_for()
         lab.press("Step")
         card = lab.page.get_by_text(re.compile("Computing a step: .* so far"))
         card.wait_for()
@@ -67,7 +67,7 @@ def test_a_long_step_says_how_far_it_is_and_is_cancelled(browser, tmp_path):
         assert lab.iteration() == 1
         assert look_alike(stage_pixels(lab.page), picture)
         lab.type("batch_size", "10")
-        lab.page.get_by_text("batch_size: takes effect at the next step").wait_for()
+        lab.page.get_by_text("Batch size B: takes effect at the next step").wait_for()
         lab.press("Step")
         lab.reach(2)
         lab.settled()

@@ -53,7 +53,7 @@ def test_pending_knobs_are_named_and_a_bandwidth_redraws_at_once(runner):
     before = runner.advance(3)
     after = runner.set({"batch_size": 10})
     assert after.pending == {"batch_size": "takes effect at the next step"}
-    assert "batch_size: takes effect at the next step" in panel_html(after)
+    assert "Batch size B: takes effect at the next step" in panel_html(after)
     redrawn = runner.set({"bandwidth": 2.0})
     assert redrawn.metrics["tv"] != before.metrics["tv"]
     assert redrawn.frame.iteration == 3

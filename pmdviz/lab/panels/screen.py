@@ -86,9 +86,9 @@ class Screen:
         boxes.param.watch(handed(lambda event: self.stage.toggle(event.new)), "value")
         fit = small_button("Fit posterior")
         fit.on_click(handed(lambda event: self.stage.fit()))
-        return pn.Column(
-            boxes, self.actions.row(fit), margin=0, css_classes=["pmdviz-layers"], sizing_mode="stretch_width"
-        )
+        wide: dict[str, Any] = {"margin": 0, "sizing_mode": "stretch_width"}
+        words = pn.pane.HTML(glossary_row(), stylesheets=[css.TEXT], **wide)
+        return pn.Column(boxes, self.actions.row(fit), words, css_classes=["pmdviz-layers"], **wide)
 
     def _options(self) -> Any:
         look: dict[str, Any] = {"margin": 0, "stylesheets": [css.SELECT]}
@@ -96,10 +96,9 @@ class Screen:
         clock = self.clock = pn.widgets.Select(label="Against", options=_by_words(CLOCKS), width=190, **look)
         group.param.watch(handed(lambda event: self.traces.choose(group=event.new)), "value")
         clock.param.watch(handed(lambda event: self.traces.choose(clock=event.new)), "value")
-        words = pn.pane.HTML(glossary_row(), stylesheets=[css.TEXT], margin=0, sizing_mode="stretch_width")
         selects = pn.Row(*self.picture.widgets, group, clock, margin=0, styles={"gap": "4px 12px", "flex-wrap": "wrap"})
         return pn.Column(
-            selects, words, self.actions.said, margin=0, css_classes=["pmdviz-options"], sizing_mode="stretch_width"
+            selects, self.actions.said, margin=0, css_classes=["pmdviz-options"], sizing_mode="stretch_width"
         )
 
     def show(self, snapshot: Snapshot, playing: bool) -> None:

@@ -26,7 +26,8 @@ const chosen = (s) => s.kind === "choice" || s.kind === "source"
 function build(s) {
   const id = "knob-" + s.name
   const unit = element("span", { class: "unit" })
-  const label = element("button", { type: "button", class: "name", "aria-haspopup": "dialog" }, s.label, unit)
+  const label = element("button", { type: "button", class: "name", "aria-haspopup": "dialog" },
+    element("span", { class: "word" }, s.label), unit)
   const mark = element("span", { class: "mark", title: "differs from the default" }, "●")
   const reset = element("button", { type: "button", class: "reset" }, "↺")
   const message = element("div", { class: "message", role: "alert", id: id + "-message" })
@@ -81,7 +82,7 @@ function knob(s, give) {
     part.root.classList.toggle("changed", state.changed)
     part.root.hidden = !state.visible
     part.root.classList.toggle("folds", state.folds && !state.message)
-    part.unit.textContent = state.unit ? " " + state.unit : ""
+    part.unit.textContent = state.unit
     part.reset.title = `Reset to the default, ${state.usual}`
     part.reset.setAttribute("aria-label", `Reset ${s.label} to ${state.usual}`)
   }
