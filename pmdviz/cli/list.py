@@ -87,4 +87,4 @@ def _markdown_row(row: dict[str, Any]) -> str:
         row["acts"],
         row["help"],
     )
-    return "| " + " | ".join(cells) + " |"
+    return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"

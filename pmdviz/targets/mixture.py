@@ -34,9 +34,16 @@ class MixtureOptions(Knobs):
         doc="With p = 0.5 the likelihood is the same at both modes, but not the prior: at the defaults they hold 0.459 "
         "and 0.541 of the posterior.",
     )
-    theta1 = Real(1.0, bounds=(-5, 5), label="True θ₁", unit="units of x", acts="restart", doc="First mean.")
+    theta1 = Real(
+        1.0, bounds=(-5, 5), label="True θ₁", unit="units of x", acts="restart", doc="True mean of the first component."
+    )
     theta2 = Real(
-        -2.0, bounds=(-5, 5), label="True θ₂", unit="units of x", acts="restart", doc="Gap to the second mean."
+        -2.0,
+        bounds=(-5, 5),
+        label="True θ₂",
+        unit="units of x",
+        acts="restart",
+        doc="True distance from the first mean to the second.",
     )
     data_seed = data_seed()
 

@@ -10,6 +10,7 @@ from pmdviz.lab.panels.status import panel_html, result_words, slow_words, statu
 from pmdviz.methods import METHODS
 from pmdviz.scenes.stage import SceneChoice
 from pmdviz.scenes.trace_columns import with_present
+from pmdviz.scenes.glossary import marked
 from pmdviz.scenes.words import state
 
 
@@ -29,7 +30,7 @@ def test_status_in_words(runner):
     words = state(snapshot.frame)
     assert words.startswith("iteration 3, 300 of 1,000 data visited, TV 0.")
     assert "exact samples" in words
-    assert f'<div class="pmdviz-status" role="status" aria-live="polite">{words}' in panel_html(snapshot)
+    assert f'<div class="pmdviz-status" role="status" aria-live="polite">{marked(words)}' in panel_html(snapshot)
     endless = Runner(Recipe("mixture", num_particles=200, budget=None)).advance(1)
     assert state(endless.frame).startswith("iteration 1, 100 data visited")
 
@@ -130,7 +131,7 @@ def test_the_traces_end_with_the_present_frame(runner):
 
 def test_a_slow_step_is_foretold(runner):
     assert slow_words(runner.snapshot()) == ""
-    assert "takes about" in slow_words(runner.set({"num_particles": 50_000}))
+    assert slow_words(runner.set({"num_particles": 50_000})).startswith("Particles m = 50,000: expect up to ")
 
 
 def test_a_refused_value_changes_nothing(runner):

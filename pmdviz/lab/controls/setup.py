@@ -22,7 +22,7 @@ from pmdviz.methods import METHODS
 from pmdviz.scenes.glossary import marked
 from pmdviz.targets import TARGETS
 
-OWN = "your own settings"
+OWN = "Custom"
 BUDGET_OF = {"data": "Budget (data visited)", "evaluations": "Budget (likelihood evaluations)"}
 PROBLEM = ("target", "target_options", "method")
 RUN = (*PROBLEM, "knobs", "seed")
@@ -46,7 +46,7 @@ class Setup(ProblemControls):
         self.moves = pn.pane.HTML("", margin=(0, 0, 4, 0), **words)
         self.knobs = KnobForm()
         self.new_seed = small_button("New seed")
-        self.undo = small_button("Undo: back to the run before", disabled=True, visible=False)
+        self.undo = small_button("Undo: previous run", disabled=True, visible=False)
         self._watch()
         self.view = pn.Column(
             self.preset,
