@@ -88,7 +88,7 @@ def test_more_settings_fold_but_not_one_that_was_changed_and_the_browser_remembe
 
 
 def test_a_label_explains_by_click_and_keyboard_and_esc_closes_that_alone(lab):
-    label = lab.page.get_by_role("button", name="Rejuvenation").first
+    label = lab.page.get_by_role("button", name="Rejuvenation", exact=True).first
     label.focus()
     label.press("Enter")
     box = lab.page.get_by_role("dialog", name="Rejuvenation")
@@ -102,8 +102,25 @@ def test_a_label_explains_by_click_and_keyboard_and_esc_closes_that_alone(lab):
     assert "Rejuvenation" in lab.page.evaluate("pmdviz.find('.name:focus').textContent")
     label.click()
     box.wait_for()
+    assert box.evaluate("e => getComputedStyle(e).color") == "rgb(26, 26, 26)"
     lab.page.locator(".pmdviz-stage").click()
     box.wait_for(state="hidden")
+    lab.page.get_by_label("Toggle theme").click()
+    lab.wait("pmdviz.model('stage').background_fill_color !== '#ffffff'")
+    label.click()
+    assert box.evaluate("e => getComputedStyle(e).color") == "rgb(242, 242, 242)", "a white card in the dark"
+
+
+def test_on_a_phone_an_explanation_lies_over_the_drawer(open_lab):
+    lab = open_lab(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    if not lab.knob("num_particles").is_visible():
+        lab.page.locator(".MuiAppBar-root button").first.tap()
+    lab.page.get_by_role("button", name="Rejuvenation", exact=True).first.tap()
+    box = lab.page.get_by_role("dialog", name="Rejuvenation")
+    box.locator(".pmdviz-term").first.tap()  # Playwright taps only what nothing covers
+    lab.page.get_by_role("dialog", name="ESS: effective sample size").wait_for()
+    lab.page.keyboard.press("Escape")
+    assert lab.page.locator(".pmdviz-explain").count() == 0 and lab.knob("num_particles").is_visible()
 
 
 def test_words_of_the_status_line_explain_themselves_also_while_it_plays(lab):

@@ -8,9 +8,9 @@ from pmdviz.lab.controls.new_run import next_recipe
 from pmdviz.lab.loop.runner import Runner
 from pmdviz.lab.panels.status import panel_html, result_words, slow_words, status_fields
 from pmdviz.methods import METHODS
+from pmdviz.scenes.glossary import marked
 from pmdviz.scenes.stage import SceneChoice
 from pmdviz.scenes.trace_columns import with_present
-from pmdviz.scenes.glossary import marked
 from pmdviz.scenes.words import state
 
 

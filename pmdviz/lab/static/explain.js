@@ -40,15 +40,16 @@ const explanations = (window.pmdvizExplanations ??= (() => {
   function open(from, title, lines, last) {
     const again = from === anchor && box?.dataset.title === title
     close()
-    if (again) return
+    if (again || !from.isConnected) return
     anchor = from
     anchor.setAttribute("aria-expanded", "true")
-    const dark = document.querySelector(".mui-dark") !== null
+    const dark = Number(getComputedStyle(from).color.match(/\d+/)[0]) > 128  // light words: a page's theme, or a notebook's
     box = element("div", { class: `pmdviz-explain${dark ? " dark" : ""}`, role: "dialog", "aria-label": title, tabindex: -1,
-      "data-title": title }, element("style", {}, STYLE), element("b", {}, title))
+      popover: "manual", "data-title": title }, element("style", {}, STYLE), element("b", {}, title))
     for (const line of lines.filter(Boolean)) box.append(write(element("p", {}), line))
     if (last) box.append(element("p", { class: "last" }, last))
     document.body.append(box)
+    box.showPopover?.()  // over the drawer of a phone, which lies above all else
     place()
     box.focus({ preventScroll: true })
   }
