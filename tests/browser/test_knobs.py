@@ -123,16 +123,20 @@ def test_on_a_phone_an_explanation_lies_over_the_drawer(open_lab):
     assert lab.page.locator(".pmdviz-explain").count() == 0 and lab.knob("num_particles").is_visible()
 
 
-def test_words_of_the_status_line_explain_themselves_also_while_it_plays(lab):
+def test_words_explain_themselves_while_it_plays_and_in_the_status_line_of_a_pause(lab):
     lab.endless()
     lab.press("Play")
     lab.reach(3)
-    lab.page.locator(".pmdviz-status .pmdviz-term", has_text="TV").click()
+    lab.page.locator(".pmdviz-glossary .pmdviz-term", has_text="TV").click()
     box = lab.page.get_by_role("dialog", name="TV: total variation")
     box.get_by_text("0 (identical) to 1 (no overlap)").wait_for()
     at = lab.iteration()
     lab.reach(at + 3)
     assert box.is_visible()
+    assert lab.page.locator(".pmdviz-status .pmdviz-term").count() == 0, "words that would move at every frame"
+    lab.press("Pause")
+    lab.page.locator(".pmdviz-status .pmdviz-term", has_text="exact samples").click()
+    lab.page.get_by_role("dialog", name="Exact samples").wait_for()
 
 
 # All that is written in the panel, choices of menus too, in whatever shadow root it is.
