@@ -236,7 +236,7 @@ class Frame:
         return other
 
     def without_caches(self) -> Frame:
-        """The frame without its pictures, the terms and paths of its step and who was drawn from whom, to be kept for long."""
+        """The frame without its pictures and what a step tells of each particle, to be kept for long."""
         other = self.replaced(info=self.info and self.info._replace(terms={}, paths=no_paths, parents=None))
         for name in ("grids", "draws"):
             other.__dict__.pop(name, None)

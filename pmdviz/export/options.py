@@ -25,6 +25,7 @@ NO_TRACES = "none"
 SIZES = {"1920x1080": (1920, 1080), "960x540": (960, 540), "square": (1080, 1080)}
 SIZE, LAYER_LIST = "size", "layers"  # short forms of several options at once
 USUAL_FRAMES = 100
+USUAL = "automatic"
 
 
 _whole, _choice, _flag = (partial(kind, acts="at once") for kind in (Whole, Choice, Flag))
@@ -43,16 +44,19 @@ class Look(Knobs):
         doc=f"Frames of the film, spread evenly over the run; 0: {USUAL_FRAMES}, or all of a shorter run.",
     )  # fmt: skip
     every = _whole(
-        0, bounds=(0, 1_000_000), unit="iterations", label="Every k-th", only_if=("frames", 0),
-        doc="A frame for every so many iterations, and the last one; 0: as `frames` says.",
+        0, bounds=(0, 1_000_000), unit="iterations", label="One frame every", only_if=("frames", 0),
+        doc="One frame every so many iterations, plus the last; 0: automatic.",
     )  # fmt: skip
     theme = _choice(
-        "light", objects=["light", "dark"], label="Theme", doc="Dark lines on light paper, or light on dark."
+        "light", choices={"light": "light", "dark": "dark"}, label="Theme", doc="Dark on light, or light on dark."
     )
-    transparent = _flag(False, label="Transparent", doc="No paper behind the picture.")
+    transparent = _flag(False, label="Transparent", doc="Transparent background.")
     large_type = _flag(False, label="Large type", doc="Labels for the back row of a lecture hall.")
     scene = _choice(
-        "", objects=["", *SCENES], label="Picture", doc="What the stage shows; by default the first scene that applies."
+        "",
+        choices={"": USUAL} | {name: scene.title for name, scene in SCENES.items()},
+        label="Picture",
+        doc="What the posterior plot shows; by default the first scene that applies.",
     )
     horizontal = _whole(
         1, bounds=(1, 1000), label="Horizontal coordinate", doc="Of a scene with two coordinates, counted from 1."
@@ -66,15 +70,21 @@ class Look(Knobs):
     prior = _flag(True, label="Prior", doc="Draw the outline of the prior.")
     paths = _flag(True, label="Paths", doc="Draw how the method moves: a chain's way, arrows, ellipses.")
     traces = _choice(
-        "", objects=["", NO_TRACES, *GROUPS], label="Traces",
+        "", choices={"": USUAL, NO_TRACES: "none"} | {name: each.title for name, each in GROUPS.items()},
+        label="Traces",
         doc="What is drawn beside the stage (by default the first that target and method have), where the picture is "
         "at least one and a half times as wide as high.",
     )  # fmt: skip
     clock = _choice(
-        "", objects=["", *CLOCKS], label="Traces against",
+        "", choices={"": USUAL, **CLOCKS}, label="Traces against",
         doc="The traces' horizontal axis; nothing said: what the budget counts.",
     )  # fmt: skip
-    table = _choice("history", objects=["history", "particles"], label="Table", doc="What the table holds.")
+    table = _choice(
+        "history",
+        choices={"history": "history of the run", "particles": "particles at the end"},
+        label="Table",
+        doc="What the table holds.",
+    )
     whole = _flag(
         False, label="Whole recipe",
         doc="The whole recipe, to the end of its budget with all its changes; else the run as it stands.",
@@ -115,21 +125,22 @@ class RaceLook(Look):
         doc=f"Frames of the film, spread evenly over what is spent; 0: {USUAL_FRAMES}, or all of a shorter race.",
     )  # fmt: skip
     every = _whole(
-        0, bounds=(0, MAX_BUDGET), unit="data", label="Every so many data", only_if=("frames", 0),
-        doc="A frame for every so many data visited by each (or evaluations, if the race counts those), and the last "
-        "one; 0: as `frames` says.",
+        0, bounds=(0, MAX_BUDGET), unit="data points", label="One frame every", only_if=("frames", 0),
+        doc="One frame every so many data points of each method (or evaluations, if the race counts those), plus the "
+        "last; 0: automatic.",
     )  # fmt: skip
     traces = _choice(
-        "", objects=["", NO_TRACES, *(name for name in METRICS if METRICS[name].axis)], label="Traces",
+        "", choices={"": USUAL, NO_TRACES: "none", **{name: each.title for name, each in METRICS.items() if each.axis}},
+        label="Traces",
         doc="The metric that is drawn of all beside the tiles, where the picture is 1.5 times as wide as high or more; "
         "nothing said: the one by which they are ranked.",
     )  # fmt: skip
     clock = _choice(
-        "", objects=["", *race_columns.CLOCKS], label="Traces against",
+        "", choices={"": USUAL, **race_columns.CLOCKS}, label="Traces against",
         doc="The traces' horizontal axis; nothing said: what the budget counts.",
     )  # fmt: skip
     table = _choice(
-        "rows", objects=["rows", "histories"], label="Table",
+        "rows", choices={"rows": "results at the end", "histories": "histories of the runs"}, label="Table",
         doc="What the table holds: how each run ended, or its measured history.",
     )  # fmt: skip
 

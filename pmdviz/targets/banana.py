@@ -31,10 +31,20 @@ class BananaOptions(Knobs):
     )
     prior_sd = prior_sd(bounds=(0.25, 1.5))
     theta1 = Real(
-        0.5, bounds=(-2, 2), label="True θ₁", unit="units of x", acts="restart", doc="Where the data come from."
+        0.5,
+        bounds=(-2, 2),
+        label="True θ₁",
+        unit="units of x",
+        acts="restart",
+        doc="True value that the data are drawn with.",
     )
     theta2 = Real(
-        0.8, bounds=(-2, 2), label="True θ₂", unit="units of θ", acts="restart", doc="Where the data come from."
+        0.8,
+        bounds=(-2, 2),
+        label="True θ₂",
+        unit="units of θ",
+        acts="restart",
+        doc="True value that the data are drawn with.",
     )
     data_seed = data_seed()
 

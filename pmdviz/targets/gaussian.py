@@ -17,11 +17,13 @@ class GaussianOptions(Knobs):
 
     kind_words = "option of target 'gaussian':"
 
-    dim = Whole(2, bounds=(1, 100), label="Dimension d", acts="restart", doc="Length of θ.")
+    dim = Whole(2, bounds=(1, 100), label="Dimension d", acts="restart", doc="Number of parameters.")
     num_data = data_points(20)
     sigma_x = noise(2.0, "Standard deviation of each datum around θ.")
     prior_sd = prior_sd(bounds=(0.05, 100))
-    theta = Real(0.7, bounds=(-5, 5), label="True θ", unit="units of x", acts="restart", doc="In every coordinate.")
+    theta = Real(
+        0.7, bounds=(-5, 5), label="True θ", unit="units of x", acts="restart", doc="True value of every coordinate."
+    )
     data_seed = data_seed()
 
 

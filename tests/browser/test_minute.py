@@ -24,7 +24,7 @@ def test_a_newcomer_reads_breaks_and_takes_home(browser, tmp_path):
         assert lab.page.get_by_text(f"Press Play. {METHODS['pmd'].what_moves}").is_visible()
         lab.paused_at(5)
         before = lab.picture()
-        lab.page.get_by_role("slider", name="Bandwidth", exact=True).press("End")
+        lab.page.get_by_role("slider", name="Bandwidth h", exact=True).press("End")
         lab.wait(f"pmdviz.picture() !== {before}")
         panel = Panel(lab)
         kinds = lab.page.get_by_label("Kind of file").locator("option")

@@ -10,6 +10,7 @@ from pmdviz.lab.controls.new_run import next_recipe
 from pmdviz.lab.loop.runner import Runner
 from pmdviz.lab.panels.status import panel_html, result_words, slow_words, status_fields
 from pmdviz.methods import METHODS
+from pmdviz.scenes.glossary import marked
 from pmdviz.scenes.stage import SceneChoice
 from pmdviz.scenes.trace_columns import with_present
 from pmdviz.scenes.words import state
@@ -31,7 +32,7 @@ def test_status_in_words(runner):
     words = state(snapshot.frame)
     assert words.startswith("iteration 3, 300 of 1,000 data visited, TV 0.")
     assert "exact samples" in words
-    assert f'<div class="pmdviz-status" role="status" aria-live="polite">{words}' in panel_html(snapshot)
+    assert f'<div class="pmdviz-status" role="status" aria-live="polite">{marked(words)}' in panel_html(snapshot)
     endless = Runner(Recipe("mixture", num_particles=200, budget=None)).advance(1)
     assert state(endless.frame).startswith("iteration 1, 100 data visited")
 

@@ -36,7 +36,7 @@ class Entrant:
         try:
             return Recipe(target, self.method, seed=seed, budget=budget, budget_unit=unit, **self.knobs)
         except InputError as error:
-            raise InputError(f"entrant {self.label}: {error}", error.field) from error
+            raise InputError(f"entrant {self.label}: {error}", error.field, f"{self.label}: {error.on_page}") from error
 
 
 def split(text: str) -> list[str]:

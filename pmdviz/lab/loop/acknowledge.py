@@ -13,7 +13,7 @@ from bokeh.core.properties import Bool, Bytes, Int, Nullable, String
 from bokeh.model import DataModel
 from bokeh.models import CustomJS
 
-from pmdviz.lab.css import static
+from pmdviz.lab.css import EXPLAIN, static
 
 
 class Acknowledge(DataModel):
@@ -65,6 +65,6 @@ def make_acknowledge(
     ack.js_on_change("copies", CustomJS(args={"a": ack}, code=ON_COPIES))
     ack.js_on_change("parcel", CustomJS(args={"a": ack, "sources": list(sources)}, code=ON_PARCEL))
     if status is not None:
-        ack.js_on_change("words", CustomJS(args={"a": ack, "status": status}, code=static("words.js")))
+        ack.js_on_change("words", CustomJS(args={"a": ack, "status": status}, code=EXPLAIN + static("words.js")))
     figure.js_on_change("name", CustomJS(args={"a": ack}, code=""))
     return ack

@@ -245,7 +245,7 @@ class Lab(LivePage):
         if what == OPENING:
             self.recipe_file.say(str(error))
         elif not self.setup.refuse(error):
-            self.screen.say(self._last, str(error), self.live.playing)
+            self.screen.say(self._last, error.on_page, self.live.playing)
 
     # In a notebook
 

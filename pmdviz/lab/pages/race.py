@@ -132,7 +132,7 @@ class RacePage(LivePage):
 
     def refused(self, what: str, error: InputError) -> None:
         """A value could not be used: the sentence stands beside its control, or in the status."""
-        self._say("" if self.setup.refuse(error) else str(error))
+        self._say("" if self.setup.refuse(error) else error.on_page)
 
     def _say(self, words: str) -> None:
         self.busy_card.hide()

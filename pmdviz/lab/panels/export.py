@@ -109,7 +109,7 @@ class ExportPanel:
         try:
             self.look = self.look.replaced(**{name: value})
         except InputError as error:
-            self.form.controls[name].refuse(str(error))
+            self.form.controls[name].refuse(error.on_page)
             return
         self.size.value = next((n for n, s in SIZES.items() if s == (self.look.width, self.look.height)), OWN)
         self.form.show(self.look, self._usual.as_dict(), {})
@@ -135,7 +135,7 @@ class ExportPanel:
             check(work.path, self.options(), self.subject.looks)
         except InputError as error:
             work.clear()
-            self._refuse(str(error))
+            self._refuse(error.on_page)
             return
         self.work, self._doc = work, pn.state.curdoc
         self.make.disabled, self.stop_it.visible = True, True

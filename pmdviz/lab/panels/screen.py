@@ -26,6 +26,7 @@ from pmdviz.lab.panels.status import fields_html, status_fields, waiting_fields
 from pmdviz.presets import PRESETS
 from pmdviz.scenes import data_columns
 from pmdviz.scenes.columns import StageColumns
+from pmdviz.scenes.glossary import row as glossary_row
 from pmdviz.scenes.stage import Pair, Scene, SceneChoice
 from pmdviz.scenes.trace_columns import CLOCK_OF, CLOCKS, GROUPS, Group, clocks_of, first_group
 from pmdviz.targets import Target
@@ -96,7 +97,9 @@ class Screen:
     def _buttons(self) -> Any:
         fit = small_button("Fit posterior")
         fit.on_click(handed(lambda event: self.stage.fit()))
-        return pn.Column(self.actions.row(fit), margin=0, css_classes=["pmdviz-layers"], sizing_mode="stretch_width")
+        wide: dict[str, Any] = {"margin": 0, "sizing_mode": "stretch_width"}
+        words = pn.pane.HTML(glossary_row(), stylesheets=[css.TEXT], **wide)
+        return pn.Column(self.actions.row(fit), words, css_classes=["pmdviz-layers"], **wide)
 
     def _options(self) -> Any:
         look: dict[str, Any] = {"margin": 0, "stylesheets": [css.SELECT]}

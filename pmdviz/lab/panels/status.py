@@ -8,6 +8,7 @@ from typing import Any
 
 from pmdviz.lab.loop.forecast import heaviest, label_of, step_seconds
 from pmdviz.lab.loop.runner import Snapshot
+from pmdviz.scenes.glossary import marked
 from pmdviz.scenes.words import EXACT_SAMPLES, UNKNOWN, below_words, count, data_visited, duration, headline, state
 
 START = "Press Play. {}"
@@ -87,6 +88,7 @@ EMPTY = {"passes": "", "step": "", "more": ""}
 def fields_html(fields: Mapping[str, Any]) -> str:
     """The status panel as HTML."""
     f = {name: html.escape(value) if isinstance(value, str) else value for name, value in fields.items()}
+    f |= {name: marked(f[name]) for name in ("pmdviz-status", "step", "more")}
     return (
         f'<div class="grid"><div class="bar" role="progressbar" aria-label="Budget of data" aria-valuemin="0" '
         f'aria-valuemax="100" aria-valuenow="{f["share"]:.0f}" aria-valuetext="{f["of"]}">'

@@ -3,7 +3,12 @@
 const root = Bokeh.index.find_one(status)?.shadow_el
 if (root && a.words) {
   const w = JSON.parse(a.words)
-  const put = (name, text) => { const e = root.querySelector(name); if (e && e.textContent !== text) e.textContent = text }
+  // While it plays the words are plain: a button among numbers that change would move at every frame.
+  const put = (name, text) => {
+    const e = root.querySelector(name)
+    if (e && w.live !== "off") explanations.write(e, text)
+    else if (e && e.textContent !== text) Object.assign(e, { textContent: text, pmdvizWords: undefined })
+  }
   for (const name of ["pmdviz-status", "passes", "step", "more"]) put("." + name, w[name])
   root.querySelector(".pmdviz-status").setAttribute("aria-live", w.live)
   const bar = root.querySelector(".bar")

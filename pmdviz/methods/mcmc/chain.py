@@ -34,31 +34,32 @@ class ChainKnobs(MethodKnobs):
         0.2,
         bounds=(0, 1_000_000),
         softbounds=(0, 0.95),
+        basic=True,
         label="Burn-in",
-        unit="share, or draws",
+        unit="fraction, or draws",
         acts="at once",
-        doc="First draws that are not judged. Below 1 it is their share of the draws made so far, so that a short run "
-        "leaves its way in from the prior out too. From 1 on it is their number; until so many are made, all are "
-        "judged.",
+        doc="Initial draws that are discarded. Below 1: a fraction of the draws made so far. From 1 on: a number of "
+        "draws; until that many have been made, all are used.",
     )
     thinning = Whole(
         1,
         bounds=(1, 10_000),
         softbounds=(1, 100),
         log=True,
-        label="Thinning",
+        label="Thinning k",
         unit="draws",
         acts="at once",
-        doc="After the burn-in every so many-th draw is judged.",
+        doc="Keep every k-th draw after burn-in.",
     )
     num_chains = Whole(
         1,
         bounds=(1, 100),
         softbounds=(1, 16),
+        basic=True,
         label="Chains",
         acts="restart",
-        doc="So many chains, each from its own draw of the prior, take their steps together; their draws are pooled. "
-        "Each visits rows of its own, so a step costs so many times as much.",
+        doc="Number of chains. Each starts from its own draw of the prior and uses its own data points; they step "
+        "together, and their draws are pooled. The cost of a step is proportional to their number.",
     )
 
 

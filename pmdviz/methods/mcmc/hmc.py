@@ -20,8 +20,9 @@ class HMCKnobs(LeapfrogKnobs):
         bounds=(1, 1000),
         softbounds=(1, 50),
         log=True,
-        label="Leapfrog steps, at most",
-        doc="A trajectory has 1 to so many, drawn anew each time: a fixed number can go round in circles.",
+        basic=True,
+        label="Leapfrog steps L",
+        doc="Each trajectory uses a random number of leapfrog steps, from 1 to L: a fixed number can be periodic.",
     )
 
     @property

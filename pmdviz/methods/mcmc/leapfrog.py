@@ -38,30 +38,31 @@ GENTLE = Plan(50, FIRST_TIME_STEP, 0.2)
 
 
 class LeapfrogKnobs(ChainKnobs):
-    """The knobs of chains that accept or refuse."""
+    """The knobs of chains that accept or reject."""
 
     tune = Flag(
         True,
+        basic=True,
         label="Tune the time step",
-        doc="Over the first 50 draws, or those of a burn-in that is a number, the time step is led to the acceptance "
-        "that suits the method (dual averaging); afterwards it stays.",
+        doc="The time step is tuned to a target acceptance rate (dual averaging) over the first 50 draws, or over a "
+        "burn-in that is given as a number; then it stays fixed.",
     )
     time_step = Real(
         0.1,
         bounds=(1e-9, 1000),
         softbounds=(0.001, 2),
         log=True,
-        label="Time step",
+        basic=True,
+        label="Time step ε",
         unit="prior sd",
         only_if=("tune", False),
-        doc="Length of one leapfrog step; large ones are refused more often.",
+        doc="Length of one leapfrog step; larger steps are rejected more often.",
     )
     one_pass = Flag(
         False,
-        label="Value and gradient in one pass",
-        doc="How visits are counted, not how draws are made. true: a value costs nothing where the gradient at the "
-        "same point is counted, as if one pass over the data gave both; false: each counts by itself, as they are "
-        "computed here.",
+        label="Count value and gradient once",
+        doc="Changes how the cost is counted, not the draws. On: value and gradient at one point count as one pass "
+        "over the data. Off: each counts separately, as they are computed here.",
     )
 
     @property

@@ -42,9 +42,9 @@ def _due(state: PMDState, ess: float, knobs: PMDKnobs) -> str:
     """What the policy says."""
     m = len(state.particles)
     if knobs.policy == "always" and state.iteration > 0:
-        return "policy always"
+        return "at every step"
     if knobs.policy == "until" and state.iteration > 0 and state.next_step <= knobs.until + 1:
-        return f"policy until step {knobs.until:,}"
+        return f"at every step until {knobs.until:,}"
     if knobs.policy == "ess" and ess_below(ess, knobs.ess_threshold, m):
         return f"ESS was {ess / m:.0%} of m"
     return ""

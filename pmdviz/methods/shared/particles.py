@@ -23,13 +23,14 @@ def num_particles_knob(default: int, acts: str, doc: str) -> Whole:
         bounds=(1, 100_000),
         softbounds=(100, 50_000),
         log=True,
+        basic=True,
         label="Particles m",
         acts=acts,
         doc=doc,
     )
 
 
-def ess_threshold_knob(default: float, doc: str, only_if: tuple[str, str] | None = None) -> Real:
+def ess_threshold_knob(default: float, doc: str, only_if: tuple[str, str] | None = None, basic: bool = False) -> Real:
     """The knob `ess_threshold`, for a method whose own default it is."""
     return Real(
         default,
@@ -37,8 +38,9 @@ def ess_threshold_knob(default: float, doc: str, only_if: tuple[str, str] | None
         inclusive_bounds=(False, True),
         softbounds=(0.05, 1),
         label="ESS threshold τ",
-        unit="share of m",
+        unit="fraction of m",
         only_if=only_if,
+        basic=basic,
         doc=doc,
     )
 

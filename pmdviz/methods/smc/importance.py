@@ -15,7 +15,7 @@ class ImportanceKnobs(SmoothingKnobs):
 
     kind_words = "knob of method 'importance':"
 
-    num_particles = num_particles_knob(1500, "restart", "Draws from the prior; they never move.")
+    num_particles = num_particles_knob(1500, "restart", "Number of draws from the prior; they never move.")
     batch_size = batch_size_knob(10)
 
     def work(self, num_data: int) -> Work:

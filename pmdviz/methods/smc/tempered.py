@@ -24,7 +24,7 @@ from pmdviz.methods.shared.particles import (
     prior_draws,
     weight_terms,
 )
-from pmdviz.methods.shared.smoothing import SmoothedMethod, SmoothingKnobs
+from pmdviz.methods.shared.smoothing import KERNELS, SmoothedMethod, SmoothingKnobs
 from pmdviz.methods.step import TEMPERATURE, WEIGHTED, Cost, StepInfo, events
 from pmdviz.targets import Target
 
@@ -36,41 +36,48 @@ class TemperingKnobs(SmoothingKnobs):
 
     kind_words = "knob of method 'smc_mcmc':"
 
-    num_particles = num_particles_knob(1500, "rejuvenation", "Points that carry the approximation.")
+    num_particles = num_particles_knob(1500, "rejuvenation", "Number of points that carry the approximation.")
     ladder = Choice(
         "adaptive",
-        objects=["adaptive", "fixed"],
+        choices={"adaptive": "adaptive", "fixed": "fixed in advance"},
         label="Temperatures",
-        doc="adaptive: each exponent β of the likelihood as large as the ESS allows; fixed: β = (k/K)^p.",
+        doc="Each temperature is an exponent β of the likelihood. Adaptive: as large as the ESS allows. Fixed in "
+        "advance: β = (k/K)^p.",
     )
     ess_threshold = ess_threshold_knob(
         0.5,
-        "The next β leaves an effective sample size of τ m (adaptive), or particles are resampled below it (fixed).",
+        "With adaptive temperatures the next β leaves an ESS of τ m; with fixed ones, it triggers resampling.",
+        basic=True,
     )
     num_temperatures = Whole(
-        10, bounds=(1, 1000), softbounds=(1, 50), label="Temperatures K", only_if=("ladder", "fixed"), doc="Steps of β."
+        10,
+        bounds=(1, 1000),
+        softbounds=(1, 50),
+        label="Number of temperatures K",
+        only_if=("ladder", "fixed"),
+        doc="Number of steps from prior to posterior.",
     )
     power = Real(
         3.0,
         bounds=(0.1, 20),
         softbounds=(1, 6),
-        label="Temperatures: p",
+        label="Temperature exponent p",
         only_if=("ladder", "fixed"),
-        doc="β = (k/K)^p: the larger p, the gentler the first steps away from the prior.",
+        doc="β = (k/K)^p: a larger p makes the first steps away from the prior smaller.",
     )
     num_moves = Whole(
         3,
         bounds=(1, 1000),
         softbounds=(1, 20),
-        label="Moves",
-        unit="a temperature",
-        doc="Metropolis moves of every particle at each temperature; each visits all N data.",
+        basic=True,
+        label="Moves per temperature",
+        doc="Metropolis moves of every particle at each temperature; each uses all N data points.",
     )
     move_shape = Choice(
         "local",
-        objects=["covariance", "local"],
+        choices={rule: KERNELS[rule] for rule in ("covariance", "local")},
         label="Move shape",
-        doc="covariance: proposals shaped like all particles together; local: like the modes, as the bandwidth rule.",
+        doc="Whether proposals have the covariance of all particles together, or of each mode.",
     )
     move_scale = Real(
         0.6,
@@ -78,9 +85,10 @@ class TemperingKnobs(SmoothingKnobs):
         inclusive_bounds=(False, True),
         softbounds=(0.1, 3),
         log=True,
-        label="Move scale",
-        unit="of 2.38/√d",
-        doc="Length of the proposed moves, in units of the best one for a Gaussian.",
+        basic=True,
+        label="Move length",
+        unit="× 2.38/√d",
+        doc="Length of the proposed moves, relative to the optimum for a Gaussian.",
     )
 
     def work(self, num_data: int) -> Work:

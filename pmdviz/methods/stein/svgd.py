@@ -30,25 +30,33 @@ class SVGDKnobs(BatchKnobs, SmoothingKnobs):
 
     kind_words = "knob of method 'svgd':"
 
-    num_particles = num_particles_knob(1500, "restart", "Points that move together; a step costs m² kernel values.")
+    num_particles = num_particles_knob(
+        1500, "restart", "Number of points that move together; a step costs m² kernel values."
+    )
     batch_size = batch_size_knob(20)
     bandwidth_rule = kernel_rule("local")  # its particles repel one another, which misleads leaving one out
     bandwidth = kernel_width("local")
     optimiser = Choice(
         "adam",
-        objects=["adam", "adagrad"],
+        choices={"adam": "Adam", "adagrad": "AdaGrad"},
         label="Optimiser",
-        doc="How the force becomes a step: adam forgets old forces, adagrad slows down by their sum.",
+        doc="How the force becomes a step. Adam: exponential moving average. AdaGrad: accumulated squares.",
     )
     eta = optimisers.eta(10.0, default_by=("optimiser", {"adam": 10.0, "adagrad": 100.0}))
     n0 = optimisers.n0(100.0)
     kappa = optimisers.kappa()
     length_scale_rule = Choice(
         "local",
-        objects=["liu_wang", "median", "local", "given"],
+        choices={
+            "liu_wang": "median / log m",
+            "median": "median distance",
+            "local": "median within a mode",
+            "given": "fixed",
+        },
         label="RBF width rule",
-        doc="The RBF is exp(-|x-y|²/h). liu_wang: h = med²/log(m+1) with the median distance med; median: h = med²; "
-        "local: as liu_wang, with the median distance within a mode; given: the square of the number.",
+        doc="The RBF is exp(-|x-y|²/h). Median / log m: h = med²/log(m+1) with the median distance med, as in Liu and "
+        "Wang. Median distance: h = med². Median within a mode: as the first, with the median distance within a mode. "
+        "Fixed: the square of the given number.",
     )
     length_scale = Real(
         0.3,
@@ -58,14 +66,14 @@ class SVGDKnobs(BatchKnobs, SmoothingKnobs):
         label="RBF width √h",
         unit="units of θ",
         only_if=("length_scale_rule", "given"),
-        doc="How far particles push one another.",
+        doc="Range of the repulsion between particles.",
     )
     median = Choice(
         "sampled",
-        objects=[*MEDIANS],
+        choices={"sampled": "of sampled pairs", "exact": "of all pairs"},
         label="Median distance",
         only_if=("length_scale_rule", ("liu_wang", "median")),
-        doc="sampled: of 20,000 pairs that depend on m alone; exact: of all pairs.",
+        doc="The median over 20,000 sampled pairs, which depend on m alone, or over all pairs.",
     )
 
     def work(self, num_data: int) -> Work:
