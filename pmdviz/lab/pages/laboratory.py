@@ -100,7 +100,7 @@ class Lab(LivePage):
         self.recipe_file = RecipeFile(self.commands.begin)
         self.setup.view.extend([self.exports.view, self.recipe_file.view])
         self.setup.hide(link.hide)
-        self.setup.show_recipe(self._recipe, target_now, self._recipe.start_knobs(), {})
+        self._introduce(self._recipe, target_now, self._recipe.start_knobs())
         self.setup.new_seed.on_click(handed(lambda event: self._act("reseed")))
         self.setup.undo.on_click(handed(lambda event: self._act("undo")))
         self._link = link
@@ -163,7 +163,7 @@ class Lab(LivePage):
             return made, made.snapshot()
 
         self._opening = True
-        self.setup.show_recipe(self._recipe, self._recipe.make_target(), self._recipe.start_knobs(), {})
+        self._introduce(self._recipe, self._recipe.make_target(), self._recipe.start_knobs())
         self.screen.wait("Opening the link")
         self.screen.dim(True)
         self.live.do("opening the link", opened)
@@ -203,6 +203,8 @@ class Lab(LivePage):
         self.film.hide()
         self.screen.show(snapshot, self.live.playing)
         self.setup.show(snapshot)
+        frame = snapshot.frame
+        self.screen.heading.show(frame.method, frame.knobs, frame.target, self.setup.preset.value)
         self.setup.can_undo(self.commands.can_undo)
         self.playback.playing(self.live.playing)
         if not (self.live.playing and snapshot.step_seconds > BUSY_S):  # the next step lasts too: no flicker
@@ -259,6 +261,11 @@ class Lab(LivePage):
         return f"<Lab: {self._recipe.method} on {self._recipe.target}>"
 
     # What the controls ask for
+
+    def _introduce(self, recipe: Recipe, target: Any, knobs: Any) -> None:
+        """Controls and heading of a run that has no picture yet."""
+        self.setup.show_recipe(recipe, target, knobs, {})
+        self.screen.heading.show(recipe.make_method(), knobs, target, self.setup.preset.value)
 
     def _act(self, name: str) -> None:
         self.commands.act(name)

@@ -20,6 +20,7 @@ from pmdviz.lab.loop.frame_sender import FrameSender
 from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.loop.runner import Snapshot
 from pmdviz.lab.panels.card import Card
+from pmdviz.lab.panels.heading import Heading
 from pmdviz.lab.panels.status import fields_html, status_fields, waiting_fields
 from pmdviz.scenes.stage import LAYERS, Pair, Scene, SceneChoice
 from pmdviz.scenes.trace_columns import CLOCK_OF, CLOCKS, GROUPS, Group, clocks_of, first_group
@@ -61,7 +62,9 @@ class Screen:
         self.stage.put = self.traces.put = self.sender.put
         self.actions = Actions(self.ack, self.stage.figure, last)
         self.picture = PictureControls(choose)
+        self.heading = Heading(tour=keyboard)
         self.view = pn.Column(
+            self.heading,
             self.stage_pane,
             self.traces_pane,
             self._layers(),
@@ -177,9 +180,10 @@ class Screen:
         """Theme and size of the labels."""
         for view in (self.stage, self.traces):
             view.set_theme(dark, presenter)
-        classes = ["pmdviz-statusbar"] + (["pmdviz-large"] if presenter else [])
-        if self.status.css_classes != classes:
-            self.status.css_classes = classes
+        large = ["pmdviz-large"] if presenter else []
+        for part, classes in ((self.status, ["pmdviz-statusbar", *large]), (self.heading, ["pmdviz-heading", *large])):
+            if part.css_classes != classes:
+                part.css_classes = classes
 
 
 def _pane(figure: Any, name: str) -> Any:
