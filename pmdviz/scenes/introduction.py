@@ -7,15 +7,13 @@ from typing import Any, NamedTuple
 from pmdviz.scenes.words import count
 
 PLAY = "Press Play."
-BAYES = "Before any data the prior says which values of the parameters θ are plausible; the data turn it into the posterior."
+BAYES = "Before any data, the prior says which values of θ are plausible; the data turn it into the posterior."
 NO_DATA = "The target is a density without data: it can be evaluated at any point, but not drawn from."
 EXACT = (
-    "The exact posterior is computed apart from the method and drawn as lines; TV says how far the method still is from "
-    "it, from 0 (identical) to 1 (no overlap)."
+    "The exact posterior is computed separately and drawn as lines; TV says how far the method still is from it, "
+    "from 1 (no overlap) to 0 (identical)."
 )
-COMPARED = (
-    "The numbers below the picture say how far the method still is from a reference that is computed apart from it."
-)
+COMPARED = "The numbers below the picture say how far the method still is from a reference computed separately."
 
 
 class Explanation(NamedTuple):

@@ -20,6 +20,7 @@ from bokeh.themes import Theme
 from panel.io.resources import get_dist_path
 from panel.io.state import set_curdoc
 from panel.util import edit_readonly
+from tornado.web import StaticFileHandler
 
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.errors import InputError
@@ -29,6 +30,7 @@ from pmdviz.lab.loop import limits, warm
 from pmdviz.lab.loop.acknowledge import HELP, on_sent
 from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.loop.pool import pool_for
+from pmdviz.lab.panels.film import FILM
 from pmdviz.limits import check_limits, limit
 from pmdviz.serve import guards, handlers, memory
 from pmdviz.serve.material_internals import page_script
@@ -44,6 +46,7 @@ PAGE_CSS = """
 
 
 TEMPLATE = Path(__file__).with_name("page.html")
+FILM_JS = Path(__file__).with_name("film.js")
 OPENING = "Opening the lab …"
 LOOK = {  # what the design's page has for nobody: a bar that never moves, empty headings that only take up room
     "& .MuiLinearProgress-root": {"display": "none"},
@@ -71,6 +74,7 @@ PAGES: dict[str, PageSpec] = {
 
 log = logging.getLogger(__name__)
 _outcome: ContextVar[Link | InputError | None] = ContextVar("pmdviz-link", default=None)
+_film = ""  # the script that shows the stored film, where the server has its address
 _open: set[Tabs] = set()  # of sessions that have not been destroyed
 _one_at_a_time = threading.Lock()
 
@@ -78,6 +82,13 @@ CLOSE_DRAWER_JS = """
 const page = [...Bokeh.documents[0]._all_models.values()].find((m) => m.data?.sidebar_open !== undefined)
 if (page && window.innerWidth < 600) page.data.sidebar_open = false
 """
+
+
+def film_routes() -> list[Any]:
+    """The address of the stored film, for a server to be made; its pages then show it."""
+    global _film
+    _film = FILM_JS.read_text(encoding="utf-8")
+    return [(r"/(film\.gif)", StaticFileHandler, {"path": str(FILM.parent)})]
 
 
 class _Never(param.Parameterized):
@@ -124,7 +135,7 @@ def lab_page(link: Link | None = None, notice: str = "", **parameters: Any) -> p
     page.param.watch(handed(lambda event: tabs.set_theme(dark=event.new)), "dark_theme")
     tabs.on_presenter = lambda on: page.param.update(sidebar_open=not on)
     if doc is not None:
-        doc.template_variables.update(opening=OPENING, chrome=page_script())
+        doc.template_variables.update(opening=OPENING, chrome=page_script(), film=_film)
         doc.theme = Theme(json={"attrs": {name: {} for name in FIGURE_MODELS}})
         doc.js_on_event("document_ready", CustomJS(code=CLOSE_DRAWER_JS))
         doc.js_on_event("connection_lost", CustomJS(code=css.static("lost.js")))
