@@ -22,15 +22,16 @@
     }
     return null
   }
-  const place = () => { // over the pictures, once they are there
+  const place = () => { // over the pictures, once they are there, wherever they come to lie
     if (ended.signal.aborted) return
     const [stage, traces] = ["pmdviz-stage", "pmdviz-traces"].map((name) => find(name)?.getBoundingClientRect())
     if (document.getElementById("opening") || !stage?.width) { setTimeout(place, 50); return }
     const right = traces?.top < stage.bottom ? traces.right : stage.right
     Object.assign(film.style, { left: `${stage.left}px`, top: `${stage.top}px`, width: `${right - stage.left}px`, height: `${stage.height}px` })
+    if (!film.classList.contains("placed")) setTimeout(end, SECONDS * 1000)
     film.classList.add("placed")
     film.classList.toggle("dark", document.querySelector(".mui-dark") !== null)
-    setTimeout(end, SECONDS * 1000)
+    setTimeout(place, 100)
   }
   place()
 })()

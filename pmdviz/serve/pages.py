@@ -6,9 +6,10 @@ import asyncio
 import html
 import logging
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,8 @@ from pmdviz.serve import guards, handlers, memory
 from pmdviz.serve.material_internals import page_script
 from pmdviz.serve.tabs import PageSpec, Tabs
 
-OF_A_RUN = {"run", "preset", "at", "frame"}  # of a link's arguments; any other one is about the page
+OF_A_RUN = {"run", "preset", "at", "frame", "start"}  # of a link's arguments
+OF_THE_TABS = {"page"}  # what the browser alone reads; any other argument is about the page
 FIGURE_MODELS = ["Axis", "Legend", "Grid", "Plot", "Figure", "Title"]  # dressed by our own table of colours
 PAGE_CSS = """
 :root { --pmdviz-accent: #A34700; --pmdviz-error: #b00020; --pmdviz-foot: 62px; }
@@ -46,7 +48,7 @@ PAGE_CSS = """
 
 
 TEMPLATE = Path(__file__).with_name("page.html")
-FILM_JS = Path(__file__).with_name("film.js")
+FILM_JS, FRAME_JS = (Path(__file__).with_name(name) for name in ("film.js", "frame.js"))
 OPENING = "Opening the lab …"
 LOOK = {  # what the design's page has for nobody: a bar that never moves, empty headings that only take up room
     "& .MuiLinearProgress-root": {"display": "none"},
@@ -55,33 +57,28 @@ LOOK = {  # what the design's page has for nobody: a bar that never moves, empty
 EMBEDDED = {"& .MuiAppBar-root": {"display": "none"}, "& .MuiDrawer-root": {"display": "none"}}  # for an iframe
 
 
-def _race() -> Any:
+def _race(link: Link) -> Any:
     from pmdviz.lab.pages.race import RacePage
 
-    return RacePage()
+    return RacePage(link.race)
 
 
-def _theory() -> Any:
+def _theory(link: Link) -> Any:
     from pmdviz.lab.pages.theory import TheoryPage
 
     return TheoryPage()
 
 
-PAGES: dict[str, PageSpec] = {
-    "race": PageSpec("Race", _race),
-    "theory": PageSpec("Theory", _theory),
-}  # built by a visitor's first look, in the order of their tabs
+PAGES: dict[str, tuple[str, Callable[[Link], Any]]] = {
+    "race": ("Race", _race),
+    "theory": ("Theory", _theory),
+}  # name: title, and what makes one as a link says; built by a visitor's first look, in the order of their tabs
 
 log = logging.getLogger(__name__)
 _outcome: ContextVar[Link | InputError | None] = ContextVar("pmdviz-link", default=None)
 _film = ""  # the script that shows the stored film, where the server has its address
 _open: set[Tabs] = set()  # of sessions that have not been destroyed
 _one_at_a_time = threading.Lock()
-
-CLOSE_DRAWER_JS = """
-const page = [...Bokeh.documents[0]._all_models.values()].find((m) => m.data?.sidebar_open !== undefined)
-if (page && window.innerWidth < 600) page.data.sidebar_open = false
-"""
 
 
 def film_routes() -> list[Any]:
@@ -111,11 +108,13 @@ def lab_page(link: Link | None = None, notice: str = "", **parameters: Any) -> p
     lab = Lab(keyboard=True, link=link, **parameters)
     if notice:
         lab.notice.say(notice)
-    tabs = Tabs({"lab": PageSpec("Lab", lambda: lab), **PAGES}, "lab")
+    others = {name: PageSpec(words, partial(make, link)) for name, (words, make) in PAGES.items()}
+    tabs = Tabs({"lab": PageSpec("Lab", lambda: lab), **others}, "lab")
     help_button = pn.widgets.Button(label="?", width=40, margin=0, stylesheets=[css.HEADER_BUTTON])
     help_button.js_on_click(code=HELP)
     page = pmui.Page(
         title="pmdviz",
+        site_url="#",  # the run stays: the page is the only one of its site
         main=[tabs.view],
         sidebar=[tabs.controls],
         header=[tabs.bar, pn.Spacer(sizing_mode="stretch_width"), help_button],
@@ -137,7 +136,7 @@ def lab_page(link: Link | None = None, notice: str = "", **parameters: Any) -> p
     if doc is not None:
         doc.template_variables.update(opening=OPENING, chrome=page_script(), film=_film)
         doc.theme = Theme(json={"attrs": {name: {} for name in FIGURE_MODELS}})
-        doc.js_on_event("document_ready", CustomJS(code=CLOSE_DRAWER_JS))
+        doc.js_on_event("document_ready", CustomJS(code=FRAME_JS.read_text(encoding="utf-8")))
         doc.js_on_event("connection_lost", CustomJS(code=css.static("lost.js")))
         doc.js_on_event("document_ready", on_sent(lab.screen.ack))  # the first frame may come with the document
         tabs.foot.server_doc(doc, location=False)  # a root of its own, before the page's: Play is reached at once
@@ -181,7 +180,7 @@ async def read_ahead(arguments: Mapping[str, Sequence[bytes]]) -> Link | None:
     loop = asyncio.get_running_loop()
     outcome = await loop.run_in_executor(pool_for(0.0), _tried, arguments)
     _outcome.set(outcome)
-    plain = isinstance(outcome, Link) and outcome.recipe is not None and arguments.keys() <= OF_A_RUN
+    plain = isinstance(outcome, Link) and outcome.recipe is not None and arguments.keys() <= OF_A_RUN | OF_THE_TABS
     return outcome if plain else None
 
 
@@ -202,6 +201,8 @@ def _checked(arguments: Mapping[str, Sequence[bytes]]) -> Link:
     link = links.read(arguments)
     if link.recipe is not None:
         limits.check(link.recipe)
+    if link.race is not None:
+        limits.check_race(link.race)
     return link
 
 

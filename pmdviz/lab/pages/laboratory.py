@@ -82,7 +82,7 @@ class Lab(LivePage):
             or Recipe(target, method, target_options=target_options, seed=seed, budget=budget, **knobs)
         )
         super().__init__()
-        self._recipe = limits.check(asked)
+        self._recipe, self._link = limits.check(asked), link
         self.playback = PlaybackBar(self._act, lambda iterations: self.commands.set_speed(iterations))
         self.trouble = Trouble(lambda: self._act("retry"), lambda: self._act("restart"), self._copy_recipe)
         self.floor = FloorWork(self._tell_floor)
@@ -103,7 +103,6 @@ class Lab(LivePage):
         self._introduce(self._recipe, target_now, self._recipe.start_knobs())
         self.setup.new_seed.on_click(handed(lambda event: self._act("reseed")))
         self.setup.undo.on_click(handed(lambda event: self._act("undo")))
-        self._link = link
         self.sharing = Sharing(self.screen.ack, link, self.screen.actions.say)
         self.screen.actions.share.on_click(handed(lambda event: self._share()))
 
@@ -126,8 +125,12 @@ class Lab(LivePage):
 
     def _runner(self) -> Runner:
         if self.live.runner is None:
-            self.live.runner = Runner(self._recipe, preset=self.setup.preset_of(self._recipe))
+            self.live.runner = Runner(self._recipe, preset=self._preset_of())
         return self.live.runner
+
+    def _preset_of(self) -> str:
+        """The preset that the run began with: as its link says, or the one that its recipe is."""
+        return self.setup.preset_of(self._recipe) or self._link.preset
 
     def set(self, **knobs: Any) -> None:
         """Set knobs, as the controls do; what plays takes them into its next step. Raises InputError."""
@@ -158,7 +161,7 @@ class Lab(LivePage):
 
         def opened(runner: Runner) -> tuple[Runner, Snapshot]:
             self._opening = False
-            made = Runner(self._recipe, preset=self.setup.preset_of(self._recipe))
+            made = Runner(self._recipe, preset=self._preset_of())
             self.sharing = sharing  # not before: what is still shown of the usual run is no news for the address bar
             return made, made.snapshot()
 
@@ -187,7 +190,7 @@ class Lab(LivePage):
 
     def _first(self, runner: Runner | None) -> tuple[Runner, Snapshot]:
         warm.wait()
-        runner = runner or Runner(self._recipe, preset=self.setup.preset_of(self._recipe))
+        runner = runner or Runner(self._recipe, preset=self._preset_of())
         return runner, runner.snapshot()
 
     # What the live loop draws on
@@ -264,7 +267,7 @@ class Lab(LivePage):
 
     def _introduce(self, recipe: Recipe, target: Any, knobs: Any) -> None:
         """Controls and heading of a run that has no picture yet."""
-        self.setup.show_recipe(recipe, target, knobs, {})
+        self.setup.show_recipe(recipe, target, knobs, {}, self._preset_of())
         self.screen.heading.show(recipe.make_method(), knobs, target, self.setup.preset.value)
 
     def _act(self, name: str) -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import panel as pn
 
-from pmdviz.engine.recipe.recipe import MAX_SEED
+from pmdviz.engine.recipe.parts import fresh_seed
 from pmdviz.errors import InputError
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.lab.controls.playback import PlaybackBar
@@ -162,7 +161,7 @@ class RacePage(LivePage):
             "toggle": lambda: self.live.play(not self.live.playing),
             "step": self._step,
             "restart": lambda: self._begin(self.recipe),
-            "reseed": lambda: self._begin(replace(self.recipe, seeds=(secrets.randbelow(min(2**32, MAX_SEED)),))),
+            "reseed": lambda: self._begin(replace(self.recipe, seeds=(fresh_seed(self.recipe.seeds[0]),))),
             "proceed": self._proceed,
         }
         if self._last is not None:
