@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 from urllib.parse import urlencode
 
 from pmdviz.engine.frame import Frame
@@ -22,7 +23,18 @@ STARTS = START, HERE, END = (
     "start",
     "here",
     "end",
-)  # where a link opens its run: at iteration 0, at `at`, when it is over
+)  # of its run, where a link opens it
+
+
+class Page(NamedTuple):
+    """How a link wants the page to look: controls left out, for an iframe, for a lecture hall."""
+
+    hide: tuple[str, ...] = ()
+    embed: bool = False
+    presenter: bool = False
+
+
+PLAIN = Page()
 
 
 @dataclass(frozen=True)
@@ -58,6 +70,11 @@ class Link:
     presenter: bool = False
     race: RaceRecipe | None = None
 
+    @property
+    def page(self) -> Page:
+        """How the page is to look."""
+        return Page(self.hide, self.embed, self.presenter)
+
 
 def digest(frame: Frame) -> str:
     """12 hexadecimal digits that tell frames apart: of iteration, data visited, particles and weights, bit for bit."""
@@ -67,15 +84,7 @@ def digest(frame: Frame) -> str:
     return told.hexdigest()[:12]
 
 
-def query(
-    recipe: Recipe,
-    frame: Frame,
-    hide: Sequence[str] = (),
-    embed: bool = False,
-    preset: str = "",
-    presenter: bool = False,
-    start: str = HERE,
-) -> str:
+def query(recipe: Recipe, frame: Frame, page: Page = PLAIN, preset: str = "", start: str = HERE) -> str:
     """The query of the link to `frame` of `recipe`, "?" included, or to another of STARTS of its run.
 
     Raises InputError for one that is too long.
@@ -86,9 +95,8 @@ def query(
     elif start == HERE and frame.iteration:
         parts |= {"at": str(frame.iteration), "frame": digest(frame)}
     parts |= {"preset": preset} if preset else {}
-    parts |= {"hide": ",".join(hide)} if hide else {}
-    parts |= {"embed": "1"} if embed else {}
-    parts |= {"presenter": "1"} if presenter else {}
+    parts |= {"hide": ",".join(page.hide)} if page.hide else {}
+    parts |= {name: "1" for name in ("embed", "presenter") if getattr(page, name)}
     return _short_enough("?" + urlencode(parts, safe=","), "run")
 
 

@@ -56,6 +56,8 @@ LOOK = {  # what the design's page has for nobody: a bar that never moves, empty
 }
 EMBEDDED = {"& .MuiAppBar-root": {"display": "none"}, "& .MuiDrawer-root": {"display": "none"}}  # for an iframe
 
+PRESENTED = {**EMBEDDED, "& .MuiToolbar-root": {"display": "none"}}  # nor the room that the bar takes
+
 
 def _race(link: Link) -> Any:
     from pmdviz.lab.pages.race import RacePage
@@ -132,7 +134,15 @@ def lab_page(link: Link | None = None, notice: str = "", **parameters: Any) -> p
         # of the whole process keeps each page for ever.
         page.busy = _Never().param.busy
     page.param.watch(handed(lambda event: tabs.set_theme(dark=event.new)), "dark_theme")
-    tabs.on_presenter = lambda on: page.param.update(sidebar_open=not on)
+    opened = page.sidebar_open
+
+    def present(on: bool) -> None:
+        bare = PRESENTED if on else EMBEDDED if link.embed else {}
+        page.param.update(sidebar_open=opened and not on, sx={**LOOK, **bare})
+
+    tabs.on_presenter = present
+    if link.presenter:
+        lab.present(True)
     if doc is not None:
         doc.template_variables.update(opening=OPENING, chrome=page_script(), film=_film)
         doc.theme = Theme(json={"attrs": {name: {} for name in FIGURE_MODELS}})

@@ -13,7 +13,7 @@ from pmdviz.engine.recipe.formats import FORMAT
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
-from pmdviz.lab.links import LONGEST, Link, digest, query, read
+from pmdviz.lab.links import LONGEST, Link, Page, digest, query, read
 from pmdviz.presets import PRESETS
 from tests.support.engine import changes_of, recipes
 
@@ -53,7 +53,7 @@ def test_a_link_holds_iteration_digest_and_look():
     session.advance(7)
     session.set(bandwidth=0.4)
     frame = session.advance(2)
-    text = query(session.recipe, frame, hide=("data", "seed"), embed=True)
+    text = query(session.recipe, frame, Page(hide=("data", "seed"), embed=True))
     assert text.startswith(f"?run={FORMAT}.") and "hide=data,seed" in text
     parts = dict(part.split("=", 1) for part in text[1:].split("&"))
     link = read({name: [value.encode()] for name, value in parts.items()})

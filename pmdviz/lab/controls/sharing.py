@@ -60,19 +60,26 @@ class Sharing:
         different = self._link.digest and links.digest(frame) != self._link.digest
         return OTHER.format(iteration=asked) if different else ""
 
-    def query(self, snapshot: Snapshot, start: str = links.HERE) -> str:
-        """The query of the link to a snapshot, or to the start or the end of its run. Raises InputError where a link cannot hold it."""
-        link = self._link
-        return links.query(
-            snapshot.recipe, snapshot.frame, link.hide, link.embed, snapshot.preset, link.presenter, start
-        )
+    def query(self, snapshot: Snapshot, start: str = links.HERE, page: links.Page | None = None) -> str:
+        """The query of the link to a snapshot, or to another place of its run; the page looks as it does now.
 
-    def copy(self, snapshot: Snapshot | None, put: Callable[[str], None]) -> None:
-        """Put the link on the clipboard; the browser adds its own address."""
+        Raises InputError where a link cannot hold it.
+        """
+        page = self._link.page if page is None else page
+        return links.query(snapshot.recipe, snapshot.frame, page, snapshot.preset, start)
+
+    def copy(
+        self,
+        snapshot: Snapshot | None,
+        put: Callable[[str], None],
+        start: str = links.HERE,
+        page: links.Page | None = None,
+    ) -> None:
+        """Put a link on the clipboard; the browser adds its own address."""
         if snapshot is None:
             return
         try:
-            put(self.query(snapshot))
+            put(self.query(snapshot, start, page))
         except InputError as error:
             self._tell(f"{str(error)[0].upper()}{str(error)[1:]} (Export, recipe as JSON).")
 

@@ -16,7 +16,7 @@ from pmdviz.lab.controls.playback import PlaybackBar
 from pmdviz.lab.controls.recipe_file import OPENING, RecipeFile
 from pmdviz.lab.controls.setup import Setup
 from pmdviz.lab.controls.sharing import Sharing
-from pmdviz.lab.links import Link
+from pmdviz.lab.links import HERE, Link, Page
 from pmdviz.lab.loop import limits, warm
 from pmdviz.lab.loop.floor_work import FloorWork
 from pmdviz.lab.loop.live import BUSY_S
@@ -26,6 +26,7 @@ from pmdviz.lab.notebook.still_picture import can_draw, still_png
 from pmdviz.lab.pages.page import LivePage
 from pmdviz.lab.panels.export import ExportPanel
 from pmdviz.lab.panels.film import FilmCard
+from pmdviz.lab.panels.link_builder import LinkBuilder
 from pmdviz.lab.panels.notice import Notice
 from pmdviz.lab.panels.screen import Screen
 from pmdviz.lab.panels.trouble import Trouble
@@ -98,7 +99,8 @@ class Lab(LivePage):
         self.setup = Setup(PRESETS, self.commands.begin, self.live.set)
         self.exports = ExportPanel(lambda act: self.live.do("export", act))
         self.recipe_file = RecipeFile(self.commands.begin)
-        self.setup.view.extend([self.exports.view, self.recipe_file.view])
+        self.link_builder = LinkBuilder(self._share)
+        self.setup.view.extend([self.link_builder.view, self.exports.view, self.recipe_file.view])
         self.setup.hide(link.hide)
         self._introduce(self._recipe, target_now, self._recipe.start_knobs())
         self.setup.new_seed.on_click(handed(lambda event: self._act("reseed")))
@@ -276,8 +278,8 @@ class Lab(LivePage):
     def _look_at(self, choice: SceneChoice) -> None:
         self.live.do("look", lambda runner: runner.look_at(choice))
 
-    def _share(self) -> None:
-        self.sharing.copy(self._last, self.screen.actions.put_on_clipboard)
+    def _share(self, start: str = HERE, page: Page | None = None) -> None:
+        self.sharing.copy(self._last, self.screen.actions.put_on_clipboard, start, page)
 
     def _copy_recipe(self) -> None:
         if self._last is not None:

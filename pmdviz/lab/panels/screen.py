@@ -181,9 +181,10 @@ class Screen:
         for view in (self.stage, self.traces):
             view.set_theme(dark, presenter)
         large = ["pmdviz-large"] if presenter else []
-        for part, classes in ((self.status, ["pmdviz-statusbar", *large]), (self.heading, ["pmdviz-heading", *large])):
-            if part.css_classes != classes:
-                part.css_classes = classes
+        parts = {"pmdviz-statusbar": self.status, "pmdviz-heading": self.heading, "pmdviz-lab": self.view}
+        for name, part in parts.items():
+            if part.css_classes != [name, *large]:
+                part.css_classes = [name, *large]
 
 
 def _pane(figure: Any, name: str) -> Any:

@@ -37,15 +37,21 @@ export function render({ model }) {
   const title = made("b"), question = made("span"), sentence = made("p")
   const what = made("button", { type: "button" }, "What is this?")
   const tour = made("button", { type: "button" }, been_there() ? "Tour" : "New here? Take the tour")
-  const buttons = made("div", { class: "buttons" }, what, ...(model.tour ? [tour] : []))
+  const present = made("button", { type: "button", title: "Presenter mode: large, for a lecture hall (P)" }, "Present")
+  const leave = made("button", { type: "button", class: "leave", title: "Leave presenter mode (P)" }, "Leave")
+  for (const button of [present, leave])  // the key does it: there is one way
+    button.addEventListener("click", () => { button.blur(); document.dispatchEvent(new KeyboardEvent("keydown", { key: "p" })) })
+  const buttons = made("div", { class: "buttons" }, what, ...(model.tour ? [tour, present, leave] : []))
+  const heading = made("div", { class: "heading" }, made("h2", {}, title, " ", question), sentence, buttons)
   const write = () => {
     title.textContent = model.title
     question.textContent = model.question
     sentence.textContent = model.sentence
+    heading.classList.toggle("asked", model.question !== "")
   }
   what.addEventListener("click", () => what_is_this(model.told))
   tour.addEventListener("click", () => { tour.textContent = "Tour"; take_tour() })
   for (const name of ["title", "question", "sentence"]) model.on(name, write)
   write()
-  return made("div", { class: "heading" }, made("h2", {}, title, " ", question), sentence, buttons)
+  return heading
 }
