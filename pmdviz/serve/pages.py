@@ -45,6 +45,11 @@ PAGE_CSS = """
 :root.dark, .mui-dark { --pmdviz-accent: #FFB570; --pmdviz-error: #ff8a80; }
 @media (max-width: 600px) { :root { --pmdviz-foot: 110px; } }
 """
+# The drawer of a phone: of the page's own colour, so that labels have no patches, and without room for a bar above it.
+DRAWER_CSS = """
+.MuiDrawer-paper.sidebar { background-image: none !important; }
+.MuiDrawer-modal .MuiToolbar-root { display: none !important; }
+"""
 
 
 TEMPLATE = Path(__file__).with_name("page.html")
@@ -126,6 +131,7 @@ def lab_page(link: Link | None = None, notice: str = "", **parameters: Any) -> p
         sx={**LOOK, **(EMBEDDED if link.embed else {})},
         busy_indicator=None,
         raw_css=[PAGE_CSS],
+        stylesheets=[DRAWER_CSS],
         meta_name="pmdviz",
         template=TEMPLATE,
     )

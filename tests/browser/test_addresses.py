@@ -68,13 +68,13 @@ def test_the_theme_is_the_systems_until_another_is_chosen(open_lab, system, open
 
 def test_a_teachers_link(open_lab):
     lab = open_lab(permissions=["clipboard-read", "clipboard-write"])
-    lab.page.get_by_label("Preset").select_option("Too bold")
+    lab.page.get_by_label("Preset").select_option(label="Too bold: an ESS that means nothing")
     lab.type("eta", "3")
     lab.press("Step")
     lab.reach(1)
     lab.page.get_by_text("Make a link").click()
     for box in ("seed", "presenter mode"):
-        lab.page.get_by_label(box, exact=True).check()
+        lab.page.locator(".pmdviz-link-builder").get_by_label(box, exact=True).check()
     lab.press("Copy the link")
     lab.page.get_by_text("Copied to the clipboard.").wait_for()
     link = lab.page.evaluate("navigator.clipboard.readText()")

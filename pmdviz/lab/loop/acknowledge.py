@@ -63,6 +63,8 @@ def make_acknowledge(
     ack.js_on_change("copies", CustomJS(args={"a": ack}, code=ON_COPIES))
     ack.js_on_change("parcel", CustomJS(args={"a": ack, "sources": list(sources)}, code=static("unpack.js")))
     if status is not None:
-        ack.js_on_change("words", CustomJS(args={"a": ack, "status": status}, code=static("words.js")))
+        ack.js_on_change(
+            "words", CustomJS(args={"a": ack, "status": status, "figure": figure}, code=static("words.js"))
+        )
     figure.js_on_change("name", CustomJS(args={"a": ack}, code=""))
     return ack

@@ -36,7 +36,7 @@ function what_is_this(told) {
 export function render({ model }) {
   const title = made("b"), question = made("span"), sentence = made("p")
   const what = made("button", { type: "button" }, "What is this?")
-  const tour = made("button", { type: "button" }, been_there() ? "Tour" : "New here? Take the tour")
+  const tour = made("button", { type: "button" }, been_there() ? "Tour" : "Take the tour")
   const present = made("button", { type: "button", title: "Presenter mode: large, for a lecture hall (P)" }, "Present")
   const leave = made("button", { type: "button", class: "leave", title: "Leave presenter mode (P)" }, "Leave")
   for (const button of [present, leave])  // the key does it: there is one way
