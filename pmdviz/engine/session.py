@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 import time
 from typing import Any
 
@@ -12,7 +11,7 @@ from pmdviz.engine.batches import BatchStream, StreamMark, copied
 from pmdviz.engine.checkpoints import MEMORY_CAP, Checkpoint, Checkpoints
 from pmdviz.engine.frame import Frame
 from pmdviz.engine.history import History, is_due, next_due
-from pmdviz.engine.recipe.parts import MAX_BUDGET, MAX_SEED, checked_whole
+from pmdviz.engine.recipe.parts import MAX_BUDGET, MAX_SEED, checked_whole, fresh_seed
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.run import Run
 from pmdviz.errors import InputError, shown
@@ -258,7 +257,7 @@ class Session:
 
     def reseed(self, seed: int | None = None) -> Frame:
         """Restart with another run seed (a fresh one if None); the data stay."""
-        seed = secrets.randbelow(2**32) if seed is None else seed
+        seed = fresh_seed(self.recipe.seed) if seed is None else seed
         self._start(self.recipe.restarted(self.knobs, checked_whole("seed", seed, 0, MAX_SEED)))
         return self.frame
 

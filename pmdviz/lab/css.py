@@ -33,6 +33,7 @@ TROUBLE = static("trouble.css")
 BUSY = static("busy.css")
 PART = static("part.css")
 FOOT = static("foot.css")
+LINK_BUILDER = static("link_builder.css")
 
 
 def _explain() -> str:

@@ -29,6 +29,9 @@ class Method:
 
     name: ClassVar[str] = ""
     title: ClassVar[str] = ""
+    about: ClassVar[str] = ""  # one sentence for a person: what the method is
+    formula: ClassVar[str] = ""  # its update, or its objective, in one line; x_{t+1} and x^{2} are set below and above
+    goal: ClassVar[str] = "end"  # what its particles should do where the posterior is
     what_moves: ClassVar[str] = ""  # one sentence: what changes in the picture from step to step
     source: ClassVar[str] = ""
     family: ClassVar[Literal["particles", "chain", "parametric"]] = "particles"
@@ -55,6 +58,10 @@ class Method:
     def fitted(self, knobs: Any, target: Target) -> Any:
         """`knobs` with those changed that cannot be used on `target`; defaults and menus go through it."""
         return knobs
+
+    def who(self, knobs: Any) -> tuple[int, str]:
+        """How many of what a run starts with, the noun in the singular: (1500, "particle")."""
+        return getattr(knobs, "num_particles", 1), "particle"
 
     def varies_less(self, knobs: Any) -> str:
         """What makes its particles vary less than independent samples of q do, such as "balanced draws vary less".

@@ -33,8 +33,8 @@ class SpareHandler(handlers.PageHandler):
         loop = self.application.io_loop
         loop.call_later(REFILL_S, fill, self.application, self.application_context)
         arguments = self.request.arguments
-        link = await pages.read_ahead(arguments) if {"run", "preset"} & arguments.keys() else None
-        usual = (link is not None or not arguments) and not pages.is_phone(self.request.headers)
+        link = await pages.read_ahead(arguments) if {"run", "preset", "race"} & arguments.keys() else None
+        usual = (link is not None or arguments.keys() <= pages.OF_THE_TABS) and not pages.is_phone(self.request.headers)
         async with _changing:
             session = _take() if usual else None
             if session is None and pages.is_full():

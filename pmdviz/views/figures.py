@@ -29,8 +29,11 @@ def fold_legend(figure: Figure, legend: Legend) -> None:
 
 DESCRIBE_JS = """
 const picture = Bokeh.index.find_one(figure)?.canvas_view.events_el
-picture?.setAttribute("role", "img")
-picture?.setAttribute("aria-label", words)
+if (picture) {
+  picture.dataset.what = words
+  picture.setAttribute("role", "img")
+  picture.setAttribute("aria-label", [words, picture.dataset.now].filter(Boolean).join(". "))
+}
 """
 
 
@@ -63,7 +66,8 @@ def apply_theme(figure: Figure, dark: bool = False, presenter: bool = False) -> 
     borders = PRESENTER_BORDERS if presenter else BORDERS
     if figure.min_border_left != borders["left"]:
         figure.update(**{f"min_border_{side}": width for side, width in borders.items()})
-    figure.update(background_fill_color=colours.paper, border_fill_color=colours.paper, outline_line_color=colours.grid)
+    paper = dict.fromkeys(("background_fill_color", "border_fill_color", "border_line_color"), colours.paper)
+    figure.update(**paper, outline_line_color=colours.grid)  # without a colour the border is left a thin line
     for part in (*figure.left, *figure.right, *figure.above, *figure.below, *figure.center):
         if isinstance(part, Axis):
             _theme_axis(part, colours, px)

@@ -53,5 +53,8 @@ def test_axe_finds_nothing_critical_or_serious(server, browser, dark):
 def test_pictures_and_sliders_have_names_for_who_cannot_see_them(lab):
     lab.page.get_by_role("img", name="Picture: exact posterior, approximation and particles").wait_for()
     lab.page.get_by_role("img", name="Curves: how far approximation and posterior are apart, step by step").wait_for()
+    lab.press("Step")
+    lab.reach(1)
+    lab.page.get_by_role("img", name="approximation and particles. iteration 1, 100 of 20,000 data").wait_for()
     lab.page.get_by_role("slider", name="Particles m", exact=True).wait_for()
     lab.page.get_by_label("Open a recipe (JSON)").wait_for()

@@ -61,6 +61,15 @@ def test_it_says_what_moves(method):
     assert said != METHODS["pmd"].what_moves or method.name == "pmd"
 
 
+@pytest.mark.parametrize("method", METHODS.values(), ids=lambda method: method.name)
+def test_it_says_what_it_is(method):
+    """One sentence, a formula and where it comes from: what "What is this?" opens."""
+    assert 40 < len(method.about) <= 200 and method.about[0].isupper() and method.about.endswith(".")
+    assert ". " not in method.about and method.formula and method.source
+    number, noun = method.who(method.Knobs.defaults())
+    assert number >= 1 and noun in ("particle", "point", "Gaussian")
+
+
 def set_up(method, name, given, seed=0):
     target = CountingTarget(small_target(name, 37))
     return np.random.default_rng(seed), target, method.Knobs.checked(small_knobs(method, 37, **given))

@@ -18,7 +18,7 @@ FAULTS = [
     Fault.of("knob-bound", "knobs:KnobSpec._inside", "self.inclusive[0] and value == low", "value == low", "test_knobs"),
     Fault.of("json-twice", "engine.recipe.parts:_object", "key in found", "False", "engine/test_recipe"),
     Fault.of("json-deep", "engine.recipe.parts:json_value", "(ValueError, TypeError, RecursionError)", "ValueError", "engine/test_recipe"),
-    Fault.of("link-unpacked", "engine.recipe.link:unpack", "len(text) > LARGEST", "False", "lab/test_links"),
+    Fault.of("link-unpacked", "engine.recipe.link:unfold", "len(text) > LARGEST", "False", "lab/test_links"),
     Fault.of("custom-infinite", "methods.base:checked_log_likelihood", "-np.inf < values.max() < np.inf", "-np.inf < values.max()", "targets/test_custom"),
     Fault.of("limit-particles", "lab.loop.limits:check_knobs", "m > most", "m > 2 * most", "lab/test_limits"),
     # Races, sweeps, theory.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
@@ -15,10 +16,16 @@ from pmdviz.targets.custom import CustomTarget
 
 MAX_BUDGET = 10**12
 MAX_SEED = 2**53 - 1  # whole in JavaScript too
+SPOKEN_SEEDS = 1_000  # a new seed is below it: one can say it aloud in class
 MAX_CHANGES = 10_000
 _most_changes = MAX_CHANGES  # in this process
 
 Change = tuple[int, dict[str, Any]]
+
+
+def fresh_seed(now: int) -> int:
+    """Another seed than `now`, by chance."""
+    return (now + 1 + secrets.randbelow(SPOKEN_SEEDS - 1)) % SPOKEN_SEEDS
 
 
 @lru_cache(maxsize=32)

@@ -78,6 +78,12 @@ class PlaybackBar:
         made.on_click(handed(lambda event: act(name)))
         return made
 
+    def set_large(self, on: bool) -> None:
+        """For a lecture hall Play alone; the keys do what the other buttons do."""
+        classes = ["pmdviz-transport"] + (["pmdviz-large"] if on else [])
+        if self.view.css_classes != classes:
+            self.view.css_classes = classes
+
     def playing(self, on: bool) -> None:
         """The large button says what a press would do."""
         self._playing = on

@@ -65,6 +65,7 @@ def make_acknowledge(
     ack.js_on_change("copies", CustomJS(args={"a": ack}, code=ON_COPIES))
     ack.js_on_change("parcel", CustomJS(args={"a": ack, "sources": list(sources)}, code=ON_PARCEL))
     if status is not None:
-        ack.js_on_change("words", CustomJS(args={"a": ack, "status": status}, code=EXPLAIN + static("words.js")))
+        shown = {"a": ack, "status": status, "figure": figure}
+        ack.js_on_change("words", CustomJS(args=shown, code=EXPLAIN + static("words.js")))
     figure.js_on_change("name", CustomJS(args={"a": ack}, code=""))
     return ack

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import panel as pn
 
-from pmdviz.engine.recipe.recipe import MAX_SEED
+from pmdviz.engine.recipe.parts import fresh_seed
 from pmdviz.errors import InputError
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.lab.controls.playback import PlaybackBar
 from pmdviz.lab.controls.race_setup import DEFAULT_ENTRANTS, RaceSetup
+from pmdviz.lab.controls.race_sharing import RaceSharing
 from pmdviz.lab.loop import warm
 from pmdviz.lab.loop.floor_work import FloorWork
 from pmdviz.lab.loop.locked import handed
@@ -56,7 +56,8 @@ class RacePage(LivePage):
         self.live.pace = SLOW
         self.setup = RaceSetup(self.recipe, self._begin)
         self.exports = ExportPanel(lambda act: self.live.do("export", act), RACE)
-        self.setup.view.append(self.exports.view)
+        self.sharing = RaceSharing(self.screen.ack, usual_race())
+        self.setup.view.extend([self.sharing.view, self.exports.view])
         self.screen.ack.on_change("hidden", handed(lambda attr, old, new: self.bands.pause(new)))
         self.screen.tiles.figure.on_change("inner_width", handed(lambda attr, old, new: self._laid_out(new)))
 
@@ -100,6 +101,7 @@ class RacePage(LivePage):
         self.screen.show(scene, self.live.playing, self._summary())
         self.screen.dim(False)
         self.setup.show(self.recipe)
+        self.sharing.follow(self.recipe)
         self.playback.playing(self.live.playing)
         self._show_slow(scene)
         if (frame := self.live.runner.weighted) is not None:
@@ -156,7 +158,7 @@ class RacePage(LivePage):
             "toggle": self._toggle,
             "step": self._step,
             "restart": lambda: self._begin(self.recipe),
-            "reseed": lambda: self._begin(replace(self.recipe, seeds=(secrets.randbelow(min(2**32, MAX_SEED)),))),
+            "reseed": lambda: self._begin(replace(self.recipe, seeds=(fresh_seed(self.recipe.seeds[0]),))),
             "proceed": self._proceed,
         }
         if self._last is not None:

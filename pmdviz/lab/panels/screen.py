@@ -21,6 +21,7 @@ from pmdviz.lab.loop.glide import glide_ms
 from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.loop.runner import Snapshot
 from pmdviz.lab.panels.card import Card
+from pmdviz.lab.panels.heading import Heading
 from pmdviz.lab.panels.layer_switches import LayerSwitches
 from pmdviz.lab.panels.status import fields_html, status_fields, waiting_fields
 from pmdviz.presets import PRESETS
@@ -75,7 +76,9 @@ class Screen:
         self.stage.legend.visible = False  # the switches are it
         self.switches = LayerSwitches(self.stage.toggle)
         self.switches.name(self.stage.words)
+        self.heading = Heading(tour=keyboard)
         self.view = pn.Column(
+            self.heading,
             self.stage_pane,
             self.switches.view,
             self.traces_pane,
@@ -254,9 +257,11 @@ class Screen:
             if view is not None:
                 view.set_theme(dark, presenter)
         self.switches.set_theme(dark, presenter)
-        classes = ["pmdviz-statusbar"] + (["pmdviz-large"] if presenter else [])
-        if self.status.css_classes != classes:
-            self.status.css_classes = classes
+        large = ["pmdviz-large"] if presenter else []
+        parts = {"pmdviz-statusbar": self.status, "pmdviz-heading": self.heading, "pmdviz-lab": self.view}
+        for name, part in parts.items():
+            if part.css_classes != [name, *large]:
+                part.css_classes = [name, *large]
 
 
 def _pane(figure: Any, name: str) -> Any:

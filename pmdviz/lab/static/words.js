@@ -14,6 +14,11 @@ if (root && a.words) {
   const bar = root.querySelector(".bar")
   bar.setAttribute("aria-valuenow", Math.round(w.share))
   bar.setAttribute("aria-valuetext", w.of)
+  const picture = Bokeh.index.find_one(figure)?.canvas_view.events_el  // its text alternative follows the run
+  if (picture) {
+    picture.dataset.now = w["pmdviz-status"]
+    picture.setAttribute("aria-label", [picture.dataset.what, w["pmdviz-status"]].filter(Boolean).join(". "))
+  }
   root.querySelector(".fill").style.width = w.share.toFixed(2) + "%"
   status.setv({text: root.querySelector(".grid").outerHTML}, {sync: false, silent: true})
 }

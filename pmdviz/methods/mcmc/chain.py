@@ -153,6 +153,10 @@ class Chain(Method):
     family = "chain"
     budget_words = f"the burn-in and {USUAL_DRAWS} draws after it"
 
+    def who(self, knobs: Any) -> tuple[int, str]:
+        """One point a chain."""
+        return knobs.num_chains, "point"
+
     def rows_per_draw(self, target: Target, knobs: Any) -> float:
         """Data that a draw visits on average."""
         raise NotImplementedError

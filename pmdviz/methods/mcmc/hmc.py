@@ -36,6 +36,11 @@ class HMC(LeapfrogChain):
 
     name = "hmc"
     title = "Hamiltonian Monte Carlo"
+    about = (
+        "Hamiltonian Monte Carlo treats the negative log posterior as a landscape, gives a point a random "
+        "push, and follows its motion to a distant proposal."
+    )
+    formula = "H(θ, p) = -log p(θ | X) + |p|²/2;  accept with probability min(1, exp(-ΔH))"
     what_moves = "One point glides along trajectories; the dots are the draws that it leaves behind."
     source = "Duane et al. 1987; Neal 2011; time step by dual averaging: Hoffman, Gelman 2014, section 3.2"
     Knobs = HMCKnobs

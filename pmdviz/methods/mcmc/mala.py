@@ -25,6 +25,8 @@ class MALA(LeapfrogChain):
 
     name = "mala"
     title = "Metropolis-adjusted Langevin"
+    about = "MALA proposes a small step uphill plus noise, and accepts or rejects it so that the posterior stays exact."
+    formula = "θ' = θ + ε²/2 ∇ log p(θ | X) + ε ξ,  ξ ~ N(0, I)"
     what_moves = (
         "One point drifts uphill with noise, or stays where it is; the dots are the draws that it leaves behind."
     )

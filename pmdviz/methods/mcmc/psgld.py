@@ -60,6 +60,11 @@ class PSGLD(SGLD):
 
     name = "psgld"
     title = "Preconditioned SGLD"
+    about = (
+        "Preconditioned SGLD takes noisy gradient steps on batches, scaled in each coordinate by the size of "
+        "recent gradients."
+    )
+    formula = "θ ← θ + ε/2 G ∇ log p(θ | batch) + N(0, ε G)"
     what_moves = "One point drifts uphill on batches, in steps fitted to the slopes so far; the dots are its draws."
     source = "Li, Chen, Carlson, Carin 2016, Algorithm 1, without the term Γ"
     Knobs = PSGLDKnobs

@@ -84,6 +84,11 @@ class SGLD(BatchMethod, Chain):
 
     name = "sgld"
     title = "Stochastic gradient Langevin dynamics"
+    about = (
+        "Stochastic gradient Langevin dynamics takes gradient steps on batches and adds just enough noise to "
+        "sample instead of optimise."
+    )
+    formula = "θ ← θ + ε/2 [∇ log p(θ) + (N/B) Σ ∇ log p(x | θ)] + N(0, ε I)"
     what_moves = "One point drifts uphill on batches, with noise; the dots are the draws that it leaves behind."
     source = "Welling, Teh 2011, Eq. 4; step size a (b + t)^-g: their section 5"
     requires = frozenset({"reals", "gradient"})

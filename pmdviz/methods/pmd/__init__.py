@@ -30,6 +30,11 @@ class PMD(SmoothedMethod, BatchMethod):
 
     name = "pmd"
     title = "Particle Mirror Descent"
+    about = (
+        "Particle Mirror Descent treats Bayes' rule as an optimisation over densities: each step follows the "
+        "log posterior on a batch of the data and stays close, in KL, to the density before it."
+    )
+    formula = "q_{t+1} ∝ q_t^{1-γ} · [p(θ) p(batch | θ)^{N/B}]^γ"
     what_moves = "Particles stay in place and change weight; now and then new ones are drawn from the current density."
     source = "Dai, He, Dai, Song 2016, Algorithm 1, Eq. 2-7; policy ess, shaped rule, limits, draws, warm start ours"
     Knobs = PMDKnobs

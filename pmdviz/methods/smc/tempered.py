@@ -120,6 +120,11 @@ class Tempering(SmoothedMethod):
 
     name = "smc_mcmc"
     title = "Tempered sequential Monte Carlo"
+    about = (
+        "Tempered sequential Monte Carlo leads particles from the prior to the posterior by raising the power "
+        "of the likelihood step by step."
+    )
+    formula = "p_β(θ) ∝ p(θ) p(X | θ)^β,  β from 0 to 1"
     what_moves = "Particles are resampled and take Metropolis steps while the likelihood's power grows from 0 to 1."
     source = "Del Moral, Doucet, Jasra 2006, section 3.2; adaptive temperatures: Jasra et al. 2011"
     Knobs = TemperingKnobs

@@ -101,6 +101,11 @@ class SVGD(SmoothedMethod, BatchMethod):
 
     name = "svgd"
     title = "Stein variational gradient descent"
+    about = (
+        "Stein variational gradient descent moves a set of particles together: uphill on the log posterior, "
+        "and apart from one another so that they cover it."
+    )
+    formula = "θ_i ← θ_i + ε · mean_j [k(θ_j, θ_i) ∇ log p(θ_j | X) + ∇_j k(θ_j, θ_i)]"
     what_moves = "Particles move: all are pulled uphill together and push one another apart."
     source = "Liu, Wang 2016, Algorithm 1; Adam: Kingma, Ba 2015; AdaGrad: Duchi, Hazan, Singer 2011"
     requires = frozenset({"reals", "gradient"})

@@ -76,12 +76,18 @@ class SVI(BatchMethod):
 
     name = "svi"
     title = "Stochastic variational inference (Gaussian)"
+    about = "Variational inference picks, among all Gaussians, the one closest to the posterior in reverse KL."
+    formula = "maximise E_q[log p(θ, X)] - E_q[log q(θ)] over q = N(μ, Σ)"
     what_moves = "No particles: a single Gaussian shifts and changes its shape."
     source = "Hoffman, Blei, Wang, Paisley 2013; Kingma, Welling 2014; natural gradient: Lin, Schmidt, Khan 2020"
     family = "parametric"
     requires = frozenset({"reals", "gradient"})
     Knobs = SVIKnobs
     scalars = (STEP_SIZE,)
+
+    def who(self, knobs: SVIKnobs) -> tuple[int, str]:
+        """One Gaussian."""
+        return 1, "Gaussian"
 
     def init(self, rng: np.random.Generator, target: Target, knobs: SVIKnobs) -> SVIState:
         """A draw from the prior as the mean, with a third of its sds: between modes the ELBO has saddles to stay on."""

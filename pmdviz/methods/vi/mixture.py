@@ -106,6 +106,8 @@ class NPV(BatchMethod):
 
     name = "npv"
     title = "Nonparametric variational inference"
+    about = "Nonparametric variational inference fits a mixture of round Gaussians of equal weight to the posterior."
+    formula = "q(θ) = (1/K) Σ_k N(θ; μ_k, σ_k² I)"
     what_moves = "No particles: the round Gaussians of a mixture shift and change their widths."
     source = "Gershman, Hoffman, Blei 2012, Eq. 5-10; batches as in Dai et al. 2016; spread start, annealing: ours"
     family = "parametric"
@@ -118,6 +120,10 @@ class NPV(BatchMethod):
         super().check_pair(target, knobs)
         if knobs.optimiser == "lbfgs" and importlib.util.find_spec("scipy") is None:
             raise InputError("optimiser = 'lbfgs' needs SciPy, which is not installed: install it, or take 'adam'")
+
+    def who(self, knobs: NPVKnobs) -> tuple[int, str]:
+        """The components."""
+        return knobs.num_components, "Gaussian"
 
     def init(self, rng: np.random.Generator, target: Target, knobs: NPVKnobs) -> NPVState:
         """Means spread over the prior or drawn from it, half as wide as the prior."""
