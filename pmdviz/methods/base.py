@@ -29,6 +29,7 @@ class Method:
 
     name: ClassVar[str] = ""
     title: ClassVar[str] = ""
+    short_title: ClassVar[str] = ""  # where there is little room, as over a tile; "" for the title itself
     what_moves: ClassVar[str] = ""  # one sentence: what changes in the picture from step to step
     source: ClassVar[str] = ""
     family: ClassVar[Literal["particles", "chain", "parametric"]] = "particles"

@@ -1,4 +1,4 @@
-"""The traces of a race: two metrics of every entrant against a common clock, with the floor and bands over seeds."""
+"""The traces of a race: two metrics of every method against a clock, exact samples, and bands over seeds."""
 
 from __future__ import annotations
 
@@ -25,9 +25,8 @@ from pmdviz.scenes.columns import set_data
 from pmdviz.scenes.race_columns import CLOCKS, Columns, band, clock_end, line_columns, spans
 from pmdviz.views import figures
 
-MOST = len(style.ENTRANTS_LIGHT)  # entrants that can be told apart
 WAITING = "Press Play: {} will be drawn here"
-UNKNOWN = "{} cannot be had: the exact posterior is not known"
+UNKNOWN = "{} is unavailable: the exact posterior is unknown"
 BAND_ALPHA = 0.18
 SLOTS = ("first", "second")  # columns of the sources, whichever metrics they hold
 MAX_DECADES = 2.5  # that an axis of 1, 2, 5 times powers of ten may have
@@ -38,7 +37,7 @@ class RaceTraces:
 
     def __init__(self, metrics: Sequence[Metric]) -> None:
         empty = np.empty(0, np.float32)
-        self.sources = [ColumnDataSource({name: empty for name in (*CLOCKS, *SLOTS)}) for _ in range(MOST)]
+        self.sources = [ColumnDataSource({name: empty for name in (*CLOCKS, *SLOTS)}) for _ in style.ENTRANTS_LIGHT]
         self.put: Callable[[ColumnDataSource, dict[str, np.ndarray]], None] = set_data
         self.clock, self.unit, self._look = "visited", "data", (False, False)
         self._rows: Sequence[Columns] = ()
@@ -113,7 +112,7 @@ class _Panel:
     def __init__(self, slot: str, metric: Metric, sources: Sequence[ColumnDataSource]) -> None:
         self.metric = metric
         self.figure = _figure(slot, metric)
-        figures.describe(self.figure, f"Curves: {metric.title} of every entrant")
+        figures.describe(self.figure, f"Curves: {metric.title} of every method")
         f = self.figure
         empty: list[float] = []
         self.bands: list[ColumnDataSource] = []  # made when there are some: a quarter of the page's models

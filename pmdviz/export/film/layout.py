@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -111,9 +111,10 @@ class FigureLayout:
         axes.axis("off")
         return axes
 
-    def layer_handle(self, name: str) -> Line2D:
-        """What stands for a layer of the stage in a legend."""
-        colour, width = self.colours.layers["ink" if name == "others" else name], style.LINE_WIDTH
+    def layer_handle(self, name: str, colours: Mapping[str, str] | None = None) -> Line2D:
+        """What stands for a layer in a legend; `colours` of the layers are the stage's where none are given."""
+        colours = self.colours.layers if colours is None else colours
+        colour, width = colours["ink" if name == "others" else name], style.LINE_WIDTH
         if name not in ("particles", "others"):
             return Line2D([], [], color=colour, linewidth=width, linestyle=dash(name, width))
         look = {"marker": "o", "markersize": DOT_IN_LEGEND, "markeredgewidth": 0, "alpha": self.colours.dots}

@@ -17,7 +17,7 @@ from pmdviz.lab.pages.race import RacePage
 from pmdviz.lab.panels.race_words import status_fields
 from pmdviz.scenes.race import RaceScene
 from pmdviz.targets import Target
-from pmdviz.views.race_traces import MOST
+from pmdviz.views.race_tiles import MOST
 
 
 class Race(RacePage):

@@ -30,14 +30,14 @@ from pmdviz.scenes.race import ANY_SCENE, RaceScene
 from pmdviz.scenes.stage import SceneChoice
 
 BUTTONS = {  # label -> (act, what it does)
-    "Restart": ("restart", "Restart: everybody at iteration 0 (R)"),
+    "Restart": ("restart", "Restart: all methods at iteration 0 (R)"),
     "Play": ("toggle", "Play or pause (space)"),
-    "Step": ("step", "Everybody goes on by 100 data, or by what they cost (right arrow)"),
-    "Reseed": ("reseed", "Restart with other random numbers (N)"),
-    "Continue": ("proceed", "Continue with as much budget again"),
+    "Step": ("step", "Advance all by 100 data points, or by what those cost (right arrow)"),
+    "Reseed": ("reseed", "Restart with another random seed (N)"),
+    "Continue": ("proceed", "Extend the budget by the same amount"),
 }
 SETTLE_S = 0.3  # so often a paused race looks who has come back
-SPEEDS = {f"{rows:,} data a frame": rows for rows in (ROWS, 200, 500, 1000)}
+SPEEDS = {f"{rows:,} data points per frame": rows for rows in (ROWS, 200, 500, 1000)}
 
 
 def usual_race() -> RaceRecipe:
@@ -117,7 +117,7 @@ class RacePage(LivePage):
         under_way = [tile for tile in scene.tiles if tile.waited is not None]
         slow = max(under_way, key=lambda tile: tile.waited, default=None)
         if slow is not None and slow.slow:
-            self.busy_card.show(f"Computing a step of {slow.label}", slow.waited, slow.share)
+            self.busy_card.show(f"Computing a step of {slow.title}", slow.waited, slow.share)
         else:
             self.busy_card.hide()
         if slow is not None and not self.live.playing:
@@ -129,7 +129,7 @@ class RacePage(LivePage):
     def cancelled(self, what: str) -> None:
         """It was cancelled: the last picture stays, and the controls are as they were before."""
         self.setup.show(self.recipe)
-        self._say("Cancelled: the last picture stays")
+        self._say("Cancelled. The last picture is still shown.")
 
     def failed(self, error: Exception) -> None:
         """The race could not be made or drawn; the last picture stays."""

@@ -35,6 +35,7 @@ class HMC(LeapfrogChain):
 
     name = "hmc"
     title = "Hamiltonian Monte Carlo"
+    short_title = "HMC"
     what_moves = "One point glides along trajectories; the dots are the draws that it leaves behind."
     source = "Duane et al. 1987; Neal 2011; time step by dual averaging: Hoffman, Gelman 2014, section 3.2"
     Knobs = HMCKnobs

@@ -25,6 +25,7 @@ class MALA(LeapfrogChain):
 
     name = "mala"
     title = "Metropolis-adjusted Langevin"
+    short_title = "MALA"
     what_moves = (
         "One point drifts uphill with noise, or stays where it is; the dots are the draws that it leaves behind."
     )

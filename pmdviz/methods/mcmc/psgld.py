@@ -60,6 +60,7 @@ class PSGLD(SGLD):
 
     name = "psgld"
     title = "Preconditioned SGLD"
+    short_title = "pSGLD"
     what_moves = "One point drifts uphill on batches, in steps fitted to the slopes so far; the dots are its draws."
     source = "Li, Chen, Carlson, Carin 2016, Algorithm 1, without the term Γ"
     Knobs = PSGLDKnobs

@@ -83,6 +83,7 @@ class SGLD(BatchMethod, Chain):
 
     name = "sgld"
     title = "Stochastic gradient Langevin dynamics"
+    short_title = "SGLD"
     what_moves = "One point drifts uphill on batches, with noise; the dots are the draws that it leaves behind."
     source = "Welling, Teh 2011, Eq. 4; step size a (b + t)^-g: their section 5"
     requires = frozenset({"reals", "gradient"})

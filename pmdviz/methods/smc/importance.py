@@ -32,6 +32,7 @@ class Importance(OnePass):
 
     name = "importance"
     title = "Importance sampling from the prior"
+    short_title = "Importance sampling"
     what_moves = (
         "Nothing moves: draws of the prior stay in place, and their weights follow the likelihood of the data seen."
     )

@@ -91,6 +91,7 @@ class SVGD(SmoothedMethod, BatchMethod):
 
     name = "svgd"
     title = "Stein variational gradient descent"
+    short_title = "SVGD"
     what_moves = "Particles move: all are pulled uphill together and push one another apart."
     source = "Liu, Wang 2016, Algorithm 1; Adam: Kingma, Ba 2015; AdaGrad: Duchi, Hazan, Singer 2011"
     requires = frozenset({"reals", "gradient"})

@@ -1,27 +1,20 @@
 // The pictures of a race: a tile for each entrant in one figure, and one metric of all beside it.
 function make_scene(model) {
   const {scales, metric, clock} = film
-  const [particles, approximate, words, fronts] = ["particles", "approximate", "words", "fronts"].map(model)
+  const [words, fronts] = ["words", "fronts"].map(model)
+  const tile_models = film.frames[0].tiles.map((_, k) => [model(`particles-${k}`), model(`approximate-${k}`)])
   const pictures = model("image")
   const rows = film.rows.map((columns) => (
     Object.fromEntries(Object.entries(columns).map(([name, text]) => [name, floats(text)]))
   ))
 
-  // The columns of all tiles one behind the other.
-  function joined(places, scale) {
-    const whole = new Float32Array(places.reduce((sum, [, length]) => sum + length, 0))
-    let at = 0
-    for (const place of places) {
-      whole.set(column(place, scale), at)
-      at += place[1]
-    }
-    return whole
-  }
-
   function stage({tiles, state, note, images, image_step}) {
-    const all = (name, axis) => joined(tiles.map((tile) => tile[name]), scales[axis])
-    particles.data = {x: all("x", "x"), y: all("y", "y"), size: all("size", "size")}
-    approximate.data = {x: all("line_x", "x"), y: all("line_y", "y")}
+    tiles.forEach((tile, k) => {
+      const part = (name, axis) => column(tile[name], scales[axis])
+      const [particles, approximate] = tile_models[k]
+      particles.data = {x: part("x", "x"), y: part("y", "y"), size: part("size", "size")}
+      approximate.data = {x: part("line_x", "x"), y: part("line_y", "y")}
+    })
     words.data = {...words.data, state, note}
     if (images) show_images(images, image_step)
   }
