@@ -177,10 +177,7 @@ class Standing:
 
 def tiles_legend(scene: Scene) -> dict[str, str]:
     """What the layers of the tiles are called, layer -> words; samples have the colour of the first method."""
-    words = {name: IN_WORDS.get(said, said) for name, said in scene.legend.items()}
-    if "approximate" in words:
-        words["approximate"] += " (in its method's colour)"
-    return words
+    return {name: IN_WORDS.get(said, said) for name, said in scene.legend.items()}
 
 
 def weighted(frames: Iterable[Frame]) -> Frame | None:

@@ -76,13 +76,13 @@ def entrant_colours(dark: bool) -> tuple[str, ...]:
 
 
 def tile_layers(dark: bool, entrant: int, with_particles: bool = True) -> dict[str, str]:
-    """Colours of a tile: the exact posterior in ink, the approximation and its particles in the method's colour.
+    """Colours of a tile: the exact posterior grey, the approximation and its particles in the method's colour.
 
     Dots that are data, not particles, keep the colour they have on the stage.
     """
     layers, own = theme(dark).layers, entrant_colours(dark)[entrant]
     dots = own if with_particles else layers["particles"]
-    return {**layers, "exact": layers["ink"], "approximate": own, "particles": dots}
+    return {**layers, "exact": layers["floor"], "approximate": own, "particles": dots}
 
 
 def theme(dark: bool) -> Theme:

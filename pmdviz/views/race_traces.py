@@ -220,6 +220,7 @@ class _Panel:
             area.glyph.fill_color = colour
         self.floor_line.glyph.line_color = theme.layers["floor"]
         self.fronts.data = {**self.fronts.data, "colour": list(colours[: len(self.fronts.data["x"])])}
+        self.floor_text.glyph.update(background_fill_color=theme.paper, background_fill_alpha=0.75)
         px = f"{style.PRESENTER_PX if presenter else style.TEXT_PX}px"
         for part in (self.text, self.floor_text):
             part.glyph.update(text_color=theme.muted, text_font={"value": style.FONT}, text_font_size=px)

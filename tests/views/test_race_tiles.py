@@ -82,9 +82,9 @@ def test_colours_mean_methods_and_the_exact_posterior_is_neutral(dark):
     own, theme = style.entrant_colours(dark), style.theme(dark)
     assert tuple(dots.glyph.fill_color for dots in view.layers["particles"]) == own
     assert tuple(line.glyph.line_color for line in view.layers["approximate"]) == own
-    assert [line.glyph.line_color for line in view.layers["exact"]] == [theme.layers["ink"]]
+    assert [line.glyph.line_color for line in view.layers["exact"]] == [theme.layers["floor"]]
     grey = [colour for colour in own if len({colour[1:3], colour[3:5], colour[5:7]}) == 1]
-    assert not grey and theme.layers["ink"] not in own
+    assert not grey and theme.layers["floor"] not in own
     assert min(contrast(colour, theme.paper) for colour in own) > 2.3
 
 
@@ -116,7 +116,7 @@ class _DataDots(type(scene("pmd").scene)):
 
 def test_a_long_title_keeps_its_beginning_and_its_end():
     assert cut("PMD, warm start", 20) == "PMD, warm start"
-    assert cut("PMD, bandwidth rule: isotropic, bandwidth = 0.5", 26) == "PMD, bandwidt…width = 0.5"
+    assert cut("PMD, bandwidth rule: isotropic, bandwidth = 0.5", 26) == "PMD, bandwidt…dwidth = 0.5"
 
 
 def test_words_and_the_empty_state():

@@ -25,6 +25,7 @@ BASE = 540.0  # px: a picture of this height is drawn with the page's own sizes,
 TITLE_PX, TITLE_LARGE_PX = 15.0, 21.0
 LINE = 1.5  # a line of the title, in its own size
 ONE_LINE, TWO_LINES = (1.0, 0.9, 0.85), 0.95  # sizes of a legend's letters, as shares of the usual one
+BELOW = (0.75, 0.65)  # further ones
 WIDE = 1.5  # width over height from which the traces stand beside the stage
 DOT_IN_LEGEND = 5.5  # px
 TICKS, MANTISSAS = 6, (0.5, 1.0, 2.0, 5.0, 10.0)  # the page's way to choose round ticks
@@ -121,9 +122,12 @@ class FigureLayout:
         return Line2D([], [], linestyle="none", color=colour, **look)
 
     def legend(self, axes: Axes, handles: list[Any], labels: list[str], below: bool = False) -> Any:
-        """A legend above the axes, or below: in one line, a little smaller if need be, else in two."""
+        """A legend above the axes, or below: in one line, a little smaller if need be, else in two.
+
+        Below there is room for one line alone, which may be smaller still.
+        """
         room = axes.bbox.width + 2 * self.borders["right"] * self.scale
-        for size in ONE_LINE:
+        for size in (*ONE_LINE, *BELOW) if below else ONE_LINE:
             made = self._legend(axes, handles, labels, len(labels), size, below)
             if made.get_window_extent().width <= room:
                 return made

@@ -51,10 +51,10 @@ def _of_stage(theme: style.Theme) -> list[np.ndarray]:
 
 def _of_race(theme: style.Theme, methods: tuple[str, ...]) -> list[np.ndarray]:
     """Each method's dots and lines, and the exact posterior's edge on them."""
-    paper, ink = rgb(theme.paper), rgb(theme.layers["ink"])
+    paper, exact = rgb(theme.paper), rgb(theme.layers["floor"])
     colours = [rgb(colour) for colour in theme.layers.values()]
     for own in (rgb(colour) for colour in methods):
-        colours += [*_ramp(paper, own, OF_METHOD), (own + ink) / 2]
+        colours += [*_ramp(paper, own, OF_METHOD), (own + exact) / 2]
     return colours
 
 

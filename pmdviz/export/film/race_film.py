@@ -119,8 +119,8 @@ class RaceFilm:
         """About how many letters the words of a frame have."""
         rows = {row["method"]: row for row in self.result.rows if row["seed"] == self.seed}
         spent = [0, *(spent_in(row, self._unit) for row in rows.values())]
-        titled = [(one.title, rows[one.label]) for one in self.result.entrants]
-        first = best(titled, self.result.recipe.shown[0])
+        title = max((one.title for one in self.result.entrants), key=len)  # any of them may lead on the way
+        first = best([(title, row) for row in rows.values()], self.result.recipe.shown[0])
         return len(state(sum(self._last("iteration")), spent, self.result.budget, first, self._unit)) + ROOM
 
     def scenes(self, tick: Callable[[], None] = lambda: None) -> Iterator[RaceScene]:

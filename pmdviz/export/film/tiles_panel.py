@@ -97,7 +97,7 @@ class TilesPanel:
         ]
 
     def _layers(self, first: RaceScene) -> dict[str, list[Any]]:
-        """The exact posterior's lines in ink; each method's approximation and particles in its colour."""
+        """The exact posterior's lines in grey; each method's approximation and particles in its colour."""
         dark, with_particles = self.paper.look.dark, first.scene.shows_theta
         own = [style.tile_layers(dark, k, with_particles) for k in range(len(first.tiles))]
         look: dict[str, Any] = {"alpha": self.paper.colours.dots, "linewidths": 0, "zorder": 3}

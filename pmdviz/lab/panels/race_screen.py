@@ -130,10 +130,10 @@ class RaceScreen:
             self.traces.unit = recipe.budget_unit
             self.clock.value = CLOCK_OF[recipe.budget_unit]
 
-    def _explain(self, scene: Scene | None = None) -> None:
+    def _explain(self, scene: Scene | None) -> None:
         """The legend of the tiles."""
-        self._scene = scene or self._scene
-        words = "" if self._scene is None else legend_html(self._scene, self._dark)
+        self._scene = scene
+        words = "" if scene is None else legend_html(scene, self._dark)
         if self.legend.object != words:
             self.legend.object = words
 
@@ -150,7 +150,7 @@ class RaceScreen:
             self.tiles.draw(scene)
             self._measure(scene.recipe)
             self._offer(scene)
-            self._explain(scene.scene)
+            self._explain(scene.scene if scene.tiles else None)
             now = time.monotonic()
             if not playing or now - self._said > WORDS_S:
                 self._said = now
@@ -201,7 +201,7 @@ class RaceScreen:
         self.traces.set_theme(dark, presenter)
         self.table.swatches = swatches(dark)
         self._dark = dark
-        self._explain()
+        self._explain(self._scene)
         classes = ["pmdviz-statusbar"] + (["pmdviz-large"] if presenter else [])
         if self.status.css_classes != classes:
             self.status.css_classes = classes

@@ -128,7 +128,8 @@ def legend_html(scene: Scene, dark: bool) -> str:
         for name, words in tiles_legend(scene).items()
         if name in SAMPLED
     ]
-    return f"<p>{' '.join(f'<span>{part}</span>' for part in parts)}</p>" if parts else ""
+    parts.append("Colours mean methods; the exact posterior is grey.")
+    return f"<p>{' '.join(f'<span>{part}</span>' for part in parts)}</p>" if len(parts) > 1 else ""
 
 
 def swatches(dark: bool) -> list[dict[str, Any]]:
