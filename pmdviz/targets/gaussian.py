@@ -33,7 +33,7 @@ class Gaussian(GaussianPrior, Target):
 
     name = "gaussian"
     title = "Conjugate Gaussian (any dimension)"
-    about = "Each x is θ plus Gaussian noise; the posterior is a Gaussian that anyone can check on paper."
+    about = "Each x is θ plus Gaussian noise; the posterior is a Gaussian that you can check by hand."
     source = "Dai, He, Dai, Song 2016, Theorem 5 can be measured on it; any textbook"
     Options = GaussianOptions
     declared = frozenset({"gradient", "conditionals", "simulation"})

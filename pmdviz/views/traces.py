@@ -38,7 +38,7 @@ from pmdviz.views import figures
 
 NUMBER_JS = "return value >= {0} ? '> {0}' : Number(value).toPrecision(3)"
 WAITING = "Press Play: {} will be drawn here"
-UNKNOWN = "{} cannot be had: the exact posterior is not known"
+UNKNOWN = "{} is unavailable: the exact posterior is unknown"
 
 
 class TracesView:

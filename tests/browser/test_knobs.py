@@ -77,7 +77,7 @@ def test_slider_moves_by_the_keyboard_and_shows_the_real_value(lab):
 
 def test_every_preset_plays(lab):
     select = lab.page.get_by_label("Preset")
-    titles = [text for text in select.locator("option").all_inner_texts() if text != "your own settings"]
+    titles = [text for text in select.locator("option").all_inner_texts() if text != "Custom"]
     assert len(titles) == 8
     for title in titles[1:] + titles[:1]:
         select.select_option(title)
@@ -96,5 +96,5 @@ def test_another_target_while_playing_and_undo(lab):
     lab.wait("pmdviz.model('stage').left[0].axis_label.startsWith('density')")
     lab.reach(2)
     lab.press("Pause")
-    lab.press("Undo: back to the run before")
+    lab.press("Undo: previous run")
     lab.wait("!pmdviz.model('stage').left[0].axis_label.startsWith('density') && pmdviz.iteration() >= 5")

@@ -42,7 +42,7 @@ def test_the_table_begins_with_the_best(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("method") and "tv_mean" in lines[0]
     assert [line.split()[0] for line in lines[1:]] == ["pmd:num_particles=400", "sgld"]
-    assert "not to be had" in lines[1]
+    assert "unavailable" in lines[1]
 
 
 def rows(path):

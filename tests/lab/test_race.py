@@ -48,7 +48,7 @@ def test_plays_to_the_end_and_continues():
         await until(lambda: page._last.done)
         assert [tile.visited for tile in page._last.tiles] == [900, 300]
         assert page.playback.buttons["Play"].label == "Play" and not page.playback.buttons["Continue"].disabled
-        assert page.screen.table.rows[0]["state"][1] == "finished: the budget is used up"
+        assert page.screen.table.rows[0]["state"][1] == "the budget is used up"
         page._act("proceed")
         await until(lambda: page._last.done and page._last.budget == 1800)
         assert page._last.tiles[0].visited == 1800
@@ -88,9 +88,7 @@ def test_an_entrant_is_turned_added_and_removed():
         page.setup._remove(page.setup.cards[0])
         await until(lambda: len(page._last.tiles) == 0)
         assert page._last.done and "No methods yet" in page.setup.said.object
-        assert page.screen.tiles.middle.data["text"] == [
-            "No methods yet: choose one in the drawer and press Add"
-        ]
+        assert page.screen.tiles.middle.data["text"] == ["No methods yet: choose one in the drawer and press Add"]
 
     scene(play)
 

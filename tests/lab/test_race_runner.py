@@ -93,7 +93,9 @@ def test_words_of_a_race():
     runner = RaceRunner(RACE)
     assert "iteration 0, 0 of 900 data visited by each" in status_fields(runner.snapshot())["pmdviz-status"]
     end = to_the_end(runner)[-1]
-    assert status_fields(end)["step"].startswith("Finished. Closest: ")
+    assert status_fields(end)["step"] == "Finished."
+    above = end._replace(floors={"tv": 1.0})
+    assert status_fields(above)["step"].startswith("Finished. Values below those of exact samples are possible: ")
     assert [row["row"][1] for row in table_rows(end, {})] == ["80 likelihoods", "80 likelihoods", "1 gradient"]
     assert [row["row"][1] for row in table_rows(RaceRunner(RACE).snapshot(), {})] == ["–"] * 3
     notes = [tile.note for tile in end.tiles]

@@ -101,7 +101,7 @@ def test_frames_show_the_weights_and_the_next_step_resamples_first():
     session = start("mixture", num_particles=400)
     assert session.advance().metrics["ess"] == pytest.approx(200, rel=1e-6)
     frame = session.advance()
-    assert frame.info.rejuvenated == "ESS was 50% of m" and frame.info.ess == pytest.approx(200, rel=1e-6)
+    assert frame.info.rejuvenated == "only 50% were still effective" and frame.info.ess == pytest.approx(200, rel=1e-6)
     assert frame.metrics["ess"] == pytest.approx(400)
     assert session.advance().info.rejuvenated == ""
 

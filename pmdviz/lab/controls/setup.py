@@ -21,7 +21,7 @@ from pmdviz.lab.loop.runner import Snapshot
 from pmdviz.methods import METHODS
 from pmdviz.targets import TARGETS
 
-OWN = "your own settings"
+OWN = "Custom"
 BUDGET_OF = {"data": "Budget (data visited)", "evaluations": "Budget (likelihood evaluations)"}
 PROBLEM = ("target", "target_options", "method")
 RUN = (*PROBLEM, "knobs", "seed")
@@ -44,7 +44,7 @@ class Setup(ProblemControls):
         self.method = select("Method", {method.title: name for name, method in METHODS.items()})
         self.knobs = KnobForm()
         self.new_seed = small_button("New seed")
-        self.undo = small_button("Undo: back to the run before", disabled=True, visible=False)
+        self.undo = small_button("Undo: previous run", disabled=True, visible=False)
         self._watch()
         self.view = pn.Column(
             self.preset,

@@ -37,7 +37,7 @@ BUTTONS = {  # label -> (act, what it does)
     "Continue": ("proceed", "Extend the budget by the same amount"),
 }
 SETTLE_S = 0.3  # so often a paused race looks who has come back
-SPEEDS = {f"{rows:,} data points per frame": rows for rows in (ROWS, 200, 500, 1000)}
+SPEEDS = {f"{rows:,} data per frame": rows for rows in (ROWS, 200, 500, 1000)}
 
 
 def usual_race() -> RaceRecipe:

@@ -12,7 +12,7 @@ from pmdviz.lab.panels.race_words import WHY_BELOW
 from pmdviz.metrics import Metric
 from pmdviz.views.race_traces import SLOTS
 
-EXACT = "What as many independent samples of the exact posterior score: the dashed grey line of the traces."
+EXACT = "The score of as many independent samples of the exact posterior, smoothed by kernels: the dashed grey line."
 BEFORE = {  # key -> (title, what it says)
     "method": ("method", "The method, with the line that it has in the traces."),
     "visited": ("data visited (data points)", "Data points passed to the likelihood or its gradient; repeats count."),

@@ -15,9 +15,10 @@ from pmdviz.scenes.words import count, number
 from pmdviz.views.race_traces import SLOTS
 
 SAMPLED = ("exact", "approximate", "particles")  # layers that the legend has a sample of
+BELOW = "Values below those of exact samples are possible: weights and balanced draws vary less."
 WHY_BELOW = (
-    "A TV below that of exact samples is possible: weights, balanced draws and passes through all data vary less than "
-    "independent samples do, and a fitted density needs no kernels."
+    "A method can score lower: weights, balanced draws and passes through all data vary less than independent samples "
+    "do, and a fitted density needs no kernels."
 )
 
 START = "Same data, same budget. Press Play: which methods find both modes?"
@@ -64,11 +65,10 @@ def _row_cost(row: Mapping[str, Any]) -> list[Any]:
 
 
 def _step(scene: RaceScene) -> str:
-    first = scene.best
     if not scene.tiles:
         return ""
     if scene.done:
-        return f"Finished. Closest: {first}.{_below(scene)}" if first else "Finished."
+        return f"Finished. {_below(scene)}".strip()
     slow = [tile.title for tile in scene.tiles if tile.slow]
     if slow:
         return f"Waiting for {', '.join(slow)} (methods stay within one pass of each other)"
@@ -81,7 +81,7 @@ def _below(scene: RaceScene) -> str:
     metric = scene.recipe.shown[0]
     known = [tile.row[metric.name] for tile in scene.tiles if tile.row.get(metric.name) is not None]
     reference = scene.floors.get(metric.name)
-    return f" {WHY_BELOW}" if known and reference is not None and min(known) < reference else ""
+    return BELOW if known and reference is not None and min(known) < reference else ""
 
 
 def table_rows(scene: RaceScene, summary: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -92,7 +92,7 @@ def table_rows(scene: RaceScene, summary: Mapping[str, Mapping[str, Any]]) -> li
 
 def _row(k: int, tile: Tile, shown: Sequence[Metric], over_seeds: Mapping[str, Any] | None) -> dict[str, Any]:
     row, masses = tile.row, tile.row["mode_masses"]
-    now = f"finished: {tile.ended}" if tile.ended else tile.caveat or "running"
+    now = tile.ended or tile.caveat or "running"
     return {
         "entrant": k,
         "method": [tile.title, tile.title, tile.full_title],

@@ -29,25 +29,31 @@ def result_words(snapshot: Snapshot, unknown: str = UNKNOWN) -> str:
     frame, over = snapshot.frame, snapshot.ended or "Budget used up"
     over = f"{over[0].upper()}{over[1:]} after {count(frame.spent)} {frame.budget_unit}"
     found = headline(frame, f"; {EXACT_SAMPLES}: ", unknown)
-    return f"{over}: {found[0]}" if found else f"{over}: the exact posterior is not known, so TV cannot be had"
+    return f"{over}: {found[0]}" if found else f"{over}: TV is unavailable because the exact posterior is unknown"
 
 
 def passes_words(snapshot: Snapshot) -> str:
-    """How often the data have been gone through: "12.0 passes over 1,000 data"."""
+    """How often the data have been gone through: "12.0 passes over 1,000 data points"."""
     frame = snapshot.frame
     if frame.target.data is None:
         return f"{count(frame.iteration)} iterations; there are no data to visit"
-    return f"{frame.visited / frame.num_data:.1f} passes over {count(frame.num_data)} data"
+    return f"{frame.visited / frame.num_data:.1f} passes over {count(frame.num_data)} data points"
 
 
 def slow_words(snapshot: Snapshot) -> str:
-    """Foretell a slow step: from the last one measured, or from the work that the knobs declare."""
+    """Predict a slow step: from the last one measured, or from the work that the knobs declare."""
     seconds = step_seconds(snapshot.frame.knobs, snapshot.frame.num_data)
     if seconds < FORETELL_S and snapshot.step_seconds < FORETELL_S:
         return ""
     longest = duration(max(seconds, snapshot.step_seconds))
     name, value = heaviest(snapshot.frame.knobs, snapshot.frame.num_data)
-    return f"With {name} = {count(value)} the longest step takes about {longest}"
+    return f"Expect up to {longest} per step ({_knob_words(snapshot.frame.knobs, name)} = {count(value)})"
+
+
+def _knob_words(knobs: Any, name: str) -> str:
+    """A knob's label; what is no knob of the method is the size of the data."""
+    spec = knobs.specs().get(name)
+    return spec.label if spec else "data points N"
 
 
 def status_fields(snapshot: Snapshot, extra: str = "", playing: bool = False, unknown: str = UNKNOWN) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from pmdviz.targets import Target
 BLOCK = 256  # new draws kept apart, so that a long chain is not copied at every step
 KDE_SHARE = 0.1  # the kernel's sd as a share of the median distance between draws (Dai et al. 2016, Appendix H.1)
 USUAL_DRAWS = 400  # that are judged at the end of a default budget
-REACH = 1e6  # prior sds; a chain beyond that has run away
+REACH = 1e6  # prior sds; a chain beyond that has diverged
 
 
 class ChainKnobs(MethodKnobs):
@@ -35,9 +35,9 @@ class ChainKnobs(MethodKnobs):
         label="Burn-in",
         unit="share, or draws",
         acts="at once",
-        doc="First draws that are not judged. Below 1 it is their share of the draws made so far, so that a short run "
-        "leaves its way in from the prior out too. From 1 on it is their number; until so many are made, all are "
-        "judged.",
+        doc="Initial draws that are discarded. Below 1: a fraction of the draws made so far, so that short runs too "
+        "discard their approach from the prior. From 1 on: a number of draws; until it is reached, metrics use all "
+        "draws so far.",
     )
     thinning = Whole(
         1,
@@ -47,7 +47,7 @@ class ChainKnobs(MethodKnobs):
         label="Thinning",
         unit="draws",
         acts="at once",
-        doc="After the burn-in every so many-th draw is judged.",
+        doc="Keep every k-th draw after burn-in.",
     )
     num_chains = Whole(
         1,
@@ -55,8 +55,8 @@ class ChainKnobs(MethodKnobs):
         softbounds=(1, 16),
         label="Chains",
         acts="restart",
-        doc="So many chains, each from its own draw of the prior, take their steps together; their draws are pooled. "
-        "Each visits rows of its own, so a step costs so many times as much.",
+        doc="Number of chains. Each starts at its own draw from the prior and uses its own batches; their draws are "
+        "pooled. The cost of a step grows with their number.",
     )
 
 
@@ -110,7 +110,7 @@ def check_reach(theta: np.ndarray, target: Target, step_size: float, batch: np.n
     if (np.abs(theta) <= REACH * target.scale).all():
         return
     words = (
-        f"the chain ran away on target {target.name!r}, to theta = {theta}: its step size {step_size:.3g} is too large"
+        f"the chain diverged on target {target.name!r} to theta = {theta}; use a step size smaller than {step_size:.3g}"
     )
     raise TargetError(words, theta, rows_in_words(batch))
 

@@ -21,7 +21,7 @@ class HMCKnobs(LeapfrogKnobs):
         softbounds=(1, 50),
         log=True,
         label="Leapfrog steps, at most",
-        doc="A trajectory has 1 to so many, drawn anew each time: a fixed number can go round in circles.",
+        doc="Each trajectory uses a random number of leapfrog steps, uniform on 1 to this (avoids periodic orbits).",
     )
 
     @property

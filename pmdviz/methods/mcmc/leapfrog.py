@@ -37,13 +37,13 @@ GENTLE = Plan(50, FIRST_TIME_STEP, 0.2)
 
 
 class LeapfrogKnobs(ChainKnobs):
-    """The knobs of chains that accept or refuse."""
+    """The knobs of chains that accept or reject."""
 
     tune = Flag(
         True,
         label="Tune the time step",
-        doc="Over the first 50 draws, or those of a burn-in that is a number, the time step is led to the acceptance "
-        "that suits the method (dual averaging); afterwards it stays.",
+        doc="Adapt the time step to the method's target acceptance rate by dual averaging, over the first 50 draws or "
+        "a burn-in given as a number; then keep it fixed.",
     )
     time_step = Real(
         0.1,

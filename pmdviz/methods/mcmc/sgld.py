@@ -54,7 +54,7 @@ class SGLDKnobs(BatchKnobs, ChainKnobs):
         softbounds=(0, 1000),
         label="Step size: b",
         unit="steps",
-        doc="Holds the first steps back: ε = a (b + t)^-g.",
+        doc="Delay: damps the early steps of ε = a (b + t)^-g.",
     )
     g = Real(
         0.55,

@@ -141,6 +141,6 @@ def _words(done: Step, warm: bool, batch: int, ess: float, state: PMDState, reas
     parts = ["warm start: plain Bayes update" if warm else f"γ = {done.size:.3g}", f"batch of {batch:,}"]
     parts += [f"limited ({limited_words(done, warm)})"] if done.limited else []
     parts += [f"ESS {after:,.0f} of {m:,} ({after / m:.0%})"]
-    parts += [f"rejuvenated first ({reason})"] if reason else ["not rejuvenated"]
+    parts += [f"new particles drawn before this step ({reason})"] if reason else ["particles kept"]
     parts += [f"{zeros:,} particles have weight 0"] if zeros else []
     return " · ".join(parts)

@@ -114,4 +114,4 @@ def resampling_reason(m: int, ess: float, knobs: SMCKnobs) -> str:
     """Why the next step must draw new particles first; "" where it need not."""
     if knobs.num_particles != m:
         return f"particles {m:,} → {knobs.num_particles:,}"
-    return f"ESS was {ess / m:.0%} of m" if ess_below(ess, knobs.ess_threshold, m) else ""
+    return f"only {ess / m:.0%} were still effective" if ess_below(ess, knobs.ess_threshold, m) else ""

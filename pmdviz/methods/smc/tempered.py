@@ -198,7 +198,7 @@ def resampling_reason(state: TemperingState, ess: float, knobs: TemperingKnobs) 
     if knobs.num_particles != m:
         return f"particles {m:,} → {knobs.num_particles:,}"
     fell = ess_below(ess, 1.0 if knobs.ladder == "adaptive" else knobs.ess_threshold, m)
-    return f"ESS was {ess / m:.0%} of m" if fell else ""
+    return f"only {ess / m:.0%} were still effective" if fell else ""
 
 
 def resampled(rng: np.random.Generator, state: TemperingState, num_particles: int) -> TemperingState:

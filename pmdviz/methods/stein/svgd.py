@@ -36,7 +36,7 @@ class SVGDKnobs(BatchKnobs, SmoothingKnobs):
         "adam",
         objects=["adam", "adagrad"],
         label="Optimiser",
-        doc="How the force becomes a step: adam forgets old forces, adagrad slows down by their sum.",
+        doc="Adam: exponential moving average of squared forces; AdaGrad: their accumulated sum.",
     )
     eta = optimisers.eta(10.0, default_by=("optimiser", {"adam": 10.0, "adagrad": 100.0}))
     n0 = optimisers.n0(100.0)
@@ -56,7 +56,7 @@ class SVGDKnobs(BatchKnobs, SmoothingKnobs):
         label="RBF width √h",
         unit="units of θ",
         only_if=("length_scale_rule", "given"),
-        doc="How far particles push one another.",
+        doc="Kernel length scale: the range of the repulsion between particles.",
     )
     median = Choice(
         "sampled",
