@@ -29,7 +29,7 @@ ACTS = {
 
 @dataclass(frozen=True)
 class KnobSpec:
-    """What is known of one knob; `default_by` and `only_if` name the other knobs that they hang on."""
+    """What is known of one knob; `default_by` and `only_if` name the other knobs that they depend on."""
 
     name: str
     kind: str  # whole, real, choice, flag or source
@@ -224,7 +224,7 @@ class Knobs(param.Parameterized):
 
     @classmethod
     def matters(cls, name: str, values: Mapping[str, Any]) -> bool:
-        """Whether a knob does anything when all have `values`; what hangs on an idle knob is idle too."""
+        """Whether a knob does anything when all have `values`; what depends on an idle knob is idle too."""
         only_if = cls.specs()[name].only_if
         if only_if is None:
             return True
@@ -262,7 +262,7 @@ class Knobs(param.Parameterized):
     def changed(self, /, values: Mapping[str, Any]) -> Self:
         """These knobs with some changed to values that were parsed by their declarations.
 
-        A knob whose default hangs on another (`default_by`) goes to its new default when that other one changes
+        A knob whose default depends on another (`default_by`) goes to its new default when that other one changes
         and it is not given itself. Raises InputError where the values do not fit one another.
         """
         before = self.as_dict()

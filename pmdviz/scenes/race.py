@@ -35,7 +35,7 @@ class Tile(NamedTuple):
     columns: StageColumns
     trace: Mapping[str, np.ndarray]  # iteration, clocks and metrics of the moments up to this one
     ended: str  # why there is no next step, in words; "" while there is one
-    caveat: str  # how its draws are judged, in words
+    caveat: str  # how its draws are evaluated, in words
     metric: Metric  # by which the race is ranked
     unit: str = DATA  # of the budget
     waited: float | None = None  # seconds that a step which is under way has taken
@@ -65,7 +65,7 @@ class Tile(NamedTuple):
 
     @property
     def note(self) -> str:
-        """Why it waits or ended, or how its draws are judged, in a line that fits on a phone's tile; "" for nothing."""
+        """Why it waits or ended, or how its draws are evaluated, in a line for a phone's tile; "" for nothing."""
         if self.slow:
             return f"computing a step: {duration(self.waited or 0.0)} so far"
         return f"finished: {self.ended}" if self.ended else self.caveat.partition(":")[0]
@@ -114,7 +114,7 @@ class RaceScene(NamedTuple):
 
 
 class Standing:
-    """Where an entrant of a race stands and what it went through; one that has not moved is not drawn anew."""
+    """Where an entrant of a race stands and what it went through; one that has not moved is not redrawn."""
 
     def __init__(self, race: Race, k: int, choice: SceneChoice = ANY_SCENE) -> None:
         self._race, self._k, self.choice = race, k, choice

@@ -73,6 +73,6 @@ class Gaussian(GaussianPrior, Target):
         return gaussian_grad_log_likelihood(theta, batch, self.options.sigma_x)
 
     def _gibbs_sweep(self, rng: np.random.Generator, theta: np.ndarray, data: np.ndarray) -> np.ndarray:
-        """The coordinates do not hang on one another: a sweep is an independent draw from the posterior."""
+        """The coordinates do not depend on one another: a sweep is an independent draw from the posterior."""
         mean, variance = self._posterior(data)
         return mean + np.sqrt(variance) * rng.standard_normal(self.dim)

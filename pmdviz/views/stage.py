@@ -84,7 +84,8 @@ class StageView:
         """Draw `frame`; drawing it twice changes nothing."""
         reason = frame.info.rejuvenated if frame.info else ""
         self.draw(
-            self.scene.columns(frame, self.pair), f"new particles drawn: {reason}" if reason else frame.caveat.partition(":")[0]
+            self.scene.columns(frame, self.pair),
+            f"new particles drawn: {reason}" if reason else frame.caveat.partition(":")[0],
         )
 
     def draw(self, columns: StageColumns, note: str = "") -> None:

@@ -305,7 +305,7 @@ def test_more_entrants_than_can_be_told_apart_have_tables_alone(tmp_path):
 
 def test_options_that_a_race_does_not_have(race, tmp_path):
     with pytest.raises(
-        InputError, match=r"traces: ess cannot be had of all entrants on the way; those that can: tv, kl_forward, kl_"
+        InputError, match=r"traces: ess is unavailable for all methods of this race; available: tv, kl_forward, kl_"
     ):
         race.export(tmp_path / "race.gif", traces="ess")
     with pytest.raises(InputError, match=r"unknown value of traces: 'es'; did you mean 'ess'"):

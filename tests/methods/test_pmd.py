@@ -142,7 +142,7 @@ def test_a_particle_of_weight_zero_stays_dead_until_gamma_is_one():
     assert np.isfinite(after.log_weights).all()
 
 
-# When particles are drawn anew.
+# When particles are redrawn.
 
 
 def test_the_policy_decides_when():

@@ -113,7 +113,7 @@ def checked_changes(changes: Any, start: Knobs, way: Method, target: Target) -> 
 
 
 def changed_knobs(before: Knobs, after: Knobs) -> dict[str, Any]:
-    """The knobs that differ, with those whose default hangs on one of them: left out, they would go to that default."""
+    """The knobs that differ, with those whose default depends on one of them: left out, they would take it."""
     old, new = before.as_dict(), after.as_dict()
     differ = {name for name in new if new[name] != old[name]}
     differ |= {name for name, spec in after.specs().items() if spec.default_by and spec.default_by[0] in differ}

@@ -110,7 +110,7 @@ class Film:
 
     @cached_property
     def drawn(self) -> tuple[stage.Scene, stage.Pair]:
-        """What the stage shows, and of which coordinates. Raises InputError where it cannot be had."""
+        """What the stage shows, and of which coordinates. Raises InputError where it is unavailable."""
         target, method = self.run.target, self.run.final.method
         self.look.choice.check(target, method)
         if self.look.traces != NO_TRACES:

@@ -37,7 +37,7 @@ class RaceFilm:
     look: RaceLook
 
     def __post_init__(self) -> None:
-        """Raise InputError where the metric of the traces cannot be had."""
+        """Raise InputError where the metric of the traces is unavailable."""
         check_traces(self.result.recipe, self.look)
         methods = (METHODS[one.method] for one in self.result.entrants)
         self.look.choice.check(self.result.target, *methods)

@@ -111,7 +111,7 @@ class RaceRunner:
         return self.snapshot()
 
     def result(self) -> RaceResult:
-        """The race as it was drawn last, to be taken home; an endless one ends there. Raises InputError."""
+        """The race as it was drawn last, for export; an endless one ends there. Raises InputError."""
         tiles, seed = self._tiles, self.race.recipe.seeds[0]
         if not tiles:
             raise InputError("add a method first: there is nothing to export")

@@ -57,7 +57,7 @@ class Race(RacePage):
 
     @property
     def result(self) -> RaceResult:
-        """The race so far, to be read or taken home: `race.result.export("race.gif")`. Raises InputError for nobody."""
+        """The race so far, to be read or exported: `race.result.export("race.gif")`. Raises InputError for nobody."""
         self._present()
         return self.live.runner.result()
 

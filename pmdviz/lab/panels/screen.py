@@ -122,7 +122,7 @@ class Screen:
         self.picture.show(target, [snapshot.frame.method], snapshot.scene, snapshot.pair)
 
     def _offer(self, frame: Any) -> None:
-        """Offer the traces that can be had of the target and the method; what cannot be had is not in the menu."""
+        """Offer the traces available for the target and the method; what is unavailable is not in the menu."""
         pair = frame.target.key, frame.method.name, frame.budget_unit
         if pair != self._offered:
             self._offer_clocks(frame)

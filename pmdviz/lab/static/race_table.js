@@ -59,7 +59,7 @@ export function render({ model }) {
   function compare(a, b) {
     const x = a[by]?.[0] ?? null, y = b[by]?.[0] ?? null
     if (x === y) return a.entrant - b.entrant
-    if (x === null || y === null) return x === null ? 1 : -1  // what cannot be had comes last either way
+    if (x === null || y === null) return x === null ? 1 : -1  // unavailable values come last either way
     const order = x < y ? -1 : 1
     return down ? -order : order
   }

@@ -244,14 +244,14 @@ def kde_of(draws: np.ndarray, scale: np.ndarray) -> KernelDensity:
 def gaussian_of(draws: np.ndarray, scale: np.ndarray) -> KernelDensity:
     """One Gaussian with the mean and covariance of the draws (n, d).
 
-    With fewer than d + 2 distinct draws there is no covariance to speak of, and the prior's variances stand in.
+    With fewer than d + 2 distinct draws there is no covariance to speak of, and the prior's variances are used instead.
     """
     n, d = draws.shape
     mean = draws.mean(axis=0)
     if num_distinct(draws) < d + 2:
         return KernelDensity(mean[None], np.zeros(1), np.diag(scale))
     centred = draws - mean
-    covariance = np.einsum("ni,nj->ij", centred, centred) / (n - 1)  # not BLAS, whose bits hang on its threads
+    covariance = np.einsum("ni,nj->ij", centred, centred) / (n - 1)  # not BLAS, whose bits depend on its threads
     smallest = SPREAD_FLOOR * draws.std(axis=0) + PRIOR_FLOOR * scale
     return KernelDensity(mean[None], np.zeros(1), np.linalg.cholesky(covariance + np.diag(smallest**2)))
 

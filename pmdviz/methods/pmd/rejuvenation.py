@@ -1,4 +1,4 @@
-"""Rejuvenation: when the particles of `pmd` are drawn anew from the density estimate, and how."""
+"""Rejuvenation: when the particles of `pmd` are redrawn from the density estimate, and how."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class OnePass(SmoothedMethod, BatchMethod):
     def renewed(
         self, rng: np.random.Generator, state: OnePassState, target: Target, ess: float, knobs: Any
     ) -> tuple[OnePassState, str]:
-        """The state that the step starts from, and why the particles were drawn anew ("" where they were not)."""
+        """The state that the step starts from, and why the particles were redrawn ("" where they were not)."""
         return state, ""
 
     def step(

@@ -71,7 +71,7 @@ class NPVKnobs(BatchKnobs):
         label="Annealing",
         unit="data",
         doc="While so many data are visited the posterior is approached from a Gaussian as wide as the prior, so that "
-        "components share themselves out between modes; 0: not at all, as in the paper.",
+        "components distribute over the modes; 0: not at all, as in the paper.",
     )
 
     def work(self, num_data: int) -> Work:
