@@ -20,10 +20,10 @@ from pmdviz.errors import InputError, shown, unknown
 THOUSANDS = r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?"  # 20,000 is a number; 0,05 is refused rather than read as 5
 
 ACTS = {
-    "at once": "acts at once, also while paused",
+    "at once": "takes effect immediately, also while paused",
     "next step": "takes effect at the next step",
     "rejuvenation": "takes effect at the next step, where it forces a rejuvenation",
-    "restart": "takes effect at a restart",
+    "restart": "takes effect on restart",
 }
 
 

@@ -138,7 +138,7 @@ class Method:
         return ""
 
     def ended(self, state: Any, knobs: Any, target: Target) -> str:
-        """Why there is no next step, such as "one pass is over"; "" while there is one."""
+        """Why there is no next step, such as "one pass only"; "" while there is one."""
         return ""
 
 

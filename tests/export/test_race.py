@@ -86,7 +86,7 @@ def test_every_frame_shows_all_at_the_same_data_visited(race, scenes):
     assert scenes[0].words.startswith("iteration 0, 0 of 900 data visited by each")
     last = {row["method"]: row["tv"] for row in race.rows if row["seed"] == 4}
     assert [tile.trace["tv"][-1] for tile in scenes[-1].tiles] == [*last.values()]
-    assert scenes[-1].tiles[1].note == "finished: one pass is over"
+    assert scenes[-1].tiles[1].note == "finished: one pass only"
 
 
 def test_a_race_in_the_middle_ends_where_each_stands(race):

@@ -99,7 +99,7 @@ def test_words_of_a_race():
     assert [row["row"][1] for row in table_rows(end, {})] == ["80 likelihoods", "80 likelihoods", "1 gradient"]
     assert [row["row"][1] for row in table_rows(RaceRunner(RACE).snapshot(), {})] == ["–"] * 3
     notes = [tile.note for tile in end.tiles]
-    assert notes[0] == "finished: the budget is used up" and notes[1] == "finished: one pass is over"
+    assert notes[0] == "finished: the budget is used up" and notes[1] == "finished: one pass only"
     rows = table_rows(end, {})
     assert [row["method"][1] for row in rows] == [one.title for one in RACE.entrants]
     assert rows[0]["visited"] == [900, "900"] and rows[1]["visited"] == [300, "300"]

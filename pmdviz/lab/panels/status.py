@@ -25,11 +25,12 @@ def step_words(snapshot: Snapshot) -> str:
 
 
 def result_words(snapshot: Snapshot, unknown: str = UNKNOWN) -> str:
-    """The result beside the floor, once the run is over: "TV 0.086; exact samples: 0.088"."""
-    frame, over = snapshot.frame, snapshot.ended or "Budget used up"
-    over = f"{over[0].upper()}{over[1:]} after {count(frame.spent)} {frame.budget_unit}"
+    """The result once the run is over: "Done: 20,000 data points visited. TV 0.086; exact samples: 0.088"."""
+    frame, why = snapshot.frame, f" ({snapshot.ended})" if snapshot.ended else ""
+    counted = "data points visited" if frame.budget_unit == "data" else "evaluations made"
+    over = f"Done: {count(frame.spent)} {counted}{why}."
     found = headline(frame, f"; {EXACT_SAMPLES}: ", unknown)
-    return f"{over}: {found[0]}" if found else f"{over}: TV is unavailable because the exact posterior is unknown"
+    return f"{over} {found[0]}" if found else f"{over} TV is unavailable because the exact posterior is unknown"
 
 
 def passes_words(snapshot: Snapshot) -> str:

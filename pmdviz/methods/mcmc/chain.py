@@ -197,7 +197,7 @@ class Chain(Method):
         """That a burn-in of so many draws is not over."""
         if state.iteration > knobs.burn_in or knobs.burn_in < 1:
             return ""
-        return f"burn-in ({state.iteration:,} of {int(knobs.burn_in):,} draws): judged on all draws so far"
+        return f"burn-in ({state.iteration:,} of {int(knobs.burn_in):,} draws): scored on all draws so far"
 
 
 def pooled(infos: tuple[StepInfo, ...]) -> StepInfo:

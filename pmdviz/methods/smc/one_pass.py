@@ -52,7 +52,7 @@ class OnePass(SmoothedMethod, BatchMethod):
 
     def ended(self, state: OnePassState, knobs: Any, target: Target) -> str:
         """After the pass there is nothing more to do, whatever the budget."""
-        return "one pass is over" if state.seen >= target.num_data else ""
+        return "one pass only" if state.seen >= target.num_data else ""
 
     def renewed(
         self, rng: np.random.Generator, state: OnePassState, target: Target, ess: float, knobs: Any

@@ -149,7 +149,7 @@ class Tempering(SmoothedMethod):
     def ended(self, state: TemperingState, knobs: TemperingKnobs, target: Target) -> str:
         """At the posterior itself, after its moves."""
         done = state.beta == 1.0 and state.moves >= knobs.num_moves
-        return "temperature 1 is reached and its moves are done" if done else ""
+        return "temperature 1 reached" if done else ""
 
     def step(
         self, rng: np.random.Generator, state: TemperingState, target: Target, batch: np.ndarray, knobs: TemperingKnobs
