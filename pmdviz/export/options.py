@@ -43,11 +43,13 @@ class Look(Knobs):
         doc=f"Frames of the film, spread evenly over the run; 0: {USUAL_FRAMES}, or all of a shorter run.",
     )  # fmt: skip
     every = _whole(
-        0, bounds=(0, 1_000_000), unit="iterations", label="Every k iterations", only_if=("frames", 0),
-        doc="One frame every k iterations, plus the last; 0: automatic.",
+        0, bounds=(0, 1_000_000), unit="iterations", label="Every k-th", only_if=("frames", 0),
+        doc="A frame for every so many iterations, and the last one; 0: as `frames` says.",
     )  # fmt: skip
-    theme = _choice("light", objects=["light", "dark"], label="Theme", doc="Dark on light, or light on dark.")
-    transparent = _flag(False, label="Transparent", doc="Transparent background.")
+    theme = _choice(
+        "light", objects=["light", "dark"], label="Theme", doc="Dark lines on light paper, or light on dark."
+    )
+    transparent = _flag(False, label="Transparent", doc="No paper behind the picture.")
     large_type = _flag(False, label="Large type", doc="Labels for the back row of a lecture hall.")
     scene = _choice(
         "", objects=["", *SCENES], label="Picture", doc="What the stage shows; by default the first scene that applies."
@@ -111,14 +113,14 @@ class RaceLook(Look):
         doc=f"Frames of the film, spread evenly over what is spent; 0: {USUAL_FRAMES}, or all of a shorter race.",
     )  # fmt: skip
     every = _whole(
-        0, bounds=(0, MAX_BUDGET), unit="data", label="Every k data points", only_if=("frames", 0),
-        doc="One frame every k data points of each method (or evaluations, if the race counts those), plus the last; "
-        "0: automatic.",
+        0, bounds=(0, MAX_BUDGET), unit="data", label="Every so many data", only_if=("frames", 0),
+        doc="A frame for every so many data visited by each (or evaluations, if the race counts those), and the last "
+        "one; 0: as `frames` says.",
     )  # fmt: skip
     traces = _choice(
         "", objects=["", NO_TRACES, *(name for name in METRICS if METRICS[name].axis)], label="Traces",
-        doc="The metric drawn for all methods beside the tiles, if the picture is at least 1.5 times as wide as high; "
-        "by default the one by which they are ranked.",
+        doc="The metric that is drawn of all beside the tiles, where the picture is 1.5 times as wide as high or more; "
+        "nothing said: the one by which they are ranked.",
     )  # fmt: skip
     clock = _choice(
         "", objects=["", *race_columns.CLOCKS], label="Traces against",

@@ -29,9 +29,9 @@ class Method:
 
     name: ClassVar[str] = ""
     title: ClassVar[str] = ""
-    short_title: ClassVar[str] = ""  # where there is little room, as over a tile; "" for the title itself
     what_moves: ClassVar[str] = ""  # one sentence: what changes in the picture from step to step
     source: ClassVar[str] = ""
+    short_title: ClassVar[str] = ""  # where there is little room, as over a tile; "" for the title itself
     family: ClassVar[Literal["particles", "chain", "parametric"]] = "particles"
     requires: ClassVar[frozenset[str]] = frozenset({"reals"})
     Knobs: ClassVar[type[Knobs]]

@@ -50,7 +50,7 @@ class Mixture(GaussianPrior, Target):
 
     name = "mixture"
     title = "Two-mode mixture (2-D)"
-    about = "Each x comes from a Gaussian centred at θ₁ or at θ₁ + θ₂. Swapping the two fits the data just as well."
+    about = "Each x comes from one of two Gaussians, at θ₁ or at θ₁ + θ₂; swapping the two explains the data as well."
     source = "Dai, He, Dai, Song 2016, section 6"
     Options = MixtureOptions
     declared = frozenset({"gradient", "conditionals", "simulation"})

@@ -11,20 +11,20 @@ from pmdviz.lab import css
 from pmdviz.lab.loop.locked import handed
 
 SPEEDS = {
-    "1 iteration per frame": 1,
-    "2 iterations per frame": 2,
-    "5 iterations per frame": 5,
-    "10 iterations per frame": 10,
-    "20 iterations per frame": 20,
-    "50 iterations per frame": 50,
+    "1 iteration a frame": 1,
+    "2 a frame": 2,
+    "5 a frame": 5,
+    "10 a frame": 10,
+    "20 a frame": 20,
+    "50 a frame": 50,
 }
 BUTTONS = {  # label -> (act, what it does)
-    "Restart": ("restart", "Restart: iteration 0 with the current settings (R)"),
+    "Restart": ("restart", "Restart: iteration 0 with the knobs as they are now (R)"),
     "Back": ("back", "One step back (left arrow)"),
     "Play": ("toggle", "Play or pause (space)"),
     "Step": ("step", "One step (right arrow)"),
-    "Replay": ("replay", "Replay: from iteration 0, with every recorded change of a setting"),
-    "Continue": ("proceed", "Extend the budget by the same amount"),
+    "Replay": ("replay", "Replay: iteration 0, then every knob change comes again"),
+    "Continue": ("proceed", "Continue with as much budget again"),
 }
 
 

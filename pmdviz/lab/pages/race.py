@@ -30,14 +30,14 @@ from pmdviz.scenes.race import ANY_SCENE, RaceScene
 from pmdviz.scenes.stage import SceneChoice
 
 BUTTONS = {  # label -> (act, what it does)
-    "Restart": ("restart", "Restart: all methods at iteration 0 (R)"),
+    "Restart": ("restart", "Restart: everybody at iteration 0 (R)"),
     "Play": ("toggle", "Play or pause (space)"),
-    "Step": ("step", "Advance all by 100 data points, or by what those cost (right arrow)"),
-    "Reseed": ("reseed", "Restart with another random seed (N)"),
-    "Continue": ("proceed", "Extend the budget by the same amount"),
+    "Step": ("step", "Everybody goes on by 100 data, or by what they cost (right arrow)"),
+    "Reseed": ("reseed", "Restart with other random numbers (N)"),
+    "Continue": ("proceed", "Continue with as much budget again"),
 }
 SETTLE_S = 0.3  # so often a paused race looks who has come back
-SPEEDS = {f"{rows:,} data per frame": rows for rows in (ROWS, 200, 500, 1000)}
+SPEEDS = {f"{rows:,} data a frame": rows for rows in (ROWS, 200, 500, 1000)}
 
 
 def usual_race() -> RaceRecipe:

@@ -48,13 +48,7 @@ def slow_words(snapshot: Snapshot) -> str:
         return ""
     longest = duration(max(seconds, snapshot.step_seconds))
     name, value = heaviest(snapshot.frame.knobs, snapshot.frame.num_data)
-    return f"Expect up to {longest} per step ({_knob_words(snapshot.frame.knobs, name)} = {count(value)})"
-
-
-def _knob_words(knobs: Any, name: str) -> str:
-    """A knob's label; what is no knob of the method is the size of the data."""
-    spec = knobs.specs().get(name)
-    return spec.label if spec else "data points N"
+    return f"With {name} = {count(value)} the longest step takes about {longest}"
 
 
 def status_fields(snapshot: Snapshot, extra: str = "", playing: bool = False, unknown: str = UNKNOWN) -> dict[str, Any]:

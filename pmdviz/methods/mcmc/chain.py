@@ -35,9 +35,9 @@ class ChainKnobs(MethodKnobs):
         label="Burn-in",
         unit="share, or draws",
         acts="at once",
-        doc="Initial draws that are discarded. Below 1: a fraction of the draws made so far, so that short runs too "
-        "discard their approach from the prior. From 1 on: a number of draws; until it is reached, metrics use all "
-        "draws so far.",
+        doc="First draws that are not judged. Below 1 it is their share of the draws made so far, so that a short run "
+        "leaves its way in from the prior out too. From 1 on it is their number; until so many are made, all are "
+        "judged.",
     )
     thinning = Whole(
         1,
@@ -55,8 +55,8 @@ class ChainKnobs(MethodKnobs):
         softbounds=(1, 16),
         label="Chains",
         acts="restart",
-        doc="Number of chains. Each starts at its own draw from the prior and uses its own batches; their draws are "
-        "pooled. The cost of a step grows with their number.",
+        doc="So many chains, each from its own draw of the prior, take their steps together; their draws are pooled. "
+        "Each visits rows of its own, so a step costs so many times as much.",
     )
 
 
@@ -244,7 +244,7 @@ def kde_of(draws: np.ndarray, scale: np.ndarray) -> KernelDensity:
 def gaussian_of(draws: np.ndarray, scale: np.ndarray) -> KernelDensity:
     """One Gaussian with the mean and covariance of the draws (n, d).
 
-    With fewer than d + 2 distinct draws there is no covariance to speak of, and the prior's variances are used instead.
+    With fewer than d + 2 distinct draws there is no covariance to speak of, and the prior's variances are used.
     """
     n, d = draws.shape
     mean = draws.mean(axis=0)

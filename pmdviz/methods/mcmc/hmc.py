@@ -21,7 +21,7 @@ class HMCKnobs(LeapfrogKnobs):
         softbounds=(1, 50),
         log=True,
         label="Leapfrog steps, at most",
-        doc="Each trajectory uses a random number of leapfrog steps, uniform on 1 to this (avoids periodic orbits).",
+        doc="Each trajectory uses a random number of leapfrog steps, from 1 to L: a fixed number can be periodic.",
     )
 
     @property
@@ -35,9 +35,9 @@ class HMC(LeapfrogChain):
 
     name = "hmc"
     title = "Hamiltonian Monte Carlo"
-    short_title = "HMC"
     what_moves = "One point glides along trajectories; the dots are the draws that it leaves behind."
     source = "Duane et al. 1987; Neal 2011; time step by dual averaging: Hoffman, Gelman 2014, section 3.2"
+    short_title = "HMC"
     Knobs = HMCKnobs
     wanted_acceptance = 0.8
 

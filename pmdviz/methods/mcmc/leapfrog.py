@@ -37,13 +37,13 @@ GENTLE = Plan(50, FIRST_TIME_STEP, 0.2)
 
 
 class LeapfrogKnobs(ChainKnobs):
-    """The knobs of chains that accept or reject."""
+    """The knobs of chains that accept or refuse."""
 
     tune = Flag(
         True,
         label="Tune the time step",
-        doc="Adapt the time step to the method's target acceptance rate by dual averaging, over the first 50 draws or "
-        "a burn-in given as a number; then keep it fixed.",
+        doc="The time step is tuned to a target acceptance rate (dual averaging) over the first 50 draws, or over a "
+        "burn-in that is given as a number; then it stays fixed.",
     )
     time_step = Real(
         0.1,

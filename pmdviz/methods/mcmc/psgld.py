@@ -60,9 +60,9 @@ class PSGLD(SGLD):
 
     name = "psgld"
     title = "Preconditioned SGLD"
-    short_title = "pSGLD"
     what_moves = "One point drifts uphill on batches, in steps fitted to the slopes so far; the dots are its draws."
     source = "Li, Chen, Carlson, Carin 2016, Algorithm 1, without the term Γ"
+    short_title = "pSGLD"
     Knobs = PSGLDKnobs
     scalars = (STEP_SIZE,)
 

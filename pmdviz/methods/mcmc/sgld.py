@@ -54,7 +54,7 @@ class SGLDKnobs(BatchKnobs, ChainKnobs):
         softbounds=(0, 1000),
         label="Step size: b",
         unit="steps",
-        doc="Delay: damps the early steps of ε = a (b + t)^-g.",
+        doc="Holds the first steps back: ε = a (b + t)^-g.",
     )
     g = Real(
         0.55,
@@ -83,9 +83,9 @@ class SGLD(BatchMethod, Chain):
 
     name = "sgld"
     title = "Stochastic gradient Langevin dynamics"
-    short_title = "SGLD"
     what_moves = "One point drifts uphill on batches, with noise; the dots are the draws that it leaves behind."
     source = "Welling, Teh 2011, Eq. 4; step size a (b + t)^-g: their section 5"
+    short_title = "SGLD"
     requires = frozenset({"reals", "gradient"})
     Knobs = SGLDKnobs
     scalars = (STEP_SIZE,)

@@ -30,9 +30,9 @@ class PMD(SmoothedMethod, BatchMethod):
 
     name = "pmd"
     title = "Particle Mirror Descent"
-    short_title = "PMD"
     what_moves = "Particles stay in place and change weight; now and then new ones are drawn from the current density."
     source = "Dai, He, Dai, Song 2016, Algorithm 1, Eq. 2-7; policy ess, shaped rule, limits, draws, warm start ours"
+    short_title = "PMD"
     Knobs = PMDKnobs
     scalars = (STEP_SIZE, *WEIGHTED)
 

@@ -25,9 +25,7 @@ class PMDKnobs(BatchKnobs, SmoothingKnobs):
         "γ = min(2/(t+1), Δ/(M m^(β/(d+2β)))), for which the paper proves its rate.",
     )
     eta = optimisers.eta(2.0, "Numerator of γ = min(1, η/(n₀ + t^κ)).", only_if=("schedule", "decay"))
-    n0 = optimisers.n0(
-        20.0, "Delay n₀: damps the early steps of γ = min(1, η/(n₀ + t^κ)).", only_if=("schedule", "decay")
-    )
+    n0 = optimisers.n0(20.0, "Holds the first steps back: γ = min(1, η/(n₀ + t^κ)).", only_if=("schedule", "decay"))
     kappa = optimisers.kappa(1.0, "How fast γ = min(1, η/(n₀ + t^κ)) falls.", only_if=("schedule", "decay"))
     step_size = Real(
         0.1,
@@ -37,7 +35,7 @@ class PMDKnobs(BatchKnobs, SmoothingKnobs):
         log=True,
         label="Step size γ",
         only_if=("schedule", "constant"),
-        doc="Constant weight of the new batch relative to all earlier ones.",
+        doc="Constant weight of the new batch against all that came before.",
     )
     delta = Real(
         1.0,
@@ -58,7 +56,7 @@ class PMDKnobs(BatchKnobs, SmoothingKnobs):
         label="Theorem 6: M",
         unit="nats",
         only_if=("schedule", "theorem6"),
-        doc="Sup-norm bound on the functional gradient of the objective.",
+        doc="Bounds the gradient of the objective, the pull on log q at any point.",
     )
     step_limit = Real(
         0.5,
@@ -67,8 +65,8 @@ class PMDKnobs(BatchKnobs, SmoothingKnobs):
         softbounds=(0, 0.95),
         label="Step limit",
         unit="share of the ESS",
-        doc="A step keeps at least this fraction of the effective sample size: otherwise γ is reduced and the "
-        "schedule's t does not advance. 0: no limit.",
+        doc="A step leaves at least this share of the effective sample size: where it would not, γ is made smaller and "
+        "the schedule's clock stands still. 0: no limit.",
     )
     policy = Choice(
         "ess",
@@ -86,7 +84,7 @@ class PMDKnobs(BatchKnobs, SmoothingKnobs):
         label="Until step t₀",
         unit="steps",
         only_if={"policy": "until", "growth": "jump"},
-        doc="The last step after which particles are redrawn, or up to which m stays small.",
+        doc="The last of the steps that are followed by new particles, or done with few of them.",
     )
     ess_threshold = ess_threshold_knob(
         0.5, "Rejuvenate when the effective sample size is below τ m.", only_if=("policy", "ess")
@@ -102,16 +100,17 @@ class PMDKnobs(BatchKnobs, SmoothingKnobs):
         "systematic",
         objects=["systematic", "stratified", "residual", "multinomial"],
         label="Resampling",
-        doc="How parents are resampled, ordered from least to most random.",
+        doc="How the parents of new particles are chosen; from the least random to the most.",
     )
     growth = Choice(
         "fixed",
         objects=["fixed", "power", "jump"],
-        label="Particle growth",
+        label="Growth of m",
         acts="rejuvenation",
         only_if=("policy", ("ess", "always", "until")),
         default_by=("policy", {"until": "jump"}),
-        doc="How many particles a rejuvenation draws. fixed: m; power: m t^ρ; jump: m until step t₀, then the maximum.",
+        doc="How many particles a rejuvenation draws. fixed: m; power: m t^ρ; jump: m until step t₀, then as many as "
+        "there may be.",
     )
     growth_exponent = Real(
         1.0,
@@ -120,17 +119,17 @@ class PMDKnobs(BatchKnobs, SmoothingKnobs):
         label="Growth exponent ρ",
         acts="rejuvenation",
         only_if=("growth", "power"),
-        doc="Exponent ρ of m t^ρ; Theorem 6 asks for 2 + d/β.",
+        doc="Power of t with which the particles become more; Theorem 6 asks for 2 + d/β.",
     )
     most_particles = Whole(
         6000,
         bounds=(1, 100_000),
         softbounds=(100, 50_000),
         log=True,
-        label="Maximum number of particles",
+        label="Particles at most",
         acts="rejuvenation",
         only_if=("growth", ("power", "jump")),
-        doc="Maximum number of particles.",
+        doc="Where the growth ends.",
     )
     smoothness = holder_smoothness({"bandwidth_rule": ("local", "covariance"), "schedule": "theorem6"})
     warm_start = Flag(

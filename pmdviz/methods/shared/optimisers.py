@@ -26,7 +26,7 @@ def eta(default: float, doc: str = "Numerator of the step size min(1, η/(n₀ +
     )
 
 
-def n0(default: float, doc: str = "Delay n₀: damps the early steps of min(1, η/(n₀ + t^κ)).", **by: object) -> Real:
+def n0(default: float, doc: str = "Holds the first steps back: min(1, η/(n₀ + t^κ)).", **by: object) -> Real:
     """The knob `n0`, for a method whose own default it is."""
     return Real(
         default,

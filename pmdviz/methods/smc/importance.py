@@ -32,10 +32,10 @@ class Importance(OnePass):
 
     name = "importance"
     title = "Importance sampling from the prior"
-    short_title = "Importance sampling"
     what_moves = (
         "Nothing moves: draws of the prior stay in place, and their weights follow the likelihood of the data seen."
     )
     source = "any textbook on Monte Carlo methods, for example Robert and Casella 2004, section 3.3"
+    short_title = "Importance sampling"
     Knobs = ImportanceKnobs
     scalars = WEIGHTED

@@ -69,9 +69,9 @@ class SMC(OnePass):
 
     name = "smc"
     title = "One-pass sequential Monte Carlo"
-    short_title = "One-pass SMC"
     what_moves = "Particles stay in place and change weight; when few count, new ones are drawn near the heavy ones."
     source = "Balakrishnan and Madigan 2006; jitter by the rule local and shrinkage in its shape: ours"
+    short_title = "One-pass SMC"
     Knobs = SMCKnobs
     scalars = WEIGHTED
 

@@ -112,9 +112,9 @@ class Tempering(SmoothedMethod):
 
     name = "smc_mcmc"
     title = "Tempered sequential Monte Carlo"
-    short_title = "Tempered SMC"
     what_moves = "Particles are resampled and take Metropolis steps while the likelihood's power grows from 0 to 1."
     source = "Del Moral, Doucet, Jasra 2006, section 3.2; adaptive temperatures: Jasra et al. 2011"
+    short_title = "Tempered SMC"
     Knobs = TemperingKnobs
     scalars = (TEMPERATURE, *WEIGHTED)
     budget_words = "the way to temperature 1"

@@ -36,7 +36,7 @@ class SVGDKnobs(BatchKnobs, SmoothingKnobs):
         "adam",
         objects=["adam", "adagrad"],
         label="Optimiser",
-        doc="Adam: exponential moving average of squared forces; AdaGrad: their accumulated sum.",
+        doc="How the force becomes a step: adam forgets old forces, adagrad slows down by their sum.",
     )
     eta = optimisers.eta(10.0, default_by=("optimiser", {"adam": 10.0, "adagrad": 100.0}))
     n0 = optimisers.n0(100.0)
@@ -56,7 +56,7 @@ class SVGDKnobs(BatchKnobs, SmoothingKnobs):
         label="RBF width √h",
         unit="units of θ",
         only_if=("length_scale_rule", "given"),
-        doc="Kernel length scale: the range of the repulsion between particles.",
+        doc="How far particles push one another.",
     )
     median = Choice(
         "sampled",
@@ -91,9 +91,9 @@ class SVGD(SmoothedMethod, BatchMethod):
 
     name = "svgd"
     title = "Stein variational gradient descent"
-    short_title = "SVGD"
     what_moves = "Particles move: all are pulled uphill together and push one another apart."
     source = "Liu, Wang 2016, Algorithm 1; Adam: Kingma, Ba 2015; AdaGrad: Duchi, Hazan, Singer 2011"
+    short_title = "SVGD"
     requires = frozenset({"reals", "gradient"})
     Knobs = SVGDKnobs
     scalars = (

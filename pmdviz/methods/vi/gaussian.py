@@ -74,9 +74,9 @@ class SVI(BatchMethod):
 
     name = "svi"
     title = "Stochastic variational inference (Gaussian)"
-    short_title = "Gaussian SVI"
     what_moves = "No particles: a single Gaussian shifts and changes its shape."
     source = "Hoffman, Blei, Wang, Paisley 2013; Kingma, Welling 2014; natural gradient: Lin, Schmidt, Khan 2020"
+    short_title = "Gaussian SVI"
     family = "parametric"
     requires = frozenset({"reals", "gradient"})
     Knobs = SVIKnobs

@@ -104,9 +104,9 @@ class NPV(BatchMethod):
 
     name = "npv"
     title = "Nonparametric variational inference"
-    short_title = "NPV"
     what_moves = "No particles: the round Gaussians of a mixture shift and change their widths."
     source = "Gershman, Hoffman, Blei 2012, Eq. 5-10; batches as in Dai et al. 2016; spread start, annealing: ours"
+    short_title = "NPV"
     family = "parametric"
     requires = frozenset({"reals", "gradient"})
     Knobs = NPVKnobs
