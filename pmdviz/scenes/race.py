@@ -1,4 +1,4 @@
-"""A moment of a race, all that is drawn and said of it: the Race page, films, players and saved pictures show these."""
+"""A moment of a race, everything drawn and said about it: the Race page, films, players and saved pictures show it."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class RaceScene(NamedTuple):
 
     @property
     def spent(self) -> list[int]:
-        """What each of those who race has spent; everybody where nobody races any more."""
+        """What each running method has spent; of all methods once none runs."""
         racing = [tile.spent for tile in self.tiles if not tile.ended]
         return racing or [tile.spent for tile in self.tiles] or [0]
 
