@@ -20,16 +20,16 @@ from pmdviz.errors import InputError, shown, unknown
 THOUSANDS = r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?"  # 20,000 is a number; 0,05 is refused rather than read as 5
 
 ACTS = {
-    "at once": "acts at once, also while paused",
+    "at once": "takes effect immediately, also while paused",
     "next step": "takes effect at the next step",
     "rejuvenation": "takes effect at the next step, where it forces a rejuvenation",
-    "restart": "takes effect at a restart",
+    "restart": "takes effect on restart",
 }
 
 
 @dataclass(frozen=True)
 class KnobSpec:
-    """What is known of one knob; `default_by` and `only_if` name the other knobs that they hang on."""
+    """What is known of one knob; `default_by` and `only_if` name the other knobs that they depend on."""
 
     name: str
     kind: str  # whole, real, choice, flag or source
@@ -244,7 +244,7 @@ class Knobs(param.Parameterized):
 
     @classmethod
     def matters(cls, name: str, values: Mapping[str, Any]) -> bool:
-        """Whether a knob does anything when all have `values`; what hangs on an idle knob is idle too."""
+        """Whether a knob does anything when all have `values`; what depends on an idle knob is idle too."""
         only_if = cls.specs()[name].only_if
         if only_if is None:
             return True
@@ -282,7 +282,7 @@ class Knobs(param.Parameterized):
     def changed(self, /, values: Mapping[str, Any]) -> Self:
         """These knobs with some changed to values that were parsed by their declarations.
 
-        A knob whose default hangs on another (`default_by`) goes to its new default when that other one changes
+        A knob whose default depends on another (`default_by`) goes to its new default when that other one changes
         and it is not given itself. Raises InputError where the values do not fit one another.
         """
         before = self.as_dict()

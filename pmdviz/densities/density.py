@@ -22,7 +22,7 @@ def normalise(log_weights: np.ndarray) -> np.ndarray:
 
 
 def weighted_sum(weights: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """sum_i w_i values_i, (m,) and (m, d) -> (d,). Not by BLAS, whose last bits hang on its number of threads."""
+    """sum_i w_i values_i, (m,) and (m, d) -> (d,). Not by BLAS, whose last bits depend on its number of threads."""
     return (weights[:, None] * values).sum(axis=0)
 
 

@@ -52,7 +52,7 @@ class Frame:
     seconds : float
         Time the steps took so far.
     rejuvenations : int
-        How often the particles were drawn anew.
+        How often the particles were redrawn.
     limited_steps : int
         Steps that went less far than their schedule says, to leave enough particles alive.
     knobs : Knobs
@@ -207,7 +207,7 @@ class Frame:
     def metrics(self) -> dict[str, float | None]:
         """Those of the table `metrics.METRICS` that apply, and the floors; dear ones are computed when asked for.
 
-        None where a value cannot be had; the floors (`floor_tv`, `floor_kl` and their standard errors `..._se`) are
+        None where a value is unavailable; the floors (`floor_tv`, `floor_kl` and their standard errors `..._se`) are
         None until they have been computed. A method with several densities has the TV of each besides, `tv_<name>`.
         """
         floor = known_floor(self.target, self.num_draws, self.floor_rule) if self.num_draws else None

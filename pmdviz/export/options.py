@@ -1,4 +1,4 @@
-"""How a file to take home looks: every option declared once, for Python, the command line, the docs and the page.
+"""How an exported file looks: every option declared once, for Python, the command line, the docs and the page.
 
 A race has the same options as a run; `RaceLook` says which of them mean something else there.
 """
@@ -146,26 +146,26 @@ class RaceLook(Look):
 
 
 def shown_group(target: Target, method: Method, name: str) -> str:
-    """The axis of that name, or the first that the pair has. Raises InputError where it cannot be had."""
+    """The axis of that name, or the first that the pair has. Raises InputError where it is unavailable."""
     known = GROUPS.of(target, method)
     if not name or name in known:
         return name or first_group(known)
     raise InputError(
-        f"traces: {name} cannot be had of method {method.name!r} on target {target.name!r}; those that can: "
+        f"traces: {name} is unavailable for method {method.name!r} on target {target.name!r}; available: "
         f"{', '.join(known)}"
     )
 
 
 def traced(recipe: RaceRecipe, name: str) -> Metric:
-    """The metric of that name, or the one by which the race is ranked. Raises InputError where it cannot be had."""
+    """The metric of that name, or the one by which the race is ranked. Raises InputError where it is unavailable."""
     known = {metric.name: metric for metric in (*recipe.shown, *recipe.metrics)}
     if not name or name in known:
         return known[name] if name else recipe.shown[0]
-    raise InputError(f"traces: {name} cannot be had of all entrants on the way; those that can: {', '.join(known)}")
+    raise InputError(f"traces: {name} is unavailable for all methods of this race; available: {', '.join(known)}")
 
 
 def check_traces(recipe: RaceRecipe, look: Look) -> None:
-    """Raise InputError where the metric that the traces of a race are to show cannot be had."""
+    """Raise InputError where the metric that the traces of a race are to show is unavailable."""
     if look.traces != NO_TRACES:
         traced(recipe, look.traces)
 

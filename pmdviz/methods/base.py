@@ -34,6 +34,7 @@ class Method:
     goal: ClassVar[str] = "end"  # what its particles should do where the posterior is
     what_moves: ClassVar[str] = ""  # one sentence: what changes in the picture from step to step
     source: ClassVar[str] = ""
+    short_title: ClassVar[str] = ""  # where there is little room, as over a tile; "" for the title itself
     family: ClassVar[Literal["particles", "chain", "parametric"]] = "particles"
     requires: ClassVar[frozenset[str]] = frozenset({"reals"})
     Knobs: ClassVar[type[Knobs]]
@@ -150,7 +151,7 @@ class Method:
         return ""
 
     def ended(self, state: Any, knobs: Any, target: Target) -> str:
-        """Why there is no next step, such as "one pass is over"; "" while there is one."""
+        """Why there is no next step, such as "one pass only"; "" while there is one."""
         return ""
 
 

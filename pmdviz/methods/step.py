@@ -99,7 +99,7 @@ class StepInfo(NamedTuple):
 
     @property
     def rejuvenated(self) -> str:
-        """Why the particles were drawn anew before the step, or ""."""
+        """Why the particles were redrawn before the step, or ""."""
         return self.event("rejuvenated")
 
     @property

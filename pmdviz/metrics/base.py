@@ -68,7 +68,7 @@ class Metric:
         "" for a pure number.
     about : str
         What it measures, in a few words.
-    measure : function of a frame -> float, or None where it cannot be had
+    measure : function of a frame -> float, or None where it is unavailable
     applies : function (target, method) -> bool
         Where it is absent from menus, histories and tables.
     traced : function (target, method) -> bool
@@ -126,7 +126,7 @@ class Metric:
 
 
 def applicable(target: Target, method: Method) -> list[Metric]:
-    """The metrics that can be had of the pair."""
+    """The metrics available for the pair."""
     return [metric for metric in METRICS.values() if metric.applies(target, method)]
 
 

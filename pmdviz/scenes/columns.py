@@ -45,7 +45,7 @@ class StageColumns(NamedTuple):
 
 
 def drawn_rows(weights: np.ndarray, limit: int = MAX_DRAWN) -> np.ndarray:
-    """Rows of the particles to draw: all, or every so many-th (the same in every frame).
+    """Rows of the particles to draw: all, or every k-th (the same in every frame).
 
     The heaviest that stand out, and are not among those, take the places of some. Rows of equal weight are chosen
     evenly: neighbours in the array are neighbours in space.

@@ -119,7 +119,7 @@ def spans(
 
 
 def line_columns(rows: Columns, spans: Mapping[str, tuple[float, float]]) -> dict[str, np.ndarray]:
-    """Columns of one entrant's traces: all clocks, and each metric inside its span; NaN (not to be had) is a gap."""
+    """Columns of one entrant's traces: all clocks, and each metric inside its span; NaN (unavailable) is a gap."""
     chosen = extremes([rows[metric] for metric in spans], MAX_POINTS)
     columns = {clock: np.asarray(rows[clock], np.float32)[chosen] for clock in CLOCKS}
     for metric, limits in spans.items():
@@ -138,7 +138,7 @@ def clock_end(clock: str, ends: Sequence[float], budget: int | None, unit: str =
 def band(histories: Sequence[Columns], clock: str, metric: str) -> dict[str, np.ndarray]:
     """x and the 10 %, 50 % and 90 % quantiles over runs of a metric, between clock values that all runs have reached.
 
-    Of each run the value is interpolated between its measured frames. Empty where it cannot be had.
+    Of each run the value is interpolated between its measured frames. Empty where it is unavailable.
     """
     nothing = dict.fromkeys(("x", "low", "middle", "high"), np.empty(0))
     if not histories or any(np.isnan(column(h, metric)).all() or h[clock][-1] <= 0 for h in histories):

@@ -49,8 +49,9 @@ DASHES = MappingProxyType(
 )
 PATH_COLOURS = ("ink", "approximate", "first_path", "second_path")  # of the kinds of `scenes.paths`
 PATH_WIDTH = 1.6  # px
-ENTRANTS_LIGHT = ("#0072B2", "#D55E00", "#009E73", "#B5538F", "#1a1a1a", "#C98500", "#3A9BD1", "#767676")
-ENTRANTS_DARK = ("#56B4E9", "#FF8A3D", "#2BB98F", "#DD96BD", "#f2f2f2", "#E69F00", "#A6D8F5", "#9a9a9a")
+# No greys among them: the exact posterior is neutral in a race.
+ENTRANTS_LIGHT = ("#0072B2", "#D55E00", "#009E73", "#B5538F", "#5D3A9B", "#C98500", "#3A9BD1", "#7A4A1E")
+ENTRANTS_DARK = ("#56B4E9", "#FF8A3D", "#2BB98F", "#DD96BD", "#B79CF0", "#E69F00", "#A6D8F5", "#C49A6C")
 ENTRANT_DASHES = ((), (9, 4), (2, 3), (9, 3, 2, 3), (5, 2), (14, 4), (2, 6), (9, 3, 2, 3, 2, 3))  # () is solid
 ENTRANT_MARKERS = ("circle", "triangle", "square", "diamond", "inverted_triangle", "star", "hex", "plus")
 LINE_WIDTH = 2.0
@@ -75,6 +76,16 @@ LEGEND = MappingProxyType(
 def entrant_colours(dark: bool) -> tuple[str, ...]:
     """Colours of the entrants of a race, in their order; orange, sky blue and purple are darker on white paper."""
     return ENTRANTS_DARK if dark else ENTRANTS_LIGHT
+
+
+def tile_layers(dark: bool, entrant: int, with_particles: bool = True) -> dict[str, str]:
+    """Colours of a tile: the exact posterior grey, the approximation and its particles in the method's colour.
+
+    Dots that are data, not particles, keep the colour they have on the stage.
+    """
+    layers, own = theme(dark).layers, entrant_colours(dark)[entrant]
+    dots = own if with_particles else layers["particles"]
+    return {**layers, "exact": layers["floor"], "approximate": own, "particles": dots}
 
 
 def theme(dark: bool) -> Theme:

@@ -63,7 +63,7 @@ class Groups(Mapping[str, Group]):
         return _groups(tuple(METRICS), tuple(METHODS))
 
     def of(self, target: Any, method: Method) -> dict[str, Group]:
-        """Those that can be had of a target and a method."""
+        """Those available for a target and a method."""
         names = {metric.name for metric in applicable(target, method) if metric.traced(target, method)}
         names |= {scalar.name for scalar in method.scalars}
         return {key: group for key, group in self.items() if names & set(group.metrics)}
@@ -171,7 +171,7 @@ def floor_words(group: Group, known: Mapping[str, float]) -> str:
 
 
 def clamped(values: np.ndarray, low: float, high: float) -> np.ndarray:
-    """`values` with 0, inf and all beyond the axis put on its edge; NaN (not to be had) stays a gap."""
+    """`values` with 0, inf and all beyond the axis put on its edge; NaN (unavailable) stays a gap."""
     return np.clip(values, low, high).astype(np.float32)
 
 

@@ -47,7 +47,7 @@ def state(frame: Any, unknown: str = UNKNOWN) -> str:
 
 
 def headline(frame: Any, before: str = f", {EXACT_SAMPLES} ", unknown: str = UNKNOWN) -> list[str]:
-    """The first metric that can be had, with what exact samples get: ["TV 0.087, exact samples 0.088"]; [] for none."""
+    """The first available metric, with what exact samples get: ["TV 0.087, exact samples 0.088"]; [] for none."""
     metrics = frame.metrics
     if metrics["tv"] is not None:
         return [f"TV {number(metrics['tv'])}{floor(frame, before, unknown)}"]

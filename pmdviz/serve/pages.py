@@ -183,7 +183,7 @@ def _made_page() -> pmui.Page:
         link = _opened(pn.state.session_args)
         return lab_page(link if link.recipe else replace(link, recipe=limits.fitted(Recipe())))
     except InputError as error:
-        return lab_page(notice=f"The link could not be opened: {error}. This is the usual first run instead.")
+        return lab_page(notice=f"This link could not be read ({error}). Showing the default run instead.")
 
 
 async def read_ahead(arguments: Mapping[str, Sequence[bytes]]) -> Link | None:
@@ -262,7 +262,7 @@ def _scripted_page() -> pmui.Page:
 
 def _full_page() -> pmui.Page:
     most = limit("max_sessions")
-    words = f"All {most} places of this server are taken. Reload this page when somebody has closed a tab."
+    words = f"Server full ({most} session{'s' * (most > 1)}). Reload this page when someone has closed a tab."
     return _sentence_page(words)
 
 

@@ -77,7 +77,7 @@ async def fill(application: Any, context: Any) -> None:
 
 
 async def _another(application: Any, context: Any) -> Any:
-    request = HTTPServerRequest("GET", "/")  # nobody's: what hangs on the visitor is not in a spare page
+    request = HTTPServerRequest("GET", "/")  # nobody's: what depends on the visitor is not in a spare page
     made = await context.create_session_if_needed(generate_session_id(**_signing(application)), request)
     made.block_expiration()
     loop = application.io_loop

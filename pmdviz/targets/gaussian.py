@@ -35,7 +35,7 @@ class Gaussian(GaussianPrior, Target):
 
     name = "gaussian"
     title = "Conjugate Gaussian (any dimension)"
-    about = "Each x is θ plus Gaussian noise; the posterior is a Gaussian that anyone can check on paper."
+    about = "Each x is θ plus Gaussian noise; the posterior is a Gaussian that you can check by hand."
     source = "Dai, He, Dai, Song 2016, Theorem 5 can be measured on it; any textbook"
     Options = GaussianOptions
     declared = frozenset({"gradient", "conditionals", "simulation", "row_density"})
@@ -80,6 +80,6 @@ class Gaussian(GaussianPrior, Target):
         return -0.5 * (away**2).sum(axis=2) / sigma**2 - self.dim * np.log(sigma * np.sqrt(2 * np.pi))
 
     def _gibbs_sweep(self, rng: np.random.Generator, theta: np.ndarray, data: np.ndarray) -> np.ndarray:
-        """The coordinates do not hang on one another: a sweep is an independent draw from the posterior."""
+        """The coordinates do not depend on one another: a sweep is an independent draw from the posterior."""
         mean, variance = self._posterior(data)
         return mean + np.sqrt(variance) * rng.standard_normal(self.dim)

@@ -1,4 +1,4 @@
-"""The traces of a race: two metrics of every entrant against a common clock, with the floor and bands over seeds."""
+"""The traces of a race: two metrics of every method against a clock, exact samples, and bands over seeds."""
 
 from __future__ import annotations
 
@@ -27,9 +27,8 @@ from pmdviz.scenes.columns import set_data
 from pmdviz.scenes.race_columns import CLOCKS, Columns, band, clock_end, line_columns, spans
 from pmdviz.views import figures
 
-MOST = len(style.ENTRANTS_LIGHT)  # entrants that can be told apart
 WAITING = "Press Play: {} will be drawn here"
-UNKNOWN = "{} cannot be had: the exact posterior is not known"
+UNKNOWN = "{} is unavailable: the exact posterior is unknown"
 BAND_ALPHA = 0.18
 SLOTS = ("first", "second")  # columns of the sources, whichever metrics they hold
 MAX_DECADES = 2.5  # that an axis of 1, 2, 5 times powers of ten may have
@@ -40,7 +39,7 @@ class RaceTraces:
 
     def __init__(self, metrics: Sequence[Metric]) -> None:
         empty = np.empty(0, np.float32)
-        self.sources = [ColumnDataSource({name: empty for name in (*CLOCKS, *SLOTS)}) for _ in range(MOST)]
+        self.sources = [ColumnDataSource({name: empty for name in (*CLOCKS, *SLOTS)}) for _ in style.ENTRANTS_LIGHT]
         self.put: Callable[[ColumnDataSource, dict[str, np.ndarray]], None] = set_data
         self.clock, self.unit, self._look = "visited", "data", (False, False)
         self._rows: Sequence[Columns] = ()
@@ -115,7 +114,7 @@ class _Panel:
     def __init__(self, slot: str, metric: Metric, sources: Sequence[ColumnDataSource]) -> None:
         self.metric = metric
         self.figure = _figure(slot, metric)
-        figures.describe(self.figure, f"Curves: {metric.title} of every entrant")
+        figures.describe(self.figure, f"Curves: {metric.title} of every method")
         f = self.figure
         empty: list[float] = []
         self.bands: list[ColumnDataSource] = []  # made when there are some: a quarter of the page's models
@@ -233,6 +232,7 @@ class _Panel:
         for floor in (self.floor_line, self.floor_key):
             floor.glyph.line_color = theme.layers["floor"]
         self.fronts.data = {**self.fronts.data, "colour": list(colours[: len(self.fronts.data["x"])])}
+        self.floor_text.glyph.update(background_fill_color=theme.paper, background_fill_alpha=0.75)
         px = f"{style.PRESENTER_PX if presenter else style.TEXT_PX}px"
         self.text.glyph.update(text_color=theme.muted, text_font={"value": style.FONT}, text_font_size=px)
 

@@ -100,7 +100,8 @@ class StageView:
         reason = frame.info.rejuvenated if frame.info else ""
         self.name_layers(frame.method)
         self.draw(
-            self.scene.columns(frame, self.pair), f"rejuvenated: {reason}" if reason else frame.caveat.partition(":")[0]
+            self.scene.columns(frame, self.pair),
+            f"new particles drawn: {reason}" if reason else frame.caveat.partition(":")[0],
         )
 
     def draw(self, columns: StageColumns, note: str = "", with_image: bool = True) -> None:

@@ -109,7 +109,7 @@ def test_the_end_says_the_result_and_continue_goes_on(lab):
     lab.hurry()
     lab.press("Play")
     lab.reach(20)
-    result = lab.page.get_by_text("Done: 2,000 data points processed. TV 0.")
+    result = lab.page.get_by_text("Done: 2,000 data points visited. TV 0.")
     result.wait_for()
     assert "exact samples:" in result.inner_text()
     assert not lab.page.get_by_role("button", name="Step", exact=True).is_visible()

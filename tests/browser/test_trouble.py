@@ -64,7 +64,7 @@ def test_a_long_step_says_how_far_it_is_and_is_cancelled(browser, tmp_path):
         card.wait_for()
         lab.wait("""pmdviz.find('progress[aria-label="Computing a step"]')?.value > 0""")
         lab.press("Cancel")
-        lab.page.get_by_text("Cancelled: the last picture stays").wait_for()
+        lab.page.get_by_text("Cancelled. The last picture is still shown.").wait_for()
         card.wait_for(state="hidden")
         assert lab.iteration() == 1
         assert look_alike(stage_pixels(lab.page), picture)

@@ -135,7 +135,7 @@ def test_what_acts_at_a_restart_is_pending_until_then():
     s.advance(2)
     s.set(warm_start=True)
     for _ in range(3):
-        assert s.pending == {"warm_start": "takes effect at a restart"}
+        assert s.pending == {"warm_start": "takes effect on restart"}
         s.advance()
     s.set(warm_start=False)
     assert s.pending == {}

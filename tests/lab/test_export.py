@@ -217,7 +217,7 @@ def test_nobody_races_and_that_is_said():
         panel._begin()
         asked[-1](runner)
         await asyncio.gather(*panel._tasks)
-        assert "nobody races yet: there is nothing to take home" in panel.said.object and not panel.make.disabled
+        assert "add a method first: there is nothing to export" in panel.said.object and not panel.make.disabled
 
     in_a_thread(scene)
 

@@ -87,10 +87,8 @@ def test_an_entrant_is_turned_added_and_removed():
         await until(lambda: len(page._last.tiles) == 1)
         page.setup._remove(page.setup.cards[0])
         await until(lambda: len(page._last.tiles) == 0)
-        assert page._last.done and "Nobody races yet" in page.setup.said.object
-        assert page.screen.tiles.middle.data["text"] == [
-            "A race without entrants: choose a method in the drawer and press Add"
-        ]
+        assert page._last.done and "No methods yet" in page.setup.said.object
+        assert page.screen.tiles.middle.data["text"] == ["No methods yet: choose one in the drawer and press Add"]
 
     scene(play)
 
@@ -186,7 +184,10 @@ def test_the_clock_and_the_metrics_follow_what_is_raced():
         page.setup._add()
         await until(lambda: len(page._last.tiles) == 1)
         assert [*page.setup.clock.options.values()] == ["evaluations"]
-        assert [column[1] for column in page.screen.table.columns[2:4]] == ["error of the mean", "marginal TV"]
+        assert [column[1] for column in page.screen.table.columns[2:4]] == [
+            "error of the mean (posterior sds)",
+            "marginal TV (0 to 1)",
+        ]
         assert page.screen.panes["second"].object is page.screen.traces.panels["second"].figure
         page._act("step")
         await until(lambda: page._last.iteration > 0)

@@ -91,18 +91,17 @@ def test_a_stopped_race_is_taken_home_as_it_stands_or_whole(tmp_path, monkeypatc
 
 def test_words_of_a_race():
     runner = RaceRunner(RACE)
-    assert (
-        "iteration 0 of all together, 0 of 900 data visited by each"
-        in status_fields(runner.snapshot())["pmdviz-status"]
-    )
+    assert "iteration 0, 0 of 900 data visited by each" in status_fields(runner.snapshot())["pmdviz-status"]
     end = to_the_end(runner)[-1]
-    assert status_fields(end)["step"].startswith("The race is over: lowest TV 0.")
+    assert status_fields(end)["step"] == "Finished."
+    above = end._replace(floors={"tv": 1.0})
+    assert status_fields(above)["step"].startswith("Finished. Values below those of exact samples are possible: ")
     assert [row["row"][1] for row in table_rows(end, {})] == ["80 likelihoods", "80 likelihoods", "1 gradient"]
     assert [row["row"][1] for row in table_rows(RaceRunner(RACE).snapshot(), {})] == ["–"] * 3
     notes = [tile.note for tile in end.tiles]
-    assert notes[0] == "ended: the budget is used up" and notes[1] == "ended: one pass is over"
+    assert notes[0] == "finished: the budget is used up" and notes[1] == "finished: one pass only"
     rows = table_rows(end, {})
-    assert [row["method"][1] for row in rows] == ["pmd:num_particles=80", "smc:num_particles=80", "sgld"]
+    assert [row["method"][1] for row in rows] == [one.title for one in RACE.entrants]
     assert rows[0]["visited"] == [900, "900"] and rows[1]["visited"] == [300, "300"]
     assert rows[0]["seeds"] == [None, "–"] and " + " in rows[0]["modes"][1]
 
@@ -169,7 +168,7 @@ def test_a_slow_one_is_waited_for_at_the_bound_while_frames_go_on():
         assert [tile.visited for tile in snapshot.tiles] == [0, 60]
         assert waits(snapshot)
         assert "computing a step" in snapshot.tiles[0].note
-        assert "wait for pmd:" in status_fields(snapshot)["step"] and not snapshot.done
+        assert "Waiting for PMD, " in status_fields(snapshot)["step"] and not snapshot.done
     finally:
         gate.open.set()
     end = to_the_end(runner)[-1]
@@ -212,7 +211,7 @@ def test_more_budget_after_the_end():
 
 def test_a_race_without_entrants_is_over_and_says_what_to_do():
     snapshot = RaceRunner(RACE.with_entrants([])).snapshot()
-    assert snapshot.done and snapshot.tiles == () and "choose a method" in status_fields(snapshot)["pmdviz-status"]
+    assert snapshot.done and snapshot.tiles == () and "No methods yet" in status_fields(snapshot)["pmdviz-status"]
 
 
 def test_what_a_server_does_not_allow_is_refused(monkeypatch):

@@ -28,7 +28,7 @@ def test_after_its_pass_the_weights_are_the_likelihood_of_all_data(target):
 def test_it_ends_after_one_pass_and_says_why():
     session = run(num_particles=50, batch_size=7)
     assert (session.frame.iteration, session.frame.visited) == (3, 20), "batches of 7, 7 and 6"
-    assert session.ended == "one pass is over"
+    assert session.ended == "one pass only"
     assert session.frame.info.words.startswith("batch of 6 · 20 of 20 data seen · ESS ")
 
 

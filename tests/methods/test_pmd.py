@@ -114,7 +114,7 @@ def test_one_step_with_rejuvenation_is_the_formula():
     first, _ = PMD.step(np.random.default_rng(1), start, target, target.data[:8], knobs)
     q = PMD.density(first, knobs, target)
     state, info = PMD.step(np.random.default_rng(2), first, target, target.data[8:16], knobs)
-    assert info.rejuvenated == "at every step" and "rejuvenated first" in info.words
+    assert info.rejuvenated == "at every step" and "new particles drawn" in info.words
     theta = state.particles
     assert np.array_equal(theta, from_density(np.random.default_rng(2), q, 60))
     pull = target.log_prior(theta) + 40 / 8 * target.log_likelihood(theta, target.data[8:16]) - q.log_density(theta)
@@ -142,7 +142,7 @@ def test_a_particle_of_weight_zero_stays_dead_until_gamma_is_one():
     assert np.isfinite(after.log_weights).all()
 
 
-# When particles are drawn anew.
+# When particles are redrawn.
 
 
 def test_the_policy_decides_when():
@@ -153,7 +153,7 @@ def test_the_policy_decides_when():
     assert reasons(policy="never") == [""] * 8
     assert reasons(policy="always") == [""] + ["at every step"] * 7
     found = reasons(policy="ess", ess_threshold=0.9)
-    assert "" in found and any(words.startswith("ESS was ") for words in found)
+    assert "" in found and any(words.startswith("only ") for words in found)
 
 
 @pytest.mark.parametrize("threshold", [0.1, 0.5, 0.9])

@@ -90,6 +90,15 @@ def test_figures_are_asserted_in_the_text_and_in_both_folded_solutions(notebook)
         assert "\nassert " in solution.source or "\n    assert " in solution.source
 
 
+def test_a_question_announces_each_figure_and_words_say_what_it_shows(notebook):
+    for k, cell in enumerate(notebook.cells):
+        if "run" in cell.metadata.get("tags", []) and re.search(r"plt\.subplots|^Image\(", cell.source, flags=re.M):
+            before = [one.source for one in notebook.cells[:k] if one.cell_type == "markdown"][-1]
+            after = next(one.source for one in notebook.cells[k:] if one.cell_type == "markdown")
+            assert "?" in before, cell.id
+            assert re.match(r"\*\*What the (figures?|film) shows?\.\*\*", after), cell.id
+
+
 def test_the_lab_is_the_last_line_of_a_cell(notebook):
     (cell,) = tagged(notebook, "lab")
     assert re.fullmatch(r"pmdviz\.(Lab|Race)\(.+\)", cell.source)

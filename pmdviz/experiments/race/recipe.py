@@ -137,7 +137,7 @@ class RaceRecipe:
     def shown(self) -> tuple[Metric, ...]:
         """The two metrics of tables and traces, those first by which races are ranked.
 
-        Where none of those can be had they are the first two of the table, of which that is said.
+        Where none of those is available they are the first two of the table, of which that is said.
         """
         ordered = sorted(self.metrics, key=lambda metric: not metric.ranks)
         known = bool(ordered) and ordered[0].ranks

@@ -1,4 +1,4 @@
-"""What one takes home: ten lines of Python, a picture, the history as a table."""
+"""What can be exported: ten lines of Python, a picture, the history as a table."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Actions(Clipboard):
         self.share = small_button("Share")
         self.save = small_button("Save PNG")
         self.save.on_click(handed(lambda event: self._save()))
-        # By way of the model: Panel keeps the arguments of a button's own script, and all they hang on, for ever.
+        # By way of the model: Panel keeps the arguments of a button's own script, and all they depend on, for ever.
         ack.js_on_change("saves", CustomJS(args={"stage": stage}, code=static("save_png.js")))
         self.download = pn.widgets.FileDownload(
             callback=self._csv, filename="pmdviz-history.csv", label="Download CSV", **SMALL

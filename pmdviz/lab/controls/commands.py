@@ -1,4 +1,4 @@
-"""What a person asks of a run: to step, to begin anew, to go back to the run before."""
+"""What a person asks of a run: to step, to begin anew, to restore the previous run."""
 
 from __future__ import annotations
 

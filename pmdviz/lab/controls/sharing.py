@@ -18,13 +18,13 @@ from pmdviz.scenes.words import duration
 
 FOLLOW_S = 2.0  # while it plays the address follows so often; browsers refuse much more
 TOO_LONG = (
-    "The link asks for {place}. To replay the run up to there would take about {duration} of "
-    "computing, more than this server spends on a link: the run stands at iteration 0 instead."
+    "The link asks for {place}. Replaying the run up to it would take about {duration}, more than this server "
+    "spends on a link. The run starts at iteration 0 instead."
 )
 ENDED = "The link asks for iteration {iteration:,}, but its run ends at iteration {last:,}."
 OTHER = (
-    "The link's run was replayed, but at iteration {iteration:,} the picture is not bit for bit the one that was "
-    "shared: another processor, or another version of pmdviz, NumPy or Numba, rounds differently."
+    "The link's run was replayed, but at iteration {iteration:,} the picture differs slightly from the shared one: "
+    "another processor, or another version of pmdviz, NumPy or Numba, rounds differently."
 )
 
 

@@ -31,7 +31,7 @@ class FloorWork(OneAtATime):
     def words(self) -> str:
         """How far it is."""
         if self._work is not None and not self.running:
-            return "not computed" if self.cancelled else "not to be had"
+            return "not computed" if self.cancelled else "unavailable"
         return f"being computed, {self.sets_done} of {NUM_SETS}" if self.sets_done else "being computed"
 
     @property

@@ -1,4 +1,4 @@
-"""How long a step is going to take, from the work that the knobs declare: only to foretell, never to measure."""
+"""How long a step is going to take, from the work that the knobs declare: only to predict, never to measure."""
 
 from __future__ import annotations
 

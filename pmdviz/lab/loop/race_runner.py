@@ -114,10 +114,10 @@ class RaceRunner:
         return self.snapshot()
 
     def result(self) -> RaceResult:
-        """The race as it was drawn last, to be taken home; an endless one ends there. Raises InputError."""
+        """The race as it was drawn last, for export; an endless one ends there. Raises InputError."""
         tiles, seed = self._tiles, self.race.recipe.seeds[0]
         if not tiles:
-            raise InputError("nobody races yet: there is nothing to take home")
+            raise InputError("add a method first: there is nothing to export")
         budget = self.race.budget or max(1, *(tile.spent for tile in tiles))
         rows = [{**tile.row, "mode_masses": mode_masses(frame)} for tile, frame in self._shown]
         histories = {(tile.label, seed): dict(tile.trace) for tile in tiles}

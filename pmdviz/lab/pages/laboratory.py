@@ -235,7 +235,7 @@ class Lab(LivePage):
         self.busy_card.hide()
         self.screen.dim(False)
         self.setup.forget()
-        self.screen.say(self._last, "Cancelled: the last picture stays", self.live.playing)
+        self.screen.say(self._last, "Cancelled. The last picture is still shown.", self.live.playing)
 
     def failed(self, error: Exception) -> None:
         """A step failed: the last good frame stays, and a card says why."""

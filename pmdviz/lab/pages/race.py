@@ -113,7 +113,7 @@ class RacePage(LivePage):
         under_way = [tile for tile in scene.tiles if tile.waited is not None]
         slow = max(under_way, key=lambda tile: tile.waited, default=None)
         if slow is not None and slow.slow:
-            self.busy_card.show(f"Computing a step of {slow.label}", slow.waited, slow.share)
+            self.busy_card.show(f"Computing a step of {slow.title}", slow.waited, slow.share)
         else:
             self.busy_card.hide()
         if slow is not None and not self.live.playing:
@@ -125,7 +125,7 @@ class RacePage(LivePage):
     def cancelled(self, what: str) -> None:
         """It was cancelled: the last picture stays, and the controls are as they were before."""
         self.setup.show(self.recipe)
-        self._say("Cancelled: the last picture stays")
+        self._say("Cancelled. The last picture is still shown.")
 
     def failed(self, error: Exception) -> None:
         """The race could not be made or drawn; the last picture stays."""

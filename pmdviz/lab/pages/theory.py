@@ -42,9 +42,9 @@ ABOUT_RECURRENCE = (
     f"Each term of the chosen run, measured on a grid, mean of {RUNS} runs."
 )
 ABOUT_EXPERIMENTS = (
-    "The same and all others, with all their knobs; <code>pmdviz experiment NAME</code> writes tables of them."
+    "These and all other experiments with all their settings; <code>pmdviz experiment NAME</code> writes tables."
 )
-ABOUT_COSTS = "A step with a batch of 10 in two dimensions, one thread, in a process of its own; slopes on log axes."
+ABOUT_COSTS = "One step with a batch of 10 in two dimensions, one thread, in its own process; slopes on log axes."
 
 
 class TheoryPage:
@@ -235,8 +235,8 @@ class TheoryPage:
         loose = rows[-1].proved / max(rows[-1].measured, 1e-12)
         alone = unrolled(rows)[-1]
         return (
-            f"After {len(rows)} steps KL(p‖q) is {number(rows[-1].measured)} nats; the last step's bound as proved "
-            f"allows {number(loose, 2)} times as much, the recurrence from the start {number(alone)} nats."
+            f"After {len(rows)} steps KL(p‖q) = {number(rows[-1].measured)} nats. The one-step bound is "
+            f"{number(loose, 2)} times larger; the bound accumulated from the start is {number(alone)} nats."
         )
 
     def _run_experiment(self, name: str, knobs: Mapping[str, Any], end: Callable[[ExperimentResult], str]) -> None:

@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 
 
 class Subject(NamedTuple):
-    """What a page takes home."""
+    """What a page exports."""
 
     name: str  # of the file
     looks: type[Look]
@@ -53,14 +53,14 @@ class ExportPanel:
     ask : function
         Takes an act on the runner and has it done between two steps.
     subject : Subject
-        What is taken home.
+        What is exported.
     """
 
     def __init__(self, ask: Callable[[Callable[[Any], Any]], None], subject: Subject = RUN) -> None:
         self._ask, self._doc, self.subject = ask, None, subject
         self._usual = subject.looks.defaults()
         self.work: Work | None = None
-        self._ready: Work | None = None  # whose file can be had; it stays until the next one is there
+        self._ready: Work | None = None  # whose file is ready; it stays until the next one is there
         self.look = self._usual
         header = pn.pane.HTML("Export: film, page, picture, table", stylesheets=[css.TEXT], margin=(4, 0))
         look: dict[str, Any] = {"margin": (12, 0, 8, 0), "stylesheets": [css.FOLDED], "sizing_mode": "stretch_width"}

@@ -157,7 +157,7 @@ class Screen:
         self.picture.show(target, [snapshot.frame.method], snapshot.scene, snapshot.pair)
 
     def _offer(self, snapshot: Snapshot) -> None:
-        """Offer the traces that can be had of the target and the method; what cannot be had is not in the menu."""
+        """Offer the traces available for the target and the method; what is unavailable is not in the menu."""
         frame, preset = snapshot.frame, snapshot.preset
         pair = frame.target.key, frame.method.name, frame.budget_unit, preset
         if pair != self._offered:
@@ -218,7 +218,7 @@ class Screen:
     def _noted(self, snapshot: Snapshot, playing: bool) -> str:
         info, now = snapshot.frame.info, time.monotonic()
         if info is not None and info.rejuvenated:
-            self._note, self._note_until = f"rejuvenated: {info.rejuvenated}", now + NOTE_S
+            self._note, self._note_until = f"new particles drawn: {info.rejuvenated}", now + NOTE_S
         elif not playing or now > self._note_until:
             self._note = ""
         return self._note or snapshot.frame.caveat.partition(":")[0]

@@ -26,24 +26,24 @@ def step_words(snapshot: Snapshot) -> str:
 
 
 def result_words(snapshot: Snapshot, unknown: str = UNKNOWN) -> str:
-    """The result at the end: "Done: 20,000 data points processed. TV 0.067 (exact samples: 0.087)"."""
+    """The result once the run is over: "Done: 20,000 data points visited. TV 0.086; exact samples: 0.088"."""
     frame, why = snapshot.frame, f" ({snapshot.ended})" if snapshot.ended else ""
-    done = "data points processed" if frame.budget_unit == "data" else "evaluations made"
-    found = headline(frame, f" ({EXACT_SAMPLES}: ", unknown)
-    result = found[0] + ")" * ("(" in found[0]) if found else "TV is unavailable: the exact posterior is unknown"
-    return f"Done{why}: {count(frame.spent)} {done}. {result}"
+    counted = "data points visited" if frame.budget_unit == "data" else "evaluations made"
+    over = f"Done: {count(frame.spent)} {counted}{why}."
+    found = headline(frame, f"; {EXACT_SAMPLES}: ", unknown)
+    return f"{over} {found[0]}" if found else f"{over} TV is unavailable because the exact posterior is unknown"
 
 
 def passes_words(snapshot: Snapshot) -> str:
     """How often the data have been gone through: "12.0 passes over 1,000 data points"."""
     frame = snapshot.frame
     if frame.target.data is None:
-        return f"{count(frame.iteration)} iterations; this target has no data"
+        return f"{count(frame.iteration)} iterations; there are no data to visit"
     return f"{frame.visited / frame.num_data:.1f} passes over {count(frame.num_data)} data points"
 
 
 def slow_words(snapshot: Snapshot) -> str:
-    """Foretell a slow step: from the last one measured, or from the work that the knobs declare."""
+    """Predict a slow step: from the last one measured, or from the work that the knobs declare."""
     seconds = step_seconds(snapshot.frame.knobs, snapshot.frame.num_data)
     if seconds < FORETELL_S and snapshot.step_seconds < FORETELL_S:
         return ""

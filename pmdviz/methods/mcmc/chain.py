@@ -24,7 +24,7 @@ from pmdviz.targets import Target
 BLOCK = 256  # new draws kept apart, so that a long chain is not copied at every step
 KDE_SHARE = 0.1  # the kernel's sd as a share of the median distance between draws (Dai et al. 2016, Appendix H.1)
 USUAL_DRAWS = 400  # that are judged at the end of a default budget
-REACH = 1e6  # prior sds; a chain beyond that has run away
+REACH = 1e6  # prior sds; a chain beyond that has diverged
 
 
 class ChainKnobs(MethodKnobs):
@@ -120,7 +120,7 @@ def check_reach(theta: np.ndarray, target: Target, step_size: float, batch: np.n
     if (np.abs(theta) <= REACH * target.scale).all():
         return
     words = (
-        f"the chain ran away on target {target.name!r}, to theta = {theta}: its step size {step_size:.3g} is too large"
+        f"the chain diverged on target {target.name!r} to theta = {theta}; use a step size smaller than {step_size:.3g}"
     )
     raise TargetError(words, theta, rows_in_words(batch))
 
@@ -215,7 +215,7 @@ class Chain(Method):
         """That a burn-in of so many draws is not over."""
         if state.iteration > knobs.burn_in or knobs.burn_in < 1:
             return ""
-        return f"burn-in ({state.iteration:,} of {int(knobs.burn_in):,} draws): judged on all draws so far"
+        return f"burn-in ({state.iteration:,} of {int(knobs.burn_in):,} draws): scored on all draws so far"
 
 
 def pooled(infos: tuple[StepInfo, ...]) -> StepInfo:
@@ -269,14 +269,14 @@ def kde_of(draws: np.ndarray, scale: np.ndarray) -> KernelDensity:
 def gaussian_of(draws: np.ndarray, scale: np.ndarray) -> KernelDensity:
     """One Gaussian with the mean and covariance of the draws (n, d).
 
-    With fewer than d + 2 distinct draws there is no covariance to speak of, and the prior's variances stand in.
+    With fewer than d + 2 distinct draws there is no covariance to speak of, and the prior's variances are used.
     """
     n, d = draws.shape
     mean = draws.mean(axis=0)
     if num_distinct(draws) < d + 2:
         return KernelDensity(mean[None], np.zeros(1), np.diag(scale))
     centred = draws - mean
-    covariance = np.einsum("ni,nj->ij", centred, centred) / (n - 1)  # not BLAS, whose bits hang on its threads
+    covariance = np.einsum("ni,nj->ij", centred, centred) / (n - 1)  # not BLAS, whose bits depend on its threads
     smallest = SPREAD_FLOOR * draws.std(axis=0) + PRIOR_FLOOR * scale
     return KernelDensity(mean[None], np.zeros(1), np.linalg.cholesky(covariance + np.diag(smallest**2)))
 

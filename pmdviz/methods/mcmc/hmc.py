@@ -43,6 +43,7 @@ class HMC(LeapfrogChain):
     formula = "H(θ, p) = -log p(θ | X) + |p|²/2;  accept with probability min(1, exp(-ΔH))"
     what_moves = "One point glides along trajectories; the dots are the draws that it leaves behind."
     source = "Duane et al. 1987; Neal 2011; time step by dual averaging: Hoffman, Gelman 2014, section 3.2"
+    short_title = "HMC"
     Knobs = HMCKnobs
     wanted_acceptance = 0.8
 

@@ -31,6 +31,7 @@ class MALA(LeapfrogChain):
         "One point drifts uphill with noise, or stays where it is; the dots are the draws that it leaves behind."
     )
     source = "Roberts, Tweedie 1996; acceptance 0.574: Roberts, Rosenthal 1998; tuning: Hoffman, Gelman 2014"
+    short_title = "MALA"
     Knobs = MALAKnobs
     wanted_acceptance = 0.574
 

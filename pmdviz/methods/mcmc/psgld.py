@@ -67,6 +67,7 @@ class PSGLD(SGLD):
     formula = "θ ← θ + ε/2 G ∇ log p(θ | batch) + N(0, ε G)"
     what_moves = "One point drifts uphill on batches, in steps fitted to the slopes so far; the dots are its draws."
     source = "Li, Chen, Carlson, Carin 2016, Algorithm 1, without the term Γ"
+    short_title = "pSGLD"
     Knobs = PSGLDKnobs
     scalars = (STEP_SIZE,)
 

@@ -91,6 +91,7 @@ class SGLD(BatchMethod, Chain):
     formula = "θ ← θ + ε/2 [∇ log p(θ) + (N/B) Σ ∇ log p(x | θ)] + N(0, ε I)"
     what_moves = "One point drifts uphill on batches, with noise; the dots are the draws that it leaves behind."
     source = "Welling, Teh 2011, Eq. 4; step size a (b + t)^-g: their section 5"
+    short_title = "SGLD"
     requires = frozenset({"reals", "gradient"})
     Knobs = SGLDKnobs
     scalars = (STEP_SIZE,)

@@ -37,6 +37,7 @@ class PMD(SmoothedMethod, BatchMethod):
     formula = "q_{t+1} ∝ q_t^{1-γ} · [p(θ) p(batch | θ)^{N/B}]^γ"
     what_moves = "Particles stay in place and change weight; now and then new ones are drawn from the current density."
     source = "Dai, He, Dai, Song 2016, Algorithm 1, Eq. 2-7; policy ess, shaped rule, limits, draws, warm start ours"
+    short_title = "PMD"
     Knobs = PMDKnobs
     scalars = (STEP_SIZE, *WEIGHTED)
     marks = ("rejuvenated", "limited")
@@ -148,6 +149,6 @@ def _words(done: Step, warm: bool, batch: int, ess: float, state: PMDState, reas
     parts = ["warm start: plain Bayes update" if warm else f"γ = {done.size:.3g}", f"batch of {batch:,}"]
     parts += [f"limited ({limited_words(done, warm)})"] if done.limited else []
     parts += [f"ESS {after:,.0f} of {m:,} ({after / m:.0%})"]
-    parts += [f"rejuvenated first ({reason})"] if reason else ["not rejuvenated"]
+    parts += [f"new particles drawn before this step ({reason})"] if reason else ["particles kept"]
     parts += [f"{zeros:,} particles have weight 0"] if zeros else []
     return " · ".join(parts)

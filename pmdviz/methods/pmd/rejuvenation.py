@@ -1,4 +1,4 @@
-"""Rejuvenation: when the particles of `pmd` are drawn anew from the density estimate, and how."""
+"""Rejuvenation: when the particles of `pmd` are redrawn from the density estimate, and how."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _due(state: PMDState, ess: float, knobs: PMDKnobs) -> str:
     if knobs.policy == "until" and state.iteration > 0 and state.next_step <= knobs.until + 1:
         return f"at every step until {knobs.until:,}"
     if knobs.policy == "ess" and ess_below(ess, knobs.ess_threshold, m):
-        return f"ESS was {ess / m:.0%} of m"
+        return f"only {ess / m:.0%} were still effective"
     return ""
 
 

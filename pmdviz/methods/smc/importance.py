@@ -39,5 +39,6 @@ class Importance(OnePass):
     )
     goal = "count most"
     source = "any textbook on Monte Carlo methods, for example Robert and Casella 2004, section 3.3"
+    short_title = "Importance sampling"
     Knobs = ImportanceKnobs
     scalars = WEIGHTED

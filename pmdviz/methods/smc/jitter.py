@@ -77,6 +77,7 @@ class SMC(OnePass):
     formula = "w_i ← w_i · p(batch | θ_i);  resample and jitter when ESS is low"
     what_moves = "Particles stay in place and change weight; when few count, new ones are drawn near the heavy ones."
     source = "Balakrishnan and Madigan 2006; jitter by the rule local and shrinkage in its shape: ours"
+    short_title = "One-pass SMC"
     Knobs = SMCKnobs
     scalars = WEIGHTED
     marks = ("rejuvenated",)
@@ -120,4 +121,4 @@ def resampling_reason(m: int, ess: float, knobs: SMCKnobs) -> str:
     """Why the next step must draw new particles first; "" where it need not."""
     if knobs.num_particles != m:
         return f"particles {m:,} → {knobs.num_particles:,}"
-    return f"ESS was {ess / m:.0%} of m" if ess_below(ess, knobs.ess_threshold, m) else ""
+    return f"only {ess / m:.0%} were still effective" if ess_below(ess, knobs.ess_threshold, m) else ""

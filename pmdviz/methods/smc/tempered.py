@@ -127,6 +127,7 @@ class Tempering(SmoothedMethod):
     formula = "p_β(θ) ∝ p(θ) p(X | θ)^β,  β from 0 to 1"
     what_moves = "Particles are resampled and take Metropolis steps while the likelihood's power grows from 0 to 1."
     source = "Del Moral, Doucet, Jasra 2006, section 3.2; adaptive temperatures: Jasra et al. 2011"
+    short_title = "Tempered SMC"
     Knobs = TemperingKnobs
     scalars = (TEMPERATURE, *WEIGHTED)
     marks = ("rejuvenated",)
@@ -162,7 +163,7 @@ class Tempering(SmoothedMethod):
     def ended(self, state: TemperingState, knobs: TemperingKnobs, target: Target) -> str:
         """At the posterior itself, after its moves."""
         done = state.beta == 1.0 and state.moves >= knobs.num_moves
-        return "temperature 1 is reached and its moves are done" if done else ""
+        return "temperature 1 reached" if done else ""
 
     def step(
         self, rng: np.random.Generator, state: TemperingState, target: Target, batch: np.ndarray, knobs: TemperingKnobs
@@ -213,7 +214,7 @@ def resampling_reason(state: TemperingState, ess: float, knobs: TemperingKnobs) 
     if knobs.num_particles != m:
         return f"particles {m:,} → {knobs.num_particles:,}"
     fell = ess_below(ess, 1.0 if knobs.ladder == "adaptive" else knobs.ess_threshold, m)
-    return f"ESS was {ess / m:.0%} of m" if fell else ""
+    return f"only {ess / m:.0%} were still effective" if fell else ""
 
 
 def resampled(rng: np.random.Generator, state: TemperingState, num_particles: int) -> tuple[TemperingState, np.ndarray]:

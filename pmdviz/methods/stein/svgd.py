@@ -108,6 +108,7 @@ class SVGD(SmoothedMethod, BatchMethod):
     formula = "θ_i ← θ_i + ε · mean_j [k(θ_j, θ_i) ∇ log p(θ_j | X) + ∇_j k(θ_j, θ_i)]"
     what_moves = "Particles move: all are pulled uphill together and push one another apart."
     source = "Liu, Wang 2016, Algorithm 1; Adam: Kingma, Ba 2015; AdaGrad: Duchi, Hazan, Singer 2011"
+    short_title = "SVGD"
     requires = frozenset({"reals", "gradient"})
     Knobs = SVGDKnobs
     scalars = (

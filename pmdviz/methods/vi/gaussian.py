@@ -80,6 +80,7 @@ class SVI(BatchMethod):
     formula = "maximise E_q[log p(θ, X)] - E_q[log q(θ)] over q = N(μ, Σ)"
     what_moves = "No particles: a single Gaussian shifts and changes its shape."
     source = "Hoffman, Blei, Wang, Paisley 2013; Kingma, Welling 2014; natural gradient: Lin, Schmidt, Khan 2020"
+    short_title = "Gaussian SVI"
     family = "parametric"
     requires = frozenset({"reals", "gradient"})
     Knobs = SVIKnobs

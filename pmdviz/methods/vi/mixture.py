@@ -110,6 +110,7 @@ class NPV(BatchMethod):
     formula = "q(θ) = (1/K) Σ_k N(θ; μ_k, σ_k² I)"
     what_moves = "No particles: the round Gaussians of a mixture shift and change their widths."
     source = "Gershman, Hoffman, Blei 2012, Eq. 5-10; batches as in Dai et al. 2016; spread start, annealing: ours"
+    short_title = "NPV"
     family = "parametric"
     requires = frozenset({"reals", "gradient"})
     Knobs = NPVKnobs

@@ -100,7 +100,7 @@ class SceneChoice:
             raise InputError(f"a pair is two different coordinates, numbered from 0; given: {self.pair}")
 
     def check(self, target: Target, *methods: Method) -> None:
-        """Raise InputError where the wish cannot be had."""
+        """Raise InputError where the wish is unavailable."""
         found = applicable_scenes(target, *methods)
         if self.name and self.name not in found:
             names = " and ".join(repr(method.name) for method in methods)
@@ -114,7 +114,7 @@ class SceneChoice:
             )
 
     def of(self, target: Target, *methods: Method) -> tuple[Scene, Pair]:
-        """The scene and the pair that are shown of a target and methods: the wished ones where they can be had."""
+        """The scene and the pair that are shown of a target and methods: the wished ones where they are available."""
         found = applicable_scenes(target, *methods)
         pair = self.pair if max(self.pair) < target.dim else (0, 1)
         return found.get(self.name) or next(iter(found.values())), pair
