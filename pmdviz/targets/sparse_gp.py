@@ -8,7 +8,7 @@ import numpy as np
 
 from pmdviz.densities.density import GaussianMixture
 from pmdviz.errors import InputError
-from pmdviz.kernels.likelihoods.linear import linear_grad_log_likelihood, linear_log_likelihood
+from pmdviz.kernels.likelihoods.linear import linear_log_likelihood
 from pmdviz.kernels.sparse_gp import covariances, factorised, predicted, tilted
 from pmdviz.knobs import Choice, Knobs, Real, Whole
 from pmdviz.targets.base import GaussianPrior, Target
@@ -34,21 +34,14 @@ class SparseGPOptions(Knobs):
     kind_words = "option of target 'sparse_gp':"
 
     dim = Whole(
-        64,
-        bounds=(1, 256),
-        label="Points of the function",
-        acts="restart",
-        doc="So many equally spaced inputs, at which the function is L θ; they are the inducing inputs of methods "
-        "that have none of their own.",
-    )
-    num_data = data_points(2048, most=20_000)
-    num_inducing = Whole(
         128,
         bounds=(1, 512),
         label="Inducing inputs",
         acts="restart",
-        doc="In each particle of structured PMD: so many inputs drawn from the data.",
+        doc="Equally spaced, θ standing for the function there; in each particle of structured PMD as many, drawn "
+        "from the data's inputs.",
     )
+    num_data = data_points(2048, most=20_000)
     approximation = Choice(
         "fitc",
         objects=["fitc", "dtc"],
@@ -90,8 +83,9 @@ class SparseGP(GaussianPrior, Target):
     about = "A smooth function is seen with noise at many inputs; a few inducing inputs stand for all of them."
     source = "Dai, He, Dai, Song 2016, appendices F.1 and H.3.1; FITC and DTC: Quiñonero-Candela, Rasmussen 2005"
     Options = SparseGPOptions
-    declared = frozenset({"gradient", "predictive", "conditional_family"})
+    declared = frozenset({"predictive", "conditional_family"})
     predicts = "number"
+    input_names = ("x",)
 
     def build(self) -> None:
         """Draw inputs and y from `default_rng(data_seed)` alone."""
@@ -116,6 +110,10 @@ class SparseGP(GaussianPrior, Target):
         cov = inverse.T @ inverse
         return GaussianExact(cov @ linear, cov, float(done.partitions[0] + base[0]))
 
+    def inducing_inputs(self, particle: np.ndarray) -> np.ndarray:
+        """In units of x, of a particle of structured PMD."""
+        return particle * self.kernel_width
+
     @cached_property
     def exact_process(self) -> tuple[np.ndarray, np.ndarray] | None:
         """Mean and sd of f at the points given all data without inducing inputs; None of more than 4,096 data."""
@@ -123,16 +121,13 @@ class SparseGP(GaussianPrior, Target):
             return None
         x, at = self._scaled(self.data[:, 0]), self._scaled(self.points)
         factor = np.linalg.cholesky(covariances(x, x) + self.options.noise_variance * np.eye(self.num_data))
-        across = np.linalg.solve(factor, covariances(x, at))
-        mean = across.T @ np.linalg.solve(factor, self.data[:, 1])
+        solved = np.linalg.solve(factor, np.column_stack([covariances(x, at), self.data[:, 1]]))
+        across, mean = solved[:, :-1], solved[:, :-1].T @ solved[:, -1]
         return mean, np.sqrt(np.maximum(1 - (across**2).sum(axis=0), 0))
 
     def _log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
         rows, variance = self._regression(batch)
         return linear_log_likelihood(theta, rows, 1.0) - 0.5 * np.log(variance).sum()
-
-    def _grad_log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
-        return linear_grad_log_likelihood(theta, self._regression(batch)[0], 1.0)
 
     def values(self, theta: np.ndarray) -> np.ndarray:
         """The functions at the points, (m, d) -> (m, d)."""
@@ -148,9 +143,17 @@ class SparseGP(GaussianPrior, Target):
         residual = rows[:, 1] - np.einsum("md,nd->mn", theta, features)
         return -0.5 * residual**2 / variance - 0.5 * np.log(2 * np.pi * variance)
 
+    def inputs(self, rows: np.ndarray) -> np.ndarray:
+        """x of every row, (n, 1)."""
+        return rows[:, :1]
+
+    def rows_at(self, inputs: np.ndarray) -> np.ndarray:
+        """Rows with these inputs (n, 1)."""
+        return np.column_stack([inputs, np.zeros(len(inputs))])
+
     def _conditionals(self, rng: np.random.Generator, m: int) -> Conditionals:
         """Inducing inputs drawn from the data without replacement, and the prior of the function at them."""
-        number = min(self.options.num_inducing, self.num_data)
+        number = min(self.dim, self.num_data)
         inputs = np.stack([rng.permutation(self.num_data)[:number] for _ in range(m)])
         inputs = self._scaled(self.data[:, 0][inputs])
         return self._prior_at(inputs, factorised(inputs))

@@ -75,7 +75,12 @@ class Structured(BatchMethod):
         return StructuredState(*read_only(*found, equal_log_weights(knobs.num_particles)), 0)
 
     def step(
-        self, rng: np.random.Generator, state: StructuredState, target: Target, batch: np.ndarray, knobs: StructuredKnobs
+        self,
+        rng: np.random.Generator,
+        state: StructuredState,
+        target: Target,
+        batch: np.ndarray,
+        knobs: StructuredKnobs,
     ) -> tuple[StructuredState, StepInfo]:
         """One mirror step on the batch."""
         t, m, before = state.iteration + 1, len(state.log_weights), state.conditionals
