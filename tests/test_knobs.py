@@ -13,9 +13,9 @@ from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, shown, unknown
 from pmdviz.knobs import ACTS, table
-from pmdviz.methods import METHODS
+from pmdviz.methods import METHODS, usual_target
 from pmdviz.targets import TARGETS
-from tests.support.engine import usual_target, values_of
+from tests.support.engine import values_of
 
 TABLES = {
     **{f"target {name}": target.Options for name, target in TARGETS.items()},

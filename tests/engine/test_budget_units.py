@@ -7,9 +7,9 @@ import pmdviz
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
-from pmdviz.methods import METHODS
+from pmdviz.methods import METHODS, usual_target
 from pmdviz.scenes.words import data_visited
-from tests.support.engine import digest, usual_target
+from tests.support.engine import digest
 
 CHEAP = {"num_data": 60}
 

@@ -17,8 +17,8 @@ from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
 from pmdviz.lab.loop import limits
 from pmdviz.limits import variable
-from pmdviz.methods import METHODS
-from tests.support.engine import changes_of, columns, digest, drive, recipes, usual_target
+from pmdviz.methods import METHODS, usual_target
+from tests.support.engine import changes_of, columns, digest, drive, recipes
 
 SMALL = {"target": "gaussian", "num_particles": 20, "budget": 100}
 json_values = st.recursive(

@@ -5,8 +5,7 @@ import pytest
 
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.methods import METHODS
-from tests.support.engine import usual_target
+from pmdviz.methods import METHODS, usual_target
 
 STEPS = 30
 

@@ -60,12 +60,6 @@ def small_target(name: str, num_data: int) -> Target:
     return make_target(name, **({"num_data": num_data} if name in sized_targets() else {}))
 
 
-def usual_target(method: str) -> str:
-    """The mixture, or for a method that it does not fit the first target that does."""
-    fit = [name for name, made in TARGETS.items() if not METHODS[method].missing_in(made())]
-    return "mixture" if "mixture" in fit else fit[0]
-
-
 def told(info) -> tuple:
     """What a step tells of itself, to be compared: its terms by their bytes."""
     return (*info[:-1], {name: np.asarray(term).tobytes() for name, term in info.terms.items()})
