@@ -39,8 +39,8 @@ def list_targets() -> dict[str, dict[str, Any]]:
 def list_methods() -> dict[str, dict[str, Any]]:
     """Every method: name -> title, reference, knobs (name, default, bounds, unit, help, when it acts), default budget.
 
-    `default_budget` are the data that a run on the mixture (or the first target that the method fits) visits where nobody says how many, `budget_words` what they
-    are enough for ("" where every run has 20,000).
+    `default_budget` are the data that a run visits where nobody says how many, on the mixture or the first target that
+    the method fits; `budget_words` what they are enough for ("" where every run has 20,000).
     """
     return {
         name: {
