@@ -206,7 +206,10 @@ class GaussianMixture:
         """n draws (n, d): components by systematic resampling, plus noise of each one's shape."""
         chosen = systematic(self.weights, n, rng.random())
         noise = rng.standard_normal((n, self.particles.shape[1]))
-        return self.particles[chosen] + np.einsum("nij,nj->ni", self.choleskys[chosen], noise)
+        draws = self.particles[chosen]
+        for k in np.unique(chosen):  # not all factors at once: they are (n, d, d)
+            draws[chosen == k] += np.einsum("ij,nj->ni", self.choleskys[k], noise[chosen == k])
+        return draws
 
     @property
     def mean(self) -> np.ndarray:

@@ -23,8 +23,8 @@ class Method:
 
     Subclasses give `Knobs`, `init`, `batch_size`, `step`, and `density` or `densities`; `requires` (names of
     `targets.base.OFFERS`) restricts the targets, `scalars` are the numbers that every step tells. `family` says what
-    the state is: weighted particles (which have an ESS and a floor of exact samples), the draws of a chain, or the
-    parameters of a density.
+    the state is: weighted particles (which have an ESS and a floor of exact samples), the draws of a chain, the
+    parameters of a density, or weighted particles with the parameters of a density each (structured).
     """
 
     name: ClassVar[str] = ""
@@ -35,7 +35,7 @@ class Method:
     what_moves: ClassVar[str] = ""  # one sentence: what changes in the picture from step to step
     source: ClassVar[str] = ""
     short_title: ClassVar[str] = ""  # where there is little room, as over a tile; "" for the title itself
-    family: ClassVar[Literal["particles", "chain", "parametric"]] = "particles"
+    family: ClassVar[Literal["particles", "chain", "parametric", "structured"]] = "particles"
     requires: ClassVar[frozenset[str]] = frozenset({"reals"})
     Knobs: ClassVar[type[Knobs]]
     scalars: ClassVar[tuple[Scalar, ...]] = ()

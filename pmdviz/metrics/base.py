@@ -147,4 +147,4 @@ def has_reference(target: Target, method: Method) -> bool:
 
 def has_weights(target: Target, method: Method) -> bool:
     """Whether the approximation is weighted particles."""
-    return method.family == "particles"
+    return method.family in ("particles", "structured")

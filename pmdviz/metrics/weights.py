@@ -17,7 +17,7 @@ def _ess(frame: Measurable) -> float:
 
 def _khat(frame: Measurable) -> float | None:
     """Of the particles' weights; of a parametric q of p/q at 1,000 draws of it (Yao et al. 2018)."""
-    if frame.method.family == "particles":
+    if has_weights(frame.target, frame.method):
         found = k_hat(frame.density.log_weights)
     else:
         draws = frame.draws
@@ -26,7 +26,7 @@ def _khat(frame: Measurable) -> float | None:
 
 
 def _may_have_khat(target: Target, method: Method) -> bool:
-    return method.family == "particles" or (method.family == "parametric" and "reals" in target.offers)
+    return has_weights(target, method) or (method.family == "parametric" and "reals" in target.offers)
 
 
 Metric(

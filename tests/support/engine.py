@@ -188,6 +188,16 @@ class CountingTarget(Target):
         self.pairs += self._counted(data)
         return self.inner.gibbs_sweep(rng, theta, data)
 
+    def conditionals(self, rng, m):
+        return self.inner.conditionals(rng, m)
+
+    def tilted(self, given, batch, kept, power):
+        self.pairs += self._counted(batch) * len(given.particles)
+        return self.inner.tilted(given, batch, kept, power)
+
+    def conditional_density(self, given, log_weights):
+        return self.inner.conditional_density(given, log_weights)
+
     def make_exact(self):
         return self.inner.make_exact()
 
