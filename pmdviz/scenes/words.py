@@ -85,9 +85,9 @@ def below_words(frame: Any) -> str:
     if frame.num_draws is None or tv is None or reference is None or tv >= reference:
         return ""
     if reason := frame.method.varies_less(frame.knobs):
-        return f"Closer than {EXACT_SAMPLES}, which is possible: {reason} than independent samples do"
+        return f"Lower than {EXACT_SAMPLES}: {reason}"
     within = error is not None and reference - tv <= NOISE * error * math.sqrt(NUM_SETS)
-    return f"As close as {EXACT_SAMPLES}: the difference is within noise" if within else ""
+    return f"Lower than {EXACT_SAMPLES}, but within noise" if within else ""
 
 
 def duration(seconds: float) -> str:

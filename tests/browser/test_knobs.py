@@ -2,6 +2,8 @@
 
 import pytest
 
+from pmdviz.methods import METHODS
+
 
 def test_bandwidth_while_paused_redraws_at_once(lab):
     stood, picture, words = lab.paused_at(8), lab.picture(), lab.words()
@@ -43,7 +45,8 @@ def test_numbers_may_be_written_either_way(lab):
 def test_a_new_particle_count_forces_a_rejuvenation(lab):
     lab.paused_at(5)
     lab.type("num_particles", "20000")
-    note = lab.page.get_by_text("num_particles: takes effect at the next step")
+    label = METHODS["pmd"].Knobs.specs()["num_particles"].label
+    note = lab.page.get_by_text(f"{label}: takes effect at the next step")
     note.wait_for()
     lab.press("Step")
     label = "'particles (5,000 of 20,000 drawn)'"

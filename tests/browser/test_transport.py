@@ -66,7 +66,7 @@ def test_the_end_says_the_result_and_continue_goes_on(lab):
     lab.wait("pmdviz.words().includes('of 2,000')")
     lab.press("Play")
     lab.reach(20)
-    result = lab.page.get_by_text("Budget used up after 2,000 data: TV 0.")
+    result = lab.page.get_by_text("Done: 2,000 data points processed. TV 0.")
     result.wait_for()
     assert "exact samples:" in result.inner_text()
     assert lab.page.get_by_role("button", name="Play", exact=True).is_disabled()

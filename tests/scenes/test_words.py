@@ -54,8 +54,8 @@ def test_the_state_of_a_run_is_one_line():
 @pytest.mark.parametrize(
     ("method", "knobs", "tv", "words"),
     [
-        ("pmd", {}, 0.05, "balanced draws and passes through all data vary less than independent samples do"),
-        ("pmd", {"batches": "replacement"}, 0.05, "possible: balanced draws vary less than independent samples do"),
+        ("pmd", {}, 0.05, "Lower than exact samples: balanced draws and full passes vary less"),
+        ("pmd", {"batches": "replacement"}, 0.05, "exact samples: balanced draws vary less"),
         ("pmd", {"draws": "independent"}, 0.0799, "within noise"),
         ("pmd", {"draws": "independent"}, 0.05, ""),  # six standard deviations: neither noise nor a reason of ours
         ("pmd", {}, 0.081, ""),

@@ -25,29 +25,36 @@ def step_words(snapshot: Snapshot) -> str:
 
 
 def result_words(snapshot: Snapshot, unknown: str = UNKNOWN) -> str:
-    """The result beside the floor, once the run is over: "TV 0.086; exact samples: 0.088"."""
-    frame, over = snapshot.frame, snapshot.ended or "Budget used up"
-    over = f"{over[0].upper()}{over[1:]} after {count(frame.spent)} {frame.budget_unit}"
-    found = headline(frame, f"; {EXACT_SAMPLES}: ", unknown)
-    return f"{over}: {found[0]}" if found else f"{over}: the exact posterior is not known, so TV cannot be had"
+    """The result at the end: "Done: 20,000 data points processed. TV 0.067 (exact samples: 0.087)"."""
+    frame, why = snapshot.frame, f" ({snapshot.ended})" if snapshot.ended else ""
+    done = "data points processed" if frame.budget_unit == "data" else "evaluations made"
+    found = headline(frame, f" ({EXACT_SAMPLES}: ", unknown)
+    result = found[0] + ")" * ("(" in found[0]) if found else "TV is unavailable: the exact posterior is unknown"
+    return f"Done{why}: {count(frame.spent)} {done}. {result}"
 
 
 def passes_words(snapshot: Snapshot) -> str:
-    """How often the data have been gone through: "12.0 passes over 1,000 data"."""
+    """How often the data have been gone through: "12.0 passes over 1,000 data points"."""
     frame = snapshot.frame
     if frame.target.data is None:
-        return f"{count(frame.iteration)} iterations; there are no data to visit"
-    return f"{frame.visited / frame.num_data:.1f} passes over {count(frame.num_data)} data"
+        return f"{count(frame.iteration)} iterations; this target has no data"
+    return f"{frame.visited / frame.num_data:.1f} passes over {count(frame.num_data)} data points"
 
 
 def slow_words(snapshot: Snapshot) -> str:
-    """Foretell a slow step: from the last one measured, or from the work that the knobs declare."""
+    """A forecast of a slow step: from the last one measured, or from the work that the knobs declare."""
     seconds = step_seconds(snapshot.frame.knobs, snapshot.frame.num_data)
     if seconds < FORETELL_S and snapshot.step_seconds < FORETELL_S:
         return ""
     longest = duration(max(seconds, snapshot.step_seconds))
     name, value = heaviest(snapshot.frame.knobs, snapshot.frame.num_data)
-    return f"With {name} = {count(value)} the longest step takes about {longest}"
+    return f"Expect up to {longest} per step, because of {_label(snapshot, name)} = {count(value)}"
+
+
+def _label(snapshot: Snapshot, name: str) -> str:
+    """What a knob is called on the page; the data are no knob of the method."""
+    specs = snapshot.frame.knobs.specs()
+    return specs[name].label if name in specs else "the number of data points N"
 
 
 def status_fields(snapshot: Snapshot, extra: str = "", playing: bool = False, unknown: str = UNKNOWN) -> dict[str, Any]:
@@ -58,7 +65,7 @@ def status_fields(snapshot: Snapshot, extra: str = "", playing: bool = False, un
     below = "" if playing else below_words(snapshot.frame)
     more = [words for words in (extra, below, slow_words(snapshot)) if words]
     if snapshot.pending:
-        more.insert(0, "; ".join(f"{name}: {words}" for name, words in snapshot.pending.items()))
+        more.insert(0, "; ".join(f"{_label(snapshot, name)}: {words}" for name, words in snapshot.pending.items()))
     if snapshot.done:
         more.insert(0, result_words(snapshot, unknown))
     budget, spent = snapshot.recipe.budget, snapshot.frame.spent

@@ -39,7 +39,7 @@ class PMD(SmoothedMethod, BatchMethod):
         """Balanced draws: in the plane a mean has a tenth of the variance (docs/measured/draws.json)."""
         if knobs.draws != "balanced":
             return ""
-        return f"balanced draws{' and passes through all data' * (knobs.batches == 'epochs')} vary less"
+        return f"balanced draws{' and full passes' * (knobs.batches == 'epochs')} vary less"
 
     def init(self, rng: np.random.Generator, target: Target, knobs: PMDKnobs) -> PMDState:
         """m draws from the prior, equally weighted."""
