@@ -32,22 +32,21 @@ class DataView:
         )
         self.figure = f = _figure()
         figures.describe(f, "The data, the batch of this step, and what approximation and exact posterior predict")
-        over: dict[str, Any] = {"level": "overlay"}
         self.data_marks = [self._quads(self.bars), f.scatter("x", "y", source=self.dots, size=7, line_color=None)]
         self.batch_marks = [
-            self._quads(self.lit_bars, **over),
-            f.scatter("x", "y", source=self.lit_dots, size=7, line_color=None, **over),
+            self._quads(self.lit_bars),
+            f.scatter("x", "y", source=self.lit_dots, size=7, line_color=None),
         ]
         self.lines = {
-            name: f.line("x", "y", source=source, line_width=style.LINE_WIDTH, line_dash=style.DASHES[name], **over)
+            name: f.line("x", "y", source=source, line_width=style.LINE_WIDTH, line_dash=style.DASHES[name])
             for name, source in (("exact", self.exact), ("approximate", self.approximate))
         }
         self._add_legend()
-        figures.clip_overlay(f)
+        figures.float_above(f, [*self.batch_marks, *self.lines.values()])
         self._ground: DataGround | None = None
 
-    def _quads(self, source: ColumnDataSource, **look: Any) -> Any:
-        return self.figure.quad("left", "right", "top", 0, source=source, line_color=None, **look)
+    def _quads(self, source: ColumnDataSource) -> Any:
+        return self.figure.quad("left", "right", "top", 0, source=source, line_color=None)
 
     def _add_legend(self) -> None:
         """Signs of their own stand for what moves: see `TracesView`."""

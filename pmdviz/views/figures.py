@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from bokeh.models import Axis, CustomJS, Grid, Legend
+from collections.abc import Iterable
+
+from bokeh.models import Axis, CustomJS, GlyphRenderer, Grid, Legend
 from bokeh.plotting import figure as Figure
 
 from pmdviz.scenes.style import BORDERS, FONT, PRESENTER_BORDERS, PRESENTER_PX, TEXT_PX, Theme, theme
@@ -37,18 +39,22 @@ def describe(figure: Figure, words: str) -> None:
     figure.js_on_change("inner_width", CustomJS(args={"figure": figure, "words": words}, code=DESCRIBE_JS))
 
 
-# What is drawn over the picture is clipped by the canvas' own means, where BokehJS would let it spill over the axes.
+# A glyph in the overlay repaints nothing but the overlay. Bokeh clips its levels below to the frame, and of the overlay
+# what says that it needs it.
 CLIP_JS = """
-for (const renderer of figure.renderers) {
-  const drawn = renderer.level === "overlay" ? Bokeh.index.find_one(renderer) : null
-  if (drawn) Object.defineProperty(drawn, "needs_clip", {value: true, configurable: true})
+for (const model of moving) {
+  const view = Bokeh.index.find_one(model)
+  if (view) Object.defineProperty(view, "needs_clip", {get: () => true, configurable: true})
 }
 """
 
 
-def clip_overlay(figure: Figure) -> None:
-    """Keep what moves inside the frame: glyphs of the level "overlay", whose changes repaint nothing else."""
-    figure.js_on_change("inner_width", CustomJS(args={"figure": figure}, code=CLIP_JS))
+def float_above(figure: Figure, moving: Iterable[GlyphRenderer]) -> None:
+    """Put what moves in a level of its own: a frame then repaints neither grid nor axes nor legend."""
+    renderers = list(moving)
+    for renderer in renderers:
+        renderer.level = "overlay"
+    figure.js_on_change("inner_width", CustomJS(args={"moving": renderers}, code=CLIP_JS))
 
 
 def apply_theme(figure: Figure, dark: bool = False, presenter: bool = False) -> None:

@@ -135,6 +135,7 @@ class _Panel:
         )
         self.floor_words = ColumnDataSource({"x": empty, "y": empty, "text": []})
         self.floor_text = f.text("x", "y", "text", source=self.floor_words, x_offset=6, y_offset=-3)
+        figures.float_above(f, [*self.lines, self.marks])
         f.add_tools(HoverTool(renderers=self.lines, tooltips=[("", f"@{slot}{{0.000}}")], attachment="vertical"))
         self._span_x: tuple[float, float] | None = None
         self._dark = False

@@ -40,7 +40,7 @@ from pmdviz.views import figures
 
 NUMBER_JS = "return value >= {0} ? '> {0}' : Number(value).toPrecision(3)"
 WAITING = "Press Play: {} will be drawn here"
-UNKNOWN = "{} cannot be had: the exact posterior is not known"
+UNKNOWN = "{} is unavailable: the exact posterior is unknown"
 
 
 class TracesView:
@@ -66,9 +66,7 @@ class TracesView:
             for log, name in ((True, "default"), (False, "linear"))
         }
         edge = {"y_range_name": "edge"}
-        self.mark_dots = self.figure.scatter(
-            "x", "y", source=self.marks, marker="marker", size=9, level="overlay", **edge
-        )
+        self.mark_dots = self.figure.scatter("x", "y", source=self.marks, marker="marker", size=9, **edge)
         self._add_keys()
         self.text = self.figure.text(
             "x", "y", "text", source=self.middle, text_align="center", text_baseline="middle", **edge
@@ -78,7 +76,7 @@ class TracesView:
         )
         self._add_legend()
         self._add_hovers()
-        figures.clip_overlay(self.figure)
+        figures.float_above(self.figure, [*self.lines.values(), self.mark_dots])
         self._named: tuple[Any, ...] = ()  # what the legend says
         self._last: tuple[Any, ...] | None = None
         self._span_x: tuple[float, float] | None = None
@@ -86,7 +84,7 @@ class TracesView:
         self.choose()
 
     def _line(self, name: str, group: Any) -> Any:
-        where: dict[str, Any] = {"level": "overlay"} | ({} if group.log else {"y_range_name": "linear"})
+        where = {} if group.log else {"y_range_name": "linear"}
         look = {"line_width": style.LINE_WIDTH, "line_dash": group.metrics[name].dash}
         return self.figure.line("visited", name, source=self.source, name=name, **look, **where)
 

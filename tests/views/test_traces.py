@@ -41,7 +41,7 @@ def test_what_cannot_be_had_is_said():
     nothing = np.full(5, np.nan)
     view = TracesView()
     view.show(history(5, tv=nothing, kl_forward=nothing, kl_reverse=nothing), NO_FLOORS)
-    assert "exact posterior is not known" in view.middle.data["text"][0]
+    assert "exact posterior is unknown" in view.middle.data["text"][0]
 
 
 def test_zero_infinite_and_missing_values_keep_the_line():

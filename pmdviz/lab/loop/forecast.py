@@ -46,6 +46,12 @@ def heaviest(knobs: MethodKnobs, num_data: int) -> tuple[str, int]:
     return (name, most) if most else ("num_data", num_data)
 
 
+def label_of(knobs: MethodKnobs, name: str) -> str:
+    """What a page calls that which `heaviest` names."""
+    specs = knobs.specs()
+    return specs[name].label if name in specs else "Data points N"
+
+
 def most_within(seconds: float, knobs: MethodKnobs, name: str, num_data: int = 1) -> int:
     """The largest value of a whole knob with which the longest step takes at most `seconds`, or its least value."""
     low, high = knobs.specs()[name].bounds

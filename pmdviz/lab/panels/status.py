@@ -6,7 +6,7 @@ import html
 from collections.abc import Mapping
 from typing import Any
 
-from pmdviz.lab.loop.forecast import heaviest, step_seconds
+from pmdviz.lab.loop.forecast import heaviest, label_of, step_seconds
 from pmdviz.lab.loop.runner import Snapshot
 from pmdviz.scenes.words import EXACT_SAMPLES, UNKNOWN, below_words, count, data_visited, duration, headline, state
 
@@ -42,19 +42,14 @@ def passes_words(snapshot: Snapshot) -> str:
 
 
 def slow_words(snapshot: Snapshot) -> str:
-    """A forecast of a slow step: from the last one measured, or from the work that the knobs declare."""
+    """Foretell a slow step: from the last one measured, or from the work that the knobs declare."""
     seconds = step_seconds(snapshot.frame.knobs, snapshot.frame.num_data)
     if seconds < FORETELL_S and snapshot.step_seconds < FORETELL_S:
         return ""
     longest = duration(max(seconds, snapshot.step_seconds))
-    name, value = heaviest(snapshot.frame.knobs, snapshot.frame.num_data)
-    return f"Expect up to {longest} per step, because of {_label(snapshot, name)} = {count(value)}"
-
-
-def _label(snapshot: Snapshot, name: str) -> str:
-    """What a knob is called on the page; the data are no knob of the method."""
-    specs = snapshot.frame.knobs.specs()
-    return specs[name].label if name in specs else "the number of data points N"
+    knobs = snapshot.frame.knobs
+    name, value = heaviest(knobs, snapshot.frame.num_data)
+    return f"{label_of(knobs, name)} = {count(value)}: expect up to {longest} per step"
 
 
 def status_fields(snapshot: Snapshot, extra: str = "", playing: bool = False, unknown: str = UNKNOWN) -> dict[str, Any]:
@@ -65,7 +60,8 @@ def status_fields(snapshot: Snapshot, extra: str = "", playing: bool = False, un
     below = "" if playing else below_words(snapshot.frame)
     more = [words for words in (extra, below, slow_words(snapshot)) if words]
     if snapshot.pending:
-        more.insert(0, "; ".join(f"{_label(snapshot, name)}: {words}" for name, words in snapshot.pending.items()))
+        specs = snapshot.frame.knobs.specs()
+        more.insert(0, "; ".join(f"{specs[name].label}: {words}" for name, words in snapshot.pending.items()))
     if snapshot.done:
         more.insert(0, result_words(snapshot, unknown))
     budget, spent = snapshot.recipe.budget, snapshot.frame.spent
