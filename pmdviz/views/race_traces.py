@@ -12,6 +12,8 @@ from bokeh.models import (
     FixedTicker,
     GlyphRenderer,
     HoverTool,
+    Legend,
+    LegendItem,
     NumeralTickFormatter,
     PanTool,
     Range1d,
@@ -133,8 +135,11 @@ class _Panel:
         self.text = f.text(
             "x", "y", "text", source=self.said, text_align="center", text_baseline="middle", y_range_name="edge"
         )
-        self.floor_words = ColumnDataSource({"x": empty, "y": empty, "text": []})
-        self.floor_text = f.text("x", "y", "text", source=self.floor_words, x_offset=6, y_offset=-3)
+        key = ColumnDataSource({"x": [np.nan], "y": [np.nan]})  # a sign of its own, as in `TracesView`
+        self.floor_key = f.line("x", "y", source=key, line_dash=style.DASHES["floor"], line_width=1.5)
+        self.legend = Legend(items=[], **style.LEGEND)
+        f.add_layout(self.legend, "above")
+        figures.fold_legend(f, self.legend)
         figures.float_above(f, [*self.lines, self.marks])
         f.add_tools(HoverTool(renderers=self.lines, tooltips=[("", f"@{slot}{{0.000}}")], attachment="vertical"))
         self._span_x: tuple[float, float] | None = None
@@ -172,8 +177,13 @@ class _Panel:
         data = {"x": [0.0, end] if known else [], "y": known * 2}
         if dict(self.floor.data) != data:
             self.floor.data = data
-            text = [f"{words.EXACT_SAMPLES}: {words.number(value)}" for value in known]
-            self.floor_words.data = {"x": [0.0] * len(known), "y": known, "text": text}
+            self._name_floor(known)
+
+    def _name_floor(self, known: Sequence[float]) -> None:
+        """In the legend: beside its line the traces would cross it."""
+        said = [f"{words.EXACT_SAMPLES}: {words.number(value)}" for value in known]
+        if said != [item.label.value for item in self.legend.items]:
+            self.legend.items = [LegendItem(label=each, renderers=[self.floor_key]) for each in said]
 
     def _say(self, rows: Sequence[Columns], end: float) -> None:
         title, text = self.metric.title, ""
@@ -220,11 +230,11 @@ class _Panel:
             line.glyph.line_color = colour
         for area, colour in zip(self.areas, colours, strict=False):
             area.glyph.fill_color = colour
-        self.floor_line.glyph.line_color = theme.layers["floor"]
+        for floor in (self.floor_line, self.floor_key):
+            floor.glyph.line_color = theme.layers["floor"]
         self.fronts.data = {**self.fronts.data, "colour": list(colours[: len(self.fronts.data["x"])])}
         px = f"{style.PRESENTER_PX if presenter else style.TEXT_PX}px"
-        for part in (self.text, self.floor_text):
-            part.glyph.update(text_color=theme.muted, text_font={"value": style.FONT}, text_font_size=px)
+        self.text.glyph.update(text_color=theme.muted, text_font={"value": style.FONT}, text_font_size=px)
 
 
 def _figure(slot: str, metric: Metric) -> Figure:
