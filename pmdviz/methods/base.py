@@ -35,6 +35,7 @@ class Method:
     requires: ClassVar[frozenset[str]] = frozenset({"reals"})
     Knobs: ClassVar[type[Knobs]]
     scalars: ClassVar[tuple[Scalar, ...]] = ()
+    marks: ClassVar[tuple[str, ...]] = ()  # kinds of the events that its steps may have
     budget_words: ClassVar[str] = ""  # what the default budget is enough for, where 20,000 data may not be
 
     def __init_subclass__(cls) -> None:

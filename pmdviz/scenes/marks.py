@@ -22,8 +22,9 @@ KINDS = {
     "rejuvenated": Kind("triangle", 0.025, "new particles"),
     "limited": Kind("inverted_triangle", 0.05, "shorter step"),
     "knob": Kind("diamond", 0.075, "setting changed"),
+    "diverged": Kind("asterisk", 0.1, "divergence"),
 }
-OTHER = Kind("asterisk", 0.1, "other event")
+OTHER = Kind("circle", 0.125, "other event")
 
 
 class Mark(NamedTuple):
@@ -42,9 +43,9 @@ class Mark(NamedTuple):
         return KINDS.get(self.kind, OTHER)
 
 
-def kinds_of(marks: Iterable[Mark]) -> list[Kind]:
-    """The kinds among some marks, in the order of the legend."""
-    found = {mark.look for mark in marks}
+def kinds_of(marks: Iterable[Mark], expected: Iterable[str] = ()) -> list[Kind]:
+    """The kinds among some marks and those that may come, in the order of the legend."""
+    found = {mark.look for mark in marks} | {KINDS.get(kind, OTHER) for kind in expected}
     return [kind for kind in (*KINDS.values(), OTHER) if kind in found]
 
 

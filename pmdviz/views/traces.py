@@ -170,9 +170,13 @@ class TracesView:
         marks: Sequence[Mark] = (),
         budget: int | None = None,
         unit: str = "data",
+        expected: Sequence[str] = (),
     ) -> None:
-        """Draw a history (equal-length columns), the floors (floor_tv, floor_kl) and the marks of a run."""
-        self._last = history, floors, marks, budget, unit
+        """Draw a history (equal-length columns), the floors (floor_tv, floor_kl) and the marks of a run.
+
+        Kinds of marks that are `expected` are in the legend from the start: it does not move while the run plays.
+        """
+        self._last = history, floors, marks, budget, unit, expected
         chosen = self.groups[self.group]
         known = {name: floors.get(name) for name in chosen.floors if floors.get(name) is not None}
         span = value_range(chosen, [column(history, m) for m in chosen.metrics], list(known.values()))
@@ -181,7 +185,7 @@ class TracesView:
         self.put(self.source, self._padded(trace_columns(history, chosen, span)))
         self._show_floors(known, end)
         self._show_marks(marks)
-        self._set_legend(chosen, known, kinds_of(marks))
+        self._set_legend(chosen, known, kinds_of(marks, expected))
         self._show_words(history, chosen, end)
 
     def _set_x(self, history: Mapping[str, np.ndarray], budget: int | None, unit: str) -> float:

@@ -135,8 +135,12 @@ def test_exact_samples_and_marks_are_in_the_legend_in_words_and_no_text_is_in_th
 def test_each_kind_of_mark_has_its_own_look_and_words():
     kinds = [*KINDS.values(), OTHER]
     assert all(len({getattr(kind, part) for kind in kinds}) == len(kinds) for part in ("marker", "height", "title"))
-    marks = [Mark(1, 1, 1, 0.0, kind, "") for kind in ("diverged", "knob", "rejuvenated", "knob")]
+    marks = [Mark(1, 1, 1, 0.0, kind, "") for kind in ("strange", "knob", "rejuvenated", "knob")]
     assert kinds_of(marks) == [KINDS["rejuvenated"], KINDS["knob"], OTHER]
+    assert kinds_of((), ("limited",)) == [KINDS["limited"]]
+    view = TracesView()
+    view.show(history(1), {"floor_tv": 0.1}, expected=("rejuvenated", "limited"))
+    assert legend(view)[2:] == ["new particles", "shorter step"]  # from the start: a legend that grows moves
 
 
 def test_what_moves_lies_over_the_picture_and_its_legend_stays_while_it_moves():

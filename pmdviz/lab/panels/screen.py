@@ -196,7 +196,8 @@ class Screen:
             return
         self._traced = now
         floors = {name: snapshot.metrics[name] for name in ("floor_tv", "floor_kl")}
-        self.traces.show(snapshot.trace, floors, snapshot.marks, snapshot.recipe.budget, snapshot.recipe.budget_unit)
+        budget, unit, expected = snapshot.recipe.budget, snapshot.recipe.budget_unit, snapshot.frame.method.marks
+        self.traces.show(snapshot.trace, floors, snapshot.marks, budget, unit, expected)
 
     def wait(self, words: str, share: float | None = None) -> None:
         """Say what is happening before there is a first frame."""

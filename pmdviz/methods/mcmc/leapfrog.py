@@ -109,6 +109,7 @@ class LeapfrogChain(FullDataChain):
     """
 
     scalars = (STEP_SIZE, ACCEPTANCE)
+    marks = ("diverged",)
     requires = frozenset({"reals", "gradient"})
     wanted_acceptance: ClassVar[float]
 

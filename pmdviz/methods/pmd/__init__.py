@@ -34,6 +34,7 @@ class PMD(SmoothedMethod, BatchMethod):
     source = "Dai, He, Dai, Song 2016, Algorithm 1, Eq. 2-7; policy ess, shaped rule, limits, draws, warm start ours"
     Knobs = PMDKnobs
     scalars = (STEP_SIZE, *WEIGHTED)
+    marks = ("rejuvenated", "limited")
 
     def varies_less(self, knobs: PMDKnobs) -> str:
         """Balanced draws: in the plane a mean has a tenth of the variance (docs/measured/draws.json)."""

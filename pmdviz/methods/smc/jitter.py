@@ -73,6 +73,7 @@ class SMC(OnePass):
     source = "Balakrishnan and Madigan 2006; jitter by the rule local and shrinkage in its shape: ours"
     Knobs = SMCKnobs
     scalars = WEIGHTED
+    marks = ("rejuvenated",)
 
     def renewed(
         self, rng: np.random.Generator, state: OnePassState, target: Target, ess: float, knobs: SMCKnobs

@@ -116,6 +116,7 @@ class Tempering(SmoothedMethod):
     source = "Del Moral, Doucet, Jasra 2006, section 3.2; adaptive temperatures: Jasra et al. 2011"
     Knobs = TemperingKnobs
     scalars = (TEMPERATURE, *WEIGHTED)
+    marks = ("rejuvenated",)
     budget_words = "the way to temperature 1"
 
     def default_budget(self, target: Target, knobs: TemperingKnobs) -> int:
