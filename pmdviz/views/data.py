@@ -16,8 +16,8 @@ ALL, LIT = 0.3, 0.85  # opacity of the data, and of those of this step
 WORDS = {
     "data": "data",
     "batch": "batch of this step",
-    "exact": "predicted by the exact posterior",
-    "approximate": "predicted by the approximation",
+    "exact": "predicted: exact posterior",
+    "approximate": "predicted: approximation",
 }
 
 

@@ -46,7 +46,8 @@ def test_a_frame_knows_the_rows_that_its_step_was_given():
     assert whole[0] is None and sorted(np.concatenate(whole[1:5])) == list(range(20))  # a pass
     for at in (10, 7, 2):
         assert np.array_equal(s.seek(at).batch_rows, whole[at])
-    one, leaping = (session(method="sgld", num_particles=..., burn_in=5) for _ in range(2))
+    chain = session(method="sgld", num_particles=..., burn_in=5).recipe
+    one, leaping = Session(chain), Session(chain, metrics_every=1000)
     for _ in range(23):
         one.advance(1)
     assert np.array_equal(leaping.advance(23).batch_rows, one.frame.batch_rows)

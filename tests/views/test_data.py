@@ -9,7 +9,7 @@ def test_what_stands_still_is_sent_once_and_what_moves_lies_over_it():
     view.show(moment(session.advance(1)))
     view.set_theme(dark=True)
     words = [item.label.value for item in view.legend.items]
-    assert words[:2] == ["data", "batch of this step"] and words[2].startswith("predicted by the exact")
+    assert words[:2] == ["data", "batch of this step"] and words[2].startswith("predicted: exact")
     moving = {view.lit_bars, view.lit_dots, view.approximate}
     assert not moving & {renderer.data_source for item in view.legend.items for renderer in item.renderers}
     over = [renderer for renderer in view.figure.renderers if renderer.data_source in moving]

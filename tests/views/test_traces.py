@@ -104,7 +104,7 @@ def legend(view):
 def test_tv_is_drawn_alone_from_0_to_1_whatever_the_other_metrics_are():
     view = TracesView()
     assert view.group == "tv" and list(GROUPS["tv"].metrics) == ["tv"] and not GROUPS["tv"].log
-    view.show(history(kl_reverse=np.full(50, 99.0)), {"floor_tv": 0.087, "floor_kl": 0.02})
+    view.show(history(tv=np.full(50, 0.2), kl_reverse=np.full(50, 99.0)), {"floor_tv": 0.087, "floor_kl": 0.02})
     span = view.figure.extra_y_ranges["linear"]
     assert (span.start, span.end) == (0.0, 1.0)
     assert [view.floor_lines[log].visible for log in (True, False)] == [False, True]
