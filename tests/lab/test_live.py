@@ -92,7 +92,7 @@ def test_a_pace_holds_back_the_steps_and_another_acts_at_once():
         bench.live.do("look", Runner.snapshot)
         await bench.until(lambda: len(bench.screen.shown) == 2)
         assert [s.frame.iteration for s in bench.screen.shown] == [1, 1] and bench.live.pause_s > 3500
-        bench.live.pace = Pace("fifty a second", 50)
+        bench.live.pace = Pace("four a second", 4)
         await bench.until(lambda: len(bench.screen.shown) >= 5)
         assert [s.frame.iteration for s in bench.screen.shown[2:5]] == [2, 3, 4], "nobody but the clock wakes the loop"
         bench.live.pace = Pace("three a frame", a_frame=3)
