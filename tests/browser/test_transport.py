@@ -79,8 +79,6 @@ def test_step_back_and_restart(lab):
 def test_replay_shows_the_same_again(lab):
     lab.press("Step")
     lab.wait("pmdviz.iteration() === 1")
-    replay = lab.page.get_by_role("button", name="Replay", exact=True)
-    assert not replay.is_visible(), "nothing was changed on the way: Restart is enough"
     lab.type("bandwidth", "0.5")
     lab.wait("JSON.parse(pmdviz.model('acknowledge').shown || '{}').bandwidth === 0.5")
     stood = lab.paused_at(10)

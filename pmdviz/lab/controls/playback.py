@@ -31,8 +31,7 @@ class PlaybackBar:
     """Buttons and speed; `act(name)` is called for a button, `pace(pace)` for another speed.
 
     The large button says what comes next: Play, Pause, or Replay once the budget is used up; then Continue stands in
-    the place of Step. Where knobs were changed while the run played, Replay is another thing than Restart, and is there
-    before the end too.
+    the place of Step. Before the end Replay is a button of its own: with knobs changed on the way it is not Restart.
     """
 
     def __init__(
@@ -91,17 +90,12 @@ class PlaybackBar:
         if self.buttons["Play"].label != label:
             self.buttons["Play"].label = label
 
-    def enable(
-        self, ready: bool, done: bool, at_start: bool = True, ended: bool = False, changed: bool = False
-    ) -> None:
-        """Which buttons make sense now: Continue only when the budget is used up and the method could go on.
-
-        `changed`: whether knobs were changed on the way.
-        """
+    def enable(self, ready: bool, done: bool, at_start: bool = True, ended: bool = False) -> None:
+        """Which buttons make sense now: Continue only when the budget is used up and the method could go on."""
         self._over = done and not at_start
         self.playing(self._playing)
         goes_on = self._over and not ended
-        shown = {"Step": not goes_on, "Continue": goes_on, "Replay": changed and not self._over}
+        shown = {"Step": not goes_on, "Continue": goes_on, "Replay": not self._over}
         dead = {"Step": done, "Back": at_start, "Play": done and at_start}
         for label, button in self.buttons.items():
             classes, disabled = _classes(label, shown.get(label, True)), not ready or dead.get(label, False)

@@ -125,8 +125,7 @@ class Screen:
             self._trace(snapshot, playing)
             self._show_data(snapshot)
             self.sender.say(status_fields(snapshot, self.extra, playing, self.floor.words))
-        at_start, changed = snapshot.frame.iteration == 0, bool(snapshot.recipe.changes)
-        self.playback.enable(True, snapshot.done, at_start, bool(snapshot.ended), changed)
+        self.playback.enable(True, snapshot.done, snapshot.frame.iteration == 0, bool(snapshot.ended))
         self.dim(False)
 
     def _moving(self, snapshot: Snapshot, pause_s: float) -> StageColumns:
