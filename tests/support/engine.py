@@ -61,9 +61,10 @@ def small_target(name: str, num_data: int) -> Target:
 
 
 def told(info) -> tuple:
-    """What a step tells of itself, to be compared: its terms and parents by their bytes."""
+    """What a step tells of itself, to be compared: its terms, paths and parents by their bytes."""
     terms = {name: np.asarray(term).tobytes() for name, term in info.terms.items()}
-    return tuple(info._replace(terms=terms, parents=np.asarray(info.parents).tobytes()))
+    paths = {name: np.asarray(path).tobytes() for name, path in info.paths().items()}
+    return tuple(info._replace(terms=terms, paths=paths, parents=np.asarray(info.parents).tobytes()))
 
 
 def fitting(target: Target) -> list[str]:
