@@ -184,7 +184,7 @@ def test_a_race_as_it_stands_from_the_panel(tmp_path, monkeypatch):
         panel, runner = opened(asked, RACE), RaceRunner(ENDLESS)
         while not runner.snapshot().tiles[0].visited >= 300:
             snapshot = runner.advance()
-        assert panel.form.controls["traces"].usual == ""
+        assert panel.form.controls["traces"].usual == "automatic"
         for suffix in (".csv", ".json", ".gif"):
             panel.kind.value = suffix
             if panel.size.visible:

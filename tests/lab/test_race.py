@@ -100,7 +100,7 @@ def test_a_value_that_cannot_be_used_stands_beside_its_knob_and_the_race_stays()
         page.setup._turn(card, "batch_size", 299)
         await until(lambda: "batch_size=299" in page._last.tiles[0].label)
         page.setup._turn(card, "batch_size", 301)
-        await until(lambda: "batch_size must be" in card.form.controls["batch_size"].message)
+        await until(lambda: "Batch size B must be" in card.form.controls["batch_size"].message)
         assert "batch_size=299" in page._last.tiles[0].label
 
     scene(play)

@@ -132,7 +132,7 @@ def _setting(knob: KnobSpec, given: Any) -> str:
         return label if value else f"no {label}"
     if knob.kind in ("whole", "real"):
         return f"{label} = {value:,}" if knob.kind == "whole" else f"{label} = {value:g}"
-    return f"{label}: {str(value).replace('_', ' ')}"
+    return f"{label}: {knob.said(value)}"
 
 
 def _labelled(found: list[Entrant]) -> list[Entrant]:
