@@ -113,9 +113,7 @@ class FigureLayout:
 
     def layer_handle(self, name: str) -> Line2D:
         """What stands for a layer of the stage in a legend."""
-        colour, width = self.colours.layers["ink" if name == "others" else name], style.LINE_WIDTH
-        if name == "paths":
-            return Line2D([], [], color=self.colours.layers[style.PATH_COLOURS[0]], linewidth=style.PATH_WIDTH)
+        colour, width = self.colours.layers["ink" if name in ("others", "paths") else name], style.LINE_WIDTH
         if name not in ("particles", "others"):
             return Line2D([], [], color=colour, linewidth=width, linestyle=dash(name, width))
         look = {"marker": "o", "markersize": DOT_IN_LEGEND, "markeredgewidth": 0, "alpha": self.colours.dots}

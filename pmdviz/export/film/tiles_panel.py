@@ -103,7 +103,7 @@ class TilesPanel:
         self.images = [self._image(images[0].ends) for _ in first.tiles] if images else []
         look: dict[str, Any] = {"color": colours.layers["ink"], "linewidths": 0, "zorder": 2.5}
         self.others = self.axes.scatter([], [], s=OTHERS_PX**2, **look)
-        rest = [*self.images, *([self.others] if "others" in self.words else [])]
+        rest = [*self.images, self.others]
         self.moving = [*rest, *(layers[name] for name in LAYERS if name in self.shown), *self.states, *self.notes]
 
     def _image(self, ends: tuple[str, str]) -> Any:
