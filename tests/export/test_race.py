@@ -158,7 +158,7 @@ def test_the_tiles_draw_what_the_page_draws(race, scenes, theme):
     assert [text.get_text() for text in tiles.states] == page.words.data["state"]
     assert [to_hex(sample.get_color()) for sample in tiles.samples] == [c.lower() for c in page.heads.data["colour"]]
     assert [[*(sample._dash_pattern[1] or ())] for sample in tiles.samples] == page.heads.data["dash"]
-    order = {"particles": tiles.dots, **tiles.lines}
+    order = {"particles": tiles.dots, "paths": tiles.paths.artist, **tiles.lines}
     assert sorted(LAYERS, key=lambda name: order[name].get_zorder()) == [*LAYERS]
 
 
