@@ -10,6 +10,7 @@ import numpy as np
 from pmdviz.metrics import Metric
 from pmdviz.scenes.columns import EMPTY_PATHS, Image, StageColumns
 from pmdviz.scenes.stage import Pair, Scene
+from pmdviz.scenes.stage.base import USUAL_WORDS
 from pmdviz.scenes.tiling import Ranges, Tiling, joined, placed
 from pmdviz.scenes.trace_columns import CLOCK_OF, GROUPS, column, extremes, nice, value_range
 from pmdviz.scenes.trace_columns import CLOCKS as OF_RUNS
@@ -37,8 +38,9 @@ def tile_columns(frame: Any, entrants: int, scene: Scene, pair: Pair) -> StageCo
 
 
 def tile_words(scene: Scene) -> dict[str, str]:
-    """The layers of a scene that tiles show, and what they are called."""
-    return {name: words for name, words in scene.words().items() if name != "prior"}
+    """The layers of a scene that tiles show, and what they are called: the usual ones by short names."""
+    short = {name: name if words == USUAL_WORDS.get(name) else words for name, words in scene.words().items()}
+    return {name: words for name, words in short.items() if name != "prior"}
 
 
 def places(scene: Scene, pair: Pair, target: Any, tiles: Sequence[StageColumns], tiling: Tiling) -> list[Place]:

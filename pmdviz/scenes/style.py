@@ -44,6 +44,7 @@ DASHES = MappingProxyType(
         "exact": "solid",
         "approximate": (7, 3),
         "prior": (2, 3),
+        "paths": "solid",
         "floor": (4, 4),
     }
 )

@@ -189,6 +189,21 @@ def test_other_dimensions(dim):
         assert picture.traces.axes.get_ylabel() == "effective sample size (particles)"  # nothing to compare with
 
 
+@pytest.mark.parametrize("method", ["hmc", "svgd", "svi"])
+def test_the_paths_of_a_method_are_drawn(method):
+    made = pmdviz.run(method=method, budget=9_000 if method == "hmc" else 500, floor=False)
+    film = film_of(made, frames=2)
+    first, last = film.scenes()
+    picture = Picture(film, first)
+    pixels, columns = picture.draw(last), last.columns.paths
+    paths = picture.stage.paths.artist
+    ends = np.array(paths.get_segments()).reshape(-1, 4)
+    np.testing.assert_allclose(ends, np.stack([columns[name] for name in ("x0", "y0", "x1", "y1")], axis=1))
+    assert len(ends) and len(np.unique(paths.get_colors()[:, :3], axis=0)) == len(np.unique(columns["kind"]))
+    without = film_of(made, layers="exact,approximate,particles,prior")
+    assert not np.array_equal(pixels, Picture(without, first).draw(last))
+
+
 @pytest.mark.parametrize(
     ("low", "high", "ticks"),
     [

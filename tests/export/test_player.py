@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
+import pmdviz
 from pmdviz.export.film.film import Film
 from pmdviz.export.options import Look
 from pmdviz.export.player.payload import GAP, STEPS, Numbers, quantised, scale
@@ -72,6 +73,20 @@ def test_the_payload_holds_every_frame(run, scenes):
         assert frame["largest"] == dots["size"].max() <= LARGEST_DOT
         assert frame["rows"] == np.searchsorted(scenes[-1].history["iteration"], scene.iteration, side="right")
         assert frame["marks"] == len(scene.marks)
+
+
+def test_the_payload_holds_the_paths_of_a_method():
+    made = pmdviz.run(method="gibbs", budget=5_000)
+    film = Film(made, Look.checked({}))
+    some = [*film.scenes()]
+    payload = Page(film, some).payload
+    numbers = unpacked(payload["numbers"])
+    for axis, name in (("x", "x0"), ("y", "y1"), ("alpha", "alpha")):
+        start, length = payload["frames"][-1][name]
+        low, step = payload["scales"][axis]
+        expected = some[-1].columns.paths[name]
+        np.testing.assert_allclose(low + step * numbers[start : start + length], expected, atol=step)
+    assert "x0" not in payload["frames"][0], "before the first step there are none"
 
 
 def test_positions_that_stay_are_stored_once(run, scenes):

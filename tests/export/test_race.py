@@ -161,6 +161,7 @@ def test_the_tiles_draw_what_the_page_draws(race, scenes, theme):
     assert [to_hex(sample.get_color()) for sample in tiles.samples] == [c.lower() for c in page.heads.data["colour"]]
     assert [[*(sample._dash_pattern[1] or ())] for sample in tiles.samples] == page.heads.data["dash"]
     order = {"particles": tiles.dots[0], "exact": tiles.exact, "approximate": tiles.approximate[0]}
+    order["paths"] = tiles.paths.artist
     legend = tiles.axes.get_legend()
     exact = style.theme(theme == "dark").layers["floor"].lower()
     assert [text.get_text() for text in legend.get_texts()][0] == "exact posterior"

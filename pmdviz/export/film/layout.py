@@ -115,9 +115,7 @@ class FigureLayout:
     def layer_handle(self, name: str, colours: Mapping[str, str] | None = None) -> Line2D:
         """What stands for a layer in a legend; `colours` of the layers are the stage's where none are given."""
         colours = self.colours.layers if colours is None else colours
-        if name == "paths":
-            return Line2D([], [], color=colours[style.PATH_COLOURS[0]], linewidth=style.PATH_WIDTH)
-        colour, width = colours["ink" if name == "others" else name], style.LINE_WIDTH
+        colour, width = colours["ink" if name in ("others", "paths") else name], style.LINE_WIDTH
         if name not in ("particles", "others"):
             return Line2D([], [], color=colour, linewidth=width, linestyle=dash(name, width))
         look = {"marker": "o", "markersize": DOT_IN_LEGEND, "markeredgewidth": 0, "alpha": self.colours.dots}

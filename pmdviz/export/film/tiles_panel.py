@@ -61,9 +61,10 @@ class TilesPanel:
         self._add_heads([tile.title for tile in first.tiles])
         self._add_moving(first)
         colours = style.tile_layers(paper.look.dark, 0, first.scene.shows_theta)
-        handles = [paper.layer_handle(name, colours) for name in LEGEND_ORDER if name in self.shown]
-        if handles:
-            paper.legend(self.axes, handles, [self.words[n] for n in LEGEND_ORDER if n in self.shown], below=True)
+        named = [name for name in LEGEND_ORDER if name in self.shown and name != "paths"]  # these speak for themselves
+        if named:
+            handles = [paper.layer_handle(name, colours) for name in named]
+            paper.legend(self.axes, handles, [self.words[name] for name in named], below=True)
 
     def _add_heads(self, titles: list[str]) -> None:
         """Frames, samples of the traces' lines, titles: what stands still."""
