@@ -9,6 +9,7 @@ from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, TargetError
 from pmdviz.methods import METHODS
+from pmdviz.methods.step import no_paths
 from pmdviz.targets import TARGETS, Target, make_target
 from pmdviz.targets.reference.exact import GaussianExact
 
@@ -61,8 +62,9 @@ def small_target(name: str, num_data: int) -> Target:
 
 
 def told(info) -> tuple:
-    """What a step tells of itself, to be compared: its terms by their bytes."""
-    return (*info[:-1], {name: np.asarray(term).tobytes() for name, term in info.terms.items()})
+    """What a step tells of itself, to be compared: its terms and paths by their bytes."""
+    arrays = [{name: np.asarray(each).tobytes() for name, each in some.items()} for some in (info.terms, info.paths())]
+    return (*info._replace(terms={}, paths=no_paths), *arrays)
 
 
 def fitting(target: Target) -> list[str]:
