@@ -107,7 +107,7 @@ class PMD(SmoothedMethod, BatchMethod):
             events(rejuvenated=reason, limited=limited_words(done, warm)),
             {"ess_before": ess, "zero_weight": zeros} | ({} if warm else {"step_size": done.size}),
             weight_terms(after.log_weights, **(bayes_terms if warm else mirror_terms)(state, done, scaled)),
-            parents,
+            parents=parents,
         )
 
     def caveat(self, state: PMDState, knobs: PMDKnobs) -> str:

@@ -191,7 +191,7 @@ class Tempering(SmoothedMethod):
             events(rejuvenated=reason),
             {"ess_before": ess, "zero_weight": int((state.log_weights == -np.inf).sum()), "temperature": state.beta},
             terms,
-            parents,
+            parents=parents,
         )
 
     def caveat(self, state: TemperingState, knobs: TemperingKnobs) -> str:
