@@ -232,7 +232,6 @@ class _Panel:
         for floor in (self.floor_line, self.floor_key):
             floor.glyph.line_color = theme.layers["floor"]
         self.fronts.data = {**self.fronts.data, "colour": list(colours[: len(self.fronts.data["x"])])}
-        self.floor_text.glyph.update(background_fill_color=theme.paper, background_fill_alpha=0.75)
         px = f"{style.PRESENTER_PX if presenter else style.TEXT_PX}px"
         self.text.glyph.update(text_color=theme.muted, text_font={"value": style.FONT}, text_font_size=px)
 

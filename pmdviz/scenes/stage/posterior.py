@@ -25,8 +25,8 @@ from pmdviz.scenes.stage.marginal_columns import approximate_marginal, prior_lin
 from pmdviz.scenes.strips import with_strips
 from pmdviz.targets import Target
 
-LARGEST = {"particles": LARGEST_DOT, "chain": 5.0, "parametric": 7.0}  # px, of a dot, by family
-DOTS = {"chain": "draws", "parametric": "means"}  # what the dots of other families than particles are
+LARGEST = {"particles": LARGEST_DOT, "chain": 5.0, "parametric": 7.0, "structured": 7.0}  # px, of a dot, by family
+DOTS = {"chain": "draws", "parametric": "means", "structured": "means"}  # what the dots of other families than particles are
 
 
 class PosteriorScene(Scene):
