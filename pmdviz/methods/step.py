@@ -74,7 +74,7 @@ class StepInfo(NamedTuple):
     terms: Mapping[str, np.ndarray] = NOTHING
     # Computed when they are drawn: by the names of the method's `paths`, each (n, 2, d), from and to.
     paths: Callable[[], Mapping[str, np.ndarray]] = no_paths
-    # Where particles were drawn anew: for each, the row of the one before the step that it was drawn from. None where
+    # Where particles were redrawn: for each, the row of the one before the step that it was drawn from. None where
     # they were not, or where that is not known.
     parents: np.ndarray | None = None
 

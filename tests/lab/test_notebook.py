@@ -157,7 +157,7 @@ def test_knobs_are_traits_and_a_refused_value_goes_back():
         await place.until(lambda: lab.session.knobs.bandwidth == 0.6)
         lab.widget.bandwidth = -1.0
         assert lab.widget.bandwidth == 0.6
-        assert lab.setup.knobs.controls["bandwidth"].message.startswith("bandwidth must be")
+        assert lab.setup.knobs.controls["bandwidth"].message.startswith("Bandwidth h must be")
         assert {"iteration", "playing", "num_particles", "schedule", "warm_start"} <= set(lab.widget.keys)
 
     shown_lab(scene)

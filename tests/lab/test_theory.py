@@ -90,7 +90,7 @@ def test_all_points_are_drawn_and_fitted_and_the_error_can_be_changed_afterwards
     page.error.value = "tv"
     assert page.sweep_view.figure.yaxis[0].axis_label == "TV (0 to 1)"
     np.testing.assert_allclose(page.sweep_view.points.data["y"], [2 * row["bounded"] for row in rows()])
-    assert "No bound of the paper" in page.found.object  # weighted particles have no density
+    assert "The paper gives no bound for this error" in page.found.object  # weighted particles have no density
 
 
 def test_bounds_are_those_of_the_strategy():

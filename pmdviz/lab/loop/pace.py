@@ -1,4 +1,4 @@
-"""How fast a run is shown: which iteration belongs to which second of playing. What is computed does not hang on it."""
+"""How fast a run is shown: which iteration belongs to which second of playing. It changes nothing that is computed."""
 
 from __future__ import annotations
 

@@ -20,7 +20,9 @@ class LayerSwitches:
     """A check box for each layer that the scene draws, which looks like the layer: for pointer, finger and keyboard.
 
     Each is a group of one, since Bokeh's lone check box has no label that a screen reader would know of.
-    `show` hears which layers are to be seen. A layer that another scene does not draw stays as it was.
+    `show` hears which layers are to be seen. A layer that another scene does not draw stays as it was. Options are a
+    list, the words themselves: Panel takes the labels that a browser tells back for options, and those of a mapping
+    would then be lost.
     """
 
     def __init__(self, show: Callable[[list[str]], None]) -> None:
@@ -33,7 +35,7 @@ class LayerSwitches:
     def _box(self, name: str) -> Any:
         sample = f"sample-{SAMPLES.get(name, 'dot')}"
         look: dict[str, Any] = {"margin": 0, "css_classes": [sample], "stylesheets": [css.LAYER]}
-        return pn.widgets.CheckBoxGroup(options={name: name}, value=[name], inline=True, visible=False, **look)
+        return pn.widgets.CheckBoxGroup(options=[name], value=[name], inline=True, visible=False, **look)
 
     @property
     def seen(self) -> list[str]:
@@ -43,9 +45,9 @@ class LayerSwitches:
     def name(self, words: Mapping[str, str]) -> None:
         """Take the words of a legend; what has none is not drawn."""
         for name, box in self.boxes.items():
-            options = {words[name]: name} if name in words else box.options
+            options = [words[name]] if name in words else box.options
             if (box.options, box.visible) != (options, name in words):
-                box.param.update(options=options, visible=name in words)
+                box.param.update(options=options, value=options if box.value else [], visible=name in words)
 
     def set_theme(self, dark: bool, presenter: bool) -> None:
         """Colours and size of the letters."""

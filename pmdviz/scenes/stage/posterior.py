@@ -26,7 +26,7 @@ from pmdviz.scenes.strips import with_strips
 from pmdviz.targets import Target
 
 LARGEST = {"particles": LARGEST_DOT, "chain": 5.0, "parametric": 7.0, "structured": 7.0}  # px, of a dot, by family
-DOTS = {"chain": "draws", "parametric": "means", "structured": "means"}  # what the dots of other families than particles are
+DOTS = {"chain": "draws", "parametric": "means", "structured": "means"}  # what dots are that are no particles
 
 
 class PosteriorScene(Scene):

@@ -28,7 +28,7 @@ def test_titles_are_words_of_the_method_and_of_what_was_given():
         f"SVGD, {label('svgd', 'num_particles')} = 2,000",
         "Gibbs sampling",
         "Gibbs sampling #2",
-        "PMD, no warm start, draws: independent",
+        "PMD, no warm start, new particles: independent",
     ]
     assert entrants(["sgld"])[0].full_title == "Stochastic gradient Langevin dynamics"
 
