@@ -17,7 +17,7 @@ def _ess(frame: Measurable) -> float:
 
 def _khat(frame: Measurable) -> float | None:
     """Of the particles' weights; of a parametric q of p/q at 1,000 draws of it (Yao et al. 2018)."""
-    if has_weights(frame.target, frame.method):
+    if frame.method.family == "particles":
         found = k_hat(frame.density.log_weights)
     else:
         draws = frame.draws
@@ -26,7 +26,7 @@ def _khat(frame: Measurable) -> float | None:
 
 
 def _may_have_khat(target: Target, method: Method) -> bool:
-    return has_weights(target, method) or (method.family == "parametric" and "reals" in target.offers)
+    return method.family == "particles" or (method.family == "parametric" and "reals" in target.offers)
 
 
 Metric(
@@ -52,7 +52,7 @@ Metric(
     about="Pareto shape of the largest weights; above 0.7 a few of them decide (Vehtari et al. 2024)",
     measure=_khat,
     applies=_may_have_khat,
-    traced=has_weights,
+    traced=lambda target, method: method.family == "particles",
     ranks=False,
     order=30,
     log=False,

@@ -116,8 +116,8 @@ def test_a_label_explains_by_click_and_keyboard_and_esc_closes_that_alone(lab):
 
 def test_on_a_phone_an_explanation_lies_over_the_drawer(open_lab):
     lab = open_lab(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
-    if not lab.knob("num_particles").is_visible():
-        lab.page.locator(".MuiAppBar-root button").first.tap()
+    lab.knob("num_particles").wait_for(state="hidden")  # the drawer of a narrow window is closed at first
+    lab.page.locator(".MuiAppBar-root button").first.tap()
     lab.page.get_by_role("button", name="Rejuvenation", exact=True).first.tap()
     box = lab.page.get_by_role("dialog", name="Rejuvenation")
     box.locator(".pmdviz-term").first.tap()  # Playwright taps only what nothing covers

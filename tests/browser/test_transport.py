@@ -7,9 +7,9 @@ def test_opening_shows_posterior_words_and_play(lab):
     assert "iteration 0, 0 of 20,000 data visited" in lab.words()
     assert lab.page.get_by_text("Press Play. Particles stay in place").is_visible()
     assert lab.page.get_by_role("button", name="Play", exact=True).is_enabled()
-    assert lab.page.evaluate(
-        "pmdviz.model('stage').renderers.filter(r => r.name).every(r => r.data_source.data.x.length > 100)"
-    )
+    for name in ("exact", "approximate", "particles"):
+        layer = f"pmdviz.model('stage').renderers.find(r => r.name === '{name}')"
+        assert lab.page.evaluate(f"{layer}.data_source.data.x.length > 100"), name
 
 
 def test_play_changes_pixels_and_iteration_and_pause_stops(lab):
