@@ -211,16 +211,16 @@ class GaussianMixture:
             draws[chosen == k] += np.einsum("ij,nj->ni", self.choleskys[k], noise[chosen == k])
         return draws
 
-    @property
+    @cached_property
     def mean(self) -> np.ndarray:
         """E_q theta, (d,)."""
         return weighted_sum(self.weights, self.particles)
 
-    @property
+    @cached_property
     def cov(self) -> np.ndarray:
         """Cov_q theta, (d, d): that of the means plus the mean of the components'."""
         centred = self.particles - self.mean
-        within = np.einsum("k,kij,klj->il", self.weights, self.choleskys, self.choleskys)
+        within = (self.weights[:, None, None] * (self.choleskys @ self.choleskys.transpose(0, 2, 1))).sum(axis=0)
         return (centred * self.weights[:, None]).T @ centred + within
 
     @property

@@ -100,6 +100,7 @@ class SparseGP(GaussianPrior, Target):
         self.dim, self.parameter_names = o.dim, numbered("v", o.dim)
         self._prior_frame(0.0)
         self._factor = factorised(self._scaled(self.points)[None])[0]
+        self._inverse = np.linalg.inv(self._factor)
 
     def make_exact(self) -> GaussianExact:
         """In closed form: the posterior of θ under the sparse model."""
@@ -177,8 +178,7 @@ class SparseGP(GaussianPrior, Target):
     def _conditional_density(self, given: Conditionals, log_weights: np.ndarray) -> GaussianMixture:
         inputs = given.particles[:, :, None]
         means, choleskys = predicted(inputs, given.constants, given.natural, self._scaled(self.points))
-        means = np.linalg.solve(self._factor, means.T).T
-        return GaussianMixture(means, log_weights, np.tril(np.linalg.solve(self._factor, choleskys)))
+        return GaussianMixture(means @ self._inverse.T, log_weights, np.tril(self._inverse @ choleskys))
 
     def _scaled(self, x: np.ndarray) -> np.ndarray:
         """Inputs (...,) in kernel widths, (..., 1)."""
@@ -187,7 +187,7 @@ class SparseGP(GaussianPrior, Target):
     def _features(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """L^-1 k(Z, x) of every row (n, d), and the variance of y given theta (n,)."""
         o, across = self.options, covariances(self._scaled(self.points), self._scaled(rows[:, 0]))
-        features = np.linalg.solve(self._factor, across).T
+        features = (self._inverse @ across).T
         left = np.maximum(1 - (features**2).sum(axis=1), 0) if o.approximation == "fitc" else 0.0
         return features, o.noise_variance + left * np.ones(len(rows))
 
