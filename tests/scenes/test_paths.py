@@ -96,7 +96,7 @@ def test_a_gaussian_has_the_ellipse_of_one_sd_and_its_mean_is_a_small_dot():
 
 def test_words_say_what_is_drawn_and_frames_that_are_kept_do_not_hold_it():
     for method in METHODS.values():
-        assert bool(path_words(method)) == (method.family != "particles" or bool(method.paths))
+        assert bool(path_words(method)) == (method.family in ("chain", "parametric") or bool(method.paths))
         assert len(method.paths) <= 2
     _, frame = drawn("hmc", 2)
     assert frame.info.paths() and not frame.without_caches().info.paths()
