@@ -30,7 +30,7 @@ def test_nothing_from_outside_becomes_markup(browser):
         box = page.locator("input#knob-bandwidth")
         box.fill(TEXT)
         box.press("Enter")
-        page.get_by_text("bandwidth must be").wait_for()
+        page.get_by_text("Bandwidth h must be").wait_for()
         seen_as_text(page)
         page.get_by_role("button", name="Play", exact=True).click()
         card = page.locator(".pmdviz-trouble")

@@ -20,7 +20,7 @@ SERVE = (
 def test_a_newcomer_reads_breaks_and_takes_home(browser, tmp_path):
     with running([sys.executable, "-c", SERVE], tmp_path / "log") as server:
         lab = Lab(browser, server.url, accept_downloads=True)
-        assert lab.page.get_by_text("Two explanations fit the data equally well.").is_visible()
+        assert lab.page.get_by_text("Two explanations fit the data equally well.").first.is_visible()
         assert lab.page.get_by_text(f"Press Play. {METHODS['pmd'].what_moves}").is_visible()
         lab.paused_at(5)
         before = lab.picture()
