@@ -53,10 +53,11 @@ def wait(first_picture: bool = False) -> None:
 
 def after(act: Callable[..., Any]) -> Callable[..., Any]:
     """`act` as soon as a warm-up that has begun is over: what compiles in this process holds up its pages."""
+    if _thread is None or _ready.is_set():
+        return act
 
     def later(*args: Any) -> Any:
-        if _thread is not None:
-            _ready.wait()
+        _ready.wait()
         return act(*args)
 
     return later
