@@ -58,6 +58,9 @@ def test_who_has_a_picture_waits_for_the_rest_and_then_plays(monkeypatch):
     class Gate:
         asked = opened = False
 
+        def is_set(self):
+            return self.opened
+
         def wait(self):
             self.asked = True
             while not self.opened:
