@@ -44,7 +44,9 @@ ABOUT_RECURRENCE = (
 ABOUT_EXPERIMENTS = (
     "The same and all others, with all their knobs; <code>pmdviz experiment NAME</code> writes tables of them."
 )
-ABOUT_COSTS = "A step with a batch of 10 in two dimensions, one thread, in a process of its own; slopes on log axes."
+ABOUT_COSTS = (
+    "A step of every method on a linear regression, batches of 10, in a process of its own; slopes on log axes."
+)
 
 
 class TheoryPage:
