@@ -2,6 +2,8 @@
 
 import pytest
 
+from pmdviz.views.figures import DIM
+
 
 def test_bandwidth_while_paused_redraws_at_once(lab):
     stood, picture, words = lab.paused_at(8), lab.picture(), lab.words()
@@ -81,7 +83,7 @@ def test_every_preset_plays(lab):
     assert len(titles) == 8
     for title in titles[1:] + titles[:1]:
         select.select_option(title)
-        lab.wait("pmdviz.iteration() === 0 && !pmdviz.find('.pmdviz-dim')", 30)
+        lab.wait(f"pmdviz.iteration() === 0 && pmdviz.find('.pmdviz-stage').style.opacity !== '{DIM}'", 30)
         lab.press("Play")
         lab.reach(3)
         lab.press("Pause")

@@ -12,6 +12,7 @@ from pmdviz.lab import Lab
 from pmdviz.lab.links import Link, digest
 from pmdviz.lab.panels.trouble import error_words
 from pmdviz.presets import PRESETS
+from pmdviz.views import figures
 from tests.lab.threads import in_a_thread
 
 
@@ -88,12 +89,12 @@ def test_a_lab_that_nobody_has_touched_opens_a_link():
         await until(lambda: lab._last is not None)
         lab.open(link)
         lab._tell_floor()  # the picture of the usual run comes once more meanwhile
-        assert "pmdviz-dim" in lab.screen.stage.figure.css_classes
+        assert figures.is_dim(lab.screen.stage.figure)
         await until(lambda: lab._last.frame.iteration == 5)
         assert digest(lab._last.frame) == link.digest and lab.recipe == recipe
         assert lab.setup.target.value == "banana" and lab.screen.stage.target.name == "banana"
         assert not lab.commands.can_undo and not lab.sharing.sentence and not lab.notice.shown
-        assert "pmdviz-dim" not in lab.screen.stage.figure.css_classes
+        assert not figures.is_dim(lab.screen.stage.figure)
         assert all("at=5" in address for address in addresses)
         lab.stop()
         await asyncio.wait_for(lab.live._task, 60)

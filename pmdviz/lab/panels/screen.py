@@ -24,7 +24,7 @@ from pmdviz.lab.panels.status import fields_html, status_fields, waiting_fields
 from pmdviz.scenes.stage import LAYERS, Pair, Scene, SceneChoice
 from pmdviz.scenes.trace_columns import CLOCK_OF, CLOCKS, GROUPS, Group, clocks_of, first_group
 from pmdviz.targets import Target
-from pmdviz.views import StageView, TracesView
+from pmdviz.views import StageView, TracesView, figures
 
 NOTE_S = 0.8  # a rejuvenation is said on the stage for so long, not for one frame of 30 ms
 TRACES_S = 0.2  # a second figure costs the browser half as much again; the eye does not miss it
@@ -169,9 +169,7 @@ class Screen:
 
     def dim(self, on: bool) -> None:
         """Fade the old picture while a new run is being made."""
-        classes = ["pmdviz-stage"] + (["pmdviz-dim"] if on else [])
-        if self.stage.figure.css_classes != classes:
-            self.stage.figure.css_classes = classes
+        figures.dim(self.stage.figure, on)
 
     def set_theme(self, dark: bool, presenter: bool) -> None:
         """Theme and size of the labels."""
