@@ -35,7 +35,7 @@ class Line(NamedTuple):
     rate: str
     time: str  # a step, as the paper has it; "" where it is not in the paper's table
     memory: str
-    black_box: bool
+    black_box: bool  # whether it asks for the density alone: no gradient, no conditionals
     method: str
     size: str  # the knob that is the paper's m; "" where a step has none
     knobs: dict[str, Any]
@@ -62,10 +62,9 @@ def _others() -> tuple[Line, ...]:
 
 def _line(name: str) -> Line:
     method = METHODS[name]
-    knobs = method.Knobs()
-    size = "num_particles" if "num_particles" in knobs.as_dict() else ""
-    sizes = () if not size else FEW if knobs.work(1).kernels else MANY
-    return Line(method.title, "", "", "", "", "gradient" not in method.requires, name, size, {}, sizes)
+    size = "num_particles" if "num_particles" in method.Knobs.specs() else ""
+    sizes = () if not size else FEW if method.Knobs().work(1).kernels else MANY
+    return Line(method.title, "", "", "", "", method.requires <= {"reals"}, name, size, {}, sizes)
 
 
 LINES = PAPERS + _others()
@@ -109,7 +108,7 @@ def measure(line: Line, size: Size, rounds: int = ROUNDS) -> Cost:
     while the step is done.
     """
     knobs: dict[str, Any] = {**line.knobs, **({line.size: size.m} if line.size else {})}
-    if "batch_size" in METHODS[line.method].Knobs().as_dict():
+    if "batch_size" in METHODS[line.method].Knobs.specs():
         knobs["batch_size"] = BATCH
     options = {"num_data": size.num_data, "dim": size.dim}
     session = Session(Recipe(TARGET, line.method, target_options=options, budget=None, **knobs), 10**9)
@@ -190,7 +189,7 @@ class Costs(Experiment):
         ]
 
     def run(self, case: Case) -> list[Row]:
-        """One measurement, with one thread."""
+        """One measurement, by the CPU time of all threads of the process."""
         line = next(line for line in LINES if line.name == case["name"])
         cost = measure(line, Size(case["m"] or None, case["num_data"], case["dim"]), case["rounds"])
         return [{**cost._asdict(), "m": case["m"]}]

@@ -44,7 +44,9 @@ ABOUT_RECURRENCE = (
 ABOUT_EXPERIMENTS = (
     "These and all other experiments with all their settings; <code>pmdviz experiment NAME</code> writes tables."
 )
-ABOUT_COSTS = "One step with a batch of 10 in two dimensions, one thread, in its own process; slopes on log axes."
+ABOUT_COSTS = (
+    "A step of every method on a linear regression, batches of 10, in a process of its own; slopes on log axes."
+)
 
 
 class TheoryPage:

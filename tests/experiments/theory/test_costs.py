@@ -20,6 +20,11 @@ def test_every_method_that_runs_on_its_target_has_a_line():
     assert len({line.name for line in LINES}) == len(LINES)
 
 
+def test_a_black_box_asks_for_the_density_alone():
+    asked = {line.method for line in LINES if not line.black_box}
+    assert asked == {"svi", "npv", "gibbs", "hmc", "mala", "psgld", "svgd"}  # SGLD is one in the paper's table
+
+
 @pytest.mark.parametrize("line", LINES, ids=lambda line: line.name)
 def test_memory_grows_with_m_as_measured_in_bytes(line):
     sizes = (200, 400, 800) if line.size != "num_components" else (10, 20, 40)
