@@ -7,6 +7,8 @@ from pathlib import Path
 
 from pmdviz.scenes.glossary import GLOSSARY
 
+HIDDEN = "pmdviz-hidden"  # the class of what is not there to be seen; a change of it lays out the page anew
+
 _STATIC = Path(__file__).with_name("static")
 
 

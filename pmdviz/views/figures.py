@@ -9,6 +9,7 @@ from bokeh.plotting import figure as Figure
 
 from pmdviz.scenes.style import BORDERS, FONT, PRESENTER_BORDERS, PRESENTER_PX, TEXT_PX, Theme, theme
 
+DIM = "0.35"  # of a picture that a new one takes the place of
 FOLD_JS = """
 const words = legend.items.map((item) => item.label?.value ?? "").join("")
 const large = figure.min_border_left > 70, small = figure.outer_width < 460
@@ -58,6 +59,17 @@ def float_above(figure: Figure, moving: Iterable[GlyphRenderer]) -> None:
     for renderer in renderers:
         renderer.level = "overlay"
     figure.js_on_change("inner_width", CustomJS(args={"moving": renderers}, code=CLIP_JS))
+
+
+def dim(figure: Figure, on: bool) -> None:
+    """Fade an old picture, or show it fully again. A class in place of a style would lay out the page anew."""
+    if is_dim(figure) != on:  # asked with every frame
+        figure.styles = {**figure.styles, "opacity": DIM if on else "1"}
+
+
+def is_dim(figure: Figure) -> bool:
+    """Whether it is faded."""
+    return bool(figure.styles.get("opacity") == DIM)
 
 
 def apply_theme(figure: Figure, dark: bool = False, presenter: bool = False) -> None:

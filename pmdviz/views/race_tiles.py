@@ -108,7 +108,7 @@ class RaceTiles:
         (x0, x1), (y0, y1) = tiling.ranges
         self.figure.x_range.update(start=x0, end=x1)
         self.figure.y_range.update(start=y0, end=y1)
-        self.figure.styles = {"aspect-ratio": f"{width:.4f} / {height:.4f}"}
+        self.figure.styles = {**self.figure.styles, "aspect-ratio": f"{width:.4f} / {height:.4f}"}
         corners = np.array([tiling.corner(k) for k in range(tiling.number)]).reshape(-1, 2)
         left, bottom = corners[:, 0], corners[:, 1]
         self.frames.data = {"left": left, "right": left + 1, "bottom": bottom, "top": bottom + 1}

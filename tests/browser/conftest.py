@@ -112,7 +112,7 @@ class Lab:
         self.page = self.context.new_page()
         self.page.add_init_script(HELPERS_JS)
         self.page.on("console", lambda m: self.problems.append(m.text) if m.type == "error" else None)
-        self.page.on("pageerror", lambda e: self.problems.append(str(e)))
+        self.page.on("pageerror", lambda e: self.problems.append(e.stack or str(e)))
         self.page.on("request", lambda r: self.requests.append(r.url))
         if slowness > 1:
             self.context.new_cdp_session(self.page).send("Emulation.setCPUThrottlingRate", {"rate": slowness})

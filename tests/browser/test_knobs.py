@@ -5,6 +5,7 @@ import re
 import pytest
 
 from pmdviz.methods import METHODS
+from pmdviz.views.figures import DIM
 
 
 def test_bandwidth_while_paused_redraws_at_once(lab):
@@ -174,7 +175,7 @@ def test_every_preset_plays(lab):
     assert len(titles) == 8
     for title in titles[1:] + titles[:1]:
         select.select_option(title)
-        lab.wait("pmdviz.iteration() === 0 && !pmdviz.find('.pmdviz-dim')", 30)
+        lab.wait(f"pmdviz.iteration() === 0 && pmdviz.find('.pmdviz-stage').style.opacity !== '{DIM}'", 30)
         lab.press("Play")
         lab.reach(3)
         lab.press("Pause")

@@ -154,3 +154,19 @@ def test_nothing_moves_while_playing(lab):
     lab.press("Play")
     lab.reach(60)
     assert lab.page.evaluate("window.shift") == 0
+
+
+def test_a_resize_before_a_figure_has_a_layout_is_no_error(lab):
+    """What happens now and then while a page is being filled, done on purpose."""
+    words = lab.page.evaluate(
+        """() => {
+        const figure = pmdviz.model("stage"), view = Bokeh.index.find_one(figure), layout = view.layout
+        view.layout = undefined
+        try { view.measure_layout(); view.after_layout(); return "" }
+        catch (error) { return String(error) }
+        finally { view.layout = layout; view.invalidate_layout() } }"""
+    )
+    assert words == ""
+    before = lab.picture()
+    lab.paused_at(3)
+    assert lab.picture() != before

@@ -9,7 +9,6 @@ from pmdviz import run
 from pmdviz.lab import Lab
 from pmdviz.lab.loop import record, warm
 from pmdviz.lab.panels import film
-from pmdviz.lab.panels.card import HIDDEN
 from tests.lab.test_lab import until
 from tests.lab.threads import in_a_thread
 
@@ -31,11 +30,11 @@ def test_a_cold_lab_shows_the_film_until_its_first_picture(monkeypatch):
     async def scene():
         lab = Lab(num_particles=50)
         card = lab.film
-        assert card.view in lab.screen.view.objects and HIDDEN not in card.view.css_classes
+        assert card.view in lab.screen.view.objects and card.shown
         assert '<source media="(prefers-reduced-motion: reduce)" srcset="data:image/png' in card.picture.object
         lab.start()
         await until(lambda: lab._last is not None)
-        assert HIDDEN in card.view.css_classes and card.picture.object == ""
+        assert not card.shown and card.picture.object == ""
         lab.stop()
         await asyncio.wait_for(lab.live._task, 60)
 
@@ -45,4 +44,4 @@ def test_a_cold_lab_shows_the_film_until_its_first_picture(monkeypatch):
 def test_a_warm_lab_has_none(monkeypatch):
     monkeypatch.setattr(warm, "can_draw", lambda: True)
     card = Lab(num_particles=50).film
-    assert HIDDEN in card.view.css_classes and card.picture.object == ""
+    assert not card.shown and card.picture.object == ""

@@ -8,10 +8,11 @@ from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
 from pmdviz.export.writers.csv import table_csv
-from pmdviz.lab import Lab
+from pmdviz.lab import Lab, css
 from pmdviz.lab.links import Link, digest
 from pmdviz.lab.panels.trouble import error_words
 from pmdviz.presets import PRESETS
+from pmdviz.views import figures
 from tests.lab.threads import in_a_thread
 
 
@@ -88,12 +89,12 @@ def test_a_lab_that_nobody_has_touched_opens_a_link():
         await until(lambda: lab._last is not None)
         lab.open(link)
         lab._tell_floor()  # the picture of the usual run comes once more meanwhile
-        assert "pmdviz-dim" in lab.screen.stage.figure.css_classes
+        assert figures.is_dim(lab.screen.stage.figure)
         await until(lambda: lab._last.frame.iteration == 5)
         assert digest(lab._last.frame) == link.digest and lab.recipe == recipe
         assert lab.setup.target.value == "banana" and lab.screen.stage.target.name == "banana"
         assert not lab.commands.can_undo and not lab.sharing.sentence and not lab.notice.shown
-        assert "pmdviz-dim" not in lab.screen.stage.figure.css_classes
+        assert not figures.is_dim(lab.screen.stage.figure)
         assert all("at=5" in address for address in addresses)
         lab.stop()
         await asyncio.wait_for(lab.live._task, 60)
@@ -115,7 +116,7 @@ def test_a_preset_sets_its_trace_and_the_data_take_the_place_of_the_traces():
         await until(lambda: group.value == "tv")
         group.value = "data"
         await until(lambda: lab._last.data is not None)
-        assert "pmdviz-hidden" in screen.traces.figure.css_classes
+        assert css.HIDDEN in screen.traces.figure.css_classes
         lab._act("step")
         await until(lambda: lab._last.frame.iteration == 1 and sum(screen.data.lit_bars.data["top"]) > 0)
         lab.setup.target.value = "gaussian"  # a new run does not know yet that the data are looked at
@@ -123,8 +124,8 @@ def test_a_preset_sets_its_trace_and_the_data_take_the_place_of_the_traces():
         lab.commands.begin("new option", option=("dim", 3))  # no picture holds them
         await until(lambda: "data" not in group.options.values())
         await until(lambda: not lab.live.at_work and lab._last.data is None)
-        assert "pmdviz-hidden" in screen.data.figure.css_classes
-        assert "pmdviz-hidden" not in screen.traces.figure.css_classes and group.value in screen.traces.groups
+        assert css.HIDDEN in screen.data.figure.css_classes
+        assert css.HIDDEN not in screen.traces.figure.css_classes and group.value in screen.traces.groups
         lab.stop()
         await asyncio.wait_for(lab.live._task, 60)
 

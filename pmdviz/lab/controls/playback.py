@@ -10,7 +10,6 @@ import panel as pn
 from pmdviz.lab import css
 from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.loop.pace import PACES, SLOW, Pace, menu
-from pmdviz.lab.panels.card import HIDDEN
 
 BUTTONS = {  # label -> act; Play is also Pause, and at the end of the budget Replay
     "Restart": "restart",
@@ -107,8 +106,8 @@ class PlaybackBar:
     def offers(self, label: str) -> bool:
         """Whether the button of that label is to be seen and pressed."""
         button = self.buttons[label]
-        return HIDDEN not in button.css_classes and not button.disabled
+        return css.HIDDEN not in button.css_classes and not button.disabled
 
 
 def _classes(label: str, shown: bool) -> list[str]:
-    return ["pmdviz-button", f"pmdviz-{label.lower()}", *([] if shown else [HIDDEN])]
+    return ["pmdviz-button", f"pmdviz-{label.lower()}", *([] if shown else [css.HIDDEN])]

@@ -28,6 +28,7 @@ from pmdviz.scenes.race import RaceScene
 from pmdviz.scenes.race_columns import CLOCK_OF, CLOCKS
 from pmdviz.scenes.stage import Scene, SceneChoice
 from pmdviz.scenes.tiling import Tiling
+from pmdviz.views import figures
 from pmdviz.views.race_tiles import RaceTiles
 from pmdviz.views.race_traces import SLOTS, RaceTraces
 
@@ -191,9 +192,7 @@ class RaceScreen:
 
     def dim(self, on: bool) -> None:
         """Fade the old picture while a new race is being made."""
-        classes = ["pmdviz-race-tiles"] + (["pmdviz-dim"] if on else [])
-        if self.tiles.figure.css_classes != classes:
-            self.tiles.figure.css_classes = classes
+        figures.dim(self.tiles.figure, on)
 
     def set_theme(self, dark: bool, presenter: bool) -> None:
         """Theme and size of the labels."""

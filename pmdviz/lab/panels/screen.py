@@ -31,11 +31,10 @@ from pmdviz.scenes.glossary import row as glossary_row
 from pmdviz.scenes.stage import Pair, Scene, SceneChoice
 from pmdviz.scenes.trace_columns import CLOCK_OF, CLOCKS, GROUPS, Group, clocks_of, first_group
 from pmdviz.targets import Target
-from pmdviz.views import DataView, StageView, TracesView
+from pmdviz.views import DataView, StageView, TracesView, figures
 
 NOTE_S = 0.8  # a rejuvenation is said on the stage for so long, not for one frame of 30 ms
 TRACES_S = 0.2  # a second figure costs the browser half as much again; the eye does not miss it
-HIDDEN = "pmdviz-hidden"
 DATA = {"Data and predictions": "data"}  # title -> key, beside those of the traces
 IMAGE_S = 0.1  # an image behind the lines repaints the axes too
 
@@ -189,7 +188,7 @@ class Screen:
     @property
     def _with_data(self) -> bool:
         """Whether the data are shown in place of the traces."""
-        return self.data is not None and HIDDEN not in self.data.figure.css_classes
+        return self.data is not None and css.HIDDEN not in self.data.figure.css_classes
 
     def _show_data(self, snapshot: Snapshot) -> None:
         """The data as the last step saw them; a run that was begun meanwhile does not know yet that they are shown."""
@@ -245,9 +244,7 @@ class Screen:
 
     def dim(self, on: bool) -> None:
         """Fade the old picture while a new run is being made."""
-        classes = ["pmdviz-stage"] + (["pmdviz-dim"] if on else [])
-        if self.stage.figure.css_classes != classes:
-            self.stage.figure.css_classes = classes
+        figures.dim(self.stage.figure, on)
 
     def set_theme(self, dark: bool, presenter: bool) -> None:
         """Theme and size of the labels."""
@@ -270,7 +267,7 @@ def _pane(figure: Any, name: str) -> Any:
 
 def _shown(name: str, on: bool) -> list[str]:
     """Classes of a figure that is there to be seen, or not."""
-    return [name] if on else [name, HIDDEN]
+    return [name] if on else [name, css.HIDDEN]
 
 
 def _by_words(clocks: Mapping[str, str]) -> dict[str, str]:
