@@ -79,6 +79,11 @@ def test_a_teachers_link(open_lab):
     lab.page.get_by_text("Copied to the clipboard.").wait_for()
     link = lab.page.evaluate("navigator.clipboard.readText()")
     assert "at=" not in link and "preset=too_bold" in link and "hide=seed" in link and "presenter=1" in link
+    lab.press("Show a QR code")
+    code = lab.page.get_by_alt_text("QR code of the link")
+    code.wait_for()
+    assert code.evaluate("image => image.naturalWidth") > 200
+    assert lab.page.evaluate("pmdviz.model('acknowledge').address") == link
     lab.page.goto(link)
     lab.wait("window.pmdviz && pmdviz.iteration() === 0 && pmdviz.model('acknowledge')?.drawn > 0", 60)
     heading = lab.page.locator(".pmdviz-heading h2")

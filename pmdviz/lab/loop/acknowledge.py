@@ -17,7 +17,7 @@ from pmdviz.lab.css import EXPLAIN, static
 
 
 class Acknowledge(DataModel):
-    """`drawn`, `hidden`, `key`, `presses`, `copied`, `refused` are written by the browser, the rest by the server."""
+    """`drawn`, `hidden`, `key`, `presses`, `copied`, `refused`, `address` are written by the browser, the rest by the server."""
 
     sent = Int(0)
     drawn = Int(0)
@@ -38,6 +38,7 @@ class Acknowledge(DataModel):
     copies = Int(0)  # raised by the server after `text`
     saves = Int(0)  # raised by the server: the browser saves a picture of the stage
     copied = Int(0)  # the last of `copies` that reached the clipboard
+    address = String("")  # the last link that was to be copied, with the address of the page before it
     refused = Int(0)  # the last of `copies` that the browser would not copy
 
 

@@ -102,7 +102,7 @@ class Lab(LivePage):
         self.setup = Setup(PRESETS, self.commands.begin, self.live.set)
         self.exports = ExportPanel(lambda act: self.live.do("export", act))
         self.recipe_file = RecipeFile(self.commands.begin)
-        self.link_builder = LinkBuilder(self._share)
+        self.link_builder = LinkBuilder(self._share, self.screen.ack)
         self.setup.view.extend([self.link_builder.view, self.exports.view, self.recipe_file.view])
         self.setup.hide(link.hide)
         self._introduce(self._recipe, target_now, self._recipe.start_knobs())
