@@ -14,8 +14,10 @@ from pmdviz.scenes import style
 from pmdviz.scenes.image_palette import STRENGTH
 
 TRANSPARENT = 127  # the index that is no colour
-INKS, DOTS, EDGE, FINE = 20, 24, 6, 3  # shades of text, of dots, of edges of lines and paths
+INKS, DOTS, EDGE, FINE = 20, 16, 6, 3  # shades of text, of dots, of edges of lines and paths
 CELLS = (7, 20)  # shades of an image in the colour of either line
+ON_CELLS = (0.4, 0.8)  # of its strongest shade: there dots lie over it, in so many shades each
+DOTS_ON_CELLS, COVER = 4, 0.6
 OF_METHOD = 9  # shades of a method's dots and lines, of which there may be 8
 LINES, PATHS = ("exact", "approximate"), ("first_path", "second_path")
 
@@ -53,6 +55,9 @@ def _of_stage(theme: style.Theme) -> list[np.ndarray]:
         colours += _ramp(paper, rgb(theme.layers[path]), FINE)
     for end, shades in ((first, CELLS[0]), (second, CELLS[1])):
         colours += _ramp(paper, paper + STRENGTH * (end - paper), shades)
+    for share in ON_CELLS:
+        under = paper + share * STRENGTH * (second - paper)
+        colours += _ramp(under, under + COVER * (dots - under), DOTS_ON_CELLS)
     return colours
 
 

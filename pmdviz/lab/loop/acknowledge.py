@@ -17,7 +17,7 @@ from pmdviz.lab.css import EXPLAIN, static
 
 
 class Acknowledge(DataModel):
-    """`drawn`, `hidden`, `key`, `presses`, `copied`, `refused`, `address` are written by the browser, the rest by the server."""
+    """The browser writes `drawn`, `hidden`, `key`, `presses`, `copied`, `refused`, `address`, the server the rest."""
 
     sent = Int(0)
     drawn = Int(0)

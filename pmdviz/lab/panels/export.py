@@ -64,7 +64,7 @@ class ExportPanel:
         self.look = self._usual
         header = pn.pane.HTML("Export: film, page, picture, table", stylesheets=[css.TEXT], margin=(4, 0))
         look: dict[str, Any] = {"margin": (12, 0, 8, 0), "stylesheets": [css.FOLDED], "sizing_mode": "stretch_width"}
-        self.view = pn.Card(header=header, collapsed=True, **look)
+        self.view = pn.Card(header=header, collapsed=True, name=f"{subject.name}-exports", **look)
         self.view.param.watch(handed(self._on_open), "collapsed")
         self._tasks: set[asyncio.Task] = set()
 
@@ -93,7 +93,7 @@ class ExportPanel:
         self.stop_it.on_click(handed(lambda event: self._cancel()))
         self._show_form()
         buttons = pn.FlexBox(self.make, self.stop_it, self.download, gap="6px", margin=(4, 8))
-        self.view.extend([self.kind, self.lost, self.size, self.form, buttons, self.said])
+        self.view.extend([self.kind, self.lost, buttons, self.said, self.size, self.form])  # the form is long
 
     # Options
 

@@ -1,4 +1,4 @@
-"""What stands above the picture: its title, the preset's question, one sentence, "What is this?" and the tour."""
+"""What stands above the picture: title, question and one sentence; what it is, the tour, the exports."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pmdviz.scenes import introduction
 
 
 class Heading(JSComponent):
-    """The words above a lab; `tour` says whether the page has all the parts that the tour shows."""
+    """The words above a lab; `tour` says whether the page has all the parts that the buttons lead to."""
 
     title = param.String(default="")
     question = param.String(default="", doc="Of the preset, or of the teacher.")

@@ -36,8 +36,8 @@ class LinkBuilder:
 
     def __init__(self, copy: Callable[[str, Page], None], ack: Acknowledge) -> None:
         self._copy, self._ack, self._awaited = copy, ack, False
-        for answer in ("copied", "refused"):
-            ack.on_change(answer, handed(lambda attr, old, new: self._draw_code()))
+        ack.on_change("copied", handed(lambda attr, old, new: self._draw_code()))
+        ack.on_change("refused", handed(lambda attr, old, new: self._draw_code()))
         header = pn.pane.HTML("Make a link", stylesheets=[css.TEXT], margin=(4, 0))
         look: dict[str, Any] = {"margin": (8, 0), "stylesheets": [css.FOLDED], "sizing_mode": "stretch_width"}
         self.view = pn.Card(header=header, collapsed=True, css_classes=["pmdviz-link-builder"], **look)

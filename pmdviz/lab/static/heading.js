@@ -1,4 +1,4 @@
-// The words above the picture, and two buttons: one opens what it is, the other one leads through the page.
+// The words above the picture, and the buttons beside them: what it is, the tour, presenter mode, the exports.
 function made(tag, attributes = {}, ...children) {
   const element = document.createElement(tag)
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value)
@@ -33,15 +33,29 @@ function what_is_this(told) {
   box.showModal()
 }
 
+// The exports lie below the settings, perhaps in a closed drawer: open both, and keep them in sight while they are built.
+function open_exports() {
+  const models = [...Bokeh.documents[0]._all_models.values()]
+  const card = models.find((m) => m.name === "pmdviz-exports"), frame = models.find((m) => m.data?.sidebar_open !== undefined)
+  if (frame) frame.data.sidebar_open = true
+  card.collapsed = false
+  const view = Bokeh.index.find_one(card), see = () => view.el.scrollIntoView({ block: "start" })
+  const grows = new ResizeObserver(see)
+  grows.observe(view.el)
+  setTimeout(() => grows.disconnect(), 3000)
+  view.header_el.focus({ preventScroll: true })
+}
+
 export function render({ model }) {
   const title = made("b"), question = made("span"), sentence = made("p")
   const what = made("button", { type: "button" }, "What is this?")
   const tour = made("button", { type: "button" }, been_there() ? "Tour" : "Take the tour")
   const present = made("button", { type: "button", title: "Presenter mode: large, for a lecture hall (P)" }, "Present")
+  const take = made("button", { type: "button", title: "A film, a page, a picture or a table of the run" }, "Export …")
   const leave = made("button", { type: "button", class: "leave", title: "Leave presenter mode (P)" }, "Leave")
   for (const button of [present, leave])  // the key does it: there is one way
     button.addEventListener("click", () => { button.blur(); document.dispatchEvent(new KeyboardEvent("keydown", { key: "p" })) })
-  const buttons = made("div", { class: "buttons" }, what, ...(model.tour ? [tour, present, leave] : []))
+  const buttons = made("div", { class: "buttons" }, what, ...(model.tour ? [tour, take, present, leave] : []))
   const heading = made("div", { class: "heading" }, made("h2", {}, title, " ", question), sentence, buttons)
   const write = () => {
     title.textContent = model.title
@@ -51,6 +65,7 @@ export function render({ model }) {
   }
   what.addEventListener("click", () => what_is_this(model.told))
   tour.addEventListener("click", () => { tour.textContent = "Tour"; take_tour() })
+  take.addEventListener("click", open_exports)
   for (const name of ["title", "question", "sentence"]) model.on(name, write)
   write()
   return heading
