@@ -12,6 +12,7 @@ import weakref
 from collections.abc import Callable
 
 import pytest
+from bokeh.models import LegendItem
 from PIL import Image
 
 import pmdviz
@@ -92,6 +93,23 @@ def test_changes_are_sent_but_not_back_to_where_they_came_from():
         lab._act("step")
         await place.until(lambda: '"attr":"sent"' in "".join(content["patch"] for content, _ in place.sent))
         assert '"attr":"drawn"' not in "".join(content["patch"] for content, _ in place.sent)
+
+    shown_lab(scene)
+
+
+def test_a_new_model_is_sent_whole_though_the_browser_speaks_meanwhile():
+    """Within one turn of the loop: a legend gets new lines, and the browser says that it has drawn a frame."""
+
+    async def scene(lab, place):
+        legend = lab.screen.traces.figure.legend[0]
+        await asyncio.sleep(0)
+        before = len(place.sent)
+        legend.items = [LegendItem(label="a new line", renderers=[])]
+        place.draw()
+        await asyncio.sleep(0.05)
+        patches = [json.loads(content["patch"])["events"] for content, _ in place.sent[before:]]
+        (items,) = [event["new"] for events in patches for event in events if event.get("attr") == "items"]
+        assert items[0]["attributes"]["label"] == {"type": "value", "value": "a new line"}
 
     shown_lab(scene)
 
