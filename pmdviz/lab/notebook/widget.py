@@ -91,7 +91,7 @@ class PageWidget(anywidget.AnyWidget):
         elif what == "ready":
             self._with_page(lambda page: page.ready())
         elif what == "patch":
-            self._flush()  # Bokeh takes models that still wait here for known in the browser as soon as one comes from there
+            self._flush()  # what waits here would count as known in the browser once one of its patches is taken
             content = Serialized(content=json.loads(message["patch"]), buffers=[])
             self._with_page(lambda page: self._doc.apply_json_patch(content, setter=self))
         elif what == "gone":
