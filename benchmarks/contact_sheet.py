@@ -24,7 +24,8 @@ THEMES = ("light", "dark")
 BROKEN = Path(__file__).parents[1] / "tests" / "browser" / "broken_page.py"
 PRESET, ITERATION, METHODS_AT = "two_modes", 5, 20
 TILE, COLUMNS, GAP, LINE = 480, 4, 12, 22  # pixels of a sheet
-WAIT_MS = 60_000
+WAIT_MS, RACE_MS = 60_000, 4_000
+REST_MS, MOST_LOOKS = 1_500, 20
 
 
 class State(NamedTuple):
@@ -111,9 +112,9 @@ def _press(label: str) -> Callable[[Any], None]:
 def _open(words: str) -> Callable[[Any], None]:
     def act(page: Any) -> None:
         _see(page)
-        if not page.get_by_text(words, exact=True).locator("visible=true").count():  # a phone's drawer is closed
-            page.get_by_label("Toggle sidebar").first.click()
-        page.get_by_text(words, exact=True).locator("visible=true").first.click()
+        if page.viewport_size["width"] < 900:  # a phone's drawer is closed
+            page.get_by_label("Open drawer").click()
+        page.get_by_text(words).locator("visible=true").first.click()
 
     return act
 
@@ -132,6 +133,17 @@ def _at(iteration: int) -> Callable[[Any], None]:
     return act
 
 
+def _at_rest(page: Any) -> None:
+    """Until the link's run has come as far as it goes: some methods end before the others."""
+    _see(page)
+    seen = [-2, -1]
+    while seen[-1] != seen[-2] or seen[-1] < 1:
+        page.wait_for_timeout(REST_MS)
+        seen.append(page.evaluate("pmdviz.iteration()"))
+        if len(seen) > MOST_LOOKS:
+            break
+
+
 def _ended(page: Any) -> None:
     page.get_by_role("button", name="Replay", exact=True).locator("visible=true").first.wait_for(timeout=WAIT_MS)
 
@@ -142,8 +154,9 @@ def _data(page: Any) -> None:
 
 
 def _raced(page: Any) -> None:
-    page.wait_for_function("window.pmdviz?.find('.pmdviz-race-tiles') !== null", timeout=WAIT_MS)
-    _play(page)
+    page.wait_for_function("window.pmdviz?.model('race-acknowledge')?.drawn > 0", timeout=WAIT_MS)
+    page.get_by_role("button", name="Play", exact=True).locator("visible=true").first.click()
+    page.wait_for_timeout(RACE_MS)
 
 
 def _failed(page: Any) -> None:
@@ -174,4 +187,4 @@ def _methods() -> Iterator[State]:
     """Every method, on the target that it is usually shown with."""
     for name in METHODS:
         recipe = Recipe(usual_target(name), name)
-        yield State(f"method-{name}", f"/?run={recipe.to_link()}&at={METHODS_AT}", _at(METHODS_AT))
+        yield State(f"method-{name}", f"/?run={recipe.to_link()}&at={METHODS_AT}", _at_rest)
