@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import math
+import re
 from typing import Any
 
 from pmdviz.metrics import METRICS
@@ -12,6 +14,9 @@ NO_JUDGEMENT = ("ess", "khat")  # of the weights: they do not say how far q is f
 UNKNOWN = "being computed"  # what is said of a floor until it is known
 EXACT_SAMPLES = "exact samples"  # the iid reference, wherever a person reads of it on a page, in a film, on a terminal
 NOISE = 2.0  # standard deviations of one set of exact samples that are called its noise
+
+
+SET_LOW_OR_HIGH = re.compile(r"([_^])(?:\{([^}]*)\}|([\w.−/+-]*\w))")  # "_t", "^{t+1}", "^−1/2"
 
 
 def count(value: float) -> str:
@@ -32,6 +37,12 @@ def number(value: float | None, digits: int = 3) -> str:
     value = float(f"{value:.{digits - 1}e}")
     places = digits - 1 - math.floor(math.log10(abs(value)))
     return f"{value:,.{max(places, 0)}f}"
+
+
+def typeset(text: str) -> str:
+    """A formula as HTML: "q_{t+1}" and "m^−1/2" with low and high parts set so, the rest escaped."""
+    tags = {"_": "sub", "^": "sup"}
+    return SET_LOW_OR_HIGH.sub(lambda m: f"<{tags[m[1]]}>{m[2] or m[3]}</{tags[m[1]]}>", html.escape(text))
 
 
 def short(value: float) -> str:

@@ -153,4 +153,4 @@ def test_tables():
     empty = cost_table([])
     assert all(line.name in empty for line in LINES) and "Ω(d m² N + d² N)" in empty
     costs = [Cost("Static SMC", m, 1000, 2, 0.001 * m, 0.1 * m) for m in (1000, 2000, 4000)]
-    assert "1.00 ms (m = 1,000, N = 1,000, d = 2); ~ m^1.00" in cost_table(costs)
+    assert "1.00 ms (m = 1,000, N = 1,000, d = 2); ~ m<sup>1.00</sup>" in cost_table(costs)

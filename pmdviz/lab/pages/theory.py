@@ -23,7 +23,7 @@ from pmdviz.lab.loop.theory_work import LOOK_EVERY_S, Measurement, outcome, stat
 from pmdviz.lab.panels.experiments import ExperimentsPanel
 from pmdviz.lab.panels.theory_tables import cost_table, recurrence_table
 from pmdviz.lab.panels.theory_words import covered_words, found_words, titles
-from pmdviz.scenes.words import number
+from pmdviz.scenes.words import number, typeset
 from pmdviz.targets import TARGETS
 from pmdviz.views.theory import RecurrenceView, TheoryView
 
@@ -113,7 +113,7 @@ class TheoryPage:
             self.said,
             pn.pane.Bokeh(self.sweep_view.figure, **wide),
             self.found,
-            pn.pane.HTML(HEADING.format("Theorem 2, term by term", ABOUT_RECURRENCE), **text),
+            pn.pane.HTML(HEADING.format("Theorem 2, term by term", typeset(ABOUT_RECURRENCE)), **text),
             self.recurrence_pane,
             self.recurrence_words,
             pn.pane.HTML(HEADING.format("Table 1", ABOUT_COSTS), **text),

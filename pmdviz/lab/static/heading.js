@@ -49,7 +49,7 @@ function open_exports() {
 export function render({ model }) {
   const title = made("b"), question = made("span"), sentence = made("p")
   const what = made("button", { type: "button" }, "What is this?")
-  const tour = made("button", { type: "button" }, been_there() ? "Tour" : "Take the tour")
+  const tour = made("button", { type: "button" }, "Tour")
   const present = made("button", { type: "button", title: "Presenter mode: large, for a lecture hall (P)" }, "Present")
   const take = made("button", { type: "button", title: "A film, a page, a picture or a table of the run" }, "Export …")
   const leave = made("button", { type: "button", class: "leave", title: "Leave presenter mode (P)" }, "Leave")
@@ -64,7 +64,7 @@ export function render({ model }) {
     heading.classList.toggle("asked", model.question !== "")
   }
   what.addEventListener("click", () => what_is_this(model.told))
-  tour.addEventListener("click", () => { tour.textContent = "Tour"; take_tour() })
+  tour.addEventListener("click", () => take_tour())
   take.addEventListener("click", open_exports)
   for (const name of ["title", "question", "sentence"]) model.on(name, write)
   write()

@@ -1,6 +1,5 @@
 
 // A tour of four steps made of the page's own parts; a part that is out of sight says where it is.
-const TOURED = "pmdviz-toured"
 const STEPS = [
   [".pmdviz-stage", "The picture", "Lines: the exact posterior. Dots: what the method has so far. It should come to fill the lines."],
   [".pmdviz-play", "Play", "Press it, or the space bar. Step shows one iteration; Back takes it back."],
@@ -9,10 +8,6 @@ const STEPS = [
   [".pmdviz-traces", "The score", "TV is the distance from the exact posterior, from 1 (no overlap) to 0 (identical). Watch it fall.",
     "Scroll down to it."],
 ]
-
-function been_there() {
-  try { return localStorage.getItem(TOURED) !== null } catch { return false }
-}
 
 function in_sight(selector, root = document) {
   for (const e of root.querySelectorAll("*")) {
@@ -27,7 +22,6 @@ function in_sight(selector, root = document) {
 }
 
 function take_tour(at = 0) {
-  try { localStorage.setItem(TOURED, "1") } catch { /* a browser that keeps nothing */ }
   const ring = made("div"), heading = made("h2", { style: "margin:0 0 4px;font-size:18px" }), words = made("p", { style: "margin:0 0 12px" })
   const next = made("button", { type: "button" }), end = made("button", { type: "button" }, "End the tour")
   const box = made("dialog", { class: "pmdviz-tour", "aria-label": "Tour" }, heading, words, next, " ", end)
