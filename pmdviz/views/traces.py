@@ -205,9 +205,10 @@ class TracesView:
     def _show_floors(self, known: Mapping[str, float], end: float) -> None:
         xs, ys = [], []
         for value in known.values():
-            xs += [0.0, end * 50, np.nan]
+            xs += [0.0, end * 50, np.nan]  # far: an endless run asks for it seldom
             ys += [value, value, np.nan]
-        if len(xs) != len(self.floors.data["x"]) or not np.array_equal(ys, self.floors.data["y"], equal_nan=True):
+        seen = self.floors.data
+        if not np.array_equal(ys, seen["y"], equal_nan=True) or (len(ys) and seen["x"][1] < end):
             self.floors.data = {"x": np.array(xs), "y": np.array(ys)}
 
     def _show_marks(self, marks: Sequence[Mark]) -> None:

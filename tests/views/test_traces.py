@@ -101,6 +101,13 @@ def legend(view):
     return [item.label.value for item in view.legend.items]
 
 
+def test_the_line_of_exact_samples_reaches_as_far_as_an_endless_run():
+    view = TracesView()
+    for rows in (1, 50, 5_000):
+        view.show(history(rows), {"floor_tv": 0.087}, budget=None)
+        assert view.floors.data["x"][1] >= view.figure.x_range.end
+
+
 def test_tv_is_drawn_alone_from_0_to_1_whatever_the_other_metrics_are():
     view = TracesView()
     assert view.group == "tv" and list(GROUPS["tv"].metrics) == ["tv"] and not GROUPS["tv"].log
