@@ -1,4 +1,4 @@
-"""A newcomer's first minute (docs/first-minute.md) with what the README's first command installs: no scrolling."""
+"""A newcomer's first minute (docs/usability.md) with what the README's first command installs: no scrolling."""
 
 import html
 import re

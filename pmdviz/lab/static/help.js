@@ -13,8 +13,8 @@ if (!box) {
     <tr><td><kbd>?</kbd></td><td>this help</td></tr></table>
     <h2>What is drawn</h2>
     <p>Solid lines: the exact posterior. Dashed lines: the approximation. Each is drawn as the regions of highest density
-    that hold 50, 80 and 95 % of its own mass (in one dimension as a curve). Dots: particles, their area proportional to
-    their weight. Drag to pan, scroll to zoom; "Fit posterior" restores the view.</p>
+    that hold 50, 80 and 95 % of its own mass (in one dimension as a curve). Shades: how high the approximation is.
+    Dotted: the prior. Curves along the edges: each coordinate alone. Dots: particles, their area proportional to their weight. Drag to pan, scroll to zoom; "Fit posterior" restores the view.</p>
     <p>TV (total variation) ranges from 0 (identical) to 1 (no overlap). "Exact samples": the TV you would get with the same
     number of independent samples from the exact posterior; draws that vary less can score lower.</p>
     <form method="dialog"><button autofocus>Close</button></form>`
