@@ -114,7 +114,7 @@ def _open(words: str) -> Callable[[Any], None]:
         _see(page)
         if page.viewport_size["width"] < 900:  # a phone's drawer is closed
             page.get_by_label("Open drawer").click()
-        page.get_by_text(words).locator("visible=true").first.click()
+        page.get_by_text(words).locator("visible=true").last.click()  # a hint may name it before
 
     return act
 
