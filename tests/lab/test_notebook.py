@@ -106,10 +106,14 @@ def test_a_new_model_is_sent_whole_though_the_browser_speaks_meanwhile():
         before = len(place.sent)
         legend.items = [LegendItem(label="a new line", renderers=[])]
         place.draw()
-        await asyncio.sleep(0.05)
-        patches = [json.loads(content["patch"])["events"] for content, _ in place.sent[before:]]
-        (items,) = [event["new"] for events in patches for event in events if event.get("attr") == "items"]
-        assert items[0]["attributes"]["label"] == {"type": "value", "value": "a new line"}
+
+        def legends() -> list[list[dict]]:
+            patches = [json.loads(content["patch"])["events"] for content, _ in place.sent[before:]]
+            return [event["new"] for events in patches for event in events if event.get("attr") == "items"]
+
+        await until(legends)
+        ((item,),) = legends()
+        assert item["attributes"]["label"] == {"type": "value", "value": "a new line"}
 
     shown_lab(scene)
 
