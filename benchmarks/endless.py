@@ -6,7 +6,7 @@ import os
 from argparse import Namespace
 from typing import Any
 
-from tests.support.browser import await_picture, chromium, open_page
+from tests.support.browser import await_picture, chromium, hurry, open_page
 from tests.support.crowd import Served, served
 
 OPTIONS = {"minutes": 30}
@@ -38,6 +38,7 @@ def run(options: Namespace) -> dict[str, Any]:
         await_picture(page)
         page.get_by_label("Budget (data visited)").select_option("endless")
         page.wait_for_function("!pmdviz.words().includes(' of ')", timeout=120_000)
+        hurry(page)
         page.get_by_role("button", name="Play", exact=True).click()
         page.wait_for_timeout(1000 * WARM_UP_S)
         page.evaluate(WATCH_JS)

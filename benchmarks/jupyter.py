@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.support.browser import chromium
+from tests.support.browser import chromium, hurry
 from tests.support.jupyter_page import LAB, NOTEBOOK, NotebookPage, jupyter
 
 OPTIONS = {"servers": 20}
@@ -70,6 +70,7 @@ def _one(browser: Any, flavour: tuple[str, str]) -> dict[str, Any]:
 def _steps(notebook: NotebookPage) -> dict[str, Any]:
     cold = _timed(lambda: _show(notebook, 0))
     before = notebook.page.evaluate("pmdviz.picture()")
+    hurry(notebook.page)
     notebook.page.get_by_role("button", name="Play", exact=True).first.click()
     _reach(notebook, 0, 5)
     if notebook.page.evaluate("pmdviz.picture()") == before:

@@ -11,7 +11,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
-from tests.support.browser import await_picture, chromium, cpu_seconds, free_port, lab_command, open_page, server
+from tests.support.browser import await_picture, chromium, cpu_seconds, free_port, hurry, lab_command, open_page, server
 
 WARM_UP_S, MEASURED_S, MOVES = 3.0, 20.0, 30
 EMPTY_PAGE = Path(__file__).parents[1] / "tests/support/empty_page.py"
@@ -124,6 +124,7 @@ def _first_change(page: Any) -> float:
     page.get_by_label("Budget (data visited)").select_option("endless")
     page.wait_for_function("!pmdviz.words().includes(' of ')", timeout=10_000)
     start = time.perf_counter()
+    hurry(page)
     page.get_by_role("button", name="Play", exact=True).click()
     page.wait_for_function("pmdviz.iteration() >= 1", timeout=10_000, polling="raf")
     return round((time.perf_counter() - start) * 1000)

@@ -9,7 +9,7 @@ import time
 from argparse import Namespace
 from typing import Any
 
-from tests.support.browser import await_picture, chromium, open_page
+from tests.support.browser import await_picture, chromium, hurry, open_page
 from tests.support.crowd import Crowd, Served, served
 
 OPTIONS = {"sessions": 30, "seconds": 60}
@@ -50,6 +50,7 @@ def _playing_page(browser: Any, port: int) -> Any:
     await_picture(page)
     page.get_by_label("Budget (data visited)").select_option("endless")
     page.wait_for_function("!pmdviz.words().includes(' of ')", timeout=120_000)
+    hurry(page)
     page.get_by_role("button", name="Play", exact=True).click()
     return page
 

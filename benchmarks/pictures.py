@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pmdviz.errors import InputError
-from tests.support.browser import await_picture, chromium, free_port, lab_command, open_page, server
+from tests.support.browser import await_picture, chromium, free_port, hurry, lab_command, open_page, server
 
 FOLDER = Path("assets")
 SIZES = {"wide": (1440, 900), "phone": (390, 844)}
@@ -42,6 +42,7 @@ def _still(browser: Any, port: int, size: tuple[int, int], theme: str, path: Pat
     await_picture(page)
     if theme == "dark":
         page.get_by_role("button", name="Toggle theme").click()
+    hurry(page)
     page.get_by_role("button", name="Play", exact=True).click()
     page.wait_for_function(f"pmdviz.iteration() >= {ITERATIONS}", timeout=60_000)
     page.get_by_role("button", name="Pause", exact=True).click()

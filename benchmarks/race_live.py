@@ -7,7 +7,7 @@ import time
 from argparse import Namespace
 from typing import Any
 
-from tests.support.browser import await_picture, chromium, cpu_seconds, free_port, lab_command, open_page, server
+from tests.support.browser import await_picture, chromium, cpu_seconds, free_port, hurry, lab_command, open_page, server
 
 WARM_UP_S, MEASURED_S = 2.0, 20.0
 
@@ -58,6 +58,7 @@ def run(options: Namespace) -> dict[str, Any]:
         figures: dict[str, Any] = {"first_picture_s": _first_picture(page), "entrants": _entrants(page)}
         page.get_by_label("Budget of each (data visited)").select_option("endless")
         page.wait_for_function("JSON.parse(pmdviz.model('race-acknowledge').shown).budget === null", timeout=30_000)
+        hurry(page)
         page.get_by_role("button", name="Play", exact=True).click()
         page.wait_for_timeout(WARM_UP_S * 1000)
         before = cpu_seconds(process.pid)

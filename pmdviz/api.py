@@ -12,7 +12,7 @@ from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.run import Run
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, check_function, shown
-from pmdviz.methods import METHODS
+from pmdviz.methods import METHODS, usual_target
 from pmdviz.metrics import perfect_draws
 from pmdviz.targets import TARGETS, Target, make_target
 from pmdviz.targets.custom import CustomTarget
@@ -39,14 +39,14 @@ def list_targets() -> dict[str, dict[str, Any]]:
 def list_methods() -> dict[str, dict[str, Any]]:
     """Every method: name -> title, reference, knobs (name, default, bounds, unit, help, when it acts), default budget.
 
-    `default_budget` are the data that a run on the mixture visits where nobody says how many, `budget_words` what they
-    are enough for ("" where every run has 20,000).
+    `default_budget` are the data that a run visits where nobody says how many, on the mixture or the first target that
+    the method fits; `budget_words` what they are enough for ("" where every run has 20,000).
     """
     return {
         name: {
             "title": method.title,
             "reference": method.source,
-            "default_budget": Recipe("mixture", name).default_budget,
+            "default_budget": Recipe(usual_target(name), name).default_budget,
             "budget_words": method.budget_words,
             "knobs": knobs.table(method.Knobs),
         }

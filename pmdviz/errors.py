@@ -13,11 +13,13 @@ class InputError(ValueError):
     ----------
     field : str
         Name of the knob, option or part that was given it; "" where it is none of these.
+    on_page : str
+        The sentence as a page says it, with the label that stands there in place of the name.
     """
 
-    def __init__(self, message: str, field: str = "") -> None:
+    def __init__(self, message: str, field: str = "", on_page: str = "") -> None:
         super().__init__(message)
-        self.field = field
+        self.field, self.on_page = field, on_page or message
 
 
 class TargetError(RuntimeError):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -20,16 +20,16 @@ from pmdviz.errors import InputError, shown, unknown
 THOUSANDS = r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?"  # 20,000 is a number; 0,05 is refused rather than read as 5
 
 ACTS = {
-    "at once": "acts at once, also while paused",
+    "at once": "takes effect immediately, also while paused",
     "next step": "takes effect at the next step",
     "rejuvenation": "takes effect at the next step, where it forces a rejuvenation",
-    "restart": "takes effect at a restart",
+    "restart": "takes effect on restart",
 }
 
 
 @dataclass(frozen=True)
 class KnobSpec:
-    """What is known of one knob; `default_by` and `only_if` name the other knobs that they hang on."""
+    """What is known of one knob; `default_by` and `only_if` name the other knobs that they depend on."""
 
     name: str
     kind: str  # whole, real, choice, flag or source
@@ -45,6 +45,16 @@ class KnobSpec:
     log: bool
     only_if: Mapping[str, tuple] | None  # other knob -> values of it with which this one matters; one match is enough
     default_by: tuple[str, Mapping[Any, Any]] | None
+    words: Mapping[str, str] = field(default_factory=dict)  # what a person reads for each of the choices
+    basic: bool = False  # always in sight; a page folds the others away
+
+    def said(self, value: Any) -> str:
+        """A value as a page shows it: a choice in its words."""
+        return self.words.get(value, str(value))
+
+    def refusal(self, reason: str, on_page: str = "") -> InputError:
+        """The error "num_particles must be ..."; a page shows the label in place of the name."""
+        return InputError(f"{self.name} {reason}", self.name, f"{self.label} {on_page or reason}")
 
     def default_given(self, values: Mapping[str, Any]) -> Any:
         """The default when the other knobs have `values`."""
@@ -75,7 +85,7 @@ class KnobSpec:
         """`raw` as a value of this knob. Raises InputError naming the knob, what was given and the bounds."""
         value = _PARSERS[self.kind](self, raw)
         if value is None or (self.bounds is not None and not self._inside(value)):
-            raise InputError(f"{self.name} must be {self.bounds_words}; given: {shown(raw)}", self.name)
+            raise self.refusal(f"must be {self.bounds_words}; given: {shown(raw)}")
         return value
 
     def _inside(self, value: float) -> bool:
@@ -125,9 +135,10 @@ def _parse_whole(spec: KnobSpec, raw: Any) -> int | None:
 def _parse_choice(spec: KnobSpec, raw: Any) -> str | None:
     if isinstance(raw, str) and raw in spec.choices:
         return raw
-    words = unknown(f"value of {spec.name}:", raw, spec.choices)
+    sentence = unknown(f"value of {spec.name}:", raw, spec.choices)
     known = ", ".join(filter(None, spec.choices))
-    raise InputError(f"{words} (allowed: {known})", spec.name)
+    on_page = f"{spec.label} must be one of: {'; '.join(spec.words.values())}. Given: {shown(raw)}"
+    raise InputError(f"{sentence} (allowed: {known})", spec.name, on_page)
 
 
 def _parse_source(spec: KnobSpec, raw: Any) -> str:
@@ -137,8 +148,8 @@ def _parse_source(spec: KnobSpec, raw: Any) -> str:
         try:
             return pinned(raw)
         except InputError as error:
-            raise InputError(f"{spec.name}: {error}", spec.name) from None
-    raise InputError(f"{spec.name} must be {spec.bounds_words}; given: {shown(raw)}", spec.name)
+            raise InputError(f"{spec.name}: {error}", spec.name, f"{spec.label}: {error}") from None
+    raise spec.refusal(f"must be {spec.bounds_words}; given: {shown(raw)}")
 
 
 def _parse_flag(spec: KnobSpec, raw: Any) -> bool | None:
@@ -156,17 +167,24 @@ _PARSERS = {
 }
 
 
-_SLOTS = ["unit", "acts", "log", "only_if", "default_by"]  # what a knob adds to its `param` type
+_USUAL = {"unit": "", "acts": "next step", "log": False, "only_if": None, "default_by": None, "basic": False}
 
 
 def _knob_type(base: type, kind: str) -> type:
-    """A `param` type that carries a knob's own slots and is constant once made."""
+    """A `param` type that carries what a knob has besides, and is constant once made.
 
-    def __init__(self, default, *, unit="", acts="next step", log=False, only_if=None, default_by=None, **rest):
-        base.__init__(self, default=default, constant=True, **rest)
-        self.unit, self.acts, self.log, self.only_if, self.default_by = unit, acts, log, only_if, default_by
+    `choices` of a `Choice` or `Source` says them all: identifier -> the words that a person reads.
+    """
 
-    names = {"__slots__": _SLOTS, "__init__": __init__, "kind": kind}
+    def __init__(self, default, *, choices=None, **rest):
+        own = {name: rest.pop(name, usual) for name, usual in _USUAL.items()}
+        objects = {} if choices is None else {"objects": [*choices]}
+        base.__init__(self, default=default, constant=True, **objects, **rest)
+        self.words = dict(choices or {})
+        for name, value in own.items():
+            setattr(self, name, value)
+
+    names = {"__slots__": [*_USUAL, "words"], "__init__": __init__, "kind": kind}
     return type(kind.capitalize(), (base,), names)
 
 
@@ -201,6 +219,8 @@ def _spec(name: str, p: Any) -> KnobSpec:
         log=p.log,
         only_if=_conditions(p.only_if),
         default_by=p.default_by,
+        words=p.words,
+        basic=p.basic,
     )
 
 
@@ -224,7 +244,7 @@ class Knobs(param.Parameterized):
 
     @classmethod
     def matters(cls, name: str, values: Mapping[str, Any]) -> bool:
-        """Whether a knob does anything when all have `values`; what hangs on an idle knob is idle too."""
+        """Whether a knob does anything when all have `values`; what depends on an idle knob is idle too."""
         only_if = cls.specs()[name].only_if
         if only_if is None:
             return True
@@ -262,7 +282,7 @@ class Knobs(param.Parameterized):
     def changed(self, /, values: Mapping[str, Any]) -> Self:
         """These knobs with some changed to values that were parsed by their declarations.
 
-        A knob whose default hangs on another (`default_by`) goes to its new default when that other one changes
+        A knob whose default depends on another (`default_by`) goes to its new default when that other one changes
         and it is not given itself. Raises InputError where the values do not fit one another.
         """
         before = self.as_dict()
@@ -287,14 +307,24 @@ class Knobs(param.Parameterized):
         return hash(tuple(self.as_dict().items()))
 
 
+def _explained(spec: KnobSpec) -> str:
+    """The allowed values with the words that a page has for them: "never, ess (when ESS is low)"."""
+    if not spec.words:
+        return spec.bounds_words
+    pairs = ((choice or '""', words) for choice, words in spec.words.items())
+    listed = ", ".join(choice if words == choice else f"{choice} ({words})" for choice, words in pairs)
+    return f"one of {listed}" if spec.kind == "choice" else f"{listed}, or a path: {' or '.join(SUFFIXES)}"
+
+
 def table(knobs: type[Knobs]) -> list[dict[str, Any]]:
     """The declarations as plain rows for lists, the command line and the docs."""
     return [
         {
             "name": s.name,
+            "label": s.label,
             "default": s.default,
             "bounds": list(s.bounds) if s.bounds else (list(s.choices) or None),
-            "values": s.bounds_words,
+            "values": _explained(s),
             "unit": s.unit,
             "help": s.help,
             "acts": ACTS[s.acts],

@@ -13,7 +13,7 @@ from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, shown, unknown
 from pmdviz.knobs import ACTS, table
-from pmdviz.methods import METHODS
+from pmdviz.methods import METHODS, usual_target
 from pmdviz.targets import TARGETS
 from tests.support.engine import values_of
 
@@ -249,7 +249,7 @@ def outcome(method, knobs):
 @cache
 def _outcome(method, knobs):
     options = {"num_data": 20 if METHODS[method].family == "chain" else 300}
-    session = Session(Recipe("mixture", method, target_options=options, budget=3000, **dict(knobs)))
+    session = Session(Recipe(usual_target(method), method, target_options=options, budget=3000, **dict(knobs)))
     seen = [session.frame]
     while not session.done:
         seen.append(session.advance())

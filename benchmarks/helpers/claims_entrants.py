@@ -109,7 +109,7 @@ ENTRANTS: dict[str, Entrant] = {
 # From Algorithm 1 as printed to our default, one change at a time; each keeps the changes before it.
 ABLATION: tuple[tuple[str, dict[str, Any]], ...] = (
     ("Algorithm 1 as printed, with our step sizes", {**PRINTED, "bandwidth": 0.05}),
-    ("particles drawn anew only when their ESS falls", {"policy": "ess"}),
+    ("particles redrawn only when their ESS falls", {"policy": "ess"}),
     ("batches go through all data in turn", {"batches": "epochs"}),
     ("systematic resampling", {"resampler": "systematic"}),
     ("balanced draws", {"draws": "balanced"}),

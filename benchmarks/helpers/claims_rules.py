@@ -55,7 +55,7 @@ def lead(measured: Measured, one: str, other: str, what: str, setting: str = "be
 
 
 def _always_lower(measured: Measured, one: str, other: str, what: str, setting: str) -> bool:
-    """In nearly all runs and on every data set: a cross entropy's mean hangs on a few runs with a heavy tail."""
+    """In nearly all runs and on every data set: a cross entropy's mean depends on a few runs with a heavy tail."""
     a, b = last(measured, one, what), last(measured, other, what, setting)
     runs = min(a.shape[1], b.shape[1])
     pairs = b[:, :runs] - a[:, :runs]

@@ -118,7 +118,7 @@ def _mala(session: Session) -> tuple[Any, Any, Any]:
 
 
 def _hmc(session: Session) -> tuple[Any, Any, Any]:
-    """With 1 to as many leapfrog steps as ours, drawn anew each time."""
+    """With 1 to as many leapfrog steps as ours, redrawn each time."""
     (blackjax,) = needed("blackjax")
     model, most = jax_model(session), session.knobs.leapfrog_steps
     jax = model.jax

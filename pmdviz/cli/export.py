@@ -1,4 +1,4 @@
-"""`pmdviz export`: run a recipe, or race again, and take it home as a file."""
+"""`pmdviz export`: run a recipe, or a race, and export it to a file."""
 
 from __future__ import annotations
 

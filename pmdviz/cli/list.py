@@ -69,11 +69,22 @@ def _markdown(tables: dict[str, Any]) -> str:
             lines += [f"## `{name}`: {entry['title']}", "", *filter(None, [entry.get("about")])]
             lines += [f"Source: {entry['reference']}.", ""]
             lines += [f"Default budget: {budget_words(entry)}.", ""] if kind == "methods" else []
-            lines += [f"| {part[:-1]} | default | values | unit | when it acts | what it does |", "|---" * 6 + "|"]
+            lines += [
+                f"| {part[:-1]} | on a page | default | values | unit | when it acts | what it does |",
+                "|---" * 7 + "|",
+            ]
             lines += [_markdown_row(row) for row in entry[part]] + [""]
     return "\n".join(lines).rstrip()
 
 
 def _markdown_row(row: dict[str, Any]) -> str:
-    cells = (f"`{row['name']}`", f"{row['default']}", row["values"], row["unit"], row["acts"], row["help"])
-    return "| " + " | ".join(cells) + " |"
+    cells = (
+        f"`{row['name']}`",
+        row["label"],
+        f"{row['default']}",
+        row["values"],
+        row["unit"],
+        row["acts"],
+        row["help"],
+    )
+    return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"

@@ -21,17 +21,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("recipe", nargs="?", metavar="RACE", help="a race in JSON; - for standard input")
     parser.add_argument("--target", metavar="NAME", help="(default mixture)")
     parser.add_argument("--target-option", action="append", default=[], metavar="NAME=VALUE")
-    parser.add_argument("--methods", metavar="LIST", help=f"entrants, knobs after a colon (default {METHODS})")
-    parser.add_argument("--budget", metavar="N", help="data that each may visit (default 20,000), or evaluations")
+    parser.add_argument("--methods", metavar="LIST", help=f"methods, settings after a colon (default {METHODS})")
+    parser.add_argument("--budget", metavar="N", help="data points for each method (default 20,000), or evaluations")
     parser.add_argument(
         "--clock", metavar="UNIT", help="what the budget counts: data (default) or evaluations of the likelihood"
     )
-    parser.add_argument("--seeds", metavar="N", help="how many runs each does, or their seeds: 3,5,8 (default 1)")
-    parser.add_argument("--points", metavar="N", help="measure about so many frames of each run on the way (default 0)")
+    parser.add_argument("--seeds", metavar="N", help="number of runs of each method, or their seeds: 3,5,8 (default 1)")
+    parser.add_argument("--points", metavar="N", help="number of measured frames of each run, about (default 0)")
     parser.add_argument("--json", metavar="FILE", help="write rows and summary as JSON; - for standard output")
     parser.add_argument(
         "--export", action="append", default=[], metavar="FILE",
-        help="take the race home: a film, a picture, a table, the race itself (race.json); any number of times. "
+        help="export the race as a film, a picture, a table or a recipe (race.json); repeatable. "
         "With options of its own: pmdviz export race.json FILE ...",
     )  # fmt: skip
 
@@ -131,5 +131,5 @@ def _table(recipe: Any, summary: list[dict[str, Any]]) -> str:
 
 def _word(value: Any) -> str:
     if value is None:
-        return "not to be had"
+        return "unavailable"
     return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"

@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> None:
         }
     if options.json is not None:
         return write_json(options.json, result)
-    print("\n".join(f"{name}: {'not to be had' if value is None else value}" for name, value in final.items()))
+    print("\n".join(f"{name}: {'unavailable' if value is None else value}" for name, value in final.items()))
     return None
 
 

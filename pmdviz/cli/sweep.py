@@ -80,7 +80,7 @@ class _Bar:
 
 
 def described(found: Any) -> dict[str, Any]:
-    """A sweep as plain values: rows, means over seeds, the slope over all points where one can be had."""
+    """A sweep as plain values: rows, means over seeds, the slope over all points where one is available."""
     names = list(found.kinds)
     rows = zip(*(found.rows[name].tolist() for name in names), strict=True)
     try:

@@ -103,7 +103,7 @@ def neighbourhood_covariance(particles: np.ndarray, weights: np.ndarray, scale: 
 
     Where the particles around a centre weigh more than others, fewer do: so many as hold a tenth of the weight and 25
     effective particles. A mode then measures the same whether many light or few heavy particles stand for it. With
-    fewer than d + 2 particles nothing local can be measured and the prior's variances stand in.
+    fewer than d + 2 particles nothing local can be measured and the prior's variances are used instead.
     """
     m, d = particles.shape
     if m < d + 2:

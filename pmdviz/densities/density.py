@@ -22,7 +22,7 @@ def normalise(log_weights: np.ndarray) -> np.ndarray:
 
 
 def weighted_sum(weights: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """sum_i w_i values_i, (m,) and (m, d) -> (d,). Not by BLAS, whose last bits hang on its number of threads."""
+    """sum_i w_i values_i, (m,) and (m, d) -> (d,). Not by BLAS, whose last bits depend on its number of threads."""
     return (weights[:, None] * values).sum(axis=0)
 
 
@@ -206,18 +206,21 @@ class GaussianMixture:
         """n draws (n, d): components by systematic resampling, plus noise of each one's shape."""
         chosen = systematic(self.weights, n, rng.random())
         noise = rng.standard_normal((n, self.particles.shape[1]))
-        return self.particles[chosen] + np.einsum("nij,nj->ni", self.choleskys[chosen], noise)
+        draws = self.particles[chosen]
+        for k in np.unique(chosen):  # not all factors at once: they are (n, d, d)
+            draws[chosen == k] += np.einsum("ij,nj->ni", self.choleskys[k], noise[chosen == k])
+        return draws
 
-    @property
+    @cached_property
     def mean(self) -> np.ndarray:
         """E_q theta, (d,)."""
         return weighted_sum(self.weights, self.particles)
 
-    @property
+    @cached_property
     def cov(self) -> np.ndarray:
         """Cov_q theta, (d, d): that of the means plus the mean of the components'."""
         centred = self.particles - self.mean
-        within = np.einsum("k,kij,klj->il", self.weights, self.choleskys, self.choleskys)
+        within = (self.weights[:, None, None] * (self.choleskys @ self.choleskys.transpose(0, 2, 1))).sum(axis=0)
         return (centred * self.weights[:, None]).T @ centred + within
 
     @property

@@ -119,7 +119,7 @@ def shaped_density(
 ) -> ShapedDensity:
     """q of weighted particles (m, d) in clusters, with kernels `factor` times as wide as chosen, at most WIDEST.
 
-    `scale` (d,) is the prior's sd: it stands in where there are fewer than d + 2 particles.
+    `scale` (d,) is the prior's sd: it is used where there are fewer than d + 2 particles.
     """
     h = min(shape.width * factor, WIDEST)
     weights, centres = np.exp(log_weights), particles.copy()

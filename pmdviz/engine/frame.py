@@ -10,6 +10,7 @@ import numpy as np
 
 from pmdviz.densities.density import Density
 from pmdviz.methods import Method, StepInfo
+from pmdviz.methods.step import no_paths
 from pmdviz.metrics import METRICS, applicable
 from pmdviz.metrics.divergences import NAMES, DensitiesOnGrid, measure, picture
 from pmdviz.metrics.draws import NUM_DRAWS
@@ -51,13 +52,15 @@ class Frame:
     seconds : float
         Time the steps took so far.
     rejuvenations : int
-        How often the particles were drawn anew.
+        How often the particles were redrawn.
     limited_steps : int
         Steps that went less far than their schedule says, to leave enough particles alive.
     knobs : Knobs
         In force from here on (a bandwidth already in this frame's picture).
     info : StepInfo or None
         What the last step did; None at iteration 0.
+    batch_rows : array, slice or None
+        Which rows of the data the last step was given; None at iteration 0.
     """
 
     iteration: int
@@ -74,6 +77,7 @@ class Frame:
     target: Target
     method: Method
     budget_unit: str = "data"
+    batch_rows: np.ndarray | slice | None = None
 
     @property
     def evaluations(self) -> int:
@@ -203,7 +207,7 @@ class Frame:
     def metrics(self) -> dict[str, float | None]:
         """Those of the table `metrics.METRICS` that apply, and the floors; dear ones are computed when asked for.
 
-        None where a value cannot be had; the floors (`floor_tv`, `floor_kl` and their standard errors `..._se`) are
+        None where a value is unavailable; the floors (`floor_tv`, `floor_kl` and their standard errors `..._se`) are
         None until they have been computed. A method with several densities has the TV of each besides, `tv_<name>`.
         """
         floor = known_floor(self.target, self.num_draws, self.floor_rule) if self.num_draws else None
@@ -232,8 +236,8 @@ class Frame:
         return other
 
     def without_caches(self) -> Frame:
-        """The frame without its pictures and the terms of its step, to be kept for long."""
-        other = self.replaced(info=self.info and self.info._replace(terms={}))
+        """The frame without its pictures and what a step tells of each particle, to be kept for long."""
+        other = self.replaced(info=self.info and self.info._replace(terms={}, paths=no_paths, parents=None))
         for name in ("grids", "draws"):
             other.__dict__.pop(name, None)
         return other
@@ -241,7 +245,7 @@ class Frame:
     @property
     def num_bytes(self) -> int:
         """Memory of the frame when kept: the state's arrays and some more."""
-        return OVERHEAD + _size_of(self.state)
+        return OVERHEAD + _size_of(self.state) + getattr(self.batch_rows, "nbytes", 0)
 
     def row(self) -> dict[str, Any]:
         """The frame's row in the history."""

@@ -62,12 +62,12 @@ def _is_left(block: int, stride: int) -> bool:
 class History:
     """Rows by iteration, in rising order; past MAX_ROWS `stride` doubles and every second row is dropped.
 
-    Which rows stay hangs on their iteration alone, and the last one always stays. Until rows are dropped, a run that
+    Which rows stay depends on their iteration alone, and the last one always stays. Until rows are dropped, a run that
     went back and forth has the same history as one that did not; rows that were dropped do not come back.
 
     Columns: iteration, visited, tv, kl_forward, kl_reverse, cross_entropy (nats), ess (in [1, m]), mass_outside,
     seconds (of computing), num_particles, step_size, rejuvenations and limited_steps (so far),
-    density_evaluations, gradient_evaluations, evaluations (of both together). A value that cannot be had is NaN.
+    density_evaluations, gradient_evaluations, evaluations (of both together). An unavailable value is NaN.
     """
 
     def __init__(self, metrics_every: int | None = None) -> None:

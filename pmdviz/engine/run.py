@@ -1,4 +1,4 @@
-"""A run: what came out of a recipe, to be read, sampled and taken home."""
+"""A run: what came out of a recipe, to be read, sampled and exported."""
 
 from __future__ import annotations
 

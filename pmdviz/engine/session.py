@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 import time
 from typing import Any
 
@@ -12,7 +11,7 @@ from pmdviz.engine.batches import BatchStream, StreamMark, copied
 from pmdviz.engine.checkpoints import MEMORY_CAP, Checkpoint, Checkpoints
 from pmdviz.engine.frame import Frame
 from pmdviz.engine.history import History, is_due, next_due
-from pmdviz.engine.recipe.parts import MAX_BUDGET, MAX_SEED, checked_whole
+from pmdviz.engine.recipe.parts import MAX_BUDGET, MAX_SEED, checked_whole, fresh_seed
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.run import Run
 from pmdviz.errors import InputError, shown
@@ -108,9 +107,9 @@ class Session:
         """Knobs whose new value the present frame does not show yet -> when it acts, in words."""
         if self.frame.iteration == 0:
             return {}
-        now, before, start = self.knobs, self.recipe.knobs_at(self.frame.iteration - 1), self.recipe.start_knobs()
+        now, before, start = self.knobs.as_dict(), self.recipe.values_at(self.frame.iteration - 1), self.recipe.knobs
         shown_by = {"at once": now, "next step": before, "rejuvenation": before, "restart": start}
-        waiting = {k: s.acts for k, s in now.specs().items() if getattr(shown_by[s.acts], k) != getattr(now, k)}
+        waiting = {k: s.acts for k, s in self.knobs.specs().items() if shown_by[s.acts][k] != now[k]}
         return {k: ACTS[acts] for k, acts in waiting.items()}
 
     def advance(self, n: int = 1) -> Frame:
@@ -142,11 +141,12 @@ class Session:
 
     def _stepped(self, before: Frame) -> Frame:
         size = self.method.batch_size(before.state, before.knobs, self.target.num_data)
-        batch = self.target.data_rows[self._batches.draw(size, self.method.batches(before.state, before.knobs))]
+        rows = self._batches.draw(size, self.method.batches(before.state, before.knobs))
+        batch = self.target.data_rows[rows]
         start = time.perf_counter()
         state, info = self.method.step(self._rng, before.state, self.target, batch, before.knobs)
         seconds = time.perf_counter() - start
-        return self._after(before, StepBlock(state, info, 1, info.cost), seconds)
+        return self._after(before, StepBlock(state, info, 1, info.cost), seconds, rows)
 
     def _leapt(self, before: Frame, last: int, mark: StreamMark) -> Frame | None:
         """The frame after several steps in one call, where the method offers that; None: take a single step."""
@@ -157,8 +157,9 @@ class Session:
         if count <= 1:
             return None
         kind, data = self.method.batches(before.state, before.knobs), self.target.data_rows
-        if kind != "whole":
-            data = data[self._batches.draw(count * size, kind)].reshape(count, size, *data.shape[1:])
+        drawn = self._batches.draw(count * size, kind)
+        if not isinstance(drawn, slice):
+            data = data[drawn].reshape(count, size, *data.shape[1:])
         start = time.perf_counter()
         block = self.method.step_many(self._rng, before.state, self.target, data, count, before.knobs, rows)
         seconds = time.perf_counter() - start
@@ -168,7 +169,8 @@ class Session:
             return None
         if block.steps < count:
             self._batches.draw(block.steps * size, kind)
-        return self._after(before, block, seconds)
+        last_rows = drawn if isinstance(drawn, slice) else drawn[(block.steps - 1) * size : block.steps * size]
+        return self._after(before, block, seconds, last_rows)
 
     def _next_look(self) -> int:
         """The next iteration whose frame is measured, or at which the recipe changes knobs."""
@@ -176,7 +178,7 @@ class Session:
         due, turned = next_due(now, self._metrics_every), self.recipe.next_change(now)
         return due if turned is None else min(due, turned)
 
-    def _after(self, before: Frame, block: StepBlock, seconds: float) -> Frame:
+    def _after(self, before: Frame, block: StepBlock, seconds: float, rows: np.ndarray | slice) -> Frame:
         return Frame(
             iteration=before.iteration + block.steps,
             visited=before.visited + block.cost.visited,
@@ -192,6 +194,7 @@ class Session:
             target=self.target,
             method=self.method,
             budget_unit=self.recipe.budget_unit,
+            batch_rows=rows if isinstance(rows, slice) else rows.copy(),  # not a view of the whole permutation
         )
 
     def _changed_here(self) -> dict[str, Any]:
@@ -254,7 +257,7 @@ class Session:
 
     def reseed(self, seed: int | None = None) -> Frame:
         """Restart with another run seed (a fresh one if None); the data stay."""
-        seed = secrets.randbelow(2**32) if seed is None else seed
+        seed = fresh_seed(self.recipe.seed) if seed is None else seed
         self._start(self.recipe.restarted(self.knobs, checked_whole("seed", seed, 0, MAX_SEED)))
         return self.frame
 

@@ -62,7 +62,7 @@ class ExperimentResult:
         return made.chart(self.rows, made.Knobs.checked(dict(self.knobs)))
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain values, None where a number cannot be had."""
+        """Everything as plain values, None where a number is unavailable."""
         parts = {"experiment": self.experiment, "knobs": dict(self.knobs), "summary": self.summary}
         return finite({**parts, "rows": self.rows, "failed": [*self.failed]})
 

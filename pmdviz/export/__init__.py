@@ -1,4 +1,4 @@
-"""Files to take home: one writer a suffix, in one table."""
+"""Exported files: one writer a suffix, in one table."""
 
 from __future__ import annotations
 

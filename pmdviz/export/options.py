@@ -1,4 +1,4 @@
-"""How a file to take home looks: every option declared once, for Python, the command line, the docs and the page.
+"""How an exported file looks: every option declared once, for Python, the command line, the docs and the page.
 
 A race has the same options as a run; `RaceLook` says which of them mean something else there.
 """
@@ -25,6 +25,7 @@ NO_TRACES = "none"
 SIZES = {"1920x1080": (1920, 1080), "960x540": (960, 540), "square": (1080, 1080)}
 SIZE, LAYER_LIST = "size", "layers"  # short forms of several options at once
 USUAL_FRAMES = 100
+USUAL = "automatic"
 
 
 _whole, _choice, _flag = (partial(kind, acts="at once") for kind in (Whole, Choice, Flag))
@@ -43,16 +44,19 @@ class Look(Knobs):
         doc=f"Frames of the film, spread evenly over the run; 0: {USUAL_FRAMES}, or all of a shorter run.",
     )  # fmt: skip
     every = _whole(
-        0, bounds=(0, 1_000_000), unit="iterations", label="Every k-th", only_if=("frames", 0),
-        doc="A frame for every so many iterations, and the last one; 0: as `frames` says.",
+        0, bounds=(0, 1_000_000), unit="iterations", label="One frame every", only_if=("frames", 0),
+        doc="One frame every so many iterations, plus the last; 0: automatic.",
     )  # fmt: skip
     theme = _choice(
-        "light", objects=["light", "dark"], label="Theme", doc="Dark lines on light paper, or light on dark."
+        "light", choices={"light": "light", "dark": "dark"}, label="Theme", doc="Dark on light, or light on dark."
     )
-    transparent = _flag(False, label="Transparent", doc="No paper behind the picture.")
+    transparent = _flag(False, label="Transparent", doc="Transparent background.")
     large_type = _flag(False, label="Large type", doc="Labels for the back row of a lecture hall.")
     scene = _choice(
-        "", objects=["", *SCENES], label="Picture", doc="What the stage shows; by default the first scene that applies."
+        "",
+        choices={"": USUAL} | {name: scene.title for name, scene in SCENES.items()},
+        label="Picture",
+        doc="What the posterior plot shows; by default the first scene that applies.",
     )
     horizontal = _whole(
         1, bounds=(1, 1000), label="Horizontal coordinate", doc="Of a scene with two coordinates, counted from 1."
@@ -63,16 +67,24 @@ class Look(Knobs):
     exact = _flag(True, label="Exact posterior", doc="Draw the exact posterior.")
     approximate = _flag(True, label="Approximation", doc="Draw the approximation.")
     particles = _flag(True, label="Particles", doc="Draw the particles.")
+    prior = _flag(True, label="Prior", doc="Draw the outline of the prior.")
+    paths = _flag(True, label="Paths", doc="Draw how the method moves: a chain's way, arrows, ellipses.")
     traces = _choice(
-        "", objects=["", NO_TRACES, *GROUPS], label="Traces",
+        "", choices={"": USUAL, NO_TRACES: "none"} | {name: each.title for name, each in GROUPS.items()},
+        label="Traces",
         doc="What is drawn beside the stage (by default the first that target and method have), where the picture is "
         "at least one and a half times as wide as high.",
     )  # fmt: skip
     clock = _choice(
-        "", objects=["", *CLOCKS], label="Traces against",
+        "", choices={"": USUAL, **CLOCKS}, label="Traces against",
         doc="The traces' horizontal axis; nothing said: what the budget counts.",
     )  # fmt: skip
-    table = _choice("history", objects=["history", "particles"], label="Table", doc="What the table holds.")
+    table = _choice(
+        "history",
+        choices={"history": "history of the run", "particles": "particles at the end"},
+        label="Table",
+        doc="What the table holds.",
+    )
     whole = _flag(
         False, label="Whole recipe",
         doc="The whole recipe, to the end of its budget with all its changes; else the run as it stands.",
@@ -113,46 +125,47 @@ class RaceLook(Look):
         doc=f"Frames of the film, spread evenly over what is spent; 0: {USUAL_FRAMES}, or all of a shorter race.",
     )  # fmt: skip
     every = _whole(
-        0, bounds=(0, MAX_BUDGET), unit="data", label="Every so many data", only_if=("frames", 0),
-        doc="A frame for every so many data visited by each (or evaluations, if the race counts those), and the last "
-        "one; 0: as `frames` says.",
+        0, bounds=(0, MAX_BUDGET), unit="data points", label="One frame every", only_if=("frames", 0),
+        doc="One frame every so many data points of each method (or evaluations, if the race counts those), plus the "
+        "last; 0: automatic.",
     )  # fmt: skip
     traces = _choice(
-        "", objects=["", NO_TRACES, *(name for name in METRICS if METRICS[name].axis)], label="Traces",
+        "", choices={"": USUAL, NO_TRACES: "none", **{name: each.title for name, each in METRICS.items() if each.axis}},
+        label="Traces",
         doc="The metric that is drawn of all beside the tiles, where the picture is 1.5 times as wide as high or more; "
         "nothing said: the one by which they are ranked.",
     )  # fmt: skip
     clock = _choice(
-        "", objects=["", *race_columns.CLOCKS], label="Traces against",
+        "", choices={"": USUAL, **race_columns.CLOCKS}, label="Traces against",
         doc="The traces' horizontal axis; nothing said: what the budget counts.",
     )  # fmt: skip
     table = _choice(
-        "rows", objects=["rows", "histories"], label="Table",
+        "rows", choices={"rows": "results at the end", "histories": "histories of the runs"}, label="Table",
         doc="What the table holds: how each run ended, or its measured history.",
     )  # fmt: skip
 
 
 def shown_group(target: Target, method: Method, name: str) -> str:
-    """The axis of that name, or the first that the pair has. Raises InputError where it cannot be had."""
+    """The axis of that name, or the first that the pair has. Raises InputError where it is unavailable."""
     known = GROUPS.of(target, method)
     if not name or name in known:
         return name or first_group(known)
     raise InputError(
-        f"traces: {name} cannot be had of method {method.name!r} on target {target.name!r}; those that can: "
+        f"traces: {name} is unavailable for method {method.name!r} on target {target.name!r}; available: "
         f"{', '.join(known)}"
     )
 
 
 def traced(recipe: RaceRecipe, name: str) -> Metric:
-    """The metric of that name, or the one by which the race is ranked. Raises InputError where it cannot be had."""
+    """The metric of that name, or the one by which the race is ranked. Raises InputError where it is unavailable."""
     known = {metric.name: metric for metric in (*recipe.shown, *recipe.metrics)}
     if not name or name in known:
         return known[name] if name else recipe.shown[0]
-    raise InputError(f"traces: {name} cannot be had of all entrants on the way; those that can: {', '.join(known)}")
+    raise InputError(f"traces: {name} is unavailable for all methods of this race; available: {', '.join(known)}")
 
 
 def check_traces(recipe: RaceRecipe, look: Look) -> None:
-    """Raise InputError where the metric that the traces of a race are to show cannot be had."""
+    """Raise InputError where the metric that the traces of a race are to show is unavailable."""
     if look.traces != NO_TRACES:
         traced(recipe, look.traces)
 

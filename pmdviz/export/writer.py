@@ -36,7 +36,7 @@ class Subject(Protocol):
 
     @property
     def frames(self) -> int:
-        """How many frames the film has. Raises InputError where that cannot be had."""
+        """How many frames the film has. Raises InputError where that is unavailable."""
 
     @property
     def dots(self) -> int:

@@ -1,6 +1,6 @@
 """How far long work is, seen from another thread, and a way to stop it: between two row blocks of a kernel.
 
-The work itself knows nothing of it: `run_blocks` looks for the watch of the thread that called it. Bits never hang on
+The work itself knows nothing of it: `run_blocks` looks for the watch of the thread that called it. Bits never depend on
 it; cancelled work raises `Cancelled` and leaves what was there before.
 """
 

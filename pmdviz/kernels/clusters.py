@@ -140,7 +140,8 @@ def _start(columns, weights, seeds, k):
             cost = _cost(trial, nearest, weights)
             if cost < least:
                 least = cost
-                kept[:] = trial
+                for j in range(m):  # `kept[:] = trial` takes two seconds to compile
+                    kept[j] = trial[j]
         for j in range(m):
             if kept[j] < nearest[j]:
                 nearest[j], labels[j] = kept[j], c

@@ -153,7 +153,7 @@ def _fill_gaussian(out, axis, first, centre, precision):
 def _fill_rows(out, offsets, first, log_peak, dy, precision_y, tilt, lean):
     """A particle's factor in each row: dy from it to the middle row, lean = (its centre there - x_c) / sd_x.
 
-    Strict: v v + t t can be contracted in two ways, and whether the vector or the scalar loop runs hangs on where the
+    Strict: v v + t t can be contracted in two ways, and whether the vector or the scalar loop runs depends on where the
     arrays lie, which is another place in each thread.
     """
     for k in range(out.size):

@@ -2,8 +2,8 @@
 
 Particles are columns (d, m), rows are (n, d), both whitened; float32 or float64, as the caller's arrays are. Distances
 are sums of squared differences, never |x|^2 - 2 x y + |y|^2: that would lose digits, and for many dimensions a matrix
-product by BLAS, whose last bits hang on its number of threads, is not even faster than `_subtract_3` on tiles that fit
-the caches.
+product by BLAS, whose last bits depend on its number of threads, is not even faster than `_subtract_3` on tiles
+that fit the caches.
 """
 
 import numpy as np

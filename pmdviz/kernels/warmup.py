@@ -1,9 +1,12 @@
 """Compile every kernel once, on tiny arrays of the real types, so that a start can show its progress.
 
-`python -m pmdviz.kernels.warmup` fills the on-disk cache and writes a line "SHARE WORDS" for each kernel.
+`python -m pmdviz.kernels.warmup` fills the on-disk cache and writes a line for each kernel, and the line FIRST where
+those of the first picture are done; with `K N` it fills the K-th of N parts, from 0.
 """
 
+import os
 import pkgutil
+import sys
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
@@ -44,6 +47,10 @@ def _compiled_modules() -> Iterator[ModuleType]:
 
 
 MODULES = tuple(_compiled_modules())
+FIRST = "first"
+GIVES_WAY = 5  # niceness of a process that compiles while somebody already looks at the first picture
+
+Calls = list[tuple[str, Callable[[], object]]]
 
 
 def is_cached() -> bool:
@@ -61,44 +68,91 @@ def _has_fresh_index(module) -> bool:
 
 def warm_up(report: Callable[[float, str], object]) -> None:
     """Call every kernel once; before each, `report(fraction done, words)`, and `report(1.0, "ready")` at the end."""
-    calls = list(_calls())
-    for number, (words, call) in enumerate(calls):
-        report(number / len(calls), words)
-        call()
+    call_each([*first_calls(), *other_calls()], report)
     report(1.0, "ready")
 
 
-def _calls():
-    two, log_weights, axis = np.zeros((2, 2)), np.full(2, np.log(0.5)), np.arange(2.0)
-    for dim in (1, 2, 3, 5):
-        particles, cholesky = np.zeros((2, dim)), np.eye(dim)
-        far = particles + 1e3  # the second row takes the exact path
-        yield f"density in {dim} dimensions", lambda a=(particles, log_weights, cholesky, far): kde_log_density(*a)
-    yield "density on a line", lambda: kde_on_line(two[:, :1], log_weights, np.eye(1), axis)
+def call_each(calls: Calls, report: Callable[[float, str], object]) -> None:
+    """Make the calls; before each, `report(fraction done, words)`."""
+    for number, (words, call) in enumerate(calls):
+        report(number / len(calls), words)
+        call()
+
+
+def compile_part(number: int, parts: int, say: Callable[[str], object]) -> None:
+    """Every `parts`-th call from `number` on, those of the first picture first; `say` each one's words, and FIRST."""
+    call_each(first_calls()[number::parts], lambda share, words: say(words))
+    say(FIRST)
+    if hasattr(os, "nice"):
+        os.nice(GIVES_WAY)
+    call_each(other_calls()[number::parts], lambda share, words: say(words))
+
+
+def first_calls() -> Calls:
+    """What the first picture of the usual run needs; every second one together takes half of the time to compile."""
+    return list(_first_calls())
+
+
+def other_calls() -> Calls:
+    """What all else needs."""
+    return list(_other_calls())
+
+
+def _density_call(dim: int) -> tuple[str, Callable[[], object]]:
+    particles, cholesky, log_weights = np.zeros((2, dim)), np.eye(dim), np.full(2, np.log(0.5))
+    far = particles + 1e3  # the second row takes the exact path
+    return f"density in {dim} dimensions", lambda: kde_log_density(particles, log_weights, cholesky, far)
+
+
+def _leave_one_out_call(dim: int, exact: bool) -> tuple[str, Callable[[], object]]:
+    points, log_weights, labels = np.zeros((2, dim)), np.full(2, np.log(0.5)), np.zeros(2, np.int64)
+
+    def call() -> object:
+        return leave_one_out.leave_one_out(kernels_of(points, log_weights, points, labels), 0.5, exact)
+
+    return f"leave one out in {dim} dimensions", call
+
+
+def _mixture_calls() -> Iterator[tuple[str, Callable[[], object]]]:
+    axis = np.arange(2.0)
+    for theta, words in ((np.zeros((mixture.FEW, 2)), ""), (np.zeros((2, 2)), " at few points")):
+        yield f"mixture likelihood{words}", lambda a=theta: mixture_log_likelihood(a, axis, 1.0, 0.5)
+
+
+def _first_calls() -> Iterator[tuple[str, Callable[[], object]]]:
+    two, halves, log_weights, axis = np.zeros((2, 2)), np.full(2, 0.5), np.full(2, np.log(0.5)), np.arange(2.0)
+    yield "clusters", lambda: clustered(two, halves, np.zeros(1, np.int64), 2, halves)
+    yield _density_call(2)
     yield "density on a grid", lambda: kde_on_grid(two, log_weights, np.eye(2), axis, axis)
+    yield _leave_one_out_call(2, exact=False)
+    at_many, at_few = _mixture_calls()
+    yield at_many
+    yield "thinning", lambda: thinned(np.zeros((4, 2)), 2, np.zeros(2))
+    yield at_few
+    yield "resampling", lambda: systematic(halves, 2, 0.5)
+    yield "moments", lambda: moments(two, halves)
+
+
+def _other_calls() -> Iterator[tuple[str, Callable[[], object]]]:
+    two, log_weights, axis = np.zeros((2, 2)), np.full(2, np.log(0.5)), np.arange(2.0)
+    yield "step limit", lambda: largest_step(np.zeros(2), np.array([0.0, -9.0]), 1.0, 0.9)
+    yield _leave_one_out_call(2, exact=True)
+    for dim in (1, 3, 5):
+        yield _density_call(dim)
+    yield "density on a line", lambda: kde_on_line(two[:, :1], log_weights, np.eye(1), axis)
     oblique = np.array([[1.0, 0.0], [1.0, 1e-3]])
     yield "density on a grid, row by row", lambda: kde_on_grid(two, log_weights, oblique, axis, axis)
-    yield "resampling", lambda: systematic(np.full(2, 0.5), 2, 0.5)
     for way in (stratified, residual, multinomial):
         yield f"{way.__name__} resampling", lambda way=way: way(np.array([0.4, 0.6]), np.full(2, 0.5))
-    yield "step limit", lambda: largest_step(np.zeros(2), np.array([0.0, -9.0]), 1.0, 0.9)
-    yield "moments", lambda: moments(two, np.full(2, 0.5))
-    for learned in (None, np.array([0.5, 0.5])):
-        yield "clusters", lambda a=learned: clustered(two, np.full(2, 0.5), np.zeros(1, np.int64), 2, a)
-    for dim in (2, 3, 5):
+    yield "clusters of all", lambda: clustered(two, np.full(2, 0.5), np.zeros(1, np.int64), 2, None)
+    for dim in (3, 5):
         for exact in (False, True):
-            given = kernels_of(np.zeros((2, dim)), log_weights, np.zeros((2, dim)), np.zeros(2, np.int64))
-            yield (
-                f"leave one out in {dim} dimensions",
-                lambda a=given, way=exact: leave_one_out.leave_one_out(a, 0.5, way),
-            )
-    yield "thinning", lambda: thinned(np.zeros((4, 2)), 2, np.zeros(2))
+            yield _leave_one_out_call(dim, exact)
     yield "neighbourhoods", lambda: pooled_local_covariance(two, axis, np.zeros(1, np.int64), np.ones(2), 2, 0.5)
     yield "median distance", lambda: median_distance(two)
     yield "median of sampled distances", lambda: sampled_median_distance(np.zeros((3, 2)), 1)
     yield "Stein force", lambda: stein_force(two, two, 1.0)
     for theta, words in ((np.zeros((mixture.FEW, 2)), ""), (two, " at few points")):
-        yield f"mixture likelihood{words}", lambda a=theta: mixture_log_likelihood(a, axis, 1.0, 0.5)
         yield f"mixture gradient{words}", lambda a=theta: mixture_grad_log_likelihood(a, axis, 1.0, 0.5)
     yield "mixture sweep", lambda: mixture_sweep(axis, axis, 1.0, 0.5, 1.0, axis, axis)
     yield "Gaussian likelihood", lambda: gaussian_log_likelihood(two, two, 1.0)
@@ -137,4 +191,6 @@ def _models() -> Iterator[tuple[tuple, np.ndarray, int]]:
 
 
 if __name__ == "__main__":
-    warm_up(lambda share, words: print(f"{share:.4f} {words}", flush=True))
+    # Several processes write into one pipe: a line must be one write.
+    part, of = map(int, sys.argv[1:] or (0, 1))
+    compile_part(part, of, lambda words: print(f"{words}\n", end="", flush=True))

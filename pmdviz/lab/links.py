@@ -5,16 +5,36 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 from urllib.parse import urlencode
 
 from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe.parts import MAX_BUDGET, checked_whole
 from pmdviz.engine.recipe.recipe import Recipe
-from pmdviz.errors import InputError
+from pmdviz.errors import InputError, unknown
+from pmdviz.experiments.race import RaceRecipe
 from pmdviz.presets import find_preset
 
 LONGEST = 2000  # characters of a query that every mail program, chat and proxy lets through
-NAMES = ("run", "preset", "at", "frame", "hide", "embed")
+NAMES = ("run", "preset", "at", "frame", "hide", "embed", "start", "presenter", "race")
+
+
+STARTS = START, HERE, END = (
+    "start",
+    "here",
+    "end",
+)  # of its run, where a link opens it
+
+
+class Page(NamedTuple):
+    """How a link wants the page to look: controls left out, for an iframe, for a lecture hall."""
+
+    hide: tuple[str, ...] = ()
+    embed: bool = False
+    presenter: bool = False
+
+
+PLAIN = Page()
 
 
 @dataclass(frozen=True)
@@ -33,6 +53,12 @@ class Link:
         Names of controls that the page leaves out. Hiding is no secrecy.
     embed : bool
         Without the page's frame, for an iframe.
+    preset : str
+        Name of the preset that the run began with: its question stays with it.
+    presenter : bool
+        In presenter mode, for a lecture hall.
+    race : RaceRecipe or None
+        What is raced on the Race page; None: the page's own default.
     """
 
     recipe: Recipe | None = None
@@ -40,6 +66,14 @@ class Link:
     digest: str = ""
     hide: tuple[str, ...] = ()
     embed: bool = False
+    preset: str = ""
+    presenter: bool = False
+    race: RaceRecipe | None = None
+
+    @property
+    def page(self) -> Page:
+        """How the page is to look."""
+        return Page(self.hide, self.embed, self.presenter)
 
 
 def digest(frame: Frame) -> str:
@@ -50,18 +84,32 @@ def digest(frame: Frame) -> str:
     return told.hexdigest()[:12]
 
 
-def query(recipe: Recipe, frame: Frame, hide: Sequence[str] = (), embed: bool = False) -> str:
-    """The query of the link to `frame` of `recipe`, "?" included. Raises InputError for one that is too long."""
+def query(recipe: Recipe, frame: Frame, page: Page = PLAIN, preset: str = "", start: str = HERE) -> str:
+    """The query of the link to `frame` of `recipe`, "?" included, or to another of STARTS of its run.
+
+    Raises InputError for one that is too long.
+    """
     parts = {"run": recipe.to_link()}
-    if frame.iteration:
+    if start == END:
+        parts |= {"start": END}
+    elif start == HERE and frame.iteration:
         parts |= {"at": str(frame.iteration), "frame": digest(frame)}
-    parts |= {"hide": ",".join(hide)} if hide else {}
-    parts |= {"embed": "1"} if embed else {}
-    text = "?" + urlencode(parts, safe=",")
+    parts |= {"preset": preset} if preset else {}
+    parts |= {"hide": ",".join(page.hide)} if page.hide else {}
+    parts |= {name: "1" for name in ("embed", "presenter") if getattr(page, name)}
+    return _short_enough("?" + urlencode(parts, safe=","), "run")
+
+
+def race_query(race: RaceRecipe) -> str:
+    """The query of the link to a race on its page. Raises InputError for one that is too long."""
+    return _short_enough("?" + urlencode({"page": "race", "race": race.to_link()}), "race")
+
+
+def _short_enough(text: str, what: str) -> str:
     if len(text) > LONGEST:
         raise InputError(
-            f"this run's link would have {len(text):,} characters, and {LONGEST:,} is what every program lets through; "
-            "share the recipe as a file"
+            f"this {what}'s link would have {len(text):,} characters, and {LONGEST:,} is what every program lets "
+            "through; share the recipe as a file"
         )
     return text
 
@@ -73,15 +121,29 @@ def read(arguments: Mapping[str, Sequence[bytes | str]]) -> Link:
     if length > LONGEST:
         raise InputError(f"a link has at most {LONGEST:,} characters; this one has {length:,}")
     recipe = Recipe.from_link(given["run"]) if "run" in given else None
-    if "preset" in given and recipe is None:
-        recipe = find_preset(given["preset"]).recipe
+    preset = find_preset(given["preset"]) if "preset" in given else None
+    if preset is not None and recipe is None:
+        recipe = preset.recipe
+    start = given.get("start", HERE)
+    if start not in STARTS:
+        raise unknown("start of a link", start, STARTS)
+    if start == END and recipe is not None and recipe.budget is None:
+        raise InputError("an endless run has no end to start from")
+    at = checked_whole("at", given.get("at", 0), 0, MAX_BUDGET)
     return Link(
         recipe,
-        checked_whole("at", given.get("at", 0), 0, MAX_BUDGET),
-        given.get("frame", ""),
+        {START: 0, HERE: at, END: MAX_BUDGET}[start],
+        given.get("frame", "") if start == HERE else "",
         tuple(dict.fromkeys(name.strip() for name in given.get("hide", "").split(",") if name.strip())),
-        given.get("embed", "0") not in ("", "0", "false"),
+        _yes(given.get("embed", "0")),
+        preset.name if preset is not None else "",
+        _yes(given.get("presenter", "0")),
+        RaceRecipe.from_link(given["race"]) if "race" in given else None,
     )
+
+
+def _yes(text: str) -> bool:
+    return text not in ("", "0", "false")
 
 
 def _text(value: bytes | str) -> str:

@@ -8,6 +8,7 @@ import pkgutil
 from pmdviz.errors import unknown
 from pmdviz.methods.base import METHODS, Method
 from pmdviz.methods.step import StepBlock, StepInfo
+from pmdviz.targets import TARGETS, make_target
 
 for _module in pkgutil.walk_packages(__path__, f"{__name__}."):
     importlib.import_module(f"{__name__}.{_module.name.removeprefix(f'{__name__}.')}")
@@ -22,4 +23,10 @@ def find_method(name: str) -> Method:
     return METHODS[name]
 
 
-__all__ = ["METHODS", "StepBlock", "Method", "StepInfo", "find_method"]
+def usual_target(name: str) -> str:
+    """The built-in target that method `name` is shown on: the mixture, or else the first one that it fits."""
+    names = ("mixture", *TARGETS)
+    return next(each for each in names if not METHODS[name].missing_in(make_target(each)))
+
+
+__all__ = ["METHODS", "StepBlock", "Method", "StepInfo", "find_method", "usual_target"]

@@ -10,7 +10,7 @@ from pmdviz.densities.density import Density, effective_sample_size
 from pmdviz.densities.pareto import UNTRUSTED, k_hat
 from pmdviz.errors import InputError, TargetError
 from pmdviz.knobs import Knobs
-from pmdviz.methods.step import Scalar, StepBlock, StepInfo
+from pmdviz.methods.step import Path, Scalar, StepBlock, StepInfo
 from pmdviz.targets import Target
 from pmdviz.targets.base import OFFERS
 
@@ -23,18 +23,24 @@ class Method:
 
     Subclasses give `Knobs`, `init`, `batch_size`, `step`, and `density` or `densities`; `requires` (names of
     `targets.base.OFFERS`) restricts the targets, `scalars` are the numbers that every step tells. `family` says what
-    the state is: weighted particles (which have an ESS and a floor of exact samples), the draws of a chain, or the
-    parameters of a density.
+    the state is: weighted particles (which have an ESS and a floor of exact samples), the draws of a chain, the
+    parameters of a density, or weighted particles with the parameters of a density each (structured).
     """
 
     name: ClassVar[str] = ""
     title: ClassVar[str] = ""
+    about: ClassVar[str] = ""  # one sentence for a person: what the method is
+    formula: ClassVar[str] = ""  # its update, or its objective, in one line; x_{t+1} and x^{2} are set below and above
+    goal: ClassVar[str] = "end"  # what its particles should do where the posterior is
     what_moves: ClassVar[str] = ""  # one sentence: what changes in the picture from step to step
     source: ClassVar[str] = ""
-    family: ClassVar[Literal["particles", "chain", "parametric"]] = "particles"
+    short_title: ClassVar[str] = ""  # where there is little room, as over a tile; "" for the title itself
+    family: ClassVar[Literal["particles", "chain", "parametric", "structured"]] = "particles"
     requires: ClassVar[frozenset[str]] = frozenset({"reals"})
     Knobs: ClassVar[type[Knobs]]
     scalars: ClassVar[tuple[Scalar, ...]] = ()
+    marks: ClassVar[tuple[str, ...]] = ()  # kinds of the events that its steps may have
+    paths: ClassVar[tuple[Path, ...]] = ()  # at most two kinds that a step may show
     budget_words: ClassVar[str] = ""  # what the default budget is enough for, where 20,000 data may not be
 
     def __init_subclass__(cls) -> None:
@@ -53,6 +59,10 @@ class Method:
     def fitted(self, knobs: Any, target: Target) -> Any:
         """`knobs` with those changed that cannot be used on `target`; defaults and menus go through it."""
         return knobs
+
+    def who(self, knobs: Any) -> tuple[int, str]:
+        """How many of what a run starts with, the noun in the singular: (1500, "particle")."""
+        return getattr(knobs, "num_particles", 1), "particle"
 
     def varies_less(self, knobs: Any) -> str:
         """What makes its particles vary less than independent samples of q do, such as "balanced draws vary less".
@@ -120,6 +130,10 @@ class Method:
         """Of a method whose family is chains, the judged draws of each, (C, n, d)."""
         raise NotImplementedError
 
+    def trails(self, state: Any, count: int) -> list[np.ndarray]:
+        """Of a method whose family is chains, the last `count` draws of each, (n, d), the newest last."""
+        raise NotImplementedError
+
     def caveat(self, state: Any, knobs: Any) -> str:
         """What one must know to judge the frame, in a sentence; "" where there is nothing.
 
@@ -137,7 +151,7 @@ class Method:
         return ""
 
     def ended(self, state: Any, knobs: Any, target: Target) -> str:
-        """Why there is no next step, such as "one pass is over"; "" while there is one."""
+        """Why there is no next step, such as "one pass only"; "" while there is one."""
         return ""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -45,7 +45,22 @@ WEIGHTED = (
     Scalar("ess_before", "ESS before the step", "particles", True),
     Scalar("zero_weight", "particles of weight 0", "particles"),
 )
+
+
+class Path(NamedTuple):
+    """Straight pieces of a step that a picture shows, such as a trajectory."""
+
+    name: str  # in what `StepInfo.paths` gives
+    words: str  # in the legend
+    arrow: bool = False  # a force: the longest of a step is drawn as long as fits
+
+
 NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+def no_paths() -> dict[str, np.ndarray]:
+    """Of a step that has none."""
+    return {}
 
 
 class StepInfo(NamedTuple):
@@ -57,6 +72,11 @@ class StepInfo(NamedTuple):
     scalars: Mapping[str, float] = NOTHING  # by names of the method's `scalars`; one left out is not known
     # Parts of the update, name -> (m,) or (m, d): they add up to the new log-weights, or to how far each point moved.
     terms: Mapping[str, np.ndarray] = NOTHING
+    # Computed when they are drawn: by the names of the method's `paths`, each (n, 2, d), from and to.
+    paths: Callable[[], Mapping[str, np.ndarray]] = no_paths
+    # Where particles were redrawn: for each, the row of the one before the step that it was drawn from. None where
+    # they were not, or where that is not known.
+    parents: np.ndarray | None = None
 
     @property
     def visited(self) -> int:
@@ -79,7 +99,7 @@ class StepInfo(NamedTuple):
 
     @property
     def rejuvenated(self) -> str:
-        """Why the particles were drawn anew before the step, or ""."""
+        """Why the particles were redrawn before the step, or ""."""
         return self.event("rejuvenated")
 
     @property

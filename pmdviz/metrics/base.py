@@ -68,7 +68,7 @@ class Metric:
         "" for a pure number.
     about : str
         What it measures, in a few words.
-    measure : function of a frame -> float, or None where it cannot be had
+    measure : function of a frame -> float, or None where it is unavailable
     applies : function (target, method) -> bool
         Where it is absent from menus, histories and tables.
     traced : function (target, method) -> bool
@@ -82,6 +82,8 @@ class Metric:
         Whether that is logarithmic.
     limits : (low, high)
         Where a fixed axis ends, unless values are lower; on a logarithmic one what is above is drawn at its edge.
+    fixed : bool
+        Whether a linear axis has these limits whatever the values are.
     colour, dash : a layer of the theme (`scenes.style`), and Bokeh's dash
     ranks : bool
         Whether of two values the lower one is the better: races are ranked by the first such metric.
@@ -105,6 +107,7 @@ class Metric:
     axis_label: str = ""
     log: bool = True
     limits: tuple[float, float] = (0.01, 100.0)
+    fixed: bool = False
     colour: str = "exact"
     dash: Any = "solid"
     ranks: bool = True
@@ -123,7 +126,7 @@ class Metric:
 
 
 def applicable(target: Target, method: Method) -> list[Metric]:
-    """The metrics that can be had of the pair."""
+    """The metrics available for the pair."""
     return [metric for metric in METRICS.values() if metric.applies(target, method)]
 
 
@@ -144,4 +147,4 @@ def has_reference(target: Target, method: Method) -> bool:
 
 def has_weights(target: Target, method: Method) -> bool:
     """Whether the approximation is weighted particles."""
-    return method.family == "particles"
+    return method.family in ("particles", "structured")

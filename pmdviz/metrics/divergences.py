@@ -188,7 +188,7 @@ def total_variation(pic: DensitiesOnGrid) -> float:
 
 
 def _sums(pic: DensitiesOnGrid, peak_p: float, peak_q: float) -> tuple[float, ...]:
-    """Sums over one grid: q, |p - q|, -p log q, p log p, q log(q/p). Not by BLAS: its last bits hang on its threads."""
+    """Sums over one grid: q, |p - q|, -p log q, p log p, q log(q/p). Not by BLAS: the last bits depend on threads."""
     area = pic.grid.cell_volume
     counts = pic.p > NEGLIGIBLE * peak_p
     p, log_q = pic.p[counts], _log_q(pic, counts)

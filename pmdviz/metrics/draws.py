@@ -6,7 +6,8 @@ All take 1,000 draws of each, always the same of the reference; coordinates are 
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -22,21 +23,34 @@ NUM_DRAWS = 1000
 DIRECTIONS = 64  # of the sliced distance
 POINT = 1e-200  # a width that tells different draws apart and overflows for none
 BINS, BIN_DRAWS = 20, 20_000  # of equal posterior mass, and how many draws tell where they end
-KEPT = 16
+KEPT = 48
 
-_kept: dict[tuple, np.ndarray] = {}
-_lock = threading.Lock()
+Made = TypeVar("Made")
+_kept: dict[tuple, Any] = {}
+_lock = threading.RLock()
 
 
-def reference_draws(target: Target, n: int = NUM_DRAWS) -> np.ndarray:
-    """The n draws (n, d) of the target's reference that every frame is compared with."""
-    key = target.key, n
+class Spread(NamedTuple):
+    """What the discrepancy from some draws asks of these alone."""
+
+    scale: float  # 2 s^2, s the median distance between them
+    within: float  # sum of the kernel over all their pairs
+
+
+def _once(target: Target, what: object, make: Callable[[], Made]) -> Made:
+    """What is the same for every frame on the target."""
+    key = target.key, what
     with _lock:
         if key not in _kept:
             while len(_kept) >= KEPT:
                 _kept.pop(next(iter(_kept)))
-            _kept[key] = target.reference().sample(np.random.default_rng(0), n)
+            _kept[key] = make()
         return _kept[key]
+
+
+def reference_draws(target: Target, n: int = NUM_DRAWS) -> np.ndarray:
+    """The n draws (n, d) of the target's reference that every frame is compared with."""
+    return _once(target, n, lambda: target.reference().sample(np.random.default_rng(0), n))
 
 
 def squared_distances(x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -45,20 +59,25 @@ def squared_distances(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.maximum((x**2).sum(axis=1)[:, None] + (y**2).sum(axis=1) - 2 * cross, 0.0)
 
 
-def mmd(x: np.ndarray, y: np.ndarray) -> float:
+def spread(y: np.ndarray) -> Spread:
+    """Of draws y (m, d)."""
+    squared = squared_distances(y, y)
+    pairs = squared[np.triu_indices(len(y), 1)]
+    scale = float(2 * (np.median(pairs) or pairs.mean() or POINT))
+    return Spread(scale, float(np.exp(-squared / scale).sum()))
+
+
+def mmd(x: np.ndarray, y: np.ndarray, known: Spread | None = None) -> float:
     """Maximum mean discrepancy of draws x, y (n, d): kernel exp(-|a - b|^2 / (2 s^2)), s the median distance in y.
 
     Where more than half of the draws are the same state s is the mean distance; all the same: the kernel is 1 or 0.
 
-    The square root of Gretton et al. 2012, Lemma 6 (unbiased), 0 where that is negative.
+    The square root of Gretton et al. 2012, Lemma 6 (unbiased), 0 where that is negative. `known` is `spread(y)`.
     """
-    within_y = squared_distances(y, y)
     n, m = len(x), len(y)
-    pairs = within_y[np.triu_indices(m, 1)]
-    scale = 2 * (np.median(pairs) or pairs.mean() or POINT)
-    xx, yy = (np.exp(-squared / scale) for squared in (squared_distances(x, x), within_y))
-    xy = np.exp(-squared_distances(x, y) / scale)
-    squared = (xx.sum() - n) / (n * (n - 1)) + (yy.sum() - m) / (m * (m - 1)) - 2 * xy.mean()
+    scale, yy = known or spread(y)
+    xx, xy = (np.exp(-squared_distances(x, other) / scale) for other in (x, y))
+    squared = (xx.sum() - n) / (n * (n - 1)) + (yy - m) / (m * (m - 1)) - 2 * xy.mean()
     return float(np.sqrt(max(squared, 0.0)))
 
 
@@ -87,8 +106,14 @@ def _of_values(density: Density, target: Target) -> np.ndarray:
     return 0.5 * distance
 
 
+def _edges(target: Target) -> np.ndarray:
+    """Of the bins, (BINS - 1, d)."""
+    draws = target.reference().sample(np.random.default_rng(0), BIN_DRAWS)
+    return np.quantile(draws, np.arange(1, BINS) / BINS, axis=0)
+
+
 def _of_bins(density: Density, target: Target) -> np.ndarray:
-    edges = np.quantile(reference_draws(target, BIN_DRAWS), np.arange(1, BINS) / BINS, axis=0)  # (BINS - 1, d)
+    edges = _once(target, "edges", lambda: _edges(target))
     sds = np.sqrt((density.choleskys**2).sum(axis=2))  # (m, d) of each kernel along each coordinate
     below = np.empty(edges.shape)
     for k, edge in enumerate(edges):
@@ -103,7 +128,8 @@ def _units(frame: Measurable) -> np.ndarray:
 
 
 def _mmd(frame: Measurable) -> float:
-    return mmd(frame.draws / _units(frame), reference_draws(frame.target) / _units(frame))
+    y = reference_draws(frame.target) / _units(frame)
+    return mmd(frame.draws / _units(frame), y, _once(frame.target, "spread", lambda: spread(y)))
 
 
 def _sliced(frame: Measurable) -> float:

@@ -1,4 +1,4 @@
-"""The iid reference ("exact samples"): what a perfect sampler gets with as many draws as there are particles.
+"""The iid reference ("exact samples"): what iid sampling gets with as many draws as there are particles.
 
 iid draws of the exact posterior, judged as the run is: with the `shaped` rule, which has no number of its own, or else
 with the `local` rule at the best factor c of a stated table; the mean over 16 seeded sets of draws, with its standard
@@ -25,7 +25,7 @@ from pmdviz.targets import Target
 
 NUM_SETS = 16
 FACTORS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.05, 1.25, 1.5)
-TABLES = {"local": FACTORS, "shaped": (1.0,)}  # of each rule that draws are judged by
+TABLES = {"local": FACTORS, "shaped": (1.0,)}  # of each rule that draws are evaluated by
 START, USUAL_PLACES = 6, 5  # place in FACTORS where the search for the best one begins; how many it looks at as a rule
 SETS_COST = np.inf  # of judging them, in pairs: always worth several threads
 

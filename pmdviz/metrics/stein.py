@@ -38,7 +38,7 @@ def _applies(target: Target, method: Method) -> bool:
 
 
 def _traced(target: Target, method: Method) -> bool:
-    """It asks for the gradient at 500 points and all data: only where nothing else can be had."""
+    """It asks for the gradient at 500 points and all data: only where nothing else is available."""
     return target.reference() is None
 
 

@@ -52,7 +52,7 @@ Metric(
     about="Pareto shape of the largest weights; above 0.7 a few of them decide (Vehtari et al. 2024)",
     measure=_khat,
     applies=_may_have_khat,
-    traced=has_weights,
+    traced=lambda target, method: method.family == "particles",
     ranks=False,
     order=30,
     log=False,

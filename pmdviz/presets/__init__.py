@@ -28,6 +28,7 @@ class Preset:
     check: Mapping[str, Any]
     hints: tuple[Hint, ...]
     recipe: Recipe
+    trace: str = ""  # the axis of the traces that the question is about; "": the usual one
 
     @property
     def try_this(self) -> str:
@@ -55,7 +56,7 @@ def _position(entry: tuple[str, dict]) -> tuple[int, str]:
 def _preset(name: str, parts: dict) -> Preset:
     recipe = Recipe.from_dict(parts["recipe"])
     hints = tuple(Hint(**hint) for hint in parts["hints"])
-    return Preset(name, parts["title"], parts["question"], parts["check"], hints, recipe)
+    return Preset(name, parts["title"], parts["question"], parts["check"], hints, recipe, parts.get("trace", ""))
 
 
 PRESETS = _loaded()  # by name, in the order in which they are shown; the first is the default

@@ -11,9 +11,12 @@ STANDS_OUT = 8.0  # times the mean weight: of a run as it should be no particle 
 HEAVIEST = 500  # so many of those (a tenth of a lower limit) at most: where weights collapse must be seen
 GOLDEN = 0.6180339887498949
 INK = 20_000.0  # px^2: sum of all squared dot diameters, so that the ink stays the same for any m
+LARGEST_DOT = 20.0  # px: a heavier particle is not drawn larger, it would hide the others
+OPACITY_DOTS, OPACITY_POWER, OPAQUE = 1_500, 0.15, 0.85  # few dots are denser, many are thinner
 EMPTY_LINE = {"x": np.empty(0, np.float32), "y": np.empty(0, np.float32)}
 
 
+EMPTY_PATHS = dict.fromkeys(("x0", "y0", "x1", "y1", "alpha", "kind"), EMPTY_LINE["x"])
 EMPTY_DOTS = dict.fromkeys(("x", "y", "size", "weight", "log_density"), EMPTY_LINE["x"])
 
 
@@ -23,6 +26,7 @@ class Image(NamedTuple):
     values: np.ndarray  # (rows, columns) float32 in [0, 1]; a half is neutral
     x: tuple[float, float]  # its edges
     y: tuple[float, float]
+    ends: tuple[str, str] = ("approximate", "particles")  # the layers whose colours 0 and 1 have
 
 
 class StageColumns(NamedTuple):
@@ -36,10 +40,12 @@ class StageColumns(NamedTuple):
     top: float = np.nan  # highest density of the curves (1-D only)
     image: Image | None = None
     others: dict[str, np.ndarray] = EMPTY_LINE  # x, y of dots in ink
+    prior: dict[str, np.ndarray] = EMPTY_LINE  # x, y with NaN gaps
+    paths: dict[str, np.ndarray] = EMPTY_PATHS  # segments from x0, y0 to x1, y1: alpha, and kind as in `scenes.paths`
 
 
 def drawn_rows(weights: np.ndarray, limit: int = MAX_DRAWN) -> np.ndarray:
-    """Rows of the particles to draw: all, or every so many-th (the same in every frame).
+    """Rows of the particles to draw: all, or every k-th (the same in every frame).
 
     The heaviest that stand out, and are not among those, take the places of some. Rows of equal weight are chosen
     evenly: neighbours in the array are neighbours in space.
@@ -62,20 +68,27 @@ def _evenly(n: int) -> np.ndarray:
     return np.argsort((np.arange(n) * GOLDEN) % 1.0)
 
 
-def dot_sizes(weights: np.ndarray, num_particles: int) -> np.ndarray:
-    """Diameters in px of the drawn dots: the area is proportional to the weight."""
+def dot_sizes(weights: np.ndarray, num_particles: int, largest: float = LARGEST_DOT) -> np.ndarray:
+    """Diameters in px of the drawn dots: the area is proportional to the weight, up to a `largest` dot."""
     share = INK * num_particles / max(len(weights), 1)
-    return np.sqrt(weights * share).astype(np.float32)
+    return np.minimum(np.sqrt(weights * share), largest).astype(np.float32)
 
 
-def dot_columns(frame: Any, pair: tuple[int, int], limit: int = MAX_DRAWN) -> dict[str, np.ndarray]:
+def dot_opacity(usual: float, drawn: int) -> float:
+    """Opacity of `drawn` dots, where `usual` is that of 1,500."""
+    return min(OPAQUE, usual * (OPACITY_DOTS / max(drawn, 1)) ** OPACITY_POWER)
+
+
+def dot_columns(
+    frame: Any, pair: tuple[int, int], limit: int = MAX_DRAWN, largest: float = LARGEST_DOT
+) -> dict[str, np.ndarray]:
     """The particles in two of their coordinates; what q is there is not known."""
     rows = drawn_rows(frame.weights, limit)
     points, weights = frame.particles[rows], frame.weights[rows]
     return {
         "x": points[:, pair[0]].astype(np.float32),
         "y": points[:, pair[1]].astype(np.float32),
-        "size": dot_sizes(weights, len(frame.weights)),
+        "size": dot_sizes(weights, len(frame.weights), largest),
         "weight": weights.astype(np.float32),
         "log_density": np.full(len(rows), np.nan, np.float32),
     }

@@ -1,4 +1,4 @@
-"""The colours of a scene's image: from the approximation's colour over paper to the particles', muted."""
+"""The colours of a scene's image: from one layer's colour over nothing to another's, muted."""
 
 from __future__ import annotations
 
@@ -8,22 +8,14 @@ from pmdviz.scenes.style import theme
 
 STEPS = 256
 STRENGTH = 0.45  # of the colours at both ends: lines and dots stand out on them
+USUAL = ("approximate", "particles")
 
 
-@lru_cache(2)
-def palette(dark: bool) -> tuple[str, ...]:
-    """`STEPS` colours for values 0 to 1; a half is the paper's."""
-    colours = theme(dark)
-    low, paper, high = (
-        _rgb(colour) for colour in (colours.layers["approximate"], colours.paper, colours.layers["particles"])
+@lru_cache(8)
+def palette(dark: bool, ends: tuple[str, str] = USUAL) -> tuple[str, ...]:
+    """`STEPS` colours for values 0 to 1, those of two layers at the `ends`; a half is nothing at all."""
+    colours = theme(dark).layers
+    return tuple(
+        colours[ends[0] if k < STEPS / 2 else ends[1]] + f"{round(255 * STRENGTH * abs(2 * k / (STEPS - 1) - 1)):02x}"
+        for k in range(STEPS)
     )
-    return tuple(_hex(paper, low if k < STEPS / 2 else high, abs(2 * k / (STEPS - 1) - 1)) for k in range(STEPS))
-
-
-def _rgb(colour: str) -> tuple[int, ...]:
-    return tuple(int(colour[k : k + 2], 16) for k in (1, 3, 5))
-
-
-def _hex(paper: tuple[int, ...], end: tuple[int, ...], share: float) -> str:
-    mixed = (round(a + STRENGTH * share * (b - a)) for a, b in zip(paper, end, strict=True))
-    return "#" + "".join(f"{part:02x}" for part in mixed)

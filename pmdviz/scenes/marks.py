@@ -8,13 +8,23 @@ from typing import Any, NamedTuple
 import numpy as np
 
 STEP_WORDS = {"limited": "step limited"}
-# Kind -> Bokeh's name of its marker, and how high above the axis it stands, as a share of the picture.
-MARKERS = {
-    "rejuvenated": ("triangle", 0.025),
-    "limited": ("inverted_triangle", 0.05),
-    "knob": ("diamond", 0.075),
+
+
+class Kind(NamedTuple):
+    """How marks of a kind are drawn."""
+
+    marker: str  # Bokeh's name
+    height: float  # above the axis, as a share of the picture
+    title: str  # in the legend
+
+
+KINDS = {
+    "rejuvenated": Kind("triangle", 0.025, "new particles"),
+    "limited": Kind("inverted_triangle", 0.05, "shorter step"),
+    "knob": Kind("diamond", 0.075, "setting changed"),
+    "diverged": Kind("asterisk", 0.1, "divergence"),
 }
-OTHER_MARKER = ("asterisk", 0.1)
+OTHER = Kind("circle", 0.125, "other event")
 
 
 class Mark(NamedTuple):
@@ -28,14 +38,15 @@ class Mark(NamedTuple):
     text: str
 
     @property
-    def marker(self) -> str:
-        """Bokeh's name of the marker."""
-        return MARKERS.get(self.kind, OTHER_MARKER)[0]
+    def look(self) -> Kind:
+        """How it is drawn."""
+        return KINDS.get(self.kind, OTHER)
 
-    @property
-    def height(self) -> float:
-        """Where it stands above the axis, as a share of the picture."""
-        return MARKERS.get(self.kind, OTHER_MARKER)[1]
+
+def kinds_of(marks: Iterable[Mark], expected: Iterable[str] = ()) -> list[Kind]:
+    """The kinds among some marks and those that may come, in the order of the legend."""
+    found = {mark.look for mark in marks} | {KINDS.get(kind, OTHER) for kind in expected}
+    return [kind for kind in (*KINDS.values(), OTHER) if kind in found]
 
 
 def step_marks(frame: Any) -> list[Mark]:

@@ -1,4 +1,4 @@
-"""A moment of a race, all that is drawn and said of it: the Race page, films, players and saved pictures show these."""
+"""A moment of a race, everything drawn and said about it: the Race page, films, players and saved pictures show it."""
 
 from __future__ import annotations
 
@@ -13,26 +13,29 @@ from pmdviz.experiments.race.clock import BRIEF, DATA, DONE, spent_in
 from pmdviz.experiments.race.result import row
 from pmdviz.metrics import Metric
 from pmdviz.scenes.columns import StageColumns
-from pmdviz.scenes.race_columns import CLOCK_OF, CLOCKS, tile_columns
+from pmdviz.scenes.race_columns import CLOCK_OF, CLOCKS, tile_columns, tile_words
 from pmdviz.scenes.stage import Pair, Scene, SceneChoice
 from pmdviz.scenes.trace_columns import extremes
 from pmdviz.scenes.words import count, duration, number
 
 ANY_SCENE = SceneChoice()
 MAX_ROWS = 4_000  # of a trace, which is more than a film has frames
+IN_WORDS = {"exact": "exact posterior", "approximate": "approximation"}
 SLOW_S = 0.5  # a step that takes longer is spoken of
 
 
 class Tile(NamedTuple):
     """One entrant at one moment."""
 
-    label: str
+    label: str  # its key in rows and histories
+    title: str  # its name in words
+    full_title: str  # the same with the method's name in full
     iteration: int
     row: Mapping[str, Any]  # as in `RaceResult.rows`
     columns: StageColumns
     trace: Mapping[str, np.ndarray]  # iteration, clocks and metrics of the moments up to this one
     ended: str  # why there is no next step, in words; "" while there is one
-    caveat: str  # how its draws are judged, in words
+    caveat: str  # how its draws are evaluated, in words
     metric: Metric  # by which the race is ranked
     unit: str = DATA  # of the budget
     waited: float | None = None  # seconds that a step which is under way has taken
@@ -62,10 +65,10 @@ class Tile(NamedTuple):
 
     @property
     def note(self) -> str:
-        """Why it waits or ended, or how its draws are judged, in a line that fits on a phone's tile; "" for nothing."""
+        """Why it waits or ended, or how its draws are evaluated, in a line for a phone's tile; "" for nothing."""
         if self.slow:
             return f"computing a step: {duration(self.waited or 0.0)} so far"
-        return f"ended: {self.ended}" if self.ended else self.caveat.partition(":")[0]
+        return f"finished: {self.ended}" if self.ended else self.caveat.partition(":")[0]
 
 
 class RaceScene(NamedTuple):
@@ -86,14 +89,14 @@ class RaceScene(NamedTuple):
 
     @property
     def spent(self) -> list[int]:
-        """What each of those who race has spent; everybody where nobody races any more."""
+        """What each running method has spent; of all methods once none runs."""
         racing = [tile.spent for tile in self.tiles if not tile.ended]
         return racing or [tile.spent for tile in self.tiles] or [0]
 
     @property
     def best(self) -> str:
-        """Who is closest, in words: "lowest TV 0.12 (pmd)"; "" where that is not known."""
-        return best([tile.row for tile in self.tiles], self.recipe.shown[0])
+        """Which method is closest, in words: "PMD (TV 0.12)"; "" where that is not known."""
+        return best([(tile.title, tile.row) for tile in self.tiles], self.recipe.shown[0])
 
     @property
     def words(self) -> str:
@@ -111,7 +114,7 @@ class RaceScene(NamedTuple):
 
 
 class Standing:
-    """Where an entrant of a race stands and what it went through; one that has not moved is not drawn anew."""
+    """Where an entrant of a race stands and what it went through; one that has not moved is not redrawn."""
 
     def __init__(self, race: Race, k: int, choice: SceneChoice = ANY_SCENE) -> None:
         self._race, self._k, self.choice = race, k, choice
@@ -159,6 +162,8 @@ class Standing:
             self._drawn = self.frame, drawn, columns
         return Tile(
             label=self._row["method"],
+            title=self._race.recipe.entrants[self._k].title,
+            full_title=self._race.recipe.entrants[self._k].full_title,
             iteration=self.frame.iteration,
             row=self._row,
             columns=self._drawn[2],
@@ -168,6 +173,11 @@ class Standing:
             metric=self._race.recipe.shown[0],
             unit=self._race.recipe.budget_unit,
         )
+
+
+def tiles_legend(scene: Scene) -> dict[str, str]:
+    """What the layers of the tiles are called, layer -> words; samples have the colour of the first method."""
+    return {name: IN_WORDS.get(said, said) for name, said in tile_words(scene).items()}
 
 
 def weighted(frames: Iterable[Frame]) -> Frame | None:
@@ -189,17 +199,17 @@ def race_scene(race: Race, tiles: Sequence[Tile], judged: Frame | None, choice: 
     return RaceScene(race.recipe, race.budget, tuple(tiles), floors, done, *scene_of(race, choice))
 
 
-def best(rows: Sequence[Mapping[str, Any]], metric: Metric) -> str:
-    """Who of a race's rows has the lowest value of a metric: "lowest TV 0.12 (pmd)"; "" where none is known."""
-    known = [(one[metric.name], k) for k, one in enumerate(rows) if one.get(metric.name) is not None]
+def best(rows: Sequence[tuple[str, Mapping[str, Any]]], metric: Metric) -> str:
+    """Which of the named rows has the lowest value of a metric: "PMD (TV 0.12)"; "" where none is known."""
+    known = [(row[metric.name], k) for k, (_, row) in enumerate(rows) if row.get(metric.name) is not None]
     if not known:
         return ""
     value, k = min(known)
-    return f"lowest {metric.title} {number(value)} ({rows[k]['method']})"
+    return f"{rows[k][0]} ({metric.title} {number(value)})"
 
 
 def state(iteration: int, spent: Sequence[int], budget: int | None, first: str, unit: str = DATA) -> str:
-    """One line: "iteration 420 of all together, 2,000 of 20,000 data visited by each, lowest TV 0.12 (pmd)".
+    """One line: "iteration 420, 2,000 of 20,000 data visited by each, leading: PMD (TV 0.12)".
 
     `spent` is what those who race have spent of the budget, `first` what `best` says.
     """
@@ -207,6 +217,6 @@ def state(iteration: int, spent: Sequence[int], budget: int | None, first: str, 
     each = f"{count(low)}" if low == high else f"{count(low)} to {count(high)}"
     within = budget is not None and high <= budget
     of = f" of {count(budget or 0)}" if within else ""
-    beyond = "" if within or budget is None else f", {count(budget)} asked for"
-    words = f"iteration {count(iteration)} of all together, {each}{of} {DONE[unit]} by each{beyond}"
-    return words + (f", {first}" if first else "")
+    beyond = "" if within or budget is None else f" (budget {count(budget)})"
+    words = f"iteration {count(iteration)}, {each}{of} {DONE[unit]} by each{beyond}"
+    return words + (f", leading: {first}" if first else "")

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from pmdviz.metrics import Metric
-from pmdviz.scenes.columns import Image, StageColumns
+from pmdviz.scenes.columns import EMPTY_PATHS, Image, StageColumns
 from pmdviz.scenes.stage import Pair, Scene
+from pmdviz.scenes.stage.base import USUAL_WORDS
 from pmdviz.scenes.tiling import Ranges, Tiling, joined, placed
 from pmdviz.scenes.trace_columns import CLOCK_OF, GROUPS, column, extremes, nice, value_range
 from pmdviz.scenes.trace_columns import CLOCKS as OF_RUNS
@@ -32,7 +33,14 @@ Place = tuple[Ranges, tuple[float, float]]  # of a tile: the ranges of its own a
 
 def tile_columns(frame: Any, entrants: int, scene: Scene, pair: Pair) -> StageColumns:
     """What a tile shows of `frame` in a race of so many entrants."""
-    return scene.columns(frame, pair, max(100, DOTS // entrants))
+    drawn = scene.columns(frame, pair, max(100, DOTS // entrants))
+    return drawn._replace(image=None) if scene.image_of else drawn
+
+
+def tile_words(scene: Scene) -> dict[str, str]:
+    """The layers of a scene that tiles show, and what they are called: the usual ones by short names."""
+    short = {name: name if words == USUAL_WORDS.get(name) else words for name, words in scene.words().items()}
+    return {name: words for name, words in short.items() if name != "prior"}
 
 
 def places(scene: Scene, pair: Pair, target: Any, tiles: Sequence[StageColumns], tiling: Tiling) -> list[Place]:
@@ -52,6 +60,16 @@ def tile_points(points: Sequence[Columns], at: Sequence[Place]) -> dict[str, np.
     moved = [placed(one["x"], one["y"], *place) for one, place in zip(points, at, strict=True)]
     x, y = (np.concatenate([nothing, *(one[side] for one in moved)]) for side in (0, 1))
     return {"x": x[np.isfinite(x)], "y": y[np.isfinite(x)]}
+
+
+def tile_paths(paths: Sequence[Columns], at: Sequence[Place]) -> dict[str, np.ndarray]:
+    """The paths of all tiles; what leaves its tile is left out."""
+    moved = []
+    for one, place in zip(paths, at, strict=True):
+        ends = [placed(one[x], one[y], *place) for x, y in (("x0", "y0"), ("x1", "y1"))]
+        inside = np.isfinite(ends[0][0]) & np.isfinite(ends[1][0])
+        moved.append([column[inside] for column in (*ends[0], *ends[1], one["alpha"], one["kind"])])
+    return {name: np.concatenate([EMPTY_PATHS[name], *(one[k] for one in moved)]) for k, name in enumerate(EMPTY_PATHS)}
 
 
 def tile_images(images: Sequence[Image | None], at: Sequence[Place]) -> dict[str, list[Any]]:
@@ -103,7 +121,7 @@ def spans(
 
 
 def line_columns(rows: Columns, spans: Mapping[str, tuple[float, float]]) -> dict[str, np.ndarray]:
-    """Columns of one entrant's traces: all clocks, and each metric inside its span; NaN (not to be had) is a gap."""
+    """Columns of one entrant's traces: all clocks, and each metric inside its span; NaN (unavailable) is a gap."""
     chosen = extremes([rows[metric] for metric in spans], MAX_POINTS)
     columns = {clock: np.asarray(rows[clock], np.float32)[chosen] for clock in CLOCKS}
     for metric, limits in spans.items():
@@ -122,7 +140,7 @@ def clock_end(clock: str, ends: Sequence[float], budget: int | None, unit: str =
 def band(histories: Sequence[Columns], clock: str, metric: str) -> dict[str, np.ndarray]:
     """x and the 10 %, 50 % and 90 % quantiles over runs of a metric, between clock values that all runs have reached.
 
-    Of each run the value is interpolated between its measured frames. Empty where it cannot be had.
+    Of each run the value is interpolated between its measured frames. Empty where it is unavailable.
     """
     nothing = dict.fromkeys(("x", "low", "middle", "high"), np.empty(0))
     if not histories or any(np.isnan(column(h, metric)).all() or h[clock][-1] <= 0 for h in histories):

@@ -31,23 +31,28 @@ def _theme(paper: str, text: str, muted: str, grid: str, dots: float, **layers: 
 
 LIGHT = _theme(
     "#ffffff", "#1a1a1a", "#595959", "#e4e4e4", 0.45,
-    exact="#0072B2", approximate="#D55E00", particles="#009E73",
-    ink="#000000", floor="#595959",
+    exact="#0072B2", approximate="#D55E00", particles="#009E73", prior="#8a8a8a",
+    ink="#000000", floor="#595959", first_path="#7B3294", second_path="#9A6B00",
 )  # fmt: skip
 DARK = _theme(
     "#121212", "#f2f2f2", "#b3b3b3", "#2e2e2e", 0.6,
-    exact="#56B4E9", approximate="#E69F00", particles="#2BB98F",
-    ink="#ffffff", floor="#b3b3b3",
+    exact="#56B4E9", approximate="#E69F00", particles="#2BB98F", prior="#8a8a8a",
+    ink="#ffffff", floor="#b3b3b3", first_path="#D19BE8", second_path="#F0E442",
 )  # fmt: skip
 DASHES = MappingProxyType(
     {
         "exact": "solid",
         "approximate": (7, 3),
+        "prior": (2, 3),
+        "paths": "solid",
         "floor": (4, 4),
     }
 )
-ENTRANTS_LIGHT = ("#0072B2", "#D55E00", "#009E73", "#B5538F", "#1a1a1a", "#C98500", "#3A9BD1", "#767676")
-ENTRANTS_DARK = ("#56B4E9", "#FF8A3D", "#2BB98F", "#DD96BD", "#f2f2f2", "#E69F00", "#A6D8F5", "#9a9a9a")
+PATH_COLOURS = ("ink", "approximate", "first_path", "second_path")  # of the kinds of `scenes.paths`
+PATH_WIDTH = 1.6  # px
+# No greys among them: the exact posterior is neutral in a race.
+ENTRANTS_LIGHT = ("#0072B2", "#D55E00", "#009E73", "#B5538F", "#5D3A9B", "#C98500", "#3A9BD1", "#7A4A1E")
+ENTRANTS_DARK = ("#56B4E9", "#FF8A3D", "#2BB98F", "#DD96BD", "#B79CF0", "#E69F00", "#A6D8F5", "#C49A6C")
 ENTRANT_DASHES = ((), (9, 4), (2, 3), (9, 3, 2, 3), (5, 2), (14, 4), (2, 6), (9, 3, 2, 3, 2, 3))  # () is solid
 ENTRANT_MARKERS = ("circle", "triangle", "square", "diamond", "inverted_triangle", "star", "hex", "plus")
 LINE_WIDTH = 2.0
@@ -72,6 +77,16 @@ LEGEND = MappingProxyType(
 def entrant_colours(dark: bool) -> tuple[str, ...]:
     """Colours of the entrants of a race, in their order; orange, sky blue and purple are darker on white paper."""
     return ENTRANTS_DARK if dark else ENTRANTS_LIGHT
+
+
+def tile_layers(dark: bool, entrant: int, with_particles: bool = True) -> dict[str, str]:
+    """Colours of a tile: the exact posterior grey, the approximation and its particles in the method's colour.
+
+    Dots that are data, not particles, keep the colour they have on the stage.
+    """
+    layers, own = theme(dark).layers, entrant_colours(dark)[entrant]
+    dots = own if with_particles else layers["particles"]
+    return {**layers, "exact": layers["floor"], "approximate": own, "particles": dots}
 
 
 def theme(dark: bool) -> Theme:

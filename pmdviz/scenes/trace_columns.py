@@ -12,10 +12,9 @@ import numpy as np
 from pmdviz.methods import METHODS, Method
 from pmdviz.methods.step import Scalar
 from pmdviz.metrics import METRICS, Metric, applicable
-from pmdviz.scenes.words import FLOORS, number
+from pmdviz.scenes.words import EXACT_SAMPLES, number
 
 MAX_POINTS = 2_000
-APART = 0.15  # of the axis: two labels that are nearer would touch, on a phone or in large type
 CLOCKS = {
     "visited": "data visited (data points)",
     "evaluations": "likelihood and gradient evaluations (pairs of θ and datum)",
@@ -42,6 +41,7 @@ class Group(NamedTuple):
     metrics: Mapping[str, Trace]  # by the column of the history that it shows
     floors: Mapping[str, str]  # floor -> the metric that it is a floor of
     ceiling: float  # above which values are drawn at the edge of a logarithmic axis
+    ends: tuple[float, float] | None = None  # of an axis that is the same whatever the values are
 
 
 class Groups(Mapping[str, Group]):
@@ -63,7 +63,7 @@ class Groups(Mapping[str, Group]):
         return _groups(tuple(METRICS), tuple(METHODS))
 
     def of(self, target: Any, method: Method) -> dict[str, Group]:
-        """Those that can be had of a target and a method."""
+        """Those available for a target and a method."""
         names = {metric.name for metric in applicable(target, method) if metric.traced(target, method)}
         names |= {scalar.name for scalar in method.scalars}
         return {key: group for key, group in self.items() if names & set(group.metrics)}
@@ -86,7 +86,8 @@ def _of_metrics(those: list[Metric]) -> Group:
     lines = {one.name: Trace(one.title, one.colour, one.dash) for one in those}
     floors = {one.baseline: one.name for one in those if one.baseline}
     ceiling = max(one.limits[1] for one in those) if first.log else np.inf
-    return Group(first.axis_title or first.title, label, first.log, lines, floors, ceiling)
+    ends = first.limits if first.fixed else None
+    return Group(first.axis_title or first.title, label, first.log, lines, floors, ceiling, ends)
 
 
 def _of_scalar(scalar: Scalar) -> Group:
@@ -143,7 +144,9 @@ def nice(value: float, up: bool = True) -> float:
 
 
 def value_range(group: Group, values: Iterable[np.ndarray], floors: Sequence[float] = ()) -> tuple[float, float]:
-    """A range for the axis that holds all finite values; on a log axis at most up to its ceiling."""
+    """A range for the axis that holds all finite values, or its fixed ends; on a log axis at most up to its ceiling."""
+    if group.ends:
+        return group.ends
     arrays = [np.asarray(v, float).ravel() for v in (*values, list(floors))]
     flat = np.concatenate(arrays) if arrays else np.empty(0)
     flat = flat[np.isfinite(flat)]
@@ -159,26 +162,16 @@ def value_range(group: Group, values: Iterable[np.ndarray], floors: Sequence[flo
     return math.floor((low - pad) / step) * step, math.ceil((high + pad) / step) * step
 
 
-def floor_labels(floors: Mapping[str, float], span: tuple[float, float], log: bool) -> list[tuple[float, str]]:
-    """(height, text) of labels above the lines of exact samples.
-
-    Where lines are so near that their labels would overprint, the upper line has both, in the order of the lines.
-    """
-    low, high = np.log(span) if log else span
-    labels: list[tuple[float, str]] = []
-    for name, value in sorted(floors.items(), key=lambda item: item[1]):
-        text = f"{FLOORS[name]}: {number(value)}"
-        if labels:
-            below = labels[-1][0]
-            apart = np.log(value / below) if log else value - below
-            if apart < APART * (high - low):
-                text = f"{text}\n{labels.pop()[1]}"
-        labels.append((value, text))
-    return labels
+def floor_words(group: Group, known: Mapping[str, float]) -> str:
+    """The lines of exact samples in the legend, with their values: beside the lines the traces would cross them."""
+    if len(group.metrics) == 1:
+        return ", ".join(f"{EXACT_SAMPLES}: {number(value)}" for value in known.values())
+    said = (f"{group.metrics[group.floors[name]].title} {number(value)}" for name, value in known.items())
+    return f"{EXACT_SAMPLES}: {', '.join(said)}" if known else ""
 
 
 def clamped(values: np.ndarray, low: float, high: float) -> np.ndarray:
-    """`values` with 0, inf and all beyond the axis put on its edge; NaN (not to be had) stays a gap."""
+    """`values` with 0, inf and all beyond the axis put on its edge; NaN (unavailable) stays a gap."""
     return np.clip(values, low, high).astype(np.float32)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import math
+import re
 from typing import Any
 
 from pmdviz.metrics import METRICS
@@ -11,8 +13,10 @@ from pmdviz.metrics.perfect_draws import NUM_SETS
 NO_JUDGEMENT = ("ess", "khat")  # of the weights: they do not say how far q is from p
 UNKNOWN = "being computed"  # what is said of a floor until it is known
 EXACT_SAMPLES = "exact samples"  # the iid reference, wherever a person reads of it on a page, in a film, on a terminal
-FLOORS = {"floor_tv": f"TV of {EXACT_SAMPLES}", "floor_kl": f"forward KL of {EXACT_SAMPLES}"}
 NOISE = 2.0  # standard deviations of one set of exact samples that are called its noise
+
+
+SET_LOW_OR_HIGH = re.compile(r"([_^])(?:\{([^}]*)\}|([\w.−/+-]*\w))")  # "_t", "^{t+1}", "^−1/2"
 
 
 def count(value: float) -> str:
@@ -35,6 +39,12 @@ def number(value: float | None, digits: int = 3) -> str:
     return f"{value:,.{max(places, 0)}f}"
 
 
+def typeset(text: str) -> str:
+    """A formula as HTML: "q_{t+1}" and "m^−1/2" with low and high parts set so, the rest escaped."""
+    tags = {"_": "sub", "^": "sup"}
+    return SET_LOW_OR_HIGH.sub(lambda m: f"<{tags[m[1]]}>{m[2] or m[3]}</{tags[m[1]]}>", html.escape(text))
+
+
 def short(value: float) -> str:
     """`number` without zeros at its end, for boxes and notes: 0.05, 1,500."""
     text = number(value, 4)
@@ -48,7 +58,7 @@ def state(frame: Any, unknown: str = UNKNOWN) -> str:
 
 
 def headline(frame: Any, before: str = f", {EXACT_SAMPLES} ", unknown: str = UNKNOWN) -> list[str]:
-    """The first metric that can be had, with what exact samples get: ["TV 0.087, exact samples 0.088"]; [] for none."""
+    """The first available metric, with what exact samples get: ["TV 0.087, exact samples 0.088"]; [] for none."""
     metrics = frame.metrics
     if metrics["tv"] is not None:
         return [f"TV {number(metrics['tv'])}{floor(frame, before, unknown)}"]
@@ -86,9 +96,9 @@ def below_words(frame: Any) -> str:
     if frame.num_draws is None or tv is None or reference is None or tv >= reference:
         return ""
     if reason := frame.method.varies_less(frame.knobs):
-        return f"TV below that of {EXACT_SAMPLES} is possible: {reason} than independent samples do"
+        return f"Lower than {EXACT_SAMPLES}: {reason}"
     within = error is not None and reference - tv <= NOISE * error * math.sqrt(NUM_SETS)
-    return f"TV is below that of {EXACT_SAMPLES} within noise" if within else ""
+    return f"Lower than {EXACT_SAMPLES}, but within noise" if within else ""
 
 
 def duration(seconds: float) -> str:

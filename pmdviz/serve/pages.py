@@ -6,9 +6,10 @@ import asyncio
 import html
 import logging
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from bokeh.themes import Theme
 from panel.io.resources import get_dist_path
 from panel.io.state import set_curdoc
 from panel.util import edit_readonly
+from tornado.web import StaticFileHandler
 
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.errors import InputError
@@ -29,21 +31,29 @@ from pmdviz.lab.loop import limits, warm
 from pmdviz.lab.loop.acknowledge import HELP, on_sent
 from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.loop.pool import pool_for
+from pmdviz.lab.panels.film import FILM
 from pmdviz.limits import check_limits, limit
 from pmdviz.serve import guards, handlers, memory
 from pmdviz.serve.material_internals import page_script
 from pmdviz.serve.tabs import PageSpec, Tabs
 
-OF_A_RUN = {"run", "preset", "at", "frame"}  # of a link's arguments; any other one is about the page
+OF_A_RUN = {"run", "preset", "at", "frame", "start"}  # of a link's arguments
+OF_THE_TABS = {"page"}  # what the browser alone reads; any other argument is about the page
 FIGURE_MODELS = ["Axis", "Legend", "Grid", "Plot", "Figure", "Title"]  # dressed by our own table of colours
 PAGE_CSS = """
 :root { --pmdviz-accent: #A34700; --pmdviz-error: #b00020; --pmdviz-foot: 62px; }
 :root.dark, .mui-dark { --pmdviz-accent: #FFB570; --pmdviz-error: #ff8a80; }
 @media (max-width: 600px) { :root { --pmdviz-foot: 110px; } }
 """
+# The drawer of a phone: of the page's own colour, so that labels have no patches, and without room for a bar above it.
+DRAWER_CSS = """
+.MuiDrawer-paper.sidebar { background-image: none !important; }
+.MuiDrawer-modal .MuiToolbar-root { display: none !important; }
+"""
 
 
 TEMPLATE = Path(__file__).with_name("page.html")
+FILM_JS, FRAME_JS = (Path(__file__).with_name(name) for name in ("film.js", "frame.js"))
 OPENING = "Opening the lab …"
 LOOK = {  # what the design's page has for nobody: a bar that never moves, empty headings that only take up room
     "& .MuiLinearProgress-root": {"display": "none"},
@@ -51,33 +61,38 @@ LOOK = {  # what the design's page has for nobody: a bar that never moves, empty
 }
 EMBEDDED = {"& .MuiAppBar-root": {"display": "none"}, "& .MuiDrawer-root": {"display": "none"}}  # for an iframe
 
+PRESENTED = {**EMBEDDED, "& .MuiToolbar-root": {"display": "none"}}  # nor the room that the bar takes
 
-def _race() -> Any:
+
+def _race(link: Link) -> Any:
     from pmdviz.lab.pages.race import RacePage
 
-    return RacePage()
+    return RacePage(link.race)
 
 
-def _theory() -> Any:
+def _theory(link: Link) -> Any:
     from pmdviz.lab.pages.theory import TheoryPage
 
     return TheoryPage()
 
 
-PAGES: dict[str, PageSpec] = {
-    "race": PageSpec("Race", _race),
-    "theory": PageSpec("Theory", _theory),
-}  # built by a visitor's first look, in the order of their tabs
+PAGES: dict[str, tuple[str, Callable[[Link], Any]]] = {
+    "race": ("Race", _race),
+    "theory": ("Theory", _theory),
+}  # name: title, and what makes one as a link says; built by a visitor's first look, in the order of their tabs
 
 log = logging.getLogger(__name__)
 _outcome: ContextVar[Link | InputError | None] = ContextVar("pmdviz-link", default=None)
+_film = ""  # the script that shows the stored film, where the server has its address
 _open: set[Tabs] = set()  # of sessions that have not been destroyed
 _one_at_a_time = threading.Lock()
 
-CLOSE_DRAWER_JS = """
-const page = [...Bokeh.documents[0]._all_models.values()].find((m) => m.data?.sidebar_open !== undefined)
-if (page && window.innerWidth < 600) page.data.sidebar_open = false
-"""
+
+def film_routes() -> list[Any]:
+    """The address of the stored film, for a server to be made; its pages then show it."""
+    global _film
+    _film = FILM_JS.read_text(encoding="utf-8")
+    return [(r"/(film\.gif)", StaticFileHandler, {"path": str(FILM.parent)})]
 
 
 class _Never(param.Parameterized):
@@ -100,11 +115,13 @@ def lab_page(link: Link | None = None, notice: str = "", **parameters: Any) -> p
     lab = Lab(keyboard=True, link=link, **parameters)
     if notice:
         lab.notice.say(notice)
-    tabs = Tabs({"lab": PageSpec("Lab", lambda: lab), **PAGES}, "lab")
+    others = {name: PageSpec(words, partial(make, link)) for name, (words, make) in PAGES.items()}
+    tabs = Tabs({"lab": PageSpec("Lab", lambda: lab), **others}, "lab")
     help_button = pn.widgets.Button(label="?", width=40, margin=0, stylesheets=[css.HEADER_BUTTON])
     help_button.js_on_click(code=HELP)
     page = pmui.Page(
         title="pmdviz",
+        site_url="#",  # the run stays: the page is the only one of its site
         main=[tabs.view],
         sidebar=[tabs.controls],
         header=[tabs.bar, pn.Spacer(sizing_mode="stretch_width"), help_button],
@@ -114,6 +131,7 @@ def lab_page(link: Link | None = None, notice: str = "", **parameters: Any) -> p
         sx={**LOOK, **(EMBEDDED if link.embed else {})},
         busy_indicator=None,
         raw_css=[PAGE_CSS],
+        stylesheets=[DRAWER_CSS],
         meta_name="pmdviz",
         template=TEMPLATE,
     )
@@ -122,11 +140,19 @@ def lab_page(link: Link | None = None, notice: str = "", **parameters: Any) -> p
         # of the whole process keeps each page for ever.
         page.busy = _Never().param.busy
     page.param.watch(handed(lambda event: tabs.set_theme(dark=event.new)), "dark_theme")
-    tabs.on_presenter = lambda on: page.param.update(sidebar_open=not on)
+    opened = page.sidebar_open
+
+    def present(on: bool) -> None:
+        bare = PRESENTED if on else EMBEDDED if link.embed else {}
+        page.param.update(sidebar_open=opened and not on, sx={**LOOK, **bare})
+
+    tabs.on_presenter = present
+    if link.presenter:
+        lab.present(True)
     if doc is not None:
-        doc.template_variables.update(opening=OPENING, chrome=page_script())
+        doc.template_variables.update(opening=OPENING, chrome=page_script(), film=_film)
         doc.theme = Theme(json={"attrs": {name: {} for name in FIGURE_MODELS}})
-        doc.js_on_event("document_ready", CustomJS(code=CLOSE_DRAWER_JS))
+        doc.js_on_event("document_ready", CustomJS(code=FRAME_JS.read_text(encoding="utf-8")))
         doc.js_on_event("connection_lost", CustomJS(code=css.static("lost.js")))
         doc.js_on_event("document_ready", on_sent(lab.screen.ack))  # the first frame may come with the document
         tabs.foot.server_doc(doc, location=False)  # a root of its own, before the page's: Play is reached at once
@@ -157,7 +183,7 @@ def _made_page() -> pmui.Page:
         link = _opened(pn.state.session_args)
         return lab_page(link if link.recipe else replace(link, recipe=limits.fitted(Recipe())))
     except InputError as error:
-        return lab_page(notice=f"The link could not be opened: {error}. This is the usual first run instead.")
+        return lab_page(notice=f"This link could not be read ({error}). Showing the default run instead.")
 
 
 async def read_ahead(arguments: Mapping[str, Sequence[bytes]]) -> Link | None:
@@ -170,7 +196,7 @@ async def read_ahead(arguments: Mapping[str, Sequence[bytes]]) -> Link | None:
     loop = asyncio.get_running_loop()
     outcome = await loop.run_in_executor(pool_for(0.0), _tried, arguments)
     _outcome.set(outcome)
-    plain = isinstance(outcome, Link) and outcome.recipe is not None and arguments.keys() <= OF_A_RUN
+    plain = isinstance(outcome, Link) and outcome.recipe is not None and arguments.keys() <= OF_A_RUN | OF_THE_TABS
     return outcome if plain else None
 
 
@@ -191,6 +217,8 @@ def _checked(arguments: Mapping[str, Sequence[bytes]]) -> Link:
     link = links.read(arguments)
     if link.recipe is not None:
         limits.check(link.recipe)
+    if link.race is not None:
+        limits.check_race(link.race)
     return link
 
 
@@ -234,7 +262,7 @@ def _scripted_page() -> pmui.Page:
 
 def _full_page() -> pmui.Page:
     most = limit("max_sessions")
-    words = f"All {most} places of this server are taken. Reload this page when somebody has closed a tab."
+    words = f"Server full ({most} session{'s' * (most > 1)}). Reload this page when someone has closed a tab."
     return _sentence_page(words)
 
 

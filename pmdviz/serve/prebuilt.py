@@ -33,8 +33,8 @@ class SpareHandler(handlers.PageHandler):
         loop = self.application.io_loop
         loop.call_later(REFILL_S, fill, self.application, self.application_context)
         arguments = self.request.arguments
-        link = await pages.read_ahead(arguments) if {"run", "preset"} & arguments.keys() else None
-        usual = (link is not None or not arguments) and not pages.is_phone(self.request.headers)
+        link = await pages.read_ahead(arguments) if {"run", "preset", "race"} & arguments.keys() else None
+        usual = (link is not None or arguments.keys() <= pages.OF_THE_TABS) and not pages.is_phone(self.request.headers)
         async with _changing:
             session = _take() if usual else None
             if session is None and pages.is_full():
@@ -77,7 +77,7 @@ async def fill(application: Any, context: Any) -> None:
 
 
 async def _another(application: Any, context: Any) -> Any:
-    request = HTTPServerRequest("GET", "/")  # nobody's: what hangs on the visitor is not in a spare page
+    request = HTTPServerRequest("GET", "/")  # nobody's: what depends on the visitor is not in a spare page
     made = await context.create_session_if_needed(generate_session_id(**_signing(application)), request)
     made.block_expiration()
     loop = application.io_loop

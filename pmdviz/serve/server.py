@@ -140,7 +140,7 @@ def _server(options: argparse.Namespace, port: int, key: bytes) -> Any:
 
     from pmdviz.lab.loop import limits, temporary
     from pmdviz.serve import connections, guards, model_defaults, prebuilt, resource_bundle
-    from pmdviz.serve.pages import session_page
+    from pmdviz.serve.pages import film_routes, session_page
 
     limits.enforce()
     temporary.remove_stale()
@@ -163,6 +163,7 @@ def _server(options: argparse.Namespace, port: int, key: bytes) -> Any:
             liveness=True,
             show=False,
             start=False,
+            extra_patterns=film_routes(),
             sign_sessions=True,
             secret_key=key,
             include_headers=["User-Agent"],  # a token stands in the page: no cookie of anybody's belongs into it

@@ -20,7 +20,6 @@ from pmdviz.serve.turns import GAP_S, turn
 PARTS = ("foot", "controls", "view")  # of a page, in the order in which they are built: the pictures come last
 BUILDING, BROKEN = "Building the page …", "This page could not be built; the server's log says why."
 LINE = '<p class="pmdviz-building" role="status">{}</p>'
-HIDDEN = "pmdviz-hidden"
 FOOT = "pmdviz-foot"  # the name by which the template finds the foot of the window
 
 
@@ -126,7 +125,7 @@ class Tabs:
             self.active = name
             for other, boxes in self._boxes.items():
                 for box in boxes.values():
-                    box.css_classes = [] if other == name else [HIDDEN]
+                    box.css_classes = [] if other == name else [css.HIDDEN]
             if name not in self.built and name not in self._tasks:
                 self._say(name, BUILDING)
                 self._tasks[name] = task = asyncio.get_running_loop().create_task(self._build(name))

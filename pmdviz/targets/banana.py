@@ -31,10 +31,20 @@ class BananaOptions(Knobs):
     )
     prior_sd = prior_sd(bounds=(0.25, 1.5))
     theta1 = Real(
-        0.5, bounds=(-2, 2), label="True θ₁", unit="units of x", acts="restart", doc="Where the data come from."
+        0.5,
+        bounds=(-2, 2),
+        label="True θ₁",
+        unit="units of x",
+        acts="restart",
+        doc="True value that the data are drawn with.",
     )
     theta2 = Real(
-        0.8, bounds=(-2, 2), label="True θ₂", unit="units of θ", acts="restart", doc="Where the data come from."
+        0.8,
+        bounds=(-2, 2),
+        label="True θ₂",
+        unit="units of θ",
+        acts="restart",
+        doc="True value that the data are drawn with.",
     )
     data_seed = data_seed()
 
@@ -51,6 +61,7 @@ class Banana(GaussianPrior, Target):
     about = "Each x is θ₁ + b θ₂² plus noise; only that sum can be learned, so the posterior is a bent ridge."
     source = "ours; the shape, as a distribution without data: Haario, Saksman, Tamminen 1999"
     Options = BananaOptions
+    declared = frozenset({"gradient", "row_density"})
 
     def build(self) -> None:
         """Draw the data from `default_rng(data_seed)` alone."""

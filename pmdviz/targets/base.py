@@ -5,15 +5,19 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from pmdviz.errors import InputError
 from pmdviz.knobs import Knobs
+from pmdviz.targets.conditional import Conditionals
 from pmdviz.targets.reference.base import Reference, has_density
 from pmdviz.targets.reference.exact import Box, Exact
 from pmdviz.targets.space import Reals, Space
+
+if TYPE_CHECKING:
+    from pmdviz.densities.density import Density
 
 TARGETS: dict[str, type[Target]] = {}
 
@@ -23,7 +27,9 @@ OFFERS = {
     "gradient": "a gradient of its log density",
     "conditionals": "exact conditionals (a Gibbs sweep)",
     "simulation": "data drawn from its model",
+    "row_density": "the density of a row of its data",
     "predictive": "predictions of held-out data",
+    "conditional_family": "a conditional posterior in closed form",
 }
 NO_DATA = np.empty((1, 0))  # the one empty row that stands for the whole density of a target without data
 
@@ -212,6 +218,28 @@ class Target:
             raise InputError(f"target {self.name!r} cannot draw data from its model")
         return self._simulate(rng, self._points(np.atleast_2d(theta))[0], n)
 
+    def conditionals(self, rng: np.random.Generator, m: int) -> Conditionals:
+        """m particles drawn from their prior, with the prior of what is conditional on them.
+
+        Raises InputError where the target has no conditional family.
+        """
+        if "conditional_family" not in self.offers:
+            raise InputError(f"target {self.name!r} has no conditional posterior in closed form")
+        return self._conditionals(rng, m)
+
+    def tilted(
+        self, given: Conditionals, batch: np.ndarray, kept: float, power: float
+    ) -> tuple[Conditionals, np.ndarray]:
+        """q(u | Z)^kept p(u | Z)^(1 - kept) prod over the batch of p(row | u, Z)^power, normalised, for every particle.
+
+        Also what of the rows' likelihood does not depend on u, to the same power: log (m,), in nats.
+        """
+        return self._tilted(given, np.asarray(batch), kept, power)
+
+    def conditional_density(self, given: Conditionals, log_weights: np.ndarray) -> Density:
+        """sum_j w_j q(. | Z_j) as a density of theta."""
+        return self._conditional_density(given, log_weights)
+
     def sample_prior(self, rng: np.random.Generator, n: int) -> np.ndarray:
         """n draws (n, d) from the prior."""
         raise NotImplementedError
@@ -231,6 +259,17 @@ class Target:
     def _gibbs_sweep(self, rng: np.random.Generator, theta: np.ndarray, data: np.ndarray) -> np.ndarray:
         raise NotImplementedError
 
+    def _conditionals(self, rng: np.random.Generator, m: int) -> Conditionals:
+        raise NotImplementedError
+
+    def _tilted(
+        self, given: Conditionals, batch: np.ndarray, kept: float, power: float
+    ) -> tuple[Conditionals, np.ndarray]:
+        raise NotImplementedError
+
+    def _conditional_density(self, given: Conditionals, log_weights: np.ndarray) -> Density:
+        raise NotImplementedError
+
     def outcomes(self, rows: np.ndarray) -> np.ndarray:
         """What is to be predicted of rows of data, (n,): the last column."""
         return rows[:, -1]
@@ -240,8 +279,12 @@ class Target:
         raise NotImplementedError
 
     def row_log_likelihood(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """log p(row | theta) of every row, (m, d) and (n, ...) -> (m, n), in nats."""
-        raise NotImplementedError
+        """log p(row | theta) of every row, (m, d) and (n, ...) -> (m, n), in nats.
+
+        Of a target that offers "row_density" it integrates to one over the rows.
+        """
+        each = [self.log_likelihood(theta, rows[k : k + 1]) for k in range(len(rows))]
+        return np.stack(each, axis=1)
 
     def inputs(self, rows: np.ndarray) -> np.ndarray:
         """What a row is predicted from, (n, ...) -> (n, k), as `input_names` has it."""

@@ -20,7 +20,14 @@ class BimodalOptions(Knobs):
 
     num_data = data_points(100)
     sigma_x = noise(3.0, "Standard deviation of each datum around θ².")
-    theta = Real(1.2, bounds=(0, 3), label="True |θ|", unit="√(units of x)", acts="restart", doc="0 gives one mode.")
+    theta = Real(
+        1.2,
+        bounds=(0, 3),
+        label="True |θ|",
+        unit="√(units of x)",
+        acts="restart",
+        doc="True size of θ; 0 gives a single mode.",
+    )
     data_seed = data_seed()
 
 
@@ -32,6 +39,7 @@ class Bimodal1D(GaussianPrior, Target):
     about = "Each x is θ² plus Gaussian noise; the sign of θ leaves no trace, so there are two mirror-image modes."
     source = "ours"
     Options = BimodalOptions
+    declared = frozenset({"gradient", "row_density"})
 
     def build(self) -> None:
         """Draw the data from `default_rng(data_seed)` alone."""

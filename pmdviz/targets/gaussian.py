@@ -17,11 +17,13 @@ class GaussianOptions(Knobs):
 
     kind_words = "option of target 'gaussian':"
 
-    dim = Whole(2, bounds=(1, 100), label="Dimension d", acts="restart", doc="Length of θ.")
+    dim = Whole(2, bounds=(1, 100), label="Dimension d", acts="restart", doc="Number of parameters.")
     num_data = data_points(20)
     sigma_x = noise(2.0, "Standard deviation of each datum around θ.")
     prior_sd = prior_sd(bounds=(0.05, 100))
-    theta = Real(0.7, bounds=(-5, 5), label="True θ", unit="units of x", acts="restart", doc="In every coordinate.")
+    theta = Real(
+        0.7, bounds=(-5, 5), label="True θ", unit="units of x", acts="restart", doc="True value of every coordinate."
+    )
     data_seed = data_seed()
 
 
@@ -33,10 +35,10 @@ class Gaussian(GaussianPrior, Target):
 
     name = "gaussian"
     title = "Conjugate Gaussian (any dimension)"
-    about = "Each x is θ plus Gaussian noise; the posterior is a Gaussian that anyone can check on paper."
+    about = "Each x is θ plus Gaussian noise; the posterior is a Gaussian that you can check by hand."
     source = "Dai, He, Dai, Song 2016, Theorem 5 can be measured on it; any textbook"
     Options = GaussianOptions
-    declared = frozenset({"gradient", "conditionals", "simulation"})
+    declared = frozenset({"gradient", "conditionals", "simulation", "row_density"})
 
     def build(self) -> None:
         """Draw the data from `default_rng(data_seed)` alone."""
@@ -72,7 +74,12 @@ class Gaussian(GaussianPrior, Target):
     def _grad_log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
         return gaussian_grad_log_likelihood(theta, batch, self.options.sigma_x)
 
+    def row_log_likelihood(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """log p(x | theta) of every row, (m, d) and (n, d) -> (m, n), in nats."""
+        sigma, away = self.options.sigma_x, theta[:, None] - rows
+        return -0.5 * (away**2).sum(axis=2) / sigma**2 - self.dim * np.log(sigma * np.sqrt(2 * np.pi))
+
     def _gibbs_sweep(self, rng: np.random.Generator, theta: np.ndarray, data: np.ndarray) -> np.ndarray:
-        """The coordinates do not hang on one another: a sweep is an independent draw from the posterior."""
+        """The coordinates do not depend on one another: a sweep is an independent draw from the posterior."""
         mean, variance = self._posterior(data)
         return mean + np.sqrt(variance) * rng.standard_normal(self.dim)

@@ -18,7 +18,14 @@ class IsingOptions(Knobs):
 
     kind_words = "option of target 'ising':"
 
-    size = Whole(4, bounds=(2, 32), label="Side of the lattice", unit="spins", acts="restart", doc="size x size spins.")
+    size = Whole(
+        4,
+        bounds=(2, 32),
+        label="Side of the lattice",
+        unit="spins",
+        acts="restart",
+        doc="Spins along each side of the square lattice.",
+    )
     coupling = Real(
         0.3,
         bounds=(-2, 2),

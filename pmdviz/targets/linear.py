@@ -19,16 +19,16 @@ class LinearOptions(Knobs):
 
     kind_words = "option of target 'linear':"
 
-    dim = Whole(8, bounds=(1, 200), label="Dimension d", acts="restart", doc="Weights of the regression.")
+    dim = Whole(8, bounds=(1, 200), label="Dimension d", acts="restart", doc="Number of regression weights.")
     num_data = data_points(500)
-    sigma_y = noise(1.0, "Standard deviation of y around the line.")
+    sigma_y = noise(1.0, "Standard deviation of y around the line.", label="Noise sd of y", unit="units of y")
     correlation = Real(
         0.5,
         bounds=(0, 1),
         inclusive_bounds=(True, False),
         label="Correlation of features",
         acts="restart",
-        doc="Of neighbouring features: features k and l have correlation r^|k-l|.",
+        doc="Correlation r of neighbouring features; features k and l have correlation r^|k-l|.",
     )
     prior_sd = prior_sd(bounds=(0.05, 100))
     data_seed = data_seed()

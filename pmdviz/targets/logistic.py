@@ -29,11 +29,13 @@ class LogisticOptions(Knobs):
     kind_words = "option of target 'logistic':"
 
     data = data_source(
-        ("synthetic", "digits"),
-        "Drawn from the model; the handwritten digits 8 and 6 that scikit-learn carries; or a table whose last column "
-        "is the class. Features beyond d - 1 are replaced by their leading principal components.",
+        {"synthetic": "the model itself", "digits": "handwritten digits"},
+        "Simulated from the model; the handwritten digits 8 and 6 of scikit-learn; or a table whose last column is "
+        "the class. Features beyond d - 1 are replaced by their leading principal components.",
     )
-    dim = Whole(3, bounds=(1, 100), label="Dimension d", acts="restart", doc="Weights: an intercept and d - 1 slopes.")
+    dim = Whole(
+        3, bounds=(1, 100), label="Dimension d", acts="restart", doc="Number of weights: an intercept and d - 1 slopes."
+    )
     num_data = data_points(200)
     slope = Real(
         1.5,

@@ -29,14 +29,21 @@ class MixtureOptions(Knobs):
     p = Real(
         0.5,
         bounds=(0.01, 0.99),
-        label="Share p of the first component",
+        label="First component's weight p",
         acts="restart",
         doc="With p = 0.5 the likelihood is the same at both modes, but not the prior: at the defaults they hold 0.459 "
         "and 0.541 of the posterior.",
     )
-    theta1 = Real(1.0, bounds=(-5, 5), label="True θ₁", unit="units of x", acts="restart", doc="First mean.")
+    theta1 = Real(
+        1.0, bounds=(-5, 5), label="True θ₁", unit="units of x", acts="restart", doc="True mean of the first component."
+    )
     theta2 = Real(
-        -2.0, bounds=(-5, 5), label="True θ₂", unit="units of x", acts="restart", doc="Gap to the second mean."
+        -2.0,
+        bounds=(-5, 5),
+        label="True θ₂",
+        unit="units of x",
+        acts="restart",
+        doc="True distance from the first mean to the second.",
     )
     data_seed = data_seed()
 
@@ -50,10 +57,13 @@ class Mixture(GaussianPrior, Target):
 
     name = "mixture"
     title = "Two-mode mixture (2-D)"
-    about = "Each x comes from one of two Gaussians, at θ₁ or at θ₁ + θ₂; swapping the two explains the data as well."
+    about = (
+        "Each data point comes from a Gaussian centred at θ₁ or at θ₁ + θ₂. "
+        "Swapping the two fits the data just as well."
+    )
     source = "Dai, He, Dai, Song 2016, section 6"
     Options = MixtureOptions
-    declared = frozenset({"gradient", "conditionals", "simulation"})
+    declared = frozenset({"gradient", "conditionals", "simulation", "row_density"})
 
     def build(self) -> None:
         """Draw the data from `default_rng(data_seed)` alone."""

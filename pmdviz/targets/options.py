@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pmdviz.knobs import Real, Source, Whole
 
 
@@ -14,24 +16,25 @@ def data_points(default: int, most: int = 100_000) -> Whole:
         log=True,
         label="Data points N",
         acts="restart",
-        doc="How many data are observed.",
+        doc="Number of observed data points.",
     )
 
 
-def data_source(built_in: tuple[str, ...], doc: str) -> Source:
-    """Where the data come from: the first of `built_in`, another of them, or a person's file."""
-    return Source(built_in[0], objects=list(built_in), check_on_set=False, label="Data from", acts="restart", doc=doc)
+def data_source(built_in: Mapping[str, str], doc: str) -> Source:
+    """Where the data come from: the first of `built_in` (name -> words), another of them, or a person's file."""
+    first = next(iter(built_in))
+    return Source(first, choices=built_in, check_on_set=False, label="Data from", acts="restart", doc=doc)
 
 
-def noise(default: float, doc: str, least: float = 0.05) -> Real:
+def noise(default: float, doc: str, least: float = 0.05, label: str = "Noise σₓ", unit: str = "units of x") -> Real:
     """sigma_x, the sd of a datum."""
     return Real(
         default,
         bounds=(least, 100),
         softbounds=(max(least, 0.5), 10),
         log=True,
-        label="Noise σₓ",
-        unit="units of x",
+        label=label,
+        unit=unit,
         acts="restart",
         doc=doc,
     )
@@ -53,4 +56,4 @@ def prior_sd(bounds: tuple[float, float], default: float = 1.0) -> Real:
 
 def data_seed() -> Whole:
     """The seed that the data are drawn from."""
-    return Whole(0, bounds=(0, 2**32 - 1), label="Data seed", acts="restart", doc="Which data set is drawn.")
+    return Whole(0, bounds=(0, 2**32 - 1), label="Data seed", acts="restart", doc="Seed of the random data set.")

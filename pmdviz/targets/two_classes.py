@@ -10,7 +10,7 @@ from pmdviz.data_files import read_rows
 from pmdviz.errors import InputError, shown
 
 DIGITS = 8, 6  # class 1, class 0
-PLACES = 9  # of a score: the bits of BLAS hang on its number of threads
+PLACES = 9  # of a score: the bits of BLAS depend on its number of threads
 LABELS = ({0.0, 1.0}, {-1.0, 1.0})
 
 

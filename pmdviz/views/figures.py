@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from bokeh.models import Axis, CustomJS, Grid, Legend
+from collections.abc import Iterable
+
+from bokeh.models import Axis, CustomJS, GlyphRenderer, Grid, Legend
 from bokeh.plotting import figure as Figure
 
 from pmdviz.scenes.style import BORDERS, FONT, PRESENTER_BORDERS, PRESENTER_PX, TEXT_PX, Theme, theme
@@ -13,27 +15,50 @@ const words = legend.items.map((item) => item.label?.value ?? "").join("")
 const large = figure.min_border_left > 70, small = figure.outer_width < 460
 const long = words.length > 45 && figure.outer_width < 700
 if (figure.outer_width > 0)  // laid out: before that Bokeh 3.10 stumbles over a changed legend
-  legend.ncols = small && (words.length > 28 || large) || long ? 2 : "auto"
+  legend.ncols = small && (words.length > 28 || large) || long ? Math.ceil(legend.items.length / 2) : "auto"
 """
+
+REPAINT_JS = "requestAnimationFrame(() => figure.change.emit())"  # BokehJS leaves the signs of new items empty
 
 
 def fold_legend(figure: Figure, legend: Legend) -> None:
     """Have the browser fold the legend into two lines where its words are too long for a narrow figure."""
     fold = CustomJS(args={"figure": figure, "legend": legend}, code=FOLD_JS)
     figure.js_on_change("outer_width", fold)
-    legend.js_on_change("items", fold)  # another scene has other words
+    legend.js_on_change("items", fold, CustomJS(args={"figure": figure}, code=REPAINT_JS))  # another scene's words
 
 
 DESCRIBE_JS = """
 const picture = Bokeh.index.find_one(figure)?.canvas_view.events_el
-picture?.setAttribute("role", "img")
-picture?.setAttribute("aria-label", words)
+if (picture) {
+  picture.dataset.what = words
+  picture.setAttribute("role", "img")
+  picture.setAttribute("aria-label", [words, picture.dataset.now].filter(Boolean).join(". "))
+}
 """
 
 
 def describe(figure: Figure, words: str) -> None:
     """Have the browser tell those who cannot see the figure what it is: the Tab key stops there."""
     figure.js_on_change("inner_width", CustomJS(args={"figure": figure, "words": words}, code=DESCRIBE_JS))
+
+
+# A glyph in the overlay repaints nothing but the overlay. Bokeh clips its levels below to the frame, and of the overlay
+# what says that it needs it.
+CLIP_JS = """
+for (const model of moving) {
+  const view = Bokeh.index.find_one(model)
+  if (view) Object.defineProperty(view, "needs_clip", {get: () => true, configurable: true})
+}
+"""
+
+
+def float_above(figure: Figure, moving: Iterable[GlyphRenderer]) -> None:
+    """Put what moves in a level of its own: a frame then repaints neither grid nor axes nor legend."""
+    renderers = list(moving)
+    for renderer in renderers:
+        renderer.level = "overlay"
+    figure.js_on_change("inner_width", CustomJS(args={"moving": renderers}, code=CLIP_JS))
 
 
 def dim(figure: Figure, on: bool) -> None:
@@ -53,7 +78,8 @@ def apply_theme(figure: Figure, dark: bool = False, presenter: bool = False) -> 
     borders = PRESENTER_BORDERS if presenter else BORDERS
     if figure.min_border_left != borders["left"]:
         figure.update(**{f"min_border_{side}": width for side, width in borders.items()})
-    figure.update(background_fill_color=colours.paper, border_fill_color=colours.paper, outline_line_color=colours.grid)
+    paper = dict.fromkeys(("background_fill_color", "border_fill_color", "border_line_color"), colours.paper)
+    figure.update(**paper, outline_line_color=colours.grid)  # without a colour the border is left a thin line
     for part in (*figure.left, *figure.right, *figure.above, *figure.below, *figure.center):
         if isinstance(part, Axis):
             _theme_axis(part, colours, px)

@@ -7,38 +7,46 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from bokeh.models import ColumnDataSource, LinearColorMapper, Range1d
+from bokeh.models import ColumnDataSource, GlyphRenderer, Line, LinearColorMapper, Range1d, Scatter
 from bokeh.plotting import figure as Figure
 
 from pmdviz.scenes import style
-from pmdviz.scenes.columns import StageColumns, set_data
+from pmdviz.scenes.columns import EMPTY_PATHS, StageColumns, set_data
+from pmdviz.scenes.image_palette import USUAL as USUAL_ENDS
 from pmdviz.scenes.image_palette import palette
 from pmdviz.scenes.race import RaceScene, Tile
-from pmdviz.scenes.race_columns import Place, places, tile_dots, tile_images, tile_lines, tile_points
+from pmdviz.scenes.race_columns import Place, places, tile_dots, tile_images, tile_lines, tile_paths, tile_points
 from pmdviz.scenes.tiling import Tiling
 from pmdviz.views import figures
 
-LAYERS = ("particles", "exact", "approximate")
+LAYERS = ("particles", "paths", "exact", "approximate")
+OWN = ("particles", "approximate")  # layers in the colour of their method
 NO_IMAGE: dict[str, list[Any]] = {name: [] for name in ("image", "x", "y", "dw", "dh")}
 OTHERS_PX = 2.5  # of dots in ink
-LINE_PX = 1.6  # px
+LINE_PX, PATH_PX = 1.6, 1.2  # px
 SAMPLE = 0.11  # length of the sample of a line beside a title, in tiles
+MOST = len(style.ENTRANTS_LIGHT)  # methods that can be told apart
 LETTERS = {2: 20, 3: 26}  # of a title, by tiles a row
 NOTE_LETTERS = {2: 26, 3: 34}
-EMPTY = "A race without entrants: choose a method in the drawer and press Add"
+EMPTY = "No methods yet: choose one in the drawer and press Add"
 
 
 class RaceTiles:
-    """One Bokeh figure; every frame changes the columns of two sources, whatever the number of entrants.
+    """One Bokeh figure; every frame changes the columns of two sources a method.
 
-    Lines and dots mean the same as on the stage of the lab; the line beside a title is that of the entrant's traces.
+    Colours mean methods: approximation and particles have the colour of the method's traces, whose line stands beside
+    the title; the exact posterior is neutral.
     """
 
     def __init__(self) -> None:
         nothing = np.empty(0, np.float32)
-        self.sources = {name: ColumnDataSource({"x": nothing, "y": nothing}) for name in LAYERS}
-        self.sources["particles"].data["size"] = nothing
-        self.sources |= {"others": ColumnDataSource({"x": nothing, "y": nothing}), "image": ColumnDataSource(NO_IMAGE)}
+        own = [f"{name}-{k}" for name in OWN for k in range(MOST)]
+        self.sources = {name: ColumnDataSource({"x": nothing, "y": nothing}) for name in ("exact", "others", *own)}
+        for k in range(MOST):
+            self.sources[f"particles-{k}"].data["size"] = nothing
+        self.sources["paths"] = ColumnDataSource(EMPTY_PATHS)
+        self.moving = [self.sources[name] for name in ("exact", "paths", *own)]
+        self.sources["image"] = ColumnDataSource(NO_IMAGE)
         self.frames = ColumnDataSource({name: [] for name in ("left", "right", "bottom", "top")})
         self.heads = ColumnDataSource({name: [] for name in ("x", "end", "y", "colour", "dash", "marker")})
         self.words = ColumnDataSource(
@@ -46,9 +54,11 @@ class RaceTiles:
         )
         self.middle = ColumnDataSource({"x": [0.5], "y": [0.5], "text": [""]})
         self.put: Callable[[ColumnDataSource, dict[str, np.ndarray]], None] = set_data  # a live page has a shorter way
-        self.tiling, self._exact_of, self._dark = Tiling(0, 3), (), False
+        self.tiling, self._exact_of, self._dark, self._ends = Tiling(0, 3), (), False, USUAL_ENDS
+        self._with_particles, self._with_paths = True, False
         self.figure = _figure()
-        figures.describe(self.figure, "Picture: exact posterior, approximation and particles of every entrant")
+        figures.describe(self.figure, "Picture: exact posterior, approximation and particles of every method")
+        self._drawn = 0  # tiles
         self._draw_glyphs()
         self.set_theme()
 
@@ -58,13 +68,9 @@ class RaceTiles:
         self.colours = LinearColorMapper(palette(False), low=0.0, high=1.0, nan_color="#00000000")
         f.image("image", "x", "y", "dw", "dh", source=self.sources["image"], color_mapper=self.colours, level="image")
         self.others = f.scatter("x", "y", source=self.sources["others"], size=OTHERS_PX, line_color=None)
-        self.dots = f.scatter("x", "y", size="size", source=self.sources["particles"], line_color=None)
-        self.lines = {
-            name: f.line(
-                "x", "y", source=self.sources[name], line_width=LINE_PX, line_dash=style.DASHES[name], name=name
-            )
-            for name in ("exact", "approximate")
-        }
+        self.layers = {"particles": [self._dots(k) for k in range(MOST)], "exact": [self._line("exact", "exact")]}
+        self.layers["approximate"] = [self._line(f"approximate-{k}", "approximate") for k in range(MOST)]
+        self.layers["paths"] = [self._paths()]
         self.samples = f.segment(
             "x", "y", "end", "y", source=self.heads, line_color="colour", line_dash="dash", line_width=style.LINE_WIDTH
         )
@@ -76,7 +82,24 @@ class RaceTiles:
         self.states = f.text("left", "below", "state", **text)
         self.notes = f.text("left", "note_y", "note", x_offset=4, **{**text, "text_baseline": "bottom"})
         self.notes.glyph.update(background_fill_alpha=0.75)
+        moving = [layer for name in LAYERS for layer in self.layers[name]]
+        figures.float_above(f, [self.others, *moving, self.notes])
         self.empty = f.text("x", "y", "text", source=self.middle, text_align="center", text_font={"value": style.FONT})
+
+    def _dots(self, k: int) -> GlyphRenderer:
+        dots = Scatter(x="x", y="y", size="size", line_color=None)
+        return self.figure.add_glyph(self.sources[f"particles-{k}"], dots)
+
+    def _paths(self) -> GlyphRenderer:
+        self.path_colours = LinearColorMapper([], low=-0.5, high=len(style.PATH_COLOURS) - 0.5)
+        return self.figure.segment(
+            *("x0", "y0", "x1", "y1"), source=self.sources["paths"], line_alpha="alpha", line_width=PATH_PX,
+            line_color={"field": "kind", "transform": self.path_colours},
+        )  # fmt: skip
+
+    def _line(self, source: str, layer: str) -> GlyphRenderer:
+        line = Line(x="x", y="y", line_width=LINE_PX, line_dash=style.DASHES[layer])
+        return self.figure.add_glyph(self.sources[source], line)
 
     def arrange(self, tiling: Tiling) -> None:
         """Lay out so many tiles: frames, ranges, samples of lines, and the figure's shape."""
@@ -105,24 +128,52 @@ class RaceTiles:
         }
 
     def draw(self, scene: RaceScene) -> None:
-        """Draw the columns of each entrant's stage into its tile."""
+        """Draw what each method's stage shows into its tile."""
         tiles = [tile.columns for tile in scene.tiles]
         at = places(scene.scene, scene.pair, scene.recipe.target, tiles, self.tiling)
         exact = tuple(tile.exact["x"] for tile in tiles)
         if len(exact) != len(self._exact_of) or any(a is not b for a, b in zip(exact, self._exact_of, strict=True)):
             self._exact_of = exact
             self.put(self.sources["exact"], tile_lines([tile.exact for tile in tiles], at))
-        self.put(self.sources["approximate"], tile_lines([tile.approximate for tile in tiles], at))
-        self.put(self.sources["particles"], tile_dots([tile.particles for tile in tiles], at))
+        for k, (tile, place) in enumerate(zip(tiles, at, strict=True)):
+            self.put(self.sources[f"approximate-{k}"], tile_lines([tile.approximate], [place]))
+            self.put(self.sources[f"particles-{k}"], tile_dots([tile.particles], [place]))
+        self._clear(len(tiles))
+        if any(tile.paths is not EMPTY_PATHS for tile in tiles) or self._with_paths:
+            self._with_paths = any(len(tile.paths["x0"]) for tile in tiles)
+            self.put(self.sources["paths"], tile_paths([tile.paths for tile in tiles], at))
         self._draw_rest(tiles, at)
+        if scene.scene.shows_theta != self._with_particles:
+            self._with_particles = scene.scene.shows_theta
+            self._colour()
+
+    def _clear(self, drawn: int) -> None:
+        """Empty the layers of tiles that are gone."""
+        nothing = np.empty(0, np.float32)
+        for k in range(drawn, self._drawn):
+            self.put(self.sources[f"approximate-{k}"], {"x": nothing, "y": nothing})
+            self.put(self.sources[f"particles-{k}"], {"x": nothing, "y": nothing, "size": nothing})
+        self._drawn = drawn
 
     def _draw_rest(self, tiles: Sequence[StageColumns], at: Sequence[Place]) -> None:
         """Images and other dots, where the scene has them or had them."""
-        pictured = any(tile.image is not None for tile in tiles)
-        if pictured or self.sources["image"].data["image"]:
+        images = [tile.image for tile in tiles if tile.image is not None]
+        if images and images[0].ends != self._ends:
+            self._ends = images[0].ends
+            self.colours.palette = list(palette(self._dark, self._ends))
+        if images or self.sources["image"].data["image"]:
             self.sources["image"].data = tile_images([tile.image for tile in tiles], at)
         if any(len(tile.others["x"]) for tile in tiles) or len(self.sources["others"].data["x"]):
             self.sources["others"].data = tile_points([tile.others for tile in tiles], at)
+
+    def _colour(self) -> None:
+        """Exact posterior neutral; approximation and particles in the colour of their method."""
+        for k in range(MOST):
+            colours = style.tile_layers(self._dark, k, self._with_particles)
+            look = {"fill_color": colours["particles"], "fill_alpha": style.theme(self._dark).dots}
+            self.layers["particles"][k].glyph.update(**look)
+            self.layers["approximate"][k].glyph.line_color = colours["approximate"]
+        self.layers["exact"][0].glyph.line_color = colours["exact"]
 
     def say(self, tiles: Sequence[Tile]) -> None:
         """Write titles, states and notes."""
@@ -135,7 +186,7 @@ class RaceTiles:
             "y": [y + 1 + 0.7 * tiling.head for _, y in corners],
             "below": [y + 1 + 0.25 * tiling.head for _, y in corners],
             "note_y": [y + 0.02 for _, y in corners],
-            "title": [cut(tile.label, LETTERS[tiling.columns]) for tile in tiles],
+            "title": [cut(tile.title, LETTERS[tiling.columns]) for tile in tiles],
         }
 
     def said(self, tiles: Sequence[Tile]) -> dict[str, list[str]]:
@@ -150,11 +201,10 @@ class RaceTiles:
         """Colours of the light or the dark theme; label size for a screen or a lecture hall."""
         self._dark, colours = dark, style.theme(dark)
         self.figure.update(background_fill_color=colours.paper, border_fill_color=colours.paper)
-        for name, line in self.lines.items():
-            line.glyph.line_color = colours.layers[name]
-        self.dots.glyph.update(fill_color=colours.layers["particles"], fill_alpha=colours.dots)
+        self._colour()
         self.others.glyph.fill_color = colours.layers["ink"]
-        self.colours.palette = list(palette(dark))
+        self.path_colours.palette = [colours.layers[name] for name in style.PATH_COLOURS]
+        self.colours.palette = list(palette(dark, self._ends))
         self.boxes.glyph.line_color = colours.muted
         large, small = ("18px", "18px") if presenter else ("13px", "12px")
         self.titles.glyph.update(text_color=colours.text, text_font_size=large)
@@ -165,8 +215,11 @@ class RaceTiles:
 
 
 def cut(text: str, letters: int) -> str:
-    """`text`, or as much of it as has so many letters."""
-    return text if len(text) <= letters else f"{text[: letters - 1]}…"
+    """`text`, or its beginning and end in so many letters: both the method and its last setting can be read."""
+    if len(text) <= letters:
+        return text
+    end = (letters - 1) // 2
+    return f"{text[: letters - 1 - end].rstrip()}…{text[-end:].lstrip()}"
 
 
 def _figure() -> Figure:

@@ -1,4 +1,4 @@
-"""The traces of a race: two metrics of every entrant against a common clock, with the floor and bands over seeds."""
+"""The traces of a race: two metrics of every method against a clock, exact samples, and bands over seeds."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from bokeh.models import (
     FixedTicker,
     GlyphRenderer,
     HoverTool,
+    Legend,
+    LegendItem,
     NumeralTickFormatter,
     PanTool,
     Range1d,
@@ -25,9 +27,8 @@ from pmdviz.scenes.columns import set_data
 from pmdviz.scenes.race_columns import CLOCKS, Columns, band, clock_end, line_columns, spans
 from pmdviz.views import figures
 
-MOST = len(style.ENTRANTS_LIGHT)  # entrants that can be told apart
 WAITING = "Press Play: {} will be drawn here"
-UNKNOWN = "{} cannot be had: the exact posterior is not known"
+UNKNOWN = "{} is unavailable: the exact posterior is unknown"
 BAND_ALPHA = 0.18
 SLOTS = ("first", "second")  # columns of the sources, whichever metrics they hold
 MAX_DECADES = 2.5  # that an axis of 1, 2, 5 times powers of ten may have
@@ -38,7 +39,7 @@ class RaceTraces:
 
     def __init__(self, metrics: Sequence[Metric]) -> None:
         empty = np.empty(0, np.float32)
-        self.sources = [ColumnDataSource({name: empty for name in (*CLOCKS, *SLOTS)}) for _ in range(MOST)]
+        self.sources = [ColumnDataSource({name: empty for name in (*CLOCKS, *SLOTS)}) for _ in style.ENTRANTS_LIGHT]
         self.put: Callable[[ColumnDataSource, dict[str, np.ndarray]], None] = set_data
         self.clock, self.unit, self._look = "visited", "data", (False, False)
         self._rows: Sequence[Columns] = ()
@@ -113,7 +114,7 @@ class _Panel:
     def __init__(self, slot: str, metric: Metric, sources: Sequence[ColumnDataSource]) -> None:
         self.metric = metric
         self.figure = _figure(slot, metric)
-        figures.describe(self.figure, f"Curves: {metric.title} of every entrant")
+        figures.describe(self.figure, f"Curves: {metric.title} of every method")
         f = self.figure
         empty: list[float] = []
         self.bands: list[ColumnDataSource] = []  # made when there are some: a quarter of the page's models
@@ -133,8 +134,12 @@ class _Panel:
         self.text = f.text(
             "x", "y", "text", source=self.said, text_align="center", text_baseline="middle", y_range_name="edge"
         )
-        self.floor_words = ColumnDataSource({"x": empty, "y": empty, "text": []})
-        self.floor_text = f.text("x", "y", "text", source=self.floor_words, x_offset=6, y_offset=-3)
+        key = ColumnDataSource({"x": [np.nan], "y": [np.nan]})  # a sign of its own, as in `TracesView`
+        self.floor_key = f.line("x", "y", source=key, line_dash=style.DASHES["floor"], line_width=1.5)
+        self.legend = Legend(items=[], **style.LEGEND)
+        f.add_layout(self.legend, "above")
+        figures.fold_legend(f, self.legend)
+        figures.float_above(f, [*self.lines, self.marks])
         f.add_tools(HoverTool(renderers=self.lines, tooltips=[("", f"@{slot}{{0.000}}")], attachment="vertical"))
         self._span_x: tuple[float, float] | None = None
         self._dark = False
@@ -171,8 +176,13 @@ class _Panel:
         data = {"x": [0.0, end] if known else [], "y": known * 2}
         if dict(self.floor.data) != data:
             self.floor.data = data
-            text = [f"{words.EXACT_SAMPLES}: {words.number(value)}" for value in known]
-            self.floor_words.data = {"x": [0.0] * len(known), "y": known, "text": text}
+            self._name_floor(known)
+
+    def _name_floor(self, known: Sequence[float]) -> None:
+        """In the legend: beside its line the traces would cross it."""
+        said = [f"{words.EXACT_SAMPLES}: {words.number(value)}" for value in known]
+        if said != [item.label.value for item in self.legend.items]:
+            self.legend.items = [LegendItem(label=each, renderers=[self.floor_key]) for each in said]
 
     def _say(self, rows: Sequence[Columns], end: float) -> None:
         title, text = self.metric.title, ""
@@ -219,11 +229,11 @@ class _Panel:
             line.glyph.line_color = colour
         for area, colour in zip(self.areas, colours, strict=False):
             area.glyph.fill_color = colour
-        self.floor_line.glyph.line_color = theme.layers["floor"]
+        for floor in (self.floor_line, self.floor_key):
+            floor.glyph.line_color = theme.layers["floor"]
         self.fronts.data = {**self.fronts.data, "colour": list(colours[: len(self.fronts.data["x"])])}
         px = f"{style.PRESENTER_PX if presenter else style.TEXT_PX}px"
-        for part in (self.text, self.floor_text):
-            part.glyph.update(text_color=theme.muted, text_font={"value": style.FONT}, text_font_size=px)
+        self.text.glyph.update(text_color=theme.muted, text_font={"value": style.FONT}, text_font_size=px)
 
 
 def _figure(slot: str, metric: Metric) -> Figure:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -19,14 +19,16 @@ from bokeh.models import (
 )
 from bokeh.plotting import figure as Figure
 
+from pmdviz.methods import Method
 from pmdviz.scenes import style
-from pmdviz.scenes.columns import EMPTY_DOTS, EMPTY_LINE, Image, StageColumns, set_data
+from pmdviz.scenes.columns import EMPTY_DOTS, EMPTY_LINE, EMPTY_PATHS, Image, StageColumns, dot_opacity, set_data
+from pmdviz.scenes.image_palette import USUAL as USUAL_ENDS
 from pmdviz.scenes.image_palette import palette
 from pmdviz.scenes.stage import DRAWN, LAYERS, SCENES, Pair, Scene, particles_label
 from pmdviz.views import figures
 
 NO_IMAGE: dict[str, list] = {name: [] for name in ("image", "x", "y", "dw", "dh")}
-OTHERS_PX = 4.0  # of dots in ink
+OTHERS_PX = 5.0  # of dots in ink
 TIPS = [("weight", "@weight{0.000000}"), ("log q", "@log_density{0.00} nats")]
 
 
@@ -38,36 +40,49 @@ class StageView:
     """
 
     def __init__(self, target: Any, scene: Scene = SCENES["posterior"], pair: Pair = (0, 1)) -> None:
-        self.sources = {name: ColumnDataSource(_empty(name)) for name in LAYERS}
-        self.sources |= {"image": ColumnDataSource(NO_IMAGE), "others": ColumnDataSource(EMPTY_LINE)}
+        self.sources = {name: ColumnDataSource(_EMPTY[name]) for name in (*LAYERS, "others")}
+        self.sources["image"] = ColumnDataSource(NO_IMAGE)
         self.figure = _figure()
         figures.describe(self.figure, "Picture: exact posterior, approximation and particles")
-        self.colours = LinearColorMapper(palette(False), low=0.0, high=1.0, nan_color="#00000000")
-        self.figure.image(
-            "image", "x", "y", "dw", "dh", source=self.sources["image"], color_mapper=self.colours, level="image"
-        )
-        self.others = self.figure.scatter("x", "y", source=self.sources["others"], size=OTHERS_PX, line_color=None)
-        made = {name: _LAYER_GLYPHS[name](self.figure, self.sources[name], name) for name in DRAWN}
-        self.layers = {name: made[name] for name in LAYERS}
-        self.legend = Legend(
-            items=[LegendItem(label=name, renderers=[self.layers[name]]) for name in LAYERS], **style.LEGEND
-        )
+        self._add_glyphs()
+        self.legend = Legend(items=[], **style.LEGEND)
         self.figure.add_layout(self.legend, "above")
         figures.fold_legend(self.figure, self.legend)
-        self.note = Label(x=8, y=6, x_units="screen", y_units="screen", text="", text_font=style.FONT)
+        note: dict[str, Any] = {"x_units": "screen", "y_units": "screen", "text_font": style.FONT, "level": "overlay"}
+        self.note = Label(x=8, y=6, text="", **note)
         self.figure.add_layout(self.note)
         self.hover = HoverTool(renderers=[self.layers["particles"]], attachment="vertical")
         self.figure.add_tools(self.hover)
         self.put: Callable[[ColumnDataSource, dict[str, np.ndarray]], None] = set_data  # a live page has a shorter way
-        self._shown: dict[str, Any] = {"others": EMPTY_LINE}
+        self._shown: dict[str, Any] = {"others": EMPTY_LINE, "prior": EMPTY_LINE, "paths": EMPTY_PATHS}
+        self._dark, self._ends, self._drawn = False, USUAL_ENDS, 0
+        self.hidden: frozenset[str] = frozenset()
+        self.words: dict[str, str] = {}
         self.look_at(target, scene, pair)
 
-    def look_at(self, target: Any, scene: Scene, pair: Pair) -> None:
-        """Take ranges, axis names and the hover's words from a target and a scene of it."""
+    def _add_glyphs(self) -> None:
+        self.colours = LinearColorMapper(palette(False), low=0.0, high=1.0, nan_color="#00000000")
+        self.path_colours = LinearColorMapper(
+            [style.LIGHT.layers[name] for name in style.PATH_COLOURS], low=-0.5, high=len(style.PATH_COLOURS) - 0.5
+        )
+        self.image = self.figure.image(
+            "image", "x", "y", "dw", "dh", source=self.sources["image"], color_mapper=self.colours, level="image"
+        )
+        self.others = self.figure.scatter(
+            "x", "y", source=self.sources["others"], size=OTHERS_PX, line_color=None, name="others"
+        )
+        made = {name: _LAYER_GLYPHS[name](self.figure, self.sources[name], name) for name in DRAWN}
+        made["paths"].glyph.line_color = {"field": "kind", "transform": self.path_colours}
+        self.layers = {name: made[name] for name in LAYERS}
+        figures.float_above(self.figure, [self.others, *made.values()])
+
+    def look_at(self, target: Any, scene: Scene, pair: Pair, method: Method | None = None) -> None:
+        """Take ranges, axis names and words from a target, a scene of it and a method."""
         names = target.parameter_names
         flat = target.dim == 1
         self.target, self.scene, self.pair, self._top = target, scene, pair, np.nan
-        self._name_layers()
+        self.name_layers(method)
+        self.toggle(name for name in LAYERS if name not in self.hidden)
         self.figure.xaxis.axis_label, self.figure.yaxis.axis_label = scene.axis_labels(target, pair)
         first, second = (names[0], "") if flat else (names[k] for k in pair)
         theta = [(first, "@x{0.000}")] + ([] if flat else [(second, "@y{0.000}")])
@@ -83,23 +98,28 @@ class StageView:
     def show(self, frame: Any) -> None:
         """Draw `frame`; drawing it twice changes nothing."""
         reason = frame.info.rejuvenated if frame.info else ""
+        self.name_layers(frame.method)
         self.draw(
-            self.scene.columns(frame, self.pair), f"rejuvenated: {reason}" if reason else frame.caveat.partition(":")[0]
+            self.scene.columns(frame, self.pair),
+            f"new particles drawn: {reason}" if reason else frame.caveat.partition(":")[0],
         )
 
-    def draw(self, columns: StageColumns, note: str = "") -> None:
-        """Draw columns that were computed elsewhere (in a worker thread), with a note in the corner."""
-        for name, data in zip(LAYERS, columns[:3], strict=True):
+    def draw(self, columns: StageColumns, note: str = "", with_image: bool = True) -> None:
+        """Draw columns that were computed elsewhere (in a worker thread), with a note in the corner.
+
+        Without the image the one before stays: it repaints the whole figure, and the eye does not miss it.
+        """
+        for name in (*LAYERS, "others"):
+            data = getattr(columns, name)
             if self._shown.get(name) is not data:
                 self.put(self.sources[name], data)
                 self._shown[name] = data
-        self._draw_image(columns.image)
-        if self._shown.get("others") is not columns.others:
-            self.put(self.sources["others"], columns.others)
-            self._shown["others"] = columns.others
+        if with_image or columns.image is None:
+            self._draw_image(columns.image)
         if np.isfinite(columns.top) and not np.isfinite(self._top):
             self._top = columns.top
             self.fit()
+        self._thin_dots(columns.drawn)
         self._label(columns, note)
 
     def _draw_image(self, image: Image | None) -> None:
@@ -108,49 +128,68 @@ class StageView:
         if image is None:
             self.sources["image"].data = NO_IMAGE
             return
+        if image.ends != self._ends:
+            self._ends = image.ends
+            self.colours.palette = list(palette(self._dark, self._ends))
         (left, right), (bottom, top) = image.x, image.y
         self.sources["image"].data = {
             **{"image": [image.values], "x": [left], "y": [bottom]},
             **{"dw": [right - left], "dh": [top - bottom]},
         }
 
-    def _name_layers(self) -> None:
+    def _thin_dots(self, drawn: int) -> None:
+        if drawn != self._drawn:
+            self._drawn = drawn
+            self.layers["particles"].glyph.fill_alpha = dot_opacity(style.theme(self._dark).dots, drawn)
+
+    def name_layers(self, method: Method | None) -> None:
         """The scene's words in the legend, for the layers that it draws."""
-        drawn = {**self.layers, "others": self.others}
-        self.legend.items = [
-            LegendItem(label=words, renderers=[drawn[name]]) for name, words in self.scene.legend.items()
-        ]
+        words = self.scene.words(method)
+        if words != self.words:
+            drawn = {**self.layers, "others": self.others}
+            self.words = words
+            self.legend.items = [LegendItem(label=word, renderers=[drawn[name]]) for name, word in words.items()]
+
+    def labels(self, columns: StageColumns) -> dict[str, str]:
+        """What the layers are called in a picture of these columns."""
+        dots = {name: particles_label(columns, self.words[name]) for name in self.words if name == "particles"}
+        return {**self.words, **dots}
 
     def _label(self, columns: StageColumns, note: str) -> None:
-        words = self.scene.legend
-        if "particles" in words:
-            item, label = self.legend.items[[*words].index("particles")], particles_label(columns, words["particles"])
+        for item, label in zip(self.legend.items, self.labels(columns).values(), strict=True):
             if item.label.value != label:
                 item.label = {"value": label}
         if self.note.text != note:
             self.note.text = note
 
-    def toggle(self, names: Any) -> None:
+    def toggle(self, names: Iterable[str]) -> None:
         """Show only the layers in `names`."""
+        shown = {*names}
+        self.hidden = frozenset(LAYERS) - shown
         for name, renderer in self.layers.items():
-            renderer.visible = name in names
+            renderer.visible = name in shown
+        self.image.visible = self.scene.image_of not in self.hidden
 
     def set_theme(self, dark: bool = False, presenter: bool = False) -> None:
         """Colours of the light or the dark theme; label size for a screen or a lecture hall."""
         figures.apply_theme(self.figure, dark, presenter)
-        colours = style.theme(dark)
-        for name in ("exact", "approximate"):
+        self._dark, colours = dark, style.theme(dark)
+        for name in ("exact", "approximate", "prior"):
             self.layers[name].glyph.line_color = colours.layers[name]
-        dots = self.layers["particles"].glyph
-        dots.update(fill_color=colours.layers["particles"], fill_alpha=colours.dots)
+        self.path_colours.palette = [colours.layers[name] for name in style.PATH_COLOURS]
+        opacity = dot_opacity(colours.dots, self._drawn)
+        self.layers["particles"].glyph.update(fill_color=colours.layers["particles"], fill_alpha=opacity)
         self.others.glyph.fill_color = colours.layers["ink"]
-        self.colours.palette = list(palette(dark))
+        self.colours.palette = list(palette(dark, self._ends))
         self.note.text_color = colours.text
         self.note.text_font_size = f"{style.PRESENTER_PX if presenter else style.TEXT_PX}px"
 
 
-def _empty(name: str) -> dict[str, np.ndarray]:
-    return EMPTY_DOTS if name == "particles" else EMPTY_LINE
+_EMPTY: dict[str, dict[str, np.ndarray]] = {
+    **dict.fromkeys(("exact", "approximate", "prior", "others"), EMPTY_LINE),
+    "particles": EMPTY_DOTS,
+    "paths": EMPTY_PATHS,
+}
 
 
 def _figure() -> Figure:
@@ -171,10 +210,15 @@ def _line(figure: Figure, source: ColumnDataSource, name: str) -> Any:
     return figure.line("x", "y", source=source, line_width=style.LINE_WIDTH, line_dash=style.DASHES[name], name=name)
 
 
+def _segments(figure: Figure, source: ColumnDataSource, name: str) -> Any:
+    return figure.segment("x0", "y0", "x1", "y1", source=source, line_alpha="alpha", line_width=style.PATH_WIDTH,
+                          name=name)  # fmt: skip
+
+
 def _dots(figure: Figure, source: ColumnDataSource, name: str) -> Any:
     return figure.scatter(
         "x", "y", size="size", source=source, fill_alpha=style.LIGHT.dots, line_color=None, name=name
     )  # no outline: it would double the cost of a dot
 
 
-_LAYER_GLYPHS = {"exact": _line, "approximate": _line, "particles": _dots}
+_LAYER_GLYPHS = {"exact": _line, "approximate": _line, "prior": _line, "particles": _dots, "paths": _segments}

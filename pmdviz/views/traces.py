@@ -9,6 +9,7 @@ import numpy as np
 from bokeh.models import (
     ColumnDataSource,
     CustomJSHover,
+    Grid,
     HoverTool,
     Legend,
     LegendItem,
@@ -21,15 +22,16 @@ from bokeh.models import (
 )
 from bokeh.plotting import figure as Figure
 
-from pmdviz.scenes import style, words
+from pmdviz.scenes import style
 from pmdviz.scenes.columns import set_data
-from pmdviz.scenes.marks import Mark
+from pmdviz.scenes.marks import KINDS, OTHER, Kind, Mark, kinds_of
 from pmdviz.scenes.trace_columns import (
     CLOCKS,
     GROUPS,
+    Group,
     clock_end,
     column,
-    floor_labels,
+    floor_words,
     over_words,
     trace_columns,
     value_range,
@@ -38,20 +40,19 @@ from pmdviz.views import figures
 
 NUMBER_JS = "return value >= {0} ? '> {0}' : Number(value).toPrecision(3)"
 WAITING = "Press Play: {} will be drawn here"
-UNKNOWN = "{} cannot be had: the exact posterior is not known"
+UNKNOWN = "{} is unavailable: the exact posterior is unknown"
 
 
 class TracesView:
     """One Bokeh figure with all traces; `show` changes data, ranges and words, never the user's zoom along x."""
 
-    def __init__(self, group: str = "divergences", others: bool = True) -> None:
+    def __init__(self, group: str = "tv", others: bool = True) -> None:
         self.group, self.clock = group, "visited"
         self.groups = dict(GROUPS) if others else {group: GROUPS[group]}
         self.columns = tuple(name for each in self.groups.values() for name in each.metrics)
         self.source = ColumnDataSource({name: np.empty(0, np.float32) for name in (*CLOCKS, *self.columns)})
         self.put: Callable[[ColumnDataSource, dict[str, np.ndarray]], None] = set_data  # a live page has a shorter way
         self.floors = ColumnDataSource({"x": [], "y": []})
-        self.floor_words = ColumnDataSource({"x": [], "y": [], "text": []})
         self.marks = ColumnDataSource({"x": [], "y": [], "text": [], "marker": []})
         self.middle = ColumnDataSource({"x": [0.5], "y": [0.5], "text": [""]})
         self.over = ColumnDataSource({"x": [], "y": [], "text": []})
@@ -59,14 +60,14 @@ class TracesView:
         figures.describe(self.figure, "Curves: how far approximation and posterior are apart, step by step")
         self.linear_axis = next(axis for axis in self.figure.left if axis.name == "linear_axis")
         self.lines = {name: self._line(name, each) for each in self.groups.values() for name in each.metrics}
-        self.floor_line = self.figure.line(
-            "x", "y", source=self.floors, line_dash=style.DASHES["floor"], line_width=1.5, name="floor"
-        )
-        self.floor_text = self.figure.text(
-            "x", "y", "text", source=self.floor_words, x_offset=6, y_offset=-3, text_baseline="bottom"
-        )
+        look: dict[str, Any] = {"line_dash": style.DASHES["floor"], "line_width": 1.5}
+        self.floor_lines = {  # one on each axis: a renderer does not change its own
+            log: self.figure.line("x", "y", source=self.floors, name=f"floor_{name}", y_range_name=name, **look)
+            for log, name in ((True, "default"), (False, "linear"))
+        }
         edge = {"y_range_name": "edge"}
         self.mark_dots = self.figure.scatter("x", "y", source=self.marks, marker="marker", size=9, **edge)
+        self._add_keys()
         self.text = self.figure.text(
             "x", "y", "text", source=self.middle, text_align="center", text_baseline="middle", **edge
         )
@@ -75,6 +76,8 @@ class TracesView:
         )
         self._add_legend()
         self._add_hovers()
+        figures.float_above(self.figure, [*self.lines.values(), self.mark_dots])
+        self._named: tuple[Any, ...] = ()  # what the legend says
         self._last: tuple[Any, ...] | None = None
         self._span_x: tuple[float, float] | None = None
         self.figure.on_event("doubletap", lambda event: self.follow())
@@ -84,6 +87,21 @@ class TracesView:
         where = {} if group.log else {"y_range_name": "linear"}
         look = {"line_width": style.LINE_WIDTH, "line_dash": group.metrics[name].dash}
         return self.figure.line("visited", name, source=self.source, name=name, **look, **where)
+
+    def _add_keys(self) -> None:
+        """What stands for lines and marks in the legend, with nothing in the picture.
+
+        Were it the lines themselves, BokehJS would build the whole legend anew, several times, for every new point.
+        """
+        most = max(len(group.metrics) for group in self.groups.values())
+        nowhere = ColumnDataSource({"x": [np.nan], "y": [np.nan]})
+        key: dict[str, Any] = {"x": "x", "y": "y", "source": nowhere}
+        floor: dict[str, Any] = {"line_dash": style.DASHES["floor"], "line_width": 1.5}
+        self.line_keys = [self.figure.line(line_width=style.LINE_WIDTH, **key) for _ in range(most)]
+        self.floor_key = self.figure.line(**floor, **key)
+        self.mark_keys = {
+            kind: self.figure.scatter(marker=kind.marker, size=9, **key) for kind in (*KINDS.values(), OTHER)
+        }
 
     def _add_legend(self) -> None:
         self.legend = Legend(**style.LEGEND)
@@ -102,18 +120,31 @@ class TracesView:
         for metric, line in self.lines.items():
             line.visible = metric in chosen.metrics
             line.glyph.x = self.clock
+        for log, floor in self.floor_lines.items():
+            floor.visible = log == chosen.log
         self.figure.xaxis.axis_label = CLOCKS[self.clock]
         log_axis = self.figure.yaxis[0]
         log_axis.visible, self.linear_axis.visible = chosen.log, not chosen.log
+        for grid in self.figure.ygrid:
+            grid.visible = grid.axis.visible
         (log_axis if chosen.log else self.linear_axis).axis_label = chosen.axis_label
-        self._set_legend(chosen)
+        self._set_legend(chosen, {}, [])
         self._set_hover(chosen)
         self.follow()
 
-    def _set_legend(self, chosen: Any) -> None:
-        items = [LegendItem(label=each.title, renderers=[self.lines[name]]) for name, each in chosen.metrics.items()]
-        if chosen.floors:
-            items.append(LegendItem(label=words.EXACT_SAMPLES, renderers=[self.floor_line]))
+    def _set_legend(self, chosen: Group, known: Mapping[str, float], kinds: Sequence[Kind]) -> None:
+        """What there is to be seen; where that stays, so do the items: another legend is laid out anew."""
+        seen = chosen.title, known, kinds
+        if seen == self._named:
+            return
+        self._named = seen
+        items = []
+        for key, (name, each) in zip(self.line_keys, chosen.metrics.items(), strict=False):
+            key.glyph.update(line_dash=each.dash, line_color=self.lines[name].glyph.line_color)
+            items.append(LegendItem(label=each.title, renderers=[key]))
+        if known:
+            items.append(LegendItem(label=floor_words(chosen, known), renderers=[self.floor_key]))
+        items += [LegendItem(label=kind.title, renderers=[self.mark_keys[kind]]) for kind in kinds]
         self.legend.items = items
 
     def _set_hover(self, chosen: Any) -> None:
@@ -139,17 +170,22 @@ class TracesView:
         marks: Sequence[Mark] = (),
         budget: int | None = None,
         unit: str = "data",
+        expected: Sequence[str] = (),
     ) -> None:
-        """Draw a history (equal-length columns), the floors (floor_tv, floor_kl) and the marks of a run."""
-        self._last = history, floors, marks, budget, unit
+        """Draw a history (equal-length columns), the floors (floor_tv, floor_kl) and the marks of a run.
+
+        Kinds of marks that are `expected` are in the legend from the start: it does not move while the run plays.
+        """
+        self._last = history, floors, marks, budget, unit, expected
         chosen = self.groups[self.group]
         known = {name: floors.get(name) for name in chosen.floors if floors.get(name) is not None}
         span = value_range(chosen, [column(history, m) for m in chosen.metrics], list(known.values()))
         (self.figure.y_range if chosen.log else self.figure.extra_y_ranges["linear"]).update(start=span[0], end=span[1])
         end = self._set_x(history, budget, unit)
         self.put(self.source, self._padded(trace_columns(history, chosen, span)))
-        self._show_floors(known, end, floor_labels(known, span, chosen.log))
+        self._show_floors(known, end)
         self._show_marks(marks)
+        self._set_legend(chosen, known, kinds_of(marks, expected))
         self._show_words(history, chosen, end)
 
     def _set_x(self, history: Mapping[str, np.ndarray], budget: int | None, unit: str) -> float:
@@ -166,17 +202,14 @@ class TracesView:
         spare = columns["iteration"]
         return {**columns, **{name: spare for name in self.columns if name not in columns}}
 
-    def _show_floors(self, known: Mapping[str, float], end: float, labels: Sequence[tuple[float, str]]) -> None:
+    def _show_floors(self, known: Mapping[str, float], end: float) -> None:
         xs, ys = [], []
         for value in known.values():
-            xs += [0.0, end * 50, np.nan]
+            xs += [0.0, end * 50, np.nan]  # far: an endless run asks for it seldom
             ys += [value, value, np.nan]
-        data = {"x": np.array(xs), "y": np.array(ys)}
-        if len(xs) != len(self.floors.data["x"]) or not np.array_equal(ys, self.floors.data["y"], equal_nan=True):
-            self.floors.data = data
-        heights, texts = [y for y, _ in labels], [text for _, text in labels]
-        if heights != list(self.floor_words.data["y"]) or texts != list(self.floor_words.data["text"]):
-            self.floor_words.data = {"x": [0.0] * len(labels), "y": heights, "text": texts}
+        seen = self.floors.data
+        if not np.array_equal(ys, seen["y"], equal_nan=True) or (len(ys) and seen["x"][1] < end):
+            self.floors.data = {"x": np.array(xs), "y": np.array(ys)}
 
     def _show_marks(self, marks: Sequence[Mark]) -> None:
         shown = marks[-500:]
@@ -185,9 +218,9 @@ class TracesView:
             return
         self.marks.data = {
             "x": xs,
-            "y": [mark.height for mark in shown],
+            "y": [mark.look.height for mark in shown],
             "text": [mark.text for mark in shown],
-            "marker": [mark.marker for mark in shown],
+            "marker": [mark.look.marker for mark in shown],
         }
 
     def _show_words(self, history: Mapping[str, np.ndarray], chosen: Any, end: float) -> None:
@@ -210,10 +243,14 @@ class TracesView:
         for group in self.groups.values():
             for name, trace in group.metrics.items():
                 self.lines[name].glyph.line_color = colours.layers[trace.colour]
-        self.floor_line.glyph.line_color = colours.layers["floor"]
-        self.mark_dots.glyph.update(fill_color=colours.muted, line_color=colours.muted)
+        for name, key in zip(self.groups[self.group].metrics, self.line_keys, strict=False):
+            key.glyph.line_color = self.lines[name].glyph.line_color
+        for floor in (*self.floor_lines.values(), self.floor_key):
+            floor.glyph.line_color = colours.layers["floor"]
+        for marks in (self.mark_dots, *self.mark_keys.values()):
+            marks.glyph.update(fill_color=colours.muted, line_color=colours.muted)
         px = f"{style.PRESENTER_PX if presenter else style.TEXT_PX}px"
-        for renderer in (self.text, self.over_text, self.floor_text):
+        for renderer in (self.text, self.over_text):
             renderer.glyph.update(text_color=colours.muted, text_font={"value": style.FONT}, text_font_size=px)
 
 
@@ -226,7 +263,9 @@ def _figure() -> Figure:
     )  # fmt: skip
     figure.extra_y_ranges = {"linear": Range1d(0, 1), "edge": Range1d(0, 1)}
     figure.extra_y_scales = {"linear": LinearScale(), "edge": LinearScale()}
-    figure.add_layout(LinearAxis(y_range_name="linear", name="linear_axis", visible=False), "left")
+    linear = LinearAxis(y_range_name="linear", name="linear_axis", visible=False)
+    figure.add_layout(linear, "left")
+    figure.add_layout(Grid(axis=linear, dimension=1, y_range_name="linear", visible=False))
     figure.xaxis.formatter = NumeralTickFormatter(format="0,0.[00]")
     figure.yaxis[0].formatter = NumeralTickFormatter(format="0,0.[0000]")
     wheel = WheelZoomTool(dimensions="width", zoom_on_axis=False)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tests.support.browser import FLAGS, HELPERS_JS, await_answer, end, free_port
+from tests.support.browser import FLAGS, HELPERS_JS, await_answer, end, free_port, hurry
 
 HERE = Path(__file__).parent
 SIZE = {"width": 1440, "height": 900}
@@ -151,11 +151,16 @@ class Lab:
             seen.append(self.page.evaluate(iteration))
         return seen[-1]
 
+    def hurry(self) -> None:
+        """Play as fast as it goes: most tests are about something else than what a person sees at first."""
+        hurry(self.page)
+
     def reach(self, iteration: int) -> None:
         self.wait(f"pmdviz.iteration() >= {iteration}", 60)
 
     def paused_at(self, iteration: int) -> int:
         """Play up to an iteration at least, pause, and say where it stands then."""
+        self.hurry()
         self.press("Play")
         self.reach(iteration)
         self.press("Pause")

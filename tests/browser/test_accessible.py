@@ -20,6 +20,10 @@ def look(lab, place):
     elif place == "theory":
         lab.page.get_by_role("tab", name="Theory").click()
         lab.page.get_by_text("Nothing has been measured yet.").wait_for()
+    elif place == "explanation":
+        lab.page.get_by_role("button", name="More settings").first.click()
+        lab.page.get_by_role("button", name="Rejuvenation", exact=True).first.click()
+        lab.page.get_by_role("dialog", name="Rejuvenation").wait_for()
     elif place == "help":
         lab.page.get_by_role("button", name="?", exact=True).click()
         lab.page.get_by_role("dialog", name="Help").wait_for()
@@ -28,7 +32,7 @@ def look(lab, place):
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_axe_finds_nothing_critical_or_serious(server, browser, dark):
     found = {}
-    for places, query in ((("lab", "help", "race", "theory"), ""), (("bad link",), "?run=no-run")):
+    for places, query in ((("lab", "explanation", "help", "race", "theory"), ""), (("bad link",), "?run=no-run")):
         lab = Lab(browser, server.url + "/" + query)
         lab.page.evaluate(AXE.read_text(encoding="utf-8"))
         if dark:
@@ -49,5 +53,8 @@ def test_axe_finds_nothing_critical_or_serious(server, browser, dark):
 def test_pictures_and_sliders_have_names_for_who_cannot_see_them(lab):
     lab.page.get_by_role("img", name="Picture: exact posterior, approximation and particles").wait_for()
     lab.page.get_by_role("img", name="Curves: how far approximation and posterior are apart, step by step").wait_for()
+    lab.press("Step")
+    lab.reach(1)
+    lab.page.get_by_role("img", name="approximation and particles. iteration 1, 100 of 20,000 data").wait_for()
     lab.page.get_by_role("slider", name="Particles m", exact=True).wait_for()
     lab.page.get_by_label("Open a recipe (JSON)").wait_for()

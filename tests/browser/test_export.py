@@ -158,5 +158,5 @@ def test_a_race_as_it_stands(open_lab, tmp_path):
     assert max(likeness(page[0], film[3]), likeness(page[3], film[0])) < 0.7
     recipe = pmdviz.RaceRecipe.from_json(panel.made("json", tmp_path, "pmdviz-race").read_text(encoding="utf-8"))
     assert [one.label for one in recipe.entrants][:2] == ["pmd", "pmd:warm_start=true"]
-    seen = re.search(r"all together, ([\d,]+)(?: to [\d,]+)? of 20,000 data", lab.page.evaluate(WORDS))[1]
+    seen = re.search(r"([\d,]+)(?: to [\d,]+)? of 20,000 data visited", lab.page.evaluate(WORDS))[1]
     assert recipe.budget == int(seen.replace(",", ""))

@@ -13,6 +13,7 @@ from pmdviz.export.options import Look
 from tests.support.likeness import similarity
 
 SIDE = 511  # px of the stage in a film of 960 x 540, where lengths are the page's own
+LEGEND = 48  # px at its top: on the page they are the switches of the layers, and no part of the picture
 
 
 def stage_box(lab):
@@ -32,7 +33,7 @@ def shot_of_stage(lab):
     else:
         raise AssertionError(f"the stage does not take a side of {SIDE} px: {width} x {height}")
     shot = lab.page.screenshot(clip={"x": x, "y": y, "width": width, "height": height})
-    return np.asarray(Image.open(io.BytesIO(shot)).convert("RGB"))[:SIDE, :SIDE]
+    return np.asarray(Image.open(io.BytesIO(shot)).convert("RGB"))[LEGEND:SIDE, :SIDE]
 
 
 def film_stage(iteration):
@@ -42,7 +43,7 @@ def film_stage(iteration):
     film = Film(session.run, Look.checked({}))
     scene = film.last_scene()
     picture = Picture(film, scene)
-    return picture.draw(scene)[-SIDE:, :SIDE, :3]
+    return picture.draw(scene)[-SIDE:, :SIDE, :3][LEGEND:]
 
 
 @pytest.mark.parametrize("least, later", [(0, 3), (20, 10)])  # at 20 three steps are hardly to be seen

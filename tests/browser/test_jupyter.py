@@ -100,7 +100,7 @@ def test_it_appears_plays_is_turned_and_read_back(notebook):
     play(notebook)
     reach(notebook, 0, 5)
     assert notebook.page.evaluate("pmdviz.picture()") != before
-    slider = notebook.page.locator("input[type=range][aria-label='Bandwidth']").first
+    slider = notebook.page.locator("input[type=range][aria-label^='Bandwidth']").first
     slider.focus()
     notebook.page.keyboard.press("ArrowLeft")
     notebook.until("lab.session.knobs.bandwidth < 1")

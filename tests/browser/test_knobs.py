@@ -1,7 +1,10 @@
 """Knobs, presets, targets: turned while playing and while paused, refused, undone."""
 
+import re
+
 import pytest
 
+from pmdviz.methods import METHODS
 from pmdviz.views.figures import DIM
 
 
@@ -28,7 +31,7 @@ def test_a_knob_turned_while_playing_acts(lab):
 def test_out_of_range_is_refused_beside_the_box_and_play_works_after_it(lab, text):
     lab.type("num_particles", text)
     lab.page.wait_for_function("pmdviz.find('#knob-num_particles-message').textContent !== ''")
-    assert "num_particles must be a whole number" in lab.message("num_particles")
+    assert "Particles m must be a whole number" in lab.message("num_particles")
     assert lab.knob("num_particles").input_value() == text
     lab.press("Play")
     lab.reach(3)
@@ -45,7 +48,8 @@ def test_numbers_may_be_written_either_way(lab):
 def test_a_new_particle_count_forces_a_rejuvenation(lab):
     lab.paused_at(5)
     lab.type("num_particles", "20000")
-    note = lab.page.get_by_text("num_particles: takes effect at the next step")
+    label = METHODS["pmd"].Knobs.specs()["num_particles"].label
+    note = lab.page.get_by_text(f"{label}: takes effect at the next step")
     note.wait_for()
     lab.press("Step")
     label = "'particles (5,000 of 20,000 drawn)'"
@@ -55,7 +59,7 @@ def test_a_new_particle_count_forces_a_rejuvenation(lab):
 
 def test_reset_to_default_and_what_differs_is_marked(lab):
     lab.type("eta", "5")
-    reset = lab.page.get_by_role("button", name="Reset Step size: η to 2")
+    reset = lab.page.get_by_role("button", name="Reset Step size η to 2")
     reset.wait_for()
     reset.click()
     lab.wait("JSON.parse(pmdviz.model('acknowledge').shown).eta === 2")
@@ -64,13 +68,101 @@ def test_reset_to_default_and_what_differs_is_marked(lab):
 
 def test_knobs_that_do_nothing_are_not_shown(lab):
     assert not lab.knob("step_size").is_visible()
-    lab.page.locator("select#knob-schedule").select_option("constant")
+    more(lab).click()
+    lab.page.get_by_label("Step-size schedule", exact=True).select_option("constant")
     lab.knob("step_size").wait_for()
     lab.knob("eta").wait_for(state="hidden")
 
 
+def more(lab):
+    return lab.page.get_by_role("button", name="More settings").first
+
+
+def test_more_settings_fold_but_not_one_that_was_changed_and_the_browser_remembers(lab):
+    assert lab.knob("eta").is_visible() and not lab.knob("n0").is_visible()
+    more(lab).click()
+    lab.type("n0", "5")
+    lab.wait("JSON.parse(pmdviz.model('acknowledge').shown).n0 === 5")
+    lab.page.get_by_role("button", name="Fewer settings").first.click()
+    lab.knob("kappa").wait_for(state="hidden")
+    assert lab.knob("n0").is_visible()
+    more(lab).click()
+    lab.page.reload()
+    lab.knob("kappa").wait_for(timeout=60_000)
+
+
+def test_a_label_explains_by_click_and_keyboard_and_esc_closes_that_alone(lab):
+    label = lab.page.get_by_role("button", name="Rejuvenation", exact=True).first
+    label.focus()
+    label.press("Enter")
+    box = lab.page.get_by_role("dialog", name="Rejuvenation")
+    box.get_by_text("Takes effect: at the next step.").wait_for()
+    box.get_by_role("button", name="ESS").first.click()
+    lab.page.get_by_role("dialog", name="ESS: effective sample size").get_by_text("1 / Σ").wait_for()
+    presses = lab.page.evaluate("pmdviz.model('acknowledge').presses")
+    lab.page.keyboard.press("Escape")
+    assert lab.page.locator(".pmdviz-explain").count() == 0
+    assert lab.page.evaluate("pmdviz.model('acknowledge').presses") == presses, "Esc was given to the run too"
+    assert "Rejuvenation" in lab.page.evaluate("pmdviz.find('.name:focus').textContent")
+    label.click()
+    box.wait_for()
+    assert box.evaluate("e => getComputedStyle(e).color") == "rgb(26, 26, 26)"
+    lab.page.locator(".pmdviz-stage").click()
+    box.wait_for(state="hidden")
+    lab.page.get_by_label("Toggle theme").click()
+    lab.wait("pmdviz.model('stage').background_fill_color !== '#ffffff'")
+    label.click()
+    assert box.evaluate("e => getComputedStyle(e).color") == "rgb(242, 242, 242)", "a white card in the dark"
+
+
+def test_on_a_phone_an_explanation_lies_over_the_drawer(open_lab):
+    lab = open_lab(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    lab.knob("num_particles").wait_for(state="hidden")  # the drawer of a narrow window is closed at first
+    lab.page.locator(".MuiAppBar-root button").first.tap()
+    lab.page.get_by_role("button", name="Rejuvenation", exact=True).first.tap()
+    box = lab.page.get_by_role("dialog", name="Rejuvenation")
+    box.locator(".pmdviz-term").first.tap()  # Playwright taps only what nothing covers
+    lab.page.get_by_role("dialog", name="ESS: effective sample size").wait_for()
+    lab.page.keyboard.press("Escape")
+    assert lab.page.locator(".pmdviz-explain").count() == 0 and lab.knob("num_particles").is_visible()
+
+
+def test_words_explain_themselves_while_it_plays_and_in_the_status_line_of_a_pause(lab):
+    lab.endless()
+    lab.press("Play")
+    lab.reach(3)
+    lab.page.locator(".pmdviz-glossary .pmdviz-term", has_text="TV").click()
+    box = lab.page.get_by_role("dialog", name="TV: total variation")
+    box.get_by_text("0 (identical) to 1 (no overlap)").wait_for()
+    at = lab.iteration()
+    lab.reach(at + 3)
+    assert box.is_visible()
+    assert lab.page.locator(".pmdviz-status .pmdviz-term").count() == 0, "words that would move at every frame"
+    lab.press("Pause")
+    lab.page.locator(".pmdviz-status .pmdviz-term", has_text="exact samples").click()
+    lab.page.get_by_role("dialog", name="Exact samples").wait_for()
+
+
+# All that is written in the panel, choices of menus too, in whatever shadow root it is.
+WRITTEN = """(() => { const read = (root) => [...root.childNodes].map((n) => n.nodeType === 3 ? n.data
+    : n.tagName === "STYLE" ? "" : read(n) + (n.shadowRoot ? read(n.shadowRoot) : "")).join(" ")
+  return read(pmdviz.find(".pmdviz-setup").shadowRoot) })()"""
+
+
+def test_no_identifier_stands_in_the_panel_of_any_method(lab):
+    menu = lab.page.get_by_label("Method", exact=True)
+    for title, label in [("Particle Mirror Descent", "Step-size schedule"), ("Stein", "RBF width rule"),
+                         ("Nonparametric", "Initial means"), ("Hamiltonian", "Leapfrog steps L")]:  # fmt: skip
+        name = next(option for option in menu.locator("option").all_inner_texts() if title in option)
+        menu.select_option(name)
+        lab.wait(f"{WRITTEN}.includes({label!r})", 30)
+        words = lab.page.evaluate(WRITTEN)
+        assert "Seed of the run" in words
+        assert re.findall(r"\w*_\w*", words) == []
+
+
 def test_slider_moves_by_the_keyboard_and_shows_the_real_value(lab):
-    slider = lab.page.get_by_role("slider", name="Bandwidth", exact=True)
+    slider = lab.page.get_by_role("slider", name="Bandwidth h", exact=True)
     slider.focus()
     slider.press("ArrowRight")
     lab.wait("JSON.parse(pmdviz.model('acknowledge').shown).bandwidth > 1")
@@ -79,7 +171,7 @@ def test_slider_moves_by_the_keyboard_and_shows_the_real_value(lab):
 
 def test_every_preset_plays(lab):
     select = lab.page.get_by_label("Preset")
-    titles = [text for text in select.locator("option").all_inner_texts() if text != "your own settings"]
+    titles = [text for text in select.locator("option").all_inner_texts() if text != "Custom"]
     assert len(titles) == 8
     for title in titles[1:] + titles[:1]:
         select.select_option(title)
@@ -98,5 +190,5 @@ def test_another_target_while_playing_and_undo(lab):
     lab.wait("pmdviz.model('stage').left[0].axis_label.startsWith('density')")
     lab.reach(2)
     lab.press("Pause")
-    lab.press("Undo: back to the run before")
+    lab.press("Undo: previous run")
     lab.wait("!pmdviz.model('stage').left[0].axis_label.startsWith('density') && pmdviz.iteration() >= 5")

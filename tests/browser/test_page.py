@@ -131,9 +131,15 @@ def test_layers_can_be_hidden(lab):
 def test_traces_of_other_quantities(lab):
     lab.paused_at(10)
     lab.page.get_by_label("Traces", exact=True).select_option("ESS")
-    lab.wait("pmdviz.model('traces').left[0].axis_label.startsWith('effective sample size')")
+    lab.wait("pmdviz.model('traces').left[0].axis_label?.startsWith('effective sample size')")
     lab.page.get_by_label("Against", exact=True).select_option("iteration")
     lab.wait("pmdviz.model('traces').below[0].axis_label === 'iteration'")
+    over = "r => r.level === 'overlay'"
+    lab.wait(f"pmdviz.model('traces').renderers.filter({over}).every(r => Bokeh.index.find_one(r).needs_clip)")
+    lab.page.get_by_label("Traces", exact=True).select_option("Data and predictions")
+    lab.wait("pmdviz.model('data')?.renderers.some(r => r.level === 'overlay')")
+    lab.wait("Bokeh.index.find_one(pmdviz.model('data'))?.bbox.width > 100")  # drawn, where the traces were
+    lab.wait("!Bokeh.index.find_one(pmdviz.model('traces')).el.checkVisibility()")
 
 
 def test_nothing_moves_while_playing(lab):

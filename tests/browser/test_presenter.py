@@ -50,6 +50,8 @@ def test_status_and_progress_stay_in_presenter_mode_and_in_the_other_theme(pause
     assert "iteration" in before["words"][0] and float(before["share"][2].rstrip("%")) > 0
     presented = after(lab, page, lambda: lab.page.keyboard.press("P"), True)
     assert presented == {**before, "large": True}
-    dark = after(lab, page, lambda: lab.page.get_by_label("Toggle theme").click(), True)
-    assert dark == presented
+    assert after(lab, page, lambda: lab.page.keyboard.press("P"), False) == before
+    dark = after(lab, page, lambda: lab.page.get_by_label("Toggle theme").click(), False)
+    assert dark == before
+    assert after(lab, page, lambda: lab.page.keyboard.press("P"), True) == presented
     assert after(lab, page, lambda: lab.page.keyboard.press("P"), False) == before

@@ -46,14 +46,14 @@ def race(lab):
 
 
 def test_a_race_plays_pixels_change_and_it_pauses(race):
-    assert race.page.get_by_text("press Play and see who finds both modes").is_visible()
+    assert race.page.get_by_text("Press Play: which methods find both modes?").is_visible()
     before = pixels(race)
     race.press("Play")
     race.wait(f"{ITERATION} > 100", 60)
     race.press("Pause")
     race.page.get_by_role("button", name="Play", exact=True).wait_for()
     stood, picture = race.at_rest(ITERATION, ALL_BACK), pixels(race)
-    assert race.page.get_by_role("button", name="Continue").is_disabled()  # it is not over
+    assert not race.page.get_by_role("button", name="Continue").is_visible()  # it is not over
     assert (np.abs(picture - before) > 40).mean() > 0.005
     race.page.wait_for_timeout(500)
     assert iteration(race) == stood and np.array_equal(pixels(race), picture)
@@ -82,6 +82,10 @@ def test_the_table_sorts_both_ways(race):
     race.press("Step")
     race.wait(f"{ITERATION} > 5")
     race.at_rest(ITERATION, ALL_BACK)
+    about = race.page.get_by_text("mass in the basin of each mode")
+    assert not about.is_visible()
+    race.page.get_by_text("What the columns mean").click()  # reached without a pointer that rests
+    assert about.is_visible() and race.page.get_by_text("A method can score lower: weights").is_visible()
     numbers = [float(text) for text in column(race, "first")]
     assert len(numbers) == 6 and numbers == sorted(numbers)
     head = race.page.locator(".scroller th.visited")
@@ -97,7 +101,7 @@ def test_the_table_sorts_both_ways(race):
 def test_bands_say_how_far_they_are_and_are_cancelled(race):
     race.page.get_by_label("Bands over").select_option("32 seeds")
     race.press("Bands")
-    race.page.get_by_text("Bands: pmd").wait_for(timeout=30_000)
+    race.page.get_by_text("Bands: PMD").wait_for(timeout=30_000)
     race.press("Cancel bands")
     race.page.get_by_text("Cancelled: no bands").wait_for(timeout=30_000)
     assert race.page.get_by_role("button", name="Bands", exact=True).is_visible()
@@ -146,10 +150,10 @@ def test_the_keys_belong_to_the_page_in_sight(race):
 
 
 def test_an_entrant_can_be_taken_out_and_its_knobs_turned(race):
-    race.page.get_by_text("sgld", exact=True).first.click()
-    race.page.get_by_role("button", name="Remove this entrant").click()
+    race.page.get_by_text("SGLD", exact=True).first.click()
+    race.page.get_by_role("button", name="Remove", exact=True).click()
     race.wait("JSON.parse(pmdviz.model('race-acknowledge').shown).entrants.length === 5", 30)
-    race.page.get_by_text("smc", exact=True).first.click()
+    race.page.get_by_text("One-pass SMC", exact=True).first.click()
     box = race.page.locator("input#knob-num_particles:visible")
     box.fill("300")
     box.press("Enter")

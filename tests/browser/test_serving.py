@@ -60,10 +60,10 @@ def test_limits(browser, tmp_path):
     with running([*SERVE, "--max-particles", "3000", "--max-sessions", "1"], tmp_path / "log") as server:
         lab = Lab(browser, server.url)
         lab.type("num_particles", "5000")
-        lab.page.get_by_text("num_particles must be a whole number at least 1 and at most 3,000").wait_for()
+        lab.page.get_by_text("Particles m must be a whole number at least 1 and at most 3,000").wait_for()
         other = lab.context.new_page()
         other.goto(server.url)
-        other.get_by_text("All 1 places of this server are taken").wait_for()
+        other.get_by_text("Server full (1 session)").wait_for()
         lab.context.close()
 
 

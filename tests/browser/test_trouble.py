@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from pmdviz.methods import METHODS
 from tests.browser.conftest import Lab, look_alike, stage_pixels
 from tests.support.browser import await_picture, free_port, open_page, server
 
 pytestmark = pytest.mark.browser
 PAGE = Path(__file__).with_name("broken_page.py")
+BATCH_SIZE = METHODS["pmd"].Knobs.specs()["batch_size"].label
 LONG = Path(__file__).with_name("long_page.py")
 
 
@@ -56,18 +58,18 @@ def test_a_long_step_says_how_far_it_is_and_is_cancelled(browser, tmp_path):
         lab.settled()
         picture = stage_pixels(lab.page)
         lab.type("batch_size", "7")
-        lab.page.get_by_text("batch_size: takes effect at the next step").wait_for()
+        lab.page.get_by_text(f"{BATCH_SIZE}: takes effect at the next step").wait_for()
         lab.press("Step")
         card = lab.page.get_by_text(re.compile("Computing a step: .* so far"))
         card.wait_for()
         lab.wait("""pmdviz.find('progress[aria-label="Computing a step"]')?.value > 0""")
         lab.press("Cancel")
-        lab.page.get_by_text("Cancelled: the last picture stays").wait_for()
+        lab.page.get_by_text("Cancelled. The last picture is still shown.").wait_for()
         card.wait_for(state="hidden")
         assert lab.iteration() == 1
         assert look_alike(stage_pixels(lab.page), picture)
         lab.type("batch_size", "10")
-        lab.page.get_by_text("batch_size: takes effect at the next step").wait_for()
+        lab.page.get_by_text(f"{BATCH_SIZE}: takes effect at the next step").wait_for()
         lab.press("Step")
         lab.reach(2)
         lab.settled()

@@ -42,7 +42,7 @@ def test_the_table_begins_with_the_best(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("method") and "tv_mean" in lines[0]
     assert [line.split()[0] for line in lines[1:]] == ["pmd:num_particles=400", "sgld"]
-    assert "not to be had" in lines[1]
+    assert "unavailable" in lines[1]
 
 
 def rows(path):
@@ -93,7 +93,10 @@ def test_json_on_standard_output_stays_json(capsys, tmp_path):
         (["race", "race.json", "--export", "x.gfi"], "unknown kind of file: '.gfi'; did you mean '.gif'?"),
         (["race", "--methods", ",".join(["pmd"] * 9), "--export", "x.gif"], "at most 8 entrants"),
         (["export", "race.json", "x.gif", "--traces", "es"], "unknown value of traces: 'es'; did you mean 'ess'"),
-        (["export", "race.json", "x.gif", "--traces", "ksd"], "traces: ksd cannot be had of all entrants on the way"),
+        (
+            ["export", "race.json", "x.gif", "--traces", "ksd"],
+            "traces: ksd is unavailable for all methods of this race",
+        ),
         (["race", "--clock", "steps"], "clock must be one of data, evaluations; given: 'steps'"),
         (["race", "--target", "ising", "--methods", "gibbs", "--clock", "data"], "target 'ising' has no data to visit"),
         (["race", "--target", "ising", "--methods", "gibbs,pmd"], "entrant pmd: method 'pmd' needs real coordinates"),

@@ -7,7 +7,7 @@ import pmdviz
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
-from pmdviz.methods import METHODS
+from pmdviz.methods import METHODS, usual_target
 from pmdviz.scenes.words import data_visited
 from tests.support.engine import digest
 
@@ -23,7 +23,9 @@ def ended(recipe):
 @pytest.mark.parametrize("method", sorted(METHODS))
 def test_a_run_stops_at_the_first_step_that_spends_its_budget(method):
     knobs = {"num_particles": 30} if "num_particles" in METHODS[method].Knobs.specs() else {}
-    recipe = Recipe("mixture", method, target_options=CHEAP, budget=9_000, budget_unit="evaluations", **knobs)
+    recipe = Recipe(
+        usual_target(method), method, target_options=CHEAP, budget=9_000, budget_unit="evaluations", **knobs
+    )
     session = ended(recipe)
     frame = session.frame
     assert frame.spent == frame.evaluations == frame.density_evaluations + frame.gradient_evaluations

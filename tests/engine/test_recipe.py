@@ -17,7 +17,7 @@ from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
 from pmdviz.lab.loop import limits
 from pmdviz.limits import variable
-from pmdviz.methods import METHODS
+from pmdviz.methods import METHODS, usual_target
 from tests.support.engine import changes_of, columns, digest, drive, recipes
 
 SMALL = {"target": "gaussian", "num_particles": 20, "budget": 100}
@@ -367,7 +367,7 @@ def test_any_text_is_refused_or_read_never_worse(text):
 
 def test_every_knob_of_every_method_survives_the_journey():
     for method in METHODS.values():
-        recipe = Recipe("mixture", method.name, budget=100)
+        recipe = Recipe(usual_target(method.name), method.name, budget=100)
         assert json.loads(recipe.to_json())["knobs"] == recipe.start_knobs().as_dict()
         assert set(recipe.knobs) == set(method.Knobs.specs())
 

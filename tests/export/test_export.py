@@ -13,8 +13,8 @@ import pmdviz
 from pmdviz import files
 from pmdviz.errors import InputError
 from pmdviz.export import WRITERS, check
-from pmdviz.methods import METHODS
-from tests.support.engine import fitting, small_knobs
+from pmdviz.methods import METHODS, usual_target
+from tests.support.engine import small_knobs
 
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 EXTRAS = PROJECT["optional-dependencies"]
@@ -142,8 +142,7 @@ def test_a_missing_library_is_said_with_the_cure_before_the_work(tmp_path, monke
 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_can_be_taken_home(tmp_path, method):
-    target = next(name for name in ("mixture", "gaussian", "bimodal1d") if method in fitting(pmdviz.target(name)))
-    made = pmdviz.target(target, num_data=40)
+    made = pmdviz.target(usual_target(method), num_data=40)
     run = pmdviz.run(target=made, method=method, budget=200, floor=False, **small_knobs(METHODS[method], 40))
     film = run.export(tmp_path / "film.gif", width=160, height=160)
     assert film.stat().st_size > 1_000

@@ -3,13 +3,15 @@ import pytest
 from pmdviz.errors import InputError
 from pmdviz.export import WRITERS, check
 from pmdviz.export.options import SIZES, Look, spelled_out
+from pmdviz.scenes.stage import LAYERS
 
 
 def test_short_forms_stand_for_several_options():
+    nothing = dict.fromkeys(LAYERS, False)
     assert spelled_out({"size": "640x360", "fps": 5}) == {"fps": 5, "width": 640, "height": 360}
     assert spelled_out({"size": "square"}) == {"width": 1080, "height": 1080}
-    assert spelled_out({"layers": "exact, particles"}) == {"exact": True, "approximate": False, "particles": True}
-    assert spelled_out({"layers": ["approximate"]}) == {"exact": False, "approximate": True, "particles": False}
+    assert spelled_out({"layers": "exact, particles"}) == {**nothing, "exact": True, "particles": True}
+    assert spelled_out({"layers": ["approximate"]}) == {**nothing, "approximate": True}
     assert spelled_out({"size": None, "layers": None}) == {}
     assert all(Look.checked(spelled_out({"size": size})) for size in SIZES)
 

@@ -9,6 +9,7 @@ from pmdviz.export.film.picture import Picture, folded
 from pmdviz.export.options import Look, spelled_out
 from pmdviz.metrics import METRICS
 from pmdviz.scenes import style
+from pmdviz.scenes.marks import KINDS
 from pmdviz.scenes.stage import DRAWN, LAYERS
 from pmdviz.scenes.trace_columns import trace_columns
 from pmdviz.views import StageView
@@ -36,7 +37,7 @@ def test_the_stage_draws_what_the_page_draws(run, theme):
     page, stage = StageView(run.target), drawn(run, theme=theme)[0].stage
     page.show(run.final)
     page.set_theme(dark=theme == "dark")
-    for name in ("exact", "approximate"):
+    for name in ("exact", "approximate", "prior"):
         source, glyph = page.sources[name].data, page.layers[name].glyph
         x, y = stage.lines[name].get_data()
         np.testing.assert_array_equal(x, source["x"])
@@ -53,7 +54,7 @@ def test_the_stage_draws_what_the_page_draws(run, theme):
     face = stage.dots.get_facecolor()[0]
     assert to_hex(face).lower() == glyph.fill_color.lower() and face[3] == pytest.approx(glyph.fill_alpha)
     assert len(offsets) == page.sources["particles"].data["x"].size == len(run.weights)
-    order = {"particles": stage.dots, **stage.lines}
+    order = {"particles": stage.dots, "paths": stage.paths.artist, **stage.lines}
     assert sorted(LAYERS, key=lambda name: order[name].get_zorder()) == [*DRAWN]
 
 
@@ -61,9 +62,14 @@ def test_axes_ticks_words_and_legend_are_the_pages(run):
     page, stage = StageView(run.target), drawn(run)[0].stage
     assert stage.axes.get_xlim() == (page.figure.x_range.start, page.figure.x_range.end)
     assert stage.axes.get_ylim() == (page.figure.y_range.start, page.figure.y_range.end)
-    assert [text.get_text() for text in stage.axes.get_legend().get_texts()] == ["exact", "approximate", "particles"]
+    assert [text.get_text() for text in stage.axes.get_legend().get_texts()] == [
+        "prior",
+        "exact posterior",
+        "approximation",
+        "particles",
+    ]
     assert stage.axes.get_xlabel() == page.figure.xaxis.axis_label
-    np.testing.assert_allclose(stage.axes.get_xticks(), np.arange(-3, 4))
+    np.testing.assert_allclose(stage.axes.get_xticks(), np.arange(-3, 5))
     box = stage.axes.get_window_extent()
     assert box.width == pytest.approx(box.height)
 
@@ -78,8 +84,10 @@ def test_the_traces_draw_the_pages_columns(run):
         np.testing.assert_array_equal(line.get_xdata(), expected["visited"])
         np.testing.assert_array_equal(line.get_ydata(), expected[metric])
         assert to_hex(line.get_color()).lower() == style.LIGHT.layers[METRICS[metric].colour].lower()
-    assert len(traces.marks["diamond"].get_xdata()) == 1
-    assert set(traces.floors) == {"floor_tv", "floor_kl"}
+    assert len(traces.marks[KINDS["knob"]].get_xdata()) == 1
+    assert set(traces.floors) == {"floor_tv"}
+    said = [text.get_text() for text in traces.axes.get_legend().get_texts()]
+    assert said[0] == "TV" and said[1].startswith("exact samples: 0.") and "setting changed" in said
 
 
 @pytest.mark.parametrize("options", [{}, {"transparent": True}, {"size": "540x540"}, {"large_type": True}])
@@ -113,10 +121,11 @@ def test_larger_pictures_have_larger_type_and_dots(run):
 
 def test_layers_can_be_left_out(run):
     whole = drawn(run)[1].copy()
-    for name in LAYERS:
+    there = [name for name in LAYERS if name != "paths"]  # mirror descent has none
+    for name in there:
         some, pixels = drawn(run, layers=[other for other in LAYERS if other != name])
         assert not np.array_equal(pixels, whole)
-        assert len(some.stage.axes.get_legend().get_texts()) == 2
+        assert len(some.stage.axes.get_legend().get_texts()) == len(there) - 1
     assert drawn(run, traces="none")[0].traces is None
 
 
@@ -178,6 +187,21 @@ def test_other_dimensions(dim):
         assert picture.stage.axes.get_ylim()[1] > 0.9 * y.max() > 0
     else:
         assert picture.traces.axes.get_ylabel() == "effective sample size (particles)"  # nothing to compare with
+
+
+@pytest.mark.parametrize("method", ["hmc", "svgd", "svi"])
+def test_the_paths_of_a_method_are_drawn(method):
+    made = pmdviz.run(method=method, budget=9_000 if method == "hmc" else 500, floor=False)
+    film = film_of(made, frames=2)
+    first, last = film.scenes()
+    picture = Picture(film, first)
+    pixels, columns = picture.draw(last), last.columns.paths
+    paths = picture.stage.paths.artist
+    ends = np.array(paths.get_segments()).reshape(-1, 4)
+    np.testing.assert_allclose(ends, np.stack([columns[name] for name in ("x0", "y0", "x1", "y1")], axis=1))
+    assert len(ends) and len(np.unique(paths.get_colors()[:, :3], axis=0)) == len(np.unique(columns["kind"]))
+    without = film_of(made, layers="exact,approximate,particles,prior")
+    assert not np.array_equal(pixels, Picture(without, first).draw(last))
 
 
 @pytest.mark.parametrize(

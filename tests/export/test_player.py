@@ -8,12 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
+import pmdviz
 from pmdviz.export.film.film import Film
 from pmdviz.export.options import Look
 from pmdviz.export.player.payload import GAP, STEPS, Numbers, quantised, scale
 from pmdviz.export.player.player import Page
 from pmdviz.scenes import style
-from pmdviz.scenes.columns import INK
+from pmdviz.scenes.columns import INK, LARGEST_DOT
 from tests.export.unpacking import unpacked
 
 FLOATS = arrays.arrays(np.float32, st.integers(0, 20), elements=st.floats(-1e4, 1e4, width=32))
@@ -63,15 +64,29 @@ def test_the_payload_holds_every_frame(run, scenes):
     for frame, scene in zip(payload["frames"], scenes, strict=True):
         dots, line = scene.columns.particles, scene.columns.approximate
         for name, axis, expected in [
-            ("x", "x", dots["x"]), ("y", "y", dots["y"]), ("size", "size", dots["size"]),
+            ("x", "x", dots["x"]), ("y", "y", dots["y"]), ("size", "size", np.sqrt(dots["weight"] * frame["share"])),
             ("line_x", "x", line["x"]), ("line_y", "y", line["y"]),
         ]:  # fmt: skip
             np.testing.assert_allclose(column(frame, name, axis), expected, atol=payload["scales"][axis][1])
         assert frame["words"] == scene.words
         assert frame["share"] == pytest.approx(INK)
-        np.testing.assert_allclose(dots["size"] ** 2 / frame["share"], dots["weight"], rtol=1e-4)
+        assert frame["largest"] == dots["size"].max() <= LARGEST_DOT
         assert frame["rows"] == np.searchsorted(scenes[-1].history["iteration"], scene.iteration, side="right")
         assert frame["marks"] == len(scene.marks)
+
+
+def test_the_payload_holds_the_paths_of_a_method():
+    made = pmdviz.run(method="gibbs", budget=5_000)
+    film = Film(made, Look.checked({}))
+    some = [*film.scenes()]
+    payload = Page(film, some).payload
+    numbers = unpacked(payload["numbers"])
+    for axis, name in (("x", "x0"), ("y", "y1"), ("alpha", "alpha")):
+        start, length = payload["frames"][-1][name]
+        low, step = payload["scales"][axis]
+        expected = some[-1].columns.paths[name]
+        np.testing.assert_allclose(low + step * numbers[start : start + length], expected, atol=step)
+    assert "x0" not in payload["frames"][0], "before the first step there are none"
 
 
 def test_positions_that_stay_are_stored_once(run, scenes):
@@ -101,6 +116,6 @@ def test_an_end_of_a_script_in_the_words_ends_nothing(run, scenes):
 def test_looks(run, scenes):
     dark = page(run, scenes, theme="dark", large_type=True, exact=False, traces="none")
     assert dark.stage.figure.background_fill_color == style.DARK.paper
-    assert [item.label.value for item in dark.stage.legend.items] == ["approximate", "particles"]
+    assert [item.label.value for item in dark.stage.legend.items] == ["prior", "approximation", "particles"]
     assert not dark.stage.layers["exact"].visible and len(dark.figures) == 1
     assert f"--paper: {style.DARK.paper}" in dark.html() and "--px: 19px" in dark.html()

@@ -83,10 +83,10 @@ def test_every_frame_shows_all_at_the_same_data_visited(race, scenes):
             assert tile.state.endswith(f", {session.frame.visited:,} data")
             assert tile.row["tv"] == session.frame.metrics["tv"]
     assert all(len(tile.trace["visited"]) == 1 for tile in scenes[0].tiles)
-    assert scenes[0].words.startswith("iteration 0 of")
+    assert scenes[0].words.startswith("iteration 0, 0 of 900 data visited by each")
     last = {row["method"]: row["tv"] for row in race.rows if row["seed"] == 4}
     assert [tile.trace["tv"][-1] for tile in scenes[-1].tiles] == [*last.values()]
-    assert scenes[-1].tiles[1].note == "ended: one pass is over"
+    assert scenes[-1].tiles[1].note == "finished: one pass only"
 
 
 def test_a_race_in_the_middle_ends_where_each_stands(race):
@@ -139,26 +139,33 @@ def test_the_tiles_draw_what_the_page_draws(race, scenes, theme):
     page.set_theme(dark=theme == "dark")
     tiles = film(race, theme=theme).picture(scene).tiles
     tiles.show(scene)
-    for name, drawn in tiles.lines.items():
+    renderers = [*page.layers["exact"], *page.layers["approximate"][: len(scene.tiles)]]
+    for drawn, renderer in zip([tiles.exact, *tiles.approximate], renderers, strict=True):
         x, y = drawn.get_data()
-        np.testing.assert_array_equal(x, page.sources[name].data["x"])
-        np.testing.assert_array_equal(y, page.sources[name].data["y"])
-        glyph = page.lines[name].glyph
+        glyph, source = renderer.glyph, renderer.data_source.data
+        np.testing.assert_array_equal(x, source["x"])
+        np.testing.assert_array_equal(y, source["y"])
         assert to_hex(drawn.get_color()).lower() == glyph.line_color.lower()
         assert drawn.get_linewidth() == glyph.line_width and tuple(drawn._dash_pattern[1] or ()) == tuple(
             glyph.line_dash
         )
-    source, glyph, offsets = page.sources["particles"].data, page.dots.glyph, tiles.dots.get_offsets()
-    np.testing.assert_array_equal(offsets, np.column_stack([source["x"], source["y"]]))
-    np.testing.assert_allclose(np.sqrt(tiles.dots.get_sizes()), source["size"], rtol=1e-6)
-    assert to_hex(tiles.dots.get_facecolor()[0]).lower() == glyph.fill_color.lower()
-    assert tiles.dots.get_facecolor()[0][3] == pytest.approx(glyph.fill_alpha)
+    for dots, renderer in zip(tiles.dots, page.layers["particles"], strict=False):
+        source, glyph = renderer.data_source.data, renderer.glyph
+        np.testing.assert_array_equal(dots.get_offsets(), np.column_stack([source["x"], source["y"]]))
+        np.testing.assert_allclose(np.sqrt(dots.get_sizes()), source["size"], rtol=1e-6)
+        assert to_hex(dots.get_facecolor()[0]).lower() == glyph.fill_color.lower()
+        assert dots.get_facecolor()[0][3] == pytest.approx(glyph.fill_alpha)
     (x0, x1), (y0, y1) = page.tiling.ranges
     assert (tiles.axes.get_xlim(), tiles.axes.get_ylim()) == ((x0, x1), (y0, y1))
     assert [text.get_text() for text in tiles.states] == page.words.data["state"]
     assert [to_hex(sample.get_color()) for sample in tiles.samples] == [c.lower() for c in page.heads.data["colour"]]
     assert [[*(sample._dash_pattern[1] or ())] for sample in tiles.samples] == page.heads.data["dash"]
-    order = {"particles": tiles.dots, **tiles.lines}
+    order = {"particles": tiles.dots[0], "exact": tiles.exact, "approximate": tiles.approximate[0]}
+    order["paths"] = tiles.paths.artist
+    legend = tiles.axes.get_legend()
+    exact = style.theme(theme == "dark").layers["floor"].lower()
+    assert [text.get_text() for text in legend.get_texts()][0] == "exact posterior"
+    assert to_hex(legend.legend_handles[0].get_color()) == to_hex(tiles.exact.get_color()) == exact
     assert sorted(LAYERS, key=lambda name: order[name].get_zorder()) == [*LAYERS]
 
 
@@ -243,10 +250,9 @@ def test_the_player_holds_every_frame_of_every_tile(race, scenes):
         return np.concatenate([np.where(part == GAP, np.nan, low + step * part) for part in parts])
 
     for name, axis in [("x", "x"), ("y", "y"), ("size", "size")]:
-        np.testing.assert_allclose(
-            column(name, axis), page.tiles.sources["particles"].data[name], atol=payload["scales"][axis][1]
-        )
-    line = page.tiles.sources["approximate"].data["x"]
+        drawn = np.concatenate([page.tiles.sources[f"particles-{k}"].data[name] for k in range(4)])
+        np.testing.assert_allclose(column(name, axis), drawn, atol=payload["scales"][axis][1])
+    line = np.concatenate([page.tiles.sources[f"approximate-{k}"].data["x"] for k in range(4)])
     np.testing.assert_allclose(
         *(x[~np.isnan(x)] for x in (column("line_x", "x"), line)), atol=payload["scales"]["x"][1]
     )
@@ -300,7 +306,7 @@ def test_more_entrants_than_can_be_told_apart_have_tables_alone(tmp_path):
 
 def test_options_that_a_race_does_not_have(race, tmp_path):
     with pytest.raises(
-        InputError, match=r"traces: ess cannot be had of all entrants on the way; those that can: tv, kl_forward, kl_"
+        InputError, match=r"traces: ess is unavailable for all methods of this race; available: tv, kl_forward, kl_"
     ):
         race.export(tmp_path / "race.gif", traces="ess")
     with pytest.raises(InputError, match=r"unknown value of traces: 'es'; did you mean 'ess'"):
@@ -322,7 +328,7 @@ def test_other_dimensions(dim):
     picture = made.picture(last)
     assert len(np.unique(picture.draw(last).reshape(-1, 4), axis=0)) > 20
     said = [text.get_text() for text in picture.traces.axes.texts]
-    assert ("TV cannot be had: the exact posterior is not known" in said) == (dim == 3)
+    assert ("TV is unavailable: the exact posterior is unknown" in said) == (dim == 3)
 
 
 def test_cancel_between_any_two_steps_leaves_the_old_file(race, tmp_path):

@@ -11,7 +11,7 @@ import pmdviz
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.lab.loop.runner import Runner
-from pmdviz.methods import METHODS
+from pmdviz.methods import METHODS, usual_target
 
 SMALL = {"target_options": {"num_data": 200}, "seed": 5}
 
@@ -53,7 +53,7 @@ def test_the_python_of_a_stopped_session_ends_where_it_stands(at, budget):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_the_recipe_of_a_stopped_session_ends_where_it_stands(method):
-    session = Session(Recipe(method=method, **SMALL))
+    session = Session(Recipe(usual_target(method), method, **SMALL))
     session.advance(3)
     assert_same(pmdviz.run(session.run.to_recipe(), floor=False), session)
 

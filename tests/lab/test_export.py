@@ -183,8 +183,8 @@ def test_a_race_as_it_stands_from_the_panel(tmp_path, monkeypatch):
     async def scene():
         panel, runner = opened(asked, RACE), RaceRunner(ENDLESS)
         while not runner.snapshot().tiles[0].visited >= 300:
-            snapshot = runner.advance(100)
-        assert panel.form.controls["traces"].usual == ""
+            snapshot = runner.advance()
+        assert panel.form.controls["traces"].usual == "automatic"
         for suffix in (".csv", ".json", ".gif"):
             panel.kind.value = suffix
             if panel.size.visible:
@@ -217,7 +217,7 @@ def test_nobody_races_and_that_is_said():
         panel._begin()
         asked[-1](runner)
         await asyncio.gather(*panel._tasks)
-        assert "nobody races yet: there is nothing to take home" in panel.said.object and not panel.make.disabled
+        assert "add a method first: there is nothing to export" in panel.said.object and not panel.make.disabled
 
     in_a_thread(scene)
 

@@ -24,8 +24,8 @@ def test_the_film_is_small_and_of_the_preset_as_it_is_now():
 
 
 def test_a_cold_lab_shows_the_film_until_its_first_picture(monkeypatch):
-    monkeypatch.setattr(warm, "is_ready", lambda: False)
-    monkeypatch.setattr(warm, "wait", lambda: None)
+    monkeypatch.setattr(warm, "can_draw", lambda: False)
+    monkeypatch.setattr(warm, "wait", lambda first_picture: None)
 
     async def scene():
         lab = Lab(num_particles=50)
@@ -42,6 +42,6 @@ def test_a_cold_lab_shows_the_film_until_its_first_picture(monkeypatch):
 
 
 def test_a_warm_lab_has_none(monkeypatch):
-    monkeypatch.setattr(warm, "is_ready", lambda: True)
+    monkeypatch.setattr(warm, "can_draw", lambda: True)
     card = Lab(num_particles=50).film
     assert not card.shown and card.picture.object == ""

@@ -69,20 +69,35 @@ def test_values_as_text_can_be_read_back():
     ]  # fmt: skip
 
 
-def test_the_knobs_that_matter_come_first(form):
+def test_the_basic_knobs_come_first_and_the_others_fold_away(form):
     shown = [spec["name"] for spec in form.specs if form.controls[spec["name"]].visible]
-    assert shown[:5] == ["num_particles", "schedule", "eta", "n0", "kappa"]
-    assert shown[5:10] == ["bandwidth_rule", "bandwidth", "batch_size", "policy", "ess_threshold"]
+    assert shown[:5] == ["num_particles", "eta", "policy", "batch_size", "bandwidth"]
+    assert [name for name in shown if not form.states[name]["folds"]] == shown[:5]
     assert {spec["name"] for spec in form.specs} == set(form.controls)
 
 
+def test_what_was_changed_does_not_fold_away_nor_what_it_asks_for(form):
+    assert form.states["n0"]["folds"] and form.states["until"]["folds"]
+    show(form, n0=3.0, policy="until")
+    assert not form.states["n0"]["folds"], "changed"
+    assert not form.states["until"]["folds"], "without t₀ the choice means nothing"
+    assert form.states["step_limit"]["folds"]
+
+
+def test_the_browser_is_given_words_for_choices_and_for_defaults(form):
+    policy = next(spec for spec in form.specs if spec["name"] == "policy")
+    assert ["ess", "when ESS is low"] in policy["choices"]
+    assert form.states["policy"]["usual"] == "when ESS is low" and form.states["policy"]["value"] == "ess"
+    assert form.states["warm_start"]["usual"] == "off"
+
+
 def test_the_unit_is_that_of_the_rule_in_force(form):
-    assert form.controls["bandwidth"].unit == "factor on h"
+    assert form.controls["bandwidth"].unit == "× automatic"
     show(form, bandwidth_rule="local")
     assert form.controls["bandwidth"].unit == "factor c"
     show(form, bandwidth_rule="isotropic")
     assert form.controls["bandwidth"].unit == "units of θ"
-    assert form.controls["batch_size"].unit == "data"
+    assert form.controls["batch_size"].unit == "data points"
 
 
 def test_the_browser_is_told_once_what_a_form_shows(form):
@@ -92,4 +107,4 @@ def test_the_browser_is_told_once_what_a_form_shows(form):
     show(form, eta=5.0, bandwidth=2.0)
     assert len(told) == 1 and told[0]["eta"]["value"] == "5" and told[0]["bandwidth"]["changed"]
     form._handle_msg({"name": "eta", "value": "-1"})
-    assert "eta must be" in form.states["eta"]["message"]
+    assert "Step size η must be" in form.states["eta"]["message"]

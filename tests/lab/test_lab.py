@@ -8,7 +8,7 @@ from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
 from pmdviz.export.writers.csv import table_csv
-from pmdviz.lab import Lab
+from pmdviz.lab import Lab, css
 from pmdviz.lab.links import Link, digest
 from pmdviz.lab.panels.trouble import error_words
 from pmdviz.presets import PRESETS
@@ -58,8 +58,8 @@ def test_plays_without_a_page():
         lab._act("toggle")
         await until(lambda: lab._last is not None and lab._last.done)
         assert lab.session.frame.iteration == 3
-        assert lab.playback.buttons["Play"].label == "Play"
-        assert not lab.playback.buttons["Continue"].disabled
+        assert lab.playback.buttons["Play"].label == "Replay"
+        assert lab.playback.offers("Continue") and not lab.playback.offers("Step")
         lab.commands.begin("new target", target="bimodal1d", target_options={})
         await until(lambda: lab._last.recipe.target == "bimodal1d")
         assert not lab.setup.undo.disabled
@@ -96,6 +96,36 @@ def test_a_lab_that_nobody_has_touched_opens_a_link():
         assert not lab.commands.can_undo and not lab.sharing.sentence and not lab.notice.shown
         assert not figures.is_dim(lab.screen.stage.figure)
         assert all("at=5" in address for address in addresses)
+        lab.stop()
+        await asyncio.wait_for(lab.live._task, 60)
+
+    in_a_thread(scene)
+
+
+def test_a_preset_sets_its_trace_and_the_data_take_the_place_of_the_traces():
+    async def scene():
+        lab = Lab()
+        screen, group = lab.screen, lab.screen.group
+        screen.ack.on_change("sent", lambda attr, old, new: setattr(screen.ack, "drawn", new))
+        lab.start()
+        await until(lambda: lab._last is not None)
+        assert group.value == "tv" and lab._last.data is None and screen.data is None
+        lab.setup.preset.value = "particles_die"
+        await until(lambda: group.value == "ess" and screen.traces.group == "ess")
+        lab.setup.preset.value = "two_modes"
+        await until(lambda: group.value == "tv")
+        group.value = "data"
+        await until(lambda: lab._last.data is not None)
+        assert css.HIDDEN in screen.traces.figure.css_classes
+        lab._act("step")
+        await until(lambda: lab._last.frame.iteration == 1 and sum(screen.data.lit_bars.data["top"]) > 0)
+        lab.setup.target.value = "gaussian"  # a new run does not know yet that the data are looked at
+        await until(lambda: lab._last.frame.target.name == "gaussian" and lab._last.data is not None)
+        lab.commands.begin("new option", option=("dim", 3))  # no picture holds them
+        await until(lambda: "data" not in group.options.values())
+        await until(lambda: not lab.live.at_work and lab._last.data is None)
+        assert css.HIDDEN in screen.data.figure.css_classes
+        assert css.HIDDEN not in screen.traces.figure.css_classes and group.value in screen.traces.groups
         lab.stop()
         await asyncio.wait_for(lab.live._task, 60)
 

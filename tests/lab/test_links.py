@@ -2,6 +2,7 @@
 
 import base64
 import string
+from urllib.parse import parse_qsl
 
 import numpy as np
 import pytest
@@ -10,10 +11,13 @@ from hypothesis import strategies as st
 
 from pmdviz.engine.recipe import link
 from pmdviz.engine.recipe.formats import FORMAT
+from pmdviz.engine.recipe.parts import MAX_BUDGET
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
-from pmdviz.lab.links import LONGEST, Link, digest, query, read
+from pmdviz.experiments.race import RaceRecipe
+from pmdviz.lab import Lab
+from pmdviz.lab.links import LONGEST, Link, Page, digest, query, race_query, read
 from pmdviz.presets import PRESETS
 from tests.support.engine import changes_of, recipes
 
@@ -53,12 +57,47 @@ def test_a_link_holds_iteration_digest_and_look():
     session.advance(7)
     session.set(bandwidth=0.4)
     frame = session.advance(2)
-    text = query(session.recipe, frame, hide=("data", "seed"), embed=True)
+    text = query(session.recipe, frame, Page(hide=("data", "seed"), embed=True))
     assert text.startswith(f"?run={FORMAT}.") and "hide=data,seed" in text
     parts = dict(part.split("=", 1) for part in text[1:].split("&"))
     link = read({name: [value.encode()] for name, value in parts.items()})
     assert link == Link(session.recipe, 9, digest(frame), ("data", "seed"), True)
     assert digest(Session(link.recipe).seek(9)) == link.digest
+
+
+def given_in(text):
+    """The arguments of a query, as a server hands them on."""
+    return {name: [value] for name, value in parse_qsl(text[1:])}
+
+
+@pytest.mark.parametrize(("start", "iteration"), [("start", 0), ("here", 3), ("end", MAX_BUDGET)])
+def test_a_link_starts_where_the_teacher_says_and_carries_the_preset(start, iteration):
+    session = Session(PRESETS["too_bold"].recipe)
+    session.set(eta=3.0)  # a preset is there to be played with: its question stays
+    text = query(session.recipe, session.advance(3), Page(presenter=True), "too_bold", start)
+    link = read(given_in(text))
+    assert (link.iteration, link.preset, link.presenter) == (iteration, "too_bold", True)
+    assert link.recipe == session.recipe and bool(link.digest) == (start == "here")
+    lab = Lab(link=link)
+    assert lab.screen.heading.question == PRESETS["too_bold"].question
+    assert lab._runner().preset == "too_bold"
+
+
+@pytest.mark.parametrize("query", ["start=middle", f"start=end&run={Recipe(budget=None).to_link()}", "race=3.abc"])
+def test_what_a_link_cannot_mean_gives_a_sentence(query):
+    with pytest.raises(InputError):
+        read(given_in("?" + query))
+
+
+@pytest.mark.parametrize("methods", ["pmd,gibbs", "pmd:warm_start=true,smc,svi"])
+def test_a_race_comes_back_the_same(methods):
+    race = RaceRecipe.checked(methods, budget=3_000, seeds=(11,))
+    text = race_query(race)
+    assert text.startswith(f"?page=race&race={FORMAT}.") and read(given_in(text)).race == race
+    assert RaceRecipe.from_link(race.to_link()).to_link() == race.to_link()
+    for cut in (1, 5, 20):
+        with pytest.raises(InputError):
+            RaceRecipe.from_link(race.to_link()[:-cut])
 
 
 def test_the_digest_tells_frames_apart():

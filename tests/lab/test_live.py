@@ -11,6 +11,7 @@ from pmdviz.errors import InputError, TargetError
 from pmdviz.kernels.pool import run_blocks
 from pmdviz.lab.loop.acknowledge import Acknowledge
 from pmdviz.lab.loop.live import IN_FLIGHT, MAX_JOBS, Live
+from pmdviz.lab.loop.pace import Pace
 from pmdviz.lab.loop.pool import DaemonPool
 from pmdviz.lab.loop.runner import Runner
 from tests.lab.threads import in_a_thread
@@ -79,6 +80,23 @@ def test_plays_pauses_and_plays_on():
         await asyncio.sleep(0.2)
         assert len(bench.screen.shown) == stood
         assert [s.frame.iteration for s in bench.screen.shown] == list(range(1, stood + 1))
+
+    run(scene)
+
+
+def test_a_pace_holds_back_the_steps_and_another_acts_at_once():
+    async def scene(bench):
+        bench.live.pace = Pace("a step an hour", 1 / 3600)
+        bench.live.play(True)
+        await bench.until(lambda: bench.screen.shown)
+        bench.live.do("look", Runner.snapshot)
+        await bench.until(lambda: len(bench.screen.shown) == 2)
+        assert [s.frame.iteration for s in bench.screen.shown] == [1, 1] and bench.live.pause_s > 3500
+        bench.live.pace = Pace("four a second", 4)
+        await bench.until(lambda: len(bench.screen.shown) >= 5)
+        assert [s.frame.iteration for s in bench.screen.shown[2:5]] == [2, 3, 4], "nobody but the clock wakes the loop"
+        bench.live.pace = Pace("three a frame", a_frame=3)
+        await bench.until(lambda: bench.screen.shown[-1].frame.iteration > bench.screen.shown[-2].frame.iteration + 1)
 
     run(scene)
 

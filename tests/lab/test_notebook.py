@@ -179,7 +179,7 @@ def test_knobs_are_traits_and_a_refused_value_goes_back():
         await place.until(lambda: lab.session.knobs.bandwidth == 0.6)
         lab.widget.bandwidth = -1.0
         assert lab.widget.bandwidth == 0.6
-        assert lab.setup.knobs.controls["bandwidth"].message.startswith("bandwidth must be")
+        assert lab.setup.knobs.controls["bandwidth"].message.startswith("Bandwidth h must be")
         assert {"iteration", "playing", "num_particles", "schedule", "warm_start"} <= set(lab.widget.keys)
 
     shown_lab(scene)
@@ -329,7 +329,7 @@ def test_the_still_picture_is_one():
 
 def test_the_still_picture_of_a_race_is_one():
     race = pmdviz.Race(["pmd:num_particles=100", "sgld"], budget=None)
-    snapshot = race.live.runner.advance(500) if race._present() else None
+    snapshot = race.live.runner.advance(5) if race._present() else None
     picture = Image.open(io.BytesIO(race._draw(snapshot)))
     assert picture.size == (960, 540) and len(picture.convert("RGB").getcolors(10**6)) > 100
     assert race._words(snapshot).startswith("iteration")

@@ -47,7 +47,7 @@ def test_plays_to_the_end_and_continues():
         page._act("toggle")
         await until(lambda: page._last.done)
         assert [tile.visited for tile in page._last.tiles] == [900, 300]
-        assert page.playback.buttons["Play"].label == "Play" and not page.playback.buttons["Continue"].disabled
+        assert page.playback.buttons["Play"].label == "Replay" and page.playback.offers("Continue")
         assert page.screen.table.rows[0]["state"][1] == "the budget is used up"
         page._act("proceed")
         await until(lambda: page._last.done and page._last.budget == 1800)
@@ -87,10 +87,8 @@ def test_an_entrant_is_turned_added_and_removed():
         await until(lambda: len(page._last.tiles) == 1)
         page.setup._remove(page.setup.cards[0])
         await until(lambda: len(page._last.tiles) == 0)
-        assert page._last.done and "Nobody races yet" in page.setup.said.object
-        assert page.screen.tiles.middle.data["text"] == [
-            "A race without entrants: choose a method in the drawer and press Add"
-        ]
+        assert page._last.done and "No methods yet" in page.setup.said.object
+        assert page.screen.tiles.middle.data["text"] == ["No methods yet: choose one in the drawer and press Add"]
 
     scene(play)
 
@@ -102,7 +100,7 @@ def test_a_value_that_cannot_be_used_stands_beside_its_knob_and_the_race_stays()
         page.setup._turn(card, "batch_size", 299)
         await until(lambda: "batch_size=299" in page._last.tiles[0].label)
         page.setup._turn(card, "batch_size", 301)
-        await until(lambda: "batch_size must be" in card.form.controls["batch_size"].message)
+        await until(lambda: "Batch size B must be" in card.form.controls["batch_size"].message)
         assert "batch_size=299" in page._last.tiles[0].label
 
     scene(play)
@@ -186,7 +184,10 @@ def test_the_clock_and_the_metrics_follow_what_is_raced():
         page.setup._add()
         await until(lambda: len(page._last.tiles) == 1)
         assert [*page.setup.clock.options.values()] == ["evaluations"]
-        assert [column[1] for column in page.screen.table.columns[2:4]] == ["error of the mean", "marginal TV"]
+        assert [column[1] for column in page.screen.table.columns[2:4]] == [
+            "error of the mean (posterior sds)",
+            "marginal TV (0 to 1)",
+        ]
         assert page.screen.panes["second"].object is page.screen.traces.panels["second"].figure
         page._act("step")
         await until(lambda: page._last.iteration > 0)

@@ -11,7 +11,7 @@ from pmdviz.errors import InputError
 from pmdviz.experiments.race import Race, RaceRecipe
 from pmdviz.kernels.cancel import current_token
 from pmdviz.lab.loop import race_runner
-from pmdviz.lab.loop.race_runner import ROWS, RaceRunner
+from pmdviz.lab.loop.race_runner import RaceRunner
 from pmdviz.lab.panels.race_words import status_fields, table_rows
 from pmdviz.limits import variable
 from pmdviz.scenes import race as race_scenes
@@ -23,10 +23,10 @@ OPTIONS = {"num_data": 300, "sigma_x": 1.5}
 RACE = RaceRecipe.checked([("pmd", FEW), ("smc", FEW), "sgld"], target_options=OPTIONS, budget=900)
 
 
-def to_the_end(runner, rows=ROWS):
+def to_the_end(runner, rounds=1):
     snapshots = [runner.snapshot()]
     while not snapshots[-1].done:
-        snapshots.append(runner.advance(rows))
+        snapshots.append(runner.advance(rounds))
         assert len(snapshots) < 5000
     return snapshots
 
@@ -73,7 +73,7 @@ def test_a_stopped_race_is_taken_home_as_it_stands_or_whole(tmp_path, monkeypatc
     runner = RaceRunner(RACE)
     assert runner.result().to_recipe().budget == 900
     while min(tile.visited for tile in runner.snapshot().tiles) < 200 or under_way(runner.snapshot()):
-        runner.advance(100)
+        runner.advance()
     result, tiles = runner.result(), runner.snapshot().tiles
     least = min(tile.visited for tile in tiles if not tile.ended)
     again = pmdviz.race(pmdviz.RaceRecipe.from_json(result.export(tmp_path / "seen.json").read_text()))
@@ -91,18 +91,17 @@ def test_a_stopped_race_is_taken_home_as_it_stands_or_whole(tmp_path, monkeypatc
 
 def test_words_of_a_race():
     runner = RaceRunner(RACE)
-    assert (
-        "iteration 0 of all together, 0 of 900 data visited by each"
-        in status_fields(runner.snapshot())["pmdviz-status"]
-    )
+    assert "iteration 0, 0 of 900 data visited by each" in status_fields(runner.snapshot())["pmdviz-status"]
     end = to_the_end(runner)[-1]
-    assert status_fields(end)["step"].startswith("The race is over: lowest TV 0.")
+    assert status_fields(end)["step"] == "Finished."
+    above = end._replace(floors={"tv": 1.0})
+    assert status_fields(above)["step"].startswith("Finished. Values below those of exact samples are possible: ")
     assert [row["row"][1] for row in table_rows(end, {})] == ["80 likelihoods", "80 likelihoods", "1 gradient"]
     assert [row["row"][1] for row in table_rows(RaceRunner(RACE).snapshot(), {})] == ["–"] * 3
     notes = [tile.note for tile in end.tiles]
-    assert notes[0] == "ended: the budget is used up" and notes[1] == "ended: one pass is over"
+    assert notes[0] == "finished: the budget is used up" and notes[1] == "finished: one pass only"
     rows = table_rows(end, {})
-    assert [row["method"][1] for row in rows] == ["pmd:num_particles=80", "smc:num_particles=80", "sgld"]
+    assert [row["method"][1] for row in rows] == [one.title for one in RACE.entrants]
     assert rows[0]["visited"] == [900, "900"] and rows[1]["visited"] == [300, "300"]
     assert rows[0]["seeds"] == [None, "–"] and " + " in rows[0]["modes"][1]
 
@@ -143,7 +142,7 @@ def gated(gate):
 def advanced_until(runner, condition, seconds=50):
     """The first snapshot for which `condition` holds, before a gate opens by itself."""
     end = time.monotonic() + seconds
-    while not condition(snapshot := runner.advance(10)):
+    while not condition(snapshot := runner.advance()):
         assert time.monotonic() < end, "waited in vain"
     return snapshot
 
@@ -165,14 +164,14 @@ def test_a_slow_one_is_waited_for_at_the_bound_while_frames_go_on():
     try:
         advanced_until(runner, lambda now: now.tiles[1].visited >= 60 and now.tiles[0].slow)
         for _ in range(3):
-            snapshot = runner.advance(10)
+            snapshot = runner.advance()
         assert [tile.visited for tile in snapshot.tiles] == [0, 60]
         assert waits(snapshot)
         assert "computing a step" in snapshot.tiles[0].note
-        assert "wait for pmd:" in status_fields(snapshot)["step"] and not snapshot.done
+        assert "Waiting for PMD, " in status_fields(snapshot)["step"] and not snapshot.done
     finally:
         gate.open.set()
-    end = to_the_end(runner, 10)[-1]
+    end = to_the_end(runner)[-1]
     assert [tile.visited for tile in end.tiles] == [600, 600] and not under_way(end)
 
 
@@ -180,7 +179,7 @@ def test_a_failure_ends_one_tile_and_says_why():
     gate = Gate()
     runner = gated(gate)
     gate.fails = True
-    end = to_the_end(runner, 10)[-1]
+    end = to_the_end(runner)[-1]
     assert "log_likelihood of target 'gate' is nan" in end.tiles[0].ended
     assert end.tiles[1].visited == 600
 
@@ -199,7 +198,7 @@ def test_cancelled_steps_leave_everybody_where_they_stood():
         assert time.monotonic() < end
         time.sleep(0.01)
     assert runner.snapshot().tiles[0].visited == runner.race.sessions[0].frame.visited == 0
-    end = to_the_end(runner, 10)[-1]
+    end = to_the_end(runner)[-1]
     assert [tile.visited for tile in end.tiles] == [600, 600]
 
 
@@ -212,7 +211,7 @@ def test_more_budget_after_the_end():
 
 def test_a_race_without_entrants_is_over_and_says_what_to_do():
     snapshot = RaceRunner(RACE.with_entrants([])).snapshot()
-    assert snapshot.done and snapshot.tiles == () and "choose a method" in status_fields(snapshot)["pmdviz-status"]
+    assert snapshot.done and snapshot.tiles == () and "No methods yet" in status_fields(snapshot)["pmdviz-status"]
 
 
 def test_what_a_server_does_not_allow_is_refused(monkeypatch):

@@ -190,7 +190,7 @@ def test_a_replay_that_would_take_too_long_is_not_made():
     pair = visitor(at=10**9, digest="0" * 12)
     snapshot, turns = arrived(*pair)
     assert snapshot.frame.iteration == 0 and turns == 1
-    assert "asks for iteration 1,000,000,000" in pair[1].sentence and "stands at iteration 0" in pair[1].sentence
+    assert "asks for iteration 1,000,000,000" in pair[1].sentence and "starts at iteration 0" in pair[1].sentence
     assert pair[0].advance(1).frame.iteration == 1
     assert arrived(*visitor(at=10**9))[1] == 0, "the next one is told at once"
 
@@ -215,7 +215,7 @@ def test_a_link_behind_the_end_of_its_run_says_so():
 def test_another_picture_than_the_shared_one_is_told():
     pair = visitor(digest="0" * 12)
     arrived(*pair)
-    assert "not bit for bit" in pair[1].sentence
+    assert "differs slightly from the shared one" in pair[1].sentence
 
 
 def test_a_run_that_has_gone_on_is_left_where_it_is():

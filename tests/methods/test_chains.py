@@ -52,7 +52,7 @@ def test_after_the_burn_in_only_later_draws_are_judged(method):
 def test_until_the_burn_in_is_over_all_draws_are_judged_and_it_is_said(method):
     session = run_chain(method, 0, burn_in=5)
     for t in range(6):
-        note = f"burn-in ({t} of 5 draws): judged on all draws so far"
+        note = f"burn-in ({t} of 5 draws): scored on all draws so far"
         assert (session.frame.caveat, len(session.frame.particles)) == (note, t + 1)
         session.advance()
     assert (session.frame.caveat, len(session.frame.particles)) == ("", 1)

@@ -29,7 +29,7 @@ OPTIONS = [
         ),
     )
 ]
-CHEAP = ("gaussian", "mixture")  # the first that a method fits
+CHEAP = ("gaussian", "mixture", "sparse_gp")  # the first that a method fits
 
 
 def fitting_targets(name):
@@ -48,7 +48,7 @@ PAIRS = [
     for target in targets_for(name, given)
 ]
 WITH_DATA = [pair for pair in PAIRS if pair.values[1] in sized_targets()]
-MAX_STEP = {"pmd": 1.0}  # a mirror step is a share
+MAX_STEP = {"pmd": 1.0, "structured": 1.0}  # a mirror step is a share
 
 
 @pytest.mark.parametrize("method", METHODS.values(), ids=lambda method: method.name)
@@ -57,8 +57,17 @@ def test_it_says_what_moves(method):
     said = method.what_moves
     assert 20 < len(said) <= 120 and said[0].isupper() and said.endswith(".") and ". " not in said
     assert "what_moves" in vars(type(method))
-    assert ("articles" in said.replace("No particles", "")) <= (method.family == "particles")
+    assert ("articles" in said.replace("No particles", "")) <= (method.family in WEIGHTED)
     assert said != METHODS["pmd"].what_moves or method.name == "pmd"
+
+
+@pytest.mark.parametrize("method", METHODS.values(), ids=lambda method: method.name)
+def test_it_says_what_it_is(method):
+    """One sentence, a formula and where it comes from: what "What is this?" opens."""
+    assert 40 < len(method.about) <= 200 and method.about[0].isupper() and method.about.endswith(".")
+    assert ". " not in method.about and method.formula and method.source
+    number, noun = method.who(method.Knobs.defaults())
+    assert number >= 1 and noun in ("particle", "point", "Gaussian")
 
 
 def set_up(method, name, given, seed=0):
@@ -122,14 +131,26 @@ def check_parametric(densities, method, knobs, target, iteration):
     assert densities
 
 
-CHECKS = {"particles": check_particles, "chain": check_chain, "parametric": check_parametric}
+def check_structured(densities, method, knobs, target, iteration):
+    (density,) = densities.values()
+    assert len(density.weights) == 40
+
+
+CHECKS = {
+    "particles": check_particles,
+    "chain": check_chain,
+    "parametric": check_parametric,
+    "structured": check_structured,
+}
+WEIGHTED = ("particles", "structured")
 
 
 def check_info(info, method, densities):
     assert isinstance(info, StepInfo) and info.words and "\n" not in info.words
     assert info.visited >= 0 and info.zero_weight >= 0
+    assert {event.kind for event in info.events} <= {*method.marks}
     assert info.step_size is None or 0 < info.step_size <= MAX_STEP.get(method.name, 1e300)
-    if method.family != "particles":
+    if method.family not in WEIGHTED:
         assert info.ess is None and info.rejuvenated == ""
         return
     (density,) = densities.values()

@@ -8,6 +8,7 @@ from pmdviz.engine.session import Session
 from pmdviz.errors import TargetError
 from pmdviz.methods import METHODS
 from pmdviz.methods.mcmc import leapfrog
+from pmdviz.methods.step import no_paths
 from pmdviz.targets import make_target
 from tests.support.chains import all_draws
 from tests.support.engine import CountingTarget, digest, drive, sized_targets, told
@@ -44,6 +45,11 @@ def test_a_compiled_step_is_that_of_the_targets_functions(method, given, target)
         assert info.words.split(";")[0] == others.words.split(";")[0] or method == "sgld"
 
 
+def last_told(session):
+    """Of the last step, but for its trajectory, which a leap does not keep."""
+    return told(session.frame.info._replace(paths=no_paths))
+
+
 @pytest.mark.parametrize("method, given", SETTINGS, ids=str)
 def test_a_run_is_the_same_however_far_it_leaps(method, given):
     recipe = Recipe("mixture", method, target_options={"num_data": 97}, budget=2_000 if method == "sgld" else 60_000,
@@ -53,7 +59,7 @@ def test_a_run_is_the_same_however_far_it_leaps(method, given):
         assert not drive(session, chunk)
     assert digest(at_once) == digest(one_by_one)
     assert all_draws(in_sevens).tobytes() == all_draws(at_once).tobytes()
-    assert told(at_once.frame.info) == told(one_by_one.frame.info) == told(in_sevens.frame.info)
+    assert last_told(at_once) == last_told(one_by_one) == last_told(in_sevens)
     assert at_once.frame.gradient_evaluations == in_sevens.frame.gradient_evaluations > 0
     at_once.seek(41)
     assert not drive(at_once) and digest(at_once) == digest(one_by_one)
@@ -86,7 +92,7 @@ def test_a_leap_ends_at_the_last_good_step(batches):
     with pytest.raises(TargetError) as one_by_one:
         for _ in range(10**4):
             sessions[1].advance(1)
-    assert str(words[0]) == str(one_by_one.value) and "ran away" in str(words[0])
+    assert str(words[0]) == str(one_by_one.value) and "diverged" in str(words[0])
     assert sessions[0].frame.iteration == sessions[1].frame.iteration > 20
     assert digest(sessions[0]) == digest(sessions[1])
     for session in sessions:

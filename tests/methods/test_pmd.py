@@ -114,7 +114,7 @@ def test_one_step_with_rejuvenation_is_the_formula():
     first, _ = PMD.step(np.random.default_rng(1), start, target, target.data[:8], knobs)
     q = PMD.density(first, knobs, target)
     state, info = PMD.step(np.random.default_rng(2), first, target, target.data[8:16], knobs)
-    assert info.rejuvenated == "policy always" and "rejuvenated first" in info.words
+    assert info.rejuvenated == "at every step" and "new particles drawn" in info.words
     theta = state.particles
     assert np.array_equal(theta, from_density(np.random.default_rng(2), q, 60))
     pull = target.log_prior(theta) + 40 / 8 * target.log_likelihood(theta, target.data[8:16]) - q.log_density(theta)
@@ -142,7 +142,7 @@ def test_a_particle_of_weight_zero_stays_dead_until_gamma_is_one():
     assert np.isfinite(after.log_weights).all()
 
 
-# When particles are drawn anew.
+# When particles are redrawn.
 
 
 def test_the_policy_decides_when():
@@ -151,9 +151,9 @@ def test_the_policy_decides_when():
         return [session.advance().info.rejuvenated for _ in range(8)]
 
     assert reasons(policy="never") == [""] * 8
-    assert reasons(policy="always") == [""] + ["policy always"] * 7
+    assert reasons(policy="always") == [""] + ["at every step"] * 7
     found = reasons(policy="ess", ess_threshold=0.9)
-    assert "" in found and any(words.startswith("ESS was ") for words in found)
+    assert "" in found and any(words.startswith("only ") for words in found)
 
 
 @pytest.mark.parametrize("threshold", [0.1, 0.5, 0.9])
@@ -175,7 +175,7 @@ def test_another_particle_count_forces_a_rejuvenation(policy, m):
     assert session.pending == {"num_particles": "takes effect at the next step, where it forces a rejuvenation"}
     frame = session.advance()
     assert frame.particles.shape == (m, 2)
-    assert frame.info.rejuvenated == ("policy always, " if policy == "always" else "") + f"particles 72 → {m}"
+    assert frame.info.rejuvenated == ("at every step, " if policy == "always" else "") + f"particles 72 → {m}"
     assert frame.info.density_evaluations == m * frame.info.visited
     assert session.pending == {}
 
@@ -193,7 +193,7 @@ def drawn(session, steps):
 def test_until_draws_after_every_step_up_to_t0_and_then_never_but_more():
     session = run_to(0, policy="until", until=4, num_particles=30, most_particles=200)
     assert session.knobs.growth == "jump", "the default of this policy"
-    words = "policy until step 4"
+    words = "at every step until 4"
     expected = [(k, 30, words) for k in (2, 3, 4)] + [(5, 200, f"{words}, particles 30 → 200")]
     assert drawn(session, 40) == expected
     assert session.knobs.replaced(policy="ess").growth == "fixed"
@@ -203,7 +203,7 @@ def test_until_draws_after_every_step_up_to_t0_and_then_never_but_more():
 def test_particles_grow_by_a_power_of_t_up_to_the_most():
     session = run_to(0, policy="always", growth="power", growth_exponent=2, num_particles=10, most_particles=300)
     assert [m for _, m, _ in drawn(session, 7)] == [40, 90, 160, 250, 300, 300]
-    assert "policy always, particles 250 → 300" in [why for *_, why in drawn(run_to(4, **session.recipe.knobs), 3)]
+    assert "at every step, particles 250 → 300" in [why for *_, why in drawn(run_to(4, **session.recipe.knobs), 3)]
 
 
 @pytest.mark.parametrize("growth, sizes", [("power", [30, 45, 75, 120]), ("jump", [150])])

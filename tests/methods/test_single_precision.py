@@ -14,7 +14,7 @@ def rejuvenated(num_particles):
     session = Session(Recipe("mixture", num_particles=num_particles, policy="never", budget=None))
     frame = session.advance(3)
     rng, density = np.random.default_rng(0), frame.density
-    return density, rejuvenation.rejuvenate(rng, frame.state, density, session.target, frame.knobs)
+    return density, rejuvenation.rejuvenate(rng, frame.state, density, session.target, frame.knobs)[0]
 
 
 @pytest.mark.parametrize("num_particles", [1500, rejuvenation.SINGLE_FROM - 1, rejuvenation.SINGLE_FROM])

@@ -32,7 +32,7 @@ def test_without_resampling_the_weights_are_the_likelihood():
 def test_each_datum_is_visited_once_whatever_the_budget():
     session = run(target_options={"num_data": 37}, budget=20_000)
     assert session.frame.visited == 37 and session.frame.iteration == 4
-    assert session.ended == "one pass is over"
+    assert session.ended == "one pass only"
     assert session.advance(5).iteration == 4
 
 

@@ -91,7 +91,7 @@ def test_each_move_visits_all_data_and_it_ends_at_temperature_one(moves):
     frame = session.frame
     assert frame.state.beta == 1.0 and frame.state.moves == moves
     assert frame.iteration == 1 + moves * frame.state.num_temperatures and frame.visited == 37 * frame.iteration
-    assert session.ended == "temperature 1 is reached and its moves are done"
+    assert session.ended == "temperature 1 reached"
     session.set(num_moves=moves + 2)
     assert not session.done, "more moves at the posterior can be asked for"
     assert session.advance(9).iteration == frame.iteration + 2
@@ -101,7 +101,7 @@ def test_frames_show_the_weights_and_the_next_step_resamples_first():
     session = start("mixture", num_particles=400)
     assert session.advance().metrics["ess"] == pytest.approx(200, rel=1e-6)
     frame = session.advance()
-    assert frame.info.rejuvenated == "ESS was 50% of m" and frame.info.ess == pytest.approx(200, rel=1e-6)
+    assert frame.info.rejuvenated == "only 50% were still effective" and frame.info.ess == pytest.approx(200, rel=1e-6)
     assert frame.metrics["ess"] == pytest.approx(400)
     assert session.advance().info.rejuvenated == ""
 

@@ -5,7 +5,7 @@ import pytest
 
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.methods import METHODS
+from pmdviz.methods import METHODS, usual_target
 
 STEPS = 30
 
@@ -19,7 +19,7 @@ def moved(before, after):
 
 @pytest.mark.parametrize("method", sorted(METHODS))
 def test_terms_add_up(method):
-    session, told = Session(Recipe("mixture", method, seed=1)), 0
+    session, told = Session(Recipe(usual_target(method), method, seed=1)), 0
     for _ in range(STEPS):
         if session.done:
             break

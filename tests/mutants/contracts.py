@@ -8,7 +8,7 @@ FAULTS = [
     Fault.of("replay-seed", "engine.session:Session._start", "recipe.seed", "0", "engine/test_replay"),
     Fault.of("replay-batches", "engine.batches:BatchStream.restore", "self._rng.bit_generator.state, self._position = (mark.rng_state, mark.position)", "self._position = mark.position", "engine/test_replay"),
     Fault.of("replay-copy", "engine.session:Session.copy", "twin._rng, twin._batches = (copied(self._rng), self._batches.copy())", "twin._batches = self._batches.copy()", "lab/test_replay"),
-    Fault.of("recipe-knobs-at", "engine.recipe.recipe:Recipe.knobs_at", "bisect_right(self.changes, iteration, key=_iteration)", "bisect_left(self.changes, iteration, key=_iteration)", "engine/test_recipe"),
+    Fault.of("recipe-knobs-at", "engine.recipe.recipe:Recipe.values_at", "bisect_right(self.changes, iteration, key=_iteration)", "bisect_left(self.changes, iteration, key=_iteration)", "engine/test_recipe"),
     Fault.of("recipe-formats", "engine.recipe.formats:earlier_knobs", "KNOBS.get(version, {})", "{}", "engine/test_formats"),
     # What fails leaves a run as it was.
     Fault.of("failed-step", "engine.session:Session._step", "self.frame, self._rng.bit_generator.state = (before, random)", "self.frame = before", "engine/test_session"),
@@ -18,7 +18,7 @@ FAULTS = [
     Fault.of("knob-bound", "knobs:KnobSpec._inside", "self.inclusive[0] and value == low", "value == low", "test_knobs"),
     Fault.of("json-twice", "engine.recipe.parts:_object", "key in found", "False", "engine/test_recipe"),
     Fault.of("json-deep", "engine.recipe.parts:json_value", "(ValueError, TypeError, RecursionError)", "ValueError", "engine/test_recipe"),
-    Fault.of("link-unpacked", "engine.recipe.link:unpack", "len(text) > LARGEST", "False", "lab/test_links"),
+    Fault.of("link-unpacked", "engine.recipe.link:unfold", "len(text) > LARGEST", "False", "lab/test_links"),
     Fault.of("custom-infinite", "methods.base:checked_log_likelihood", "-np.inf < values.max() < np.inf", "-np.inf < values.max()", "targets/test_custom"),
     Fault.of("limit-particles", "lab.loop.limits:check_knobs", "m > most", "m > 2 * most", "lab/test_limits"),
     # Races, sweeps, theory.

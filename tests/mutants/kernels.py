@@ -19,7 +19,7 @@ FAULTS = [
     Fault.of("banana-chain-rule", "kernels.likelihoods.banana:_gradient", "pull * 2.0", "pull", "kernels/test_banana"),
     Fault.of("bimodal-square", "kernels.likelihoods.bimodal:_log_likelihood", "theta[i, 0] ** 2", "theta[i, 0]", "kernels/test_bimodal"),
     Fault.of("model-prior", "kernels.models:normal_prior", "precision * total", "total", "kernels/test_chains"),
-    Fault.of("warmup-types", "kernels.warmup:_calls", "kde_on_line(two[:, :1], log_weights, np.eye(1), axis)", "kde_on_line(two[:, :1], log_weights, np.eye(1), axis + np.nan)", "kernels/test_warmup"),
+    Fault.of("warmup-types", "kernels.warmup:_other_calls", "kde_on_line(two[:, :1], log_weights, np.eye(1), axis)", "kde_on_line(two[:, :1], log_weights, np.eye(1), axis + np.nan)", "kernels/test_warmup"),
     Fault.of("stein-repulsion", "kernels.svgd:stein_force", "scores - 2.0 / h * centred", "scores + 2.0 / h * centred", "kernels/test_svgd"),
     Fault.of("langevin-schedule", "kernels.chains:_langevin", "first + t", "first", "kernels/test_chains"),
     Fault.of("hamiltonian-acceptance", "kernels.chains:_hamiltonian", "uniforms[t] < chances[t]", "uniforms[t] > chances[t]", "kernels/test_chains"),

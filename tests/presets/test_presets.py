@@ -11,6 +11,7 @@ import pmdviz
 from pmdviz.metrics import METRICS
 from pmdviz.presets import PRESETS, find_preset
 from pmdviz.presets.checks import CAVEAT, MEASURES, NEVER, RATIOS, Hint, failures, needs_history, run_of
+from pmdviz.scenes.trace_columns import GROUPS
 
 FOLDER = Path(pmdviz.__file__).parent / "presets"
 SEEDS = (0, 1, 2)  # beyond the preset's own
@@ -40,6 +41,13 @@ def test_presets_have_title_question_check_hints_and_recipe():
         assert preset.title and preset.question.endswith("?") and preset.check and preset.hints
         assert preset.try_this == " ".join(hint.say for hint in preset.hints)
     assert find_preset("two_modes").recipe == pmdviz.Recipe()
+
+
+def test_the_trace_of_a_preset_can_be_had():
+    assert find_preset("particles_die").trace == "ess" and not find_preset("two_modes").trace
+    for preset in PRESETS.values():
+        target, method = preset.recipe.make_target(), preset.recipe.make_method()
+        assert preset.trace in ("", *GROUPS.of(target, method))
 
 
 def test_an_unknown_preset_names_the_nearest():

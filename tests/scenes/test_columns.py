@@ -6,7 +6,7 @@ from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.export.film.film import Film
 from pmdviz.export.options import Look
-from pmdviz.scenes.columns import HEAVIEST, INK, MAX_DRAWN, dot_sizes, drawn_rows
+from pmdviz.scenes.columns import HEAVIEST, INK, LARGEST_DOT, MAX_DRAWN, dot_opacity, dot_sizes, drawn_rows
 from pmdviz.scenes.contours import MASSES, contour_line, density_levels
 from pmdviz.scenes.race_columns import tile_columns
 from pmdviz.scenes.stage import SCENES
@@ -55,11 +55,18 @@ def test_contours_are_circles_of_the_right_radius_in_one_line():
 
 
 def test_area_is_proportional_to_weight_and_the_ink_is_the_same_for_any_number():
-    weights = np.array([0.1, 0.2, 0.7])
+    weights = np.array([0.001, 0.002, 0.007])
     sizes = dot_sizes(weights, 3)
     assert_allclose(sizes**2 / weights, INK, rtol=1e-5)
-    for m in (10, 1000):
+    for m in (100, 1000):
         assert_allclose((dot_sizes(np.full(m, 1 / m), m) ** 2).sum(), INK, rtol=1e-4)
+
+
+def test_no_dot_is_larger_than_the_largest_and_few_are_denser_than_many():
+    assert dot_sizes(np.array([0.5, 0.5]), 2).max() == LARGEST_DOT
+    assert dot_sizes(np.array([0.5, 0.5]), 2, 7.0).max() == 7.0
+    assert 0.85 >= dot_opacity(0.45, 2) > dot_opacity(0.45, 100) > dot_opacity(0.45, 1_500) == 0.45
+    assert dot_opacity(0.45, 5_000) < 0.45
 
 
 def test_at_most_5000_are_drawn_with_the_heaviest_and_otherwise_the_same_rows():

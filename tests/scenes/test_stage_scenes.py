@@ -9,7 +9,7 @@ from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
 from pmdviz.methods import METHODS
-from pmdviz.scenes.stage import SCENES, SceneChoice, applicable_scenes
+from pmdviz.scenes.stage import SCENES, SceneChoice, applicable_scenes, square
 from pmdviz.targets import TARGETS, make_target
 from tests.support.engine import fitting, small_knobs
 
@@ -30,14 +30,15 @@ def test_every_frame_has_a_picture_and_drawing_it_changes_nothing(target, method
     assert found and SceneChoice().of(frame.target, frame.method)[0] is next(iter(found.values()))
     for scene in found.values():
         one, two = (scene.columns(frame, (0, 1)) for _ in range(2))
-        for layer in (one.exact, one.approximate, one.particles, one.others):
+        for layer in (one.exact, one.approximate, one.particles, one.others, one.prior, one.paths):
             assert all(values.dtype == np.float32 and values.ndim == 1 for values in layer.values())
             assert len({len(values) for values in layer.values()}) == 1
         assert one.exact is two.exact or np.array_equal(one.exact["x"], two.exact["x"], equal_nan=True)
         assert (one.image is None) == (two.image is None)
         (x0, x1), (y0, y1) = scene.ranges(frame.target, (0, 1), one.top)
         assert x0 < x1 and y0 < y1 and all(scene.axis_labels(frame.target, (0, 1)))
-        assert set(scene.legend) <= {"exact", "approximate", "particles", "others"}
+        assert set(scene.words(frame.method)) <= {"exact", "approximate", "particles", "prior", "paths", "others"}
+        assert all(scene.words(frame.method).values())
     assert before == (frame.particles.tobytes(), frame.weights.tobytes())
 
 
@@ -63,6 +64,9 @@ def test_the_reference_is_drawn_once_and_as_wide_as_it_is():
     one, other = scene.columns(frame, (2, 0)), scene.columns(frame_of("linear", "pmd", 5, dim=4), (2, 0))
     assert one.exact is other.exact, "the same arrays: a view does not send them again"
     exact = frame.target.exact
+    box = square(frame.target.view_box, (2, 0))
+    in_plane = (one.exact["x"] < box[0][1]) & (one.exact["y"] < box[1][1])  # and not a curve at the edge
+    one = one._replace(exact={name: np.where(in_plane, values, np.nan) for name, values in one.exact.items()})
     far = np.hypot(*((one.exact[axis] - exact.mean[k]) / np.sqrt(exact.cov[k, k]) for axis, k in (("x", 2), ("y", 0))))
     reach = np.sqrt(-2 * np.log(1 - 0.95))  # of a Gaussian's 95 % region, along an axis of its ellipse at most
     assert (

@@ -3,7 +3,7 @@ import math
 import pytest
 
 from pmdviz.methods import METHODS
-from pmdviz.scenes.words import below_words, count, duration, number, short, state
+from pmdviz.scenes.words import below_words, count, duration, number, short, state, typeset
 
 
 @pytest.mark.parametrize(
@@ -54,8 +54,8 @@ def test_the_state_of_a_run_is_one_line():
 @pytest.mark.parametrize(
     ("method", "knobs", "tv", "words"),
     [
-        ("pmd", {}, 0.05, "balanced draws and passes through all data vary less than independent samples do"),
-        ("pmd", {"batches": "replacement"}, 0.05, "possible: balanced draws vary less than independent samples do"),
+        ("pmd", {}, 0.05, "Lower than exact samples: balanced draws and full passes vary less"),
+        ("pmd", {"batches": "replacement"}, 0.05, "exact samples: balanced draws vary less"),
         ("pmd", {"draws": "independent"}, 0.0799, "within noise"),
         ("pmd", {"draws": "independent"}, 0.05, ""),  # six standard deviations: neither noise nor a reason of ours
         ("pmd", {}, 0.081, ""),
@@ -73,3 +73,16 @@ def test_a_tv_below_that_of_exact_samples_is_explained_where_that_can_be_done(me
     assert bool(said) == bool(words)
     frame.metrics = {"tv": 0.01, "floor_tv": None, "floor_tv_se": None}
     assert not below_words(frame)
+
+
+@pytest.mark.parametrize(
+    "text, made",
+    [
+        ("KL(p‖q_{t+1}) ≤ ε_t", "KL(p‖q<sub>t+1</sub>) ≤ ε<sub>t</sub>"),
+        ("O(m^−1/2)", "O(m<sup>−1/2</sup>)"),
+        ("~ m^1.00, N^-0.02", "~ m<sup>1.00</sup>, N<sup>-0.02</sup>"),
+        ("<b> & x_1", "&lt;b&gt; &amp; x<sub>1</sub>"),
+    ],
+)
+def test_formulas_are_set_and_the_rest_is_text(text, made):
+    assert typeset(text) == made

@@ -17,6 +17,7 @@ from tornado.httputil import HTTPServerRequest, RequestStartLine
 from pmdviz.engine.recipe import parts
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.errors import InputError
+from pmdviz.experiments.race import RaceRecipe
 from pmdviz.lab import links
 from pmdviz.lab.links import Link
 from pmdviz.lab.loop import limits
@@ -24,6 +25,8 @@ from pmdviz.limits import variable
 from pmdviz.serve import pages, prebuilt
 from pmdviz.serve.pages import lab_page
 from tests.lab.threads import in_a_thread
+
+RACE = RaceRecipe.checked("pmd,gibbs", budget=2_000).to_link()
 
 
 def watchers_on_the_process():
@@ -130,19 +133,21 @@ def stock(monkeypatch):
     return opened
 
 
-@pytest.mark.parametrize("query", ["", "run={}", "run={}&at=3", "preset=worse_with_more_data&at=2"])
+@pytest.mark.parametrize("query", ["", "page=race", "run={}", "run={}&at=3", "preset=worse_with_more_data&at=2"])
 def test_a_page_built_ahead_is_for_any_run(query, stock):
     recipe = Recipe("banana", seed=3)
     shown = in_a_thread(a_request(query.format(recipe.to_link())).get_session).shows
     assert shown == "spare 1"
-    assert [link.iteration for link in stock] == [int(query[-1]) if "at" in query else 0] * bool(query)
+    of_a_run = query not in ("", "page=race")
+    assert [link.iteration for link in stock] == [int(query[-1]) if "at" in query else 0] * of_a_run
     if "run" in query:
         assert stock[0].recipe == recipe
 
 
-@pytest.mark.parametrize(
-    "query", ["run={}&hide=seed", "run={}&embed=1", "run={}&theme=dark", "embed=1", "run=nonsense"]
-)
+ABOUT_THE_PAGE = ["run={}&hide=seed", "run={}&embed=1", "run={}&theme=dark", "embed=1", "presenter=1", f"race={RACE}"]
+
+
+@pytest.mark.parametrize("query", [*ABOUT_THE_PAGE, "run=nonsense"])
 def test_a_link_that_is_about_the_page_has_a_page_of_its_own(query, stock):
     assert in_a_thread(a_request(query.format(Recipe().to_link())).get_session).shows == "own page"
     assert not stock and len(prebuilt._spares) == 2
@@ -210,3 +215,12 @@ def test_style_sheets_come_from_this_server_before_panel_has_sent_the_page():
 
     urls = in_a_thread(scene)
     assert urls and all(url.startswith("static/extensions/panel/") for url in urls), urls
+
+
+def test_a_link_to_a_race_opens_its_race_and_is_held_to_the_limits(monkeypatch):
+    arguments = {"page": [b"race"], "race": [RACE.encode()]}
+    link = in_a_thread(lambda: asyncio.sleep(0, pages._checked(arguments)))
+    assert pages.PAGES["race"][1](link).recipe.to_link() == RACE
+    monkeypatch.setenv(variable("max_particles"), "100")
+    with pytest.raises(InputError):
+        pages._checked(arguments)

@@ -71,7 +71,7 @@ def test_a_link_takes_the_last_place_and_the_next_visitor_is_told(link):
         crowd.do(client.open(link))
         assert client.found("title", "Target")["attributes"]["value"] == "gaussian"
         for query in ("", link):
-            assert "All 1 places of this server are taken" in crowd.do(words_at(lab.url, query))
+            assert "Server full (1 session)" in crowd.do(words_at(lab.url, query))
         crowd.clients.append(client)
         crowd.leave()
         assert crowd.errors == [] and lab.complaints() == []

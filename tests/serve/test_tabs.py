@@ -5,9 +5,10 @@ import asyncio
 import panel as pn
 import pytest
 
+from pmdviz.lab.css import HIDDEN
 from pmdviz.serve import tabs as module
 from pmdviz.serve import turns
-from pmdviz.serve.tabs import BROKEN, BUILDING, HIDDEN, PageSpec, Tabs
+from pmdviz.serve.tabs import BROKEN, BUILDING, PageSpec, Tabs
 from tests.lab.threads import in_a_thread
 
 

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from pmdviz.lab.loop.pace import FAST
 from tests.support.wire import PATIENCE_S, Wire, objects
 
 DRAW_S = 0.03  # what a browser needs from a frame to its acknowledgement
@@ -68,10 +69,11 @@ class Client:
             await asyncio.sleep(0.02)
 
     async def play(self) -> Client:
-        """Wait for the first picture, choose the endless budget and press Play."""
+        """Wait for the first picture, choose the endless budget and full speed, and press Play."""
         await self.until(lambda: self.iteration >= 0)
         self.wire.patch(self.found("title", "Budget (data visited)")["id"], value="0")
         await self.until(lambda: "endless" in str(self.words.get("of", "")))
+        self.wire.patch(self.found("title", "Speed")["id"], value=FAST.name)
         self.press("space")
         return self
 

@@ -61,8 +61,10 @@ def small_target(name: str, num_data: int) -> Target:
 
 
 def told(info) -> tuple:
-    """What a step tells of itself, to be compared: its terms by their bytes."""
-    return (*info[:-1], {name: np.asarray(term).tobytes() for name, term in info.terms.items()})
+    """What a step tells of itself, to be compared: its terms, paths and parents by their bytes."""
+    terms = {name: np.asarray(term).tobytes() for name, term in info.terms.items()}
+    paths = {name: np.asarray(path).tobytes() for name, path in info.paths().items()}
+    return tuple(info._replace(terms=terms, paths=paths, parents=np.asarray(info.parents).tobytes()))
 
 
 def fitting(target: Target) -> list[str]:
@@ -186,6 +188,16 @@ class CountingTarget(Target):
     def gibbs_sweep(self, rng, theta, data):
         self.pairs += self._counted(data)
         return self.inner.gibbs_sweep(rng, theta, data)
+
+    def conditionals(self, rng, m):
+        return self.inner.conditionals(rng, m)
+
+    def tilted(self, given, batch, kept, power):
+        self.pairs += self._counted(batch) * len(given.particles)
+        return self.inner.tilted(given, batch, kept, power)
+
+    def conditional_density(self, given, log_weights):
+        return self.inner.conditional_density(given, log_weights)
 
     def make_exact(self):
         return self.inner.make_exact()

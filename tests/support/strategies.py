@@ -40,7 +40,8 @@ RACES = [
     RaceRecipe.checked(METHODS, "mixture", {"num_data": 300}, 2000, 3).to_dict(),
     RaceRecipe.checked("pmd,sgld,hmc", "gaussian", {}, 500, [7, 2], 5).to_dict(),
 ]
-LINK = {"preset": "two-modes", "at": "12", "frame": "0123456789ab", "hide": "data,seed", "embed": "1"}
+LINK = {"preset": "two-modes", "at": "12", "frame": "0123456789ab", "hide": "data,seed", "embed": "1", "start": "end"}
+LINK |= {"presenter": "1", "race": RaceRecipe.from_dict(RACES[0]).to_link()}
 RUNS = [Recipe.from_dict(plain).to_link() for plain in RECIPES]
 ACKNOWLEDGE = "the model of this page that acknowledges frames"  # what sends a message puts that model's id here
 

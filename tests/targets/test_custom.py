@@ -245,7 +245,7 @@ def test_without_its_target_a_recipe_says_what_it_needs():
 )
 def test_another_target_of_the_same_name_is_refused_with_what_differs(parts, what):
     text = Recipe(custom()).to_json()
-    with pytest.raises(InputError, match=f"'dose' given is not the recipe's: .*{what}"):
+    with pytest.raises(InputError, match=f"'dose' does not match the recipe .*{what}"):
         Recipe.from_json(text, targets={"dose": custom(**parts)})
 
 

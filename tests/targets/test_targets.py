@@ -37,6 +37,7 @@ def fixture_of(fits):
 target = fixture_of(lambda target: True)
 smooth = fixture_of(lambda target: "gradient" in target.offers)
 exact_on_a_grid = fixture_of(lambda target: target.dim <= 2 and "reals" in target.offers)
+rows_by_density = fixture_of(lambda target: "row_density" in target.offers)
 exact_anywhere = fixture_of(lambda target: target.make_exact() is not None)
 
 
@@ -75,6 +76,16 @@ def test_the_log_likelihood_adds_up_over_rows(target):
     np.testing.assert_allclose(sum(parts), whole, rtol=1e-10)
     single = sum(target.log_likelihood(theta, target.data_rows[k : k + 1]) for k in range(target.num_data))
     np.testing.assert_allclose(single, whole, rtol=1e-10)
+
+
+def test_the_density_of_a_row_is_its_likelihood_and_integrates_to_one(rows_by_density):
+    target, theta = rows_by_density, prior_draws(rows_by_density)
+    each = target.row_log_likelihood(theta, target.data)
+    np.testing.assert_allclose(each.sum(axis=1), target.log_likelihood(theta, target.data), rtol=1e-10)
+    if target.data[:1].size == 1:
+        x = np.linspace(-60, 60, 4_001)
+        density = np.exp(target.row_log_likelihood(theta, x.reshape(-1, *target.data.shape[1:])))
+        np.testing.assert_allclose(np.trapezoid(density, x, axis=1), 1, rtol=1e-6)
 
 
 def test_a_batch_in_the_joint_counts_as_all_the_data(target):

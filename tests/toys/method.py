@@ -40,6 +40,8 @@ class ToyAverage(SmoothedMethod, BatchMethod):
 
     name = "toy_average"
     title = "A toy average"
+    about = "A toy average weights draws from the prior by a running average of the likelihood."
+    formula = "log w_t = (1 - 1/t) log w_{t-1} + (1/t) (N/B) log p(batch | θ)"
     what_moves = "Particles stay in place and change weight."
     source = "ours"
     Knobs = ToyKnobs

@@ -9,8 +9,8 @@ from pmdviz.scenes import style
 from pmdviz.scenes.race import Standing, race_scene
 from pmdviz.scenes.race_columns import CLOCKS, band, clock_end, line_columns, span
 from pmdviz.scenes.tiling import Tiling, joined, placed
-from pmdviz.views.race_tiles import EMPTY, RaceTiles
-from pmdviz.views.race_traces import MOST, RaceTraces
+from pmdviz.views.race_tiles import EMPTY, MOST, RaceTiles, cut
+from pmdviz.views.race_traces import RaceTraces
 
 DRAWN = ("tv", "kl_forward")
 
@@ -62,15 +62,61 @@ def test_each_particle_is_drawn_in_its_own_tile_and_drawing_twice_changes_nothin
     view = RaceTiles()
     view.arrange(Tiling(3, 3))
     view.draw(made)
-    x = np.array(view.sources["particles"].data["x"])
-    column = np.floor(x / (view.tiling.corner(1)[0])).astype(int)
-    assert (column == 0).sum() <= 1_333 and (column == 0).sum() > 1_000
-    assert set(column) <= {0, 1, 2}
-    exact, dots = view.sources["exact"].data, view.sources["particles"].data
+    drawn = [view.sources[f"particles-{k}"].data for k in range(3)]
+    for k, dots in enumerate(drawn):
+        assert (np.floor(dots["x"] / view.tiling.corner(1)[0]) == k).all()
+        assert (dots["size"] <= 9).all() and (dots["size"] >= 1.2).all()
+    assert 1_000 < len(drawn[0]["x"]) <= 1_333
+    exact = view.sources["exact"].data
     view.draw(made)
     assert view.sources["exact"].data is exact
-    assert np.array_equal(view.sources["particles"].data["x"], dots["x"])
-    assert (dots["size"] <= 9).all() and (dots["size"] >= 1.2).all()
+    assert np.array_equal(view.sources["particles-0"].data["x"], drawn[0]["x"])
+    view.draw(made._replace(tiles=made.tiles[:1]))
+    assert [len(view.sources[f"approximate-{k}"].data["x"]) > 0 for k in range(3)] == [True, False, False]
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_colours_mean_methods_and_the_exact_posterior_is_neutral(dark):
+    view = RaceTiles()
+    view.set_theme(dark)
+    own, theme = style.entrant_colours(dark), style.theme(dark)
+    assert tuple(dots.glyph.fill_color for dots in view.layers["particles"]) == own
+    assert tuple(line.glyph.line_color for line in view.layers["approximate"]) == own
+    assert [line.glyph.line_color for line in view.layers["exact"]] == [theme.layers["floor"]]
+    grey = [colour for colour in own if len({colour[1:3], colour[3:5], colour[5:7]}) == 1]
+    assert not grey and theme.layers["floor"] not in own
+    assert min(contrast(colour, theme.paper) for colour in own) > 2.3
+
+
+def contrast(one, other):
+    """As of WCAG 2."""
+    linear = [
+        [
+            c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4
+            for c in (int(x[k : k + 2], 16) / 255 for k in (1, 3, 5))
+        ]
+        for x in (one, other)
+    ]
+    low, high = sorted(0.2126 * r + 0.7152 * g + 0.0722 * b for r, g, b in linear)
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_dots_that_are_data_keep_their_own_colour():
+    made, view = scene("pmd", "svi"), RaceTiles()
+    view.arrange(Tiling(2, 3))
+    view.draw(made._replace(scene=_DataDots()))
+    assert view.layers["particles"][1].glyph.fill_color == style.LIGHT.layers["particles"]
+    view.draw(made)
+    assert view.layers["particles"][1].glyph.fill_color == style.ENTRANTS_LIGHT[1]
+
+
+class _DataDots(type(scene("pmd").scene)):
+    name, shows_theta = "", False
+
+
+def test_a_long_title_keeps_its_beginning_and_its_end():
+    assert cut("PMD, warm start", 20) == "PMD, warm start"
+    assert cut("PMD, bandwidth rule: isotropic, bandwidth = 0.5", 26) == "PMD, bandwidt…dwidth = 0.5"
 
 
 def test_words_and_the_empty_state():
@@ -79,8 +125,8 @@ def test_words_and_the_empty_state():
     assert view.middle.data["text"] == [EMPTY]
     view.arrange(Tiling(1, 2))
     (tile,) = scene("gibbs").tiles
-    view.say([tile._replace(label="a method with a name that is far too long", ended="why " * 60)])
-    assert view.middle.data["text"] == [""] and view.words.data["title"][0].endswith("…")
+    view.say([tile._replace(title="a method with a name that is far too long", ended="why " * 60)])
+    assert view.middle.data["text"] == [""] and "…" in view.words.data["title"][0]
     assert view.words.data["note"][0].count("\n") <= 3
 
 

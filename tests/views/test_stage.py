@@ -5,7 +5,8 @@ from bokeh.document import Document
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.scenes import style
-from pmdviz.scenes.stage import square
+from pmdviz.scenes.image_palette import palette
+from pmdviz.scenes.stage import SCENES, square
 from pmdviz.scenes.stage.posterior import stage_columns
 from pmdviz.views import StageView
 
@@ -28,7 +29,12 @@ def test_figure_can_be_serialised_and_has_its_names(session):
     doc.add_root(view.figure)
     doc.validate()
     assert view.figure.name == "stage"
-    assert [item.label.value for item in view.legend.items] == ["exact", "approximate", "particles"]
+    assert [item.label.value for item in view.legend.items] == [
+        "prior",
+        "exact posterior",
+        "approximation",
+        "particles",
+    ]
     assert (view.figure.xaxis[0].axis_label, view.figure.yaxis[0].axis_label) == session.target.parameter_names
 
 
@@ -67,7 +73,7 @@ def test_another_target_brings_its_ranges_and_names(session):
 def test_legend_says_what_is_left_out(session):
     view = StageView(session.target)
     view.show(Session(Recipe("mixture", num_particles=6_000)).frame)
-    assert view.legend.items[2].label.value == "particles (5,000 of 6,000 drawn)"
+    assert view.legend.items[-1].label.value == "particles (5,000 of 6,000 drawn)"
 
 
 def test_a_rejuvenation_is_said_and_layers_can_be_hidden(session):
@@ -76,7 +82,7 @@ def test_a_rejuvenation_is_said_and_layers_can_be_hidden(session):
     session.set(num_particles=100)
     view = StageView(session.target)
     view.show(session.advance(1))
-    assert view.note.text.startswith("rejuvenated: ") and "particles 150 → 100" in view.note.text
+    assert view.note.text.startswith("new particles drawn: ") and "particles 150 → 100" in view.note.text
     view.toggle(["exact"])
     assert [view.layers[name].visible for name in ("exact", "approximate", "particles")] == [True, False, False]
 
@@ -116,4 +122,38 @@ def test_columns_that_are_there_already_are_not_sent_again(session):
     columns = stage_columns(session.frame)
     view.draw(columns)
     view.draw(columns)
-    assert len(sent) == 3
+    assert len(sent) == 4, "prior, exact posterior, approximation, particles"
+
+
+def test_what_moves_lies_above_the_axes_and_is_clipped_to_the_frame(session):
+    view = StageView(session.target)
+    moving = {renderer for renderer in view.figure.renderers if renderer.level == "overlay"}
+    assert moving == {view.others, *view.layers.values()} and view.note.level == "overlay"
+    callbacks = view.figure.js_property_callbacks["change:inner_width"]
+    assert any({*callback.args.get("moving", [])} == moving for callback in callbacks)
+
+
+def test_the_image_waits_while_others_are_drawn_and_goes_with_the_approximation(session):
+    view = StageView(session.target)
+    view.show(session.frame)
+    first = view.sources["image"].data["image"][0]
+    columns = stage_columns(session.advance(1))
+    view.draw(columns, with_image=False)
+    assert view.sources["image"].data["image"][0] is first
+    assert np.array_equal(view.sources["particles"].data["x"], columns.particles["x"])
+    view.draw(columns)
+    assert view.sources["image"].data["image"][0] is columns.image.values
+    view.toggle(["exact", "particles"])
+    assert not view.image.visible
+    view.look_at(session.target, view.scene, view.pair, session.frame.method)
+    assert not view.image.visible and not view.layers["prior"].visible and view.layers["exact"].visible
+    view.look_at(session.target, SCENES["difference"], view.pair)
+    assert view.image.visible, "the difference is the picture itself"
+
+
+def test_the_image_takes_the_colours_of_its_scene(session):
+    view = StageView(session.target, SCENES["difference"])
+    view.show(session.frame)
+    assert view.colours.palette[-1] == palette(False, ("approximate", "exact"))[-1]
+    view.set_theme(dark=True)
+    assert view.colours.palette[-1] == palette(True, ("approximate", "exact"))[-1]

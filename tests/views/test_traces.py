@@ -1,14 +1,14 @@
 import numpy as np
 from bokeh.document import Document
 
-from pmdviz.scenes.marks import Mark
+from pmdviz.scenes.marks import KINDS, OTHER, Mark, kinds_of
 from pmdviz.scenes.trace_columns import (
     GROUPS,
     MAX_POINTS,
     clamped,
     clock_end,
     extremes,
-    floor_labels,
+    floor_words,
     nice,
     value_range,
 )
@@ -32,7 +32,7 @@ def history(n=50, **columns):
 def test_empty_state_speaks_and_then_gives_way():
     view = TracesView()
     view.show(history(1), NO_FLOORS)
-    assert view.middle.data["text"] == ["Press Play: TV and KL will be drawn here"]
+    assert view.middle.data["text"] == ["Press Play: TV will be drawn here"]
     view.show(history(2), NO_FLOORS)
     assert view.middle.data["text"] == [""]
 
@@ -41,12 +41,12 @@ def test_what_cannot_be_had_is_said():
     nothing = np.full(5, np.nan)
     view = TracesView()
     view.show(history(5, tv=nothing, kl_forward=nothing, kl_reverse=nothing), NO_FLOORS)
-    assert "exact posterior is not known" in view.middle.data["text"][0]
+    assert "exact posterior is unknown" in view.middle.data["text"][0]
 
 
 def test_zero_infinite_and_missing_values_keep_the_line():
     kl = np.array([np.inf, 1e6, np.nan, 0.5, 0.0])
-    view = TracesView()
+    view = TracesView("kl")
     view.show(history(5, kl_forward=kl, kl_reverse=np.full(5, np.inf)), NO_FLOORS)
     shown = view.source.data["kl_forward"]
     span = view.figure.y_range
@@ -75,9 +75,9 @@ def test_points_are_thinned_and_no_trace_loses_its_ends_or_a_peak():
 
 
 def test_ranges_hold_what_is_drawn():
-    low, high = value_range(GROUPS["divergences"], [np.array([0.9, 0.03])], [0.02])
+    low, high = value_range(GROUPS["kl"], [np.array([0.9, 0.03])], [0.02])
     assert low <= 0.02 and high >= 0.9
-    assert value_range(GROUPS["divergences"], [np.array([1e9])])[1] == 100
+    assert value_range(GROUPS["kl"], [np.array([1e9])])[1] == 100
     low, high = value_range(GROUPS["cross_entropy"], [np.array([-1.0, 4.0])])
     assert low < -1 and high > 4
     assert clamped(np.array([0.0, np.inf]), 0.1, 10).tolist() == [np.float32(0.1), 10.0]
@@ -97,30 +97,73 @@ def test_the_zoom_along_x_stays_until_followed_again():
     assert view.figure.x_range.end == 20_400
 
 
-def test_floors_and_marks():
+def legend(view):
+    return [item.label.value for item in view.legend.items]
+
+
+def test_the_line_of_exact_samples_reaches_as_far_as_an_endless_run():
+    view = TracesView()
+    for rows in (1, 50, 5_000):
+        view.show(history(rows), {"floor_tv": 0.087}, budget=None)
+        assert view.floors.data["x"][1] >= view.figure.x_range.end
+
+
+def test_tv_is_drawn_alone_from_0_to_1_whatever_the_other_metrics_are():
+    view = TracesView()
+    assert view.group == "tv" and list(GROUPS["tv"].metrics) == ["tv"] and not GROUPS["tv"].log
+    view.show(history(tv=np.full(50, 0.2), kl_reverse=np.full(50, 99.0)), {"floor_tv": 0.087, "floor_kl": 0.02})
+    span = view.figure.extra_y_ranges["linear"]
+    assert (span.start, span.end) == (0.0, 1.0)
+    assert [view.floor_lines[log].visible for log in (True, False)] == [False, True]
+    assert list(view.floors.data["y"][:2]) == [0.087, 0.087]
+    view.choose("kl")
+    assert [view.floor_lines[log].visible for log in (True, False)] == [True, False]
+    assert list(view.floors.data["y"][:2]) == [0.02, 0.02] and view.figure.y_range.end == 100
+
+
+def test_exact_samples_and_marks_are_in_the_legend_in_words_and_no_text_is_in_the_picture():
     view = TracesView()
     marks = [
         Mark(3, 300, 3000, 0.1, "rejuvenated", "iteration 3: rejuvenated"),
         Mark(5, 500, 5000, 0.2, "knob", "bandwidth"),
     ]
     view.show(history(), {"floor_tv": 0.2, "floor_kl": 0.02}, marks, 20_000)
-    assert list(view.floor_words.data["text"]) == ["forward KL of exact samples: 0.0200", "TV of exact samples: 0.200"]
+    assert legend(view) == ["TV", "exact samples: 0.200", "new particles", "setting changed"]
     assert view.marks.data["x"] == [300, 500]
     assert view.marks.data["text"] == ["iteration 3: rejuvenated", "bandwidth"]
+    assert view.middle.data["text"] == view.over.data["text"] == [""]
+    view.choose("kl")
+    assert legend(view)[:3] == ["forward KL", "reverse KL", "exact samples: forward KL 0.0200"]
+    view.show(history(), NO_FLOORS, marks[:1])
+    assert legend(view) == ["forward KL", "reverse KL", "new particles"]
+    assert floor_words(GROUPS["tv"], {}) == ""
 
 
-def test_labels_of_exact_samples_that_would_overprint_share_a_place():
-    """In rows in the order of their lines, on whichever axis; far apart each is on its own line."""
-    view, near = TracesView(), {"floor_tv": 0.06, "floor_kl": 0.05}
-    view.show(history(), near)
-    rows = "TV of exact samples: 0.0600\nforward KL of exact samples: 0.0500"
-    assert list(view.floor_words.data["text"]) == [rows] and list(view.floor_words.data["y"]) == [0.06]
-    assert list(view.floors.data["y"][[0, 3]]) == [0.06, 0.05]  # both lines are drawn
-    swapped = floor_labels({"floor_tv": 0.05, "floor_kl": 0.06}, (0.01, 10.0), True)
-    assert [text.partition(" of")[0] for _, text in swapped] == ["forward KL"] and "\nTV of" in swapped[0][1]
-    assert len(floor_labels({"floor_tv": 0.05, "floor_kl": 0.5}, (0.01, 10.0), True)) == 2
-    assert len(floor_labels(near, (0.01, 10.0), False)) == 1
-    assert len(floor_labels(near, (0.04, 0.07), False)) == 2
+def test_each_kind_of_mark_has_its_own_look_and_words():
+    kinds = [*KINDS.values(), OTHER]
+    assert all(len({getattr(kind, part) for kind in kinds}) == len(kinds) for part in ("marker", "height", "title"))
+    marks = [Mark(1, 1, 1, 0.0, kind, "") for kind in ("strange", "knob", "rejuvenated", "knob")]
+    assert kinds_of(marks) == [KINDS["rejuvenated"], KINDS["knob"], OTHER]
+    assert kinds_of((), ("limited",)) == [KINDS["limited"]]
+    view = TracesView()
+    view.show(history(1), {"floor_tv": 0.1}, expected=("rejuvenated", "limited"))
+    assert legend(view)[2:] == ["new particles", "shorter step"]  # from the start: a legend that grows moves
+
+
+def test_what_moves_lies_over_the_picture_and_its_legend_stays_while_it_moves():
+    """A change below the overlay has the browser paint axes, grid and legend anew."""
+    view, changed = TracesView(), []
+    marks = [Mark(3, 300, 3000, 0.1, "rejuvenated", "iteration 3: rejuvenated")]
+    view.show(history(20), {"floor_tv": 0.2}, marks, 20_000)
+    assert {line.level for line in (*view.lines.values(), view.mark_dots)} == {"overlay"}
+    moving = {view.source, view.marks}
+    for model in view.figure.references() - moving:
+        for name in model.properties():
+            model.on_change(name, lambda attr, old, new: changed.append(attr))
+    view.show(history(21), {"floor_tv": 0.2}, [*marks, *marks], 20_000)
+    assert not changed and len(view.source.data["tv"]) == 21
+    named = {renderer.data_source for item in view.legend.items for renderer in item.renderers}
+    assert not named & {view.source, view.marks, view.floors}  # else BokehJS builds the legend anew for every point
 
 
 def test_groups_and_clocks():
@@ -142,7 +185,7 @@ def test_kl_never_stands_without_its_direction():
 
 
 def test_a_zero_does_not_decide_about_a_log_axis():
-    low, high = value_range(GROUPS["divergences"], [np.array([0.0, 0.1, 0.5])])
+    low, high = value_range(GROUPS["kl"], [np.array([0.0, 0.1, 0.5])])
     assert 0 < low <= 0.1 and 0.5 <= high <= 1
 
 
@@ -153,7 +196,7 @@ def test_traces_of_one_axis_differ_by_dash_and_colour():
 
 
 def test_each_direction_has_its_own_words():
-    words = GROUPS["divergences"].metrics
+    words = GROUPS["kl"].metrics
     assert (words["kl_forward"].title, words["kl_reverse"].title) == ("forward KL", "reverse KL")
-    legend = {item.label.value: item.renderers for item in TracesView().legend.items}
-    assert legend["forward KL"] != legend["reverse KL"]
+    found = {item.label.value: item.renderers for item in TracesView("kl").legend.items}
+    assert found["forward KL"] != found["reverse KL"]

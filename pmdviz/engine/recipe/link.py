@@ -60,13 +60,28 @@ def pack(recipe: Recipe) -> str:
     text = json.dumps(short, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
     if len(text) > LARGEST:
         raise InputError(f"a link holds at most {LARGEST:,} bytes of recipe; this one has {len(text):,}: share a file")
-    squeezer = zlib.compressobj(9, zlib.DEFLATED, -15, 9, zlib.Z_DEFAULT_STRATEGY, DICTIONARIES[FORMAT])
-    squeezed = squeezer.compress(text) + squeezer.flush()
-    return f"{FORMAT}.{base64.urlsafe_b64encode(squeezed).decode().rstrip('=')}"
+    return f"{FORMAT}.{fold(text)}"
 
 
 def unpack(text: str) -> dict[str, Any]:
     """The plain values of `pack`'s text, for `Recipe.from_dict`. Raises InputError with one sentence for others."""
+    version, unfolded = unfold(text)
+    plain = mapping("the recipe of a link", json_value(unfolded))
+    long = {short: name for name, short in SHORT.items()}
+    if unknown := [key for key in plain if key not in long]:
+        raise InputError(f"this link says something that this pmdviz does not know: {shown(unknown[0])}")
+    return {"pmdviz_recipe": version} | {long[key]: value for key, value in plain.items()}
+
+
+def fold(text: bytes) -> str:
+    """JSON as it stands behind the dot of a link of today's format."""
+    squeezer = zlib.compressobj(9, zlib.DEFLATED, -15, 9, zlib.Z_DEFAULT_STRATEGY, DICTIONARIES[FORMAT])
+    squeezed = squeezer.compress(text) + squeezer.flush()
+    return base64.urlsafe_b64encode(squeezed).decode().rstrip("=")
+
+
+def unfold(text: str) -> tuple[int, bytes]:
+    """Format and JSON of a link of any format. Raises InputError with one sentence for what is none."""
     if not isinstance(text, str):
         raise InputError(f"a link is a text, as Recipe.to_link gives it; given: {shown(text)}")
     if len(text) > LARGEST:
@@ -78,11 +93,7 @@ def unpack(text: str) -> dict[str, Any]:
     if version not in DICTIONARIES:
         words = f"this pmdviz reads links of format {FORMAT} and before; this one has format {shown(number, 12)}"
         raise InputError(words)
-    plain = mapping("the recipe of a link", json_value(_unfolded(body, DICTIONARIES[version])))
-    long = {short: name for name, short in SHORT.items()}
-    if unknown := [key for key in plain if key not in long]:
-        raise InputError(f"this link says something that this pmdviz does not know: {shown(unknown[0])}")
-    return {"pmdviz_recipe": version} | {long[key]: value for key, value in plain.items()}
+    return version, _unfolded(body, DICTIONARIES[version])
 
 
 def _unfolded(body: str, dictionary: bytes) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
@@ -15,10 +16,16 @@ from pmdviz.targets.custom import CustomTarget
 
 MAX_BUDGET = 10**12
 MAX_SEED = 2**53 - 1  # whole in JavaScript too
+SPOKEN_SEEDS = 1_000  # a new seed is below it: one can say it aloud in class
 MAX_CHANGES = 10_000
 _most_changes = MAX_CHANGES  # in this process
 
 Change = tuple[int, dict[str, Any]]
+
+
+def fresh_seed(now: int) -> int:
+    """Another seed than `now`, by chance."""
+    return (now + 1 + secrets.randbelow(SPOKEN_SEEDS - 1)) % SPOKEN_SEEDS
 
 
 @lru_cache(maxsize=32)
@@ -77,7 +84,7 @@ def named_target(given: Any, targets: Mapping[str, Target]) -> str | Target:
         raise InputError(f"targets[{name!r}] must be made with pmdviz.custom_target; given: {shown(targets[name])}")
     different = [key for key in found if not _same(found[key], print_of.get(key))]
     if different:
-        raise InputError(f"the target {name!r} given is not the recipe's: {', '.join(different)} differ(s)")
+        raise InputError(f"the given target {name!r} does not match the recipe ({', '.join(different)} differ)")
     return targets[name]
 
 
@@ -113,7 +120,7 @@ def checked_changes(changes: Any, start: Knobs, way: Method, target: Target) -> 
 
 
 def changed_knobs(before: Knobs, after: Knobs) -> dict[str, Any]:
-    """The knobs that differ, with those whose default hangs on one of them: left out, they would go to that default."""
+    """The knobs that differ, with those whose default depends on one of them: left out, they would take it."""
     old, new = before.as_dict(), after.as_dict()
     differ = {name for name in new if new[name] != old[name]}
     differ |= {name for name, spec in after.specs().items() if spec.default_by and spec.default_by[0] in differ}

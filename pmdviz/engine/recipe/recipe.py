@@ -195,10 +195,14 @@ class Recipe:
 
     def knobs_at(self, iteration: int) -> Any:
         """The knobs in force after the changes made at `iteration` and before."""
+        return self.make_method().Knobs(**self.values_at(iteration))
+
+    def values_at(self, iteration: int) -> dict[str, Any]:
+        """Their plain values, which cost a tenth."""
         values = dict(self.knobs)
         for _, change in self.changes[: bisect_right(self.changes, iteration, key=_iteration)]:
             values.update(change)
-        return self.make_method().Knobs(**values)
+        return values
 
     def knobs_in_turn(self) -> Iterator[Any]:
         """The knobs at iteration 0, and those after each change."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.errors import InputError, shown
+from pmdviz.knobs import KnobSpec
 from pmdviz.methods import find_method
 from pmdviz.targets import Target
 
@@ -19,7 +20,7 @@ FORM = "an entrant is a method with knobs after a colon, as in pmd:warm_start=tr
 
 @dataclass(frozen=True)
 class Entrant:
-    """A method with the knobs that were given; `label` is what it is called in tables and pictures of its race."""
+    """A method with the knobs that were given; `label` is its key in a race's rows, `title` its name in pictures."""
 
     label: str
     method: str
@@ -31,12 +32,28 @@ class Entrant:
         words = ",".join(f"{name}={_word(value)}" for name, value in self.knobs.items())
         return f"{self.method}:{words}" if words else self.method
 
+    @property
+    def title(self) -> str:
+        """The entrant in words, short enough for a tile: "PMD, warm start"."""
+        return self._titled(find_method(self.method).short_title)
+
+    @property
+    def full_title(self) -> str:
+        """The same with the method's name in full: "Particle Mirror Descent, warm start"."""
+        return self._titled("")
+
+    def _titled(self, name: str) -> str:
+        """The method and what was given of its knobs; the later one of two alike ends in "#2"."""
+        method = find_method(self.method)
+        given = [_setting(method.Knobs.specs()[knob], value) for knob, value in self.knobs.items()]
+        return ", ".join([name or method.title, *given]) + self.label.removeprefix(self.text)
+
     def recipe(self, target: Target, seed: int, budget: int | None, unit: str = "data") -> Recipe:
         """The recipe of its run. Raises InputError, with the entrant named."""
         try:
             return Recipe(target, self.method, seed=seed, budget=budget, budget_unit=unit, **self.knobs)
         except InputError as error:
-            raise InputError(f"entrant {self.label}: {error}", error.field) from error
+            raise InputError(f"entrant {self.label}: {error}", error.field, f"{self.label}: {error.on_page}") from error
 
 
 def split(text: str) -> list[str]:
@@ -104,6 +121,18 @@ def _plain(value: Any) -> Any:
 
 def _word(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _setting(knob: KnobSpec, given: Any) -> str:
+    """A knob and its value in words: "warm start", "no warm start", "bandwidth = 0.5", "draws: independent"."""
+    label, value = knob.label.replace(": ", " "), knob.parse(given)
+    if label[1:2].islower():  # not an abbreviation such as ESS
+        label = label[0].lower() + label[1:]
+    if knob.kind == "flag":
+        return label if value else f"no {label}"
+    if knob.kind in ("whole", "real"):
+        return f"{label} = {value:,}" if knob.kind == "whole" else f"{label} = {value:g}"
+    return f"{label}: {knob.said(value)}"
 
 
 def _labelled(found: list[Entrant]) -> list[Entrant]:

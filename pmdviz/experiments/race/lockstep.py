@@ -13,7 +13,7 @@ from pmdviz.experiments.race.recipe import RaceRecipe
 class Race:
     """One session for each entrant; all have the same target, budget and seed, the recipe's first. Nobody may be in it.
 
-    Who is furthest behind may always step; who is ahead may only while that leaves it at most N data ahead of the last.
+    The method that has visited least always steps; others only while at most N data ahead of it.
     So those who have a next step are never further apart than `bound`: one step over all the data, be it longer than N
     (one of `hmc` goes through them several times). By evaluations N data are what they cost the entrant with the most
     particles (`RaceRecipe.each_costs`). Different entrants may be stepped by different threads at once.

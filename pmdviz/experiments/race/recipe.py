@@ -26,6 +26,7 @@ from pmdviz.engine.recipe.parts import (
 from pmdviz.engine.recipe.python import MAX_LINES, PIECE, joined
 from pmdviz.engine.recipe.recipe import Recipe, checked_unit, versions
 from pmdviz.errors import InputError, shown
+from pmdviz.experiments.race import link
 from pmdviz.experiments.race.clock import DATA, each_costs
 from pmdviz.experiments.race.entrants import Entrant, entrants
 from pmdviz.knobs import whole_number
@@ -136,7 +137,7 @@ class RaceRecipe:
     def shown(self) -> tuple[Metric, ...]:
         """The two metrics of tables and traces, those first by which races are ranked.
 
-        Where none of those can be had they are the first two of the table, of which that is said.
+        Where none of those is available they are the first two of the table, of which that is said.
         """
         ordered = sorted(self.metrics, key=lambda metric: not metric.ranks)
         known = bool(ordered) and ordered[0].ranks
@@ -192,6 +193,15 @@ class RaceRecipe:
             versions_in(plain),
             plain.get("budget_unit", ...),
         ).ending()
+
+    def to_link(self) -> str:
+        """A short text for links, of the race without its versions. Raises InputError for a custom target."""
+        return link.pack(self)
+
+    @classmethod
+    def from_link(cls, text: str) -> RaceRecipe:
+        """The recipe of `to_link`'s text. Raises InputError."""
+        return cls.from_dict(link.unpack(text))
 
     def to_python(self) -> str:
         """At most 15 lines that repeat the race and bind `race`; a race too long for that comes from its JSON file."""

@@ -29,7 +29,7 @@ def mode_masses(frame: Frame) -> list[float] | None:
 
 
 def row(label: str, seed: int, frame: Frame, masses: list[float] | None) -> dict[str, Any]:
-    """The row of one run at `frame`, with its `mode_masses`; a value that cannot be had is None."""
+    """The row of one run at `frame`, with its `mode_masses`; an unavailable value is None."""
     metrics = frame.metrics
     return {
         "method": label,

@@ -117,9 +117,9 @@ def _run(
         session = Session(recipe, _every(recipe, points), memory_cap=0)
         while not session.done:
             session.advance(1)
-            progress.step(session, one.label)
+            progress.step(session, one.title)
     except TargetError as error:
         raise TargetError(f"{one.label}, seed {recipe.seed}: {error}", error.theta, error.batch_note) from error
-    progress.run_done(one.label)
+    progress.run_done(one.title)
     frame = session.frame
     return row(one.label, recipe.seed, frame, mode_masses(frame)), session.history.columns

@@ -16,7 +16,7 @@ class Fit(NamedTuple):
     standard_error: float
     intercept: float
     num_points: int
-    left_out: int  # points whose logarithm cannot be had: errors that are 0 or not known
+    left_out: int  # points without a logarithm: errors that are 0 or unknown
 
     def at(self, x: Any) -> np.ndarray:
         """The law at x."""

@@ -127,14 +127,14 @@ def _of_metric(name: str, frame: Frame) -> float | None:
     """A metric of the table. Raises InputError where it does not apply."""
     if name not in frame.metric_names:
         raise InputError(
-            f"error {name!r} cannot be had of method {frame.method.name!r} on target {frame.target.name!r}; "
-            f"these can: {', '.join(frame.metric_names)}"
+            f"error {name!r} is unavailable for method {frame.method.name!r} on target {frame.target.name!r}; "
+            f"available: {', '.join(frame.metric_names)}"
         )
     return frame.metrics[name]
 
 
 def measured(frame: Frame, own: Mapping[str, ErrorFunction]) -> dict[str, float]:
-    """Every error of a frame; NaN where one cannot be had."""
+    """Every error of a frame; NaN where one is unavailable."""
     found = {name: measure(frame) for name, (_, measure) in ERRORS.items()}
     found |= {name: measure(frame) for name, measure in own.items()}
     return {name: float("nan") if value is None else float(value) for name, value in found.items()}

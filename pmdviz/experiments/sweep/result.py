@@ -45,7 +45,7 @@ class Sweep:
         """Column -> array, all of equal length.
 
         What was varied, seed, iterations, visited, density_evaluations, gradient_evaluations, the errors (NaN where
-        one cannot be had), seconds of the steps, failed (words, "" where nothing did) and the hash of the recipe.
+        one is unavailable), seconds of the steps, failed (words, "" where nothing did) and the hash of the recipe.
         """
         return {name: np.array([row[name] for row in self._rows], dtype=kind) for name, kind in self.kinds.items()}
 

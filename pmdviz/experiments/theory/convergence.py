@@ -25,10 +25,30 @@ class ConvergenceKnobs(Knobs):
 
     kind_words = "knob of experiment 'convergence':"
 
-    target = Choice("gaussian", objects=[*TARGETS], label="Posterior", doc="With an exact posterior on a grid.")
-    strategy = Choice("particles", objects=[*STRATEGIES], label="Particles", doc="Which of the theorems it is about.")
-    varied = Choice("mT", objects=[*VARIED], label="What is varied", doc="Particles m, steps T, both, or data N.")
-    error = Choice("bounded", objects=[*ERRORS], label="Error", doc="What the slope is fitted to.")
+    target = Choice(
+        "gaussian",
+        choices={name: each.title for name, each in TARGETS.items()},
+        label="Posterior",
+        doc="With an exact posterior on a grid.",
+    )
+    strategy = Choice(
+        "particles",
+        choices={name: each.title for name, each in STRATEGIES.items()},
+        label="Particles",
+        doc="Which of the theorems it is about.",
+    )
+    varied = Choice(
+        "mT",
+        choices={name: each.title for name, each in VARIED.items()},
+        label="What is varied",
+        doc="Particles m, steps T, both, or data N.",
+    )
+    error = Choice(
+        "bounded",
+        choices={name: words for name, (words, _) in ERRORS.items()},
+        label="Error",
+        doc="What the slope is fitted to.",
+    )
     seeds = Whole(20, bounds=(1, 1000), label="Runs at each value", doc="Run seeds from 0 on.")
 
 

@@ -1,7 +1,7 @@
 """The bounds of Dai, He, Dai, Song 2016 as formulas; logarithms are natural, divergences in nats.
 
-Their constants hang on suprema over an unbounded space (M, C, rho) that no run knows. So what is compared with a run is
-how a bound falls: `RATES`. Where the paper prints one thing and its proof gives another, both stand here
+Their constants depend on suprema over an unbounded space (M, C, rho), which a run cannot estimate. So a run is compared
+with how a bound falls: `RATES`. Where the paper prints one thing and its proof gives another, both stand here
 (docs/errata.md).
 """
 

@@ -69,8 +69,18 @@ class RecurrenceKnobs(Knobs):
 
     kind_words = "knob of experiment 'recurrence':"
 
-    target = Choice("gaussian", objects=[*TARGETS], label="Posterior", doc="With an exact posterior on a grid.")
-    strategy = Choice("particles", objects=[*STRATEGIES], label="Particles", doc="Which of the theorems it is about.")
+    target = Choice(
+        "gaussian",
+        choices={name: each.title for name, each in TARGETS.items()},
+        label="Posterior",
+        doc="With an exact posterior on a grid.",
+    )
+    strategy = Choice(
+        "particles",
+        choices={name: each.title for name, each in STRATEGIES.items()},
+        label="Particles",
+        doc="Which of the theorems it is about.",
+    )
     runs = Whole(4, bounds=(1, 1000), label="Runs", doc="Run seeds from 0 on: the theorem is about their mean.")
     steps = Whole(15, bounds=(1, 10_000), label="Steps", doc="From the first one on.")
 

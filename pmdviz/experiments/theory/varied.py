@@ -37,7 +37,7 @@ STRATEGIES: dict[str, Strategy] = {
          "smoothness": SMOOTHNESS, "draws": "independent", "resampler": "multinomial", "batches": "replacement"},
         ("Theorem 2", "Theorem 4", "Theorem 6"),
     ),
-    # Balanced draws are not independent, an epoch's batches neither, and a limited step size hangs on its batch
+    # Balanced draws are not independent, an epoch's batches neither, and a limited step size depends on its batch
     "ours": Strategy("our default: new particles when the ESS falls", {}),
 }  # fmt: skip
 

@@ -110,7 +110,7 @@ class Film:
 
     @cached_property
     def drawn(self) -> tuple[stage.Scene, stage.Pair]:
-        """What the stage shows, and of which coordinates. Raises InputError where it cannot be had."""
+        """What the stage shows, and of which coordinates. Raises InputError where it is unavailable."""
         target, method = self.run.target, self.run.final.method
         self.look.choice.check(target, method)
         if self.look.traces != NO_TRACES:
@@ -171,7 +171,7 @@ class Film:
         return Scene(
             iteration=frame.iteration,
             columns=drawn.columns(frame, pair),
-            note=f"rejuvenated: {reason}" if reason else frame.caveat.partition(":")[0],
+            note=f"new particles drawn: {reason}" if reason else frame.caveat.partition(":")[0],
             words=words.state(frame),
             history={**past, "seconds": self._seconds(past["iteration"])},
             marks=tuple(m._replace(seconds=float(self._seconds(m.iteration))) for m in (*marks, *turned)),

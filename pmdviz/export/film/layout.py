@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +25,7 @@ BASE = 540.0  # px: a picture of this height is drawn with the page's own sizes,
 TITLE_PX, TITLE_LARGE_PX = 15.0, 21.0
 LINE = 1.5  # a line of the title, in its own size
 ONE_LINE, TWO_LINES = (1.0, 0.9, 0.85), 0.95  # sizes of a legend's letters, as shares of the usual one
+BELOW = (0.75, 0.65)  # further ones
 WIDE = 1.5  # width over height from which the traces stand beside the stage
 DOT_IN_LEGEND = 5.5  # px
 TICKS, MANTISSAS = 6, (0.5, 1.0, 2.0, 5.0, 10.0)  # the page's way to choose round ticks
@@ -111,18 +112,22 @@ class FigureLayout:
         axes.axis("off")
         return axes
 
-    def layer_handle(self, name: str) -> Line2D:
-        """What stands for a layer of the stage in a legend."""
-        colour, width = self.colours.layers["ink" if name == "others" else name], style.LINE_WIDTH
+    def layer_handle(self, name: str, colours: Mapping[str, str] | None = None) -> Line2D:
+        """What stands for a layer in a legend; `colours` of the layers are the stage's where none are given."""
+        colours = self.colours.layers if colours is None else colours
+        colour, width = colours["ink" if name in ("others", "paths") else name], style.LINE_WIDTH
         if name not in ("particles", "others"):
             return Line2D([], [], color=colour, linewidth=width, linestyle=dash(name, width))
         look = {"marker": "o", "markersize": DOT_IN_LEGEND, "markeredgewidth": 0, "alpha": self.colours.dots}
         return Line2D([], [], linestyle="none", color=colour, **look)
 
     def legend(self, axes: Axes, handles: list[Any], labels: list[str], below: bool = False) -> Any:
-        """A legend above the axes, or below: in one line, a little smaller if need be, else in two."""
+        """A legend above the axes, or below: in one line, a little smaller if need be, else in two.
+
+        Below there is room for one line alone, which may be smaller still.
+        """
         room = axes.bbox.width + 2 * self.borders["right"] * self.scale
-        for size in ONE_LINE:
+        for size in (*ONE_LINE, *BELOW) if below else ONE_LINE:
             made = self._legend(axes, handles, labels, len(labels), size, below)
             if made.get_window_extent().width <= room:
                 return made

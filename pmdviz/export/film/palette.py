@@ -1,7 +1,7 @@
 """One palette for all frames of an animation: it follows from the style table, so that nothing flickers.
 
 A film frame has few colours: the theme's own, the particles' at any number of dots over one another, and what smooth
-edges make between a line and what lies under it. A race's has the entrants' besides.
+edges make between a line and what lies under it. A race's has lines and dots of each method's colour.
 """
 
 from __future__ import annotations
@@ -11,10 +11,15 @@ from functools import lru_cache
 import numpy as np
 
 from pmdviz.scenes import style
+from pmdviz.scenes.image_palette import STRENGTH
 
 TRANSPARENT = 127  # the index that is no colour
-INKS, DOTS, EDGE = 20, 24, 6  # shades of text, of particles, of a line's edge
-LINES = ("exact", "approximate")
+INKS, DOTS, EDGE, FINE = 20, 16, 6, 3  # shades of text, of dots, of edges of lines and paths
+CELLS = (7, 20)  # shades of an image in the colour of either line
+ON_CELLS = (0.4, 0.8)  # of its strongest shade: there dots lie over it, in so many shades each
+DOTS_ON_CELLS, COVER = 4, 0.6
+OF_METHOD = 9  # shades of a method's dots and lines, of which there may be 8
+LINES, PATHS = ("exact", "approximate"), ("first_path", "second_path")
 
 
 def rgb(colour: str) -> np.ndarray:
@@ -29,21 +34,40 @@ def _ramp(under: np.ndarray, over: np.ndarray, steps: int) -> list[np.ndarray]:
 
 @lru_cache(maxsize=16)
 def palette(dark: bool, lines: tuple[str, ...] = ()) -> np.ndarray:
-    """At most 127 colours (n, 3), uint8; `lines` are the colours of at most 8 lines besides those of the layers."""
+    """At most 127 colours (n, 3), uint8; `lines` are the colours of the at most 8 methods of a race."""
     theme = style.theme(dark)
+    paper, ink = rgb(theme.paper), rgb(theme.layers["ink"])
+    colours = [paper, rgb(theme.grid), *_ramp(paper, rgb(theme.text), INKS), rgb(theme.muted), *_ramp(paper, ink, EDGE)]
+    colours += _of_race(theme, lines) if lines else _of_stage(theme)
+    return np.unique(np.rint(colours).astype(np.uint8), axis=0)[:TRANSPARENT]
+
+
+def _of_stage(theme: style.Theme) -> list[np.ndarray]:
+    """Particles, the edges of both densities' lines on whatever lies under them, paths, and an image's shades."""
     paper, dots = rgb(theme.paper), rgb(theme.layers["particles"])
-    colours = [paper, rgb(theme.grid), *_ramp(paper, rgb(theme.text), INKS), *_ramp(paper, dots, DOTS)]
-    colours += [rgb(theme.muted), *_ramp(paper, rgb(theme.layers["ink"]), EDGE)]
     first, second = (rgb(theme.layers[name]) for name in LINES)
+    colours = _ramp(paper, dots, DOTS)
     for ink in (first, second):
         for under in (paper, (paper + dots) / 2, dots):
             colours += _ramp(under, ink, EDGE)
-    colours += _ramp(first, second, EDGE)
-    layers = {rgb(colour).tobytes() for colour in theme.layers.values()}
-    for line in (rgb(colour) for colour in lines):
-        if line.tobytes() not in layers:
-            colours += _ramp(paper, line, EDGE)
-    return np.unique(np.rint(colours).astype(np.uint8), axis=0)[:TRANSPARENT]
+    colours += [*_ramp(first, second, EDGE), rgb(theme.layers["prior"])]
+    for path in PATHS:
+        colours += _ramp(paper, rgb(theme.layers[path]), FINE)
+    for end, shades in ((first, CELLS[0]), (second, CELLS[1])):
+        colours += _ramp(paper, paper + STRENGTH * (end - paper), shades)
+    for share in ON_CELLS:
+        under = paper + share * STRENGTH * (second - paper)
+        colours += _ramp(under, under + COVER * (dots - under), DOTS_ON_CELLS)
+    return colours
+
+
+def _of_race(theme: style.Theme, methods: tuple[str, ...]) -> list[np.ndarray]:
+    """Each method's dots and lines, and the exact posterior's edge on them."""
+    paper, exact = rgb(theme.paper), rgb(theme.layers["floor"])
+    colours = [rgb(colour) for colour in theme.layers.values()]
+    for own in (rgb(colour) for colour in methods):
+        colours += [*_ramp(paper, own, OF_METHOD), (own + exact) / 2]
+    return colours
 
 
 @lru_cache(maxsize=16)

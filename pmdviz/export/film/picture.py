@@ -82,10 +82,11 @@ class Picture(Drawing):
     """The figure of a run: the stage, and the traces where there is room for them."""
 
     def __init__(self, film: Film, first: Scene) -> None:
-        super().__init__(film.look, max(len(film.last_scene().words), len(first.words)))
+        last = film.last_scene()
+        super().__init__(film.look, max(len(last.words), len(first.words)))
         stage, traces = self.paper.layout(self.title_lines)
-        self.stage = StagePanel(self.paper, stage, film.run.target, film.drawn, first)
-        self.traces = TracesPanel(self.paper, traces, film.run, film.floors) if traces else None
+        self.stage = StagePanel(self.paper, stage, film.run.target, film.run.final.method, film.drawn, first)
+        self.traces = TracesPanel(self.paper, traces, film.run, film.floors, last) if traces else None
         self.panels = [self.stage, *([self.traces] if self.traces else [])]
 
 

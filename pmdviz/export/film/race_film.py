@@ -37,7 +37,7 @@ class RaceFilm:
     look: RaceLook
 
     def __post_init__(self) -> None:
-        """Raise InputError where the metric of the traces cannot be had."""
+        """Raise InputError where the metric of the traces is unavailable."""
         check_traces(self.result.recipe, self.look)
         methods = (METHODS[one.method] for one in self.result.entrants)
         self.look.choice.check(self.result.target, *methods)
@@ -49,7 +49,7 @@ class RaceFilm:
 
     @cached_property
     def labels(self) -> list[str]:
-        """What the entrants are called."""
+        """The entrants' keys in rows and histories."""
         return [one.label for one in self.result.entrants]
 
     @cached_property
@@ -72,13 +72,14 @@ class RaceFilm:
         """
         spent = self._last(CLOCK_OF[self._unit])
         end = min(max(spent), self.result.budget)  # a long last step may go far beyond the budget
-        pairs = zip(self._last("iteration"), spent, self.labels, strict=True)
-        steps, finest = max((iterations, label) for iterations, each, label in pairs if each >= LATE * end)
+        titles = [one.title for one in self.result.entrants]
+        pairs = zip(self._last("iteration"), spent, titles, strict=True)
+        steps, finest = max((iterations, title) for iterations, each, title in pairs if each >= LATE * end)
         if self.look.every:
             return self._every(end)
         if self.look.frames > steps + 1:
             raise InputError(
-                f"frames must be at most {steps + 1:,} (iterations 0 to {steps:,} of {finest}, the entrant with the "
+                f"frames must be at most {steps + 1:,} (iterations 0 to {steps:,} of {finest}, the method with the "
                 f"most); given: {self.look.frames:,}"
             )
         return spread(end, self.look.frames or min(USUAL_FRAMES, steps + 1))
@@ -116,9 +117,10 @@ class RaceFilm:
     @cached_property
     def longest(self) -> int:
         """About how many letters the words of a frame have."""
-        rows = [row for row in self.result.rows if row["seed"] == self.seed]
-        spent = [0, *(spent_in(row, self._unit) for row in rows)]
-        first = best(rows, self.result.recipe.shown[0])
+        rows = {row["method"]: row for row in self.result.rows if row["seed"] == self.seed}
+        spent = [0, *(spent_in(row, self._unit) for row in rows.values())]
+        title = max((one.title for one in self.result.entrants), key=len)  # any of them may lead on the way
+        first = best([(title, row) for row in rows.values()], self.result.recipe.shown[0])
         return len(state(sum(self._last("iteration")), spent, self.result.budget, first, self._unit)) + ROOM
 
     def scenes(self, tick: Callable[[], None] = lambda: None) -> Iterator[RaceScene]:

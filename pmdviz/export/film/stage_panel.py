@@ -9,8 +9,12 @@ from matplotlib.colors import ListedColormap
 
 from pmdviz.export.film.film import Scene
 from pmdviz.export.film.layout import Box, FigureLayout, line, round_ticks, set_ticks
-from pmdviz.scenes.image_palette import palette
-from pmdviz.scenes.stage import DRAWN, LAYERS, Pair, particles_label
+from pmdviz.export.film.path_lines import PathLines
+from pmdviz.methods import Method
+from pmdviz.scenes import style
+from pmdviz.scenes.columns import dot_opacity
+from pmdviz.scenes.image_palette import USUAL, palette
+from pmdviz.scenes.stage import DRAWN, LAYERS, LEGEND_ORDER, Pair, particles_label
 from pmdviz.scenes.stage import Scene as StageScene
 from pmdviz.views.stage import OTHERS_PX
 
@@ -19,11 +23,17 @@ class StagePanel:
     """Exact posterior, approximation and particles on fixed axes of equal aspect."""
 
     def __init__(
-        self, paper: FigureLayout, box: Box, target: Any, drawn: tuple[StageScene, Pair], first: Scene
+        self,
+        paper: FigureLayout,
+        box: Box,
+        target: Any,
+        method: Method,
+        drawn: tuple[StageScene, Pair],
+        first: Scene,
     ) -> None:
         scene, pair = drawn
-        self.paper, self.words = paper, scene.legend
-        self.shown = tuple(name for name in paper.look.layers if name in scene.legend)
+        self.paper, self.words = paper, scene.words(method)
+        self.shown = tuple(name for name in LEGEND_ORDER if name in paper.look.layers and name in self.words)
         self.axes = paper.axes(box)
         x, y = scene.ranges(target, pair, first.columns.top)
         self.axes.set(xlim=x, ylim=y)
@@ -33,26 +43,31 @@ class StagePanel:
         colours = paper.colours
         self.lines = {
             name: line(self.axes, name, colours.layers[name], zorder=3 + DRAWN.index(name))
-            for name in LAYERS if name != "particles"
+            for name in LAYERS if name not in ("particles", "paths")
         }  # fmt: skip
         self.dots = self.axes.scatter([], [], s=[], color=colours.layers["particles"], alpha=colours.dots, linewidths=0)
         self.dots.set_zorder(3 + DRAWN.index("particles"))
+        self.paths = PathLines(self.axes, colours, style.PATH_WIDTH, 3 + DRAWN.index("paths"))
+        picture = first.columns.image
+        ends = picture.ends if picture is not None else USUAL
         self.image = self.axes.imshow(
-            np.full((1, 1), np.nan), cmap=ListedColormap(palette(paper.look.dark)), vmin=0, vmax=1, origin="lower",
-            interpolation="nearest", aspect="auto", zorder=1, extent=(*x, *y),
+            np.full((1, 1), np.nan), cmap=ListedColormap(palette(paper.look.dark, ends)), vmin=0, vmax=1,
+            origin="lower", interpolation="nearest", aspect="auto", zorder=1, extent=(*x, *y),
         )  # fmt: skip
         self.axes.set(xlim=x, ylim=y)
         self.others = self.axes.scatter([], [], s=OTHERS_PX**2, color=colours.layers["ink"], linewidths=0, zorder=2.5)
         self.note = paper.text(self.axes, 0, 0, "", color=colours.text, zorder=9)
         self.note.set(transform=self.axes.transAxes, position=(8 / _px(self.axes), 6 / _px(self.axes)))
         self.label = ""
-        self.moving = [{**self.lines, "particles": self.dots}[name] for name in DRAWN if name in self.shown]
-        for name, artist in {**self.lines, "particles": self.dots}.items():
+        layers = {**self.lines, "particles": self.dots, "paths": self.paths.artist}
+        self.moving = [layers[name] for name in DRAWN if name in self.shown]
+        for name, artist in layers.items():
             artist.set_visible(name in self.shown)
-        pictured = [self.image, self.others] if first.columns.image is not None or "others" in self.words else []
+        with_image = picture is not None and (not scene.image_of or scene.image_of in self.shown)
+        pictured = [self.image, self.others] if with_image or "others" in self.words else []
         self.moving = [*pictured, *self.moving, self.note]
-        for artist in (self.image, self.others):
-            artist.set_visible(bool(pictured))
+        self.image.set_visible(with_image)
+        self.others.set_visible("others" in self.words)
 
     def show(self, scene: Scene) -> bool:
         """Take the data of a scene; returns whether the legend changed, which is not drawn with every frame."""
@@ -63,9 +78,11 @@ class StagePanel:
         dots = columns.particles
         self.dots.set_offsets(np.column_stack([dots["x"], dots["y"]]))
         self.dots.set_sizes(dots["size"] ** 2)
+        self.dots.set_alpha(dot_opacity(self.paper.colours.dots, columns.drawn))
+        self.paths.show(columns.paths)
         self.note.set_text(scene.note)
         if columns.image is not None:
-            self.image.set_data(columns.image.values)
+            self.image.set_data(np.ma.masked_equal(columns.image.values, 0.5))  # nothing, not paper: axes stay
             self.image.set_extent((*columns.image.x, *columns.image.y))
         self.others.set_offsets(np.column_stack([columns.others["x"], columns.others["y"]]))
         label, self.label = self.label, particles_label(columns, self.words.get("particles", ""))

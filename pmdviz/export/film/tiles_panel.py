@@ -12,13 +12,23 @@ from matplotlib.colors import ListedColormap
 from matplotlib.patches import Rectangle
 
 from pmdviz.export.film.layout import FONT, Box, FigureLayout, dashes, line
+from pmdviz.export.film.path_lines import PathLines
 from pmdviz.scenes import style
 from pmdviz.scenes.image_palette import palette
-from pmdviz.scenes.race import RaceScene
-from pmdviz.scenes.race_columns import Place, places, tile_dots, tile_images, tile_lines, tile_points
+from pmdviz.scenes.race import RaceScene, tiles_legend
+from pmdviz.scenes.race_columns import (
+    Columns,
+    Place,
+    places,
+    tile_dots,
+    tile_images,
+    tile_lines,
+    tile_paths,
+    tile_points,
+)
 from pmdviz.scenes.stage import LAYERS as LEGEND_ORDER
 from pmdviz.scenes.tiling import Tiling
-from pmdviz.views.race_tiles import LAYERS, LINE_PX, OTHERS_PX, SAMPLE, cut
+from pmdviz.views.race_tiles import LAYERS, LINE_PX, OTHERS_PX, PATH_PX, SAMPLE, cut
 
 MARKERS = {  # of the page -> of matplotlib
     "circle": "o", "triangle": "^", "square": "s", "diamond": "D", "inverted_triangle": "v", "star": "*", "hex": "h",
@@ -36,7 +46,7 @@ class TilesPanel:
     """A tile for each entrant in one pair of axes, laid out as on the page."""
 
     def __init__(self, paper: FigureLayout, room: Box, tiling: Tiling, first: RaceScene) -> None:
-        self.paper, self.tiling, self.words = paper, tiling, first.scene.legend
+        self.paper, self.tiling, self.words = paper, tiling, tiles_legend(first.scene)
         self.shown = tuple(name for name in paper.look.layers if name in self.words)
         width, height = tiling.size
         legend = LEGEND_LINES * paper.text_px if self.shown else 0.0
@@ -48,11 +58,13 @@ class TilesPanel:
         box = Box(room.x + left, room.y + below, self.unit * width, self.unit * height)
         self.axes = paper.bare_axes(box, *tiling.ranges)
         self.px = min(paper.text_px, (LARGE_SHARE if paper.look.large_type else TITLE_SHARE) * self.unit)
-        self._add_heads([tile.label for tile in first.tiles])
+        self._add_heads([tile.title for tile in first.tiles])
         self._add_moving(first)
-        handles = [paper.layer_handle(name) for name in LEGEND_ORDER if name in self.shown]
-        if handles:
-            paper.legend(self.axes, handles, [self.words[n] for n in LEGEND_ORDER if n in self.shown], below=True)
+        colours = style.tile_layers(paper.look.dark, 0, first.scene.shows_theta)
+        named = [name for name in LEGEND_ORDER if name in self.shown and name != "paths"]  # these speak for themselves
+        if named:
+            handles = [paper.layer_handle(name, colours) for name in named]
+            paper.legend(self.axes, handles, [self.words[name] for name in named], below=True)
 
     def _add_heads(self, titles: list[str]) -> None:
         """Frames, samples of the traces' lines, titles: what stands still."""
@@ -73,33 +85,52 @@ class TilesPanel:
 
     def _add_moving(self, first: RaceScene) -> None:
         colours = self.paper.colours
-        self.lines = {
-            name: line(self.axes, name, colours.layers[name], LINE_PX, zorder=3 + LAYERS.index(name))
-            for name in LAYERS if name != "particles"
-        }  # fmt: skip
-        self.dots = self.axes.scatter([], [], s=[], color=colours.layers["particles"], alpha=colours.dots, linewidths=0)
-        self.dots.set_zorder(3 + LAYERS.index("particles"))
+        layers = self._layers(first)
         corners = [self.tiling.corner(k) for k in range(self.tiling.number)]
         below = 1 + 0.25 * self.tiling.head
         self.states = [self._text(x, y + below, "", STATE_SHARE * self.px) for x, y in corners]
         paper = {"facecolor": colours.paper, "alpha": 0.75, "edgecolor": "none", "pad": 1.0}
         over: dict[str, Any] = {"va": "bottom", "zorder": 8, "bbox": paper}
         self.notes = [self._text(x + 0.02, y + 0.02, "", NOTE_SHARE * self.px, **over) for x, y in corners]
-        layers = {**self.lines, "particles": self.dots}
-        for name, artist in layers.items():
-            artist.set_visible(name in self.shown)
-        pictured = any(tile.columns.image is not None for tile in first.tiles)
-        self.images = [self._image() for _ in first.tiles] if pictured else []
+        for name, artists in layers.items():
+            for artist in artists:
+                artist.set_visible(name in self.shown)
+        images = [tile.columns.image for tile in first.tiles if tile.columns.image is not None]
+        self.images = [self._image(images[0].ends) for _ in first.tiles] if images else []
         look: dict[str, Any] = {"color": colours.layers["ink"], "linewidths": 0, "zorder": 2.5}
         self.others = self.axes.scatter([], [], s=OTHERS_PX**2, **look)
-        rest = [*self.images, *([self.others] if "others" in self.words else [])]
-        self.moving = [*rest, *(layers[name] for name in LAYERS if name in self.shown), *self.states, *self.notes]
+        rest = [*self.images, self.others]
+        self.moving = [
+            *rest,
+            *(artist for name in LAYERS if name in self.shown for artist in layers[name]),
+            *self.states,
+            *self.notes,
+        ]
 
-    def _image(self) -> Any:
+    def _layers(self, first: RaceScene) -> dict[str, list[Any]]:
+        """The exact posterior's lines in grey; each method's approximation and particles in its colour."""
+        dark, with_particles = self.paper.look.dark, first.scene.shows_theta
+        own = [style.tile_layers(dark, k, with_particles) for k in range(len(first.tiles))]
+        order = {name: 3 + k for k, name in enumerate(LAYERS)}
+        look: dict[str, Any] = {"alpha": self.paper.colours.dots, "linewidths": 0, "zorder": order["particles"]}
+        self.dots = [self.axes.scatter([], [], s=[], color=colours["particles"], **look) for colours in own]
+        self.paths = PathLines(self.axes, self.paper.colours, PATH_PX, order["paths"])
+        self.exact = line(self.axes, "exact", own[0]["exact"], LINE_PX, zorder=order["exact"])
+        self.approximate = [
+            line(self.axes, "approximate", each["approximate"], LINE_PX, zorder=order["approximate"]) for each in own
+        ]
+        return {
+            "particles": self.dots,
+            "paths": [self.paths.artist],
+            "exact": [self.exact],
+            "approximate": self.approximate,
+        }
+
+    def _image(self, ends: tuple[str, str]) -> Any:
         x, y = self.axes.get_xlim(), self.axes.get_ylim()
         made = self.axes.imshow(
-            np.full((1, 1), np.nan), cmap=ListedColormap(palette(self.paper.look.dark)), vmin=0, vmax=1, origin="lower",
-            interpolation="nearest", aspect="auto", zorder=1,
+            np.full((1, 1), np.nan), cmap=ListedColormap(palette(self.paper.look.dark, ends)), vmin=0, vmax=1,
+            origin="lower", interpolation="nearest", aspect="auto", zorder=1,
         )  # fmt: skip
         self.axes.set(xlim=x, ylim=y)
         return made
@@ -112,12 +143,13 @@ class TilesPanel:
         """Take the data of a scene."""
         tiles = [tile.columns for tile in scene.tiles]
         at = places(scene.scene, scene.pair, scene.recipe.target, tiles, self.tiling)
-        for name, drawn in self.lines.items():
-            data = tile_lines([getattr(tile, name) for tile in tiles], at)
-            drawn.set_data(data["x"], data["y"])
-        dots = tile_dots([tile.particles for tile in tiles], at)
-        self.dots.set_offsets(np.column_stack([dots["x"], dots["y"]]))
-        self.dots.set_sizes(dots["size"] ** 2)
+        _draw_line(self.exact, tile_lines([tile.exact for tile in tiles], at))
+        for tile, place, drawn, dots in zip(tiles, at, self.approximate, self.dots, strict=True):
+            _draw_line(drawn, tile_lines([tile.approximate], [place]))
+            data = tile_dots([tile.particles], [place])
+            dots.set_offsets(np.column_stack([data["x"], data["y"]]))
+            dots.set_sizes(data["size"] ** 2)
+        self.paths.show(tile_paths([tile.paths for tile in tiles], at))
         self._show_rest(scene, at)
         letters = int(self.unit / (LETTER * NOTE_SHARE * self.px))
         for tile, state, note in zip(scene.tiles, self.states, self.notes, strict=True):
@@ -134,3 +166,7 @@ class TilesPanel:
             artist.set_extent((x, x + dw, y, y + dh))
         points = tile_points([tile.others for tile in tiles], at)
         self.others.set_offsets(np.column_stack([points["x"], points["y"]]))
+
+
+def _draw_line(drawn: Any, data: Columns) -> None:
+    drawn.set_data(data["x"], data["y"])

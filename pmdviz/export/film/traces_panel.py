@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from pmdviz.export.film.film import Scene
-from pmdviz.export.film.layout import FONT, MARKERS, Box, FigureLayout, dash, line, log_ticks, round_ticks, set_ticks
+from pmdviz.export.film.layout import MARKERS, Box, FigureLayout, dash, line, log_ticks, round_ticks, set_ticks
 from pmdviz.export.options import shown_group
-from pmdviz.scenes import marks, words
+from pmdviz.scenes.marks import KINDS, OTHER, Kind, kinds_of
 from pmdviz.scenes.trace_columns import (
     CLOCK_OF,
     CLOCKS,
     GROUPS,
     clock_end,
     column,
-    floor_labels,
+    floor_words,
     over_words,
     trace_columns,
     value_range,
@@ -29,10 +30,10 @@ MARK_PX = 7.0
 class TracesPanel:
     """The chosen group of traces against the chosen clock, with floors and marks."""
 
-    def __init__(self, paper: FigureLayout, box: Box, run: Any, floors: dict[str, float | None]) -> None:
+    def __init__(self, paper: FigureLayout, box: Box, run: Any, floors: dict[str, float | None], last: Scene) -> None:
         self.paper, self.clock = paper, paper.look.clock or CLOCK_OF[run.recipe.budget_unit]
         self.group = GROUPS[shown_group(run.target, run.final.method, paper.look.traces)]
-        self.axes = paper.axes(box)
+        self.room, self.axes = box, paper.axes(box)
         self.floors = {name: floors[name] for name in self.group.floors if floors[name] is not None}
         values = [column(run.history, name) for name in self.group.metrics]
         self.span = value_range(self.group, values, [*self.floors.values()])
@@ -42,10 +43,8 @@ class TracesPanel:
             for name, each in self.group.metrics.items()
         }
         self._draw_floors()
-        handles = [*self.lines.values()] + ([self.floor_line] if self.floors else [])
-        names = [each.title for each in self.group.metrics.values()] + ([words.EXACT_SAMPLES] if self.floors else [])
-        paper.legend(self.axes, handles, names)
         self._add_marks()
+        self._add_legend(kinds_of(last.marks))
         self.over = paper.text(self.axes, 0.99, 0.99, "", transform=self.axes.transAxes, ha="right", va="top")
         self.moving = [*self.lines.values(), *self.marks.values(), self.over]
 
@@ -61,21 +60,31 @@ class TracesPanel:
         self.paper.label(self.axes, CLOCKS[self.clock], self.group.axis_label)
 
     def _draw_floors(self) -> None:
-        """The dashed lines of exact samples with their words; they do not move."""
+        """The dashed lines of exact samples; they do not move."""
         look = {"color": self.paper.colours.layers["floor"], "linewidth": 1.5, "linestyle": dash("floor", 1.5)}
         for value in self.floors.values():
             self.floor_line = self.axes.axhline(value, **look, zorder=3)
-        for height, text in floor_labels(self.floors, self.span, self.group.log):
-            place = {"textcoords": "offset points", "xytext": (6, 3), "va": "bottom", "zorder": 5}
-            font = {"fontsize": self.paper.text_px, "fontfamily": FONT, "color": self.paper.colours.muted}
-            self.axes.annotate(text, (0, height), **place, **font)
+
+    def _add_legend(self, kinds: Sequence[Kind]) -> None:
+        """The lines, and as many kinds of marks as there is room for: large type has none for all."""
+        for count in range(len(kinds), -1, -1):
+            box = self._legend(kinds[:count]).get_window_extent()
+            if box.x0 >= self.room.x * self.paper.scale and box.x1 <= self.axes.figure.bbox.x1:
+                return
+
+    def _legend(self, kinds: Sequence[Kind]) -> Any:
+        entries = {each.title: self.lines[name] for name, each in self.group.metrics.items()}
+        if self.floors:
+            entries[floor_words(self.group, self.floors)] = self.floor_line
+        entries |= {kind.title: self.marks[kind] for kind in kinds}
+        return self.paper.legend(self.axes, [*entries.values()], [*entries])
 
     def _add_marks(self) -> None:
         on_edge = self.axes.get_xaxis_transform()
         look = {"linestyle": "none", "markersize": MARK_PX, "color": self.paper.colours.muted, "zorder": 6}
         self.marks = {
-            marker: self.axes.plot([], [], marker=MARKERS[marker], transform=on_edge, **look)[0]
-            for marker, _ in (*marks.MARKERS.values(), marks.OTHER_MARKER)
+            kind: self.axes.plot([], [], marker=MARKERS[kind.marker], transform=on_edge, **look)[0]
+            for kind in (*KINDS.values(), OTHER)
         }
 
     def show(self, scene: Scene) -> None:
@@ -83,9 +92,9 @@ class TracesPanel:
         columns = trace_columns(scene.history, self.group, self.span)
         for metric, drawn in self.lines.items():
             drawn.set_data(columns[self.clock], columns[metric])
-        for marker, drawn in self.marks.items():
-            shown = [mark for mark in scene.marks if mark.marker == marker]
-            drawn.set_data([getattr(mark, self.clock) for mark in shown], [mark.height for mark in shown])
+        for kind, drawn in self.marks.items():
+            shown = [mark for mark in scene.marks if mark.look == kind]
+            drawn.set_data([getattr(mark, self.clock) for mark in shown], [kind.height for _ in shown])
         self.over.set_text(self._said(scene))
 
     def _said(self, scene: Scene) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 from pmdviz.export.film.film import Scene
 from pmdviz.scenes.columns import INK, StageColumns
 from pmdviz.scenes.race import RaceScene
-from pmdviz.scenes.race_columns import places, tile_dots, tile_lines
+from pmdviz.scenes.race_columns import places, tile_dots, tile_lines, tile_paths
 from pmdviz.scenes.stage import particles_label
 from pmdviz.scenes.tiling import Tiling
 
@@ -59,11 +59,17 @@ def quantised(values: np.ndarray, low: float, step: float) -> np.ndarray:
     return numbers
 
 
-def _columns(dots: Mapping[str, np.ndarray], line: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    return {"x": dots["x"], "y": dots["y"], "size": dots["size"], "line_x": line["x"], "line_y": line["y"]}
+def _columns(
+    dots: Mapping[str, np.ndarray], line: Mapping[str, np.ndarray], paths: Mapping[str, np.ndarray]
+) -> dict[str, np.ndarray]:
+    ways = paths if len(paths["x0"]) else {}
+    return {"x": dots["x"], "y": dots["y"], "size": dots["size"], "line_x": line["x"], "line_y": line["y"], **ways}
 
 
-AXES = {"x": "x", "line_x": "x", "y": "y", "line_y": "y", "size": "size", "other_x": "x", "other_y": "y"}
+AXES = {
+    **{"x": "x", "line_x": "x", "y": "y", "line_y": "y", "size": "size", "other_x": "x", "other_y": "y"},
+    **{"x0": "x", "y0": "y", "x1": "x", "y1": "y", "alpha": "alpha", "kind": "kind"},
+}
 
 
 def scales_of(columns: Iterable[Mapping[str, np.ndarray]]) -> dict[str, tuple[float, float]]:
@@ -99,7 +105,12 @@ def race_payload(scenes: list[RaceScene], tiling: Tiling) -> dict[str, Any]:
 def _tiles(scene: RaceScene, tiling: Tiling) -> list[dict[str, np.ndarray]]:
     tiles = [tile.columns for tile in scene.tiles]
     pairs = zip(tiles, places(scene.scene, scene.pair, scene.recipe.target, tiles, tiling), strict=True)
-    return [_columns(tile_dots([tile.particles], [one]), tile_lines([tile.approximate], [one])) for tile, one in pairs]
+    return [
+        _columns(
+            tile_dots([tile.particles], [one]), tile_lines([tile.approximate], [one]), tile_paths([tile.paths], [one])
+        )
+        for tile, one in pairs
+    ]
 
 
 def stage_payload(scenes: list[Scene], names: Mapping[str, str]) -> dict[str, Any]:
@@ -112,6 +123,7 @@ def stage_payload(scenes: list[Scene], names: Mapping[str, str]) -> dict[str, An
         drawn = scene.columns
         said = {"words": scene.words, "note": scene.note, "label": particles_label(drawn, names.get("particles", ""))}
         frames.append({**places, **said, "share": INK * drawn.num_particles / max(drawn.drawn, 1)})
+        frames[-1]["largest"] = float(drawn.particles["size"].max(initial=0.0))
         if drawn.image is not None:
             frames[-1]["image"] = numbers.put(quantised(drawn.image.values.ravel(), 0.0, 1 / STEPS))
     pictured = {} if scenes[0].columns.image is None else {"image_step": 1 / STEPS}
@@ -120,7 +132,9 @@ def stage_payload(scenes: list[Scene], names: Mapping[str, str]) -> dict[str, An
 
 def _stage_columns(drawn: StageColumns) -> dict[str, np.ndarray]:
     others = {"other_x": drawn.others["x"], "other_y": drawn.others["y"]} if len(drawn.others["x"]) else {}
-    return _columns(drawn.particles, drawn.approximate) | others
+    weight, share = drawn.particles["weight"], INK * drawn.num_particles / max(drawn.drawn, 1)
+    size = np.where(np.isnan(weight), drawn.particles["size"], np.sqrt(weight * share)).astype(np.float32)
+    return _columns({**drawn.particles, "size": size}, drawn.approximate, drawn.paths) | others
 
 
 def row_texts(columns: Mapping[str, np.ndarray]) -> dict[str, str]:

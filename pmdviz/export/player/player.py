@@ -78,7 +78,7 @@ class Page(Player):
         super().__init__(film, scenes)
         self.run = film.run
         drawn, _ = film.drawn
-        self.payload = {**stage_payload(scenes, drawn.legend), "rows": {}, "marks": {}}
+        self.payload = {**stage_payload(scenes, drawn.words(film.run.final.method)), "rows": {}, "marks": {}}
         self.stage = self._stage()
         self.figures = [self.stage.figure]
         if self.look.traces != NO_TRACES:
@@ -86,6 +86,7 @@ class Page(Player):
 
     def _stage(self) -> StageView:
         view = StageView(self.run.target, *self.film.drawn)
+        view.name_layers(self.run.final.method)
         view.draw(self.scenes[0].columns, self.scenes[0].note)
         view.set_theme(self.look.dark, self.look.large_type)
         view.toggle(self.look.layers)

@@ -9,14 +9,14 @@ from pmdviz.export.options import NO_TRACES, traced
 from pmdviz.export.player.payload import race_payload, row_texts
 from pmdviz.export.player.player import Player
 from pmdviz.scenes import style
-from pmdviz.scenes.race import RaceScene
+from pmdviz.scenes.race import RaceScene, tiles_legend
 from pmdviz.scenes.race_columns import CLOCK_OF
 from pmdviz.scenes.tiling import Tiling
 from pmdviz.views.race_tiles import RaceTiles
 from pmdviz.views.race_traces import SLOTS, RaceTraces
 
 WIDE_PX = 1_000.0  # the page's tiles in a window that is wide enough
-LINES = {"exact": "solid", "approximate": "dashed", "particles": "dot"}
+LINES = {"exact": "solid", "approximate": "dashed", "particles": "dot", "paths": "solid"}
 MIN_PX = 620.0  # narrower tiles would have words over one another
 
 
@@ -41,8 +41,9 @@ class RacePage(Player):
 
     def legend(self) -> list[tuple[str, str, str]]:
         """The layers of the tiles."""
-        colours = style.theme(self.look.dark).layers
-        words = self.scenes[0].scene.legend
+        scene = self.scenes[0].scene
+        colours, words = dict(style.tile_layers(self.look.dark, 0, scene.shows_theta)), tiles_legend(scene)
+        colours["paths"] = colours[style.PATH_COLOURS[0]]
         return [(words[name], colours[name], LINES[name]) for name in self.look.layers if name in words]
 
     def _tiles(self) -> RaceTiles:
@@ -51,8 +52,9 @@ class RacePage(Player):
         view.draw(first)
         view.say(first.tiles)
         view.set_theme(self.look.dark, self.look.large_type)
-        for name, layer in {**view.lines, "particles": view.dots}.items():
-            layer.visible = name in self.look.layers
+        for name, layers in view.layers.items():
+            for layer in layers:
+                layer.visible = name in self.look.layers
         for name, source in {**view.sources, "words": view.words}.items():
             self.named(source, name)
         view.figure.update(sizing_mode="stretch_both", styles={})

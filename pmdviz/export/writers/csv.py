@@ -16,7 +16,7 @@ from pmdviz.export.writer import Job, Writer
 def table_csv(columns: Mapping[str, np.ndarray]) -> str:
     """Comma-separated values: a comment line with the units, a line of names, one line a row.
 
-    A value that cannot be had is an empty cell; an infinite one is `inf`.
+    An unavailable value is an empty cell; an infinite one is `inf`.
     """
     text = io.StringIO()
     known = [f"{name}: {UNITS[name]}" for name in columns if name in UNITS]

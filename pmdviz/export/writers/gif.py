@@ -18,7 +18,7 @@ LAST_CS = 200  # the last frame stays for so many hundredths of a second before 
 BITS = 7  # of a palette of 128 colours
 NETSCAPE_LOOP = b"!\xff\x0bNETSCAPE2.0\x03\x01\x00\x00\x00"  # for ever
 CLEAR_BEFORE_NEXT = 2
-SEEN = 96  # alpha from which a pixel of a transparent film is paper and ink rather than nothing
+SEEN = 64  # alpha from which a pixel of a transparent film is paper and ink rather than nothing
 
 
 def _check(look: Look) -> None:

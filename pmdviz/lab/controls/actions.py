@@ -1,8 +1,7 @@
-"""What one takes home: ten lines of Python, a picture, the history as a table."""
+"""What can be exported: ten lines of Python, a picture, the history as a table."""
 
 from __future__ import annotations
 
-import html
 import io
 from collections.abc import Callable
 from typing import Any
@@ -12,56 +11,37 @@ from bokeh.models import CustomJS
 
 from pmdviz.export.writers.csv import table_csv
 from pmdviz.lab.controls.buttons import SMALL, small_button
+from pmdviz.lab.controls.clipboard import Clipboard
 from pmdviz.lab.css import static
 from pmdviz.lab.loop.acknowledge import Acknowledge
 from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.loop.runner import Snapshot
 
 
-class Actions:
+class Actions(Clipboard):
     """Copy Python, Save PNG, Download CSV, and the line that confirms."""
 
     def __init__(self, ack: Acknowledge, stage: Any, last: Callable[[], Snapshot | None]) -> None:
-        self._ack, self._last = ack, last
+        super().__init__(ack)
+        self._last = last
         self.copy = small_button("Copy Python")
         self.copy.on_click(handed(lambda event: self.put_on_clipboard(self._python())))
         self.share = small_button("Share")
         self.save = small_button("Save PNG")
         self.save.on_click(handed(lambda event: self._save()))
-        # By way of the model: Panel keeps the arguments of a button's own script, and all they hang on, for ever.
+        # By way of the model: Panel keeps the arguments of a button's own script, and all they depend on, for ever.
         ack.js_on_change("saves", CustomJS(args={"stage": stage}, code=static("save_png.js")))
         self.download = pn.widgets.FileDownload(
             callback=self._csv, filename="pmdviz-history.csv", label="Download CSV", **SMALL
         )
-        self.said = pn.pane.HTML("", margin=(6, 0), css_classes=["pmdviz-said"], sizing_mode="stretch_width")
-        ack.on_change("copied", handed(lambda attr, old, new: self.say("Copied to the clipboard.")))
-        ack.on_change("refused", handed(lambda attr, old, new: self._by_hand()))
 
     def row(self, *first: Any) -> Any:
         """The buttons in a row, after some others."""
         buttons = *first, self.share, self.copy, self.save, self.download
         return pn.FlexBox(*buttons, gap="6px", margin=(4, 0), sizing_mode="stretch_width")
 
-    def put_on_clipboard(self, text: str) -> None:
-        """Have the browser copy `text`; it answers whether it could."""
-        self._ack.text = text
-        self._ack.copies += 1
-
     def _save(self) -> None:
         self._ack.saves += 1
-
-    def say(self, words: str) -> None:
-        """A line beside the buttons."""
-        self.said.object = f'<span role="status">{html.escape(words)}</span>'
-
-    def _by_hand(self) -> None:
-        if self._ack.text.startswith("?"):
-            self.say("The browser did not let us copy; the link stands in its address bar.")
-            return
-        self.said.object = (
-            "<details open><summary>The browser did not let us copy; here it is:</summary>"
-            f"<textarea readonly rows='8' style='width:100%'>{html.escape(self._ack.text)}</textarea></details>"
-        )
 
     def _python(self) -> str:
         last = self._last()

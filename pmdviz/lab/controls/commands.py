@@ -1,4 +1,4 @@
-"""What a person asks of a run: to step, to begin anew, to go back to the run before."""
+"""What a person asks of a run: to step, to begin anew, to restore the previous run."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pmdviz.lab.controls.new_run import next_recipe
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.floor_work import FloorWork
 from pmdviz.lab.loop.live import Live
+from pmdviz.lab.loop.pace import Pace
 from pmdviz.lab.loop.runner import Runner, Snapshot
 
 KEPT_RUNS = 5
@@ -32,7 +33,7 @@ class Commands:
     def act(self, name: str) -> None:
         """Do what a button or a key names."""
         acts: dict[str, Callable[[], None]] = {
-            "toggle": lambda: self.live.play(not self.live.playing),
+            "toggle": self._toggle,
             "step": lambda: self._paused("step", lambda runner: runner.advance(1)),
             "back": lambda: self._paused("step back", Runner.back),
             "restart": lambda: self.live.do("restart", Runner.restart),
@@ -51,6 +52,14 @@ class Commands:
             self.live.play(False)
         self.live.do(what, act)
 
+    def _toggle(self) -> None:
+        """Play, Pause, or what both mean at the end of the run: play it again."""
+        runner = self.live.runner
+        if runner is not None and runner.session.done and not self.live.playing:
+            self._replay()
+        else:
+            self.live.play(not self.live.playing)
+
     def _replay(self) -> None:
         self.live.do("replay", Runner.replay)
         self.live.play(True)
@@ -64,9 +73,9 @@ class Commands:
             old = self._before.pop()
             self.live.do("undo", lambda runner: (old, old.snapshot()))
 
-    def set_speed(self, iterations: int) -> None:
-        """So many iterations a frame."""
-        self.live.iterations = iterations
+    def set_pace(self, pace: Pace) -> None:
+        """How fast the run is shown while it plays."""
+        self.live.pace = pace
 
     def begin(self, what: str, **parts: Any) -> None:
         """A new run (or only a new budget) in place of this one; the old one is kept for Undo."""

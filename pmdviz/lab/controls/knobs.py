@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import param
@@ -11,21 +11,17 @@ from panel.custom import JSComponent
 
 from pmdviz.errors import InputError
 from pmdviz.knobs import KnobSpec
-from pmdviz.lab.css import static
+from pmdviz.lab.css import EXPLAIN, static
 from pmdviz.lab.loop.limits import capped
 from pmdviz.lab.loop.locked import soon
 from pmdviz.scenes.words import short
 
-ACTS = {  # when a knob acts, in two or three words beside it
-    "at once": "at once",
-    "next step": "next step",
-    "rejuvenation": "next step, with new particles",
-    "restart": "restart",
+ACTS = {  # when a knob takes effect, in its explanation
+    "at once": "immediately",
+    "next step": "at the next step",
+    "rejuvenation": "at the next step, with new particles",
+    "restart": "on restart",
 }
-FIRST = (  # the knobs that matter most come first; all others follow in the order of their declaration
-    "num_particles", "schedule", "eta", "n0", "kappa", "step_size", "delta", "gradient_bound", "bandwidth_rule",
-    "bandwidth", "batch_size", "policy", "until", "ess_threshold",
-)  # fmt: skip
 
 
 def as_text(value: Any) -> str:
@@ -45,15 +41,18 @@ class KnobControl:
         self._turn, self._publish = turn, publish
         self.value, self.message, self.note, self.unit = as_text(default), "", "", knob.unit
         self.changed, self.visible, self.serial = False, True, 0  # serial: raised to have `value` shown again
+        self.folds = not knob.basic  # away under More, as things are
 
     @property
     def usual(self) -> str:
-        """The default, as text."""
-        return as_text(self._default)
+        """The default, as a person reads it."""
+        if isinstance(self._default, bool):
+            return "on" if self._default else "off"
+        return self._knob.said(as_text(self._default))
 
     def state(self) -> dict[str, Any]:
         """What the browser shows, in plain values."""
-        names = ("value", "message", "note", "unit", "changed", "visible", "serial", "usual")
+        names = ("value", "message", "note", "unit", "changed", "visible", "serial", "usual", "folds")
         return {name: getattr(self, name) for name in names}
 
     def receive(self, data: Mapping[str, Any]) -> None:
@@ -64,16 +63,28 @@ class KnobControl:
         try:
             value = self._knob.parse(self._default if data.get("reset") else data.get("value"))
         except InputError as error:
-            self.refuse(str(error))
+            self.refuse(error.on_page)
             return
         self.message, self.value = "", as_text(value)
         self.serial += 1
         self._publish()
         self._turn(self.name, value)
 
-    def show(self, value: Any, default: Any, note: str = "", unit: str | None = None, visible: bool = True) -> None:
-        """The value in force, what its default is now, and when a new value will act."""
+    def show(
+        self,
+        value: Any,
+        default: Any,
+        note: str = "",
+        unit: str | None = None,
+        visible: bool = True,
+        asked_for: bool = False,
+    ) -> None:
+        """The value in force, what its default is now, and when a new value will act.
+
+        A knob that was changed, or is `asked_for` by another one that was, is not folded away.
+        """
         self._default, self.changed, self.note, self.visible = default, value != default, note, visible
+        self.folds = not (self._knob.basic or self.changed or asked_for)
         self.unit = self.unit if unit is None else unit
         text = as_text(value)
         if text != self.value:
@@ -106,7 +117,8 @@ def _plain(knob: KnobSpec) -> dict[str, Any]:
         "acts": ACTS[knob.acts],
         "help": knob.help,
         "kind": knob.kind,
-        "choices": list(knob.choices),
+        "basic": knob.basic,
+        "choices": [[choice, knob.said(choice)] for choice in knob.choices],
         "low": low,
         "high": high,
         "log": bool(knob.log and low and low > 0),
@@ -120,10 +132,9 @@ def unit_given(unit: str, values: Mapping[str, Any]) -> str:
     return next((text for choice, text in parts.items() if choice in values.values()), unit)
 
 
-def in_order(names: Iterable[str]) -> list[str]:
-    """The knobs that matter most first."""
-    names = list(names)
-    return [name for name in FIRST if name in names] + [name for name in names if name not in FIRST]
+def in_order(specs: Mapping[str, KnobSpec]) -> list[str]:
+    """The basic knobs first."""
+    return sorted(specs, key=lambda name: not specs[name].basic)
 
 
 class KnobForm(JSComponent):
@@ -132,7 +143,7 @@ class KnobForm(JSComponent):
     specs = param.List(default=[], doc="The declarations, in plain values and in the order of display.")
     states = param.Dict(default={}, doc="What each knob shows now.")
 
-    _esm = static("knob.js")
+    _esm = EXPLAIN + static("knob.js")
     _stylesheets = [static("knob.css")]
 
     def __init__(self, turn: Callable[[str, Any], None] | None = None, **params: Any) -> None:
@@ -169,8 +180,9 @@ class KnobForm(JSComponent):
         for name, control in self.controls.items():
             spec = specs[name]
             default = spec.default_given(plain) if spec.default_by else defaults[name]
-            unit = unit_given(spec.unit, plain)
-            control.show(plain[name], default, pending.get(name, ""), unit, self._seen(name, values, plain))
+            unit, seen = unit_given(spec.unit, plain), self._seen(name, values, plain)
+            asked_for = any(plain[other] != defaults[other] for other in spec.only_if or ())
+            control.show(plain[name], default, pending.get(name, ""), unit, seen, asked_for)
         self._quiet = False
         self._publish()
 

@@ -9,47 +9,49 @@ import panel as pn
 
 from pmdviz.lab import css
 from pmdviz.lab.loop.locked import handed
+from pmdviz.lab.loop.pace import PACES, SLOW, Pace, menu
 
-SPEEDS = {
-    "1 iteration a frame": 1,
-    "2 a frame": 2,
-    "5 a frame": 5,
-    "10 a frame": 10,
-    "20 a frame": 20,
-    "50 a frame": 50,
+BUTTONS = {  # label -> act; Play is also Pause, and at the end of the budget Replay
+    "Restart": "restart",
+    "Back": "back",
+    "Play": "toggle",
+    "Step": "step",
+    "Continue": "proceed",
+    "Replay": "replay",
 }
-BUTTONS = {  # label -> (act, what it does)
-    "Restart": ("restart", "Restart: iteration 0 with the knobs as they are now (R)"),
-    "Back": ("back", "One step back (left arrow)"),
-    "Play": ("toggle", "Play or pause (space)"),
-    "Step": ("step", "One step (right arrow)"),
-    "Replay": ("replay", "Replay: iteration 0, then every knob change comes again"),
-    "Continue": ("proceed", "Continue with as much budget again"),
-}
+
+
+def iterations(number: int) -> str:
+    """So many iterations."""
+    return f"{number:,} iteration{'s' * (number > 1)}"
 
 
 class PlaybackBar:
-    """Buttons and speed; `act(name)` is called for a button, `speed(iterations)` for another speed."""
+    """Buttons and speed; `act(name)` is called for a button, `pace(pace)` for another speed.
+
+    The large button says what comes next: Play, Pause, or Replay once the budget is used up; then Continue stands in
+    the place of Step. Before the end Replay is a button of its own: with knobs changed on the way it is not Restart.
+    """
 
     def __init__(
         self,
         act: Callable[[str], None],
-        speed: Callable[[int], None],
-        buttons: Mapping[str, tuple[str, str]] = BUTTONS,
-        speeds: Mapping[str, int] = SPEEDS,
+        pace: Callable[[Pace], None],
+        count: Callable[[int], str] = iterations,
+        buttons: Mapping[str, str] = BUTTONS,
     ) -> None:
-        self._off: set[str] = set()
-        self.buttons = {label: self._button(label, *buttons[label], act) for label in buttons}
+        self._playing = self._over = False
+        self.buttons = {label: self._button(label, buttons[label], act) for label in buttons}
         self.speed = pn.widgets.Select(
             label="Speed",
-            options=dict(speeds),
-            value=next(iter(speeds.values())),
+            options=menu(count),
+            value=SLOW.name,
             width=150,
             margin=0,
             css_classes=["pmdviz-speed"],
             stylesheets=[css.SELECT],
         )
-        self.speed.param.watch(handed(lambda event: speed(event.new)), "value")
+        self.speed.param.watch(handed(lambda event: pace(PACES[event.new])), "value")
         self.view = pn.Row(
             *self.buttons.values(),
             self.speed,
@@ -60,31 +62,52 @@ class PlaybackBar:
         )
         self.enable(ready=False, done=False)
 
-    def _button(self, label: str, name: str, help_words: str, act: Callable[[str], None]) -> Any:
-        color = "primary" if label in ("Play", "Continue") else "default"
+    def _button(self, label: str, name: str, act: Callable[[str], None]) -> Any:
+        main = label == "Play"
         made = pn.widgets.Button(
             label=label,
-            color=color,
-            variant="solid" if color == "primary" else "outline",
+            color="primary" if main else "default",
+            variant="solid" if main else "outline",
             margin=0,
             stylesheets=[css.BUTTON],
-            css_classes=["pmdviz-button", f"pmdviz-{label.lower().replace(' ', '-')}"],
+            css_classes=_classes(label, True),
             sizing_mode="stretch_width",
         )
         made.on_click(handed(lambda event: act(name)))
         return made
 
+    def set_large(self, on: bool) -> None:
+        """For a lecture hall Play alone; the keys do what the other buttons do."""
+        classes = ["pmdviz-transport"] + (["pmdviz-large"] if on else [])
+        if self.view.css_classes != classes:
+            self.view.css_classes = classes
+
     def playing(self, on: bool) -> None:
-        """The button says what a press would do."""
-        self.buttons["Play"].label = "Pause" if on else "Play"
+        """The large button says what a press would do."""
+        self._playing = on
+        label = "Pause" if on else "Replay" if self._over else "Play"
+        if self.buttons["Play"].label != label:
+            self.buttons["Play"].label = label
 
     def enable(self, ready: bool, done: bool, at_start: bool = True, ended: bool = False) -> None:
-        """Which buttons make sense now; Continue only when the budget is used up and the method could go on."""
-        off = {"Play", "Step"} if done else {"Continue"}
-        off |= {"Back"} if at_start else set()
-        off |= {"Continue"} if ended else set()
-        off = off if ready else set(self.buttons)
-        if off != self._off:
-            self._off = off
-            for label, button in self.buttons.items():
-                button.disabled = label in off
+        """Which buttons make sense now: Continue only when the budget is used up and the method could go on."""
+        self._over = done and not at_start
+        self.playing(self._playing)
+        goes_on = self._over and not ended
+        shown = {"Step": not goes_on, "Continue": goes_on, "Replay": not self._over}
+        dead = {"Step": done, "Back": at_start, "Play": done and at_start}
+        for label, button in self.buttons.items():
+            classes, disabled = _classes(label, shown.get(label, True)), not ready or dead.get(label, False)
+            if button.css_classes != classes:
+                button.css_classes = classes
+            if button.disabled != disabled:
+                button.disabled = disabled
+
+    def offers(self, label: str) -> bool:
+        """Whether the button of that label is to be seen and pressed."""
+        button = self.buttons[label]
+        return css.HIDDEN not in button.css_classes and not button.disabled
+
+
+def _classes(label: str, shown: bool) -> list[str]:
+    return ["pmdviz-button", f"pmdviz-{label.lower()}", *([] if shown else [css.HIDDEN])]

@@ -85,7 +85,7 @@ class ProblemControls:
 def refused(control: KnobControl | None, error: InputError) -> bool:
     """Put a refusal beside a control; False where there is none."""
     if control is not None:
-        control.refuse(str(error))
+        control.refuse(error.on_page)
     return control is not None
 
 

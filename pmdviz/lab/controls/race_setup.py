@@ -1,4 +1,4 @@
-"""What is raced: target with its options, entrants with their knobs, budget and seed."""
+"""What is raced: target with its options, methods with their knobs, budget and seed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pmdviz.limits import limit
 from pmdviz.methods import METHODS, find_method
 from pmdviz.targets import Target
 from pmdviz.targets.custom import CustomTarget
-from pmdviz.views.race_traces import MOST
+from pmdviz.views.race_tiles import MOST
 
 CLOCK_MENU = {"data visited": "data", "likelihood evaluations": "evaluations"}
 BUDGET_OF = {unit: f"Budget of each ({words})" for words, unit in CLOCK_MENU.items()}
@@ -56,7 +56,7 @@ class EntrantCard:
     def _on_open(self, event: Any) -> None:
         if not event.new and self.form is None:
             self.form = KnobForm(lambda name, value: self._turn(self, name, value))
-            remove = small_button("Remove this entrant")
+            remove = small_button("Remove")
             remove.on_click(handed(lambda event: self._remove(self)))
             self._fill()
             self.view.extend([self.form, remove])
@@ -65,7 +65,7 @@ class EntrantCard:
         """Show an entrant; costs nothing while it stays the same."""
         if self._shown != (entrant, target):
             self._shown = entrant, target
-            self._head.object = f"<b>{html.escape(entrant.label)}</b>"
+            self._head.object = f"<b>{html.escape(entrant.title)}</b>"
             self._fill()
 
     @property
@@ -96,11 +96,11 @@ class RaceSetup(ProblemControls):
         self.cards: list[EntrantCard] = []
         self.clock = select("Clock", CLOCK_MENU)
         self.entrants = pn.Column(margin=0, sizing_mode="stretch_width")
-        self.method = select("Another entrant", {})
+        self.method = select("Add a method", {})
         self.add = small_button("Add")
         self.said = pn.pane.HTML("", stylesheets=[css.TEXT], margin=(4, 0), sizing_mode="stretch_width")
         self._watch()
-        heading = '<div class="pmdviz-heading">Entrants (open one to turn its knobs)</div>'
+        heading = '<div class="pmdviz-heading">Methods in the race (open one to change its settings)</div>'
         self.view = pn.Column(
             self.target,
             self.data,
@@ -160,7 +160,7 @@ class RaceSetup(ProblemControls):
 
     def _add(self) -> None:
         if len(self.recipe.entrants) >= MOST:
-            self._say(f"At most {MOST} can race at once on a page: more could not be told apart.")
+            self._say(f"At most {MOST} methods, so that their lines stay distinguishable.")
         elif self.method.value:
             self._ask_for([*self.recipe.entrants, self.method.value])
 
@@ -197,7 +197,7 @@ class RaceSetup(ProblemControls):
                     options=fitting, value=kept if kept in fitting.values() else next(iter(fitting.values()))
                 )
             self._show_cards(recipe)
-            self._say("" if recipe.entrants else "Nobody races yet: choose a method above and press Add.")
+            self._say("" if recipe.entrants else "No methods yet: choose one above and press Add.")
         finally:
             self._busy = False
 

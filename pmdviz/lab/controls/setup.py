@@ -19,9 +19,10 @@ from pmdviz.lab.controls.problem import SEED, ProblemControls, fitting_methods, 
 from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.loop.runner import Snapshot
 from pmdviz.methods import METHODS
+from pmdviz.scenes.glossary import marked
 from pmdviz.targets import TARGETS
 
-OWN = "your own settings"
+OWN = "Custom"
 BUDGET_OF = {"data": "Budget (data visited)", "evaluations": "Budget (likelihood evaluations)"}
 PROBLEM = ("target", "target_options", "method")
 RUN = (*PROBLEM, "knobs", "seed")
@@ -42,9 +43,10 @@ class Setup(ProblemControls):
         self.question = pn.pane.HTML("", margin=(0, 0, 8, 0), **words)
         self.about = pn.pane.HTML("", margin=(0, 0, 4, 0), **words)
         self.method = select("Method", {method.title: name for name, method in METHODS.items()})
+        self.moves = pn.pane.HTML("", margin=(0, 0, 4, 0), **words)
         self.knobs = KnobForm()
         self.new_seed = small_button("New seed")
-        self.undo = small_button("Undo: back to the run before", disabled=True, visible=False)
+        self.undo = small_button("Undo: previous run", disabled=True, visible=False)
         self._watch()
         self.view = pn.Column(
             self.preset,
@@ -54,6 +56,7 @@ class Setup(ProblemControls):
             self.about,
             self.data,
             self.method,
+            self.moves,
             self.knobs,
             self.budget,
             self.seed_form,
@@ -97,7 +100,7 @@ class Setup(ProblemControls):
             "preset": (self.preset, self.question),
             "target": (self.target, self.about),
             "data": (self.data,),
-            "method": (self.method,),
+            "method": (self.method, self.moves),
             "knobs": (self.knobs,),
             "budget": (self.budget,),
             "seed": (self.seed_form, self.new_seed),
@@ -139,16 +142,12 @@ class Setup(ProblemControls):
         self._shown, self._busy = shown, True
         try:
             self.show_problem(target, recipe.target, recipe.seed, recipe.budget, recipe.budget_unit)
-            self._show_about(target)
+            _say(self.about, getattr(target, "about", ""))
+            _say(self.moves, METHODS[recipe.method].what_moves)
             self._show_method(recipe, target, knobs, pending)
             self._show_preset(recipe, preset)
         finally:
             self._busy = False
-
-    def _show_about(self, target: Any) -> None:
-        about = f'<div class="pmdviz-about">{html.escape(getattr(target, "about", "") or "")}</div>'
-        if self.about.object != about:
-            self.about.object = about
 
     def _show_method(self, recipe: Recipe, target: Any, knobs: Any, pending: Mapping[str, str]) -> None:
         fitting = fitting_methods(target)
@@ -172,9 +171,20 @@ class Setup(ProblemControls):
             self.question.object = words
 
 
+def _say(pane: Any, words: str) -> None:
+    """A sentence under a menu; costs nothing where it is there."""
+    said = f'<div class="pmdviz-about">{marked(html.escape(words or ""))}</div>'
+    if pane.object != said:
+        pane.object = said
+
+
 def _about(preset: Any) -> str:
-    question, try_this = html.escape(preset.question), html.escape(preset.try_this)
-    return f'<div class="pmdviz-question">{question}</div><div class="pmdviz-try"><b>Try:</b> {try_this}</div>'
+    """The question, and folded behind it what to try: whoever wants to think first is not told."""
+    question, try_this = marked(html.escape(preset.question)), marked(html.escape(preset.try_this))
+    return (
+        f'<div class="pmdviz-question">{question}</div>'
+        f'<details class="pmdviz-try"><summary>Reveal what to try</summary>{try_this}</details>'
+    )
 
 
 def _alike(a: Recipe, b: Recipe, keys: tuple[str, ...]) -> bool:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 
 from pmdviz.engine.frame import Frame
+from pmdviz.engine.recipe.parts import MAX_BUDGET
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.errors import InputError
 from pmdviz.lab import links
@@ -17,13 +18,13 @@ from pmdviz.scenes.words import duration
 
 FOLLOW_S = 2.0  # while it plays the address follows so often; browsers refuse much more
 TOO_LONG = (
-    "The link asks for iteration {iteration:,}. To replay the run up to there would take about {duration} of "
-    "computing, more than this server spends on a link: the run stands at iteration 0 instead."
+    "The link asks for {place}. Replaying the run up to it would take about {duration}, more than this server "
+    "spends on a link. The run starts at iteration 0 instead."
 )
 ENDED = "The link asks for iteration {iteration:,}, but its run ends at iteration {last:,}."
 OTHER = (
-    "The link's run was replayed, but at iteration {iteration:,} the picture is not bit for bit the one that was "
-    "shared: another processor, or another version of pmdviz, NumPy or Numba, rounds differently."
+    "The link's run was replayed, but at iteration {iteration:,} the picture differs slightly from the shared one: "
+    "another processor, or another version of pmdviz, NumPy or Numba, rounds differently."
 )
 
 
@@ -51,23 +52,34 @@ class Sharing:
     def _judged(self, frame: Frame, replay: Replay) -> str:
         """What must be said of the way to `frame`; "" where it is the one that was shared."""
         asked = self._link.iteration
+        place = "the end of its run" if asked == MAX_BUDGET else f"iteration {asked:,}"
         if replay.too_long:
-            return TOO_LONG.format(iteration=asked, duration=duration(replay.foretold))
-        if frame.iteration < asked:
+            return TOO_LONG.format(place=place, duration=duration(replay.foretold))
+        if frame.iteration < asked < MAX_BUDGET:  # a link to the end asks for no iteration
             return ENDED.format(iteration=asked, last=frame.iteration)
         different = self._link.digest and links.digest(frame) != self._link.digest
         return OTHER.format(iteration=asked) if different else ""
 
-    def query(self, snapshot: Snapshot) -> str:
-        """The query of the link to a snapshot. Raises InputError where a link cannot hold it."""
-        return links.query(snapshot.recipe, snapshot.frame, self._link.hide, self._link.embed)
+    def query(self, snapshot: Snapshot, start: str = links.HERE, page: links.Page | None = None) -> str:
+        """The query of the link to a snapshot, or to another place of its run; the page looks as it does now.
 
-    def copy(self, snapshot: Snapshot | None, put: Callable[[str], None]) -> None:
-        """Put the link on the clipboard; the browser adds its own address."""
+        Raises InputError where a link cannot hold it.
+        """
+        page = self._link.page if page is None else page
+        return links.query(snapshot.recipe, snapshot.frame, page, snapshot.preset, start)
+
+    def copy(
+        self,
+        snapshot: Snapshot | None,
+        put: Callable[[str], None],
+        start: str = links.HERE,
+        page: links.Page | None = None,
+    ) -> None:
+        """Put a link on the clipboard; the browser adds its own address."""
         if snapshot is None:
             return
         try:
-            put(self.query(snapshot))
+            put(self.query(snapshot, start, page))
         except InputError as error:
             self._tell(f"{str(error)[0].upper()}{str(error)[1:]} (Export, recipe as JSON).")
 

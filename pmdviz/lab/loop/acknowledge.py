@@ -13,17 +13,18 @@ from bokeh.core.properties import Bool, Bytes, Int, Nullable, String
 from bokeh.model import DataModel
 from bokeh.models import CustomJS
 
-from pmdviz.lab.css import static
+from pmdviz.lab.css import EXPLAIN, static
 
 
 class Acknowledge(DataModel):
-    """`drawn`, `hidden`, `key`, `presses`, `copied`, `refused` are written by the browser, the rest by the server."""
+    """The browser writes `drawn`, `hidden`, `key`, `presses`, `copied`, `refused`, `address`, the server the rest."""
 
     sent = Int(0)
     drawn = Int(0)
     shown = String("")  # JSON of the knobs in force in the last frame sent
     packed = Nullable(Bytes)  # columns of sources, see `pmdviz.scenes.packing`
     layout = String("[]")
+    glide = Int(0)  # milliseconds in which dots move to the next frame; 0 on Pause: they are there at once
     parcel = Int(0)  # raised by the server after `packed` and `layout`
     words = String("")  # JSON of what the status panel says
     hidden = Bool(False)
@@ -37,11 +38,13 @@ class Acknowledge(DataModel):
     copies = Int(0)  # raised by the server after `text`
     saves = Int(0)  # raised by the server: the browser saves a picture of the stage
     copied = Int(0)  # the last of `copies` that reached the clipboard
+    address = String("")  # the last link that was to be copied, with the address of the page before it
     refused = Int(0)  # the last of `copies` that the browser would not copy
 
 
 HELP = static("help.js")
 ON_SENT = f"const help = () => {{ {HELP} }}\n" + static("ears.js")
+ON_PARCEL = static("glide.js") + static("unpack.js")
 ON_COPIES = static("copy.js")
 
 
@@ -61,8 +64,9 @@ def make_acknowledge(
     ack.js_on_change("sent", on_sent(ack))
     ack.js_on_change("link", CustomJS(args={"a": ack}, code=static("link.js")))
     ack.js_on_change("copies", CustomJS(args={"a": ack}, code=ON_COPIES))
-    ack.js_on_change("parcel", CustomJS(args={"a": ack, "sources": list(sources)}, code=static("unpack.js")))
+    ack.js_on_change("parcel", CustomJS(args={"a": ack, "sources": list(sources)}, code=ON_PARCEL))
     if status is not None:
-        ack.js_on_change("words", CustomJS(args={"a": ack, "status": status}, code=static("words.js")))
+        shown = {"a": ack, "status": status, "figure": figure}
+        ack.js_on_change("words", CustomJS(args=shown, code=EXPLAIN + static("words.js")))
     figure.js_on_change("name", CustomJS(args={"a": ack}, code=""))
     return ack

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from pmdviz.engine.frame import Frame
+from pmdviz.lab.loop import warm
 from pmdviz.lab.loop.background import Background, OneAtATime
 from pmdviz.lab.loop.pool import GIVES_WAY, DaemonPool
 from pmdviz.metrics.perfect_draws import NUM_SETS, floor, known_floor
@@ -30,7 +31,7 @@ class FloorWork(OneAtATime):
     def words(self) -> str:
         """How far it is."""
         if self._work is not None and not self.running:
-            return "not computed" if self.cancelled else "not to be had"
+            return "not computed" if self.cancelled else "unavailable"
         return f"being computed, {self.sets_done} of {NUM_SETS}" if self.sets_done else "being computed"
 
     @property
@@ -61,4 +62,4 @@ class FloorWork(OneAtATime):
 
 
 def _computed(target: Target, m: int, rule: str) -> Background:
-    return Background().begin(_pool, lambda tell: floor(target, m, lambda sets: tell(sets, NUM_SETS), rule))
+    return Background().begin(_pool, warm.after(lambda tell: floor(target, m, lambda sets: tell(sets, NUM_SETS), rule)))

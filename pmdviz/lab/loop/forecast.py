@@ -1,4 +1,4 @@
-"""How long a step is going to take, from the work that the knobs declare: only to foretell, never to measure."""
+"""How long a step is going to take, from the work that the knobs declare: only to predict, never to measure."""
 
 from __future__ import annotations
 
@@ -44,6 +44,12 @@ def heaviest(knobs: MethodKnobs, num_data: int) -> tuple[str, int]:
         return name, values[name]
     most, name = most_asked(knobs)  # two numbers of particles alike: neither alone shortens it much
     return (name, most) if most else ("num_data", num_data)
+
+
+def label_of(knobs: MethodKnobs, name: str) -> str:
+    """What a page calls that which `heaviest` names."""
+    specs = knobs.specs()
+    return specs[name].label if name in specs else "Data points N"
 
 
 def most_within(seconds: float, knobs: MethodKnobs, name: str, num_data: int = 1) -> int:

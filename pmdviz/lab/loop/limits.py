@@ -14,7 +14,7 @@ from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.errors import InputError
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.knobs import KnobSpec
-from pmdviz.lab.loop.forecast import COUNTS, heaviest, most_asked, most_within, step_seconds
+from pmdviz.lab.loop.forecast import COUNTS, heaviest, label_of, most_asked, most_within, step_seconds
 from pmdviz.lab.loop.replay import DEFAULT_SECONDS, keep_seconds
 from pmdviz.limits import limit
 from pmdviz.scenes.words import duration
@@ -83,15 +83,15 @@ def check_knobs(knobs: Any, num_data: int) -> None:
     """Raise InputError for more particles, or a longer step, than this server allows."""
     (m, name), most, allowed_ms = most_asked(knobs), limit("max_particles"), limit("max_step_ms")
     if most is not None and m > most:
-        raise InputError(f"{name} must be at most {most:,} on this server; given: {m:,}", name)
+        raise knobs.specs()[name].refusal(f"must be at most {most:,} on this server; given: {m:,}")
     seconds = step_seconds(knobs, num_data)
     if allowed_ms is not None and seconds > allowed_ms / 1000:
         name, value = heaviest(knobs, num_data)
-        raise InputError(
-            f"{name} must be lower on this server, where a step may take {duration(allowed_ms / 1000)}: "
-            f"with {value:,} one would take about {duration(seconds)}",
-            name,
+        reason = (
+            f"must be lower on this server, where a step may take {duration(allowed_ms / 1000)}: "
+            f"with {value:,} one would take about {duration(seconds)}"
         )
+        raise InputError(f"{name} {reason}", name, f"{label_of(knobs, name)} {reason}")
 
 
 def usual_budget(recipe: Recipe) -> int:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import time
 from collections import deque
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from operator import methodcaller
 from typing import Any
 
@@ -16,9 +17,11 @@ from panel.io.state import set_curdoc
 from pmdviz.errors import InputError
 from pmdviz.kernels.cancel import Cancelled, CancelToken
 from pmdviz.knobs import Knobs
+from pmdviz.lab.loop import warm
 from pmdviz.lab.loop.acknowledge import Acknowledge
 from pmdviz.lab.loop.jobs import Job, Screen, log_failure, without_closed_tabs
 from pmdviz.lab.loop.locked import is_served, locked
+from pmdviz.lab.loop.pace import FAST, Beat, Pace
 from pmdviz.lab.loop.pool import pool_for, timed
 from pmdviz.lab.loop.runner import Runner, Snapshot
 
@@ -38,7 +41,8 @@ class Live:
     def __init__(self, screen: Screen, ack: Acknowledge) -> None:
         self.screen, self.ack = screen, ack
         self.runner: Runner | None = None
-        self.playing, self.iterations, self.watchdog_hits = False, 1, 0
+        self.playing, self.watchdog_hits = False, 0
+        self._beat = Beat(FAST)
         self._jobs: deque[Job] = deque()
         self._wake, self._drawn, self._ready = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._away = False
@@ -108,10 +112,26 @@ class Live:
     def play(self, on: bool) -> None:
         """Play or pause; a pause takes effect after the present iteration, the buttons answer at once."""
         self.playing, self._away = on, False
+        self.pace = self.pace  # the first step comes at once
         if self.runner is not None:
             (self.runner.wanted.set if on else self.runner.wanted.clear)()
         self.screen.play_changed(on)
         self._wake.set()
+
+    @property
+    def pace(self) -> Pace:
+        """How fast it plays; another acts at once."""
+        return self._beat.pace
+
+    @pace.setter
+    def pace(self, pace: Pace) -> None:
+        self._beat = Beat(pace)
+        self._wake.set()
+
+    @property
+    def pause_s(self) -> float:
+        """Seconds until the next step of a run that plays."""
+        return self._beat.wait(time.monotonic())
 
     def look(self, on: bool) -> None:
         """Whether the page is to be seen: out of sight no step is made, and what plays goes on later."""
@@ -162,9 +182,13 @@ class Live:
     def _next(self) -> Job | None:
         if self._jobs:
             return self._jobs.popleft()
-        if self.playing and self._seen and not (self._away or self.ack.hidden) and self.runner is not None:
-            return Job("step", lambda runner: runner.advance(self.iterations))
+        if self._may_step and (due := self._beat.take(time.monotonic(), self.runner.iteration)):
+            return Job("step", methodcaller("advance", due))
         return None
+
+    @property
+    def _may_step(self) -> bool:
+        return self.playing and self._seen and not (self._away or self.ack.hidden) and self.runner is not None
 
     @property
     def _stopped(self) -> bool:
@@ -181,8 +205,7 @@ class Live:
             while not self._stopped:
                 job = self._next()
                 if job is None:
-                    self._wake.clear()
-                    await self._wake.wait()
+                    await self._rest()
                     continue
                 snapshot = await self._compute(job)
                 await self._wait_for_page()
@@ -191,11 +214,18 @@ class Live:
                     await locked(self._push, snapshot, doc=self._doc)
                 await asyncio.sleep(0)
 
+    async def _rest(self) -> None:
+        """Wait for whatever happens next, or until the next step is due."""
+        self._wake.clear()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._wake.wait(), self.pause_s if self._may_step else None)
+
     async def _compute(self, job: Job) -> Snapshot | None:
         """Do the job in the pool, saying so while it lasts; errors become words and leave the last good picture."""
         self._watch = watch = CancelToken()
         loop = asyncio.get_running_loop()
-        work = loop.run_in_executor(pool_for(self._foretold()), timed, job.act, self.runner, watch)
+        act = job.act if self.runner is None else warm.after(job.act)  # the first picture knows what it waits for
+        work = loop.run_in_executor(pool_for(self._foretold()), timed, act, self.runner, watch)
         waited = 0.0
         while not work.done():
             pause = BUSY_S if waited < TURN_S else 2 * BUSY_S  # thirty who wait would have the loop tell them so

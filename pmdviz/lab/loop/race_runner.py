@@ -23,7 +23,7 @@ from pmdviz.lab.panels.trouble import error_words
 from pmdviz.scenes.race import ANY_SCENE, RaceScene, Standing, Tile, race_scene, weighted
 from pmdviz.scenes.stage import SceneChoice
 
-ROWS = 100  # data a frame at the slowest speed, or what they cost in evaluations
+ROWS = 100  # data of one round, or what they cost in evaluations
 PATIENCE_S = 0.15  # a frame is drawn without those who need longer
 SHARE_S = 0.1  # one entrant's turn: several iterations only while they take less than this
 MASSES_S = 0.4  # mode masses are for the table, which nobody reads 20 times a second
@@ -50,6 +50,11 @@ class RaceRunner:
         """CPU seconds that the live loop's own job may take: entrants have threads of their own."""
         return 0.0
 
+    @property
+    def iteration(self) -> int:
+        """Rounds so far."""
+        return self.race.level // (ROWS * self.race.recipe.each_costs)
+
     def snapshot(self) -> RaceScene:
         """The present moment."""
         tiles, now = self._tiles, time.monotonic()
@@ -66,11 +71,9 @@ class RaceRunner:
     def _tiles(self) -> list[Tile]:
         return [tile for tile, _ in self._shown]
 
-    def advance(self, rows: int) -> RaceScene:
-        """Let everybody visit so many more data, or spend what they cost, as far as the lock step allows.
-
-        Those who are not back stay away.
-        """
+    def advance(self, rounds: int = 1) -> RaceScene:
+        """Let everybody go so many rounds on, as far as the lock step allows. Those who are not back stay away."""
+        rows = rounds * ROWS
         if not self._turns:
             self.race.raise_level(rows)
         for k in range(len(self._shown)):
@@ -111,10 +114,10 @@ class RaceRunner:
         return self.snapshot()
 
     def result(self) -> RaceResult:
-        """The race as it was drawn last, to be taken home; an endless one ends there. Raises InputError."""
+        """The race as it was drawn last, for export; an endless one ends there. Raises InputError."""
         tiles, seed = self._tiles, self.race.recipe.seeds[0]
         if not tiles:
-            raise InputError("nobody races yet: there is nothing to take home")
+            raise InputError("add a method first: there is nothing to export")
         budget = self.race.budget or max(1, *(tile.spent for tile in tiles))
         rows = [{**tile.row, "mode_masses": mode_masses(frame)} for tile, frame in self._shown]
         histories = {(tile.label, seed): dict(tile.trace) for tile in tiles}

@@ -14,7 +14,7 @@ from pmdviz.engine.session import Session
 from pmdviz.lab.panels.film import ABOUT, FILM, PRESET, STILL
 from pmdviz.version import __version__
 
-BUDGET, FRAMES, SIZE, FPS = 6_000, 30, "720x405", 8
+BUDGET, FRAMES, SIZE, FPS = 6_000, 27, "720x405", 8
 
 
 def recipe() -> Recipe:

@@ -15,7 +15,9 @@ from pmdviz.engine.session import Frame, Session
 from pmdviz.knobs import Knobs
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.forecast import step_seconds
+from pmdviz.lab.loop.glide import origins
 from pmdviz.lab.loop.page_trace import PageTrace
+from pmdviz.scenes import data_columns
 from pmdviz.scenes.columns import StageColumns
 from pmdviz.scenes.marks import Mark, knob_marks, step_marks
 from pmdviz.scenes.stage import Pair, Scene, SceneChoice
@@ -39,6 +41,8 @@ class Snapshot(NamedTuple):
     done: bool
     ended: str  # why the method has no next step, in words; "" while it has
     step_seconds: float  # of the slowest of the last iterations
+    data: data_columns.DataMoment | None = None  # where the picture of the data is looked at
+    origins: np.ndarray | None = None  # of the dots, see `glide.origins`; None where they cannot be followed
     preset: str = ""  # name of the preset that the run began with, although its knobs may have been turned since
 
     @property
@@ -69,7 +73,7 @@ class Runner:
         self.session = start if isinstance(start, Session) else Session(start)
         self.preset, recipe = preset, self.session.recipe
         self.own_budget = recipe.budget != limits.usual_budget(recipe) if own_budget is None else own_budget
-        self.choice = choice
+        self.choice, self.with_data = choice, False
         self.wanted = threading.Event()  # cleared by Pause: the present batch of iterations ends after this one
         self.wanted.set()
         self._events: list[Mark] = []
@@ -81,8 +85,13 @@ class Runner:
         """CPU seconds that a step may take, by its knobs alone."""
         return step_seconds(self.session.knobs, self.session.target.num_data)
 
-    def snapshot(self) -> Snapshot:
-        """The present moment, with everything heavy computed."""
+    @property
+    def iteration(self) -> int:
+        """Where the run stands."""
+        return self.session.frame.iteration
+
+    def snapshot(self, before: Frame | None = None) -> Snapshot:
+        """The present moment, with everything heavy computed; `before` is the frame that it follows, where it plays."""
         session = self.session
         frame = session.frame
         history = session.history.ending_with(frame.row()).columns
@@ -102,12 +111,14 @@ class Runner:
             done=session.done,
             ended=session.ended,
             step_seconds=self._slowest,
+            data=data_columns.moment(frame) if self.with_data and data_columns.applies(frame.target) else None,
+            origins=origins(before, frame) if before is not None and scene.shows_theta else None,
             preset=self.preset,
         )
 
     def advance(self, iterations: int = 1) -> Snapshot:
         """Up to so many iterations: fewer at the end of the budget, on Pause, or when they take long."""
-        began, self._slowest = time.perf_counter(), 0.0
+        began, self._slowest, first = time.perf_counter(), 0.0, self.session.frame
         for _ in range(iterations):
             if self.session.done:
                 break
@@ -116,7 +127,7 @@ class Runner:
             self._slowest = max(self._slowest, time.perf_counter() - before)
             if not self.wanted.is_set() or time.perf_counter() - began > SHARE_S:
                 break
-        return self.snapshot()
+        return self.snapshot(first)
 
     def go(self, iteration: int) -> bool:
         """Forward to `iteration` for one turn; whether it is there, or at the end of the run, which may come first."""
@@ -146,6 +157,11 @@ class Runner:
     def look_at(self, choice: SceneChoice) -> Snapshot:
         """Another picture of the same moment."""
         self.choice = choice
+        return self.snapshot()
+
+    def look_at_data(self, on: bool) -> Snapshot:
+        """The same moment with the picture of the data, or from now on without it."""
+        self.with_data = on
         return self.snapshot()
 
     def restart(self) -> Snapshot:

@@ -17,7 +17,7 @@ from pmdviz.lab.pages.race import RacePage
 from pmdviz.lab.panels.race_words import status_fields
 from pmdviz.scenes.race import RaceScene
 from pmdviz.targets import Target
-from pmdviz.views.race_traces import MOST
+from pmdviz.views.race_tiles import MOST
 
 
 class Race(RacePage):
@@ -57,7 +57,7 @@ class Race(RacePage):
 
     @property
     def result(self) -> RaceResult:
-        """The race so far, to be read or taken home: `race.result.export("race.gif")`. Raises InputError for nobody."""
+        """The race so far, to be read or exported: `race.result.export("race.gif")`. Raises InputError for nobody."""
         self._present()
         return self.live.runner.result()
 

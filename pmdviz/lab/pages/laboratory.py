@@ -16,16 +16,18 @@ from pmdviz.lab.controls.playback import PlaybackBar
 from pmdviz.lab.controls.recipe_file import OPENING, RecipeFile
 from pmdviz.lab.controls.setup import Setup
 from pmdviz.lab.controls.sharing import Sharing
-from pmdviz.lab.links import Link
+from pmdviz.lab.links import HERE, Link, Page
 from pmdviz.lab.loop import limits, warm
 from pmdviz.lab.loop.floor_work import FloorWork
 from pmdviz.lab.loop.live import BUSY_S
 from pmdviz.lab.loop.locked import handed
+from pmdviz.lab.loop.pace import SLOW
 from pmdviz.lab.loop.runner import Runner, Snapshot
 from pmdviz.lab.notebook.still_picture import can_draw, still_png
 from pmdviz.lab.pages.page import LivePage
 from pmdviz.lab.panels.export import ExportPanel
 from pmdviz.lab.panels.film import FilmCard
+from pmdviz.lab.panels.link_builder import LinkBuilder
 from pmdviz.lab.panels.notice import Notice
 from pmdviz.lab.panels.screen import Screen
 from pmdviz.lab.panels.trouble import Trouble
@@ -82,28 +84,30 @@ class Lab(LivePage):
             or Recipe(target, method, target_options=target_options, seed=seed, budget=budget, **knobs)
         )
         super().__init__()
-        self._recipe = limits.check(asked)
-        self.playback = PlaybackBar(self._act, lambda iterations: self.commands.set_speed(iterations))
+        self._recipe, self._link = limits.check(asked), link
+        self.playback = PlaybackBar(self._act, lambda pace: self.commands.set_pace(pace))
         self.trouble = Trouble(lambda: self._act("retry"), lambda: self._act("restart"), self._copy_recipe)
         self.floor = FloorWork(self._tell_floor)
         target_now = self._recipe.make_target()
         self.notice = Notice()
-        self.film = FilmCard(playing=not warm.is_ready())  # else the first minute on a machine is empty axes
+        self.film = FilmCard(playing=not warm.can_draw())  # else the first minute on a machine is empty axes
         cards = self.trouble, self.busy_card, self.notice, self.film
-        self.screen = Screen(target_now, self.playback, cards, self.floor, lambda: self._last, self._look_at, keyboard)
+        looks = self._look_at, self._look_at_data
+        self.screen = Screen(target_now, self.playback, cards, self.floor, lambda: self._last, *looks, keyboard)
         if self.film.shown:
             self.screen.wait(warm.words(), warm.progress()[0])  # in the document itself: the first thing one sees
         self._go_live()
+        self.live.pace = SLOW
         self.commands = Commands(self.live, self.floor, self.screen.dim)
         self.setup = Setup(PRESETS, self.commands.begin, self.live.set)
         self.exports = ExportPanel(lambda act: self.live.do("export", act))
         self.recipe_file = RecipeFile(self.commands.begin)
-        self.setup.view.extend([self.exports.view, self.recipe_file.view])
+        self.link_builder = LinkBuilder(self._share, self.screen.ack)
+        self.setup.view.extend([self.link_builder.view, self.exports.view, self.recipe_file.view])
         self.setup.hide(link.hide)
-        self.setup.show_recipe(self._recipe, target_now, self._recipe.start_knobs(), {})
+        self._introduce(self._recipe, target_now, self._recipe.start_knobs())
         self.setup.new_seed.on_click(handed(lambda event: self._act("reseed")))
         self.setup.undo.on_click(handed(lambda event: self._act("undo")))
-        self._link = link
         self.sharing = Sharing(self.screen.ack, link, self.screen.actions.say)
         self.screen.actions.share.on_click(handed(lambda event: self._share()))
 
@@ -126,8 +130,12 @@ class Lab(LivePage):
 
     def _runner(self) -> Runner:
         if self.live.runner is None:
-            self.live.runner = Runner(self._recipe, preset=self.setup.preset_of(self._recipe))
+            self.live.runner = Runner(self._recipe, preset=self._preset_of())
         return self.live.runner
+
+    def _preset_of(self) -> str:
+        """The preset that the run began with: as its link says, or the one that its recipe is."""
+        return self.setup.preset_of(self._recipe) or self._link.preset
 
     def set(self, **knobs: Any) -> None:
         """Set knobs, as the controls do; what plays takes them into its next step. Raises InputError."""
@@ -158,12 +166,12 @@ class Lab(LivePage):
 
         def opened(runner: Runner) -> tuple[Runner, Snapshot]:
             self._opening = False
-            made = Runner(self._recipe, preset=self.setup.preset_of(self._recipe))
+            made = Runner(self._recipe, preset=self._preset_of())
             self.sharing = sharing  # not before: what is still shown of the usual run is no news for the address bar
             return made, made.snapshot()
 
         self._opening = True
-        self.setup.show_recipe(self._recipe, self._recipe.make_target(), self._recipe.start_knobs(), {})
+        self._introduce(self._recipe, self._recipe.make_target(), self._recipe.start_knobs())
         self.screen.wait("Opening the link")
         self.screen.dim(True)
         self.live.do("opening the link", opened)
@@ -186,8 +194,8 @@ class Lab(LivePage):
         return runner.snapshot()
 
     def _first(self, runner: Runner | None) -> tuple[Runner, Snapshot]:
-        warm.wait()
-        runner = runner or Runner(self._recipe, preset=self.setup.preset_of(self._recipe))
+        warm.wait(first_picture=_is_usual(self._recipe))
+        runner = runner or Runner(self._recipe, preset=self._preset_of())
         return runner, runner.snapshot()
 
     # What the live loop draws on
@@ -201,8 +209,10 @@ class Lab(LivePage):
             self.screen.extra = ""
         self._last = snapshot
         self.film.hide()
-        self.screen.show(snapshot, self.live.playing)
+        self.screen.show(snapshot, self.live.playing, self.live.pause_s)
         self.setup.show(snapshot)
+        frame = snapshot.frame
+        self.screen.heading.show(frame.method, frame.knobs, frame.target, self.setup.preset.value)
         self.setup.can_undo(self.commands.can_undo)
         self.playback.playing(self.live.playing)
         if not (self.live.playing and snapshot.step_seconds > BUSY_S):  # the next step lasts too: no flicker
@@ -214,12 +224,18 @@ class Lab(LivePage):
             self.notice.say(self.sharing.sentence)
             self.sharing.sentence = ""
 
+    def play_changed(self, playing: bool) -> None:
+        """Play or Pause was pressed."""
+        super().play_changed(playing)
+        if not playing:
+            self.screen.land()
+
     def cancelled(self, what: str) -> None:
         """It was cancelled: the last picture stays, and the controls are as they were before."""
         self.busy_card.hide()
         self.screen.dim(False)
         self.setup.forget()
-        self.screen.say(self._last, "Cancelled: the last picture stays", self.live.playing)
+        self.screen.say(self._last, "Cancelled. The last picture is still shown.", self.live.playing)
 
     def failed(self, error: Exception) -> None:
         """A step failed: the last good frame stays, and a card says why."""
@@ -236,7 +252,7 @@ class Lab(LivePage):
         if what == OPENING:
             self.recipe_file.say(str(error))
         elif not self.setup.refuse(error):
-            self.screen.say(self._last, str(error), self.live.playing)
+            self.screen.say(self._last, error.on_page, self.live.playing)
 
     # In a notebook
 
@@ -260,14 +276,22 @@ class Lab(LivePage):
 
     # What the controls ask for
 
+    def _introduce(self, recipe: Recipe, target: Any, knobs: Any) -> None:
+        """Controls and heading of a run that has no picture yet."""
+        self.setup.show_recipe(recipe, target, knobs, {}, self._preset_of())
+        self.screen.heading.show(recipe.make_method(), knobs, target, self.setup.preset.value)
+
     def _act(self, name: str) -> None:
         self.commands.act(name)
 
     def _look_at(self, choice: SceneChoice) -> None:
         self.live.do("look", lambda runner: runner.look_at(choice))
 
-    def _share(self) -> None:
-        self.sharing.copy(self._last, self.screen.actions.put_on_clipboard)
+    def _look_at_data(self, on: bool) -> None:
+        self.live.do("look at data", lambda runner: runner.look_at_data(on), newest_only=True)
+
+    def _share(self, start: str = HERE, page: Page | None = None) -> None:
+        self.sharing.copy(self._last, self.screen.actions.put_on_clipboard, start, page)
 
     def _copy_recipe(self) -> None:
         if self._last is not None:
@@ -282,3 +306,9 @@ class Lab(LivePage):
             self.screen.say(self._last, self.screen.extra, False)
             if self.floor.seconds > FLOOR_S:
                 self.busy_card.show(FLOOR_WORDS, self.floor.seconds, self.floor.share)
+
+
+def _is_usual(recipe: Recipe) -> bool:
+    """Whether the first picture is that of the usual run, whose kernels are compiled first."""
+    usual = Recipe()
+    return (recipe.target, recipe.method, recipe.knobs) == (usual.target, usual.method, usual.knobs)

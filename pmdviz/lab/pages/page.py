@@ -90,6 +90,12 @@ class LivePage(InNotebook):
         self._presenter = self._presenter if presenter is None else presenter
         with pn.io.hold():
             self.screen.set_theme(self._dark, self._presenter)
+            self.playback.set_large(self._presenter)
+
+    def present(self, on: bool) -> None:
+        """Presenter mode: the picture, the question and Play, large; or no longer."""
+        self.set_theme(presenter=on)
+        self.on_presenter(on)
 
     # What the live loop draws on, and the keyboard
 
@@ -107,8 +113,7 @@ class LivePage(InNotebook):
 
     def _press(self, key: str) -> None:
         if key == "P":
-            self.set_theme(presenter=not self._presenter)
-            self.on_presenter(self._presenter)
+            self.present(not self._presenter)
         elif key == "Esc":
             self.cancel()
         elif key in self.keys and self._last is not None:

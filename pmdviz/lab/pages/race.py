@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import panel as pn
 
-from pmdviz.engine.recipe.recipe import MAX_SEED
+from pmdviz.engine.recipe.parts import fresh_seed
 from pmdviz.errors import InputError
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.lab.controls.playback import PlaybackBar
 from pmdviz.lab.controls.race_setup import DEFAULT_ENTRANTS, RaceSetup
+from pmdviz.lab.controls.race_sharing import RaceSharing
 from pmdviz.lab.loop import warm
 from pmdviz.lab.loop.floor_work import FloorWork
 from pmdviz.lab.loop.locked import handed
+from pmdviz.lab.loop.pace import SLOW, Pace
 from pmdviz.lab.loop.race_runner import ROWS, RaceRunner
 from pmdviz.lab.pages.page import LivePage
 from pmdviz.lab.panels.export import RACE, ExportPanel
@@ -29,15 +30,8 @@ from pmdviz.methods.base import DEFAULT_BUDGET
 from pmdviz.scenes.race import ANY_SCENE, RaceScene
 from pmdviz.scenes.stage import SceneChoice
 
-BUTTONS = {  # label -> (act, what it does)
-    "Restart": ("restart", "Restart: everybody at iteration 0 (R)"),
-    "Play": ("toggle", "Play or pause (space)"),
-    "Step": ("step", "Everybody goes on by 100 data, or by what they cost (right arrow)"),
-    "Reseed": ("reseed", "Restart with other random numbers (N)"),
-    "Continue": ("proceed", "Continue with as much budget again"),
-}
+BUTTONS = {"Restart": "restart", "Reseed": "reseed", "Play": "toggle", "Step": "step", "Continue": "proceed"}
 SETTLE_S = 0.3  # so often a paused race looks who has come back
-SPEEDS = {f"{rows:,} data a frame": rows for rows in (ROWS, 200, 500, 1000)}
 
 
 def usual_race() -> RaceRecipe:
@@ -54,15 +48,16 @@ class RacePage(LivePage):
     def __init__(self, recipe: RaceRecipe | None = None) -> None:
         super().__init__()
         self.recipe = recipe or usual_race()
-        self.playback = PlaybackBar(self._act, self._set_speed, BUTTONS, SPEEDS)
+        self.playback = PlaybackBar(self._act, self._set_pace, lambda rounds: f"{rounds * ROWS:,} data", BUTTONS)
         self.bands = Bands(self._tell_bands)
         self.floor = FloorWork(self._tell_floor)
         self.screen = RaceScreen(self.playback, (self.busy_card,), self._press_bands, self._look_at, self.recipe.shown)
         self._go_live()
-        self.live.iterations = ROWS
+        self.live.pace = SLOW
         self.setup = RaceSetup(self.recipe, self._begin)
         self.exports = ExportPanel(lambda act: self.live.do("export", act), RACE)
-        self.setup.view.append(self.exports.view)
+        self.sharing = RaceSharing(self.screen.ack, usual_race())
+        self.setup.view.extend([self.sharing.view, self.exports.view])
         self.screen.ack.on_change("hidden", handed(lambda attr, old, new: self.bands.pause(new)))
         self.screen.tiles.figure.on_change("inner_width", handed(lambda attr, old, new: self._laid_out(new)))
 
@@ -106,6 +101,7 @@ class RacePage(LivePage):
         self.screen.show(scene, self.live.playing, self._summary())
         self.screen.dim(False)
         self.setup.show(self.recipe)
+        self.sharing.follow(self.recipe)
         self.playback.playing(self.live.playing)
         self._show_slow(scene)
         if (frame := self.live.runner.weighted) is not None:
@@ -117,7 +113,7 @@ class RacePage(LivePage):
         under_way = [tile for tile in scene.tiles if tile.waited is not None]
         slow = max(under_way, key=lambda tile: tile.waited, default=None)
         if slow is not None and slow.slow:
-            self.busy_card.show(f"Computing a step of {slow.label}", slow.waited, slow.share)
+            self.busy_card.show(f"Computing a step of {slow.title}", slow.waited, slow.share)
         else:
             self.busy_card.hide()
         if slow is not None and not self.live.playing:
@@ -129,7 +125,7 @@ class RacePage(LivePage):
     def cancelled(self, what: str) -> None:
         """It was cancelled: the last picture stays, and the controls are as they were before."""
         self.setup.show(self.recipe)
-        self._say("Cancelled: the last picture stays")
+        self._say("Cancelled. The last picture is still shown.")
 
     def failed(self, error: Exception) -> None:
         """The race could not be made or drawn; the last picture stays."""
@@ -138,7 +134,7 @@ class RacePage(LivePage):
 
     def refused(self, what: str, error: InputError) -> None:
         """A value could not be used: the sentence stands beside its control, or in the status."""
-        self._say("" if self.setup.refuse(error) else str(error))
+        self._say("" if self.setup.refuse(error) else error.on_page)
 
     def _say(self, words: str) -> None:
         self.busy_card.hide()
@@ -159,19 +155,25 @@ class RacePage(LivePage):
 
     def _act(self, name: str) -> None:
         acts: dict[str, Callable[[], None]] = {
-            "toggle": lambda: self.live.play(not self.live.playing),
+            "toggle": self._toggle,
             "step": self._step,
             "restart": lambda: self._begin(self.recipe),
-            "reseed": lambda: self._begin(replace(self.recipe, seeds=(secrets.randbelow(min(2**32, MAX_SEED)),))),
+            "reseed": lambda: self._begin(replace(self.recipe, seeds=(fresh_seed(self.recipe.seeds[0]),))),
             "proceed": self._proceed,
         }
         if self._last is not None:
             acts[name]()
 
+    def _toggle(self) -> None:
+        """Play, Pause, or what both mean at the end of the race: race again."""
+        if self._last.done and not self.live.playing:
+            self._begin(self.recipe)
+        self.live.play(not self.live.playing)
+
     def _step(self) -> None:
         if self.live.playing:
             self.live.play(False)
-        self.live.do("step", lambda runner: runner.advance(self.live.iterations))
+        self.live.do("step", RaceRunner.advance)
 
     def _proceed(self) -> None:
         if self.recipe.budget is not None:
@@ -182,8 +184,8 @@ class RacePage(LivePage):
     def _look_at(self, choice: SceneChoice) -> None:
         self.live.do("look", lambda runner: runner.look_at(choice))
 
-    def _set_speed(self, rows: int) -> None:
-        self.live.iterations = rows
+    def _set_pace(self, pace: Pace) -> None:
+        self.live.pace = pace
 
     def _begin(self, recipe: RaceRecipe) -> None:
         """Another race in place of this one; what belongs to the old one is let go of."""

@@ -23,7 +23,7 @@ from pmdviz.lab.loop.theory_work import LOOK_EVERY_S, Measurement, outcome, stat
 from pmdviz.lab.panels.experiments import ExperimentsPanel
 from pmdviz.lab.panels.theory_tables import cost_table, recurrence_table
 from pmdviz.lab.panels.theory_words import covered_words, found_words, titles
-from pmdviz.scenes.words import number
+from pmdviz.scenes.words import number, typeset
 from pmdviz.targets import TARGETS
 from pmdviz.views.theory import RecurrenceView, TheoryView
 
@@ -42,7 +42,7 @@ ABOUT_RECURRENCE = (
     f"Each term of the chosen run, measured on a grid, mean of {RUNS} runs."
 )
 ABOUT_EXPERIMENTS = (
-    "The same and all others, with all their knobs; <code>pmdviz experiment NAME</code> writes tables of them."
+    "These and all other experiments with all their settings; <code>pmdviz experiment NAME</code> writes tables."
 )
 ABOUT_COSTS = (
     "A step of every method on a linear regression, batches of 10, in a process of its own; slopes on log axes."
@@ -113,7 +113,7 @@ class TheoryPage:
             self.said,
             pn.pane.Bokeh(self.sweep_view.figure, **wide),
             self.found,
-            pn.pane.HTML(HEADING.format("Theorem 2, term by term", ABOUT_RECURRENCE), **text),
+            pn.pane.HTML(HEADING.format("Theorem 2, term by term", typeset(ABOUT_RECURRENCE)), **text),
             self.recurrence_pane,
             self.recurrence_words,
             pn.pane.HTML(HEADING.format("Table 1", ABOUT_COSTS), **text),
@@ -237,8 +237,8 @@ class TheoryPage:
         loose = rows[-1].proved / max(rows[-1].measured, 1e-12)
         alone = unrolled(rows)[-1]
         return (
-            f"After {len(rows)} steps KL(p‖q) is {number(rows[-1].measured)} nats; the last step's bound as proved "
-            f"allows {number(loose, 2)} times as much, the recurrence from the start {number(alone)} nats."
+            f"After {len(rows)} steps KL(p‖q) = {number(rows[-1].measured)} nats. The one-step bound is "
+            f"{number(loose, 2)} times larger; the bound accumulated from the start is {number(alone)} nats."
         )
 
     def _run_experiment(self, name: str, knobs: Mapping[str, Any], end: Callable[[ExperimentResult], str]) -> None:

@@ -16,13 +16,13 @@ from pmdviz.scenes.words import duration
 WORDS = {  # what the live loop calls its jobs, for a person
     "step": "Computing a step",
     "step back": "Going back one step",
-    "set": "Drawing and measuring with the new value",
+    "set": "Updating",
     "look": "Measuring",
     "going to the iteration of the link": "Replaying up to the iteration of the link",
-    "undo": "Bringing the old run back",
+    "undo": "Restoring the previous run",
     "budget": "Measuring",
 }
-NEW_RUN = "Making the first picture of a run"
+NEW_RUN = "Preparing the first picture"
 
 
 def words_of_job(name: str) -> str:

@@ -64,7 +64,7 @@ class ExperimentsPanel:
         try:
             self.knobs = self.knobs.replaced(**{name: value})
         except InputError as error:
-            self.form.controls[name].refuse(str(error))
+            self.form.controls[name].refuse(error.on_page)
             return
         self._show_knobs()
 

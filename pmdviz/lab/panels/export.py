@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 
 
 class Subject(NamedTuple):
-    """What a page takes home."""
+    """What a page exports."""
 
     name: str  # of the file
     looks: type[Look]
@@ -53,18 +53,18 @@ class ExportPanel:
     ask : function
         Takes an act on the runner and has it done between two steps.
     subject : Subject
-        What is taken home.
+        What is exported.
     """
 
     def __init__(self, ask: Callable[[Callable[[Any], Any]], None], subject: Subject = RUN) -> None:
         self._ask, self._doc, self.subject = ask, None, subject
         self._usual = subject.looks.defaults()
         self.work: Work | None = None
-        self._ready: Work | None = None  # whose file can be had; it stays until the next one is there
+        self._ready: Work | None = None  # whose file is ready; it stays until the next one is there
         self.look = self._usual
         header = pn.pane.HTML("Export: film, page, picture, table", stylesheets=[css.TEXT], margin=(4, 0))
         look: dict[str, Any] = {"margin": (12, 0, 8, 0), "stylesheets": [css.FOLDED], "sizing_mode": "stretch_width"}
-        self.view = pn.Card(header=header, collapsed=True, **look)
+        self.view = pn.Card(header=header, collapsed=True, name=f"{subject.name}-exports", **look)
         self.view.param.watch(handed(self._on_open), "collapsed")
         self._tasks: set[asyncio.Task] = set()
 
@@ -93,7 +93,7 @@ class ExportPanel:
         self.stop_it.on_click(handed(lambda event: self._cancel()))
         self._show_form()
         buttons = pn.FlexBox(self.make, self.stop_it, self.download, gap="6px", margin=(4, 8))
-        self.view.extend([self.kind, self.lost, self.size, self.form, buttons, self.said])
+        self.view.extend([self.kind, self.lost, buttons, self.said, self.size, self.form])  # the form is long
 
     # Options
 
@@ -109,7 +109,7 @@ class ExportPanel:
         try:
             self.look = self.look.replaced(**{name: value})
         except InputError as error:
-            self.form.controls[name].refuse(str(error))
+            self.form.controls[name].refuse(error.on_page)
             return
         self.size.value = next((n for n, s in SIZES.items() if s == (self.look.width, self.look.height)), OWN)
         self.form.show(self.look, self._usual.as_dict(), {})
@@ -135,7 +135,7 @@ class ExportPanel:
             check(work.path, self.options(), self.subject.looks)
         except InputError as error:
             work.clear()
-            self._refuse(str(error))
+            self._refuse(error.on_page)
             return
         self.work, self._doc = work, pn.state.curdoc
         self.make.disabled, self.stop_it.visible = True, True

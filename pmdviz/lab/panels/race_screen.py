@@ -20,16 +20,16 @@ from pmdviz.lab.loop.frame_sender import FrameSender
 from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.panels.card import Card
 from pmdviz.lab.panels.race_table import RaceTable, columns
-from pmdviz.lab.panels.race_words import status_fields, swatches, table_rows
+from pmdviz.lab.panels.race_words import legend_html, status_fields, swatches, table_rows
 from pmdviz.lab.panels.status import fields_html, waiting_fields
 from pmdviz.methods import METHODS
 from pmdviz.metrics import Metric
 from pmdviz.scenes.race import RaceScene
 from pmdviz.scenes.race_columns import CLOCK_OF, CLOCKS
-from pmdviz.scenes.stage import SceneChoice
+from pmdviz.scenes.stage import Scene, SceneChoice
 from pmdviz.scenes.tiling import Tiling
 from pmdviz.views import figures
-from pmdviz.views.race_tiles import LAYERS, RaceTiles
+from pmdviz.views.race_tiles import RaceTiles
 from pmdviz.views.race_traces import SLOTS, RaceTraces
 
 UNKNOWN_PX = 1000.0  # width of the tiles before the browser has said it
@@ -62,11 +62,15 @@ class RaceScreen:
             sizing_mode="stretch_width",
             css_classes=["pmdviz-statusbar"],
         )
-        packed = [*(self.tiles.sources[name] for name in LAYERS), *self.traces.sources]
+        self.legend = pn.pane.HTML("", margin=0, stylesheets=[css.TEXT, css.static("race_legend.css")])
+        self.legend.css_classes = ["pmdviz-race-legend"]
+        packed = [*self.tiles.moving, *self.traces.sources]
         self.ack = make_acknowledge(self.tiles.figure, True, packed, self.status, "race-acknowledge")
         self.sender = FrameSender(self.ack, packed, self.status)
         self.tiles.put = self.traces.put = self.sender.put
         self._said, self.extra, self.width = 0.0, "", UNKNOWN_PX
+        self._scene: Scene | None = None
+        self._dark = False
         self.view = self._layout(cards, self._options(bands))
         self.set_theme(dark=False, presenter=False)
 
@@ -99,6 +103,7 @@ class RaceScreen:
         table = pn.Column(self.table, css_classes=["pmdviz-race-table"], margin=0, sizing_mode="stretch_width")
         return pn.Column(
             *panes,
+            self.legend,
             options,
             self.status,
             table,
@@ -126,6 +131,13 @@ class RaceScreen:
             self.traces.unit = recipe.budget_unit
             self.clock.value = CLOCK_OF[recipe.budget_unit]
 
+    def _explain(self, scene: Scene | None) -> None:
+        """The legend of the tiles."""
+        self._scene = scene
+        words = "" if scene is None else legend_html(scene, self._dark)
+        if self.legend.object != words:
+            self.legend.object = words
+
     def _offer(self, scene: RaceScene) -> None:
         """The pictures that there are of the target by every entrant."""
         methods = [METHODS[one.method] for one in scene.recipe.entrants]
@@ -139,6 +151,7 @@ class RaceScreen:
             self.tiles.draw(scene)
             self._measure(scene.recipe)
             self._offer(scene)
+            self._explain(scene.scene if scene.tiles else None)
             now = time.monotonic()
             if not playing or now - self._said > WORDS_S:
                 self._said = now
@@ -186,6 +199,8 @@ class RaceScreen:
         self.tiles.set_theme(dark, presenter)
         self.traces.set_theme(dark, presenter)
         self.table.swatches = swatches(dark)
+        self._dark = dark
+        self._explain(self._scene)
         classes = ["pmdviz-statusbar"] + (["pmdviz-large"] if presenter else [])
         if self.status.css_classes != classes:
             self.status.css_classes = classes

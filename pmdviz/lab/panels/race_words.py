@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pmdviz.experiments.race.clock import DATA, SHORT, evaluations
+from pmdviz.experiments.race.clock import SHORT, evaluations
 from pmdviz.metrics import Metric
 from pmdviz.scenes import style
-from pmdviz.scenes.race import RaceScene, Tile
+from pmdviz.scenes.race import RaceScene, Tile, tiles_legend
+from pmdviz.scenes.stage import Scene
 from pmdviz.scenes.words import count, number
 from pmdviz.views.race_traces import SLOTS
 
-START = "Same data, same budget: press Play and see who finds both modes."
-NOBODY = "Nobody races yet: choose a method in the drawer and press Add."
+SAMPLED = ("exact", "approximate", "particles")  # layers that the legend has a sample of
+BELOW = "Values below those of exact samples are possible: weights and balanced draws vary less."
+WHY_BELOW = (
+    "A method can score lower: weights, balanced draws and passes through all data vary less than independent samples "
+    "do, and a fitted density needs no kernels."
+)
+
+START = "Same data, same budget. Press Play: which methods find both modes?"
+NOBODY = "No methods yet: choose one in the drawer and press Add."
 
 
 def status_fields(scene: RaceScene, extra: str = "", playing: bool = False) -> dict[str, Any]:
@@ -34,8 +43,7 @@ def _of(spent: int, budget: int, unit: str) -> str:
     """How far the budget is used up by who is ahead."""
     if spent <= budget:
         return f"{count(spent)} of {count(budget)} {SHORT[unit]}"
-    done = "visited" if unit == DATA else "made"
-    return f"{count(budget)} {SHORT[unit]} asked for, {count(spent)} {done}"
+    return f"{count(spent)} {SHORT[unit]} (budget {count(budget)})"
 
 
 def _passes(scene: RaceScene) -> str:
@@ -45,7 +53,7 @@ def _passes(scene: RaceScene) -> str:
         return ""
     most = max((tile.visited for tile in scene.tiles if not tile.ended), default=None)
     most = max((tile.visited for tile in scene.tiles), default=0) if most is None else most
-    return f"{most / target.num_data:.1f} passes over {count(target.num_data)} data"
+    return f"{most / target.num_data:.1f} passes over {count(target.num_data)} data points"
 
 
 def _row_cost(row: Mapping[str, Any]) -> list[Any]:
@@ -57,16 +65,23 @@ def _row_cost(row: Mapping[str, Any]) -> list[Any]:
 
 
 def _step(scene: RaceScene) -> str:
-    first = scene.best
     if not scene.tiles:
         return ""
     if scene.done:
-        return f"The race is over: {first}" if first else "It is over"
-    slow = [tile.label for tile in scene.tiles if tile.slow]
+        return f"Finished. {_below(scene)}".strip()
+    slow = [tile.title for tile in scene.tiles if tile.slow]
     if slow:
-        return f"The others wait for {', '.join(slow)}: nobody may be more than one pass ahead"
-    ended = [tile.label for tile in scene.tiles if tile.ended]
-    return f"Ended: {', '.join(ended)}" if ended else ("" if scene.iteration else START)
+        return f"Waiting for {', '.join(slow)} (methods stay within one pass of each other)"
+    ended = [tile.title for tile in scene.tiles if tile.ended]
+    return f"Finished: {', '.join(ended)}" if ended else ("" if scene.iteration else START)
+
+
+def _below(scene: RaceScene) -> str:
+    """Why the lowest TV may be below that of exact samples, where it is."""
+    metric = scene.recipe.shown[0]
+    known = [tile.row[metric.name] for tile in scene.tiles if tile.row.get(metric.name) is not None]
+    reference = scene.floors.get(metric.name)
+    return BELOW if known and reference is not None and min(known) < reference else ""
 
 
 def table_rows(scene: RaceScene, summary: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -77,10 +92,10 @@ def table_rows(scene: RaceScene, summary: Mapping[str, Mapping[str, Any]]) -> li
 
 def _row(k: int, tile: Tile, shown: Sequence[Metric], over_seeds: Mapping[str, Any] | None) -> dict[str, Any]:
     row, masses = tile.row, tile.row["mode_masses"]
-    now = tile.ended or tile.caveat or "racing"
+    now = tile.ended or tile.caveat or "running"
     return {
         "entrant": k,
-        "method": [tile.label, tile.label],
+        "method": [tile.title, tile.title, tile.full_title],
         "visited": [tile.visited, count(tile.visited)],
         **{slot: _cell(row.get(metric.name)) for slot, metric in zip(SLOTS, shown, strict=False)},
         "modes": [None if not masses else min(masses), "–" if not masses else " + ".join(f"{m:.2f}" for m in masses)],
@@ -103,6 +118,18 @@ def _over_seeds(entry: Mapping[str, Any] | None, name: str) -> list[Any]:
     sd = "" if spread is None else f" ± {number(spread, 2)}"
     alone = entry["runs_in_one_mode"]
     return [mean, f"{number(mean)}{sd}" + (f" ({alone} in one mode)" if alone else "")]
+
+
+def legend_html(scene: Scene, dark: bool) -> str:
+    """The legend of the tiles: what is neutral, and what has the colour of its method."""
+    colours = style.tile_layers(dark, 0, scene.shows_theta)
+    parts = [
+        f'<i class="{name}" style="--ink: {colours[name]}"></i>{html.escape(words)}'
+        for name, words in tiles_legend(scene).items()
+        if name in SAMPLED
+    ]
+    parts.append("Colours mean methods; the exact posterior is grey.")
+    return f"<p>{' '.join(f'<span>{part}</span>' for part in parts)}</p>" if len(parts) > 1 else ""
 
 
 def swatches(dark: bool) -> list[dict[str, Any]]:

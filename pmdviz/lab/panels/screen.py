@@ -17,18 +17,26 @@ from pmdviz.lab.controls.playback import PlaybackBar
 from pmdviz.lab.loop.acknowledge import make_acknowledge
 from pmdviz.lab.loop.floor_work import FloorWork
 from pmdviz.lab.loop.frame_sender import FrameSender
+from pmdviz.lab.loop.glide import glide_ms
 from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.loop.runner import Snapshot
 from pmdviz.lab.panels.card import Card
+from pmdviz.lab.panels.heading import Heading
+from pmdviz.lab.panels.layer_switches import LayerSwitches
 from pmdviz.lab.panels.status import fields_html, status_fields, waiting_fields
-from pmdviz.scenes.stage import LAYERS, Pair, Scene, SceneChoice
+from pmdviz.presets import PRESETS
+from pmdviz.scenes import data_columns
+from pmdviz.scenes.columns import StageColumns
+from pmdviz.scenes.glossary import row as glossary_row
+from pmdviz.scenes.stage import Pair, Scene, SceneChoice
 from pmdviz.scenes.trace_columns import CLOCK_OF, CLOCKS, GROUPS, Group, clocks_of, first_group
 from pmdviz.targets import Target
-from pmdviz.views import StageView, TracesView, figures
+from pmdviz.views import DataView, StageView, TracesView, figures
 
 NOTE_S = 0.8  # a rejuvenation is said on the stage for so long, not for one frame of 30 ms
 TRACES_S = 0.2  # a second figure costs the browser half as much again; the eye does not miss it
-LAYER_WORDS = {"exact posterior": "exact", "approximation": "approximate", "particles": "particles"}
+DATA = {"Data and predictions": "data"}  # title -> key, beside those of the traces
+IMAGE_S = 0.1  # an image behind the lines repaints the axes too
 
 
 class Screen:
@@ -42,9 +50,12 @@ class Screen:
         floor: FloorWork,
         last: Callable[[], Snapshot | None],
         choose: Callable[[SceneChoice], None],
+        look_at_data: Callable[[bool], None],
         keyboard: bool = False,
     ) -> None:
         self.stage, self.traces = StageView(target), TracesView()
+        self.data: DataView | None = None  # made when it is first chosen: every page would have to carry it
+        self._look_at_data = look_at_data
         self.playback, self.floor = playback, floor
         self.status = Div(
             text=fields_html(waiting_fields("Starting")),
@@ -53,7 +64,7 @@ class Screen:
             sizing_mode="stretch_width",
             css_classes=["pmdviz-statusbar"],
         )
-        packed = [*(self.stage.sources[name] for name in ("particles", "approximate")), self.traces.source]
+        packed = [*(self.stage.sources[name] for name in ("particles", "approximate", "paths")), self.traces.source]
         self.stage_pane = _pane(self.stage.figure, "pmdviz-stage")
         self.traces_pane = _pane(self.traces.figure, "pmdviz-traces")
         self.ack = make_acknowledge(self.stage.figure, keyboard, packed, self.status)
@@ -61,10 +72,16 @@ class Screen:
         self.stage.put = self.traces.put = self.sender.put
         self.actions = Actions(self.ack, self.stage.figure, last)
         self.picture = PictureControls(choose)
+        self.stage.legend.visible = False  # the switches are it
+        self.switches = LayerSwitches(self.stage.toggle)
+        self.switches.name(self.stage.words)
+        self.heading = Heading(tour=keyboard)
         self.view = pn.Column(
+            self.heading,
             self.stage_pane,
+            self.switches.view,
             self.traces_pane,
-            self._layers(),
+            self._buttons(),
             self._options(),
             self.status,
             *(card.view for card in cards),
@@ -74,42 +91,56 @@ class Screen:
             css_classes=["pmdviz-lab"],
         )
         self.extra = ""
-        self._note, self._note_until, self._traced = "", 0.0, 0.0
+        self._note, self._note_until, self._traced, self._imaged = "", 0.0, 0.0, 0.0
         self._offered: tuple[Any, ...] = ()
+        self._preset, self._unit = "", ""  # of the run that is shown
         self.set_theme(dark=False, presenter=False)
 
-    def _layers(self) -> Any:
-        boxes = pn.widgets.CheckBoxGroup(
-            options=LAYER_WORDS, value=list(LAYERS), inline=True, margin=0, css_classes=["pmdviz-boxes"]
-        )
-        boxes.param.watch(handed(lambda event: self.stage.toggle(event.new)), "value")
+    def _buttons(self) -> Any:
         fit = small_button("Fit posterior")
         fit.on_click(handed(lambda event: self.stage.fit()))
-        return pn.Column(
-            boxes, self.actions.row(fit), margin=0, css_classes=["pmdviz-layers"], sizing_mode="stretch_width"
-        )
+        wide: dict[str, Any] = {"margin": 0, "sizing_mode": "stretch_width"}
+        words = pn.pane.HTML(glossary_row(), stylesheets=[css.TEXT], **wide)
+        return pn.Column(self.actions.row(fit), words, css_classes=["pmdviz-layers"], **wide)
 
     def _options(self) -> Any:
         look: dict[str, Any] = {"margin": 0, "stylesheets": [css.SELECT]}
         group = self.group = pn.widgets.Select(label="Traces", options=_titles(GROUPS), width=150, **look)
         clock = self.clock = pn.widgets.Select(label="Against", options=_by_words(CLOCKS), width=190, **look)
-        group.param.watch(handed(lambda event: self.traces.choose(group=event.new)), "value")
+        group.param.watch(handed(lambda event: self._choose(event.new)), "value")
         clock.param.watch(handed(lambda event: self.traces.choose(clock=event.new)), "value")
         selects = pn.Row(*self.picture.widgets, group, clock, margin=0, styles={"gap": "4px 12px", "flex-wrap": "wrap"})
         return pn.Column(
             selects, self.actions.said, margin=0, css_classes=["pmdviz-options"], sizing_mode="stretch_width"
         )
 
-    def show(self, snapshot: Snapshot, playing: bool) -> None:
-        """Draw a snapshot."""
+    def show(self, snapshot: Snapshot, playing: bool, pause_s: float = 0.0) -> None:
+        """Draw a snapshot; while it plays slowly the dots have until the next one, `pause_s` seconds from now."""
         with self.sender.together():
             self.follow(snapshot)
-            self._offer(snapshot.frame)
-            self.stage.draw(snapshot.columns, self._noted(snapshot, playing))
+            self._offer(snapshot)
+            columns = self._moving(snapshot, pause_s if playing else 0.0)
+            self.stage.draw(columns, self._noted(snapshot, playing), self._due_image(playing))
             self._trace(snapshot, playing)
+            self._show_data(snapshot)
             self.sender.say(status_fields(snapshot, self.extra, playing, self.floor.words))
         self.playback.enable(True, snapshot.done, snapshot.frame.iteration == 0, bool(snapshot.ended))
         self.dim(False)
+
+    def _moving(self, snapshot: Snapshot, pause_s: float) -> StageColumns:
+        """The columns, with where the dots come from if one can see them move."""
+        columns, rows, ms = snapshot.columns, snapshot.origins, glide_ms(pause_s)
+        seen = ms > 0 and rows is not None and len(rows) == columns.drawn
+        if not seen:
+            self.land()
+            return columns
+        self.ack.glide = ms
+        return columns._replace(particles={**columns.particles, "origin": rows})
+
+    def land(self) -> None:
+        """Have the dots that are under way be where the last frame has them."""
+        if self.ack.glide:
+            self.ack.glide = 0
 
     def follow(self, snapshot: Snapshot) -> None:
         """Take ranges and names from another target or scene; the same ranges keep the user's zoom."""
@@ -117,32 +148,75 @@ class Screen:
         look = snapshot.scene, snapshot.pair
         same = look == (self.stage.scene, self.stage.pair)
         if not same or (target is not seen and _framed(target, *look) != _framed(seen, *look)):
-            self.stage.look_at(target, *look)
+            self.stage.look_at(target, *look, snapshot.frame.method)
         self.stage.target = target
+        self.stage.name_layers(snapshot.frame.method)
+        self.switches.name(self.stage.labels(snapshot.columns))
         self.picture.show(target, [snapshot.frame.method], snapshot.scene, snapshot.pair)
 
-    def _offer(self, frame: Any) -> None:
-        """Offer the traces that can be had of the target and the method; what cannot be had is not in the menu."""
-        pair = frame.target.key, frame.method.name, frame.budget_unit
+    def _offer(self, snapshot: Snapshot) -> None:
+        """Offer the traces available for the target and the method; what is unavailable is not in the menu."""
+        frame, preset = snapshot.frame, snapshot.preset
+        pair = frame.target.key, frame.method.name, frame.budget_unit, preset
         if pair != self._offered:
             self._offer_clocks(frame)
-            self._offered = pair
+            turned = preset != self._preset
+            self._offered, self._preset = pair, preset
             found = GROUPS.of(frame.target, frame.method)
-            titles = _titles(found)
-            if self.group.options != titles:
-                chosen = self.group.value if self.group.value in found else first_group(found)
-                self.group.param.update(options=titles, value=chosen)
+            titles = _titles(found) | (DATA if data_columns.applies(frame.target) else {})
+            usual = PRESETS[preset].trace if preset in PRESETS else ""
+            chosen = usual if turned and usual in found else self.group.value
+            if chosen not in titles.values() or (turned and not usual):
+                chosen = first_group(found)
+            self.group.param.update(options=titles, value=chosen)
+
+    def _choose(self, name: str) -> None:
+        """Another axis of the traces, or the data in their place."""
+        wanted = name in DATA.values()
+        if wanted != self._with_data:
+            self._look_at_data(wanted)
+        if wanted and self.data is None:
+            self.data = DataView()
+            self.data.set_theme(*self._look)
+            self.view.append(_pane(self.data.figure, "pmdviz-traces"))
+        if self.data is not None:
+            self.data.figure.css_classes = _shown("pmdviz-traces", wanted)
+            self.traces.figure.css_classes = _shown("pmdviz-traces", not wanted)
+        if not wanted:
+            self.traces.choose(group=name)
+
+    @property
+    def _with_data(self) -> bool:
+        """Whether the data are shown in place of the traces."""
+        return self.data is not None and css.HIDDEN not in self.data.figure.css_classes
+
+    def _show_data(self, snapshot: Snapshot) -> None:
+        """The data as the last step saw them; a run that was begun meanwhile does not know yet that they are shown."""
+        if self.data is not None and self._with_data:
+            if snapshot.data is None:
+                self._look_at_data(True)
+            else:
+                self.data.show(snapshot.data)
 
     def _offer_clocks(self, frame: Any) -> None:
         """Those that the target has; another unit of the budget shows its own."""
         clocks, counted = _by_words(clocks_of(frame.target)), CLOCK_OF[frame.budget_unit]
-        turned = self._offered[2:] != (frame.budget_unit,) or self.clock.value not in clocks.values()
+        turned = self._unit != frame.budget_unit or self.clock.value not in clocks.values()
+        self._unit = frame.budget_unit
         self.clock.param.update(options=clocks, value=counted if turned else self.clock.value)
+
+    def _due_image(self, playing: bool) -> bool:
+        """Whether the image is drawn with this frame: while playing a few times a second."""
+        now = time.monotonic()
+        if playing and now - self._imaged < IMAGE_S:
+            return False
+        self._imaged = now
+        return True
 
     def _noted(self, snapshot: Snapshot, playing: bool) -> str:
         info, now = snapshot.frame.info, time.monotonic()
         if info is not None and info.rejuvenated:
-            self._note, self._note_until = f"rejuvenated: {info.rejuvenated}", now + NOTE_S
+            self._note, self._note_until = f"new particles drawn: {info.rejuvenated}", now + NOTE_S
         elif not playing or now > self._note_until:
             self._note = ""
         return self._note or snapshot.frame.caveat.partition(":")[0]
@@ -154,7 +228,8 @@ class Screen:
             return
         self._traced = now
         floors = {name: snapshot.metrics[name] for name in ("floor_tv", "floor_kl")}
-        self.traces.show(snapshot.trace, floors, snapshot.marks, snapshot.recipe.budget, snapshot.recipe.budget_unit)
+        budget, unit, expected = snapshot.recipe.budget, snapshot.recipe.budget_unit, snapshot.frame.method.marks
+        self.traces.show(snapshot.trace, floors, snapshot.marks, budget, unit, expected)
 
     def wait(self, words: str, share: float | None = None) -> None:
         """Say what is happening before there is a first frame."""
@@ -173,16 +248,26 @@ class Screen:
 
     def set_theme(self, dark: bool, presenter: bool) -> None:
         """Theme and size of the labels."""
-        for view in (self.stage, self.traces):
-            view.set_theme(dark, presenter)
-        classes = ["pmdviz-statusbar"] + (["pmdviz-large"] if presenter else [])
-        if self.status.css_classes != classes:
-            self.status.css_classes = classes
+        self._look = dark, presenter
+        for view in (self.stage, self.traces, self.data):
+            if view is not None:
+                view.set_theme(dark, presenter)
+        self.switches.set_theme(dark, presenter)
+        large = ["pmdviz-large"] if presenter else []
+        parts = {"pmdviz-statusbar": self.status, "pmdviz-heading": self.heading, "pmdviz-lab": self.view}
+        for name, part in parts.items():
+            if part.css_classes != [name, *large]:
+                part.css_classes = [name, *large]
 
 
 def _pane(figure: Any, name: str) -> Any:
     figure.css_classes = [name]  # on the figure: a Bokeh pane has no element of its own
     return pn.pane.Bokeh(figure, sizing_mode="stretch_width", margin=0)
+
+
+def _shown(name: str, on: bool) -> list[str]:
+    """Classes of a figure that is there to be seen, or not."""
+    return [name] if on else [name, css.HIDDEN]
 
 
 def _by_words(clocks: Mapping[str, str]) -> dict[str, str]:

@@ -6,8 +6,9 @@ import html
 from collections.abc import Mapping
 from typing import Any
 
-from pmdviz.lab.loop.forecast import heaviest, step_seconds
+from pmdviz.lab.loop.forecast import heaviest, label_of, step_seconds
 from pmdviz.lab.loop.runner import Snapshot
+from pmdviz.scenes.glossary import marked
 from pmdviz.scenes.words import EXACT_SAMPLES, UNKNOWN, below_words, count, data_visited, duration, headline, state
 
 START = "Press Play. {}"
@@ -25,29 +26,31 @@ def step_words(snapshot: Snapshot) -> str:
 
 
 def result_words(snapshot: Snapshot, unknown: str = UNKNOWN) -> str:
-    """The result beside the floor, once the run is over: "TV 0.086; exact samples: 0.088"."""
-    frame, over = snapshot.frame, snapshot.ended or "Budget used up"
-    over = f"{over[0].upper()}{over[1:]} after {count(frame.spent)} {frame.budget_unit}"
+    """The result once the run is over: "Done: 20,000 data points visited. TV 0.086; exact samples: 0.088"."""
+    frame, why = snapshot.frame, f" ({snapshot.ended})" if snapshot.ended else ""
+    counted = "data points visited" if frame.budget_unit == "data" else "evaluations made"
+    over = f"Done: {count(frame.spent)} {counted}{why}."
     found = headline(frame, f"; {EXACT_SAMPLES}: ", unknown)
-    return f"{over}: {found[0]}" if found else f"{over}: the exact posterior is not known, so TV cannot be had"
+    return f"{over} {found[0]}" if found else f"{over} TV is unavailable because the exact posterior is unknown"
 
 
 def passes_words(snapshot: Snapshot) -> str:
-    """How often the data have been gone through: "12.0 passes over 1,000 data"."""
+    """How often the data have been gone through: "12.0 passes over 1,000 data points"."""
     frame = snapshot.frame
     if frame.target.data is None:
         return f"{count(frame.iteration)} iterations; there are no data to visit"
-    return f"{frame.visited / frame.num_data:.1f} passes over {count(frame.num_data)} data"
+    return f"{frame.visited / frame.num_data:.1f} passes over {count(frame.num_data)} data points"
 
 
 def slow_words(snapshot: Snapshot) -> str:
-    """Foretell a slow step: from the last one measured, or from the work that the knobs declare."""
+    """Predict a slow step: from the last one measured, or from the work that the knobs declare."""
     seconds = step_seconds(snapshot.frame.knobs, snapshot.frame.num_data)
     if seconds < FORETELL_S and snapshot.step_seconds < FORETELL_S:
         return ""
     longest = duration(max(seconds, snapshot.step_seconds))
-    name, value = heaviest(snapshot.frame.knobs, snapshot.frame.num_data)
-    return f"With {name} = {count(value)} the longest step takes about {longest}"
+    knobs = snapshot.frame.knobs
+    name, value = heaviest(knobs, snapshot.frame.num_data)
+    return f"{label_of(knobs, name)} = {count(value)}: expect up to {longest} per step"
 
 
 def status_fields(snapshot: Snapshot, extra: str = "", playing: bool = False, unknown: str = UNKNOWN) -> dict[str, Any]:
@@ -58,7 +61,8 @@ def status_fields(snapshot: Snapshot, extra: str = "", playing: bool = False, un
     below = "" if playing else below_words(snapshot.frame)
     more = [words for words in (extra, below, slow_words(snapshot)) if words]
     if snapshot.pending:
-        more.insert(0, "; ".join(f"{name}: {words}" for name, words in snapshot.pending.items()))
+        specs = snapshot.frame.knobs.specs()
+        more.insert(0, "; ".join(f"{specs[name].label}: {words}" for name, words in snapshot.pending.items()))
     if snapshot.done:
         more.insert(0, result_words(snapshot, unknown))
     budget, spent = snapshot.recipe.budget, snapshot.frame.spent
@@ -84,6 +88,7 @@ EMPTY = {"passes": "", "step": "", "more": ""}
 def fields_html(fields: Mapping[str, Any]) -> str:
     """The status panel as HTML."""
     f = {name: html.escape(value) if isinstance(value, str) else value for name, value in fields.items()}
+    f |= {name: marked(f[name]) for name in ("pmdviz-status", "step", "more")}
     return (
         f'<div class="grid"><div class="bar" role="progressbar" aria-label="Budget of data" aria-valuemin="0" '
         f'aria-valuemax="100" aria-valuenow="{f["share"]:.0f}" aria-valuetext="{f["of"]}">'

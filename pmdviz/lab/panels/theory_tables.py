@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from pmdviz.experiments.theory.costs import AXES, LINES, Cost, exponents
 from pmdviz.experiments.theory.recurrence import Terms
-from pmdviz.scenes.words import number
+from pmdviz.scenes.words import number, typeset
 
 NOT_MEASURED, NOT_IN_TABLE = "not measured yet", "not in Table 1"
 RECURRENCE_HEAD = (
@@ -65,9 +65,9 @@ def _measured(costs: Sequence[Cost], name: str, what: str) -> str:
 
 
 def table(caption: str, head: Iterable[str], body: Iterable[Iterable[str]]) -> str:
-    """A table of words as HTML; wide ones scroll."""
-    heads = "".join(f'<th scope="col">{html.escape(cell)}</th>' for cell in head)
-    rows = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in body)
+    """A table of words and formulas as HTML; wide ones scroll."""
+    heads = "".join(f'<th scope="col">{typeset(cell)}</th>' for cell in head)
+    rows = "".join("<tr>" + "".join(f"<td>{typeset(cell)}</td>" for cell in row) + "</tr>" for row in body)
     made = (
         f"<table><caption>{html.escape(caption)}</caption><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
     )

@@ -39,7 +39,7 @@ def found_words(fit: Fit | None, bounds: list[Rate], dim: int, letters: Iterable
     left_out = f", {fit.left_out:,} without a logarithm left out" if fit.left_out else ""
     words = f"Measured slope {fit.slope:.2f} ± {fit.standard_error:.2f} (all {fit.num_points:,} points{left_out}). "
     if not bounds:
-        return status(words + (covered_words(strategy) or "No bound of the paper speaks of this error here."))
+        return status(words + (covered_words(strategy) or "The paper gives no bound for this error."))
     whole = [bound_words(bound, dim) for bound in bounds if bound.holds(letters)]
     terms = [bound_words(bound, dim) for bound in bounds if not bound.holds(letters)]
     said = [f"{'; '.join(whole)}."] if whole else []

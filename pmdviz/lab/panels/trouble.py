@@ -35,7 +35,9 @@ class Trouble(Card):
     def show(self, error: Exception) -> None:
         """Say what went wrong."""
         words = html.escape(error_words(error))
-        self.text.object = f'<div role="alert"><b>The run stopped.</b> The last good frame stays. {words}</div>'
+        self.text.object = (
+            f'<div role="alert"><b>The run stopped.</b> The last good frame is still shown. {words}</div>'
+        )
         self.reveal()
 
 

@@ -1,4 +1,5 @@
 const mine = a.copies, text = a.text.startsWith("?") ? new URL(a.text, window.location.href).href : a.text
+if (a.text.startsWith("?")) a.address = text
 const by_hand = () => {
   const box = document.createElement("textarea")
   box.value = text

@@ -4,19 +4,19 @@ if (!box) {
   box.className = "pmdviz-help-dialog"
   box.setAttribute("aria-label", "Help")
   box.innerHTML = `<h2>Keys</h2><table>
-    <tr><td><kbd>space</kbd></td><td>play or pause</td></tr>
+    <tr><td><kbd>space</kbd></td><td>play or pause; at the end play again</td></tr>
     <tr><td><kbd>→</kbd> <kbd>←</kbd></td><td>one step, one step back</td></tr>
-    <tr><td><kbd>R</kbd></td><td>restart with the knobs as they are</td></tr>
+    <tr><td><kbd>R</kbd></td><td>restart with the current settings</td></tr>
     <tr><td><kbd>N</kbd></td><td>new seed</td></tr>
-    <tr><td><kbd>Esc</kbd></td><td>cancel what takes long</td></tr>
-    <tr><td><kbd>P</kbd></td><td>presenter: large labels, no sidebar</td></tr>
+    <tr><td><kbd>Esc</kbd></td><td>cancel a long computation</td></tr>
+    <tr><td><kbd>P</kbd></td><td>presenter mode: large labels, no sidebar</td></tr>
     <tr><td><kbd>?</kbd></td><td>this help</td></tr></table>
     <h2>What is drawn</h2>
     <p>Solid lines: the exact posterior. Dashed lines: the approximation. Each is drawn as the regions of highest density
-    that hold 50, 80 and 95 % of its own mass (in one dimension as a curve). Dots: particles, their area proportional to
-    their weight. Drag to move the picture, turn the wheel to zoom; "Fit posterior" brings it back.</p>
-    <p>TV (total variation) lies between 0, equal, and 1, disjoint. "Exact samples" is the TV that you would get with as many
-    independent samples from the exact posterior: a reference, which draws that vary less can beat.</p>
+    that hold 50, 80 and 95 % of its own mass (in one dimension as a curve). Shades: how high the approximation is.
+    Dotted: the prior. Curves along the edges: each coordinate alone. Dots: particles, their area proportional to their weight. Drag to pan, scroll to zoom; "Fit posterior" restores the view.</p>
+    <p>TV (total variation) ranges from 0 (identical) to 1 (no overlap). "Exact samples": the TV you would get with the same
+    number of independent samples from the exact posterior; draws that vary less can score lower.</p>
     <form method="dialog"><button autofocus>Close</button></form>`
   const dark = document.querySelector(".mui-dark") !== null
   box.style.cssText = `max-width:min(560px,90vw);font:15px/1.5 system-ui,sans-serif;border:1px solid #888;border-radius:8px;

@@ -26,16 +26,17 @@ const chosen = (s) => s.kind === "choice" || s.kind === "source"
 function build(s) {
   const id = "knob-" + s.name
   const unit = element("span", { class: "unit" })
-  const label = element("label", { for: id, title: `${s.help} Acts: ${s.acts}.` }, s.label, unit)
+  const label = element("button", { type: "button", class: "name", "aria-haspopup": "dialog" },
+    element("span", { class: "word" }, s.label), unit)
   const mark = element("span", { class: "mark", title: "differs from the default" }, "●")
   const reset = element("button", { type: "button", class: "reset" }, "↺")
   const message = element("div", { class: "message", role: "alert", id: id + "-message" })
   const note = element("div", { class: "note" })
-  const common = { id, name: s.name, "aria-describedby": id + "-message" }
+  const common = { id, name: s.name, "aria-label": s.label, "aria-describedby": id + "-message" }
   let box, slider = null
   if (chosen(s)) {
     box = element("select", common)
-    for (const choice of s.choices) box.append(element("option", { value: choice }, choice || "the usual one"))
+    for (const [choice, words] of s.choices) box.append(element("option", { value: choice }, words))
   } else if (s.kind === "flag") {
     box = element("input", { ...common, type: "checkbox" })
   } else {
@@ -46,7 +47,7 @@ function build(s) {
   if (slider) row.append(slider)
   row.append(box)
   const root = element("div", { class: "knob " + (chosen(s) ? "choice" : s.kind) }, mark, label, row, reset, note, message)
-  return { root, unit, mark, reset, message, note, box, slider }
+  return { root, label, unit, mark, reset, message, note, box, slider }
 }
 
 // One knob; `give(data)` sends to the server, the function returned takes a state from it.
@@ -64,7 +65,7 @@ function knob(s, give) {
   function write() {
     if (s.kind === "flag") part.box.checked = state.value === "true"
     else if (!typing && !waiting) {
-      if (s.kind === "source" && !s.choices.includes(state.value)) join(state.value)
+      if (s.kind === "source" && !s.choices.some(([choice]) => choice === state.value)) join(state.value)
       part.box.value = state.value
     }
     if (part.slider) {
@@ -80,10 +81,14 @@ function knob(s, give) {
     part.box.setAttribute("aria-invalid", state.message !== "")
     part.root.classList.toggle("changed", state.changed)
     part.root.hidden = !state.visible
-    part.unit.textContent = state.unit ? " " + state.unit : ""
+    part.root.classList.toggle("folds", state.folds && !state.message)
+    part.unit.textContent = state.unit
     part.reset.title = `Reset to the default, ${state.usual}`
     part.reset.setAttribute("aria-label", `Reset ${s.label} to ${state.usual}`)
   }
+  part.label.addEventListener("click", () => {
+    explanations.open(part.label, s.label, [s.help, `Takes effect: ${s.acts}.`], `Default: ${state.usual}`)
+  })
   part.box.addEventListener("change", () => { typing = false; send(read()) })
   if (!chosen(s) && s.kind !== "flag") {
     part.box.addEventListener("input", () => { typing = true })
@@ -110,13 +115,34 @@ function knob(s, give) {
   return { root: part.root, take }
 }
 
+// Whether the knobs beyond the basic ones are open: the browser remembers it, where it remembers anything at all.
+const MORE = "pmdviz-more-settings"
+const remembered = () => { try { return localStorage.getItem(MORE) === "open" } catch { return false } }
+const remember = (open) => { try { localStorage.setItem(MORE, open ? "open" : "folded") } catch {} }
+
 export function render({ model }) {
+  const more = element("button", { type: "button", class: "more" })
   const form = element("div", { class: "form" })
   let made = {}
-  const show = () => { for (const [name, state] of Object.entries(model.states)) made[name]?.take(state) }
+  const fold = (open) => {
+    form.classList.toggle("folded", !open)
+    more.setAttribute("aria-expanded", open)
+    more.textContent = open ? "▾ Fewer settings" : "▸ More settings"
+  }
+  more.addEventListener("click", () => {
+    const open = form.classList.contains("folded")
+    fold(open)
+    remember(open)
+  })
+  const show = () => {
+    for (const [name, state] of Object.entries(model.states)) made[name]?.take(state)
+    more.hidden = !model.specs.some((s) => !s.basic && model.states[s.name]?.visible)
+  }
   const rebuild = () => {
     made = Object.fromEntries(model.specs.map((s) => [s.name, knob(s, (data) => model.send_msg(data))]))
-    form.replaceChildren(...Object.values(made).map((one) => one.root))
+    const [basic, rest] = [true, false].map((is) => model.specs.filter((s) => s.basic === is).map((s) => made[s.name].root))
+    form.replaceChildren(...basic, ...(basic.length && rest.length ? [more] : []), ...rest)
+    fold(!basic.length || remembered())  // where none is basic, nothing is folded away
     show()
   }
   model.on("specs", rebuild)

@@ -99,7 +99,12 @@ function render({ model, el }) {
   }
   const apply = ({ patch, refs }, buffers) => {
     const bytes = buffers.map((b) => b.buffer.slice(b.byteOffset, b.byteOffset + b.byteLength))
-    doc.apply_json_patch(JSON.parse(patch), new Map(refs.map((ref, k) => [ref, bytes[k]])))
+    try {
+      doc.apply_json_patch(JSON.parse(patch), new Map(refs.map((ref, k) => [ref, bytes[k]])))
+    } catch (error) { // the notebook would swallow it, and the page would be half a frame behind for good
+      console.error(error)
+      say(`A change could not be shown: ${error}`, "Show the lab again", open)
+    }
   }
   const build = async (message) => {
     close()

@@ -19,7 +19,12 @@ export function render({ model }) {
     return (heads[key] = make("th", { scope: "col", class: key }, button))
   }))
   titles()
-  const table = make("table", {}, make("caption", {}, "Entrants"), make("thead", {}, head), body)
+  // The words of the columns, for those who have no pointer to rest on a title.
+  const words = make("dl"), summary = make("summary", {}, "What the columns mean")
+  const explain = () => words.replaceChildren(...[...model.columns.map(([, title, text]) => [title, text]), ...model.notes]
+    .flatMap(([title, text]) => [make("dt", {}, title), make("dd", {}, text)]))
+  explain()
+  const table = make("table", {}, make("caption", {}, "Methods"), make("thead", {}, head), body)
 
   function swatch(k) {
     const look = model.swatches[k]
@@ -45,14 +50,16 @@ export function render({ model }) {
     for (const [key] of model.columns) {
       const cell = key === "method" ? cells[key].lastChild : cells[key]
       if (!(key in row)) continue
-      if (cell.textContent !== row[key][1]) cell.textContent = cell.title = row[key][1]
+      const [, text, longer = text] = row[key]
+      if (cell.textContent !== text) cell.textContent = text
+      if (cell.title !== longer) cell.title = longer
     }
     return tr
   }
   function compare(a, b) {
     const x = a[by]?.[0] ?? null, y = b[by]?.[0] ?? null
     if (x === y) return a.entrant - b.entrant
-    if (x === null || y === null) return x === null ? 1 : -1  // what cannot be had comes last either way
+    if (x === null || y === null) return x === null ? 1 : -1  // unavailable values come last either way
     const order = x < y ? -1 : 1
     return down ? -order : order
   }
@@ -69,6 +76,7 @@ export function render({ model }) {
   const anew = () => {  // other metrics: rows of the old columns are not shown with the new ones
     for (const key of Object.keys(heads)) delete heads[key]
     titles()
+    explain()
     if (!(by in heads)) by = "first"
     again()
   }
@@ -76,5 +84,6 @@ export function render({ model }) {
   model.on("rows", show)
   model.on("swatches", again)
   show()
-  return make("div", { class: "scroller", tabindex: "0", role: "region", "aria-label": "Table of the race" }, table)
+  const scroller = make("div", { class: "scroller", tabindex: "0", role: "region", "aria-label": "Table of the race" }, table)
+  return make("div", {}, scroller, make("details", {}, summary, words))
 }

@@ -7,18 +7,35 @@ export function render({ model }) {
     const tab = document.createElement("button")
     tab.type = "button"
     tab.name = name
-    tab.textContent = title
+    tab.textContent = tab.dataset.title = title
     tab.setAttribute("role", "tab")
     tab.addEventListener("click", (e) => { choose(tab); if (e.detail > 0) tab.blur() })  // after a mouse, keys are the page's
     return tab
   })
-  const choose = (tab) => { model.active = tab.name; show() }
+  // Each page has an address, its title, and a place in the browser's history; the lab's is that of its run.
+  const first = tabs[0].name, left = {}
+  const address = (name) => left[name] ?? (name === first ? location.pathname : `?page=${name}`)
+  const named = () => {
+    const name = new URLSearchParams(location.search).get("page")
+    return tabs.some((tab) => tab.name === name) ? name : first
+  }
+  const go = (name) => { if (name !== model.active) { model.active = name; show() } }
+  const choose = (tab) => {
+    if (tab.name === model.active) return
+    left[model.active] = location.search || location.pathname
+    history.pushState(null, "", address(tab.name))
+    go(tab.name)
+  }
+  addEventListener("popstate", () => go(named()))
   const show = () => {
     for (const tab of tabs) {
       const active = tab.name === model.active
       tab.setAttribute("aria-selected", active)
       tab.tabIndex = active ? 0 : -1
+      if (active) document.title = `pmdviz: ${tab.dataset.title}`
     }
+    const heading = document.querySelector("h1#heading")
+    if (heading) heading.textContent = document.title
   }
   bar.addEventListener("keydown", (e) => {
     const at = tabs.indexOf(e.composedPath()[0]), last = tabs.length - 1
@@ -38,5 +55,6 @@ export function render({ model }) {
   model.on("notes", note)
   show()
   note()
+  go(named())
   return bar
 }

@@ -5,6 +5,7 @@ if (a.parcel > 0) {
   for (const [k, columns] of JSON.parse(a.layout)) {
     const data = {}
     for (const [name, start, length] of columns) data[name] = new Float32Array(bytes, 4 * start, length)
-    sources[k].setv({data}, {sync: false, check_eq: false})
+    const {origin, ...own} = data
+    if (origin) glide(sources[k], own, origin); else land(sources[k], own)
   }
 }

@@ -3,12 +3,22 @@
 const root = Bokeh.index.find_one(status)?.shadow_el
 if (root && a.words) {
   const w = JSON.parse(a.words)
-  const put = (name, text) => { const e = root.querySelector(name); if (e && e.textContent !== text) e.textContent = text }
+  // While it plays the words are plain: a button among numbers that change would move at every frame.
+  const put = (name, text) => {
+    const e = root.querySelector(name)
+    if (e && w.live !== "off") explanations.write(e, text)
+    else if (e && e.textContent !== text) Object.assign(e, { textContent: text, pmdvizWords: undefined })
+  }
   for (const name of ["pmdviz-status", "passes", "step", "more"]) put("." + name, w[name])
   root.querySelector(".pmdviz-status").setAttribute("aria-live", w.live)
   const bar = root.querySelector(".bar")
   bar.setAttribute("aria-valuenow", Math.round(w.share))
   bar.setAttribute("aria-valuetext", w.of)
+  const picture = Bokeh.index.find_one(figure)?.canvas_view.events_el  // its text alternative follows the run
+  if (picture) {
+    picture.dataset.now = w["pmdviz-status"]
+    picture.setAttribute("aria-label", [picture.dataset.what, w["pmdviz-status"]].filter(Boolean).join(". "))
+  }
   root.querySelector(".fill").style.width = w.share.toFixed(2) + "%"
   status.setv({text: root.querySelector(".grid").outerHTML}, {sync: false, silent: true})
 }

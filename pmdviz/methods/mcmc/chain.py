@@ -5,6 +5,8 @@ A run is one chain, or several in lock step whose draws are pooled.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -22,7 +24,7 @@ from pmdviz.targets import Target
 BLOCK = 256  # new draws kept apart, so that a long chain is not copied at every step
 KDE_SHARE = 0.1  # the kernel's sd as a share of the median distance between draws (Dai et al. 2016, Appendix H.1)
 USUAL_DRAWS = 400  # that are judged at the end of a default budget
-REACH = 1e6  # prior sds; a chain beyond that has run away
+REACH = 1e6  # prior sds; a chain beyond that has diverged
 
 
 class ChainKnobs(MethodKnobs):
@@ -32,31 +34,32 @@ class ChainKnobs(MethodKnobs):
         0.2,
         bounds=(0, 1_000_000),
         softbounds=(0, 0.95),
+        basic=True,
         label="Burn-in",
-        unit="share, or draws",
+        unit="fraction, or draws",
         acts="at once",
-        doc="First draws that are not judged. Below 1 it is their share of the draws made so far, so that a short run "
-        "leaves its way in from the prior out too. From 1 on it is their number; until so many are made, all are "
-        "judged.",
+        doc="Initial draws that are discarded. Below 1: a fraction of the draws made so far. From 1 on: a number of "
+        "draws; until that many have been made, all are used.",
     )
     thinning = Whole(
         1,
         bounds=(1, 10_000),
         softbounds=(1, 100),
         log=True,
-        label="Thinning",
+        label="Thinning k",
         unit="draws",
         acts="at once",
-        doc="After the burn-in every so many-th draw is judged.",
+        doc="Keep every k-th draw after burn-in.",
     )
     num_chains = Whole(
         1,
         bounds=(1, 100),
         softbounds=(1, 16),
+        basic=True,
         label="Chains",
         acts="restart",
-        doc="So many chains, each from its own draw of the prior, take their steps together; their draws are pooled. "
-        "Each visits rows of its own, so a step costs so many times as much.",
+        doc="Number of chains. Each starts from its own draw of the prior and uses its own data points; they step "
+        "together, and their draws are pooled. The cost of a step is proportional to their number.",
     )
 
 
@@ -95,6 +98,13 @@ def position(state: ChainState) -> np.ndarray:
     return state.newer[-1] if len(state.newer) else state.older[-1]
 
 
+def last_draws(state: ChainState, count: int) -> np.ndarray:
+    """The last `count` draws of one chain, or all where there are fewer, (n, d)."""
+    newer = state.newer[-count:]
+    missing = count - len(newer)
+    return np.concatenate([state.older[max(len(state.older) - missing, 0) :], newer])
+
+
 def appended(state: Any, thetas: np.ndarray) -> Any:
     """The state some iterations later, with thetas (k, d) as the new draws."""
     older, newer = state.older, np.concatenate([state.newer, thetas])
@@ -110,7 +120,7 @@ def check_reach(theta: np.ndarray, target: Target, step_size: float, batch: np.n
     if (np.abs(theta) <= REACH * target.scale).all():
         return
     words = (
-        f"the chain ran away on target {target.name!r}, to theta = {theta}: its step size {step_size:.3g} is too large"
+        f"the chain diverged on target {target.name!r} to theta = {theta}; use a step size smaller than {step_size:.3g}"
     )
     raise TargetError(words, theta, rows_in_words(batch))
 
@@ -142,6 +152,10 @@ class Chain(Method):
 
     family = "chain"
     budget_words = f"the burn-in and {USUAL_DRAWS} draws after it"
+
+    def who(self, knobs: Any) -> tuple[int, str]:
+        """One point a chain."""
+        return knobs.num_chains, "point"
 
     def rows_per_draw(self, target: Target, knobs: Any) -> float:
         """Data that a draw visits on average."""
@@ -186,6 +200,10 @@ class Chain(Method):
         """The judged draws of each chain, (C, n, d)."""
         return np.stack([judged_draws_of(chain, knobs) for chain in states_of(state)])
 
+    def trails(self, state: Any, count: int) -> list[np.ndarray]:
+        """The last draws of each chain."""
+        return [last_draws(chain, count) for chain in states_of(state)]
+
     def densities(self, state: Any, knobs: Any, target: Target) -> dict[str, Any]:
         """Of the judged draws a KDE, and the Gaussian with their mean and covariance; of states the draws alone."""
         draws = judged_draws(state, knobs)
@@ -197,11 +215,11 @@ class Chain(Method):
         """That a burn-in of so many draws is not over."""
         if state.iteration > knobs.burn_in or knobs.burn_in < 1:
             return ""
-        return f"burn-in ({state.iteration:,} of {int(knobs.burn_in):,} draws): judged on all draws so far"
+        return f"burn-in ({state.iteration:,} of {int(knobs.burn_in):,} draws): scored on all draws so far"
 
 
 def pooled(infos: tuple[StepInfo, ...]) -> StepInfo:
-    """What a step of several chains did: costs add up, scalars are means, terms stand below one another."""
+    """What a step of several chains did: costs add up, scalars are means, terms and paths stand below one another."""
     first, count = infos[0], len(infos)
     events = {event.kind: event for info in infos for event in info.events}
     return StepInfo(
@@ -210,7 +228,14 @@ def pooled(infos: tuple[StepInfo, ...]) -> StepInfo:
         tuple(Event(kind, f"of one chain or more: {event.words}") for kind, event in events.items()),
         {name: float(np.mean([info.scalars[name] for info in infos])) for name in first.scalars},
         {name: np.concatenate([info.terms[name] for info in infos]) for name in first.terms},
+        partial(_pooled_paths, tuple(info.paths for info in infos)),
     )
+
+
+def _pooled_paths(each: tuple[Callable[[], Mapping[str, np.ndarray]], ...]) -> dict[str, np.ndarray]:
+    found = [paths() for paths in each]
+    names = dict.fromkeys(name for one in found for name in one)
+    return {name: np.concatenate([one[name] for one in found if name in one]) for name in names}
 
 
 class FullDataChain(Chain):
@@ -244,14 +269,14 @@ def kde_of(draws: np.ndarray, scale: np.ndarray) -> KernelDensity:
 def gaussian_of(draws: np.ndarray, scale: np.ndarray) -> KernelDensity:
     """One Gaussian with the mean and covariance of the draws (n, d).
 
-    With fewer than d + 2 distinct draws there is no covariance to speak of, and the prior's variances stand in.
+    With fewer than d + 2 distinct draws there is no covariance to speak of, and the prior's variances are used.
     """
     n, d = draws.shape
     mean = draws.mean(axis=0)
     if num_distinct(draws) < d + 2:
         return KernelDensity(mean[None], np.zeros(1), np.diag(scale))
     centred = draws - mean
-    covariance = np.einsum("ni,nj->ij", centred, centred) / (n - 1)  # not BLAS, whose bits hang on its threads
+    covariance = np.einsum("ni,nj->ij", centred, centred) / (n - 1)  # not BLAS, whose bits depend on its threads
     smallest = SPREAD_FLOOR * draws.std(axis=0) + PRIOR_FLOOR * scale
     return KernelDensity(mean[None], np.zeros(1), np.linalg.cholesky(covariance + np.diag(smallest**2)))
 

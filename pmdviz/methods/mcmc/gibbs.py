@@ -35,6 +35,8 @@ class Gibbs(FullDataChain):
 
     name = "gibbs"
     title = "Gibbs sampling"
+    about = "Gibbs sampling draws each unknown in turn from its exact conditional distribution, given all the others."
+    formula = "θ_k ~ p(θ_k | θ_{others}, X)"
     what_moves = "One point jumps from draw to draw; the dots are the draws that it leaves behind."
     source = "Geman, Geman 1984; component labels: Diebolt, Robert 1994"
     Knobs = GibbsKnobs

@@ -20,8 +20,9 @@ class HMCKnobs(LeapfrogKnobs):
         bounds=(1, 1000),
         softbounds=(1, 50),
         log=True,
-        label="Leapfrog steps, at most",
-        doc="A trajectory has 1 to so many, drawn anew each time: a fixed number can go round in circles.",
+        basic=True,
+        label="Leapfrog steps L",
+        doc="Each trajectory uses a random number of leapfrog steps, from 1 to L: a fixed number can be periodic.",
     )
 
     @property
@@ -35,8 +36,14 @@ class HMC(LeapfrogChain):
 
     name = "hmc"
     title = "Hamiltonian Monte Carlo"
+    about = (
+        "Hamiltonian Monte Carlo treats the negative log posterior as a landscape, gives a point a random "
+        "push, and follows its motion to a distant proposal."
+    )
+    formula = "H(θ, p) = -log p(θ | X) + |p|²/2;  accept with probability min(1, exp(-ΔH))"
     what_moves = "One point glides along trajectories; the dots are the draws that it leaves behind."
     source = "Duane et al. 1987; Neal 2011; time step by dual averaging: Hoffman, Gelman 2014, section 3.2"
+    short_title = "HMC"
     Knobs = HMCKnobs
     wanted_acceptance = 0.8
 

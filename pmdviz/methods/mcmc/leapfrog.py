@@ -5,6 +5,7 @@ Everything is in the prior's units: a time step of 1 moves by one prior sd for a
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -14,8 +15,8 @@ from pmdviz.knobs import Flag, Real
 from pmdviz.methods.base import checked_gradient, read_only
 from pmdviz.methods.cost import Work
 from pmdviz.methods.mcmc.chain import REACH, ChainKnobs, FullDataChain, Pool, appended, position, started
-from pmdviz.methods.mcmc.trajectory import followed, log_joint_at
-from pmdviz.methods.step import ACCEPTANCE, STEP_SIZE, Cost, StepBlock, StepInfo, events
+from pmdviz.methods.mcmc.trajectory import followed, log_joint_at, positions
+from pmdviz.methods.step import ACCEPTANCE, STEP_SIZE, Cost, Path, StepBlock, StepInfo, events
 from pmdviz.targets import Target
 
 LEAP_PAIRS = 2**22  # gradients of a datum that one compiled call computes at most: a few ms
@@ -37,30 +38,31 @@ GENTLE = Plan(50, FIRST_TIME_STEP, 0.2)
 
 
 class LeapfrogKnobs(ChainKnobs):
-    """The knobs of chains that accept or refuse."""
+    """The knobs of chains that accept or reject."""
 
     tune = Flag(
         True,
+        basic=True,
         label="Tune the time step",
-        doc="Over the first 50 draws, or those of a burn-in that is a number, the time step is led to the acceptance "
-        "that suits the method (dual averaging); afterwards it stays.",
+        doc="The time step is tuned to a target acceptance rate (dual averaging) over the first 50 draws, or over a "
+        "burn-in that is given as a number; then it stays fixed.",
     )
     time_step = Real(
         0.1,
         bounds=(1e-9, 1000),
         softbounds=(0.001, 2),
         log=True,
-        label="Time step",
+        basic=True,
+        label="Time step ε",
         unit="prior sd",
         only_if=("tune", False),
-        doc="Length of one leapfrog step; large ones are refused more often.",
+        doc="Length of one leapfrog step; larger steps are rejected more often.",
     )
     one_pass = Flag(
         False,
-        label="Value and gradient in one pass",
-        doc="How visits are counted, not how draws are made. true: a value costs nothing where the gradient at the "
-        "same point is counted, as if one pass over the data gave both; false: each counts by itself, as they are "
-        "computed here.",
+        label="Count value and gradient once",
+        doc="Changes how the cost is counted, not the draws. On: value and gradient at one point count as one pass "
+        "over the data. Off: each counts separately, as they are computed here.",
     )
 
     @property
@@ -109,6 +111,8 @@ class LeapfrogChain(FullDataChain):
     """
 
     scalars = (STEP_SIZE, ACCEPTANCE)
+    marks = ("diverged",)
+    paths = (Path("accepted", "accepted"), Path("refused", "refused"))
     requires = frozenset({"reals", "gradient"})
     wanted_acceptance: ClassVar[float]
 
@@ -186,11 +190,15 @@ class LeapfrogChain(FullDataChain):
         if found.made < count:
             rng.bit_generator.state = before
             self._drawn(rng, found.made, target.dim, knobs)
+        way = (target, *start[::2], momenta[0], time_step, int(lengths[0]), data)
         state = self._moved(state, found, knobs.plan if tuning else None)
         words = _words(found, state, time_step, int(lengths[found.made - 1]), tuning)
         if knobs.one_pass:
             found, asked = found._replace(num_values=0 * found.num_values), (0, asked[1])
-        return _counted(state, found, len(data), asked, time_step, words)
+        block = _counted(state, found, len(data), asked, time_step, words)
+        if count > 1:  # nobody looks at one of many
+            return block
+        return block._replace(info=block.info._replace(paths=partial(_paths, bool(found.accepted[0]), *way)))
 
     def _drawn(
         self, rng: np.random.Generator, count: int, dim: int, knobs: Any
@@ -259,6 +267,12 @@ def _counted(
         {"step_size": time_step, "acceptance": state.accepted / max(1, state.iteration)},
     )
     return StepBlock(state, info, found.made, _cost(int(values.sum()), int(gradients.sum())))
+
+
+def _paths(accepted: bool, target: Target, theta: np.ndarray, *way: Any) -> dict[str, np.ndarray]:
+    """The trajectory, leapfrog step after leapfrog step."""
+    points = positions(target, theta, *way)
+    return {"accepted" if accepted else "refused": np.stack([points[:-1], points[1:]], axis=1)}
 
 
 def _cost(values: int, gradients: int) -> Cost:

@@ -25,10 +25,13 @@ class MALA(LeapfrogChain):
 
     name = "mala"
     title = "Metropolis-adjusted Langevin"
+    about = "MALA proposes a small step uphill plus noise, and accepts or rejects it so that the posterior stays exact."
+    formula = "θ' = θ + ε²/2 ∇ log p(θ | X) + ε ξ,  ξ ~ N(0, I)"
     what_moves = (
         "One point drifts uphill with noise, or stays where it is; the dots are the draws that it leaves behind."
     )
     source = "Roberts, Tweedie 1996; acceptance 0.574: Roberts, Rosenthal 1998; tuning: Hoffman, Gelman 2014"
+    short_title = "MALA"
     Knobs = MALAKnobs
     wanted_acceptance = 0.574
 

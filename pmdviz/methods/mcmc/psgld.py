@@ -23,9 +23,9 @@ class PSGLDKnobs(SGLDKnobs):
         0.99,
         bounds=(0, 1),
         softbounds=(0.5, 1),
-        label="Preconditioner: α",
-        doc="Share of the mean squared gradient that a step keeps; with 1 it stays 0, and the steps are those of sgld "
-        "with ε/λ.",
+        label="Preconditioner memory α",
+        doc="Fraction of the running mean of squared gradients that a step keeps. With 1 it stays 0, and the steps are "
+        "those of SGLD with ε/λ.",
     )
     damping = Real(
         1e-5,
@@ -33,9 +33,9 @@ class PSGLDKnobs(SGLDKnobs):
         inclusive_bounds=(False, True),
         softbounds=(1e-8, 10),
         log=True,
-        label="Preconditioner: λ",
+        label="Preconditioner damping λ",
         unit="1/θ",
-        doc="Added to the root mean square of a datum's gradient, so that flat coordinates do not get endless steps.",
+        doc="Added to the root mean square gradient of a data point; limits the steps along flat coordinates.",
     )
     a = numerator(0.01, "θ")
 
@@ -60,8 +60,14 @@ class PSGLD(SGLD):
 
     name = "psgld"
     title = "Preconditioned SGLD"
+    about = (
+        "Preconditioned SGLD takes noisy gradient steps on batches, scaled in each coordinate by the size of "
+        "recent gradients."
+    )
+    formula = "θ ← θ + ε/2 G ∇ log p(θ | batch) + N(0, ε G)"
     what_moves = "One point drifts uphill on batches, in steps fitted to the slopes so far; the dots are its draws."
     source = "Li, Chen, Carlson, Carin 2016, Algorithm 1, without the term Γ"
+    short_title = "pSGLD"
     Knobs = PSGLDKnobs
     scalars = (STEP_SIZE,)
 

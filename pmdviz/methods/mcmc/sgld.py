@@ -36,7 +36,8 @@ def numerator(default: float, unit: str = "θ²") -> Real:
         inclusive_bounds=(False, True),
         softbounds=(1e-4, 1),
         log=True,
-        label="Step size: a",
+        basic=True,
+        label="Step size a",
         unit=unit,
         doc="Numerator of the Langevin step ε = a (b + t)^-g.",
     )
@@ -52,16 +53,16 @@ class SGLDKnobs(BatchKnobs, ChainKnobs):
         100.0,
         bounds=(0, 1_000_000),
         softbounds=(0, 1000),
-        label="Step size: b",
+        label="Delay b",
         unit="steps",
-        doc="Holds the first steps back: ε = a (b + t)^-g.",
+        doc="Makes the first steps smaller: ε = a (b + t)^-g.",
     )
     g = Real(
         0.55,
         bounds=(0, 1),
         softbounds=(0, 1),
-        label="Step size: g",
-        doc="How fast ε = a (b + t)^-g falls; 0 keeps it constant.",
+        label="Decay exponent g",
+        doc="How fast ε = a (b + t)^-g decays; 0 keeps it constant.",
     )
     batch_size = batch_size_knob(10)
 
@@ -83,8 +84,14 @@ class SGLD(BatchMethod, Chain):
 
     name = "sgld"
     title = "Stochastic gradient Langevin dynamics"
+    about = (
+        "Stochastic gradient Langevin dynamics takes gradient steps on batches and adds just enough noise to "
+        "sample instead of optimise."
+    )
+    formula = "θ ← θ + ε/2 [∇ log p(θ) + (N/B) Σ ∇ log p(x | θ)] + N(0, ε I)"
     what_moves = "One point drifts uphill on batches, with noise; the dots are the draws that it leaves behind."
     source = "Welling, Teh 2011, Eq. 4; step size a (b + t)^-g: their section 5"
+    short_title = "SGLD"
     requires = frozenset({"reals", "gradient"})
     Knobs = SGLDKnobs
     scalars = (STEP_SIZE,)

@@ -70,6 +70,29 @@ def trajectory(
     return Proposal(theta, momentum, gradient, num_steps, False)
 
 
+def positions(
+    target: Target,
+    theta: np.ndarray,
+    gradient: np.ndarray,
+    momentum: np.ndarray,
+    time_step: float,
+    num_steps: int,
+    data: np.ndarray,
+) -> np.ndarray:
+    """Where the leapfrog steps of a `trajectory` lead, theta first, (k + 1, d); where it diverges, as far as it goes.
+
+    For a picture: step after step by itself, since what was computed on the way was not kept.
+    """
+    points = [theta]
+    for _ in range(num_steps):
+        end = trajectory(target, theta, gradient, momentum, time_step, 1, data)
+        if end.diverged:
+            break
+        theta, momentum, gradient = end.theta, end.momentum, end.gradient
+        points.append(theta)
+    return np.array(points)
+
+
 def acceptance(before: float, after: float, momentum: np.ndarray, end_momentum: np.ndarray) -> float:
     """min(1, exp(-ΔH)) for H = -log_joint + |p|²/2; 0 where the end has density 0."""
     if after == -np.inf:

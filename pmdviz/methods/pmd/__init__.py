@@ -30,16 +30,23 @@ class PMD(SmoothedMethod, BatchMethod):
 
     name = "pmd"
     title = "Particle Mirror Descent"
+    about = (
+        "Particle Mirror Descent treats Bayes' rule as an optimisation over densities: each step follows the "
+        "log posterior on a batch of the data and stays close, in KL, to the density before it."
+    )
+    formula = "q_{t+1} ∝ q_t^{1-γ} · [p(θ) p(batch | θ)^{N/B}]^γ"
     what_moves = "Particles stay in place and change weight; now and then new ones are drawn from the current density."
     source = "Dai, He, Dai, Song 2016, Algorithm 1, Eq. 2-7; policy ess, shaped rule, limits, draws, warm start ours"
+    short_title = "PMD"
     Knobs = PMDKnobs
     scalars = (STEP_SIZE, *WEIGHTED)
+    marks = ("rejuvenated", "limited")
 
     def varies_less(self, knobs: PMDKnobs) -> str:
         """Balanced draws: in the plane a mean has a tenth of the variance (docs/measured/draws.json)."""
         if knobs.draws != "balanced":
             return ""
-        return f"balanced draws{' and passes through all data' * (knobs.batches == 'epochs')} vary less"
+        return f"balanced draws{' and full passes' * (knobs.batches == 'epochs')} vary less"
 
     def init(self, rng: np.random.Generator, target: Target, knobs: PMDKnobs) -> PMDState:
         """m draws from the prior, equally weighted."""
@@ -79,10 +86,11 @@ class PMD(SmoothedMethod, BatchMethod):
         """One prox-mapping; a rejuvenation, where one is due, comes first."""
         ess = effective_sample_size(state.log_weights)
         reason = rejuvenation_reason(state, ess, knobs)
+        parents = None
         if reason:
             if ess < state.fewest:
                 state = state._replace(fewest=ess, fewest_at=state.iteration)
-            state = rejuvenate(rng, state, self.density(state, knobs, target), target, knobs)
+            state, parents = rejuvenate(rng, state, self.density(state, knobs, target), target, knobs)
         warm, rows = state.warming, state.rest_rows if state.rest else batch
         scaled = checked_log_likelihood(target, state.particles, rows, state.log_prior > -np.inf)
         if warm:
@@ -99,6 +107,7 @@ class PMD(SmoothedMethod, BatchMethod):
             events(rejuvenated=reason, limited=limited_words(done, warm)),
             {"ess_before": ess, "zero_weight": zeros} | ({} if warm else {"step_size": done.size}),
             weight_terms(after.log_weights, **(bayes_terms if warm else mirror_terms)(state, done, scaled)),
+            parents=parents,
         )
 
     def caveat(self, state: PMDState, knobs: PMDKnobs) -> str:
@@ -140,6 +149,6 @@ def _words(done: Step, warm: bool, batch: int, ess: float, state: PMDState, reas
     parts = ["warm start: plain Bayes update" if warm else f"γ = {done.size:.3g}", f"batch of {batch:,}"]
     parts += [f"limited ({limited_words(done, warm)})"] if done.limited else []
     parts += [f"ESS {after:,.0f} of {m:,} ({after / m:.0%})"]
-    parts += [f"rejuvenated first ({reason})"] if reason else ["not rejuvenated"]
+    parts += [f"new particles drawn before this step ({reason})"] if reason else ["particles kept"]
     parts += [f"{zeros:,} particles have weight 0"] if zeros else []
     return " · ".join(parts)

@@ -16,26 +16,29 @@ class PMDKnobs(BatchKnobs, SmoothingKnobs):
 
     kind_words = "knob of method 'pmd':"
 
-    num_particles = num_particles_knob(1500, "rejuvenation", "Points that carry the approximation.")
+    num_particles = num_particles_knob(1500, "rejuvenation", "Number of points that carry the approximation.")
     schedule = Choice(
         "decay",
-        objects=["decay", "constant", "theorem6"],
+        choices={"decay": "decaying", "constant": "constant", "theorem6": "as in Theorem 6"},
         label="Step-size schedule",
-        doc="decay: γ = min(1, η/(n₀ + t^κ)); constant: the same γ at every step; theorem6: "
+        doc="Decaying: γ = min(1, η/(n₀ + t^κ)). Constant: the same γ at every step. As in Theorem 6: "
         "γ = min(2/(t+1), Δ/(M m^(β/(d+2β)))), for which the paper proves its rate.",
     )
-    eta = optimisers.eta(2.0, "Numerator of γ = min(1, η/(n₀ + t^κ)).", only_if=("schedule", "decay"))
-    n0 = optimisers.n0(20.0, "Holds the first steps back: γ = min(1, η/(n₀ + t^κ)).", only_if=("schedule", "decay"))
-    kappa = optimisers.kappa(1.0, "How fast γ = min(1, η/(n₀ + t^κ)) falls.", only_if=("schedule", "decay"))
+    eta = optimisers.eta(
+        2.0, "How far a step moves towards its batch: γ = min(1, η/(n₀ + t^κ)).", only_if=("schedule", "decay")
+    )
+    n0 = optimisers.n0(20.0, "Makes the first steps smaller: γ = min(1, η/(n₀ + t^κ)).", only_if=("schedule", "decay"))
+    kappa = optimisers.kappa(1.0, "How fast γ = min(1, η/(n₀ + t^κ)) decays.", only_if=("schedule", "decay"))
     step_size = Real(
         0.1,
         bounds=(0, 1),
         inclusive_bounds=(False, True),
         softbounds=(0.001, 1),
         log=True,
+        basic=True,
         label="Step size γ",
         only_if=("schedule", "constant"),
-        doc="Constant weight of the new batch against all that came before.",
+        doc="Constant weight of the new batch relative to everything before it.",
     )
     delta = Real(
         1.0,
@@ -43,9 +46,9 @@ class PMDKnobs(BatchKnobs, SmoothingKnobs):
         inclusive_bounds=(False, True),
         softbounds=(0.01, 1000),
         log=True,
-        label="Theorem 6: Δ",
+        label="Density bound Δ",
         only_if=("schedule", "theorem6"),
-        doc="1/Δ bounds the density from below on its support.",
+        doc="In Theorem 6, 1/Δ is a lower bound of the density on its support.",
     )
     gradient_bound = Real(
         1.0,
@@ -53,10 +56,10 @@ class PMDKnobs(BatchKnobs, SmoothingKnobs):
         inclusive_bounds=(False, True),
         softbounds=(0.01, 1000),
         log=True,
-        label="Theorem 6: M",
+        label="Gradient bound M",
         unit="nats",
         only_if=("schedule", "theorem6"),
-        doc="Bounds the gradient of the objective, the pull on log q at any point.",
+        doc="In Theorem 6, the sup-norm bound on the functional gradient.",
     )
     step_limit = Real(
         0.5,
@@ -64,17 +67,23 @@ class PMDKnobs(BatchKnobs, SmoothingKnobs):
         inclusive_bounds=(True, False),
         softbounds=(0, 0.95),
         label="Step limit",
-        unit="share of the ESS",
-        doc="A step leaves at least this share of the effective sample size: where it would not, γ is made smaller and "
-        "the schedule's clock stands still. 0: no limit.",
+        unit="fraction of the ESS",
+        doc="A step keeps at least this fraction of the ESS. Where it would keep less, γ is reduced and the schedule "
+        "waits. 0: no limit.",
     )
     policy = Choice(
         "ess",
-        objects=["never", "always", "until", "ess"],
+        choices={
+            "never": "never",
+            "always": "every step",
+            "until": "every step until t₀",
+            "ess": "when ESS is low",
+        },
+        basic=True,
         label="Rejuvenation",
-        doc="When new particles are drawn from the density estimate: never (weighted particles), after every step (the "
-        "paper's Algorithm 1 if draws are independent, resampling is multinomial, batches with replacement and steps "
-        "not limited), after every step until t₀ and then never, or when the effective sample size falls too low.",
+        doc="When new particles are drawn from the density estimate. Never: weighted particles. Every step: Algorithm "
+        "1 of the paper, if new particles are independent, resampling is multinomial, batches are drawn with "
+        "replacement and steps are not limited. When ESS is low: only when too few particles carry the weight.",
     )
     until = Whole(
         20,
@@ -84,33 +93,33 @@ class PMDKnobs(BatchKnobs, SmoothingKnobs):
         label="Until step t₀",
         unit="steps",
         only_if={"policy": "until", "growth": "jump"},
-        doc="The last of the steps that are followed by new particles, or done with few of them.",
+        doc="Last step t₀ at which new particles are drawn, or at which m is still small.",
     )
     ess_threshold = ess_threshold_knob(
         0.5, "Rejuvenate when the effective sample size is below τ m.", only_if=("policy", "ess")
     )
     draws = Choice(
         "balanced",
-        objects=["balanced", "independent"],
-        label="Draws",
-        doc="How new particles are spread, and the first ones at a restart. balanced: 16 candidates each, thinned to "
-        "one for every cell of a k-d tree; independent: random in the kernels, as in the paper.",
+        choices={"balanced": "evenly spread", "independent": "independent"},
+        label="New particles",
+        doc="How new particles are drawn, and the first ones at a restart. Evenly spread: 16 candidates per particle, "
+        "thinned to one in every cell of a k-d tree. Independent: at random from the kernels, as in the paper.",
     )
     resampler = Choice(
         "systematic",
-        objects=["systematic", "stratified", "residual", "multinomial"],
+        choices={name: name for name in ("systematic", "stratified", "residual", "multinomial")},
         label="Resampling",
-        doc="How the parents of new particles are chosen; from the least random to the most.",
+        doc="How the parents of new particles are resampled, ordered from least to most random.",
     )
     growth = Choice(
         "fixed",
-        objects=["fixed", "power", "jump"],
-        label="Growth of m",
+        choices={"fixed": "none", "power": "as a power of t", "jump": "once, after step t₀"},
+        label="Particle growth",
         acts="rejuvenation",
         only_if=("policy", ("ess", "always", "until")),
         default_by=("policy", {"until": "jump"}),
-        doc="How many particles a rejuvenation draws. fixed: m; power: m t^ρ; jump: m until step t₀, then as many as "
-        "there may be.",
+        doc="How many particles a rejuvenation draws. None: always m. As a power of t: m t^ρ. Once, after step t₀: m, "
+        "then the maximum.",
     )
     growth_exponent = Real(
         1.0,
@@ -119,24 +128,24 @@ class PMDKnobs(BatchKnobs, SmoothingKnobs):
         label="Growth exponent ρ",
         acts="rejuvenation",
         only_if=("growth", "power"),
-        doc="Power of t with which the particles become more; Theorem 6 asks for 2 + d/β.",
+        doc="The number of particles grows like t^ρ; Theorem 6 asks for 2 + d/β.",
     )
     most_particles = Whole(
         6000,
         bounds=(1, 100_000),
         softbounds=(100, 50_000),
         log=True,
-        label="Particles at most",
+        label="Maximum particles",
         acts="rejuvenation",
         only_if=("growth", ("power", "jump")),
-        doc="Where the growth ends.",
+        doc="Maximum number of particles.",
     )
     smoothness = holder_smoothness({"bandwidth_rule": ("local", "covariance"), "schedule": "theorem6"})
     warm_start = Flag(
         False,
         label="Warm start",
         acts="restart",
-        doc="First pass in batches of 10 with plain Bayes updates, mirror descent from the second pass on.",
+        doc="The first pass makes plain Bayes updates in batches of 10; mirror descent starts with the second pass.",
     )
 
     def work(self, num_data: int) -> Work:
@@ -148,4 +157,8 @@ class PMDKnobs(BatchKnobs, SmoothingKnobs):
     def check(self) -> None:
         """A warm start needs every datum once in its first pass."""
         if self.warm_start and self.batches != "epochs":
-            raise InputError("warm_start = true needs batches = 'epochs'; given: batches = 'replacement'")
+            start, batches = self.specs()["warm_start"], self.specs()["batches"]
+            raise InputError(
+                "warm_start = true needs batches = 'epochs'; given: batches = 'replacement'",
+                on_page=f"{start.label} needs {batches.label} set to “{batches.said('epochs')}”",
+            )

@@ -1,4 +1,4 @@
-"""Rejuvenation: when the particles of `pmd` are drawn anew from the density estimate, and how."""
+"""Rejuvenation: when the particles of `pmd` are redrawn from the density estimate, and how."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ def _due(state: PMDState, ess: float, knobs: PMDKnobs) -> str:
     """What the policy says."""
     m = len(state.particles)
     if knobs.policy == "always" and state.iteration > 0:
-        return "policy always"
+        return "at every step"
     if knobs.policy == "until" and state.iteration > 0 and state.next_step <= knobs.until + 1:
-        return f"policy until step {knobs.until:,}"
+        return f"at every step until {knobs.until:,}"
     if knobs.policy == "ess" and ess_below(ess, knobs.ess_threshold, m):
-        return f"ESS was {ess / m:.0%} of m"
+        return f"only {ess / m:.0%} were still effective"
     return ""
 
 
@@ -56,14 +56,14 @@ def rejuvenate(
     density: KernelDensity | ShapedDensity,
     target: Target,
     knobs: PMDKnobs,
-) -> PMDState:
-    """Draw new particles from the current weighted KDE; they start with equal weights."""
+) -> tuple[PMDState, np.ndarray]:
+    """Draw new particles from the current weighted KDE; they start with equal weights. And each one's parent, (m,)."""
     t = state.next_step
     m = wanted_particles(t, knobs)
-    particles = draws.from_density(rng, density, m, knobs.draws, knobs.resampler)
+    particles, parents = draws.children(rng, density, m, knobs.draws, knobs.resampler)
     log_proposal = density.log_density(particles, single=m >= SINGLE_FROM)
     log_prior = checked_log_prior(target, particles)
     drawn = read_only(particles, equal_log_weights(m), log_proposal, log_prior)
     names = ("particles", "log_weights", "log_proposal", "log_prior")
     each = draws.candidates_each(knobs.draws, m, target.dim)
-    return state._replace(drawn_at=max(t, 1), each=each, **dict(zip(names, drawn, strict=True)))
+    return state._replace(drawn_at=max(t, 1), each=each, **dict(zip(names, drawn, strict=True))), parents

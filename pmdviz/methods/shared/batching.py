@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from pmdviz.errors import InputError
 from pmdviz.knobs import Choice, Whole
 from pmdviz.methods.base import Method
 from pmdviz.methods.cost import MethodKnobs
@@ -19,8 +18,9 @@ def batch_size_knob(default: int) -> Whole:
         softbounds=(1, 1000),
         log=True,
         label="Batch size B",
-        unit="data",
-        doc="Data visited by a step; at most N.",
+        unit="data points",
+        basic=True,
+        doc="How many data points a step uses; at most N.",
     )
 
 
@@ -30,10 +30,10 @@ class BatchKnobs(MethodKnobs):
     batch_size = batch_size_knob(100)
     batches = Choice(
         "epochs",
-        objects=["epochs", "replacement"],
+        choices={"epochs": "shuffled passes", "replacement": "with replacement"},
         label="Batches",
-        doc="epochs: every datum once a pass, reshuffled; replacement: drawn independently, as in the paper; "
-        "with B = N that is a bootstrap sample and not all data.",
+        doc="Shuffled passes use every data point once per pass. With replacement, each batch is drawn independently, "
+        "as in the paper; a batch of size N is then a bootstrap sample and not the whole data set.",
     )
 
 
@@ -48,8 +48,8 @@ class BatchMethod(Method):
         """The batch must fit into the data. Raises InputError."""
         super().check_pair(target, knobs)
         if knobs.batch_size > target.num_data:
-            raise InputError(
-                f"batch_size must be a whole number at least 1 and at most {target.num_data:,} (the number of data); "
+            raise knobs.specs()["batch_size"].refusal(
+                f"must be a whole number at least 1 and at most {target.num_data:,} (the number of data points); "
                 f"given: {knobs.batch_size:,}"
             )
 

@@ -49,7 +49,14 @@ def from_density(
     draws: str = "balanced",
     resampler: str = "systematic",
 ) -> np.ndarray:
-    """n draws (n, d) from a weighted KDE: parents by resampling, plus kernel noise.
+    """n draws (n, d) from a weighted KDE: parents by resampling, plus kernel noise."""
+    return children(rng, density, n, draws, resampler)[0]
+
+
+def children(
+    rng: np.random.Generator, density: KernelDensity | ShapedDensity, n: int, draws: str, resampler: str
+) -> tuple[np.ndarray, np.ndarray]:
+    """The draws of `from_density`, and for each the row (n,) of its parent.
 
     Cells are made in the units of the kernel, in which the density is smooth.
     """
@@ -60,4 +67,4 @@ def from_density(
     if each > 1:
         chosen = thinned(density.in_kernels(parents, noise), n, rng.random(n))
         parents, noise = parents[chosen], noise[chosen]
-    return density.displaced(parents, noise)
+    return density.displaced(parents, noise), parents

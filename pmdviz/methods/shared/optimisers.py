@@ -9,7 +9,7 @@ from pmdviz.methods.shared.schedules import decay
 
 FIRST, SECOND, SMALLEST = 0.9, 0.99, 1e-8  # Adam's memories of the gradient and its square; against division by 0
 
-KAPPA = "How fast min(1, η/(n₀ + t^κ)) falls; sums diverge and squares' sums do not for κ above 1/2."
+KAPPA = "How fast the step size min(1, η/(n₀ + t^κ)) decays. The Robbins-Monro conditions hold for 1/2 < κ ≤ 1."
 
 
 def eta(default: float, doc: str = "Numerator of the step size min(1, η/(n₀ + t^κ)).", **by: object) -> Real:
@@ -20,19 +20,22 @@ def eta(default: float, doc: str = "Numerator of the step size min(1, η/(n₀ +
         inclusive_bounds=(False, True),
         softbounds=(0.1, 100),
         log=True,
-        label="Step size: η",
+        basic=True,
+        label="Step size η",
         doc=doc,
         **by,
     )
 
 
-def n0(default: float, doc: str = "Holds the first steps back: min(1, η/(n₀ + t^κ)).", **by: object) -> Real:
+def n0(
+    default: float, doc: str = "Makes the first steps smaller: the step size is min(1, η/(n₀ + t^κ)).", **by: object
+) -> Real:
     """The knob `n0`, for a method whose own default it is."""
     return Real(
         default,
         bounds=(0, 1_000_000),
         softbounds=(0, 200),
-        label="Step size: n₀",
+        label="Delay n₀",
         unit="steps",
         doc=doc,
         **by,
@@ -46,7 +49,7 @@ def kappa(default: float = 1.0, doc: str = KAPPA, **by: object) -> Real:
         bounds=(0, 1),
         inclusive_bounds=(False, True),
         softbounds=(0.1, 1),
-        label="Step size: κ",
+        label="Decay exponent κ",
         doc=doc,
         **by,
     )

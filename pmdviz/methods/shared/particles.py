@@ -16,20 +16,21 @@ SHAPE_COST = 1.0  # nats that a shape may cost which is estimated from few parti
 ROUNDING = 1e-9  # equal weights have ESS = m but for rounding, and are never below a threshold of 1
 
 
-def num_particles_knob(default: int, acts: str, doc: str) -> Whole:
-    """The knob `num_particles`, for a method whose own default it is."""
+def num_particles_knob(default: int, acts: str, doc: str, usual: tuple[int, int] = (100, 50_000)) -> Whole:
+    """The knob `num_particles`, for a method whose own default it is; `usual` are the ends of its slider."""
     return Whole(
         default,
         bounds=(1, 100_000),
-        softbounds=(100, 50_000),
+        softbounds=usual,
         log=True,
+        basic=True,
         label="Particles m",
         acts=acts,
         doc=doc,
     )
 
 
-def ess_threshold_knob(default: float, doc: str, only_if: tuple[str, str] | None = None) -> Real:
+def ess_threshold_knob(default: float, doc: str, only_if: tuple[str, str] | None = None, basic: bool = False) -> Real:
     """The knob `ess_threshold`, for a method whose own default it is."""
     return Real(
         default,
@@ -37,8 +38,9 @@ def ess_threshold_knob(default: float, doc: str, only_if: tuple[str, str] | None
         inclusive_bounds=(False, True),
         softbounds=(0.05, 1),
         label="ESS threshold τ",
-        unit="share of m",
+        unit="fraction of m",
         only_if=only_if,
+        basic=basic,
         doc=doc,
     )
 

@@ -25,11 +25,18 @@ def holder_smoothness(only_if: dict[str, object]) -> Real:
         label="Smoothness β",
         acts="at once",
         only_if=only_if,
-        doc="How smooth the posterior is taken to be: h falls like m^(-1/(d+2β)). 2 suits a Gaussian kernel; the paper "
-        "counts it as 1.",
+        doc="Assumed smoothness of the posterior: h shrinks like m^(-1/(d+2β)). 2 suits a Gaussian kernel; the paper "
+        "assumes 1.",
     )
 
 
+KERNELS = {
+    "isotropic": "round, fixed width",
+    "median": "round, by distances",
+    "covariance": "shape of all particles",
+    "local": "shape of each mode",
+    "shaped": "automatic, by cluster",
+}
 WIDTHS = {"isotropic": 0.1, "median": 0.1, "covariance": 0.35, "local": 0.75, "shaped": 1.0}
 
 
@@ -37,13 +44,12 @@ def kernel_rule(default: str) -> Choice:
     """The knob `bandwidth_rule`, for a method whose own default it is."""
     return Choice(
         default,
-        objects=[*WIDTHS],
+        choices=KERNELS,
         label="Bandwidth rule",
         acts="at once",
-        doc="isotropic: a round kernel of sd h; median: round, in median distances of two particles; covariance: "
-        "shaped like all particles together, local: like the modes, both scaled by c m^(-1/(d+2β)); shaped: clusters, "
-        "whose kernels have their shape and leave mean and covariance as they are, as wide as leaving one out finds "
-        "best.",
+        doc="The shape of the kernel around each particle. Round: sd h, or h median distances between particles. Shape "
+        "of all particles, or of each mode: their covariance, scaled by c m^(-1/(d+2β)). Automatic: one kernel shape "
+        "for each cluster, which leaves mean and covariance unchanged; leave-one-out picks the width.",
     )
 
 
@@ -54,12 +60,13 @@ def kernel_width(rule: str) -> Real:
         bounds=(1e-6, 1_000_000),
         softbounds=(0.02, 5),
         log=True,
-        label="Bandwidth",
+        basic=True,
+        label="Bandwidth h",
         unit="units of θ (isotropic) or median distances (median) or factor c (covariance) or factor c (local) "
-        "or factor on h (shaped)",
+        "or × automatic (shaped)",
         acts="at once",
         default_by=("bandwidth_rule", WIDTHS),
-        doc="Width of the smoothing kernel: the number h or c of the current rule.",
+        doc="Width of the smoothing kernel that turns the particles into the density q; its unit follows the rule.",
     )
 
 

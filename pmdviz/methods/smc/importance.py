@@ -15,7 +15,7 @@ class ImportanceKnobs(SmoothingKnobs):
 
     kind_words = "knob of method 'importance':"
 
-    num_particles = num_particles_knob(1500, "restart", "Draws from the prior; they never move.")
+    num_particles = num_particles_knob(1500, "restart", "Number of draws from the prior; they never move.")
     batch_size = batch_size_knob(10)
 
     def work(self, num_data: int) -> Work:
@@ -32,9 +32,13 @@ class Importance(OnePass):
 
     name = "importance"
     title = "Importance sampling from the prior"
+    about = "Importance sampling weights draws from the prior by the likelihood of the data."
+    formula = "w_i ∝ p(X | θ_i),  θ_i ~ p(θ)"
     what_moves = (
         "Nothing moves: draws of the prior stay in place, and their weights follow the likelihood of the data seen."
     )
+    goal = "count most"
     source = "any textbook on Monte Carlo methods, for example Robert and Casella 2004, section 3.3"
+    short_title = "Importance sampling"
     Knobs = ImportanceKnobs
     scalars = WEIGHTED

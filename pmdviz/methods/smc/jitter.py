@@ -17,7 +17,7 @@ from pmdviz.methods.shared.particles import (
     ess_threshold_knob,
     num_particles_knob,
 )
-from pmdviz.methods.shared.smoothing import SmoothingKnobs
+from pmdviz.methods.shared.smoothing import KERNELS, SmoothingKnobs
 from pmdviz.methods.smc.one_pass import OnePass, OnePassState
 from pmdviz.methods.step import WEIGHTED
 from pmdviz.targets import Target
@@ -28,30 +28,31 @@ class SMCKnobs(SmoothingKnobs):
 
     kind_words = "knob of method 'smc':"
 
-    num_particles = num_particles_knob(1500, "rejuvenation", "Points that carry the approximation.")
+    num_particles = num_particles_knob(1500, "rejuvenation", "Number of points that carry the approximation.")
     batch_size = batch_size_knob(10)
-    ess_threshold = ess_threshold_knob(0.5, "Resample, with jitter, when the effective sample size is below τ m.")
+    ess_threshold = ess_threshold_knob(0.5, "Resample, with jitter, when the ESS is below τ m.", basic=True)
     jitter_rule = Choice(
         "local",
-        objects=[*RULES],
+        choices={rule: KERNELS[rule] for rule in RULES},
         label="Jitter rule",
-        doc="Shape of the noise that resampled particles are moved by; the rules are those of the bandwidth.",
+        doc="Shape of the noise added to resampled particles; the rules are those of the bandwidth.",
     )
     jitter = Real(
         0.85,
         bounds=(1e-6, 1_000_000),
         softbounds=(0.02, 5),
         log=True,
-        label="Jitter",
+        basic=True,
+        label="Jitter width",
         unit="units of θ (isotropic) or median distances (median) or factor c (covariance) or factor c (local)",
         default_by=("jitter_rule", {"isotropic": 0.1, "median": 0.05, "covariance": 0.35, "local": 0.85}),
-        doc="Width of that noise: the number h or c of the jitter's rule. Too little, and copies of a few particles "
-        "are all that is left; too much, and every resampling blurs the modes.",
+        doc="Width of the noise added to resampled particles; its unit follows the jitter rule. Too little leaves "
+        "copies of a few particles; too much blurs the modes at every resampling.",
     )
     shrinkage = Flag(
         True,
         label="Shrinkage",
-        doc="Draw the particles together before the noise is added, so that it does not widen the posterior "
+        doc="Pull the particles together before the noise is added, so that it does not widen the posterior "
         "(Liu and West 2001).",
     )
 
@@ -69,10 +70,17 @@ class SMC(OnePass):
 
     name = "smc"
     title = "One-pass sequential Monte Carlo"
+    about = (
+        "One-pass sequential Monte Carlo reads each data point once: it reweights the particles, and "
+        "resamples them with a little jitter when few still count."
+    )
+    formula = "w_i ← w_i · p(batch | θ_i);  resample and jitter when ESS is low"
     what_moves = "Particles stay in place and change weight; when few count, new ones are drawn near the heavy ones."
     source = "Balakrishnan and Madigan 2006; jitter by the rule local and shrinkage in its shape: ours"
+    short_title = "One-pass SMC"
     Knobs = SMCKnobs
     scalars = WEIGHTED
+    marks = ("rejuvenated",)
 
     def renewed(
         self, rng: np.random.Generator, state: OnePassState, target: Target, ess: float, knobs: SMCKnobs
@@ -113,4 +121,4 @@ def resampling_reason(m: int, ess: float, knobs: SMCKnobs) -> str:
     """Why the next step must draw new particles first; "" where it need not."""
     if knobs.num_particles != m:
         return f"particles {m:,} → {knobs.num_particles:,}"
-    return f"ESS was {ess / m:.0%} of m" if ess_below(ess, knobs.ess_threshold, m) else ""
+    return f"only {ess / m:.0%} were still effective" if ess_below(ess, knobs.ess_threshold, m) else ""

@@ -52,12 +52,12 @@ class OnePass(SmoothedMethod, BatchMethod):
 
     def ended(self, state: OnePassState, knobs: Any, target: Target) -> str:
         """After the pass there is nothing more to do, whatever the budget."""
-        return "one pass is over" if state.seen >= target.num_data else ""
+        return "one pass only" if state.seen >= target.num_data else ""
 
     def renewed(
         self, rng: np.random.Generator, state: OnePassState, target: Target, ess: float, knobs: Any
     ) -> tuple[OnePassState, str]:
-        """The state that the step starts from, and why the particles were drawn anew ("" where they were not)."""
+        """The state that the step starts from, and why the particles were redrawn ("" where they were not)."""
         return state, ""
 
     def step(

@@ -24,7 +24,7 @@ from pmdviz.methods.shared.particles import (
     prior_draws,
     weight_terms,
 )
-from pmdviz.methods.shared.smoothing import SmoothedMethod, SmoothingKnobs
+from pmdviz.methods.shared.smoothing import KERNELS, SmoothedMethod, SmoothingKnobs
 from pmdviz.methods.step import TEMPERATURE, WEIGHTED, Cost, StepInfo, events
 from pmdviz.targets import Target
 
@@ -36,41 +36,48 @@ class TemperingKnobs(SmoothingKnobs):
 
     kind_words = "knob of method 'smc_mcmc':"
 
-    num_particles = num_particles_knob(1500, "rejuvenation", "Points that carry the approximation.")
+    num_particles = num_particles_knob(1500, "rejuvenation", "Number of points that carry the approximation.")
     ladder = Choice(
         "adaptive",
-        objects=["adaptive", "fixed"],
+        choices={"adaptive": "adaptive", "fixed": "fixed in advance"},
         label="Temperatures",
-        doc="adaptive: each exponent β of the likelihood as large as the ESS allows; fixed: β = (k/K)^p.",
+        doc="Each temperature is an exponent β of the likelihood. Adaptive: as large as the ESS allows. Fixed in "
+        "advance: β = (k/K)^p.",
     )
     ess_threshold = ess_threshold_knob(
         0.5,
-        "The next β leaves an effective sample size of τ m (adaptive), or particles are resampled below it (fixed).",
+        "With adaptive temperatures the next β leaves an ESS of τ m; with fixed ones, it triggers resampling.",
+        basic=True,
     )
     num_temperatures = Whole(
-        10, bounds=(1, 1000), softbounds=(1, 50), label="Temperatures K", only_if=("ladder", "fixed"), doc="Steps of β."
+        10,
+        bounds=(1, 1000),
+        softbounds=(1, 50),
+        label="Number of temperatures K",
+        only_if=("ladder", "fixed"),
+        doc="Number of steps from prior to posterior.",
     )
     power = Real(
         3.0,
         bounds=(0.1, 20),
         softbounds=(1, 6),
-        label="Temperatures: p",
+        label="Temperature exponent p",
         only_if=("ladder", "fixed"),
-        doc="β = (k/K)^p: the larger p, the gentler the first steps away from the prior.",
+        doc="β = (k/K)^p: a larger p makes the first steps away from the prior smaller.",
     )
     num_moves = Whole(
         3,
         bounds=(1, 1000),
         softbounds=(1, 20),
-        label="Moves",
-        unit="a temperature",
-        doc="Metropolis moves of every particle at each temperature; each visits all N data.",
+        basic=True,
+        label="Moves per temperature",
+        doc="Metropolis moves of every particle at each temperature; each uses all N data points.",
     )
     move_shape = Choice(
         "local",
-        objects=["covariance", "local"],
+        choices={rule: KERNELS[rule] for rule in ("covariance", "local")},
         label="Move shape",
-        doc="covariance: proposals shaped like all particles together; local: like the modes, as the bandwidth rule.",
+        doc="Whether proposals have the covariance of all particles together, or of each mode.",
     )
     move_scale = Real(
         0.6,
@@ -78,9 +85,10 @@ class TemperingKnobs(SmoothingKnobs):
         inclusive_bounds=(False, True),
         softbounds=(0.1, 3),
         log=True,
-        label="Move scale",
-        unit="of 2.38/√d",
-        doc="Length of the proposed moves, in units of the best one for a Gaussian.",
+        basic=True,
+        label="Move length",
+        unit="× 2.38/√d",
+        doc="Length of the proposed moves, relative to the optimum for a Gaussian.",
     )
 
     def work(self, num_data: int) -> Work:
@@ -112,10 +120,17 @@ class Tempering(SmoothedMethod):
 
     name = "smc_mcmc"
     title = "Tempered sequential Monte Carlo"
+    about = (
+        "Tempered sequential Monte Carlo leads particles from the prior to the posterior by raising the power "
+        "of the likelihood step by step."
+    )
+    formula = "p_β(θ) ∝ p(θ) p(X | θ)^β,  β from 0 to 1"
     what_moves = "Particles are resampled and take Metropolis steps while the likelihood's power grows from 0 to 1."
     source = "Del Moral, Doucet, Jasra 2006, section 3.2; adaptive temperatures: Jasra et al. 2011"
+    short_title = "Tempered SMC"
     Knobs = TemperingKnobs
     scalars = (TEMPERATURE, *WEIGHTED)
+    marks = ("rejuvenated",)
     budget_words = "the way to temperature 1"
 
     def default_budget(self, target: Target, knobs: TemperingKnobs) -> int:
@@ -148,7 +163,7 @@ class Tempering(SmoothedMethod):
     def ended(self, state: TemperingState, knobs: TemperingKnobs, target: Target) -> str:
         """At the posterior itself, after its moves."""
         done = state.beta == 1.0 and state.moves >= knobs.num_moves
-        return "temperature 1 is reached and its moves are done" if done else ""
+        return "temperature 1 reached" if done else ""
 
     def step(
         self, rng: np.random.Generator, state: TemperingState, target: Target, batch: np.ndarray, knobs: TemperingKnobs
@@ -156,8 +171,9 @@ class Tempering(SmoothedMethod):
         """One pass over the data: the first likelihoods or a move of every particle; then the next β."""
         ess = effective_sample_size(state.log_weights)
         reason = resampling_reason(state, ess, knobs)
+        parents = None
         if reason:
-            state = resampled(rng, state, knobs.num_particles)
+            state, parents = resampled(rng, state, knobs.num_particles)
         if state.iteration == 0:
             values = checked_log_likelihood(target, state.particles, batch)
             state, asked, accepted = state._replace(log_likelihood=values), len(values), None
@@ -175,6 +191,7 @@ class Tempering(SmoothedMethod):
             events(rejuvenated=reason),
             {"ess_before": ess, "zero_weight": int((state.log_weights == -np.inf).sum()), "temperature": state.beta},
             terms,
+            parents=parents,
         )
 
     def caveat(self, state: TemperingState, knobs: TemperingKnobs) -> str:
@@ -197,19 +214,20 @@ def resampling_reason(state: TemperingState, ess: float, knobs: TemperingKnobs) 
     if knobs.num_particles != m:
         return f"particles {m:,} → {knobs.num_particles:,}"
     fell = ess_below(ess, 1.0 if knobs.ladder == "adaptive" else knobs.ess_threshold, m)
-    return f"ESS was {ess / m:.0%} of m" if fell else ""
+    return f"only {ess / m:.0%} were still effective" if fell else ""
 
 
-def resampled(rng: np.random.Generator, state: TemperingState, num_particles: int) -> TemperingState:
-    """Systematic resampling, without any noise: the moves come after."""
+def resampled(rng: np.random.Generator, state: TemperingState, num_particles: int) -> tuple[TemperingState, np.ndarray]:
+    """Systematic resampling, without any noise: the moves come after. And each particle's parent, (m,)."""
     parents = systematic(np.exp(state.log_weights), num_particles, rng.random())
-    return state._replace(
+    chosen = state._replace(
         particles=state.particles[parents],
         log_weights=equal_log_weights(num_particles),
         log_prior=state.log_prior[parents],
         log_likelihood=state.log_likelihood[parents],
         ancestors=state.ancestors[parents],
     )
+    return chosen, parents
 
 
 def tempered(state: TemperingState, batch: np.ndarray, knobs: TemperingKnobs) -> TemperingState:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -16,9 +17,10 @@ from pmdviz.methods.shared import optimisers
 from pmdviz.methods.shared.batching import BatchKnobs, BatchMethod, batch_size_knob
 from pmdviz.methods.shared.particles import equal_log_weights, num_particles_knob, prior_draws
 from pmdviz.methods.shared.smoothing import SmoothedMethod, SmoothingKnobs, kernel_rule, kernel_width
-from pmdviz.methods.step import STEP_SIZE, Cost, Scalar, StepInfo
+from pmdviz.methods.step import STEP_SIZE, Cost, Path, Scalar, StepInfo
 from pmdviz.targets import Target
 
+ARROWS = 50  # particles whose forces a picture shows
 CLOSEST = 1e-6  # of the prior's sd: coincident particles have a kernel too
 MEDIANS = {"sampled": sampled_median_distance, "exact": median_distance}
 
@@ -28,25 +30,33 @@ class SVGDKnobs(BatchKnobs, SmoothingKnobs):
 
     kind_words = "knob of method 'svgd':"
 
-    num_particles = num_particles_knob(1500, "restart", "Points that move together; a step costs m² kernel values.")
+    num_particles = num_particles_knob(
+        1500, "restart", "Number of points that move together; a step costs m² kernel values."
+    )
     batch_size = batch_size_knob(20)
     bandwidth_rule = kernel_rule("local")  # its particles repel one another, which misleads leaving one out
     bandwidth = kernel_width("local")
     optimiser = Choice(
         "adam",
-        objects=["adam", "adagrad"],
+        choices={"adam": "Adam", "adagrad": "AdaGrad"},
         label="Optimiser",
-        doc="How the force becomes a step: adam forgets old forces, adagrad slows down by their sum.",
+        doc="How the force becomes a step. Adam: exponential moving average. AdaGrad: accumulated squares.",
     )
     eta = optimisers.eta(10.0, default_by=("optimiser", {"adam": 10.0, "adagrad": 100.0}))
     n0 = optimisers.n0(100.0)
     kappa = optimisers.kappa()
     length_scale_rule = Choice(
         "local",
-        objects=["liu_wang", "median", "local", "given"],
+        choices={
+            "liu_wang": "median / log m",
+            "median": "median distance",
+            "local": "median within a mode",
+            "given": "fixed",
+        },
         label="RBF width rule",
-        doc="The RBF is exp(-|x-y|²/h). liu_wang: h = med²/log(m+1) with the median distance med; median: h = med²; "
-        "local: as liu_wang, with the median distance within a mode; given: the square of the number.",
+        doc="The RBF is exp(-|x-y|²/h). Median / log m: h = med²/log(m+1) with the median distance med, as in Liu and "
+        "Wang. Median distance: h = med². Median within a mode: as the first, with the median distance within a mode. "
+        "Fixed: the square of the given number.",
     )
     length_scale = Real(
         0.3,
@@ -56,14 +66,14 @@ class SVGDKnobs(BatchKnobs, SmoothingKnobs):
         label="RBF width √h",
         unit="units of θ",
         only_if=("length_scale_rule", "given"),
-        doc="How far particles push one another.",
+        doc="Range of the repulsion between particles.",
     )
     median = Choice(
         "sampled",
-        objects=[*MEDIANS],
+        choices={"sampled": "of sampled pairs", "exact": "of all pairs"},
         label="Median distance",
         only_if=("length_scale_rule", ("liu_wang", "median")),
-        doc="sampled: of 20,000 pairs that depend on m alone; exact: of all pairs.",
+        doc="The median over 20,000 sampled pairs, which depend on m alone, or over all pairs.",
     )
 
     def work(self, num_data: int) -> Work:
@@ -91,8 +101,14 @@ class SVGD(SmoothedMethod, BatchMethod):
 
     name = "svgd"
     title = "Stein variational gradient descent"
+    about = (
+        "Stein variational gradient descent moves a set of particles together: uphill on the log posterior, "
+        "and apart from one another so that they cover it."
+    )
+    formula = "θ_i ← θ_i + ε · mean_j [k(θ_j, θ_i) ∇ log p(θ_j | X) + ∇_j k(θ_j, θ_i)]"
     what_moves = "Particles move: all are pulled uphill together and push one another apart."
     source = "Liu, Wang 2016, Algorithm 1; Adam: Kingma, Ba 2015; AdaGrad: Duchi, Hazan, Singer 2011"
+    short_title = "SVGD"
     requires = frozenset({"reals", "gradient"})
     Knobs = SVGDKnobs
     scalars = (
@@ -100,6 +116,8 @@ class SVGD(SmoothedMethod, BatchMethod):
         Scalar("length_scale", "kernel width", "units of θ", True),
         Scalar("typical_move", "typical move", "units of θ", True),
     )
+
+    paths = (Path("drive", "uphill", True), Path("repulsion", "apart", True))
 
     def varies_less(self, knobs: SVGDKnobs) -> str:
         """They keep their distance from one another, as draws that know nothing of one another do not."""
@@ -120,6 +138,7 @@ class SVGD(SmoothedMethod, BatchMethod):
         force = stein_force(state.particles, scores, h) * target.scale
         direction, first, second = optimisers.OPTIMISERS[knobs.optimiser](force, state.first, state.second, t)
         rho = optimisers.decayed(t, knobs)
+        paths = partial(forces, state.particles, scores, h)
         particles = state.particles + rho * target.scale * direction
         moved = np.sqrt(((particles - state.particles) ** 2).sum(axis=1).mean())
         state = SVGDState(*read_only(particles, state.log_weights, first, second), t)
@@ -127,7 +146,22 @@ class SVGD(SmoothedMethod, BatchMethod):
             Cost(len(batch), 0, len(batch) * m),
             scalars={"step_size": rho, "length_scale": float(np.sqrt(h)), "typical_move": float(moved)},
             words=f"step {rho:.3g} · batch of {len(batch):,} · RBF width {np.sqrt(h):.3g} · typical move {moved:.2g}",
+            paths=paths,
         )
+
+
+def forces(particles: np.ndarray, scores: np.ndarray, h: float) -> dict[str, np.ndarray]:
+    """Both parts of the force on some particles: k(x_j, x_i) grad log p(x_j, X) and grad_j k(x_j, x_i), each a mean.
+
+    From where the particles stood before the step.
+    """
+    rows = np.linspace(0, len(particles) - 1, min(ARROWS, len(particles))).astype(np.int64)
+    start, m = particles[rows], len(particles)
+    kernel = np.exp(-sum((start[:, k, None] - particles[:, k]) ** 2 for k in range(particles.shape[1])) / h)
+    drive = kernel @ scores / m
+    repulsion = 2 / h * (start * kernel.sum(axis=1, keepdims=True) - kernel @ particles) / m
+    return {name: np.stack([start, start + force], axis=1) for name, force in
+            (("drive", drive), ("repulsion", repulsion))}  # fmt: skip
 
 
 def squared_width(particles: np.ndarray, knobs: SVGDKnobs, target: Target) -> float:

@@ -25,24 +25,26 @@ class SVIKnobs(BatchKnobs):
 
     shape = Choice(
         "full",
-        objects=["full", "mean_field"],
+        choices={"full": "full covariance", "mean_field": "mean field"},
+        basic=True,
         label="Gaussian family",
         acts="restart",
-        doc="full: any covariance; mean_field: coordinates independent.",
+        doc="Full covariance: any Gaussian. Mean field: independent coordinates.",
     )
     optimiser = Choice(
         "natural",
-        objects=["natural", "adam"],
+        choices={"natural": "natural gradient", "adam": "Adam"},
         label="Optimiser",
-        doc="natural: natural gradient in the Gaussian's own parameters; adam: on mean and Cholesky factor.",
+        doc="Natural gradient: in the Gaussian's natural parameters. Adam: on mean and Cholesky factor.",
     )
     num_pairs = Whole(
         16,
         bounds=(1, 10_000),
         softbounds=(1, 200),
         log=True,
+        basic=True,
         label="Pairs of draws",
-        doc="Draws ±ε of q by which each step's gradient is estimated.",
+        doc="Number of antithetic pairs ±ε drawn from q to estimate the gradient of a step.",
     )
     eta = optimisers.eta(5.0, default_by=("optimiser", {"natural": 5.0, "adam": 10.0}))
     n0 = optimisers.n0(20.0, default_by=("optimiser", {"natural": 20.0, "adam": 40.0}))
@@ -74,12 +76,19 @@ class SVI(BatchMethod):
 
     name = "svi"
     title = "Stochastic variational inference (Gaussian)"
+    about = "Variational inference picks, among all Gaussians, the one closest to the posterior in reverse KL."
+    formula = "maximise E_q[log p(θ, X)] - E_q[log q(θ)] over q = N(μ, Σ)"
     what_moves = "No particles: a single Gaussian shifts and changes its shape."
     source = "Hoffman, Blei, Wang, Paisley 2013; Kingma, Welling 2014; natural gradient: Lin, Schmidt, Khan 2020"
+    short_title = "Gaussian SVI"
     family = "parametric"
     requires = frozenset({"reals", "gradient"})
     Knobs = SVIKnobs
     scalars = (STEP_SIZE,)
+
+    def who(self, knobs: SVIKnobs) -> tuple[int, str]:
+        """One Gaussian."""
+        return 1, "Gaussian"
 
     def init(self, rng: np.random.Generator, target: Target, knobs: SVIKnobs) -> SVIState:
         """A draw from the prior as the mean, with a third of its sds: between modes the ELBO has saddles to stay on."""

@@ -33,17 +33,19 @@ class NPVKnobs(BatchKnobs):
         10,
         bounds=(1, 1500),
         softbounds=(1, 50),
+        basic=True,
         label="Components K",
         acts="restart",
-        doc="Gaussians of weight 1/K each; Dai et al. 2016 take 1500. The gradients of a step grow with K, the kernels "
-        "with K².",
+        doc="Number of Gaussians, each of weight 1/K; Dai et al. 2016 use 1,500. The gradients of a step grow with K, "
+        "the kernels with K².",
     )
     optimiser = Choice(
         "adam",
-        objects=["adam", "lbfgs"],
+        choices={"adam": "Adam", "lbfgs": "L-BFGS"},
         label="Optimiser",
-        doc="adam: one noisy step a batch; lbfgs: as in the paper, means and then widths by L-BFGS (SciPy) on each "
-        "batch, of which the share given by the step size is kept; best with all data in a batch.",
+        doc="Adam: one noisy step per batch. L-BFGS (SciPy), as in the paper: optimises first the means and then the "
+        "widths on each batch and keeps a fraction of the change, given by the step size; best with all data in a "
+        "batch.",
     )
     eta = optimisers.eta(4.0, default_by=("optimiser", {"adam": 4.0, "lbfgs": 10.0}))
     n0 = optimisers.n0(40.0, default_by=("optimiser", {"adam": 40.0, "lbfgs": 3.0}))
@@ -54,14 +56,14 @@ class NPVKnobs(BatchKnobs):
         softbounds=(1, 20),
         label="L-BFGS iterations",
         only_if=("optimiser", "lbfgs"),
-        doc="At most so many for the means and for the widths; each evaluation visits the batch twice.",
+        doc="Maximum for the means and for the widths; each evaluation uses the batch twice.",
     )
     start = Choice(
         "spread",
-        objects=["spread", "prior"],
-        label="First means",
+        choices={"spread": "evenly spread", "prior": "drawn from the prior"},
+        label="Initial means",
         acts="restart",
-        doc="spread: centres of clusters of prior draws; prior: K draws from the prior.",
+        doc="Evenly spread: the centres of clusters of prior draws. Drawn from the prior: K draws.",
     )
     annealing = Whole(
         5000,
@@ -69,9 +71,9 @@ class NPVKnobs(BatchKnobs):
         softbounds=(0, 20_000),
         default_by=("optimiser", {"adam": 5000, "lbfgs": 0}),
         label="Annealing",
-        unit="data",
-        doc="While so many data are visited the posterior is approached from a Gaussian as wide as the prior, so that "
-        "components share themselves out between modes; 0: not at all, as in the paper.",
+        unit="data points",
+        doc="Over the first so many data points the posterior is approached from a Gaussian as wide as the prior, so "
+        "that components can distribute over the modes. 0: no annealing, as in the paper.",
     )
 
     def work(self, num_data: int) -> Work:
@@ -104,8 +106,11 @@ class NPV(BatchMethod):
 
     name = "npv"
     title = "Nonparametric variational inference"
+    about = "Nonparametric variational inference fits a mixture of round Gaussians of equal weight to the posterior."
+    formula = "q(θ) = (1/K) Σ_k N(θ; μ_k, σ_k² I)"
     what_moves = "No particles: the round Gaussians of a mixture shift and change their widths."
     source = "Gershman, Hoffman, Blei 2012, Eq. 5-10; batches as in Dai et al. 2016; spread start, annealing: ours"
+    short_title = "NPV"
     family = "parametric"
     requires = frozenset({"reals", "gradient"})
     Knobs = NPVKnobs
@@ -116,6 +121,10 @@ class NPV(BatchMethod):
         super().check_pair(target, knobs)
         if knobs.optimiser == "lbfgs" and importlib.util.find_spec("scipy") is None:
             raise InputError("optimiser = 'lbfgs' needs SciPy, which is not installed: install it, or take 'adam'")
+
+    def who(self, knobs: NPVKnobs) -> tuple[int, str]:
+        """The components."""
+        return knobs.num_components, "Gaussian"
 
     def init(self, rng: np.random.Generator, target: Target, knobs: NPVKnobs) -> NPVState:
         """Means spread over the prior or drawn from it, half as wide as the prior."""

@@ -8,6 +8,7 @@ import pkgutil
 from pmdviz.scenes.stage.base import (
     DRAWN,
     LAYERS,
+    LEGEND_ORDER,
     SCENES,
     Pair,
     Scene,
@@ -23,6 +24,7 @@ for _module in pkgutil.walk_packages(__path__, f"{__name__}."):
 __all__ = [
     "DRAWN",
     "LAYERS",
+    "LEGEND_ORDER",
     "SCENES",
     "Pair",
     "Scene",

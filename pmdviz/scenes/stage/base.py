@@ -12,8 +12,10 @@ from pmdviz.scenes import words
 from pmdviz.scenes.columns import MAX_DRAWN, StageColumns
 from pmdviz.targets import Target
 
-LAYERS = ("exact", "approximate", "particles")  # that can be seen or hidden
-DRAWN = ("particles", "exact", "approximate")  # dots below, the dashes over the solid lines
+LAYERS = ("exact", "approximate", "particles", "prior", "paths")  # that can be seen or hidden
+DRAWN = ("prior", "particles", "paths", "exact", "approximate")  # dots below, the dashes over the solid lines
+LEGEND_ORDER = ("prior", "exact", "approximate", "particles", "paths", "others")
+USUAL_WORDS = {"exact": "exact posterior", "approximate": "approximation", "particles": "particles"}
 SCENES: dict[str, Scene] = {}
 
 Pair = tuple[int, int]  # of coordinates, from 0
@@ -23,17 +25,20 @@ Ranges = tuple[tuple[float, float], tuple[float, float]]
 class Scene:
     """One kind of picture of a frame. A subclass with a `name` enters SCENES by being defined.
 
-    A picture has up to five layers, of which each scene draws those that it needs: an image behind everything, lines in
-    the colour of the exact posterior, dashed lines in that of the approximation, dots in that of the particles, and
-    other dots in ink (`StageColumns`).
+    A picture has up to seven layers, of which each scene draws those that it needs: an image behind everything, lines
+    in the colour of the exact posterior, dashed lines in that of the approximation, quiet ones of the prior, dots in
+    the colour of the particles, the paths of a method, and other dots in ink (`StageColumns`).
 
     Attributes
     ----------
     name, title : str
         Its key, and its words in menus.
     legend : mapping
-        What the layers "exact", "approximate", "particles" and "others" are called in the legend; a layer that is not
-        named is not drawn.
+        What the layers "exact", "approximate", "particles", "prior", "paths" and "others" are called in the legend; a
+        layer that is not named is not drawn.
+    image_of : str
+        The layer that the image is shown and hidden with, "" where it is always there. Such an image goes without
+        saying in a small picture, which leaves it out.
     shows_theta : bool
         Whether its particles stand at their coordinates, which are read out under the pointer.
     order : int
@@ -42,7 +47,8 @@ class Scene:
 
     name: ClassVar[str] = ""
     title: ClassVar[str] = ""
-    legend: ClassVar[Mapping[str, str]] = {name: name for name in LAYERS}
+    legend: ClassVar[Mapping[str, str]] = USUAL_WORDS
+    image_of: ClassVar[str] = ""
     shows_theta: ClassVar[bool] = False
     order: ClassVar[int] = 1000
 
@@ -55,6 +61,10 @@ class Scene:
     def applies(self, target: Target, method: Method) -> bool:
         """Whether the scene can be drawn of the pair."""
         raise NotImplementedError
+
+    def words(self, method: Method | None = None) -> dict[str, str]:
+        """The legend of a picture of `method`, or of several (None)."""
+        return dict(self.legend)
 
     def paired(self, target: Target) -> bool:
         """Whether it shows two chosen coordinates."""
@@ -90,7 +100,7 @@ class SceneChoice:
             raise InputError(f"a pair is two different coordinates, numbered from 0; given: {self.pair}")
 
     def check(self, target: Target, *methods: Method) -> None:
-        """Raise InputError where the wish cannot be had."""
+        """Raise InputError where the wish is unavailable."""
         found = applicable_scenes(target, *methods)
         if self.name and self.name not in found:
             names = " and ".join(repr(method.name) for method in methods)
@@ -104,7 +114,7 @@ class SceneChoice:
             )
 
     def of(self, target: Target, *methods: Method) -> tuple[Scene, Pair]:
-        """The scene and the pair that are shown of a target and methods: the wished ones where they can be had."""
+        """The scene and the pair that are shown of a target and methods: the wished ones where they are available."""
         found = applicable_scenes(target, *methods)
         pair = self.pair if max(self.pair) < target.dim else (0, 1)
         return found.get(self.name) or next(iter(found.values())), pair

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from pmdviz.densities.bandwidth import local
 from pmdviz.densities.density import KernelDensity
 from pmdviz.densities.grid import Grid
 from pmdviz.densities.marginals import marginal_on_grid
-from pmdviz.scenes.contours import region_lines
+from pmdviz.scenes.contours import contour_line, density_curve, density_levels, region_lines
 from pmdviz.targets import Target
 from pmdviz.targets.reference.exact import GaussianExact
 
@@ -21,43 +21,84 @@ REACH = 5.0  # sds to either side that it holds
 DRAWS = 10_000  # of a reference that is not a Gaussian
 WIDTH = 1.0  # factor c of the reference's kernel: its draws are many
 KEPT = 64
+OUTLINES = (0.5, 0.95)  # shares of the prior inside its outlines
 
 Lines = dict[str, np.ndarray]
 _lock = threading.Lock()
-_kept: dict[tuple, Lines] = {}
+_kept: dict[tuple, Marginal] = {}
 
 
-def approximate_lines(density: Any, coordinates: Sequence[int]) -> Lines:
-    """The curve of one coordinate of q, or the 50, 80 and 95 % regions of two."""
+class Marginal(NamedTuple):
+    """A density of one or two coordinates on a grid, and its curve or its 50, 80 and 95 % regions."""
+
+    grid: Grid
+    values: np.ndarray  # of the grid's shape
+    lines: Lines
+
+
+def approximate_marginal(density: Any, coordinates: Sequence[int]) -> Marginal:
+    """Some coordinates of q."""
     grid = _grid_about(density.mean, density.cov, coordinates)
-    return region_lines(grid.axes, marginal_on_grid(density, coordinates, grid))
+    return _marginal(grid, marginal_on_grid(density, coordinates, grid))
 
 
-def reference_lines(target: Target, coordinates: Sequence[int]) -> Lines | None:
+def reference_marginal(target: Target, coordinates: Sequence[int]) -> Marginal | None:
     """The same of the target's reference; the SAME arrays at every call. None without a reference."""
     reference = target.reference()
     if reference is None:
         return None
-    key = target.key, tuple(coordinates)
+    return _keep(("exact", target.key, *coordinates), lambda: _made(reference, coordinates))
+
+
+def prior_lines(target: Target, coordinates: Sequence[int]) -> Lines:
+    """The curve of one coordinate under the prior, or the outlines of two; of many from draws."""
+    return _keep(("prior", target.key, *coordinates), lambda: _made_of_prior(target, coordinates)).lines
+
+
+def _made_of_prior(target: Target, coordinates: Sequence[int]) -> Marginal:
+    draws = target.sample_prior(np.random.default_rng(0), DRAWS)
+    grid = _grid_about(draws.mean(axis=0), np.cov(draws.T).reshape(2 * (target.dim,)), coordinates)
+    if target.dim > 2:
+        density = _of_draws(draws[:, list(coordinates)], grid)
+    else:
+        density = np.exp(target.log_prior(grid.points)).reshape(grid.shape)
+    lines = (
+        density_curve(*grid.axes, density)
+        if target.dim == 1
+        else contour_line(*grid.axes, density, density_levels(density, OUTLINES))
+    )
+    return Marginal(grid, density, lines)
+
+
+def _keep(key: tuple, make: Callable[[], Marginal]) -> Marginal:
     if key not in _kept:
-        lines = _made(reference, coordinates)
+        made = make()
         with _lock:
             while len(_kept) >= KEPT:
                 del _kept[next(iter(_kept))]
-            _kept[key] = lines
+            _kept[key] = made
     return _kept[key]
 
 
-def _made(reference: Any, coordinates: Sequence[int]) -> Lines:
+def _made(reference: Any, coordinates: Sequence[int]) -> Marginal:
     chosen = list(coordinates)
     grid = _grid_about(reference.mean, reference.cov, coordinates)
     if isinstance(reference, GaussianExact):
         exact = GaussianExact(reference.mean[chosen], reference.cov[np.ix_(chosen, chosen)])
-        return region_lines(grid.axes, np.exp(exact.log_density(grid.points)).reshape(grid.shape))
-    draws = np.ascontiguousarray(reference.sample(np.random.default_rng(0), DRAWS)[:, chosen])
+        return _marginal(grid, np.exp(exact.log_density(grid.points)).reshape(grid.shape))
+    draws = reference.sample(np.random.default_rng(0), DRAWS)[:, chosen]
+    return _marginal(grid, _of_draws(draws, grid))
+
+
+def _of_draws(draws: np.ndarray, grid: Grid) -> np.ndarray:
+    draws = np.ascontiguousarray(draws)
     weights = np.full(len(draws), 1 / len(draws))
     factor = local(draws, weights, WIDTH, draws.std(axis=0))
-    return region_lines(grid.axes, KernelDensity(draws, np.log(weights), factor).on_grid(grid))
+    return KernelDensity(draws, np.log(weights), factor).on_grid(grid)
+
+
+def _marginal(grid: Grid, values: np.ndarray) -> Marginal:
+    return Marginal(grid, values, region_lines(grid.axes, values))
 
 
 def _grid_about(mean: np.ndarray, cov: np.ndarray, coordinates: Sequence[int]) -> Grid:

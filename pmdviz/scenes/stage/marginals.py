@@ -10,7 +10,7 @@ import numpy as np
 from pmdviz.methods import Method
 from pmdviz.scenes.columns import EMPTY_DOTS, MAX_DRAWN, StageColumns
 from pmdviz.scenes.stage.base import Pair, Ranges, Scene
-from pmdviz.scenes.stage.marginal_columns import Lines, approximate_lines, reference_lines
+from pmdviz.scenes.stage.marginal_columns import Lines, approximate_marginal, reference_marginal
 from pmdviz.scenes.tiling import joined
 from pmdviz.targets import Target
 
@@ -50,9 +50,9 @@ class MarginalsScene(Scene):
     def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
         """Curves."""
         target, reference = frame.target, frame.target.reference()
-        exact = [reference_lines(target, (k,)) for k in range(_rows(target))]
+        exact = [reference_marginal(target, (k,)).lines for k in range(_rows(target))]
         placed = _placing(reference.mean, np.sqrt(np.diag(reference.cov)), exact)
-        lines = [approximate_lines(frame.density, (k,)) for k in range(_rows(target))]
+        lines = [approximate_marginal(frame.density, (k,)).lines for k in range(_rows(target))]
         return StageColumns(_kept(target, exact, placed), placed(lines), EMPTY_DOTS, 0, len(frame.weights))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import numpy as np
@@ -11,41 +10,59 @@ from pmdviz.methods import Method
 from pmdviz.scenes.columns import (
     EMPTY_LINE,
     GOLDEN,
+    LARGEST_DOT,
     MAX_DRAWN,
     StageColumns,
     dot_columns,
     dot_sizes,
     drawn_rows,
 )
-from pmdviz.scenes.contours import region_lines
+from pmdviz.scenes.heat import heat_image
+from pmdviz.scenes.paths import newest_draws, path_columns, path_words
 from pmdviz.scenes.stage.base import SCENES, Pair, Ranges, Scene, square
-from pmdviz.scenes.stage.marginal_columns import approximate_lines, reference_lines
+from pmdviz.scenes.stage.exact_lines import lines_on_grid, lines_with_strips, reference_lines
+from pmdviz.scenes.stage.marginal_columns import approximate_marginal, prior_lines
+from pmdviz.scenes.strips import with_strips
 from pmdviz.targets import Target
+
+LARGEST = {"particles": LARGEST_DOT, "chain": 5.0, "parametric": 7.0, "structured": 7.0}  # px, of a dot, by family
+DOTS = {"chain": "draws", "parametric": "means", "structured": "means"}  # what dots are that are no particles
 
 
 class PosteriorScene(Scene):
     """Highest-density regions (50, 80, 95 %) of the exact posterior and of the approximation, over the particles.
 
-    Above two dimensions of a pair of coordinates, each density's regions being those of its marginal.
+    Above two dimensions of a pair of coordinates, each density's regions being those of its marginal. q is a soft
+    heat map besides, the prior an outline, and both coordinates have their marginals on strips at the edges.
     """
 
     name = "posterior"
     title = "Posterior"
     shows_theta = True
     order = 10
+    legend = {"prior": "prior", **Scene.legend, "paths": "paths"}
+    image_of = "approximate"
 
     def applies(self, target: Target, method: Method) -> bool:
         """Wherever coordinates are real."""
         return "reals" in target.offers
+
+    def words(self, method: Method | None = None) -> dict[str, str]:
+        """The dots and the paths are called as the method's family has them."""
+        if method is None:
+            return dict(self.legend)
+        own = {"particles": DOTS.get(method.family, "particles"), "paths": path_words(method)}
+        newest = {"others": "newest draw"} if method.family == "chain" else {}
+        return {name: word for name, word in {**self.legend, **own, **newest}.items() if word}
 
     def paired(self, target: Target) -> bool:
         """Above two dimensions."""
         return target.dim > 2
 
     def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
-        """The target's box, of equal aspect; of a curve as high as the exact density."""
+        """The target's box, of equal aspect, and the strips; of a curve as high as the exact density."""
         if target.dim > 1:
-            return square(target.view_box, pair)
+            return with_strips(*square(target.view_box, pair))
         top = top if np.isfinite(top) else 1.0
         return target.view_box[0], (-0.1 * top, 1.12 * top)
 
@@ -58,25 +75,16 @@ class PosteriorScene(Scene):
 
     def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
         """Contours of each density's own mass, and dots."""
-        if frame.target.dim > 2:
-            return _of_a_pair(frame, pair, limit)
-        picture, weights = frame.grid, frame.weights
-        axes = () if picture is None else picture.grid.axes
-        rows = drawn_rows(weights, limit)
-        points, drawn_weights = frame.particles[rows], weights[rows]
-        top = np.nan
-        if len(axes) == 1:  # the exact posterior's peak: fixed while the approximation moves
-            top = float(np.max(picture.q if picture.p is None else picture.p))
-        particles = {
-            "x": points[:, 0].astype(np.float32),
-            "y": _heights(points, rows, top if np.isfinite(top) else 1.0),
-            "size": dot_sizes(drawn_weights, len(weights)),
-            "weight": drawn_weights.astype(np.float32),
-            "log_density": _log_density(picture, points),
-        }
-        exact = EMPTY_LINE if picture is None else _exact_lines(picture)
-        approximate = EMPTY_LINE if picture is None else region_lines(axes, picture.q)
-        return StageColumns(exact, approximate, particles, len(rows), len(weights), top)
+        target = frame.target
+        drawn = _of_a_pair(frame, pair, limit) if target.dim > 2 else _of_all(frame, limit)
+        if target.dim == 1:
+            return drawn._replace(prior=prior_lines(target, (0,)))
+        (left, right), _ = square(target.view_box, pair)
+        return drawn._replace(
+            prior=prior_lines(target, pair),
+            paths=path_columns(frame, pair, right - left),
+            others=newest_draws(frame, pair),
+        )
 
 
 def stage_columns(frame: Any, limit: int = MAX_DRAWN) -> StageColumns:
@@ -84,31 +92,39 @@ def stage_columns(frame: Any, limit: int = MAX_DRAWN) -> StageColumns:
     return SCENES[PosteriorScene.name].columns(frame, (0, 1), limit)
 
 
+def _of_all(frame: Any, limit: int) -> StageColumns:
+    """One coordinate, or two."""
+    picture, weights, target = frame.grid, frame.weights, frame.target
+    rows = drawn_rows(weights, limit)
+    points, drawn_weights = frame.particles[rows], weights[rows]
+    top = np.nan
+    if target.dim == 1 and picture is not None:  # the exact posterior's peak: fixed while the approximation moves
+        top = float(np.max(picture.q if picture.p is None else picture.p))
+    particles = {
+        "x": points[:, 0].astype(np.float32),
+        "y": _heights(points, rows, top if np.isfinite(top) else 1.0),
+        "size": dot_sizes(drawn_weights, len(weights), LARGEST[frame.method.family]),
+        "weight": drawn_weights.astype(np.float32),
+        "log_density": _log_density(picture, points),
+    }
+    drawn = StageColumns(EMPTY_LINE, EMPTY_LINE, particles, len(rows), len(weights), top)
+    if picture is None:
+        return drawn
+    exact, tops = lines_on_grid(picture, target)
+    approximate, _ = lines_with_strips(picture.grid.axes, picture.q, target, (0, 1), tops)
+    image = heat_image(picture.q, picture.grid.box) if target.dim == 2 else None
+    return drawn._replace(exact=exact, approximate=approximate, image=image)
+
+
 def _of_a_pair(frame: Any, pair: Pair, limit: int) -> StageColumns:
     """The marginals of two coordinates of many."""
-    dots = dot_columns(frame, pair, limit)
-    exact = reference_lines(frame.target, pair) or EMPTY_LINE
-    return StageColumns(exact, approximate_lines(frame.density, pair), dots, len(dots["x"]), len(frame.weights))
-
-
-_EXACT_KEPT = 16
-_exact_lock = threading.Lock()
-_exact: dict[int, tuple[np.ndarray, dict[str, np.ndarray]]] = {}  # by identity: it changes only with target and grid
-
-
-def _exact_lines(picture: Any) -> dict[str, np.ndarray]:
-    """The lines of the exact posterior: the SAME arrays while its log density is the same array, so views can tell."""
-    key = picture.log_p
-    if key is None:
-        return EMPTY_LINE
-    kept = _exact.get(id(key))
-    if kept is None or kept[0] is not key:
-        kept = key, region_lines(picture.grid.axes, picture.p)
-        with _exact_lock:  # sessions draw in several threads
-            while len(_exact) >= _EXACT_KEPT:
-                del _exact[next(iter(_exact))]
-            _exact[id(key)] = kept
-    return kept[1]
+    target, m = frame.target, len(frame.weights)
+    dots = dot_columns(frame, pair, limit, LARGEST[frame.method.family])
+    exact, tops = reference_lines(target, pair)
+    found = approximate_marginal(frame.density, pair)
+    approximate, _ = lines_with_strips(found.grid.axes, found.values, target, pair, tops)
+    image = heat_image(found.values, found.grid.box)
+    return StageColumns(exact, approximate, dots, len(dots["x"]), m, image=image)
 
 
 def _bilinear(axes: tuple[np.ndarray, ...], values: np.ndarray, points: np.ndarray) -> np.ndarray:

@@ -1,1 +1,1 @@
-"""The exact posterior, where it can be had."""
+"""The exact posterior, where it is available."""

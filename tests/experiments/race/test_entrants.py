@@ -5,6 +5,7 @@ import pytest
 from pmdviz.errors import InputError
 from pmdviz.experiments.race import entrants
 from pmdviz.experiments.race.entrants import split
+from pmdviz.methods import METHODS, find_method
 from pmdviz.targets import make_target
 
 
@@ -17,6 +18,31 @@ def test_texts_and_pairs_say_the_same():
 def test_labels_tell_what_differs_from_the_defaults_and_are_never_the_same():
     found = entrants(["pmd", "smc:jitter=1.5", ("pmd", {"warm_start": True}), "pmd", "pmd"])
     assert [one.label for one in found] == ["pmd", "smc:jitter=1.5", "pmd:warm_start=true", "pmd #2", "pmd #3"]
+
+
+def test_titles_are_words_of_the_method_and_of_what_was_given():
+    texts = ["pmd", "pmd:warm_start=true,bandwidth=0.5", "svgd:num_particles=2000", "gibbs", "gibbs"]
+    assert [one.title for one in entrants([*texts, "pmd:warm_start=false,draws=independent"])] == [
+        "PMD",
+        f"PMD, warm start, {label('pmd', 'bandwidth')} = 0.5",
+        f"SVGD, {label('svgd', 'num_particles')} = 2,000",
+        "Gibbs sampling",
+        "Gibbs sampling #2",
+        "PMD, no warm start, new particles: independent",
+    ]
+    assert entrants(["sgld"])[0].full_title == "Stochastic gradient Langevin dynamics"
+
+
+def label(method, knob):
+    words = find_method(method).Knobs.specs()[knob].label
+    return words[0].lower() + words[1:]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_no_knob_is_called_by_its_identifier_in_a_title(method):
+    for name, spec in METHODS[method].Knobs.specs().items():
+        title = entrants([(method, {name: spec.default})])[0].title
+        assert "_" not in title and title.startswith(METHODS[method].short_title or METHODS[method].title)
 
 
 def test_one_text_holds_several_entrants():

@@ -68,7 +68,7 @@ def test_why_they_ended():
     race = started(["pmd:num_particles=50", "smc:num_particles=50"], budget=600, **SMALL)
     while not race.done:
         race.advance(300)
-    assert race.stop_reason(0) == "the budget is used up" and race.stop_reason(1) == "one pass is over"
+    assert race.stop_reason(0) == "the budget is used up" and race.stop_reason(1) == "one pass only"
     race.extend(300)
     assert race.stop_reason(0) == "" and race.stop_reason(1) and race.budget == 900
 

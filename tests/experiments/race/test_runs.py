@@ -76,7 +76,7 @@ def test_progress_rises_to_the_end():
     race(["pmd:num_particles=60", "smc:num_particles=60"], seeds=2, progress=lambda *said: told.append(said), **FEW)
     shares = [share for share, _ in told]
     assert shares == sorted(shares) and shares[-1] == 1.0
-    assert "pmd:num_particles=60, seed 0" in [words for _, words in told]
+    assert "PMD, particles m = 60, seed 0" in [words for _, words in told]
 
 
 def test_a_custom_target_races_too():

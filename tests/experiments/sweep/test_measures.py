@@ -92,6 +92,7 @@ def test_every_metric_of_the_table_is_an_error_where_it_applies():
     name, own = chosen_error("mean_error")
     assert name == "mean_error" and measured(frame, own)["mean_error"] == frame.metrics["mean_error"] > 0
     with pytest.raises(
-        InputError, match="error 'perplexity' cannot be had of method 'pmd' on target 'linear'; these can: .*mean_error"
+        InputError,
+        match="error 'perplexity' is unavailable for method 'pmd' on target 'linear'; available: .*mean_error",
     ):
         measured(frame, chosen_error("perplexity")[1])

@@ -1,7 +1,9 @@
 // The pictures of a race: a tile for each entrant in one figure, and one metric of all beside it.
 function make_scene(model) {
   const {scales, metric, clock} = film
-  const [particles, approximate, words, fronts] = ["particles", "approximate", "words", "fronts"].map(model)
+  const [paths, words, fronts] = ["paths", "words", "fronts"].map(model)
+  const tile_models = film.frames[0].tiles.map((_, k) => [model(`particles-${k}`), model(`approximate-${k}`)])
+  const ways = {x0: "x", y0: "y", x1: "x", y1: "y", alpha: "alpha", kind: "kind"}  // column -> its scale
   const pictures = model("image")
   const rows = film.rows.map((columns) => (
     Object.fromEntries(Object.entries(columns).map(([name, text]) => [name, floats(text)]))
@@ -19,9 +21,16 @@ function make_scene(model) {
   }
 
   function stage({tiles, state, note, images, image_step}) {
-    const all = (name, axis) => joined(tiles.map((tile) => tile[name]), scales[axis])
-    particles.data = {x: all("x", "x"), y: all("y", "y"), size: all("size", "size")}
-    approximate.data = {x: all("line_x", "x"), y: all("line_y", "y")}
+    tiles.forEach((tile, k) => {
+      const part = (name, axis) => column(tile[name], scales[axis])
+      const [particles, approximate] = tile_models[k]
+      particles.data = {x: part("x", "x"), y: part("y", "y"), size: part("size", "size")}
+      approximate.data = {x: part("line_x", "x"), y: part("line_y", "y")}
+    })
+    const moved = tiles.filter((tile) => tile.x0)
+    if (moved.length || paths.data.x0.length) paths.data = Object.fromEntries(
+      Object.entries(ways).map(([name, scale]) => [name, joined(moved.map((tile) => tile[name]), scales[scale])])
+    )
     words.data = {...words.data, state, note}
     if (images) show_images(images, image_step)
   }

@@ -1,7 +1,8 @@
 // The pictures of a run: the stage, and the traces beside it.
 function make_scene(model) {
   const {scales} = film
-  const names = ["particles", "approximate", "traces", "marks", "image", "others"]
+  const names = ["particles", "approximate", "paths", "traces", "marks", "image", "others"]
+  const ways = {x0: "x", y0: "y", x1: "x", y1: "y", alpha: "alpha", kind: "kind"}  // column -> its scale
   const sources = Object.fromEntries(names.map((name) => [name, model(name)]))
   const [note, legend] = [model("note"), model("legend")]
   const rows = Object.fromEntries(Object.entries(film.rows).map(([name, text]) => [name, floats(text)]))
@@ -13,10 +14,13 @@ function make_scene(model) {
   }
 
   function stage(frame) {
-    const size = column(frame.size, scales.size)
+    const whole = column(frame.size, scales.size), size = whole.map((d) => Math.min(d, frame.largest))
     sources.particles.data = {
-      x: column(frame.x, scales.x), y: column(frame.y, scales.y), size, weight: size.map((d) => d * d / frame.share),
+      x: column(frame.x, scales.x), y: column(frame.y, scales.y), size, weight: whole.map((d) => d * d / frame.share),
     }
+    if (frame.x0 || sources.paths.data.x0.length) sources.paths.data = Object.fromEntries(
+      Object.entries(ways).map(([name, scale]) => [name, frame.x0 ? column(frame[name], scales[scale]) : []])
+    )
     sources.approximate.data = {x: column(frame.line_x, scales.x), y: column(frame.line_y, scales.y)}
     if (frame.other_x) sources.others.data = {x: column(frame.other_x, scales.x), y: column(frame.other_y, scales.y)}
     if (frame.image) show_image(frame.image)

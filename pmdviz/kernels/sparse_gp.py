@@ -1,0 +1,259 @@
+"""The conditional posterior p(u | Z, y) of a sparse Gaussian process, for many sets Z of inducing inputs at once.
+
+Everything is in whitened coordinates: with K_ZZ = L L' and u = L v the prior of v is N(0, I), and a row (x, y) has the
+feature a = L^-1 k(Z, x). The posterior of v is Gaussian with precision P and linear term h = P E v, kept as one array
+(M, M + 1): the lower triangle of P, and h in the last column. No matrix is ever inverted.
+
+The kernel is exp(-|x - z|^2 / 2); inputs come divided by its width. Sets of inducing inputs are the blocks that
+threads share.
+"""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from pmdviz.kernels.checks import finite, plain, positive
+from pmdviz.kernels.exponential import exp64
+from pmdviz.kernels.jit import fast_jit, jit
+from pmdviz.kernels.pool import run_blocks
+
+JITTER = 1e-8  # added to the diagonal of K_ZZ, in units of the prior's variance 1: inducing inputs may coincide
+
+
+def factorised(inputs: np.ndarray) -> np.ndarray:
+    """L of every set, L L' = K_ZZ + 1e-8 I: inputs (m, M, k) -> (m, M, M), lower triangular.
+
+    ValueError for values that are not finite.
+    """
+    inputs = finite(plain(inputs), "inputs")
+    m, num = inputs.shape[:2]
+    out = np.zeros((m, num, num))
+    run_blocks(lambda a, b: _factorise(inputs[a:b], out[a:b]), m, 1, m * num**3 / 6)
+    return out
+
+
+def tilted(
+    inputs: np.ndarray,
+    factors: np.ndarray,
+    natural: np.ndarray,
+    rows: np.ndarray,
+    kept: float,
+    power: float,
+    noise: float,
+    corrected: bool,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """q(v)^kept N(v | 0, I)^(1 - kept) prod over the rows of p(y | v, x)^power, for every set of inducing inputs.
+
+    p(y | v, x) = N(y | a'v, noise + s), where s = 1 - a'a is what the inducing inputs leave open (FITC), or 0 unless
+    `corrected` (DTC). natural (m, M, M + 1), rows (B, k + 1) of inputs and y. Returns the new natural parameters, their
+    log partition functions 0.5 h'P^-1 h - 0.5 log|P| (m,), and the sums of power log N(y | 0, noise + s) (m,).
+    ValueError for values that are not finite.
+    """
+    rows, noise = finite(plain(rows), "rows"), positive(noise, "noise")
+    m, num = inputs.shape[:2]
+    new, partitions, bases = np.empty_like(natural), np.empty(m), np.empty(m)
+    x, y = np.ascontiguousarray(rows[:, :-1]), np.ascontiguousarray(rows[:, -1])
+    given = plain(inputs), plain(factors), plain(natural)
+
+    def work(a: int, b: int) -> None:
+        part = (array[a:b] for array in given)
+        _tilt(*part, x, y, kept, power, noise, corrected, new[a:b], partitions[a:b], bases[a:b])
+
+    run_blocks(work, m, 1, float(m * num * num * len(rows)))
+    return new, partitions, bases
+
+
+def predicted(
+    inputs: np.ndarray, factors: np.ndarray, natural: np.ndarray, points: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """f at points (n, k) given each set: means (m, n), and lower Cholesky factors (m, n, n) of the covariances.
+
+    Cov = K_** - A'A + A'P^-1 A, A = L^-1 k(Z, *): what the inducing inputs leave open is the prior's.
+    """
+    points = finite(plain(points), "points")
+    m, n = len(inputs), len(points)
+    means, choleskys = np.empty((m, n)), np.zeros((m, n, n))
+    given = plain(inputs), plain(factors), plain(natural)
+
+    def work(a: int, b: int) -> None:
+        _predict(*(array[a:b] for array in given), points, means[a:b], choleskys[a:b])
+
+    run_blocks(work, m, 1, float(m * inputs.shape[1] ** 2 * n))
+    return means, choleskys
+
+
+def covariances(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """exp(-|x - z|^2 / 2) of inputs (n, k) and (M, k), as (n, M)."""
+    first, second = finite(plain(first), "inputs"), finite(plain(second), "inputs")
+    out = np.empty((len(first), len(second)))
+    _covariances(first, second, out)
+    return out
+
+
+@fast_jit
+def dot4(a, rows, s, n):
+    """Products of a with four rows from s on, over the first n columns."""
+    d0 = d1 = d2 = d3 = 0.0
+    for k in range(n):
+        x = a[k]
+        d0 += x * rows[s, k]
+        d1 += x * rows[s + 1, k]
+        d2 += x * rows[s + 2, k]
+        d3 += x * rows[s + 3, k]
+    return d0, d1, d2, d3
+
+
+@fast_jit
+def dot(a, b, n):
+    """Product over the first n entries."""
+    total = 0.0
+    for k in range(n):
+        total += a[k] * b[k]
+    return total
+
+
+@fast_jit
+def take_off(row, rows, weights, r):
+    """row - sum over s < r of weights[s] rows[s], in place, four at a time."""
+    s = 0
+    while s + 4 <= r:
+        w0, w1, w2, w3 = weights[s], weights[s + 1], weights[s + 2], weights[s + 3]
+        for k in range(row.size):
+            row[k] -= w0 * rows[s, k] + w1 * rows[s + 1, k] + w2 * rows[s + 2, k] + w3 * rows[s + 3, k]
+        s += 4
+    while s < r:
+        w0 = weights[s]
+        for k in range(row.size):
+            row[k] -= w0 * rows[s, k]
+        s += 1
+
+
+@fast_jit
+def add_products(target, r, left, rows, scale, n):
+    """target[r, s] += scale left[r].rows[s] for s <= r."""
+    s = 0
+    while s + 4 <= r + 1:
+        d0, d1, d2, d3 = dot4(left[r], rows, s, n)
+        target[r, s] += scale * d0
+        target[r, s + 1] += scale * d1
+        target[r, s + 2] += scale * d2
+        target[r, s + 3] += scale * d3
+        s += 4
+    while s <= r:
+        target[r, s] += scale * dot(left[r], rows[s], n)
+        s += 1
+
+
+@jit
+def _covariances(first, second, out):
+    for i in range(first.shape[0]):
+        for j in range(second.shape[0]):
+            squares = 0.0
+            for k in range(first.shape[1]):
+                squares += (first[i, k] - second[j, k]) ** 2
+            out[i, j] = exp64(-0.5 * squares)
+
+
+@jit
+def _cholesky(matrix):
+    """The lower triangle becomes its Cholesky factor; pivots that rounding made negative are cut at 1e-300."""
+    for r in range(matrix.shape[0]):
+        for s in range(r):
+            matrix[r, s] = (matrix[r, s] - dot(matrix[r], matrix[s], s)) / matrix[s, s]
+        matrix[r, r] = np.sqrt(max(matrix[r, r] - dot(matrix[r], matrix[r], r), 1e-300))
+
+
+@jit
+def _forward(factor, columns):
+    """columns <- L^-1 columns, (M, n), in place."""
+    for r in range(factor.shape[0]):
+        take_off(columns[r], columns, factor[r], r)
+        columns[r] /= factor[r, r]
+
+
+@jit
+def _factorise(inputs, out):
+    for i in range(inputs.shape[0]):
+        _covariances(inputs[i], inputs[i], out[i])
+        for r in range(out.shape[1]):
+            out[i, r, r] += JITTER
+            out[i, r, r + 1 :] = 0.0
+        _cholesky(out[i])
+
+
+@jit
+def _features(inputs, factor, x):
+    """a of every row, one a column: (M, B)."""
+    found = np.empty((inputs.shape[0], x.shape[0]))
+    _covariances(inputs, x, found)
+    _forward(factor, found)
+    return found
+
+
+@jit
+def _tilt(inputs, factors, natural, x, y, kept, power, noise, corrected, new, partitions, bases):
+    num = inputs.shape[1]
+    for i in range(inputs.shape[0]):
+        a = _features(inputs[i], factors[i], x)
+        variance = np.full(x.shape[0], noise)
+        if corrected:
+            variance += 1.0
+            for r in range(num):
+                variance -= a[r] ** 2
+            variance = np.maximum(variance, noise)
+        bases[i] = -0.5 * power * (np.log(2 * np.pi * variance) + y**2 / variance).sum()
+        weighted = a / variance
+        for r in range(num):
+            new[i, r, : r + 1] = kept * natural[i, r, : r + 1]
+            new[i, r, r + 1 : num] = 0.0
+            new[i, r, r] += 1.0 - kept
+            add_products(new[i], r, weighted, a, power, y.size)
+            new[i, r, num] = kept * natural[i, r, num] + power * dot(weighted[r], y, y.size)
+        partitions[i] = _log_partition(new[i])
+
+
+@jit
+def _log_partition(natural):
+    num = natural.shape[0]
+    factor, h = natural[:, :num].copy(), natural[:, num:].copy()
+    _cholesky(factor)
+    _forward(factor, h)
+    total = 0.0
+    for r in range(num):
+        total += 0.5 * h[r, 0] ** 2 - np.log(factor[r, r])
+    return total
+
+
+@jit
+def _predict(inputs, factors, natural, points, means, choleskys):
+    num, n = inputs.shape[1], points.shape[0]
+    for i in range(inputs.shape[0]):
+        a = _features(inputs[i], factors[i], points)
+        factor, h = natural[i, :, :num].copy(), natural[i, :, num:].copy()
+        _cholesky(factor)
+        _forward(factor, h)
+        seen = a.copy()
+        _forward(factor, seen)
+        means[i] = 0.0
+        for r in range(num):
+            means[i] += h[r, 0] * seen[r]
+        across, beyond = np.ascontiguousarray(seen.T), np.ascontiguousarray(a.T)
+        _covariances(points, points, choleskys[i])
+        for r in range(n):
+            choleskys[i, r, r] += JITTER
+            choleskys[i, r, r + 1 :] = 0.0
+            add_products(choleskys[i], r, across, across, 1.0, num)
+            add_products(choleskys[i], r, beyond, beyond, -1.0, num)
+        _cholesky(choleskys[i])
+
+
+def warm_up_calls() -> Iterator[tuple[str, Callable[[], object]]]:
+    """One call of each kernel."""
+    inputs, natural = np.zeros((1, 2, 1)), np.zeros((1, 2, 3))
+    natural[0, :, :2] = np.eye(2)
+    rows = np.zeros((2, 2))
+    yield "sparse Gaussian process", lambda: factorised(inputs)
+    given = inputs, np.eye(2)[None], natural
+    yield "its step", lambda: tilted(*given, rows, 0.5, 0.5, 1.0, True)
+    yield "its predictions", lambda: predicted(*given, rows[:, :1])
+    yield "its covariances", lambda: covariances(rows[:, :1], rows[:, :1])

@@ -1,0 +1,117 @@
+"""Structured Particle Mirror Descent: particles for a part of the unknowns, the rest in closed form given each."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pmdviz.densities.density import Density, effective_sample_size
+from pmdviz.methods.base import read_only
+from pmdviz.methods.cost import Work
+from pmdviz.methods.shared import optimisers
+from pmdviz.methods.shared.batching import BatchKnobs, BatchMethod, batch_size_knob
+from pmdviz.methods.shared.particles import equal_log_weights, normalised, num_particles_knob, weight_terms
+from pmdviz.methods.step import STEP_SIZE, WEIGHTED, Cost, StepInfo
+from pmdviz.targets import Target
+from pmdviz.targets.conditional import Conditionals
+
+ALONE = 1.5  # effective particles below which one of them decides
+
+
+class StructuredKnobs(BatchKnobs):
+    """The knobs of `structured`."""
+
+    kind_words = "knob of method 'structured':"
+
+    num_particles = num_particles_knob(
+        16, "restart", "Number of sets of those unknowns that have no closed form.", (1, 200)
+    )
+    batch_size = batch_size_knob(128)
+    eta = optimisers.eta(1.0)
+    n0 = optimisers.n0(1.0)
+    kappa = optimisers.kappa(0.5)
+
+    def work(self, num_data: int) -> Work:
+        """The likelihood of the batch for each particle."""
+        return Work(likelihoods=self.num_particles * self.rows(num_data))
+
+
+class StructuredState(NamedTuple):
+    """Weighted particles Z_j with q(u | Z_j) each."""
+
+    particles: np.ndarray  # (m, p), and the other fields of `Conditionals`
+    constants: np.ndarray
+    natural: np.ndarray
+    partitions: np.ndarray
+    prior_partitions: np.ndarray
+    log_weights: np.ndarray  # (m,) logsumexp 0
+    iteration: int
+
+    @property
+    def conditionals(self) -> Conditionals:
+        """The particles with their conditional densities."""
+        return Conditionals(*self[:5])
+
+
+class Structured(BatchMethod):
+    """Mirror descent on q(Z, u) = q(Z) q(u | Z), with u given Z in an exponential family.
+
+    q(u | Z) <- q(u | Z)^(1-γ) p(u | Z)^γ prod over the batch of p(x | u, Z)^(γ N/B), in natural parameters; with the
+    log partition functions A of it before and after and of the prior,
+    log w <- (1-γ) log w + A_after - (1-γ) A_before - γ A_prior + what of the likelihood does not depend on u.
+    """
+
+    name = "structured"
+    title = "Structured Particle Mirror Descent"
+    short_title = "structured PMD"
+    about = (
+        "Structured Particle Mirror Descent keeps particles for a part of the unknowns and solves for the rest in "
+        "closed form."
+    )
+    formula = "q_{t+1}(u | Z) ∝ q_t(u | Z)^{1-γ} [p(u | Z) p(x_t | u, Z)^{N/B}]^{γ}"
+    what_moves = "Particles stay in place and change weight; the density that belongs to each one moves."
+    source = "Dai, He, Dai, Song 2016, appendix F, with the errata of docs/errata.md"
+    family = "structured"
+    requires = frozenset({"conditional_family"})
+    Knobs = StructuredKnobs
+    scalars = (STEP_SIZE, *WEIGHTED)
+
+    def init(self, rng: np.random.Generator, target: Target, knobs: StructuredKnobs) -> StructuredState:
+        """m particles of the prior, equally weighted."""
+        found = target.conditionals(rng, knobs.num_particles)
+        return StructuredState(*read_only(*found, equal_log_weights(knobs.num_particles)), 0)
+
+    def step(
+        self,
+        rng: np.random.Generator,
+        state: StructuredState,
+        target: Target,
+        batch: np.ndarray,
+        knobs: StructuredKnobs,
+    ) -> tuple[StructuredState, StepInfo]:
+        """One mirror step on the batch."""
+        t, m, before = state.iteration + 1, len(state.log_weights), state.conditionals
+        gamma = optimisers.decayed(t, knobs)
+        after, base = target.tilted(before, batch, 1 - gamma, gamma * target.num_data / len(batch))
+        partitions = after.partitions - (1 - gamma) * before.partitions - gamma * before.prior_partitions
+        previous = (1 - gamma) * state.log_weights if gamma < 1 else np.zeros(m)
+        log_weights = normalised(previous + partitions + base, state.particles, batch)
+        ess, zeros = effective_sample_size(state.log_weights), int((log_weights == -np.inf).sum())
+        state = StructuredState(*read_only(*after, log_weights), t)
+        return state, StepInfo(
+            Cost(len(batch), len(batch) * m),
+            f"γ = {gamma:.3g} · batch of {len(batch):,} · ESS {effective_sample_size(log_weights):,.1f} of {m:,}",
+            scalars={"step_size": gamma, "ess_before": ess, "zero_weight": zeros},
+            terms=weight_terms(log_weights, previous=previous, likelihood=partitions + base),
+        )
+
+    def density(self, state: StructuredState, knobs: StructuredKnobs, target: Target) -> Density:
+        """The mixture of the particles' conditional densities."""
+        return target.conditional_density(state.conditionals, state.log_weights)
+
+    def caveat(self, state: StructuredState, knobs: StructuredKnobs) -> str:
+        """That one particle decides: a mixture in name only."""
+        m = len(state.log_weights)
+        alone = m > ALONE > effective_sample_size(state.log_weights)
+        return f"one particle of {m:,} has the weight: the others no longer count" if alone else ""

@@ -1,0 +1,150 @@
+"""The plain arrays behind the picture of the data: all rows, the batch of the last step, and what q and p predict.
+
+One column is a histogram under predictive densities, E p(x | theta) over q and over the exact posterior. Two columns
+are dots, with the regions that hold 50, 80 and 95 % of a predictive density, the line on which two classes are equally
+probable, or the mean of a number. Reading them never touches a random stream of the run: draws of q and p have seeds
+of their own.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from pmdviz.scenes.columns import EMPTY_LINE
+from pmdviz.scenes.contours import contour_line, density_levels
+from pmdviz.targets import Target
+
+BINS = 30
+MAX_DOTS = 2_000
+CURVE, SIDE = 120, 40  # points of a curve; cells of a side of the plane
+BEYOND = 0.5  # of the range, on each side: a region that holds 95 % reaches over the data
+DRAWS = 300  # of q and of the exact posterior, over which predictions are averaged
+MARGIN = 0.08  # of the range of the data, on each side
+EVEN = 0.5  # probability of a class on the line between two
+
+NO_BARS = dict.fromkeys(("left", "right", "top"), np.empty(0))
+
+Columns = dict[str, np.ndarray]
+
+
+class DataGround(NamedTuple):
+    """What stands still: the data, and what the exact posterior predicts."""
+
+    bars: Columns  # left, right, top (density); empty of dots
+    dots: Columns  # x, y
+    exact: Columns  # x, y of lines
+    labels: tuple[str, str]
+    ranges: tuple[tuple[float, float], tuple[float, float]]
+
+
+class DataMoment(NamedTuple):
+    """What changes with the frame."""
+
+    ground: DataGround
+    bars: Columns  # of the batch: its part of each bar
+    dots: Columns
+    approximate: Columns
+
+
+def applies(target: Target) -> bool:
+    """Whether the data of a target can be drawn: one or two columns of numbers, or classes by two inputs."""
+    return target.data is not None and _plane(target, target.data[:1]).shape[1] in (1, 2)
+
+
+def moment(frame: Any) -> DataMoment:
+    """The data as the step that led to `frame` saw them."""
+    target, rows = frame.target, frame.batch_rows
+    ground = _ground(target)
+    batch = target.data[:0] if rows is None else target.data[rows if isinstance(rows, slice) else np.unique(rows)]
+    points = _plane(target, batch)
+    drawn = frame.draws[:: max(1, len(frame.draws) // DRAWS)]
+    if points.shape[1] == 1:
+        bars, dots = _bars(points[:, 0], _edges(ground), target.num_data), EMPTY_LINE
+    else:
+        bars, dots = NO_BARS, _dots(points)
+    return DataMoment(ground, bars, dots, _predicted(target, drawn, ground.ranges))
+
+
+_grounds: WeakKeyDictionary[Target, DataGround] = WeakKeyDictionary()
+
+
+def _ground(target: Target) -> DataGround:
+    if target not in _grounds:
+        _grounds[target] = _made_ground(target)
+    return _grounds[target]
+
+
+def _made_ground(target: Target) -> DataGround:
+    points = _plane(target, target.data_rows)
+    reference = target.reference()
+    draws = None if reference is None else reference.sample(np.random.default_rng(0), DRAWS)
+    across = _span(points[:, 0])
+    if points.shape[1] == 1:
+        edges = np.linspace(points.min(), max(points.max(), points.min() + 1e-9), BINS + 1)
+        bars = _bars(points[:, 0], edges, len(points))
+        curve = EMPTY_LINE if draws is None else _predicted(target, draws, (across, (0.0, 1.0)))
+        top = max([bars["top"].max(), *curve["y"]])
+        labels = "x (data points)", "density (per unit of x)"
+        return DataGround(bars, EMPTY_LINE, curve, labels, (across, (0.0, 1.1 * float(top))))
+    ranges = across, _span(points[:, 1])
+    lines = EMPTY_LINE if draws is None else _predicted(target, draws, ranges)
+    names = {"class": target.input_names, "number": ("x", "y")}.get(target.predicts, ("x₁", "x₂"))
+    labels = f"{names[0]} (data points)", names[1]
+    return DataGround(NO_BARS, _dots(points), lines, labels, ranges)
+
+
+def _plane(target: Target, rows: np.ndarray) -> np.ndarray:
+    """Where rows are drawn, (n, 1) or (n, 2): a class by its inputs, other rows as they are."""
+    if target.predicts == "class" and len(target.input_names) == 2:
+        return target.inputs(rows)
+    return rows.reshape(len(rows), int(np.prod(rows.shape[1:])))
+
+
+def _span(values: np.ndarray) -> tuple[float, float]:
+    low, high = float(values.min()), float(values.max())
+    pad = MARGIN * max(high - low, 1e-9)
+    return low - pad, high + pad
+
+
+def _edges(ground: DataGround) -> np.ndarray:
+    return np.append(ground.bars["left"], ground.bars["right"][-1:])
+
+
+def _bars(values: np.ndarray, edges: np.ndarray, num_data: int) -> Columns:
+    """Bars whose area is the share of `num_data` that lies in each of them."""
+    counts, _ = np.histogram(values, edges)
+    return {"left": edges[:-1], "right": edges[1:], "top": counts / (num_data * np.diff(edges))}
+
+
+def _dots(points: np.ndarray) -> Columns:
+    shown = points[np.linspace(0, len(points) - 1, min(len(points), MAX_DOTS)).astype(np.int64)]
+    return {"x": shown[:, 0].astype(np.float32), "y": shown[:, 1].astype(np.float32)}
+
+
+def _predicted(target: Target, draws: np.ndarray, ranges: tuple[tuple[float, float], ...]) -> Columns:
+    """What is predicted on the average over `draws` of theta, as lines."""
+    (left, right), (bottom, top) = ranges
+    if target.predicts == "class":
+        gx, gy = np.linspace(left, right, SIDE), np.linspace(bottom, top, SIDE)
+        inputs = np.stack(np.meshgrid(gx, gy), axis=-1).reshape(-1, 2)
+        mean = target.row_mean(draws, target.rows_at(inputs)).mean(axis=0)
+        return contour_line(gx, gy, mean.reshape(SIDE, SIDE), np.array([EVEN]))
+    if target.predicts == "number":
+        x = np.linspace(left, right, CURVE)
+        mean = target.row_mean(draws, np.column_stack([x, np.zeros(CURVE)])).mean(axis=0)
+        return {"x": x.astype(np.float32), "y": mean.astype(np.float32)}
+    if "row_density" not in target.offers:
+        return EMPTY_LINE
+    if target.data_rows[:1].size == 1:
+        x = np.linspace(left, right, CURVE)
+        rows = x.reshape(-1, *target.data_rows.shape[1:])
+        density = np.exp(target.row_log_likelihood(draws, rows)).mean(axis=0)
+        return {"x": x.astype(np.float32), "y": density.astype(np.float32)}
+    wide, high = BEYOND * (right - left), BEYOND * (top - bottom)
+    gx, gy = np.linspace(left - wide, right + wide, SIDE), np.linspace(bottom - high, top + high, SIDE)
+    rows = np.stack(np.meshgrid(gx, gy), axis=-1).reshape(-1, 2)
+    density = np.exp(target.row_log_likelihood(draws, rows)).mean(axis=0).reshape(SIDE, SIDE)
+    return contour_line(gx, gy, density, density_levels(density))

@@ -1,0 +1,88 @@
+"""The words that a page explains when they are clicked or touched: each declared here, and only here."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from pmdviz.scenes.words import EXACT_SAMPLES
+
+
+class Term(NamedTuple):
+    """A word of the glossary; `forms` is how it is written in texts, `page` says which page of the docs has more."""
+
+    title: str
+    forms: tuple[str, ...]
+    meaning: str
+    formula: str
+    page: str
+
+
+GLOSSARY = {
+    "tv": Term(
+        "TV: total variation",
+        ("TV", "total variation"),
+        "How far the approximation q is from the exact posterior p: the largest difference between the probabilities "
+        "that the two give to any region. It ranges from 0 (identical) to 1 (no overlap).",
+        "TV = ½ ∫ |p(θ) − q(θ)| dθ",
+        "docs/metrics.md",
+    ),
+    "kl": Term(
+        "KL: Kullback-Leibler divergence",
+        ("KL", "forward KL", "reverse KL"),
+        "Another distance between p and q, in nats; 0 means identical. Forward KL(p‖q) is large where q misses part of "
+        "the posterior. Reverse KL(q‖p) is large where q has mass that the posterior has not.",
+        "KL(p‖q) = ∫ p(θ) log(p(θ)/q(θ)) dθ",
+        "docs/metrics.md",
+    ),
+    "ess": Term(
+        "ESS: effective sample size",
+        ("ESS", "effective sample size"),
+        "How many particles of equal weight carry as much information as these weighted ones: m if all weights are "
+        "equal, 1 if one particle has all the weight.",
+        "ESS = 1 / Σ wᵢ²",
+        "docs/metrics.md",
+    ),
+    "bandwidth": Term(
+        "Bandwidth h",
+        ("bandwidth", "Bandwidth"),
+        "The width of the smoothing kernel placed on each particle; q is the weighted sum of these kernels. Too wide "
+        "blurs the modes, too narrow leaves gaps between the particles.",
+        "q(θ) = Σ wᵢ K((θ − θᵢ)/h) / hᵈ",
+        "docs/algorithm.md",
+    ),
+    "rejuvenation": Term(
+        "Rejuvenation",
+        ("rejuvenation", "Rejuvenation", "rejuvenated", "rejuvenates"),
+        "New particles of equal weight are drawn from the current density q. It brings the ESS back to m, "
+        "and each time it adds the kernel's variance.",
+        "θᵢ ~ q, wᵢ = 1/m",
+        "docs/algorithm.md",
+    ),
+    "exact-samples": Term(
+        "Exact samples",
+        (EXACT_SAMPLES, EXACT_SAMPLES.capitalize()),
+        "A reference: the TV you would get with the same number of independent samples from the exact posterior. "
+        "Particles that vary less than independent samples can do better.",
+        "θᵢ ~ p independently, i = 1 … m",
+        "docs/metrics.md",
+    ),
+}
+KEYS = {form: key for key, term in GLOSSARY.items() for form in term.forms}
+_FORMS = re.compile(rf"\b({'|'.join(sorted(map(re.escape, KEYS), key=len, reverse=True))})\b")
+
+
+def marked(text: str) -> str:
+    """A text (escaped, if it is to be HTML) with each word of the glossary as a button that opens its explanation."""
+    return _FORMS.sub(lambda found: button(found[1], KEYS[found[1]]), text)
+
+
+def button(words: str, key: str) -> str:
+    """The HTML of a button that explains `key`."""
+    return f'<button type="button" class="pmdviz-term" data-term="{key}" aria-haspopup="dialog">{words}</button>'
+
+
+def row() -> str:
+    """All words of the glossary, for the legends that are drawn and cannot be clicked; HTML."""
+    found = " · ".join(button(term.forms[0], key) for key, term in GLOSSARY.items())
+    return f'<div class="pmdviz-glossary">What is … {found}?</div>'

@@ -1,0 +1,15 @@
+// The page's frame, once it is there: the system's theme or the one that was chosen last, and no drawer in a narrow window.
+const page = [...Bokeh.documents[0]._all_models.values()].find((m) => m.data?.sidebar_open !== undefined)
+if (page) {
+  const KEY = "pmdviz-theme", system = matchMedia("(prefers-color-scheme: dark)")
+  const kept = () => { try { return localStorage.getItem(KEY) } catch { return null } }
+  const wanted = () => kept() === null ? system.matches : kept() === "dark"
+  const put = () => { if (page.data.dark_theme !== wanted()) page.data.dark_theme = wanted() }
+  page.data.properties.dark_theme.change.connect(() => { // by the button: what was put on by itself is what is wanted
+    if (page.data.dark_theme === wanted()) return
+    try { localStorage.setItem(KEY, page.data.dark_theme ? "dark" : "light") } catch { /* a browser that keeps nothing */ }
+  })
+  system.addEventListener("change", put)
+  if (!new URLSearchParams(location.search).has("theme")) put()
+  if (window.innerWidth < 900) page.data.sidebar_open = false
+}

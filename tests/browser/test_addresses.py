@@ -1,0 +1,100 @@
+"""Each page has an address and a title; the browser's Back and a reload keep to it; theme and presenter mode."""
+
+import pytest
+
+from pmdviz.experiments.race import RaceRecipe
+from pmdviz.lab.links import race_query
+from tests.browser.conftest import Lab
+
+DARK = "pmdviz.find('.mui-dark') !== null && pmdviz.model('stage').background_fill_color !== '#ffffff'"
+LIGHT = "pmdviz.find('.mui-light') !== null && pmdviz.model('stage').background_fill_color === '#ffffff'"
+
+
+def seen(lab, name, search):
+    """The page `name` is there, at its address."""
+    lab.wait(f"document.title === 'pmdviz: {name}' && location.search.startsWith('{search}')")
+    lab.page.get_by_role("tab", name=name, selected=True).wait_for()
+
+
+def test_pages_have_addresses_and_the_run_stays(lab):
+    lab.press("Step")
+    lab.reach(1)
+    lab.wait("location.search.includes('at=1')")
+    lab.page.get_by_role("tab", name="Theory").click()
+    seen(lab, "Theory", "?page=theory")
+    assert lab.page.get_by_role("heading", level=1).inner_text() == "pmdviz: Theory"
+    lab.page.go_back()
+    seen(lab, "Lab", "?run=")
+    assert lab.iteration() == 1
+    lab.page.go_forward()
+    seen(lab, "Theory", "?page=theory")
+    lab.page.reload()
+    lab.page.get_by_text("Nothing has been measured yet.").wait_for(timeout=60_000)
+    seen(lab, "Theory", "?page=theory")
+
+
+def test_the_logo_throws_no_run_away(lab):
+    lab.press("Step")
+    lab.reach(1)
+    lab.page.get_by_role("heading", name="pmdviz", exact=True).and_(lab.page.locator(".title")).click()
+    lab.press("Step")
+    lab.reach(2)
+
+
+def test_a_race_is_shared_and_opens_again(server, browser):
+    race = RaceRecipe.checked("pmd,gibbs", "gaussian", budget=2_000, seeds=(7,))
+    permissions = ["clipboard-read", "clipboard-write"]
+    lab = Lab(browser, f"{server.url}/{race_query(race)}", permissions=permissions)
+    lab.wait("pmdviz.model('race-acknowledge')?.drawn > 0", 60)
+    seen(lab, "Race", race_query(race))
+    lab.page.locator(".pmdviz-race-setup").get_by_role("button", name="Share").click()
+    lab.page.get_by_text("Copied to the clipboard.").wait_for()
+    assert lab.page.evaluate("navigator.clipboard.readText()").endswith(race_query(race))
+    lab.page.get_by_role("button", name="Reseed").click()
+    lab.wait(f"location.search !== '{race_query(race)}' && location.search.startsWith('?page=race&race=')")
+    assert lab.problems == []
+    lab.context.close()
+
+
+@pytest.mark.parametrize(("system", "opens", "turned"), [("dark", DARK, LIGHT), ("light", LIGHT, DARK)])
+def test_the_theme_is_the_systems_until_another_is_chosen(open_lab, system, opens, turned):
+    lab = open_lab(color_scheme=system)
+    lab.wait(opens)
+    lab.page.get_by_label("Toggle theme").click()
+    lab.wait(turned)
+    lab.page.reload()
+    lab.wait(f"window.pmdviz && pmdviz.iteration() >= 0 && {turned}", 60)
+
+
+def test_a_teachers_link(open_lab):
+    lab = open_lab(permissions=["clipboard-read", "clipboard-write"])
+    lab.page.get_by_label("Preset").select_option(label="Too bold: an ESS that means nothing")
+    lab.type("eta", "3")
+    lab.press("Step")
+    lab.reach(1)
+    lab.page.get_by_text("Make a link").click()
+    for box in ("seed", "presenter mode"):
+        lab.page.locator(".pmdviz-link-builder").get_by_label(box, exact=True).check()
+    lab.press("Copy the link")
+    lab.page.get_by_text("Copied to the clipboard.").wait_for()
+    link = lab.page.evaluate("navigator.clipboard.readText()")
+    assert "at=" not in link and "preset=too_bold" in link and "hide=seed" in link and "presenter=1" in link
+    lab.press("Show a QR code")
+    code = lab.page.get_by_alt_text("QR code of the link")
+    code.wait_for()
+    assert code.evaluate("image => image.naturalWidth") > 200
+    assert lab.page.evaluate("pmdviz.model('acknowledge').address") == link
+    lab.page.goto(link)
+    lab.wait("window.pmdviz && pmdviz.iteration() === 0 && pmdviz.model('acknowledge')?.drawn > 0", 60)
+    heading = lab.page.locator(".pmdviz-heading h2")
+    heading.wait_for()
+    asked = heading.inner_text()
+    assert asked.endswith("?")
+    for gone in ("Share", "Restart", "Step"):
+        assert not lab.page.get_by_role("button", name=gone, exact=True).is_visible()
+    foot = lab.page.locator("#foot").bounding_box()["y"]
+    assert lab.page.locator(".pmdviz-status").bounding_box()["y"] + 20 < foot
+    lab.press("Play")
+    lab.reach(2)
+    lab.press("Leave")
+    lab.page.get_by_role("button", name="Step", exact=True).wait_for()

@@ -1,0 +1,61 @@
+"""The fold that makes a link: what is copied, and its QR code once the browser has said the address."""
+
+from urllib.parse import unquote
+
+import pytest
+import segno
+
+from pmdviz.lab.links import START
+from pmdviz.lab.loop.acknowledge import Acknowledge
+from pmdviz.lab.panels.link_builder import TOO_LONG, LinkBuilder, qr_code
+
+ADDRESS = "https://example.org/app?preset=two_modes&start=start"
+
+
+@pytest.fixture
+def builder():
+    ack, copied = Acknowledge(), []
+    made = LinkBuilder(lambda start, page: copied.append((start, page)), ack)
+    made.view.collapsed = False
+    made.ack, made.copied = ack, copied
+    return made
+
+
+def press(builder, label):
+    (row,) = [one for one in builder.view.objects if hasattr(one, "objects")]
+    (button,) = [one for one in row if one.label == label]
+    button.param.trigger("clicks")
+
+
+@pytest.mark.parametrize("answer", ["copied", "refused"])
+def test_the_code_is_of_the_address_that_the_browser_says(builder, answer):
+    builder.hide.value = ["seed"]
+    press(builder, "Show a QR code")
+    assert builder.copied == [(START, builder.page)] and builder.page.hide == ("seed",)
+    assert builder.code.object == ""
+    builder.ack.address = ADDRESS
+    setattr(builder.ack, answer, 1)
+    assert builder.code.object == qr_code(ADDRESS)
+
+
+def test_a_link_that_is_only_copied_has_none(builder):
+    press(builder, "Show a QR code")
+    builder.ack.update(address=ADDRESS, copied=1)
+    press(builder, "Copy the link")
+    builder.ack.copied = 2
+    assert len(builder.copied) == 2 and builder.code.object == ""
+
+
+def test_the_picture_holds_the_modules_of_the_code():
+    shown = qr_code(ADDRESS)
+    picture = unquote(shown.split('src="data:image/svg+xml;charset=utf-8,')[1].split('"')[0])
+    assert picture.count("<path") == 2  # light ground and dark modules
+    width = segno.make_qr(ADDRESS, error="l").symbol_size(scale=8, border=4)[0]
+    assert f"width='{width}'" in picture.replace('"', "'")
+    assert qr_code(ADDRESS + "&embed=1") != shown
+
+
+def test_an_address_that_no_code_can_hold_is_a_sentence(builder):
+    press(builder, "Show a QR code")
+    builder.ack.update(address="https://example.org/?run=" + "x" * 3000, copied=1)
+    assert builder.code.object == TOO_LONG

@@ -1,0 +1,80 @@
+"""The picture of the data: bars, the batch of the step, and what q and the exact posterior predict."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import pmdviz
+from pmdviz.engine.session import Session
+from pmdviz.scenes.data_columns import BINS, applies, moment
+from pmdviz.targets import TARGETS
+
+
+def frame_of(target="mixture", iterations=3, **parts):
+    session = Session(pmdviz.Recipe(target, **parts))
+    session.advance(iterations)
+    return session.frame
+
+
+def area(bars):
+    return float((bars["top"] * (bars["right"] - bars["left"])).sum())
+
+
+def test_the_batch_is_a_part_of_the_bars():
+    frame = frame_of(batch_size=200)
+    seen = moment(frame)
+    assert len(seen.bars["top"]) == BINS and area(seen.ground.bars) == pytest.approx(1)
+    assert area(seen.bars) == pytest.approx(0.2) and (seen.bars["top"] <= seen.ground.bars["top"]).all()
+    expected = np.histogram(frame.target.data[frame.batch_rows], np.append(seen.bars["left"], seen.bars["right"][-1]))
+    assert_allclose(seen.bars["top"] * np.diff(expected[1]) * frame.num_data, expected[0])
+    assert area(moment(frame_of(iterations=0)).bars) == 0
+    assert area(moment(frame_of(method="hmc", iterations=1)).bars) == pytest.approx(1)  # a step by all data
+
+
+def test_the_predictive_density_of_the_exact_posterior_is_the_one_on_paper():
+    frame = frame_of("gaussian", target_options={"dim": 1})
+    exact, noise = frame.target.exact, frame.target.options.sigma_x
+    variance = exact.cov[0, 0] + noise**2
+    line = moment(frame).ground.exact
+    paper = np.exp(-0.5 * (line["x"] - exact.mean[0]) ** 2 / variance) / np.sqrt(2 * np.pi * variance)
+    assert_allclose(line["y"], paper, atol=0.03 * paper.max())  # of 300 draws
+
+
+def test_the_prediction_of_q_comes_to_that_of_the_exact_posterior():
+    far, near = (moment(frame_of("bimodal1d", iterations=n)) for n in (0, 200))
+    exact = near.ground.exact["y"]
+    away = [np.abs(each.approximate["y"] - exact).max() for each in (far, near)]
+    assert away[1] < 0.1 * exact.max() < away[0]
+
+
+def test_two_columns_are_dots_and_classes_have_a_line_between_them():
+    seen = moment(frame_of("gaussian", batch_size=5))
+    assert len(seen.ground.dots["x"]) == 20 and len(seen.dots["x"]) == 5 and not len(seen.bars["top"])
+    assert len(seen.approximate["x"]) > 50
+    frame = frame_of("logistic")
+    line, target = moment(frame).ground.exact, frame.target
+    inputs = np.column_stack([line["x"], line["y"]]).astype(float)
+    inputs = inputs[np.isfinite(inputs).all(axis=1)]
+    even = target.row_mean(target.reference().sample(np.random.default_rng(0), 300), target.rows_at(inputs)).mean(
+        axis=0
+    )
+    assert_allclose(even, 0.5, atol=0.02)
+
+
+def test_it_is_drawn_of_every_target_with_data_of_one_or_two_columns():
+    for name in TARGETS:
+        target = pmdviz.target(name)
+        if target.data is not None and applies(target):
+            seen = moment(frame_of(name, iterations=1))
+            assert all(np.isfinite(seen.ground.ranges).ravel())
+    assert applies(pmdviz.target("mixture")) and not applies(pmdviz.target("gaussian", dim=3))
+    assert not applies(pmdviz.target("ising"))
+
+
+def test_reading_it_changes_no_run():
+    looked, alone = (Session(pmdviz.Recipe(num_particles=200)) for _ in range(2))
+    for _ in range(6):
+        moment(looked.advance(1))
+    alone.advance(6)
+    assert looked.frame.particles.tobytes() == alone.frame.particles.tobytes()
+    assert looked._rng.bit_generator.state == alone._rng.bit_generator.state

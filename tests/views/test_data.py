@@ -1,0 +1,37 @@
+import pmdviz
+from pmdviz.engine.session import Session
+from pmdviz.scenes.data_columns import moment
+from pmdviz.views import DataView
+
+
+def test_what_stands_still_is_sent_once_and_what_moves_lies_over_it():
+    session, view, changed = Session(pmdviz.Recipe(num_particles=100)), DataView(), []
+    view.show(moment(session.advance(1)))
+    view.set_theme(dark=True)
+    words = [item.label.value for item in view.legend.items]
+    assert words[:2] == ["data", "batch of this step"] and words[2].startswith("predicted: exact")
+    moving = {view.lit_bars, view.lit_dots, view.approximate}
+    assert not moving & {renderer.data_source for item in view.legend.items for renderer in item.renderers}
+    over = [renderer for renderer in view.figure.renderers if renderer.data_source in moving]
+    assert {renderer.level for renderer in over} == {"overlay"} and len(over) == 3
+    for model in view.figure.references() - moving:
+        for name in model.properties():
+            model.on_change(name, lambda attr, old, new: changed.append(attr))
+    before = view.lit_bars.data["top"]
+    view.show(moment(session.advance(1)))
+    assert not changed and (view.lit_bars.data["top"] != before).any()
+
+
+def test_a_target_whose_predictions_are_not_known_shows_its_data_alone():
+    target = pmdviz.custom_target(
+        log_prior=lambda t: -0.5 * (t**2).sum(1),
+        log_likelihood=lambda t, x: -0.5 * ((x[None, :] - t) ** 2).sum(1),
+        sample_prior=lambda rng, m: rng.standard_normal((m, 1)),
+        data=[0.1, 0.4, -0.3],
+        dim=1,
+        name="mine",
+    )
+    view = DataView()
+    view.show(moment(Session(pmdviz.Recipe(target, num_particles=50)).advance(1)))
+    assert [item.label.value for item in view.legend.items] == ["data", "batch of this step"]
+    assert not len(view.approximate.data["x"])
