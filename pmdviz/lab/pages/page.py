@@ -107,9 +107,11 @@ class LivePage(InNotebook):
             self.busy_card.show(words_of_job(what), seconds, share, can_cancel=self.live.runner is not None)
 
     def play_changed(self, playing: bool) -> None:
-        """Play or Pause was pressed."""
+        """Play or Pause was pressed. A last look draws what a frame of a playing run leaves out, if none is to come."""
         self.playback.playing(playing)
         self.tell_notebook()
+        if not (playing or self.live.at_work) and self._last is not None:
+            self.live.do("look", self._glance)
 
     def _press(self, key: str) -> None:
         if key == "P":
