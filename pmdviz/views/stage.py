@@ -37,17 +37,23 @@ class StageView:
 
     Contours are the 50, 80 and 95 % highest-density regions of each density's own mass; in one dimension the
     densities are curves and the particles a rug under them. The ranges belong to the user: only `fit` sets them.
+
+    A page that has its own words for the layers takes it without a `legend`: BokehJS builds one anew for every change
+    of a source that it names.
     """
 
-    def __init__(self, target: Any, scene: Scene = SCENES["posterior"], pair: Pair = (0, 1)) -> None:
+    def __init__(
+        self, target: Any, scene: Scene = SCENES["posterior"], pair: Pair = (0, 1), legend: bool = True
+    ) -> None:
         self.sources = {name: ColumnDataSource(_EMPTY[name]) for name in (*LAYERS, "others")}
         self.sources["image"] = ColumnDataSource(NO_IMAGE)
         self.figure = _figure()
         figures.describe(self.figure, "Picture: exact posterior, approximation and particles")
         self._add_glyphs()
-        self.legend = Legend(items=[], **style.LEGEND)
-        self.figure.add_layout(self.legend, "above")
-        figures.fold_legend(self.figure, self.legend)
+        self.legend = Legend(items=[], **style.LEGEND) if legend else None
+        if self.legend is not None:
+            self.figure.add_layout(self.legend, "above")
+            figures.fold_legend(self.figure, self.legend)
         note: dict[str, Any] = {"x_units": "screen", "y_units": "screen", "text_font": style.FONT, "level": "overlay"}
         self.note = Label(x=8, y=6, text="", **note)
         self.figure.add_layout(self.note)
@@ -145,9 +151,11 @@ class StageView:
     def name_layers(self, method: Method | None) -> None:
         """The scene's words in the legend, for the layers that it draws."""
         words = self.scene.words(method)
-        if words != self.words:
+        if words == self.words:
+            return
+        self.words = words
+        if self.legend is not None:
             drawn = {**self.layers, "others": self.others}
-            self.words = words
             self.legend.items = [LegendItem(label=word, renderers=[drawn[name]]) for name, word in words.items()]
 
     def labels(self, columns: StageColumns) -> dict[str, str]:
@@ -156,7 +164,8 @@ class StageView:
         return {**self.words, **dots}
 
     def _label(self, columns: StageColumns, note: str) -> None:
-        for item, label in zip(self.legend.items, self.labels(columns).values(), strict=True):
+        items = [] if self.legend is None else self.legend.items
+        for item, label in zip(items, self.labels(columns).values() if items else [], strict=True):
             if item.label.value != label:
                 item.label = {"value": label}
         if self.note.text != note:

@@ -53,7 +53,7 @@ class Screen:
         look_at_data: Callable[[bool], None],
         keyboard: bool = False,
     ) -> None:
-        self.stage, self.traces = StageView(target), TracesView()
+        self.stage, self.traces = StageView(target, legend=False), TracesView()  # the switches are its legend
         self.data: DataView | None = None  # made when it is first chosen: every page would have to carry it
         self._look_at_data = look_at_data
         self.playback, self.floor = playback, floor
@@ -72,7 +72,6 @@ class Screen:
         self.stage.put = self.traces.put = self.sender.put
         self.actions = Actions(self.ack, self.stage.figure, last)
         self.picture = PictureControls(choose)
-        self.stage.legend.visible = False  # the switches are it
         self.switches = LayerSwitches(self.stage.toggle)
         self.switches.name(self.stage.words)
         self.heading = Heading(tour=keyboard)
