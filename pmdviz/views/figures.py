@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 
 from bokeh.models import Axis, CustomJS, GlyphRenderer, Grid, Legend
 from bokeh.plotting import figure as Figure
@@ -43,22 +44,18 @@ def describe(figure: Figure, words: str) -> None:
     figure.js_on_change("inner_width", CustomJS(args={"figure": figure, "words": words}, code=DESCRIBE_JS))
 
 
-# A glyph in the overlay repaints nothing but the overlay. Bokeh clips its levels below to the frame, and of the overlay
-# what says that it needs it.
-CLIP_JS = """
-for (const model of moving) {
-  const view = Bokeh.index.find_one(model)
-  if (view) Object.defineProperty(view, "needs_clip", {get: () => true, configurable: true})
-}
-"""
+MOVING_JS = (Path(__file__).with_name("static") / "moving.js").read_text(encoding="utf-8")
 
 
 def float_above(figure: Figure, moving: Iterable[GlyphRenderer]) -> None:
-    """Put what moves in a level of its own: a frame then repaints neither grid nor axes nor legend."""
+    """Put what moves in a level of its own, painted by a script of ours.
+
+    A frame then repaints neither grid nor axes nor legend.
+    """
     renderers = list(moving)
     for renderer in renderers:
         renderer.level = "overlay"
-    figure.js_on_change("inner_width", CustomJS(args={"moving": renderers}, code=CLIP_JS))
+    figure.js_on_change("inner_width", CustomJS(args={"moving": renderers}, code=MOVING_JS))
 
 
 def dim(figure: Figure, on: bool) -> None:
