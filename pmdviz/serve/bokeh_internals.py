@@ -1,8 +1,9 @@
 """Every private part of Bokeh that the served app asks for, tried with Bokeh 3.9 and 3.10: it needs bokeh>=3.9,<3.11.
 
-`Server._tornado` and `_http`, `ServerSession._token`, `ServerConnection._session`, `WSHandler._receive`, `_handle` and
-`_protocol_error`, `ApplicationContext._discard_session`, `PropertyDescriptor._get_default`, `__themed_values__` of a
-model, the list `per_app_patterns`, and the form of a token (JSON in base64, its payload packed by zlib).
+`Server._tornado` and `_http`, `ServerSession._token` and `_current_patch_connection`, `ServerConnection._session`,
+`WSHandler._receive`, `_handle` and `_protocol_error`, `ApplicationContext._discard_session`,
+`PropertyDescriptor._get_default`, `__themed_values__` of a model, the list `per_app_patterns`, and the form of a token
+(JSON in base64, its payload packed by zlib).
 """
 
 from __future__ import annotations
@@ -50,6 +51,20 @@ async def discard(context: Any, session: Any) -> None:
 def has_session(connection: Any) -> bool:
     """Whether a stopping server has not let go of it yet."""
     return connection._session is not None
+
+
+async def set_from_browser(connection: Any, model: Any, name: str, value: Any) -> None:
+    """A browser's patch of one property: no look at every model of the page, and no answer, for which nobody waits."""
+    session = connection.session
+
+    def change() -> None:
+        session._current_patch_connection = connection
+        try:
+            model.set_from_json(name, value, setter=session)
+        finally:
+            session._current_patch_connection = None
+
+    await session.with_document_locked(change)
 
 
 def token_content(token: str, max_payload: int) -> tuple[Any, bool]:

@@ -8,8 +8,9 @@ from typing import Any
 
 from tornado.ioloop import PeriodicCallback
 
-from pmdviz.serve.bokeh_internals import MessageHooks, has_session
-from pmdviz.serve.tornado_internals import bytes_waiting
+from pmdviz.lab.loop.acknowledge import Acknowledge
+from pmdviz.serve.bokeh_internals import MessageHooks, has_session, set_from_browser
+from pmdviz.serve.tornado_internals import bytes_waiting, gather_writes
 
 KINDS = ("PATCH-DOC", "PULL-DOC-REQ")  # of messages that a page sends
 EVENTS = ("ModelChanged", "MessageSent")  # of a patch that a page sends: it adds, replaces and removes no roots
@@ -37,6 +38,15 @@ def patch_fault(content: Any, size: int, kind_of: Callable[[Any], str]) -> str:
     if size > SMALL and not all(kind_of(_target(event)) in UPLOADS for event in changes):
         return f"{size:,} bytes that are no upload"
     return ""
+
+
+def frame_drawn(content: Any, model_of: Callable[[str], Any]) -> tuple[Acknowledge, int] | None:
+    """The frame that a browser has drawn and the model that says so, if that is all that a patch says."""
+    match content:
+        case {"events": [{"kind": "ModelChanged", "model": {"id": str(name)}, "attr": "drawn", "new": int(frame)}]}:
+            model = model_of(name)
+            return (model, frame) if isinstance(model, Acknowledge) else None
+    return None
 
 
 def _target(event: dict[str, Any]) -> Any:
@@ -70,6 +80,7 @@ class CheckedMessages(MessageHooks):
         """The connection is there: look now and then whether its browser reads."""
         self._look = PeriodicCallback(self._look_at_reader, 1000 * LOOK_S)
         self._look.start()
+        gather_writes(self.ws_connection)  # type: ignore[attr-defined]
         return super().open(*args, **kwargs)  # type: ignore[misc]
 
     def on_close(self) -> None:
@@ -95,7 +106,11 @@ class CheckedMessages(MessageHooks):
         """Answer what a page may send; an ERROR to everything else."""
         words = self._fault(message)
         if not words:
-            return await super().answer(message)
+            drawn = frame_drawn(message.content, self._model) if message.msgtype == "PATCH-DOC" else None
+            if drawn is None:
+                return await super().answer(message)
+            model, frame = drawn
+            return await set_from_browser(self.connection, model, "drawn", frame)  # type: ignore[attr-defined]
         self._refused += 1
         if self._refused <= SAID:
             log.warning("a message was refused: %s", words)
@@ -110,9 +125,11 @@ class CheckedMessages(MessageHooks):
             return "the document has been sent often enough" if self._pulls > MAX_PULLS else ""
         return patch_fault(message.content, self._whole, self._kind_of)
 
+    def _model(self, model_id: str) -> Any:
+        return self.connection.session.document.get_model_by_id(model_id)  # type: ignore[attr-defined]
+
     def _kind_of(self, model_id: Any) -> str:
-        document = self.connection.session.document  # type: ignore[attr-defined]
-        model = document.get_model_by_id(model_id) if isinstance(model_id, str) else None
+        model = self._model(model_id) if isinstance(model_id, str) else None
         return "" if model is None else type(model).__name__
 
     def _look_at_reader(self) -> None:

@@ -1,14 +1,18 @@
 """Every private part of tornado that the served app asks for, tried with tornado 6.5 and 6.6: it needs tornado>=6.5,<7.
 
-`RequestHandler._finished`, `TCPServer._sockets`, `_handlers` and `_handle_connection`, `IOStream._write_buffer`; and of
-the loop of asyncio that lies under tornado's `_scheduled`.
+`RequestHandler._finished`, `TCPServer._sockets`, `_handlers` and `_handle_connection`, `IOStream._write_buffer`, the
+`stream` of a websocket's protocol; and of the loop of asyncio that lies under tornado's `_scheduled`.
 """
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
+
+from tornado.iostream import StreamClosedError
 
 
 def is_finished(handler: Any) -> bool:
@@ -21,6 +25,45 @@ def listen_by(http: Any, listener: Callable[[socket.socket, Callable[[socket.soc
     for number, listening in http._sockets.items():
         http._handlers[number]()
         http._handlers[number] = listener(listening, http._handle_connection).close
+
+
+def gather_writes(connection: Any) -> None:
+    """Have what a websocket sends within one turn of the loop go out in one call: a frame has five parts or more."""
+    connection.stream = GatheredWrites(connection.stream)
+
+
+class GatheredWrites:
+    """A tornado stream that keeps what is written until the turn of the loop is over; all else is the stream's own."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+        self._parts: list[bytes] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, part: bytes) -> asyncio.Future[None]:
+        """Take a part; whoever waits for it goes on at once. Raises StreamClosedError."""
+        if self._stream.closed():
+            raise StreamClosedError()
+        loop = asyncio.get_running_loop()
+        if not self._parts:
+            loop.call_soon(self._send)
+        self._parts.append(bytes(part))
+        done = loop.create_future()
+        done.set_result(None)
+        return done
+
+    def close(self, *args: Any, **kwargs: Any) -> None:
+        """Send what waits, and close."""
+        self._send()
+        self._stream.close(*args, **kwargs)
+
+    def _send(self) -> None:
+        parts, self._parts = self._parts, []
+        if parts:
+            with suppress(StreamClosedError):  # who is gone is told by the stream itself
+                self._stream.write(b"".join(parts))
 
 
 def bytes_waiting(stream: Any) -> int:

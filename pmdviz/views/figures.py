@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from bokeh.models import Axis, CustomJS, GlyphRenderer, Grid, Legend
+from bokeh.models import Axis, CustomJS, GlyphRenderer, Grid, Label, Legend
 from bokeh.plotting import figure as Figure
 
 from pmdviz.scenes.style import BORDERS, FONT, PRESENTER_BORDERS, PRESENTER_PX, TEXT_PX, Theme, theme
@@ -47,7 +47,7 @@ def describe(figure: Figure, words: str) -> None:
 MOVING_JS = (Path(__file__).with_name("static") / "moving.js").read_text(encoding="utf-8")
 
 
-def float_above(figure: Figure, moving: Iterable[GlyphRenderer]) -> None:
+def float_above(figure: Figure, moving: Iterable[GlyphRenderer | Label]) -> None:
     """Put what moves in a level of its own, painted by a script of ours.
 
     A frame then repaints neither grid nor axes nor legend.

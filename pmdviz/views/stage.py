@@ -57,6 +57,7 @@ class StageView:
         note: dict[str, Any] = {"x_units": "screen", "y_units": "screen", "text_font": style.FONT, "level": "overlay"}
         self.note = Label(x=8, y=6, text="", **note)
         self.figure.add_layout(self.note)
+        figures.float_above(self.figure, [self.others, *(self.layers[name] for name in DRAWN), self.note])
         self.hover = HoverTool(renderers=[self.layers["particles"]], attachment="vertical")
         self.figure.add_tools(self.hover)
         self.put: Callable[[ColumnDataSource, dict[str, np.ndarray]], None] = set_data  # a live page has a shorter way
@@ -80,7 +81,6 @@ class StageView:
         made = {name: _LAYER_GLYPHS[name](self.figure, self.sources[name], name) for name in DRAWN}
         made["paths"].glyph.line_color = {"field": "kind", "transform": self.path_colours}
         self.layers = {name: made[name] for name in LAYERS}
-        figures.float_above(self.figure, [self.others, *made.values()])
 
     def look_at(self, target: Any, scene: Scene, pair: Pair, method: Method | None = None) -> None:
         """Take ranges, axis names and words from a target, a scene of it and a method."""

@@ -1,6 +1,11 @@
 // Write the state into the status panel; only what differs is touched, so that nothing is laid out anew. The model of
 // this side takes the words too, in silence: a new class or stylesheet has the panel rendered again from its text.
-const root = Bokeh.index.find_one(status)?.shadow_el
+const seen = a.seen ??= {}  // a search through all views costs more than the words
+if (!seen.root?.isConnected) {
+  seen.root = Bokeh.index.find_one(status)?.shadow_el
+  seen.picture = Bokeh.index.find_one(figure)?.canvas_view.events_el
+}
+const root = seen.root
 if (root && a.words) {
   const w = JSON.parse(a.words)
   // While it plays the words are plain: a button among numbers that change would move at every frame.
@@ -14,8 +19,8 @@ if (root && a.words) {
   const bar = root.querySelector(".bar")
   bar.setAttribute("aria-valuenow", Math.round(w.share))
   bar.setAttribute("aria-valuetext", w.of)
-  const picture = Bokeh.index.find_one(figure)?.canvas_view.events_el  // its text alternative follows the run
-  if (picture) {
+  const picture = seen.picture ??= Bokeh.index.find_one(figure)?.canvas_view.events_el
+  if (picture) {  // its text alternative follows the run
     picture.dataset.now = w["pmdviz-status"]
     picture.setAttribute("aria-label", [picture.dataset.what, w["pmdviz-status"]].filter(Boolean).join(". "))
   }

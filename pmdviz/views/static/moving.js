@@ -1,7 +1,7 @@
 // Paint what moves straight from the columns of a frame. BokehJS gives them to five glyphs a layer (selected, muted, ...)
 // with an index of all points each, and rewrites a stylesheet at every paint: that is most of a frame's time. Its own
 // glyphs, which the pointer asks, follow a few times a second.
-const SETTLE_MS = 250
+const SETTLE_MS = 400
 const value = (spec) => spec !== null && typeof spec === "object" && "value" in spec ? spec.value : spec
 
 const begin_line = (ctx, glyph) => {
@@ -123,10 +123,27 @@ function let_move(source, view) {
   source.moved.push(view)
 }
 
+// A paint of the overlay alone changes no axis: nothing has to be measured for it.
+function spare_layout(plot) {
+  if (plot.spares_layout) return
+  plot.spares_layout = true
+  const own = plot._invalidate_layout_if_needed
+  const below = (painter) => painter.model.level !== "overlay"
+  plot._invalidate_layout_if_needed = function () {
+    if (this._invalidate_all || [...this._invalidated_painters].some(below)) own.call(this)
+  }
+}
+
 for (const model of moving) {
   const view = Bokeh.index.find_one(model)
   if (!view || view.floats) continue
   view.floats = true
+  spare_layout(view.plot_view)
+  if (model.type === "Label") {  // an empty one is measured as well
+    const own = view.paint
+    view.paint = function (ctx) { if (model.text) own.call(this, ctx); else this.mark_finished() }
+    continue
+  }
   // Of the overlay Bokeh clips to the frame only what says that it needs it.
   Object.defineProperty(view, "needs_clip", {get: () => true, configurable: true})
   view.update_position = () => {}  // it has no element that would need a place
