@@ -12,7 +12,7 @@ from pmdviz.densities.density import Density
 from pmdviz.methods import Method, StepInfo
 from pmdviz.methods.step import no_paths
 from pmdviz.metrics import METRICS, applicable
-from pmdviz.metrics.divergences import NAMES, DensitiesOnGrid, measure, picture
+from pmdviz.metrics.divergences import NAMES, DensitiesOnGrid, measure, picture, total_variation
 from pmdviz.metrics.draws import NUM_DRAWS
 from pmdviz.metrics.moments import kl_of_density
 from pmdviz.metrics.perfect_draws import known_floor
@@ -30,9 +30,8 @@ class Measured(dict[str, Any]):
         self._frame = frame
 
     def __missing__(self, name: str) -> float | None:
-        metric = METRICS[name]
-        target, method = self._frame.target, self._frame.method
-        self[name] = metric.measure(self._frame) if metric.applies(target, method) else None
+        METRICS[name]  # what is no metric is a KeyError
+        self[name] = self._frame.metric(name)
         return self[name]
 
 
@@ -110,7 +109,7 @@ class Frame:
 
     def _distance(self, name: str) -> float | None:
         if self.target.planar is not None:
-            return self._judged[name]["tv"]
+            return self._tvs[name]
         return kl_of_density(self.densities[name], self.reference) if self.reference is not None else None
 
     @property
@@ -154,17 +153,37 @@ class Frame:
         return self.grids[self.judged_by] if self.grids else None
 
     @cached_property
-    def _judged(self) -> dict[str, dict[str, float | None]]:
-        """The metrics by each of the densities."""
+    def _tvs(self) -> dict[str, float | None]:
+        """The TV by each of the densities: of what a grid resolves it is had without the other divergences."""
+        if self.target.exact is None or not self.grids:
+            return dict.fromkeys(self.densities)
+        return {
+            name: total_variation(pic) if pic.resolved else self._compared(name)["tv"]
+            for name, pic in self.grids.items()
+        }
+
+    @property
+    def tv(self) -> float | None:
+        """Total variation between p and q; None where there is no grid to compare on."""
+        return self._tvs[self.judged_by]
+
+    @cached_property
+    def _known(self) -> dict[str, dict[str, float | None]]:
+        """What has been compared so far, by density."""
+        return {}
+
+    def _compared(self, name: str) -> dict[str, float | None]:
         exact = self.target.exact
         if exact is None or not self.grids:
-            return {name: dict.fromkeys(NAMES) for name in self.densities}
-        return {name: measure(density, exact, self.grids[name]) for name, density in self.densities.items()}
+            return dict.fromkeys(NAMES)
+        if name not in self._known:
+            self._known[name] = measure(self.densities[name], exact, self.grids[name])
+        return self._known[name]
 
     @property
     def divergences(self) -> dict[str, float | None]:
         """TV, both KLs, cross entropy and mass outside; None each where there is no grid to compare on."""
-        return self._judged[self.judged_by]
+        return self._compared(self.judged_by)
 
     @property
     def reference(self) -> Reference | None:
@@ -183,15 +202,26 @@ class Frame:
 
     @cached_property
     def _measured(self) -> dict[str, float | None]:
-        found: dict[str, float | None] = {}
-        for metric in METRICS.values():
-            applies = metric.applies(self.target, self.method)
-            if applies and metric.traced(self.target, self.method):
-                found[metric.name] = metric.measure(self)
-            elif metric.always:
-                found[metric.name] = None
-        planar = self.target.planar is not None
-        return found | {f"tv_{name}": self._judged[name]["tv"] for name in self.densities if name and planar}
+        """The metrics that somebody has asked for."""
+        return {}
+
+    def metric(self, name: str) -> float | None:
+        """One metric of the table, and none of the others; None where it is unavailable."""
+        if name not in self._measured:
+            metric = METRICS[name]
+            self._measured[name] = metric.measure(self) if metric.applies(self.target, self.method) else None
+        return self._measured[name]
+
+    @property
+    def traced_names(self) -> list[str]:
+        """The metrics that a row of the history has."""
+        pair = self.target, self.method
+        return [one.name for one in METRICS.values() if one.always or (one.applies(*pair) and one.traced(*pair))]
+
+    def _traced(self) -> dict[str, float | None]:
+        more = [name for name in self.densities if name and self.target.planar is not None]
+        found = {name: self.metric(name) for name in self.traced_names}
+        return found | {f"tv_{name}": self._tvs[name] for name in more}
 
     @property
     def num_draws(self) -> int | None:
@@ -210,14 +240,18 @@ class Frame:
         None where a value is unavailable; the floors (`floor_tv`, `floor_kl` and their standard errors `..._se`) are
         None until they have been computed. A method with several densities has the TV of each besides, `tv_<name>`.
         """
+        return Measured({**self._traced(), **self.floors}, self)
+
+    @property
+    def floors(self) -> dict[str, float | None]:
+        """What as many exact samples get, with standard errors; None each until it has been computed."""
         floor = known_floor(self.target, self.num_draws, self.floor_rule) if self.num_draws else None
-        floors = {
+        return {
             "floor_tv": floor.tv if floor else None,
             "floor_tv_se": floor.tv_se if floor else None,
             "floor_kl": floor.kl if floor else None,
             "floor_kl_se": floor.kl_se if floor else None,
         }
-        return Measured({**self._measured, **floors}, self)
 
     @property
     def metric_names(self) -> list[str]:
@@ -231,7 +265,7 @@ class Frame:
             spec.acts == "at once" and getattr(other.knobs, name) != getattr(self.knobs, name)
             for name, spec in self.knobs.specs().items()
         )
-        kept = () if redraw else ("densities", "judged_by", "grids", "_judged", "_measured", "draws")
+        kept = () if redraw else ("densities", "judged_by", "grids", "_tvs", "_known", "_measured", "draws")
         other.__dict__.update({name: value for name, value in self.__dict__.items() if name in kept})
         return other
 
@@ -252,7 +286,7 @@ class Frame:
         return {
             "iteration": self.iteration,
             "visited": self.visited,
-            **self._measured,
+            **self._traced(),
             "seconds": self.seconds,
             "num_particles": len(self.particles),
             "step_size": self.info.step_size if self.info else None,

@@ -72,13 +72,14 @@ class History:
 
     def __init__(self, metrics_every: int | None = None) -> None:
         self._rows: list[dict[str, Any]] = []
+        self._built: dict[str, np.ndarray] = {}  # columns of the first rows, of those that were there when last asked
         self._metrics_every = metrics_every
         self.stride = 1
 
     def copy(self) -> History:
         """Another history with the same rows."""
         twin = History(self._metrics_every)
-        twin._rows, twin.stride = [*self._rows], self.stride
+        twin._rows, twin._built, twin.stride = [*self._rows], self._built, self.stride
         return twin
 
     def __len__(self) -> int:
@@ -88,11 +89,11 @@ class History:
         """Add a row; it takes the place of one of the same iteration."""
         self.cut(row["iteration"] - 1)
         if self._rows and self.stride > 1 and not self._stays(self._rows[-1]):
-            self._rows.pop()
+            self._pop()
         self._rows.append(row)
         if len(self._rows) > MAX_ROWS:
             self.stride *= 2
-            self._rows = [*filter(self._stays, self._rows[:-1]), row]
+            self._rows, self._built = [*filter(self._stays, self._rows[:-1]), row], {}
 
     def _stays(self, row: dict[str, Any]) -> bool:
         return is_due(row["iteration"], self._metrics_every, self.stride)
@@ -100,21 +101,37 @@ class History:
     def cut(self, iteration: int) -> None:
         """Drop the rows after `iteration`."""
         while self._rows and self._rows[-1]["iteration"] > iteration:
-            self._rows.pop()
+            self._pop()
+
+    def _pop(self) -> None:
+        self._rows.pop()
+        if self._num_built() > len(self._rows):
+            self._built = {}
+
+    def _num_built(self) -> int:
+        return len(self._built["iteration"]) if self._built else 0
 
     def ending_with(self, row: dict[str, Any]) -> History:
         """A history like this one with `row` as its last row."""
-        other = History(self._metrics_every)
-        other.stride, other._rows = self.stride, list(self._rows)
+        other = self.copy()
         other.put(row)
         return other
 
     @property
     def columns(self) -> dict[str, np.ndarray]:
-        """Name -> array, all of equal length."""
-        if not self._rows:
-            return {}
-        return {name: _column([row[name] for row in self._rows]) for name in self._rows[0]}
+        """Name -> array, all of equal length, for the caller to keep."""
+        return {name: values.copy() for name, values in self.kept_columns().items()}
+
+    def kept_columns(self) -> dict[str, np.ndarray]:
+        """The same to be read only: from one call to the next the new rows alone are added."""
+        fresh = self._rows[self._num_built() :]
+        if fresh:
+            names = self._rows[0]
+            added = {name: _column([row[name] for row in fresh]) for name in names}
+            self._built = {
+                name: np.concatenate([self._built.get(name, added[name][:0]), added[name]]) for name in names
+            }
+        return self._built
 
 
 def _column(values: list[Any]) -> np.ndarray:

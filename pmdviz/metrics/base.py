@@ -33,6 +33,10 @@ class Measurable(Protocol):
         """q."""
 
     @property
+    def tv(self) -> float | None:
+        """Of p and q on a grid, for a tenth of what all divergences cost."""
+
+    @property
     def divergences(self) -> dict[str, float | None]:
         """Of p and q on a grid."""
 
@@ -73,6 +77,9 @@ class Metric:
         Where it is absent from menus, histories and tables.
     traced : function (target, method) -> bool
         Whether every measured frame has it in the history; elsewhere it is computed when it is asked for.
+    drawn : bool
+        Whether every frame that a page draws has it; others only while their trace is the chosen one, and where the
+        frame is measured. What is so must be cheap.
     always : bool
         Whether its key is there, with None, also where it does not apply.
     axis : str
@@ -100,6 +107,7 @@ class Metric:
     measure: Callable[[Measurable], float | None]
     applies: Applies
     traced: Applies = lambda target, method: True
+    drawn: bool = False
     always: bool = False
     short: str = ""
     axis: str = ""

@@ -1,4 +1,4 @@
-"""The metrics of the plane, which compare p and q on a grid: `divergences` computes them together."""
+"""The metrics of the plane, which compare p and q on a grid: `divergences` computes them together, or TV alone."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ Metric(
     title="TV",
     unit="0 to 1",
     about="total variation: half the integral of |p - q|",
-    measure=lambda frame: frame.divergences["tv"],
+    measure=lambda frame: frame.tv,
     applies=planar,
+    drawn=True,
     always=True,
     order=1,
     log=False,

@@ -36,6 +36,7 @@ Metric(
     about="effective sample size of the weights, 1 / sum w^2",
     measure=_ess,
     applies=has_weights,
+    drawn=True,
     always=True,
     ranks=False,
     order=5,

@@ -112,6 +112,11 @@ def columns_drawn() -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for group in GROUPS.values() for name in group.metrics))
 
 
+def columns_due(group: Group) -> frozenset[str]:
+    """The columns that a drawn frame has a value for while `group` is shown: others would cost and not be seen."""
+    return frozenset(n for n in columns_drawn() if n not in METRICS or METRICS[n].drawn or n in group.metrics)
+
+
 def extremes(columns: Iterable[np.ndarray], limit: int = MAX_POINTS) -> np.ndarray:
     """Row numbers: all of them, or at most `limit`, the first and last included: no column loses a peak.
 
@@ -210,7 +215,7 @@ def trace_columns(history: Mapping[str, np.ndarray], group: Group, span: tuple[f
 def value_of(frame: Any, name: str) -> float:
     """What a trace shows of a frame: a metric, a number of its step, or how far it is; NaN where it has none."""
     if name in METRICS:
-        value = frame.metrics.get(name)
+        value = frame.metric(name)
     elif hasattr(frame, name):
         value = getattr(frame, name)
     else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import math
 import re
+from itertools import islice
 from typing import Any
 
 from pmdviz.metrics import METRICS
@@ -59,11 +60,12 @@ def state(frame: Any, unknown: str = UNKNOWN) -> str:
 
 def headline(frame: Any, before: str = f", {EXACT_SAMPLES} ", unknown: str = UNKNOWN) -> list[str]:
     """The first available metric, with what exact samples get: ["TV 0.087, exact samples 0.088"]; [] for none."""
-    metrics = frame.metrics
-    if metrics["tv"] is not None:
-        return [f"TV {number(metrics['tv'])}{floor(frame, before, unknown)}"]
-    known = [METRICS[name] for name in frame.metric_names if name not in NO_JUDGEMENT and metrics.get(name) is not None]
-    return [f"{one.title} {number(metrics[one.name])} {one.unit}".rstrip() for one in known[:1]]
+    tv = frame.metric("tv")
+    if tv is not None:
+        return [f"TV {number(tv)}{floor(frame, before, unknown)}"]
+    judging = (name for name in frame.traced_names if name not in NO_JUDGEMENT)
+    known = ((METRICS[name], value) for name in judging if (value := frame.metric(name)) is not None)
+    return [f"{one.title} {number(value)} {one.unit}".rstrip() for one, value in islice(known, 1)]
 
 
 def data_visited(frame: Any) -> str:
@@ -86,13 +88,13 @@ def floor(frame: Any, before: str, unknown: str = UNKNOWN) -> str:
     """
     if frame.num_draws is None:
         return ""
-    tv = frame.metrics["floor_tv"]
+    tv = frame.floors["floor_tv"]
     return f"{before}{number(tv)}" if tv is not None else f"{before.rstrip(': ')}: {unknown}"
 
 
 def below_words(frame: Any) -> str:
     """Why the TV of a run may be below that of as many exact samples; "" where it is not, or unexplained."""
-    tv, reference, error = (frame.metrics.get(name) for name in ("tv", "floor_tv", "floor_tv_se"))
+    tv, reference, error = frame.metric("tv"), frame.floors["floor_tv"], frame.floors["floor_tv_se"]
     if frame.num_draws is None or tv is None or reference is None or tv >= reference:
         return ""
     if reason := frame.method.varies_less(frame.knobs):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -165,7 +165,7 @@ class TracesView:
 
     def show(
         self,
-        history: Mapping[str, np.ndarray],
+        history: Mapping[str, np.ndarray] | Callable[[Iterable[str]], Mapping[str, np.ndarray]],
         floors: Mapping[str, float | None],
         marks: Sequence[Mark] = (),
         budget: int | None = None,
@@ -174,10 +174,12 @@ class TracesView:
     ) -> None:
         """Draw a history (equal-length columns), the floors (floor_tv, floor_kl) and the marks of a run.
 
+        The history may be a function of some metrics, where not every row has each of them.
         Kinds of marks that are `expected` are in the legend from the start: it does not move while the run plays.
         """
         self._last = history, floors, marks, budget, unit, expected
         chosen = self.groups[self.group]
+        history = history(chosen.metrics) if callable(history) else history
         known = {name: floors.get(name) for name in chosen.floors if floors.get(name) is not None}
         span = value_range(chosen, [column(history, m) for m in chosen.metrics], list(known.values()))
         (self.figure.y_range if chosen.log else self.figure.extra_y_ranges["linear"]).update(start=span[0], end=span[1])

@@ -186,3 +186,26 @@ def test_a_run_that_is_put_aside_keeps_little_and_goes_back_as_before():
     for iteration in (59, 31, 0):
         usual.seek(iteration), aside.seek(iteration)
         assert digest(aside) == digest(usual)
+
+
+def test_columns_that_grow_row_by_row_are_those_built_at_once():
+    rows = [{"iteration": at, "size": 3 if at < 4 else None, "tv": None if at == 0 else at / 7} for at in range(9)]
+    history, whole = History(1), History(1)
+    for row in [*rows[:6], *rows[3:]]:  # back to iteration 3, and on
+        history.put(row)
+        grown = history.kept_columns()
+    for row in rows:
+        whole.put(row)
+    for name, values in whole.columns.items():
+        assert grown[name].tobytes() == values.tobytes() and grown[name].dtype == values.dtype
+    history.columns["tv"][:] = 0.0  # the caller's own
+    assert history.columns["tv"][-1] == 8 / 7
+
+
+def test_of_new_rows_alone_columns_are_built(monkeypatch):
+    history, built = History(1), []
+    monkeypatch.setattr(module, "_column", lambda values: built.append(len(values)) or np.array(values))
+    for at in range(50):
+        history.put({"iteration": at})
+        history.kept_columns()
+    assert built == [1] * 50

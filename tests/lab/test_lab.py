@@ -132,6 +132,27 @@ def test_a_preset_sets_its_trace_and_the_data_take_the_place_of_the_traces():
     in_a_thread(scene)
 
 
+def test_traces_that_are_chosen_are_computed_from_then_on_of_a_new_run_too():
+    async def scene():
+        lab = Lab()
+        screen, group = lab.screen, lab.screen.group
+        screen.ack.on_change("sent", lambda attr, old, new: setattr(screen.ack, "drawn", new))
+        lab.start()
+        await until(lambda: lab._last is not None)
+        for _ in range(4):
+            lab._act("step")
+        await until(lambda: lab._last.frame.iteration == 4)
+        group.value = "kl"
+        await until(lambda: lab._last.traces == "kl" and len(screen.traces.source.data["kl_forward"]) == 4)
+        assert screen.traces.source.data["iteration"].tolist() == [0, 1, 2, 4]  # measured ones, and the present one
+        lab.setup.target.value = "gaussian"
+        await until(lambda: lab._last.frame.target.name == "gaussian" and lab._last.traces == "kl")
+        lab.stop()
+        await asyncio.wait_for(lab.live._task, 60)
+
+    in_a_thread(scene)
+
+
 @pytest.mark.parametrize("turn", ["reseed", "few particles"])
 def test_undo_brings_the_preset_and_its_question_back(turn):
     async def scene():

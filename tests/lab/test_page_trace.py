@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from pmdviz.engine import frame as frame_module
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.lab.loop.page_trace import MAX_ROWS, PageTrace
@@ -102,7 +103,52 @@ def test_a_long_trace_keeps_its_peaks():
         made = frame.replaced(iteration=iteration, visited=iteration)
         tv = 0.9 if iteration == 4_321 else 0.5 + 0.1 * np.sin(iteration)
         made.__dict__["_measured"] = {**dict.fromkeys((*METRICS, "mass_outside"), 1.0), "tv": tv}
-        trace.put(made, RECIPE)
-    columns = trace.columns({name: np.empty(0) for name in ("iteration", "visited", "seconds", *METRICS)})
+        trace.put(made, RECIPE, METRICS)
+    columns = trace.points({name: np.empty(0) for name in ("iteration", "visited", "seconds", *METRICS)}).of(["tv"])
     assert len(columns["tv"]) < MAX_ROWS and columns["tv"].max() == 0.9
     assert columns["iteration"][[0, -1]].tolist() == [0, MAX_ROWS + 49]
+
+
+def test_a_drawn_frame_costs_what_the_chosen_traces_need(monkeypatch):
+    compared = []
+
+    def noted(*given, inner=frame_module.measure):
+        compared.append(given)
+        return inner(*given)
+
+    monkeypatch.setattr(frame_module, "measure", noted)
+    runner = Runner(RECIPE)
+    for _ in range(12):
+        runner.advance(1)
+    assert len(compared) == 5  # at the measured iterations 0, 1, 2, 5 and 10
+    runner.look_at_traces("kl")
+    assert len(compared) == 6
+    runner.advance(1)
+    assert len(compared) == 7
+
+
+def test_traces_that_were_chosen_late_have_every_frame_from_then_on_and_the_measured_ones_before():
+    runner = Runner(RECIPE)
+    for _ in range(8):
+        runner.advance(1)
+    assert runner.look_at_traces("kl").trace["iteration"].tolist() == [0, 1, 2, 5, 8]
+    for _ in range(4):
+        snapshot = runner.advance(1)
+    assert snapshot.trace["iteration"].tolist() == [0, 1, 2, 5, 8, 9, 10, 11, 12]
+    assert np.isfinite([snapshot.trace["kl_forward"], snapshot.trace["kl_reverse"]]).all()
+    assert snapshot.trace["kl_reverse"][-1] == snapshot.metrics["kl_reverse"]
+    assert snapshot.points.of(["tv"])["iteration"].tolist() == list(range(13))
+    assert runner.look_at_traces("tv").trace["iteration"].tolist() == list(range(13))
+    assert runner.advance(1).points.of(["kl_forward"])["iteration"].tolist() == [0, 1, 2, 5, 8, 9, 10, 11]
+
+
+def test_points_that_were_given_out_stay_as_they_were():
+    runner = Runner(RECIPE)
+    for _ in range(8):
+        given = runner.advance(1)
+    before = {name: values.copy() for name, values in given.trace.items()}
+    runner.session.seek(3)
+    runner.session.set(batch_size=50)
+    for _ in range(8):
+        runner.advance(1)
+    assert same(given.trace, before, but=())

@@ -35,8 +35,10 @@ def test_counts_and_times():
 
 class Moment:
     iteration, visited, budget, num_draws, caveat = 120, 12_000, 20_000, 1_500, ""
-    spent, budget_unit, metric_names = 12_000, "data", ()
+    spent, budget_unit, traced_names = 12_000, "data", ()
     metrics, note = {"tv": 0.0871, "floor_tv": 0.0884}, ""
+    metric = property(lambda self: self.metrics.get)
+    floors = property(lambda self: self.metrics)
 
 
 def test_the_state_of_a_run_is_one_line():

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pmdviz.engine.history import History
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.run import Run
 from pmdviz.engine.session import Frame, Session
@@ -16,11 +17,12 @@ from pmdviz.knobs import Knobs
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.forecast import step_seconds
 from pmdviz.lab.loop.glide import origins
-from pmdviz.lab.loop.page_trace import PageTrace
+from pmdviz.lab.loop.page_trace import PageTrace, Points
 from pmdviz.scenes import data_columns
 from pmdviz.scenes.columns import StageColumns
 from pmdviz.scenes.marks import Mark, knob_marks, step_marks
 from pmdviz.scenes.stage import Pair, Scene, SceneChoice
+from pmdviz.scenes.trace_columns import GROUPS, columns_due, first_group
 
 SHARE_S = 0.1  # several iterations go into one frame only while they take less than this
 
@@ -32,9 +34,9 @@ class Snapshot(NamedTuple):
     scene: Scene
     pair: Pair
     columns: StageColumns
-    metrics: dict[str, float | None]
-    history: dict[str, np.ndarray]  # of the run so far, whoever looked
-    trace: dict[str, np.ndarray]  # its iterations, clocks and metrics, and those of every frame that was drawn
+    measured: History  # rows of the run so far, whoever looked
+    points: Points  # of the traces: those rows, and one for every frame that was drawn
+    traces: str  # the group of traces whose metrics the drawn frames have
     marks: tuple[Mark, ...]
     pending: dict[str, str]
     recipe: Recipe
@@ -44,6 +46,21 @@ class Snapshot(NamedTuple):
     data: data_columns.DataMoment | None = None  # where the picture of the data is looked at
     origins: np.ndarray | None = None  # of the dots, see `glide.origins`; None where they cannot be followed
     preset: str = ""  # name of the preset that the run began with, although its knobs may have been turned since
+
+    @property
+    def metrics(self) -> dict[str, float | None]:
+        """All of the frame, computed when somebody asks."""
+        return self.frame.metrics
+
+    @property
+    def history(self) -> dict[str, np.ndarray]:
+        """The measured history, with the present frame's row as its last."""
+        return self.measured.ending_with(self.frame.row()).columns
+
+    @property
+    def trace(self) -> dict[str, np.ndarray]:
+        """The points of the traces looked at."""
+        return self.points.of(GROUPS[self.traces].metrics)
 
     @property
     def run(self) -> Run:
@@ -73,7 +90,7 @@ class Runner:
         self.session = start if isinstance(start, Session) else Session(start)
         self.preset, recipe = preset, self.session.recipe
         self.own_budget = recipe.budget != limits.usual_budget(recipe) if own_budget is None else own_budget
-        self.choice, self.with_data = choice, False
+        self.choice, self.with_data, self.traces = choice, False, ""
         self.wanted = threading.Event()  # cleared by Pause: the present batch of iterations ends after this one
         self.wanted.set()
         self._events: list[Mark] = []
@@ -94,17 +111,17 @@ class Runner:
         """The present moment, with everything heavy computed; `before` is the frame that it follows, where it plays."""
         session = self.session
         frame = session.frame
-        history = session.history.ending_with(frame.row()).columns
-        self.trace.put(frame, session.recipe)
+        traces = self.traces or first_group(GROUPS.of(frame.target, frame.method))
+        self.trace.put(frame, session.recipe, columns_due(GROUPS[traces]))
         scene, pair = self.choice.of(frame.target, frame.method)
         return Snapshot(
             frame=frame,
             scene=scene,
             pair=pair,
             columns=scene.columns(frame, pair),
-            metrics=frame.metrics,
-            history=history,
-            trace=self.trace.columns(history),
+            measured=session.history.copy(),
+            points=self.trace.points(session.history.kept_columns()),
+            traces=traces,
             marks=tuple(self._marks()),
             pending=session.pending,
             recipe=session.recipe,
@@ -164,6 +181,11 @@ class Runner:
         self.with_data = on
         return self.snapshot()
 
+    def look_at_traces(self, group: str) -> Snapshot:
+        """The same moment, and from now on every drawn frame, with the metrics of these traces (a key of GROUPS)."""
+        self.traces = group
+        return self.snapshot()
+
     def restart(self) -> Snapshot:
         """Iteration 0 with the knobs as they are."""
         self.session.restart()
@@ -209,4 +231,4 @@ class Runner:
     def _marks(self) -> list[Mark]:
         now = self.session.frame.iteration
         marks = [mark for mark in self._events[-1000:] if mark.iteration <= now]
-        return marks + knob_marks(self.session.recipe.changes, self.session.history.columns, now)
+        return marks + knob_marks(self.session.recipe.changes, self.session.history.kept_columns(), now)

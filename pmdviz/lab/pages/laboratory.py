@@ -92,7 +92,7 @@ class Lab(LivePage):
         self.notice = Notice()
         self.film = FilmCard(playing=not warm.can_draw())  # else the first minute on a machine is empty axes
         cards = self.trouble, self.busy_card, self.notice, self.film
-        looks = self._look_at, self._look_at_data
+        looks = self._look_at, self._look_at_data, self._look_at_traces
         self.screen = Screen(target_now, self.playback, cards, self.floor, lambda: self._last, *looks, keyboard)
         if self.film.shown:
             self.screen.wait(warm.words(), warm.progress()[0])  # in the document itself: the first thing one sees
@@ -289,6 +289,9 @@ class Lab(LivePage):
 
     def _look_at_data(self, on: bool) -> None:
         self.live.do("look at data", lambda runner: runner.look_at_data(on), newest_only=True)
+
+    def _look_at_traces(self, group: str) -> None:
+        self.live.do("look at traces", lambda runner: runner.look_at_traces(group), newest_only=True)
 
     def _share(self, start: str = HERE, page: Page | None = None) -> None:
         self.sharing.copy(self._last, self.screen.actions.put_on_clipboard, start, page)

@@ -29,7 +29,7 @@ from pmdviz.scenes import data_columns
 from pmdviz.scenes.columns import StageColumns
 from pmdviz.scenes.glossary import row as glossary_row
 from pmdviz.scenes.stage import Pair, Scene, SceneChoice
-from pmdviz.scenes.trace_columns import CLOCK_OF, CLOCKS, GROUPS, Group, clocks_of, first_group
+from pmdviz.scenes.trace_columns import CLOCK_OF, CLOCKS, GROUPS, Group, clocks_of, columns_due, first_group
 from pmdviz.targets import Target
 from pmdviz.views import DataView, StageView, TracesView, figures
 
@@ -51,11 +51,12 @@ class Screen:
         last: Callable[[], Snapshot | None],
         choose: Callable[[SceneChoice], None],
         look_at_data: Callable[[bool], None],
+        look_at_traces: Callable[[str], None],
         keyboard: bool = False,
     ) -> None:
         self.stage, self.traces = StageView(target, legend=False), TracesView()  # the switches are its legend
         self.data: DataView | None = None  # made when it is first chosen: every page would have to carry it
-        self._look_at_data = look_at_data
+        self._look_at_data, self._look_at_traces = look_at_data, look_at_traces
         self.playback, self.floor = playback, floor
         self.status = Div(
             text=fields_html(waiting_fields("Starting")),
@@ -93,6 +94,7 @@ class Screen:
         self._note, self._note_until, self._traced, self._imaged = "", 0.0, 0.0, 0.0
         self._offered: tuple[Any, ...] = ()
         self._preset, self._unit = "", ""  # of the run that is shown
+        self._due = columns_due(GROUPS[self.traces.group])  # what the run computes for the traces
         self.set_theme(dark=False, presenter=False)
 
     def _buttons(self) -> Any:
@@ -183,6 +185,12 @@ class Screen:
             self.traces.figure.css_classes = _shown("pmdviz-traces", not wanted)
         if not wanted:
             self.traces.choose(group=name)
+            self._ask()
+
+    def _ask(self) -> None:
+        """Have the traces that are shown computed, of a run that does not know yet which these are."""
+        if not self._due.issuperset(GROUPS[self.traces.group].metrics):
+            self._look_at_traces(self.traces.group)
 
     @property
     def _with_data(self) -> bool:
@@ -222,13 +230,15 @@ class Screen:
 
     def _trace(self, snapshot: Snapshot, playing: bool) -> None:
         """Every frame drawn so far; while playing a few times a second."""
+        self._due = columns_due(GROUPS[snapshot.traces])
+        self._ask()
         now = time.monotonic()
         if playing and now - self._traced < TRACES_S:
             return
         self._traced = now
-        floors = {name: snapshot.metrics[name] for name in ("floor_tv", "floor_kl")}
+        floors = snapshot.frame.floors
         budget, unit, expected = snapshot.recipe.budget, snapshot.recipe.budget_unit, snapshot.frame.method.marks
-        self.traces.show(snapshot.trace, floors, snapshot.marks, budget, unit, expected)
+        self.traces.show(snapshot.points.of, floors, snapshot.marks, budget, unit, expected)
 
     def wait(self, words: str, share: float | None = None) -> None:
         """Say what is happening before there is a first frame."""
