@@ -1,11 +1,15 @@
 """What a patch from a browser may hold, and how long a browser that does not read is waited for."""
 
+import asyncio
 from types import SimpleNamespace
 
 import pytest
+from tornado.iostream import StreamClosedError
 
-from pmdviz.serve.browser_messages import FULL, LOOKS, SMALL, CheckedMessages, patch_fault
+from pmdviz.lab.loop.acknowledge import Acknowledge
+from pmdviz.serve.browser_messages import FULL, LOOKS, SMALL, CheckedMessages, frame_drawn, patch_fault
 from pmdviz.serve.handlers import SocketHandler
+from pmdviz.serve.tornado_internals import GatheredWrites
 
 MODELS = {"p1": "ReactiveESM", "p2": "FileInput"}
 
@@ -88,3 +92,64 @@ def test_a_connection_that_the_stopping_server_has_let_go_closes_in_silence(let_
     handler._look = SimpleNamespace(stop=lambda: told.append("look"))
     handler.on_close()
     assert told == (["look"] if let_go else ["look", "session", "server"])
+
+
+def drawn(model="p9", attr="drawn", new=7, kind="ModelChanged"):
+    return {"kind": kind, "model": {"id": model}, "attr": attr, "new": new}
+
+
+def test_an_acknowledgement_alone_takes_the_short_way():
+    ack = Acknowledge()
+    model_of = {"p9": ack, "p1": object()}.get
+    assert frame_drawn({"events": [drawn()]}, model_of) == (ack, 7)
+    for events in ([drawn(), drawn()], [drawn("p1")], [drawn("p2")], [drawn(attr="presses")], [drawn(new="7")],
+                   [drawn(kind="MessageSent")], [drawn(model=5)], [], "x"):  # fmt: skip
+        assert frame_drawn({"events": events}, model_of) is None
+    assert frame_drawn([], model_of) is None
+
+
+class Wire:
+    def __init__(self):
+        self.sent, self.shut, self.number = [], False, 5
+
+    def closed(self):
+        return self.shut
+
+    def write(self, data):
+        if self.shut:
+            raise StreamClosedError()
+        self.sent.append(data)
+
+    def close(self):
+        self.shut = True
+
+
+def test_what_is_written_in_one_turn_of_the_loop_goes_out_at_once_and_in_its_order():
+    async def act():
+        stream = Wire()
+        gathered = GatheredWrites(stream)
+        assert gathered.number == 5
+        for part in (b"head", b"er", memoryview(b" and data")):
+            await gathered.write(part)
+        assert stream.sent == []
+        await asyncio.sleep(0)
+        assert stream.sent == [b"header and data"]
+        gathered.write(b"last words")
+        gathered.close()
+        assert stream.sent[1:] == [b"last words"] and stream.shut
+        with pytest.raises(StreamClosedError):
+            gathered.write(b"too late")
+        await asyncio.sleep(0)
+
+    asyncio.run(act())
+
+
+def test_a_stream_that_closes_before_its_turn_fails_nobody():
+    async def act():
+        stream = Wire()
+        GatheredWrites(stream).write(b"x")
+        stream.shut = True
+        await asyncio.sleep(0)
+        assert stream.sent == []
+
+    asyncio.run(act())

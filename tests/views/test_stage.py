@@ -130,7 +130,15 @@ def test_what_moves_lies_above_the_axes_and_is_clipped_to_the_frame(session):
     moving = {renderer for renderer in view.figure.renderers if renderer.level == "overlay"}
     assert moving == {view.others, *view.layers.values()} and view.note.level == "overlay"
     callbacks = view.figure.js_property_callbacks["change:inner_width"]
-    assert any({*callback.args.get("moving", [])} == moving for callback in callbacks)
+    assert any({*callback.args.get("moving", [])} == {*moving, view.note} for callback in callbacks)
+
+
+def test_a_stage_without_a_legend_has_its_words_all_the_same(session):
+    """BokehJS builds a legend anew, hidden or not, whenever a source changes that it names."""
+    view = StageView(session.target, legend=False)
+    view.show(session.frame)
+    assert not view.figure.legend
+    assert list(view.words) == ["prior", "exact", "approximate", "particles"]
 
 
 def test_the_image_waits_while_others_are_drawn_and_goes_with_the_approximation(session):

@@ -150,5 +150,10 @@ for (const model of moving) {
   const paint = painter(model.glyph)
   if (!paint) continue
   view._paint = (ctx) => paint(ctx, view, model.glyph, model.data_source.now ?? model.data_source.data)
+  const hit_test = view.hit_test
+  view.hit_test = function (geometry) {  // Bokeh would have mapped them to the screen in its paint
+    this.glyph.map_data()
+    return hit_test.call(this, geometry)
+  }
   let_move(model.data_source, view)
 }
