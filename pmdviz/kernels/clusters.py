@@ -35,7 +35,7 @@ def clustered(
         few, their = np.ascontiguousarray(columns[:, chosen]), plain(learned[chosen])
         found = _clustered(few, their, np.searchsorted(chosen, seeds), int(k))
         labels = _assigned(columns, few, their, found, int(k))
-    return np.unique(labels, return_inverse=True)[1]
+    return (np.cumsum(np.bincount(labels, minlength=k) > 0) - 1)[labels]  # without gaps; `np.unique` would sort
 
 
 def moments(points: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -19,6 +19,7 @@ class Kernels(NamedTuple):
 
     columns: np.ndarray  # (d, at least m), whitened and times SCALE, padded with zeros
     base: np.ndarray  # as many: log2 of the weights less the largest, far below zero where padded
+    single: np.ndarray  # the same in float32, which is changed for as long as one of them is left out
     bound: float  # the largest log-weight
     rows: np.ndarray  # (n + 2, d), the judged points: pairs of rows are read
     own: np.ndarray  # (n,) int64
@@ -42,7 +43,8 @@ def kernels_of(points: np.ndarray, log_weights: np.ndarray, judged: np.ndarray, 
     np.maximum((log_weights - bound) * LOG2E, LOG_ZERO, out=base[:m])
     rows = np.zeros((n + 2, d))
     rows[:n] = judged * SCALE
-    return Kernels(columns, base, float(bound), rows, own)
+    single = np.maximum(base, LOG_ZERO_SINGLE).astype(np.float32)
+    return Kernels(columns, base, single, float(bound), rows, own)
 
 
 def only(kernels: Kernels, at: np.ndarray) -> Kernels:
@@ -57,14 +59,14 @@ def leave_one_out(kernels: Kernels, h: float, exact: bool = False) -> np.ndarray
     In float32, and -inf where that is too coarse: there the sum is below 1e-25 of its bound; `exact` is for those.
     """
     kind, (n, d) = np.float64 if exact else np.float32, (len(kernels.own), len(kernels.columns))
-    columns, base, rows = _aligned(*kernels.columns.shape, kind), kernels.base, np.empty(kernels.rows.shape, kind)
+    columns, rows = _aligned(*kernels.columns.shape, kind), np.empty(kernels.rows.shape, kind)
     _times(kernels.columns, np.sqrt(1 - h * h) / h, columns)
     _times(kernels.rows, 1 / h, rows)
     sums, tops = np.zeros(n), np.zeros(n)
     if exact:
-        _exact_sums(columns, base.copy(), rows, kernels.own, sums, tops)
+        _exact_sums(columns, kernels.base.copy(), rows, kernels.own, sums, tops)
     else:
-        _sums(columns, np.maximum(base, LOG_ZERO_SINGLE).astype(kind), rows, kernels.own, sums, _buffers(columns))
+        _sums(columns, kernels.single, rows, kernels.own, sums, _buffers(columns))
         sums[~(sums > UNDERFLOW_SINGLE)] = 0.0
     with np.errstate(divide="ignore"):
         return np.log(sums) + tops / LOG2E + (kernels.bound - d * (0.5 * np.log(2 * np.pi) + np.log(h)))

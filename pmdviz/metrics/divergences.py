@@ -23,6 +23,7 @@ UNDERFLOW = 1e-12  # share of a kernel's peak below which the cut kernels of `on
 Cells = tuple[np.ndarray, np.ndarray, float]  # centres (n, d), log p (n,), volume of one
 
 NAMES = ("tv", "kl_forward", "kl_reverse", "cross_entropy", "mass_outside")
+KEPT_EXPS = 3  # of the last grids
 POINT_GRID = 1  # which of FINER_SIDES -E_p log q is summed on where kernels are too narrow for every grid
 FAINTEST = 1e-12  # share of the peak of p below which a cell outside the grid does not count
 
@@ -68,8 +69,22 @@ def panels(density: Density, exact: Exact) -> list[DensitiesOnGrid] | None:
 
 def _on(grid: Grid, density: Density, exact: Exact | None, resolved: bool) -> DensitiesOnGrid:
     log_p = exact.on_grid(grid, everywhere=resolved) if exact is not None else None
-    p = np.exp(log_p) if log_p is not None else None
+    p = _exp(exact, log_p) if exact is not None and log_p is not None else None
     return DensitiesOnGrid(grid, p, log_p, density.on_grid(grid), density, resolved)
+
+
+def _exp(exact: Exact, log_p: np.ndarray) -> np.ndarray:
+    """p on a grid, read-only: the same array while log p is, which it is from frame to frame."""
+    kept = _exps.get(exact, ())
+    found = next((p for values, p in kept if values is log_p), None)
+    if found is None:
+        found = np.exp(log_p)
+        found.flags.writeable = False
+        _exps[exact] = (*kept[1 - KEPT_EXPS :], (log_p, found))
+    return found
+
+
+_exps: WeakKeyDictionary[Exact, tuple[tuple[np.ndarray, np.ndarray], ...]] = WeakKeyDictionary()
 
 
 def _holding(view_box: Box, exact: Exact) -> Box:

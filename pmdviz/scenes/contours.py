@@ -34,8 +34,12 @@ def density_levels(density: np.ndarray, masses: Sequence[float] = MASSES) -> np.
 
 
 def contour_line(gx: np.ndarray, gy: np.ndarray, density: np.ndarray, levels: np.ndarray) -> dict[str, np.ndarray]:
-    """Columns x, y (float32) of the contours of `density` (len(gy), len(gx)), all levels joined by NaN rows."""
-    lines = contourpy.contour_generator(gx, gy, density, line_type="ChunkCombinedNan")
+    """Columns x, y (float32) of the contours of `density` (len(gy), len(gx)), all levels joined by NaN rows.
+
+    They are looked for only where the density reaches the lowest level: most of a grid is far below it.
+    """
+    rows, columns = _around(density >= np.min(levels, initial=np.inf))
+    lines = contourpy.contour_generator(gx[columns], gy[rows], density[rows, columns], line_type="ChunkCombinedNan")
     gap, parts = np.full((1, 2), np.nan), []
     for level in levels:
         points = lines.lines(level)[0][0]
@@ -43,6 +47,12 @@ def contour_line(gx: np.ndarray, gy: np.ndarray, density: np.ndarray, levels: np
             parts += [points, gap]
     xy = np.concatenate(parts).astype(np.float32) if parts else np.empty((0, 2), np.float32)
     return {"x": np.ascontiguousarray(xy[:, 0]), "y": np.ascontiguousarray(xy[:, 1])}
+
+
+def _around(inside: np.ndarray) -> tuple[slice, slice]:
+    """The rows and columns that hold all that is true, and one more on each side; all where nothing is."""
+    along = (np.flatnonzero(inside.any(axis=axis)) for axis in (1, 0))
+    return tuple(slice(max(at[0] - 1, 0), at[-1] + 2) if at.size else slice(None) for at in along)  # type: ignore
 
 
 def density_curve(gx: np.ndarray, density: np.ndarray) -> dict[str, np.ndarray]:

@@ -40,11 +40,16 @@ def area_image(p: np.ndarray, q: np.ndarray, across: Span, up: Span) -> Image:
 
 def _coarse(values: np.ndarray) -> np.ndarray:
     """Means over blocks of cells, at most `SIDE` of them a side."""
-    for axis in (0, 1):
-        edges = np.linspace(0, values.shape[axis], min(SIDE, values.shape[axis]) + 1).astype(np.int64)
-        counts = np.diff(edges) if axis else np.diff(edges)[:, None]
-        values = np.add.reduceat(values, edges[:-1], axis=axis) / counts
-    return values
+    return _means(_means(values).T).T
+
+
+def _means(values: np.ndarray) -> np.ndarray:
+    """Over blocks of rows; where these are all alike, as of most grids, in a fifth of the time."""
+    every, rest = divmod(len(values), SIDE)
+    if every and not rest:
+        return sum((values[k::every] for k in range(1, every)), values[::every]) / every
+    edges = np.linspace(0, len(values), min(SIDE, len(values)) + 1).astype(np.int64)
+    return np.add.reduceat(values, edges[:-1], axis=0) / np.diff(edges)[:, None]
 
 
 def _image(signed: np.ndarray, x: Span, y: Span, ends: tuple[str, str]) -> Image:

@@ -163,3 +163,11 @@ def test_wrong_dimension():
         kde_on_grid(np.zeros((2, 3)), np.zeros(2), np.eye(3), GX, GY)
     with pytest.raises(ValueError, match=r"\(m, 1\)"):
         kde_on_line(np.zeros((2, 2)), np.zeros(2), np.eye(2), GX)
+
+
+@pytest.mark.parametrize("at", np.arange(4.0, 4.8, 0.1))
+def test_cells_out_of_reach_get_nothing(at):
+    axis = np.arange(90) / 10
+    q = kde_on_grid(np.array([[at, at]]), np.zeros(1), np.eye(2) * 0.05, axis, axis)
+    far = np.abs(axis - at) > grid.REACH * 0.05 + 0.21  # the interval is up to two cells wider
+    assert (q[:, far] == 0.0).all() and (q[~far][:, ~far] > 0.0).any()
