@@ -117,7 +117,7 @@ class Frame:
         """The approximation q."""
         return self.densities[self.judged_by]
 
-    @property
+    @cached_property
     def caveat(self) -> str:
         """What one must know to judge the frame, such as a burn-in that is not over or particles that died; "" if none.
 

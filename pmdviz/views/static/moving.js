@@ -50,50 +50,68 @@ function dots(ctx, view, glyph, columns) {
   const [sx, sy] = screen(view, columns, glyph.x, glyph.y), size = glyph.size.field ? columns[glyph.size.field] : null
   const {x: left, y: top, width, height} = view.plot_view.frame.bbox, ratio = ctx.getTransform().a
   const wide = Math.ceil(width * ratio), high = Math.ceil(height * ratio), film = view.film ??= new_film()
-  if (wide < 1 || high < 1 || !sx.length || value(glyph.fill_color) == null) return
-  film.fit(wide, high)
-  const shade = film.colour(value(glyph.fill_color)), opacity = value(glyph.fill_alpha), {pixels} = film
+  if (wide < 1 || high < 1 || value(glyph.fill_color) == null) return
+  const at = (i) => [ratio * (sx[i] - left), ratio * (sy[i] - top), ratio * (size ? size[i] : value(glyph.size)) / 2]
+  const box = [wide, high, -1, -1]  // what the dots take up
   for (let i = 0; i < sx.length; i++) {
-    const r = ratio * (size ? size[i] : value(glyph.size)) / 2, cx = ratio * (sx[i] - left), cy = ratio * (sy[i] - top)
-    if (!(r > 0) || !isFinite(cx + cy)) continue
-    const x0 = Math.max(0, Math.floor(cx - r - 0.5)), x1 = Math.min(wide - 1, Math.ceil(cx + r))
-    const y0 = Math.max(0, Math.floor(cy - r - 0.5)), y1 = Math.min(high - 1, Math.ceil(cy + r))
-    for (let y = y0; y <= y1; y++) {
-      const dy = y + 0.5 - cy
-      for (let x = x0, k = y * wide + x0; x <= x1; x++, k++) {
-        const dx = x + 0.5 - cx, inside = r + 0.5 - Math.sqrt(dx * dx + dy * dy)
-        if (inside <= 0) continue
-        const through = (255 - (pixels[k] >>> 24)) * (1 - opacity * Math.min(1, inside))
-        pixels[k] = (255.5 - through | 0) << 24 | shade
-      }
-    }
+    const [x, y, r] = at(i)
+    if (!(r > 0) || !isFinite(x + y)) continue
+    box[0] = Math.min(box[0], x - r)
+    box[1] = Math.min(box[1], y - r)
+    box[2] = Math.max(box[2], x + r)
+    box[3] = Math.max(box[3], y + r)
   }
-  film.put()
+  const x0 = Math.max(0, Math.floor(box[0]) - 1), x1 = Math.min(wide - 1, Math.ceil(box[2]))
+  const y0 = Math.max(0, Math.floor(box[1]) - 1), y1 = Math.min(high - 1, Math.ceil(box[3]))
+  if (x1 < x0 || y1 < y0) return
+  film.clear(wide, high, y0, y1)
+  const shade = film.colour(value(glyph.fill_color)), opacity = value(glyph.fill_alpha)
+  for (let i = 0; i < sx.length; i++) {
+    const [x, y, r] = at(i)
+    if (r > 0 && isFinite(x + y)) disc(film.pixels, wide, high, x, y, r, shade, opacity)
+  }
+  const [w, h] = [x1 - x0 + 1, y1 - y0 + 1]
+  film.put(x0, y0, w, h)
   ctx.globalAlpha = 1
-  ctx.drawImage(film.canvas, left, top, wide / ratio, high / ratio)
+  ctx.drawImage(film.canvas, x0, y0, w, h, left + x0 / ratio, top + y0 / ratio, w / ratio, h / ratio)
 }
 
+function disc(pixels, wide, high, cx, cy, r, shade, opacity) {
+  const left = Math.max(0, Math.floor(cx - r - 0.5)), right = Math.min(wide - 1, Math.ceil(cx + r))
+  const top = Math.max(0, Math.floor(cy - r - 0.5)), bottom = Math.min(high - 1, Math.ceil(cy + r))
+  for (let y = top; y <= bottom; y++) {
+    const dy = y + 0.5 - cy
+    for (let x = left, k = y * wide + left; x <= right; x++, k++) {
+      const dx = x + 0.5 - cx, inside = r + 0.5 - Math.sqrt(dx * dx + dy * dy)
+      if (inside <= 0) continue
+      const through = (255 - (pixels[k] >>> 24)) * (1 - opacity * Math.min(1, inside))
+      pixels[k] = (255.5 - through | 0) << 24 | shade
+    }
+  }
+}
+
+// Pixels of a frame's size. A canvas has bytes red, green, blue, opacity; all our machines put the low one first.
 function new_film() {
   const canvas = document.createElement("canvas"), g = canvas.getContext("2d", {willReadFrequently: true})
   let image = null, said = "", shade = 0
   return {
     canvas,
-    fit(width, height) {
+    clear(width, height, first, last) {
       if (canvas.width !== width || canvas.height !== height || !image) {
         Object.assign(canvas, {width, height})
         image = g.createImageData(width, height)
-        this.pixels = new Uint32Array(image.data.buffer)  // of bytes red, green, blue, opacity: all our machines put the low one first
-      } else this.pixels.fill(0)
+        this.pixels = new Uint32Array(image.data.buffer)
+      } else this.pixels.fill(0, first * width, (last + 1) * width)
     },
     colour(words) {
       if (words !== said) {
         said = g.fillStyle = words
-        const [red, green, blue] = [1, 3, 5].map((at) => parseInt(g.fillStyle.slice(at, at + 2), 16))
+        const [red, green, blue] = [1, 3, 5].map((k) => parseInt(g.fillStyle.slice(k, k + 2), 16))
         shade = blue << 16 | green << 8 | red
       }
       return shade
     },
-    put() { g.putImageData(image, 0, 0) },
+    put(x, y, width, height) { g.putImageData(image, 0, 0, x, y, width, height) },
   }
 }
 
