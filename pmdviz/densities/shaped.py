@@ -59,7 +59,11 @@ class ShapedDensity:
 
     def on_grid(self, grid: Grid) -> np.ndarray:
         """q at the cell centres, shape `grid.shape`; each kernel is cut at 8.5 sd (below 1e-15 of its peak)."""
-        return sum((part.on_grid(grid) for part in self.parts), np.zeros(grid.shape))
+        first, *others = self.parts
+        total = first.on_grid(grid)
+        for part in others:
+            total += part.on_grid(grid)
+        return total
 
     def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
         """n draws (n, d): parents by systematic resampling, plus noise of their cluster's shape."""

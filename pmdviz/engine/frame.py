@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -12,7 +13,7 @@ from pmdviz.densities.density import Density
 from pmdviz.methods import Method, StepInfo
 from pmdviz.methods.step import no_paths
 from pmdviz.metrics import METRICS, applicable
-from pmdviz.metrics.divergences import NAMES, DensitiesOnGrid, measure, picture, total_variation
+from pmdviz.metrics.divergences import NAMES, DensitiesOnGrid, Divergences, picture, total_variation
 from pmdviz.metrics.draws import NUM_DRAWS
 from pmdviz.metrics.moments import kl_of_density
 from pmdviz.metrics.perfect_draws import known_floor
@@ -168,20 +169,20 @@ class Frame:
         return self._tvs[self.judged_by]
 
     @cached_property
-    def _known(self) -> dict[str, dict[str, float | None]]:
+    def _known(self) -> dict[str, Divergences]:
         """What has been compared so far, by density."""
         return {}
 
-    def _compared(self, name: str) -> dict[str, float | None]:
+    def _compared(self, name: str) -> Mapping[str, float | None]:
         exact = self.target.exact
         if exact is None or not self.grids:
             return dict.fromkeys(NAMES)
         if name not in self._known:
-            self._known[name] = measure(self.densities[name], exact, self.grids[name])
+            self._known[name] = Divergences(self.densities[name], exact, self.grids[name])
         return self._known[name]
 
     @property
-    def divergences(self) -> dict[str, float | None]:
+    def divergences(self) -> Mapping[str, float | None]:
         """TV, both KLs, cross entropy and mass outside; None each where there is no grid to compare on."""
         return self._compared(self.judged_by)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -37,7 +37,7 @@ class Measurable(Protocol):
         """Of p and q on a grid, for a tenth of what all divergences cost."""
 
     @property
-    def divergences(self) -> dict[str, float | None]:
+    def divergences(self) -> Mapping[str, float | None]:
         """Of p and q on a grid."""
 
     @property

@@ -6,6 +6,7 @@ entropy = -E_p log q, all but TV in nats. q is never renormalised on the box.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
@@ -88,9 +89,14 @@ _exps: WeakKeyDictionary[Exact, tuple[tuple[np.ndarray, np.ndarray], ...]] = Wea
 
 
 def _holding(view_box: Box, exact: Exact) -> Box:
-    if exact.mass_in(view_box) >= 1 - LOST:
-        return view_box
-    return tuple((min(a, c), max(b, d)) for (a, b), (c, d) in zip(view_box, exact.box, strict=True))
+    known = _held.setdefault(exact, {})
+    if view_box not in known:
+        both = tuple((min(a, c), max(b, d)) for (a, b), (c, d) in zip(view_box, exact.box, strict=True))
+        known[view_box] = view_box if exact.mass_in(view_box) >= 1 - LOST else both
+    return known[view_box]
+
+
+_held: WeakKeyDictionary[Exact, dict[Box, Box]] = WeakKeyDictionary()
 
 
 def _grid(density: Density, exact: Exact | None, view_box: Box) -> tuple[Grid, bool]:
@@ -111,27 +117,47 @@ def _extent(box: Box) -> np.ndarray:
     return np.array([high - low for low, high in box])
 
 
-def measure(density: Density, exact: Exact, drawn: DensitiesOnGrid) -> dict[str, float | None]:
+class Divergences(Mapping[str, float | None]):
     """TV, both KLs, cross entropy and mass outside, on the grid that is drawn or on finer ones.
 
     What lies outside the grids enters too: of q the reverse KL, by points, which is None where the target's function
     gives no number there; of p the forward KL and the cross entropy. Kernels that are too narrow for every grid are
-    taken one by one (`by_points`).
+    taken one by one (`by_points`). Those points cost half of it all, and wait until somebody asks for the reverse KL.
     """
-    parts = [drawn] if drawn.resolved else panels(density, exact)
-    if parts is None:
-        return by_points(density, exact)
-    found = compare(*parts)
-    cross_entropy, entropy = _outside(density, exact, drawn.grid) if drawn.resolved else (0.0, 0.0)
-    reverse = found["kl_reverse"]
-    if found["mass_outside"] > NEGLIGIBLE:
-        reverse += reverse_outside(density, exact, [part.grid for part in parts])
-    return {
-        **found,
-        "kl_forward": found["kl_forward"] + cross_entropy - entropy,
-        "kl_reverse": None if np.isnan(reverse) else reverse,
-        "cross_entropy": found["cross_entropy"] + cross_entropy,
-    }
+
+    def __init__(self, density: Density, exact: Exact, drawn: DensitiesOnGrid) -> None:
+        self._density, self._exact = density, exact
+        self._beyond: list[Grid] = []  # outside of which q has points that the reverse KL still lacks
+        parts = [drawn] if drawn.resolved else panels(density, exact)
+        self._found: dict[str, float | None] = {}
+        if parts is None:
+            self._found |= by_points(density, exact)
+            return
+        found = compare(*parts)
+        cross_entropy, entropy = _outside(density, exact, drawn.grid) if drawn.resolved else (0.0, 0.0)
+        self._inside = found["kl_reverse"]
+        if found["mass_outside"] > NEGLIGIBLE:
+            self._beyond = [part.grid for part in parts]
+        self._found |= found
+        self._found["kl_forward"] = found["kl_forward"] + cross_entropy - entropy
+        self._found["cross_entropy"] = found["cross_entropy"] + cross_entropy
+
+    def __getitem__(self, name: str) -> float | None:
+        if name == "kl_reverse" and self._beyond:
+            reverse = self._inside + reverse_outside(self._density, self._exact, self._beyond)
+            self._found[name], self._beyond = None if np.isnan(reverse) else reverse, []
+        return self._found[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+
+def measure(density: Density, exact: Exact, drawn: DensitiesOnGrid) -> dict[str, float | None]:
+    """All of `Divergences`."""
+    return dict(Divergences(density, exact, drawn))
 
 
 def by_points(density: Density, exact: Exact) -> dict[str, float | None]:

@@ -130,13 +130,16 @@ class Standing:
         """Why there is no next step, in words; "" while there is one."""
         return self._race.stop_reason(self._k)
 
-    def take(self, masses: list[float] | None = None, seconds: float | None = None) -> None:
+    def take(
+        self, masses: list[float] | None = None, seconds: float | None = None, only: Iterable[Metric] | None = None
+    ) -> None:
         """Take in where the entrant is now, its mode masses where they are wanted, its time where the clock is another.
 
+        `only`: metrics, where not all are wanted; the row lacks the others, and the trace has a gap there.
         A moment at which nothing more is spent is no row of the trace.
         """
         frame, recipe = self._race.sessions[self._k].frame, self._race.recipe
-        found = row(recipe.entrants[self._k].label, recipe.seeds[0], frame, masses)
+        found = row(recipe.entrants[self._k].label, recipe.seeds[0], frame, masses, only)
         self.frame, self._row = frame, found if seconds is None else {**found, "seconds": seconds}
         if not self._length or self._trace()[CLOCK_OF[recipe.budget_unit]][-1] < frame.spent:
             values = {"iteration": frame.iteration, "evaluations": frame.evaluations, **self._row}
@@ -192,7 +195,7 @@ def scene_of(race: Race, choice: SceneChoice) -> tuple[Scene, Pair]:
 
 def race_scene(race: Race, tiles: Sequence[Tile], judged: Frame | None, choice: SceneChoice = ANY_SCENE) -> RaceScene:
     """The scene of these tiles, with the floors of `judged`, as `weighted` gives it."""
-    known: Mapping[str, float | None] = {} if judged is None else judged.metrics
+    known: Mapping[str, float | None] = {} if judged is None else judged.floors
     drawn = (*race.recipe.shown, *race.recipe.metrics)
     floors = {metric.name: known.get(metric.baseline) for metric in drawn}
     done = race.done and all(tile.waited is None for tile in tiles)

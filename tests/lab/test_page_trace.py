@@ -112,11 +112,11 @@ def test_a_long_trace_keeps_its_peaks():
 def test_a_drawn_frame_costs_what_the_chosen_traces_need(monkeypatch):
     compared = []
 
-    def noted(*given, inner=frame_module.measure):
+    def noted(*given, inner=frame_module.Divergences):
         compared.append(given)
         return inner(*given)
 
-    monkeypatch.setattr(frame_module, "measure", noted)
+    monkeypatch.setattr(frame_module, "Divergences", noted)
     runner = Runner(RECIPE)
     for _ in range(12):
         runner.advance(1)

@@ -14,6 +14,7 @@ from pmdviz.lab.loop import race_runner
 from pmdviz.lab.loop.race_runner import RaceRunner
 from pmdviz.lab.panels.race_words import status_fields, table_rows
 from pmdviz.limits import variable
+from pmdviz.metrics import divergences
 from pmdviz.scenes import race as race_scenes
 from pmdviz.scenes.race import Standing
 from pmdviz.scenes.race_columns import CLOCKS, line_columns
@@ -219,3 +220,21 @@ def test_what_a_server_does_not_allow_is_refused(monkeypatch):
     RaceRunner(RACE)
     with pytest.raises(InputError, match="num_particles must be at most 100 on this server"):
         RaceRunner(RACE.with_entrants(["pmd:num_particles=101"]))
+
+
+def test_what_the_page_does_not_show_is_measured_now_and_then_and_for_the_export(monkeypatch):
+    asked, now = [], [0.0]
+    inner = divergences.reverse_outside
+    monkeypatch.setattr(divergences, "reverse_outside", lambda *given: asked.append(1) or inner(*given))
+    monkeypatch.setattr(race_runner.time, "monotonic", lambda: now[0])
+    runner = RaceRunner(RaceRecipe.checked([("pmd", FEW)], target_options=OPTIONS, budget=3_000))
+    assert runner.race.recipe.shown[1].name == "kl_forward" and len(asked) == 1
+    for _ in range(5):
+        tile = runner.advance().tiles[0]
+    assert len(asked) == 1 and "kl_reverse" not in tile.row
+    assert np.isfinite([tile.trace["tv"], tile.trace["kl_forward"]]).all()
+    made = runner.result()
+    assert made.rows[0]["kl_reverse"] == runner.race.sessions[0].frame.metrics["kl_reverse"] and len(asked) == 2
+    now[0] = 1.0
+    tile = runner.advance().tiles[0]
+    assert np.isfinite(tile.trace["kl_reverse"]).tolist() == [True, *[False] * 5, True]

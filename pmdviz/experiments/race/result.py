@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +15,7 @@ from pmdviz.engine.frame import Frame
 from pmdviz.experiments.race.clock import SHORT
 from pmdviz.experiments.race.entrants import Entrant
 from pmdviz.experiments.race.recipe import RaceRecipe
-from pmdviz.metrics import METRICS
+from pmdviz.metrics import METRICS, Metric
 from pmdviz.metrics.modes import modes
 from pmdviz.targets import Target
 
@@ -28,9 +29,14 @@ def mode_masses(frame: Frame) -> list[float] | None:
     return None if known is None else known.masses_of(frame.density)
 
 
-def row(label: str, seed: int, frame: Frame, masses: list[float] | None) -> dict[str, Any]:
-    """The row of one run at `frame`, with its `mode_masses`; an unavailable value is None."""
-    metrics = frame.metrics
+def row(
+    label: str, seed: int, frame: Frame, masses: list[float] | None, only: Iterable[Metric] | None = None
+) -> dict[str, Any]:
+    """The row of one run at `frame`, with its `mode_masses`; an unavailable value is None.
+
+    `only`: those metrics that are wanted; others are not computed.
+    """
+    metrics = frame.metrics if only is None else {metric.name: frame.metric(metric.name) for metric in only}
     return {
         "method": label,
         "seed": seed,

@@ -14,7 +14,7 @@ from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe.parts import MAX_BUDGET
 from pmdviz.errors import InputError
 from pmdviz.experiments.race import Race, RaceRecipe, RaceResult
-from pmdviz.experiments.race.result import mode_masses
+from pmdviz.experiments.race.result import mode_masses, row
 from pmdviz.kernels.cancel import Cancelled, CancelToken, cancellable
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.forecast import step_seconds
@@ -26,7 +26,7 @@ from pmdviz.scenes.stage import SceneChoice
 ROWS = 100  # data of one round, or what they cost in evaluations
 PATIENCE_S = 0.15  # a frame is drawn without those who need longer
 SHARE_S = 0.1  # one entrant's turn: several iterations only while they take less than this
-MASSES_S = 0.4  # mode masses are for the table, which nobody reads 20 times a second
+TABLE_S = 0.4  # what is for the table or for exports alone is not measured 20 times a second
 
 
 class RaceRunner:
@@ -119,7 +119,7 @@ class RaceRunner:
         if not tiles:
             raise InputError("add a method first: there is nothing to export")
         budget = self.race.budget or max(1, *(tile.spent for tile in tiles))
-        rows = [{**tile.row, "mode_masses": mode_masses(frame)} for tile, frame in self._shown]
+        rows = [row(tile.label, seed, frame, mode_masses(frame)) for tile, frame in self._shown]
         histories = {(tile.label, seed): dict(tile.trace) for tile in tiles}
         return RaceResult(replace(self.race.recipe, budget=budget), rows, histories, _stands_at(tiles))
 
@@ -153,18 +153,15 @@ class RaceRunner:
 
     def _tile(self, k: int) -> tuple[Tile, Frame]:
         """What there is to show of entrant k now, and the frame that it is made of."""
-        one = self._standings[k]
-        one.take(self._masses(k))
+        one, now = self._standings[k], time.monotonic()
+        at, masses = self._measured.get(k, (-np.inf, None))
+        if one.ended or not self.wanted.is_set() or now - at > TABLE_S:
+            masses = mode_masses(self.race.sessions[k].frame)
+            self._measured[k] = now, masses
+            one.take(masses)
+        else:
+            one.take(masses, only=self.race.recipe.shown)
         return one.tile(), one.frame
-
-    def _masses(self, k: int) -> list[float] | None:
-        """Entrant k's mode masses, while it plays those of a moment ago."""
-        now = time.monotonic()
-        at, known = self._measured.get(k, (-np.inf, None))
-        if self._standings[k].ended or not self.wanted.is_set() or now - at > MASSES_S:
-            known = mode_masses(self.race.sessions[k].frame)
-            self._measured[k] = now, known
-        return known
 
 
 def _stands_at(tiles: Sequence[Tile]) -> int | None:
