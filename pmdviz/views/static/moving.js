@@ -1,25 +1,54 @@
 // Paint what moves straight from the columns of a frame. BokehJS gives them to five glyphs a layer (selected, muted, ...)
 // with an index of all points each, and rewrites a stylesheet at every paint: that is most of a frame's time. Its own
 // glyphs, which the pointer asks, follow a few times a second.
-const SETTLE_MS = 400
+const SETTLE_MS = 400, SHADES = 33
 const value = (spec) => spec !== null && typeof spec === "object" && "value" in spec ? spec.value : spec
-
-const begin_line = (ctx, glyph) => {
-  ctx.strokeStyle = value(glyph.line_color)
-  ctx.globalAlpha = value(glyph.line_alpha)
-  ctx.lineWidth = value(glyph.line_width)
-}
 
 const screen = (view, columns, x, y) => view.coordinates.map_to_screen(columns[x.field], columns[y.field])
 
+// A picture of the frame's size lies on whole pixels of the canvas: where its origin is, and the canvas's own transform.
+function film_place(ctx, view) {
+  const {x, y, width, height} = view.plot_view.frame.bbox, {a: ratio, e, f} = ctx.getTransform()
+  const left = Math.floor(x * ratio + e), top = Math.floor(y * ratio + f)
+  return {ratio, left, top, dx: e - left, dy: f - top, wide: Math.ceil(width * ratio) + 1, high: Math.ceil(height * ratio) + 1}
+}
+
+function put_film(ctx, canvas, place, x, y, w, h) {
+  ctx.save()
+  ctx.resetTransform()
+  ctx.globalAlpha = 1
+  ctx.drawImage(canvas, x, y, w, h, place.left + x, place.top + y, w, h)
+  ctx.restore()
+}
+
+// A line that stands still is painted twice; from then on it is a picture.
 function line(ctx, view, glyph, columns) {
-  const [sx, sy] = screen(view, columns, glyph.x, glyph.y)
   if (value(glyph.line_color) == null) return
-  let drawing = false
-  begin_line(ctx, glyph)
+  const place = film_place(ctx, view), {x_scale, y_scale} = view.coordinates
+  const look = [glyph.line_color, glyph.line_alpha, glyph.line_width, glyph.line_dash].map(value)
+  const spans = [x_scale, y_scale].flatMap((scale) => [scale.compute(0.5), scale.compute(1)])
+  const seen = JSON.stringify([place, glyph.x.field, spans, look]), kept = view.kept ??= {}
+  const same = kept.columns === columns && kept.seen === seen
+  if (!same) Object.assign(kept, {columns, seen, canvas: null})
+  if (!same || place.wide < 2 || place.high < 2) return stroke(ctx, view, glyph, columns)
+  if (!kept.canvas) {
+    kept.canvas = Object.assign(document.createElement("canvas"), {width: place.wide, height: place.high})
+    const g = kept.canvas.getContext("2d")
+    g.setTransform(place.ratio, 0, 0, place.ratio, place.dx, place.dy)
+    stroke(g, view, glyph, columns)
+  }
+  put_film(ctx, kept.canvas, place, 0, 0, place.wide, place.high)
+}
+
+function stroke(ctx, view, glyph, columns) {
+  const [sx, sy] = screen(view, columns, glyph.x, glyph.y)
+  ctx.strokeStyle = value(glyph.line_color)
+  ctx.globalAlpha = value(glyph.line_alpha)
+  ctx.lineWidth = value(glyph.line_width)
   ctx.setLineDash(value(glyph.line_dash))
   ctx.lineJoin = "bevel"
   ctx.beginPath()
+  let drawing = false
   for (let i = 0; i < sx.length; i++) {
     const here = isFinite(sx[i] + sy[i])
     if (here && drawing) ctx.lineTo(sx[i], sy[i])
@@ -29,18 +58,24 @@ function line(ctx, view, glyph, columns) {
   ctx.stroke()
 }
 
+// Segments of one colour and about one opacity are one stroke: a tail of a thousand would be a thousand.
 function segments(ctx, view, glyph, columns) {
   const {palette, low, high} = glyph.line_color.transform, step = (high - low) / palette.length
-  const kinds = columns[glyph.line_color.field], alpha = columns[glyph.line_alpha.field]
+  const kinds = columns[glyph.line_color.field], alpha = columns[glyph.line_alpha.field], strokes = new Map()
   const [x0, y0] = screen(view, columns, glyph.x0, glyph.y0), [x1, y1] = screen(view, columns, glyph.x1, glyph.y1)
-  ctx.lineWidth = value(glyph.line_width)
   for (let i = 0; i < x0.length; i++) {
-    ctx.strokeStyle = palette[Math.min(palette.length - 1, Math.max(0, Math.floor((kinds[i] - low) / step)))]
-    ctx.globalAlpha = alpha[i]
-    ctx.beginPath()
-    ctx.moveTo(x0[i], y0[i])
-    ctx.lineTo(x1[i], y1[i])
-    ctx.stroke()
+    if (!isFinite(x0[i] + y0[i] + x1[i] + y1[i])) continue
+    const kind = Math.min(palette.length - 1, Math.max(0, Math.floor((kinds[i] - low) / step)))
+    const key = kind * SHADES + Math.round(alpha[i] * (SHADES - 1))
+    if (!strokes.has(key)) strokes.set(key, new Path2D())
+    strokes.get(key).moveTo(x0[i], y0[i])
+    strokes.get(key).lineTo(x1[i], y1[i])
+  }
+  ctx.lineWidth = value(glyph.line_width)
+  for (const [key, path] of strokes) {
+    ctx.strokeStyle = palette[Math.floor(key / SHADES)]
+    ctx.globalAlpha = key % SHADES / (SHADES - 1)
+    ctx.stroke(path)
   }
 }
 
@@ -48,10 +83,9 @@ function segments(ctx, view, glyph, columns) {
 // what shines through is multiplied, as the canvas would.
 function dots(ctx, view, glyph, columns) {
   const [sx, sy] = screen(view, columns, glyph.x, glyph.y), size = glyph.size.field ? columns[glyph.size.field] : null
-  const {x: left, y: top, width, height} = view.plot_view.frame.bbox, ratio = ctx.getTransform().a
-  const wide = Math.ceil(width * ratio), high = Math.ceil(height * ratio), film = view.film ??= new_film()
-  if (wide < 1 || high < 1 || value(glyph.fill_color) == null) return
-  const at = (i) => [ratio * (sx[i] - left), ratio * (sy[i] - top), ratio * (size ? size[i] : value(glyph.size)) / 2]
+  const place = film_place(ctx, view), {ratio, dx, dy, wide, high} = place, film = view.film ??= new_film()
+  if (wide < 2 || high < 2 || value(glyph.fill_color) == null) return
+  const at = (i) => [ratio * sx[i] + dx, ratio * sy[i] + dy, ratio * (size ? size[i] : value(glyph.size)) / 2]
   const box = [wide, high, -1, -1]  // what the dots take up
   for (let i = 0; i < sx.length; i++) {
     const [x, y, r] = at(i)
@@ -72,8 +106,7 @@ function dots(ctx, view, glyph, columns) {
   }
   const [w, h] = [x1 - x0 + 1, y1 - y0 + 1]
   film.put(x0, y0, w, h)
-  ctx.globalAlpha = 1
-  ctx.drawImage(film.canvas, x0, y0, w, h, left + x0 / ratio, top + y0 / ratio, w / ratio, h / ratio)
+  put_film(ctx, film.canvas, place, x0, y0, w, h)
 }
 
 function disc(pixels, wide, high, cx, cy, r, shade, opacity) {
