@@ -145,7 +145,7 @@ def _at_rest(page: Any) -> None:
 
 
 def _ended(page: Any) -> None:
-    page.get_by_role("button", name="Replay", exact=True).locator("visible=true").first.wait_for(timeout=WAIT_MS)
+    page.get_by_text("Done:").locator("visible=true").first.wait_for(timeout=WAIT_MS)
 
 
 def _data(page: Any) -> None:

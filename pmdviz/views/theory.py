@@ -54,9 +54,10 @@ class TheoryView:
     def _add_legend(self) -> None:
         items = {"one run": [self.dots], "mean": [self.mean], "80 % of the runs": [self.band], "fit": [self.law]}
         items["slope of the bound"] = [self.bounds]
-        legend = Legend(items=[LegendItem(label=text, renderers=r) for text, r in items.items()], **style.LEGEND)
-        self.figure.add_layout(legend, "above")
-        figures.fold_legend(self.figure, legend)
+        signs = [LegendItem(label=text, renderers=r) for text, r in items.items()]
+        self.legend = Legend(items=signs, visible=False, **style.LEGEND)  # without data its words would have no signs
+        self.figure.add_layout(self.legend, "above")
+        figures.fold_legend(self.figure, self.legend)
 
     def _add_hover(self) -> None:
         number = {"@x": CustomJSHover(code=NUMBER_JS), "@y": CustomJSHover(code=NUMBER_JS)}
@@ -65,7 +66,7 @@ class TheoryView:
 
     def empty(self, words: str) -> None:
         """Nothing has been measured yet; `words` say what will be here."""
-        self.middle.text = words
+        self.middle.text, self.legend.visible = words, False
 
     def axes(self, x: str, y: str) -> None:
         """Name the axes."""
@@ -76,7 +77,7 @@ class TheoryView:
         xs, ys = usable(x, y)
         if not len(xs):
             return
-        self.middle.text = ""
+        self.middle.text, self.legend.visible = "", True
         self.points.data = {"x": xs, "y": ys}
         means = groups(xs, ys)
         self.means.data = means

@@ -101,3 +101,12 @@ def test_colours_of_the_theme(dark):
     assert theory.figure.background_fill_color == recurrence.figure.background_fill_color == colours.paper
     assert theory.mean.glyph.line_color == colours.layers["exact"]
     assert recurrence.lines["measured"].glyph.line_color == colours.layers["ink"]
+
+
+def test_the_legend_is_there_when_its_signs_are():
+    view = TheoryView()
+    assert not view.legend.visible
+    view.show([10, 20, 40], [0.3, 0.2, 0.1], None, [])
+    assert view.legend.visible
+    view.clear("Press Measure")
+    assert not view.legend.visible
