@@ -84,11 +84,11 @@ def hamiltonian(
     most: int,
     value_costs: int = 1,
 ) -> Trajectories:
-    """Trajectories of log_joint - |p|^2 / 2 one after the other, each accepted or refused.
+    """Trajectories of log_joint - |p|^2 / 2 one after the other, each accepted or rejected.
 
     `start`: theta (d,), its log joint and gradient (d,). momenta (T, d), lengths (T,) in leapfrog steps, uniforms (T,)
     that decide; time_step in prior sds `unit` (d,). One that leaves `reach` (d,) or finds a gradient that is not finite
-    has diverged and is refused. No further trajectory is begun once `most` gradients and values were computed, a value
+    has diverged and is rejected. No further trajectory is begun once `most` gradients and values were computed, a value
     counted as `value_costs`.
     """
     theta, value, gradient = plain(start[0]).copy(), np.array([float(start[1])]), plain(start[2]).copy()

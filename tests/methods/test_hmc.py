@@ -178,7 +178,7 @@ def test_trajectories_have_every_length_up_to_the_knob():
 def test_a_trajectory_that_diverges_is_refused_and_said():
     session = run_chain("hmc", 3, tune=False, time_step=1000.0, leapfrog_steps=50)
     assert len(np.unique(all_draws(session), axis=0)) == 1
-    assert session.frame.info.words.startswith("refused (the trajectory diverged); 0% of 3 proposals accepted so far")
+    assert session.frame.info.words.startswith("rejected (the trajectory diverged); 0% of 3 proposals accepted so far")
     assert np.isfinite(session.frame.metrics["tv"])
 
 

@@ -39,7 +39,7 @@ def test_a_step_is_that_of_the_textbook(name, options):
         verdicts.append(np.log(uniform) < log_ratio)
         state, info = MALA.step(np.random.default_rng(t), state, target, target.data, knobs)
         np.testing.assert_allclose(state.newer[-1], proposal if verdicts[-1] else theta, rtol=1e-9)
-        assert info.words.startswith("accepted" if verdicts[-1] else "refused")
+        assert info.words.startswith("accepted" if verdicts[-1] else "rejected")
     assert 0 < sum(verdicts) < 60 and state.accepted == sum(verdicts)
 
 

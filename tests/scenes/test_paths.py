@@ -56,13 +56,13 @@ def test_a_trajectory_leads_from_the_draw_before_to_the_proposal(method):
         np.testing.assert_array_equal(lines[0, 0], before)
         np.testing.assert_array_equal(lines[1:, 0], lines[:-1, 1])
         accepted = bool((after != before).any())
-        assert name == ("accepted" if accepted else "refused")
+        assert name == ("accepted" if accepted else "rejected")
         if accepted:
             np.testing.assert_allclose(lines[-1, 1], after, rtol=1e-9)
         kind = OF_STEP + (0 if accepted else 1)
         assert len(of_kind(path_columns(frame, (0, 1), 7.0), kind)[0]) == len(lines)
         outcomes.add(name)
-    assert outcomes == {"accepted", "refused"}
+    assert outcomes == {"accepted", "rejected"}
 
 
 def test_the_arrows_of_svgd_are_the_parts_of_its_force_and_have_one_scale():

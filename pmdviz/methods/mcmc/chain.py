@@ -257,7 +257,7 @@ class FullDataChain(Chain):
 def kde_of(draws: np.ndarray, scale: np.ndarray) -> KernelDensity:
     """Equal round kernels at the draws (n, d), of sd 0.1 times the median distance between them.
 
-    While all draws coincide (there is one, or every proposal was refused) the prior's `scale` (d,) stands for the
+    While all draws coincide (there is one, or every proposal was rejected) the prior's `scale` (d,) stands for the
     distance.
     """
     n = len(draws)
@@ -282,5 +282,5 @@ def gaussian_of(draws: np.ndarray, scale: np.ndarray) -> KernelDensity:
 
 
 def num_distinct(draws: np.ndarray) -> int:
-    """How many of the draws (n, d) differ from the one before, the first counted: a refused proposal adds none."""
+    """How many of the draws (n, d) differ from the one before, the first counted: a rejected proposal adds none."""
     return 1 + int((draws[1:] != draws[:-1]).any(axis=1).sum())

@@ -112,7 +112,7 @@ class LeapfrogChain(FullDataChain):
 
     scalars = (STEP_SIZE, ACCEPTANCE)
     marks = ("diverged",)
-    paths = (Path("accepted", "accepted"), Path("refused", "refused"))
+    paths = (Path("accepted", "accepted"), Path("rejected", "rejected"))
     requires = frozenset({"reals", "gradient"})
     wanted_acceptance: ClassVar[float]
 
@@ -131,7 +131,7 @@ class LeapfrogChain(FullDataChain):
     def move(
         self, rng: np.random.Generator, state: LeapfrogState, target: Target, batch: np.ndarray, knobs: Any
     ) -> tuple[LeapfrogState, StepInfo]:
-        """One trajectory from a fresh momentum, accepted or refused."""
+        """One trajectory from a fresh momentum, accepted or rejected."""
         state, values, gradients = _known(state, target, batch)
         step_many = self._leapt(rng, state, target, batch, 1, knobs, 1, (values, gradients))
         return step_many.state, step_many.info
@@ -263,7 +263,7 @@ def _counted(
     info = StepInfo(
         _cost(int(values[-1]), int(gradients[-1])),
         words,
-        events(diverged="the proposal was refused" if found.diverged[found.made - 1] else ""),
+        events(diverged="the proposal was rejected" if found.diverged[found.made - 1] else ""),
         {"step_size": time_step, "acceptance": state.accepted / max(1, state.iteration)},
     )
     return StepBlock(state, info, found.made, _cost(int(values.sum()), int(gradients.sum())))
@@ -272,7 +272,7 @@ def _counted(
 def _paths(accepted: bool, target: Target, theta: np.ndarray, *way: Any) -> dict[str, np.ndarray]:
     """The trajectory, leapfrog step after leapfrog step."""
     points = positions(target, theta, *way)
-    return {"accepted" if accepted else "refused": np.stack([points[:-1], points[1:]], axis=1)}
+    return {"accepted" if accepted else "rejected": np.stack([points[:-1], points[1:]], axis=1)}
 
 
 def _cost(values: int, gradients: int) -> Cost:
@@ -282,7 +282,7 @@ def _cost(values: int, gradients: int) -> Cost:
 
 def _words(found: Trajectories, state: LeapfrogState, time_step: float, num_steps: int, tuning: bool) -> str:
     last = found.made - 1
-    diverged = "refused (the trajectory diverged)" if found.diverged[last] else "refused"
+    diverged = "rejected (the trajectory diverged)" if found.diverged[last] else "rejected"
     verdict = "accepted" if found.accepted[last] else diverged
     parts = [f"{verdict}; {state.accepted / state.iteration:.0%} of {state.iteration:,} proposals accepted so far"]
     parts += [f"time step {time_step:.3g} prior sd" + (", being tuned" if tuning else "")]

@@ -1,4 +1,4 @@
-"""The Metropolis-adjusted Langevin algorithm (Roberts & Tweedie 1996): a Langevin step that may be refused.
+"""The Metropolis-adjusted Langevin algorithm (Roberts & Tweedie 1996): a Langevin step that may be rejected.
 
 A proposal θ + ε²/2 S² ∇ log p(θ|X) + ε S N(0, I), S the prior's sds, accepted by the ratio of the posterior times the
 proposal's density each way. That is one leapfrog step of Hamiltonian Monte Carlo from a fresh momentum (Neal 2011,
