@@ -15,7 +15,7 @@ from pmdviz.errors import InputError, shown, unknown
 from pmdviz.knobs import ACTS, table
 from pmdviz.methods import METHODS, usual_target
 from pmdviz.targets import TARGETS
-from tests.support.engine import values_of
+from tests.support.engine import few_coordinates, values_of
 
 TABLES = {
     **{f"target {name}": target.Options for name, target in TARGETS.items()},
@@ -248,8 +248,9 @@ def outcome(method, knobs):
 
 @cache
 def _outcome(method, knobs):
-    options = {"num_data": 20 if METHODS[method].family == "chain" else 300}
-    session = Session(Recipe(usual_target(method), method, target_options=options, budget=3000, **dict(knobs)))
+    target = usual_target(method)
+    options = {"num_data": 20 if METHODS[method].family == "chain" else 300, **few_coordinates(target)}
+    session = Session(Recipe(target, method, target_options=options, budget=3000, **dict(knobs)))
     seen = [session.frame]
     while not session.done:
         seen.append(session.advance())

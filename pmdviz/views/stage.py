@@ -38,8 +38,8 @@ class StageView:
     Contours are the 50, 80 and 95 % highest-density regions of each density's own mass; in one dimension the
     densities are curves and the particles a rug under them. The ranges belong to the user: only `fit` sets them.
 
-    A page that has its own words for the layers takes it without a `legend`: BokehJS builds one anew for every change
-    of a source that it names.
+    A page that has its own words for the layers hides the `legend`: its items wait among its tags until a picture is
+    saved, since BokehJS builds a legend anew, hidden or not, for every change of a source that it names.
     """
 
     def __init__(
@@ -50,10 +50,10 @@ class StageView:
         self.figure = _figure()
         figures.describe(self.figure, "Picture: exact posterior, approximation and particles")
         self._add_glyphs()
-        self.legend = Legend(items=[], **style.LEGEND) if legend else None
-        if self.legend is not None:
-            self.figure.add_layout(self.legend, "above")
-            figures.fold_legend(self.figure, self.legend)
+        self.items: list[LegendItem] = []
+        self.legend = Legend(items=[], visible=legend, **style.LEGEND)
+        self.figure.add_layout(self.legend, "above")
+        figures.fold_legend(self.figure, self.legend)
         note: dict[str, Any] = {"x_units": "screen", "y_units": "screen", "text_font": style.FONT, "level": "overlay"}
         self.note = Label(x=8, y=6, text="", **note)
         self.figure.add_layout(self.note)
@@ -153,10 +153,12 @@ class StageView:
         words = self.scene.words(method)
         if words == self.words:
             return
-        self.words = words
-        if self.legend is not None:
-            drawn = {**self.layers, "others": self.others}
-            self.legend.items = [LegendItem(label=word, renderers=[drawn[name]]) for name, word in words.items()]
+        self.words, drawn = words, {**self.layers, "others": self.others}
+        self.items = [LegendItem(label=word, renderers=[drawn[name]]) for name, word in words.items()]
+        if self.legend.visible:
+            self.legend.items = self.items
+        else:
+            self.legend.tags = self.items
 
     def labels(self, columns: StageColumns) -> dict[str, str]:
         """What the layers are called in a picture of these columns."""
@@ -164,8 +166,7 @@ class StageView:
         return {**self.words, **dots}
 
     def _label(self, columns: StageColumns, note: str) -> None:
-        items = [] if self.legend is None else self.legend.items
-        for item, label in zip(items, self.labels(columns).values() if items else [], strict=True):
+        for item, label in zip(self.items, self.labels(columns).values(), strict=True):
             if item.label.value != label:
                 item.label = {"value": label}
         if self.note.text != note:

@@ -52,8 +52,7 @@ def test_a_new_particle_count_forces_a_rejuvenation(lab):
     note = lab.page.get_by_text(f"{label}: takes effect at the next step")
     note.wait_for()
     lab.press("Step")
-    label = "'particles (5,000 of 20,000 drawn)'"
-    lab.wait(f"pmdviz.model('stage').above.some(l => l.items?.some(i => i.label.value === {label}))", 60)
+    lab.page.get_by_role("checkbox", name="particles (5,000 of 20,000 drawn)").wait_for(timeout=60_000)
     lab.page.get_by_text("particles 1,500 → 20,000").first.wait_for()
 
 

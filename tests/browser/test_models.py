@@ -15,7 +15,6 @@ def test_logistic_regression_on_digits(open_lab):
     synthetic = lab.view()
     lab.knob("data").select_option("digits")
     lab.wait(f"pmdviz.model('stage').x_range.end < {synthetic[1]}", 60)
-    lab.wait("pmdviz.model('stage').above[0].ncols === 2", 60)
     lab.press("Step")
     lab.reach(1)
     assert abs(lab.view()[1]) < 3

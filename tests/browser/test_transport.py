@@ -27,7 +27,8 @@ def test_play_changes_pixels_and_iteration_and_pause_stops(lab):
 
 
 DOTS_JS = """(() => {
-  const {data} = pmdviz.model("stage").renderers.find((r) => r.name == "particles").data_source
+  const source = pmdviz.model("stage").renderers.find((r) => r.name == "particles").data_source
+  const data = source.now ?? source.data  // Bokeh's own columns follow later
   return ["x", "y", "size"].map((name) => data[name].join()).join()
 })()"""
 
@@ -36,7 +37,7 @@ SIZES_JS = """async (iterations) => {
   const source = pmdviz.model("stage").renderers.find((r) => r.name == "particles").data_source
   const ack = pmdviz.model("acknowledge"), seen = {}
   while (pmdviz.iteration() < iterations) {
-    (seen[ack.parcel] ??= new Set()).add(source.data.size.reduce((sum, size) => sum + size, 0))
+    (seen[ack.parcel] ??= new Set()).add((source.now ?? source.data).size.reduce((sum, size) => sum + size, 0))
     await new Promise(requestAnimationFrame)
   }
   return Object.values(seen).map((sums) => sums.size)

@@ -15,7 +15,7 @@ from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
 from pmdviz.methods import METHODS, StepInfo, find_method
 from pmdviz.targets import TARGETS, make_target
-from tests.support.engine import CountingTarget, sized_targets, small_knobs, small_target, told
+from tests.support.engine import CountingTarget, few_coordinates, sized_targets, small_knobs, small_target, told
 
 OPTIONS = [
     (name, given)
@@ -252,7 +252,7 @@ def test_few_particles_and_few_data_are_legal(method, name, given, m):
     """Of a method without particles, the first frames, which have as few draws."""
     sizes = {"num_particles": m} if "num_particles" in method.Knobs.specs() else {}
     for num_data in (1, 2):
-        options, knobs = {"num_data": num_data}, {**sizes, **given}
+        options, knobs = {"num_data": num_data, **few_coordinates(name)}, {**sizes, **given}
         session = Session(Recipe(name, method.name, target_options=options, budget=25, **knobs))
         frame = session.advance(30 if sizes else m)
         assert session.ended or frame.visited >= (25 if sizes else min(m, 25))

@@ -10,6 +10,7 @@ from pmdviz.lab.loop.acknowledge import Acknowledge
 from pmdviz.serve.browser_messages import FULL, LOOKS, SMALL, CheckedMessages, frame_drawn, patch_fault
 from pmdviz.serve.handlers import SocketHandler
 from pmdviz.serve.tornado_internals import GatheredWrites
+from tests.lab.threads import in_a_thread
 
 MODELS = {"p1": "ReactiveESM", "p2": "FileInput"}
 
@@ -141,7 +142,7 @@ def test_what_is_written_in_one_turn_of_the_loop_goes_out_at_once_and_in_its_ord
             gathered.write(b"too late")
         await asyncio.sleep(0)
 
-    asyncio.run(act())
+    in_a_thread(act)
 
 
 def test_a_stream_that_closes_before_its_turn_fails_nobody():
@@ -152,4 +153,4 @@ def test_a_stream_that_closes_before_its_turn_fails_nobody():
         await asyncio.sleep(0)
         assert stream.sent == []
 
-    asyncio.run(act())
+    in_a_thread(act)

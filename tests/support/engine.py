@@ -60,6 +60,12 @@ def small_target(name: str, num_data: int) -> Target:
     return make_target(name, **({"num_data": num_data} if name in sized_targets() else {}))
 
 
+def few_coordinates(name: str) -> dict[str, int]:
+    """The option that makes a target of many coordinates a small one; {} for all others."""
+    spec = TARGETS[name].Options.specs().get("dim")
+    return {"dim": 8} if spec is not None and spec.default > 50 else {}
+
+
 def told(info) -> tuple:
     """What a step tells of itself, to be compared: its terms, paths and parents by their bytes."""
     terms = {name: np.asarray(term).tobytes() for name, term in info.terms.items()}

@@ -133,12 +133,13 @@ def test_what_moves_lies_above_the_axes_and_is_clipped_to_the_frame(session):
     assert any({*callback.args.get("moving", [])} == {*moving, view.note} for callback in callbacks)
 
 
-def test_a_stage_without_a_legend_has_its_words_all_the_same(session):
+def test_a_hidden_legend_names_nothing_until_a_picture_is_saved(session):
     """BokehJS builds a legend anew, hidden or not, whenever a source changes that it names."""
     view = StageView(session.target, legend=False)
     view.show(session.frame)
-    assert not view.figure.legend
-    assert list(view.words) == ["prior", "exact", "approximate", "particles"]
+    assert not view.legend.visible and not view.legend.items
+    words = [item.label.value for item in view.legend.tags]
+    assert words == ["prior", "exact posterior", "approximation", "particles"]
 
 
 def test_the_image_waits_while_others_are_drawn_and_goes_with_the_approximation(session):
