@@ -16,23 +16,22 @@ from tests.support.browser import await_picture, chromium, cpu_seconds, free_por
 WARM_UP_S, MEASURED_S, MOVES = 3.0, 20.0, 30
 EMPTY_PAGE = Path(__file__).parents[1] / "tests/support/empty_page.py"
 
-# A frame counts when the iteration in the words rose and the stage's pixels changed with it.
+# A frame counts when, behind a paint, the stage's pixels have changed and the iteration in the words has risen.
 COUNT_FRAMES_JS = """
 async (seconds) => {
   const model = pmdviz.model("acknowledge")
   let last = pmdviz.iteration(), picture = pmdviz.picture(), frames = 0, first = null
   const start = performance.now(), drawn = model.drawn, from = last
-  await new Promise((done) => {
-    const look = () => {
-      const now = pmdviz.iteration()
-      if (now > last) {
-        const seen = pmdviz.picture()
-        if (seen !== picture) { frames += 1; last = now; picture = seen; first ??= performance.now() - start }
-      }
-      if (performance.now() - start < seconds * 1000) requestAnimationFrame(look); else done()
-    }
-    requestAnimationFrame(look)
-  })
+  const painted = Bokeh.index.find_one(pmdviz.model("stage")).repainted
+  const look = () => {
+    const now = pmdviz.iteration()
+    if (now <= last) return
+    const seen = pmdviz.picture()
+    if (seen !== picture) { frames += 1; last = now; picture = seen; first ??= performance.now() - start }
+  }
+  painted.connect(look)
+  await new Promise((done) => setTimeout(done, seconds * 1000))
+  painted.disconnect(look)
   const elapsed = (performance.now() - start) / 1000
   return {frames, elapsed, acknowledged: model.drawn - drawn, iterations: last - from}
 }

@@ -174,14 +174,22 @@ function let_move(source, view) {
   source.moved.push(view)
 }
 
-// A paint of the overlay alone changes no axis: nothing has to be measured for it.
-function spare_layout(plot) {
-  if (plot.spares_layout) return
-  plot.spares_layout = true
-  const own = plot._invalidate_layout_if_needed
+// A plot that paints in every frame of the display: BokehJS waits 1/60 s after a paint before it asks for the next frame,
+// and so misses every second one. And a paint of the overlay alone changes no axis: nothing has to be measured for it.
+function hurry(plot) {
+  if (plot.hurries) return
+  plot.hurries = true
+  const {stop} = plot.throttled_paint, measure = plot._invalidate_layout_if_needed
   const below = (painter) => painter.model.level !== "overlay"
+  let next = null
+  plot.throttled_paint = () => next ??= new Promise((done, fail) => requestAnimationFrame(() => {
+    next = null
+    if (plot.is_destroyed) return done()
+    try { done(plot.repaint()) } catch (error) { fail(error) }
+  }))
+  plot.throttled_paint.stop = stop
   plot._invalidate_layout_if_needed = function () {
-    if (this._invalidate_all || [...this._invalidated_painters].some(below)) own.call(this)
+    if (this._invalidate_all || [...this._invalidated_painters].some(below)) measure.call(this)
   }
 }
 
@@ -189,7 +197,7 @@ for (const model of moving) {
   const view = Bokeh.index.find_one(model)
   if (!view || view.floats) continue
   view.floats = true
-  spare_layout(view.plot_view)
+  hurry(view.plot_view)
   if (model.type === "Label") {  // an empty one is measured as well
     const own = view.paint
     view.paint = function (ctx) { if (model.text) own.call(this, ctx); else this.mark_finished() }
