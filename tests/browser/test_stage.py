@@ -104,3 +104,23 @@ def test_paths_too(lab, server):
     lab.page.evaluate(STILL_JS)
     _, painted, other = lab.page.evaluate(LIKENESS_JS, "paths")
     assert painted > 50 and other < 0.05
+
+
+PAINTS_JS = """async (frames) => {
+  const view = Bokeh.index.find_one(pmdviz.model("stage")), layer = Bokeh.index.find_one(view.model.renderers.at(-1))
+  let painted = 0
+  const count = () => { painted += 1 }
+  view.repainted.connect(count)
+  for (let k = 0; k < frames; k++) {
+    view.request_paint(layer)
+    await new Promise(requestAnimationFrame)
+  }
+  view.repainted.disconnect(count)
+  return painted
+}"""
+
+
+def test_the_stage_is_painted_in_every_frame_of_the_display_that_asks_for_it(lab):
+    """BokehJS alone misses every second one."""
+    lab.settled()
+    assert lab.page.evaluate(PAINTS_JS, 40) >= 38
