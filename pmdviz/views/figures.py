@@ -15,7 +15,7 @@ FOLD_JS = """
 const words = legend.items.map((item) => item.label?.value ?? "").join("")
 const large = figure.min_border_left > 70, small = figure.outer_width < 460
 const long = words.length > 45 && figure.outer_width < 700
-if (figure.outer_width > 0)  // laid out: before that Bokeh 3.10 stumbles over a changed legend
+if (figure.outer_width > 0 && words)  // laid out: before that Bokeh 3.10 stumbles over a changed legend
   legend.ncols = small && (words.length > 28 || large) || long ? Math.ceil(legend.items.length / 2) : "auto"
 """
 
