@@ -107,7 +107,7 @@ class StageView:
         self.name_layers(frame.method)
         self.draw(
             self.scene.columns(frame, self.pair),
-            f"new particles drawn: {reason}" if reason else frame.caveat.partition(":")[0],
+            f"new particles: {reason}" if reason else frame.caveat.partition(":")[0],
         )
 
     def draw(self, columns: StageColumns, note: str = "", with_image: bool = True) -> None:

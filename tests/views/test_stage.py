@@ -82,7 +82,7 @@ def test_a_rejuvenation_is_said_and_layers_can_be_hidden(session):
     session.set(num_particles=100)
     view = StageView(session.target)
     view.show(session.advance(1))
-    assert view.note.text.startswith("new particles drawn: ") and "particles 150 → 100" in view.note.text
+    assert view.note.text.startswith("new particles: ") and "particles 150 → 100" in view.note.text
     view.toggle(["exact"])
     assert [view.layers[name].visible for name in ("exact", "approximate", "particles")] == [True, False, False]
 

@@ -171,7 +171,7 @@ class Film:
         return Scene(
             iteration=frame.iteration,
             columns=drawn.columns(frame, pair),
-            note=f"new particles drawn: {reason}" if reason else frame.caveat.partition(":")[0],
+            note=f"new particles: {reason}" if reason else frame.caveat.partition(":")[0],
             words=words.state(frame),
             history={**past, "seconds": self._seconds(past["iteration"])},
             marks=tuple(m._replace(seconds=float(self._seconds(m.iteration))) for m in (*marks, *turned)),

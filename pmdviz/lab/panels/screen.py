@@ -223,7 +223,7 @@ class Screen:
     def _noted(self, snapshot: Snapshot, playing: bool) -> str:
         info, now = snapshot.frame.info, time.monotonic()
         if info is not None and info.rejuvenated:
-            self._note, self._note_until = f"new particles drawn: {info.rejuvenated}", now + NOTE_S
+            self._note, self._note_until = f"new particles: {info.rejuvenated}", now + NOTE_S
         elif not playing or now > self._note_until:
             self._note = ""
         return self._note or snapshot.frame.caveat.partition(":")[0]
