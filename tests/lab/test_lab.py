@@ -102,13 +102,20 @@ def test_a_lab_that_nobody_has_touched_opens_a_link():
     in_a_thread(scene)
 
 
+async def begun():
+    """A lab with its first picture, and a browser that says of every frame that it has drawn it."""
+    lab = Lab()
+    ack = lab.screen.ack
+    ack.on_change("sent", lambda attr, old, new: setattr(ack, "drawn", new))
+    lab.start()
+    await until(lambda: lab._last is not None)
+    return lab
+
+
 def test_a_preset_sets_its_trace_and_the_data_take_the_place_of_the_traces():
     async def scene():
-        lab = Lab()
+        lab = await begun()
         screen, group = lab.screen, lab.screen.group
-        screen.ack.on_change("sent", lambda attr, old, new: setattr(screen.ack, "drawn", new))
-        lab.start()
-        await until(lambda: lab._last is not None)
         assert group.value == "tv" and lab._last.data is None and screen.data is None
         lab.setup.preset.value = "particles_die"
         await until(lambda: group.value == "ess" and screen.traces.group == "ess")
@@ -134,11 +141,8 @@ def test_a_preset_sets_its_trace_and_the_data_take_the_place_of_the_traces():
 
 def test_traces_that_are_chosen_are_computed_from_then_on_of_a_new_run_too():
     async def scene():
-        lab = Lab()
+        lab = await begun()
         screen, group = lab.screen, lab.screen.group
-        screen.ack.on_change("sent", lambda attr, old, new: setattr(screen.ack, "drawn", new))
-        lab.start()
-        await until(lambda: lab._last is not None)
         for _ in range(4):
             lab._act("step")
         await until(lambda: lab._last.frame.iteration == 4)
