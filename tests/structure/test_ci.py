@@ -57,7 +57,7 @@ def test_without_a_newer_python_it_fails_unless_that_is_said(tmp_path):
 @pytest.mark.parametrize(
     ("name", "touches"),
     [
-        ("browser/test_links.py", True),
+        ("browser/test_race.py", True),
         ("lab/test_of_tomorrow.py", True),
         ("serve/test_pages.py", True),
         ("views/test_stage.py", True),
