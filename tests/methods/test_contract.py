@@ -3,6 +3,8 @@
 A new method, option or target is tested by being in its table.
 """
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -32,6 +34,7 @@ OPTIONS = [
 CHEAP = ("gaussian", "mixture", "sparse_gp")  # the first that a method fits
 
 
+@functools.cache
 def fitting_targets(name):
     return [target for target in TARGETS if not METHODS[name].missing_in(make_target(target))]
 

@@ -1,5 +1,6 @@
 """Help for the engine's tests: recipes drawn at random over every knob and option, and the bytes of a run."""
 
+import functools
 import math
 
 import numpy as np
@@ -50,6 +51,7 @@ def small_knobs(method, num_data: int, **values) -> dict:
     return knobs
 
 
+@functools.cache
 def sized_targets(*needs: str) -> list[str]:
     """The built-in targets with so many data as are asked for (`num_data`), which offer what is needed."""
     return [name for name, made in TARGETS.items() if "num_data" in made.Options.specs() and {*needs} <= made().offers]
