@@ -30,7 +30,7 @@
     Object.assign(film.style, { left: `${stage.left}px`, top: `${stage.top}px`, width: `${right - stage.left}px`, height: `${stage.height}px` })
     if (!film.classList.contains("placed")) setTimeout(end, SECONDS * 1000)
     film.classList.add("placed")
-    film.classList.toggle("dark", document.querySelector(".mui-dark") !== null)
+    film.classList.toggle("dark", document.documentElement.dataset.pmdviz === "dark")
     setTimeout(place, 100)
   }
   place()

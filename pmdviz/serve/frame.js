@@ -4,12 +4,16 @@ if (page) {
   const KEY = "pmdviz-theme", system = matchMedia("(prefers-color-scheme: dark)")
   const kept = () => { try { return localStorage.getItem(KEY) } catch { return null } }
   const wanted = () => kept() === null ? system.matches : kept() === "dark"
+  // For the colours of what stands outside the frame's own root; the root's classes are the frame's, and stay as they were.
+  const tell = () => { document.documentElement.dataset.pmdviz = page.data.dark_theme ? "dark" : "light" }
   const put = () => { if (page.data.dark_theme !== wanted()) page.data.dark_theme = wanted() }
+  page.data.properties.dark_theme.change.connect(tell)
   page.data.properties.dark_theme.change.connect(() => { // by the button: what was put on by itself is what is wanted
     if (page.data.dark_theme === wanted()) return
     try { localStorage.setItem(KEY, page.data.dark_theme ? "dark" : "light") } catch { /* a browser that keeps nothing */ }
   })
   system.addEventListener("change", put)
   if (!new URLSearchParams(location.search).has("theme")) put()
+  tell()
   if (window.innerWidth < 900) page.data.sidebar_open = false
 }

@@ -66,6 +66,21 @@ def test_the_theme_is_the_systems_until_another_is_chosen(open_lab, system, open
     lab.wait(f"window.pmdviz && pmdviz.iteration() >= 0 && {turned}", 60)
 
 
+@pytest.mark.parametrize(("system", "letters"), [("dark", "rgb(242, 242, 242)"), ("light", "rgb(26, 26, 26)")])
+def test_what_opens_over_the_page_has_the_theme_that_the_system_asked_for(open_lab, system, letters):
+    lab = open_lab(color_scheme=system)
+    lab.wait(f"document.documentElement.dataset.pmdviz === '{system}'")
+    for button, dialog, close in [
+        ("?", "Help", "Close"),
+        ("What is this?", "What is this?", "Close"),
+        ("Tour", "Tour", "End the tour"),
+    ]:
+        lab.press(button)
+        box = lab.page.get_by_role("dialog", name=dialog)
+        assert box.evaluate("e => getComputedStyle(e).color") == letters, dialog
+        box.get_by_role("button", name=close).click()
+
+
 def test_a_teachers_link(open_lab):
     lab = open_lab(permissions=["clipboard-read", "clipboard-write"])
     lab.page.get_by_label("Preset").select_option(label="Too bold: an ESS that means nothing")

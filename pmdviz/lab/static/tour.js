@@ -21,7 +21,7 @@ function in_sight(selector, root = document) {
   return null
 }
 
-function take_tour(at = 0) {
+function take_tour(from, at = 0) {
   const ring = made("div"), heading = made("h2", { style: "margin:0 0 4px;font-size:18px" }), words = made("p", { style: "margin:0 0 12px" })
   const next = made("button", { type: "button" }), end = made("button", { type: "button" }, "End the tour")
   const box = made("dialog", { class: "pmdviz-tour", "aria-label": "Tour" }, heading, words, next, " ", end)
@@ -39,7 +39,7 @@ function take_tour(at = 0) {
     Object.assign(box.style, { left: `${Math.max(8, Math.min(beside ? of.left + of.width + 12 : of.left, innerWidth - 368))}px`,
       top: beside ? `${Math.max(8, of.top)}px` : below ? "auto" : "80px", bottom: !beside && below ? "80px" : "auto" })
   }
-  box.style.cssText = colours() + "position:fixed;margin:0;z-index:1400;width:min(360px,calc(100vw - 16px));box-sizing:border-box;padding:16px;border-radius:8px;font:15px/1.45 Roboto,system-ui,sans-serif"
+  box.style.cssText = colours(from) + "position:fixed;margin:0;z-index:1400;width:min(360px,calc(100vw - 16px));box-sizing:border-box;padding:16px;border-radius:8px;font:15px/1.45 Roboto,system-ui,sans-serif"
   next.addEventListener("click", () => { at += 1; if (at < STEPS.length) show(); else box.close() })
   end.addEventListener("click", () => box.close())
   box.addEventListener("close", () => { box.remove(); ring.remove(); removeEventListener("resize", show) })
