@@ -167,6 +167,14 @@ def value_range(group: Group, values: Iterable[np.ndarray], floors: Sequence[flo
     return math.floor((low - pad) / step) * step, math.ceil((high + pad) / step) * step
 
 
+def log_ticks(low: float, high: float) -> np.ndarray:
+    """Ticks at 1, 2 and 5 times powers of ten inside [low, high]; only powers of ten beyond three decades."""
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    steps = (1, 2, 5) if high / low <= 1e3 else (1,)
+    ticks = np.array([step * 10.0**k for k in decades for step in steps])
+    return ticks[(ticks >= low * (1 - 1e-9)) & (ticks <= high * (1 + 1e-9))]
+
+
 def floor_words(group: Group, known: Mapping[str, float]) -> str:
     """The lines of exact samples in the legend, with their values: beside the lines the traces would cross them."""
     if len(group.metrics) == 1:

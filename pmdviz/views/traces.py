@@ -9,6 +9,7 @@ import numpy as np
 from bokeh.models import (
     ColumnDataSource,
     CustomJSHover,
+    FixedTicker,
     Grid,
     HoverTool,
     Legend,
@@ -32,6 +33,7 @@ from pmdviz.scenes.trace_columns import (
     clock_end,
     column,
     floor_words,
+    log_ticks,
     over_words,
     trace_columns,
     value_range,
@@ -59,6 +61,7 @@ class TracesView:
         self.figure = _figure()
         figures.describe(self.figure, "Curves: how far approximation and posterior are apart, step by step")
         self.linear_axis = next(axis for axis in self.figure.left if axis.name == "linear_axis")
+        self.log_ticker = self.figure.yaxis[0].ticker = FixedTicker(ticks=[])
         self.lines = {name: self._line(name, each) for each in self.groups.values() for name in each.metrics}
         look: dict[str, Any] = {"line_dash": style.DASHES["floor"], "line_width": 1.5}
         self.floor_lines = {  # one on each axis: a renderer does not change its own
@@ -183,12 +186,20 @@ class TracesView:
         known = {name: floors.get(name) for name in chosen.floors if floors.get(name) is not None}
         span = value_range(chosen, [column(history, m) for m in chosen.metrics], list(known.values()))
         (self.figure.y_range if chosen.log else self.figure.extra_y_ranges["linear"]).update(start=span[0], end=span[1])
+        if chosen.log:
+            self._set_log_ticks(span)
         end = self._set_x(history, budget, unit)
         self.put(self.source, self._padded(trace_columns(history, chosen, span)))
         self._show_floors(known, end)
         self._show_marks(marks)
         self._set_legend(chosen, known, kinds_of(marks, expected))
         self._show_words(history, chosen, end)
+
+    def _set_log_ticks(self, span: tuple[float, float]) -> None:
+        """Those of a logarithm: within two decades Bokeh's own are evenly spaced, and overprint at the top."""
+        ticks = log_ticks(*span).tolist()
+        if ticks != self.log_ticker.ticks:
+            self.log_ticker.ticks = ticks
 
     def _set_x(self, history: Mapping[str, np.ndarray], budget: int | None, unit: str) -> float:
         clock = history[self.clock]

@@ -4,7 +4,7 @@ from matplotlib.colors import to_hex
 
 import pmdviz
 from pmdviz.export.film.film import Film
-from pmdviz.export.film.layout import log_ticks, round_ticks
+from pmdviz.export.film.layout import round_ticks
 from pmdviz.export.film.picture import Picture, folded
 from pmdviz.export.options import Look, spelled_out
 from pmdviz.metrics import METRICS
@@ -214,8 +214,3 @@ def test_the_paths_of_a_method_are_drawn(method):
 )
 def test_round_ticks(low, high, ticks):
     np.testing.assert_allclose(round_ticks(low, high), ticks, atol=1e-12)
-
-
-def test_log_ticks():
-    np.testing.assert_allclose(log_ticks(0.05, 2), [0.05, 0.1, 0.2, 0.5, 1, 2])
-    np.testing.assert_allclose(log_ticks(0.02, 100), [0.1, 1, 10, 100])

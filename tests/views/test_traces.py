@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 from bokeh.document import Document
 
 from pmdviz.scenes.marks import KINDS, OTHER, Mark, kinds_of
@@ -9,6 +10,7 @@ from pmdviz.scenes.trace_columns import (
     clock_end,
     extremes,
     floor_words,
+    log_ticks,
     nice,
     value_range,
 )
@@ -200,3 +202,19 @@ def test_each_direction_has_its_own_words():
     assert (words["kl_forward"].title, words["kl_reverse"].title) == ("forward KL", "reverse KL")
     found = {item.label.value: item.renderers for item in TracesView("kl").legend.items}
     assert found["forward KL"] != found["reverse KL"]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "ticks"),
+    [(0.05, 2, [0.05, 0.1, 0.2, 0.5, 1, 2]), (0.2, 10, [0.2, 0.5, 1, 2, 5, 10]), (0.02, 100, [0.1, 1, 10, 100])],
+)
+def test_log_ticks(low, high, ticks):
+    np.testing.assert_allclose(log_ticks(low, high), ticks)
+
+
+def test_the_numbers_of_a_log_axis_are_those_of_a_logarithm():
+    view = TracesView()
+    view.choose(group="kl")
+    view.show(history(kl_forward=np.geomspace(8, 0.3, 50), kl_reverse=np.full(50, np.nan)), {})
+    span = view.figure.y_range
+    assert view.figure.yaxis[0].ticker.ticks == log_ticks(span.start, span.end).tolist() != []

@@ -177,14 +177,6 @@ def round_ticks(low: float, high: float) -> np.ndarray:
     return np.arange(first, last + 1) * step
 
 
-def log_ticks(low: float, high: float) -> np.ndarray:
-    """Ticks at 1, 2 and 5 times powers of ten inside [low, high]; only powers of ten beyond three decades."""
-    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    steps = (1, 2, 5) if high / low <= 1e3 else (1,)
-    ticks = np.array([step * 10.0**k for k in decades for step in steps])
-    return ticks[(ticks >= low * (1 - 1e-9)) & (ticks <= high * (1 + 1e-9))]
-
-
 def set_ticks(axis: Any, ticks: np.ndarray) -> None:
     """Put round numbers, in words without exponents, at `ticks` and nowhere else."""
     axis.set_major_locator(FixedLocator(ticks))

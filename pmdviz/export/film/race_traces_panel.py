@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from pmdviz.export.film.layout import FONT, LINE, Box, FigureLayout, dash, dashes, log_ticks, round_ticks, set_ticks
+from pmdviz.export.film.layout import FONT, LINE, Box, FigureLayout, dash, dashes, round_ticks, set_ticks
 from pmdviz.export.film.tiles_panel import LETTER, MARK_PX, MARKERS
 from pmdviz.export.options import traced
 from pmdviz.scenes import style, words
 from pmdviz.scenes.race import RaceScene
 from pmdviz.scenes.race_columns import CLOCK_OF, CLOCKS, Columns, clock_end, line_columns, spans
+from pmdviz.scenes.trace_columns import log_ticks
 from pmdviz.views.race_traces import UNKNOWN
 
 TOP = 14.0  # px above the axes: there is no legend, the tiles' titles bear the lines

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pmdviz.export.film.film import Scene
-from pmdviz.export.film.layout import MARKERS, Box, FigureLayout, dash, line, log_ticks, round_ticks, set_ticks
+from pmdviz.export.film.layout import MARKERS, Box, FigureLayout, dash, line, round_ticks, set_ticks
 from pmdviz.export.options import shown_group
 from pmdviz.scenes.marks import KINDS, OTHER, Kind, kinds_of
 from pmdviz.scenes.trace_columns import (
@@ -18,6 +18,7 @@ from pmdviz.scenes.trace_columns import (
     clock_end,
     column,
     floor_words,
+    log_ticks,
     over_words,
     trace_columns,
     value_range,
