@@ -28,6 +28,7 @@ from pmdviz.scenes.stage import DRAWN, LAYERS, SCENES, Pair, Scene, particles_la
 from pmdviz.views import figures
 
 NO_IMAGE: dict[str, list] = {name: [] for name in ("image", "x", "y", "dw", "dh")}
+NOTE_ALPHA = 0.75  # of the paper below a note: what lies under it shines through
 OTHERS_PX = 5.0  # of dots in ink
 TIPS = [("weight", "@weight{0.000000}"), ("log q", "@log_density{0.00} nats")]
 
@@ -62,7 +63,7 @@ class StageView:
         self.figure.add_tools(self.hover)
         self.put: Callable[[ColumnDataSource, dict[str, np.ndarray]], None] = set_data  # a live page has a shorter way
         self._shown: dict[str, Any] = {"others": EMPTY_LINE, "prior": EMPTY_LINE, "paths": EMPTY_PATHS}
-        self._dark, self._ends, self._drawn = False, USUAL_ENDS, 0
+        self._dark, self._large, self._ends, self._drawn = False, False, USUAL_ENDS, 0
         self.hidden: frozenset[str] = frozenset()
         self.words: dict[str, str] = {}
         self.look_at(target, scene, pair)
@@ -91,9 +92,17 @@ class StageView:
         self.toggle(name for name in LAYERS if name not in self.hidden)
         self.figure.xaxis.axis_label, self.figure.yaxis.axis_label = scene.axis_labels(target, pair)
         first, second = (names[0], "") if flat else (names[k] for k in pair)
+        self._number_axes(scene.numbered)
         theta = [(first, "@x{0.000}")] + ([] if flat else [(second, "@y{0.000}")])
         self.hover.tooltips = theta + TIPS if scene.shows_theta else None
         self.fit()
+
+    def _number_axes(self, on: bool) -> None:
+        """Numbers, ticks and grid, or none where a scene has no use for them."""
+        for axis in self.figure.axis:
+            axis.update(major_label_text_alpha=float(on), major_tick_line_alpha=float(on))
+        for grid in self.figure.grid:
+            grid.visible = on
 
     def fit(self) -> None:
         """Set the ranges to the target's box; the only place that touches them."""
@@ -169,6 +178,7 @@ class StageView:
         for item, label in zip(self.items, self.labels(columns).values(), strict=True):
             if item.label.value != label:
                 item.label = {"value": label}
+        note = note.replace(": ", ":\n") if self._large else note  # large letters are too long for one line
         if self.note.text != note:
             self.note.text = note
 
@@ -183,7 +193,7 @@ class StageView:
     def set_theme(self, dark: bool = False, presenter: bool = False) -> None:
         """Colours of the light or the dark theme; label size for a screen or a lecture hall."""
         figures.apply_theme(self.figure, dark, presenter)
-        self._dark, colours = dark, style.theme(dark)
+        self._dark, self._large, colours = dark, presenter, style.theme(dark)
         for name in ("exact", "approximate", "prior"):
             self.layers[name].glyph.line_color = colours.layers[name]
         self.path_colours.palette = [colours.layers[name] for name in style.PATH_COLOURS]
@@ -191,7 +201,7 @@ class StageView:
         self.layers["particles"].glyph.update(fill_color=colours.layers["particles"], fill_alpha=opacity)
         self.others.glyph.fill_color = colours.layers["ink"]
         self.colours.palette = list(palette(dark, self._ends))
-        self.note.text_color = colours.text
+        self.note.update(text_color=colours.text, background_fill_color=colours.paper, background_fill_alpha=NOTE_ALPHA)
         self.note.text_font_size = f"{style.PRESENTER_PX if presenter else style.TEXT_PX}px"
 
 

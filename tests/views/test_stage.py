@@ -166,3 +166,25 @@ def test_the_image_takes_the_colours_of_its_scene(session):
     assert view.colours.palette[-1] == palette(False, ("approximate", "exact"))[-1]
     view.set_theme(dark=True)
     assert view.colours.palette[-1] == palette(True, ("approximate", "exact"))[-1]
+
+
+def test_a_long_note_is_broken_in_large_letters(session):
+    view = StageView(session.target)
+    for presenter, words in ((False, "new particles: few were left"), (True, "new particles:\nfew were left")):
+        view.set_theme(presenter=presenter)
+        view.draw(stage_columns(session.frame), "new particles: few were left")
+        assert view.note.text == words
+
+
+def test_axes_without_numbers_are_bare_and_others_are_not():
+    lattice = Session(Recipe("ising", "gibbs"))
+    view = StageView(lattice.target, SCENES["lattice"])
+
+    def bare():
+        return [axis.major_label_text_alpha == 0.0 for axis in view.figure.axis] + [
+            not g.visible for g in view.figure.grid
+        ]
+
+    assert all(bare())
+    view.look_at(Session(Recipe("mixture")).target, SCENES["posterior"], (0, 1))
+    assert not any(bare())

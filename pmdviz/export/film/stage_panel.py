@@ -38,7 +38,7 @@ class StagePanel:
         x, y = scene.ranges(target, pair, first.columns.top)
         self.axes.set(xlim=x, ylim=y)
         for axis, span in ((self.axes.xaxis, x), (self.axes.yaxis, y)):
-            set_ticks(axis, round_ticks(*span))
+            set_ticks(axis, round_ticks(*span) if scene.numbered else np.empty(0))
         paper.label(self.axes, *scene.axis_labels(target, pair))
         colours = paper.colours
         self.lines = {

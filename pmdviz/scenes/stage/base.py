@@ -41,6 +41,8 @@ class Scene:
         saying in a small picture, which leaves it out.
     shows_theta : bool
         Whether its particles stand at their coordinates, which are read out under the pointer.
+    numbered : bool
+        Whether the numbers along its axes mean something.
     order : int
         Where it stands in menus; the first one that applies is shown at first.
     """
@@ -50,6 +52,7 @@ class Scene:
     legend: ClassVar[Mapping[str, str]] = USUAL_WORDS
     image_of: ClassVar[str] = ""
     shows_theta: ClassVar[bool] = False
+    numbered: ClassVar[bool] = True
     order: ClassVar[int] = 1000
 
     def __init_subclass__(cls) -> None:

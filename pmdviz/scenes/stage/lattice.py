@@ -20,6 +20,7 @@ class LatticeScene(Scene):
 
     name = "lattice"
     title = "Lattice"
+    numbered = False
     order = 10
     legend = {}
 
@@ -35,9 +36,9 @@ class LatticeScene(Scene):
         return (width / 2 - half, width / 2 + half), (rows / 2 - half, rows / 2 + half)
 
     def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
-        """Which lattice is which."""
-        exact = ", right: exact mean" if _panels(target) > 2 else ""
-        return f"left: newest state, then: mean of the draws{exact}", "row of the lattice"
+        """Which lattice is which, in their order, and what the colours say."""
+        exact = " · exact mean" if _panels(target) > 2 else ""
+        return f"newest state · mean of draws{exact}", "orange: lowest value, green: highest"
 
     def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
         """One image of two or three lattices."""
