@@ -36,7 +36,8 @@ def path_words(method: Method) -> str:
     if method.family == "parametric":
         return "1 sd of each Gaussian"
     own = [f"{path.words} ({colour})" for path, colour in zip(method.paths, COLOURS, strict=False)]
-    return ", ".join([f"last {TRAIL} draws", *own] if method.family == "chain" else own)
+    trail = [f"last {TRAIL} draws" if not own else "path"] if method.family == "chain" else []
+    return ", ".join([*trail, *own])
 
 
 def path_columns(frame: Any, pair: Pair, side: float) -> dict[str, np.ndarray]:

@@ -42,7 +42,7 @@ OF_THE_TABS = {"page"}  # what the browser alone reads; any other argument is ab
 FIGURE_MODELS = ["Axis", "Legend", "Grid", "Plot", "Figure", "Title"]  # dressed by our own table of colours
 PAGE_CSS = """
 :root { --pmdviz-accent: #A34700; --pmdviz-error: #b00020; --pmdviz-foot: 62px; }
-:root.dark, .mui-dark { --pmdviz-accent: #FFB570; --pmdviz-error: #ff8a80; }
+:root[data-pmdviz="dark"] { --pmdviz-accent: #FFB570; --pmdviz-error: #ff8a80; }
 @media (max-width: 600px) { :root { --pmdviz-foot: 110px; } }
 """
 # The drawer of a phone: of the page's own colour, so that labels have no patches, and without room for a bar above it.
@@ -59,9 +59,8 @@ LOOK = {  # what the design's page has for nobody: a bar that never moves, empty
     "& .MuiLinearProgress-root": {"display": "none"},
     "& .MuiToolbar-root > h5": {"visibility": "hidden"},
 }
-EMBEDDED = {"& .MuiAppBar-root": {"display": "none"}, "& .MuiDrawer-root": {"display": "none"}}  # for an iframe
-
-PRESENTED = {**EMBEDDED, "& .MuiToolbar-root": {"display": "none"}}  # nor the room that the bar takes
+# For an iframe and for a lecture hall: neither bar nor drawer, nor the room that the bar takes.
+BARE = {f"& .Mui{part}-root": {"display": "none"} for part in ("AppBar", "Drawer", "Toolbar")}
 
 
 def _race(link: Link) -> Any:
@@ -128,7 +127,7 @@ def lab_page(link: Link | None = None, notice: str = "", **parameters: Any) -> p
         sidebar_width=320,
         sidebar_open=not link.embed and not is_phone(pn.state.headers),
         sidebar_resizable=False,  # its handle has a name but no role, and the keyboard cannot move it
-        sx={**LOOK, **(EMBEDDED if link.embed else {})},
+        sx={**LOOK, **(BARE if link.embed else {})},
         busy_indicator=None,
         raw_css=[PAGE_CSS],
         stylesheets=[DRAWER_CSS],
@@ -143,7 +142,7 @@ def lab_page(link: Link | None = None, notice: str = "", **parameters: Any) -> p
     opened = page.sidebar_open
 
     def present(on: bool) -> None:
-        bare = PRESENTED if on else EMBEDDED if link.embed else {}
+        bare = BARE if on or link.embed else {}
         page.param.update(sidebar_open=opened and not on, sx={**LOOK, **bare})
 
     tabs.on_presenter = present

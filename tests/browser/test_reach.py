@@ -1,8 +1,18 @@
 """Play is in sight on every screen without scrolling, nothing lies on it, and the Tab key comes to it at once."""
 
+from pmdviz.engine.recipe.recipe import Recipe
+from tests.browser.conftest import Lab
 from tests.browser.test_race import to_race
 
 SCREENS = [(1440, 900), (1366, 625), (1280, 600), (1280, 640), (1024, 640)]
+LAYOUT = """() => {
+  const box = (selector) => pmdviz.find(selector).getBoundingClientRect()
+  const switches = [...pmdviz.find(".pmdviz-legend").shadowRoot.querySelectorAll(".bk-CheckboxGroup")]
+  const tops = switches.map((e) => e.getBoundingClientRect()).filter((r) => r.height).map((r) => r.top)
+  const words = pmdviz.find(".pmdviz-statusbar").shadowRoot.querySelector(".more").getBoundingClientRect()
+  return { heading: box(".pmdviz-heading").bottom, legend: Math.min(...tops), frame: box(".pmdviz-stage").top + 52,
+           last: Math.max(...switches.map((e) => e.getBoundingClientRect().bottom)), said: words.bottom,
+           foot: box(".pmdviz-transport").top } }"""
 PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True, "user_agent": "Mobi"}
 ZOOMED = {"viewport": {"width": 720, "height": 450}, "device_scale_factor": 2}  # 1440 x 900 at 200 %
 # Where Play is, what lies on top at its middle and near its corners, and how much of the picture is in sight.
@@ -54,6 +64,30 @@ def test_on_laptops_and_projectors(lab):
             lab.page.set_viewport_size({"width": width, "height": height})
             seen = assert_in_sight(lab, width, height)
             assert abs(seen["sides"][0] - seen["sides"][1]) < 1 and seen["sides"][0] >= min(350, 0.55 * height)
+
+
+def test_no_words_lie_over_others_and_the_result_is_above_the_foot(server, browser):
+    """The longest legend there is, below a heading of its usual length; and the line that says the result."""
+    for path, sizes in (
+        (f"?run={Recipe('mixture', 'hmc').to_link()}&at=2", [*SCREENS, (390, 844)]),
+        ("?preset=two_modes&at=2", SCREENS),
+    ):
+        lab = Lab(browser, f"{server.url}/{path}")
+        for width, height in sizes:
+            lab.page.set_viewport_size({"width": width, "height": height})
+            lab.at_rest("JSON.stringify(pmdviz.find('.pmdviz-stage').getBoundingClientRect())")
+            seen = lab.page.evaluate(LAYOUT)
+            where = f"{path.partition('=')[0]} {width}x{height}: {seen}"
+            assert seen["heading"] <= seen["legend"] and seen["last"] <= seen["frame"], where
+            assert width < 900 or seen["said"] <= seen["foot"], where
+        assert lab.problems == []
+        lab.context.close()
+
+
+def test_an_embedded_lab_begins_at_the_top(server, browser):
+    lab = Lab(browser, f"{server.url}/?embed=1")
+    assert lab.page.evaluate("pmdviz.find('.pmdviz-heading').getBoundingClientRect().top") < 20
+    lab.context.close()
 
 
 def test_on_a_phone(open_lab):

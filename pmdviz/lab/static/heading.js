@@ -6,10 +6,10 @@ function made(tag, attributes = {}, ...children) {
   return element
 }
 
-// Colours for what stands in the page itself, outside all shadow roots.
-function colours() {
-  const dark = document.querySelector(".mui-dark") !== null
-  return `color:${dark ? "#f2f2f2" : "#1a1a1a"};background:${dark ? "#1e1e1e" : "#ffffff"};border:1px solid #8a8a8a;`
+// Colours for what stands in the page itself, outside all shadow roots: light words are those of a dark theme.
+function colours(from) {
+  const dark = Number(getComputedStyle(from).color.match(/\d+/)[0]) > 128
+  return `color:${dark ? "#f2f2f2" : "#1a1a1a"};background:${dark ? "#1e1e1e" : "#ffffff"};border:1px solid #8a8a8a;color-scheme:${dark ? "dark" : "light"};`
 }
 
 // "q_{t+1}^2" with what is below and above the line set so.
@@ -18,7 +18,7 @@ function formula(text) {
   return parts.map((part, k) => k % 2 ? made(part[0] === "_" ? "sub" : "sup", {}, part.slice(1).replace(/[{}]/g, "")) : part)
 }
 
-function what_is_this(told) {
+function what_is_this(told, from) {
   const close = made("button", { autofocus: "", style: "min-height:40px;padding:0 16px;font:inherit" }, "Close")
   const box = made("dialog", { class: "pmdviz-what", "aria-label": "What is this?" },
     made("h2", { style: "font-size:22px" }, told.title),
@@ -26,7 +26,7 @@ function what_is_this(told) {
     made("p", { style: "font-family:serif;font-size:18px;font-style:italic" }, ...formula(told.formula)),
     made("p", { style: "font-size:14px" }, `Paper: ${told.source}`),
     made("form", { method: "dialog" }, close))
-  box.style.cssText = colours() + "max-width:min(620px,90vw);font:16px/1.5 Roboto,system-ui,sans-serif;border-radius:8px;padding:8px 24px 20px"
+  box.style.cssText = colours(from) + "max-width:min(620px,90vw);font:16px/1.5 Roboto,system-ui,sans-serif;border-radius:8px;padding:8px 24px 20px"
   box.addEventListener("close", () => box.remove())
   box.addEventListener("click", (e) => { if (e.target === box) box.close() })
   document.body.append(box)
@@ -56,17 +56,21 @@ export function render({ model }) {
   for (const button of [present, leave])  // the key does it: there is one way
     button.addEventListener("click", () => { button.blur(); document.dispatchEvent(new KeyboardEvent("keydown", { key: "p" })) })
   const buttons = made("div", { class: "buttons" }, what, ...(model.tour ? [tour, take, present, leave] : []))
-  const heading = made("div", { class: "heading" }, made("h2", {}, title, " ", question), sentence, buttons)
+  const heading = made("div", { class: "heading" }, buttons, made("h2", {}, title, " ", question), " ", sentence)
   const write = () => {
     title.textContent = model.title
     question.textContent = model.question
     sentence.textContent = model.sentence
     heading.classList.toggle("asked", model.question !== "")
+    heading.style.setProperty("--letters", model.title.length + model.question.length + 2)
   }
-  what.addEventListener("click", () => what_is_this(model.told))
-  tour.addEventListener("click", () => take_tour())
+  what.addEventListener("click", () => what_is_this(model.told, what))
+  tour.addEventListener("click", () => take_tour(tour))
   take.addEventListener("click", open_exports)
   for (const name of ["title", "question", "sentence"]) model.on(name, write)
   write()
+  new ResizeObserver(() => { // the stage has what the words leave
+    heading.getRootNode().host?.getRootNode().host?.style.setProperty("--heading", `${heading.offsetHeight}px`)
+  }).observe(heading)
   return heading
 }
