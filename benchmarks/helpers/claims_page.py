@@ -19,8 +19,10 @@ from pmdviz.engine.recipe.formats import KNOBS
 
 HEAD = """# The paper's claims, measured
 
+What the paper says of its method beside five others, claim by claim, and whether it held here: yes, no, or open.
+
 Written by `python -m benchmarks.helpers.claims_page docs/measured/claims.json`, from a file of
-`python -m pmdviz bench claims --json FILE`. Every run that judged is a line of
+`python -m pmdviz bench claims --json FILE`. Every run behind a verdict is a line of
 [measured/claims.csv](measured/claims.csv).
 
 Dai, He, Dai, Song 2016 compare Particle Mirror Descent with five methods on a mixture with two modes (section 6,

@@ -61,6 +61,7 @@ def _markdown(tables: dict[str, Any]) -> str:
     lines = [
         "# Targets, methods, experiments and their knobs",
         "",
+        "Every target, method and experiment with its settings: default, limits, unit, when it takes effect, meaning.",
         "Written by `python -m pmdviz list --markdown`.",
         "",
     ]

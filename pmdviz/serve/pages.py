@@ -182,7 +182,7 @@ def _made_page() -> pmui.Page:
         link = _opened(pn.state.session_args)
         return lab_page(link if link.recipe else replace(link, recipe=limits.fitted(Recipe())))
     except InputError as error:
-        return lab_page(notice=f"This link could not be read ({error}). Showing the default run instead.")
+        return lab_page(notice=f"This link could not be read: {error}. Showing the default run instead.")
 
 
 async def read_ahead(arguments: Mapping[str, Sequence[bytes]]) -> Link | None:

@@ -91,7 +91,7 @@ def test_another_digest_is_said(browser, server, slowness):
 )
 def test_what_is_no_link_gives_a_sentence_and_the_usual_run(browser, server, query):
     lab = Lab(browser, f"{server.url}/?{query}")
-    lab.page.get_by_text("This link could not be read (").wait_for()
+    lab.page.get_by_text("This link could not be read: ").wait_for()
     assert lab.iteration() == 0
     lab.press("Play")
     lab.reach(2)

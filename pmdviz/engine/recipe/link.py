@@ -97,7 +97,7 @@ def unfold(text: str) -> tuple[int, bytes]:
 
 
 def _unfolded(body: str, dictionary: bytes) -> bytes:
-    broken = InputError("this link has been cut short or changed on its way; open it again from where it came")
+    broken = InputError("the link was cut short or changed on the way; open it again from where you got it")
     try:
         squeezed = base64.b64decode(body + "=" * (-len(body) % 4), altchars=b"-_", validate=True)
         unfolder = zlib.decompressobj(-15, dictionary)

@@ -34,6 +34,7 @@ SEEDS_WORDS = (
     "Cancel keeps what was measured."
 )
 RUNS, STEPS = 4, 15  # of Theorem 2's table
+MAIN = {"color": "primary", "variant": "solid"}  # what one presses first
 EMPTY_WORDS = "Press Measure: each run is a point here"
 HEADING = '<div class="pmdviz-heading" role="heading" aria-level="2">{}</div><div>{}</div>'
 ABOUT_RECURRENCE = (
@@ -78,7 +79,7 @@ class TheoryPage:
         self.seeds = pn.widgets.Select(label="Runs at each value", options=[*SEEDS], value=20, **look)
         self.error.param.watch(handed(lambda event: self._redraw()), "value")
         buttons = {"Measure": self._sweep, "Theorem 2, term by term": self._recurrence, "Time and memory": self._costs}
-        self.buttons = {label: small_button(label) for label in buttons}
+        self.buttons = {label: small_button(label, **(MAIN if label == "Measure" else {})) for label in buttons}
         for label, act in buttons.items():
             self.buttons[label].on_click(handed(lambda event, act=act: act()))
         self.stop_it = small_button("Cancel", visible=False)
