@@ -30,8 +30,8 @@ GLOSSARY = {
     "kl": Term(
         "KL: Kullback-Leibler divergence",
         ("KL", "forward KL", "reverse KL"),
-        "Another distance between p and q, in nats; 0 means identical. Forward KL(p‖q) is large where q misses part of "
-        "the posterior. Reverse KL(q‖p) is large where q has mass that the posterior has not.",
+        "Another measure of how far q is from p, in nats; 0 means identical. Forward KL(p‖q) is large where q misses "
+        "part of the posterior. Reverse KL(q‖p) is large where q has mass and the posterior has none.",
         "KL(p‖q) = ∫ p(θ) log(p(θ)/q(θ)) dθ",
         "docs/metrics.md",
     ),

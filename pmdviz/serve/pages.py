@@ -146,7 +146,7 @@ def lab_page(link: Link | None = None, notice: str = "", **parameters: Any) -> p
         page.param.update(sidebar_open=opened and not on, sx={**LOOK, **bare})
 
     tabs.on_presenter = present
-    if link.presenter:
+    if link.presenter and not is_phone(pn.state.headers):  # large letters need a wide window
         lab.present(True)
     if doc is not None:
         doc.template_variables.update(opening=OPENING, chrome=page_script(), film=_film)

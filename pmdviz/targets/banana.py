@@ -36,7 +36,7 @@ class BananaOptions(Knobs):
         label="True θ₁",
         unit="units of x",
         acts="restart",
-        doc="True value that the data are drawn with.",
+        doc="True value, used to simulate the data.",
     )
     theta2 = Real(
         0.8,
@@ -44,7 +44,7 @@ class BananaOptions(Knobs):
         label="True θ₂",
         unit="units of θ",
         acts="restart",
-        doc="True value that the data are drawn with.",
+        doc="True value, used to simulate the data.",
     )
     data_seed = data_seed()
 

@@ -166,7 +166,7 @@ class CostsKnobs(Knobs):
 
     kind_words = "knob of experiment 'costs':"
 
-    rounds = Whole(ROUNDS, bounds=(1, 100), label="Rounds", doc="Each figure is the median of so many measurements.")
+    rounds = Whole(ROUNDS, bounds=(1, 100), label="Rounds", doc="Measurements per figure; their median is reported.")
 
 
 class Costs(Experiment):

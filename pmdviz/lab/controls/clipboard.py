@@ -30,9 +30,9 @@ class Clipboard:
 
     def _by_hand(self) -> None:
         if self._ack.text.startswith("?"):
-            self.say("The browser did not let us copy; the link stands in its address bar.")
+            self.say("The browser did not allow copying; the link is in the address bar.")
             return
         self.said.object = (
-            "<details open><summary>The browser did not let us copy; here it is:</summary>"
+            "<details open><summary>The browser did not allow copying; here it is:</summary>"
             f"<textarea readonly rows='8' style='width:100%'>{html.escape(self._ack.text)}</textarea></details>"
         )

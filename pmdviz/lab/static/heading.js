@@ -50,7 +50,7 @@ export function render({ model }) {
   const title = made("b"), question = made("span"), sentence = made("p")
   const what = made("button", { type: "button" }, "What is this?")
   const tour = made("button", { type: "button" }, "Tour")
-  const present = made("button", { type: "button", title: "Presenter mode: large, for a lecture hall (P)" }, "Present")
+  const present = made("button", { type: "button", class: "present", title: "Presenter mode: large, for a lecture hall (P)" }, "Present")
   const take = made("button", { type: "button", title: "A film, a page, a picture or a table of the run" }, "Export …")
   const leave = made("button", { type: "button", class: "leave", title: "Leave presenter mode (P)" }, "Leave")
   for (const button of [present, leave])  // the key does it: there is one way

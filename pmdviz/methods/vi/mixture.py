@@ -72,7 +72,7 @@ class NPVKnobs(BatchKnobs):
         default_by=("optimiser", {"adam": 5000, "lbfgs": 0}),
         label="Annealing",
         unit="data points",
-        doc="Over the first so many data points the posterior is approached from a Gaussian as wide as the prior, so "
+        doc="Over this many data points the target changes from a Gaussian as wide as the prior to the posterior, so "
         "that components can distribute over the modes. 0: no annealing, as in the paper.",
     )
 
