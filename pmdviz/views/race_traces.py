@@ -31,6 +31,7 @@ WAITING = "Press Play: {} will be drawn here"
 UNKNOWN = "{} is unavailable: the exact posterior is unknown"
 BAND_ALPHA = 0.18
 SLOTS = ("first", "second")  # columns of the sources, whichever metrics they hold
+TICKS, MANY, TICKS_OF_MANY = 5, 1e6, 3  # along x; numbers of eight digits are long
 MAX_DECADES = 2.5  # that an axis of 1, 2, 5 times powers of ten may have
 
 
@@ -166,7 +167,8 @@ class _Panel:
         self._say(rows, end)
 
     def _set_end(self, end: float) -> None:
-        x = self.figure.x_range
+        x, ticker = self.figure.x_range, self.figure.xaxis[0].ticker
+        ticker.desired_num_ticks = TICKS if end < MANY else TICKS_OF_MANY
         if self._span_x is None or (x.start, x.end) == self._span_x:
             x.update(start=0.0, end=end)
             self._span_x = (0.0, end)
@@ -190,8 +192,9 @@ class _Panel:
             text = WAITING.format(title) if rows else ""
         elif all(np.isnan(np.asarray(one[self.metric.name], float)).all() for one in rows):
             text = UNKNOWN.format(title)
-        if [text] != list(self.said.data["text"]):
-            self.said.data = {"x": [end / 2], "y": [0.5], "text": [text]}
+        said = {"x": [end / 2], "y": [0.5], "text": [text]}
+        if said != dict(self.said.data):
+            self.said.data = said
 
     def choose(self, clock: str, end: float) -> None:
         """Another clock; the zoom along the old one means nothing any more."""
@@ -246,7 +249,6 @@ def _figure(slot: str, metric: Metric) -> Figure:
     figure.xaxis.axis_label, figure.yaxis.axis_label = CLOCKS["visited"], metric.label
     figure.xaxis.formatter = NumeralTickFormatter(format="0,0.[00]")
     figure.yaxis.formatter = NumeralTickFormatter(format="0,0.[0000]")
-    figure.xaxis.ticker.desired_num_ticks = 5
     if metric.log:
         low, high = metric.limits
         steps = (1, 2, 5) if math.log10(high / low) < MAX_DECADES else (1,)

@@ -126,7 +126,7 @@ TERMS = {
     "bound": "allowed, as printed",
     "noise": "γ²/2 ‖g‖²",
     "kept": "(1−γ) KL",
-    "proved_inexactness": "ε_t, as proved",
+    "proved_inexactness": "εₜ, as proved",
     "measured": "measured",
 }
 TERM_DASHES = {

@@ -164,6 +164,8 @@ class TheoryPage:
         await locked(self._show_end, work, look, end, doc=self._doc)
 
     def _show_end(self, work: Measurement, look: Callable[[], None], end: Callable[[Any], str]) -> None:
+        if not self._rows:
+            self.sweep_view.empty(EMPTY_WORDS)
         result, trouble = outcome(work)
         look()
         self.said.object = status(trouble or end(result))

@@ -25,7 +25,7 @@ PARTS = {
     "seed": "seed",
 }
 TOO_LONG = "The link is too long for a QR code: leave out changes on the way, or share the recipe as a file."
-LOOKS = {"presenter mode": "presenter", "embedded (the lab alone)": "embed"}
+LOOKS = {"presenter mode": "presenter", "embedded (lab only)": "embed"}
 
 
 class LinkBuilder:
@@ -58,7 +58,17 @@ class LinkBuilder:
         leave, opens = (
             pn.pane.HTML(text, stylesheets=[css.TEXT], margin=(0, 8)) for text in ("Leave out:", "Open in:")
         )
-        self.view.extend([self.start, leave, self.hide, opens, self.looks, pn.Row(copy, code, margin=0), self.code])
+        self.view.extend(
+            [
+                self.start,
+                leave,
+                self.hide,
+                opens,
+                self.looks,
+                pn.Row(copy, code, margin=(0, 8), styles={"gap": "8px"}),
+                self.code,
+            ]
+        )
 
     def _ask(self, with_code: bool) -> None:
         self.code.object, self._awaited = "", with_code
