@@ -12,6 +12,9 @@ FAULTS = [
     Fault.of("smc-shrinkage", "methods.smc.jitter:shrunk", "np.sqrt(np.clip(1.0 - shares, 0.0, None))", "np.clip(1.0 - shares, 0.0, None)", "methods/test_smc"),
     Fault.of("tempered-move", "methods.smc.tempered:moved", "log_prior + state.beta * log_likelihood", "state.beta * log_likelihood", "methods/test_smc_mcmc"),
     Fault.of("svi-step", "methods.vi.gaussian:natural_step", "1 + rho * values", "1 - rho * values", "methods/test_svi"),
+    Fault.of("bound-slope", "targets.logistic:bound_slope", "2 * xi", "4 * xi", "methods/test_jaakkola_jordan"),
+    Fault.of("bound-batch-scale", "targets.logistic:Logistic._bounded", "self.num_data / len(batch)", "1.0", "methods/test_jaakkola_jordan"),
+    Fault.of("bound-step", "methods.vi.jaakkola_jordan:JaakkolaJordan.step", "(1 - rho) * state.linear + rho * towards.linear", "state.linear + rho * towards.linear", "methods/test_jaakkola_jordan"),
     Fault.of("svgd-width", "methods.stein.svgd:squared_width", "m + 1", "m", "methods/test_svgd"),
     Fault.of("npv-entropy", "methods.vi.elbo:entropy_bound", "widths[:, None] ** 2 + widths ** 2", "2 * widths[:, None] ** 2 + 0 * widths", "methods/test_npv"),
     Fault.of("sgld-gradient", "methods.mcmc.sgld:SGLD.move", "0.5 * step_size", "step_size", "methods/test_leaps"),
@@ -48,5 +51,7 @@ FAULTS = [
     Fault.of("prior-half", "targets.base:GaussianPrior._log_prior", "-0.5 * ((theta / self.prior_sd) ** 2).sum(axis=1)", "-((theta / self.prior_sd) ** 2).sum(axis=1)", "targets/test_targets"),
     Fault.of("gaussian-posterior", "targets.gaussian:Gaussian._posterior", "o.prior_sd ** 2", "o.prior_sd", "targets/test_targets"),
     Fault.of("exact-normaliser", "targets.reference.exact:GridExact.__init__", "mass.sum() * np.prod(self._cells.width)", "mass.sum()", "targets/test_targets"),
+    Fault.of("held-out-components", "targets.two_classes:_principal", "(rows - centre) @ axes.T * unit", "(rows - rows.mean(axis=0)) @ axes.T * unit", "targets/test_two_classes"),
+    Fault.of("idx-labels", "data_formats:_idx", "_bytes_of(labels_beside(path), LABELS)", "_bytes_of(labels_beside(path), LABELS)[::-1]", "targets/test_two_classes"),
     Fault.of("custom-additivity", "targets.custom:CustomTarget._check_functions", "self._check_additivity(theta, whole)", "pass", "targets/test_custom"),
 ]  # fmt: skip
