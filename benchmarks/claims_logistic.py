@@ -19,7 +19,6 @@ from benchmarks.helpers.regression_problems import (
     PASSES,
     PROBLEMS,
     REFERENCE,
-    RUNS,
     SEARCH_DATA,
     SEARCH_RUNS,
     TITLES,
@@ -67,14 +66,19 @@ def run(options: Namespace) -> dict[str, Any]:
         "passes": list(PASSES),
         "problems": {name: _problem(PROBLEMS[name], plan) for name in plan.problems},
         "search": {"data_seeds": list(SEARCH_DATA), "run_seeds": list(SEARCH_RUNS)},
-        "run_seeds": list(RUNS),
         "entrants": {name: _described(arrays[name], knobs[name]) for name in plan.problems},
     }
 
 
 def _problem(problem: Problem, plan: Plan) -> dict[str, Any]:
     data_seeds = list(problem.data_seeds[: plan.data])
-    return {"words": problem.words, "options": problem.options, "data_seeds": data_seeds, "budgets": problem.budgets}
+    return {
+        "words": problem.words,
+        "options": problem.options,
+        "data_seeds": data_seeds,
+        "run_seeds": list(problem.run_seeds),
+        "budgets": problem.budgets,
+    }
 
 
 def _measure(rows: list[Row], name: str, key: str, entrant: Entrant, plan: Plan) -> dict[str, dict[str, Any]]:
@@ -83,7 +87,7 @@ def _measure(rows: list[Row], name: str, key: str, entrant: Entrant, plan: Plan)
     if entrant.paper is not None:
         settings["paper"] = entrant.paper
     for setting, chosen in settings.items():
-        (ends,) = _ends(name, entrant.method, (chosen,), PROBLEMS[name].data_seeds[: plan.data], RUNS)
+        (ends,) = _ends(name, entrant.method, (chosen,), PROBLEMS[name].data_seeds[: plan.data])
         rows += [{"problem": name, "entrant": key, "setting": setting, **row} for row in ends]
     return settings
 
@@ -98,8 +102,9 @@ def _best(name: str, entrant: Entrant, plan: Plan) -> dict[str, Any]:
     return tried[int(np.nanargmin([np.mean([r["log_loss"] for r in one if r["budget"] == last]) for one in ends]))]
 
 
-def _ends(name: str, method: str, settings: tuple, data: range, seeds: range) -> list[list[Row]]:
+def _ends(name: str, method: str, settings: tuple, data: range, seeds: range | None = None) -> list[list[Row]]:
     """For each setting where its runs stood at the end of each budget."""
+    seeds = seeds or PROBLEMS[name].run_seeds
     jobs = [(knobs, data_seed, seed) for knobs in settings for data_seed in data for seed in seeds]
     done = Parallel(n_jobs=-1)(delayed(_run)(name, method, *job) for job in jobs)
     each = len(data) * len(seeds)
@@ -137,7 +142,7 @@ def _reference(name: str, data_seed: int) -> list[Row]:
     hits = (target.row_mean(draws, target.test_data).mean(axis=0) > 0.5) == (target.test_data[:, -1] > 0.5)
     loss = -np.log(np.exp(log_p).mean(axis=0)).mean()
     found = {"accuracy": float(hits.mean()), "log_loss": float(loss), "mean_error": 0.0, "visited": 0, "seconds": 0.0}
-    whose = {"problem": name, "entrant": REFERENCE, "setting": "best", "data_seed": data_seed, "seed": RUNS[0]}
+    whose = {"problem": name, "entrant": REFERENCE, "setting": "best", "data_seed": data_seed, "seed": 0}
     return [{**whose, "budget": budget, **found} for budget in PROBLEMS[name].budgets]
 
 

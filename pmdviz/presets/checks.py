@@ -45,6 +45,9 @@ def _lightest(run: Run) -> float | None:
 MEASURES: dict[str, Callable[[Run], float | None]] = {
     "tv": lambda run: run.final.metrics["tv"],
     "kl_forward": lambda run: run.final.metrics["kl_forward"],
+    "accuracy": lambda run: run.final.metrics["accuracy"],
+    "log_loss": lambda run: run.final.metrics["log_loss"],
+    "mean_error": lambda run: run.final.metrics["mean_error"],
     "ess": lambda run: run.final.metrics["ess"],
     "ess_fraction": lambda run: run.final.metrics["ess"] / len(run.final.particles),
     "lightest_mode": _lightest,
@@ -52,7 +55,7 @@ MEASURES: dict[str, Callable[[Run], float | None]] = {
     "limited_steps": lambda run: run.final.limited_steps,
     "rejuvenations": lambda run: run.final.rejuvenations,
 }
-RATIOS = {"tv_ratio": "tv", "kl_ratio": "kl_forward", "ess_ratio": "ess"}  # of the hint's run over the preset's own
+RATIOS = {"tv_ratio": "tv", "kl_ratio": "kl_forward", "ess_ratio": "ess", "log_loss_ratio": "log_loss"}  # of the hint's run over the preset's own
 
 
 def run_of(recipe: Recipe, hint: Hint | None = None, metrics_every: int = NEVER) -> Run:
