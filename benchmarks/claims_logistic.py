@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from argparse import Namespace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,6 +12,7 @@ from joblib import Parallel, delayed
 
 from benchmarks.claims import _write_rows as write_rows
 from benchmarks.helpers.claims_entrants import Entrant
+from benchmarks.helpers.claims_page import read_rows
 from benchmarks.helpers.claims_rules import Runs, arrays_of, pooled
 from benchmarks.helpers.contest import figures
 from benchmarks.helpers.regression_figure import drawn
@@ -48,17 +50,20 @@ QUICK = Plan(("digits",), 2, 2)
 
 
 def run(options: Namespace) -> dict[str, Any]:
-    """Every entrant at its best and at the paper's setting on each problem; the runs as CSV beside, and the figure."""
+    """Every entrant at its best and at the paper's setting on each problem; the runs as CSV beside, and the figure.
+
+    Entrants whose runs are in the CSV already are not run again: an interrupted bench goes on where it was.
+    """
     plan = QUICK if options.quick else Plan()
-    rows: list[Row] = []
-    knobs: dict[str, dict[str, dict[str, dict[str, Any]]]] = {}
+    path = Path(options.json).with_suffix(".csv") if options.json and options.json != "-" else None
+    rows: list[Row] = [dict(row) for row in read_rows(path)] if path is not None and path.exists() else []
     for name in plan.problems:
-        knobs[name] = {key: _measure(rows, name, key, entrant, plan) for key, entrant in ENTRANTS.items()}
-        for data_seed in PROBLEMS[name].data_seeds[: plan.data]:
-            rows += _reference(name, data_seed)
-    arrays = arrays_of(rows)
-    if options.json and options.json != "-":
-        write_rows(Path(options.json).with_suffix(".csv"), rows)
+        for key in TITLES:
+            if not any((row["problem"], row["entrant"]) == (name, key) for row in rows):
+                rows += _reference(name, plan) if key == REFERENCE else _measure(name, key, ENTRANTS[key], plan)
+                if path is not None:
+                    write_rows(path, rows)
+    arrays = arrays_of([{k: v for k, v in row.items() if k != "knobs"} for row in rows])
     if not options.quick:
         FIGURE.write_text(drawn(arrays), encoding="utf-8")
     return {
@@ -66,8 +71,13 @@ def run(options: Namespace) -> dict[str, Any]:
         "passes": list(PASSES),
         "problems": {name: _problem(PROBLEMS[name], plan) for name in plan.problems},
         "search": {"data_seeds": list(SEARCH_DATA), "run_seeds": list(SEARCH_RUNS)},
-        "entrants": {name: _described(arrays[name], knobs[name]) for name in plan.problems},
+        "entrants": {name: _described(arrays[name], _knobs(rows, name)) for name in plan.problems},
     }
+
+
+def _knobs(rows: list[Row], name: str) -> dict[tuple[str, str], dict[str, Any]]:
+    """The knobs of every entrant's settings on one problem."""
+    return {(row["entrant"], row["setting"]): json.loads(row["knobs"]) for row in rows if row["problem"] == name}
 
 
 def _problem(problem: Problem, plan: Plan) -> dict[str, Any]:
@@ -81,15 +91,17 @@ def _problem(problem: Problem, plan: Plan) -> dict[str, Any]:
     }
 
 
-def _measure(rows: list[Row], name: str, key: str, entrant: Entrant, plan: Plan) -> dict[str, dict[str, Any]]:
-    """An entrant's runs on held-out seeds, put into `rows`; its settings by name."""
+def _measure(name: str, key: str, entrant: Entrant, plan: Plan) -> list[Row]:
+    """An entrant's runs on held-out seeds."""
+    rows: list[Row] = []
     settings = {"best": _best(name, entrant, plan)}
     if entrant.paper is not None:
         settings["paper"] = entrant.paper
     for setting, chosen in settings.items():
         (ends,) = _ends(name, entrant.method, (chosen,), PROBLEMS[name].data_seeds[: plan.data])
-        rows += [{"problem": name, "entrant": key, "setting": setting, **row} for row in ends]
-    return settings
+        whose = {"problem": name, "entrant": key, "setting": setting, "knobs": json.dumps(chosen)}
+        rows += [{**whose, **row} for row in ends]
+    return rows
 
 
 def _best(name: str, entrant: Entrant, plan: Plan) -> dict[str, Any]:
@@ -134,26 +146,30 @@ def _run(name: str, method: str, knobs: dict[str, Any], data_seed: int, seed: in
     return rows
 
 
-def _reference(name: str, data_seed: int) -> list[Row]:
+def _reference(name: str, plan: Plan) -> list[Row]:
     """The same figures of the reference's draws, at every budget alike."""
-    target = target_of(name, data_seed)
-    draws = target.reference().sample(np.random.default_rng(0), DRAWS)
-    log_p = target.row_log_likelihood(draws, target.test_data)
-    hits = (target.row_mean(draws, target.test_data).mean(axis=0) > 0.5) == (target.test_data[:, -1] > 0.5)
-    loss = -np.log(np.exp(log_p).mean(axis=0)).mean()
-    found = {"accuracy": float(hits.mean()), "log_loss": float(loss), "mean_error": 0.0, "visited": 0, "seconds": 0.0}
-    whose = {"problem": name, "entrant": REFERENCE, "setting": "best", "data_seed": data_seed, "seed": 0}
-    return [{**whose, "budget": budget, **found} for budget in PROBLEMS[name].budgets]
+    rows = []
+    for data_seed in PROBLEMS[name].data_seeds[: plan.data]:
+        target = target_of(name, data_seed)
+        draws = target.reference().sample(np.random.default_rng(0), DRAWS)
+        log_p = target.row_log_likelihood(draws, target.test_data)
+        hits = (target.row_mean(draws, target.test_data).mean(axis=0) > 0.5) == (target.test_data[:, -1] > 0.5)
+        loss = -np.log(np.exp(log_p).mean(axis=0)).mean()
+        whose = {"problem": name, "entrant": REFERENCE, "setting": "best", "knobs": "{}", "data_seed": data_seed}
+        found = dict(zip(MEASURED, (float(hits.mean()), float(loss), 0.0), strict=True))
+        for budget in PROBLEMS[name].budgets:
+            rows.append({**whose, "seed": 0, "budget": budget, **found, "visited": 0, "seconds": 0.0})
+    return rows
 
 
-def _described(arrays: dict[str, dict[str, Runs]], knobs: dict[str, dict[str, dict[str, Any]]]) -> dict[str, Any]:
+def _described(arrays: dict[str, dict[str, Runs]], knobs: dict[tuple[str, str], dict[str, Any]]) -> dict[str, Any]:
     """The entrants' figures on one problem for the file."""
     found: dict[str, Any] = {}
     for key, title in TITLES.items():
         tried = len(ENTRANTS[key].tried) if key in ENTRANTS else 1
         found[key] = {"title": title, "settings_tried": tried}
         for setting, ends in arrays[key].items():
-            found[key][setting] = {"knobs": knobs.get(key, {}).get(setting, {}), **_figures(ends)}
+            found[key][setting] = {"knobs": knobs[key, setting], **_figures(ends)}
     return found
 
 

@@ -55,7 +55,8 @@ MEASURES: dict[str, Callable[[Run], float | None]] = {
     "limited_steps": lambda run: run.final.limited_steps,
     "rejuvenations": lambda run: run.final.rejuvenations,
 }
-RATIOS = {"tv_ratio": "tv", "kl_ratio": "kl_forward", "ess_ratio": "ess", "log_loss_ratio": "log_loss"}  # of the hint's run over the preset's own
+# Of the hint's run over the preset's own.
+RATIOS = {"tv_ratio": "tv", "kl_ratio": "kl_forward", "ess_ratio": "ess", "log_loss_ratio": "log_loss"}
 
 
 def run_of(recipe: Recipe, hint: Hint | None = None, metrics_every: int = NEVER) -> Run:
