@@ -32,6 +32,7 @@ from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import TargetError
 
+OPTIONS = {"inputs": len(PROBLEMS)}  # of the data sets, the first so many
 FIGURE = Path("assets/logistic.svg")
 MEASURED = ("accuracy", "log_loss", "mean_error")
 DRAWS = 1000  # of the reference that predict
@@ -54,7 +55,7 @@ def run(options: Namespace) -> dict[str, Any]:
 
     Entrants whose runs are in the CSV already are not run again: an interrupted bench goes on where it was.
     """
-    plan = QUICK if options.quick else Plan()
+    plan = QUICK if options.quick else Plan(tuple(PROBLEMS)[: options.inputs])
     path = Path(options.json).with_suffix(".csv") if options.json and options.json != "-" else None
     rows: list[Row] = [dict(row) for row in read_rows(path)] if path is not None and path.exists() else []
     for name in plan.problems:

@@ -1,4 +1,4 @@
-"""docs/logistic.md, of what was measured: `python -m benchmarks.helpers.regression_page FILE.json STREAMED.json > PAGE`.
+"""docs/logistic.md, of what was measured: `python -m benchmarks.helpers.regression_page FILE.json STREAMED.json`.
 
 The verdicts are those of the rules below on the runs in FILE.csv beside FILE.json.
 """

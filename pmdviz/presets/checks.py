@@ -55,8 +55,7 @@ MEASURES: dict[str, Callable[[Run], float | None]] = {
     "limited_steps": lambda run: run.final.limited_steps,
     "rejuvenations": lambda run: run.final.rejuvenations,
 }
-# Of the hint's run over the preset's own.
-RATIOS = {"tv_ratio": "tv", "kl_ratio": "kl_forward", "ess_ratio": "ess", "log_loss_ratio": "log_loss"}
+RATIOS = {"tv_ratio": "tv", "kl_ratio": "kl_forward", "ess_ratio": "ess"}  # of the hint's run over the preset's own
 
 
 def run_of(recipe: Recipe, hint: Hint | None = None, metrics_every: int = NEVER) -> Run:
