@@ -11,7 +11,7 @@ from benchmarks.helpers.claims_rules import Measured
 from benchmarks.helpers.dimension_figure import DARK, STYLE, spread
 from benchmarks.helpers.regression_problems import PASSES, PROBLEMS, TITLES
 
-WIDTH, PANEL, HEIGHT = 640, 300, 1004
+WIDTH, PANEL = 640, 300
 LEFT, RIGHT, TOP = 58, 400, 84
 LEAST, MOST = 0.01, 3.0  # nats a row, the ends of the axis; what is beyond is drawn at the end
 GAP = 17  # between two names
@@ -32,6 +32,7 @@ COLOURS = {  # on white, on black
 
 def drawn(arrays: Mapping[str, Measured]) -> str:
     """The SVG of the runs, legible on light and on dark pages."""
+    height = TOP + len(arrays) * (PANEL + 8) - 4
     words = "Log loss of held-out images against passes over the data"
     colours = [
         "\n".join(f".s{k} {{ stroke: {c[d]} }} .f{k} {{ fill: {c[d]} }}" for k, c in enumerate(COLOURS.values()))
@@ -39,10 +40,10 @@ def drawn(arrays: Mapping[str, Measured]) -> str:
     ]
     return "\n".join(
         [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{words}">',
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{words}">',
             f"<style>{STYLE} .band {{ stroke: none; opacity: 0.18 }}\n{colours[0]}",
             f"@media (prefers-color-scheme: dark) {{ {DARK}\n{colours[1]} }}</style>",
-            f'<rect class="back" width="{WIDTH}" height="{HEIGHT}"/>',
+            f'<rect class="back" width="{WIDTH}" height="{height}"/>',
             f'<text class="title" x="{LEFT}" y="24">{words}</text>',
             f'<text x="{LEFT}" y="45">nats a row, at the best settings: median; band: lowest to highest run</text>',
             *(part for k, name in enumerate(arrays) for part in _panel(k, name, arrays[name])),

@@ -65,7 +65,9 @@ are the same two digits, prior N(0, I), in five passes over
 {data}.
 Jittered images are moved by up to two pixels, darkened and given noise; the held-out ones are always real. Every
 method runs at the best setting of a small search (lowest log loss, data seed {search}, the paper's setting among those
-tried) and, where the paper has one, at the paper's; all figures are of other data seeds, errors are over them.
+tried) and, where the paper has one, at the paper's; all figures are of other data seeds, errors are over them. "At
+first" is the log loss after a quarter of a pass, "comparable" an accuracy at most 0.01 lower after five; clear is a
+difference of more than 2 standard errors, and what is neither clearly so nor clearly not is open.
 
 | claim | verdict | under each condition |
 |---|---|---|
@@ -138,11 +140,12 @@ def comparable(one: str, other: str) -> Rule:
 
 
 def reaches(one: str) -> Rule:
-    """yes: the accuracy after five passes is not clearly below 98.8 %; no: it is."""
+    """yes: the mean accuracy after five passes is at least 98.8 %; no: it is clearly below; else open."""
 
     def judge(measured: Measured) -> Answer:
         found, best = (pooled(_at(measured, key, "accuracy", LAST)) for key in (one, "reference"))
-        verdict = NO if clear((PAPERS_ACCURACY - found[0], found[1])) else YES
+        short = PAPERS_ACCURACY - found[0]
+        verdict = YES if short <= 0 else NO if clear((short, found[1])) else OPEN
         return Answer(verdict, f"accuracy {shown(found)}; of the reference {shown(best)}", {"accuracy": found})
 
     return judge

@@ -49,6 +49,8 @@ def test_reaching_the_paper_s_accuracy(measured):
     assert reaches("pmd")(measured).verdict == NO
     measured["pmd"] = ends(0.99, 0.3)
     assert reaches("pmd")(measured).verdict == YES
+    measured["pmd"] = ends(0.98, 0.3, sd=0.05, seed=2)
+    assert reaches("pmd")(measured).verdict == OPEN
 
 
 def test_every_setting_is_a_recipe_and_every_line_has_a_colour():
