@@ -17,21 +17,22 @@ from pmdviz.engine.recipe.recipe import Recipe
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-def ends(accuracy, loss, sd=0.001, seed=0):
+def ends(accuracy, loss, seed=0, apart=0.0):
+    """Runs on four data sets, which differ by so much to either side."""
     rng = np.random.default_rng(seed)
-    noise = sd * rng.standard_normal((4, 2, len(PASSES)))
+    noise = 1e-4 * rng.standard_normal((4, 2, len(PASSES))) + apart * np.array([-1, 1, -1, 1])[:, None, None]
     return {"best": {"accuracy": accuracy + noise, "log_loss": loss + noise}}
 
 
 @pytest.fixture
 def measured():
     found = {key: ends(0.98, 0.3, seed=k) for k, key in enumerate(TITLES)}
-    return found | {SVI: ends(0.985, 0.1, seed=90), "reference": ends(0.985, 0.05, sd=1e-9)}
+    return found | {SVI: ends(0.985, 0.1, seed=90), "reference": ends(0.985, 0.05)}
 
 
 def test_best_at_first_asks_for_a_clear_lead_over_every_rival(measured):
     assert best_at_first(SVI, RIVALS)(measured).verdict == YES
-    measured["smc"] = ends(0.98, 0.11, sd=0.05, seed=5)
+    measured["smc"] = ends(0.98, 0.11, seed=5, apart=0.05)
     assert best_at_first(SVI, RIVALS)(measured).verdict == OPEN
     measured["smc"] = ends(0.98, 0.05, seed=5)
     assert best_at_first(SVI, RIVALS)(measured).verdict == NO
@@ -41,15 +42,15 @@ def test_comparable_within_a_hundredth(measured):
     assert comparable("pmd", SVI)(measured).verdict == YES
     measured["pmd"] = ends(0.95, 0.3)
     assert comparable("pmd", SVI)(measured).verdict == NO
-    measured["pmd"] = ends(0.97, 0.3, sd=0.05, seed=3)
-    assert comparable("pmd", SVI)(measured).verdict in (OPEN, YES)
+    measured["pmd"] = ends(0.97, 0.3, apart=0.05)
+    assert comparable("pmd", SVI)(measured).verdict == OPEN
 
 
 def test_reaching_the_paper_s_accuracy(measured):
     assert reaches("pmd")(measured).verdict == NO
     measured["pmd"] = ends(0.99, 0.3)
     assert reaches("pmd")(measured).verdict == YES
-    measured["pmd"] = ends(0.98, 0.3, sd=0.05, seed=2)
+    measured["pmd"] = ends(0.98, 0.3, apart=0.05)
     assert reaches("pmd")(measured).verdict == OPEN
 
 
