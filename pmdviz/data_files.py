@@ -12,12 +12,13 @@ from pathlib import Path
 
 import numpy as np
 
+from pmdviz.data_formats import FORMATS, IDX, MOST_BYTES, labels_beside, parsed, suffix_of, too_large
 from pmdviz.errors import InputError, shown
 
-SUFFIXES = (".csv", ".npy")
+SUFFIXES_IN_WORDS = f"{', '.join([*FORMATS][:-1])} or {[*FORMATS][-1]}"
 DIGITS = 12  # of the SHA-256
 PINNED = re.compile(rf"(.+)#([0-9a-f]{{{DIGITS}}})")
-MOST_BYTES = 2_000_000_000
+BLOCK, ROWS_CHECKED = 1 << 20, 10_000
 
 _read: dict[str, np.ndarray] = {}  # by the pinned name
 _lock = threading.RLock()
@@ -26,7 +27,12 @@ _forbidden = False
 
 def names_file(text: object) -> bool:
     """Whether a text is meant as the path of a file of data, pinned or not."""
-    return isinstance(text, str) and _split(text)[0].lower().endswith(SUFFIXES)
+    return isinstance(text, str) and suffix_of(_split(text)[0]) is not None
+
+
+def holds_images(text: str) -> bool:
+    """Whether a file holds images, bytes from 0 to 255, with their classes beside it."""
+    return suffix_of(_split(text)[0]) == IDX
 
 
 def forbid_reading() -> None:
@@ -51,7 +57,7 @@ def pinned(text: str) -> str:
 
 
 def read_rows(text: str) -> np.ndarray:
-    """The rows (n, k) of a pinned file, float64, read once. Raises InputError as `pinned` does."""
+    """The rows (n, k) of a pinned file, in the file's own type of number, read once. Raises as `pinned` does."""
     with _lock:
         return _read[pinned(text)]
 
@@ -62,8 +68,7 @@ def _split(text: str) -> tuple[str, str]:
 
 
 def _pin(path: str, wanted: str) -> str:
-    content = _content(path)
-    digits = hashlib.sha256(content).hexdigest()[:DIGITS]
+    digits = _digest(path)
     if wanted and digits != wanted:
         raise InputError(f"file {shown(path)} has changed since the recipe was made (SHA-256 {digits}, then {wanted})")
     name = f"{path}#{digits}"
@@ -72,39 +77,37 @@ def _pin(path: str, wanted: str) -> str:
     return name
 
 
-def _content(path: str) -> bytes:
+def _digest(path: str) -> str:
+    """The first digits of the SHA-256 of a file, and of the labels beside its images."""
     try:
-        file = Path(path).expanduser()
-        if file.stat().st_size > MOST_BYTES:
-            raise InputError(f"file {shown(path)} has more than {MOST_BYTES:,} bytes; give its rows to a custom target")
-        return file.read_bytes()
+        found = hashlib.sha256()
+        for file in _files(path):
+            if file.stat().st_size > MOST_BYTES:
+                raise too_large(f"file {shown(path)} has")
+            with file.open("rb") as content:
+                while block := content.read(BLOCK):
+                    found.update(block)
+        return found.hexdigest()[:DIGITS]
     except OSError as error:
-        raise InputError(f"file {shown(path)} cannot be read: {error.strerror or error}") from None
+        where = "" if error.filename is None or Path(error.filename) == _files(path)[0] else f" ({error.filename})"
+        raise InputError(f"file {shown(path)} cannot be read: {error.strerror or error}{where}") from None
+
+
+def _files(path: str) -> list[Path]:
+    file = Path(path).expanduser()
+    return [file, labels_beside(file)] if holds_images(path) else [file]
 
 
 def _parsed(path: str) -> np.ndarray:
-    file = Path(path).expanduser()
     try:
-        if file.suffix.lower() == ".npy":
-            return np.load(file, allow_pickle=False)
-        return np.loadtxt(file, delimiter=",", ndmin=2, skiprows=_header_lines(file))
+        return parsed(Path(path).expanduser())
+    except InputError:
+        raise
+    except MemoryError:
+        raise InputError(f"file {shown(path)} does not fit into the memory of this machine") from None
     except (ValueError, OSError, EOFError) as error:
-        raise InputError(f"file {shown(path)} holds no table of numbers: {str(error).splitlines()[0]}") from None
-
-
-def _header_lines(file: Path) -> int:
-    """1 where no cell of the first line is a number: names of columns; else 0."""
-    with file.open(encoding="utf-8-sig") as lines:
-        cells = lines.readline().split(",")
-    return int(not any(_is_number(cell) for cell in cells))
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
+        words = (str(error).splitlines() or ["it is cut off"])[0]
+        raise InputError(f"file {shown(path)} holds no table of numbers: {words}") from None
 
 
 def _checked(path: str, table: np.ndarray) -> np.ndarray:
@@ -114,10 +117,11 @@ def _checked(path: str, table: np.ndarray) -> np.ndarray:
             f"file {shown(path)} must hold a table of numbers, at least 2 rows and 2 columns; "
             f"it holds {table.dtype} of shape {table.shape}"
         )
-    rows = np.array(table, dtype=np.float64)
-    bad = np.argwhere(~np.isfinite(rows))
-    if len(bad):
-        row, column = bad[0] + 1
-        raise InputError(f"file {shown(path)} has {rows[tuple(bad[0])]} in row {row}, column {column}")
+    rows = np.array(table, order="C")  # a copy: what happens to the file from here on changes nothing
+    for start in range(0, len(rows), ROWS_CHECKED):
+        bad = np.argwhere(~np.isfinite(rows[start : start + ROWS_CHECKED]))
+        if len(bad):
+            row, column = bad[0] + (start, 0)
+            raise InputError(f"file {shown(path)} has {rows[row, column]} in row {row + 1}, column {column + 1}")
     rows.flags.writeable = False
     return rows

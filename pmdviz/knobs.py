@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 import param
 
-from pmdviz.data_files import SUFFIXES, names_file, pinned
+from pmdviz.data_files import SUFFIXES_IN_WORDS, names_file, pinned
 from pmdviz.errors import InputError, shown, unknown
 
 THOUSANDS = r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?"  # 20,000 is a number; 0,05 is refused rather than read as 5
@@ -69,7 +69,7 @@ class KnobSpec:
         if self.kind == "choice":
             return "one of " + ", ".join(filter(None, self.choices))
         if self.kind == "source":
-            return f"{', '.join(self.choices)} or the path of a {' or '.join(SUFFIXES)} file"
+            return f"{', '.join(self.choices)} or the path of a {SUFFIXES_IN_WORDS} file"
         if self.kind == "flag":
             return "true or false"
         low, high = self.bounds or (None, None)
@@ -193,6 +193,7 @@ Real = _knob_type(param.Number, "real")
 Choice = _knob_type(param.Selector, "choice")
 Flag = _knob_type(param.Boolean, "flag")
 Source = _knob_type(param.Selector, "source")  # data by a name, or from a person's file (`data_files`)
+A_FILE = "a file"  # in `only_if`: the path of any
 
 
 def _conditions(only_if: tuple[str, Any] | Mapping[str, Any] | None) -> dict[str, tuple] | None:
@@ -201,6 +202,11 @@ def _conditions(only_if: tuple[str, Any] | Mapping[str, Any] | None) -> dict[str
         return None
     pairs = only_if.items() if isinstance(only_if, Mapping) else [only_if]
     return {other: value if isinstance(value, tuple) else (value,) for other, value in pairs}
+
+
+def _among(value: Any, allowed: tuple) -> bool:
+    """Whether a value is one of those, where A_FILE stands for the path of any."""
+    return value in allowed or (A_FILE in allowed and names_file(value))
 
 
 def _spec(name: str, p: Any) -> KnobSpec:
@@ -248,7 +254,7 @@ class Knobs(param.Parameterized):
         only_if = cls.specs()[name].only_if
         if only_if is None:
             return True
-        return any(values[other] in allowed and cls.matters(other, values) for other, allowed in only_if.items())
+        return any(_among(values[other], allowed) and cls.matters(other, values) for other, allowed in only_if.items())
 
     @classmethod
     def defaults(cls) -> Self:
@@ -313,7 +319,7 @@ def _explained(spec: KnobSpec) -> str:
         return spec.bounds_words
     pairs = ((choice or '""', words) for choice, words in spec.words.items())
     listed = ", ".join(choice if words == choice else f"{choice} ({words})" for choice, words in pairs)
-    return f"one of {listed}" if spec.kind == "choice" else f"{listed}, or a path: {' or '.join(SUFFIXES)}"
+    return f"one of {listed}" if spec.kind == "choice" else f"{listed}, or a path: {SUFFIXES_IN_WORDS}"
 
 
 def table(knobs: type[Knobs]) -> list[dict[str, Any]]:

@@ -45,6 +45,9 @@ def _lightest(run: Run) -> float | None:
 MEASURES: dict[str, Callable[[Run], float | None]] = {
     "tv": lambda run: run.final.metrics["tv"],
     "kl_forward": lambda run: run.final.metrics["kl_forward"],
+    "accuracy": lambda run: run.final.metrics["accuracy"],
+    "log_loss": lambda run: run.final.metrics["log_loss"],
+    "mean_error": lambda run: run.final.metrics["mean_error"],
     "ess": lambda run: run.final.metrics["ess"],
     "ess_fraction": lambda run: run.final.metrics["ess"] / len(run.final.particles),
     "lightest_mode": _lightest,

@@ -30,6 +30,7 @@ OFFERS = {
     "row_density": "the density of a row of its data",
     "predictive": "predictions of held-out data",
     "conditional_family": "a conditional posterior in closed form",
+    "quadratic_bound": "a quadratic lower bound of its log likelihood",
 }
 NO_DATA = np.empty((1, 0))  # the one empty row that stands for the whole density of a target without data
 
@@ -39,6 +40,13 @@ class Distribution(NamedTuple):
 
     log_density: Callable[[np.ndarray], np.ndarray]  # (m, d) -> (m,)
     sample: Callable[[np.random.Generator, int], np.ndarray]  # (rng, n) -> (n, d)
+
+
+class Natural(NamedTuple):
+    """A Gaussian N(P^-1 h, P^-1) by its natural parameters."""
+
+    linear: np.ndarray  # (d,) h
+    precision: np.ndarray  # (d, d) P
 
 
 class Target:
@@ -240,6 +248,15 @@ class Target:
         """sum_j w_j q(. | Z_j) as a density of theta."""
         return self._conditional_density(given, log_weights)
 
+    def bounded(self, mean: np.ndarray, cholesky: np.ndarray, batch: np.ndarray) -> Natural:
+        """The Gaussian prior times the likelihood's quadratic lower bound, the batch scaled by N/B, as a Gaussian.
+
+        The bound is the tightest on average under N(mean, L L'). Raises InputError where the target has none.
+        """
+        if "quadratic_bound" not in self.offers:
+            raise InputError(f"target {self.name!r} has no quadratic bound of its log likelihood")
+        return self._bounded(mean, cholesky, np.asarray(batch))
+
     def sample_prior(self, rng: np.random.Generator, n: int) -> np.ndarray:
         """n draws (n, d) from the prior."""
         raise NotImplementedError
@@ -268,6 +285,9 @@ class Target:
         raise NotImplementedError
 
     def _conditional_density(self, given: Conditionals, log_weights: np.ndarray) -> Density:
+        raise NotImplementedError
+
+    def _bounded(self, mean: np.ndarray, cholesky: np.ndarray, batch: np.ndarray) -> Natural:
         raise NotImplementedError
 
     def outcomes(self, rows: np.ndarray) -> np.ndarray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pmdviz.knobs import Real, Source, Whole
+from pmdviz.knobs import A_FILE, Choice, Real, Source, Whole
 
 
 def data_points(default: int, most: int = 100_000) -> Whole:
@@ -24,6 +24,20 @@ def data_source(built_in: Mapping[str, str], doc: str) -> Source:
     """Where the data come from: the first of `built_in` (name -> words), another of them, or a person's file."""
     first = next(iter(built_in))
     return Source(first, choices=built_in, check_on_set=False, label="Data from", acts="restart", doc=doc)
+
+
+def digit_pair() -> Choice:
+    """Which two digits are told apart, where the data are images of all ten; the first is class 1."""
+    pairs = {f"{one}-{zero}": f"{one} against {zero}" for one in range(9, 0, -1) for zero in range(one - 1, -1, -1)}
+    return Choice(
+        "8-6",
+        choices=pairs,
+        label="Digits",
+        acts="restart",
+        only_if=("data", ("digits", "mnist", A_FILE)),
+        doc="The two digits to tell apart, the first as class 1; of a file, where its classes are not 0 and 1 or "
+        "-1 and 1.",
+    )
 
 
 def noise(default: float, doc: str, least: float = 0.05, label: str = "Noise σₓ", unit: str = "units of x") -> Real:

@@ -31,7 +31,7 @@ OPTIONS = [
         ),
     )
 ]
-CHEAP = ("gaussian", "mixture", "sparse_gp")  # the first that a method fits
+CHEAP = ("gaussian", "mixture", "sparse_gp", "logistic")  # the first that a method fits
 
 
 @functools.cache

@@ -207,6 +207,10 @@ class CountingTarget(Target):
     def conditional_density(self, given, log_weights):
         return self.inner.conditional_density(given, log_weights)
 
+    def bounded(self, mean, cholesky, batch):
+        self.pairs += self._counted(batch)
+        return self.inner.bounded(mean, cholesky, batch)
+
     def make_exact(self):
         return self.inner.make_exact()
 

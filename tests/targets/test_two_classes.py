@@ -1,12 +1,17 @@
 """Logistic regression on digits and on a person's file, and what is said of files that cannot be used."""
 
+import bz2
+import gzip
+import struct
+from pathlib import Path
+
 import numpy as np
 import pytest
-from sklearn.datasets import load_digits
+from sklearn.datasets import dump_svmlight_file, load_digits
 from sklearn.decomposition import PCA
 
 import pmdviz
-from pmdviz import data_files
+from pmdviz import data_files, data_formats
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.errors import InputError
 from pmdviz.targets import make_target
@@ -76,7 +81,7 @@ def test_a_changed_file_is_told_from_the_one_of_the_recipe(path, table):
 
 
 BAD = {
-    "labels": ("1,2,0\n3,4,1\n5,6,2\n", "must hold the labels 0 and 1, or -1 and 1; it holds 0, 1, 2"),
+    "labels": ("1,2,0\n3,4,1\n5,6,2\n", "the labels 0 and 1, or -1 and 1, or both of pair 8-6; it holds 0, 1, 2"),
     "one class": ("1,2,0\n3,4,0\n5,6,0\n", "must hold the labels"),
     "nan": ("1,2,0\nnan,4,1\n5,6,1\n", "has nan in row 2, column 1"),
     "words": ("1,2,0\nhello,4,1\n", "holds no table of numbers"),
@@ -98,7 +103,11 @@ def test_a_bad_file_gets_a_sentence(tmp_path, text, words):
     "options, words",
     [
         ({"data": "trial.csv"}, "'trial.csv' cannot be read: No such file"),
-        ({"data": "letters"}, "data must be synthetic, digits or the path of a .csv or .npy file; given: 'letters'"),
+        (
+            {"data": "letters"},
+            "data must be synthetic, digits, mnist or the path of a .csv, .npy, .libsvm, .svm or idx3-ubyte file; "
+            "given: 'letters'",
+        ),
         ({"data": "digits", "num_data": 355}, "num_data must be at most 354"),
         ({"data": "digits", "dim": 66}, "dim must be at most 65"),
         ({"data": "digits", "dim": 30, "num_data": 20}, "dim must be at most 21 with 20 data"),
@@ -123,6 +132,149 @@ def test_a_served_page_reads_no_file_but_one_read_before(path, tmp_path, table, 
     for asked in (str(tmp_path / "other.npy"), str(tmp_path / "none.csv"), path):
         with pytest.raises(InputError, match="a served page reads no files"):
             Recipe(target="logistic", target_options={"data": asked}, method="pmd", seed=0)
+
+
+def idx(array, kind):
+    """The bytes of an IDX file: a number of type and dimensions, the sizes, the data."""
+    return struct.pack(f">{1 + array.ndim}I", kind, *array.shape) + array.astype(np.uint8).tobytes()
+
+
+@pytest.fixture
+def images(tmp_path):
+    """Sixty images of 3 x 4 pixels and their digits, as MNIST's own files."""
+    rng = np.random.default_rng(1)
+    pixels, digits = rng.integers(0, 256, (60, 3, 4)), np.arange(60) % 10
+    path = tmp_path / "train-images-idx3-ubyte"
+    path.write_bytes(idx(pixels, 0x803))
+    (tmp_path / "train-labels-idx1-ubyte").write_bytes(idx(digits, 0x801))
+    return path, pixels.reshape(60, 12), digits
+
+
+@pytest.mark.parametrize("opened", [None, gzip.open, bz2.open])
+def test_images_in_the_format_of_mnist(images, opened):
+    path, pixels, digits = images
+    if opened is not None:
+        for file in (path, path.with_name("train-labels-idx1-ubyte")):
+            suffix = ".gz" if opened is gzip.open else ".bz2"
+            with opened(f"{file}{suffix}", "wb") as packed:
+                packed.write(file.read_bytes())
+            file.unlink()
+        path = Path(f"{path}{suffix}")
+    target = make_target("logistic", data=str(path), pair="7-3", num_data=8, dim=13)
+    rows = np.concatenate([target.data, target.test_data])
+    of_digit = {digit: {tuple(row) for row in pixels[digits == digit] / 255} for digit in (7, 3)}
+    assert len(rows) == 12
+    for digit, label in ((7, 1), (3, 0)):
+        assert {tuple(row) for row in rows[rows[:, -1] == label][:, 1:-1]} == of_digit[digit]
+
+
+def test_labels_that_change_are_noticed(images):
+    path, _, digits = images
+    recipe = Recipe(target="logistic", target_options={"data": str(path), "num_data": 8}, method="pmd", seed=0)
+    data_files._read.clear()
+    path.with_name("train-labels-idx1-ubyte").write_bytes(idx(digits[::-1], 0x801))
+    with pytest.raises(InputError, match="has changed since the recipe was made"):
+        Recipe.from_json(recipe.to_json())
+
+
+BROKEN = {
+    "no labels": (lambda path, labels: labels.unlink(), "cannot be read: No such file.*labels-idx1"),
+    "cut off": (lambda path, labels: path.write_bytes(path.read_bytes()[:-1]), "should hold 720 bytes of data"),
+    "too long": (lambda path, labels: path.write_bytes(path.read_bytes() + b"x"), "should hold 720 bytes of data"),
+    "another kind": (lambda path, labels: path.write_bytes(b"\0\0\x0d\x03" * 9), "no IDX file of bytes in 3 dim"),
+    "empty": (lambda path, labels: path.write_bytes(b""), "no IDX file of bytes in 3 dimensions"),
+    "fewer labels": (lambda path, labels: labels.write_bytes(idx(np.arange(9), 0x801)), "60 images, but 9 labels"),
+    "larger than memory": (
+        lambda path, labels: path.write_bytes(struct.pack(">4I", 0x803, 10**9, 28, 28)),
+        "says that it holds more than 2,000,000,000 bytes",
+    ),
+}
+
+
+@pytest.mark.parametrize("spoil, words", BROKEN.values(), ids=BROKEN)
+def test_broken_images_get_a_sentence(images, spoil, words):
+    path = images[0]
+    spoil(path, path.with_name("train-labels-idx1-ubyte"))
+    with pytest.raises(InputError, match=words):
+        make_target("logistic", data=str(path), num_data=8)
+
+
+@pytest.mark.parametrize("suffix, opened", [(".svm", open), (".libsvm.bz2", bz2.open), (".libsvm.gz", gzip.open)])
+def test_libsvm_lines_are_the_same_table(path, table, tmp_path, suffix, opened):
+    with opened(tmp_path / f"trial{suffix}", "wb") as file:
+        dump_svmlight_file(table[:, :-1], 2 * table[:, -1] - 1, file)
+    one = make_target("logistic", data=path, num_data=30)
+    other = make_target("logistic", data=str(tmp_path / f"trial{suffix}"), num_data=30)
+    np.testing.assert_allclose(one.data, other.data, rtol=1e-14)
+
+
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ("1 1:0.5\n-1 2:what\n", "holds no table of numbers"),
+        ("", "must hold a table of numbers, at least 2 rows and 2 columns"),
+        ("1 1:0.5\n-1 1:nan\n", "has nan in row 2, column 1"),
+        ("1 1:0.5\n-1 400000000:1\n", "is a table of 2 x 400,000,001 numbers, which take more than 2,000,000,000"),
+    ],
+)
+def test_libsvm_lines_that_cannot_be_used(tmp_path, text, words):
+    (tmp_path / "bad.libsvm").write_text(text)
+    with pytest.raises(InputError, match=words):
+        make_target("logistic", data=str(tmp_path / "bad.libsvm"), num_data=1)
+
+
+def test_a_file_of_three_gigabytes_is_refused_unread(tmp_path):
+    with (tmp_path / "large.npy").open("wb") as file:
+        file.truncate(3 * 10**9)  # a hole: it takes no place
+    with pytest.raises(InputError, match="has more than 2,000,000,000 bytes; give its rows to a custom target"):
+        make_target("logistic", data=str(tmp_path / "large.npy"))
+
+
+def test_what_unpacks_to_too_much_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(data_formats, "MOST_BYTES", 1000)
+    with gzip.open(tmp_path / "small.csv.gz", "wb") as file:
+        file.write(b"1,2,0\n3,4,1\n" * 1000)
+    with pytest.raises(InputError, match="unpacks to more than 1,000 bytes"):
+        make_target("logistic", data=str(tmp_path / "small.csv.gz"), num_data=1)
+
+
+def test_a_file_written_over_changes_nothing_that_was_read(tmp_path, table):
+    path = tmp_path / "trial.npy"
+    np.save(path, table)
+    name = make_target("logistic", data=str(path), num_data=30).options.data
+    before = make_target("logistic", data=name, num_data=20).data
+    path.write_bytes(bytes(path.stat().st_size))
+    np.testing.assert_array_equal(make_target("logistic", data=name, num_data=20).data, before)
+
+
+def test_mnist_s_images_are_told_apart():
+    target = make_target("logistic", data="mnist", dim=11, num_data=800)
+    assert target.data.shape == (800, 12) and len(target.test_data) == 200
+    run = pmdviz.run(target=target, seed=0, budget=8000, num_particles=500)
+    assert run.frames[-1].metrics["accuracy"] > 0.93
+
+
+def test_the_chosen_digits_are_those_of_scikit_learn():
+    target = make_target("logistic", data="digits", pair="3-1", dim=65, num_data=300)
+    images, labels = load_digits(return_X_y=True)
+    rows = np.concatenate([target.data, target.test_data])
+    for digit, label in ((3, 1), (1, 0)):
+        ours = {tuple(row) for row in rows[rows[:, -1] == label][:, 1:-1]}
+        assert ours == {tuple(row) for row in images[labels == digit] / 16}
+
+
+def test_the_pair_matters_where_there_are_ten_digits(path):
+    matters = make_target("logistic").Options.matters
+    table = {name: spec.default for name, spec in make_target("logistic").Options.specs().items()}
+    assert [matters("pair", {**table, "data": data}) for data in ("synthetic", "digits", "mnist", path)] == [
+        *(False, True, True, True)
+    ]
+
+
+def test_a_large_file_holds_out_what_is_enough(tmp_path):
+    rng = np.random.default_rng(0)
+    np.save(tmp_path / "large.npy", np.column_stack([rng.standard_normal((9000, 2)), rng.integers(0, 2, 9000)]))
+    assert len(make_target("logistic", data=str(tmp_path / "large.npy"), num_data=30).test_data) == 5000
 
 
 def test_simulated_features_are_those_of_the_data():

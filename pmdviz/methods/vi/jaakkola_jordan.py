@@ -1,0 +1,96 @@
+"""Stochastic variational inference with the bound of Jaakkola and Jordan: closed-form steps for logistic regression."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pmdviz.densities.density import KernelDensity
+from pmdviz.methods.base import read_only
+from pmdviz.methods.cost import Work
+from pmdviz.methods.shared import optimisers
+from pmdviz.methods.shared.batching import BatchKnobs, BatchMethod
+from pmdviz.methods.step import STEP_SIZE, Cost, StepInfo
+from pmdviz.methods.vi.gaussian import lower_factor
+from pmdviz.targets import Target
+
+
+class JaakkolaJordanKnobs(BatchKnobs):
+    """The knobs of `jaakkola_jordan`."""
+
+    kind_words = "knob of method 'jaakkola_jordan':"
+
+    eta = optimisers.eta(2.0)
+    n0 = optimisers.n0(10.0)
+    kappa = optimisers.kappa()
+
+    def work(self, num_data: int) -> Work:
+        """The bound of every row of the batch."""
+        return Work(likelihoods=self.rows(num_data))
+
+
+class JaakkolaJordanState(NamedTuple):
+    """q = N(mean, L L'), by its natural parameters too."""
+
+    linear: np.ndarray  # (d,) h = P mean
+    precision: np.ndarray  # (d, d) P
+    mean: np.ndarray  # (d,)
+    cholesky: np.ndarray  # (d, d) L, lower triangular, L L' = P^-1
+    iteration: int
+
+
+class JaakkolaJordan(BatchMethod):
+    """Natural gradient ascent of the ELBO in which each log likelihood is replaced by a quadratic lower bound.
+
+    On a batch the bound, at its tightest under q, makes the posterior a Gaussian with natural parameters (h_B, P_B),
+    the batch scaled by N/B; a natural step goes there by a share: h <- (1 - rho) h + rho h_B, P alike. The local step
+    xi^2 = E_q (x.w)^2 and the global step are Hoffman et al.'s.
+    """
+
+    name = "jaakkola_jordan"
+    title = "SVI with the Jaakkola-Jordan bound"
+    about = "A quadratic lower bound of the log likelihood makes every step of variational inference a closed form."
+    formula = "log σ(z) ≥ log σ(ξ) + (z - ξ)/2 - λ(ξ) (z² - ξ²),  λ(ξ) = tanh(ξ/2)/(4ξ)"
+    what_moves = "No particles: a single Gaussian moves towards the one that the batch's bound gives."
+    source = "Jaakkola, Jordan 2000; stochastic: Hoffman, Blei, Wang, Paisley 2013; compared with in Dai et al. 2016"
+    short_title = "SVI, bound"
+    family = "parametric"
+    requires = frozenset({"reals", "quadratic_bound"})
+    Knobs = JaakkolaJordanKnobs
+    scalars = (STEP_SIZE,)
+
+    def who(self, knobs: JaakkolaJordanKnobs) -> tuple[int, str]:
+        """One Gaussian."""
+        return 1, "Gaussian"
+
+    def init(self, rng: np.random.Generator, target: Target, knobs: JaakkolaJordanKnobs) -> JaakkolaJordanState:
+        """The prior, N(0, diag(scale^2))."""
+        d = target.dim
+        parts = np.zeros(d), np.diag(target.scale**-2.0), np.zeros(d), np.diag(target.scale)
+        return JaakkolaJordanState(*read_only(*parts), 0)
+
+    def step(
+        self,
+        rng: np.random.Generator,
+        state: JaakkolaJordanState,
+        target: Target,
+        batch: np.ndarray,
+        knobs: JaakkolaJordanKnobs,
+    ) -> tuple[JaakkolaJordanState, StepInfo]:
+        """One natural step."""
+        t = state.iteration + 1
+        rho = optimisers.decayed(t, knobs)
+        towards = target.bounded(state.mean, state.cholesky, batch)
+        linear = (1 - rho) * state.linear + rho * towards.linear
+        precision = (1 - rho) * state.precision + rho * towards.precision
+        root = np.linalg.inv(np.linalg.cholesky(precision)).T  # R R' = P^-1
+        mean, cholesky = root @ (root.T @ linear), lower_factor(root)
+        size = np.sqrt((cholesky**2).sum(axis=1).mean())
+        words = f"step {rho:.3g} · batch of {len(batch):,} · mean of length {np.linalg.norm(mean):.3g} · sd {size:.3g}"
+        state = JaakkolaJordanState(*read_only(linear, precision, mean, cholesky), t)
+        return state, StepInfo(Cost(len(batch), len(batch), 0), words, scalars={"step_size": rho})
+
+    def density(self, state: JaakkolaJordanState, knobs: JaakkolaJordanKnobs, target: Target) -> KernelDensity:
+        """The Gaussian itself: one kernel at its mean."""
+        return KernelDensity(state.mean[None], np.zeros(1), state.cholesky)

@@ -1,0 +1,104 @@
+"""The rules by which claims about logistic regression are judged, jittered images, and the page of the docs."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.helpers.claims_page import read_rows
+from benchmarks.helpers.claims_rules import NO, OPEN, YES
+from benchmarks.helpers.jittered import MOST_SHIFT, components, jittered
+from benchmarks.helpers.regression_figure import COLOURS, drawn
+from benchmarks.helpers.regression_page import PMD, RIVALS, SVI, best_at_first, comparable, page, reaches
+from benchmarks.helpers.regression_problems import ENTRANTS, PASSES, PROBLEMS, TITLES
+from pmdviz.engine.recipe.recipe import Recipe
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def ends(accuracy, loss, seed=0, apart=0.0):
+    """Runs on four data sets, which differ by so much to either side."""
+    rng = np.random.default_rng(seed)
+    noise = 1e-4 * rng.standard_normal((4, 2, len(PASSES))) + apart * np.array([-1, 1, -1, 1])[:, None, None]
+    return {"best": {"accuracy": accuracy + noise, "log_loss": loss + noise}}
+
+
+@pytest.fixture
+def measured():
+    found = {key: ends(0.98, 0.3, seed=k) for k, key in enumerate(TITLES)}
+    return found | {SVI: ends(0.985, 0.1, seed=90), "reference": ends(0.985, 0.05)}
+
+
+def test_best_at_first_asks_for_a_clear_lead_over_every_rival(measured):
+    assert best_at_first(SVI, RIVALS)(measured).verdict == YES
+    measured["smc"] = ends(0.98, 0.11, seed=5, apart=0.05)
+    assert best_at_first(SVI, RIVALS)(measured).verdict == OPEN
+    measured["smc"] = ends(0.98, 0.05, seed=5)
+    assert best_at_first(SVI, RIVALS)(measured).verdict == NO
+
+
+def test_comparable_within_a_hundredth(measured):
+    assert comparable("pmd", SVI)(measured).verdict == YES
+    measured["pmd"] = ends(0.95, 0.3)
+    assert comparable("pmd", SVI)(measured).verdict == NO
+    measured["pmd"] = ends(0.97, 0.3, apart=0.05)
+    assert comparable("pmd", SVI)(measured).verdict == OPEN
+
+
+def test_reaching_the_paper_s_accuracy(measured):
+    assert reaches("pmd")(measured).verdict == NO
+    measured["pmd"] = ends(0.99, 0.3)
+    assert reaches("pmd")(measured).verdict == YES
+    measured["pmd"] = ends(0.98, 0.3, apart=0.05)
+    assert reaches("pmd")(measured).verdict == OPEN
+
+
+def test_every_setting_is_a_recipe_and_every_line_has_a_colour():
+    for entrant in ENTRANTS.values():
+        for knobs in filter(None, (*entrant.tried, entrant.paper)):
+            Recipe("logistic", entrant.method, target_options={"num_data": 200}, **knobs)
+    assert [*COLOURS] == [*TITLES] and {*PMD} <= {*ENTRANTS}
+
+
+def test_the_figure_has_a_line_and_a_name_for_everybody(measured):
+    svg = drawn({name: measured for name in PROBLEMS})
+    assert svg.count("<polyline") == len(PROBLEMS) * len(TITLES) and "nan" not in svg
+
+
+def test_a_jittered_image_is_its_original_moved():
+    """Shifted back by the right one of the 25 shifts it is the original, darker, to within the noise."""
+    rng = np.random.default_rng(0)
+    images, classes = np.zeros((3, 28, 28)), np.array([0.0, 1.0, 1.0])
+    images[:, 8:20, 8:20] = rng.random((3, 12, 12))
+    blocks = list(jittered(images.reshape(3, -1), classes, 50, seed=1, block=20))
+    assert [len(block[0]) for block in blocks] == [20, 20, 10]
+    shifts = range(-MOST_SHIFT, MOST_SHIFT + 1)
+    moved = np.array([np.roll(images, (a, b), (1, 2)).reshape(3, -1) for a in shifts for b in shifts])
+    moved = moved / np.linalg.norm(moved, axis=2, keepdims=True)
+    for made, label in zip(*(np.concatenate(part) for part in zip(*blocks, strict=True)), strict=True):
+        likeness = moved @ (made / np.linalg.norm(made))
+        assert likeness.max() > 0.97 and classes[np.unravel_index(likeness.argmax(), likeness.shape)[1]] == label
+    again = list(jittered(images.reshape(3, -1), classes, 50, seed=1, block=20))
+    assert all(np.array_equal(one[0], other[0]) for one, other in zip(blocks, again, strict=True))
+
+
+def test_components_of_blocks_are_those_of_all_at_once():
+    rng = np.random.default_rng(2)
+    x = rng.standard_normal((300, 6)) * np.arange(1, 7)
+    found = components(iter([(x[:100], None), (x[100:], None)]), 3)
+    _, _, axes = np.linalg.svd(x - x.mean(axis=0), full_matrices=False)
+    rows = found.rows(x, np.zeros(300))
+    assert rows[:, 1].std() == pytest.approx(1)
+    wanted = (x - x.mean(axis=0)) @ axes[:3].T
+    np.testing.assert_allclose(np.abs(rows[:, 1:-1]), np.abs(wanted / wanted[:, 0].std()), rtol=1e-6, atol=1e-8)
+
+
+def test_the_page_of_the_docs_is_what_was_measured():
+    result, streamed = (
+        json.loads((DOCS / f"measured/{name}.json").read_text(encoding="utf-8"))
+        for name in ("claims-logistic", "streamed")
+    )
+    rows = read_rows(DOCS / "measured/claims-logistic.csv")
+    words = "write it again, as its first lines say"
+    assert (DOCS / "logistic.md").read_text(encoding="utf-8") == page(result, rows, streamed), words
