@@ -95,7 +95,7 @@ def _rug(frame: Any) -> dict[str, np.ndarray]:
     """The heaviest particle's inducing inputs, where particles are such."""
     if not hasattr(frame.target, "inducing_inputs") or frame.method.family != "structured":
         return EMPTY_DOTS
-    inputs = frame.target.inducing_inputs(frame.state.particles[int(np.argmax(frame.weights))])
+    inputs = frame.target.inducing_inputs(frame.state.particles[int(np.argmax(frame.weights))])[:, 0]
     x = inputs.astype(np.float32)
     low = _widened(frame.target.outcomes(frame.target.data_rows))[0]
     nan = np.full(len(x), np.nan, np.float32)
