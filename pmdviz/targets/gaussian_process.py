@@ -91,10 +91,10 @@ class GaussianProcess(GaussianPrior, Target):
         if not self.has_exact_process:
             return None
         x, at = self._scaled(self.data[:, :-1]), self._scaled(inputs)
-        factor = np.linalg.cholesky(covariances(x, x) + self.options.noise_variance * np.eye(self.num_data))
-        solved = np.linalg.solve(factor, np.column_stack([covariances(x, at), self.data[:, -1]]))
-        across, mean = solved[:, :-1], solved[:, :-1].T @ solved[:, -1]
-        return mean, np.sqrt(np.maximum(1 - (across**2).sum(axis=0), 0))
+        both, across = covariances(x, x), covariances(x, at)
+        both[np.diag_indices(len(x))] += self.options.noise_variance
+        solved = np.linalg.solve(both, np.column_stack([across, self.data[:, -1]]))
+        return across.T @ solved[:, -1], np.sqrt(np.maximum(1 - (across * solved[:, :-1]).sum(axis=0), 0))
 
     @cached_property
     def exact_process(self) -> tuple[np.ndarray, np.ndarray] | None:
