@@ -30,7 +30,7 @@ def run(options: Namespace) -> dict[str, Any]:
     """Errors over data seeds and run seeds, then the two clocks in turn."""
     data, runs = (DATA[:2], RUNS[:1]) if options.quick else (DATA, RUNS)
     return {
-        "setting": "2,048 data, 16 particles, 128 inducing inputs, B = 128, step size 1/(1 + sqrt t), noise 0.001, FITC",
+        "setting": "2,048 data, 16 particles, 128 inducing inputs, B = 128, step 1/(1 + sqrt t), noise 0.001, FITC",
         "data_seeds": list(data),
         "run_seeds": list(runs),
         "errors": _errors(data, runs),
@@ -101,12 +101,12 @@ def _times(rounds: int) -> dict[str, Any]:
 
 def _batches(target: Target, knobs: Any) -> list[tuple[np.ndarray, float]]:
     """Rows and step size of every step: shuffled passes."""
-    rng, found = np.random.default_rng(0), []
-    each = target.num_data // knobs.batch_size
+    rng, each = np.random.default_rng(0), target.num_data // knobs.batch_size
+    passes = [rng.permutation(target.num_data) for _ in range(-(-STEPS[-1] // each))]
+    found = []
     for t in range(STEPS[-1]):
-        order = rng.permutation(target.num_data) if t % each == 0 else order
-        rows = target.data[order[t % each * knobs.batch_size :][: knobs.batch_size]]
-        found.append((rows, decayed(t + 1, knobs)))
+        rows = passes[t // each][t % each * knobs.batch_size :][: knobs.batch_size]
+        found.append((target.data[rows], decayed(t + 1, knobs)))
     return found
 
 
