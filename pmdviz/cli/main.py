@@ -32,9 +32,7 @@ COMMANDS = {
         "one of the experiments: its cases in parallel, and what comes out", "pmdviz.cli.experiment", "experiment"
     ),
     "export": Command("run a recipe and write a film, a picture, a table, ...", "pmdviz.cli.export", "export"),
-    "notebooks": Command(
-        "copy the course, seven Jupyter notebooks, into a folder", "pmdviz.cli.notebooks", "notebooks"
-    ),
+    "notebooks": Command("copy the course, Jupyter notebooks, into a folder", "pmdviz.cli.notebooks", "notebooks"),
     "serve": Command("open the lab in a browser", "pmdviz.serve.server", "serve"),
     "bench": Command("measure what the docs claim", "pmdviz.cli.bench", "main"),
 }
