@@ -41,9 +41,9 @@ Dai, He, Dai, Song 2016 (section 6, appendix H.3) compare structured Particle Mi
 inference, one-pass SMC and a subset of the data on 463,715 songs, and report an RMSE of 0.027. **That figure is not
 judged here**, since the songs are not: the order of the methods is, on {problems}. Methods with step sizes run at the
 best of {tried} settings (data seeds {search}); the verdicts are on other data (data seeds {held_out}, run seeds
-{runs}). The subset has 128 data, as many as there are inducing inputs, or 512. RMSE is of the mean of q on held-out rows, in
-units of y: of the function without noise, of the songs with it. Errors are over data sets; yes and no ask for a
-difference of more than two standard errors, or the same sign in nearly all runs and on every data set. Everything
+{runs}). The subset has 128 data, as many as there are inducing inputs, or 512. RMSE is of the mean of q on held-out
+rows, in units of y: of the function without noise, of the songs with it. Errors are over data sets; yes and no ask for
+a difference of more than two standard errors, or the same sign in nearly all runs and on every data set. Everything
 between is open.
 
 ## Verdicts
