@@ -39,9 +39,11 @@ Written by `python -m benchmarks.helpers.claims_gp_page docs/measured/claims-gp.
 
 Dai, He, Dai, Song 2016 (section 6, appendix H.3) compare structured Particle Mirror Descent with stochastic variational
 inference, one-pass SMC and a subset of the data on 463,715 songs, and report an RMSE of 0.027. **That figure is not
-judged here**, since the songs are not: the order of the methods is, on {problems}. Methods with step sizes run at the
-best of {tried} settings (data seeds {search}); the verdicts are on other data (data seeds {held_out}, run seeds
-{runs}). The subset has 128 data, as many as there are inducing inputs, or 512. RMSE is of the mean of q on held-out
+judged here**, since the songs are not: the order of the methods is, on {problems}.
+Methods with step sizes run at the best of {tried} settings (data seeds {search}); the verdicts are on other data (data
+seeds {held_out}, run seeds {runs}). Structured PMD has FITC, SVI-GP its own bound; with DTC and one particle the two
+are the same method (a test holds them to it), so that between them FITC and the choice among particles are judged. The
+subset has 128 data, as many as there are inducing inputs, or 512. RMSE is of the mean of q on held-out
 rows, in units of y: of the function without noise, of the songs with it. Errors are over data sets; yes and no ask for
 a difference of more than two standard errors, or the same sign in nearly all runs and on every data set. Everything
 between is open.
@@ -56,6 +58,7 @@ Two answers stand for {both}.
 
 ## What was seen
 """
+RMSE = "rmse × 1000"  # differences are of the order of 0.001
 RIVALS = ("svi", "smc 16", "smc", "subset", "subset 512")
 
 
@@ -63,39 +66,48 @@ def falls(name: str) -> Rule:
     """yes: the RMSE at the end is clearly below that after each earlier look; no: clearly above one; else open."""
 
     def judge(measured: Measured) -> Answer:
-        by_look = measured[name]["best"]["rmse"].mean(axis=1)  # (data seeds, looks)
+        by_look = measured[name]["best"][RMSE].mean(axis=1)  # (data seeds, looks)
         drops = [pooled((by_look[:, k] - by_look[:, -1])[:, None]) for k in range(by_look.shape[1] - 1)]
         rose = any(clear((-mean, error)) for mean, error in drops)
         verdict = NO if rose else YES if all(clear(drop) for drop in drops) else OPEN
-        said = "rmse at the end is lower than at the looks before by " + ", ".join(map(shown, drops))
+        said = f"{RMSE} at the end is lower than at the looks before by " + ", ".join(map(shown, drops))
         return Answer(verdict, said, {str(k): drop for k, drop in enumerate(drops)})
 
     return judge
 
 
-def _both(make: Any) -> dict[str, Rule]:
-    return {"16 particles": make("pmd 16"), "1 particle": make("pmd 1")}
-
-
+SIXTEEN = "16 particles, as in the paper"
 CLAIMS: tuple[tuple[str, dict[str, Rule]], ...] = (
-    ("Structured PMD has the lowest RMSE", _both(lambda name: lowest(name, RIVALS, "rmse"))),
-    ("Structured PMD is better than SVI-GP", _both(lambda name: higher("svi", name, "rmse"))),
-    ("Structured PMD is better than one-pass SMC", _both(lambda name: lowest(name, ("smc 16", "smc"), "rmse"))),
+    ("Structured PMD has the lowest RMSE", {SIXTEEN: lowest("pmd 16", RIVALS, RMSE)}),
+    ("Structured PMD is better than SVI-GP", {SIXTEEN: higher("svi", "pmd 16", RMSE)}),
+    ("Structured PMD is better than one-pass SMC", {SIXTEEN: lowest("pmd 16", ("smc 16", "smc"), RMSE)}),
     (
         "Structured PMD is better than a subset of the data",
         {
-            "of as many data as inducing inputs": lowest("pmd 16", ("subset",), "rmse"),
-            "of four times as many": lowest("pmd 16", ("subset 512",), "rmse"),
+            "of as many data as inducing inputs": lowest("pmd 16", ("subset",), RMSE),
+            "of four times as many": lowest("pmd 16", ("subset 512",), RMSE),
         },
     ),
-    ("The posterior mean comes closer with every look (Figure 4)", _both(falls)),
-    ("Ours: 16 particles are better than one", {"at the best setting of each": higher("pmd 1", "pmd 16", "rmse")}),
+    ("The posterior mean comes closer with every look (Figure 4)", {SIXTEEN: falls("pmd 16")}),
+    ("Ours: 16 particles are better than one", {"at the best setting of each": higher("pmd 1", "pmd 16", RMSE)}),
+    ("Ours: with one particle structured PMD is better than SVI-GP", {"one particle": higher("svi", "pmd 1", RMSE)}),
 )
+
+
+def in_thousandths(arrays: Mapping[str, Measured]) -> dict[str, Measured]:
+    """The same runs with the RMSE in thousandths besides."""
+    return {
+        name: {
+            key: {setting: {**runs, RMSE: 1000 * runs["rmse"]} for setting, runs in settings.items()}
+            for key, settings in entrants.items()
+        }
+        for name, entrants in arrays.items()
+    }
 
 
 def page(result: Mapping[str, Any], rows: Iterable[Mapping[str, str]]) -> str:
     """The page of a result of `bench claims-gp` and its runs."""
-    found, arrays = result["figures"], arrays_of(rows)
+    found, arrays = result["figures"], in_thousandths(arrays_of(rows))
     judged = [
         (words, {said: [rule(arrays[name]) for name in PROBLEMS] for said, rule in cases.items()})
         for words, cases in CLAIMS

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.claims_gp import ENTRANTS, HELD_OUT, PROBLEMS, RUNS, SEARCH_DATA, SEARCH_RUNS, measured
 from benchmarks.gaussian_process import _batches, _ours, _plain
-from benchmarks.helpers.claims_gp_page import CLAIMS, falls, page
+from benchmarks.helpers.claims_gp_page import CLAIMS, RMSE, falls, in_thousandths, page
 from benchmarks.helpers.claims_page import read_rows
 from benchmarks.helpers.claims_rules import NO, OPEN, YES
 from pmdviz.engine.recipe.recipe import Recipe
@@ -19,7 +19,8 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 def runs(*looks, sd=0.001):
     noise = sd * np.random.default_rng(0).standard_normal((5, 2, len(looks)))
-    return {"best": {"rmse": np.array(looks) + noise}}
+    values = np.array(looks) + noise
+    return {"best": {"rmse": values, RMSE: 1000 * values}}
 
 
 def test_a_mean_that_comes_closer_with_every_look():
@@ -35,6 +36,11 @@ def test_every_claim_is_judged_in_words_and_numbers():
         for rule in cases.values():
             answer = rule(made)
             assert answer.verdict in (YES, NO, OPEN) and answer.said and answer.figures
+
+
+def test_thousandths():
+    values = in_thousandths({"songs": {"svi": {"best": {"rmse": np.array([0.0125])}}}})["songs"]["svi"]["best"]
+    assert values[RMSE] == pytest.approx(12.5)
 
 
 def test_no_seed_both_chooses_and_judges():

@@ -43,6 +43,14 @@ def test_steps_on_batches_come_to_the_optimum_of_all_data():
     np.testing.assert_allclose(parts.natural, whole.natural, rtol=1e-9, atol=1e-6)
 
 
+def test_it_is_structured_pmd_with_one_particle_and_dtc():
+    """A mirror step in natural parameters is a natural-gradient step."""
+    options, knobs = {"approximation": "dtc"}, {"batch_size": 20, "seed": 5}
+    svi = session_of("svi_gp", options=options, **knobs).advance(7)
+    pmd = session_of("structured", options=options, num_particles=1, **knobs).advance(7)
+    np.testing.assert_allclose(svi.state.natural, pmd.state.natural, rtol=1e-12, atol=1e-12)
+
+
 def test_the_bound_is_below_the_evidence_and_highest_at_the_optimum():
     """The bound by its definition, at the optimum and about it; log p(y) of the exact process above."""
     session = session_of("svi_gp", options={"noise_variance": 0.05}, batch_size=60, eta=1.0, n0=0.0)
