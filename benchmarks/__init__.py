@@ -23,6 +23,8 @@ NUMBERS = {
     "seconds": "of each measurement",
     "minutes": "of endless play",
     "inputs": "how many inputs",
+    "rows": "how many rows of data",
+    "particles": "how many particles",
     "seed": "of what is drawn",
 }
 

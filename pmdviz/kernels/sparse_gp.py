@@ -16,6 +16,7 @@ from pmdviz.kernels.checks import finite, plain, positive
 from pmdviz.kernels.exponential import exp64
 from pmdviz.kernels.jit import fast_jit, jit
 from pmdviz.kernels.pool import run_blocks
+from pmdviz.kernels.triangular import add_products, cholesky, clear_above, dot, forward
 
 JITTER = 1e-8  # added to the diagonal of K_ZZ, in units of the prior's variance 1: inducing inputs may coincide
 
@@ -91,84 +92,40 @@ def covariances(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 
 @fast_jit
-def dot4(a, rows, s, n):
-    """Products of a with four rows from s on, over the first n columns."""
-    d0 = d1 = d2 = d3 = 0.0
-    for k in range(n):
-        x = a[k]
-        d0 += x * rows[s, k]
-        d1 += x * rows[s + 1, k]
-        d2 += x * rows[s + 2, k]
-        d3 += x * rows[s + 3, k]
-    return d0, d1, d2, d3
+def add_squares(row, columns, point):
+    """row[j] += sum over k of (point[k] - columns[k, j])^2, four k at a time."""
+    k = 0
+    while k + 4 <= point.size:
+        p0, p1, p2, p3 = point[k], point[k + 1], point[k + 2], point[k + 3]
+        for j in range(row.size):
+            row[j] += (
+                (p0 - columns[k, j]) ** 2
+                + (p1 - columns[k + 1, j]) ** 2
+                + (p2 - columns[k + 2, j]) ** 2
+                + (p3 - columns[k + 3, j]) ** 2
+            )
+        k += 4
+    while k < point.size:
+        p0 = point[k]
+        for j in range(row.size):
+            row[j] += (p0 - columns[k, j]) ** 2
+        k += 1
 
 
 @fast_jit
-def dot(a, b, n):
-    """Product over the first n entries."""
-    total = 0.0
-    for k in range(n):
-        total += a[k] * b[k]
-    return total
-
-
-@fast_jit
-def take_off(row, rows, weights, r):
-    """row - sum over s < r of weights[s] rows[s], in place, four at a time."""
-    s = 0
-    while s + 4 <= r:
-        w0, w1, w2, w3 = weights[s], weights[s + 1], weights[s + 2], weights[s + 3]
-        for k in range(row.size):
-            row[k] -= w0 * rows[s, k] + w1 * rows[s + 1, k] + w2 * rows[s + 2, k] + w3 * rows[s + 3, k]
-        s += 4
-    while s < r:
-        w0 = weights[s]
-        for k in range(row.size):
-            row[k] -= w0 * rows[s, k]
-        s += 1
-
-
-@fast_jit
-def add_products(target, r, left, rows, scale, n):
-    """target[r, s] += scale left[r].rows[s] for s <= r."""
-    s = 0
-    while s + 4 <= r + 1:
-        d0, d1, d2, d3 = dot4(left[r], rows, s, n)
-        target[r, s] += scale * d0
-        target[r, s + 1] += scale * d1
-        target[r, s + 2] += scale * d2
-        target[r, s + 3] += scale * d3
-        s += 4
-    while s <= r:
-        target[r, s] += scale * dot(left[r], rows[s], n)
-        s += 1
+def to_kernel(row):
+    """exp(-row / 2), in place."""
+    for j in range(row.size):
+        row[j] = exp64(-0.5 * row[j])
 
 
 @jit
 def _covariances(first, second, out):
+    columns = np.ascontiguousarray(second.T)
     for i in range(first.shape[0]):
-        for j in range(second.shape[0]):
-            squares = 0.0
-            for k in range(first.shape[1]):
-                squares += (first[i, k] - second[j, k]) ** 2
-            out[i, j] = exp64(-0.5 * squares)
-
-
-@jit
-def _cholesky(matrix):
-    """The lower triangle becomes its Cholesky factor; pivots that rounding made negative are cut at 1e-300."""
-    for r in range(matrix.shape[0]):
-        for s in range(r):
-            matrix[r, s] = (matrix[r, s] - dot(matrix[r], matrix[s], s)) / matrix[s, s]
-        matrix[r, r] = np.sqrt(max(matrix[r, r] - dot(matrix[r], matrix[r], r), 1e-300))
-
-
-@jit
-def _forward(factor, columns):
-    """columns <- L^-1 columns, (M, n), in place."""
-    for r in range(factor.shape[0]):
-        take_off(columns[r], columns, factor[r], r)
-        columns[r] /= factor[r, r]
+        out[i] = 0.0
+        add_squares(out[i], columns, first[i])
+        to_kernel(out[i])
 
 
 @jit
@@ -177,8 +134,8 @@ def _factorise(inputs, out):
         _covariances(inputs[i], inputs[i], out[i])
         for r in range(out.shape[1]):
             out[i, r, r] += JITTER
-            out[i, r, r + 1 :] = 0.0
-        _cholesky(out[i])
+        cholesky(out[i])
+        clear_above(out[i])
 
 
 @jit
@@ -186,7 +143,7 @@ def _features(inputs, factor, x):
     """a of every row, one a column: (M, B)."""
     found = np.empty((inputs.shape[0], x.shape[0]))
     _covariances(inputs, x, found)
-    _forward(factor, found)
+    forward(factor, found)
     return found
 
 
@@ -205,10 +162,10 @@ def _tilt(inputs, factors, natural, x, y, kept, power, noise, corrected, new, pa
         weighted = a / variance
         for r in range(num):
             new[i, r, : r + 1] = kept * natural[i, r, : r + 1]
-            new[i, r, r + 1 : num] = 0.0
             new[i, r, r] += 1.0 - kept
-            add_products(new[i], r, weighted, a, power, y.size)
             new[i, r, num] = kept * natural[i, r, num] + power * dot(weighted[r], y, y.size)
+        add_products(new[i], weighted, a, power)
+        clear_above(new[i])
         partitions[i] = _log_partition(new[i])
 
 
@@ -216,8 +173,8 @@ def _tilt(inputs, factors, natural, x, y, kept, power, noise, corrected, new, pa
 def _log_partition(natural):
     num = natural.shape[0]
     factor, h = natural[:, :num].copy(), natural[:, num:].copy()
-    _cholesky(factor)
-    _forward(factor, h)
+    cholesky(factor)
+    forward(factor, h)
     total = 0.0
     for r in range(num):
         total += 0.5 * h[r, 0] ** 2 - np.log(factor[r, r])
@@ -230,10 +187,10 @@ def _predict(inputs, factors, natural, points, means, choleskys):
     for i in range(inputs.shape[0]):
         a = _features(inputs[i], factors[i], points)
         factor, h = natural[i, :, :num].copy(), natural[i, :, num:].copy()
-        _cholesky(factor)
-        _forward(factor, h)
+        cholesky(factor)
+        forward(factor, h)
         seen = a.copy()
-        _forward(factor, seen)
+        forward(factor, seen)
         means[i] = 0.0
         for r in range(num):
             means[i] += h[r, 0] * seen[r]
@@ -241,10 +198,10 @@ def _predict(inputs, factors, natural, points, means, choleskys):
         _covariances(points, points, choleskys[i])
         for r in range(n):
             choleskys[i, r, r] += JITTER
-            choleskys[i, r, r + 1 :] = 0.0
-            add_products(choleskys[i], r, across, across, 1.0, num)
-            add_products(choleskys[i], r, beyond, beyond, -1.0, num)
-        _cholesky(choleskys[i])
+        add_products(choleskys[i], across, across, 1.0)
+        add_products(choleskys[i], beyond, beyond, -1.0)
+        cholesky(choleskys[i])
+        clear_above(choleskys[i])
 
 
 def warm_up_calls() -> Iterator[tuple[str, Callable[[], object]]]:

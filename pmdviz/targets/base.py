@@ -31,6 +31,7 @@ OFFERS = {
     "predictive": "predictions of held-out data",
     "conditional_family": "a conditional posterior in closed form",
     "quadratic_bound": "a quadratic lower bound of its log likelihood",
+    "inducing_inputs": "a Gaussian process with inducing inputs",
 }
 NO_DATA = np.empty((1, 0))  # the one empty row that stands for the whole density of a target without data
 
@@ -236,26 +237,48 @@ class Target:
         return self._conditionals(rng, m)
 
     def tilted(
-        self, given: Conditionals, batch: np.ndarray, kept: float, power: float
+        self, rng: np.random.Generator, given: Conditionals, batch: np.ndarray, kept: float, power: float
     ) -> tuple[Conditionals, np.ndarray]:
         """q(u | Z)^kept p(u | Z)^(1 - kept) prod over the batch of p(row | u, Z)^power, normalised, for every particle.
 
-        Also what of the rows' likelihood does not depend on u, to the same power: log (m,), in nats.
+        Also what of the rows' likelihood does not depend on u, to the same power: log (m,), in nats. Unknowns of the
+        rows themselves are a part of Z that is drawn here, and their prior over what they are drawn from belongs to
+        what does not depend on u.
         """
-        return self._tilted(given, np.asarray(batch), kept, power)
+        return self._tilted(rng, given, np.asarray(batch), kept, power)
+
+    def bounded(self, given: Conditionals, batch: np.ndarray, kept: float, power: float) -> Conditionals:
+        """As `tilted`, with each row's likelihood replaced by exp E_p(f | u) log p(row | f), its lower bound.
+
+        Raises InputError where the target is no Gaussian process.
+        """
+        self._process_needed()
+        return self._bounded(given, np.asarray(batch), kept, power)
+
+    def extended(self, given: Conditionals | None, rows: np.ndarray) -> Conditionals:
+        """One set of inducing inputs with those of `rows` added, at which f given the others is the prior's.
+
+        None has none. Raises InputError where the target is no Gaussian process.
+        """
+        self._process_needed()
+        return self._extended(given, np.asarray(rows))
+
+    def _process_needed(self) -> None:
+        if "inducing_inputs" not in self.offers:
+            raise InputError(f"target {self.name!r} has no Gaussian process with inducing inputs")
 
     def conditional_density(self, given: Conditionals, log_weights: np.ndarray) -> Density:
         """sum_j w_j q(. | Z_j) as a density of theta."""
         return self._conditional_density(given, log_weights)
 
-    def bounded(self, mean: np.ndarray, cholesky: np.ndarray, batch: np.ndarray) -> Natural:
+    def quadratic_bound(self, mean: np.ndarray, cholesky: np.ndarray, batch: np.ndarray) -> Natural:
         """The Gaussian prior times the likelihood's quadratic lower bound, the batch scaled by N/B, as a Gaussian.
 
         The bound is the tightest on average under N(mean, L L'). Raises InputError where the target has none.
         """
         if "quadratic_bound" not in self.offers:
             raise InputError(f"target {self.name!r} has no quadratic bound of its log likelihood")
-        return self._bounded(mean, cholesky, np.asarray(batch))
+        return self._quadratic_bound(mean, cholesky, np.asarray(batch))
 
     def sample_prior(self, rng: np.random.Generator, n: int) -> np.ndarray:
         """n draws (n, d) from the prior."""
@@ -280,14 +303,20 @@ class Target:
         raise NotImplementedError
 
     def _tilted(
-        self, given: Conditionals, batch: np.ndarray, kept: float, power: float
+        self, rng: np.random.Generator, given: Conditionals, batch: np.ndarray, kept: float, power: float
     ) -> tuple[Conditionals, np.ndarray]:
         raise NotImplementedError
 
     def _conditional_density(self, given: Conditionals, log_weights: np.ndarray) -> Density:
         raise NotImplementedError
 
-    def _bounded(self, mean: np.ndarray, cholesky: np.ndarray, batch: np.ndarray) -> Natural:
+    def _quadratic_bound(self, mean: np.ndarray, cholesky: np.ndarray, batch: np.ndarray) -> Natural:
+        raise NotImplementedError
+
+    def _bounded(self, given: Conditionals, batch: np.ndarray, kept: float, power: float) -> Conditionals:
+        raise NotImplementedError
+
+    def _extended(self, given: Conditionals | None, rows: np.ndarray) -> Conditionals:
         raise NotImplementedError
 
     def outcomes(self, rows: np.ndarray) -> np.ndarray:

@@ -122,7 +122,7 @@ class Logistic(GaussianPrior, Target):
     def _grad_log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
         return logistic_grad_log_likelihood(theta, batch)
 
-    def _bounded(self, mean: np.ndarray, cholesky: np.ndarray, batch: np.ndarray) -> Natural:
+    def _quadratic_bound(self, mean: np.ndarray, cholesky: np.ndarray, batch: np.ndarray) -> Natural:
         """The bound of Jaakkola and Jordan, at xi^2 = E a^2 = |L'x|^2 + (x.mean)^2 for a = x.w.
 
         log P(y | a) >= log sigmoid(xi) + (y - 1/2) a - xi/2 - slope(xi) (a^2 - xi^2) / 2 with `bound_slope`.

@@ -26,4 +26,8 @@ FAULTS = [
     Fault.of("limit-share", "kernels.limiting:_largest_step", "share * _ess(start, slope, 0.0)", "share * share * _ess(start, slope, 0.0)", "kernels/test_limiting"),
     Fault.of("leave-one-out-self", "kernels.leave_one_out:_sums", "base[own[i]] = LOG_ZERO_SINGLE", "base[own[i]] = kept", "kernels/test_leave_one_out"),
     Fault.of("clusters-ridge", "kernels.clusters:_shape", "factor[i, i] += RIDGE", "factor[i, :i] = 0.0", "kernels/test_clusters"),
+    Fault.of("tiles-end", "kernels.triangular:add_products", "range(whole, num)", "range(whole, num - 1)", "kernels/test_triangular"),
+    Fault.of("forward-weights", "kernels.triangular:_take_off_four", "a0 * p + a1 * q + a2 * u + a3 * v", "a0 * p + a1 * q + a2 * u + a2 * v", "kernels/test_triangular"),
+    Fault.of("cholesky-rest", "kernels.triangular:cholesky", "matrix[r, q] -= dot(matrix[r], matrix[q], s)", "matrix[r, q] += dot(matrix[r], matrix[q], s)", "kernels/test_triangular"),
+    Fault.of("fitc-residual", "kernels.sparse_gp:_tilt", "variance -= a[r] ** 2", "variance += a[r] ** 2", "kernels/test_sparse_gp"),
 ]  # fmt: skip

@@ -34,7 +34,7 @@ def code_of(notebook):
 
 
 def test_they_are_numbered_in_order():
-    assert len(NAMES) >= 9 and [name[:2] for name in NAMES] == [f"{k + 1:02d}" for k in range(len(NAMES))]
+    assert len(NAMES) >= 10 and [name[:2] for name in NAMES] == [f"{k + 1:02d}" for k in range(len(NAMES))]
 
 
 def test_a_notebook_is_well_formed_and_stripped(notebook):

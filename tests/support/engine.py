@@ -200,16 +200,23 @@ class CountingTarget(Target):
     def conditionals(self, rng, m):
         return self.inner.conditionals(rng, m)
 
-    def tilted(self, given, batch, kept, power):
+    def tilted(self, rng, given, batch, kept, power):
         self.pairs += self._counted(batch) * len(given.particles)
-        return self.inner.tilted(given, batch, kept, power)
+        return self.inner.tilted(rng, given, batch, kept, power)
+
+    def bounded(self, given, batch, kept, power):
+        self.pairs += self._counted(batch) * len(given.particles)
+        return self.inner.bounded(given, batch, kept, power)
+
+    def extended(self, given, rows):
+        return self.inner.extended(given, rows)
 
     def conditional_density(self, given, log_weights):
         return self.inner.conditional_density(given, log_weights)
 
-    def bounded(self, mean, cholesky, batch):
+    def quadratic_bound(self, mean, cholesky, batch):
         self.pairs += self._counted(batch)
-        return self.inner.bounded(mean, cholesky, batch)
+        return self.inner.quadratic_bound(mean, cholesky, batch)
 
     def make_exact(self):
         return self.inner.make_exact()

@@ -93,7 +93,7 @@ class Structured(BatchMethod):
         """One mirror step on the batch."""
         t, m, before = state.iteration + 1, len(state.log_weights), state.conditionals
         gamma = optimisers.decayed(t, knobs)
-        after, base = target.tilted(before, batch, 1 - gamma, gamma * target.num_data / len(batch))
+        after, base = target.tilted(rng, before, batch, 1 - gamma, gamma * target.num_data / len(batch))
         partitions = after.partitions - (1 - gamma) * before.partitions - gamma * before.prior_partitions
         previous = (1 - gamma) * state.log_weights if gamma < 1 else np.zeros(m)
         log_weights = normalised(previous + partitions + base, state.particles, batch)

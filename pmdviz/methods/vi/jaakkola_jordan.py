@@ -81,7 +81,7 @@ class JaakkolaJordan(BatchMethod):
         """One natural step."""
         t = state.iteration + 1
         rho = optimisers.decayed(t, knobs)
-        towards = target.bounded(state.mean, state.cholesky, batch)
+        towards = target.quadratic_bound(state.mean, state.cholesky, batch)
         linear = (1 - rho) * state.linear + rho * towards.linear
         precision = (1 - rho) * state.precision + rho * towards.precision
         root = np.linalg.inv(np.linalg.cholesky(precision)).T  # R R' = P^-1

@@ -1,4 +1,4 @@
-"""A function of one input: its mean and twice its sd under q and under the exact posterior, over the data."""
+"""A function of one input: its mean and twice its sd under q and exactly, over the data (Figure 4 of the paper)."""
 
 from __future__ import annotations
 
@@ -26,15 +26,17 @@ _drawn: dict[tuple, Line] = {}
 
 
 class BandScene(Scene):
-    """Mean ± 2 sd of E(y | x, θ) over q, and over the exact posterior; inducing inputs as a rug below.
+    """Mean ± 2 sd of E(y | x, θ) over q and exactly; the function that the data are of; inducing inputs as a rug.
 
-    Any target that predicts a number from one input has it.
+    Any target that predicts a number from one input has it. Exact is the posterior of θ, or where the target has one
+    the process of all data that θ is a sparse approximation of (`process_at`).
     """
 
     name = "band"
     title = "Function"
     order = 4
     legend = {
+        "prior": "true function",
         "exact": "exact mean ± 2 sd",
         "approximate": "approximate mean ± 2 sd",
         "particles": "inducing inputs",
@@ -55,16 +57,15 @@ class BandScene(Scene):
         return target.input_names[0], "y"
 
     def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
-        """Two bands, data and rug."""
+        """Two bands, the true function, data and rug."""
         target = frame.target
         seen = target.inputs(target.data_rows)[:, 0]
         x = np.linspace(seen.min(), seen.max(), POINTS)
-        reference = target.reference()
-        exact = EMPTY_LINE if reference is None else _kept(target, x)
         rows = target.data_rows[drawn_rows(np.full(target.num_data, 1 / target.num_data), min(limit, DATA))]
         others = {"x": target.inputs(rows)[:, 0].astype(np.float32), "y": target.outcomes(rows).astype(np.float32)}
         number = len(frame.weights)
-        return StageColumns(exact, _band(target, frame.draws, x), _rug(frame), number, number, others=others)
+        approximate, rug = _band(x, *_moments(target, frame.draws, x)), _rug(frame)
+        return StageColumns(_kept(target, x), approximate, rug, number, number, others=others, prior=_true(target, x))
 
 
 def _widened(values: np.ndarray) -> tuple[float, float]:
@@ -73,30 +74,49 @@ def _widened(values: np.ndarray) -> tuple[float, float]:
     return low - side, high + side
 
 
-def _band(target: Target, draws: np.ndarray, x: np.ndarray) -> Line:
-    """Mean, and the mean less and plus two sds, with gaps of NaN."""
+def _moments(target: Target, draws: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and sd over draws."""
     values = target.row_mean(draws, target.rows_at(x[:, None]))
-    mean, reach = values.mean(axis=0), SDS * values.std(axis=0)
-    at = x.astype(np.float32)
-    return joined({"x": at, "y": curve.astype(np.float32)} for curve in (mean, mean - reach, mean + reach))
+    return values.mean(axis=0), values.std(axis=0)
+
+
+def _band(x: np.ndarray, mean: np.ndarray, sd: np.ndarray) -> Line:
+    """Mean, and the mean less and plus two sds, with gaps of NaN."""
+    return joined(_line(x, curve) for curve in (mean, mean - SDS * sd, mean + SDS * sd))
+
+
+def _line(x: np.ndarray, y: np.ndarray) -> Line:
+    return {"x": x.astype(np.float32), "y": y.astype(np.float32)}
 
 
 def _kept(target: Target, x: np.ndarray) -> Line:
-    """The exact posterior's band: the SAME arrays at every frame."""
+    """The exact band: the SAME arrays at every frame."""
     if target.key not in _drawn:
         while len(_drawn) >= KEPT:
             _drawn.pop(next(iter(_drawn)), None)
-        draws = target.reference().sample(np.random.default_rng(SEED), DRAWS)
-        _drawn[target.key] = _band(target, draws, x)
+        _drawn[target.key] = _exact(target, x)
     return _drawn[target.key]
 
 
+def _exact(target: Target, x: np.ndarray) -> Line:
+    process = target.process_at(x[:, None]) if hasattr(target, "process_at") else None
+    if process is not None:
+        return _band(x, *process)
+    if target.reference() is None:
+        return EMPTY_LINE
+    return _band(x, *_moments(target, target.reference().sample(np.random.default_rng(SEED), DRAWS), x))
+
+
+def _true(target: Target, x: np.ndarray) -> Line:
+    return _line(x, target.true_function(x[:, None])) if hasattr(target, "true_function") else EMPTY_LINE
+
+
 def _rug(frame: Any) -> dict[str, np.ndarray]:
-    """The heaviest particle's inducing inputs, where particles are such."""
-    if not hasattr(frame.target, "inducing_inputs") or frame.method.family != "structured":
+    """The heaviest particle's inducing inputs, where the state has such."""
+    given = getattr(frame.state, "conditionals", None)
+    if given is None:
         return EMPTY_DOTS
-    inputs = frame.target.inducing_inputs(frame.state.particles[int(np.argmax(frame.weights))])
-    x = inputs.astype(np.float32)
+    x = frame.target.inducing_inputs(given.particles[int(np.argmax(frame.weights))])[:, 0].astype(np.float32)
     low = _widened(frame.target.outcomes(frame.target.data_rows))[0]
     nan = np.full(len(x), np.nan, np.float32)
     y, size = np.full(len(x), low, np.float32), np.full(len(x), DOT, np.float32)

@@ -1,0 +1,116 @@
+"""Songs and the year they came out in (YearPredictionMSD): a file's rows, streamed to a memory map, or synthetic ones.
+
+A line of the file is a year and 90 features, without a header. Rows here are features, then the year; both are scaled:
+a feature to mean 0 and sd 1, the years to [0, 1] (Dai, He, Dai, Song 2016, appendix H.3.2).
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from pmdviz.errors import InputError, shown
+
+FEATURES = 90
+YEARS = (1900, 2100)  # a first column outside of this holds no years
+BLOCK = 20_000  # rows that are in memory at once
+MOST_BYTES = 2_000_000_000
+
+
+def packed_songs(path: str | Path, destination: str | Path) -> np.ndarray:
+    """The rows (n, 91) of a CSV file, scaled, as a float32 memory map in the .npy file `destination`.
+
+    The file is read block by block, twice: memory does not grow with it. Raises InputError for a file that cannot be
+    read, is empty or larger than 2 GB, and for lines that are not a year and 90 finite numbers.
+    """
+    low, high, mean, sd, count = _moments(_blocks(path))
+    out = np.lib.format.open_memmap(destination, mode="w+", dtype=np.float32, shape=(count, FEATURES + 1))
+    start = 0
+    for block in _blocks(path):
+        out[start : start + len(block), :-1] = (block[:, 1:] - mean) / sd
+        out[start : start + len(block), -1] = (block[:, 0] - low) / max(high - low, 1.0)
+        start += len(block)
+    out.flush()
+    return np.load(destination, mmap_mode="r")
+
+
+def scaled_songs(table: np.ndarray, source: str) -> np.ndarray:
+    """The same of a table (n, 91) in memory, year first. Raises InputError."""
+    _check(table, source, 0)
+    low, high, mean, sd, _ = _moments(iter([table]))
+    return np.column_stack([(table[:, 1:] - mean) / sd, (table[:, 0] - low) / max(high - low, 1.0)])
+
+
+def drawn_songs(rng: np.random.Generator, n: int, features: int = FEATURES) -> np.ndarray:
+    """n synthetic rows (n, features + 1): a smooth function of a few directions, mostly late in [0, 1], with noise.
+
+    Features are N(0, I); the function is fixed, whatever the generator.
+    """
+    axes = np.random.default_rng(0).standard_normal((features, 3)) / np.sqrt(features)
+    x = rng.standard_normal((n, features))
+    a, b, c = np.einsum("nk,kj->jn", x, axes)
+    y = 0.75 + 0.12 * np.tanh(1.5 * a) + 0.06 * np.sin(2 * b) + 0.04 * a * c + 0.05 * rng.standard_normal(n)
+    return np.column_stack([x, np.clip(y, 0.0, 1.0)])
+
+
+def _blocks(path: str | Path) -> Iterator[np.ndarray]:
+    """Blocks (at most 20,000, 91) of the file, checked."""
+    where, start = shown(str(path)), 0
+    try:
+        file = Path(path).expanduser()
+        if (size := file.stat().st_size) > MOST_BYTES:
+            raise InputError(f"file {where} has {size:,} bytes, more than {MOST_BYTES:,}; give a part of its lines")
+        with file.open(encoding="utf-8") as lines:
+            while text := "".join(line for _, line in zip(range(BLOCK), lines, strict=False)):
+                yield _check(_parsed(text, where, start), where, start)
+                start += BLOCK
+    except OSError as error:
+        raise InputError(f"file {where} cannot be read: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise InputError(f"file {where} holds no text; a line must be a year and {FEATURES} features") from None
+    if start == 0:
+        raise InputError(f"file {where} is empty; a line must be a year and {FEATURES} features")
+
+
+def _parsed(text: str, where: str, start: int) -> np.ndarray:
+    try:
+        return np.loadtxt(io.StringIO(text), delimiter=",", ndmin=2)
+    except ValueError as error:
+        raise InputError(f"file {where} holds no table of numbers after line {start:,}: {error}") from None
+
+
+def _check(table: np.ndarray, where: str, start: int) -> np.ndarray:
+    if table.shape[1] != FEATURES + 1 or not len(table):
+        raise InputError(
+            f"a line of file {where} must hold a year and {FEATURES} features, {FEATURES + 1} numbers; "
+            f"it holds {table.shape[1]}"
+        )
+    bad = np.argwhere(~np.isfinite(table))
+    if len(bad):
+        row, column = bad[0]
+        raise InputError(f"file {where} has {table[row, column]} in line {start + row + 1:,}, column {column + 1}")
+    outside = np.flatnonzero((table[:, 0] < YEARS[0]) | (table[:, 0] > YEARS[1]))
+    if len(outside):
+        at = outside[0]
+        raise InputError(
+            f"the first column of file {where} must be a year from {YEARS[0]} to {YEARS[1]}; "
+            f"line {start + at + 1:,} has {table[at, 0]:g}"
+        )
+    return table
+
+
+def _moments(blocks: Iterator[np.ndarray]) -> tuple[float, float, np.ndarray, np.ndarray, int]:
+    """First and last year, mean and sd of the features (1 of a constant one), and how many rows there are."""
+    count, mean, squares = 0, np.zeros(FEATURES), np.zeros(FEATURES)
+    low, high = np.inf, -np.inf
+    for block in blocks:
+        x, low, high = block[:, 1:], min(low, block[:, 0].min()), max(high, block[:, 0].max())
+        centre, total = x.mean(axis=0), count + len(x)
+        squares += ((x - centre) ** 2).sum(axis=0) + (centre - mean) ** 2 * count * len(x) / total
+        mean += (centre - mean) * len(x) / total
+        count = total
+    sd = np.sqrt(squares / count)
+    return float(low), float(high), mean, np.where(sd > 0, sd, 1.0), count

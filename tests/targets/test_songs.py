@@ -1,0 +1,96 @@
+"""Songs: what a file is read as, in memory and streamed, and the sentence for each bad one."""
+
+import numpy as np
+import pytest
+
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.session import Session
+from pmdviz.errors import InputError
+from pmdviz.targets import make_target, songs
+
+
+def table(n=50, seed=0):
+    rng = np.random.default_rng(seed)
+    return np.column_stack([rng.integers(1922, 2012, n), rng.normal(3.0, 5.0, size=(n, 90))])
+
+
+def written(path, rows):
+    np.savetxt(path, rows, delimiter=",", fmt="%.17g")
+    return path
+
+
+@pytest.mark.parametrize("block", [7, 50, 1000])
+def test_a_streamed_file_is_the_table_scaled(tmp_path, monkeypatch, block):
+    monkeypatch.setattr(songs, "BLOCK", block)
+    rows = table()
+    rows[:, 5] = 2.0  # a constant feature
+    packed = songs.packed_songs(written(tmp_path / "songs.txt", rows), tmp_path / "songs.npy")
+    assert isinstance(packed, np.memmap) and packed.dtype == np.float32 and packed.shape == (50, 91)
+    x, year = rows[:, 1:], rows[:, 0]
+    sd = np.where(x.std(axis=0) > 1e-9, x.std(axis=0), 1)
+    expected = np.column_stack([(x - x.mean(axis=0)) / sd, (year - year.min()) / (year.max() - year.min())])
+    np.testing.assert_allclose(packed, expected, atol=1e-5)
+    np.testing.assert_allclose(songs.scaled_songs(rows, "t"), expected, atol=1e-12)
+
+
+BAD = {
+    "80 columns": (lambda rows: rows[:, :81], "a year and 90 features, 91 numbers; it holds 81"),
+    "a NaN": (lambda rows: np.where(np.arange(rows.size).reshape(rows.shape) == 91 * 8 + 3, np.nan, rows),
+              "has nan in line 9, column 4"),
+    "no years": (lambda rows: rows[:, ::-1], "must be a year from 1900 to 2100; line 1 has"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_table_gets_a_sentence(tmp_path, name):
+    change, words = BAD[name]
+    path = written(tmp_path / "bad.csv", change(table()))
+    with pytest.raises(InputError, match=words):
+        songs.packed_songs(path, tmp_path / "out.npy")
+    assert not (tmp_path / "out.npy").exists()
+    with pytest.raises(InputError):
+        make_target("song_years", data=str(path), num_data=20, dim=4)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "is empty"),
+        (b"2001,a,b\n", "no table of numbers"),
+        (b"2001,1,2\n2002,1\n", "no table of numbers"),
+        (b"\xff\xfe\x00", "no text"),
+    ],
+)
+def test_a_file_that_is_no_table_gets_a_sentence(tmp_path, content, words):
+    (tmp_path / "bad.csv").write_bytes(content)
+    with pytest.raises(InputError, match=words):
+        songs.packed_songs(tmp_path / "bad.csv", tmp_path / "out.npy")
+
+
+def test_a_missing_and_a_large_file_get_a_sentence(tmp_path):
+    with pytest.raises(InputError, match="cannot be read"):
+        songs.packed_songs(tmp_path / "none.csv", tmp_path / "out.npy")
+    with (tmp_path / "large.csv").open("wb") as file:
+        file.truncate(songs.MOST_BYTES + 1)  # sparse: it takes no room
+    with pytest.raises(InputError, match=r"2,000,000,001 bytes, more than 2,000,000,000"):
+        songs.packed_songs(tmp_path / "large.csv", tmp_path / "out.npy")
+
+
+def test_a_target_of_a_file_learns_from_some_rows_and_holds_out_the_others(tmp_path):
+    path = str(written(tmp_path / "songs.csv", table(60)))
+    target = make_target("song_years", data=path, num_data=40, dim=8)
+    assert target.data.shape == (40, 91) and target.test_data.shape == (20, 91) and target.dim == 8
+    both = np.concatenate([target.data, target.test_data])
+    np.testing.assert_allclose(both[:, :-1].mean(axis=0), 0, atol=1e-9)
+    assert both[:, -1].min() == 0 and both[:, -1].max() == 1
+    with pytest.raises(InputError, match="num_data must be at most 59"):
+        make_target("song_years", data=path, num_data=60, dim=8)
+
+
+@pytest.mark.parametrize("method", ["structured", "svi_gp", "subset_gp"])
+def test_a_run_predicts_better_than_the_prior_and_the_mean(method):
+    options = {"num_data": 1500, "dim": 40}
+    session = Session(Recipe("song_years", method, target_options=options, budget=None), 10**9)
+    prior = session.frame.metrics["rmse"]
+    rmse, years = session.advance(24).metrics["rmse"], session.target.test_data[:, -1]
+    assert rmse < 0.6 * prior and rmse < 1.1 * years.std()
