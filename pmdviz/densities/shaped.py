@@ -135,7 +135,15 @@ def shaped_density(
     if shape.shared:
         shares = np.bincount(shape.labels, weights)
         covariances[:] = np.einsum("k,kij->ij", shares, covariances)
-    return ShapedDensity(particles, log_weights, shape.labels, centres, h * np.linalg.cholesky(covariances))
+    return ShapedDensity(particles, log_weights, shape.labels, centres, h * _factors(covariances))
+
+
+def _factors(covariances: np.ndarray) -> np.ndarray:
+    """Cholesky factors (k, d, d); copies of few particles span no space, and get a share of their spread."""
+    try:
+        return np.linalg.cholesky(covariances)
+    except np.linalg.LinAlgError:
+        return np.linalg.cholesky(covariances + FLAT**2 * covariances * np.eye(covariances.shape[-1]))
 
 
 def _cluster(particles: np.ndarray, weights: np.ndarray, scale: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -69,6 +69,15 @@ def test_each_cluster_of_q_has_the_moments_of_its_particles(d, k, width, seed):
         np.testing.assert_allclose(found, expected, atol=1e-10)
 
 
+def test_copies_of_few_particles_still_have_a_density():
+    """Weights are equal and many, so that nothing else tells that the copies span four of six dimensions."""
+    few = np.random.default_rng(0).normal(size=(5, 6))
+    x = np.repeat(few, 20, axis=0)
+    q = shaped_density(x, np.log(equal(100)), Shape(np.zeros(100, int), 0.5), 1.0, np.ones(6))
+    assert np.isfinite(q.log_density(x)).all()
+    np.testing.assert_allclose(q.mean, few.mean(axis=0), atol=1e-12)
+
+
 def test_clusters_that_share_a_covariance_keep_the_moments_of_all():
     x, lw, labels = modes(300), normalise(standard(300, 1)[:, 0]), second(300).astype(int)
     q = shaped_density(x, lw, Shape(labels, 0.6, shared=True), 1.0, ONES)
