@@ -64,6 +64,7 @@ def run(options: Namespace) -> dict[str, Any]:
                 rows += _reference(name, plan) if key == REFERENCE else _measure(name, key, ENTRANTS[key], plan)
                 if path is not None:
                     write_rows(path, rows)
+    rows = [row for row in rows if row["problem"] in plan.problems]
     arrays = arrays_of([{k: v for k, v in row.items() if k != "knobs"} for row in rows])
     if not options.quick:
         FIGURE.write_text(drawn(arrays), encoding="utf-8")
