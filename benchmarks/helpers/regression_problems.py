@@ -97,7 +97,7 @@ WIDTHS = tuple({**ALGORITHM_1, "bandwidth": h} for h in (1000**-0.5, 0.1))
 ENTRANTS: dict[str, Entrant] = {
     "pmd": Entrant("pmd", "PMD, our default", (COUNT,)),
     "pmd warm": Entrant("pmd", "PMD, our default, warm start", ({**COUNT, "warm_start": True},), in_paper=False),
-    "pmd, paper's steps": Entrant("pmd", "PMD, the paper's step size, else ours", ({**COUNT, **STEPS},)),
+    "pmd, paper's steps": Entrant("pmd", "PMD, paper's step size", ({**COUNT, **STEPS},)),
     "pmd as printed": Entrant("pmd", "PMD, Algorithm 1 as printed", WIDTHS),
     "jaakkola_jordan": Entrant(
         "jaakkola_jordan",
