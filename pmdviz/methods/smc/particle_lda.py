@@ -12,8 +12,8 @@ from pmdviz.kernels.resampling import systematic
 from pmdviz.kernels.topics.sampling import filtered
 from pmdviz.knobs import Whole
 from pmdviz.methods.base import read_only
-from pmdviz.methods.cost import Work
-from pmdviz.methods.shared.batching import BatchKnobs
+from pmdviz.methods.cost import MethodKnobs, Work
+from pmdviz.methods.shared.batching import batch_size_knob
 from pmdviz.methods.shared.particles import (
     equal_log_weights,
     ess_below,
@@ -28,12 +28,13 @@ from pmdviz.targets import Target
 from pmdviz.targets.topics import seeds_of
 
 
-class ParticleLDAKnobs(BatchKnobs):
+class ParticleLDAKnobs(MethodKnobs):
     """The knobs of `particle_lda`."""
 
     kind_words = "knob of method 'particle_lda':"
 
     num_particles = num_particles_knob(16, "restart", "Number of sets of topics.", (1, 200))
+    batch_size = batch_size_knob(100)
     ess_threshold = ess_threshold_knob(0.5, "Sets of topics are resampled when the ESS falls below this share.")
     sweeps = Whole(
         5,
