@@ -12,7 +12,17 @@ from pathlib import Path
 
 import numpy as np
 
-from pmdviz.data_formats import FORMATS, IDX, MOST_BYTES, labels_beside, parsed, suffix_of, too_large
+from pmdviz.data_formats import (
+    FORMATS,
+    IDX,
+    MOST_BYTES,
+    Documents,
+    labels_beside,
+    names_in,
+    parsed,
+    suffix_of,
+    too_large,
+)
 from pmdviz.errors import InputError, shown
 
 SUFFIXES_IN_WORDS = f"{', '.join([*FORMATS][:-1])} or {[*FORMATS][-1]}"
@@ -20,7 +30,8 @@ DIGITS = 12  # of the SHA-256
 PINNED = re.compile(rf"(.+)#([0-9a-f]{{{DIGITS}}})")
 BLOCK, ROWS_CHECKED = 1 << 20, 10_000
 
-_read: dict[str, np.ndarray] = {}  # by the pinned name
+_read: dict[str, np.ndarray | Documents] = {}  # by the pinned name
+_names: dict[str, tuple[str, ...]] = {}  # what columns or words are called, where that is known
 _lock = threading.RLock()
 _forbidden = False
 
@@ -59,7 +70,25 @@ def pinned(text: str) -> str:
 def read_rows(text: str) -> np.ndarray:
     """The rows (n, k) of a pinned file, in the file's own type of number, read once. Raises as `pinned` does."""
     with _lock:
-        return _read[pinned(text)]
+        rows = _read[pinned(text)]
+    if isinstance(rows, list):
+        raise InputError(f"file {shown(_split(text)[0])} holds word counts, and a table is needed")
+    return rows
+
+
+def read_documents(text: str) -> Documents:
+    """The documents of a pinned file: of an .ldac file, or of a table with a row for each. Raises InputError."""
+    with _lock:
+        found = _read[pinned(text)]
+    if isinstance(found, list):
+        return found
+    return [(np.flatnonzero(row), row[row != 0]) for row in found]
+
+
+def names_of(text: str) -> tuple[str, ...]:
+    """What the columns or words of a pinned file are called: a .csv file's header, or the lines of FILE.tokens."""
+    with _lock:
+        return _names.get(pinned(text), ())
 
 
 def _split(text: str) -> tuple[str, str]:
@@ -73,7 +102,9 @@ def _pin(path: str, wanted: str) -> str:
         raise InputError(f"file {shown(path)} has changed since the recipe was made (SHA-256 {digits}, then {wanted})")
     name = f"{path}#{digits}"
     if name not in _read:
-        _read[name] = _checked(path, _parsed(path))
+        found = _parsed(path)
+        _read[name] = found if isinstance(found, list) else _checked(path, found)
+        _names[name] = names_in(Path(path).expanduser())
     return name
 
 
@@ -98,7 +129,7 @@ def _files(path: str) -> list[Path]:
     return [file, labels_beside(file)] if holds_images(path) else [file]
 
 
-def _parsed(path: str) -> np.ndarray:
+def _parsed(path: str) -> np.ndarray | Documents:
     try:
         return parsed(Path(path).expanduser())
     except InputError:

@@ -1,5 +1,7 @@
 """The formats of files of data: each is read into one table of numbers, the class or outcome in its last column.
 
+`.ldac` alone is word counts, a list of documents.
+
 `.csv` goes line by line, `.npy` and IDX by memory map. All but `.npy` may be compressed (`.gz`, `.bz2`).
 """
 
@@ -7,19 +9,22 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
 import numpy as np
 
-from pmdviz.errors import InputError
+from pmdviz.errors import InputError, shown
 
 MOST_BYTES = 2_000_000_000  # of a file, of what it unpacks to, and of the table in memory
 COMPRESSED: dict[str, Callable[..., IO[bytes]]] = {".gz": gzip.open, ".bz2": bz2.open}
 IMAGES, LABELS = 0x803, 0x801  # IDX: bytes in three dimensions and in one
 IDX = "idx3-ubyte"
-Reader = Callable[[Path], np.ndarray]
+LDAC = re.compile(r"\s*(\d{1,9})((?:\s+\d{1,9}:\d{1,9})*)\s*")
+Documents = list[tuple[np.ndarray, np.ndarray]]  # of each the numbers of its words, and how often each occurs
+Reader = Callable[[Path], np.ndarray | Documents]
 
 
 def suffix_of(path: str) -> str | None:
@@ -32,7 +37,7 @@ def suffix_of(path: str) -> str | None:
     return next((suffix for suffix in FORMATS if name.endswith(suffix)), None)
 
 
-def parsed(path: Path) -> np.ndarray:
+def parsed(path: Path) -> np.ndarray | Documents:
     """The table (n, k) of a file in one of the FORMATS, of whatever numbers it holds.
 
     Raises ValueError, OSError or EOFError for what is no table, and InputError where it is too large.
@@ -142,4 +147,42 @@ def _bytes_of(path: Path, wanted: int) -> np.ndarray:
     return found.reshape(shape)
 
 
-FORMATS: dict[str, Reader] = {".csv": _csv, ".npy": _npy, ".libsvm": _libsvm, ".svm": _libsvm, IDX: _idx}
+def parse_ldac(path: Path) -> Documents:
+    """Documents, one a line: how many different words, then word:count for each. Raises InputError naming the line."""
+    documents = []
+    for number, line in enumerate(_Lines(path), 1):
+        text = line.decode("utf-8", "replace").rstrip("\r\n")
+        found, pairs = LDAC.fullmatch(text), [pair.split(":") for pair in text.split()[1:]]
+        if not found or int(found[1]) != len(pairs) or len({int(word) for word, _ in pairs}) < len(pairs):
+            raise InputError(
+                f"file {shown(str(path))} has in line {number:,} no document: write the number of different words, "
+                f"then word:count for each, as in '2 0:1 7:3'; given: {shown(text[:60])}"
+            )
+        table = np.array(pairs, dtype=float).reshape(-1, 2)
+        table = table[np.argsort(table[:, 0])]
+        documents.append((table[:, 0].astype(np.int64), table[:, 1]))
+    if len(documents) < 2:
+        raise InputError(f"file {shown(str(path))} must hold at least 2 documents; it holds {len(documents)}")
+    return documents
+
+
+def names_in(path: Path) -> tuple[str, ...]:
+    """What the columns of a .csv file are called, or by the lines of FILE.tokens the words of FILE.ldac; else ()."""
+    if suffix_of(path.name) == ".ldac":
+        tokens = path.with_name(path.name[: path.name.lower().index(".ldac")] + ".tokens")
+        return tuple(tokens.read_text(encoding="utf-8", errors="replace").split()) if tokens.exists() else ()
+    if suffix_of(path.name) != ".csv":
+        return ()
+    cells = next(iter(_Lines(path)), b"").removeprefix(b"\xef\xbb\xbf").split(b",")
+    named = not any(_is_number(cell) for cell in cells)
+    return tuple(cell.decode("utf-8", "replace").strip() for cell in cells) if named else ()
+
+
+FORMATS: dict[str, Reader] = {
+    ".csv": _csv,
+    ".npy": _npy,
+    ".libsvm": _libsvm,
+    ".svm": _libsvm,
+    ".ldac": parse_ldac,
+    IDX: _idx,
+}

@@ -37,10 +37,6 @@ def _loss(frame: Measurable) -> float:
     return -mean_log_density(frame)
 
 
-def _perplexity(frame: Measurable) -> float:
-    return float(np.exp(-mean_log_density(frame)))
-
-
 def _predicts(kind: str) -> Applies:
     def applies(target: Target, method: Method) -> bool:
         return "predictive" in target.offers and target.test_data is not None and target.predicts == kind
@@ -66,6 +62,3 @@ _metric(
     42, "number", "rmse", "RMSE", "units of y", "root mean squared error of E_q y on held-out rows", 10, measure=_rmse
 )
 _metric(43, "number", "nlpd", "NLPD", "nats a row", "mean of -log E_q p(y) over held-out rows", 10, measure=_loss)
-_metric(
-    44, "words", "perplexity", "perplexity", "words", "exp of the mean of -log E_q p(word)", 1e4, measure=_perplexity
-)

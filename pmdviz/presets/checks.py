@@ -48,6 +48,7 @@ MEASURES: dict[str, Callable[[Run], float | None]] = {
     "accuracy": lambda run: run.final.metrics["accuracy"],
     "log_loss": lambda run: run.final.metrics["log_loss"],
     "mean_error": lambda run: run.final.metrics["mean_error"],
+    "perplexity": lambda run: run.final.metrics["perplexity"],
     "ess": lambda run: run.final.metrics["ess"],
     "ess_fraction": lambda run: run.final.metrics["ess"] / len(run.final.particles),
     "lightest_mode": _lightest,

@@ -29,6 +29,17 @@ class Image(NamedTuple):
     ends: tuple[str, str] = ("approximate", "particles")  # the layers whose colours 0 and 1 have
 
 
+class Words(NamedTuple):
+    """Words in the picture, each centred at its place."""
+
+    x: np.ndarray  # float32
+    y: np.ndarray
+    text: tuple[str, ...]
+
+
+NO_WORDS = Words(EMPTY_LINE["x"], EMPTY_LINE["x"], ())
+
+
 class StageColumns(NamedTuple):
     """What the stage draws of a frame."""
 
@@ -41,6 +52,7 @@ class StageColumns(NamedTuple):
     image: Image | None = None
     others: dict[str, np.ndarray] = EMPTY_LINE  # x, y of dots in ink
     prior: dict[str, np.ndarray] = EMPTY_LINE  # x, y with NaN gaps
+    words: Words = NO_WORDS
     paths: dict[str, np.ndarray] = EMPTY_PATHS  # segments from x0, y0 to x1, y1: alpha, and kind as in `scenes.paths`
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from pmdviz.errors import InputError
 from pmdviz.knobs import Knobs
-from pmdviz.targets.conditional import Conditionals
+from pmdviz.targets.conditional import Conditionals, Documents
 from pmdviz.targets.reference.base import Reference, has_density
 from pmdviz.targets.reference.exact import Box, Exact
 from pmdviz.targets.space import Reals, Space
@@ -32,6 +32,7 @@ OFFERS = {
     "conditional_family": "a conditional posterior in closed form",
     "quadratic_bound": "a quadratic lower bound of its log likelihood",
     "inducing_inputs": "a Gaussian process with inducing inputs",
+    "documents": "documents of word counts",
 }
 NO_DATA = np.empty((1, 0))  # the one empty row that stands for the whole density of a target without data
 
@@ -91,7 +92,7 @@ class Target:
     data: np.ndarray | None
     view_box: Box
     scale: np.ndarray
-    parameter_names: tuple[str, ...]
+    parameter_names: Sequence[str]
 
     def __init_subclass__(cls) -> None:
         if "name" in cls.__dict__ and cls.name:
@@ -267,6 +268,12 @@ class Target:
         if "inducing_inputs" not in self.offers:
             raise InputError(f"target {self.name!r} has no Gaussian process with inducing inputs")
 
+    def documents(self, batch: np.ndarray, points: int = 1) -> Documents:
+        """The word counts of rows, to be evaluated at so many points. Raises InputError where rows are no documents."""
+        if "documents" not in self.offers:
+            raise InputError(f"target {self.name!r} has no documents of word counts")
+        return self._documents(np.asarray(batch))
+
     def conditional_density(self, given: Conditionals, log_weights: np.ndarray) -> Density:
         """sum_j w_j q(. | Z_j) as a density of theta."""
         return self._conditional_density(given, log_weights)
@@ -305,6 +312,9 @@ class Target:
     def _tilted(
         self, rng: np.random.Generator, given: Conditionals, batch: np.ndarray, kept: float, power: float
     ) -> tuple[Conditionals, np.ndarray]:
+        raise NotImplementedError
+
+    def _documents(self, batch: np.ndarray) -> Documents:
         raise NotImplementedError
 
     def _conditional_density(self, given: Conditionals, log_weights: np.ndarray) -> Density:

@@ -10,6 +10,7 @@ import numpy as np
 from pmdviz.errors import InputError, shown
 
 MAX_WORDS = 6  # coordinates that are written out in a sentence
+CLOSE = 1e-6  # to 1, of a sum of probabilities
 SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 
 
@@ -27,7 +28,7 @@ class Space:
         One a coordinate.
     """
 
-    names: tuple[str, ...]
+    names: Sequence[str]
 
     @property
     def dim(self) -> int:
@@ -101,3 +102,40 @@ class Discrete(Space):
 
     def __repr__(self) -> str:
         return f"Discrete({self.values}, {self.shape})"
+
+
+class SimplexNames(Sequence[str]):
+    """phi with the number of the distribution and of the thing, from 1 on; there may be a million."""
+
+    def __init__(self, num: int, size: int) -> None:
+        self.num, self.size = num, size
+
+    def __len__(self) -> int:
+        return self.num * self.size
+
+    def __getitem__(self, at: Any) -> Any:
+        if isinstance(at, slice):
+            return tuple(self[k] for k in range(*at.indices(len(self))))
+        k, w = divmod(range(len(self))[at], self.size)
+        return f"φ{str(k + 1).translate(SUBSCRIPTS)}({w + 1})"
+
+
+class Simplices(Space):
+    """K probability distributions on W things; a point is an array (K, W) in one row, each of its rows of sum 1."""
+
+    def __init__(self, num: int, size: int) -> None:
+        self.num, self.size = num, size
+        self.names = SimplexNames(num, size)
+
+    def check(self, theta: Any) -> np.ndarray:
+        """`theta` as an array (m, K W) of probabilities that sum to 1 in each distribution. Raises InputError."""
+        points = super().check(theta)
+        sums = points.reshape(-1, self.num, self.size).sum(axis=2)
+        wrong = ~(np.abs(sums - 1) < CLOSE)
+        if wrong.any() or points.size and points.min() < 0:
+            given = f"sum {sums[wrong][0]:.6g}" if wrong.any() else f"{points.min():.6g}"
+            raise InputError(f"theta must hold {self.num} distributions, not negative and of sum 1; given: {given}")
+        return points
+
+    def __repr__(self) -> str:
+        return f"Simplices({self.num}, {self.size})"

@@ -21,7 +21,16 @@ from bokeh.plotting import figure as Figure
 
 from pmdviz.methods import Method
 from pmdviz.scenes import style
-from pmdviz.scenes.columns import EMPTY_DOTS, EMPTY_LINE, EMPTY_PATHS, Image, StageColumns, dot_opacity, set_data
+from pmdviz.scenes.columns import (
+    EMPTY_DOTS,
+    EMPTY_LINE,
+    EMPTY_PATHS,
+    NO_WORDS,
+    Image,
+    StageColumns,
+    dot_opacity,
+    set_data,
+)
 from pmdviz.scenes.image_palette import USUAL as USUAL_ENDS
 from pmdviz.scenes.image_palette import palette
 from pmdviz.scenes.stage import DRAWN, LAYERS, SCENES, Pair, Scene, particles_label
@@ -30,6 +39,7 @@ from pmdviz.views import figures
 NO_IMAGE: dict[str, list] = {name: [] for name in ("image", "x", "y", "dw", "dh")}
 NOTE_ALPHA = 0.75  # of the paper below a note: what lies under it shines through
 OTHERS_PX = 5.0  # of dots in ink
+WORDS_PX = 11  # of words in the picture
 TIPS = [("weight", "@weight{0.000000}"), ("log q", "@log_density{0.00} nats")]
 
 
@@ -48,6 +58,7 @@ class StageView:
     ) -> None:
         self.sources = {name: ColumnDataSource(_EMPTY[name]) for name in (*LAYERS, "others")}
         self.sources["image"] = ColumnDataSource(NO_IMAGE)
+        self.sources["words"] = ColumnDataSource({name: [] for name in NO_WORDS._fields})
         self.figure = _figure()
         figures.describe(self.figure, "Picture: exact posterior, approximation and particles")
         self._add_glyphs()
@@ -79,6 +90,10 @@ class StageView:
         self.others = self.figure.scatter(
             "x", "y", source=self.sources["others"], size=OTHERS_PX, line_color=None, name="others"
         )
+        self.written = self.figure.text(
+            "x", "y", "text", source=self.sources["words"], text_font={"value": style.FONT}, text_align="center",
+            text_baseline="middle", name="words",
+        )  # fmt: skip
         made = {name: _LAYER_GLYPHS[name](self.figure, self.sources[name], name) for name in DRAWN}
         made["paths"].glyph.line_color = {"field": "kind", "transform": self.path_colours}
         self.layers = {name: made[name] for name in LAYERS}
@@ -131,6 +146,9 @@ class StageView:
                 self._shown[name] = data
         if with_image or columns.image is None:
             self._draw_image(columns.image)
+        if self._shown.get("words", NO_WORDS).text != columns.words.text:
+            self._shown["words"] = columns.words
+            self.sources["words"].data = {name: list(values) for name, values in columns.words._asdict().items()}
         if np.isfinite(columns.top) and not np.isfinite(self._top):
             self._top = columns.top
             self.fit()
@@ -200,6 +218,9 @@ class StageView:
         opacity = dot_opacity(colours.dots, self._drawn)
         self.layers["particles"].glyph.update(fill_color=colours.layers["particles"], fill_alpha=opacity)
         self.others.glyph.fill_color = colours.layers["ink"]
+        self.written.glyph.update(
+            text_color=colours.layers["ink"], text_font_size=f"{style.TEXT_PX if presenter else WORDS_PX}px"
+        )
         self.colours.palette = list(palette(dark, self._ends))
         self.note.update(text_color=colours.text, background_fill_color=colours.paper, background_fill_alpha=NOTE_ALPHA)
         self.note.text_font_size = f"{style.PRESENTER_PX if presenter else style.TEXT_PX}px"

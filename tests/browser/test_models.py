@@ -40,3 +40,18 @@ def test_gibbs_on_a_lattice_of_spins(open_lab):
     lab.page.get_by_text(re.compile("one sweep · moved")).wait_for()
     assert "data visited" not in lab.words()
     lab.settled()
+
+
+def test_topics_and_a_document_that_is_chosen(open_lab):
+    lab = open_lab()
+    choose(lab, "Target", "Topics of a corpus (LDA)")
+    lab.wait("pmdviz.words().includes('perplexity')", 60)
+    lab.press("Step")
+    lab.reach(1)
+    choose(lab, "Document", "held-out 3")
+    lab.wait("pmdviz.model('stage').below[0].axis_label.endsWith('held-out document 3')", 60)
+    lab.page.get_by_label("Vertical").first.wait_for(state="hidden")
+    lab.press("Play")
+    lab.reach(8)
+    lab.press("Pause")
+    lab.settled()

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import pdist
 
-from pmdviz.methods import METHODS
+from pmdviz.methods import METHODS, usual_target
 from pmdviz.methods.mcmc.chain import BLOCK, appended, gaussian_of, kde_of, position
 from pmdviz.methods.mcmc.sgld import SGLDState
 from tests.support.chains import all_draws, run_chain
 
-CHAINS = [name for name, method in METHODS.items() if method.family == "chain"]
+CHAINS = [name for name, one in METHODS.items() if one.family == "chain" and usual_target(name) == "mixture"]
 UNIT = np.ones(2)
 
 

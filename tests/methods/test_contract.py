@@ -31,7 +31,7 @@ OPTIONS = [
         ),
     )
 ]
-CHEAP = ("gaussian", "mixture", "sparse_gp", "logistic")  # the first that a method fits
+CHEAP = ("gaussian", "mixture", "sparse_gp", "logistic", "topics")  # the first that a method fits
 
 
 @functools.cache
@@ -70,7 +70,7 @@ def test_it_says_what_it_is(method):
     assert 40 < len(method.about) <= 200 and method.about[0].isupper() and method.about.endswith(".")
     assert ". " not in method.about and method.formula and method.source
     number, noun = method.who(method.Knobs.defaults())
-    assert number >= 1 and noun in ("particle", "point", "Gaussian")
+    assert number >= 1 and noun in ("particle", "point", "Gaussian", "set of topics")
 
 
 def set_up(method, name, given, seed=0):

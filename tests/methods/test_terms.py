@@ -32,7 +32,7 @@ def test_terms_add_up(method):
         finite = np.isfinite(result)
         np.testing.assert_allclose(total[finite], result[finite], atol=1e-10)
         assert not np.isfinite(total[~finite]).any()
-    assert told or method in {"gibbs", "hmc", "jaakkola_jordan", "mala", "npv", "svgd", "svi"}, (
+    assert told or method in {"gibbs", "hmc", "jaakkola_jordan", "mala", "npv", "online_vb", "sgrld", "svgd", "svi"}, (
         "weighted particles tell all of their step"
     )
 

@@ -6,7 +6,7 @@ from arviz_stats.base import array_stats
 from scipy.stats import norm, rankdata
 
 import pmdviz
-from pmdviz.methods import METHODS
+from pmdviz.methods import METHODS, usual_target
 from pmdviz.metrics import METRICS, applicable
 from pmdviz.metrics.bulk_ess import autocovariances, bulk_ess
 from pmdviz.metrics.rank_normal import normal_scores
@@ -82,7 +82,9 @@ def test_too_few_draws_or_none_that_differ_have_neither():
     assert rhat(np.random.default_rng(0).normal(size=(2, 3))) is None is bulk_ess(np.ones((2, 3)))
 
 
-@pytest.mark.parametrize("method", [name for name, one in METHODS.items() if one.family == "chain"])
+@pytest.mark.parametrize(
+    "method", [name for name, one in METHODS.items() if one.family == "chain" and usual_target(name) == "mixture"]
+)
 def test_a_frame_of_chains_has_both_and_the_worst_coordinate_counts(method):
     frame = run_chain(method, 60, "banana" if method != "gibbs" else "gaussian", num_chains=3, burn_in=0.5).frame
     assert frame.chains.shape == (3, 30, 2)

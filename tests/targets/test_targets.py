@@ -21,6 +21,10 @@ SETTINGS |= {
     "linear": [{}, {"dim": 1, "num_data": 1}, {"dim": 50, "num_data": 60, "correlation": 0.9}],
     "logistic": [{}, {"dim": 1, "num_data": 1}, {"dim": 20, "slope": 5.0}],
     "ising": [{}, {"size": 2, "coupling": -0.5}, {"size": 3, "field": 0.0}],
+    "topics": [
+        {"num_data": 9, "beta": 5.0, "num_topics": 3, "side": 3, "length": 8},
+        {"num_data": 4, "beta": 9.0, "num_topics": 1, "data": "model", "vocabulary": 2, "length": 2},
+    ],
 }
 CASES = [(name, options) for name in TARGETS for options in SETTINGS.get(name, [{}])]
 made = functools.cache(lambda case: make_target(CASES[case][0], **CASES[case][1]))

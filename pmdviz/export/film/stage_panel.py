@@ -16,7 +16,7 @@ from pmdviz.scenes.columns import dot_opacity
 from pmdviz.scenes.image_palette import USUAL, palette
 from pmdviz.scenes.stage import DRAWN, LAYERS, LEGEND_ORDER, Pair, particles_label
 from pmdviz.scenes.stage import Scene as StageScene
-from pmdviz.views.stage import OTHERS_PX
+from pmdviz.views.stage import OTHERS_PX, WORDS_PX
 
 
 class StagePanel:
@@ -58,14 +58,27 @@ class StagePanel:
         self.others = self.axes.scatter([], [], s=OTHERS_PX**2, color=colours.layers["ink"], linewidths=0, zorder=2.5)
         self.note = paper.text(self.axes, 0, 0, "", color=colours.text, zorder=9)
         self.note.set(transform=self.axes.transAxes, position=(8 / _px(self.axes), 6 / _px(self.axes)))
-        self.label = ""
+        self.label, written = "", first.columns.words
+        self.written = [
+            paper.text(
+                self.axes,
+                *place,
+                "",
+                ha="center",
+                va="center",
+                fontsize=WORDS_PX,
+                zorder=8,
+                color=colours.layers["ink"],
+            )
+            for place in zip(written.x, written.y, strict=True)
+        ]
         layers = {**self.lines, "particles": self.dots, "paths": self.paths.artist}
         self.moving = [layers[name] for name in DRAWN if name in self.shown]
         for name, artist in layers.items():
             artist.set_visible(name in self.shown)
         with_image = picture is not None and (not scene.image_of or scene.image_of in self.shown)
         pictured = [self.image, self.others] if with_image or "others" in self.words else []
-        self.moving = [*pictured, *self.moving, self.note]
+        self.moving = [*pictured, *self.moving, *self.written, self.note]
         self.image.set_visible(with_image)
         self.others.set_visible("others" in self.words)
 
@@ -81,6 +94,8 @@ class StagePanel:
         self.dots.set_alpha(dot_opacity(self.paper.colours.dots, columns.drawn))
         self.paths.show(columns.paths)
         self.note.set_text(scene.note)
+        for artist, word in zip(self.written, columns.words.text, strict=True):
+            artist.set_text(word)
         if columns.image is not None:
             self.image.set_data(np.ma.masked_equal(columns.image.values, 0.5))  # nothing, not paper: axes stay
             self.image.set_extent((*columns.image.x, *columns.image.y))

@@ -124,6 +124,8 @@ def stage_payload(scenes: list[Scene], names: Mapping[str, str]) -> dict[str, An
         said = {"words": scene.words, "note": scene.note, "label": particles_label(drawn, names.get("particles", ""))}
         frames.append({**places, **said, "share": INK * drawn.num_particles / max(drawn.drawn, 1)})
         frames[-1]["largest"] = float(drawn.particles["size"].max(initial=0.0))
+        if drawn.words.text:
+            frames[-1]["text"] = drawn.words.text
         if drawn.image is not None:
             frames[-1]["image"] = numbers.put(quantised(drawn.image.values.ravel(), 0.0, 1 / STEPS))
     pictured = {} if scenes[0].columns.image is None else {"image_step": 1 / STEPS}

@@ -8,14 +8,29 @@ from typing import Any
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.lab.loop import limits
+from pmdviz.methods import METHODS
+from pmdviz.targets import Target, make_target
 
 PROBLEM = ("method", "target", "target_options")
+
+
+MIRROR_DESCENT = type(METHODS["pmd"]).__module__  # the package of its forms
+
+
+def _that_fits(method: str, target: Target | str) -> str:
+    """The method where it can run on the target, else the first one that can, forms of mirror descent before others."""
+    made = make_target(target) if isinstance(target, str) else target
+    fitting = [name for name, each in METHODS.items() if not each.missing_in(made)]
+    if method in fitting:
+        return method
+    return min(fitting, key=lambda name: not type(METHODS[name]).__module__.startswith(MIRROR_DESCENT))
 
 
 def next_recipe(session: Session, parts: Mapping[str, Any], own_budget: bool = False) -> Recipe:
     """The recipe of a new run: `parts` changed, everything else as it is now. Raises InputError.
 
-    Another method or target has its own default budget, unless the budget is the person's own.
+    Another method or target has its own default budget, unless the budget is the person's own; a target on which the
+    method cannot run comes with another method.
     """
     if "recipe" in parts:
         return parts["recipe"]
@@ -26,8 +41,8 @@ def next_recipe(session: Session, parts: Mapping[str, Any], own_budget: bool = F
     if "option" in parts:
         name, value = parts.pop("option")
         parts["target_options"] = {**base.target_options, name: value}
-    method = parts.get("method", base.method)
     target = parts.get("target", base.custom or base.target)
+    method = parts.get("method") or _that_fits(base.method, target)
     same = target is base.custom or target == base.target
     usual_options = base.target_options if same and not base.custom else {}
     made = Recipe(target, method, target_options=parts.get("target_options", usual_options))

@@ -15,7 +15,7 @@ from pmdviz.targets import Target
 
 
 class PictureControls:
-    """A select of the scenes that apply, where there are several, and two of coordinates where the scene has a pair.
+    """A select of the scenes that apply, where there are several, and the scene's own menus, such as two coordinates.
 
     `choose` hears of a person's choice.
     """
@@ -37,17 +37,20 @@ class PictureControls:
         self._shown, self._busy = now, True
         titles = {each.title: name for name, each in applicable_scenes(target, *methods).items()}
         self.scene.param.update(options=titles, value=scene.name, visible=len(titles) > 1)
-        names = {name: k for k, name in enumerate(target.parameter_names)}
-        for widget, k in zip(self.pair, pair, strict=True):
-            if scene.paired(target):
-                widget.param.update(options=names, value=k)
-            widget.visible = scene.paired(target)
+        menus = [*scene.choices(target).items()]
+        for widget, k, (label, names) in zip(self.pair, pair, menus, strict=False):
+            options = {name: number for number, name in enumerate(names)}
+            widget.param.update(label=label, options=options, value=k if k < len(names) else 0)
+        for number, widget in enumerate(self.pair):
+            widget.visible = number < len(menus)
         self._busy = False
 
     def _chosen(self, event: Any) -> None:
         if self._busy:
             return
         across, up = (0, 1) if self.pair[0].value is None else (widget.value for widget in self.pair)
+        if not self.pair[1].visible:
+            across, up = across, int(across == 0)
         if across == up:  # the other axis takes over what this one had
             across, up = (event.old, up) if event.obj is self.pair[1] else (across, event.old)
         self._choose(SceneChoice(self.scene.value, (across, up)))

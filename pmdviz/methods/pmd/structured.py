@@ -57,6 +57,8 @@ class StructuredState(NamedTuple):
 class Structured(BatchMethod):
     """Mirror descent on q(Z, u) = q(Z) q(u | Z), with u given Z in an exponential family.
 
+    Z is what has no closed form: drawn once from its prior (inducing inputs), or, of each row, drawn by the target
+    whenever the row is visited (the topics of a document's words), and then weighted for what it was drawn from.
     q(u | Z) <- q(u | Z)^(1-γ) p(u | Z)^γ prod over the batch of p(x | u, Z)^(γ N/B), in natural parameters; with the
     log partition functions A of it before and after and of the prior,
     log w <- (1-γ) log w + A_after - (1-γ) A_before - γ A_prior + what of the likelihood does not depend on u.

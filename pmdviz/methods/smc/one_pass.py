@@ -27,8 +27,8 @@ class OnePassState(NamedTuple):
     fewest_at: int  # iteration of that
 
 
-class OnePass(SmoothedMethod, BatchMethod):
-    """Every datum is visited once: log w <- log w + sum over the batch of log p(x | theta)."""
+class Once(BatchMethod):
+    """A method that visits every datum once; its state says how many have been `seen`."""
 
     budget_words = "one pass over the data"
 
@@ -36,23 +36,27 @@ class OnePass(SmoothedMethod, BatchMethod):
         """The one pass; never less than other methods have."""
         return max(DEFAULT_BUDGET, target.num_data)
 
+    def batch_size(self, state: Any, knobs: Any, num_data: int) -> int:
+        """B, and at last what is left."""
+        return min(knobs.batch_size, num_data - state.seen)
+
+    def batches(self, state: Any, knobs: Any) -> str:
+        """Always one pass: there is no second one to draw from."""
+        return "epochs"
+
+    def ended(self, state: Any, knobs: Any, target: Target) -> str:
+        """After the pass there is nothing more to do, whatever the budget."""
+        return "one pass only" if state.seen >= target.num_data else ""
+
+
+class OnePass(SmoothedMethod, Once):
+    """Every datum is visited once: log w <- log w + sum over the batch of log p(x | theta)."""
+
     def init(self, rng: np.random.Generator, target: Target, knobs: Any) -> OnePassState:
         """m draws from the prior, equally weighted."""
         m = knobs.num_particles
         particles, _ = prior_draws(rng, target, m)
         return OnePassState(*read_only(particles, equal_log_weights(m), np.ones(m)), 0, 0, np.inf, 0)
-
-    def batch_size(self, state: OnePassState, knobs: Any, num_data: int) -> int:
-        """B, and at last what is left."""
-        return min(knobs.batch_size, num_data - state.seen)
-
-    def batches(self, state: OnePassState, knobs: Any) -> str:
-        """Always one pass: there is no second one to draw from."""
-        return "epochs"
-
-    def ended(self, state: OnePassState, knobs: Any, target: Target) -> str:
-        """After the pass there is nothing more to do, whatever the budget."""
-        return "one pass only" if state.seen >= target.num_data else ""
 
     def renewed(
         self, rng: np.random.Generator, state: OnePassState, target: Target, ess: float, knobs: Any

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -25,9 +25,10 @@ Ranges = tuple[tuple[float, float], tuple[float, float]]
 class Scene:
     """One kind of picture of a frame. A subclass with a `name` enters SCENES by being defined.
 
-    A picture has up to seven layers, of which each scene draws those that it needs: an image behind everything, lines
+    A picture has up to eight layers, of which each scene draws those that it needs: an image behind everything, lines
     in the colour of the exact posterior, dashed lines in that of the approximation, quiet ones of the prior, dots in
-    the colour of the particles, the paths of a method, and other dots in ink (`StageColumns`).
+    the colour of the particles, the paths of a method, other dots in ink, and words, for which a small picture has no
+    room (`StageColumns`).
 
     Attributes
     ----------
@@ -72,6 +73,10 @@ class Scene:
     def paired(self, target: Target) -> bool:
         """Whether it shows two chosen coordinates."""
         return False
+
+    def choices(self, target: Target) -> dict[str, Sequence[str]]:
+        """Menus, at most two: what each is called, and the names of what the pair's numbers stand for."""
+        return dict.fromkeys(("Horizontal", "Vertical"), target.parameter_names) if self.paired(target) else {}
 
     def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
         """Where the axes begin and end; `top` is the highest value of a curve where the columns say one, else NaN."""

@@ -1,7 +1,7 @@
 // The pictures of a run: the stage, and the traces beside it.
 function make_scene(model) {
   const {scales} = film
-  const names = ["particles", "approximate", "paths", "traces", "marks", "image", "others"]
+  const names = ["particles", "approximate", "paths", "traces", "marks", "image", "others", "words"]
   const ways = {x0: "x", y0: "y", x1: "x", y1: "y", alpha: "alpha", kind: "kind"}  // column -> its scale
   const sources = Object.fromEntries(names.map((name) => [name, model(name)]))
   const [note, legend] = [model("note"), model("legend")]
@@ -24,6 +24,7 @@ function make_scene(model) {
     sources.approximate.data = {x: column(frame.line_x, scales.x), y: column(frame.line_y, scales.y)}
     if (frame.other_x) sources.others.data = {x: column(frame.other_x, scales.x), y: column(frame.other_y, scales.y)}
     if (frame.image) show_image(frame.image)
+    if (frame.text) sources.words.data = {...sources.words.data, text: frame.text}  // each word keeps its place
     if (note.text !== frame.note) note.text = frame.note
     const item = legend.items.find((item) => item.renderers[0].name === "particles")
     if (item && item.label.value !== frame.label) item.label = {value: frame.label}

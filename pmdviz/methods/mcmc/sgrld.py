@@ -1,0 +1,121 @@
+"""Stochastic gradient Riemannian Langevin dynamics: noisy steps of topics that stay on the simplex by themselves."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pmdviz.kernels.topics.sampling import mean_counts
+from pmdviz.knobs import Real, Whole
+from pmdviz.methods.base import read_only
+from pmdviz.methods.cost import Work
+from pmdviz.methods.mcmc.chain import Chain, ChainKnobs, appended
+from pmdviz.methods.mcmc.sgld import langevin_step, numerator
+from pmdviz.methods.shared.batching import BatchKnobs, BatchMethod
+from pmdviz.methods.step import STEP_SIZE, Cost, StepInfo
+from pmdviz.targets import Target
+from pmdviz.targets.topics import seeds_of
+
+SMALLEST = 1e-300  # of a topic's unnormalised probability
+
+
+class SGRLDKnobs(BatchKnobs, ChainKnobs):
+    """The knobs of `sgrld`."""
+
+    kind_words = "knob of method 'sgrld':"
+
+    a = numerator(1.0, "")
+    b = Real(
+        1000.0,
+        bounds=(0, 1_000_000),
+        softbounds=(0, 5000),
+        label="Delay b",
+        unit="steps",
+        doc="Makes the first steps smaller: ε = a (b + t)^-g.",
+    )
+    g = Real(
+        0.6,
+        bounds=(0, 1),
+        softbounds=(0, 1),
+        label="Decay exponent g",
+        doc="How fast ε = a (b + t)^-g decays; 0 keeps it constant.",
+    )
+    sweeps = Whole(
+        10,
+        bounds=(1, 1000),
+        softbounds=(1, 100),
+        log=True,
+        label="Gibbs sweeps",
+        doc="Sweeps over a document's topics that its expected counts are a mean of, after half as many that are not.",
+    )
+
+    def work(self, num_data: int) -> Work:
+        """Sweeps over the documents of the batch of each chain."""
+        return Work(likelihoods=self.num_chains * self.rows(num_data) * self.sweeps)
+
+
+class SGRLDState(NamedTuple):
+    """The draws so far, and where the chain stands before topics are normalised."""
+
+    older: np.ndarray  # (n, K W)
+    newer: np.ndarray  # (k, K W)
+    expanded: np.ndarray  # (W, K) positive; φ_k = expanded[:, k] / its sum
+    iteration: int
+
+
+class SGRLD(BatchMethod, Chain):
+    """θ <- |θ + ε/2 (β - θ + (N/B) sum over the batch of E[n_kw - φ_kw n_k]) + N(0, ε θ)|, φ_k = θ_k / sum θ_k.
+
+    θ_kw ~ Gamma(β, 1) in the prior, which makes φ_k Dirichlet; the metric is diag(θ)^-1, so that a step is as large as
+    the probability allows. E n, given φ, is a mean over Gibbs sweeps.
+    """
+
+    name = "sgrld"
+    title = "Stochastic gradient Riemannian Langevin dynamics (LDA)"
+    about = "Langevin dynamics on the topics takes noisy steps whose size grows with each word's probability."
+    formula = "θ ← |θ + ε/2 [β - θ + (N/B) Σ E(n_{kw} - φ_{kw} n_k)] + N(0, ε θ)|"
+    what_moves = "One set of topics wanders, with noise; what is shown is a mean over the draws that it leaves."
+    source = "Patterson, Teh 2013, Eq. 11, expanded mean"
+    short_title = "SGRLD"
+    requires = frozenset({"documents"})
+    Knobs = SGRLDKnobs
+    scalars = (STEP_SIZE,)
+
+    def batch_size(self, state: SGRLDState, knobs: SGRLDKnobs, num_data: int) -> int:
+        """B for each chain."""
+        return knobs.num_chains * super().batch_size(state, knobs, num_data)
+
+    def rows_per_draw(self, target: Target, knobs: SGRLDKnobs) -> float:
+        """B."""
+        return knobs.rows(target.num_data)
+
+    def start(self, rng: np.random.Generator, target: Target, knobs: SGRLDKnobs) -> SGRLDState:
+        """Gamma(1, 1): topics that differ, but by no more than words of equal rank would."""
+        expanded = np.maximum(rng.gamma(1.0, size=target.documents(target.data_rows[:0]).shape), SMALLEST)
+        return SGRLDState(*read_only(np.empty((0, target.dim)), _point(expanded), expanded), 0)
+
+    def move(
+        self, rng: np.random.Generator, state: SGRLDState, target: Target, batch: np.ndarray, knobs: SGRLDKnobs
+    ) -> tuple[SGRLDState, StepInfo]:
+        """One Langevin step along the gradient of a batch."""
+        documents, theta = target.documents(batch), state.expanded
+        step_size, noise = langevin_step(state.iteration + 1, knobs), rng.standard_normal(theta.shape)
+        burn_in, seeds = knobs.sweeps // 2, seeds_of(rng, len(batch))
+        counts = mean_counts(theta, documents.sparse, seeds, documents.alpha, burn_in, knobs.sweeps)
+        drift = documents.beta - theta + target.num_data / len(batch) * (counts - _shares(theta) * counts.sum(axis=0))
+        moved = np.abs(theta + 0.5 * step_size * drift + np.sqrt(step_size * theta) * noise)
+        (moved,) = read_only(np.maximum(moved, SMALLEST))
+        state = appended(state, _point(moved))._replace(expanded=moved)
+        words = f"ε = {step_size:.3g} · batch of {len(batch):,} documents · no accept step"
+        return state, StepInfo(Cost(len(batch), len(batch)), words, scalars={"step_size": step_size})
+
+
+def _shares(theta: np.ndarray) -> np.ndarray:
+    """φ, (W, K)."""
+    return theta / theta.sum(axis=0)
+
+
+def _point(theta: np.ndarray) -> np.ndarray:
+    """The topics as one point (1, K W)."""
+    return np.ascontiguousarray(_shares(theta).T).reshape(1, -1)

@@ -1,0 +1,120 @@
+"""Topics as images, one pixel a word, and how much of each a held-out document has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pmdviz.methods import Method
+from pmdviz.scenes.columns import EMPTY_DOTS, EMPTY_LINE, MAX_DRAWN, Image, StageColumns
+from pmdviz.scenes.stage.base import Pair, Ranges, Scene
+from pmdviz.scenes.tiling import joined
+from pmdviz.targets import Target
+
+WIDER = 1.3  # tiles in a row for each row of tiles
+NEUTRAL, FAINT = 0.5, 0.04  # of an image: nothing, and how far from it a word is that a tile lacks
+DOCUMENTS = 20  # held-out ones that can be chosen
+
+
+class TopicsScene(Scene):
+    """The topics of the heaviest particle, of a chain those of its newest draw, each brightest where it is largest.
+
+    Below each topic lies a line as long as the topic's share in one held-out document, of the tile's width; the
+    document itself is the last tile. Words that are no pixels are laid out row by row in a square.
+    """
+
+    name = "topics"
+    title = "Topics"
+    order = 3
+    legend = {"approximate": "share of the topic in the document (last tile)"}
+
+    def applies(self, target: Target, method: Method) -> bool:
+        """To models of documents whose words have no names: pixels, or numbers."""
+        return target.predicts == "words" and not target.corpus.names
+
+    def choices(self, target: Target) -> dict[str, tuple[str, ...]]:
+        """Which of the held-out documents."""
+        count = min(DOCUMENTS, len(target.test_data), target.dim)
+        return {"Document": tuple(f"held-out {k + 1}" for k in range(count))}
+
+    def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
+        """Square cells."""
+        rows, columns = _extent(target)
+        half = max(rows, columns) / 2 + 0.5
+        return (columns / 2 - half, columns / 2 + half), (rows / 2 - half, rows / 2 + half)
+
+    def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
+        """Which tile is which."""
+        return f"{target.options.num_topics} topics, row by row; last: held-out document {pair[0] + 1}", "words"
+
+    def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
+        """One image of all tiles, and a line below each topic."""
+        target, topics = frame.target, heaviest_topics(frame)
+        row, document = document_of(target, pair)
+        shares = target.shares(topics[None], row[None])[0, 0]
+        cells = _cells(target, topics, document)
+        image = Image(cells, (0.0, float(cells.shape[1])), (0.0, float(cells.shape[0])))
+        m = len(frame.weights)
+        return StageColumns(EMPTY_LINE, _lines(target, shares), EMPTY_DOTS, m, m, image=image)
+
+
+def heaviest_topics(frame: Any) -> np.ndarray:
+    """Topics (W, K) of the heaviest particle, and of equal ones of the last."""
+    weights = frame.weights
+    return frame.target.topics(frame.particles[np.flatnonzero(weights == weights.max())[-1:]])[0]
+
+
+def document_of(target: Target, pair: Pair) -> tuple[np.ndarray, np.ndarray]:
+    """The row of the chosen held-out document, and how often each word occurs in it, (W,)."""
+    row, corpus = target.test_data[min(pair[0], len(target.test_data) - 1)], target.corpus
+    return row, np.bincount(corpus.words[row[0] : row[2]], corpus.counts[row[0] : row[2]], target.num_words)
+
+
+def _tile(target: Target) -> tuple[int, int]:
+    """Rows and columns of a tile."""
+    side = int(np.ceil(np.sqrt(target.num_words)))
+    return target.image_shape or (side, side)
+
+
+def _layout(target: Target) -> tuple[int, int, int]:
+    """Rows and columns of tiles, the document's among them, and the cells between two tiles."""
+    count = target.options.num_topics + 1
+    columns = min(count, int(np.ceil(np.sqrt(WIDER * count))))
+    return -(-count // columns), columns, max(1, _tile(target)[0] // 5)
+
+
+def _extent(target: Target) -> tuple[int, int]:
+    """Rows and columns of cells; below each tile there is room for a line."""
+    (tall, wide), (rows, columns, gap) = _tile(target), _layout(target)
+    return rows * (tall + 2 * gap), columns * (wide + gap) - gap
+
+
+def _corner(target: Target, number: int) -> tuple[int, int]:
+    """The lowest row and the leftmost column of a tile; the first tile is on top."""
+    (tall, wide), (rows, columns, gap) = _tile(target), _layout(target)
+    return (rows - 1 - number // columns) * (tall + 2 * gap) + 2 * gap, number % columns * (wide + gap)
+
+
+def _cells(target: Target, topics: np.ndarray, document: np.ndarray) -> np.ndarray:
+    """Cells of all tiles from the bottom: a topic's above neutral, the document's below."""
+    tall, wide = _tile(target)
+    cells = np.full(_extent(target), np.nan, np.float32)
+    shown = [FAINT + (NEUTRAL - FAINT) * counts / counts.max() for counts in (*topics.T, document)]
+    tiles = [NEUTRAL + topic for topic in shown[:-1]] + [NEUTRAL - shown[-1]]
+    for number, values in enumerate(tiles):
+        bottom, left = _corner(target, number)
+        padded = np.full(tall * wide, np.nan, np.float32)
+        padded[: len(values)] = values
+        cells[bottom : bottom + tall, left : left + wide] = padded.reshape(tall, wide)[::-1]
+    return cells
+
+
+def _lines(target: Target, shares: np.ndarray) -> dict[str, np.ndarray]:
+    """Below each topic a line of its share, with gaps of NaN."""
+    wide, gap = _tile(target)[1], _layout(target)[2]
+    corners = (_corner(target, number) for number in range(len(shares)))
+    return joined(
+        {"x": np.array([left, left + share * wide], np.float32), "y": np.full(2, bottom - 0.6 * gap, np.float32)}
+        for share, (bottom, left) in zip(shares, corners, strict=True)
+    )

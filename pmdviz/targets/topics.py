@@ -1,0 +1,232 @@
+"""Topics of a corpus: latent Dirichlet allocation, each document a mixture of distributions over words."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from math import lgamma
+
+import numpy as np
+
+from pmdviz.densities.dirichlet import SMALLEST, DirichletMixture, dirichlet
+from pmdviz.errors import InputError
+from pmdviz.kernels.topics.assignments import estimated_log_likelihood, log_partitions, tilted
+from pmdviz.kernels.topics.shares import held_out_log_likelihood, shares_of
+from pmdviz.knobs import Knobs, Real, Whole
+from pmdviz.targets.base import Target
+from pmdviz.targets.conditional import Conditionals, Documents
+from pmdviz.targets.corpora import bars, drawn, read
+from pmdviz.targets.options import data_seed, data_source
+from pmdviz.targets.space import Simplices
+
+SWEEPS = 10  # Gibbs sweeps over a document's words at each visit
+REPEATS = 20  # sequential draws of a document's topics, over which its likelihood is averaged
+MOST_NUMBERS = 2_000_000  # K W
+
+
+def seeds_of(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    """Seeds of streams, uint64."""
+    return rng.integers(0, 2**64, size=shape, dtype=np.uint64)
+
+
+class TopicsOptions(Knobs):
+    """Options of `topics`."""
+
+    kind_words = "option of target 'topics':"
+
+    data = data_source(
+        {"bars": "bars on a small image", "model": "the model itself", "reuters": "Reuters news"},
+        "Bars: words are the pixels of a small image, and each true topic is one of its rows or columns. The model "
+        "itself: topics drawn from their prior. Reuters: 395 news of the package lda. Or word counts from a file: a "
+        "table with a row for each document and a column for each word, or an .ldac file.",
+    )
+    num_topics = Whole(
+        10, bounds=(1, 200), label="Topics K", acts="restart", doc="Number of topics that the model assumes."
+    )
+    num_data = Whole(
+        1000,
+        bounds=(1, 200_000),
+        softbounds=(1, 5000),
+        log=True,
+        label="Documents D",
+        acts="restart",
+        default_by=("data", {"reuters": 300}),
+        doc="Number of documents to learn from. Others are held out, half of the words of each.",
+    )
+    length = Whole(
+        50,
+        bounds=(2, 10_000),
+        softbounds=(2, 500),
+        log=True,
+        label="Words a document",
+        acts="restart",
+        only_if=("data", ("bars", "model")),
+        doc="Length of each simulated document.",
+    )
+    side = Whole(
+        5,
+        bounds=(2, 16),
+        label="Side of the image",
+        unit="pixels",
+        acts="restart",
+        only_if=("data", "bars"),
+        doc="Rows and columns of the image: as many words as pixels, and a true topic for each row and each column.",
+    )
+    vocabulary = Whole(
+        100,
+        bounds=(2, 20_000),
+        log=True,
+        label="Vocabulary W",
+        unit="words",
+        acts="restart",
+        only_if=("data", "model"),
+        doc="Number of different words.",
+    )
+    alpha = Real(
+        0.1,
+        bounds=(0.01, 100),
+        softbounds=(0.01, 5),
+        log=True,
+        label="Prior of shares α",
+        acts="restart",
+        doc="Dirichlet parameter of a document's topic shares: the smaller, the fewer topics a document has.",
+    )
+    beta = Real(
+        0.01,
+        bounds=(0.002, 100),
+        softbounds=(0.002, 5),
+        log=True,
+        label="Prior of topics β",
+        acts="restart",
+        doc="Dirichlet parameter of a topic's words: the smaller, the fewer words a topic has.",
+    )
+    data_seed = data_seed()
+
+
+class Topics(Target):
+    """w_dn ~ φ_z, z_dn ~ θ_d, θ_d ~ Dir(α), φ_k ~ Dir(β): a point is Φ, K distributions over W words.
+
+    A row of the data says where a document's word counts stand: (first, middle, end) in `corpus`. Given the topics z
+    of all words Φ is Dirichlet; structured PMD draws z when it visits a document. p(document | Φ), a sum over K^n
+    assignments, is estimated by the mean weight of 20 sequential draws of z whose random numbers are fixed.
+
+    There is no reference: the posterior is the same for any order of the topics, so that its means say nothing, and no
+    chain visits all orders. Runs are judged by the perplexity of held-out words.
+    """
+
+    name = "topics"
+    title = "Topics of a corpus (LDA)"
+    about = "Each document is a mixture of topics and each topic a distribution over words; both are to be found."
+    source = "Dai, He, Dai, Song 2016, appendices F.2 and H.4; Blei, Ng, Jordan 2003; bars: Griffiths, Steyvers 2004"
+    Options = TopicsOptions
+    declared = frozenset({"predictive", "conditional_family", "documents"})
+    predicts = "words"
+
+    def build(self) -> None:
+        """Draw the corpus from `default_rng(data_seed)` alone, or read and divide it."""
+        o = self.options
+        rng = np.random.default_rng(o.data_seed)
+        self.true_topics = self._true(rng)
+        if self.true_topics is None:
+            self.corpus = read(rng, o.data, o.num_data)
+        else:
+            self.corpus = drawn(rng, self.true_topics, o.alpha, o.num_data, o.length)
+        self.data, self.test_data = self.corpus.train, self.corpus.test
+        self.num_words = self.corpus.num_words
+        self.dim = o.num_topics * self.num_words
+        if self.dim > MOST_NUMBERS:
+            most = MOST_NUMBERS // self.num_words
+            raise InputError(
+                f"num_topics must be at most {most} with {self.num_words:,} words; given: {o.num_topics}", "num_topics"
+            )
+        self.space = Simplices(o.num_topics, self.num_words)
+        self.parameter_names = self.space.names
+        mean = 1 / self.num_words
+        self.scale = np.full(self.dim, np.sqrt(mean * (1 - mean) / (self.num_words * o.beta + 1)))
+        self.view_box = ((-0.01, 1.01),) * self.dim
+
+    def _true(self, rng: np.random.Generator) -> np.ndarray | None:
+        """The topics that the corpus is drawn from, (K*, W); None of one that is read."""
+        o = self.options
+        if o.data == "bars":
+            return bars(o.side)
+        return dirichlet(rng, np.full((o.num_topics, o.vocabulary), o.beta)) if o.data == "model" else None
+
+    @property
+    def image_shape(self) -> tuple[int, int] | None:
+        """Rows and columns, where words are the pixels of an image."""
+        return (self.options.side,) * 2 if self.options.data == "bars" else None
+
+    @cached_property
+    def word_names(self) -> tuple[str, ...]:
+        """What each word is called, or its number from 1 on."""
+        known = self.corpus.names
+        return known + tuple(str(w + 1) for w in range(len(known), self.num_words))
+
+    def topics(self, theta: np.ndarray) -> np.ndarray:
+        """Points (m, K W) as the kernels take topics, (m, W, K)."""
+        return theta.reshape(len(theta), self.options.num_topics, self.num_words).transpose(0, 2, 1)
+
+    def shares(self, topics: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Expected topic shares (m, n, K) of documents given topics (m, W, K)."""
+        return shares_of(topics, self._documents(rows).sparse, self.options.alpha)
+
+    def held_out(self, topics: np.ndarray, weights: np.ndarray) -> tuple[float, int]:
+        """Log likelihood of the held-out tokens in nats under weighted topics (m, W, K), and their number."""
+        return held_out_log_likelihood(topics, weights, self._documents(self.test_data).sparse, self.options.alpha)
+
+    @cached_property
+    def unigram_nats(self) -> float:
+        """Nats a held-out token under one distribution over words for all documents, (n_w + β) / (n + W β)."""
+        corpus, beta = self.corpus, self.options.beta
+        seen = _word_totals(corpus.words, corpus.counts, self.data[:, [0, 2]], self.num_words)
+        held_out = _word_totals(corpus.words, corpus.counts, self.test_data[:, 1:], self.num_words)
+        chances = (seen + beta) / (seen.sum() + self.num_words * beta)
+        return float(-(held_out * np.log(chances)).sum() / held_out.sum())
+
+    def sample_prior(self, rng: np.random.Generator, n: int) -> np.ndarray:
+        """n draws (n, K W) of topics from Dir(β)."""
+        o = self.options
+        return dirichlet(rng, np.full((n, o.num_topics, self.num_words), o.beta)).reshape(n, -1)
+
+    def _log_prior(self, theta: np.ndarray) -> np.ndarray:
+        o, size = self.options, self.num_words
+        constant = o.num_topics * (lgamma(size * o.beta) - size * lgamma(o.beta))
+        return constant + (o.beta - 1) * np.log(np.maximum(theta, SMALLEST)).sum(axis=1)
+
+    def _log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
+        return self.row_log_likelihood(theta, batch).sum(axis=1)
+
+    def row_log_likelihood(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Estimates of log p(document | theta), (m, d) and (n, 3) -> (m, n), in nats; random numbers go by document."""
+        topics = np.maximum(self.topics(theta), SMALLEST)
+        seeds = rows[:, 0].astype(np.uint64)
+        return estimated_log_likelihood(topics, self._documents(rows).sparse, seeds, self.options.alpha, REPEATS)
+
+    def _documents(self, batch: np.ndarray) -> Documents:
+        o, corpus = self.options, self.corpus
+        return Documents(batch, corpus.words, corpus.counts, o.alpha, o.beta, (self.num_words, o.num_topics))
+
+    def _conditionals(self, rng: np.random.Generator, m: int) -> Conditionals:
+        """No word has a topic yet: the prior of the topics, the same for every particle."""
+        natural = np.full((m, self.num_words, self.options.num_topics), self.options.beta)
+        prior = np.full(m, log_partitions(natural[:1])[0])
+        return Conditionals(np.empty((m, 0)), np.empty((m, 0)), natural, prior, prior.copy())
+
+    def _tilted(
+        self, rng: np.random.Generator, given: Conditionals, batch: np.ndarray, kept: float, power: float
+    ) -> tuple[Conditionals, np.ndarray]:
+        o, seeds = self.options, seeds_of(rng, len(given.natural), len(batch))
+        documents = self._documents(batch).sparse
+        natural, partitions, base = tilted(given.natural, documents, seeds, o.alpha, o.beta, kept, power, SWEEPS)
+        return given._replace(natural=natural, partitions=partitions), base
+
+    def _conditional_density(self, given: Conditionals, log_weights: np.ndarray) -> DirichletMixture:
+        return DirichletMixture(given.natural, log_weights)
+
+
+def _word_totals(words: np.ndarray, counts: np.ndarray, ranges: np.ndarray, num_words: int) -> np.ndarray:
+    """How often each word occurs in pairs of the ranges (n, 2), (W,)."""
+    total = np.zeros(num_words)
+    for first, end in ranges:
+        total += np.bincount(words[first:end], counts[first:end], num_words)
+    return total

@@ -1,0 +1,239 @@
+"""Kernels of latent Dirichlet allocation against enumeration, SciPy and naive loops."""
+
+import numpy as np
+import pytest
+from scipy.special import digamma, gammaln
+
+from pmdviz.kernels.topics.assignments import estimated_log_likelihood, log_partitions, tilted
+from pmdviz.kernels.topics.sampling import filtered, mean_counts
+from pmdviz.kernels.topics.shares import held_out_log_likelihood, shares_of
+from pmdviz.kernels.topics.streams import chosen, next_bits, uniform
+from pmdviz.kernels.topics.variational import digammas, elbo_of_topics, expected_counts
+from tests.support.topics import counts_of, enumerate_all, evidence_errors, log_normaliser, log_prior_of
+
+W, K, ALPHA, BETA = 3, 2, 0.6, 0.4
+# Three documents: 0 0 1 | 2, then 1 2, then 0; a row's middle cuts the first into 0 0 and 1 2.
+WORDS, COUNTS = np.array([0, 1, 2, 1, 2, 0], np.int32), np.array([2, 1, 1, 1, 1, 1], np.int32)
+ROWS = np.array([[0, 1, 3], [3, 4, 5], [5, 5, 6]])
+DOCUMENTS = (ROWS, WORDS, COUNTS)
+TOKENS = [np.array([0, 0, 1, 2]), np.array([1, 2]), np.array([0])]
+
+
+def seeds(m, n=3, seed=0):
+    return np.random.default_rng(seed).integers(0, 2**64, size=(m, n), dtype=np.uint64)
+
+
+def natural_of(seed=1):
+    return np.random.default_rng(seed).gamma(2.0, size=(W, K)) + 0.1
+
+
+def test_the_stream_is_splitmix64():
+    """The first outputs of the published generator from 1234567."""
+    state = np.array([1234567], np.uint64)
+    assert [int(next_bits(state)) for _ in range(3)] == [
+        6457827717110365317,
+        3203168211198807973,
+        9817491932198370423,
+    ]
+
+
+def test_choices_have_their_probabilities():
+    state, shares = np.array([5], np.uint64), np.array([0.5, 0.0, 2.0, 1.5])
+    found = np.bincount([chosen(shares, 4.0, state) for _ in range(20_000)], minlength=4) / 20_000
+    expected = shares / 4
+    assert np.abs(found - expected).max() < 4.5 * np.sqrt(0.25 / 20_000) and found[1] == 0
+    assert chosen(shares, 1e9, state) == 3  # beyond the sum: the last one
+    assert 0 <= uniform(state) < 1
+
+
+@pytest.mark.parametrize(("sweeps", "power"), [(0, 1.0), (3, 1.0), (0, 2.5)])
+def test_a_tilted_posterior_is_a_proper_weight_of_all_assignments(sweeps, power):
+    """The mean over draws of exp(partition + base), against the sum over every z with what z is drawn from."""
+    m, kept, natural = 40_000, 0.7, natural_of()
+    new, partitions, bases = tilted(
+        np.repeat(natural[None], m, axis=0), DOCUMENTS, seeds(m), ALPHA, BETA, kept, power, sweeps
+    )
+    start = kept * natural + (1 - kept) * BETA
+    found = enumerate_all(TOKENS, W, K, ALPHA, 1.0)
+    totals = log_normaliser((start + power * found.counts).transpose(0, 2, 1)).sum(axis=1)
+    prior, drawn = (np.array([sum(of(z, words) for z, words in parts) for parts in assignments()]) for of in (p, r))
+    expected = totals + power * prior + (1 - power) * drawn if sweeps == 0 else totals + prior
+    top = expected.max()
+    assert abs(evidence_errors(partitions + bases, top + np.log(np.exp(expected - top).sum()))) < 4.5
+    np.testing.assert_allclose((new - start).sum(axis=(1, 2)), power * 7)
+    np.testing.assert_allclose(partitions[:5], log_normaliser(new[:5].transpose(0, 2, 1)).sum(axis=1), rtol=1e-12)
+    np.testing.assert_allclose(log_partitions(new[:5]), partitions[:5], rtol=1e-12)
+
+
+def assignments():
+    """The parts of every z with the words of each document."""
+    sizes = [len(words) for words in TOKENS]
+    for code in range(K ** sum(sizes)):
+        flat = np.array([code // K**j % K for j in reversed(range(sum(sizes)))])
+        yield list(zip(np.split(flat, np.cumsum(sizes)[:-1]), TOKENS, strict=True))
+
+
+def p(z, words):
+    return log_prior_of(z, K, ALPHA)
+
+
+def r(z, words):
+    """log of what z is drawn from, one word after the other."""
+    phi, held, total = natural_of() / natural_of().sum(axis=0), np.zeros(K), 0.0
+    for topic, word in zip(z, words, strict=True):
+        shares = (held + ALPHA) * phi[word]
+        total += np.log(shares[topic] / shares.sum())
+        held[topic] += 1
+    return total
+
+
+def test_the_likelihood_of_a_document_is_estimated_without_bias():
+    phi = natural_of() / natural_of().sum(axis=0)
+    exact = [
+        np.log(sum(np.exp(log_prior_of(z, K, ALPHA)) * phi[words, z].prod() for z in all_of(len(words))))
+        for words in TOKENS
+    ]
+    found = np.array([estimated_log_likelihood(phi[None], DOCUMENTS, one, ALPHA, 1)[0] for one in seeds(5000)])
+    for k, value in enumerate(exact[:2]):
+        assert abs(evidence_errors(found[:, k], value)) < 4.5
+    np.testing.assert_allclose(found[:, 2], exact[2], rtol=1e-12)
+    averaged = estimated_log_likelihood(phi[None], DOCUMENTS, seeds(1)[0], ALPHA, 20_000)[0]
+    np.testing.assert_allclose(averaged, exact, atol=0.02)
+
+
+def all_of(n):
+    return [np.array([code // K**j % K for j in range(n)]) for code in range(K**n)]
+
+
+def pure(counts):
+    """Whether each word has one topic."""
+    return (counts.max(axis=2) == counts.sum(axis=2)).all(axis=1)
+
+
+def together(counts):
+    return counts[:, 0, 0] * counts[:, 1, 0]
+
+
+@pytest.mark.parametrize("sweeps", [0, 2])
+def test_a_filter_weighs_with_the_evidence(sweeps):
+    m = 40_000
+    natural, weights = filtered(np.full((m, W, K), BETA), DOCUMENTS, seeds(m), ALPHA, sweeps)
+    exact = enumerate_all(TOKENS, W, K, ALPHA, BETA)
+    assert abs(evidence_errors(weights, exact.log_evidence)) < 4.5
+    for function in (pure, together):
+        values = np.exp(weights - exact.log_evidence) * function(natural - BETA)
+        expected = (exact.weights * function(exact.counts)).sum()
+        assert abs(values.mean() - expected) < 4.5 * values.std() / np.sqrt(m)
+
+
+def test_mean_counts_are_those_of_the_conditional():
+    natural = natural_of()
+    phi = natural / natural.sum(axis=0)
+    expected = np.zeros((W, K))
+    for words in TOKENS:
+        weights = np.array([np.exp(log_prior_of(z, K, ALPHA)) * phi[words, z].prod() for z in all_of(len(words))])
+        for z, weight in zip(all_of(len(words)), weights / weights.sum(), strict=True):
+            expected += weight * counts_of(words, z, W, K)
+    runs = np.array([mean_counts(natural, DOCUMENTS, one, ALPHA, 5, 20) for one in seeds(400)])
+    error = runs.std(axis=0, ddof=1) / np.sqrt(400)
+    assert np.abs((runs.mean(axis=0) - expected) / error).max() < 4.5
+    np.testing.assert_allclose(runs.sum(axis=(1, 2)), 7)
+
+
+def naive_shares(phi, words, passes=500):
+    """Token by token: each without itself."""
+    belongs = phi[words] / phi[words].sum(axis=1, keepdims=True)
+    for _ in range(passes):
+        for word in np.unique(words):
+            same = np.flatnonzero(words == word)
+            others = belongs.sum(axis=0) - belongs[same[0]]
+            share = phi[word] * (others + ALPHA)
+            belongs[same] = share / share.sum()
+    expected = belongs.sum(axis=0)
+    return (expected + ALPHA) / (len(words) + K * ALPHA)
+
+
+def test_shares_are_those_of_a_naive_loop_and_near_the_exact_ones():
+    phi = natural_of() / natural_of().sum(axis=0)
+    found = shares_of(phi[None], DOCUMENTS, ALPHA)[0]
+    for row, words in zip(found, TOKENS, strict=True):
+        np.testing.assert_allclose(row, naive_shares(phi, words), atol=1e-5)
+        weights = np.array([np.exp(log_prior_of(z, K, ALPHA)) * phi[words, z].prod() for z in all_of(len(words))])
+        means = [(np.bincount(z, minlength=K) + ALPHA) / (len(words) + K * ALPHA) for z in all_of(len(words))]
+        np.testing.assert_allclose(row, weights @ means / weights.sum(), atol=0.05)
+    assert np.allclose(shares_of(phi[None], (ROWS[2:] * 0, WORDS, COUNTS), ALPHA), 1 / K)
+
+
+def test_held_out_words_are_predicted_by_the_mean_over_topics():
+    both = np.stack([natural_of(seed) / natural_of(seed).sum(axis=0) for seed in (1, 2)])
+    weights = np.array([0.3, 0.7])
+    total, tokens = held_out_log_likelihood(both, weights, DOCUMENTS, ALPHA)
+    expected = 0.0
+    for words, cut in zip(TOKENS, (2, 1, 0), strict=True):
+        shares = [naive_shares(phi, words[:cut]) for phi in both]
+        for word in words[cut:]:
+            expected += np.log(sum(w * theta @ phi[word] for w, theta, phi in zip(weights, shares, both, strict=True)))
+    assert tokens == 4 and total == pytest.approx(expected, abs=1e-5)
+
+
+def test_digammas_are_scipys():
+    x = np.geomspace(1e-3, 1e6, 2000)
+    np.testing.assert_allclose(digammas(x), digamma(x), rtol=1e-12, atol=1e-12)
+
+
+def naive_step(natural):
+    """One document after the other, by the published loop."""
+    log_means = digamma(natural) - digamma(natural.sum(axis=0))
+    counts, bound = np.zeros((W, K)), 0.0
+    for words in TOKENS:
+        gamma = np.full(K, ALPHA + len(words) / K)
+        for _ in range(500):
+            log_theta = digamma(gamma) - digamma(gamma.sum())
+            belongs = np.exp(log_theta + log_means[words])
+            belongs /= belongs.sum(axis=1, keepdims=True)
+            gamma = ALPHA + belongs.sum(axis=0)
+        log_theta = digamma(gamma) - digamma(gamma.sum())
+        np.add.at(counts, words, belongs)
+        bound += (belongs * (log_theta + log_means[words] - np.log(belongs))).sum()
+        bound += gammaln(K * ALPHA) - K * gammaln(ALPHA) + (ALPHA - 1) * log_theta.sum()
+        bound -= gammaln(gamma.sum()) - gammaln(gamma).sum() + ((gamma - 1) * log_theta).sum()
+    return counts, bound
+
+
+def test_a_variational_step_is_that_of_the_published_loop():
+    counts, bound = expected_counts(natural_of(), DOCUMENTS, ALPHA)
+    expected, expected_bound = naive_step(natural_of())
+    np.testing.assert_allclose(counts, expected, atol=2e-3)
+    assert bound == pytest.approx(expected_bound, abs=1e-3)
+    assert elbo_of_topics(np.full((W, K), BETA), BETA) == pytest.approx(0, abs=1e-12)
+
+
+def test_the_bound_rises_and_stays_below_the_evidence():
+    natural, bounds = natural_of(), []
+    for _ in range(60):
+        counts, documents = expected_counts(natural, DOCUMENTS, ALPHA)
+        bounds.append(documents + elbo_of_topics(natural, BETA))
+        natural = BETA + counts
+    exact = enumerate_all(TOKENS, W, K, ALPHA, BETA).log_evidence
+    assert (np.diff(bounds) > -1e-3).all() and bounds[-1] > bounds[0] + 0.1
+    assert exact - 4 < bounds[-1] < exact  # independent z and θ cost 2.5 nats on documents so short
+
+
+def test_the_same_bits_for_any_number_of_threads(threads):
+    natural = np.random.default_rng(3).gamma(1.0, size=(5, 40, 8)) + 0.01
+    words = np.tile(np.arange(40, dtype=np.int32), 60)
+    rows = np.stack([np.arange(60) * 40, np.arange(60) * 40 + 20, np.arange(1, 61) * 40], axis=1)
+    documents = rows, words, np.full(len(words), 2, np.int32)
+    threads(lambda: tilted(natural, documents, seeds(5, 60), 0.1, 0.01, 0.5, 2.0, 3)[0])
+    threads(lambda: filtered(natural, documents, seeds(5, 60), 0.1, 1)[1])
+    threads(lambda: shares_of(natural, documents, 0.1))
+
+
+def test_what_is_not_finite_or_points_beyond_the_corpus_is_refused():
+    natural = np.ones((1, W, K))
+    with pytest.raises(ValueError, match="natural must be finite"):
+        tilted(natural * np.nan, DOCUMENTS, seeds(1), ALPHA, BETA, 1.0, 1.0, 0)
+    with pytest.raises(ValueError, match="alpha must be finite and above 0"):
+        shares_of(natural, DOCUMENTS, 0.0)
+    with pytest.raises(ValueError, match="must point into the 6 pairs"):
+        shares_of(natural, (ROWS + 4, WORDS, COUNTS), ALPHA)

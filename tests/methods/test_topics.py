@@ -1,0 +1,147 @@
+"""Structured PMD, online VB, SGRLD and the particle filter on topics: their laws on tiny corpora, by enumeration."""
+
+import numpy as np
+import pytest
+from scipy.special import logsumexp
+
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.session import Session
+from pmdviz.kernels.topics.variational import elbo_of_topics, expected_counts
+from tests.support.engine import errors_from
+from tests.support.topics import (
+    enumerate_all,
+    evidence_errors,
+    exact_same_topic,
+    same_topic,
+    tokens_of,
+    weighted_errors,
+)
+
+TINY = {"data": "model", "num_topics": 2, "num_data": 2, "length": 4, "vocabulary": 3, "alpha": 0.6, "beta": 0.4}
+
+
+def session_of(method, seed=0, options=None, **knobs):
+    made = {**TINY, **(options or {})}
+    return Session(Recipe("topics", method, target_options=made, seed=seed, budget=None, **knobs), 10**9)
+
+
+def exact_of(target):
+    o = target.options
+    return enumerate_all(tokens_of(target), target.num_words, o.num_topics, o.alpha, o.beta)
+
+
+def test_a_full_batch_at_step_size_1_weighs_draws_of_the_topics_to_the_exact_posterior():
+    """Structured PMD is then importance sampling of z: evidence and posterior means by enumeration."""
+    session = session_of("structured", num_particles=40_000, batch_size=2, eta=1.0, n0=0.0)
+    frame, exact = session.advance(1), exact_of(session.target)
+    assert abs(evidence_errors(frame.info.terms["likelihood"], exact.log_evidence)) < 4.5
+    found, beta = same_topic(frame.state.natural), session.target.options.beta
+    assert weighted_errors(found, frame.state.log_weights, exact_same_topic(exact, beta)) < 4.5
+
+
+def test_a_smaller_step_keeps_its_share_of_the_topics_before():
+    """λ' = (1-γ) λ + γ β + γ (N/B) n: tokens of a batch, at their weight."""
+    session = session_of("structured", options={"num_data": 6}, num_particles=3, batch_size=2, eta=0.4, n0=0.0)
+    before = session.frame.state.natural
+    for step in (1, 2, 3):
+        gamma, after = 0.4 / np.sqrt(step), session.advance(1).state.natural
+        counts = (after - (1 - gamma) * before - gamma * session.target.options.beta) / (gamma * 6 / 2)
+        np.testing.assert_allclose(counts, np.round(counts), atol=1e-9)
+        assert counts.min() > -1e-9
+        np.testing.assert_allclose(counts.sum(axis=(1, 2)), 2 * 4)
+        before = after
+
+
+def test_one_topic_is_known_on_paper_to_every_method():
+    """With K = 1 the posterior is Dir(β + n); SGRLD's draws have its means."""
+    options = {"num_topics": 1, "num_data": 4, "length": 5, "beta": 0.5}
+    exact = {}
+    for method, knobs in (
+        ("structured", {"num_particles": 2, "eta": 1.0, "n0": 0.0, "batch_size": 4}),
+        ("online_vb", {"eta": 1.0, "n0": 0.0, "batch_size": 4}),
+        ("particle_lda", {"num_particles": 2, "batch_size": 4}),
+    ):
+        session = session_of(method, options=options, **knobs)
+        counts = np.bincount(np.concatenate(tokens_of(session.target)), minlength=3)
+        exact = 0.5 + counts
+        np.testing.assert_allclose(session.advance(1).state.natural[0, :, 0], exact, rtol=1e-12)
+    chains = []
+    for seed in range(12):
+        session = session_of("sgrld", seed, options, batch_size=4, a=0.02, g=0.0, burn_in=200, sweeps=1)
+        chains.append(session.advance(2500).density.particles)
+    means = np.array([[draws.mean(axis=0), (draws**2).mean(axis=0)] for draws in chains])
+    total = exact.sum()
+    moments = np.array([exact / total, exact * (exact + 1) / (total * (total + 1))])
+    errors = np.abs(means.mean(axis=0) - moments) - 4.5 * means.std(axis=0, ddof=1) / np.sqrt(len(means))
+    assert (errors < 0.003).all()  # of the step size: 0.02
+
+
+def test_langevin_draws_of_two_topics_have_the_posteriors_means():
+    """A function of the topics that does not depend on their order, by enumeration."""
+    session = session_of("sgrld", options={"beta": 1.5, "alpha": 1.0})
+    exact = exact_same_topic(exact_of(session.target), 1.5)
+    means = []
+    for seed in range(16):
+        session = session_of(
+            "sgrld", seed, {"beta": 1.5, "alpha": 1.0}, batch_size=2, a=0.05, g=0.0, burn_in=200, sweeps=10
+        )
+        phi = session.target.topics(session.advance(3000).density.particles)
+        means.append(np.einsum("nwk,nvk->wv", phi, phi) / len(phi))
+    slack = np.abs(np.mean(means, axis=0) - exact) - 4.5 * np.std(means, axis=0, ddof=1) / np.sqrt(len(means))
+    assert (slack < 0.01).all()
+    prior = same_topic(np.full((3, 2), 1.5))
+    assert np.abs(exact - prior).max() > 0.05, "the data say something"
+
+
+def test_online_vb_on_all_data_rises_to_an_optimum_of_the_bound():
+    session = session_of(
+        "online_vb", options={"num_data": 30, "length": 20}, batch_size=30, eta=1.0, n0=0.0, kappa=1e-9
+    )
+    target, bounds = session.target, []
+    for _ in range(150):
+        natural = session.advance(1).state.natural[0]
+        counts, documents = expected_counts(natural, target.documents(target.data).sparse, target.options.alpha)
+        bounds.append(documents + elbo_of_topics(natural, target.options.beta))
+    assert (np.diff(bounds) > -0.05).all() and bounds[-1] > bounds[0] + 1
+    np.testing.assert_allclose(natural, target.options.beta + counts, atol=0.2)
+
+
+def test_the_filters_evidence_is_unbiased_and_its_posterior_exact():
+    """One document after the other, with resampling between them; means over runs."""
+    runs = []
+    for seed in range(300):
+        session = session_of(
+            "particle_lda", seed, {"num_data": 3, "length": 3}, num_particles=20, batch_size=1, ess_threshold=1.0
+        )
+        frame = session.advance(3)
+        runs.append(
+            (frame.info.scalars["log_z"], frame.density.weights @ same_topic(frame.state.natural).reshape(20, -1))
+        )
+    assert session.ended and any(event.kind == "rejuvenated" for event in frame.info.events)
+    exact = exact_of(session.target)
+    log_z = np.array([run[0] for run in runs])
+    assert abs(evidence_errors(log_z, exact.log_evidence)) < 4.5
+    means = np.array([run[1] for run in runs])
+    assert weighted_errors(means, log_z, exact_same_topic(exact, 0.4).ravel()) < 4.5
+    assert abs(errors_from(np.exp(log_z - logsumexp(log_z)) * len(log_z), 1)) < 1e-6
+
+
+@pytest.mark.parametrize("method", ["structured", "online_vb", "sgrld", "particle_lda"])
+def test_bars_are_found(method):
+    """Five passes over the default corpus, one particle where there are any: perplexity from 25 to below 17, of 11."""
+    found = []
+    for seed in range(2):
+        knobs = {"num_particles": 2} if method in ("structured", "particle_lda") else {}
+        session = Session(Recipe("topics", method, seed=seed, budget=5000, **knobs), 10**9)
+        start = session.frame.metrics["perplexity"]
+        while not session.done:
+            session.advance(10)
+        found.append(session.frame.metrics["perplexity"])
+    least = np.exp(-np.divide(*session.target.held_out(session.target.true_topics.T[None] + 1e-12, np.ones(1))))
+    assert start > 20 and np.mean(found) < (17.5 if method == "particle_lda" else 12.5)
+    assert min(found) > 0.97 * least
+
+
+def test_one_that_decides_alone_is_said_to():
+    session = Session(Recipe("topics", "structured", target_options={"num_data": 200}, num_particles=4), 10**9)
+    assert "one particle of 4 has the weight" in session.advance(3).caveat

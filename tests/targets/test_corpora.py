@@ -1,0 +1,155 @@
+"""Corpora: drawn, of a package, and from files; bad ones get a sentence."""
+
+import sys
+
+import numpy as np
+import pytest
+
+import pmdviz
+from pmdviz import data_files
+from pmdviz.errors import InputError
+from pmdviz.targets import make_target
+from pmdviz.targets.corpora import NUM_TEST, bars
+from tests.support.topics import log_prior_of, tokens_of
+
+LDAC = "3 0:2 4:1 7:3\n2 1:1 2:2\n1 3:4\n2 0:1 7:2\n"
+
+
+def written(tmp_path, text, name="corpus.csv"):
+    path = tmp_path / name
+    path.write_text(text)
+    return str(path)
+
+
+def test_bars_are_the_rows_and_columns_of_an_image():
+    images = bars(3).reshape(6, 3, 3)
+    np.testing.assert_allclose(images.sum(axis=(1, 2)), 1)
+    for k in range(3):
+        assert (images[k, k] == 1 / 3).all() and (images[3 + k, :, k] == 1 / 3).all()
+
+
+def test_a_drawn_corpus_has_the_lengths_and_the_words_it_is_said_to():
+    target = make_target("topics", num_data=4000, length=30, num_topics=3, data="model", vocabulary=6, beta=0.5)
+    assert [len(words) for words in tokens_of(target)] == [30] * 4000
+    assert len(target.test_data) == NUM_TEST and (np.diff(target.test_data[:, [0, 2]], axis=1) > 0).all()
+    corpus = target.corpus
+    halves = [[corpus.counts[a:b].sum() for a, b in ((r[0], r[1]), (r[1], r[2]))] for r in target.test_data]
+    assert np.array_equal(halves, [[15, 15]] * NUM_TEST)
+    found = np.bincount(np.concatenate(tokens_of(target)), minlength=6) / (4000 * 30)
+    assert np.abs(found - target.true_topics.mean(axis=0)).max() < 4.5 * np.sqrt(0.25 / 4000)
+    first = np.array([np.mean(words == words[0]) for words in tokens_of(target)])
+    assert first.mean() > (found**2).sum() + 1 / 30 + 0.02, "words of a document belong together"
+
+
+def test_held_out_documents_are_not_learnt_from():
+    target = make_target("topics", num_data=50)
+    assert target.test_data[:, 0].min() >= target.data[:, 2].max()
+
+
+def test_the_unigram_entropy_is_of_the_held_out_words():
+    target = make_target("topics", num_data=50)
+    corpus, o = target.corpus, target.options
+    seen = np.bincount(np.concatenate(tokens_of(target)), minlength=25) + o.beta
+    words = np.concatenate([np.repeat(corpus.words[a:b], corpus.counts[a:b]) for _, a, b in target.test_data])
+    assert target.unigram_nats == pytest.approx(-np.log(seen / seen.sum())[words].mean())
+
+
+def test_the_likelihood_is_near_the_sum_over_all_assignments():
+    target = make_target("topics", data="model", num_topics=2, num_data=5, length=6, vocabulary=4, beta=1.0, alpha=0.5)
+    theta = target.sample_prior(np.random.default_rng(0), 3)
+    codes = np.array([[code >> j & 1 for j in range(6)] for code in range(64)])
+    for phi, row in zip(target.topics(theta), target.row_log_likelihood(theta, target.data), strict=True):
+        for words, value in zip(tokens_of(target), row, strict=True):
+            exact = np.log(sum(np.exp(log_prior_of(z, 2, 0.5)) * phi[words, z].prod() for z in codes))
+            assert value == pytest.approx(exact, abs=0.6)  # 20 draws
+
+
+def test_files_of_both_kinds_hold_the_same_corpus(tmp_path):
+    table = np.zeros((4, 8), int)
+    table[0, [0, 4, 7]], table[1, [1, 2]], table[2, 3], table[3, [0, 7]] = (2, 1, 3), (1, 2), 4, (1, 2)
+    lines = "\n".join(",".join(map(str, row)) for row in table)
+    header = ",".join(f"word{k}" for k in range(8))
+    written(tmp_path, "\n".join(f"name{k}" for k in range(8)), "corpus.tokens")
+    paths = [written(tmp_path, f"{header}\n{lines}\n"), written(tmp_path, LDAC, "corpus.ldac")]
+    one, two = (make_target("topics", data=path, num_data=3, num_topics=2) for path in paths)
+    for mine, other in zip(one.corpus[:4], two.corpus[:4], strict=True):
+        np.testing.assert_array_equal(mine, other)
+    assert one.dim == 16 and one.word_names[3] == "word3" and two.word_names[7] == "name7"
+    assert len(one.test_data) == 1 and one.image_shape is None and one.true_topics is None
+
+
+def test_a_run_on_a_file_can_be_had(tmp_path):
+    path = written(tmp_path, LDAC, "corpus.ldac")
+    options = {"data": path, "num_data": 3, "num_topics": 2}
+    run = pmdviz.run(target="topics", target_options=options, method="structured", budget=6, seed=0)
+    assert run.frames[-1].metrics["perplexity"] > 1
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("x.csv", "1,2\n3,-1\n0,1\n", "document 2 of data .* has a word -1 times; counts must be whole and at least 0"),
+        ("x.csv", "1,2\n3,1.5\n0,1\n", "document 2 of data .* has a word 1.5 times"),
+        ("x.csv", "1,2\n0,0\n0,1\n", "document 2 of data .* has no words; leave it out"),
+        ("x.csv", "1,2\nnan,1\n0,1\n", "has nan in row 2, column 1"),
+        ("x.csv", "", "holds no table of numbers|must hold a table of numbers"),
+        ("x.csv", "1\n2\n", "at least 2 rows and 2 columns"),
+        ("x.csv", "1,2\n3\n", "holds no table of numbers"),
+        ("x.ldac", "", "must hold at least 2 documents; it holds 0"),
+        ("x.ldac", "1 0:1\n2 0:1\n", "line 2 no document: write the number of different words"),
+        ("x.ldac", "1 0:1\n2 0:1 0:3\n", "line 2 no document"),
+        ("x.ldac", "1 0:1\n1 0:-1\n", "line 2 no document"),
+        ("x.ldac", "1 0:1\n1 a:1\n", "line 2 no document"),
+        ("x.ldac", "1 0:1\n1 0:1.5\n", "line 2 no document"),
+        ("x.ldac", "1 0:1\n0\n", "document 2 of data .* has no words"),
+        ("x.ldac", "1 0:1\n1 999999:1\n", "has word number 999,999; at most 100,000"),
+        ("x.ldac", "1 0:1\n\xff\xfe\n", "line 2 no document"),
+    ],
+)  # fmt: skip
+def test_a_bad_file_gets_a_sentence(tmp_path, name, text, words):
+    with pytest.warns(UserWarning, match="contained no data") if name == "x.csv" and not text else _nothing():
+        with pytest.raises(InputError, match=words):
+            make_target("topics", data=written(tmp_path, text, name), num_data=1)
+
+
+class _nothing:  # noqa: N801
+    def __enter__(self): ...
+
+    def __exit__(self, *error): ...
+
+
+def test_too_many_documents_or_topics_are_refused(tmp_path):
+    path = written(tmp_path, LDAC, "corpus.ldac")
+    with pytest.raises(InputError, match="num_data must be at most 3 with data .*; given: 4"):
+        make_target("topics", data=path, num_data=4)
+    wide = written(tmp_path, "1 0:1\n1 50000:1\n", "wide.ldac")
+    with pytest.raises(InputError, match="num_topics must be at most 39 with 50,001 words; given: 100"):
+        make_target("topics", data=wide, num_data=1, num_topics=100)
+
+
+def test_word_counts_are_no_table(tmp_path):
+    path = written(tmp_path, LDAC, "corpus.ldac")
+    with pytest.raises(InputError, match="holds word counts, and a table is needed"):
+        make_target("logistic", data=path)
+
+
+def test_a_served_page_reads_no_corpus(tmp_path, monkeypatch):
+    monkeypatch.setattr(data_files, "_forbidden", True)
+    with pytest.raises(InputError, match="a served page reads no files"):
+        make_target("topics", data=written(tmp_path, LDAC, "unread.ldac"), num_data=2)
+
+
+def test_reuters_is_read_from_the_package_that_carries_it(tmp_path, monkeypatch):
+    """A stand-in of the package's layout; without it one is told what to install."""
+    monkeypatch.setitem(sys.modules, "lda", None)
+    monkeypatch.delitem(sys.modules, "lda")
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    folder = tmp_path / "lda" / "tests"
+    folder.mkdir(parents=True)
+    (tmp_path / "lda" / "__init__.py").write_text("raise ImportError('it is not imported')\n")
+    written(folder, LDAC, "reuters.ldac"), written(folder, "a b c d e f g h", "reuters.tokens")
+    target = make_target("topics", data="reuters", num_data=3, num_topics=2)
+    assert target.num_words == 8 and target.word_names[:2] == ("a", "b")
+    (folder / "reuters.ldac").unlink()
+    with pytest.raises(InputError, match=r"data 'reuters' need the package lda: pip install 'pmdviz\[text\]'"):
+        make_target("topics", data="reuters", num_data=3)
