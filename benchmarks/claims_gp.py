@@ -50,8 +50,8 @@ PROBLEMS = {
 }
 DECAYS: Settings = ({}, {"eta": 0.5}, {"eta": 2.0, "n0": 2.0}, {"n0": 5.0}, {"eta": 1.0, "n0": 0.0, "kappa": 1.0})
 ENTRANTS = {
-    "pmd 16": Entrant("structured PMD, 16 particles", "structured", DECAYS),
-    "pmd 1": Entrant("structured PMD, 1 particle", "structured", DECAYS, {"num_particles": 1}),
+    "pmd 16": Entrant("structured PMD, 16 particles", "structured_pmd", DECAYS),
+    "pmd 1": Entrant("structured PMD, 1 particle", "structured_pmd", DECAYS, {"num_particles": 1}),
     "svi": Entrant("SVI-GP", "svi_gp", DECAYS),
     "subset": Entrant("subset of data, 128", "subset_gp", fixed={"subset_size": 128}, batched=False),
     "subset 512": Entrant("subset of data, 512", "subset_gp", fixed={"subset_size": 512}, batched=False),

@@ -55,8 +55,8 @@ DECAYS: Settings = (
 )
 STEPS: Settings = ({}, {"a": 0.3}, {"a": 3.0}, {"a": 10.0}, {"a": 30.0})
 ENTRANTS = {
-    "pmd 1": Entrant("structured PMD, 1 particle", "structured", DECAYS, {"num_particles": 1}),
-    "pmd 16": Entrant("structured PMD, 16 particles", "structured", DECAYS, {"num_particles": 16}),
+    "pmd 1": Entrant("structured PMD, 1 particle", "structured_pmd", DECAYS, {"num_particles": 1}),
+    "pmd 16": Entrant("structured PMD, 16 particles", "structured_pmd", DECAYS, {"num_particles": 16}),
     "online_vb": Entrant("online VB (SVI)", "online_vb", DECAYS),
     "sgrld": Entrant("SGRLD", "sgrld", STEPS),
     "smc 1": Entrant("one-pass SMC-LDA, 1 particle", "particle_lda", ({}, {"sweeps": 20}), {"num_particles": 1}, 1),

@@ -59,7 +59,9 @@ def _run(data_seed: int, runs: range) -> tuple[list[list[float]], list[list[floa
         to_truth, to_exact = [], []
         for seed in runs:
             options = {"data_seed": data_seed}
-            session = Session(Recipe("sparse_gp", "structured", target_options=options, seed=seed, budget=None), 10**9)
+            session = Session(
+                Recipe("sparse_gp", "structured_pmd", target_options=options, seed=seed, budget=None), 10**9
+            )
             frames = [session.advance(step - before) for before, step in zip((0, *STEPS), STEPS, strict=False)]
             to_truth.append([truth_error(frame.target, frame.density.mean) for frame in frames])
             to_exact.append([frame.metric("process_error") for frame in frames])
@@ -76,7 +78,7 @@ def truth_error(target: Target, mean: np.ndarray) -> float:
 
 def _times(rounds: int) -> dict[str, Any]:
     """CPU seconds of eighty steps on one thread, each form in turn, and how far apart they end."""
-    target, knobs = make_target("sparse_gp"), Recipe("sparse_gp", "structured").start_knobs()
+    target, knobs = make_target("sparse_gp"), Recipe("sparse_gp", "structured_pmd").start_knobs()
     batches = _batches(target, knobs)
     pool.set_threads(1)
     try:
@@ -111,7 +113,7 @@ def _batches(target: Target, knobs: Any) -> list[tuple[np.ndarray, float]]:
 
 
 def _ours(target: Target, knobs: Any, batches: list[tuple[np.ndarray, float]]) -> np.ndarray:
-    method, rng = Recipe("sparse_gp", "structured").make_method(), np.random.default_rng(1)
+    method, rng = Recipe("sparse_gp", "structured_pmd").make_method(), np.random.default_rng(1)
     state = method.init(rng, target, knobs)
     for rows, _ in batches:
         state, _ = method.step(rng, state, target, rows, knobs)

@@ -54,7 +54,7 @@ def run(options: Namespace) -> dict[str, Any]:
         methods = {
             "svi": ("svi_gp", step),
             "subset": ("subset_gp", {"subset_size": size, "batch_size": 256}),
-            "pmd": ("structured", {**step, "num_particles": options.particles}),
+            "pmd": ("structured_pmd", {**step, "num_particles": options.particles}),
         }
         found = {key: _measured(target, *method) for key, method in methods.items()}
         return {

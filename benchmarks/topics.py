@@ -21,8 +21,8 @@ from tests.support.browser import await_picture, chromium, free_port, hurry, lab
 SIZE = {"data": "model", "num_topics": 100, "vocabulary": 8000, "length": 200, "alpha": 0.1, "beta": 0.01}
 BATCH, STEPS = 100, 6  # documents; steps that are timed, after one that is not
 CASES: dict[str, tuple[str, dict[str, Any]]] = {
-    "structured PMD, 1 particle": ("structured", {"num_particles": 1}),
-    "structured PMD, 16 particles": ("structured", {"num_particles": 16}),
+    "structured PMD, 1 particle": ("structured_pmd", {"num_particles": 1}),
+    "structured PMD, 16 particles": ("structured_pmd", {"num_particles": 16}),
     "online VB": ("online_vb", {}),
     "one-pass SMC-LDA, 1 particle": ("particle_lda", {"num_particles": 1}),
 }
@@ -82,7 +82,7 @@ def _live(seconds: float) -> dict[str, Any]:
         page.wait_for_timeout(WARM_UP_S * 1000)
         counted = page.evaluate(COUNT_FRAMES_JS, seconds)
     rate = counted["frames"] / counted["elapsed"]
-    session, start = Session(Recipe("topics", "structured", budget=None), 10**9), time.process_time()
+    session, start = Session(Recipe("topics", "structured_pmd", budget=None), 10**9), time.process_time()
     session.advance(STEPS)
     cpu = (time.process_time() - start) / STEPS
     return {**counted, "elapsed": figures(counted["elapsed"], 3), "frames_per_second": figures(rate, 3),

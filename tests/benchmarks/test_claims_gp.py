@@ -59,7 +59,7 @@ def test_a_run_is_looked_at_after_each_number_of_batches(name, monkeypatch):
 
 def test_the_plain_form_ends_where_ours_does():
     target = make_target("sparse_gp", num_data=300, dim=16)
-    knobs = Recipe("sparse_gp", "structured").start_knobs()
+    knobs = Recipe("sparse_gp", "structured_pmd").start_knobs()
     batches = _batches(target, knobs)[:6]
     np.testing.assert_allclose(_ours(target, knobs, batches), _plain(target, batches), atol=1e-8)
 

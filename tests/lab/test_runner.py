@@ -195,7 +195,7 @@ def test_a_method_without_real_coordinates_goes_on_to_a_target_without_them():
 def test_a_target_that_the_method_cannot_run_on_comes_with_one_that_can():
     """From the menu of targets every one can be reached, and left again."""
     session = Session(Recipe("mixture", "pmd"))
-    for target, method in (("topics", "structured"), ("ising", "gibbs"), ("linear", "pmd")):
+    for target, method in (("topics", "structured_pmd"), ("ising", "gibbs"), ("linear", "pmd")):
         made = next_recipe(session, {"target": target})
         assert (made.target, made.method) == (target, method)
     assert next_recipe(Session(Recipe("topics", "online_vb")), {"target": "mixture"}).method == "pmd"

@@ -51,7 +51,7 @@ PAIRS = [
     for target in targets_for(name, given)
 ]
 WITH_DATA = [pair for pair in PAIRS if pair.values[1] in sized_targets()]
-MAX_STEP = {"pmd": 1.0, "structured": 1.0}  # a mirror step is a share
+MAX_STEP = {"pmd": 1.0, "structured_pmd": 1.0}  # a mirror step is a share
 
 
 @pytest.mark.parametrize("method", METHODS.values(), ids=lambda method: method.name)

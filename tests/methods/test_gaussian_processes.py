@@ -47,7 +47,7 @@ def test_it_is_structured_pmd_with_one_particle_and_dtc():
     """A mirror step in natural parameters is a natural-gradient step."""
     options, knobs = {"approximation": "dtc"}, {"batch_size": 20, "seed": 5}
     svi = session_of("svi_gp", options=options, **knobs).advance(7)
-    pmd = session_of("structured", options=options, num_particles=1, **knobs).advance(7)
+    pmd = session_of("structured_pmd", options=options, num_particles=1, **knobs).advance(7)
     np.testing.assert_allclose(svi.state.natural, pmd.state.natural, rtol=1e-12, atol=1e-12)
 
 

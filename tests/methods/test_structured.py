@@ -10,7 +10,7 @@ from pmdviz.targets import make_target
 
 def session_of(num_data=200, seed=0, options=None, **knobs):
     made = {"num_data": num_data, "dim": 20, **(options or {})}
-    return Session(Recipe("sparse_gp", "structured", target_options=made, seed=seed, budget=None, **knobs), 10**9)
+    return Session(Recipe("sparse_gp", "structured_pmd", target_options=made, seed=seed, budget=None, **knobs), 10**9)
 
 
 @pytest.mark.parametrize("approximation", ["fitc", "dtc"])
@@ -77,7 +77,7 @@ def test_eighty_steps_come_near_the_function_and_the_exact_process():
     """The appendix's setting: 2,048 data, 16 particles, 128 inducing inputs, B = 128; means over three runs."""
     errors, distances, exact = [], [], make_target("sparse_gp").exact_process[0]
     for seed in range(3):
-        session = Session(Recipe("sparse_gp", "structured", seed=seed, budget=None), 10**9)
+        session = Session(Recipe("sparse_gp", "structured_pmd", seed=seed, budget=None), 10**9)
         errors.append([session.advance(steps).metrics["rmse"] for steps in (1, 9, 40)])
         mean = session.target.values(session.advance(30).density.mean[None])[0]
         distances.append(np.sqrt(((mean - exact) ** 2).mean()))

@@ -32,7 +32,7 @@ def exact_of(target):
 
 def test_a_full_batch_at_step_size_1_weighs_draws_of_the_topics_to_the_exact_posterior():
     """Structured PMD is then importance sampling of z: evidence and posterior means by enumeration."""
-    session = session_of("structured", num_particles=40_000, batch_size=2, eta=1.0, n0=0.0)
+    session = session_of("structured_pmd", num_particles=40_000, batch_size=2, eta=1.0, n0=0.0)
     frame, exact = session.advance(1), exact_of(session.target)
     assert abs(evidence_errors(frame.info.terms["likelihood"], exact.log_evidence)) < 4.5
     found, beta = same_topic(frame.state.natural), session.target.options.beta
@@ -41,7 +41,7 @@ def test_a_full_batch_at_step_size_1_weighs_draws_of_the_topics_to_the_exact_pos
 
 def test_a_smaller_step_keeps_its_share_of_the_topics_before():
     """λ' = (1-γ) λ + γ β + γ (N/B) n: tokens of a batch, at their weight."""
-    session = session_of("structured", options={"num_data": 6}, num_particles=3, batch_size=2, eta=0.4, n0=0.0)
+    session = session_of("structured_pmd", options={"num_data": 6}, num_particles=3, batch_size=2, eta=0.4, n0=0.0)
     before = session.frame.state.natural
     for step in (1, 2, 3):
         gamma, after = 0.4 / np.sqrt(step), session.advance(1).state.natural
@@ -57,7 +57,7 @@ def test_one_topic_is_known_on_paper_to_every_method():
     options = {"num_topics": 1, "num_data": 4, "length": 5, "beta": 0.5}
     exact = {}
     for method, knobs in (
-        ("structured", {"num_particles": 2, "eta": 1.0, "n0": 0.0, "batch_size": 4}),
+        ("structured_pmd", {"num_particles": 2, "eta": 1.0, "n0": 0.0, "batch_size": 4}),
         ("online_vb", {"eta": 1.0, "n0": 0.0, "batch_size": 4}),
         ("particle_lda", {"num_particles": 2, "batch_size": 4}),
     ):
@@ -126,12 +126,12 @@ def test_the_filters_evidence_is_unbiased_and_its_posterior_exact():
     assert abs(errors_from(np.exp(log_z - logsumexp(log_z)) * len(log_z), 1)) < 1e-6
 
 
-@pytest.mark.parametrize("method", ["structured", "online_vb", "sgrld", "particle_lda"])
+@pytest.mark.parametrize("method", ["structured_pmd", "online_vb", "sgrld", "particle_lda"])
 def test_bars_are_found(method):
     """Five passes over the default corpus, one particle where there are any: perplexity from 25 to below 17, of 11."""
     found = []
     for seed in range(2):
-        knobs = {"num_particles": 2} if method in ("structured", "particle_lda") else {}
+        knobs = {"num_particles": 2} if method in ("structured_pmd", "particle_lda") else {}
         session = Session(Recipe("topics", method, seed=seed, budget=5000, **knobs), 10**9)
         start = session.frame.metrics["perplexity"]
         while not session.done:
@@ -143,5 +143,5 @@ def test_bars_are_found(method):
 
 
 def test_one_that_decides_alone_is_said_to():
-    session = Session(Recipe("topics", "structured", target_options={"num_data": 200}, num_particles=4), 10**9)
+    session = Session(Recipe("topics", "structured_pmd", target_options={"num_data": 200}, num_particles=4), 10**9)
     assert "one particle of 4 has the weight" in session.advance(3).caveat

@@ -9,7 +9,7 @@ from pmdviz.engine.session import Session
 OPTIONS = {"num_data": 40, "length": 12, "side": 3, "num_topics": 4}
 
 
-def frame_of(method="structured", **knobs):
+def frame_of(method="structured_pmd", **knobs):
     recipe = Recipe("topics", method, target_options=OPTIONS, budget=None, batch_size=20, **knobs)
     return Session(recipe, 10**9).advance(6)
 
@@ -52,7 +52,7 @@ def test_of_many_draws_sixteen_are_asked_evenly():
 
 
 def test_topics_that_know_nothing_have_as_many_words_as_there_are():
-    session = Session(Recipe("topics", "structured", target_options=OPTIONS, num_particles=2), 10**9)
+    session = Session(Recipe("topics", "structured_pmd", target_options=OPTIONS, num_particles=2), 10**9)
     assert session.frame.metric("perplexity") == pytest.approx(9)
     assert session.frame.metric("unigram") == pytest.approx(np.log(9), abs=0.1)
 

@@ -12,7 +12,7 @@ from pmdviz.targets.sparse_gp import truth
 OPTIONS = {"num_data": 200, "dim": 30, "noise_variance": 0.01}
 
 
-def frame_of(method="structured", steps=3, **options):
+def frame_of(method="structured_pmd", steps=3, **options):
     made = {**OPTIONS, **options}
     return Session(Recipe("sparse_gp", method, target_options=made, budget=None), 10**9).advance(steps)
 
@@ -54,7 +54,7 @@ def test_the_true_function_and_the_data():
     assert len(found.others["x"]) == 200
 
 
-@pytest.mark.parametrize(("method", "number"), [("structured", 30), ("svi_gp", 30), ("subset_gp", 48), ("pmd", 0)])
+@pytest.mark.parametrize(("method", "number"), [("structured_pmd", 30), ("svi_gp", 30), ("subset_gp", 48), ("pmd", 0)])
 def test_the_rug_is_the_inducing_inputs_where_a_method_has_such(method, number):
     frame = frame_of(method)
     assert "band" in applicable_scenes(frame.target, frame.method)

@@ -23,8 +23,8 @@ def text(tmp_path):
     return {"data": str(tmp_path / "text.ldac"), "num_data": 20, "num_topics": 3}
 
 
-def frame_of(options, method="structured", steps=4, **knobs):
-    sizes = {"num_particles": 3} if method == "structured" else {}
+def frame_of(options, method="structured_pmd", steps=4, **knobs):
+    sizes = {"num_particles": 3} if method == "structured_pmd" else {}
     return Session(Recipe("topics", method, target_options=options, batch_size=20, **sizes, **knobs), 10**9).advance(
         steps
     )

@@ -81,7 +81,7 @@ def test_files_of_both_kinds_hold_the_same_corpus(tmp_path):
 def test_a_run_on_a_file_can_be_had(tmp_path):
     path = written(tmp_path, LDAC, "corpus.ldac")
     options = {"data": path, "num_data": 3, "num_topics": 2}
-    run = pmdviz.run(target="topics", target_options=options, method="structured", budget=6, seed=0)
+    run = pmdviz.run(target="topics", target_options=options, method="structured_pmd", budget=6, seed=0)
     assert run.frames[-1].metrics["perplexity"] > 1
 
 

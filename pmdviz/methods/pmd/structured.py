@@ -20,9 +20,9 @@ ALONE = 1.5  # effective particles below which one of them decides
 
 
 class StructuredKnobs(BatchKnobs):
-    """The knobs of `structured`."""
+    """The knobs of `structured_pmd`."""
 
-    kind_words = "knob of method 'structured':"
+    kind_words = "knob of method 'structured_pmd':"
 
     num_particles = num_particles_knob(
         16, "restart", "Number of sets of those unknowns that have no closed form.", (1, 200)
@@ -64,7 +64,7 @@ class Structured(BatchMethod):
     log w <- (1-γ) log w + A_after - (1-γ) A_before - γ A_prior + what of the likelihood does not depend on u.
     """
 
-    name = "structured"
+    name = "structured_pmd"
     title = "Structured Particle Mirror Descent"
     short_title = "structured PMD"
     about = (
