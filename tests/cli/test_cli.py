@@ -15,7 +15,7 @@ from pmdviz.cli import main, recipe
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.knobs import KnobSpec
 from pmdviz.methods import METHODS
-from pmdviz.targets import TARGETS
+from pmdviz.targets import TARGETS, make_target
 from pmdviz.targets.mixture import Mixture
 from tests.support.engine import columns
 
@@ -115,7 +115,9 @@ def test_list_names_every_target_method_option_and_knob(capsys):
 @pytest.mark.parametrize("target", [name for name, target in TARGETS.items() if "num_data" in target.Options.specs()])
 @pytest.mark.parametrize("m, n", [(1, 1), (1, 5), (20, 1)])
 def test_one_particle_and_one_datum_are_legal(capsys, target, m, n):
-    arguments = ["--target", target, "--target-option", f"num_data={n}", "--knob", f"num_particles={m}"]
+    method = "structured_pmd" if METHODS["pmd"].missing_in(make_target(target)) else "pmd"
+    arguments = ["--target", target, "--method", method, "--target-option", f"num_data={n}"]
+    arguments += ["--knob", f"num_particles={m}"]
     found = json_of(capsys, "run", *arguments, "--budget", "20")
     assert found["final"]["visited"] == 20
     assert found["recipe"]["knobs"]["batch_size"] == n
