@@ -73,7 +73,7 @@ def run(options: Namespace) -> dict[str, Any]:
             page = open_page(browser, port)
             await_picture(page)
             figures["first_change_after_play_ms"] = _first_change(page)
-            figures["playing"] = _frames(page, process.pid, seconds)
+            figures["playing"] = frames_of(page, process.pid, seconds)
             figures["slider_to_picture_playing_ms"] = _moves(page, moves)
             page.get_by_role("button", name="Pause", exact=True).click()
             page.wait_for_timeout(1000)
@@ -129,7 +129,8 @@ def _first_change(page: Any) -> float:
     return round((time.perf_counter() - start) * 1000)
 
 
-def _frames(page: Any, server_pid: int, seconds: float) -> dict[str, Any]:
+def frames_of(page: Any, server_pid: int, seconds: float) -> dict[str, Any]:
+    """What a page that plays shows in so many seconds, once it is warm."""
     page.wait_for_timeout(WARM_UP_S * 1000)
     before = cpu_seconds(server_pid)
     counted = page.evaluate(COUNT_FRAMES_JS, seconds)

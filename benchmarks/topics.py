@@ -1,9 +1,8 @@
-"""Topics at size (100 of them on 8,000 words): documents a second and memory; and live: frames a second."""
+"""Topics at size (100 of them on 8,000 words): documents a second and memory."""
 
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import time
@@ -13,10 +12,8 @@ from typing import Any
 import psutil
 
 from benchmarks.helpers.contest import figures
-from benchmarks.live import COUNT_FRAMES_JS, WARM_UP_S
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
-from tests.support.browser import await_picture, chromium, free_port, hurry, lab_command, open_page, server
 
 SIZE = {"data": "model", "num_topics": 100, "vocabulary": 8000, "length": 200, "alpha": 0.1, "beta": 0.01}
 BATCH, STEPS = 100, 6  # documents; steps that are timed, after one that is not
@@ -26,14 +23,13 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "online VB": ("online_vb", {}),
     "one-pass SMC-LDA, 1 particle": ("particle_lda", {"num_particles": 1}),
 }
-LIVE_S, COLD_S = 15.0, 300.0
 
 
 def run(options: Namespace) -> dict[str, Any]:
-    """Each method in a process of its own, on two corpora of which one is twice as long; then the live page."""
+    """Each method in a process of its own, on two corpora of which one is twice as long."""
     documents = (1000,) if options.quick else (1000, 2000)
     at_size = {name: {str(n): _apart(method, knobs, n) for n in documents} for name, (method, knobs) in CASES.items()}
-    return {"options": SIZE, "batch_size": BATCH, "at_size": at_size, "live": _live(5.0 if options.quick else LIVE_S)}
+    return {"options": SIZE, "batch_size": BATCH, "at_size": at_size}
 
 
 def _apart(method: str, knobs: dict[str, Any], num_data: int) -> dict[str, Any]:
@@ -67,26 +63,6 @@ def measured(method: str, knobs: dict[str, Any], num_data: int) -> dict[str, Any
         "corpus_megabytes": figures((corpus.words.nbytes + corpus.counts.nbytes) / 2**20, 3),
         "run_megabytes": round((most - before) / 2**20),
     }
-
-
-def _live(seconds: float) -> dict[str, Any]:
-    """The preset `topics` on the page, endless and as fast as it goes; CPU milliseconds of a step besides."""
-    port = free_port()
-    with chromium() as browser, server(lab_command(port), port):
-        page = open_page(browser, port, path="/?preset=topics")
-        await_picture(page, COLD_S)
-        page.get_by_label("Budget (data visited)").select_option("endless")
-        page.wait_for_function("!pmdviz.words().includes(' of ')", timeout=60_000)
-        hurry(page)
-        page.get_by_role("button", name="Play", exact=True).click()
-        page.wait_for_timeout(WARM_UP_S * 1000)
-        counted = page.evaluate(COUNT_FRAMES_JS, seconds)
-    rate = counted["frames"] / counted["elapsed"]
-    session, start = Session(Recipe("topics", "structured_pmd", budget=None), 10**9), time.process_time()
-    session.advance(STEPS)
-    cpu = (time.process_time() - start) / STEPS
-    return {**counted, "elapsed": figures(counted["elapsed"], 3), "frames_per_second": figures(rate, 3),
-            "cpu_ms_per_step": figures(1000 * cpu, 3), "load": [round(x, 2) for x in os.getloadavg()]}  # fmt: skip
 
 
 if __name__ == "__main__":

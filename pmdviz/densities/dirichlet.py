@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -45,6 +46,15 @@ class DirichletMixture:
     def mean(self) -> np.ndarray:
         """E Φ, (K W,)."""
         return weighted_sum(self.weights, self.particles)
+
+    def log_density(self, points: np.ndarray) -> np.ndarray:
+        """log q at points (n, K W) -> (n,), per unit of each topic's first W - 1 entries, in nats."""
+        m, words, topics = self.natural.shape
+        logs = np.log(np.maximum(points, SMALLEST)).reshape(len(points), topics, words)
+        terms = np.einsum("nkw,mwk->nm", logs, self.natural - 1.0)
+        log_gamma = np.vectorize(math.lgamma, otypes=[float])
+        constants = (log_gamma(self.natural.sum(axis=1)) - log_gamma(self.natural).sum(axis=1)).sum(axis=1)
+        return np.logaddexp.reduce(terms + constants + self.log_weights, axis=1)
 
     def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
         """n draws (n, K W): components by systematic resampling, and topics of each one's Dirichlet densities."""
