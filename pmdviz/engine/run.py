@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from pmdviz.densities.points import Points
 from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe.parts import MAX_SEED, checked_whole
 from pmdviz.engine.recipe.python import as_python
@@ -56,7 +57,12 @@ class Run:
         return self.final.weights
 
     def log_density(self, points: np.ndarray) -> np.ndarray:
-        """log q at points (n, d) -> (n,), in nats. Raises InputError for points that are not finite numbers."""
+        """log q at points (n, d) -> (n,), in nats.
+
+        Raises InputError for points that are not finite numbers, and where q is points without a density.
+        """
+        if isinstance(self.final.density, Points):
+            raise InputError(f"the approximation of target {self.target.name!r} is points: it has no density")
         points = self.target._points(points)
         if not np.isfinite(points).all():
             bad = points[~np.isfinite(points).all(axis=1)][0]

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pmdviz.densities.points import Points
 from pmdviz.engine.run import Run
 from pmdviz.experiments.race import RaceResult
 from pmdviz.methods import METHODS
@@ -31,9 +32,13 @@ MODE_MASS = "mode_mass{}"  # of the mode so numbered, by its first coordinate
 
 
 def particle_columns(run: Run) -> dict[str, np.ndarray]:
-    """The particles of the last frame: theta1, theta2, ..., weight, log_density of the approximation there."""
+    """The particles of the last frame: theta1, theta2, ..., weight, log_density of the approximation there.
+
+    Points without a density have no such column.
+    """
     thetas = {f"theta{k + 1}": np.ascontiguousarray(x) for k, x in enumerate(run.particles.T)}
-    return {**thetas, "weight": run.weights, "log_density": run.log_density(run.particles)}
+    points = isinstance(run.final.density, Points)
+    return {**thetas, "weight": run.weights, **({} if points else {"log_density": run.log_density(run.particles)})}
 
 
 def columns_of(run: Run, table: str) -> Mapping[str, np.ndarray]:

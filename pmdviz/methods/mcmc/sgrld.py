@@ -51,8 +51,8 @@ class SGRLDKnobs(BatchKnobs, ChainKnobs):
     )
 
     def work(self, num_data: int) -> Work:
-        """Sweeps over the documents of the batch of each chain."""
-        return Work(likelihoods=self.num_chains * self.rows(num_data) * self.sweeps)
+        """The documents of the batch of each chain."""
+        return Work(likelihoods=self.num_chains * self.rows(num_data))
 
 
 class SGRLDState(NamedTuple):

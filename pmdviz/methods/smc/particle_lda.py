@@ -46,7 +46,7 @@ class ParticleLDAKnobs(MethodKnobs):
 
     def work(self, num_data: int) -> Work:
         """The documents of the batch for each particle."""
-        return Work(likelihoods=self.num_particles * self.rows(num_data) * (1 + self.sweeps))
+        return Work(likelihoods=self.num_particles * self.rows(num_data))
 
 
 class ParticleLDAState(NamedTuple):
