@@ -47,7 +47,7 @@ def _applies(target: Target, method: Method) -> bool:
 
 
 def _metric(**given: Any) -> None:
-    Metric(applies=_applies, colour="ink", log=False, **given)
+    Metric(applies=_applies, log=False, **{"colour": "ink", **given})
 
 
 _metric(
@@ -61,5 +61,5 @@ _metric(
 _metric(
     name="unigram", title="unigram entropy", unit="nats a word",
     about="the same of one distribution over words for all documents", measure=_unigram, order=46,
-    axis="word_log_loss", limits=(0.0, 12.0), dash="dashed", ranks=False,
+    axis="word_log_loss", limits=(0.0, 12.0), colour="exact", dash="dashed", ranks=False,
 )  # fmt: skip

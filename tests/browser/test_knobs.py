@@ -5,6 +5,7 @@ import re
 import pytest
 
 from pmdviz.methods import METHODS
+from pmdviz.presets import PRESETS
 from pmdviz.views.figures import DIM
 
 
@@ -171,7 +172,7 @@ def test_slider_moves_by_the_keyboard_and_shows_the_real_value(lab):
 def test_every_preset_plays(lab):
     select = lab.page.get_by_label("Preset")
     titles = [text for text in select.locator("option").all_inner_texts() if text != "Custom"]
-    assert len(titles) == 8
+    assert len(titles) == len(PRESETS)
     for title in titles[1:] + titles[:1]:
         select.select_option(title)
         lab.wait(f"pmdviz.iteration() === 0 && pmdviz.find('.pmdviz-stage').style.opacity !== '{DIM}'", 30)
