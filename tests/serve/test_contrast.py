@@ -35,7 +35,7 @@ def test_the_measure_is_that_of_wcag():
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_text_of_the_page_and_of_pictures(dark):
-    rule = ":root.dark, .mui-dark" if dark else ":root"
+    rule = ':root[data-pmdviz="dark"]' if dark else ":root"
     look = theme(dark)
     assert look.paper == PAPER[dark]
     texts = look.text, look.muted, said_in(rule, "--pmdviz-accent"), said_in(rule, "--pmdviz-error")

@@ -121,4 +121,5 @@ def _held_out(topics, weights, shares, rows, words, counts):
 def warm_up_calls() -> Iterator[tuple[str, Callable[[], object]]]:
     """One call of each kernel."""
     halves = np.full((1, 2, 2), 0.5)
+    yield "topic shares", lambda: shares_of(halves, tiny(), 1.0)
     yield "held-out words", lambda: held_out_log_likelihood(halves, np.ones(1), tiny(), 1.0)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from pmdviz.errors import InputError, unknown
-from pmdviz.methods import Method
+from pmdviz.methods import METHODS, Method
 from pmdviz.scenes import words
 from pmdviz.scenes.columns import MAX_DRAWN, StageColumns
 from pmdviz.targets import Target
@@ -129,8 +129,12 @@ class SceneChoice:
 
 
 def applicable_scenes(target: Target, *methods: Method) -> dict[str, Scene]:
-    """The scenes that can be drawn of the target by every one of the methods, by name, in the order of menus."""
-    return {name: scene for name, scene in SCENES.items() if all(scene.applies(target, each) for each in methods)}
+    """The scenes that can be drawn of the target by every one of the methods, by name, in the order of menus.
+
+    Without methods: by every one that fits the target.
+    """
+    asked = methods or [each for each in METHODS.values() if not each.missing_in(target)]
+    return {name: scene for name, scene in SCENES.items() if all(scene.applies(target, each) for each in asked)}
 
 
 def square(box: tuple[tuple[float, float], ...], pair: Pair = (0, 1)) -> Ranges:
