@@ -26,7 +26,7 @@ def _preset(browser: Any, port: int, server_pid: int, name: str, seconds: float)
     await_picture(page, COLD_S)
     budget = page.get_by_label("Budget", exact=False).first
     budget.select_option("endless")
-    page.wait_for_function("!pmdviz.words().includes(' of ')", timeout=60_000)
+    page.wait_for_function(r"!/[\d,]+ of [\d,]+ /.test(pmdviz.words())", timeout=60_000)
     hurry(page)
     page.get_by_role("button", name="Play", exact=True).click()
     found = frames_of(page, server_pid, seconds)
