@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 from argparse import Namespace
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
 
 from benchmarks.helpers.claims_entrants import ABLATION, ENTRANTS, Entrant, Settings
 from benchmarks.helpers.claims_problems import (
@@ -23,6 +22,7 @@ from benchmarks.helpers.claims_problems import (
     Problem,
 )
 from benchmarks.helpers.claims_rules import ONE_MODE, Runs, arrays_of, pooled
+from benchmarks.helpers.claims_runs import by_setting, write_rows
 from benchmarks.helpers.contest import figures
 from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe.formats import FORMAT
@@ -66,7 +66,7 @@ def run(options: Namespace) -> dict[str, Any]:
         _measure_ablation(measured, name, PROBLEMS[name], plan)
     arrays = arrays_of(measured.rows)
     if options.json and options.json != "-":
-        _write_rows(Path(options.json).with_suffix(".csv"), measured.rows)
+        write_rows(Path(options.json).with_suffix(".csv"), measured.rows)
     return {
         "format": FORMAT,
         "problems": {name: problem._asdict() for name, problem in PROBLEMS.items()},
@@ -145,10 +145,7 @@ def _ends(
     method: str, settings: Settings, problem: Problem, data: range, seeds: range, budgets: Budgets
 ) -> list[list[Row]]:
     """For each setting where its runs stood at the end of each budget."""
-    jobs = [(knobs, data_seed, seed) for knobs in settings for data_seed in data for seed in seeds]
-    done = Parallel(n_jobs=-1)(delayed(_run)(method, *job, problem, budgets) for job in jobs)
-    each = len(data) * len(seeds)
-    return [[row for run in done[k : k + each] for row in run] for k in range(0, len(done), each)]
+    return by_setting(partial(_run, method, problem=problem, budgets=budgets), settings, data, seeds)
 
 
 def _run(
@@ -222,12 +219,3 @@ def _end_figures(ends: Runs) -> dict[str, Any]:
         "gradient_evaluations_per_row": figures(counts["gradient_evaluations"] / counts["visited"], 3),
         "runs": int(last["tv"].size),
     }
-
-
-def _write_rows(path: Path, rows: Iterable[dict[str, Any]]) -> None:
-    """Every run that judged, a line each, for checks by other means."""
-    rows = list(rows)
-    with path.open("w", newline="", encoding="utf-8") as file:
-        table = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-        table.writeheader()
-        table.writerows({name: f"{v:.6g}" if isinstance(v, float) else v for name, v in row.items()} for row in rows)

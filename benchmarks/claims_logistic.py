@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 from argparse import Namespace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
 
-from benchmarks.claims import _write_rows as write_rows
 from benchmarks.helpers.claims_entrants import Entrant
-from benchmarks.helpers.claims_page import read_rows
 from benchmarks.helpers.claims_rules import Runs, arrays_of, pooled
+from benchmarks.helpers.claims_runs import by_setting, read_rows, write_rows
 from benchmarks.helpers.contest import figures
 from benchmarks.helpers.regression_figure import drawn
 from benchmarks.helpers.regression_problems import (
@@ -118,11 +117,7 @@ def _best(name: str, entrant: Entrant, plan: Plan) -> dict[str, Any]:
 
 def _ends(name: str, method: str, settings: tuple, data: range, seeds: range | None = None) -> list[list[Row]]:
     """For each setting where its runs stood at the end of each budget."""
-    seeds = seeds or PROBLEMS[name].run_seeds
-    jobs = [(knobs, data_seed, seed) for knobs in settings for data_seed in data for seed in seeds]
-    done = Parallel(n_jobs=-1)(delayed(_run)(name, method, *job) for job in jobs)
-    each = len(data) * len(seeds)
-    return [[row for one in done[k : k + each] for row in one] for k in range(0, len(done), each)]
+    return by_setting(partial(_run, name, method), settings, data, seeds or PROBLEMS[name].run_seeds)
 
 
 def _run(name: str, method: str, knobs: dict[str, Any], data_seed: int, seed: int) -> list[Row]:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import csv
 from argparse import Namespace
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
 
 from benchmarks.helpers.claims_rules import arrays_of, pooled
+from benchmarks.helpers.claims_runs import by_setting, write_rows
 from benchmarks.helpers.contest import figures
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
@@ -75,7 +75,7 @@ def run(options: Namespace) -> dict[str, Any]:
             found = _ends(entrant, (knobs[name][key],), made, data, runs)[0]
             rows += [{"problem": name, "entrant": key, "setting": "best", **row} for row in found]
     if options.json and options.json != "-":
-        _write_rows(Path(options.json).with_suffix(".csv"), rows)
+        write_rows(Path(options.json).with_suffix(".csv"), rows)
     arrays = arrays_of(rows)
     return {
         "problems": problems,
@@ -102,10 +102,7 @@ def _ends(
     entrant: Entrant, settings: Settings, problem: Mapping[str, Any], data: range, seeds: range
 ) -> list[list[dict[str, Any]]]:
     """For each setting the rows of its runs."""
-    jobs = [(knobs, data_seed, seed) for knobs in settings for data_seed in data for seed in seeds]
-    done = Parallel(n_jobs=-1)(delayed(measured)(entrant, problem, *job) for job in jobs)
-    each = len(data) * len(seeds)
-    return [[row for one in done[k : k + each] for row in one] for k in range(0, len(done), each)]
+    return by_setting(partial(measured, entrant, problem), settings, data, seeds)
 
 
 def measured(
@@ -146,12 +143,3 @@ def _described(key: str, arrays: Mapping[str, Any], knobs: Mapping[str, Any]) ->
         "seconds": figures(float(ends["seconds"][:, :, -1].mean()), 3),
         "runs": int(ends["perplexity"][:, :, -1].size),
     }
-
-
-def _write_rows(path: Path, rows: Iterable[dict[str, Any]]) -> None:
-    """Every run that judged, a line for each pass."""
-    rows = list(rows)
-    with path.open("w", newline="", encoding="utf-8") as file:
-        table = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-        table.writeheader()
-        table.writerows({name: f"{v:.6g}" if isinstance(v, float) else v for name, v in row.items()} for row in rows)

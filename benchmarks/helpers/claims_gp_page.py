@@ -5,16 +5,11 @@ The verdicts are those of the rules on the runs in FILE.csv beside it.
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from benchmarks.claims_gp import PROBLEMS
-from benchmarks.helpers.claims_page import read_rows
 from benchmarks.helpers.claims_rules import (
     NO,
     OPEN,
@@ -28,8 +23,8 @@ from benchmarks.helpers.claims_rules import (
     lowest,
     pooled,
     shown,
-    verdict_of,
 )
+from benchmarks.helpers.claims_words import measured_line, print_page, seen, span, verdict_line
 
 HEAD = """# The paper's claims about sparse Gaussian processes, measured
 
@@ -117,30 +112,16 @@ def page(result: Mapping[str, Any], rows: Iterable[Mapping[str, str]]) -> str:
     head = HEAD.format(
         problems=" and ".join(titles),
         tried=max(one["settings_tried"] for one in first.values()),
-        search=_span(found["search_data_seeds"]),
-        held_out=_span(found["data_seeds"]),
-        runs=_span(found["run_seeds"]),
+        search=span(found["search_data_seeds"]),
+        held_out=span(found["data_seeds"]),
+        runs=span(found["run_seeds"]),
         both=" / ".join(titles),
-        verdicts="\n".join(_verdict(words, answers) for words, answers in judged),
+        verdicts="\n".join(verdict_line(words, answers) for words, answers in judged),
     )
-    parts = [head, *(_seen(words, answers) for words, answers in judged), "\n## Settings and figures\n"]
+    parts = [head, *(seen(words, answers, titles) for words, answers in judged), "\n## Settings and figures\n"]
     parts += [_figures(found["entrants"][name], name) for name in PROBLEMS]
-    parts.append(f"\nMeasured at commit {result['commit']}, {result['cpu']}, in {result['seconds']:,.0f} s.\n")
+    parts.append(f"{measured_line(result)}.\n")
     return "".join(parts)
-
-
-def _verdict(words: str, answers: Mapping[str, list[Answer]]) -> str:
-    under = "; ".join(f"{said}: {' / '.join(one.verdict for one in some)}" for said, some in answers.items())
-    return f"| {words} | **{verdict_of([one for some in answers.values() for one in some])}** | {under} |"
-
-
-def _seen(words: str, answers: Mapping[str, list[Answer]]) -> str:
-    lines = [
-        f"- {said}, {PROBLEMS[name].words}: {one.verdict} ({one.said})\n"
-        for said, some in answers.items()
-        for name, one in zip(PROBLEMS, some, strict=True)
-    ]
-    return f"\n**{words}.**\n\n" + "".join(lines)
 
 
 def _figures(entrants: Mapping[str, Any], name: str) -> str:
@@ -157,16 +138,5 @@ def _figures(entrants: Mapping[str, Any], name: str) -> str:
     return head + "\n".join(lines) + "\n"
 
 
-def _span(seeds: list[int]) -> str:
-    return f"{np.min(seeds)} to {np.max(seeds)}" if len(seeds) > 1 else str(seeds[0])
-
-
-def main(arguments: list[str]) -> int:
-    """Print the page of the file named, and of the runs in the table beside it."""
-    path = Path(arguments[0])
-    print(page(json.loads(path.read_text(encoding="utf-8")), read_rows(path.with_suffix(".csv"))), end="")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(print_page(page, sys.argv[1]))

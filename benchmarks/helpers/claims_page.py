@@ -5,16 +5,14 @@ The verdicts are those of the rules on the runs in FILE.csv beside it.
 
 from __future__ import annotations
 
-import csv
-import json
 import sys
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 from benchmarks.helpers.claims_problems import PROBLEMS
 from benchmarks.helpers.claims_rules import ERRORS, NEARLY_ALL, WITHIN, arrays_of
 from benchmarks.helpers.claims_verdicts import CLAIMS, Judged, judged
+from benchmarks.helpers.claims_words import measured_line, print_page, span
 from pmdviz.engine.recipe.formats import KNOBS
 
 HEAD = """# The paper's claims, measured
@@ -70,7 +68,7 @@ def page(result: Mapping[str, Any], rows: Iterable[Mapping[str, str]]) -> str:
     parts = [_head(found, verdicts), "\n## What was seen\n", *map(_claim, verdicts), "\n## Settings and figures\n"]
     parts += [_figures(found, name) for name in found["problems"]]
     parts.append(_by_budget(found))
-    when = f"\nMeasured at commit {result['commit']}, {result['cpu']}, in {result['seconds']:,.0f} s"
+    when = measured_line(result)
     parts.append(f"{when}, {_defaults(found)}.\n")
     return "".join(parts)
 
@@ -82,10 +80,10 @@ def _head(found: Mapping[str, Any], verdicts: list[Judged]) -> str:
     return HEAD.format(
         data=" and ".join(f"{words} ({options})" for words, options in data.items()),
         clocks=" and ".join(clocks),
-        search=_span(found["search_data_seeds"]),
-        held_out=_span(found["data_seeds"]),
-        runs=_span(found["run_seeds"]),
-        slow=_span(found["run_seeds_of_slow_methods"]),
+        search=span(found["search_data_seeds"]),
+        held_out=span(found["data_seeds"]),
+        runs=span(found["run_seeds"]),
+        slow=span(found["run_seeds_of_slow_methods"]),
         errors=ERRORS,
         nearly_all=NEARLY_ALL,
         within=WITHIN,
@@ -99,10 +97,6 @@ def _head(found: Mapping[str, Any], verdicts: list[Judged]) -> str:
 
 def _clock(problem: Mapping[str, Any]) -> str:
     return "data visited" if problem["unit"] == "data" else "likelihood evaluations"
-
-
-def _span(seeds: list[int]) -> str:
-    return str(seeds[0]) if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
 
 
 def _costs(entrants: Mapping[str, Any]) -> str:
@@ -201,18 +195,5 @@ def _defaults(found: Mapping[str, Any]) -> str:
     return ", ".join([f"with the defaults of recipe format {version}", *earlier])
 
 
-def read_rows(path: Path) -> list[dict[str, str]]:
-    """The runs in a file."""
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def main(arguments: list[str]) -> int:
-    """Print the page of the file named, and of the runs in the table beside it."""
-    path = Path(arguments[0])
-    print(page(json.loads(path.read_text(encoding="utf-8")), read_rows(path.with_suffix(".csv"))), end="")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(print_page(page, sys.argv[1]))

@@ -5,14 +5,11 @@ The verdicts are those of the rules on the runs in FILE.csv beside it.
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 from benchmarks.claims_topics import TITLES
-from benchmarks.helpers.claims_page import read_rows
 from benchmarks.helpers.claims_rules import (
     NO,
     OPEN,
@@ -25,8 +22,8 @@ from benchmarks.helpers.claims_rules import (
     lowest,
     pooled,
     shown,
-    verdict_of,
 )
+from benchmarks.helpers.claims_words import measured_line, print_page, seen, span, verdict_line
 
 HEAD = """# The paper's claims about topics, measured
 
@@ -106,36 +103,23 @@ def page(result: Mapping[str, Any], rows: Iterable[Mapping[str, str]]) -> str:
     """The page of a result of `bench claims-topics` and its runs."""
     found, arrays = result["figures"], arrays_of(rows)
     problems = [name for name in TITLES if name in arrays]
+    titles = [TITLES[name] for name in problems]
     judged = [(words, {said: [rule(arrays[name]) for name in problems] for said, rule in cases.items()})
               for words, cases in CLAIMS]  # fmt: skip
     head = HEAD.format(
-        corpora=", ".join(TITLES[name] for name in problems),
+        corpora=", ".join(titles),
         batch=found["batch_size"],
         passes=found["passes"],
-        search=_span(found["search_data_seeds"]),
-        held_out=_span(found["data_seeds"]),
-        runs=_span(found["run_seeds"]),
-        both=" / ".join(TITLES[name] for name in problems),
-        verdicts="\n".join(_verdict(words, answers) for words, answers in judged),
+        search=span(found["search_data_seeds"]),
+        held_out=span(found["data_seeds"]),
+        runs=span(found["run_seeds"]),
+        both=" / ".join(titles),
+        verdicts="\n".join(verdict_line(words, answers) for words, answers in judged),
     )
-    parts = [head, *(_seen(words, answers, problems) for words, answers in judged), "\n## Settings and figures\n"]
+    parts = [head, *(seen(words, answers, titles) for words, answers in judged), "\n## Settings and figures\n"]
     parts += [_figures(found["entrants"][name], TITLES[name]) for name in problems]
-    parts.append(f"\nMeasured at commit {result['commit']}, {result['cpu']}, in {result['seconds']:,.0f} s.\n")
+    parts.append(f"{measured_line(result)}.\n")
     return "".join(parts)
-
-
-def _verdict(words: str, answers: Mapping[str, list[Answer]]) -> str:
-    under = "; ".join(f"{said}: {' / '.join(one.verdict for one in some)}" for said, some in answers.items())
-    return f"| {words} | **{verdict_of([one for some in answers.values() for one in some])}** | {under} |"
-
-
-def _seen(words: str, answers: Mapping[str, list[Answer]], problems: list[str]) -> str:
-    lines = [
-        f"- {said}, {TITLES[name]}: {one.verdict} ({one.said})\n"
-        for said, some in answers.items()
-        for name, one in zip(problems, some, strict=True)
-    ]
-    return f"\n**{words}.**\n\n" + "".join(lines)
 
 
 def _figures(entrants: Mapping[str, Any], title: str) -> str:
@@ -153,16 +137,5 @@ def _figures(entrants: Mapping[str, Any], title: str) -> str:
     return head + "\n".join(lines) + "\n"
 
 
-def _span(seeds: list[int]) -> str:
-    return str(seeds[0]) if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
-
-
-def main(arguments: list[str]) -> int:
-    """Print the page of the file named, and of the runs in the table beside it."""
-    path = Path(arguments[0])
-    print(page(json.loads(path.read_text(encoding="utf-8")), read_rows(path.with_suffix(".csv"))), end="")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(print_page(page, sys.argv[1]))

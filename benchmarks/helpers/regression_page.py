@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.helpers.claims_page import read_rows
 from benchmarks.helpers.claims_rules import (
     NO,
     OPEN,
@@ -24,6 +23,7 @@ from benchmarks.helpers.claims_rules import (
     shown,
     verdict_of,
 )
+from benchmarks.helpers.claims_runs import read_rows
 
 PAPERS_ACCURACY = 0.988
 ALIKE = 0.01  # accuracies this near are comparable

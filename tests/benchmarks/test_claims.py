@@ -9,9 +9,10 @@ import pytest
 from benchmarks.claims import mode_mass
 from benchmarks.helpers import claims_rules as rules
 from benchmarks.helpers.claims_entrants import ABLATION, ENTRANTS
-from benchmarks.helpers.claims_page import page, read_rows
+from benchmarks.helpers.claims_page import page
 from benchmarks.helpers.claims_problems import BY_EVALUATIONS, HELD_OUT, PROBLEMS, RUNS, SEARCH_DATA, SEARCH_RUNS
 from benchmarks.helpers.claims_rules import NO, OPEN, YES, Answer, lead, pooled, verdict_of
+from benchmarks.helpers.claims_runs import read_rows
 from benchmarks.helpers.claims_verdicts import CLAIMS, PAPERS, judged
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session

@@ -9,8 +9,8 @@ import pytest
 from benchmarks.claims_gp import ENTRANTS, HELD_OUT, PROBLEMS, RUNS, SEARCH_DATA, SEARCH_RUNS, measured
 from benchmarks.gaussian_process import _batches, _ours, _plain
 from benchmarks.helpers.claims_gp_page import CLAIMS, RMSE, falls, in_thousandths, page
-from benchmarks.helpers.claims_page import read_rows
 from benchmarks.helpers.claims_rules import NO, OPEN, YES
+from benchmarks.helpers.claims_runs import read_rows
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.targets import make_target
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.helpers.claims_page import read_rows
 from benchmarks.helpers.claims_rules import NO, OPEN, YES
+from benchmarks.helpers.claims_runs import read_rows
 from benchmarks.helpers.jittered import MOST_SHIFT, components, jittered
 from benchmarks.helpers.regression_figure import COLOURS, drawn
 from benchmarks.helpers.regression_page import PMD, RIVALS, SVI, best_at_first, comparable, page, reaches

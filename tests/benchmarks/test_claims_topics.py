@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.claims_topics import ENTRANTS, HELD_OUT, PASSES, RUNS, SEARCH_DATA, SEARCH_RUNS, measured
-from benchmarks.helpers.claims_page import read_rows
 from benchmarks.helpers.claims_rules import NO, OPEN, YES
+from benchmarks.helpers.claims_runs import read_rows
 from benchmarks.helpers.claims_topics_page import lower, page
 
 DOCS = Path(__file__).parents[2] / "docs"
