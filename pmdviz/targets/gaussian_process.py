@@ -45,6 +45,19 @@ def width(default: float) -> Real:
     )
 
 
+def noise_variance(default: float, of_data: str) -> Real:
+    """The option `noise_variance`; `of_data`: the same of the data, in words."""
+    return Real(
+        default,
+        bounds=(1e-5, 10),
+        log=True,
+        label="Noise variance",
+        unit="y²",
+        acts="restart",
+        doc=f"Noise variance that the model assumes; {of_data}.",
+    )
+
+
 class GaussianProcess(GaussianPrior, Target):
     """y_i ~ N(f(x_i), noise), f a Gaussian process with mean 0 and kernel exp(-|x - x'|^2 / (2 width^2)).
 

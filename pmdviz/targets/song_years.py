@@ -6,8 +6,8 @@ import numpy as np
 
 from pmdviz.data_files import read_rows
 from pmdviz.errors import InputError, shown
-from pmdviz.knobs import Knobs, Real, Whole
-from pmdviz.targets.gaussian_process import GaussianProcess, approximation, median_distance, width
+from pmdviz.knobs import Knobs, Whole
+from pmdviz.targets.gaussian_process import GaussianProcess, approximation, median_distance, noise_variance, width
 from pmdviz.targets.options import data_points, data_seed, data_source
 from pmdviz.targets.songs import drawn_songs, scaled_songs
 
@@ -36,15 +36,7 @@ class SongYearsOptions(Knobs):
     num_data = data_points(2000)
     approximation = approximation()
     width = width(1.0)
-    noise_variance = Real(
-        0.01,
-        bounds=(1e-5, 10),
-        log=True,
-        label="Noise variance",
-        unit="y²",
-        acts="restart",
-        doc="Noise variance that the model assumes; years are scaled to [0, 1].",
-    )
+    noise_variance = noise_variance(0.01, "years are scaled to [0, 1]")
     data_seed = data_seed()
 
 

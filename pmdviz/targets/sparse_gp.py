@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from pmdviz.knobs import Knobs, Real, Whole
-from pmdviz.targets.gaussian_process import GaussianProcess, approximation, median_distance, width
+from pmdviz.knobs import Knobs, Whole
+from pmdviz.targets.gaussian_process import GaussianProcess, approximation, median_distance, noise_variance, width
 from pmdviz.targets.options import data_points, data_seed
 
 HALF, NOISE = 0.5, 0.1  # x is uniform in [-HALF, HALF]; the sd of y around the function
@@ -32,15 +32,7 @@ class SparseGPOptions(Knobs):
     num_data = data_points(2048, most=20_000)
     approximation = approximation()
     width = width(0.1)
-    noise_variance = Real(
-        0.001,
-        bounds=(1e-5, 10),
-        log=True,
-        label="Noise variance",
-        unit="y²",
-        acts="restart",
-        doc="Noise variance that the model assumes; the data have 0.01.",
-    )
+    noise_variance = noise_variance(0.001, "the data have 0.01")
     data_seed = data_seed()
 
 

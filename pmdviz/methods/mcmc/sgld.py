@@ -43,27 +43,37 @@ def numerator(default: float, unit: str = "θ²") -> Real:
     )
 
 
+def delay(default: float, usual: float) -> Real:
+    """The knob `b`, rarely above `usual`."""
+    return Real(
+        default,
+        bounds=(0, 1_000_000),
+        softbounds=(0, usual),
+        label="Delay b",
+        unit="steps",
+        doc="Makes the first steps smaller: ε = a (b + t)^-g.",
+    )
+
+
+def decay(default: float) -> Real:
+    """The knob `g`."""
+    return Real(
+        default,
+        bounds=(0, 1),
+        softbounds=(0, 1),
+        label="Decay exponent g",
+        doc="How fast ε = a (b + t)^-g decays; 0 keeps it constant.",
+    )
+
+
 class SGLDKnobs(BatchKnobs, ChainKnobs):
     """The knobs of `sgld`."""
 
     kind_words = "knob of method 'sgld':"
 
     a = numerator(0.06)
-    b = Real(
-        100.0,
-        bounds=(0, 1_000_000),
-        softbounds=(0, 1000),
-        label="Delay b",
-        unit="steps",
-        doc="Makes the first steps smaller: ε = a (b + t)^-g.",
-    )
-    g = Real(
-        0.55,
-        bounds=(0, 1),
-        softbounds=(0, 1),
-        label="Decay exponent g",
-        doc="How fast ε = a (b + t)^-g decays; 0 keeps it constant.",
-    )
+    b = delay(100.0, 1000)
+    g = decay(0.55)
     batch_size = batch_size_knob(10)
 
     def work(self, num_data: int) -> Work:

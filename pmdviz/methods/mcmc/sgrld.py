@@ -7,11 +7,11 @@ from typing import NamedTuple
 import numpy as np
 
 from pmdviz.kernels.topics.sampling import mean_counts
-from pmdviz.knobs import Real, Whole
+from pmdviz.knobs import Whole
 from pmdviz.methods.base import read_only
 from pmdviz.methods.cost import Work
 from pmdviz.methods.mcmc.chain import Chain, ChainKnobs, appended
-from pmdviz.methods.mcmc.sgld import langevin_step, numerator
+from pmdviz.methods.mcmc.sgld import decay, delay, langevin_step, numerator
 from pmdviz.methods.shared.batching import BatchKnobs, BatchMethod
 from pmdviz.methods.step import STEP_SIZE, Cost, StepInfo
 from pmdviz.targets import Target
@@ -26,21 +26,8 @@ class SGRLDKnobs(BatchKnobs, ChainKnobs):
     kind_words = "knob of method 'sgrld':"
 
     a = numerator(1.0, "")
-    b = Real(
-        1000.0,
-        bounds=(0, 1_000_000),
-        softbounds=(0, 5000),
-        label="Delay b",
-        unit="steps",
-        doc="Makes the first steps smaller: ε = a (b + t)^-g.",
-    )
-    g = Real(
-        0.6,
-        bounds=(0, 1),
-        softbounds=(0, 1),
-        label="Decay exponent g",
-        doc="How fast ε = a (b + t)^-g decays; 0 keeps it constant.",
-    )
+    b = delay(1000.0, 5000)
+    g = decay(0.6)
     sweeps = Whole(
         10,
         bounds=(1, 1000),
