@@ -106,6 +106,14 @@ def test_online_vb_on_all_data_rises_to_an_optimum_of_the_bound():
     np.testing.assert_allclose(natural, target.options.beta + counts, atol=0.2)
 
 
+def test_a_batch_of_online_vb_stands_for_all_documents():
+    """At step size 1 the Dirichlet parameters count as many tokens as the corpus has, whatever the batch."""
+    options = {"num_data": 12, "length": 5}
+    session = session_of("online_vb", options=options, batch_size=3, eta=1.0, n0=0.0)
+    natural, beta = session.advance(1).state.natural[0], session.target.options.beta
+    assert (natural - beta).sum() == pytest.approx(12 * 5, rel=1e-9)
+
+
 def test_the_filters_evidence_is_unbiased_and_its_posterior_exact():
     """One document after the other, with resampling between them; means over runs."""
     runs = []

@@ -25,7 +25,7 @@ FAULTS = [
     Fault.of("burn-in-share", "methods.mcmc.chain:num_left_out", "knobs.burn_in * iteration", "knobs.burn_in", "methods/test_chains"),
     Fault.of("psgld-root", "methods.mcmc.psgld:PSGLD.move", "knobs.damping + np.sqrt(square)", "knobs.damping + square", "methods/test_psgld"),
     Fault.of("structured-partition", "methods.pmd.structured:Structured.step", "gamma * before.prior_partitions", "0 * before.prior_partitions", "methods/test_topics::test_a_full_batch_at_step_size_1_weighs_draws_of_the_topics_to_the_exact_posterior"),
-    Fault.of("online-vb-batch-scale", "methods.vi.online_vb:OnlineVB.step", "target.num_data / len(batch) * counts", "counts", "methods/test_topics::test_bars_are_found"),
+    Fault.of("online-vb-batch-scale", "methods.vi.online_vb:OnlineVB.step", "target.num_data / len(batch) * counts", "counts", "methods/test_topics::test_a_batch_of_online_vb_stands_for_all_documents"),
     Fault.of("sgrld-noise", "methods.mcmc.sgrld:SGRLD.move", "np.sqrt(step_size * theta)", "np.sqrt(2 * step_size * theta)", "methods/test_topics::test_langevin_draws_of_two_topics_have_the_posteriors_means"),
     Fault.of("sgrld-gradient", "methods.mcmc.sgrld:SGRLD.move", "counts - _shares(theta) * counts.sum(axis=0)", "counts", "methods/test_topics::test_one_topic_is_known_on_paper_to_every_method"),
     Fault.of("filter-evidence", "methods.smc.particle_lda:ParticleLDA.step", "float(np.logaddexp.reduce(before + found))", "float(np.logaddexp.reduce(found))", "methods/test_topics::test_the_filters_evidence_is_unbiased_and_its_posterior_exact"),
