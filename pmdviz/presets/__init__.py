@@ -1,7 +1,7 @@
 """Presets: good starting points as data. One YAML file each; a file put here appears in the menu by itself.
 
 `check` bounds what its run shows, and each of its `hints` says what to try and bounds what then comes out
-(`presets/checks.py`); both are tried on several seeds by a test.
+(`presets/checks.py`); both are tried on several seeds by a test. One that `needs` a package is left out without it.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
+from importlib.util import find_spec
 from typing import Any
 
 import yaml
@@ -46,7 +47,8 @@ def find_preset(name: str) -> Preset:
 def _loaded() -> dict[str, Preset]:
     files = [entry for entry in resources.files(__name__).iterdir() if entry.name.endswith(".yaml")]
     plain = [(entry.name.removesuffix(".yaml"), yaml.safe_load(entry.read_text(encoding="utf-8"))) for entry in files]
-    return {name: _preset(name, parts) for name, parts in sorted(plain, key=_position)}
+    there = [(name, parts) for name, parts in plain if "needs" not in parts or find_spec(parts["needs"])]
+    return {name: _preset(name, parts) for name, parts in sorted(there, key=_position)}
 
 
 def _position(entry: tuple[str, dict]) -> tuple[int, str]:

@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 import pmdviz
+from pmdviz import presets
 from pmdviz.metrics import METRICS
 from pmdviz.presets import PRESETS, find_preset
 from pmdviz.presets.checks import CAVEAT, MEASURES, NEVER, RATIOS, Hint, failures, needs_history, run_of
@@ -131,3 +132,9 @@ def test_a_preset_that_fails_names_the_knobs_that_make_it_fail(name):
     """So that it stays the lesson that it is whatever the default becomes."""
     knobs = yaml.safe_load((FOLDER / f"{name}.yaml").read_text())["recipe"]["knobs"]
     assert knobs["step_limit"] == 0 and {"bandwidth_rule", "policy"} <= {*knobs}
+
+
+def test_a_preset_whose_package_is_missing_is_left_out(monkeypatch):
+    """The lab of the README's first command has no scikit-learn."""
+    monkeypatch.setattr(presets, "find_spec", lambda name: None)
+    assert {*PRESETS} - {*presets._loaded()} == {"eight_or_six"}
