@@ -4,8 +4,8 @@
 that loops vectorise. It may assume that no NaN and no infinity occurs: under it `isnan(nan)` is False and `-inf -
 -inf` is anything. Callers check first and use a finite "log 0" inside.
 
-Functions with these flags are forced inline. Left as calls, a process that compiles them and one that loads the caller
-from the cache link different copies of them, which round differently: a run's first start and its second would differ.
+All are forced inline. Left as calls, a process that compiles them and one that loads them, or what calls them, from the
+cache link different copies, which round differently: a run's first start and its second would differ.
 
 Neither has `parallel=True`: with the thread layer that pip installs on macOS a second Python thread in a parallel
 region kills the process, and OpenMP spins on cores that others need. Threads come from `pool.run_blocks`, hence
@@ -17,11 +17,13 @@ inline it are still served from the old cache. Point `NUMBA_CACHE_DIR` at an emp
 
 from numba import njit
 
-COMMON = {"nogil": True, "cache": True, "error_model": "numpy"}  # x / 0 is inf: a check would stop vectorising
+# "numpy": x / 0 is inf, since a check would stop vectorising.
+COMMON = {"nogil": True, "cache": True, "error_model": "numpy", "forceinline": True}
 FAST_FLAGS = {"reassoc", "contract", "nnan", "ninf", "nsz"}  # "arcp" and "afn" cost digits and buy nothing
 EXP_FLAGS = {"contract", "nnan", "ninf", "nsz"}  # "reassoc" would fold the rounding step (t + MAGIC) - MAGIC to t
 
 jit = njit(**COMMON)
-fast_jit = njit(fastmath=FAST_FLAGS, forceinline=True, **COMMON)
-EXP_OPTIONS = {"fastmath": EXP_FLAGS, "forceinline": True, "nogil": True, "error_model": "numpy"}
-exp_jit = njit(cache=True, **EXP_OPTIONS)
+fast_jit = njit(fastmath=FAST_FLAGS, **COMMON)
+OVERLOAD = {name: value for name, value in COMMON.items() if name != "cache"}  # what calls it is cached
+EXP_OPTIONS = {"fastmath": EXP_FLAGS, **OVERLOAD}
+exp_jit = njit(fastmath=EXP_FLAGS, **COMMON)

@@ -9,11 +9,10 @@ from collections.abc import Callable
 import numpy as np
 from numba.extending import overload
 
-from pmdviz.kernels.jit import COMMON, fast_jit
+from pmdviz.kernels.jit import OVERLOAD, fast_jit
 
 LOG_JOINTS: dict[type, Callable] = {}  # model type -> (model, theta (d,), x) -> nats
 GRADIENTS: dict[type, Callable] = {}  # model type -> (model, theta (d,), x, out (d,)), which puts the gradient in `out`
-OPTIONS = {name: value for name, value in COMMON.items() if name != "cache"}  # the chain's kernel is what is cached
 
 
 def log_joint(model, theta, x):
@@ -26,12 +25,12 @@ def put_gradient(model, theta, x, out):
     return GRADIENTS[type(model)](model, theta, x, out)
 
 
-@overload(log_joint, jit_options=OPTIONS)
+@overload(log_joint, jit_options=OVERLOAD)
 def _log_joint_of(model, theta, x):
     return LOG_JOINTS.get(getattr(model, "instance_class", None))
 
 
-@overload(put_gradient, jit_options=OPTIONS)
+@overload(put_gradient, jit_options=OVERLOAD)
 def _gradient_of(model, theta, x, out):
     return GRADIENTS.get(getattr(model, "instance_class", None))
 

@@ -6,7 +6,7 @@ import pytest
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.methods import METHODS, usual_target
-from pmdviz.methods.mcmc.chain import judged_draws_of
+from pmdviz.methods.mcmc.chain import judged_draws_of, states_of
 from pmdviz.targets import make_target
 from tests.support.chains import run_chain
 from tests.support.engine import digest, drive, errors_from
@@ -94,3 +94,13 @@ def test_a_default_budget_is_enough_for_each_chain_s_burn_in(method):
     if usual.budget > 20_000:
         assert pool.budget == pytest.approx(usual.budget * 4400 / 1400, rel=0.06)
     assert Recipe(method=method, num_chains=4).budget == Recipe(method=method).budget, "of a share nothing is lost"
+
+
+@pytest.mark.parametrize("method", [name for name, one in METHODS.items() if one.family == "chain"])
+def test_another_number_of_chains_acts_only_at_the_restart(method):
+    rows = {"batch_size": 1} if "batch_size" in METHODS[method].Knobs.specs() else {}
+    session = Session(Recipe(usual_target(method), method, num_chains=2, **rows))
+    session.advance(1)
+    session.set(num_chains=1)
+    session.advance(1)
+    assert len(states_of(session.frame.state)) == 2 and session.frame.iteration == 2

@@ -4,7 +4,7 @@ from tests.mutants.planting import Fault
 
 FAULTS = [
     # The same recipe gives the same bits, on the way back too.
-    Fault.of("replay-inlining", "kernels.jit:fast_jit", "True", "False", "engine/test_replay"),
+    Fault.of("replay-inlining", "kernels.jit:COMMON", "{'nogil': True, 'cache': True, 'error_model': 'numpy', 'forceinline': True}", "{'nogil': True, 'cache': True, 'error_model': 'numpy'}", "kernels/test_jit"),
     Fault.of("replay-seed", "engine.session:Session._start", "recipe.seed", "0", "engine/test_replay"),
     Fault.of("replay-batches", "engine.batches:BatchStream.restore", "self._rng.bit_generator.state, self._position = (mark.rng_state, mark.position)", "self._position = mark.position", "engine/test_replay"),
     Fault.of("replay-copy", "engine.session:Session.copy", "twin._rng, twin._batches = (copied(self._rng), self._batches.copy())", "twin._batches = self._batches.copy()", "lab/test_replay"),

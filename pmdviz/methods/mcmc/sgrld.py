@@ -10,7 +10,7 @@ from pmdviz.kernels.topics.sampling import mean_counts
 from pmdviz.knobs import Whole
 from pmdviz.methods.base import read_only
 from pmdviz.methods.cost import Work
-from pmdviz.methods.mcmc.chain import Chain, ChainKnobs, appended
+from pmdviz.methods.mcmc.chain import Chain, ChainKnobs, appended, states_of
 from pmdviz.methods.mcmc.sgld import decay, delay, langevin_step, numerator
 from pmdviz.methods.shared.batching import BatchKnobs, BatchMethod
 from pmdviz.methods.step import STEP_SIZE, Cost, StepInfo
@@ -71,7 +71,7 @@ class SGRLD(BatchMethod, Chain):
 
     def batch_size(self, state: SGRLDState, knobs: SGRLDKnobs, num_data: int) -> int:
         """B for each chain."""
-        return knobs.num_chains * super().batch_size(state, knobs, num_data)
+        return len(states_of(state)) * super().batch_size(state, knobs, num_data)
 
     def rows_per_draw(self, target: Target, knobs: SGRLDKnobs) -> float:
         """B."""
