@@ -83,6 +83,17 @@ def predicted(
     return means, choleskys
 
 
+def whitened(factor: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """L^-1 columns for a lower triangular L (M, M), of every (M, n) in columns (..., M, n).
+
+    ValueError for values that are not finite.
+    """
+    factor, out = finite(plain(factor), "factor"), finite(np.array(columns, float, order="C"), "columns")
+    each = out.reshape(-1, *out.shape[-2:])
+    run_blocks(lambda a, b: _whiten(factor, each[a:b]), len(each), 1, out.size * len(factor) / 2)
+    return out
+
+
 def covariances(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """exp(-|x - z|^2 / 2) of inputs (n, k) and (M, k), as (n, M)."""
     first, second = finite(plain(first), "inputs"), finite(plain(second), "inputs")
@@ -136,6 +147,12 @@ def _factorise(inputs, out):
             out[i, r, r] += JITTER
         cholesky(out[i])
         clear_above(out[i])
+
+
+@jit
+def _whiten(factor, each):
+    for i in range(each.shape[0]):
+        forward(factor, each[i])
 
 
 @jit
@@ -213,4 +230,5 @@ def warm_up_calls() -> Iterator[tuple[str, Callable[[], object]]]:
     given = inputs, np.eye(2)[None], natural
     yield "its step", lambda: tilted(*given, rows, 0.5, 0.5, 1.0, True)
     yield "its predictions", lambda: predicted(*given, rows[:, :1])
+    yield "its coordinates", lambda: whitened(np.eye(2), natural[0, :, :2])
     yield "its covariances", lambda: covariances(rows[:, :1], rows[:, :1])

@@ -9,7 +9,7 @@ import numpy as np
 from pmdviz.densities.density import GaussianMixture
 from pmdviz.errors import InputError
 from pmdviz.kernels.likelihoods.linear import linear_log_likelihood
-from pmdviz.kernels.sparse_gp import covariances, factorised, predicted, tilted
+from pmdviz.kernels.sparse_gp import covariances, factorised, predicted, tilted, whitened
 from pmdviz.knobs import Choice, Knobs, Real
 from pmdviz.targets.base import GaussianPrior, Target
 from pmdviz.targets.conditional import Conditionals
@@ -79,7 +79,6 @@ class GaussianProcess(GaussianPrior, Target):
         self.parameter_names = numbered("v", self.dim)
         self._prior_frame(0.0)
         self._factor = factorised(self._scaled(points)[None])[0]
-        self._inverse = np.linalg.inv(self._factor)
 
     def make_exact(self) -> GaussianExact:
         """In closed form: the posterior of θ under the sparse model."""
@@ -185,7 +184,7 @@ class GaussianProcess(GaussianPrior, Target):
     def _conditional_density(self, given: Conditionals, log_weights: np.ndarray) -> GaussianMixture:
         sets = self._sets(given), given.constants, given.natural
         means, choleskys = predicted(*sets, self._scaled(self.points))
-        return GaussianMixture(means @ self._inverse.T, log_weights, np.tril(self._inverse @ choleskys))
+        return GaussianMixture(whitened(self._factor, means.T).T, log_weights, whitened(self._factor, choleskys))
 
     def _sets(self, given: Conditionals) -> np.ndarray:
         """The particles as sets of inducing inputs (m, M, k), in kernel widths."""
@@ -198,7 +197,7 @@ class GaussianProcess(GaussianPrior, Target):
     def _features(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """L^-1 k(Z, x) of every row (n, d), and the variance of y given theta (n,)."""
         o, across = self.options, covariances(self._scaled(self.points), self._scaled(rows[:, :-1]))
-        features = (self._inverse @ across).T
+        features = whitened(self._factor, across).T
         left = np.maximum(1 - (features**2).sum(axis=1), 0) if o.approximation == "fitc" else 0.0
         return features, o.noise_variance + left * np.ones(len(rows))
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pmdviz.kernels.pool import set_threads
-from pmdviz.kernels.sparse_gp import JITTER, covariances, factorised, predicted, tilted
+from pmdviz.kernels.sparse_gp import JITTER, covariances, factorised, predicted, tilted, whitened
 
 NOISE, KEPT, POWER = 0.01, 0.7, 1.9
 
@@ -97,3 +97,13 @@ def test_values_that_are_not_finite_are_refused(bad):
         tilted(inputs, factors, natural, rows, KEPT, POWER, NOISE, True)
     with pytest.raises(ValueError, match="noise must be finite and above 0"):
         tilted(*posed(), KEPT, POWER, 0.0, True)
+
+
+def test_whitened_columns_are_those_of_the_inverse_factor():
+    _, factors, _, _ = posed()
+    columns = np.random.default_rng(4).normal(size=(3, 7, 5))
+    before = columns.copy()
+    expected = np.linalg.inv(factors[0]) @ columns
+    np.testing.assert_allclose(whitened(factors[0], columns), expected, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(whitened(factors[0], columns[0]), expected[0], rtol=1e-8, atol=1e-8)
+    assert np.array_equal(columns, before)
