@@ -25,8 +25,8 @@ class BernoulliRBMOptions(Knobs):
         log=True,
         label="Visible units d",
         acts="restart",
-        doc=f"Units of -1 and 1 that are drawn. With at most {MAX_VISIBLE} of them, or at most {MAX_HIDDEN} hidden ones, "
-        "the exact answer is known, by a visit of every state; with more nothing tells how far a run is off.",
+        doc=f"Units of -1 and 1 that are drawn. The exact answer is known, by a visit of every state, with at most "
+        f"{MAX_VISIBLE} of them or at most {MAX_HIDDEN} hidden ones; with more nothing tells how far a run is off.",
     )
     hidden = Whole(
         8,
@@ -114,6 +114,6 @@ def _drawn(rng: np.random.Generator, fields: np.ndarray) -> np.ndarray:
 
 
 def _folded(count: int) -> tuple[int, int]:
-    """Rows and columns that a picture shows the units in, as square as they divide: they have no places of their own."""
+    """Rows and columns that a picture shows the units in, as square as they divide; they have no places."""
     rows = max(rows for rows in range(1, int(np.sqrt(count)) + 1) if count % rows == 0)
     return rows, count // rows
