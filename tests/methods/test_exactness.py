@@ -192,7 +192,7 @@ def test_a_walk_that_takes_every_proposal_is_seen(name):
     target = small(name)
 
     def transition(rng, target, points, data):
-        return points + 0.3 * target.scale * rng.standard_normal(points.shape)
+        return points + 0.8 * target.scale * rng.standard_normal(points.shape)
 
     assert p_value(joint_draws, target, transition) < SEEN
 

@@ -23,7 +23,7 @@ FAULTS = [
     Fault.of("gibbs-variance", "targets.gaussian:Gaussian._gibbs_sweep", "np.sqrt(variance)", "variance", "methods/test_gibbs"),
     Fault.of("walk-acceptance", "kernels.random_walk:_metropolis", "found - value", "0.5 * (found - value)", "methods/test_exactness"),
     Fault.of("walk-of-states", "methods.mcmc.random_walk:_tried", "after - before", "0.5 * (after - before)", "methods/test_exactness"),
-    Fault.of("walk-start", "methods.mcmc.random_walk:RandomWalk._walked", "log_joint=found.log_joint", "log_joint=state.log_joint", "methods/test_exactness"),
+    Fault.of("walk-start", "methods.mcmc.random_walk:RandomWalk._walked", "found.log_joint", "state.log_joint", "methods/test_exactness"),
     Fault.of("hamiltonian-energy", "kernels.chains:_hamiltonian", "energy += 0.5 * momentum[k] ** 2", "energy += momentum[k] ** 2", "methods/test_exactness"),
     Fault.of("rbm-half-fields", "targets.without_data.bernoulli_rbm:_drawn", "np.tanh(fields)", "np.tanh(0.5 * fields)", "methods/test_exactness"),
     Fault.of("rbm-free-energy", "targets.reference.hidden_units:log_2_cosh", "np.exp(-2 * np.abs(x))", "np.exp(-np.abs(x))", "targets/test_bernoulli_rbm"),
