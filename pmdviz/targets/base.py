@@ -14,7 +14,7 @@ from pmdviz.knobs import Knobs
 from pmdviz.targets.conditional import Conditionals, Documents
 from pmdviz.targets.reference.base import Reference, has_density
 from pmdviz.targets.reference.exact import Box, Exact
-from pmdviz.targets.space import Reals, Space
+from pmdviz.targets.space import Discrete, Reals, Space
 
 if TYPE_CHECKING:
     from pmdviz.densities.density import Density
@@ -24,6 +24,7 @@ TARGETS: dict[str, type[Target]] = {}
 # What a target may offer and a method may require, in the words of the sentence that says what is missing.
 OFFERS = {
     "reals": "real coordinates",
+    "random_walk": "points that a random walk can move, real numbers or states of few values",
     "gradient": "a gradient of its log density",
     "conditionals": "exact conditionals (a Gibbs sweep)",
     "simulation": "data drawn from its model",
@@ -132,7 +133,8 @@ class Target:
     @property
     def offers(self) -> frozenset[str]:
         """Names of OFFERS: what a method may ask of this target."""
-        return self.declared | ({"reals"} if isinstance(self.space, Reals) else frozenset())
+        reals, discrete = isinstance(self.space, Reals), isinstance(self.space, Discrete)
+        return self.declared | {name for name, has in (("reals", reals), ("random_walk", reals or discrete)) if has}
 
     @property
     def data_rows(self) -> np.ndarray:
@@ -212,6 +214,12 @@ class Target:
         points = self._points(theta)
         likelihood = self._grad_log_likelihood(points, batch)
         return self._grad_log_prior(points) + self.num_data / len(batch) * likelihood
+
+    def grad_log_prior(self, theta: np.ndarray) -> np.ndarray:
+        """Gradient of `log_prior` in theta, (m, d) -> (m, d). Raises InputError where the target has no gradient."""
+        if "gradient" not in self.offers:
+            raise InputError(f"target {self.name!r} has no gradient; give grad_log_prior and grad_log_likelihood")
+        return self._grad_log_prior(self._points(theta))
 
     def gibbs_sweep(self, rng: np.random.Generator, theta: np.ndarray, data: np.ndarray) -> np.ndarray:
         """A new theta (d,): each unknown drawn once from its conditional given `data` and the others.
