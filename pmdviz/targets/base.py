@@ -14,7 +14,7 @@ from pmdviz.knobs import Knobs
 from pmdviz.targets.conditional import Conditionals, Documents
 from pmdviz.targets.reference.base import Reference, has_density
 from pmdviz.targets.reference.exact import Box, Exact
-from pmdviz.targets.space import Discrete, Reals, Space
+from pmdviz.targets.space import Reals, Space
 
 if TYPE_CHECKING:
     from pmdviz.densities.density import Density
@@ -24,7 +24,6 @@ TARGETS: dict[str, type[Target]] = {}
 # What a target may offer and a method may require, in the words of the sentence that says what is missing.
 OFFERS = {
     "reals": "real coordinates",
-    "random_walk": "points that a random walk can move, real numbers or states of few values",
     "gradient": "a gradient of its log density",
     "conditionals": "exact conditionals (a Gibbs sweep)",
     "simulation": "data drawn from its model",
@@ -133,8 +132,7 @@ class Target:
     @property
     def offers(self) -> frozenset[str]:
         """Names of OFFERS: what a method may ask of this target."""
-        reals, discrete = isinstance(self.space, Reals), isinstance(self.space, Discrete)
-        return self.declared | {name for name, has in (("reals", reals), ("random_walk", reals or discrete)) if has}
+        return self.declared | ({"reals"} if isinstance(self.space, Reals) else frozenset())
 
     @property
     def data_rows(self) -> np.ndarray:

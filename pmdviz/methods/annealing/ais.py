@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from pmdviz.methods.annealing.ladder import Ladder, LadderKnobs, leapfrog_steps_knob, sandwich_knob
+from pmdviz.methods.annealing.knobs import LadderKnobs, leapfrog_steps_knob, sandwich_knob
+from pmdviz.methods.annealing.ladder import Ladder
 
 
 class AISKnobs(LadderKnobs):

@@ -6,8 +6,11 @@ import numpy as np
 
 from pmdviz.knobs import Real
 from pmdviz.methods.annealing import moves
-from pmdviz.methods.annealing.ladder import Ladder, LadderKnobs, leapfrog_steps_knob, sandwich_knob
+from pmdviz.methods.annealing.knobs import LadderKnobs, leapfrog_steps_knob, sandwich_knob
+from pmdviz.methods.annealing.ladder import Ladder
 from pmdviz.methods.annealing.moves import Walkers
+from pmdviz.methods.base import Method
+from pmdviz.targets import Target
 
 
 class HAISKnobs(LadderKnobs):
@@ -52,6 +55,10 @@ class HAIS(Ladder):
     requires = frozenset({"reals", "gradient"})
     Knobs = HAISKnobs
     bounds_log_z = True
+
+    def missing_in(self, target: Target) -> str:
+        """Trajectories need real coordinates and a gradient."""
+        return Method.missing_in(self, target)
 
     def move(self, rng: np.random.Generator, walkers: Walkers, at: moves.Rung, knobs: HAISKnobs) -> moves.Moved:
         """The leapfrog from a momentum that is partly new."""

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from pmdviz.methods.annealing.ladder import Ladder, LadderKnobs, LadderState, leapfrog_steps_knob
+from pmdviz.methods.annealing.knobs import LadderKnobs, leapfrog_steps_knob
+from pmdviz.methods.annealing.ladder import Ladder, LadderState
 from pmdviz.methods.annealing.moves import Walkers, asked
 from pmdviz.methods.shared.batching import BatchKnobs, BatchMethod, batch_size_knob
 from pmdviz.methods.step import Cost
@@ -25,11 +26,12 @@ class StochasticAISKnobs(BatchKnobs, LadderKnobs):
 class StochasticAIS(BatchMethod, Ladder):
     """AIS with L_t = exp of (N/B) sum over batch t of log p(x | θ): log w += β_t log L_t(θ) - β_{t-1} log L_{t-1}(θ).
 
-    The move at rung t and the denominator of the next weight share batch t; then w is exact for the ladder that ends
-    at prior x L_T, the posterior of ONE batch counted N/B times, and not at the posterior. So Z-hat is unbiased for
-    E exp of an unbiased estimate of log L, which by Jensen's inequality is above L, and it is so by rare batches: what
-    a run sees is mostly far below. That batches change at each rung besides leaves a term of their noise in every
-    weight. With B = N and shuffled passes it is `ais`.
+    The move at rung t and the denominator of the next weight share batch t; then w is exact for a ladder that ends at
+    prior x L_T, the posterior of ONE batch counted N/B times, and not at the posterior. So the mean of Z-hat is that of
+    Z_T, which by Jensen's inequality is above Z, but it is so by rare batches and particles. What a run sees lies far
+    below: walkers that follow batch t-1 fit batch t less well. On N data around θ in d dimensions that costs
+    β_t d (N/B - 1) nats at each rung where the moves forget their start, so MORE temperatures make it worse
+    (T/(p + 1) times d (N/B - 1) in all; ours). With B = N and shuffled passes it is `ais`.
     """
 
     name = "stochastic_ais"
