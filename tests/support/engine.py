@@ -177,7 +177,7 @@ class CountingTarget(Target):
     def __init__(self, inner: Target) -> None:
         self.__dict__.update(inner.__dict__)
         self.inner, self.rows, self.pairs, self.gradient_pairs, self.calls = inner, 0, 0, 0, []
-        self.declared = inner.declared
+        self.declared, self.data = inner.declared, inner.data
 
     def build(self) -> None: ...
 

@@ -143,12 +143,11 @@ class Ladder(SmoothedMethod):
         way = -1 if state.returning else 1
         beta, ess = float(knobs.rungs()[state.rung + way]), effective_sample_size(state.log_weights)
         walkers, asked = self.known_at(state, target, batch)
-        gained = self.gained(state, beta, walkers.log_likelihood)
-        before, state = state, reweighted(state, gained, beta, way, batch)
-        step = state.time_steps[state.rung] if state.returning else state.time_step
-        at = moves.Rung(target, batch, beta, step * (1 + JITTER * (2 * rng.random() - 1)))
-        walkers, accepted, cost = self.move(rng, walkers, at, knobs)
-        state = settled(state, walkers, accepted, moves.wanted(target), knobs)
+        before, tuned = state, state.time_steps[state.rung + way] if state.returning else state.time_step
+        at = moves.Rung(target, batch, beta, tuned * (1 + JITTER * (2 * rng.random() - 1)))
+        after, accepted, cost = self.move(rng, walkers, at, knobs)
+        gained = self.gained(state, beta, walkers.log_likelihood)  # where they stood before the move
+        state = settled(reweighted(state, gained, beta, way, batch), after, accepted, moves.wanted(target), knobs)
         terms = {} if way < 0 else weight_terms(
             state.log_weights, previous=before.log_weights, likelihood=gained[: len(state.log_weights)]
         )  # fmt: skip

@@ -44,9 +44,13 @@ class StochasticAIS(BatchMethod, Ladder):
     what_moves = (
         "Particles chase the posterior of one batch after another, and most of the weight goes to a few of them."
     )
-    source = "Han 2018, stochastic annealed importance sampling; that it is biased: ours"
+    source = "Han 2019, section on stochastic annealed importance sampling; that it is biased: ours"
     short_title = "Stochastic AIS"
     Knobs = StochasticAISKnobs
+
+    def missing_in(self, target: Target) -> str:
+        """Without data there are no batches."""
+        return super().missing_in(target) or ("data to take batches of" if target.data is None else "")
 
     def fitted(self, knobs: Any, target: Target) -> Any:
         """A batch that is at most the data."""
