@@ -42,9 +42,7 @@ def log_determinants(jacobian: np.ndarray, step: float) -> Pair:
 
     In closed form up to three dimensions, by elimination with pivots above. ValueError for values that are not finite.
     """
-    jacobian = finite(plain(jacobian), "jacobian")
-    if jacobian.ndim != 3 or jacobian.shape[1] != jacobian.shape[2]:
-        raise ValueError(f"jacobian must have shape (n, d, d), not {jacobian.shape}")
+    jacobian = _square(jacobian)
     logs, signs = np.empty(len(jacobian)), np.empty(len(jacobian))
 
     def work(start: int, stop: int) -> None:
@@ -52,6 +50,22 @@ def log_determinants(jacobian: np.ndarray, step: float) -> Pair:
 
     run_blocks(work, len(jacobian), ROWS_PER_BLOCK, float(len(jacobian)) * jacobian.shape[1] ** 3)
     return logs, signs
+
+
+def is_monotone(jacobian: np.ndarray, step: float, least: float) -> bool:
+    """Whether the symmetric part of I + step J, for every J of (n, d, d), has no eigenvalue below `least`.
+
+    Where that holds with least > 0 in a convex region, the map y -> y + step phi(y) is one-to-one there. ValueError as
+    `log_determinants`.
+    """
+    return bool(_is_monotone(_square(jacobian), float(step), float(least)))
+
+
+def _square(jacobian: np.ndarray) -> np.ndarray:
+    jacobian = finite(plain(jacobian), "jacobian")
+    if jacobian.ndim != 3 or jacobian.shape[1] != jacobian.shape[2]:
+        raise ValueError(f"jacobian must have shape (n, d, d), not {jacobian.shape}")
+    return jacobian
 
 
 def _moved(points: np.ndarray, leaders: np.ndarray, scores: np.ndarray, h: float, full: bool) -> Pair:
@@ -200,9 +214,34 @@ def _eliminated(m):
     return total, sign
 
 
+@jit
+def _is_monotone(jacobian, step, least):
+    """By Cholesky's factor of the symmetric part less `least`, which exists where all is above."""
+    num, dim, _ = jacobian.shape
+    m = np.empty((dim, dim))
+    for i in range(num):
+        for a in range(dim):
+            for b in range(a + 1):
+                m[a, b] = 0.5 * step * (jacobian[i, a, b] + jacobian[i, b, a])
+            m[a, a] += 1.0 - least
+        for a in range(dim):
+            for b in range(a + 1):
+                rest = m[a, b]
+                for k in range(b):
+                    rest -= m[a, k] * m[b, k]
+                if a == b:
+                    if rest < 0.0 or (rest == 0.0 and a + 1 < dim):
+                        return False
+                    m[a, a] = np.sqrt(rest)
+                else:
+                    m[a, b] = rest / m[b, b]
+    return True
+
+
 def warm_up_calls() -> Iterator[tuple[str, Callable[[], object]]]:
     """What `kernels.warmup` compiles of this file."""
     two = np.zeros((2, 2))
     yield "force of leaders", lambda: transport(two, two, two, 1.0)
     yield "force of leaders, diagonal", lambda: transport_diagonal(two, two, two, 1.0)
+    yield "one-to-one maps", lambda: is_monotone(np.zeros((1, 2, 2)), 1.0, 0.5)
     yield "determinants", lambda: log_determinants(np.zeros((1, 2, 2)), 1.0)

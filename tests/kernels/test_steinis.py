@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pmdviz.kernels.steinis import TILE, log_determinants, transport, transport_diagonal
+from pmdviz.kernels.steinis import TILE, is_monotone, log_determinants, transport, transport_diagonal
 from pmdviz.kernels.svgd import stein_force
 from tests.kernels.naive import LONG
 
@@ -87,6 +87,21 @@ def test_a_map_that_flattens_has_determinant_zero(dim):
     jacobian = np.zeros((1, dim, dim))
     jacobian[0, -1, -1] = -2.0
     assert [part[0] for part in log_determinants(jacobian, 0.5)] == [-np.inf, 0.0]
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3, 8])
+@pytest.mark.parametrize("step", [0.05, 0.2, 0.7])
+def test_a_map_is_monotone_by_the_eigenvalues_of_its_symmetric_part(rng, dim, step):
+    for scale in (0.3, 1.0, 3.0):
+        jacobian = scale * rng.normal(size=(6, dim, dim))
+        lowest = np.linalg.eigvalsh(0.5 * step * (jacobian + jacobian.transpose(0, 2, 1)))[:, 0].min() + 1
+        for least in (lowest - 1e-9, lowest + 1e-9):
+            assert is_monotone(jacobian, step, least) == (least < lowest)
+
+
+def test_two_flips_are_seen_though_the_determinant_is_positive():
+    flipped = np.array([[[-3.0, 0.0], [0.0, -3.0]]])
+    assert log_determinants(flipped, 1.0)[0][0] == pytest.approx(np.log(4)) and not is_monotone(flipped, 1.0, 0.2)
 
 
 def test_same_bits_for_any_number_of_threads(rng, threads):
