@@ -42,6 +42,7 @@ class Method:
     marks: ClassVar[tuple[str, ...]] = ()  # kinds of the events that its steps may have
     paths: ClassVar[tuple[Path, ...]] = ()  # at most two kinds that a step may show
     budget_words: ClassVar[str] = ""  # what the default budget is enough for, where 20,000 data may not be
+    estimates_log_z: ClassVar[bool] = False  # whether `log_z` is an estimate of log Z (with data: log p(X))
 
     def __init_subclass__(cls) -> None:
         if cls.name:
@@ -149,6 +150,14 @@ class Method:
         if k > UNTRUSTED:
             return f"k-hat {k:.1f}: a few heavy particles decide, and a mean over them is not to be trusted"
         return ""
+
+    def log_z(self, state: Any, knobs: Any, target: Target) -> float | None:
+        """Estimate of log Z of what the state stands for so far, in nats; None while there is none.
+
+        Z is the integral of exp(log_joint): with data p(X), or that of the data seen; on the way from the prior to the
+        posterior that of the present temperature. Where `estimates_log_z` it is one of the target at the end of a run.
+        """
+        return None
 
     def ended(self, state: Any, knobs: Any, target: Target) -> str:
         """Why there is no next step, such as "one pass only"; "" while there is one."""

@@ -29,6 +29,14 @@ class Measurable(Protocol):
         """By which method."""
 
     @property
+    def state(self) -> Any:
+        """The method's state."""
+
+    @property
+    def knobs(self) -> Any:
+        """In force."""
+
+    @property
     def density(self) -> Density:
         """q."""
 

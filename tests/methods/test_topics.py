@@ -123,7 +123,7 @@ def test_the_filters_evidence_is_unbiased_and_its_posterior_exact():
         )
         frame = session.advance(3)
         runs.append(
-            (frame.info.scalars["log_z"], frame.density.weights @ same_topic(frame.state.natural).reshape(20, -1))
+            (frame.metrics["log_z"], frame.density.weights @ same_topic(frame.state.natural).reshape(20, -1))
         )
     assert session.ended and any(event.kind == "rejuvenated" for event in frame.info.events)
     exact = exact_of(session.target)
