@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from functools import partial
 from typing import NamedTuple
 
@@ -13,13 +12,12 @@ from pmdviz.methods.base import checked_gradient, checked_log_likelihood, checke
 from pmdviz.methods.shared.particles import equal_log_weights, normalised, prior_draws
 from pmdviz.methods.shared.smoothing import SmoothedMethod
 from pmdviz.methods.stein.flow import DETERMINANTS, squared_width, step_size
-from pmdviz.methods.stein.leading import Leading
-from pmdviz.methods.stein.steinis_knobs import SteinISKnobs
+from pmdviz.methods.stein.shown import Leading
+from pmdviz.methods.stein.steinis_knobs import EVERY, SteinISKnobs
 from pmdviz.methods.step import STEP_SIZE, WEIGHTED, Cost, Path, Scalar, StepInfo, events
 from pmdviz.targets import Target
 
 STEPS = 200  # that the default budget is enough for
-FIRST_CHECKS, EVERY = (1, 2, 5), 10  # steps at which the weights are asked for, where a best one is kept
 LEAST = 0.2  # of the symmetric part of I + step J at the leaders and pilots: 0 would be a fold
 SHORTEST = 2.0**-60  # of a scheduled step
 ARROWS = 50  # followers whose force a picture shows
@@ -33,6 +31,8 @@ class SteinISState(NamedTuple):
     particles: np.ndarray  # (m, d) followers, of the step that is kept
     log_weights: np.ndarray  # (m,) logsumexp 0
     leaders: np.ndarray  # (A, d)
+    led_from: np.ndarray  # (A, d) where they stood before the last step
+    scores: np.ndarray  # (A, d) gradients of log p there
     points: np.ndarray  # (m + P, d) followers and pilots of the present step
     log_q: np.ndarray  # (m + P,) nats
     starts: np.ndarray  # (m, d) where the followers were drawn
@@ -42,6 +42,7 @@ class SteinISState(NamedTuple):
     best: float  # highest ESS so far of those that decide, as a share of them
     best_at: int
     share: float  # their last
+    step: float  # that was made last, in prior variances; 0.0 before the first
     iteration: int
 
 
@@ -85,11 +86,11 @@ class SteinIS(SmoothedMethod, Leading):
 
     def default_budget(self, target: Target, knobs: SteinISKnobs) -> int:
         """For 200 steps: passes over the data, or without any so many evaluations a follower."""
-        checks = sum(is_checked(t, knobs) for t in range(1, STEPS + 1))
+        checks = sum(map(knobs.is_checked, range(1, STEPS + 1)))
         if target.data is not None:
             return (STEPS + checks) * target.num_data
         asked = STEPS * knobs.num_leaders + checks * (knobs.num_particles + knobs.pilots)
-        return math.ceil(asked / knobs.num_particles)
+        return asked // knobs.num_particles
 
     def init(self, rng: np.random.Generator, target: Target, knobs: SteinISKnobs) -> SteinISState:
         """Leaders, followers and pilots, all drawn from the prior."""
@@ -97,8 +98,9 @@ class SteinIS(SmoothedMethod, Leading):
         points, log_q = prior_draws(rng, target, m + knobs.pilots)
         leaders, _ = prior_draws(rng, target, knobs.num_leaders)
         starts = points[:m].copy()
-        arrays = read_only(starts, equal_log_weights(m), leaders, points, log_q, starts, np.zeros(m))
-        return SteinISState(*arrays, None, 0, 0.0, 0, 0.0, 0)
+        still = np.zeros(leaders.shape)
+        arrays = read_only(starts, equal_log_weights(m), leaders, leaders, still, points, log_q, starts, np.zeros(m))
+        return SteinISState(*arrays, None, 0, 0.0, 0, 0.0, 0.0, 0)
 
     def batch_size(self, state: SteinISState, knobs: SteinISKnobs, num_data: int) -> int:
         """All of them."""
@@ -115,7 +117,7 @@ class SteinIS(SmoothedMethod, Leading):
         ess = effective_sample_size(state.log_weights)
         moved, did = displaced(state, target, checked_gradient(target, state.leaders, batch), knobs)
         asked = 0
-        if is_checked(moved.iteration, knobs):
+        if knobs.is_checked(moved.iteration):
             moved, asked = weighted(moved, target, batch, knobs)
         read_only(*(part for part in moved if isinstance(part, np.ndarray)))
         zeros, rows = int((moved.log_weights == -np.inf).sum()), len(batch)
@@ -131,6 +133,13 @@ class SteinIS(SmoothedMethod, Leading):
     def leaders(self, state: SteinISState) -> np.ndarray:
         """Where they stand, (A, d)."""
         return state.leaders
+
+    def stretch(self, state: SteinISState, knobs: SteinISKnobs, target: Target, points: np.ndarray) -> np.ndarray:
+        """log |det(I + step J)| of the last step at points (n, d), nats: (n,)."""
+        way, led = DETERMINANTS[knobs.determinant], state.led_from / target.scale
+        h = squared_width(led, knobs.length_scale_factor)
+        _, jacobian = way.transport(points / target.scale, led, state.scores * target.scale, h)
+        return way.logs(jacobian, state.step)[0]
 
     def log_z(self, state: SteinISState, knobs: SteinISKnobs, target: Target) -> float | None:
         """log of the mean of p(y) / q(y) over the followers kept."""
@@ -161,11 +170,6 @@ class Displacement(NamedTuple):
     limited: str  # why it is shorter than scheduled
 
 
-def is_checked(t: int, knobs: SteinISKnobs) -> bool:
-    """Whether the weights are asked for after step t: always where the last step is the one that counts."""
-    return knobs.stop == "last" or t in FIRST_CHECKS or t % EVERY == 0
-
-
 def displaced(
     state: SteinISState, target: Target, scores: np.ndarray, knobs: SteinISKnobs
 ) -> tuple[SteinISState, Displacement]:
@@ -184,6 +188,9 @@ def displaced(
     places = np.concatenate([state.points, state.leaders]) + eps * unit * force
     state = state._replace(
         leaders=places[num:],
+        led_from=state.leaders,
+        scores=scores,
+        step=eps,
         points=places[:num],
         log_q=state.log_q - logs,
         folded=np.maximum(state.folded, signs[:m] <= 0),

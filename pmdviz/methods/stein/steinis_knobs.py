@@ -8,6 +8,8 @@ from pmdviz.methods.shared.particles import num_particles_knob
 from pmdviz.methods.shared.smoothing import SmoothingKnobs
 from pmdviz.methods.stein.flow import first_step, step_decay, width_factor
 
+FIRST_CHECKS, EVERY = (1, 2, 5), 10  # steps after which the weights are asked for, where the best one is kept
+
 
 class SteinISKnobs(SmoothingKnobs):
     """The knobs of `steinis`."""
@@ -67,6 +69,10 @@ class SteinISKnobs(SmoothingKnobs):
     def pilots(self) -> int:
         """How many there are."""
         return self.num_pilots if self.stop == "pilot" else 0
+
+    def is_checked(self, t: int) -> bool:
+        """Whether the weights are asked for after step t: always where the last step is the one that counts."""
+        return self.stop == "last" or t in FIRST_CHECKS or t % EVERY == 0
 
     def work(self, num_data: int) -> Work:
         """A force on every point from every leader, gradients of the leaders, likelihoods of the others."""
