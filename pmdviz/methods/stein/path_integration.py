@@ -157,10 +157,6 @@ class PathIntegration(SmoothedMethod, AreaUnderDiscrepancy):
         """After each step, (t + 1,), nats."""
         return state.areas
 
-    def exact_area(self, state: PathIntegrationState, log_z: float) -> float | None:
-        """KL(q0, p) by the draws of q0."""
-        return None if state.start_gap is None else state.start_gap + log_z
-
     def caveat(self, state: PathIntegrationState, knobs: PathIntegrationKnobs) -> str:
         """That log Z is biased, and which way."""
         way = "grows for ever" if knobs.statistic == "v" else "dives"

@@ -27,7 +27,3 @@ class AreaUnderDiscrepancy:
     def areas(self, state: Any) -> np.ndarray:
         """After each step and before the first, (t + 1,), nats."""
         raise NotImplementedError
-
-    def exact_area(self, state: Any, log_z: float) -> float | None:
-        """What it should come to where log Z is known, nats; None before the first step."""
-        raise NotImplementedError

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from pmdviz.scenes.stage.base import Pair, Ranges, Scene
 from pmdviz.targets import Target
 
 POINTS = 500  # of a curve
-MARGIN = 1.15
+DRAWS, FEWEST, MAX_PAIRS = 20_000, 200, 20_000_000  # of q0; pairs of draw and datum
 
 
 class AreaScene(Scene):
@@ -32,10 +33,9 @@ class AreaScene(Scene):
         return isinstance(method, AreaUnderDiscrepancy)
 
     def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
-        """The whole run; up, or where the area dives down, to `top`."""
-        top = top if np.isfinite(top) and top != 0 else 1.0
-        low, high = sorted((-0.1 * top, MARGIN * top))
-        return (0.0, 1.0), (low, high) if top > 0 else (low, -low)
+        """The whole run; from minus the level to twice that: an area that leaves the picture has missed it."""
+        top = top if np.isfinite(top) and top > 0 else 1.0
+        return (0.0, 1.0), (-top, 2 * top)
 
     def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
         """Both in words."""
@@ -48,22 +48,40 @@ class AreaScene(Scene):
         done = min(frame.spent / frame.budget, 1.0) if frame.budget else 1.0
         shares = rows / max(len(areas) - 1, 1) * done
         curve = {"x": shares.astype(np.float32), "y": areas[rows].astype(np.float32)}
-        level = _exact(frame)
-        exact = EMPTY_LINE if level is None else _across(level)
-        return StageColumns(exact, curve, EMPTY_DOTS, m, m, _top(areas, level))
-
-
-def _exact(frame: Any) -> float | None:
-    reference = frame.target.reference()
-    log_z = None if reference is None else reference.log_z
-    return None if log_z is None else frame.method.exact_area(frame.state, log_z)
+        level = start_divergence(frame.target)
+        if level is not None and np.isfinite(level):
+            return StageColumns(_across(level), curve, EMPTY_DOTS, m, m, level)
+        return StageColumns(EMPTY_LINE, curve, EMPTY_DOTS, m, m, float(areas.max()) or np.nan)
 
 
 def _across(level: float) -> dict[str, np.ndarray]:
     return {"x": np.array([0.0, 1.0], np.float32), "y": np.full(2, level, np.float32)}
 
 
-def _top(areas: np.ndarray, level: float | None) -> float:
-    """What the picture must hold: the level and the highest area, or one that has fallen further than both."""
-    high = max(float(areas.max()), level or 0.0)
-    return float(areas.min()) if -areas.min() > high else high
+def start_divergence(target: Target) -> float | None:
+    """KL(q0, p) = E_q0 [log q0 - log p] + log Z in nats, by seeded draws of q0; None where log Z is unknown."""
+    return _start_divergence(_Known(target))
+
+
+class _Known:
+    """A target as a key of a cache, which holds the few that are looked at."""
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Known) and self.target.key == other.target.key
+
+    def __hash__(self) -> int:
+        return hash(self.target.key)
+
+
+@lru_cache(8)
+def _start_divergence(known: _Known) -> float | None:
+    target = known.target
+    reference = target.reference()
+    if reference is None or reference.log_z is None:
+        return None
+    num = int(np.clip(MAX_PAIRS // target.num_data, FEWEST, DRAWS))
+    draws = target.sample_prior(np.random.default_rng(0), num)
+    return float(reference.log_z - target.log_likelihood(draws, target.data_rows).mean())
