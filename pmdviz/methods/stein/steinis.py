@@ -21,7 +21,7 @@ STEPS = 200  # that the default budget is enough for
 LEAST = 0.2  # of the symmetric part of I + step J at the leaders and pilots: 0 would be a fold
 SHORTEST = 2.0**-60  # of a scheduled step
 ARROWS = 50  # followers whose force a picture shows
-GATHERED, STUCK = 0.5, 0.05  # share of the best ESS; share of followers, from which on it is said
+SWEPT, STUCK = 0.5, 0.05  # share of the best ESS; share of followers, from which on it is said
 STILL = 1e-3  # prior sds
 
 
@@ -56,8 +56,10 @@ class SteinIS(SmoothedMethod, Leading):
     best of several estimates is chosen by its own weights, and that is biased. Ratios such as the posterior mean are
     consistent and no more in any case.
 
-    The thesis has KL(q, p) fall for ever. That holds of infinitely many leaders; with 100 of them followers gather
-    there, KL has a minimum, and the ESS falls: one step must be kept, the best.
+    The thesis has KL(q, p) fall for ever. That holds of infinitely many leaders. A hundred of them come to rest where
+    they feel no force, and the followers do not: they are swept on into knots between the leaders and strings around
+    them, KL has a minimum, and the ESS falls (measured on `gmm`; not onto the leaders, which repel them). One step
+    must be kept, the best.
     """
 
     name = "steinis"
@@ -146,11 +148,11 @@ class SteinIS(SmoothedMethod, Leading):
         return state.log_z
 
     def caveat(self, state: SteinISState, knobs: SteinISKnobs) -> str:
-        """That the followers have gathered at the leaders, that some never moved, or that space was folded."""
+        """That the followers were swept into knots, that some never moved, or that space was folded."""
         m, folded = len(state.particles), int(state.folded.sum())
-        if knobs.stop == "last" and state.share < GATHERED * state.best:
+        if knobs.stop == "last" and state.share < SWEPT * state.best:
             return (
-                f"the followers have gathered at the leaders: their ESS was {state.best:.0%} at step "
+                f"the followers are swept into knots beside the leaders: their ESS was {state.best:.0%} at step "
                 f"{state.best_at:,} and is {state.share:.0%}, too many steps for {len(state.leaders):,} leaders"
             )
         known = super().caveat(state, knobs)

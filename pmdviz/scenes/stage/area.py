@@ -39,7 +39,7 @@ class AreaScene(Scene):
 
     def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
         """Both in words."""
-        return "share of the run", "nats"
+        return "share of the run", "area under KSD² (nats)"
 
     def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
         """A curve, and a level."""
