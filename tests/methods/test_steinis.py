@@ -8,8 +8,8 @@ from pmdviz.engine.session import Session
 from pmdviz.kernels.steinis import transport
 from pmdviz.methods import METHODS
 from pmdviz.methods.base import checked_gradient
-from pmdviz.methods.stein.flow import DETERMINANTS, first_order, squared_width
-from pmdviz.methods.stein.steinis import displaced, ess_share, log_mean
+from pmdviz.methods.stein.flow import DETERMINANTS, ess_share, first_order, log_mean, squared_width
+from pmdviz.methods.stein.steinis import displaced
 from pmdviz.targets import make_target
 from tests.support.engine import errors_from
 

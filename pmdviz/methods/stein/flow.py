@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pmdviz.densities.density import effective_sample_size, normalise
 from pmdviz.kernels.steinis import is_monotone, log_determinants, transport, transport_diagonal
 from pmdviz.kernels.svgd import sampled_median_distance
 from pmdviz.knobs import Real
@@ -61,6 +62,17 @@ def squared_width(leaders: np.ndarray, factor: float) -> float:
 def step_size(t: int, eta: float, kappa: float) -> float:
     """eta / t^kappa for step t = 1, 2, ...: alpha / (1 + l)^beta of the thesis, in units of the prior's variances."""
     return eta / float(t) ** kappa
+
+
+def ess_share(log_w: np.ndarray) -> float:
+    """ESS of weights (n,) as a share of n, in [0, 1]; 0 where all are 0."""
+    return effective_sample_size(normalise(log_w)) / len(log_w) if log_w.max() > -np.inf else 0.0
+
+
+def log_mean(log_w: np.ndarray) -> float:
+    """log of the mean of weights (n,), given by their logs, at least one of them above -inf."""
+    top = log_w.max()
+    return float(top + np.log(np.exp(log_w - top).mean()))
 
 
 def width_factor(default: float) -> Real:

@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pmdviz.densities.density import effective_sample_size, normalise
+from pmdviz.densities.density import effective_sample_size
 from pmdviz.methods.base import checked_gradient, checked_log_likelihood, checked_log_prior, read_only
 from pmdviz.methods.shared.particles import equal_log_weights, normalised, prior_draws
 from pmdviz.methods.shared.smoothing import SmoothedMethod
-from pmdviz.methods.stein.flow import DETERMINANTS, squared_width, step_size
+from pmdviz.methods.stein.flow import DETERMINANTS, ess_share, log_mean, squared_width, step_size
 from pmdviz.methods.stein.shown import Leading
 from pmdviz.methods.stein.steinis_knobs import EVERY, SteinISKnobs
 from pmdviz.methods.step import STEP_SIZE, WEIGHTED, Cost, Path, Scalar, StepInfo, events
@@ -228,17 +228,6 @@ def weighted(state: SteinISState, target: Target, batch: np.ndarray, knobs: Stei
     if better:
         state = state._replace(best=share, best_at=state.iteration)
     return state._replace(share=share), int(inside.sum())
-
-
-def ess_share(log_w: np.ndarray) -> float:
-    """ESS of weights (n,) as a share of n, in [0, 1]; 0 where all are 0."""
-    return effective_sample_size(normalise(log_w)) / len(log_w) if log_w.max() > -np.inf else 0.0
-
-
-def log_mean(log_w: np.ndarray) -> float:
-    """log of the mean of weights (n,), given by their logs, at least one of them above -inf."""
-    top = log_w.max()
-    return float(top + np.log(np.exp(log_w - top).mean()))
 
 
 def _spread(state: SteinISState) -> np.ndarray:

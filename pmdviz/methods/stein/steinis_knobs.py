@@ -50,9 +50,9 @@ class SteinISKnobs(SmoothingKnobs):
         label="Followers kept",
         acts="restart",
         basic=True,
-        doc="From which step the followers are kept; too many steps sweep them into knots beside the leaders. Best ESS of a "
-        "pilot group: other followers decide, and the estimate of Z stays unbiased. Best ESS of the followers: they "
-        "decide themselves, at a small bias. Last step: unbiased too, however far they were swept.",
+        doc="From which step the followers are kept: too many steps sweep them into knots beside the leaders. Best ESS "
+        "of a pilot group: other followers decide, and the estimate of Z stays unbiased. Best ESS of the followers: "
+        "they decide themselves, at a small bias. Last step: unbiased too, however far they were swept.",
     )
     num_pilots = Whole(
         100,
