@@ -43,6 +43,7 @@ class Method:
     paths: ClassVar[tuple[Path, ...]] = ()  # at most two kinds that a step may show
     budget_words: ClassVar[str] = ""  # what the default budget is enough for, where 20,000 data may not be
     estimates_log_z: ClassVar[bool] = False  # whether `log_z` is an estimate of log Z (with data: log p(X))
+    bounds_log_z: ClassVar[bool] = False  # whether `log_z_above` is an upper bound in the mean, where exact draws exist
 
     def __init_subclass__(cls) -> None:
         if cls.name:
@@ -157,6 +158,10 @@ class Method:
         Z is the integral of exp(log_joint): with data p(X), or that of the data seen; on the way from the prior to the
         posterior that of the present temperature. Where `estimates_log_z` it is one of the target at the end of a run.
         """
+        return None
+
+    def log_z_above(self, state: Any, knobs: Any, target: Target) -> float | None:
+        """An upper bound of log Z in the mean, in nats; None while there is none."""
         return None
 
     def ended(self, state: Any, knobs: Any, target: Target) -> str:

@@ -113,7 +113,8 @@ def has_wanted_size(num, knobs, m):
 
 def check_particles(densities, method, knobs, target, iteration):
     (density,) = densities.values()
-    assert isinstance(density, (KernelDensity, ShapedDensity)) and has_wanted_size(len(density.particles), knobs, 40)
+    kinds = (KernelDensity, ShapedDensity) if "reals" in target.offers else (Points,)
+    assert isinstance(density, kinds) and has_wanted_size(len(density.particles), knobs, 40)
 
 
 def check_chain(densities, method, knobs, target, iteration):

@@ -177,7 +177,7 @@ class CountingTarget(Target):
     def __init__(self, inner: Target) -> None:
         self.__dict__.update(inner.__dict__)
         self.inner, self.rows, self.pairs, self.gradient_pairs, self.calls = inner, 0, 0, 0, []
-        self.declared = inner.declared
+        self.declared, self.data = inner.declared, inner.data
 
     def build(self) -> None: ...
 
@@ -199,6 +199,9 @@ class CountingTarget(Target):
     def grad_log_joint(self, theta, batch=None):
         self.gradient_pairs += self._counted(self.data if batch is None else batch) * len(self._points(theta))
         return self.inner.grad_log_joint(theta, batch)
+
+    def grad_log_prior(self, theta):
+        return self.inner.grad_log_prior(theta)
 
     def gibbs_sweep(self, rng, theta, data):
         self.pairs += self._counted(data)
