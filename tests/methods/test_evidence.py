@@ -12,6 +12,8 @@ from tests.support.engine import errors_from
 
 ISING, GAUSSIAN, GMM = ("ising", {"size": 3}), ("gaussian", {"num_data": 4, "dim": 2}), ("gmm", {})
 SHORT = {"num_particles": 8, "num_temperatures": 6, "power": 2.0}  # weights that vary
+FEW = {"num_particles": 10, "num_leaders": 15, "num_pilots": 10}  # likewise
+MOST = 25  # steps of a method that has no end
 # Method -> cases (target, options), knobs.
 UNBIASED = {
     "importance": [(*GAUSSIAN, {"num_particles": 50, "batch_size": 2}), (*GMM, {"num_particles": 50, "batch_size": 1})],
@@ -20,10 +22,12 @@ UNBIASED = {
         (*GAUSSIAN, {**SHORT, "leapfrog_steps": 3}),
     ],
     "hais": [(*GAUSSIAN, {**SHORT, "leapfrog_steps": 2, "refreshment": 0.3}), (*GMM, {**SHORT, "leapfrog_steps": 2})],
+    "steinis": [(*GAUSSIAN, FEW), (*GMM, {**FEW, "stop": "last"}), (*GMM, {**FEW, "eta": 3.0})],
 }  # fmt: skip
 ELSEWHERE = {"particle_lda": "tests/methods/test_topics.py, against all topics of all words"}
 BIASED = {
     "smc": "new particles come from a smoothed density, and no weight corrects for that",
+    "path_integration": "there is no right area under the discrepancy of finitely many particles",
     "smc_mcmc": "temperatures and proposals are chosen by the particles that they weigh: consistent, off like 1/m",
     "stochastic_ais": "exp of an unbiased estimate of log L is biased, and the ladder ends at one batch's posterior",
 }
@@ -33,11 +37,11 @@ RUNS = 200
 
 
 def at_the_end(name, target, seed, **knobs):
-    """The state in which a run ends, and its knobs."""
+    """The state in which a run ends, or that of its 25th step, and its knobs."""
     method, rng = METHODS[name], np.random.default_rng(seed)
     knobs = method.Knobs.checked(knobs)
     state, seen = method.init(rng, target, knobs), 0
-    while not method.ended(state, knobs, target):
+    while not method.ended(state, knobs, target) and state.iteration < MOST:
         number = method.batch_size(state, knobs, target.num_data)
         whole = method.batches(state, knobs) == "whole"
         state, _ = method.step(
