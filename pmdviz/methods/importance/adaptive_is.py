@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pmdviz.densities.density import Density, effective_sample_size
+from pmdviz.densities.density import Density, GaussianMixture, effective_sample_size
 from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.methods.base import DEFAULT_BUDGET, checked_log_likelihood, checked_log_prior, read_only
 from pmdviz.methods.cost import Work
@@ -229,7 +229,11 @@ class AdaptiveIS(SmoothedMethod):
 
     def densities(self, state: AdaptiveISState, knobs: AdaptiveISKnobs, target: Target) -> dict[str, Density]:
         """The KDE of the weighted particles, and the mixture that the next ones are drawn from."""
-        return {"kde": self.density(state, knobs, target), "mixture": _proposal(state, knobs).density()}
+        return {"kde": self.density(state, knobs, target), "mixture": self.components(state, knobs, target)}
+
+    def components(self, state: AdaptiveISState, knobs: AdaptiveISKnobs, target: Target) -> GaussianMixture:
+        """The Gaussians of the next proposal, without the prior's share."""
+        return _proposal(state, knobs).density()
 
     def caveat(self, state: AdaptiveISState, knobs: AdaptiveISKnobs) -> str:
         """That the weights have collapsed, that EM could not use them as they are, or that draws are too few."""
