@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from pmdviz.densities.density import Density, effective_sample_size
+from pmdviz.densities.density import Density, GaussianMixture, effective_sample_size
 from pmdviz.densities.pareto import UNTRUSTED, k_hat
 from pmdviz.errors import InputError, TargetError
 from pmdviz.knobs import Knobs
@@ -127,6 +127,10 @@ class Method:
         Gaussian fit (Dai et al. 2016, section 6).
         """
         return {"": self.density(state, knobs, target)}
+
+    def components(self, state: Any, knobs: Any, target: Target) -> GaussianMixture:
+        """Of a method that fits a mixture of Gaussians, the mixture: a picture shows each of them."""
+        raise NotImplementedError
 
     def chains(self, state: Any, knobs: Any) -> np.ndarray:
         """Of a method whose family is chains, the judged draws of each, (C, n, d)."""

@@ -41,6 +41,10 @@ class Measurable(Protocol):
         """q."""
 
     @property
+    def densities(self) -> Mapping[str, Density]:
+        """What the state may be judged by, the particles' own first; q is one of them."""
+
+    @property
     def tv(self) -> float | None:
         """Of p and q on a grid, for a tenth of what all divergences cost."""
 
