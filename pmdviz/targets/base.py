@@ -213,6 +213,12 @@ class Target:
         likelihood = self._grad_log_likelihood(points, batch)
         return self._grad_log_prior(points) + self.num_data / len(batch) * likelihood
 
+    def grad_log_prior(self, theta: np.ndarray) -> np.ndarray:
+        """Gradient of `log_prior` in theta, (m, d) -> (m, d). Raises InputError where the target has none."""
+        if "gradient" not in self.offers:
+            raise InputError(f"target {self.name!r} has no gradient; give grad_log_prior and grad_log_likelihood")
+        return self._grad_log_prior(self._points(theta))
+
     def gibbs_sweep(self, rng: np.random.Generator, theta: np.ndarray, data: np.ndarray) -> np.ndarray:
         """A new theta (d,): each unknown drawn once from its conditional given `data` and the others.
 

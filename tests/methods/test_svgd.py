@@ -8,7 +8,7 @@ from pmdviz.engine.session import Session
 from pmdviz.kernels.distances import median_distance
 from pmdviz.kernels.svgd import stein_force
 from pmdviz.methods import METHODS
-from pmdviz.methods.stein.svgd import distance_in_modes, squared_width
+from pmdviz.methods.stein.widths import distance_in_modes, squared_width
 from pmdviz.targets import make_target
 from tests.support.engine import errors_from
 

@@ -15,7 +15,7 @@ FAULTS = [
     Fault.of("bound-slope", "targets.logistic:bound_slope", "2 * xi", "4 * xi", "methods/test_jaakkola_jordan"),
     Fault.of("bound-batch-scale", "targets.logistic:Logistic._quadratic_bound", "self.num_data / len(batch)", "1.0", "methods/test_jaakkola_jordan"),
     Fault.of("bound-step", "methods.vi.jaakkola_jordan:JaakkolaJordan.step", "(1 - rho) * state.linear + rho * towards.linear", "state.linear + rho * towards.linear", "methods/test_jaakkola_jordan"),
-    Fault.of("svgd-width", "methods.stein.svgd:squared_width", "m + 1", "m", "methods/test_svgd"),
+    Fault.of("svgd-width", "methods.stein.widths:log_count", "m + 1", "m", "methods/test_svgd"),
     Fault.of("npv-entropy", "methods.vi.elbo:entropy_bound", "widths[:, None] ** 2 + widths ** 2", "2 * widths[:, None] ** 2 + 0 * widths", "methods/test_npv"),
     Fault.of("sgld-gradient", "methods.mcmc.sgld:SGLD.move", "0.5 * step_size", "step_size", "methods/test_leaps"),
     Fault.of("hmc-energy", "methods.mcmc.trajectory:acceptance", "0.5 * float((momentum ** 2).sum() - (end_momentum ** 2).sum())", "float((momentum ** 2).sum() - (end_momentum ** 2).sum())", "methods/test_hmc"),
