@@ -382,7 +382,7 @@ class GaussianPrior:
     def _grad_log_prior(self, theta: np.ndarray) -> np.ndarray:
         return -theta / self.prior_sd**2
 
-    def _prior_frame(self, *true: float) -> None:
+    def prior_frame(self, *true: float) -> None:
         """`scale`, and a `view_box` of 3.5 prior sd each way or more, with the `true` coordinates well inside."""
         self.scale = np.full(self.dim, self.prior_sd)
         reach = max(3.5 * self.prior_sd, *(1.25 * abs(value) for value in true))

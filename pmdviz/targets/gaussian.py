@@ -47,7 +47,7 @@ class Gaussian(GaussianPrior, Target):
         self.parameter_names = numbered("θ", o.dim)
         rng = np.random.default_rng(o.data_seed)
         self.data = self._simulate(rng, np.full(o.dim, o.theta), o.num_data)
-        self._prior_frame(o.theta)
+        self.prior_frame(o.theta)
 
     @property
     def model(self) -> GaussianModel:

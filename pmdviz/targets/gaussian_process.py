@@ -77,7 +77,7 @@ class GaussianProcess(GaussianPrior, Target):
         """Θ is the process at these points (M, k)."""
         self.points, self.kernel_width, self.dim = points, kernel_width, len(points)
         self.parameter_names = numbered("v", self.dim)
-        self._prior_frame(0.0)
+        self.prior_frame(0.0)
         self._factor = factorised(self._scaled(points)[None])[0]
         self._inverse = np.linalg.inv(self._factor)
 

@@ -57,7 +57,7 @@ class Linear(GaussianPrior, Target):
         self.true_weights = o.prior_sd * rng.standard_normal(o.dim)
         self.data = self._simulate(rng, self.true_weights, o.num_data)
         self.test_data = self._simulate(rng, self.true_weights, NUM_TEST)
-        self._prior_frame(*self.true_weights)
+        self.prior_frame(*self.true_weights)
 
     @property
     def model(self) -> LinearModel:

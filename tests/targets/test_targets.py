@@ -26,6 +26,15 @@ SETTINGS |= {
         {"num_data": 4, "beta": 9.0, "num_topics": 1, "data": "model", "vocabulary": 2, "length": 2},
     ],
 }
+SETTINGS |= {
+    "gmm": [
+        {},
+        {"dim": 1, "weights": "random", "variance": 0.4, "spread": 4.0},
+        {"dim": 2, "num_components": 2, "arrangement": "line", "spread": 6.0, "q0_mean": -1.5},
+        {"dim": 25, "spread": 1.0, "variance": 1.0},
+        {"dim": 3, "num_components": 1, "spread": 0.0},
+    ],
+}
 CASES = [(name, options) for name in TARGETS for options in SETTINGS.get(name, [{}])]
 made = functools.cache(lambda case: make_target(CASES[case][0], **CASES[case][1]))
 
@@ -114,11 +123,11 @@ def test_the_order_of_theta_and_of_rows_does_not_matter(target):
 
 
 def test_inputs_are_not_written_to(smooth):
-    theta, data = prior_draws(smooth), smooth.data.copy()
+    theta, data = prior_draws(smooth), smooth.data_rows.copy()
     before = theta.copy()
     smooth.log_joint(theta), smooth.grad_log_joint(theta)
     assert np.array_equal(theta, before)
-    assert np.array_equal(smooth.data, data)
+    assert np.array_equal(smooth.data_rows, data)
 
 
 def test_a_wrong_shape_of_theta_is_refused(target):
