@@ -14,13 +14,12 @@ from pmdviz.methods.shared import optimisers
 from pmdviz.methods.shared.batching import BatchKnobs, BatchMethod, batch_size_knob
 from pmdviz.methods.shared.particles import equal_log_weights, num_particles_knob, prior_draws
 from pmdviz.methods.shared.smoothing import SmoothedMethod, SmoothingKnobs, kernel_rule, kernel_width
-from pmdviz.methods.stein.kernels import KERNELS, forces, stein_kernel
+from pmdviz.methods.stein.kernels import KERNELS, RBF, forces, kept_variance, stein_kernel
 from pmdviz.methods.stein.widths import given_width, median_of, squared_width, width_rule
 from pmdviz.methods.step import STEP_SIZE, TEMPERATURE, Cost, Path, Scalar, StepInfo
 from pmdviz.targets import Target
 
 COLLAPSED = 0.5  # of the posterior's variance: what is said to be too small
-MEMORY = 0.9  # of the steps before, for what single batches tell with noise
 
 
 class SVGDKnobs(BatchKnobs, SmoothingKnobs):
@@ -92,7 +91,7 @@ class SVGDState(NamedTuple):
     first: np.ndarray  # (m, d)
     second: np.ndarray  # (m, d)
     iteration: int
-    spread: float  # the particles' variance over the posterior's by Stein's identity, a running mean; NaN at the start
+    h: float  # of the kernel of the last step, in squared units of theta; NaN at the start
 
 
 class SVGD(SmoothedMethod, BatchMethod):
@@ -121,7 +120,6 @@ class SVGD(SmoothedMethod, BatchMethod):
         STEP_SIZE,
         Scalar("length_scale", "kernel width", "units of θ", True),
         Scalar("typical_move", "typical move", "units of θ", True),
-        Scalar("spread", "variance by Stein's identity", "of the posterior's"),
         TEMPERATURE,
     )
 
@@ -145,11 +143,11 @@ class SVGD(SmoothedMethod, BatchMethod):
         scores, h = tempered_scores(target, x, batch, beta), squared_width(x, knobs, target)
         force = KERNELS[knobs.kernel].force(x, scores, h) * target.scale
         direction, first, second = optimisers.OPTIMISERS[knobs.optimiser](force, state.first, state.second, t)
-        rho, spread = optimisers.decayed(t, knobs), running(state.spread, stein_spread(x, scores))
+        rho = optimisers.decayed(t, knobs)
         particles = x + rho * target.scale * direction
         moved = float(np.sqrt(((particles - x) ** 2).sum(axis=1).mean()))
-        told = {"step_size": rho, "length_scale": float(np.sqrt(h)), "typical_move": moved, "spread": spread}
-        state = SVGDState(*read_only(particles, state.log_weights, first, second), t, spread)
+        told = {"step_size": rho, "length_scale": float(np.sqrt(h)), "typical_move": moved}
+        state = SVGDState(*read_only(particles, state.log_weights, first, second), t, h)
         words = f"step {rho:.3g} · batch of {len(batch):,} · kernel width {np.sqrt(h):.3g} · typical move {moved:.2g}"
         return state, StepInfo(
             Cost(len(batch), 0, len(batch) * len(x)),
@@ -160,13 +158,16 @@ class SVGD(SmoothedMethod, BatchMethod):
 
     def caveat(self, state: SVGDState, knobs: SVGDKnobs) -> str:
         """That the power of the likelihood is not 1 yet, or that the variance has collapsed."""
+        if state.iteration == 0:
+            return ""
         beta, (m, d) = temperature(state.iteration - 1, knobs), state.particles.shape
-        if state.iteration and beta < 1:
+        if beta < 1:
             return f"temperature β = {beta:.2g}: the particles' target is prior × likelihood^β, not yet the posterior"
-        if state.iteration and m >= d + 2 and state.spread < COLLAPSED:
+        kept = kept_variance(state.particles, state.h) if knobs.kernel == RBF and m >= d + 2 else 1.0
+        if kept < COLLAPSED:
             return (
-                f"variance about {max(state.spread, 0.0):.0%} of the posterior's: the particles hardly repel one "
-                "another; a wider kernel, as of the median distance, keeps it"
+                f"variance about {kept:.0%} of the posterior's: the particles hardly repel one another; a wider "
+                "kernel, such as one of the median distance, keeps it"
             )
         return super().caveat(state, knobs)
 
@@ -183,18 +184,3 @@ def tempered_scores(target: Target, particles: np.ndarray, batch: np.ndarray, be
     """grad log p0 + beta (N/B) sum over the batch of grad log p(x | theta), (m, d)."""
     scores = checked_gradient(target, particles, batch)
     return scores if beta == 1 else beta * scores + (1 - beta) * target.grad_log_prior(particles)
-
-
-def stein_spread(particles: np.ndarray, scores: np.ndarray) -> float:
-    """-mean_i s(x_i).(x_i - mean x) / d: 1 of exact draws, by Stein's identity E s(x).(x - c) = -d (ours as a check).
-
-    On a Gaussian posterior N(mu, S) it is tr(S^-1 C) / d for the particles' covariance C, whatever their mean.
-    """
-    centred = particles - particles.mean(axis=0)
-    return -float((scores * centred).sum(axis=1).mean()) / particles.shape[1]
-
-
-def running(before: float, now: float) -> float:
-    """The running mean of `stein_spread`; particles on their way from a wide prior have one far above 1."""
-    now = min(max(now, -2.0), 2.0)
-    return now if np.isnan(before) else MEMORY * before + (1 - MEMORY) * now
