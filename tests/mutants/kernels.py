@@ -21,6 +21,8 @@ FAULTS = [
     Fault.of("model-prior", "kernels.models:normal_prior", "precision * total", "total", "kernels/test_chains"),
     Fault.of("warmup-types", "kernels.warmup:_other_calls", "kde_on_line(two[:, :1], log_weights, np.eye(1), axis)", "kde_on_line(two[:, :1], log_weights, np.eye(1), axis + np.nan)", "kernels/test_warmup"),
     Fault.of("stein-repulsion", "kernels.svgd:stein_force", "scores - 2.0 / h * centred", "scores + 2.0 / h * centred", "kernels/test_svgd"),
+    Fault.of("imq-repulsion", "kernels.svgd:imq_force", "centred * sums[:, None] - apart", "apart - centred * sums[:, None]", "kernels/test_svgd"),
+    Fault.of("imq-cube", "kernels.svgd:_roots", "k * k * k", "k * k", "kernels/test_svgd"),
     Fault.of("langevin-schedule", "kernels.chains:_langevin", "first + t", "first", "kernels/test_chains"),
     Fault.of("hamiltonian-acceptance", "kernels.chains:_hamiltonian", "uniforms[t] < chances[t]", "uniforms[t] > chances[t]", "kernels/test_chains"),
     Fault.of("limit-share", "kernels.limiting:_largest_step", "share * _ess(start, slope, 0.0)", "share * share * _ess(start, slope, 0.0)", "kernels/test_limiting"),

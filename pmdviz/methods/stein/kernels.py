@@ -57,7 +57,7 @@ def forces(particles: np.ndarray, scores: np.ndarray, h: float, kernel: str = RB
 
 
 def kept_variance(particles: np.ndarray, h: float) -> float:
-    """Their variance over that of a Gaussian posterior on which they rest under the RBF, from the particles alone (ours).
+    """Their variance over that of the Gaussian posterior on which they rest under the RBF, from them alone (ours).
 
     The force, contracted with x - mean and summed, is 0 where they rest: sum_ij k_ij (x_i . x_j) / v = sum_ij k_ij r_ij
     with r_ij = |x_i - x_j|^2 / h. Of Gaussian particles with variance s^2 that makes s^2 / v = a / (1 + a) with

@@ -44,8 +44,8 @@ def width_rule(default: str) -> Choice:
         default,
         choices=RULES,
         label="Kernel width rule",
-        doc="The kernel is a function of |x-y|²/h; med is the median distance. Median / log m: h = med²/log(m+1), as in "
-        "Liu and Wang; enough for d ≤ 3. Median / 2 log m: half of that, as in Han's thesis; the variance collapses "
+        doc="The kernel is a function of |x-y|²/h; med is the median distance. Median / log m: h = med²/log(m+1), as "
+        "in Liu and Wang; enough for d ≤ 3. Median / 2 log m: half of that, as in Han's thesis; the variance collapses "
         "from d = 5 on. Median distance: h = med²; for d ≥ 5. Median within a mode: as the first, with the median "
         "distance within a mode. Fixed: the square of the given number.",
     )
