@@ -52,6 +52,8 @@ MEASURES: dict[str, Callable[[Run], float | None]] = {
     "ess": lambda run: run.final.metrics["ess"],
     "ess_fraction": lambda run: run.final.metrics["ess"] / len(run.final.particles),
     "lightest_mode": _lightest,
+    "sd_ratio_min": lambda run: run.final.metrics["sd_ratio_min"],
+    "sd_ratio_max": lambda run: run.final.metrics["sd_ratio_max"],
     "process_error": lambda run: run.final.metrics["process_error"],
     "tv_rise": lambda run: run.history["tv"][-1] - run.history["tv"].min(),
     "limited_steps": lambda run: run.final.limited_steps,

@@ -24,6 +24,8 @@ FAULTS = [
     Fault.of("leaders-slope", "kernels.steinis:_pulled", "pulls[j] - slope * (x[j] - y)", "pulls[j] + slope * (x[j] - y)", "kernels/test_steinis"),
     Fault.of("determinant-pivot", "kernels.steinis:_eliminated", "sign = -sign", "sign = sign", "kernels/test_steinis"),
     Fault.of("monotone-least", "kernels.steinis:_is_monotone", "1.0 - least", "1.0", "kernels/test_steinis"),
+    Fault.of("imq-repulsion", "kernels.svgd:imq_force", "centred * sums[:, None] - apart", "apart - centred * sums[:, None]", "kernels/test_svgd"),
+    Fault.of("imq-cube", "kernels.svgd:_roots", "k * k * k", "k * k", "kernels/test_svgd"),
     Fault.of("langevin-schedule", "kernels.chains:_langevin", "first + t", "first", "kernels/test_chains"),
     Fault.of("hamiltonian-acceptance", "kernels.chains:_hamiltonian", "uniforms[t] < chances[t]", "uniforms[t] > chances[t]", "kernels/test_chains"),
     Fault.of("limit-share", "kernels.limiting:_largest_step", "share * _ess(start, slope, 0.0)", "share * share * _ess(start, slope, 0.0)", "kernels/test_limiting"),

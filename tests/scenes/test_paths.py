@@ -8,7 +8,8 @@ from pmdviz.engine.session import Session
 from pmdviz.kernels.svgd import stein_force
 from pmdviz.methods import METHODS
 from pmdviz.methods.base import checked_gradient
-from pmdviz.methods.stein.svgd import forces, squared_width
+from pmdviz.methods.stein.kernels import forces
+from pmdviz.methods.stein.widths import squared_width
 from pmdviz.scenes.paths import LONGEST, OF_GAUSSIANS, OF_STEP, OF_TRAIL, TRAIL, path_columns, path_words
 from pmdviz.scenes.stage import SCENES
 
