@@ -169,8 +169,8 @@ class SVGD(SmoothedMethod, BatchMethod):
         kept = kept_variance(state.particles, state.h) if knobs.kernel == RBF and m >= d + 2 else 1.0
         if kept < COLLAPSED:
             return (
-                f"variance about {kept:.0%} of the posterior's: the particles hardly repel one another; a wider "
-                "kernel, such as one of the median distance, keeps it"
+                f"variance about {kept:.0%} of the posterior's: "
+                "particles hardly push one another apart; a wider kernel keeps it"
             )
         return super().caveat(state, knobs)
 
