@@ -42,7 +42,6 @@ FAULTS = [
     Fault.of("chi2-squares", "methods.importance.adaptations:coefficients", "2 * log_weights", "log_weights", "methods/test_adaptive_is::test_the_gradient_is_that_of_log_chi2"),
     Fault.of("proposal-defensive", "methods.importance.proposal:Proposal.at", "np.log(self.defensive) + log_prior", "log_prior", "methods/test_adaptive_is::test_the_mean_weight_is_unbiased_for_z"),
     Fault.of("adaptive-evidence", "methods.importance.adaptive_is:AdaptiveIS.step", "raw[best] - log_weights[best] - np.log(len(raw))", "raw[best] - log_weights[best]", "methods/test_adaptive_is::test_the_mean_weight_is_unbiased_for_z"),
-    Fault.of("svgd-width", "methods.stein.svgd:squared_width", "m + 1", "m", "methods/test_svgd"),
     Fault.of("npv-entropy", "methods.vi.elbo:entropy_bound", "widths[:, None] ** 2 + widths ** 2", "2 * widths[:, None] ** 2 + 0 * widths", "methods/test_npv"),
     Fault.of("sgld-gradient", "methods.mcmc.sgld:SGLD.move", "0.5 * step_size", "step_size", "methods/test_leaps"),
     Fault.of("hmc-energy", "methods.mcmc.trajectory:acceptance", "0.5 * float((momentum ** 2).sum() - (end_momentum ** 2).sum())", "float((momentum ** 2).sum() - (end_momentum ** 2).sum())", "methods/test_hmc"),
