@@ -41,9 +41,7 @@ def _svgd(row: svgd_rows.Row) -> Row:
 
 def _adaptive(row: adaptive_rows.Row) -> Row:
     known = {} if np.isnan(row.reported) else {"kl_forward": (row.reported, 0.0)}
-    return Row(
-        "warped", row.name, lambda seed: adaptive_rows.statistics(adaptive_rows.run_of(row, seed)), known
-    )
+    return Row("warped", row.name, lambda seed: adaptive_rows.statistics(adaptive_rows.run_of(row, seed)), known)
 
 
 def rows() -> list[Row]:

@@ -185,6 +185,7 @@ def summed_up(measured: list[Measured]) -> dict[str, tuple[float, float]]:
     error = table.std(axis=0, ddof=1) / np.sqrt(len(table)) if len(table) > 1 else np.full(len(names), np.nan)
     return {name: (float(mean), float(se)) for name, mean, se in zip(names, table.mean(axis=0), error, strict=True)}
 
+
 def _squares(**means: float) -> dict[str, tuple[float, float]]:
     """Mean squares over 30 runs, whose relative standard error is about sqrt(2 / 30)."""
     return {name: (mean, 0.26 * mean) for name, mean in means.items()}
