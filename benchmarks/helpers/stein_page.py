@@ -29,7 +29,7 @@ Written by `python -m benchmarks.helpers.stein_page docs/measured`, from files o
 `python -m pmdviz bench annealing --json docs/measured/annealing.json`. Every number of every run is a line of
 [measured/stein.csv](measured/stein.csv) or [measured/annealing.csv](measured/annealing.csv).
 
-J. Han's thesis (*Advances in approximate inference: combining VI and MCMC and improving on Stein discrepancy*) makes
+J. Han's thesis (*Scalable Approximate Inference and Some Applications*, Dartmouth College 2019) makes
 these claims of its first part: Stein variational gradient descent, Stein importance sampling, log Z by the path of
 SVGD, and annealed importance sampling on batches. Its data were not published; ours are of the same kind, with exact
 answers: ten Gaussians in the plane, a bent mixture, Gauss-Boltzmann machines with ten hidden units. Yes and no ask for

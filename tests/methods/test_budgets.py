@@ -18,12 +18,13 @@ def test_at_its_defaults_a_method_comes_to_a_picture(method):
     run = pmdviz.run(method=method, floor=False)
     final = run.final
     assert np.isfinite(final.metrics["tv"])
-    assert ("k-hat" in final.caveat) == bool(final.caveat) == (method == "importance")
+    assert ("k-hat" in final.caveat) == (method == "importance")
+    assert bool(final.caveat) == (method in ("importance", "path_integration"))  # of this one log Z is biased
     assert run.recipe.budget == Recipe(method=method).budget >= DEFAULT_BUDGET
     assert final.visited - final.info.visited < run.recipe.budget
     if method in CHAINS:
         assert len(final.particles) >= 100
-    else:
+    elif not METHODS[method].budget_words:
         assert run.recipe.budget == DEFAULT_BUDGET
     if METHODS[method].ended(final.state, final.knobs, run.target) == "":
         assert final.visited >= run.recipe.budget

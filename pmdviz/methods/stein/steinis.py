@@ -9,7 +9,7 @@ import numpy as np
 
 from pmdviz.densities.density import effective_sample_size
 from pmdviz.methods.base import checked_gradient, checked_log_likelihood, checked_log_prior, read_only
-from pmdviz.methods.shared.particles import equal_log_weights, normalised, prior_draws
+from pmdviz.methods.shared.particles import equal_log_weights, normalised, prior_draws, weight_terms
 from pmdviz.methods.shared.smoothing import SmoothedMethod
 from pmdviz.methods.stein.flow import DETERMINANTS, ess_share, log_mean, squared_width, step_size
 from pmdviz.methods.stein.shown import Leading
@@ -22,7 +22,7 @@ LEAST = 0.2  # of the symmetric part of I + step J at the leaders and pilots: 0 
 SHORTEST = 2.0**-60  # of a scheduled step
 ARROWS = 50  # followers whose force a picture shows
 SWEPT, STUCK = 0.5, 0.05  # share of the best ESS; share of followers, from which on it is said
-STILL = 1e-3  # prior sds
+STILL = 1e-3  # sds of what the followers were drawn from
 
 
 class SteinISState(NamedTuple):
@@ -118,9 +118,9 @@ class SteinIS(SmoothedMethod, Leading):
         """All points by the force of the leaders where they stand; now and then the weights."""
         ess = effective_sample_size(state.log_weights)
         moved, did = displaced(state, target, checked_gradient(target, state.leaders, batch), knobs)
-        asked = 0
+        asked, terms = 0, dict[str, np.ndarray]()
         if knobs.is_checked(moved.iteration):
-            moved, asked = weighted(moved, target, batch, knobs)
+            moved, asked, terms = weighted(moved, target, batch, knobs)
         read_only(*(part for part in moved if isinstance(part, np.ndarray)))
         zeros, rows = int((moved.log_weights == -np.inf).sum()), len(batch)
         scalars = {**did.scalars, "ess_before": ess, "zero_weight": zeros, "moving_ess": moved.share}
@@ -129,6 +129,7 @@ class SteinIS(SmoothedMethod, Leading):
             _words(moved, did, knobs),
             events(limited=did.limited),
             scalars,
+            terms,
             paths=partial(_arrows, state.points[: len(state.particles)], did.force),
         )
 
@@ -156,7 +157,7 @@ class SteinIS(SmoothedMethod, Leading):
                 f"{state.best_at:,} and is {state.share:.0%}, too many steps for {len(state.leaders):,} leaders"
             )
         known = super().caveat(state, knobs)
-        stuck = int((np.abs(state.points[:m] - state.starts) < STILL * _spread(state)).all(axis=1).sum())
+        stuck = int((np.abs(state.points[:m] - state.starts) < STILL * state.starts.std(axis=0)).all(axis=1).sum())
         if not known and state.iteration >= EVERY and stuck > STUCK * m:
             return f"{stuck:,} of {m:,} followers never moved: they lie too far out for any leader to reach them"
         if not known and folded:
@@ -204,10 +205,12 @@ def displaced(
     return state, Displacement(unit * force[:m], scalars, limited)
 
 
-def weighted(state: SteinISState, target: Target, batch: np.ndarray, knobs: SteinISKnobs) -> tuple[SteinISState, int]:
+def weighted(
+    state: SteinISState, target: Target, batch: np.ndarray, knobs: SteinISKnobs
+) -> tuple[SteinISState, int, dict[str, np.ndarray]]:
     """log w = log p - log q of all points; the followers are kept if those that decide have their best ESS.
 
-    Also how many likelihoods were asked for.
+    Also how many likelihoods were asked for, and the terms of the new weights where there are any.
     """
     m = len(state.particles)
     log_prior = checked_log_prior(target, state.points)
@@ -215,10 +218,11 @@ def weighted(state: SteinISState, target: Target, batch: np.ndarray, knobs: Stei
     log_p = log_prior + checked_log_likelihood(target, state.points, batch, inside, may_vanish=True)
     log_w = np.where(log_p > -np.inf, log_p - state.log_q, -np.inf)  # log q may be +inf where space was flattened
     deciding = log_w[m:] if knobs.stop == "pilot" else log_w[:m]
-    share = ess_share(deciding)
+    share, terms = ess_share(deciding), dict[str, np.ndarray]()
     better = share > state.best
     if better or knobs.stop == "last" or state.log_z is None:
         log_weights = normalised(log_w[:m], state.points, batch)
+        terms = weight_terms(log_weights, target=log_p[:m], density=-state.log_q[:m])
         state = state._replace(
             particles=state.points[:m].copy(),
             log_weights=log_weights,
@@ -227,12 +231,7 @@ def weighted(state: SteinISState, target: Target, batch: np.ndarray, knobs: Stei
         )
     if better:
         state = state._replace(best=share, best_at=state.iteration)
-    return state._replace(share=share), int(inside.sum())
-
-
-def _spread(state: SteinISState) -> np.ndarray:
-    """The sd of what the followers were drawn from, (d,), by themselves."""
-    return state.starts.std(axis=0)
+    return state._replace(share=share), int(inside.sum()), terms
 
 
 def _arrows(followers: np.ndarray, force: np.ndarray) -> dict[str, np.ndarray]:

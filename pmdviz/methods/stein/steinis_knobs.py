@@ -34,11 +34,11 @@ class SteinISKnobs(SmoothingKnobs):
     length_scale_factor = width_factor(4.0)
     determinant = Choice(
         "exact",
-        choices={"exact": "exact", "first_order": "first order"},
+        choices={"exact": "of the whole matrix", "first_order": "first order, of the diagonal"},
         label="Determinant",
         acts="restart",
-        doc="How much a step stretches space at a follower. Exact: |det(I + εJ)|, at d³ operations a follower. First "
-        "order: the product of the diagonal, off by ε² a step, at d operations.",
+        doc="How much a step stretches space at a follower. Of the whole matrix: |det(I + εJ)|, at d³ operations a "
+        "follower. First order: the product of its diagonal, off by ε² a step, at d operations.",
     )
     stop = Choice(
         "pilot",
