@@ -30,7 +30,7 @@ def test_at_its_defaults_a_method_comes_to_a_picture(method):
         assert final.visited >= run.recipe.budget
 
 
-@pytest.mark.parametrize("method", ["hmc", "mala", "gibbs"])
+@pytest.mark.parametrize("method", ["hmc", "mala", "gibbs", "random_walk"])
 def test_a_default_budget_follows_burn_in_thinning_and_data(method):
     usual = Recipe(method=method, target_options={"num_data": 500})
     long = Recipe(method=method, target_options={"num_data": 500}, burn_in=2000, thinning=3)
