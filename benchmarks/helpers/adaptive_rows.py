@@ -47,7 +47,7 @@ def run_of(row: Row, seed: int) -> Run:
 
 
 def statistics(run: Run) -> dict[str, float]:
-    """KL(p || q) and KL(q || p) of the fitted mixture q, in nats, the ESS as a share of the draws, and log Z's error."""
+    """KL(p || q) and KL(q || p) of the fitted mixture q, the ESS as a share of the draws, log Z's error; in nats."""
     frame, rng = run.final, np.random.default_rng(0)
     p, q = frame.target.exact, frame.densities["mixture"]
     of_p, of_q = p.sample(rng, DRAWS), q.sample(rng, DRAWS)
