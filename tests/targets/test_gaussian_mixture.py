@@ -56,11 +56,11 @@ def test_draws_have_the_moments_and_the_density(mixture):
 
 
 def test_a_marginal_is_what_is_left_when_the_other_coordinate_is_integrated_out(mixture):
-    marginal = mixture.marginal([1])
+    marginal = mixture.marginal_log_density([1])
     for y in (-2.0, 0.3):
         density = lambda x, y=y: float(np.exp(mixture.log_density(np.array([[x, y]])))[0])  # noqa: E731
         expected, _ = integrate.quad(density, *mixture.box[0], limit=200)
-        assert np.exp(marginal.log_density(np.array([[y]]))) == pytest.approx(expected, rel=1e-6)
+        assert np.exp(marginal(np.array([[y]]))) == pytest.approx(expected, rel=1e-6)
 
 
 def test_one_component_is_the_gaussian():

@@ -34,6 +34,9 @@ SETTINGS |= {
         {"dim": 25, "spread": 1.0, "variance": 1.0},
         {"dim": 3, "num_components": 1, "spread": 0.0},
     ],
+    "warped_gmm": [{}, {"curvature": -1.5, "variance": 0.1}, {"curvature": 0.0, "q0_mean": -1.0}],
+    "funnel": [{"sd": 1.0}, {"dim": 4, "sd": 0.5, "q0_mean": 1.0}],
+    "rbm": [{}, {"dim": 1, "num_hidden": 3}, {"dim": 2, "num_hidden": 2, "target_seed": 3}, {"dim": 20, "weight": 0.1}],
 }
 CASES = [(name, options) for name in TARGETS for options in SETTINGS.get(name, [{}])]
 made = functools.cache(lambda case: make_target(CASES[case][0], **CASES[case][1]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -88,6 +88,11 @@ class GaussianExact(OnGrids):
     def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
         """n iid draws (n, d)."""
         return self.mean + rng.standard_normal((n, len(self.mean))) @ self._cholesky.T
+
+    def marginal_log_density(self, coordinates: Sequence[int]) -> Callable[[np.ndarray], np.ndarray]:
+        """log p of some of the coordinates, (n, k) -> (n,)."""
+        chosen = list(coordinates)
+        return GaussianExact(self.mean[chosen], self.cov[np.ix_(chosen, chosen)]).log_density
 
     def mass_in(self, box: Box) -> float:
         """At least so much of the posterior's mass lies in `box` (exactly so much in one dimension)."""

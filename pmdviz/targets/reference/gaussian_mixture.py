@@ -82,17 +82,17 @@ class GaussianMixtureExact(OnGrids):
             draws[chosen == k] += np.einsum("ni,ji->nj", noise[chosen == k], self._choleskys[k])
         return draws
 
-    def marginal(self, coordinates: Sequence[int]) -> GaussianMixtureExact:
-        """The mixture of some of the coordinates."""
+    def marginal_log_density(self, coordinates: Sequence[int]) -> Callable[[np.ndarray], np.ndarray]:
+        """log p of some of the coordinates, (n, k) -> (n,): the mixture of theirs."""
         chosen = list(coordinates)
         covs = self.covs[..., np.array(chosen)[:, None], chosen]
-        return GaussianMixtureExact(self.weights, self.means[:, chosen], covs)
+        return GaussianMixtureExact(self.weights, self.means[:, chosen], covs).log_density
 
     def mass_in(self, box: Box) -> float:
         """The mass in `box`; at least so much lies there where coordinates are correlated within a component."""
         low, high = np.array(box).T
         sds = np.sqrt(np.diagonal(self.covs, axis1=-2, axis2=-1))
-        inside = _normal_cdf((high - self.means) / sds) - _normal_cdf((low - self.means) / sds)  # (k, d)
+        inside = normal_cdf((high - self.means) / sds) - normal_cdf((low - self.means) / sds)  # (k, d)
         shares = np.maximum(1.0 - (1.0 - inside).sum(axis=1), 0.0) if self._correlated else inside.prod(axis=1)
         return float((self.weights * shares).sum())
 
@@ -133,4 +133,9 @@ def _box(low: np.ndarray, high: np.ndarray) -> Box:
     return tuple((float(a), float(b)) for a, b in zip(low, high, strict=True))
 
 
-_normal_cdf = np.vectorize(lambda z: 0.5 * math.erfc(-z / 2**0.5), otypes=[float])
+def normal_cdf(z: np.ndarray) -> np.ndarray:
+    """Phi(z), element by element."""
+    return _half_erfc(-np.asarray(z) / 2**0.5)
+
+
+_half_erfc = np.vectorize(lambda u: 0.5 * math.erfc(u), otypes=[float])
