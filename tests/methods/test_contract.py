@@ -75,14 +75,14 @@ def test_it_says_what_it_is(method):
 
 def set_up(method, name, given, seed=0):
     target = CountingTarget(small_target(name, 37))
-    return np.random.default_rng(seed), target, method.Knobs.checked(small_knobs(method, 37, **given))
+    return np.random.default_rng(seed), target, method.Knobs.checked(small_knobs(method, target.num_data, **given))
 
 
 def rows(rng, target, method, state, knobs):
     """The rows of a step, as a session draws them."""
     if method.batches(state, knobs) == "whole":
         return target.data_rows
-    return target.data[rng.integers(target.num_data, size=method.batch_size(state, knobs, target.num_data))]
+    return target.data_rows[rng.integers(target.num_data, size=method.batch_size(state, knobs, target.num_data))]
 
 
 def arrays(state):
@@ -200,7 +200,7 @@ def test_init_and_step_keep_the_contract(method, name, given):
         assert info.density_evaluations == made - shared
         assert info.gradient_evaluations == target.gradient_pairs - gradient_pairs
         state = after
-    assert k >= 4, "a method may end, but not at once"
+    assert k >= (1 if target.data is None else 4), "a method may end, but not at once"
 
 
 @pytest.mark.parametrize("method, name, given", PAIRS)

@@ -40,4 +40,6 @@ FAULTS = [
     Fault.of("forward-weights", "kernels.triangular:_take_off_four", "a0 * p + a1 * q + a2 * u + a3 * v", "a0 * p + a1 * q + a2 * u + a2 * v", "kernels/test_triangular"),
     Fault.of("cholesky-rest", "kernels.triangular:cholesky", "matrix[r, q] -= dot(matrix[r], matrix[q], s)", "matrix[r, q] += dot(matrix[r], matrix[q], s)", "kernels/test_triangular"),
     Fault.of("fitc-residual", "kernels.sparse_gp:_tilt", "variance -= a[r] ** 2", "variance += a[r] ** 2", "kernels/test_sparse_gp"),
+    Fault.of("gaussian-mixture-largest", "kernels.likelihoods.gaussian_mixture:_log_density", "largest + np.log(total)", "np.log(total)", "kernels/test_gaussian_mixture"),
+    Fault.of("gaussian-mixture-pull", "kernels.likelihoods.gaussian_mixture:_gradient", "total * variance", "total", "kernels/test_gaussian_mixture"),
 ]  # fmt: skip

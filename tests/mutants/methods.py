@@ -88,5 +88,12 @@ FAULTS = [
     Fault.of("paper-accuracy", "benchmarks.helpers.regression_page:reaches", "short <= 0", "short <= 1", "benchmarks/test_claims_logistic::test_reaching_the_paper_s_accuracy"),
     Fault.of("jitter-classes", "benchmarks.helpers.jittered:jittered", "classes[chosen]", "classes[chosen - 1]", "benchmarks/test_claims_logistic::test_a_jittered_image_is_its_original_moved"),
     Fault.of("pixels-of-a-byte", "targets.two_classes:_table", "BRIGHTEST if holds_images(source) else 1.0", "1.0", "targets/test_two_classes"),
+    Fault.of("mixture-weights", "targets.reference.gaussian_mixture:GaussianMixtureExact.log_density", "log_weights[k] + self._log_jacobian(k)", "self._log_jacobian(k)", "targets/test_gaussian_mixture"),
+    Fault.of("mixture-between", "targets.reference.gaussian_mixture:GaussianMixtureExact._moments", "within + np.einsum('ki,kj->ij', self.weights[:, None] * away, away)", "within", "targets/test_gaussian_mixture"),
+    Fault.of("q0-mean", "targets.without_data.base:WithoutData._log_prior", "theta - self.q0_mean", "theta", "targets/test_without_data"),
+    Fault.of("warp-slope", "targets.without_data.warped_gmm:WarpedGmm._grad_log_p", "2 * self.options.curvature * theta[:, 0] * found[:, 1]", "self.options.curvature * theta[:, 0] * found[:, 1]", "targets/test_targets"),
+    Fault.of("funnel-scale", "targets.without_data.funnel:FunnelExact.sample", "np.exp(0.5 * draws[:, :1])", "np.exp(draws[:, :1])", "targets/test_without_data"),
+    Fault.of("rbm-evidence", "targets.without_data.rbm:Rbm.make_exact", "0.5 * (means ** 2).sum(axis=1)", "(means ** 2).sum(axis=1)", "targets/test_without_data"),
+    Fault.of("rbm-signs", "targets.without_data.rbm:Rbm._gibbs_sweep", "np.tanh(inputs)", "np.tanh(0.5 * inputs)", "targets/test_without_data"),
     Fault.of("custom-additivity", "targets.custom:CustomTarget._check_functions", "self._check_additivity(theta, whole)", "pass", "targets/test_custom"),
 ]  # fmt: skip

@@ -197,7 +197,7 @@ class CountingTarget(Target):
         return self.inner.log_likelihood(theta, batch)
 
     def grad_log_joint(self, theta, batch=None):
-        self.gradient_pairs += self._counted(self.data if batch is None else batch) * len(self._points(theta))
+        self.gradient_pairs += self._counted(self.data_rows if batch is None else batch) * len(self._points(theta))
         return self.inner.grad_log_joint(theta, batch)
 
     def grad_log_prior(self, theta):

@@ -49,12 +49,11 @@ class WithoutData(GaussianPrior, Target):
     `build` sets `dim` and `parameter_names`, and then calls `start_from`.
     """
 
-    data = None
     q0_mean: float = 0.0
 
     def start_from(self, q0_mean: float, q0_sd: float, low: np.ndarray, high: np.ndarray) -> None:
         """Set q0, and a view box that holds it and the bulk of p, which lies between low (d,) and high (d,)."""
-        self.q0_mean, self.prior_sd = q0_mean, q0_sd
+        self.data, self.q0_mean, self.prior_sd = None, q0_mean, q0_sd
         self.scale = np.full(self.dim, q0_sd)
         low = np.minimum(np.broadcast_to(low, self.dim), q0_mean - Q0_SDS * q0_sd)
         high = np.maximum(np.broadcast_to(high, self.dim), q0_mean + Q0_SDS * q0_sd)
