@@ -60,7 +60,7 @@ class Rbm(WithoutData):
 
     name = "rbm"
     title = "Gauss-Bernoulli RBM"
-    about = "Visible real units that hidden signs pull to and fro: a mixture of a thousand Gaussians in disguise."
+    about = "Real units pulled one way or the other by hidden signs: a mixture of a thousand Gaussians in disguise."
     source = "Han 2019 (thesis); the model: Welling, Rosen-Zvi, Hinton 2005"
     Options = RbmOptions
     declared = frozenset({"gradient", "conditionals"})
