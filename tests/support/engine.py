@@ -200,6 +200,9 @@ class CountingTarget(Target):
         self.gradient_pairs += self._counted(self.data_rows if batch is None else batch) * len(self._points(theta))
         return self.inner.grad_log_joint(theta, batch)
 
+    def grad_log_prior(self, theta):
+        return self.inner.grad_log_prior(theta)
+
     def gibbs_sweep(self, rng, theta, data):
         self.pairs += self._counted(data)
         return self.inner.gibbs_sweep(rng, theta, data)
