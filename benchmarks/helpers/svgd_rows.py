@@ -71,8 +71,7 @@ def svgd_rows() -> Iterator[Row]:
         yield Row(f"N(0, I), IMQ, thesis, d = {dim}", recipe, variance_ratio)
     for rule in ("thesis", "liu_wang", "median", "local"):
         yield Row(f"ten Gaussians in the plane, {rule}", recipe_of({}, 400, length_scale_rule=rule), total_variation)
-    for annealing in (False, True):
-        words = "annealed" if annealing else "plain"
+    for annealing, words in (("off", "plain"), ("on", "annealed")):
         far = recipe_of({**FAR, "q0_mean": -4.0, "q0_sd": 2.0}, 400, annealing=annealing)
         yield Row(f"two far modes from one side, {words}", far, lightest_mode)
         wide = {"annealing": annealing, "num_temperatures": 200, "length_scale_rule": "median"}

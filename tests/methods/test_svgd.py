@@ -174,7 +174,7 @@ def test_a_step_of_the_inverse_multiquadric_follows_its_force_and_so_do_its_arro
 
 def test_annealing_raises_the_power_of_the_likelihood_step_by_step():
     """The score is grad log prior + beta grad log L, by finite differences of log prior + beta log L."""
-    options = {"annealing": True, "num_temperatures": 4, "power": 2.0, "steps_per_temperature": 3}
+    options = {"annealing": "on", "num_temperatures": 4, "power": 2.0, "steps_per_temperature": 3}
     target, knobs = make_target("mixture", num_data=50), SVGD.Knobs.checked({"batch_size": 50, **options})
     betas = [temperature(t, knobs) for t in range(14)]
     np.testing.assert_allclose(betas, np.repeat([1 / 16, 1 / 4, 9 / 16, 1, 1], 3)[:14])
@@ -191,7 +191,7 @@ def test_annealing_raises_the_power_of_the_likelihood_step_by_step():
 
 
 def test_a_run_that_ends_before_temperature_1_says_so():
-    session = run(3, num_particles=50, annealing=True, num_temperatures=8)
+    session = run(3, num_particles=50, annealing="on", num_temperatures=8)
     assert session.frame.caveat.startswith("temperature β = 0.38: ") and "β = 0.375" in session.frame.info.words
     assert session.frame.info.scalars["temperature"] == 0.375
     assert session.advance(5).caveat == "" and session.frame.info.scalars["temperature"] == 1
@@ -199,7 +199,7 @@ def test_a_run_that_ends_before_temperature_1_says_so():
 
 def test_annealed_particles_rest_where_the_tempered_posterior_says():
     """On a Gaussian posterior the target at beta is N(., 1 / (1 / s0^2 + beta N / s^2)); here half way."""
-    knobs = {"annealing": True, "num_temperatures": 2, "steps_per_temperature": 2000, "eta": 20, "n0": 200}
+    knobs = {"annealing": "on", "num_temperatures": 2, "steps_per_temperature": 2000, "eta": 20, "n0": 200}
     session = run(600, num_particles=2, length_scale_rule="liu_wang", target_options=LINE, **knobs)
     exact, prior = session.target.exact, session.target.prior_sd**-2
     variance = 1 / (prior + 0.5 * (1 / exact.cov[0, 0] - prior))

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pmdviz.knobs import Choice, Flag, Real, Whole
+from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.methods.base import checked_gradient, read_only
 from pmdviz.methods.cost import Work
 from pmdviz.methods.shared import optimisers
@@ -47,8 +47,9 @@ class SVGDKnobs(BatchKnobs, SmoothingKnobs):
     length_scale_rule = width_rule("local")
     length_scale = given_width()
     median = median_of()
-    annealing = Flag(
-        False,
+    annealing = Choice(
+        "off",
+        choices={"off": "off", "on": "on"},
         label="Annealing",
         doc="Begin with the prior as the target and raise the likelihood's power β to 1 (Han 2019, Algorithm 6).",
     )
@@ -57,7 +58,7 @@ class SVGDKnobs(BatchKnobs, SmoothingKnobs):
         bounds=(1, 1_000_000),
         softbounds=(1, 1000),
         label="Number of temperatures K",
-        only_if=("annealing", True),
+        only_if=("annealing", "on"),
         doc="β = (k/K)^p for k = 1 to K.",
     )
     power = Real(
@@ -65,7 +66,7 @@ class SVGDKnobs(BatchKnobs, SmoothingKnobs):
         bounds=(0.1, 20),
         softbounds=(1, 6),
         label="Temperature exponent p",
-        only_if=("annealing", True),
+        only_if=("annealing", "on"),
         doc="β = (k/K)^p: a larger p makes the first steps away from the prior smaller.",
     )
     steps_per_temperature = Whole(
@@ -73,7 +74,7 @@ class SVGDKnobs(BatchKnobs, SmoothingKnobs):
         bounds=(1, 100_000),
         softbounds=(1, 50),
         label="Steps per temperature",
-        only_if=("annealing", True),
+        only_if=("annealing", "on"),
         doc="Steps along the force at each β.",
     )
 
@@ -154,8 +155,8 @@ class SVGD(SmoothedMethod, BatchMethod):
         words = f"step {rho:.3g} · batch of {len(batch):,} · kernel width {np.sqrt(h):.3g} · typical move {moved:.2g}"
         return state, StepInfo(
             Cost(len(batch), 0, len(batch) * len(x)),
-            words + (f" · β = {beta:.3g}" if knobs.annealing else ""),
-            scalars=told | ({"temperature": beta} if knobs.annealing else {}),
+            words + (f" · β = {beta:.3g}" if knobs.annealing == "on" else ""),
+            scalars=told | ({"temperature": beta} if knobs.annealing == "on" else {}),
             paths=partial(forces, x, scores, h, knobs.kernel),
         )
 
@@ -177,7 +178,7 @@ class SVGD(SmoothedMethod, BatchMethod):
 
 def temperature(iteration: int, knobs: SVGDKnobs) -> float:
     """beta of the step after so many: ((1 + floor(iteration / m)) / K)^p, at most 1; 1 without annealing."""
-    if not knobs.annealing:
+    if knobs.annealing == "off":
         return 1.0
     rung = min(1 + iteration // knobs.steps_per_temperature, knobs.num_temperatures)
     return (rung / knobs.num_temperatures) ** knobs.power
