@@ -11,6 +11,7 @@ from pmdviz.methods import METHODS, usual_target
 from pmdviz.methods.base import DEFAULT_BUDGET
 
 CHAINS = [name for name, method in METHODS.items() if method.family == "chain"]
+BROKEN = {"importance": "k-hat", "stochastic_ais": "effective particles", "path_integration": ""}  # at the defaults, and say so
 
 
 @pytest.mark.parametrize("method", [name for name in METHODS if usual_target(name) == "mixture"])
@@ -18,8 +19,7 @@ def test_at_its_defaults_a_method_comes_to_a_picture(method):
     run = pmdviz.run(method=method, floor=False)
     final = run.final
     assert np.isfinite(final.metrics["tv"])
-    assert ("k-hat" in final.caveat) == (method == "importance")
-    assert bool(final.caveat) == (method in ("importance", "path_integration"))  # of this one log Z is biased
+    assert bool(final.caveat) == (method in BROKEN) and BROKEN.get(method, "") in final.caveat
     assert run.recipe.budget == Recipe(method=method).budget >= DEFAULT_BUDGET
     assert final.visited - final.info.visited < run.recipe.budget
     if method in CHAINS:

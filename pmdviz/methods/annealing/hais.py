@@ -27,8 +27,8 @@ class HAISKnobs(LadderKnobs):
         basic=True,
         label="Refreshment γ",
         unit="share of the momentum's variance",
-        doc="How much of the momentum is drawn anew at each temperature. At 1 all of it: that is AIS with the same "
-        "leapfrog steps.",
+        doc="How much of the momentum is replaced by a fresh draw at each temperature. At 1 all of it: that is AIS "
+        "with the same leapfrog steps.",
     )
     sandwich = sandwich_knob()
 
