@@ -93,7 +93,11 @@ def recipes(draw):
     target = draw(st.sampled_from(sorted(TARGETS)))
     method = draw(st.sampled_from(fitting(make_target(target))))
     specs = TARGETS[target].Options.specs()
-    sizes = {name: draw(st.integers(*most)) for name, most in SIZES.items() if name in specs}
+    sizes = {
+        name: draw(st.integers(max(low, specs[name].bounds[0]), high))
+        for name, (low, high) in SIZES.items()
+        if name in specs
+    }
     options = {**sizes, **draw(knob_values(drop(specs, sizes)))}
     if options.get("data") == "digits":
         options["num_data"] += options["dim"]  # at least as many rows as components
