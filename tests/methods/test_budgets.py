@@ -11,7 +11,11 @@ from pmdviz.methods import METHODS, usual_target
 from pmdviz.methods.base import DEFAULT_BUDGET
 
 CHAINS = [name for name, method in METHODS.items() if method.family == "chain"]
-BROKEN = {"importance": "k-hat", "stochastic_ais": "effective particles", "path_integration": ""}  # at the defaults, and say so
+BROKEN = {
+    "importance": "k-hat",
+    "stochastic_ais": "effective particles",
+    "path_integration": "",
+}  # at the defaults, and say so
 
 
 @pytest.mark.parametrize("method", [name for name in METHODS if usual_target(name) == "mixture"])
