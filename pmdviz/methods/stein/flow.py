@@ -16,8 +16,7 @@ from pmdviz.kernels.steinis import is_monotone, log_determinants, transport, tra
 from pmdviz.kernels.svgd import sampled_median_distance
 from pmdviz.knobs import Real
 from pmdviz.methods.shared import optimisers
-
-NARROWEST = 1e-6  # in prior sds, of the median distance: coincident leaders have a kernel too
+from pmdviz.methods.stein.widths import CLOSEST, DIVISORS
 
 
 class Determinant(NamedTuple):
@@ -56,7 +55,7 @@ def squared_width(leaders: np.ndarray, factor: float) -> float:
     """
     n = len(leaders)
     distance = sampled_median_distance(leaders) if n > 1 else 1.0
-    return factor * max(distance, NARROWEST) ** 2 / (2 * np.log(n + 1))
+    return factor * max(distance, CLOSEST) ** 2 / DIVISORS["thesis"](n)
 
 
 def step_size(t: int, eta: float, kappa: float) -> float:
