@@ -17,7 +17,15 @@ from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
 from pmdviz.methods import METHODS, StepInfo, find_method
 from pmdviz.targets import TARGETS, make_target
-from tests.support.engine import CountingTarget, few_coordinates, sized_targets, small_knobs, small_target, told
+from tests.support.engine import (
+    CountingTarget,
+    default_target,
+    few_coordinates,
+    sized_targets,
+    small_knobs,
+    small_target,
+    told,
+)
 
 OPTIONS = [
     (name, given)
@@ -36,7 +44,7 @@ CHEAP = ("gaussian", "mixture", "sparse_gp", "logistic", "topics")  # the first 
 
 @functools.cache
 def fitting_targets(name):
-    return [target for target in TARGETS if not METHODS[name].missing_in(make_target(target))]
+    return [target for target in TARGETS if not METHODS[name].missing_in(default_target(target))]
 
 
 def targets_for(name, given):

@@ -55,7 +55,7 @@ target = fixture_of(lambda target: True)
 smooth = fixture_of(lambda target: "gradient" in target.offers)
 exact_on_a_grid = fixture_of(lambda target: target.dim <= 2 and "reals" in target.offers)
 rows_by_density = fixture_of(lambda target: "row_density" in target.offers)
-exact_anywhere = fixture_of(lambda target: target.make_exact() is not None)
+exact_anywhere = fixture_of(lambda target: target.exact is not None)
 
 
 def prior_draws(target, n=7, seed=0):
