@@ -208,8 +208,11 @@ def median_distance(x: np.ndarray) -> float:
     above = np.triu_indices(len(x), 1)
     found = 1.0
     if len(x) > 1:
-        squares = sum((column[:, None] - column)[above] ** 2 for column in x.T)
-        found = float(np.median(np.sqrt(squares)))
+        squares, gap = np.zeros((2, len(x), len(x)))
+        for column in x.T:
+            np.subtract(column[:, None], column, out=gap)
+            squares += np.square(gap, out=gap)
+        found = float(np.median(np.sqrt(squares[above])))
     if found == 0:
         raise InputError("half of the inputs of the Gaussian process coincide: the kernel has no width")
     return found
