@@ -65,6 +65,7 @@ Metric(
     log=False,
     axis="log_z",
     colour="approximate",
+    dash=(2, 3),
 )
 Metric(
     name="log_z_exact",

@@ -15,6 +15,7 @@ from pmdviz.scenes.trace_columns import (
     CLOCK_OF,
     CLOCKS,
     GROUPS,
+    budget_drawn,
     clock_end,
     column,
     floor_words,
@@ -51,7 +52,8 @@ class TracesPanel:
 
     def _set_axes(self, run: Any) -> None:
         clock = run.history[self.clock]
-        self.end = clock_end(self.clock, float(clock[-1]), run.recipe.budget, run.recipe.budget_unit)
+        budget = budget_drawn(run.final, run.recipe.budget)
+        self.end = clock_end(self.clock, float(clock[-1]), budget, run.recipe.budget_unit)
         if self.group.log:
             self.axes.set_yscale("log")
         self.axes.set(xlim=(0, self.end), ylim=self.span)
