@@ -41,7 +41,9 @@ STEPS = {
     "mala": {"time_step": 1.0},
     "random_walk": {"scale": 0.6},
 }
-LADDER_STEP = 0.7  # prior sds
+# Of a ladder: many refusals, and momenta that are kept long, so that one which is not turned round shows.
+LADDER_STEP, LADDER_TRANSITIONS = 1.3, 20  # prior sds
+LADDER_KNOBS = {"leapfrog_steps": 1, "refreshment": 0.1}
 # Langevin steps on batches are never refused, and say so: at a large step this test must see it.
 BIASED = {
     "sgld": {"a": 1.0, "b": 0.0, "g": 0.0, "batch_size": NUM_DATA},
@@ -96,7 +98,7 @@ def tempering(shape: str) -> Move:
 def ladder(name: str) -> Move:
     """The moves of annealed importance sampling on the last rung, that of the posterior."""
     method = METHODS[name]
-    knobs = method.Knobs.checked({"leapfrog_steps": 3})
+    knobs = method.Knobs.checked({key: value for key, value in LADDER_KNOBS.items() if key in method.Knobs.specs()})
 
     def transition(rng, target, points, data):
         m, nothing = len(points), np.empty((0, points.shape[1]))
@@ -104,7 +106,7 @@ def ladder(name: str) -> Move:
         walkers = Walkers(points, rng.standard_normal(points.shape), *known)
         walkers, _ = asked(walkers, target, data)
         at = Rung(target, data, beta=1.0, step=LADDER_STEP)
-        for _ in range(TRANSITIONS):
+        for _ in range(LADDER_TRANSITIONS):
             walkers = method.move(rng, walkers, at, knobs).walkers
         return walkers.points
 

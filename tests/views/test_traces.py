@@ -4,6 +4,7 @@ from bokeh.document import Document
 
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
+from pmdviz.export.film.layout import dash
 from pmdviz.scenes.marks import KINDS, OTHER, Mark, kinds_of
 from pmdviz.scenes.trace_columns import (
     GROUPS,
@@ -208,6 +209,13 @@ def test_traces_of_one_axis_differ_by_dash_and_colour():
     for group in GROUPS.values():
         for part in ("dash", "colour"):
             assert len({str(getattr(each, part)) for each in group.metrics.values()}) == len(group.metrics)
+
+
+def test_every_dash_can_be_drawn_on_paper():
+    """Films take a dash of the style's table by name, or a pattern in px."""
+    for group in GROUPS.values():
+        for each in group.metrics.values():
+            assert dash(each.dash, 2.0) == "solid" or dash(each.dash, 2.0)[0] == 0
 
 
 def test_each_direction_has_its_own_words():
