@@ -44,6 +44,7 @@ class TracesPanel:
             name: line(self.axes, each.dash, paper.colours.layers[each.colour], zorder=4)
             for name, each in self.group.metrics.items()
         }
+        self.had = [name for name in self.lines if name in run.history] or [*self.lines]
         self._draw_floors()
         self._add_marks()
         self._add_legend(kinds_of(last.marks))
@@ -76,7 +77,7 @@ class TracesPanel:
                 return
 
     def _legend(self, kinds: Sequence[Kind]) -> Any:
-        entries = {each.title: self.lines[name] for name, each in self.group.metrics.items()}
+        entries = {self.group.metrics[name].title: self.lines[name] for name in self.had}
         if self.floors:
             entries[floor_words(self.group, self.floors)] = self.floor_line
         entries |= {kind.title: self.marks[kind] for kind in kinds}
