@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pmdviz.methods import Method
 from pmdviz.metrics.base import Measurable, Metric
+from pmdviz.metrics.plane import DASHED, DOTTED
 from pmdviz.targets import Target
 
 
@@ -65,6 +66,7 @@ Metric(
     log=False,
     axis="log_z",
     colour="approximate",
+    dash=DOTTED,
 )
 Metric(
     name="log_z_exact",
@@ -77,7 +79,7 @@ Metric(
     order=34,
     log=False,
     axis="log_z",
-    dash="dashed",
+    dash=DASHED,
 )
 Metric(
     name="log_z_error",

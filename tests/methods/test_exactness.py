@@ -19,6 +19,7 @@ import pytest
 from scipy import stats
 
 from pmdviz.methods import METHODS
+from pmdviz.methods.annealing.moves import Rung, Walkers, asked
 from pmdviz.methods.base import checked_log_likelihood, checked_log_prior
 from pmdviz.methods.mcmc.chain import position
 from pmdviz.methods.shared.particles import equal_log_weights
@@ -40,6 +41,9 @@ STEPS = {
     "mala": {"time_step": 1.0},
     "random_walk": {"scale": 0.6},
 }
+# Of a ladder: many refusals, and momenta that are kept long, so that one which is not turned round shows.
+LADDER_STEP, LADDER_TRANSITIONS = 1.3, 20  # prior sds
+LADDER_KNOBS = {"leapfrog_steps": 1, "refreshment": 0.1}
 # Langevin steps on batches are never refused, and say so: at a large step this test must see it.
 BIASED = {
     "sgld": {"a": 1.0, "b": 0.0, "g": 0.0, "batch_size": NUM_DATA},
@@ -83,7 +87,7 @@ def tempering(shape: str) -> Move:
     def transition(rng, target, points, data):
         m = len(points)
         known = checked_log_prior(target, points), checked_log_likelihood(target, points, data)
-        state = tempered.TemperingState(points, equal_log_weights(m), *known, np.arange(m), 1.0, 1, 0, 0)
+        state = tempered.TemperingState(points, equal_log_weights(m), *known, np.arange(m), 1.0, 1, 0, 0, 0.0)
         for _ in range(TRANSITIONS):
             state, *_ = tempered.moved(rng, state, target, data, knobs)
         return state.particles
@@ -91,8 +95,27 @@ def tempering(shape: str) -> Move:
     return Move(transition, lambda target: "reals" in target.offers, together=True)
 
 
+def ladder(name: str) -> Move:
+    """The moves of annealed importance sampling on the last rung, that of the posterior."""
+    method = METHODS[name]
+    knobs = method.Knobs.checked({key: value for key, value in LADDER_KNOBS.items() if key in method.Knobs.specs()})
+
+    def transition(rng, target, points, data):
+        m, nothing = len(points), np.empty((0, points.shape[1]))
+        known = checked_log_prior(target, points), np.zeros(m), nothing, nothing
+        walkers = Walkers(points, rng.standard_normal(points.shape), *known)
+        walkers, _ = asked(walkers, target, data)
+        at = Rung(target, data, beta=1.0, step=LADDER_STEP)
+        for _ in range(LADDER_TRANSITIONS):
+            walkers = method.move(rng, walkers, at, knobs).walkers
+        return walkers.points
+
+    return Move(transition, lambda target: not method.missing_in(target), together=True)
+
+
 MOVES = {name: chain(name) for name, method in METHODS.items() if method.family == "chain" and name not in BIASED}
 MOVES |= {f"smc_mcmc, {shape}": tempering(shape) for shape in ("covariance", "local")}
+MOVES |= {name: ladder(name) for name in ("ais", "hais")}
 
 
 @functools.cache

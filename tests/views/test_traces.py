@@ -2,10 +2,14 @@ import numpy as np
 import pytest
 from bokeh.document import Document
 
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.session import Session
+from pmdviz.export.film.layout import dash
 from pmdviz.scenes.marks import KINDS, OTHER, Mark, kinds_of
 from pmdviz.scenes.trace_columns import (
     GROUPS,
     MAX_POINTS,
+    budget_drawn,
     clamped,
     clock_end,
     extremes,
@@ -86,6 +90,16 @@ def test_ranges_hold_what_is_drawn():
     assert (nice(3), nice(3, up=False), nice(0.07), nice(1)) == (5, 2, 0.1, 1)
     assert clock_end("visited", 300, 20_000) == 20_400
     assert clock_end("iteration", 130, 20_000) == 200
+
+
+def test_a_run_that_has_ended_by_itself_has_the_whole_axis():
+    """A ladder asks for a small part of a budget that longer ones fit into."""
+    session = Session(Recipe(target="gaussian", method="ais", num_particles=10, num_temperatures=5, budget=20_000))
+    session.advance(3)
+    assert budget_drawn(session.frame, 20_000) == 20_000
+    session.advance(5)
+    assert session.ended and budget_drawn(session.frame, 20_000) == session.frame.spent < 1_000
+    assert budget_drawn(session.frame, None) is None
 
 
 def test_the_zoom_along_x_stays_until_followed_again():
@@ -195,6 +209,13 @@ def test_traces_of_one_axis_differ_by_dash_and_colour():
     for group in GROUPS.values():
         for part in ("dash", "colour"):
             assert len({str(getattr(each, part)) for each in group.metrics.values()}) == len(group.metrics)
+
+
+def test_every_dash_can_be_drawn_on_paper():
+    """Films take a dash of the style's table by name, or a pattern in px."""
+    for group in GROUPS.values():
+        for each in group.metrics.values():
+            assert dash(each.dash, 2.0) == "solid" or dash(each.dash, 2.0)[0] == 0
 
 
 def test_each_direction_has_its_own_words():
