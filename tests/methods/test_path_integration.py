@@ -100,3 +100,12 @@ def test_the_picture_shows_the_area_beside_what_it_should_come_to():
     np.testing.assert_allclose(columns.exact["y"], start_divergence(frame.target), rtol=1e-6)
     assert columns.top == start_divergence(frame.target) > 0.5
     assert scene.ranges(frame.target, (0, 1), columns.top) == ((0.0, 1.0), (-columns.top, 2 * columns.top))
+
+
+@pytest.mark.parametrize("target", ["mixture", "bimodal1d", "linear"])
+def test_steps_are_shortened_where_the_posterior_is_much_narrower_than_the_prior(target):
+    """As scheduled they diverge there: |theta| is above 1e100 after fewer than 100 steps."""
+    session = run(100, target, num_particles=40, start_draws=500)
+    assert np.abs(session.frame.particles / session.target.scale).max() < 10
+    assert min(info.scalars["step_size"] for info in (session.seek(k).info for k in range(1, 10))) < 0.125
+    assert "a longer one would fold space" in session.seek(1).info.words

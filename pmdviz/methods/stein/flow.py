@@ -18,6 +18,9 @@ from pmdviz.knobs import Real
 from pmdviz.methods.shared import optimisers
 from pmdviz.methods.stein.widths import CLOSEST, DIVISORS
 
+LEAST = 0.2  # of the symmetric part of I + step J: 0 would be a fold
+SHORTEST = 2.0**-60  # of a scheduled step
+
 
 class Determinant(NamedTuple):
     """A way to know how much y -> y + step phi(y) stretches space; J stands for what `transport` gives besides phi."""
@@ -61,6 +64,14 @@ def squared_width(leaders: np.ndarray, factor: float) -> float:
 def step_size(t: int, eta: float, kappa: float) -> float:
     """eta / t^kappa for step t = 1, 2, ...: alpha / (1 + l)^beta of the thesis, in units of the prior's variances."""
     return eta / float(t) ** kappa
+
+
+def unfolded(way: Determinant, jacobian: np.ndarray, planned: float) -> float:
+    """The planned step, halved until it is one-to-one at the points of J: their images neither meet nor overshoot."""
+    eps = planned
+    while not way.is_safe(jacobian, eps, LEAST) and eps > SHORTEST * planned:
+        eps *= 0.5
+    return eps
 
 
 def ess_share(log_w: np.ndarray) -> float:

@@ -11,15 +11,13 @@ from pmdviz.densities.density import effective_sample_size
 from pmdviz.methods.base import checked_gradient, checked_log_likelihood, checked_log_prior, read_only
 from pmdviz.methods.shared.particles import equal_log_weights, normalised, prior_draws, weight_terms
 from pmdviz.methods.shared.smoothing import SmoothedMethod
-from pmdviz.methods.stein.flow import DETERMINANTS, ess_share, log_mean, squared_width, step_size
+from pmdviz.methods.stein.flow import DETERMINANTS, ess_share, log_mean, squared_width, step_size, unfolded
 from pmdviz.methods.stein.shown import Leading
 from pmdviz.methods.stein.steinis_knobs import EVERY, SteinISKnobs
 from pmdviz.methods.step import STEP_SIZE, WEIGHTED, Cost, Path, Scalar, StepInfo, events
 from pmdviz.targets import Target
 
 STEPS = 200  # that the default budget is enough for
-LEAST = 0.2  # of the symmetric part of I + step J at the leaders and pilots: 0 would be a fold
-SHORTEST = 2.0**-60  # of a scheduled step
 ARROWS = 50  # followers whose force a picture shows
 SWEPT, STUCK = 0.5, 0.05  # share of the best ESS; share of followers, from which on it is said
 STILL = 1e-3  # sds of what the followers were drawn from
@@ -52,9 +50,9 @@ class SteinIS(SmoothedMethod, Leading):
     phi is the Stein force of the leaders alone, which move by it too (Algorithm 3; the determinant (0.50)). Followers
     are independent of one another given the leaders, so the mean of w over them is an unbiased estimate of Z where
     every map is one-to-one, q is above 0 where p is, and nothing that decides looks at them: neither the step sizes,
-    shortened by the leaders and the pilot group alone (LEAST), nor the step that is kept. With `stop` "followers" the
-    best of several estimates is chosen by its own weights, and that is biased. Ratios such as the posterior mean are
-    consistent and no more in any case.
+    shortened (`unfolded`) by the leaders and the pilot group alone, nor the step that is kept. With `stop` "followers"
+    the best of several estimates is chosen by its own weights, and that is biased. Ratios such as the posterior mean
+    are consistent and no more in any case.
 
     The thesis has KL(q, p) fall for ever. That holds of infinitely many leaders. A hundred of them come to rest where
     they feel no force, and the followers do not: they are swept on into knots between the leaders and strings around
@@ -184,9 +182,8 @@ def displaced(
     leaders, num = state.leaders / unit, len(state.log_q)
     h = squared_width(leaders, knobs.length_scale_factor)
     force, jacobian = way.transport(np.concatenate([state.points / unit, leaders]), leaders, scores * unit, h)
-    planned = eps = step_size(t, knobs.eta, knobs.kappa)
-    while not way.is_safe(jacobian[m:], eps, LEAST) and eps > SHORTEST * planned:
-        eps *= 0.5
+    planned = step_size(t, knobs.eta, knobs.kappa)
+    eps = unfolded(way, jacobian[m:], planned)
     logs, signs = way.logs(jacobian[:num], eps)
     places = np.concatenate([state.points, state.leaders]) + eps * unit * force
     state = state._replace(
