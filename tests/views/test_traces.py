@@ -166,6 +166,15 @@ def test_each_kind_of_mark_has_its_own_look_and_words():
     assert legend(view)[2:] == ["new particles", "shorter step"]  # from the start: a legend that grows moves
 
 
+def test_a_metric_that_the_run_does_not_have_is_not_in_the_legend():
+    view = TracesView("log_z")
+    assert "log Z from above" in legend(view)  # before anything is known
+    view.show(history(5, log_z=np.zeros(5), log_z_exact=np.zeros(5)), NO_FLOORS)
+    assert legend(view) == ["log Z", "exact log Z"]
+    view.show(history(5, log_z=np.zeros(5), log_z_above=np.zeros(5)), NO_FLOORS)
+    assert legend(view) == ["log Z", "log Z from above"]
+
+
 def test_what_moves_lies_over_the_picture_and_its_legend_stays_while_it_moves():
     """A change below the overlay has the browser paint axes, grid and legend anew."""
     view, changed = TracesView(), []
