@@ -49,8 +49,11 @@ def fitting_targets(name):
 
 def targets_for(name, given):
     """All at the defaults; of the cheap ones the first for any other value."""
-    fit = fitting_targets(name)
-    return fit if not given else [next(target for target in CHEAP if target in fit)]
+    return [cheap(name)] if given else fitting_targets(name)
+
+
+def cheap(name):
+    return next(target for target in CHEAP if target in fitting_targets(name))
 
 
 PAIRS = [
@@ -59,6 +62,17 @@ PAIRS = [
     for target in targets_for(name, given)
 ]
 WITH_DATA = [pair for pair in PAIRS if pair.values[1] in sized_targets()]
+
+
+def with_each(values, usual):
+    """Pairs with data: each value for a method at its defaults on the first target that it fits, else the usual one."""
+    return [
+        pytest.param(*pair.values, value, id=f"{pair.id}, {value}")
+        for pair in WITH_DATA
+        for value in (values if pair.values[2] == {} and pair.values[1] == cheap(pair.values[0].name) else (usual,))
+    ]
+
+
 MAX_STEP = {"pmd": 1.0, "structured_pmd": 1.0}  # a mirror step is a share
 
 
@@ -232,8 +246,7 @@ def test_step_and_density_are_functions_of_their_arguments(method, name, given):
     assert kernels[0] == kernels[1]
 
 
-@pytest.mark.parametrize("method, name, given", WITH_DATA)
-@pytest.mark.parametrize("budget", [1, 30, 37, 75, 200])
+@pytest.mark.parametrize("method, name, given, budget", with_each([1, 30, 37, 75, 200], usual=75))
 def test_visited_is_what_the_target_was_given(method, name, given, budget):
     _, counting, knobs = set_up(method, name, given)
     largest = again = 0
@@ -259,8 +272,7 @@ def test_visited_is_what_the_target_was_given(method, name, given, budget):
     assert session.frame.gradient_evaluations == counting.gradient_pairs
 
 
-@pytest.mark.parametrize("method, name, given", WITH_DATA)
-@pytest.mark.parametrize("m", [1, 2, 3, 5])
+@pytest.mark.parametrize("method, name, given, m", with_each([1, 2, 3, 5], usual=1))
 def test_few_particles_and_few_data_are_legal(method, name, given, m):
     """Of a method without particles, the first frames, which have as few draws."""
     sizes = {"num_particles": m} if "num_particles" in method.Knobs.specs() else {}
