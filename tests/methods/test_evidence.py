@@ -22,6 +22,10 @@ UNBIASED = {
         (*GAUSSIAN, {**SHORT, "leapfrog_steps": 3}),
     ],
     "hais": [(*GAUSSIAN, {**SHORT, "leapfrog_steps": 2, "refreshment": 0.3}), (*GMM, {**SHORT, "leapfrog_steps": 2})],
+    "adaptive_is": [
+        (*GAUSSIAN, {"num_particles": 50, "num_components": 3}),
+        (*GMM, {"num_particles": 50, "num_components": 3, "adaptation": "chi2"}),
+    ],
     "steinis": [(*GAUSSIAN, FEW), (*GMM, {**FEW, "stop": "last"}), (*GMM, {**FEW, "eta": 3.0})],
 }  # fmt: skip
 ELSEWHERE = {"particle_lda": "tests/methods/test_topics.py, against all topics of all words"}

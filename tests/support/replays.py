@@ -27,6 +27,7 @@ BEYOND, STEPS = 600, 100  # budgets beyond the plane or without data, and of a c
 # What a frame is measured by is no part of what runs: a metric may become more exact.
 JUDGED = {"tv", "kl_forward", "kl_reverse", "cross_entropy", "mass_outside", "tv_kde", "tv_gaussian"}
 JUDGED |= {"mean_error", "sd_ratio_min", "sd_ratio_max", "khat", "marginal_tv", "kl_moments"}
+JUDGED |= {"process_error", "mmd", "sliced_w", "ksd"}
 CHANGES = {
     "pmd": [[3, {"bandwidth": 0.7}], [6, {"num_particles": 160}], [9, {"bandwidth_rule": "local", "step_limit": 0.0}]],
     "smc": [[2, {"batch_size": 50}]],
