@@ -24,8 +24,8 @@ class AIS(Ladder):
     name = "ais"
     title = "Annealed importance sampling"
     about = (
-        "Annealed importance sampling leads draws of the prior to the posterior by small rises of temperature, and "
-        "weighs each by what it gained at every rise."
+        "Annealed importance sampling leads draws of a simple density to the posterior by small rises of temperature, "
+        "and weighs each by what it gained at every rise."
     )
     formula = "log w ← log w + (β_t - β_{t-1}) log p(X | θ),  θ ~ move that keeps p(θ) p(X | θ)^{β_t}"
     what_moves = "Particles follow the rising temperature by Metropolis moves, and each collects a weight of its own."

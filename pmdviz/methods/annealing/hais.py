@@ -43,8 +43,8 @@ class HAIS(Ladder):
     name = "hais"
     title = "Hamiltonian annealed importance sampling"
     about = (
-        "Hamiltonian annealed importance sampling leads draws of the prior to the posterior by trajectories that "
-        "keep some of their momentum from one temperature to the next."
+        "Hamiltonian annealed importance sampling leads draws of a simple density to the posterior by trajectories "
+        "that keep some of their momentum from one temperature to the next."
     )
     formula = "p ← √{1-γ} p + √γ ξ;  θ, p by L leapfrog steps;  log w ← log w + (β_t - β_{t-1}) log p(X | θ)"
     what_moves = (

@@ -100,8 +100,8 @@ class LadderScene(Scene):
 
 
 def temperature_of(frame: Any) -> float:
-    """β that the last step told; 0 before the first."""
-    return float(frame.info.scalars[TEMPERATURE.name]) if frame.info else 0.0
+    """β that the last step told, 1 where its annealing is off; 0 before the first."""
+    return float(frame.info.scalars.get(TEMPERATURE.name, 1.0)) if frame.info else 0.0
 
 
 def _coordinate(target: Target, pair: Pair) -> int:
