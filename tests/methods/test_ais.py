@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import pmdviz
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, TargetError
 from pmdviz.methods import METHODS
 from pmdviz.methods.annealing import moves
@@ -149,3 +151,14 @@ def test_particles_of_weight_0_are_counted_and_log_z_is_right():
         assert 5 < run.final.info.zero_weight < 35
         found.append(np.exp(run.final.metrics["log_z"]))
     assert abs(errors_from(found, np.exp(-0.5) - np.exp(-1))) < 4
+
+
+@pytest.mark.parametrize("turned", [{"num_temperatures": 2}, {"tuning": "pilots"}, {"power": 1.0}])
+def test_a_knob_that_acts_at_the_next_restart_leaves_the_ladder_as_it_began(turned):
+    """A shorter ladder, or pilots, in the middle of the way: the run goes on as if nothing had been said."""
+    sessions = [Session(Recipe("gmm", "ais", num_particles=20, num_temperatures=6, tuning="none")) for _ in range(2)]
+    for session in sessions:
+        session.advance(3)
+    sessions[1].set(**turned)
+    one, other = (session.advance(10).state for session in sessions)
+    assert one.rung == other.rung == 6 and np.array_equal(one.log_weights, other.log_weights)

@@ -45,6 +45,7 @@ class LadderState(NamedTuple):
     log_likelihood: np.ndarray  # (n,) scaled to all data; 0 before it is known
     grad_prior: np.ndarray  # (n, d), (0, d) where it is not needed
     grad_likelihood: np.ndarray  # (n, d), scaled likewise
+    rungs: np.ndarray  # (T + 1,) temperatures: those that the run began with
     rung: int  # of the walkers, in 0 .. T
     beta: float  # of that rung
     returning: int  # 1 on the way back and after it
@@ -118,30 +119,31 @@ class Ladder(SmoothedMethod):
 
     def init(self, rng: np.random.Generator, target: Target, knobs: Any) -> LadderState:
         """m draws from the prior, and the pilots: β = 0."""
-        m, T = knobs.num_particles, knobs.num_temperatures
+        m, rungs = knobs.num_particles, knobs.rungs()
         points, log_prior = prior_draws(rng, target, m + (PILOTS if knobs.tuning == "pilots" else 0))
         n, d = points.shape
         momenta = rng.standard_normal((n, d))
         nothing = np.empty((0, d))
         return LadderState(
             *read_only(points[:m], equal_log_weights(m), points, momenta, log_prior, np.zeros(n), nothing, nothing),
-            0, 0.0, 0, *read_only(np.zeros(T + 1)), knobs.time_step, *read_only(np.zeros(T + 1), np.empty(0)), 0.0, 0,
+            *read_only(rungs), 0, 0.0, 0, *read_only(np.zeros(len(rungs))), knobs.time_step,
+            *read_only(np.zeros(len(rungs)), np.empty(0)), 0.0, 0,
         )  # fmt: skip
 
     def ended(self, state: LadderState, knobs: Any, target: Target) -> str:
         """At temperature 1, or after the way back."""
         if state.returning:
             return "temperature 0 reached again" if state.rung == 0 or not knobs.sandwich else ""
-        return "temperature 1 reached" if state.rung == knobs.num_temperatures and not knobs.sandwich else ""
+        return "temperature 1 reached" if state.rung == len(state.rungs) - 1 and not knobs.sandwich else ""
 
     def step(
         self, rng: np.random.Generator, state: LadderState, target: Target, batch: np.ndarray, knobs: Any
     ) -> tuple[LadderState, StepInfo]:
         """One rung: the weights, then a move of every walker."""
-        if not state.returning and state.rung == knobs.num_temperatures:
+        if not state.returning and state.rung == len(state.rungs) - 1:
             state = turned(rng, state, target, knobs)
         way = -1 if state.returning else 1
-        beta, ess = float(knobs.rungs()[state.rung + way]), effective_sample_size(state.log_weights)
+        beta, ess = float(state.rungs[state.rung + way]), effective_sample_size(state.log_weights)
         walkers, asked = self.known_at(state, target, batch)
         before, tuned = state, state.time_steps[state.rung + way] if state.returning else state.time_step
         at = moves.Rung(target, batch, beta, tuned * (1 + JITTER * (2 * rng.random() - 1)))
@@ -199,7 +201,7 @@ def walkers_of(state: LadderState) -> Walkers:
 
 def turned(rng: np.random.Generator, state: LadderState, target: Target, knobs: Any) -> LadderState:
     """The way back begins: as many exact draws as there are particles, at β = 1."""
-    points = target.exact.sample(rng, knobs.num_particles)
+    points = target.exact.sample(rng, len(state.particles))
     n, d = points.shape
     fresh = Walkers(points, rng.standard_normal((n, d)), target.log_prior(points), np.zeros(n), *[np.empty((0, d))] * 2)
     return state._replace(**fresh._asdict(), returning=1, back_log_weights=equal_log_weights(n))
@@ -225,7 +227,7 @@ def settled(state: LadderState, walkers: Walkers, accepted: np.ndarray, wanted: 
     if not state.returning:
         m, time_steps, step = len(state.log_weights), state.time_steps.copy(), state.time_step
         time_steps[state.rung] = step
-        if knobs.tuning == "pilots":
+        if knobs.tuning == "pilots" and len(accepted) > m:  # a run that began without pilots has none
             step = float(min(LONGEST, step * np.exp(RATE * (accepted[m:].mean() - wanted))))
         state = state._replace(particles=walkers.points[:m].copy(), time_steps=time_steps, time_step=step)
     read_only(*(part for part in state if isinstance(part, np.ndarray)))
@@ -235,7 +237,7 @@ def settled(state: LadderState, walkers: Walkers, accepted: np.ndarray, wanted: 
 def _words(state: LadderState, accepted: np.ndarray, knobs: Any) -> str:
     m, ess = len(state.log_weights), effective_sample_size(state.log_weights)
     back = "exact samples back to " if state.returning else ""
-    parts = [f"{back}β = {state.beta:.3g} (temperature {state.rung:,} of {knobs.num_temperatures:,})"]
+    parts = [f"{back}β = {state.beta:.3g} (temperature {state.rung:,} of {len(state.rungs) - 1:,})"]
     parts += [f"moves, {accepted.mean():.0%} accepted", f"ESS {ess:,.0f} of {m:,} ({ess / m:.0%})"]
     if state.returning:
         above = state.log_zs[state.rung] - state.back_log_z
