@@ -24,7 +24,7 @@ SPECS = [
 ]
 WORDS = {  # identifiers that a statistician would say and write like this
     "constant", "dark", "independent", "light", "multinomial", "never", "none", "residual", "stratified", "systematic",
-    "accuracy", "perplexity", "iteration", "adaptive",
+    "accuracy", "perplexity", "iteration", "adaptive", "off", "on",
 }  # fmt: skip
 
 
@@ -96,7 +96,9 @@ def test_a_hint_says_what_the_page_says(name):
         for knob, value in hint.knobs.items():
             if before.get(knob) == value:
                 continue
-            if specs[knob].words:
+            if isinstance(value, bool):
+                assert f"witch {specs[knob].label} {'on' if value else 'off'}" in hint.say
+            elif specs[knob].words:
                 assert f'{specs[knob].label} to "{specs[knob].said(value)}"' in hint.say
             elif knob != "num_particles":
                 assert f"{specs[knob].label} to {value:g}" in hint.say

@@ -14,6 +14,7 @@ from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.metrics.divergences import measure, picture
 from pmdviz.targets import TARGETS, make_target
+from tests.support.engine import default_target
 
 seeds = st.integers(0, 2**32 - 1)
 log_weights = arrays(
@@ -117,7 +118,7 @@ def test_metrics_stay_where_they_must(seed, name, log_width, log_size):
     assert found["kl_reverse"] is None or found["kl_reverse"] >= -2e-3 - 2 * found["mass_outside"]
 
 
-IN_THE_PLANE = [name for name in TARGETS if make_target(name).dim <= 2]
+IN_THE_PLANE = [name for name in TARGETS if default_target(name).dim <= 2]
 
 
 @pytest.mark.parametrize("name", IN_THE_PLANE)

@@ -12,15 +12,16 @@ PAGES = {  # of the docs, each with a table of verdicts
     "logistic.md": "Logistic regression (appendix H.2)",
     "claims-gp.md": "Sparse Gaussian processes (appendix H.3)",
     "claims-topics.md": "Topics (appendix H.4)",
+    "claims-stein.md": "SVGD, SteinIS and annealing (Han 2019)",
 }
-HEAD = """# Every claim of the paper's experiments, and whether it held
+HEAD = """# Every claim of the papers' experiments, and whether it held
 
 Written by `python -m benchmarks.helpers.claims_overview docs`, from the pages that it links.
 
-Dai, He, Dai, Song 2016 compare Particle Mirror Descent with other methods on four models (section 6). These are their
-claims, and a few of ours, marked so. The figures with their errors, the rules behind a verdict and the conditions stand
-on the page of each model. The paper's own large data (MNIST8M, 463,715 songs, Wikipedia) are not judged: we have not
-got them.
+Dai, He, Dai, Song 2016 compare Particle Mirror Descent with other methods on four models (section 6); Han 2019 (thesis)
+compares Stein importance sampling with others. These are their claims, and a few of ours, marked so. The figures with
+their errors, the rules behind a verdict and the conditions stand on the page of each model. The first paper's large
+data (MNIST8M, 463,715 songs, Wikipedia) are not judged: we have not got them.
 
 | verdict | claims |
 |---|---|

@@ -23,6 +23,7 @@ from pmdviz.kernels.likelihoods.gaussian import gaussian_grad_log_likelihood, ga
 from pmdviz.kernels.likelihoods.mixture import mixture_grad_log_likelihood, mixture_log_likelihood, mixture_model
 from pmdviz.kernels.limiting import largest_step
 from pmdviz.kernels.neighbourhoods import pooled_local_covariance
+from pmdviz.kernels.random_walk import metropolis
 from pmdviz.kernels.resampling import multinomial, residual, stratified, systematic
 from pmdviz.kernels.svgd import sampled_median_distance, stein_force
 from pmdviz.kernels.thinning import thinned
@@ -268,6 +269,15 @@ def _chains(rng: np.random.Generator, theta: np.ndarray, x: np.ndarray) -> Itera
         exponentials=num * 11 * M,
         calls=num,
         note="a trajectory with its accept step; the randomness was drawn before",
+    )
+    tries, uniforms = 200, rng.random(200)
+    yield Contest(
+        name="random-walk proposals on the mixture",
+        size=f"N = {M:,}",
+        ours=lambda: metropolis(model, x, theta, -np.inf, 0.1 * noise[:tries], uniforms),
+        exponentials=tries * M,
+        calls=tries,
+        note="a proposal with its accept step; the randomness was drawn before",
     )
 
 

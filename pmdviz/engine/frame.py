@@ -227,7 +227,7 @@ class Frame:
     @property
     def num_draws(self) -> int | None:
         """How many exact samples the floor is of: as many as there are particles; None for other families."""
-        return len(self.density.particles) if self.method.family == "particles" else None
+        return len(self.particles) if self.method.family == "particles" else None
 
     @property
     def floor_rule(self) -> str:

@@ -99,8 +99,8 @@ class Session:
     @property
     def frames(self) -> list[Frame]:
         """The kept frames, iteration 0 first and the present one last."""
-        kept = self._kept.frames
-        return kept if kept[-1].iteration == self.frame.iteration else [*kept, self.frame]
+        kept = self._kept.frames  # of these the present one would lack the paths of its step
+        return [*(frame for frame in kept if frame.iteration < self.frame.iteration), self.frame]
 
     @property
     def pending(self) -> dict[str, str]:

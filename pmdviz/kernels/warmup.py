@@ -30,6 +30,7 @@ from pmdviz.kernels.likelihoods.gaussian import GaussianModel, gaussian_grad_log
 from pmdviz.kernels.likelihoods.mixture import mixture_grad_log_likelihood, mixture_log_likelihood, mixture_model
 from pmdviz.kernels.limiting import largest_step
 from pmdviz.kernels.neighbourhoods import pooled_local_covariance
+from pmdviz.kernels.random_walk import metropolis
 from pmdviz.kernels.resampling import multinomial, residual, stratified, systematic
 from pmdviz.kernels.svgd import sampled_median_distance, stein_force
 from pmdviz.kernels.thinning import thinned
@@ -176,6 +177,7 @@ def _chain_calls(model: tuple, x: np.ndarray, dim: int) -> Iterator[tuple[str, C
     yield f"Langevin steps, {name}", lambda: langevin(model, theta, x[None], schedule, once, ones)
     start = theta, 0.0, theta
     yield f"trajectories, {name}", lambda: hamiltonian(model, x, start, once, lengths, uniforms, 1.0, ones, ones, 1)
+    yield f"random walk, {name}", lambda: metropolis(model, x, theta, 0.0, once, uniforms)
 
 
 def _models() -> Iterator[tuple[tuple, np.ndarray, int]]:

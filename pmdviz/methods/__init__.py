@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from functools import cache
 
 from pmdviz.errors import unknown
 from pmdviz.methods.base import METHODS, Method
 from pmdviz.methods.step import StepBlock, StepInfo
-from pmdviz.targets import TARGETS, make_target
+from pmdviz.targets import TARGETS, Target, make_target
 
 for _module in pkgutil.walk_packages(__path__, f"{__name__}."):
     importlib.import_module(f"{__name__}.{_module.name.removeprefix(f'{__name__}.')}")
@@ -25,8 +26,13 @@ def find_method(name: str) -> Method:
 
 def usual_target(name: str) -> str:
     """The built-in target that method `name` is shown on: the mixture, or else the first one that it fits."""
-    names = ("mixture", *TARGETS)
-    return next(each for each in names if not METHODS[name].missing_in(make_target(each)))
+    return next(each for each in ("mixture", *TARGETS) if not METHODS[name].missing_in(_at_its_defaults(each)))
+
+
+@cache
+def _at_its_defaults(target: str) -> Target:
+    """Made once: some take a second, and whoever lists the methods asks for each of them."""
+    return make_target(target)
 
 
 __all__ = ["METHODS", "StepBlock", "Method", "StepInfo", "find_method", "usual_target"]

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from pmdviz.densities.density import Density, effective_sample_size
+from pmdviz.densities.density import Density, GaussianMixture, effective_sample_size
 from pmdviz.densities.pareto import UNTRUSTED, k_hat
 from pmdviz.errors import InputError, TargetError
 from pmdviz.knobs import Knobs
@@ -42,6 +42,8 @@ class Method:
     marks: ClassVar[tuple[str, ...]] = ()  # kinds of the events that its steps may have
     paths: ClassVar[tuple[Path, ...]] = ()  # at most two kinds that a step may show
     budget_words: ClassVar[str] = ""  # what the default budget is enough for, where 20,000 data may not be
+    estimates_log_z: ClassVar[bool] = False  # whether `log_z` is an estimate of log Z (with data: log p(X))
+    bounds_log_z: ClassVar[bool] = False  # whether `log_z_above` is an upper bound in the mean, where exact draws exist
 
     def __init_subclass__(cls) -> None:
         if cls.name:
@@ -126,6 +128,10 @@ class Method:
         """
         return {"": self.density(state, knobs, target)}
 
+    def components(self, state: Any, knobs: Any, target: Target) -> GaussianMixture:
+        """Of a method that fits a mixture of Gaussians, the mixture: a picture shows each of them."""
+        raise NotImplementedError
+
     def chains(self, state: Any, knobs: Any) -> np.ndarray:
         """Of a method whose family is chains, the judged draws of each, (C, n, d)."""
         raise NotImplementedError
@@ -149,6 +155,18 @@ class Method:
         if k > UNTRUSTED:
             return f"k-hat {k:.1f}: a few heavy particles decide, and a mean over them is not to be trusted"
         return ""
+
+    def log_z(self, state: Any, knobs: Any, target: Target) -> float | None:
+        """Estimate of log Z of what the state stands for so far, in nats; None while there is none.
+
+        Z is the integral of exp(log_joint): with data p(X), or that of the data seen; on the way from the prior to the
+        posterior that of the present temperature. Where `estimates_log_z` it is one of the target at the end of a run.
+        """
+        return None
+
+    def log_z_above(self, state: Any, knobs: Any, target: Target) -> float | None:
+        """An upper bound of log Z in the mean, in nats; None while there is none."""
+        return None
 
     def ended(self, state: Any, knobs: Any, target: Target) -> str:
         """Why there is no next step, such as "one pass only"; "" while there is one."""

@@ -29,8 +29,20 @@ class Measurable(Protocol):
         """By which method."""
 
     @property
+    def state(self) -> Any:
+        """The method's state."""
+
+    @property
+    def knobs(self) -> Any:
+        """In force."""
+
+    @property
     def density(self) -> Density:
         """q."""
+
+    @property
+    def densities(self) -> Mapping[str, Density]:
+        """What the state may be judged by, the particles' own first; q is one of them."""
 
     @property
     def tv(self) -> float | None:

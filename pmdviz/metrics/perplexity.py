@@ -61,5 +61,5 @@ _metric(
 _metric(
     name="unigram", title="unigram entropy", unit="nats a word",
     about="the same of one distribution over words for all documents", measure=_unigram, order=46,
-    axis="word_log_loss", limits=(0.0, 12.0), colour="exact", dash="dashed", ranks=False,
+    axis="word_log_loss", limits=(0.0, 12.0), colour="exact", dash=(8, 3), ranks=False,
 )  # fmt: skip

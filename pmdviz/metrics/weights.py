@@ -11,14 +11,19 @@ from pmdviz.metrics.base import Measurable, Metric, has_weights
 from pmdviz.targets import Target
 
 
+def _log_weights(frame: Measurable) -> np.ndarray:
+    """Of the particles, also where another density than theirs is the better q."""
+    return next(iter(frame.densities.values())).log_weights
+
+
 def _ess(frame: Measurable) -> float:
-    return effective_sample_size(frame.density.log_weights)
+    return effective_sample_size(_log_weights(frame))
 
 
 def _khat(frame: Measurable) -> float | None:
     """Of the particles' weights; of a parametric q of p/q at 1,000 draws of it (Yao et al. 2018)."""
     if frame.method.family == "particles":
-        found = k_hat(frame.density.log_weights)
+        found = k_hat(_log_weights(frame))
     else:
         draws = frame.draws
         found = k_hat(frame.target.log_joint(draws) - frame.density.log_density(draws))

@@ -42,6 +42,12 @@ def _lightest(run: Run) -> float | None:
     return None if found is None else min(found.masses_of(run.final.density))
 
 
+def _log_z_above_error(run: Run) -> float | None:
+    """Of the bound from above, once the way back has begun."""
+    above = run.final.metrics["log_z_above"]
+    return None if above is None else above - run.final.metrics["log_z_exact"]
+
+
 MEASURES: dict[str, Callable[[Run], float | None]] = {
     "tv": lambda run: run.final.metrics["tv"],
     "kl_forward": lambda run: run.final.metrics["kl_forward"],
@@ -52,6 +58,13 @@ MEASURES: dict[str, Callable[[Run], float | None]] = {
     "ess": lambda run: run.final.metrics["ess"],
     "ess_fraction": lambda run: run.final.metrics["ess"] / len(run.final.particles),
     "lightest_mode": _lightest,
+    "sd_ratio_min": lambda run: run.final.metrics["sd_ratio_min"],
+    "sd_ratio_max": lambda run: run.final.metrics["sd_ratio_max"],
+    "rhat": lambda run: run.final.metrics["rhat"],
+    "bulk_ess": lambda run: run.final.metrics["bulk_ess"],
+    "acceptance": lambda run: run.final.info.scalars["acceptance"],
+    "log_z_error": lambda run: run.final.metrics["log_z_error"],
+    "log_z_above_error": _log_z_above_error,
     "process_error": lambda run: run.final.metrics["process_error"],
     "tv_rise": lambda run: run.history["tv"][-1] - run.history["tv"].min(),
     "limited_steps": lambda run: run.final.limited_steps,

@@ -206,6 +206,13 @@ def clock_end(clock: str, last: float, budget: int | None, unit: str = "data") -
     return max(nice(max(last, 1e-9) * 1.02), 10.0 if clock != "seconds" else 0.1)
 
 
+def budget_drawn(frame: Any, budget: int | None) -> int | None:
+    """What the x axis has room for: the budget, or what was spent of it where the method has ended by itself."""
+    if budget is None or not frame.method.ended(frame.state, frame.knobs, frame.target):
+        return budget
+    return min(budget, frame.spent)
+
+
 def column(history: Mapping[str, np.ndarray], name: str) -> np.ndarray:
     """A column of the history as floats; NaN where the run has none of that name."""
     found = history.get(name)

@@ -139,6 +139,8 @@ def lab_page(link: Link | None = None, notice: str = "", **parameters: Any) -> p
         # of the whole process keeps each page for ever.
         page.busy = _Never().param.busy
     page.param.watch(handed(lambda event: tabs.set_theme(dark=event.new)), "dark_theme")
+    if page.dark_theme:  # by ?theme=dark: nothing changes, so nobody is told
+        tabs.set_theme(dark=True)
     opened = page.sidebar_open
 
     def present(on: bool) -> None:

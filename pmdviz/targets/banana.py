@@ -69,7 +69,7 @@ class Banana(GaussianPrior, Target):
         self.prior_sd = o.prior_sd
         rng = np.random.default_rng(o.data_seed)
         self.data = o.theta1 + o.bend * o.theta2**2 + o.sigma_x * rng.standard_normal(o.num_data)
-        self._prior_frame(o.theta1, o.theta2)
+        self.prior_frame(o.theta1, o.theta2)
 
     @property
     def model(self) -> BananaModel:

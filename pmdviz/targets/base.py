@@ -213,6 +213,12 @@ class Target:
         likelihood = self._grad_log_likelihood(points, batch)
         return self._grad_log_prior(points) + self.num_data / len(batch) * likelihood
 
+    def grad_log_prior(self, theta: np.ndarray) -> np.ndarray:
+        """Gradient of `log_prior` in theta, (m, d) -> (m, d). Raises InputError where the target has no gradient."""
+        if "gradient" not in self.offers:
+            raise InputError(f"target {self.name!r} has no gradient; give grad_log_prior and grad_log_likelihood")
+        return self._grad_log_prior(self._points(theta))
+
     def gibbs_sweep(self, rng: np.random.Generator, theta: np.ndarray, data: np.ndarray) -> np.ndarray:
         """A new theta (d,): each unknown drawn once from its conditional given `data` and the others.
 
@@ -376,7 +382,7 @@ class GaussianPrior:
     def _grad_log_prior(self, theta: np.ndarray) -> np.ndarray:
         return -theta / self.prior_sd**2
 
-    def _prior_frame(self, *true: float) -> None:
+    def prior_frame(self, *true: float) -> None:
         """`scale`, and a `view_box` of 3.5 prior sd each way or more, with the `true` coordinates well inside."""
         self.scale = np.full(self.dim, self.prior_sd)
         reach = max(3.5 * self.prior_sd, *(1.25 * abs(value) for value in true))

@@ -46,7 +46,7 @@ class Bimodal1D(GaussianPrior, Target):
         o, self.dim, self.parameter_names = self.options, 1, ("θ",)
         rng = np.random.default_rng(o.data_seed)
         self.data = o.theta**2 + o.sigma_x * rng.standard_normal(o.num_data)
-        self._prior_frame(o.theta)
+        self.prior_frame(o.theta)
 
     @property
     def model(self) -> BimodalModel:

@@ -47,7 +47,7 @@ class Gaussian(GaussianPrior, Target):
         self.parameter_names = numbered("θ", o.dim)
         rng = np.random.default_rng(o.data_seed)
         self.data = self._simulate(rng, np.full(o.dim, o.theta), o.num_data)
-        self._prior_frame(o.theta)
+        self.prior_frame(o.theta)
 
     @property
     def model(self) -> GaussianModel:
@@ -57,7 +57,8 @@ class Gaussian(GaussianPrior, Target):
     def make_exact(self) -> GaussianExact:
         """In closed form."""
         mean, variance = self._posterior(self.data)
-        return GaussianExact(mean, variance * np.eye(self.dim))
+        at_mean = 0.5 * self.dim * np.log(2 * np.pi * variance)  # log p(X) = log p(mean, X) - log p(mean | X)
+        return GaussianExact(mean, variance * np.eye(self.dim), float(self.log_joint(mean[None])[0] + at_mean))
 
     def _posterior(self, data: np.ndarray) -> tuple[np.ndarray, float]:
         """Mean (d,) and variance of each coordinate."""

@@ -77,7 +77,7 @@ class GaussianProcess(GaussianPrior, Target):
         """Θ is the process at these points (M, k)."""
         self.points, self.kernel_width, self.dim = points, kernel_width, len(points)
         self.parameter_names = numbered("v", self.dim)
-        self._prior_frame(0.0)
+        self.prior_frame(0.0)
         self._factor = factorised(self._scaled(points)[None])[0]
 
     def make_exact(self) -> GaussianExact:
@@ -208,8 +208,11 @@ def median_distance(x: np.ndarray) -> float:
     above = np.triu_indices(len(x), 1)
     found = 1.0
     if len(x) > 1:
-        squares = sum((column[:, None] - column)[above] ** 2 for column in x.T)
-        found = float(np.median(np.sqrt(squares)))
+        squares, gap = np.zeros((2, len(x), len(x)))
+        for column in x.T:
+            np.subtract(column[:, None], column, out=gap)
+            squares += np.square(gap, out=gap)
+        found = float(np.median(np.sqrt(squares[above])))
     if found == 0:
         raise InputError("half of the inputs of the Gaussian process coincide: the kernel has no width")
     return found

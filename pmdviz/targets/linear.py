@@ -53,16 +53,17 @@ class Linear(GaussianPrior, Target):
         """Draw the true weights, features and y from `default_rng(data_seed)` alone."""
         o = self.options
         self.dim, self.prior_sd, self.parameter_names = o.dim, o.prior_sd, numbered("w", o.dim)
+        self.sigma_y = float(o.sigma_y)
         rng = np.random.default_rng(o.data_seed)
         self.true_weights = o.prior_sd * rng.standard_normal(o.dim)
         self.data = self._simulate(rng, self.true_weights, o.num_data)
         self.test_data = self._simulate(rng, self.true_weights, NUM_TEST)
-        self._prior_frame(*self.true_weights)
+        self.prior_frame(*self.true_weights)
 
     @property
     def model(self) -> LinearModel:
         """For compiled chains."""
-        return LinearModel(1 / self.prior_sd**2, float(self.num_data), float(self.options.sigma_y))
+        return LinearModel(1 / self.prior_sd**2, float(self.num_data), self.sigma_y)
 
     def make_exact(self) -> GaussianExact:
         """In closed form."""
@@ -71,7 +72,7 @@ class Linear(GaussianPrior, Target):
 
     def _posterior(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean (d,), and the Cholesky factor of the precision."""
-        x, y, variance = rows[:, :-1], rows[:, -1], self.options.sigma_y**2
+        x, y, variance = rows[:, :-1], rows[:, -1], self.sigma_y**2
         factor = np.linalg.cholesky(np.eye(self.dim) / self.prior_sd**2 + x.T @ x / variance)
         return np.linalg.solve(factor.T, np.linalg.solve(factor, x.T @ y / variance)), factor
 
@@ -86,13 +87,13 @@ class Linear(GaussianPrior, Target):
         x = noise[:, :-1].copy()
         for k in range(1, self.dim):
             x[:, k] = r * x[:, k - 1] + np.sqrt(1 - r**2) * noise[:, k]
-        return np.column_stack([x, (x * theta).sum(axis=1) + self.options.sigma_y * noise[:, -1]])
+        return np.column_stack([x, (x * theta).sum(axis=1) + self.sigma_y * noise[:, -1]])
 
     def _log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
-        return linear_log_likelihood(theta, batch, self.options.sigma_y)
+        return linear_log_likelihood(theta, batch, self.sigma_y)
 
     def _grad_log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
-        return linear_grad_log_likelihood(theta, batch, self.options.sigma_y)
+        return linear_grad_log_likelihood(theta, batch, self.sigma_y)
 
     def _gibbs_sweep(self, rng: np.random.Generator, theta: np.ndarray, data: np.ndarray) -> np.ndarray:
         """All weights given all data at once: a sweep is an independent draw of the posterior."""
@@ -105,5 +106,5 @@ class Linear(GaussianPrior, Target):
 
     def row_log_likelihood(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """log p(y | x, theta) of every row, (m, d) and (n, d + 1) -> (m, n), in nats."""
-        sigma, residual = self.options.sigma_y, rows[:, -1] - self.row_mean(theta, rows)
+        sigma, residual = self.sigma_y, rows[:, -1] - self.row_mean(theta, rows)
         return -0.5 * (residual / sigma) ** 2 - np.log(sigma * np.sqrt(2 * np.pi))

@@ -78,7 +78,7 @@ class Logistic(GaussianPrior, Target):
             split = read_two_classes(o.data, o.pair, o.num_data, o.dim - 1, o.data_seed)
             self.data = _rows(split.features, split.classes)
             self.test_data = _rows(split.test_features, split.test_classes)
-        self._prior_frame(*self.true_weights)
+        self.prior_frame(*self.true_weights)
 
     def _draw(self, rng: np.random.Generator) -> None:
         """The true weights, features and classes."""

@@ -70,7 +70,7 @@ class Mixture(GaussianPrior, Target):
         o, self.dim, self.parameter_names = self.options, 2, ("θ₁", "θ₂")
         rng = np.random.default_rng(o.data_seed)
         self.data = self._simulate(rng, np.array([o.theta1, o.theta2]), o.num_data)
-        self._prior_frame(o.theta1, o.theta2, o.theta1 + o.theta2)
+        self.prior_frame(o.theta1, o.theta2, o.theta1 + o.theta2)
 
     @property
     def model(self) -> MixtureModel:

@@ -28,6 +28,7 @@ from pmdviz.scenes.columns import (
     NO_WORDS,
     Image,
     StageColumns,
+    Words,
     dot_opacity,
     set_data,
 )
@@ -146,7 +147,7 @@ class StageView:
                 self._shown[name] = data
         if with_image or columns.image is None:
             self._draw_image(columns.image)
-        if self._shown.get("words", NO_WORDS).text != columns.words.text:
+        if not _same_words(self._shown.get("words", NO_WORDS), columns.words):
             self._shown["words"] = columns.words
             self.sources["words"].data = {name: list(values) for name, values in columns.words._asdict().items()}
         if np.isfinite(columns.top) and not np.isfinite(self._top):
@@ -245,6 +246,11 @@ def _figure() -> Figure:
     figure.toolbar.active_scroll = wheel
     figure.toolbar.logo = None
     return figure
+
+
+def _same_words(one: Words, two: Words) -> bool:
+    """Whether the same words stand at the same places."""
+    return one.text == two.text and np.array_equal(one.x, two.x) and np.array_equal(one.y, two.y)
 
 
 def _line(figure: Figure, source: ColumnDataSource, name: str) -> Any:

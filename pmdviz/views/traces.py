@@ -131,20 +131,23 @@ class TracesView:
         for grid in self.figure.ygrid:
             grid.visible = grid.axis.visible
         (log_axis if chosen.log else self.linear_axis).axis_label = chosen.axis_label
-        self._set_legend(chosen, {}, [])
+        self._set_legend(chosen, tuple(chosen.metrics), {}, [])
         self._set_hover(chosen)
         self.follow()
 
-    def _set_legend(self, chosen: Group, known: Mapping[str, float], kinds: Sequence[Kind]) -> None:
+    def _set_legend(
+        self, chosen: Group, present: tuple[str, ...], known: Mapping[str, float], kinds: Sequence[Kind]
+    ) -> None:
         """What there is to be seen; where that stays, so do the items: another legend is laid out anew."""
-        seen = chosen.title, known, kinds
+        seen = chosen.title, present, known, kinds
         if seen == self._named:
             return
         self._named = seen
         items = []
         for key, (name, each) in zip(self.line_keys, chosen.metrics.items(), strict=False):
             key.glyph.update(line_dash=each.dash, line_color=self.lines[name].glyph.line_color)
-            items.append(LegendItem(label=each.title, renderers=[key]))
+            if name in present:
+                items.append(LegendItem(label=each.title, renderers=[key]))
         if known:
             items.append(LegendItem(label=floor_words(chosen, known), renderers=[self.floor_key]))
         items += [LegendItem(label=kind.title, renderers=[self.mark_keys[kind]]) for kind in kinds]
@@ -192,7 +195,8 @@ class TracesView:
         self.put(self.source, self._padded(trace_columns(history, chosen, span)))
         self._show_floors(known, end)
         self._show_marks(marks)
-        self._set_legend(chosen, known, kinds_of(marks, expected))
+        present = tuple(name for name in chosen.metrics if name in history) or tuple(chosen.metrics)
+        self._set_legend(chosen, present, known, kinds_of(marks, expected))
         self._show_words(history, chosen, end)
 
     def _set_log_ticks(self, span: tuple[float, float]) -> None:

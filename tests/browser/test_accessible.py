@@ -50,6 +50,13 @@ def test_axe_finds_nothing_critical_or_serious(server, browser, dark):
     assert list(found) == []
 
 
+def test_a_page_that_is_asked_for_dark_has_dark_figures_from_the_start(server, browser):
+    lab = Lab(browser, server.url + "/?theme=dark")
+    lab.wait("pmdviz.model('stage').background_fill_color !== '#ffffff'")
+    assert lab.problems == []
+    lab.context.close()
+
+
 def test_pictures_and_sliders_have_names_for_who_cannot_see_them(lab):
     lab.page.get_by_role("img", name="Picture: exact posterior, approximation and particles").wait_for()
     lab.page.get_by_role("img", name="Curves: how far approximation and posterior are apart, step by step").wait_for()

@@ -151,8 +151,12 @@ WRITTEN = """(() => { const read = (root) => [...root.childNodes].map((n) => n.n
 
 def test_no_identifier_stands_in_the_panel_of_any_method(lab):
     menu = lab.page.get_by_label("Method", exact=True)
-    for title, label in [("Particle Mirror Descent", "Step-size schedule"), ("Stein", "RBF width rule"),
-                         ("Nonparametric", "Initial means"), ("Hamiltonian", "Leapfrog steps L")]:  # fmt: skip
+    for title, label in [
+        ("Particle Mirror Descent", "Step-size schedule"),
+        ("Stein variational gradient", "Kernel width rule"),
+        ("Nonparametric", "Initial means"),
+        ("Hamiltonian Monte", "Leapfrog steps L"),
+    ]:
         name = next(option for option in menu.locator("option").all_inner_texts() if title in option)
         menu.select_option(name)
         lab.wait(f"{WRITTEN}.includes({label!r})", 30)

@@ -273,7 +273,8 @@ def test_particles_chosen_of_many_candidates_stand_for_all_of_them():
 @pytest.mark.parametrize("method", [name for name, m in METHODS.items() if "bandwidth_rule" in m.Knobs.specs()])
 def test_every_method_with_a_kernel_offers_it(method):
     session = Session(Recipe("gaussian", method, num_particles=60, budget=40, bandwidth_rule="shaped"))
-    assert session.advance(3).knobs.bandwidth == 1.0 and isinstance(session.frame.density, ShapedDensity)
+    densities = session.advance(3).densities.values()  # a mixture that the particles are drawn from may be better
+    assert session.knobs.bandwidth == 1.0 and any(isinstance(density, ShapedDensity) for density in densities)
     assert session.frame.metrics["tv"] is not None and session.frame.floor_rule == "shaped"
     session.set(bandwidth_rule="local")
     assert session.frame.knobs.bandwidth == 0.75 and session.frame.floor_rule == "local"

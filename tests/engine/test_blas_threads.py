@@ -8,11 +8,11 @@ import sys
 SCRIPT = """
 import json
 from pmdviz.methods import METHODS
-from pmdviz.targets import make_target
+from tests.support.engine import default_target
 from tests.support.replays import digest, ran, small
 
 TARGETS = ("song_years", "sparse_gp")
-pairs = [(name, each) for each in TARGETS for name in METHODS if not METHODS[name].missing_in(make_target(each))]
+pairs = [(name, each) for each in TARGETS for name in METHODS if not METHODS[name].missing_in(default_target(each))]
 found = {f"{name} on {each}": digest(ran({**small(name, each), "budget": 600}), []) for name, each in pairs}
 print(json.dumps(found))
 """

@@ -336,3 +336,11 @@ def test_cancelled_work_leaves_the_session_as_it_was(act, part):
     act(other)
     drive(other)
     assert digest(s) == digest(other)
+
+
+def test_the_last_frame_of_a_run_has_the_paths_of_its_step():
+    """Those kept on the way do not, and a picture of the end shows what the step did."""
+    session = Session(Recipe(target="gmm", method="random_walk", budget=100), 1)
+    session.advance(5)
+    assert session.run.final.info.paths() and not session.run.frames[-2].info.paths()
+    assert [frame.iteration for frame in session.run.frames] == [*range(6)]

@@ -90,6 +90,13 @@ def test_the_traces_draw_the_pages_columns(run):
     assert said[0] == "TV" and said[1].startswith("exact samples: 0.") and "setting changed" in said
 
 
+def test_a_trace_that_the_run_has_not_is_not_in_the_legend():
+    """Not every estimate of log Z has a bound from above."""
+    run = pmdviz.run(target="gmm", method="path_integration", num_particles=20, start_draws=100, budget=500)
+    traces = drawn(run, traces="log_z")[0].traces
+    assert [text.get_text() for text in traces.axes.get_legend().get_texts()] == ["log Z", "exact log Z"]
+
+
 @pytest.mark.parametrize("options", [{}, {"transparent": True}, {"size": "540x540"}, {"large_type": True}])
 def test_a_frame_does_not_depend_on_those_drawn_before_it(run, options):
     film = film_of(run, frames=4, **options)

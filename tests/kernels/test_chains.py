@@ -7,13 +7,14 @@ import pytest
 
 from pmdviz.kernels.chains import hamiltonian, langevin, uniforms_of
 from pmdviz.methods.mcmc.trajectory import acceptance, trajectory
-from pmdviz.targets import TARGETS, make_target
+from pmdviz.targets import make_target
+from tests.support.engine import sized_targets
 
 SCHEDULE = (3, 0.02, 5.0, 0.55)  # t of the first step, a, b, g
 FAR = 1e6
 
 
-SMOOTH = [(name, {}) for name in sorted(TARGETS) if "gradient" in TARGETS[name].declared]
+SMOOTH = [(name, {}) for name in sorted(sized_targets("gradient"))]
 
 
 @pytest.fixture(params=[*SMOOTH, ("gaussian", {"prior_sd": 3.0}), ("mixture", {"p": 0.2, "sigma_x": 0.7})], ids=str)

@@ -1,10 +1,11 @@
-"""The Stein force against its formula in extended precision, and the median of sampled pairs."""
+"""The Stein forces against their formula in extended precision and finite differences; the median of sampled pairs."""
 
 import numpy as np
 import pytest
 
 from pmdviz.kernels.distances import median_distance
-from pmdviz.kernels.svgd import TILE, sampled_median_distance, stein_force
+from pmdviz.kernels.svgd import TILE, imq_force, sampled_median_distance, stein_force
+from pmdviz.methods.stein.kernels import KERNELS
 from tests.kernels.naive import LONG
 
 
@@ -25,6 +26,43 @@ def test_it_is_the_formula(rng, m, dim, h):
     np.testing.assert_allclose(stein_force(x, s, h), expected.astype(float), atol=4e-15 * scale)
 
 
+def naive_imq_force(particles, scores, h):
+    x, s = particles.astype(LONG), scores.astype(LONG)
+    differences = x[:, None] - x[None]  # x_i - x_j
+    k = (1 + (differences**2).sum(axis=-1) / LONG(h)) ** LONG(-0.5)
+    return (k @ s + (k[..., None] ** 3 * differences).sum(axis=1) / LONG(h)) / len(x)
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3, 7])
+@pytest.mark.parametrize("m", [1, 2, 63, 200])
+@pytest.mark.parametrize("h", [1e-3, 0.7, 50.0])
+def test_the_force_of_the_inverse_multiquadric_is_the_formula(rng, m, dim, h):
+    x, s = rng.normal(size=(m, dim)), 3 * rng.normal(size=(m, dim))
+    expected = naive_imq_force(x, s, h)
+    scale = np.abs(s).max() + np.abs(x).max() / h
+    np.testing.assert_allclose(imq_force(x, s, h), expected.astype(float), atol=4e-15 * scale)
+
+
+def test_the_inverse_multiquadric_beyond_a_tile_and_far_from_the_origin(rng):
+    x, s = np.round(rng.normal(size=(TILE + 3, 2)), 6), rng.normal(size=(TILE + 3, 2))
+    found = imq_force(x, s, 0.5)
+    np.testing.assert_allclose(found[:5], naive_imq_force(x, s, 0.5)[:5].astype(float), atol=1e-13)
+    np.testing.assert_allclose(imq_force(x + 1e6, s, 0.5), found, atol=1e-8)
+
+
+@pytest.mark.parametrize("name", ["rbf", "imq"])
+def test_the_repulsion_is_the_gradient_of_the_kernel(rng, name):
+    """Without scores: (1/m) sum_j grad_{x_j} k(x_j, x_i) by central differences."""
+    x, h, step = rng.normal(size=(6, 3)), 0.9, 1e-5
+
+    def kernel(a, b):
+        return KERNELS[name].value(((a - b) ** 2).sum() / h)
+
+    moves = step * np.eye(3)
+    expected = [[np.mean([(kernel(y + e, z) - kernel(y - e, z)) / (2 * step) for y in x]) for e in moves] for z in x]
+    np.testing.assert_allclose(KERNELS[name].force(x, np.zeros((6, 3)), h), expected, atol=1e-9)
+
+
 def test_more_particles_than_a_tile(rng):
     x, s = rng.normal(size=(TILE + 3, 2)), rng.normal(size=(TILE + 3, 2))
     differences = x[:5, None] - x[None]
@@ -41,6 +79,7 @@ def test_far_from_the_origin_it_keeps_its_digits(rng):
 def test_same_bits_for_any_number_of_threads(rng, threads):
     x, s = rng.normal(size=(900, 2)), rng.normal(size=(900, 2))
     threads(lambda: stein_force(x, s, 0.3))
+    threads(lambda: imq_force(x, s, 0.3))
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
@@ -56,6 +95,8 @@ def test_values_that_are_not_finite_are_refused(rng, bad):
         stein_force(x, x, bad)
     with pytest.raises(ValueError, match="shape"):
         stein_force(x, x[:3], 1.0)
+    with pytest.raises(ValueError, match="must be finite"):
+        imq_force(x, broken, 1.0)
 
 
 @pytest.mark.parametrize("m", [2, 30, 200])

@@ -37,8 +37,7 @@ def test_the_declared_work_is_what_the_longest_step_computes(name, knobs):
     rows = {"batch_size": 20} if "batch_size" in METHODS[name].Knobs.specs() else {}
     session = Session(Recipe(target, name, target_options={"num_data": N}, budget=None, **knobs, **rows))
     work = session.knobs.work(N)
-    session.advance(1)  # a chain asks once more at its start
-    infos = [session.advance(1).info for _ in range(20) if not session.done]
+    infos = [session.advance(1).info for _ in range(20) if not session.done]  # a chain asks once more at its start
     for declared, counted in [
         (work.likelihoods, max(info.density_evaluations for info in infos)),
         (work.gradients, max(info.gradient_evaluations for info in infos)),

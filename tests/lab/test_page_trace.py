@@ -8,7 +8,7 @@ from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.lab.loop.page_trace import MAX_ROWS, PageTrace
 from pmdviz.lab.loop.runner import Runner
-from pmdviz.scenes.trace_columns import METRICS
+from pmdviz.scenes.trace_columns import GROUPS, METRICS
 
 RECIPE = Recipe(num_particles=300, budget=5_000, seed=3)
 
@@ -39,6 +39,13 @@ def test_every_drawn_frame_is_a_point_with_the_number_that_the_status_says():
     rejuvenated = [mark.iteration for mark in snapshot.marks if mark.kind == "rejuvenated"]
     assert any(at not in (1, 2, 5, 10, 16, 22, 30) for at in rejuvenated)  # whose jumps were left out
     assert all((np.diff(trace[clock]) > 0).all() for clock in ("visited", "seconds"))
+
+
+def test_what_the_run_does_not_measure_has_no_column():
+    metrics = GROUPS["log_z"].metrics
+    runner = Runner(Recipe("gmm", "importance", num_particles=20))
+    found = runner.advance(1).points.of(metrics)
+    assert {"log_z", "log_z_exact"} <= {*found} and "log_z_above" not in found
 
 
 def test_several_iterations_a_frame_leave_the_measured_ones_between():

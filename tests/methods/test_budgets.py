@@ -11,6 +11,11 @@ from pmdviz.methods import METHODS, usual_target
 from pmdviz.methods.base import DEFAULT_BUDGET
 
 CHAINS = [name for name, method in METHODS.items() if method.family == "chain"]
+BROKEN = {
+    "importance": "k-hat",
+    "stochastic_ais": "effective particles",
+    "path_integration": "",
+}  # at the defaults, and say so
 
 
 @pytest.mark.parametrize("method", [name for name in METHODS if usual_target(name) == "mixture"])
@@ -18,18 +23,18 @@ def test_at_its_defaults_a_method_comes_to_a_picture(method):
     run = pmdviz.run(method=method, floor=False)
     final = run.final
     assert np.isfinite(final.metrics["tv"])
-    assert ("k-hat" in final.caveat) == bool(final.caveat) == (method == "importance")
+    assert bool(final.caveat) == (method in BROKEN) and BROKEN.get(method, "") in final.caveat
     assert run.recipe.budget == Recipe(method=method).budget >= DEFAULT_BUDGET
     assert final.visited - final.info.visited < run.recipe.budget
     if method in CHAINS:
         assert len(final.particles) >= 100
-    else:
+    elif not METHODS[method].budget_words:
         assert run.recipe.budget == DEFAULT_BUDGET
     if METHODS[method].ended(final.state, final.knobs, run.target) == "":
         assert final.visited >= run.recipe.budget
 
 
-@pytest.mark.parametrize("method", ["hmc", "mala", "gibbs"])
+@pytest.mark.parametrize("method", ["hmc", "mala", "gibbs", "random_walk"])
 def test_a_default_budget_follows_burn_in_thinning_and_data(method):
     usual = Recipe(method=method, target_options={"num_data": 500})
     long = Recipe(method=method, target_options={"num_data": 500}, burn_in=2000, thinning=3)

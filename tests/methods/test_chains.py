@@ -80,7 +80,7 @@ def test_without_a_burn_in_nothing_is_noted(method):
 @pytest.mark.parametrize("method", CHAINS)
 @pytest.mark.parametrize("target", ["gaussian", "mixture"])
 def test_both_values_are_stored_and_the_better_is_shown(method, target):
-    frame = run_chain(method, 30, target, burn_in=10).frame
+    frame = run_chain(method, 30, target, {"num_data": 30}, burn_in=10).frame  # few, so that all get there
     both = frame.metrics["tv_kde"], frame.metrics["tv_gaussian"]
     assert frame.metrics["tv"] == min(both) and both[0] != both[1]
     assert frame.density is frame.densities[frame.judged_by]

@@ -9,8 +9,8 @@ from pmdviz.engine.session import Session
 from pmdviz.errors import TargetError
 from pmdviz.methods import METHODS
 from pmdviz.methods.mcmc import leapfrog
-from pmdviz.methods.mcmc.leapfrog import FIRST_TIME_STEP, GENTLE, Plan, Tuning, tuned
 from pmdviz.methods.mcmc.trajectory import acceptance, trajectory
+from pmdviz.methods.mcmc.tuning import FIRST_TIME_STEP, GENTLE, Plan, Tuning, tuned
 from pmdviz.targets import make_target
 from tests.support.chains import all_draws, moment_errors, run_chain
 from tests.support.engine import errors_from, sized_targets

@@ -13,7 +13,7 @@ from pmdviz.targets import make_target
 from tests.support.chains import all_draws
 from tests.support.engine import CountingTarget, digest, drive, sized_targets, told
 
-LEAPING = ("sgld", "hmc", "mala")
+LEAPING = ("sgld", "hmc", "mala", "random_walk")
 SETTINGS = [
     ("sgld", {}),
     ("sgld", {"batches": "replacement", "batch_size": 3}),
@@ -23,6 +23,8 @@ SETTINGS = [
     ("mala", {"burn_in": 0}),
     ("mala", {"one_pass": True}),
     ("hmc", {"burn_in": 0.4, "one_pass": True, "leapfrog_steps": 3}),
+    ("random_walk", {"burn_in": 5}),
+    ("random_walk", {"tune": False, "scale": 0.1}),
 ]
 
 
@@ -60,7 +62,9 @@ def test_a_run_is_the_same_however_far_it_leaps(method, given):
     assert digest(at_once) == digest(one_by_one)
     assert all_draws(in_sevens).tobytes() == all_draws(at_once).tobytes()
     assert last_told(at_once) == last_told(one_by_one) == last_told(in_sevens)
-    assert at_once.frame.gradient_evaluations == in_sevens.frame.gradient_evaluations > 0
+    assert at_once.frame.gradient_evaluations == in_sevens.frame.gradient_evaluations
+    assert at_once.frame.density_evaluations == in_sevens.frame.density_evaluations
+    assert (at_once.frame.gradient_evaluations > 0) == ("gradient" in METHODS[method].requires)
     at_once.seek(41)
     assert not drive(at_once) and digest(at_once) == digest(one_by_one)
 

@@ -25,7 +25,7 @@ def log_proposal(target, to, start, time_step):
 def test_a_step_is_that_of_the_textbook(name, options):
     """θ' ~ N(θ + ε²/2 S² ∇, ε² S²), accepted with p(θ') q(θ | θ') / (p(θ) q(θ' | θ))."""
     target = make_target(name, num_data=30, **options)
-    time_step = 0.3 if target.dim <= 3 else 0.1
+    time_step = 0.3 if target.dim <= 5 else 0.1
     knobs = MALA.Knobs.checked({"tune": False, "time_step": time_step})
     state, verdicts = MALA.init(np.random.default_rng(1), target, knobs), []
     for t in range(60):

@@ -122,9 +122,7 @@ def test_the_filters_evidence_is_unbiased_and_its_posterior_exact():
             "particle_lda", seed, {"num_data": 3, "length": 3}, num_particles=20, batch_size=1, ess_threshold=1.0
         )
         frame = session.advance(3)
-        runs.append(
-            (frame.info.scalars["log_z"], frame.density.weights @ same_topic(frame.state.natural).reshape(20, -1))
-        )
+        runs.append((frame.metrics["log_z"], frame.density.weights @ same_topic(frame.state.natural).reshape(20, -1)))
     assert session.ended and any(event.kind == "rejuvenated" for event in frame.info.events)
     exact = exact_of(session.target)
     log_z = np.array([run[0] for run in runs])

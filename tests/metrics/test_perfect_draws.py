@@ -13,12 +13,13 @@ from pmdviz.metrics import perfect_draws
 from pmdviz.metrics.divergences import compare, measure, picture
 from pmdviz.metrics.perfect_draws import FACTORS, Floor, floor, known_floor
 from pmdviz.targets import TARGETS, make_target
+from tests.support.engine import default_target
 from tests.targets.test_custom import custom, sample_prior
 
 M = 1500  # the default number of particles
 
 
-@pytest.mark.parametrize("name", [name for name in TARGETS if make_target(name).planar is not None])
+@pytest.mark.parametrize("name", [name for name in TARGETS if default_target(name).planar is not None])
 def test_the_best_width_lies_inside_the_table(name):
     found = floor(make_target(name), M)
     assert FACTORS[0] < found.tv_factor < FACTORS[-1]

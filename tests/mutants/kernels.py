@@ -21,6 +21,11 @@ FAULTS = [
     Fault.of("model-prior", "kernels.models:normal_prior", "precision * total", "total", "kernels/test_chains"),
     Fault.of("warmup-types", "kernels.warmup:_other_calls", "kde_on_line(two[:, :1], log_weights, np.eye(1), axis)", "kde_on_line(two[:, :1], log_weights, np.eye(1), axis + np.nan)", "kernels/test_warmup"),
     Fault.of("stein-repulsion", "kernels.svgd:stein_force", "scores - 2.0 / h * centred", "scores + 2.0 / h * centred", "kernels/test_svgd"),
+    Fault.of("leaders-slope", "kernels.steinis:_pulled", "pulls[j] - slope * (x[j] - y)", "pulls[j] + slope * (x[j] - y)", "kernels/test_steinis"),
+    Fault.of("determinant-pivot", "kernels.steinis:_eliminated", "sign = -sign", "sign = sign", "kernels/test_steinis"),
+    Fault.of("monotone-least", "kernels.steinis:_is_monotone", "1.0 - least", "1.0", "kernels/test_steinis"),
+    Fault.of("imq-repulsion", "kernels.svgd:imq_force", "centred * sums[:, None] - apart", "apart - centred * sums[:, None]", "kernels/test_svgd"),
+    Fault.of("imq-cube", "kernels.svgd:_roots", "k * k * k", "k * k", "kernels/test_svgd"),
     Fault.of("langevin-schedule", "kernels.chains:_langevin", "first + t", "first", "kernels/test_chains"),
     Fault.of("hamiltonian-acceptance", "kernels.chains:_hamiltonian", "uniforms[t] < chances[t]", "uniforms[t] > chances[t]", "kernels/test_chains"),
     Fault.of("limit-share", "kernels.limiting:_largest_step", "share * _ess(start, slope, 0.0)", "share * share * _ess(start, slope, 0.0)", "kernels/test_limiting"),
@@ -40,4 +45,6 @@ FAULTS = [
     Fault.of("forward-weights", "kernels.triangular:_take_off_four", "a0 * p + a1 * q + a2 * u + a3 * v", "a0 * p + a1 * q + a2 * u + a2 * v", "kernels/test_triangular"),
     Fault.of("cholesky-rest", "kernels.triangular:cholesky", "matrix[r, q] -= dot(matrix[r], matrix[q], s)", "matrix[r, q] += dot(matrix[r], matrix[q], s)", "kernels/test_triangular"),
     Fault.of("fitc-residual", "kernels.sparse_gp:_tilt", "variance -= a[r] ** 2", "variance += a[r] ** 2", "kernels/test_sparse_gp"),
+    Fault.of("gaussian-mixture-largest", "kernels.likelihoods.gaussian_mixture:_log_density", "largest + np.log(total)", "np.log(total)", "kernels/test_gaussian_mixture"),
+    Fault.of("gaussian-mixture-pull", "kernels.likelihoods.gaussian_mixture:_gradient", "total * variance", "total", "kernels/test_gaussian_mixture"),
 ]  # fmt: skip

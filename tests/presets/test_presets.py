@@ -113,6 +113,26 @@ def test_measures_are_of_a_run():
     assert MEASURES["lightest_mode"](run) == pytest.approx(min(below, 1 - below), abs=0.05)
 
 
+def test_measures_of_log_z_are_its_estimates_less_the_truth():
+    """On the way up nothing bounds it from above yet."""
+    recipe = pmdviz.Recipe(target="rbm", method="ais", num_particles=20, num_temperatures=5, sandwich=True)
+    run = run_of(recipe)
+    truth = recipe.make_target().reference().log_z
+    assert MEASURES["log_z_error"](run) == pytest.approx(run.final.metrics["log_z"] - truth, abs=1e-9)
+    assert MEASURES["log_z_above_error"](run) == pytest.approx(run.final.metrics["log_z_above"] - truth, abs=1e-9)
+    session = pmdviz.Session(recipe)
+    session.advance(3)
+    assert MEASURES["log_z_above_error"](session.run) is None
+    assert failures({"log_z_above_error": [-9, 9]}, session.run) == ["log_z_above_error = None, not in [-9, 9]"]
+
+
+def test_measures_of_a_chain():
+    run = run_of(pmdviz.Recipe(target="gmm", method="random_walk", num_chains=2, budget=200))
+    assert 0 < MEASURES["acceptance"](run) < 1
+    for name in ("rhat", "bulk_ess"):
+        assert MEASURES[name](run) == METRICS[name].measure(run.final)
+
+
 def test_the_paper_s_algorithm_1_has_nothing_of_ours():
     """The paper's own choices where it says them."""
     result = own_run("algorithm_1", 0)

@@ -8,7 +8,8 @@ from pmdviz.engine.session import Session
 from pmdviz.kernels.svgd import stein_force
 from pmdviz.methods import METHODS
 from pmdviz.methods.base import checked_gradient
-from pmdviz.methods.stein.svgd import forces, squared_width
+from pmdviz.methods.stein.kernels import forces
+from pmdviz.methods.stein.widths import squared_width
 from pmdviz.scenes.paths import LONGEST, OF_GAUSSIANS, OF_STEP, OF_TRAIL, TRAIL, path_columns, path_words
 from pmdviz.scenes.stage import SCENES
 
@@ -44,7 +45,7 @@ def test_a_short_chain_and_several_leave_what_they_have():
     assert len(SCENES["posterior"].columns(frame, (0, 1)).others["x"]) == 3
 
 
-@pytest.mark.parametrize("method", ["hmc", "mala"])
+@pytest.mark.parametrize("method", ["hmc", "mala", "random_walk"])
 def test_a_trajectory_leads_from_the_draw_before_to_the_proposal(method):
     session, outcomes = Session(Recipe(method=method, budget=10**7)), set()
     for _ in range(12):

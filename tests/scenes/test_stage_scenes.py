@@ -11,9 +11,9 @@ from pmdviz.errors import InputError
 from pmdviz.methods import METHODS
 from pmdviz.scenes.stage import SCENES, SceneChoice, applicable_scenes, square
 from pmdviz.targets import TARGETS, make_target
-from tests.support.engine import fitting, small_knobs
+from tests.support.engine import default_target, fitting, small_knobs
 
-PAIRS = [(target, method) for target in TARGETS for method in fitting(make_target(target))]
+PAIRS = [(target, method) for target in TARGETS for method in fitting(default_target(target))]
 
 
 def frame_of(target, method, steps=3, **options):

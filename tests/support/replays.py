@@ -1,6 +1,6 @@
 """Runs whose bits are known: recipes over all methods, targets, choices of knobs, and changes on the way.
 
-`python -m tests.support.replays` records them anew, which is right only where other bits are wanted.
+`python -m tests.support.replays` records those that are not in the file yet; each knows what it was recorded with.
 """
 
 from __future__ import annotations
@@ -17,14 +17,17 @@ import numpy as np
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.methods import METHODS
-from pmdviz.targets import TARGETS, make_target
+from pmdviz.targets import TARGETS
+from tests.support.engine import default_target
 
 FILE = Path(__file__).parents[1] / "fixtures" / "replays.json"
 SMALL = {"num_particles": 100, "batch_size": 20, "burn_in": 5, "thinning": 2, "num_components": 4}
 NUM_DATA, BUDGET = 200, 3000
+BEYOND, STEPS = 600, 100  # budgets beyond the plane or without data, and of a chain where there are none
 # What a frame is measured by is no part of what runs: a metric may become more exact.
 JUDGED = {"tv", "kl_forward", "kl_reverse", "cross_entropy", "mass_outside", "tv_kde", "tv_gaussian"}
 JUDGED |= {"mean_error", "sd_ratio_min", "sd_ratio_max", "khat", "marginal_tv", "kl_moments"}
+JUDGED |= {"process_error", "mmd", "sliced_w", "ksd"}
 CHANGES = {
     "pmd": [[3, {"bandwidth": 0.7}], [6, {"num_particles": 160}], [9, {"bandwidth_rule": "local", "step_limit": 0.0}]],
     "smc": [[2, {"batch_size": 50}]],
@@ -37,9 +40,15 @@ def small(method: str, target: str, **knobs: Any) -> dict[str, Any]:
     """The plain form of a recipe that runs for a few hundredths of a second."""
     table = METHODS[method].Knobs.specs()
     knobs = {name: value for name, value in SMALL.items() if name in table} | knobs
+    if "batch_size" in knobs:
+        knobs["batch_size"] = min(knobs["batch_size"], default_target(target).num_data)
     seed = sum(map(ord, method + target + json.dumps(knobs)))
-    options = {"num_data": NUM_DATA} if "num_data" in TARGETS[target].Options.specs() else {}
-    recipe = Recipe(target, method, seed=seed, budget=BUDGET, target_options=options, **knobs)
+    most = TARGETS[target].Options.specs().get("num_data")
+    options = {"num_data": min(NUM_DATA, most.bounds[1])} if most is not None else {}
+    budget = BUDGET
+    if default_target(target).data is None or default_target(target).dim > 2:
+        budget = STEPS if default_target(target).data is None and "num_particles" not in table else BEYOND
+    recipe = Recipe(target, method, seed=seed, budget=budget, target_options=options, **knobs)
     return {**recipe.to_dict(), "made_with": {}}
 
 
@@ -47,7 +56,7 @@ def recipes() -> list[dict[str, Any]]:
     """Every method on every target that it fits, every choice of a knob on one target, and changes on the way."""
     found = []
     for name, method in METHODS.items():
-        targets = [target for target in sorted(TARGETS) if not method.missing_in(make_target(target))]
+        targets = [target for target in sorted(TARGETS) if not method.missing_in(default_target(target))]
         found += [small(name, target) for target in targets]
         for knob, spec in method.Knobs.specs().items():
             others = [True, False] if spec.kind == "flag" else list(spec.choices or ())
@@ -76,9 +85,12 @@ def here() -> dict[str, str]:
 
 
 def record() -> None:
-    """Write the file."""
-    runs = []
+    """Add what is missing to the file."""
+    runs = json.loads(FILE.read_text())["runs"]
+    known = {run["link"] for run in runs}
     for plain in recipes():
+        if Recipe.from_dict(plain).to_link() in known:
+            continue
         session = ran(plain)
         columns = sorted({*session.history.columns} - {"seconds"} - JUDGED)
         runs.append(
@@ -89,9 +101,10 @@ def record() -> None:
                 "visited": session.frame.visited,
                 "columns": columns,
                 "sha256": digest(session, columns),
+                "made_with": here(),
             }
         )
-    told = {"made_with": here(), "runs": runs}
+    told = {"runs": runs}
     FILE.write_text(json.dumps(told, indent=None, separators=(",", ":")).replace('{"recipe"', '\n{"recipe"') + "\n")
 
 

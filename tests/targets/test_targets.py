@@ -21,10 +21,23 @@ SETTINGS |= {
     "linear": [{}, {"dim": 1, "num_data": 1}, {"dim": 50, "num_data": 60, "correlation": 0.9}],
     "logistic": [{}, {"dim": 1, "num_data": 1}, {"dim": 20, "slope": 5.0}],
     "ising": [{}, {"size": 2, "coupling": -0.5}, {"size": 3, "field": 0.0}],
+    "bernoulli_rbm": [{}, {"visible": 1, "hidden": 1}, {"visible": 18, "hidden": 3, "weight_sd": 1.0}],
     "topics": [
         {"num_data": 9, "beta": 5.0, "num_topics": 3, "side": 3, "length": 8},
         {"num_data": 4, "beta": 9.0, "num_topics": 1, "data": "model", "vocabulary": 2, "length": 2},
     ],
+}
+SETTINGS |= {
+    "gmm": [
+        {},
+        {"dim": 1, "weights": "random", "variance": 0.4, "spread": 4.0},
+        {"dim": 2, "num_components": 2, "arrangement": "line", "spread": 6.0, "q0_mean": -1.5},
+        {"dim": 25, "spread": 1.0, "variance": 1.0},
+        {"dim": 3, "num_components": 1, "spread": 0.0},
+    ],
+    "warped_gmm": [{}, {"curvature": -1.5, "variance": 0.1}, {"curvature": 0.0, "q0_mean": -1.0}],
+    "funnel": [{"sd": 1.0}, {"dim": 4, "sd": 0.5, "q0_mean": 1.0}],
+    "rbm": [{}, {"dim": 1, "num_hidden": 3}, {"dim": 2, "num_hidden": 2, "target_seed": 3}, {"dim": 20, "weight": 0.1}],
 }
 CASES = [(name, options) for name in TARGETS for options in SETTINGS.get(name, [{}])]
 made = functools.cache(lambda case: make_target(CASES[case][0], **CASES[case][1]))
@@ -42,7 +55,7 @@ target = fixture_of(lambda target: True)
 smooth = fixture_of(lambda target: "gradient" in target.offers)
 exact_on_a_grid = fixture_of(lambda target: target.dim <= 2 and "reals" in target.offers)
 rows_by_density = fixture_of(lambda target: "row_density" in target.offers)
-exact_anywhere = fixture_of(lambda target: target.make_exact() is not None)
+exact_anywhere = fixture_of(lambda target: target.exact is not None)
 
 
 def prior_draws(target, n=7, seed=0):
@@ -114,11 +127,11 @@ def test_the_order_of_theta_and_of_rows_does_not_matter(target):
 
 
 def test_inputs_are_not_written_to(smooth):
-    theta, data = prior_draws(smooth), smooth.data.copy()
+    theta, data = prior_draws(smooth), smooth.data_rows.copy()
     before = theta.copy()
     smooth.log_joint(theta), smooth.grad_log_joint(theta)
     assert np.array_equal(theta, before)
-    assert np.array_equal(smooth.data, data)
+    assert np.array_equal(smooth.data_rows, data)
 
 
 def test_a_wrong_shape_of_theta_is_refused(target):

@@ -31,7 +31,7 @@ class ToyMean(GaussianPrior, Target):
         """Draw the data."""
         self.dim, self.parameter_names = 3, ("a", "b", "c")
         self.data = 0.5 + np.random.default_rng(self.options.data_seed).standard_normal((self.options.num_data, 3))
-        self._prior_frame(0.5, 0.5, 0.5)
+        self.prior_frame(0.5, 0.5, 0.5)
 
     def make_exact(self) -> GaussianExact:
         """Conjugate: precision N + 1."""

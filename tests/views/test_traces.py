@@ -2,10 +2,14 @@ import numpy as np
 import pytest
 from bokeh.document import Document
 
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.session import Session
+from pmdviz.export.film.layout import dash
 from pmdviz.scenes.marks import KINDS, OTHER, Mark, kinds_of
 from pmdviz.scenes.trace_columns import (
     GROUPS,
     MAX_POINTS,
+    budget_drawn,
     clamped,
     clock_end,
     extremes,
@@ -88,6 +92,16 @@ def test_ranges_hold_what_is_drawn():
     assert clock_end("iteration", 130, 20_000) == 200
 
 
+def test_a_run_that_has_ended_by_itself_has_the_whole_axis():
+    """A ladder asks for a small part of a budget that longer ones fit into."""
+    session = Session(Recipe(target="gaussian", method="ais", num_particles=10, num_temperatures=5, budget=20_000))
+    session.advance(3)
+    assert budget_drawn(session.frame, 20_000) == 20_000
+    session.advance(5)
+    assert session.ended and budget_drawn(session.frame, 20_000) == session.frame.spent < 1_000
+    assert budget_drawn(session.frame, None) is None
+
+
 def test_the_zoom_along_x_stays_until_followed_again():
     view = TracesView()
     view.show(history(10), NO_FLOORS, budget=20_000)
@@ -152,6 +166,15 @@ def test_each_kind_of_mark_has_its_own_look_and_words():
     assert legend(view)[2:] == ["new particles", "shorter step"]  # from the start: a legend that grows moves
 
 
+def test_a_metric_that_the_run_does_not_have_is_not_in_the_legend():
+    view = TracesView("log_z")
+    assert "log Z from above" in legend(view)  # before anything is known
+    view.show(history(5, log_z=np.zeros(5), log_z_exact=np.zeros(5)), NO_FLOORS)
+    assert legend(view) == ["log Z", "exact log Z"]
+    view.show(history(5, log_z=np.zeros(5), log_z_above=np.zeros(5)), NO_FLOORS)
+    assert legend(view) == ["log Z", "log Z from above"]
+
+
 def test_what_moves_lies_over_the_picture_and_its_legend_stays_while_it_moves():
     """A change below the overlay has the browser paint axes, grid and legend anew."""
     view, changed = TracesView(), []
@@ -195,6 +218,13 @@ def test_traces_of_one_axis_differ_by_dash_and_colour():
     for group in GROUPS.values():
         for part in ("dash", "colour"):
             assert len({str(getattr(each, part)) for each in group.metrics.values()}) == len(group.metrics)
+
+
+def test_every_dash_can_be_drawn_on_paper():
+    """Films take a dash of the style's table by name, or a pattern in px."""
+    for group in GROUPS.values():
+        for each in group.metrics.values():
+            assert dash(each.dash, 2.0) == "solid" or dash(each.dash, 2.0)[0] == 0
 
 
 def test_each_direction_has_its_own_words():

@@ -58,7 +58,8 @@ class StagePanel:
         self.others = self.axes.scatter([], [], s=OTHERS_PX**2, color=colours.layers["ink"], linewidths=0, zorder=2.5)
         self.note = paper.text(self.axes, 0, 0, "", color=colours.text, zorder=9)
         self.note.set(transform=self.axes.transAxes, position=(8 / _px(self.axes), 6 / _px(self.axes)))
-        self.label, written = "", first.columns.words
+        self.label: str | None = None  # of the dots in the legend, which is drawn with the first frame in any case
+        written = first.columns.words
         self.written = [
             paper.text(
                 self.axes,

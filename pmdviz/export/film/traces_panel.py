@@ -15,6 +15,7 @@ from pmdviz.scenes.trace_columns import (
     CLOCK_OF,
     CLOCKS,
     GROUPS,
+    budget_drawn,
     clock_end,
     column,
     floor_words,
@@ -43,6 +44,7 @@ class TracesPanel:
             name: line(self.axes, each.dash, paper.colours.layers[each.colour], zorder=4)
             for name, each in self.group.metrics.items()
         }
+        self.had = [name for name in self.lines if name in run.history] or [*self.lines]
         self._draw_floors()
         self._add_marks()
         self._add_legend(kinds_of(last.marks))
@@ -51,7 +53,8 @@ class TracesPanel:
 
     def _set_axes(self, run: Any) -> None:
         clock = run.history[self.clock]
-        self.end = clock_end(self.clock, float(clock[-1]), run.recipe.budget, run.recipe.budget_unit)
+        budget = budget_drawn(run.final, run.recipe.budget)
+        self.end = clock_end(self.clock, float(clock[-1]), budget, run.recipe.budget_unit)
         if self.group.log:
             self.axes.set_yscale("log")
         self.axes.set(xlim=(0, self.end), ylim=self.span)
@@ -74,7 +77,7 @@ class TracesPanel:
                 return
 
     def _legend(self, kinds: Sequence[Kind]) -> Any:
-        entries = {each.title: self.lines[name] for name, each in self.group.metrics.items()}
+        entries = {self.group.metrics[name].title: self.lines[name] for name in self.had}
         if self.floors:
             entries[floor_words(self.group, self.floors)] = self.floor_line
         entries |= {kind.title: self.marks[kind] for kind in kinds}

@@ -17,7 +17,7 @@ from pmdviz.export.player.payload import row_texts, stage_payload
 from pmdviz.export.writer import MEGABYTE, Job, Subject, Writer
 from pmdviz.scenes import style
 from pmdviz.scenes.stage import LAYERS
-from pmdviz.scenes.trace_columns import CLOCK_OF
+from pmdviz.scenes.trace_columns import CLOCK_OF, budget_drawn
 from pmdviz.views import StageView, TracesView
 
 PLOTS = Resources(mode="inline", components=["bokeh"])  # of BokehJS no more than figures need
@@ -105,9 +105,9 @@ class Page(Player):
     def _add_traces(self, floors: dict[str, float | None]) -> None:
         group = shown_group(self.run.target, self.run.final.method, self.look.traces)
         view, last = TracesView(group, others=False), self.scenes[-1]
-        recipe = self.run.recipe
+        recipe, budget = self.run.recipe, budget_drawn(self.run.final, self.run.recipe.budget)
         view.choose(group, self.look.clock or CLOCK_OF[recipe.budget_unit])
-        view.show(last.history, floors, sorted(last.marks), recipe.budget, recipe.budget_unit)
+        view.show(last.history, floors, sorted(last.marks), budget, recipe.budget_unit)
         view.set_theme(self.look.dark, self.look.large_type)
         self.named(view.source, "traces")
         self.named(view.marks, "marks")

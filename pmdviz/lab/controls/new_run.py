@@ -8,7 +8,7 @@ from typing import Any
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.lab.loop import limits
-from pmdviz.methods import METHODS
+from pmdviz.methods import METHODS, Method
 from pmdviz.targets import Target, make_target
 
 PROBLEM = ("method", "target", "target_options")
@@ -18,12 +18,17 @@ MIRROR_DESCENT = type(METHODS["pmd"]).__module__  # the package of its forms
 
 
 def _that_fits(method: str, target: Target | str) -> str:
-    """The method where it can run on the target, else the first one that can, forms of mirror descent before others."""
+    """The method where it can run on the target, else a form of mirror descent, else what draws exact conditionals."""
     made = make_target(target) if isinstance(target, str) else target
     fitting = [name for name, each in METHODS.items() if not each.missing_in(made)]
     if method in fitting:
         return method
-    return min(fitting, key=lambda name: not type(METHODS[name]).__module__.startswith(MIRROR_DESCENT))
+    return min(fitting, key=lambda name: _rank(METHODS[name]))
+
+
+def _rank(method: Method) -> tuple[bool, bool]:
+    """Which comes first of those that a target has all it takes for."""
+    return not type(method).__module__.startswith(MIRROR_DESCENT), "conditionals" not in method.requires
 
 
 def next_recipe(session: Session, parts: Mapping[str, Any], own_budget: bool = False) -> Recipe:

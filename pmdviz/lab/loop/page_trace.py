@@ -24,8 +24,11 @@ class Points(NamedTuple):
     asked: np.ndarray  # (n, names), 1 for what was computed, else 0: not all is, for traces that nobody looks at
 
     def of(self, metrics: Iterable[str]) -> dict[str, np.ndarray]:
-        """The clocks and these, at the history's rows and at the drawn frames between them that have these."""
-        names = [*CLOCKS_FIRST, *metrics]
+        """The clocks and these, at the history's rows and at the drawn frames between them that have these.
+
+        A metric that the run has in neither is left out.
+        """
+        names = [*CLOCKS_FIRST, *(name for name in metrics if self._has(name))]
         places = [self.names.index(name) for name in names]
         between = (self.asked[:, places] > 0).all(axis=1) & ~np.isin(self.drawn[:, 0], self.history["iteration"])
         pairs = zip(names, self.drawn[between][:, places].T, strict=True)
@@ -34,6 +37,9 @@ class Points(NamedTuple):
         found = {name: values[order] for name, values in whole.items()}
         found["seconds"] = np.maximum.accumulate(found["seconds"])  # a step that was made twice has two times
         return found
+
+    def _has(self, name: str) -> bool:
+        return name in self.history or bool(np.isfinite(self.drawn[:, self.names.index(name)]).any())
 
 
 class PageTrace:

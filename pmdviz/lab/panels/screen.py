@@ -29,7 +29,16 @@ from pmdviz.scenes import data_columns
 from pmdviz.scenes.columns import StageColumns
 from pmdviz.scenes.glossary import row as glossary_row
 from pmdviz.scenes.stage import Pair, Scene, SceneChoice
-from pmdviz.scenes.trace_columns import CLOCK_OF, CLOCKS, GROUPS, Group, clocks_of, columns_due, first_group
+from pmdviz.scenes.trace_columns import (
+    CLOCK_OF,
+    CLOCKS,
+    GROUPS,
+    Group,
+    budget_drawn,
+    clocks_of,
+    columns_due,
+    first_group,
+)
 from pmdviz.targets import Target
 from pmdviz.views import DataView, StageView, TracesView, figures
 
@@ -237,7 +246,8 @@ class Screen:
             return
         self._traced = now
         floors = snapshot.frame.floors
-        budget, unit, expected = snapshot.recipe.budget, snapshot.recipe.budget_unit, snapshot.frame.method.marks
+        budget = budget_drawn(snapshot.frame, snapshot.recipe.budget)
+        unit, expected = snapshot.recipe.budget_unit, snapshot.frame.method.marks
         self.traces.show(snapshot.points.of, floors, snapshot.marks, budget, unit, expected)
 
     def wait(self, words: str, share: float | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Chains that move by the leapfrog and accept or refuse: what HMC and MALA share, the tuning of the time step included.
+"""Chains that move by the leapfrog and accept or refuse: what HMC and MALA share.
 
 Everything is in the prior's units: a time step of 1 moves by one prior sd for a momentum of 1.
 """
@@ -14,39 +14,19 @@ from pmdviz.kernels.chains import Trajectories, hamiltonian, uniforms_of
 from pmdviz.knobs import Flag, Real
 from pmdviz.methods.base import checked_gradient, read_only
 from pmdviz.methods.cost import Work
-from pmdviz.methods.mcmc.chain import REACH, ChainKnobs, FullDataChain, Pool, appended, position, started
+from pmdviz.methods.mcmc.chain import REACH, FullDataChain, Pool, appended, position, started
 from pmdviz.methods.mcmc.trajectory import followed, log_joint_at, positions
+from pmdviz.methods.mcmc.tuning import Plan, TunedKnobs, Tuning, current_step, is_tuned, tune_knob, tuned
 from pmdviz.methods.step import ACCEPTANCE, STEP_SIZE, Cost, Path, StepBlock, StepInfo, events
 from pmdviz.targets import Target
 
 LEAP_PAIRS = 2**22  # gradients of a datum that one compiled call computes at most: a few ms
-FIRST_TIME_STEP = 0.1  # where the tuning starts
-T0, KAPPA = 10.0, 0.75  # of dual averaging, with the names and values of Hoffman & Gelman 2014, section 3.2
 
 
-class Plan(NamedTuple):
-    """How the time step is tuned."""
-
-    draws: int  # for so many
-    towards: float  # mu, the time step that the tuning is drawn to
-    gamma: float  # the smaller, the less it is
-
-
-# Hoffman & Gelman's mu and gamma try steps ten times the first, which only a long burn-in can afford. Where the burn-in
-# is a share of the draws, and the run may be over after a dozen of them, the tuning stays near where it starts (ours).
-GENTLE = Plan(50, FIRST_TIME_STEP, 0.2)
-
-
-class LeapfrogKnobs(ChainKnobs):
+class LeapfrogKnobs(TunedKnobs):
     """The knobs of chains that accept or reject."""
 
-    tune = Flag(
-        True,
-        basic=True,
-        label="Tune the time step",
-        doc="The time step is tuned to a target acceptance rate (dual averaging) over the first 50 draws, or over a "
-        "burn-in that is given as a number; then it stays fixed.",
-    )
+    tune = tune_knob("time step")
     time_step = Real(
         0.1,
         bounds=(1e-9, 1000),
@@ -71,25 +51,14 @@ class LeapfrogKnobs(ChainKnobs):
         return 1
 
     @property
-    def plan(self) -> Plan:
-        """How the time step is tuned: over a burn-in that is a number of draws, or else gently over the first 50."""
-        if 0 < self.burn_in < 1:
-            return GENTLE
-        return Plan(int(self.burn_in), 10 * FIRST_TIME_STEP, 0.05)
+    def fixed_step(self) -> float:
+        """The time step."""
+        return self.time_step
 
     def work(self, num_data: int) -> Work:
         """The gradients of each chain's longest trajectory, and the density at its end."""
         trajectories = self.num_chains * num_data
         return Work(likelihoods=trajectories, gradients=self.longest * trajectories)
-
-
-class Tuning(NamedTuple):
-    """Dual averaging of the log time step (Hoffman & Gelman 2014, Eq. 6)."""
-
-    steps: int = 0
-    shortfall: float = 0.0  # H, a running mean of wanted minus found acceptance
-    log_step: float = float(np.log(FIRST_TIME_STEP))
-    averaged: float = float(np.log(FIRST_TIME_STEP))  # of log_step, late ones counting more
 
 
 class LeapfrogState(NamedTuple):
@@ -177,7 +146,7 @@ class LeapfrogChain(FullDataChain):
     ) -> StepBlock:
         """Up to `count` trajectories; `asked`: values and gradients that were needed before the first."""
         before, (lengths, momenta, uniforms) = rng.bit_generator.state, self._drawn(rng, count, target.dim, knobs)
-        tuning, time_step = is_tuned(state, knobs), current_time_step(state, knobs)
+        tuning, time_step = is_tuned(state, knobs), current_step(state, knobs)
         start = position(state), state.log_joint, state.gradient
         if self._is_compiled(target, knobs):
             unit, most = target.scale, -(-rows // len(data))
@@ -219,28 +188,6 @@ class LeapfrogChain(FullDataChain):
         if plan is not None:
             state = state._replace(tuning=tuned(state.tuning, self.wanted_acceptance - float(found.chances[0]), plan))
         return appended(state, found.draws[:made])
-
-
-def current_time_step(state: LeapfrogState, knobs: Any) -> float:
-    """The knob; with tuning the one being tried while it lasts, and the averaged one from then on."""
-    if not knobs.tune:
-        return knobs.time_step
-    tuning = state.tuning
-    return float(np.exp(tuning.log_step if state.iteration < knobs.plan.draws else tuning.averaged))
-
-
-def tuned(tuning: Tuning, missing: float, plan: Plan) -> Tuning:
-    """One step of dual averaging; `missing` is the wanted acceptance minus the one found."""
-    t = tuning.steps + 1
-    shortfall = tuning.shortfall + (missing - tuning.shortfall) / (t + T0)
-    log_step = float(np.log(plan.towards) - np.sqrt(t) / plan.gamma * shortfall)
-    averaged = t**-KAPPA * log_step + (1 - t**-KAPPA) * tuning.averaged
-    return Tuning(t, shortfall, log_step, averaged)
-
-
-def is_tuned(state: LeapfrogState, knobs: Any) -> bool:
-    """Whether the next step still changes the time step."""
-    return bool(knobs.tune and state.iteration < knobs.plan.draws)
 
 
 def _known(state: LeapfrogState, target: Target, data: np.ndarray) -> tuple[LeapfrogState, int, int]:

@@ -1,4 +1,4 @@
-"""Steps along a noisy gradient: a decaying step size, and the directions of Adam and AdaGrad."""
+"""Steps along a noisy gradient: a decaying step size, and the directions of Adam, of AdaGrad and of none."""
 
 from __future__ import annotations
 
@@ -80,4 +80,11 @@ def adagrad(
     return gradient / (np.sqrt(second) + SMALLEST), first, second
 
 
-OPTIMISERS = {"adam": adam, "adagrad": adagrad}
+def plain(
+    gradient: np.ndarray, first: np.ndarray, second: np.ndarray, t: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The gradient itself (Robbins, Monro 1951); the memories are left as they are."""
+    return gradient, first, second
+
+
+OPTIMISERS = {"adam": adam, "adagrad": adagrad, "plain": plain}

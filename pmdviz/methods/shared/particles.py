@@ -16,7 +16,9 @@ SHAPE_COST = 1.0  # nats that a shape may cost which is estimated from few parti
 ROUNDING = 1e-9  # equal weights have ESS = m but for rounding, and are never below a threshold of 1
 
 
-def num_particles_knob(default: int, acts: str, doc: str, usual: tuple[int, int] = (100, 50_000)) -> Whole:
+def num_particles_knob(
+    default: int, acts: str, doc: str, usual: tuple[int, int] = (100, 50_000), **by: object
+) -> Whole:
     """The knob `num_particles`, for a method whose own default it is; `usual` are the ends of its slider."""
     return Whole(
         default,
@@ -27,6 +29,7 @@ def num_particles_knob(default: int, acts: str, doc: str, usual: tuple[int, int]
         label="Particles m",
         acts=acts,
         doc=doc,
+        **by,
     )
 
 

@@ -1,1 +1,1 @@
-"""Importance sampling and sequential Monte Carlo."""
+"""Sequential Monte Carlo."""

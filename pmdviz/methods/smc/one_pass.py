@@ -25,6 +25,7 @@ class OnePassState(NamedTuple):
     seen: int  # data visited, each once
     fewest: float  # the smallest ESS that new particles have been drawn from; infinite where none have
     fewest_at: int  # iteration of that
+    log_z: float  # estimate of log p(data seen), nats
 
 
 class Once(BatchMethod):
@@ -50,13 +51,19 @@ class Once(BatchMethod):
 
 
 class OnePass(SmoothedMethod, Once):
-    """Every datum is visited once: log w <- log w + sum over the batch of log p(x | theta)."""
+    """Every datum is visited once: log w <- log w + sum over the batch of log p(x | theta).
+
+    log p(batch | data before it) is estimated by the log of the weighted mean of p(batch | theta), and log Z is the sum
+    over batches: exp of it is unbiased where particles are not redrawn, or redrawn without any noise.
+    """
+
+    estimates_log_z = True
 
     def init(self, rng: np.random.Generator, target: Target, knobs: Any) -> OnePassState:
         """m draws from the prior, equally weighted."""
         m = knobs.num_particles
         particles, _ = prior_draws(rng, target, m)
-        return OnePassState(*read_only(particles, equal_log_weights(m), np.ones(m)), 0, 0, np.inf, 0)
+        return OnePassState(*read_only(particles, equal_log_weights(m), np.ones(m)), 0, 0, np.inf, 0, 0.0)
 
     def renewed(
         self, rng: np.random.Generator, state: OnePassState, target: Target, ess: float, knobs: Any
@@ -74,8 +81,11 @@ class OnePass(SmoothedMethod, Once):
             state = state._replace(fewest=ess, fewest_at=state.iteration)
         log_likelihood = checked_log_likelihood(target, state.particles, batch, state.supported > 0)
         before = state.log_weights
+        log_z = state.log_z + float(np.logaddexp.reduce(before + log_likelihood))
         (log_weights,) = read_only(normalised(state.log_weights + log_likelihood, state.particles, batch))
-        state = state._replace(log_weights=log_weights, iteration=state.iteration + 1, seen=state.seen + len(batch))
+        state = state._replace(
+            log_weights=log_weights, iteration=state.iteration + 1, seen=state.seen + len(batch), log_z=log_z
+        )
         zeros = int((log_weights == -np.inf).sum())
         return state, StepInfo(
             Cost(len(batch), len(batch) * int((state.supported > 0).sum())),
@@ -84,6 +94,10 @@ class OnePass(SmoothedMethod, Once):
             {"ess_before": ess, "zero_weight": zeros},
             weight_terms(log_weights, previous=before, likelihood=log_likelihood),
         )
+
+    def log_z(self, state: OnePassState, knobs: Any, target: Target) -> float | None:
+        """Of the data seen."""
+        return state.log_z if state.seen else None
 
     def caveat(self, state: OnePassState, knobs: Any) -> str:
         """That too few particles carry the posterior, or once did."""

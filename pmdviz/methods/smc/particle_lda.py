@@ -23,7 +23,7 @@ from pmdviz.methods.shared.particles import (
     weight_terms,
 )
 from pmdviz.methods.smc.one_pass import Once
-from pmdviz.methods.step import WEIGHTED, Cost, Scalar, StepInfo, events
+from pmdviz.methods.step import WEIGHTED, Cost, StepInfo, events
 from pmdviz.targets import Target
 from pmdviz.targets.topics import seeds_of
 
@@ -78,7 +78,8 @@ class ParticleLDA(Once):
     family = "structured"
     requires = frozenset({"documents"})
     Knobs = ParticleLDAKnobs
-    scalars = (*WEIGHTED, Scalar("log_z", "log evidence of the data seen", "nats"))
+    scalars = WEIGHTED
+    estimates_log_z = True
     marks = ("rejuvenated",)
 
     def init(self, rng: np.random.Generator, target: Target, knobs: ParticleLDAKnobs) -> ParticleLDAState:
@@ -113,10 +114,14 @@ class ParticleLDA(Once):
             Cost(len(batch), len(batch) * m),
             words + f"{effective_sample_size(log_weights):,.1f} of {m:,}",
             events(rejuvenated=reason),
-            {"ess_before": ess, "zero_weight": int((log_weights == -np.inf).sum()), "log_z": log_z},
+            {"ess_before": ess, "zero_weight": int((log_weights == -np.inf).sum())},
             weight_terms(log_weights, previous=before, likelihood=found),
         )
 
     def density(self, state: ParticleLDAState, knobs: ParticleLDAKnobs, target: Target) -> DirichletMixture:
         """The mixture of the particles' Dirichlet densities."""
         return DirichletMixture(state.natural, state.log_weights)
+
+    def log_z(self, state: ParticleLDAState, knobs: ParticleLDAKnobs, target: Target) -> float | None:
+        """Of the documents read; exp of it is unbiased."""
+        return state.log_z if state.seen else None

@@ -108,6 +108,7 @@ class TemperingState(NamedTuple):
     num_temperatures: int  # temperatures so far
     moves: int  # at the present one
     iteration: int
+    log_z: float  # estimate of log of the mean of L^beta under the prior, nats
 
 
 class Tempering(SmoothedMethod):
@@ -131,6 +132,7 @@ class Tempering(SmoothedMethod):
     Knobs = TemperingKnobs
     scalars = (TEMPERATURE, *WEIGHTED)
     marks = ("rejuvenated",)
+    estimates_log_z = True
     budget_words = "the way to temperature 1"
 
     def default_budget(self, target: Target, knobs: TemperingKnobs) -> int:
@@ -149,7 +151,7 @@ class Tempering(SmoothedMethod):
         m = knobs.num_particles
         particles, log_prior = prior_draws(rng, target, m)
         return TemperingState(
-            *read_only(particles, equal_log_weights(m), log_prior, np.zeros(m), np.arange(m)), 0.0, 0, 0, 0
+            *read_only(particles, equal_log_weights(m), log_prior, np.zeros(m), np.arange(m)), 0.0, 0, 0, 0, 0.0
         )
 
     def batch_size(self, state: TemperingState, knobs: TemperingKnobs, num_data: int) -> int:
@@ -194,6 +196,10 @@ class Tempering(SmoothedMethod):
             parents=parents,
         )
 
+    def log_z(self, state: TemperingState, knobs: TemperingKnobs, target: Target) -> float | None:
+        """At the present temperature: consistent; its bias falls like 1/m, as temperatures and moves are adapted."""
+        return state.log_z if state.num_temperatures else None
+
     def caveat(self, state: TemperingState, knobs: TemperingKnobs) -> str:
         """That it is on the way, that too few particles carry it, or that all are relatives.
 
@@ -233,9 +239,10 @@ def resampled(rng: np.random.Generator, state: TemperingState, num_particles: in
 def tempered(state: TemperingState, batch: np.ndarray, knobs: TemperingKnobs) -> TemperingState:
     """The next temperature: log w <- log w + (β' - β) log L."""
     beta = next_beta(state, knobs)
-    log_weights = state.log_weights + (beta - state.beta) * state.log_likelihood
-    log_weights = normalised(log_weights, state.particles, batch)
-    return state._replace(log_weights=log_weights, beta=beta, num_temperatures=state.num_temperatures + 1, moves=0)
+    raised = state.log_weights + (beta - state.beta) * state.log_likelihood
+    log_weights, log_z = normalised(raised, state.particles, batch), state.log_z + float(np.logaddexp.reduce(raised))
+    number = state.num_temperatures + 1
+    return state._replace(log_weights=log_weights, beta=beta, num_temperatures=number, moves=0, log_z=log_z)
 
 
 def tempering_terms(before: TemperingState, after: TemperingState) -> dict[str, np.ndarray]:

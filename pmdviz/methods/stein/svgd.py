@@ -7,22 +7,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pmdviz.densities.bandwidth import local_scale, neighbourhood_covariance
-from pmdviz.kernels.distances import median_distance
-from pmdviz.kernels.svgd import sampled_median_distance, stein_force
-from pmdviz.knobs import Choice, Real
+from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.methods.base import checked_gradient, read_only
 from pmdviz.methods.cost import Work
 from pmdviz.methods.shared import optimisers
 from pmdviz.methods.shared.batching import BatchKnobs, BatchMethod, batch_size_knob
 from pmdviz.methods.shared.particles import equal_log_weights, num_particles_knob, prior_draws
 from pmdviz.methods.shared.smoothing import SmoothedMethod, SmoothingKnobs, kernel_rule, kernel_width
-from pmdviz.methods.step import STEP_SIZE, Cost, Path, Scalar, StepInfo
+from pmdviz.methods.stein.kernels import KERNELS, RBF, forces, kept_variance, stein_kernel
+from pmdviz.methods.stein.widths import given_width, median_of, squared_width, width_rule
+from pmdviz.methods.step import STEP_SIZE, TEMPERATURE, Cost, Path, Scalar, StepInfo
 from pmdviz.targets import Target
 
-ARROWS = 50  # particles whose forces a picture shows
-CLOSEST = 1e-6  # of the prior's sd: coincident particles have a kernel too
-MEDIANS = {"sampled": sampled_median_distance, "exact": median_distance}
+COLLAPSED = 0.25  # of the posterior's variance: where `kept_variance` is right, and what is left is too little
 
 
 class SVGDKnobs(BatchKnobs, SmoothingKnobs):
@@ -38,42 +35,47 @@ class SVGDKnobs(BatchKnobs, SmoothingKnobs):
     bandwidth = kernel_width("local")
     optimiser = Choice(
         "adam",
-        choices={"adam": "Adam", "adagrad": "AdaGrad"},
+        choices={"adam": "Adam", "adagrad": "AdaGrad", "plain": "none"},
         label="Optimiser",
-        doc="How the force becomes a step. Adam: exponential moving average. AdaGrad: accumulated squares.",
+        doc="How the force becomes a step. Adam: exponential moving average. AdaGrad: accumulated squares. None: the "
+        "force itself, in prior sds, so that all particles move by one map.",
     )
-    eta = optimisers.eta(10.0, default_by=("optimiser", {"adam": 10.0, "adagrad": 100.0}))
+    eta = optimisers.eta(10.0, default_by=("optimiser", {"adam": 10.0, "adagrad": 100.0, "plain": 1.0}))
     n0 = optimisers.n0(100.0)
     kappa = optimisers.kappa()
-    length_scale_rule = Choice(
-        "local",
-        choices={
-            "liu_wang": "median / log m",
-            "median": "median distance",
-            "local": "median within a mode",
-            "given": "fixed",
-        },
-        label="RBF width rule",
-        doc="The RBF is exp(-|x-y|²/h). Median / log m: h = med²/log(m+1) with the median distance med, as in Liu and "
-        "Wang. Median distance: h = med². Median within a mode: as the first, with the median distance within a mode. "
-        "Fixed: the square of the given number.",
+    kernel = stein_kernel()
+    length_scale_rule = width_rule("local")
+    length_scale = given_width()
+    median = median_of()
+    annealing = Choice(
+        "off",
+        choices={"off": "off", "on": "on"},
+        label="Annealing",
+        doc="Begin with the prior as the target and raise the likelihood's power β to 1 (Han 2019, Algorithm 6).",
     )
-    length_scale = Real(
-        0.3,
-        bounds=(1e-6, 1_000_000),
-        softbounds=(0.02, 5),
-        log=True,
-        label="RBF width √h",
-        unit="units of θ",
-        only_if=("length_scale_rule", "given"),
-        doc="Range of the repulsion between particles.",
+    num_temperatures = Whole(
+        100,
+        bounds=(1, 1_000_000),
+        softbounds=(1, 1000),
+        label="Number of temperatures K",
+        only_if=("annealing", "on"),
+        doc="β = (k/K)^p for k = 1 to K.",
     )
-    median = Choice(
-        "sampled",
-        choices={"sampled": "of sampled pairs", "exact": "of all pairs"},
-        label="Median distance",
-        only_if=("length_scale_rule", ("liu_wang", "median")),
-        doc="The median over 20,000 sampled pairs, which depend on m alone, or over all pairs.",
+    power = Real(
+        1.0,
+        bounds=(0.1, 20),
+        softbounds=(1, 6),
+        label="Temperature exponent p",
+        only_if=("annealing", "on"),
+        doc="β = (k/K)^p: a larger p makes the first steps away from the prior smaller.",
+    )
+    steps_per_temperature = Whole(
+        1,
+        bounds=(1, 100_000),
+        softbounds=(1, 50),
+        label="Steps per temperature",
+        only_if=("annealing", "on"),
+        doc="Steps along the force at each β.",
     )
 
     def work(self, num_data: int) -> Work:
@@ -90,6 +92,7 @@ class SVGDState(NamedTuple):
     first: np.ndarray  # (m, d)
     second: np.ndarray  # (m, d)
     iteration: int
+    h: float  # of the kernel of the last step, in squared units of theta; NaN at the start
 
 
 class SVGD(SmoothedMethod, BatchMethod):
@@ -97,6 +100,9 @@ class SVGD(SmoothedMethod, BatchMethod):
 
     A deterministic flow but for the batches. Known bias: the particles' variance is too small, the more so the more
     dimensions and the fewer particles (two particles on N(0, v) under `liu_wang` settle at +-sqrt(v log(3) / 2)).
+
+    Annealed (Han 2019, Algorithm 6): the target is p0^(1 - beta) (p0 L)^beta = p0 L^beta with the prior, or q0, p0, and
+    its score grad log p0 + beta grad log L. Nothing is divided by beta, as is done there for a constant p0.
     """
 
     name = "svgd"
@@ -107,7 +113,10 @@ class SVGD(SmoothedMethod, BatchMethod):
     )
     formula = "θ_i ← θ_i + ε · mean_j [k(θ_j, θ_i) ∇ log p(θ_j | X) + ∇_j k(θ_j, θ_i)]"
     what_moves = "Particles move: all are pulled uphill together and push one another apart."
-    source = "Liu, Wang 2016, Algorithm 1; Adam: Kingma, Ba 2015; AdaGrad: Duchi, Hazan, Singer 2011"
+    source = (
+        "Liu, Wang 2016, Algorithm 1; annealed: Han 2019, Algorithm 6; Adam: Kingma, Ba 2015; "
+        "AdaGrad: Duchi, Hazan, Singer 2011"
+    )
     short_title = "SVGD"
     requires = frozenset({"reals", "gradient"})
     Knobs = SVGDKnobs
@@ -115,6 +124,7 @@ class SVGD(SmoothedMethod, BatchMethod):
         STEP_SIZE,
         Scalar("length_scale", "kernel width", "units of θ", True),
         Scalar("typical_move", "typical move", "units of θ", True),
+        TEMPERATURE,
     )
 
     paths = (Path("drive", "uphill", True), Path("repulsion", "apart", True))
@@ -127,63 +137,54 @@ class SVGD(SmoothedMethod, BatchMethod):
         """m draws from the prior."""
         particles, _ = prior_draws(rng, target, knobs.num_particles)
         zeros = np.zeros(particles.shape)
-        return SVGDState(*read_only(particles, equal_log_weights(len(particles)), zeros, zeros.copy()), 0)
+        return SVGDState(*read_only(particles, equal_log_weights(len(particles)), zeros, zeros.copy()), 0, np.nan)
 
     def step(
         self, rng: np.random.Generator, state: SVGDState, target: Target, batch: np.ndarray, knobs: SVGDKnobs
     ) -> tuple[SVGDState, StepInfo]:
         """One step along the Stein force of a batch."""
-        t, m = state.iteration + 1, len(state.particles)
-        scores, h = checked_gradient(target, state.particles, batch), squared_width(state.particles, knobs, target)
-        force = stein_force(state.particles, scores, h) * target.scale
+        t, x, beta = state.iteration + 1, state.particles, temperature(state.iteration, knobs)
+        scores, h = tempered_scores(target, x, batch, beta), squared_width(x, knobs, target)
+        force = KERNELS[knobs.kernel].force(x, scores, h) * target.scale
         direction, first, second = optimisers.OPTIMISERS[knobs.optimiser](force, state.first, state.second, t)
         rho = optimisers.decayed(t, knobs)
-        paths = partial(forces, state.particles, scores, h)
-        particles = state.particles + rho * target.scale * direction
-        moved = np.sqrt(((particles - state.particles) ** 2).sum(axis=1).mean())
-        state = SVGDState(*read_only(particles, state.log_weights, first, second), t)
+        particles = x + rho * target.scale * direction
+        moved = float(np.sqrt(((particles - x) ** 2).sum(axis=1).mean()))
+        told = {"step_size": rho, "length_scale": float(np.sqrt(h)), "typical_move": moved}
+        state = SVGDState(*read_only(particles, state.log_weights, first, second), t, h)
+        words = f"step {rho:.3g} · batch of {len(batch):,} · kernel width {np.sqrt(h):.3g} · typical move {moved:.2g}"
         return state, StepInfo(
-            Cost(len(batch), 0, len(batch) * m),
-            scalars={"step_size": rho, "length_scale": float(np.sqrt(h)), "typical_move": float(moved)},
-            words=f"step {rho:.3g} · batch of {len(batch):,} · RBF width {np.sqrt(h):.3g} · typical move {moved:.2g}",
-            paths=paths,
+            Cost(len(batch), 0, len(batch) * len(x)),
+            words + (f" · β = {beta:.3g}" if knobs.annealing == "on" else ""),
+            scalars=told | ({"temperature": beta} if knobs.annealing == "on" else {}),
+            paths=partial(forces, x, scores, h, knobs.kernel),
         )
 
-
-def forces(particles: np.ndarray, scores: np.ndarray, h: float) -> dict[str, np.ndarray]:
-    """Both parts of the force on some particles: k(x_j, x_i) grad log p(x_j, X) and grad_j k(x_j, x_i), each a mean.
-
-    From where the particles stood before the step.
-    """
-    rows = np.linspace(0, len(particles) - 1, min(ARROWS, len(particles))).astype(np.int64)
-    start, m = particles[rows], len(particles)
-    kernel = np.exp(-sum((start[:, k, None] - particles[:, k]) ** 2 for k in range(particles.shape[1])) / h)
-    drive = kernel @ scores / m
-    repulsion = 2 / h * (start * kernel.sum(axis=1, keepdims=True) - kernel @ particles) / m
-    return {name: np.stack([start, start + force], axis=1) for name, force in
-            (("drive", drive), ("repulsion", repulsion))}  # fmt: skip
-
-
-def squared_width(particles: np.ndarray, knobs: SVGDKnobs, target: Target) -> float:
-    """h of the RBF exp(-|x - y|^2 / h); a lone particle has no distance and takes the prior's sd."""
-    if knobs.length_scale_rule == "given":
-        return knobs.length_scale**2
-    m, sd = len(particles), float(target.scale.mean())
-    if knobs.length_scale_rule == "local":
-        distance = distance_in_modes(particles, target.scale)
-    else:
-        distance = MEDIANS[knobs.median](particles) if m > 1 else sd
-    squared = max(distance, CLOSEST * sd) ** 2
-    return squared if knobs.length_scale_rule == "median" else squared / np.log(m + 1)
+    def caveat(self, state: SVGDState, knobs: SVGDKnobs) -> str:
+        """That the power of the likelihood is not 1 yet, or that the variance has collapsed."""
+        if state.iteration == 0:
+            return ""
+        beta, (m, d) = temperature(state.iteration - 1, knobs), state.particles.shape
+        if beta < 1:
+            return f"temperature β = {beta:.2g}: the particles' target is prior × likelihood^β, not yet the posterior"
+        kept = kept_variance(state.particles, state.h) if knobs.kernel == RBF and m >= d + 2 else 1.0
+        if kept < COLLAPSED:
+            return (
+                f"variance about {kept:.0%} of the posterior's: "
+                "particles hardly push one another apart; a wider kernel keeps it"
+            )
+        return super().caveat(state, knobs)
 
 
-def distance_in_modes(particles: np.ndarray, scale: np.ndarray) -> float:
-    """Median distance of two draws of N(0, s^2 I), s^2 = det(S)^(1/d) for the covariance S within neighbourhoods.
+def temperature(iteration: int, knobs: SVGDKnobs) -> float:
+    """beta of the step after so many: ((1 + floor(iteration / m)) / K)^p, at most 1; 1 without annealing."""
+    if knobs.annealing == "off":
+        return 1.0
+    rung = min(1 + iteration // knobs.steps_per_temperature, knobs.num_temperatures)
+    return (rung / knobs.num_temperatures) ** knobs.power
 
-    On one Gaussian the median distance itself; where modes lie far apart not the gap between them (ours).
-    """
-    m, d = particles.shape
-    S = neighbourhood_covariance(particles, np.full(m, 1.0 / m), scale) / local_scale(d)
-    _, log_det = np.linalg.slogdet(S + np.diag((CLOSEST * scale) ** 2))
-    chi_squared = d * (1 - 2 / (9 * d)) ** 3  # Wilson and Hilferty's median, of |x - y|^2 / (2 s^2)
-    return float(np.sqrt(2 * chi_squared) * np.exp(0.5 * log_det / d))
+
+def tempered_scores(target: Target, particles: np.ndarray, batch: np.ndarray, beta: float) -> np.ndarray:
+    """grad log p0 + beta (N/B) sum over the batch of grad log p(x | theta), (m, d)."""
+    scores = checked_gradient(target, particles, batch)
+    return scores if beta == 1 else beta * scores + (1 - beta) * target.grad_log_prior(particles)

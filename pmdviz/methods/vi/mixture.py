@@ -162,6 +162,10 @@ class NPV(BatchMethod):
         K = len(state.widths)
         return GaussianMixture(state.means, np.full(K, -np.log(K)), state.widths[:, None, None] * np.diag(target.scale))
 
+    def components(self, state: NPVState, knobs: NPVKnobs, target: Target) -> GaussianMixture:
+        """Its Gaussians."""
+        return self.density(state, knobs, target)
+
 
 def temperature(visited: int, knobs: NPVKnobs) -> float:
     """The share of the posterior in the geometric path from the first Gaussian to it; 1 after the annealing."""

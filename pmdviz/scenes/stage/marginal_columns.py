@@ -14,11 +14,12 @@ from pmdviz.densities.grid import Grid
 from pmdviz.densities.marginals import marginal_on_grid
 from pmdviz.scenes.contours import contour_line, density_curve, density_levels, region_lines
 from pmdviz.targets import Target
-from pmdviz.targets.reference.exact import GaussianExact
+from pmdviz.targets.reference.cells import Box
 
 SIDE = {1: 256, 2: 72}  # cells of a picture, a side
 REACH = 5.0  # sds to either side that it holds
-DRAWS = 10_000  # of a reference that is not a Gaussian
+HEAVY = 2.0  # of a view: where those sds reach further than so much of it, the tails are heavy
+DRAWS = 10_000  # of a reference whose marginals are not known
 WIDTH = 1.0  # factor c of the reference's kernel: its draws are many
 KEPT = 64
 OUTLINES = (0.5, 0.95)  # shares of the prior inside its outlines
@@ -36,9 +37,9 @@ class Marginal(NamedTuple):
     lines: Lines
 
 
-def approximate_marginal(density: Any, coordinates: Sequence[int]) -> Marginal:
-    """Some coordinates of q."""
-    grid = _grid_about(density.mean, density.cov, coordinates)
+def approximate_marginal(density: Any, coordinates: Sequence[int], view: Box | None = None) -> Marginal:
+    """Some coordinates of q; of heavy tails what lies in the view of all coordinates."""
+    grid = _grid_about(density.mean, density.cov, coordinates, view)
     return _marginal(grid, marginal_on_grid(density, coordinates, grid))
 
 
@@ -47,7 +48,7 @@ def reference_marginal(target: Target, coordinates: Sequence[int]) -> Marginal |
     reference = target.reference()
     if reference is None:
         return None
-    return _keep(("exact", target.key, *coordinates), lambda: _made(reference, coordinates))
+    return _keep(("exact", target.key, *coordinates), lambda: _made(reference, coordinates, target.view_box))
 
 
 def prior_lines(target: Target, coordinates: Sequence[int]) -> Lines:
@@ -80,13 +81,12 @@ def _keep(key: tuple, make: Callable[[], Marginal]) -> Marginal:
     return _kept[key]
 
 
-def _made(reference: Any, coordinates: Sequence[int]) -> Marginal:
-    chosen = list(coordinates)
-    grid = _grid_about(reference.mean, reference.cov, coordinates)
-    if isinstance(reference, GaussianExact):
-        exact = GaussianExact(reference.mean[chosen], reference.cov[np.ix_(chosen, chosen)])
-        return _marginal(grid, np.exp(exact.log_density(grid.points)).reshape(grid.shape))
-    draws = reference.sample(np.random.default_rng(0), DRAWS)[:, chosen]
+def _made(reference: Any, coordinates: Sequence[int], view: Box) -> Marginal:
+    grid = _grid_about(reference.mean, reference.cov, coordinates, view)
+    if hasattr(reference, "marginal_log_density"):
+        log_p = reference.marginal_log_density(coordinates)(grid.points)
+        return _marginal(grid, np.exp(log_p).reshape(grid.shape))
+    draws = reference.sample(np.random.default_rng(0), DRAWS)[:, list(coordinates)]
     return _marginal(grid, _of_draws(draws, grid))
 
 
@@ -101,8 +101,17 @@ def _marginal(grid: Grid, values: np.ndarray) -> Marginal:
     return Marginal(grid, values, region_lines(grid.axes, values))
 
 
-def _grid_about(mean: np.ndarray, cov: np.ndarray, coordinates: Sequence[int]) -> Grid:
+def _grid_about(mean: np.ndarray, cov: np.ndarray, coordinates: Sequence[int], view: Box | None = None) -> Grid:
     sds = np.sqrt(np.diag(cov))
     floor = 1e-9 * (1.0 + np.abs(mean))  # coincident particles have no spread
     box = tuple((float(mean[k] - h), float(mean[k] + h)) for k in coordinates for h in [REACH * sds[k] + floor[k]])
+    if view is not None:
+        box = tuple(_seen(edge, view[k]) for edge, k in zip(box, coordinates, strict=True))
     return Grid(box, SIDE[len(box)])
+
+
+def _seen(edge: tuple[float, float], view: tuple[float, float]) -> tuple[float, float]:
+    """The view in place of an edge that is far longer, with its middle there: few of its cells would hold the body."""
+    (low, high), middle = view, 0.5 * (edge[0] + edge[1])
+    heavy = edge[1] - edge[0] > HEAVY * (high - low) and low < middle < high
+    return view if heavy else edge

@@ -52,7 +52,7 @@ class MarginalsScene(Scene):
         target, reference = frame.target, frame.target.reference()
         exact = [reference_marginal(target, (k,)).lines for k in range(_rows(target))]
         placed = _placing(reference.mean, np.sqrt(np.diag(reference.cov)), exact)
-        lines = [approximate_marginal(frame.density, (k,)).lines for k in range(_rows(target))]
+        lines = [approximate_marginal(frame.density, (k,), target.view_box).lines for k in range(_rows(target))]
         return StageColumns(_kept(target, exact, placed), placed(lines), EMPTY_DOTS, 0, len(frame.weights))
 
 

@@ -121,7 +121,7 @@ def _of_a_pair(frame: Any, pair: Pair, limit: int) -> StageColumns:
     target, m = frame.target, len(frame.weights)
     dots = dot_columns(frame, pair, limit, LARGEST[frame.method.family])
     exact, tops = reference_lines(target, pair)
-    found = approximate_marginal(frame.density, pair)
+    found = approximate_marginal(frame.density, pair, target.view_box)
     approximate, _ = lines_with_strips(found.grid.axes, found.values, target, pair, tops)
     image = heat_image(found.values, found.grid.box)
     return StageColumns(exact, approximate, dots, len(dots["x"]), m, image=image)

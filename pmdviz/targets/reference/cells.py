@@ -93,7 +93,7 @@ def mode_boxes(cells: Cells) -> tuple[Box, ...]:
     raster = np.minimum(((cells.centres - low) / width * RASTER).astype(int), RASTER - 1)
     labels = _groups(raster)
     boxes = [Cells(cells.centres[labels == k], cells.values, cells.width).box for k in range(labels.max() + 1)]
-    return tuple(_merged(boxes)) if len(boxes) <= MAX_BOXES else (cells.box,)
+    return tuple(merged(boxes)) if len(boxes) <= MAX_BOXES else (cells.box,)
 
 
 def _groups(raster: np.ndarray) -> np.ndarray:
@@ -116,13 +116,13 @@ def _groups(raster: np.ndarray) -> np.ndarray:
     return labels[which.ravel()]
 
 
-def _merged(boxes: list[Box]) -> list[Box]:
+def merged(boxes: list[Box]) -> list[Box]:
     """The boxes with those that overlap made one, until none does."""
     for i, a in enumerate(boxes):
         for j, b in enumerate(boxes[:i]):
             if all(low < b[k][1] and b[k][0] < high for k, (low, high) in enumerate(a)):
                 joined = tuple((min(p[0], r[0]), max(p[1], r[1])) for p, r in zip(a, b, strict=True))
-                return _merged([joined, *(box for k, box in enumerate(boxes) if k not in (i, j))])
+                return merged([joined, *(box for k, box in enumerate(boxes) if k not in (i, j))])
     return boxes
 
 

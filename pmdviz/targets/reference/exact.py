@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -41,7 +41,7 @@ class Exact(Protocol):
         """Smallest sd of a mode in any direction, coordinates divided by `unit` (d,)."""
 
 
-class _OnGrids:
+class OnGrids:
     """log p at the cells of the last few grids; computed once each, safe to ask from several threads."""
 
     def __init__(self) -> None:
@@ -66,7 +66,7 @@ class _OnGrids:
             return self._kept[key]
 
 
-class GaussianExact(_OnGrids):
+class GaussianExact(OnGrids):
     """N(mean, cov), everything in closed form; `log_z` = log p(X) where it is given."""
 
     def __init__(self, mean: np.ndarray, cov: np.ndarray, log_z: float | None = None) -> None:
@@ -89,6 +89,11 @@ class GaussianExact(_OnGrids):
         """n iid draws (n, d)."""
         return self.mean + rng.standard_normal((n, len(self.mean))) @ self._cholesky.T
 
+    def marginal_log_density(self, coordinates: Sequence[int]) -> Callable[[np.ndarray], np.ndarray]:
+        """log p of some of the coordinates, (n, k) -> (n,)."""
+        chosen = list(coordinates)
+        return GaussianExact(self.mean[chosen], self.cov[np.ix_(chosen, chosen)]).log_density
+
     def mass_in(self, box: Box) -> float:
         """At least so much of the posterior's mass lies in `box` (exactly so much in one dimension)."""
         outside = 0.0
@@ -101,7 +106,7 @@ class GaussianExact(_OnGrids):
         return float(np.linalg.svd(self._cholesky / unit[:, None], compute_uv=False)[-1])
 
 
-class GridExact(_OnGrids):
+class GridExact(OnGrids):
     """A posterior normalised by a sum over the small cells of `start_box` that hold its mass."""
 
     def __init__(

@@ -1,0 +1,245 @@
+"""The ladder of annealed importance sampling: its state and its step, whatever the moves on a rung are."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pmdviz.densities.density import effective_sample_size
+from pmdviz.densities.points import Points
+from pmdviz.errors import InputError
+from pmdviz.methods.annealing import moves
+from pmdviz.methods.annealing.knobs import PILOTS
+from pmdviz.methods.annealing.moves import Walkers
+from pmdviz.methods.base import DEFAULT_BUDGET, read_only
+from pmdviz.methods.shared.particles import (
+    equal_log_weights,
+    normalised,
+    prior_draws,
+    weight_terms,
+)
+from pmdviz.methods.shared.smoothing import SmoothedMethod
+from pmdviz.methods.step import STEP_SIZE, TEMPERATURE, WEIGHTED, Cost, Scalar, StepInfo
+from pmdviz.targets import Target
+from pmdviz.targets.space import Discrete
+
+RATE = 0.5  # of the tuning: log step grows by so much times what is accepted above what is wanted
+LONGEST = 2.0  # step, in prior sds
+JITTER = 0.2  # of the step at each rung: trajectories of one length can be periodic
+
+
+class LadderState(NamedTuple):
+    """Weighted particles that stand for prior x likelihood^beta, and those that walk.
+
+    On the way up the first m walkers are the particles, and the others pilots. On the way back, where there is one,
+    the particles stay at β = 1 and the walkers are exact draws.
+    """
+
+    particles: np.ndarray  # (m, d)
+    log_weights: np.ndarray  # (m,) logsumexp 0
+    points: np.ndarray  # (n, d) of the walkers
+    momenta: np.ndarray  # (n, d), of moves that keep them
+    log_prior: np.ndarray  # (n,)
+    log_likelihood: np.ndarray  # (n,) scaled to all data; 0 before it is known
+    grad_prior: np.ndarray  # (n, d), (0, d) where it is not needed
+    grad_likelihood: np.ndarray  # (n, d), scaled likewise
+    rungs: np.ndarray  # (T + 1,) temperatures: those that the run began with
+    rung: int  # of the walkers, in 0 .. T
+    beta: float  # of that rung
+    returning: int  # 1 on the way back and after it
+    time_steps: np.ndarray  # (T + 1,) used at each rung so far, prior sds
+    time_step: float  # for the next rung
+    log_zs: np.ndarray  # (T + 1,) estimates of log Z at each rung on the way up, nats
+    back_log_weights: np.ndarray  # (n,) on the way back, logsumexp 0
+    back_log_z: float  # log of the mean weight on the way back: estimate of log Z of the rung - log Z
+    iteration: int
+
+
+class Ladder(SmoothedMethod):
+    """At rung t: log w += (β_t - β_{t-1}) log L(θ), then a move that leaves prior x L^β_t as it is.
+
+    The mean of w is unbiased for Z whatever the moves are, as long as each leaves its rung's density as it is and
+    depends on no particle that is weighed: the step is tuned by pilots, which are not. By Jensen's inequality
+    E log Z-hat <= log Z. From exact draws of the posterior the same rungs in reverse give an unbiased 1/Z, and so an
+    upper bound in the mean (Grosse, Ghahramani, Adams 2015).
+    """
+
+    scalars = (
+        TEMPERATURE,
+        *WEIGHTED,
+        STEP_SIZE,
+        Scalar("step_acceptance", "proposals accepted in a step", "share of them"),
+    )
+    estimates_log_z = True
+    budget_words = "the whole ladder"
+
+    def missing_in(self, target: Target) -> str:
+        """Discrete states will do as well as real coordinates."""
+        return "" if isinstance(target.space, Discrete) else super().missing_in(target)
+
+    def move(self, rng: np.random.Generator, walkers: Walkers, at: moves.Rung, knobs: Any) -> moves.Moved:
+        """A move of every walker that leaves the rung's density as it is."""
+        return moves.moved(rng, walkers, at, knobs.leaps, kept=0.0)
+
+    def fitted(self, knobs: Any, target: Target) -> Any:
+        """Without the way back where there are no exact draws to begin it from."""
+        knobs = super().fitted(knobs, target)
+        return knobs.changed({"sandwich": False}) if knobs.sandwich and target.exact is None else knobs
+
+    def check_pair(self, target: Target, knobs: Any) -> None:
+        """The way back begins with exact draws. Raises InputError."""
+        super().check_pair(target, knobs)
+        if knobs.sandwich and target.exact is None:
+            raise InputError(
+                f"sandwich = true needs exact samples of the posterior, which target {target.name!r} does not have; "
+                "leave it off, and the estimate of log Z has no upper bound beside it"
+            )
+
+    def default_budget(self, target: Target, knobs: Any) -> int:
+        """The whole ladder, and back where that is asked for; never less than other methods have."""
+        rows = self.batch_size(None, knobs, target.num_data)
+        ways = 2 if knobs.sandwich else 1
+        rows *= ways * (knobs.num_temperatures * self.passes(target, knobs) + 2)
+        walkers = 1.0 if target.data is not None else 1 + PILOTS / knobs.num_particles  # evaluations, of pilots too
+        return max(DEFAULT_BUDGET, math.ceil(walkers * rows))
+
+    def passes(self, target: Target, knobs: Any) -> int:
+        """Over the rows of a step: how often they are asked for."""
+        return moves.passes(target, knobs.leaps)
+
+    def batch_size(self, state: Any, knobs: Any, num_data: int) -> int:
+        """All of them."""
+        return num_data
+
+    def batches(self, state: Any, knobs: Any) -> str:
+        """All data in their order."""
+        return "whole"
+
+    def init(self, rng: np.random.Generator, target: Target, knobs: Any) -> LadderState:
+        """m draws from the prior, and the pilots: β = 0."""
+        m, rungs = knobs.num_particles, knobs.rungs()
+        points, log_prior = prior_draws(rng, target, m + (PILOTS if knobs.tuning == "pilots" else 0))
+        n, d = points.shape
+        momenta = rng.standard_normal((n, d))
+        nothing = np.empty((0, d))
+        return LadderState(
+            *read_only(points[:m], equal_log_weights(m), points, momenta, log_prior, np.zeros(n), nothing, nothing),
+            *read_only(rungs), 0, 0.0, 0, *read_only(np.zeros(len(rungs))), knobs.time_step,
+            *read_only(np.zeros(len(rungs)), np.empty(0)), 0.0, 0,
+        )  # fmt: skip
+
+    def ended(self, state: LadderState, knobs: Any, target: Target) -> str:
+        """At temperature 1, or after the way back."""
+        if state.returning:
+            return "temperature 0 reached again" if state.rung == 0 or not knobs.sandwich else ""
+        return "temperature 1 reached" if state.rung == len(state.rungs) - 1 and not knobs.sandwich else ""
+
+    def step(
+        self, rng: np.random.Generator, state: LadderState, target: Target, batch: np.ndarray, knobs: Any
+    ) -> tuple[LadderState, StepInfo]:
+        """One rung: the weights, then a move of every walker."""
+        if not state.returning and state.rung == len(state.rungs) - 1:
+            state = turned(rng, state, target, knobs)
+        way = -1 if state.returning else 1
+        beta, ess = float(state.rungs[state.rung + way]), effective_sample_size(state.log_weights)
+        walkers, asked = self.known_at(state, target, batch)
+        before, tuned = state, state.time_steps[state.rung + way] if state.returning else state.time_step
+        at = moves.Rung(target, batch, beta, tuned * (1 + JITTER * (2 * rng.random() - 1)))
+        after, accepted, cost = self.move(rng, walkers, at, knobs)
+        gained = self.gained(state, beta, walkers.log_likelihood)  # where they stood before the move
+        state = settled(reweighted(state, gained, beta, way, batch), after, accepted, moves.wanted(target), knobs)
+        terms = {} if way < 0 else weight_terms(
+            state.log_weights, previous=before.log_weights, likelihood=gained[: len(state.log_weights)]
+        )  # fmt: skip
+        zeros = int((state.log_weights == -np.inf).sum())
+        scalars = {"ess_before": ess, "zero_weight": zeros, "temperature": beta, "step_acceptance": accepted.mean()}
+        scalars |= {"step_size": at.step} if "reals" in target.offers else {}
+        total = Cost(*(a + b for a, b in zip(asked, cost, strict=True)))
+        return state, StepInfo(total, _words(state, accepted, knobs), scalars=scalars, terms=terms)
+
+    def known_at(self, state: LadderState, target: Target, batch: np.ndarray) -> tuple[Walkers, Cost]:
+        """The walkers with what the step needs: asked for in the first step, carried along later."""
+        known = state.iteration > 0 and (not state.returning or state.rung < len(state.log_zs) - 1)
+        walkers = walkers_of(state)
+        return (walkers, Cost()) if known else moves.asked(walkers, target, batch)
+
+    def gained(self, state: LadderState, beta: float, log_likelihood: np.ndarray) -> np.ndarray:
+        """What each walker's log-weight gains by going to the rung of `beta`: (β' - β) log L, (n,)."""
+        return (beta - state.beta) * log_likelihood
+
+    def log_z(self, state: LadderState, knobs: Any, target: Target) -> float | None:
+        """Of the highest rung reached; exp of it is unbiased."""
+        highest = len(state.log_zs) - 1 if state.returning else state.rung
+        return float(state.log_zs[highest]) if highest else None
+
+    def log_z_above(self, state: LadderState, knobs: Any, target: Target) -> float | None:
+        """log Z at the walkers' rung by the way up, and from there on by the way back; at the end by the latter alone.
+
+        Then it is an upper bound in the mean; None on the way up.
+        """
+        return float(state.log_zs[state.rung] - state.back_log_z) if state.returning else None
+
+    def density(self, state: LadderState, knobs: Any, target: Target) -> Any:
+        """A weighted KDE; of discrete states the weighted points."""
+        if "reals" in target.offers:
+            return super().density(state, knobs, target)
+        return Points(state.particles, state.log_weights)
+
+    def caveat(self, state: LadderState, knobs: Any) -> str:
+        """That it is on the way, or that too few particles carry it."""
+        if state.beta < 1 and not state.returning:
+            return f"temperature {state.beta:.2g}: q is on its way from the prior to the posterior, where it is 1"
+        return super().caveat(state, knobs)
+
+
+def walkers_of(state: LadderState) -> Walkers:
+    """Those parts of the state."""
+    return Walkers(*(getattr(state, name) for name in Walkers._fields))
+
+
+def turned(rng: np.random.Generator, state: LadderState, target: Target, knobs: Any) -> LadderState:
+    """The way back begins: as many exact draws as there are particles, at β = 1."""
+    points = target.exact.sample(rng, len(state.particles))
+    n, d = points.shape
+    fresh = Walkers(points, rng.standard_normal((n, d)), target.log_prior(points), np.zeros(n), *[np.empty((0, d))] * 2)
+    return state._replace(**fresh._asdict(), returning=1, back_log_weights=equal_log_weights(n))
+
+
+def reweighted(state: LadderState, gained: np.ndarray, beta: float, way: int, batch: np.ndarray) -> LadderState:
+    """The state a rung further, its weights normalised, and the log of their mean kept."""
+    rung = state.rung + way
+    state = state._replace(rung=rung, beta=beta, iteration=state.iteration + 1)
+    if way < 0:
+        raised = state.back_log_weights + gained
+        total = state.back_log_z + float(np.logaddexp.reduce(raised))
+        return state._replace(back_log_weights=normalised(raised, state.points, batch), back_log_z=total)
+    raised = state.log_weights + gained[: len(state.log_weights)]
+    log_zs = state.log_zs.copy()
+    log_zs[rung] = log_zs[rung - 1] + float(np.logaddexp.reduce(raised))
+    return state._replace(log_weights=normalised(raised, state.particles, batch), log_zs=log_zs)
+
+
+def settled(state: LadderState, walkers: Walkers, accepted: np.ndarray, wanted: float, knobs: Any) -> LadderState:
+    """The state with its walkers moved, and the next rung's step by what the pilots accepted."""
+    state = state._replace(**walkers._asdict())
+    if not state.returning:
+        m, time_steps, step = len(state.log_weights), state.time_steps.copy(), state.time_step
+        time_steps[state.rung] = step
+        if knobs.tuning == "pilots" and len(accepted) > m:  # a run that began without pilots has none
+            step = float(min(LONGEST, step * np.exp(RATE * (accepted[m:].mean() - wanted))))
+        state = state._replace(particles=walkers.points[:m].copy(), time_steps=time_steps, time_step=step)
+    read_only(*(part for part in state if isinstance(part, np.ndarray)))
+    return state
+
+
+def _words(state: LadderState, accepted: np.ndarray, knobs: Any) -> str:
+    m, ess = len(state.log_weights), effective_sample_size(state.log_weights)
+    back = "exact samples back to " if state.returning else ""
+    parts = [f"{back}β = {state.beta:.3g} (temperature {state.rung:,} of {len(state.rungs) - 1:,})"]
+    parts += [f"moves, {accepted.mean():.0%} accepted", f"ESS {ess:,.0f} of {m:,} ({ess / m:.0%})"]
+    if state.returning:
+        above = state.log_zs[state.rung] - state.back_log_z
+        parts += [f"log Z from {state.log_zs[-1]:.4g} below to {above:.4g} above"]
+    return " · ".join(parts)

@@ -1,0 +1,81 @@
+"""Annealed importance sampling with a minibatch at each temperature: it is cheap, and its log Z is wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pmdviz.methods.annealing.knobs import LadderKnobs, leapfrog_steps_knob
+from pmdviz.methods.annealing.ladder import Ladder, LadderState
+from pmdviz.methods.annealing.moves import Walkers, asked
+from pmdviz.methods.shared.batching import BatchKnobs, BatchMethod, batch_size_knob
+from pmdviz.methods.step import Cost
+from pmdviz.targets import Target
+
+
+class StochasticAISKnobs(BatchKnobs, LadderKnobs):
+    """The knobs of `stochastic_ais`."""
+
+    kind_words = "knob of method 'stochastic_ais':"
+
+    batch_size = batch_size_knob(100)
+    leapfrog_steps = leapfrog_steps_knob(1)
+
+
+class StochasticAIS(BatchMethod, Ladder):
+    """AIS with L_t = exp of (N/B) sum over batch t of log p(x | θ): log w += β_t log L_t(θ) - β_{t-1} log L_{t-1}(θ).
+
+    The move at rung t and the denominator of the next weight share batch t; then w is exact for a ladder that ends at
+    prior x L_T, the posterior of ONE batch counted N/B times, and not at the posterior. So the mean of Z-hat is that of
+    Z_T, which by Jensen's inequality is above Z, but it is so by rare batches and particles. What a run sees lies far
+    below: walkers that follow batch t-1 fit batch t less well. On N data around θ in d dimensions that costs
+    β_t d (N/B - 1) nats at each rung where the moves forget their start, so MORE temperatures make it worse
+    (T/(p + 1) times d (N/B - 1) in all; ours). With B = N and shuffled passes it is `ais`.
+    """
+
+    name = "stochastic_ais"
+    title = "Stochastic annealed importance sampling"
+    about = (
+        "Stochastic annealed importance sampling replaces the likelihood by that of a batch at each temperature, which "
+        "spoils the weights and log Z."
+    )
+    formula = "log w ← log w + (N/B) [β_t log p(batch_t | θ) - β_{t-1} log p(batch_{t-1} | θ)]"
+    what_moves = (
+        "Particles chase the posterior of one batch after another, and most of the weight goes to a few of them."
+    )
+    source = "Han 2019, section on stochastic annealed importance sampling; that it is biased: ours"
+    short_title = "Stochastic AIS"
+    Knobs = StochasticAISKnobs
+
+    def missing_in(self, target: Target) -> str:
+        """Without data there are no batches."""
+        return super().missing_in(target) or ("data to take batches of" if target.data is None else "")
+
+    def fitted(self, knobs: Any, target: Target) -> Any:
+        """A batch that is at most the data."""
+        return BatchMethod.fitted(self, knobs, target)
+
+    def passes(self, target: Target, knobs: Any) -> int:
+        """Besides the move's, those of the new batch where the walkers stand."""
+        return super().passes(target, knobs) + (2 if {"reals", "gradient"} <= target.offers else 1)
+
+    def batch_size(self, state: Any, knobs: Any, num_data: int) -> int:
+        """B."""
+        return min(knobs.batch_size, num_data)
+
+    def batches(self, state: Any, knobs: Any) -> str:
+        """As the knob says."""
+        return knobs.batches
+
+    def known_at(self, state: LadderState, target: Target, batch: np.ndarray) -> tuple[Walkers, Cost]:
+        """Of this batch, in every step."""
+        return asked(super().known_at(state._replace(iteration=1), target, batch)[0], target, batch)
+
+    def gained(self, state: LadderState, beta: float, log_likelihood: np.ndarray) -> np.ndarray:
+        """β' log L' - β log L, (n,), where L is of the batch before."""
+        if state.beta == 0:
+            return beta * log_likelihood
+        with np.errstate(invalid="ignore"):
+            found = beta * log_likelihood - state.beta * state.log_likelihood
+        return np.where(np.isnan(found), -np.inf, found)

@@ -1,0 +1,1 @@
+"""Importance sampling: from the prior, and from a proposal that adapts to the posterior."""

@@ -1,0 +1,230 @@
+"""Random-walk Metropolis (Metropolis et al. 1953): a step in any direction, kept or refused by the density there.
+
+In real coordinates the proposal is N(θ, (c 2.38/√d)² S²), S the prior's sds. Of discrete states one coordinate, drawn
+at random, changes to another of its values, drawn at random. Both are symmetric: the ratio is that of the densities.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from pmdviz.kernels.chains import uniforms_of
+from pmdviz.kernels.random_walk import Walk, metropolis
+from pmdviz.knobs import Real
+from pmdviz.methods.cost import Work
+from pmdviz.methods.mcmc.chain import USUAL_DRAWS, FullDataChain, Pool, appended, position, started
+from pmdviz.methods.mcmc.trajectory import log_joint_at
+from pmdviz.methods.mcmc.tuning import Plan, TunedKnobs, Tuning, current_step, is_tuned, tune_knob, tuned
+from pmdviz.methods.step import ACCEPTANCE, STEP_SIZE, Cost, Path, StepBlock, StepInfo
+from pmdviz.targets import Target
+from pmdviz.targets.space import Discrete
+
+OPTIMAL = 2.38  # over √d, of the sds of a Gaussian: Gelman, Roberts, Gilks 1996
+WANTED, WANTED_ALONE = 0.234, 0.44  # acceptance for large d, and for d = 1: the same
+PATIENT = 200  # draws that the scale is tuned over where the burn-in is a share of them
+LONGER = 5  # than other chains' is a default budget at most: the draws that are measured cost more than those made
+PAIRS = 2**22  # likelihoods of a datum that one compiled call computes at most: a few ms
+
+
+class RandomWalkKnobs(TunedKnobs):
+    """The knobs of `random_walk`."""
+
+    kind_words = "knob of method 'random_walk':"
+
+    tune = tune_knob("proposal scale")
+    scale = Real(
+        0.3,
+        bounds=(1e-9, 1000),
+        softbounds=(0.01, 2),
+        log=True,
+        basic=True,
+        label="Proposal scale",
+        unit="× 2.38/√d prior sd",
+        only_if=("tune", False),
+        doc="Length of the proposed steps; longer ones are rejected more often. On discrete states a step changes one "
+        "coordinate, and its length is not used.",
+    )
+
+    @property
+    def fixed_step(self) -> float:
+        """The scale."""
+        return self.scale
+
+    @property
+    def plan(self) -> Plan:
+        """Over more draws than other chains take: the first ones, far out, are accepted at too large a scale."""
+        plan = super().plan
+        return plan._replace(draws=PATIENT) if 0 < self.burn_in < 1 else plan
+
+    def work(self, num_data: int) -> Work:
+        """The likelihood of each chain's proposal."""
+        return Work(likelihoods=self.num_chains * num_data)
+
+
+class RandomWalkState(NamedTuple):
+    """The draws so far, and what is known at the last of them."""
+
+    older: np.ndarray  # (n, d)
+    newer: np.ndarray  # (k, d)
+    iteration: int
+    log_joint: float | None  # nats; None until the first step has visited the data
+    accepted: int  # proposals so far
+    tuning: Tuning
+
+
+class RandomWalk(FullDataChain):
+    """θ' ~ N(θ, (c 2.38/√d)² S²), or one coordinate changed; accepted with probability min(1, p(θ'|X) / p(θ|X))."""
+
+    name = "random_walk"
+    title = "Random-walk Metropolis"
+    about = (
+        "Random-walk Metropolis proposes a step in any direction, and accepts or rejects it by how much more or less "
+        "probable it leads to."
+    )
+    formula = "θ' = θ + c S ξ,  ξ ~ N(0, I);  accept with probability min(1, p(θ' | X) / p(θ | X))"
+    what_moves = "One point tries a step in any direction, and takes it or stays; the dots are its draws."
+    source = (
+        "Metropolis et al. 1953; acceptance 0.234 to 0.44: Gelman, Roberts, Gilks 1996; tuning: Hoffman, Gelman 2014"
+    )
+    short_title = "Random walk"
+    budget_words = f"the burn-in and {USUAL_DRAWS} draws after it, times d (at most {LONGER})"
+    Knobs = RandomWalkKnobs
+    scalars = (STEP_SIZE, ACCEPTANCE)
+    paths = (Path("accepted", "accepted"), Path("rejected", "rejected"))
+
+    def missing_in(self, target: Target) -> str:
+        """Discrete states will do as well as real coordinates."""
+        return "" if isinstance(target.space, Discrete) else super().missing_in(target)
+
+    def default_budget(self, target: Target, knobs: RandomWalkKnobs) -> int:
+        """d times as much as for other chains, at most 5: in d dimensions it forgets where it was d times as slowly."""
+        return super().default_budget(target, knobs) * min(target.dim, LONGER)
+
+    def start(self, rng: np.random.Generator, target: Target, knobs: RandomWalkKnobs) -> RandomWalkState:
+        """A draw from the prior."""
+        return RandomWalkState(*started(rng, target), 0, None, 0, Tuning())
+
+    def move(
+        self,
+        rng: np.random.Generator,
+        state: RandomWalkState,
+        target: Target,
+        batch: np.ndarray,
+        knobs: RandomWalkKnobs,
+    ) -> tuple[RandomWalkState, StepInfo]:
+        """One proposal, accepted or rejected; the first step also visits the start."""
+        asked = 0
+        if state.log_joint is None:
+            log_joint, asked = log_joint_at(target, position(state), batch)
+            state = state._replace(log_joint=log_joint)
+        block = self._walked(rng, state, target, batch, 1, knobs, asked)
+        return block.state, block.info
+
+    def max_block(self, state: RandomWalkState, knobs: RandomWalkKnobs, target: Target, rows: int) -> int:
+        """One of a pool, while the scale is tuned, at the start, and where the target is not compiled."""
+        if isinstance(state, Pool) or state.log_joint is None or is_tuned(state, knobs) or not _is_compiled(target):
+            return 1
+        return max(1, min(PAIRS, rows) // target.num_data)
+
+    def step_many(
+        self,
+        rng: np.random.Generator,
+        state: RandomWalkState,
+        target: Target,
+        batches: np.ndarray,
+        count: int,
+        knobs: RandomWalkKnobs,
+        rows: int,
+    ) -> StepBlock:
+        """Proposals in one compiled call; each visits all data."""
+        return self._walked(rng, state, target, batches, count, knobs, 0)
+
+    def _walked(
+        self,
+        rng: np.random.Generator,
+        state: RandomWalkState,
+        target: Target,
+        data: np.ndarray,
+        count: int,
+        knobs: RandomWalkKnobs,
+        asked: int,
+    ) -> StepBlock:
+        """`count` proposals; `asked`: values that were needed before the first."""
+        here, scale, tuning = position(state), current_step(state, knobs), is_tuned(state, knobs)
+        discrete = isinstance(target.space, Discrete)
+        jumps, uniforms = _flip(rng, here, target.space) if discrete else _jumps(rng, count, target, scale)
+        walk = state.log_joint, jumps, uniforms
+        if _is_compiled(target):
+            found, values = metropolis(target.model or (), data, here, *walk), count
+        else:
+            found, values = _tried(target, data, here, *walk)
+        if tuning and not discrete:
+            missing = wanted_acceptance(target.dim) - float(found.chances[0])
+            state = state._replace(tuning=tuned(state.tuning, missing, knobs.plan))
+        accepted = state.accepted + int(found.accepted.sum())
+        state = appended(state._replace(log_joint=found.log_joint, accepted=accepted), found.draws)
+        words = _words(bool(found.accepted[-1]), state, discrete, scale, tuning)
+        last, rest = (values + asked, 0) if count == 1 else (1, values - 1)
+        info = _info(state, len(data) * last, words, None if discrete else scale)
+        if count == 1:  # nobody looks at one of many
+            info = info._replace(paths=partial(_paths, bool(found.accepted[0]), here, here + jumps[0]))
+        rows = len(data) * (last + rest)
+        return StepBlock(state, info, count, Cost(rows, rows))
+
+
+def wanted_acceptance(dim: int) -> float:
+    """0.44 in one dimension, down to 0.234: within 0.02 of the best for a Gaussian (1996, table 1)."""
+    return WANTED + (WANTED_ALONE - WANTED) / dim
+
+
+def _is_compiled(target: Target) -> bool:
+    """Whether steps are; one through very many data is not: it could not be stopped."""
+    return target.model is not None and target.num_data <= PAIRS
+
+
+def _jumps(rng: np.random.Generator, count: int, target: Target, scale: float) -> tuple[np.ndarray, np.ndarray]:
+    """Steps (T, d) and the uniforms (T,) that decide, from one array of normals: cut anywhere, it has the same bits."""
+    normals = rng.standard_normal((count, target.dim + 1))
+    return scale * OPTIMAL / np.sqrt(target.dim) * target.scale * normals[:, :-1], uniforms_of(normals[:, -1])
+
+
+def _flip(rng: np.random.Generator, here: np.ndarray, space: Discrete) -> tuple[np.ndarray, np.ndarray]:
+    """A step (1, d) that changes one coordinate to another of its values, each as likely, and the uniform (1,)."""
+    coordinate, others = int(rng.integers(len(here))), np.array(space.values)
+    others = others[others != here[coordinate]]
+    jump = np.zeros((1, len(here)))
+    jump[0, coordinate] = others[rng.integers(len(others))] - here[coordinate]
+    return jump, rng.random(1)
+
+
+def _tried(
+    target: Target, data: np.ndarray, here: np.ndarray, before: float, jumps: np.ndarray, uniforms: np.ndarray
+) -> tuple[Walk, int]:
+    """What `metropolis` does, for one proposal on a target whose functions are Python's; and the values asked for."""
+    there = here + jumps[0]
+    after, asked = log_joint_at(target, there, data)
+    chance = float(np.exp(min(0.0, after - before))) if after > -np.inf else 0.0
+    accepted = bool(uniforms[0] < chance)
+    end, value = (there, after) if accepted else (here, before)
+    return Walk(end[None].copy(), value, np.array([chance]), np.array([accepted])), asked
+
+
+def _info(state: RandomWalkState, rows: int, words: str, scale: float | None) -> StepInfo:
+    """What the last step did."""
+    scalars = {"acceptance": state.accepted / max(1, state.iteration)}
+    return StepInfo(Cost(rows, rows), words, (), scalars if scale is None else {"step_size": scale, **scalars})
+
+
+def _paths(accepted: bool, here: np.ndarray, there: np.ndarray) -> dict[str, np.ndarray]:
+    """The step that was tried."""
+    return {"accepted" if accepted else "rejected": np.stack([here, there])[None]}
+
+
+def _words(accepted: bool, state: RandomWalkState, discrete: bool, scale: float, tuning: bool) -> str:
+    verdict = "accepted" if accepted else "rejected"
+    parts = [f"{verdict}; {state.accepted / state.iteration:.0%} of {state.iteration:,} proposals accepted so far"]
+    step = f"scale {scale:.3g} × 2.38/√d prior sd" + (", being tuned" if tuning else "")
+    return " · ".join([*parts, "one coordinate changed" if discrete else step])

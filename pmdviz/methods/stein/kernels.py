@@ -1,0 +1,76 @@
+"""The kernels of Stein methods: the force that each gives, and its two parts as arrows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from pmdviz.kernels.svgd import imq_force, stein_force
+from pmdviz.knobs import Choice
+
+RBF = "rbf"
+ARROWS = 50  # particles whose forces a picture shows
+
+# (particles, scores, h) -> (1/m) sum_j [k(x_j, x_i) s_j + grad_j k(x_j, x_i)], (m, d)
+Force = Callable[[np.ndarray, np.ndarray, float], np.ndarray]
+
+
+class SteinKernel(NamedTuple):
+    """k as a function f of r = |x - y|^2 / h: grad_y k(y, x) = slope(r) (2/h) (x - y) with slope = -f'."""
+
+    force: Force
+    value: Callable[[np.ndarray], np.ndarray]
+    slope: Callable[[np.ndarray], np.ndarray]
+
+
+KERNELS = {
+    RBF: SteinKernel(stein_force, lambda r: np.exp(-r), lambda r: np.exp(-r)),
+    "imq": SteinKernel(imq_force, lambda r: (1 + r) ** -0.5, lambda r: 0.5 * (1 + r) ** -1.5),
+}
+
+
+def stein_kernel(default: str = RBF) -> Choice:
+    """The knob `kernel`."""
+    return Choice(
+        default,
+        choices={RBF: "Gaussian (RBF)", "imq": "inverse multiquadric"},
+        label="Kernel",
+        doc="How much particles at distance |x-y| share: exp(-|x-y|²/h), or (1 + |x-y|²/h)^(-1/2), whose tails reach "
+        "particles that are far away.",
+    )
+
+
+def forces(particles: np.ndarray, scores: np.ndarray, h: float, kernel: str = RBF) -> dict[str, np.ndarray]:
+    """Both parts of the force on some particles: k(x_j, x_i) grad log p(x_j, X) and grad_j k(x_j, x_i), each a mean.
+
+    From where the particles stood before the step: each (n, 2, d), from and to.
+    """
+    (rows, r), m = _some(particles, h), len(particles)
+    start = particles[rows]
+    value, slope = KERNELS[kernel].value(r), KERNELS[kernel].slope(r)
+    drive = value @ scores / m
+    repulsion = 2 / h * (start * slope.sum(axis=1, keepdims=True) - slope @ particles) / m
+    return {name: np.stack([start, start + force], axis=1) for name, force in
+            (("drive", drive), ("repulsion", repulsion))}  # fmt: skip
+
+
+def kept_variance(particles: np.ndarray, h: float) -> float:
+    """Their variance over that of the Gaussian posterior on which they rest under the RBF, from them alone (ours).
+
+    The force, contracted with x - mean and summed, is 0 where they rest: sum_ij k_ij (x_i . x_j) / v = sum_ij k_ij r_ij
+    with r_ij = |x_i - x_j|^2 / h. Of Gaussian particles with variance s^2 that makes s^2 / v = a / (1 + a) with
+    a = mean_i sum_j k_ij r_ij / d. It is right where few see one another (0.31, 0.044, 0.003 for 0.33, 0.044, 0.003)
+    and too small where many do (0.59 for 0.90); far modes count each by itself. By some of the rows.
+    """
+    _, r = _some(particles, h)
+    a = float((np.exp(-r) * r).sum(axis=1).mean()) / particles.shape[1]
+    return a / (1 + a)
+
+
+def _some(particles: np.ndarray, h: float) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of at most ARROWS particles, and r = |x_i - x_j|^2 / h of each from all, (n, m)."""
+    rows = np.linspace(0, len(particles) - 1, min(ARROWS, len(particles))).astype(np.int64)
+    start = particles[rows]
+    return rows, sum((start[:, k, None] - particles[:, k]) ** 2 for k in range(particles.shape[1])) / h

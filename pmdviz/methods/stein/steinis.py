@@ -1,0 +1,245 @@
+"""Stein variational importance sampling: leaders move as in SVGD, and take followers along whose density is known."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from pmdviz.densities.density import effective_sample_size
+from pmdviz.methods.base import checked_gradient, checked_log_likelihood, checked_log_prior, read_only
+from pmdviz.methods.shared.particles import equal_log_weights, normalised, prior_draws, weight_terms
+from pmdviz.methods.shared.smoothing import SmoothedMethod
+from pmdviz.methods.stein.flow import DETERMINANTS, ess_share, log_mean, squared_width, step_size, unfolded
+from pmdviz.methods.stein.shown import Leading
+from pmdviz.methods.stein.steinis_knobs import EVERY, SteinISKnobs
+from pmdviz.methods.step import STEP_SIZE, WEIGHTED, Cost, Path, Scalar, StepInfo, events
+from pmdviz.targets import Target
+
+STEPS = 200  # that the default budget is enough for
+ARROWS = 50  # followers whose force a picture shows
+SWEPT, STUCK = 0.5, 0.05  # share of the best ESS; share of followers, from which on it is said
+STILL = 1e-3  # sds of what the followers were drawn from
+
+
+class SteinISState(NamedTuple):
+    """Leaders, and followers with the log density that they were drawn and moved to."""
+
+    particles: np.ndarray  # (m, d) followers, of the step that is kept
+    log_weights: np.ndarray  # (m,) logsumexp 0
+    leaders: np.ndarray  # (A, d)
+    led_from: np.ndarray  # (A, d) where they stood before the last step
+    scores: np.ndarray  # (A, d) gradients of log p there
+    points: np.ndarray  # (m + P, d) followers and pilots of the present step
+    log_q: np.ndarray  # (m + P,) nats
+    starts: np.ndarray  # (m, d) where the followers were drawn
+    folded: np.ndarray  # (m,) 1.0 where a step was not one-to-one, else 0.0
+    log_z: float | None  # log mean of p / q over the followers kept, nats
+    kept: int  # the step that they are of
+    best: float  # highest ESS so far of those that decide, as a share of them
+    best_at: int
+    share: float  # their last
+    step: float  # that was made last, in prior variances; 0.0 before the first
+    iteration: int
+
+
+class SteinIS(SmoothedMethod, Leading):
+    """y <- y + eps phi(y), log q(y) <- log q(y) - log |det(I + eps grad phi(y))|, and w = p(y) / q(y) at the end.
+
+    phi is the Stein force of the leaders alone, which move by it too (Algorithm 3; the determinant (0.50)). Followers
+    are independent of one another given the leaders, so the mean of w over them is an unbiased estimate of Z where
+    every map is one-to-one, q is above 0 where p is, and nothing that decides looks at them: neither the step sizes,
+    shortened (`unfolded`) by the leaders and the pilot group alone, nor the step that is kept. With `stop` "followers"
+    the best of several estimates is chosen by its own weights, and that is biased. Ratios such as the posterior mean
+    are consistent and no more in any case.
+
+    The thesis has KL(q, p) fall for ever. That holds of infinitely many leaders. A hundred of them come to rest where
+    they feel no force, and the followers do not: they are swept on into knots between the leaders and strings around
+    them, KL has a minimum, and the ESS falls (measured on `gmm`; not onto the leaders, which repel them). One step
+    must be kept, the best.
+    """
+
+    name = "steinis"
+    title = "Stein variational importance sampling"
+    about = (
+        "Stein variational importance sampling moves followers along the force of leaders, keeps account of their "
+        "density on the way, and weights them by it."
+    )
+    formula = "y ← y + ε φ(y),  log q(y) ← log q(y) - log |det(I + ε ∇φ(y))|,  w = p(y) / q(y)"
+    what_moves = "Leaders move as in SVGD; followers move with them, and change weight as space is stretched."
+    source = "Han 2019 (thesis), Algorithm 3; Han and Liu 2017; the pilot group and shortened steps: ours"
+    short_title = "SteinIS"
+    requires = frozenset({"reals", "gradient"})
+    Knobs = SteinISKnobs
+    estimates_log_z = True
+    scalars = (
+        STEP_SIZE,
+        *WEIGHTED,
+        Scalar("length_scale", "kernel width", "prior sds", True),
+        Scalar("moving_ess", "ESS of those that decide", "share"),
+        Scalar("smallest_stretch", "smallest determinant of the step"),
+    )
+    marks = ("limited",)
+    paths = (Path("flow", "force of the leaders", True),)
+    budget_words = f"{STEPS} steps"
+
+    def default_budget(self, target: Target, knobs: SteinISKnobs) -> int:
+        """For 200 steps: passes over the data, or without any so many evaluations a follower."""
+        checks = sum(map(knobs.is_checked, range(1, STEPS + 1)))
+        if target.data is not None:
+            return (STEPS + checks) * target.num_data
+        asked = STEPS * knobs.num_leaders + checks * (knobs.num_particles + knobs.pilots)
+        return asked // knobs.num_particles
+
+    def init(self, rng: np.random.Generator, target: Target, knobs: SteinISKnobs) -> SteinISState:
+        """Leaders, followers and pilots, all drawn from the prior."""
+        m = knobs.num_particles
+        points, log_q = prior_draws(rng, target, m + knobs.pilots)
+        leaders, _ = prior_draws(rng, target, knobs.num_leaders)
+        starts = points[:m].copy()
+        still = np.zeros(leaders.shape)
+        arrays = read_only(starts, equal_log_weights(m), leaders, leaders, still, points, log_q, starts, np.zeros(m))
+        return SteinISState(*arrays, None, 0, 0.0, 0, 0.0, 0.0, 0)
+
+    def batch_size(self, state: SteinISState, knobs: SteinISKnobs, num_data: int) -> int:
+        """All of them."""
+        return num_data
+
+    def batches(self, state: SteinISState, knobs: SteinISKnobs) -> str:
+        """All data in their order."""
+        return "whole"
+
+    def step(
+        self, rng: np.random.Generator, state: SteinISState, target: Target, batch: np.ndarray, knobs: SteinISKnobs
+    ) -> tuple[SteinISState, StepInfo]:
+        """All points by the force of the leaders where they stand; now and then the weights."""
+        ess = effective_sample_size(state.log_weights)
+        moved, did = displaced(state, target, checked_gradient(target, state.leaders, batch), knobs)
+        asked, terms = 0, dict[str, np.ndarray]()
+        if knobs.is_checked(moved.iteration):
+            moved, asked, terms = weighted(moved, target, batch, knobs)
+        read_only(*(part for part in moved if isinstance(part, np.ndarray)))
+        zeros, rows = int((moved.log_weights == -np.inf).sum()), len(batch)
+        scalars = {**did.scalars, "ess_before": ess, "zero_weight": zeros, "moving_ess": moved.share}
+        return moved, StepInfo(
+            Cost(rows * (1 + (asked > 0)), rows * asked, rows * len(state.leaders)),
+            _words(moved, did, knobs),
+            events(limited=did.limited),
+            scalars,
+            terms,
+            paths=partial(_arrows, state.points[: len(state.particles)], did.force),
+        )
+
+    def leaders(self, state: SteinISState) -> np.ndarray:
+        """Where they stand, (A, d)."""
+        return state.leaders
+
+    def stretch(self, state: SteinISState, knobs: SteinISKnobs, target: Target, points: np.ndarray) -> np.ndarray:
+        """log |det(I + step J)| of the last step at points (n, d), nats: (n,)."""
+        way, led = DETERMINANTS[knobs.determinant], state.led_from / target.scale
+        h = squared_width(led, knobs.length_scale_factor)
+        _, jacobian = way.transport(points / target.scale, led, state.scores * target.scale, h)
+        return way.logs(jacobian, state.step)[0]
+
+    def log_z(self, state: SteinISState, knobs: SteinISKnobs, target: Target) -> float | None:
+        """log of the mean of p(y) / q(y) over the followers kept."""
+        return state.log_z
+
+    def caveat(self, state: SteinISState, knobs: SteinISKnobs) -> str:
+        """That the followers were swept into knots, that some never moved, or that space was folded."""
+        m, folded = len(state.particles), int(state.folded.sum())
+        if knobs.stop == "last" and state.share < SWEPT * state.best:
+            return (
+                f"the followers are swept into knots beside the leaders: their ESS was {state.best:.0%} at step "
+                f"{state.best_at:,} and is {state.share:.0%}, too many steps for {len(state.leaders):,} leaders"
+            )
+        known = super().caveat(state, knobs)
+        stuck = int((np.abs(state.points[:m] - state.starts) < STILL * state.starts.std(axis=0)).all(axis=1).sum())
+        if not known and state.iteration >= EVERY and stuck > STUCK * m:
+            return f"{stuck:,} of {m:,} followers never moved: they lie too far out for any leader to reach them"
+        if not known and folded:
+            return f"{folded:,} of {m:,} followers crossed a fold: a step was not one-to-one there, and log q is wrong"
+        return known
+
+
+class Displacement(NamedTuple):
+    """What a step did to the points, before any weight."""
+
+    force: np.ndarray  # (m, d) on the followers, in units of theta per unit of step
+    scalars: dict[str, float]
+    limited: str  # why it is shorter than scheduled
+
+
+def displaced(
+    state: SteinISState, target: Target, scores: np.ndarray, knobs: SteinISKnobs
+) -> tuple[SteinISState, Displacement]:
+    """phi and its Jacobian at all points from the same leaders; all are moved, and log q of all but the leaders kept.
+
+    A step is halved until it is one-to-one at the leaders and the pilots, and never because of a follower.
+    """
+    t, m, unit, way = state.iteration + 1, len(state.particles), target.scale, DETERMINANTS[knobs.determinant]
+    leaders, num = state.leaders / unit, len(state.log_q)
+    h = squared_width(leaders, knobs.length_scale_factor)
+    force, jacobian = way.transport(np.concatenate([state.points / unit, leaders]), leaders, scores * unit, h)
+    planned = step_size(t, knobs.eta, knobs.kappa)
+    eps = unfolded(way, jacobian[m:], planned)
+    logs, signs = way.logs(jacobian[:num], eps)
+    places = np.concatenate([state.points, state.leaders]) + eps * unit * force
+    state = state._replace(
+        leaders=places[num:],
+        led_from=state.leaders,
+        scores=scores,
+        step=eps,
+        points=places[:num],
+        log_q=state.log_q - logs,
+        folded=np.maximum(state.folded, signs[:m] <= 0),
+        iteration=t,
+    )
+    smallest = float((signs[:m] * np.exp(logs[:m])).min())
+    scalars = {"step_size": eps, "length_scale": float(np.sqrt(h)), "smallest_stretch": smallest}
+    limited = f"step {planned:.3g} → {eps:.3g}: a longer one would fold space at a leader" if eps < planned else ""
+    return state, Displacement(unit * force[:m], scalars, limited)
+
+
+def weighted(
+    state: SteinISState, target: Target, batch: np.ndarray, knobs: SteinISKnobs
+) -> tuple[SteinISState, int, dict[str, np.ndarray]]:
+    """log w = log p - log q of all points; the followers are kept if those that decide have their best ESS.
+
+    Also how many likelihoods were asked for, and the terms of the new weights where there are any.
+    """
+    m = len(state.particles)
+    log_prior = checked_log_prior(target, state.points)
+    inside = log_prior > -np.inf
+    log_p = log_prior + checked_log_likelihood(target, state.points, batch, inside, may_vanish=True)
+    log_w = np.where(log_p > -np.inf, log_p - state.log_q, -np.inf)  # log q may be +inf where space was flattened
+    deciding = log_w[m:] if knobs.stop == "pilot" else log_w[:m]
+    share, terms = ess_share(deciding), dict[str, np.ndarray]()
+    better = share > state.best
+    if better or knobs.stop == "last" or state.log_z is None:
+        log_weights = normalised(log_w[:m], state.points, batch)
+        terms = weight_terms(log_weights, target=log_p[:m], density=-state.log_q[:m])
+        state = state._replace(
+            particles=state.points[:m].copy(),
+            log_weights=log_weights,
+            log_z=log_mean(log_w[:m]),
+            kept=state.iteration,
+        )
+    if better:
+        state = state._replace(best=share, best_at=state.iteration)
+    return state._replace(share=share), int(inside.sum()), terms
+
+
+def _arrows(followers: np.ndarray, force: np.ndarray) -> dict[str, np.ndarray]:
+    """The leaders' force on some followers, from where they stood before the step."""
+    rows = np.linspace(0, len(followers) - 1, min(ARROWS, len(followers))).astype(np.int64)
+    return {"flow": np.stack([followers[rows], followers[rows] + force[rows]], axis=1)}
+
+
+def _words(state: SteinISState, did: Displacement, knobs: SteinISKnobs) -> str:
+    who = "pilots" if knobs.stop == "pilot" else "followers"
+    parts = [f"step {did.scalars['step_size']:.3g}", f"RBF width {did.scalars['length_scale']:.3g} prior sds"]
+    parts += [f"ESS of the {who} {state.share:.0%} (best {state.best:.0%} at step {state.best_at:,})"]
+    parts += [f"followers of step {state.kept:,} kept"] if knobs.stop != "last" else []
+    return " · ".join(parts)

@@ -1,0 +1,118 @@
+"""Probabilistic PCA of handwritten digits: the latent coordinates of one image, with a posterior in closed form.
+
+The digits come with scikit-learn; without it the target is left out.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.util import find_spec
+from typing import NamedTuple
+
+import numpy as np
+
+from pmdviz.knobs import Knobs, Whole
+from pmdviz.targets.linear import Linear
+from pmdviz.targets.space import numbered
+
+SIDE = 8  # pixels of an image
+PIXELS = SIDE**2
+BRIGHTEST = 16.0
+HELD_OUT = 500  # images that can be chosen; the decoder is fitted to the others
+PLACES = 9  # of the decoder: the bits of LAPACK depend on BLAS threads
+
+
+class PPCAOptions(Knobs):
+    """Options of `ppca`."""
+
+    kind_words = "option of target 'ppca':"
+
+    image = Whole(
+        0,
+        bounds=(0, HELD_OUT - 1),
+        label="Image",
+        acts="restart",
+        doc="Which of the 500 images that the decoder has not seen.",
+    )
+    dim = Whole(5, bounds=(1, 20), label="Latent dimension k", acts="restart", doc="Number of latent coordinates.")
+    num_data = Whole(
+        PIXELS,
+        bounds=(1, PIXELS),
+        label="Pixels observed",
+        acts="restart",
+        doc="How many of the image's 64 pixels are observed, scattered over it; each is a datum.",
+    )
+
+
+class Decoder(NamedTuple):
+    """x = W z + mu + N(0, noise_sd^2 I), fitted by maximum likelihood; and the images that it has not seen."""
+
+    weights: np.ndarray  # (64, k)
+    mean: np.ndarray  # (64,)
+    noise_sd: float
+    held_out: np.ndarray  # (500, 64) brightness from 0 to 1
+
+
+class PPCA(Linear):
+    """z ~ N(0, I_k), x = W z + mu + N(0, sigma^2 I): Bayesian linear regression of pixels on the rows of W.
+
+    W = U_k (L_k - sigma^2 I)^(1/2) with the k leading eigenvectors and eigenvalues of the training images' covariance,
+    sigma^2 the mean of the other eigenvalues (Eqs. 7 and 8). A row of the data is a pixel, (w_1, ..., w_k, x - mu), so
+    batches are pixels, and log Z = log N(x | mu, W W' + sigma^2 I).
+    """
+
+    name = "ppca" if find_spec("sklearn") else ""
+    title = "Probabilistic PCA of a digit"
+    about = (
+        "A handwritten digit is a mean image plus a weighted sum of a few others plus Gaussian noise at every pixel."
+    )
+    source = "Tipping, Bishop 1999, section 3.2; images: scikit-learn's digits"
+    Options = PPCAOptions
+    declared = frozenset({"gradient", "conditionals", "simulation"})
+    predicts = ""
+    image_shape = (SIDE, SIDE)
+
+    def build(self) -> None:
+        """Fit the decoder; nothing is random."""
+        o = self.options
+        self.dim, self.prior_sd, self.parameter_names = o.dim, 1.0, numbered("z", o.dim)
+        self.decoder = fitted_decoder(o.dim)
+        self.sigma_y, self.image = self.decoder.noise_sd, self.decoder.held_out[o.image]
+        self.observed = _scattered()[: o.num_data]
+        self.data = np.column_stack([self.decoder.weights, self.image - self.decoder.mean])[self.observed]
+        self.scale, self.view_box = np.ones(o.dim), ((-4.0, 4.0),) * o.dim
+
+    def decoded(self, theta: np.ndarray) -> np.ndarray:
+        """The images W z + mu, (m, k) -> (m, 64)."""
+        return self.decoder.mean + np.einsum("mk,pk->mp", theta, self.decoder.weights)
+
+    def _simulate(self, rng: np.random.Generator, theta: np.ndarray, n: int) -> np.ndarray:
+        """Pixels of an image with these latent coordinates, in the data's order; after the last the first again."""
+        features = self.data[np.arange(n) % len(self.data), :-1]
+        return np.column_stack([features, (features * theta).sum(axis=1) + self.sigma_y * rng.standard_normal(n)])
+
+
+@cache
+def fitted_decoder(k: int) -> Decoder:
+    """The decoder with k latent coordinates, in closed form; each column's largest loading is positive."""
+    images = _digits()
+    train, held_out = images[:-HELD_OUT], images[-HELD_OUT:]
+    mean = train.mean(axis=0)
+    values, vectors = np.linalg.eigh(np.einsum("np,nq->pq", train - mean, train - mean) / len(train))
+    variance, leading = values[:-k].mean(), vectors[:, ::-1][:, :k]
+    leading = leading * np.sign(leading[np.abs(leading).argmax(axis=0), np.arange(k)])
+    weights = np.round(leading * np.sqrt(values[::-1][:k] - variance), PLACES)
+    return Decoder(weights, mean, float(np.round(np.sqrt(variance), PLACES)), held_out)
+
+
+@cache
+def _digits() -> np.ndarray:
+    """The 1,797 images, (n, 64), brightness from 0 to 1."""
+    from sklearn.datasets import load_digits
+
+    return load_digits().data / BRIGHTEST
+
+
+def _scattered() -> np.ndarray:
+    """The pixels in an order that is the same for every image."""
+    return np.random.default_rng(0).permutation(PIXELS)

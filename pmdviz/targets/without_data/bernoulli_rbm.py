@@ -1,0 +1,119 @@
+"""The Bernoulli restricted Boltzmann machine: visible units of two values that agree by way of hidden ones."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pmdviz.knobs import Knobs, Real, Whole
+from pmdviz.targets.base import Target
+from pmdviz.targets.reference.enumeration import Enumeration
+from pmdviz.targets.reference.hidden_units import HiddenEnumeration, log_2_cosh
+from pmdviz.targets.space import Discrete, numbered
+
+MAX_VISIBLE, MAX_HIDDEN = 16, 14  # units whose states are all visited: 2^16 and 2^14
+
+
+class BernoulliRBMOptions(Knobs):
+    """Options of `bernoulli_rbm`."""
+
+    kind_words = "option of target 'bernoulli_rbm':"
+
+    visible = Whole(
+        12,
+        bounds=(1, 400),
+        softbounds=(4, 100),
+        log=True,
+        label="Visible units d",
+        acts="restart",
+        doc=f"Units of -1 and 1 that are drawn. The exact answer is known, by a visit of every state, with at most "
+        f"{MAX_VISIBLE} of them or at most {MAX_HIDDEN} hidden ones; with more nothing tells how far a run is off.",
+    )
+    hidden = Whole(
+        8,
+        bounds=(1, 200),
+        softbounds=(1, 50),
+        log=True,
+        label="Hidden units M",
+        acts="restart",
+        doc="Units of -1 and 1 that are summed over; they couple the visible ones.",
+    )
+    weight_sd = Real(
+        0.3,
+        bounds=(0, 5),
+        softbounds=(0, 1),
+        label="Sd of weights",
+        acts="restart",
+        doc="Standard deviation of the random weights and biases; the larger it is, the more the units agree, and the "
+        "harder it is to go from one group of states to another.",
+    )
+    target_seed = Whole(
+        0,
+        bounds=(0, 2**32 - 1),
+        label="Target seed",
+        acts="restart",
+        doc="Seed of the random weights and biases.",
+    )
+
+
+class BernoulliRBM(Target):
+    """p(z) proportional to sum_h exp(z'W h + b'z + c'h), z in {-1, 1}^d and h in {-1, 1}^M.
+
+    So log p(z) = b'z + sum_k log(2 cosh(W_k'z + c_k)) - log Z, W_k the k-th column of W: log(1 + e^x) would belong to
+    units of 0 and 1. W, b and c are draws of N(0, weight_sd^2). There are no data: a run starts from q0, independent
+    fair units.
+    """
+
+    name = "bernoulli_rbm"
+    title = "Bernoulli RBM (discrete)"
+    about = "Units of two values, coupled by hidden units of two values that all of them are joined to."
+    source = "Smolensky 1986; the exact answer by a visit of every state of the smaller layer"
+    Options = BernoulliRBMOptions
+    declared = frozenset({"conditionals"})
+
+    def build(self) -> None:
+        """Draw weights and biases from `default_rng(target_seed)` alone."""
+        o = self.options
+        rng = np.random.default_rng(o.target_seed)
+        self.weights = o.weight_sd * rng.standard_normal((o.visible, o.hidden))
+        self.visible_bias, self.hidden_bias = (o.weight_sd * rng.standard_normal(n) for n in (o.visible, o.hidden))
+        self.space = Discrete((-1, 1), _folded(o.visible), numbered("z", o.visible))
+        self.dim, self.data, self.parameter_names = self.space.dim, None, self.space.names
+        self.scale, self.view_box = np.ones(self.dim), ((-1.5, 1.5),) * self.dim
+
+    def make_exact(self) -> Enumeration | HiddenEnumeration | None:
+        """By a visit of every visible state, or of every hidden one; None where both are too many."""
+        o = self.options
+        if o.visible <= MAX_VISIBLE:
+            return Enumeration(self.space, self.log_joint)
+        if o.hidden <= MAX_HIDDEN:
+            return HiddenEnumeration(self.weights, self.visible_bias, self.hidden_bias, self.log_joint)
+        return None
+
+    def sample_prior(self, rng: np.random.Generator, n: int) -> np.ndarray:
+        """n draws (n, d) of independent fair units."""
+        return 2.0 * rng.integers(0, 2, size=(n, self.dim)) - 1.0
+
+    def _log_prior(self, theta: np.ndarray) -> np.ndarray:
+        return np.full(len(theta), -self.dim * np.log(2.0))
+
+    def _log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
+        """log p - log q0, for every row of the batch."""
+        fields = self.hidden_bias + np.einsum("mi,ik->mk", theta, self.weights)
+        log_p = np.einsum("mi,i->m", theta, self.visible_bias) + log_2_cosh(fields).sum(axis=1)
+        return len(batch) * (log_p - self._log_prior(theta))
+
+    def _gibbs_sweep(self, rng: np.random.Generator, theta: np.ndarray, data: np.ndarray) -> np.ndarray:
+        """All hidden units given the visible ones, and all visible ones given those: P(1) = 1 / (1 + e^(-2 field))."""
+        hidden = _drawn(rng, self.hidden_bias + np.einsum("i,ik->k", theta, self.weights))
+        return _drawn(rng, self.visible_bias + np.einsum("ik,k->i", self.weights, hidden))
+
+
+def _drawn(rng: np.random.Generator, fields: np.ndarray) -> np.ndarray:
+    """Units of -1 and 1 in their fields (n,), independent of one another."""
+    return np.where(rng.random(len(fields)) < 0.5 * (1 + np.tanh(fields)), 1.0, -1.0)
+
+
+def _folded(count: int) -> tuple[int, int]:
+    """Rows and columns that a picture shows the units in, as square as they divide; they have no places."""
+    rows = max(rows for rows in range(1, int(np.sqrt(count)) + 1) if count % rows == 0)
+    return rows, count // rows

@@ -1,0 +1,132 @@
+"""The leaders' force and its Jacobian against their formulas and finite differences, determinants against NumPy."""
+
+import numpy as np
+import pytest
+
+from pmdviz.kernels.steinis import TILE, is_monotone, log_determinants, transport, transport_diagonal
+from pmdviz.kernels.svgd import stein_force
+from tests.kernels.naive import LONG
+
+
+def naive(points, leaders, scores, h):
+    """phi and J as they are written, in extended precision."""
+    y, x, s, c = points.astype(LONG), leaders.astype(LONG), scores.astype(LONG), 2 / LONG(h)
+    u = x[None] - y[:, None]
+    k = np.exp(-(u**2).sum(axis=-1) / LONG(h))[..., None]
+    force = (k * (s - c * u)).mean(axis=1)
+    outer = c * k[..., None] * (s[None, :, :, None] * u[:, :, None] - c * u[..., None] * u[:, :, None])
+    return force, outer.mean(axis=1) + c * k.mean(axis=1)[..., None] * np.eye(y.shape[1])
+
+
+def some(rng, n, num, dim):
+    return rng.normal(size=(n, dim)), rng.normal(size=(num, dim)), 3 * rng.normal(size=(num, dim))
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3, 4, 7])
+@pytest.mark.parametrize("num", [1, 2, 63, 200])
+@pytest.mark.parametrize("h", [1e-2, 0.7, 50.0])
+def test_they_are_the_formulas(rng, num, dim, h):
+    points, leaders, scores = some(rng, 70, num, dim)
+    force, jacobian = transport(points, leaders, scores, h)
+    expected = [part.astype(float) for part in naive(points, leaders, scores, h)]
+    np.testing.assert_allclose(force, expected[0], atol=3e-15 * np.abs(expected[0]).max() + 1e-15, rtol=1e-13)
+    np.testing.assert_allclose(jacobian, expected[1], atol=3e-15 * np.abs(expected[1]).max() + 1e-15, rtol=1e-13)
+    again, diagonal = transport_diagonal(points, leaders, scores, h)
+    np.testing.assert_array_equal(again, force)
+    np.testing.assert_allclose(diagonal, np.diagonal(jacobian, axis1=1, axis2=2), rtol=1e-14)
+
+
+@pytest.mark.parametrize("dim", [1, 2, 5])
+def test_the_jacobian_is_the_slope_of_the_force(rng, dim):
+    points, leaders, scores = some(rng, 40, 30, dim)
+    _, jacobian = transport(points, leaders, scores, 1.3)
+    for b in range(dim):
+        step = 1e-5 * np.eye(dim)[b]
+        ahead, behind = (transport(points + way, leaders, scores, 1.3)[0] for way in (step, -step))
+        np.testing.assert_allclose(jacobian[:, :, b], (ahead - behind) / 2e-5, atol=1e-8)
+
+
+def test_on_themselves_it_is_the_stein_force(rng):
+    x, s = rng.normal(size=(90, 3)), rng.normal(size=(90, 3))
+    np.testing.assert_allclose(transport(x, x, s, 0.6)[0], stein_force(x, s, 0.6), atol=1e-14)
+
+
+def test_more_leaders_than_a_tile(rng):
+    points, leaders, scores = some(rng, 5, TILE + 3, 2)
+    found = transport(points, leaders, scores, 0.5)
+    for one, expected in zip(found, naive(points, leaders, scores, 0.5), strict=True):
+        np.testing.assert_allclose(one, expected.astype(float), atol=1e-13)
+
+
+def test_far_from_the_origin_they_keep_their_digits(rng):
+    points, leaders, scores = (np.round(part, 6) for part in some(rng, 50, 40, 2))
+    near, far = transport(points, leaders, scores, 0.5), transport(points + 1e6, leaders + 1e6, scores, 0.5)
+    for one, other in zip(near, far, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-8)
+
+
+def test_a_point_that_no_leader_reaches_stays(rng):
+    points, leaders, scores = some(rng, 3, 20, 2)
+    force, jacobian = transport(points + 1e4, leaders, scores, 0.5)
+    assert np.abs(force).max() < 1e-290 and np.abs(jacobian).max() < 1e-280
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3, 4, 6, 20])
+def test_determinants_are_numpys(rng, dim):
+    jacobian = rng.normal(size=(100, dim, dim))
+    jacobian[0] = 0.0
+    signs, logs = np.linalg.slogdet(np.eye(dim) + 0.7 * jacobian)
+    found, ours = log_determinants(jacobian, 0.7)
+    np.testing.assert_allclose(found, logs, atol=1e-12 * 100 * dim)
+    np.testing.assert_array_equal(ours, signs)
+    assert found[0] == 0.0 and {-1.0, 1.0} == {*ours}
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3, 5])
+def test_a_map_that_flattens_has_determinant_zero(dim):
+    jacobian = np.zeros((1, dim, dim))
+    jacobian[0, -1, -1] = -2.0
+    assert [part[0] for part in log_determinants(jacobian, 0.5)] == [-np.inf, 0.0]
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3, 8])
+@pytest.mark.parametrize("step", [0.05, 0.2, 0.7])
+def test_a_map_is_monotone_by_the_eigenvalues_of_its_symmetric_part(rng, dim, step):
+    for scale in (0.3, 1.0, 3.0):
+        jacobian = scale * rng.normal(size=(6, dim, dim))
+        lowest = np.linalg.eigvalsh(0.5 * step * (jacobian + jacobian.transpose(0, 2, 1)))[:, 0].min() + 1
+        for least in (lowest - 1e-9, lowest + 1e-9):
+            assert is_monotone(jacobian, step, least) == (least < lowest)
+
+
+def test_two_flips_are_seen_though_the_determinant_is_positive():
+    flipped = np.array([[[-3.0, 0.0], [0.0, -3.0]]])
+    assert log_determinants(flipped, 1.0)[0][0] == pytest.approx(np.log(4)) and not is_monotone(flipped, 1.0, 0.2)
+
+
+def test_same_bits_for_any_number_of_threads(rng, threads):
+    for dim in (2, 5):
+        points, leaders, scores = some(rng, 900, 400, dim)
+        threads(lambda part=(points, leaders, scores): np.concatenate(transport(*part, 0.3), axis=None))
+        _, jacobian = transport(points, leaders, scores, 0.3)
+        threads(lambda j=jacobian: np.concatenate(log_determinants(np.tile(j, (20, 1, 1)), 0.3)))
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_values_that_are_not_finite_are_refused(rng, bad):
+    x = rng.normal(size=(4, 2))
+    broken = x.copy()
+    broken[1, 1] = bad
+    for arguments in ((broken, x, x), (x, broken, x), (x, x, broken)):
+        with pytest.raises(ValueError, match="must be finite"):
+            transport(*arguments, 1.0)
+    with pytest.raises(ValueError, match="h must be finite and above 0"):
+        transport(x, x, x, bad)
+    with pytest.raises(ValueError, match="shape"):
+        transport(x, x, x[:3], 1.0)
+    with pytest.raises(ValueError, match="shape"):
+        transport(x[:, :1], x, x, 1.0)
+    with pytest.raises(ValueError, match="must be finite"):
+        log_determinants(broken.reshape(2, 2, 2), 1.0)
+    with pytest.raises(ValueError, match="shape"):
+        log_determinants(x, 1.0)

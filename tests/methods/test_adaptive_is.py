@@ -1,0 +1,220 @@
+"""Adaptive importance sampling: its two adaptations against formulas and exact answers, and what it says of itself."""
+
+import numpy as np
+import pytest
+
+from pmdviz import custom_target
+from pmdviz.densities.density import effective_sample_size, normalise
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.session import Session
+from pmdviz.errors import TargetError
+from pmdviz.methods import METHODS
+from pmdviz.methods.importance import adaptations
+from pmdviz.methods.importance.proposal import Proposal
+from pmdviz.targets import make_target
+from tests.support.engine import errors_from
+
+METHOD = METHODS["adaptive_is"]
+NEVER = 10**9
+
+
+def run(target, steps, **knobs):
+    session = Session(Recipe(target, "adaptive_is", budget=None, **knobs), metrics_every=NEVER)
+    while session.frame.iteration < steps:
+        session.advance()
+    return session.frame
+
+
+def exact_kls(frame, n=20_000):
+    """KL(p || q) and KL(q || p) of the fitted mixture q by n exact draws of each, in nats."""
+    p, q, rng = frame.target.exact, frame.densities["mixture"], np.random.default_rng(99)
+    of_p, of_q = p.sample(rng, n), q.sample(rng, n)
+    forward = p.log_density(of_p) - q.log_density(of_p)
+    return float(forward.mean()), float((q.log_density(of_q) - p.log_density(of_q)).mean())
+
+
+def small_proposal(rng, K=3, d=2, defensive=0.0):
+    return Proposal(
+        np.log(rng.dirichlet(np.ones(K))), rng.normal(size=(K, d)), np.exp(rng.normal(size=(K, d)) / 3), defensive
+    )
+
+
+@pytest.mark.parametrize("adaptation", ["m_pmc", "chi2"])
+def test_on_one_gaussian_the_mixture_comes_to_its_mean_and_covariance(adaptation):
+    """Over seeds, within Monte Carlo errors of the mean; no component may be so wide that the variance is off."""
+    exact = make_target("gaussian").exact
+    steps = {"m_pmc": 15, "chi2": 1000}[adaptation]
+    fitted = [run("gaussian", steps, seed=seed, adaptation=adaptation).densities["mixture"] for seed in range(8)]
+    assert abs(errors_from([(q.mean - exact.mean)[0] for q in fitted], 0.0)) < 4
+    for q in fitted:
+        np.testing.assert_allclose(q.cov, exact.cov, atol=0.12 * exact.cov[0, 0])
+
+
+@pytest.mark.parametrize("adaptation", ["m_pmc", "chi2"])
+@pytest.mark.parametrize("target, options", [("gmm", {"dim": 2}), ("linear", {"dim": 2})])
+def test_the_mean_weight_is_unbiased_for_z(target, options, adaptation):
+    """At a proposal on its way, where Z's estimate still has an error to speak of."""
+    log_z = make_target(target, **options).reference().log_z
+    knobs = {"adaptation": adaptation, "num_particles": 300, "num_components": 8, "defensive": 0.05}
+    ratios = []
+    for seed in range(60):
+        frame = run(target, 6, seed=seed, target_options=options, **knobs)
+        ratios.append(np.exp(METHOD.log_z(frame.state, frame.knobs, frame.target) - log_z))
+    assert np.std(ratios) > 0.005
+    assert abs(errors_from(ratios, 1.0)) < 4
+
+
+def test_before_the_first_step_there_is_no_evidence():
+    frame = Session(Recipe("gaussian", "adaptive_is", num_particles=50)).frame
+    assert METHOD.log_z(frame.state, frame.knobs, frame.target) is None and frame.metrics["log_z"] is None
+
+
+def test_a_step_of_em_is_the_formula():
+    rng = np.random.default_rng(1)
+    proposal, particles = small_proposal(rng, defensive=0.1), rng.normal(size=(400, 2))
+    log_weights = normalise(rng.normal(size=400))
+    _, shares = proposal.at(particles, rng.normal(size=400))
+    knobs = METHOD.Knobs.checked({"variance_floor": 0.0, "smallest_ess": 0.0})
+    new, power = adaptations.m_pmc(proposal, particles, log_weights, shares, knobs, np.ones(2))
+    by = np.exp(log_weights)[:, None] * shares
+    means = np.einsum("ik,id->kd", by, particles) / by.sum(axis=0)[:, None]
+    spread = (particles[:, None] - means) ** 2
+    assert power == 1.0
+    np.testing.assert_allclose(np.exp(new.log_shares), by.sum(axis=0) / by.sum(), rtol=1e-12)
+    np.testing.assert_allclose(new.means, means, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(new.sds**2, np.einsum("ik,ikd->kd", by, spread) / by.sum(axis=0)[:, None], rtol=1e-10)
+
+
+def test_no_variance_is_below_the_floor_and_no_component_without_weight_stays():
+    """Where one particle has all the weight of a component, and where a component has none."""
+    rng = np.random.default_rng(2)
+    means = np.array([[0.0, 0.0], [50.0, 0.0], [-500.0, 0.0]])
+    proposal = Proposal(np.log(np.full(3, 1 / 3)), means, np.ones((3, 2)), 0.0)
+    particles = np.concatenate([rng.normal(size=(300, 2)), [[50.0, 0.0]]])
+    _, shares = proposal.at(particles, np.zeros(301))
+    knobs = METHOD.Knobs.checked({"smallest_ess": 0.0})
+    new, _ = adaptations.m_pmc(proposal, particles, np.full(301, -np.log(301)), shares, knobs, np.ones(2))
+    assert new.alive.tolist() == [True, True, False] and len(new.living().means) == 2
+    assert 0.05 < new.sds[1].min() and new.sds[1].max() < 0.5  # sqrt(.02) local sds
+    np.testing.assert_allclose(new.sds[0], 1.0, atol=0.2)
+
+
+@pytest.mark.parametrize("defensive", [0.0, 0.3])
+def test_the_gradient_is_that_of_log_chi2(defensive):
+    """Against central differences of log mean (p^2 / (q r)) at common draws of r = q, the naive importance form."""
+    rng = np.random.default_rng(3)
+    proposal, unit = small_proposal(rng, defensive=defensive), np.array([0.7, 1.9])
+    particles, log_prior, log_joint = rng.normal(size=(50, 2)), rng.normal(size=50), rng.normal(size=50)
+    drawn_from, shares = proposal.at(particles, log_prior)
+
+    def log_chi2(vector):
+        moved = vector.reshape(3, 5)
+        q = Proposal(normalise(proposal.log_shares + moved[:, 0]), proposal.means + unit * moved[:, 1:3],
+                     proposal.sds * np.exp(moved[:, 3:]), defensive)  # fmt: skip
+        z = (particles[:, None] - q.means) / q.sds
+        parts = q.log_shares - 0.5 * (z**2).sum(axis=2) - np.log(q.sds).sum(axis=1) - np.log(2 * np.pi)
+        gaussians = np.log1p(-defensive) + np.logaddexp.reduce(parts, axis=1)
+        with np.errstate(divide="ignore"):
+            log_q = np.logaddexp(gaussians, np.log(defensive) + log_prior)
+        return np.log(np.mean(np.exp(2 * log_joint - log_q - drawn_from)))
+
+    step = 1e-5
+    numeric = [(log_chi2(e) - log_chi2(-e)) / (2 * step) for e in step * np.eye(15)]
+    log_weights = normalise(log_joint - drawn_from)
+    found = adaptations.chi2_gradient(proposal, particles, log_weights, shares, 0.0, unit)
+    # The control variate, of expectation 0, has a value at these draws.
+    plain = found - (adaptations.chi2_gradient(proposal, particles, log_weights * 0, shares, 0.0, unit))
+    score = mean_score(proposal, particles, shares, unit)
+    np.testing.assert_allclose((plain - score).ravel(), numeric, atol=1e-7)
+
+
+def mean_score(proposal, particles, shares, unit):
+    """Mean over the particles of grad log q, (K, 2 d + 1)."""
+    z = (particles[:, None] - proposal.means) / proposal.sds
+    in_shares = shares - np.exp(proposal.log_shares) * shares.sum(axis=1, keepdims=True)
+    parts = [in_shares[..., None], shares[..., None] * unit * z / proposal.sds, shares[..., None] * (z**2 - 1)]
+    return np.concatenate(parts, axis=2).mean(axis=0)
+
+
+def test_the_clamp_limits_the_square_of_a_weight():
+    log_weights = normalise(np.array([0.0, 0.0, 0.0, 0.0, 30.0]))
+    free, held = adaptations.coefficients(log_weights, 0.0), adaptations.coefficients(log_weights, 2.0)
+    np.testing.assert_allclose(free, [-1, -1, -1, -1, 4], atol=1e-12)
+    assert held[-1] + 1 == pytest.approx(np.exp(2.0) * (held[0] + 1)) and held.sum() == pytest.approx(0, abs=1e-12)
+
+
+@pytest.mark.parametrize("clamp", [0.0, 20.0])
+def test_without_the_clamp_chi2_does_not_diverge(clamp):
+    """Measured: normalised squares are bounded by the number of draws, so that Adam needs no clamp on these targets."""
+    frame = run("warped_gmm", 1000, seed=0, adaptation="chi2", num_components=10, clamp=clamp)
+    assert exact_kls(frame)[0] < 0.2
+
+
+def test_tempered_weights_have_the_wanted_ess():
+    log_weights = normalise(20 * np.random.default_rng(4).normal(size=500))
+    power = adaptations.power_of_weights(log_weights, 50.0)
+    assert 0 < power < 1
+    assert effective_sample_size(adaptations.tempered(log_weights, power)) == pytest.approx(50, rel=1e-6)
+    assert adaptations.power_of_weights(log_weights, 1.0) == 1.0
+
+
+@pytest.mark.parametrize(
+    "M, forward, reverse",
+    [(5, (0.2, 0.45), (0.15, 1.2)), (20, (0.03, 0.13), (0.02, 0.08)), (200, (0.01, 0.055), (0.0, 0.03))],
+)
+def test_more_components_wrap_the_banana_more_closely(M, forward, reverse):
+    """KL by 20,000 exact draws after 100 steps; measured on three seeds .25-.28, .05-.09, .03-.04 (forward)."""
+    found = exact_kls(run("warped_gmm", 100, seed=0, num_components=M))
+    assert forward[0] < found[0] < forward[1] and reverse[0] < found[1] < reverse[1]
+
+
+def test_chi2_comes_closer_still_in_more_steps():
+    """Measured: KL(p || q) .001-.002 with 200 components after 1,000 steps, .09-.12 with 10."""
+    assert exact_kls(run("warped_gmm", 1000, seed=0, adaptation="chi2", num_components=200))[0] < 0.01
+
+
+def test_tempered_weights_save_em_in_eight_dimensions():
+    """Of draws of the prior one has all the weight: EM would shrink every component onto it."""
+    kept = run("linear", 20, seed=0)
+    lost = run("linear", 20, seed=0, smallest_ess=0.0)
+    assert effective_sample_size(kept.state.log_weights) > 400 and kept.caveat == ""
+    assert (
+        effective_sample_size(lost.state.log_weights) < 40 and "effective particles" in run("linear", 1, seed=0).caveat
+    )
+
+
+def test_caveats_in_words():
+    assert "weights" in run("linear", 2, seed=0).caveat or "effective" in run("linear", 2, seed=0).caveat
+    frame = run("gaussian", 10, seed=0, num_particles=15, num_components=20)
+    assert frame.caveat.startswith("15 draws for 20 components:")
+
+
+def test_weights_that_are_all_zero_are_an_error_in_a_sentence():
+    target = custom_target(
+        log_prior=lambda theta: -0.5 * (theta**2).sum(axis=1),
+        log_likelihood=lambda theta, batch: np.where(theta[:, 0] > 1e3, 0.0, -np.inf) * len(batch),
+        sample_prior=lambda rng, m: rng.standard_normal((m, 2)),
+        data=np.zeros((3, 1)),
+        dim=2,
+        name="nowhere",
+    )
+    knobs = METHOD.Knobs.checked({"num_particles": 20})
+    state = METHOD.init(np.random.default_rng(0), target, knobs)
+    with pytest.raises(TargetError, match="has probability 0 after a batch of 3 rows"):
+        METHOD.step(np.random.default_rng(1), state, target, target.data_rows, knobs)
+
+
+def test_the_draws_are_the_mixtures_and_the_priors():
+    """In the shares that the proposal says; nobody draws from a component that is gone."""
+    target = make_target("gaussian")
+    proposal = Proposal(np.log([0.25, 0.75]), np.array([[50.0, 0.0], [-50.0, 0.0]]), np.full((2, 2), 0.1), 0.2)
+    x = proposal.sample(np.random.default_rng(0), target, 1000)
+    assert [int((abs(x[:, 0] - at) < 5).sum()) for at in (50, -50, 0)] == [200, 600, 200]
+    np.testing.assert_allclose(x[x[:, 0] > 40].std(axis=0), 0.1, rtol=0.2)
+
+
+def test_the_ess_is_that_of_the_particles_whichever_density_is_shown():
+    frame = run("gaussian", 5, seed=0, num_particles=100)
+    assert list(frame.densities) == ["kde", "mixture"]
+    assert frame.metrics["ess"] == pytest.approx(effective_sample_size(frame.state.log_weights))
+    assert frame.num_draws == len(frame.particles) == 100

@@ -1,0 +1,164 @@
+"""Annealed importance sampling: moves keep their density, pilots alone tune it, batches ruin it, failures say so."""
+
+import numpy as np
+import pytest
+
+import pmdviz
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.session import Session
+from pmdviz.errors import InputError, TargetError
+from pmdviz.methods import METHODS
+from pmdviz.methods.annealing import moves
+from pmdviz.methods.annealing.ladder import settled, walkers_of
+from pmdviz.targets import make_target
+from tests.support.engine import errors_from
+
+
+def exact_walkers(target, n, beta=1.0):
+    """Exact draws of the posterior, with what a move needs to know of them."""
+    rng = np.random.default_rng(5)
+    points = target.exact.sample(rng, n)
+    blank = np.empty((0, target.dim))
+    bare = moves.Walkers(points, rng.standard_normal(points.shape), target.log_prior(points), np.zeros(n), blank, blank)
+    return rng, moves.asked(bare, target, target.data_rows)[0]
+
+
+@pytest.mark.parametrize("kept, step, leaps", [(0.0, 0.9, 1), (0.97, 0.8, 2), (0.5, 0.5, 5)])
+def test_the_leapfrog_leaves_the_posterior_as_it_is(kept, step, leaps):
+    target = make_target("gaussian", num_data=4, dim=1)
+    rng, walkers = exact_walkers(target, 4000)
+    at = moves.Rung(target, target.data_rows, 1.0, step)
+    for _ in range(12):
+        walkers, accepted, _ = moves.leapt(rng, walkers, at, leaps, kept)
+    z = (walkers.points[:, 0] - target.exact.mean) / np.sqrt(target.exact.cov[0, 0])
+    assert 0.3 < accepted.mean() < 0.999
+    assert abs(errors_from(z, 0)) < 4 and abs(errors_from(z**2, 1)) < 4
+    assert abs(errors_from(walkers.momenta[:, 0] ** 2, 1)) < 4
+    np.testing.assert_allclose(walkers.log_likelihood, target.log_likelihood(walkers.points, target.data_rows))
+    whole = walkers.grad_prior + walkers.grad_likelihood
+    np.testing.assert_allclose(whole, target.grad_log_joint(walkers.points), rtol=1e-9, atol=1e-9)
+
+
+def test_a_random_walk_leaves_a_tempered_density_as_it_is():
+    """At β = 1/2 the likelihood counts as that of half the data."""
+    target = make_target("gaussian", num_data=8, dim=1, sigma_x=2.0)
+    half = 1 / (1 + 0.5 * 8 / 4.0)
+    rng, mean = np.random.default_rng(3), half * 0.5 * target.data.sum() / 4.0
+    points = mean + np.sqrt(half) * rng.standard_normal((4000, 1))
+    blank = np.empty((0, 1))
+    walkers = moves.Walkers(
+        points, blank, target.log_prior(points), target.log_likelihood(points, target.data), blank, blank
+    )
+    for _ in range(15):
+        walkers, _, _ = moves.walked(rng, walkers, moves.Rung(target, target.data, 0.5, 1.0))
+    z = (walkers.points[:, 0] - mean) / np.sqrt(half)
+    assert abs(errors_from(z, 0)) < 4 and abs(errors_from(z**2, 1)) < 4
+
+
+def test_single_changes_leave_discrete_states_as_they_are():
+    target = make_target("ising", size=3, coupling=0.4)
+    rng, walkers = exact_walkers(target, 4000)
+    for _ in range(3):
+        walkers, accepted, cost = moves.changed(rng, walkers, moves.Rung(target, target.data_rows, 1.0, 1.0))
+    assert cost.visited == 9 and 0.1 < accepted.mean() < 0.9
+    exact = target.exact
+    assert abs(errors_from(walkers.points[:, 4], exact.mean[4])) < 4
+    product = walkers.points[:, 0] * walkers.points[:, 1]
+    assert abs(errors_from(product, exact.cov[0, 1] + exact.mean[0] * exact.mean[1])) < 4
+
+
+def test_pilots_alone_tune_the_step():
+    method, target = METHODS["ais"], make_target("gaussian")
+    knobs = method.Knobs.checked({"num_particles": 20})
+    state = method.init(np.random.default_rng(0), target, knobs)
+    assert len(state.points) == 52 and len(state.particles) == 20
+    longer, shorter = (
+        settled(
+            state._replace(rung=1), walkers_of(state), np.r_[np.full(20, 1 - share), np.full(32, share)], 0.75, knobs
+        )
+        for share in (1.0, 0.0)
+    )
+    assert shorter.time_step < knobs.time_step < longer.time_step
+    assert longer.time_steps[1] == knobs.time_step
+
+
+@pytest.mark.parametrize("method", ["ais", "hais"])
+def test_a_long_ladder_finds_posterior_and_evidence(method):
+    run = pmdviz.run(target="linear", target_options={"num_data": 60, "dim": 3}, method=method, seed=1, floor=False)
+    final, exact = run.final, run.target.exact
+    assert final.caveat == "" and final.metrics["ess"] > 100 and abs(final.metrics["log_z_error"]) < 0.3
+    np.testing.assert_allclose(final.density.mean, exact.mean, atol=0.4 * np.sqrt(np.diag(exact.cov)).max())
+    assert run.frames[-1].info.scalars["temperature"] == 1.0
+
+
+def test_batches_of_all_data_are_the_method_without_batches():
+    options, knobs = {"num_data": 30}, {"num_temperatures": 30, "num_particles": 50}
+    runs = [
+        pmdviz.run(target="gaussian", target_options=options, method=name, seed=2, floor=False, **knobs, **batch)
+        for name, batch in (("ais", {}), ("stochastic_ais", {"batch_size": 30}))
+    ]
+    assert runs[1].final.metrics["log_z"] == pytest.approx(runs[0].final.metrics["log_z"], abs=1e-9)
+
+
+def test_batches_ruin_the_evidence_and_more_temperatures_make_it_worse():
+    """About T/(p + 1) (N/B - 1) nats are lost where each move forgets its start; less where it does not."""
+    options, errors = {"num_data": 200, "dim": 1, "sigma_x": 1.0}, {}
+    for batch, T in ((200, 100), (40, 100), (40, 300)):
+        knobs = {"batch_size": batch, "num_temperatures": T, "num_particles": 100}
+        final = pmdviz.run(
+            target="gaussian", target_options=options, method="stochastic_ais", floor=False, **knobs
+        ).final
+        errors[batch, T] = final.metrics["log_z_error"]
+        assert final.state.beta == 1
+    assert abs(errors[200, 100]) < 0.5
+    assert -100 < errors[40, 100] < -20 and errors[40, 300] < 2 * errors[40, 100]
+
+
+def test_what_cannot_be_done_is_said():
+    with pytest.raises(InputError, match="'ais' needs real coordinates, which target 'topics' does not offer"):
+        pmdviz.Recipe("topics", "ais")
+    with pytest.raises(InputError, match="'hais' needs real coordinates and a gradient"):
+        pmdviz.Recipe("ising", "hais")
+    with pytest.raises(InputError, match="'stochastic_ais' needs data to take batches of"):
+        pmdviz.Recipe("gmm", "stochastic_ais")
+    with pytest.raises(InputError, match="needs exact samples of the posterior, which target 'logistic'"):
+        pmdviz.Recipe("logistic", "ais", sandwich=True)
+
+
+def elsewhere(below, dim=1):
+    """A q0 that is uniform on the unit cube; a density that is 0 but where the first coordinate is above `below`."""
+    return pmdviz.custom_target(
+        log_prior=lambda t: np.where(((t >= 0) & (t <= 1)).all(axis=1), 0.0, -np.inf),
+        log_likelihood=lambda t, rows: np.where(t[:, 0] > below, -t[:, 0], -np.inf),
+        sample_prior=lambda rng, n: rng.random((n, dim)),
+        data=None, dim=dim, name="elsewhere", bounds=[(0.0, 3.0)] * dim,
+    )  # fmt: skip
+
+
+def test_a_q0_without_mass_where_the_target_has_it_is_an_error_in_a_sentence():
+    session = pmdviz.Session(pmdviz.Recipe(target=elsewhere(2.0, 3), method="ais", num_particles=20))
+    with pytest.raises(TargetError, match="log_likelihood of target 'elsewhere' is -inf at every particle"):
+        session.advance()
+
+
+def test_particles_of_weight_0_are_counted_and_log_z_is_right():
+    """Half of q0 has density 0: Z = the integral of exp(-t) over [1/2, 1]; a random walk, without a gradient."""
+    found = []
+    for seed in range(30):
+        run = pmdviz.run(
+            target=elsewhere(0.5), method="ais", seed=seed, num_particles=40, num_temperatures=5, floor=False
+        )
+        assert 5 < run.final.info.zero_weight < 35
+        found.append(np.exp(run.final.metrics["log_z"]))
+    assert abs(errors_from(found, np.exp(-0.5) - np.exp(-1))) < 4
+
+
+@pytest.mark.parametrize("turned", [{"num_temperatures": 2}, {"tuning": "pilots"}, {"power": 1.0}])
+def test_a_knob_that_acts_at_the_next_restart_leaves_the_ladder_as_it_began(turned):
+    """A shorter ladder, or pilots, in the middle of the way: the run goes on as if nothing had been said."""
+    sessions = [Session(Recipe("gmm", "ais", num_particles=20, num_temperatures=6, tuning="none")) for _ in range(2)]
+    for session in sessions:
+        session.advance(3)
+    sessions[1].set(**turned)
+    one, other = (session.advance(10).state for session in sessions)
+    assert one.rung == other.rung == 6 and np.array_equal(one.log_weights, other.log_weights)

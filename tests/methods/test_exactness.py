@@ -1,0 +1,226 @@
+"""Every Markov kernel of the project leaves the posterior as it is: one test over all (Gandy and Scott 2021).
+
+With data: θ from the prior, X from the model at θ, then a few transitions given X. If they are exact, (θ', X) has the
+distribution of (θ, X): statistics of both are compared with fresh pairs (two-sample Kolmogorov-Smirnov), and with the
+pairs that they came from (mean of the differences, which is far more powerful where the moves are short). Without data,
+or for moves of a whole population, exact draws of the reference, then transitions. Steps are fixed: a chain that still
+tunes its own is not exact.
+
+A new chain and a new target are tested by being in their tables; other moves are a line in MOVES.
+"""
+
+import functools
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from pmdviz.methods import METHODS
+from pmdviz.methods.annealing.moves import Rung, Walkers, asked
+from pmdviz.methods.base import checked_log_likelihood, checked_log_prior
+from pmdviz.methods.mcmc.chain import position
+from pmdviz.methods.shared.particles import equal_log_weights
+from pmdviz.methods.smc import tempered
+from pmdviz.targets import TARGETS, make_target
+
+POINTS = 1200
+TRANSITIONS = 3
+LEVEL = 1e-3  # of a false alarm in one test, shared by all of its comparisons
+SEEN = 1e-9  # so small a p value a wrong move must have
+NUM_DATA = 4  # few, so that prior and posterior are of one size and a step fits every data set
+SMALL = {
+    "ising": {"size": 2},
+    "bernoulli_rbm": {"visible": 5, "hidden": 3},
+}  # of targets without data; else the defaults
+# Steps that are often refused: an acceptance that is wrong then shows.
+STEPS = {
+    "hmc": {"time_step": 0.8, "leapfrog_steps": 3},
+    "mala": {"time_step": 1.0},
+    "random_walk": {"scale": 0.6},
+}
+# Of a ladder: many refusals, and momenta that are kept long, so that one which is not turned round shows.
+LADDER_STEP, LADDER_TRANSITIONS = 1.3, 20  # prior sds
+LADDER_KNOBS = {"leapfrog_steps": 1, "refreshment": 0.1}
+# Langevin steps on batches are never refused, and say so: at a large step this test must see it.
+BIASED = {
+    "sgld": {"a": 1.0, "b": 0.0, "g": 0.0, "batch_size": NUM_DATA},
+    "psgld": {"a": 0.3, "b": 0.0, "g": 0.0, "batch_size": NUM_DATA},
+    "sgrld": {},  # on topics alone, from whose prior no data can be drawn here
+}
+
+Transition = Callable[[np.random.Generator, object, np.ndarray, np.ndarray], np.ndarray]
+
+
+class Move(NamedTuple):
+    """How points (m, d) are moved, given rows of data that are the same for all of them."""
+
+    transition: Transition  # (rng, target, points, data) -> points
+    fits: Callable[[object], bool]  # of a target
+    together: bool = False  # whether it needs many points at once: then all have the same data
+
+
+def chain(name: str, **knobs) -> Move:
+    """Transitions of a chain, point by point."""
+    method = METHODS[name]
+    known = {"tune": False, **STEPS.get(name, {}), **knobs}
+    made = method.Knobs.checked({key: value for key, value in known.items() if key in method.Knobs.specs()})
+
+    def transition(rng, target, points, data):
+        ends = []
+        for point in points:
+            state = method.start(rng, target, made)._replace(newer=point[None])
+            for _ in range(TRANSITIONS):
+                state, _ = method.step(rng, state, target, data, made)
+            ends.append(position(state))
+        return np.array(ends)
+
+    return Move(transition, lambda target: not method.missing_in(target))
+
+
+def tempering(shape: str) -> Move:
+    """The moves of `smc_mcmc` at temperature 1."""
+    knobs = METHODS["smc_mcmc"].Knobs.checked({"move_shape": shape, "move_scale": 1.0})
+
+    def transition(rng, target, points, data):
+        m = len(points)
+        known = checked_log_prior(target, points), checked_log_likelihood(target, points, data)
+        state = tempered.TemperingState(points, equal_log_weights(m), *known, np.arange(m), 1.0, 1, 0, 0, 0.0)
+        for _ in range(TRANSITIONS):
+            state, *_ = tempered.moved(rng, state, target, data, knobs)
+        return state.particles
+
+    return Move(transition, lambda target: "reals" in target.offers, together=True)
+
+
+def ladder(name: str) -> Move:
+    """The moves of annealed importance sampling on the last rung, that of the posterior."""
+    method = METHODS[name]
+    knobs = method.Knobs.checked({key: value for key, value in LADDER_KNOBS.items() if key in method.Knobs.specs()})
+
+    def transition(rng, target, points, data):
+        m, nothing = len(points), np.empty((0, points.shape[1]))
+        known = checked_log_prior(target, points), np.zeros(m), nothing, nothing
+        walkers = Walkers(points, rng.standard_normal(points.shape), *known)
+        walkers, _ = asked(walkers, target, data)
+        at = Rung(target, data, beta=1.0, step=LADDER_STEP)
+        for _ in range(LADDER_TRANSITIONS):
+            walkers = method.move(rng, walkers, at, knobs).walkers
+        return walkers.points
+
+    return Move(transition, lambda target: not method.missing_in(target), together=True)
+
+
+MOVES = {name: chain(name) for name, method in METHODS.items() if method.family == "chain" and name not in BIASED}
+MOVES |= {f"smc_mcmc, {shape}": tempering(shape) for shape in ("covariance", "local")}
+MOVES |= {name: ladder(name) for name in ("ais", "hais")}
+
+
+@functools.cache
+def small(name):
+    """A target with few data, or few states, and few coordinates."""
+    options = TARGETS[name].Options.specs()
+    if "num_data" in options:
+        return make_target(name, num_data=NUM_DATA, **({"dim": 2} if "dim" in options else {}))
+    return make_target(name, **SMALL.get(name, {}))
+
+
+def simulates(name):
+    return "simulation" in small(name).offers
+
+
+def has_exact_draws(name, together):
+    """Without data, or for moves of many points at once also with data."""
+    return (small(name).data is None or (together and simulates(name))) and small(name).exact is not None
+
+
+def pairs_of(moves, fits):
+    """Every move with every target that both suit."""
+    return [
+        pytest.param(move, name, id=f"{key}, {name}")
+        for key, move in moves.items()
+        for name in TARGETS
+        if fits(move, name) and move.fits(small(name))
+    ]
+
+
+def statistics(target, points, data) -> np.ndarray:
+    """(m, k): coordinates, their squares and a product, the log likelihood, and θ times what was observed."""
+    first, last = points[:, 0], points[:, -1]
+    value = target.log_likelihood(points, data)
+    observed = data.reshape(len(data), -1)[:, -1].mean() if data.size else 1.0
+    columns = [first, last, first**2, last**2, first * last, points.sum(axis=1), value, first * observed]
+    return np.stack(columns, axis=1)
+
+
+def joint_draws(target, rng, transition=None):
+    """Statistics (n, k) of pairs (θ, X), and of those after transitions of θ given X."""
+    before, after = [], []
+    for point in target.sample_prior(rng, POINTS):
+        data = target.simulate(rng, point, NUM_DATA)
+        before.append(statistics(target, point[None], data))
+        if transition is not None:
+            after.append(statistics(target, transition(rng, target, point[None], data), data))
+    return np.concatenate(before), np.concatenate(after) if after else np.empty(0)
+
+
+def exact_draws(target, rng, transition=None):
+    """Statistics (n, k) of exact draws given the target's data, and of those after transitions."""
+    points = target.exact.sample(rng, POINTS)
+    after = np.empty(0)
+    if transition is not None:
+        after = statistics(target, transition(rng, target, points, target.data_rows), target.data_rows)
+    return statistics(target, points, target.data_rows), after
+
+
+def p_value(draws, target, transition, seed=0) -> float:
+    """The smallest p value of all comparisons, times their number (Bonferroni)."""
+    rng = np.random.default_rng(seed)
+    before, after = draws(target, rng, transition)
+    fresh, _ = draws(target, rng)
+    found = [stats.ks_2samp(*columns, method="asymp").pvalue for columns in zip(after.T, fresh.T, strict=True)]
+    unit = np.abs(fresh - np.median(fresh, axis=0)).mean(axis=0) + 1e-12
+    bounded = [np.arctan((each - np.median(fresh, axis=0)) / unit) for each in (after, before)]  # for heavy tails
+    for difference in (bounded[0] - bounded[1]).T:
+        spread = difference.std(ddof=1) / math.sqrt(len(difference))
+        found.append(2 * stats.norm.sf(abs(difference.mean()) / spread) if spread > 0 else 1.0)
+    return min(found) * len(found)
+
+
+@pytest.mark.parametrize("move, name", pairs_of(MOVES, lambda move, name: simulates(name) and not move.together))
+def test_pairs_of_parameters_and_data_stay_what_they_are(move, name):
+    assert p_value(joint_draws, small(name), move.transition) > LEVEL
+
+
+@pytest.mark.parametrize(
+    "move, name",
+    pairs_of(MOVES, lambda move, name: has_exact_draws(name, move.together)),
+)
+def test_exact_draws_stay_what_they_are(move, name):
+    assert p_value(exact_draws, small(name), move.transition) > LEVEL
+
+
+@pytest.mark.parametrize("name", [name for name, knobs in BIASED.items() if knobs])
+def test_steps_that_are_never_refused_are_seen(name):
+    """Documented as biased; at a step that is as long as the posterior is wide nobody can miss it."""
+    move = chain(name, **BIASED[name])
+    assert p_value(joint_draws, small("gaussian"), move.transition) < SEEN
+
+
+@pytest.mark.parametrize("name", ["gaussian", "mixture"])
+def test_a_walk_that_takes_every_proposal_is_seen(name):
+    """A random walk without its acceptance."""
+    target = small(name)
+
+    def transition(rng, target, points, data):
+        return points + 0.8 * target.scale * rng.standard_normal(points.shape)
+
+    assert p_value(joint_draws, target, transition) < SEEN
+
+
+def test_every_chain_is_tested_or_known_to_be_biased():
+    chains = {name for name, method in METHODS.items() if method.family == "chain"}
+    assert {*BIASED} <= chains and chains - {*BIASED} <= {*MOVES}
+    assert all(any(move.fits(small(name)) for name in TARGETS if simulates(name)) for move in MOVES.values())

@@ -1,0 +1,48 @@
+"""log Z as a metric: the estimate, the truth beside it, and the difference; a method without an estimate has none."""
+
+import numpy as np
+import pytest
+
+import pmdviz
+from pmdviz.methods import METHODS
+from pmdviz.metrics import METRICS
+from pmdviz.scenes.trace_columns import GROUPS
+from pmdviz.targets import make_target
+
+SMALL = {"num_data": 5, "dim": 1}
+
+
+@pytest.mark.parametrize("method", ["importance", "smc_mcmc"])
+def test_the_error_is_the_estimate_less_the_truth(method):
+    run = pmdviz.run(target="gaussian", target_options=SMALL, method=method, seed=1, num_particles=4000, floor=False)
+    final, truth = run.final, run.target.reference().log_z
+    assert final.metrics["log_z"] == final.method.log_z(final.state, final.knobs, run.target)
+    assert final.metrics["log_z_error"] == final.metrics["log_z"] - truth
+    assert final.metrics["log_z_exact"] == truth and abs(final.metrics["log_z_error"]) < 0.1
+    assert run.frames[0].metrics["log_z"] is None and run.frames[0].metrics["log_z_error"] is None
+    assert np.isnan(run.history["log_z"][0]) and run.history["log_z"][-1] == final.metrics["log_z"]
+
+
+def test_log_z_of_the_conjugate_gaussian_is_the_density_of_its_data():
+    """By the integral over theta, in one dimension."""
+    target = make_target("gaussian", num_data=4, dim=1)
+    theta = np.linspace(-12, 12, 20_001)
+    values = np.exp(target.log_joint(theta[:, None]))
+    assert target.reference().log_z == pytest.approx(np.log(values.sum() * (theta[1] - theta[0])), abs=1e-9)
+
+
+def test_without_an_estimate_or_a_truth_there_is_no_metric():
+    gaussian, logistic = make_target("gaussian"), make_target("logistic")
+    assert not METRICS["log_z"].applies(gaussian, METHODS["pmd"])
+    assert METRICS["log_z"].applies(logistic, METHODS["importance"])
+    assert not METRICS["log_z_error"].applies(logistic, METHODS["importance"])
+
+
+def test_estimate_and_truth_are_drawn_on_one_axis():
+    group = GROUPS["log_z"]
+    assert list(group.metrics) == ["log_z", "log_z_above", "log_z_exact"] and not group.log
+    assert len({str(line.dash) for line in group.metrics.values()}) == 3
+
+
+def test_no_method_tells_a_number_that_has_the_name_of_a_metric():
+    assert not {scalar.name for method in METHODS.values() for scalar in method.scalars} & set(METRICS)

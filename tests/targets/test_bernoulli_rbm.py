@@ -1,0 +1,92 @@
+"""The Bernoulli RBM against sums over all states of both layers, and its block Gibbs sweep against the conditionals."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy.special import expit, logsumexp
+
+from pmdviz.methods import METHODS
+from pmdviz.scenes.stage import SCENES
+from pmdviz.targets import make_target
+from pmdviz.targets.reference.enumeration import Enumeration
+from pmdviz.targets.reference.hidden_units import HiddenEnumeration
+from tests.support.chains import all_draws, run_chain
+from tests.support.engine import errors_from
+
+SETTINGS = [{"visible": 5, "hidden": 3, "weight_sd": 0.8}, {"visible": 1, "hidden": 4}, {"visible": 4, "hidden": 1}]
+
+
+def states(count):
+    return np.array(list(itertools.product([-1.0, 1.0], repeat=count)))
+
+
+def both_layers(target):
+    """Unnormalised log p(z, h), (2^d, 2^M), and the visible states."""
+    o = target.options
+    z, h = states(o.visible), states(o.hidden)
+    return z @ target.weights @ h.T + (z @ target.visible_bias)[:, None] + h @ target.hidden_bias, z, h
+
+
+@pytest.mark.parametrize("options", SETTINGS, ids=str)
+def test_hidden_units_are_summed_over(options):
+    target = make_target("bernoulli_rbm", **options)
+    joint, z, _ = both_layers(target)
+    np.testing.assert_allclose(target.log_joint(z), logsumexp(joint, axis=1), rtol=1e-12)
+    assert np.exp(target.log_prior(z)).sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("options", SETTINGS, ids=str)
+@pytest.mark.parametrize("by", ["visible", "hidden"])
+def test_the_reference_is_the_sum_over_all_states(options, by):
+    target = make_target("bernoulli_rbm", **options)
+    joint, z, _ = both_layers(target)
+    parts = target.weights, target.visible_bias, target.hidden_bias, target.log_joint
+    found = target.exact if by == "visible" else HiddenEnumeration(*parts)
+    p = np.exp(logsumexp(joint, axis=1) - logsumexp(joint))
+    assert found.log_z == pytest.approx(logsumexp(joint), rel=1e-12)
+    np.testing.assert_allclose(found.mean, p @ z, atol=1e-12)
+    np.testing.assert_allclose(found.cov, np.atleast_2d(np.cov(z.T, aweights=p, bias=True)), atol=1e-12)
+    np.testing.assert_allclose(np.exp(found.log_density(z)), p, rtol=1e-10)
+    draws = found.sample(np.random.default_rng(0), 40_000)
+    counts = (draws[:, None, :] == z).all(axis=2).sum(axis=0)
+    assert ((counts - 40_000 * p) ** 2 / (40_000 * p)).sum() < len(z) + 5 * np.sqrt(2 * len(z))
+
+
+def test_the_smaller_layer_is_visited_and_too_large_ones_are_not():
+    kinds = {(16, 20): Enumeration, (17, 14): HiddenEnumeration, (17, 15): type(None), (400, 3): HiddenEnumeration}
+    for (visible, hidden), kind in kinds.items():
+        assert type(make_target("bernoulli_rbm", visible=visible, hidden=hidden).reference()) is kind
+    assert np.isfinite(make_target("bernoulli_rbm", visible=400, hidden=3, weight_sd=5.0).exact.log_z)
+
+
+def test_a_sweep_draws_each_layer_given_the_other():
+    """Transition probabilities between all visible states, by way of every hidden one."""
+    target = make_target("bernoulli_rbm", **SETTINGS[0])
+    _, z, h = both_layers(target)
+    start = z[11]
+    to_hidden = np.prod(expit(2 * h * (target.hidden_bias + start @ target.weights)), axis=1)
+    to_visible = np.prod(expit(2 * z[:, None] * (target.visible_bias + h @ target.weights.T)), axis=2)
+    expected = 20_000 * to_visible @ to_hidden
+    rng = np.random.default_rng(3)
+    draws = np.array([target.gibbs_sweep(rng, start, target.data_rows) for _ in range(20_000)])
+    counts = (draws[:, None, :] == z).all(axis=2).sum(axis=0)
+    assert ((counts - expected) ** 2 / expected).sum() < len(z) + 5 * np.sqrt(2 * len(z))
+
+
+@pytest.mark.parametrize("method", ["gibbs", "random_walk"])
+def test_chains_find_the_exact_means(method):
+    found = []
+    for seed in range(12):
+        session = run_chain(method, 1500, "bernoulli_rbm", {"visible": 4, "hidden": 3}, seed)
+        found.append(all_draws(session)[200:].mean(axis=0))
+    exact = session.target.exact.mean
+    assert max(abs(errors_from(*pair)) for pair in zip(np.transpose(found), exact, strict=True)) < 4.5
+
+
+def test_its_picture_is_the_lattice_as_square_as_the_units_divide():
+    shapes = {12: (3, 4), 25: (5, 5), 13: (1, 13), 1: (1, 1), 100: (10, 10)}
+    for visible, shape in shapes.items():
+        target = make_target("bernoulli_rbm", visible=visible)
+        assert target.space.shape == shape and len(target.parameter_names) == visible
+        assert SCENES["lattice"].applies(target, METHODS["gibbs"])

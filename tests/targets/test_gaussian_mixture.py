@@ -1,0 +1,151 @@
+"""The exact mixture of Gaussians against SciPy, quadrature and draws; the target `gmm` and its bad options."""
+
+import numpy as np
+import pytest
+from scipy import integrate, stats
+
+from pmdviz.densities.grid import Grid
+from pmdviz.errors import InputError
+from pmdviz.targets import make_target
+from pmdviz.targets.reference.exact import GaussianExact
+from pmdviz.targets.reference.gaussian_mixture import GaussianMixtureExact
+
+WEIGHTS, MEANS = np.array([0.2, 0.5, 0.3]), np.array([[-1.0, 0.5], [1.5, 0.0], [0.0, -2.0]])
+OBLIQUE = np.array([[1.0, 0.6], [0.6, 0.5]])
+EACH = np.array([OBLIQUE, 0.3 * np.eye(2), np.diag([0.2, 1.5])])
+
+
+@pytest.fixture(params=["one covariance", "one diagonal covariance", "one covariance each"])
+def mixture(request):
+    covs = {"one covariance": OBLIQUE, "one diagonal covariance": np.diag([0.5, 2.0]), "one covariance each": EACH}
+    return GaussianMixtureExact(2 * WEIGHTS, MEANS, covs[request.param])
+
+
+def test_the_density_is_the_sum_of_scipys(mixture):
+    x = 3 * np.random.default_rng(0).standard_normal((600, 2))
+    covs = np.broadcast_to(mixture.covs, (3, 2, 2))
+    parts = [w * stats.multivariate_normal(m, c).pdf(x) for w, m, c in zip(WEIGHTS, MEANS, covs, strict=True)]
+    np.testing.assert_allclose(mixture.log_density(x), np.log(np.sum(parts, axis=0)), rtol=1e-10)
+
+
+def test_moments_and_mass_are_those_of_a_fine_grid(mixture):
+    grid = Grid(mixture.box, 901)
+    p = np.exp(mixture.on_grid(grid)).ravel() * grid.cell_volume
+    mean = p @ grid.points
+    assert p.sum() == pytest.approx(1, abs=1e-9)
+    np.testing.assert_allclose(mixture.mean, mean, atol=1e-9)
+    np.testing.assert_allclose(mixture.cov, ((grid.points - mean) * p[:, None]).T @ (grid.points - mean), atol=1e-8)
+    box = ((-1.2, 2.0), (-2.5, 0.7))
+    share = p[Grid(box, 1).holds(grid.points)].sum()
+    if (mixture.covs == mixture.covs * np.eye(2)).all():
+        assert mixture.mass_in(box) == pytest.approx(share, abs=0.01)
+    else:
+        assert mixture.mass_in(box) < share, "a lower bound where coordinates are correlated"
+    assert mixture.mass_in(mixture.box) == pytest.approx(1, abs=1e-9)
+
+
+def test_draws_have_the_moments_and_the_density(mixture):
+    draws = mixture.sample(np.random.default_rng(1), 40_000)
+    z = (draws.mean(axis=0) - mixture.mean) / np.sqrt(np.diag(mixture.cov) / len(draws))
+    assert np.abs(z).max() < 4.5
+    np.testing.assert_allclose(np.cov(draws.T), mixture.cov, atol=0.06)
+    levels, grid = mixture.log_density(draws), Grid(mixture.box, 901)
+    log_p = mixture.on_grid(grid)
+    entropy = (np.exp(log_p) * log_p).sum() * grid.cell_volume
+    assert abs(levels.mean() - entropy) < 4.5 * levels.std() / np.sqrt(len(draws))
+
+
+def test_a_marginal_is_what_is_left_when_the_other_coordinate_is_integrated_out(mixture):
+    marginal = mixture.marginal_log_density([1])
+    for y in (-2.0, 0.3):
+        density = lambda x, y=y: float(np.exp(mixture.log_density(np.array([[x, y]])))[0])  # noqa: E731
+        expected, _ = integrate.quad(density, *mixture.box[0], limit=200)
+        assert np.exp(marginal(np.array([[y]]))) == pytest.approx(expected, rel=1e-6)
+
+
+def test_one_component_is_the_gaussian():
+    one, gaussian = GaussianMixtureExact([1.0], MEANS[:1], OBLIQUE), GaussianExact(MEANS[0], OBLIQUE)
+    x = np.random.default_rng(0).standard_normal((50, 2))
+    np.testing.assert_allclose(one.log_density(x), gaussian.log_density(x), rtol=1e-11)
+    np.testing.assert_allclose(one.cov, gaussian.cov), np.testing.assert_allclose(one.box, gaussian.box)
+    unit = np.array([2.0, 0.5])
+    assert one.narrowest(unit) == pytest.approx(gaussian.narrowest(unit))
+
+
+def test_components_that_stand_apart_have_boxes_of_their_own():
+    apart = GaussianMixtureExact([0.5, 0.5], [[-10.0, 0.0], [10.0, 0.0]], 0.25 * np.eye(2))
+    assert apart.boxes == (((-14.0, -6.0), (-4.0, 4.0)), ((6.0, 14.0), (-4.0, 4.0)))
+    assert apart.box == ((-14.0, 14.0), (-4.0, 4.0))
+    far = [[20.0 * k, 0.0] for k in range(12)]
+    assert len(GaussianMixtureExact(np.ones(12), far, 0.25 * np.eye(2)).boxes) == 1, "too many to measure one by one"
+
+
+def test_a_weight_of_zero_is_no_component():
+    without = GaussianMixtureExact([1.0], MEANS[:1], OBLIQUE)
+    x = np.random.default_rng(0).standard_normal((5, 2))
+    for covs in (OBLIQUE, np.array([OBLIQUE, OBLIQUE])):
+        found = GaussianMixtureExact([1.0, 0.0], MEANS[:2], covs)
+        np.testing.assert_allclose(found.log_density(x), without.log_density(x), rtol=1e-12)
+
+
+def test_the_memory_of_many_components_and_points_is_small():
+    many = GaussianMixtureExact(np.ones(1024), np.random.default_rng(0).standard_normal((1024, 20)), np.eye(20))
+    points = np.zeros((3000, 20))  # an array of all pairs would take 490 MB
+    assert many.log_density(points).shape == (3000,)
+
+
+# The target.
+
+
+def test_the_means_are_those_of_the_specification():
+    target = make_target("gmm")
+    np.testing.assert_array_equal(target.means, np.random.default_rng(7).uniform(-3, 3, (10, 2)))
+    np.testing.assert_array_equal(make_target("gmm", weights="random").means, target.means)
+    assert make_target("gmm", target_seed=8).means[0, 0] != target.means[0, 0]
+
+
+def test_modes_on_a_line_lie_on_the_first_axis():
+    for k, expected in ((1, [0.0]), (2, [-6.0, 6.0]), (3, [-6.0, 0.0, 6.0])):
+        means = make_target("gmm", dim=3, num_components=k, arrangement="line", spread=6.0).means
+        np.testing.assert_array_equal(means[:, 0], expected)
+        assert not means[:, 1:].any()
+
+
+def test_one_component_at_spread_0_is_the_standard_normal():
+    target = make_target("gmm", dim=7, num_components=1, spread=0.0, variance=1.0)
+    x = np.random.default_rng(0).standard_normal((20, 7))
+    np.testing.assert_allclose(target.log_joint(x), stats.norm.logpdf(x).sum(axis=1), rtol=1e-12)
+    np.testing.assert_allclose(target.grad_log_joint(x), -x, rtol=1e-9, atol=1e-12)
+    np.testing.assert_array_equal(target.exact.cov, np.eye(7))
+
+
+def test_it_is_normalised_and_the_reference_says_so():
+    target = make_target("gmm", q0_mean=1.0)
+    assert target.exact.log_z == 0.0
+    x = target.sample_prior(np.random.default_rng(0), 200_000)
+    ratio = np.exp(target.log_joint(x) - target.log_prior(x))  # E_q0 p / q0 = Z
+    assert abs(ratio.mean() - 1) < 4.5 * ratio.std() / np.sqrt(len(x))
+
+
+def test_the_view_box_holds_the_target_and_q0():
+    target = make_target("gmm", dim=1, num_components=2, arrangement="line", spread=30.0, q0_mean=5.0)
+    ((low, high),) = target.view_box
+    assert low < -30 and high > 30 and target.exact.mass_in(target.view_box) > 0.99
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        ({"dim": 0}, "dim must be a whole number at least 1 and at most 100; given: 0"),
+        ({"num_components": 51}, "num_components must be a whole number at least 1 and at most 50; given: 51"),
+        ({"arrangement": "ring"}, "unknown value of arrangement: 'ring'"),
+        ({"variance": 0.0}, "variance must be a number at least 0.01 and at most 100"),
+        ({"spread": -1}, "spread must be a number at least 0"),
+        ({"q0_sd": 0}, "q0_sd must be a number at least 0.05"),
+        ({"q0_mean": float("nan")}, "q0_mean must be a number"),
+        ({"num_data": 5}, "unknown option of target 'gmm': 'num_data'"),
+    ],
+)
+def test_bad_options_are_told_in_a_sentence(options, words):
+    with pytest.raises(InputError, match=words):
+        make_target("gmm", **options)

@@ -1,0 +1,188 @@
+"""The bent mixture, the funnel and the RBM against quadrature, draws and brute force; and what they refuse."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy import integrate, stats
+from scipy.special import logsumexp
+
+from pmdviz.densities.grid import Grid
+from pmdviz.errors import InputError
+from pmdviz.targets import TARGETS, make_target
+from pmdviz.targets.without_data.base import WithoutData
+
+NAMES = [name for name, made in TARGETS.items() if issubclass(made, WithoutData)]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_importance_sampling_from_the_exact_density_finds_q0s_mass(name):
+    """E_p q0 / pbar = 1 / Z: density, draws, q0 and log Z fit one another."""
+    small = {"funnel": {"sd": 1.0, "dim": 3}, "rbm": {"dim": 2, "num_hidden": 3}}.get(name, {})
+    target = make_target(name, **small, q0_mean=-0.5, q0_sd=0.4)
+    draws = target.exact.sample(np.random.default_rng(0), 200_000)
+    ratio = np.exp(target.log_prior(draws) - target.log_joint(draws) + target.exact.log_z)
+    assert abs(ratio.mean() - 1) < 4.5 * ratio.std() / np.sqrt(len(draws))
+    assert ratio.std() / np.sqrt(len(draws)) < 0.2, "so that a wrong factor would be seen"
+    np.testing.assert_allclose(
+        target.exact.log_density(draws[:99]), target.log_joint(draws[:99]) - target.exact.log_z, rtol=1e-9, atol=1e-9
+    )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_view_box_holds_the_middle_of_target_and_q0(name):
+    target = make_target(name, q0_mean=2.0)
+    for draws in (
+        target.exact.sample(np.random.default_rng(0), 4000),
+        target.sample_prior(np.random.default_rng(0), 4000),
+    ):
+        low, high = np.array(target.view_box).T
+        assert ((draws > low) & (draws < high)).mean(axis=0).min() > 0.9
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_q0_is_the_gaussian_it_is_said_to_be(name):
+    target = make_target(name, q0_mean=1.5, q0_sd=0.7)
+    x = target.sample_prior(np.random.default_rng(0), 5000)
+    np.testing.assert_allclose(target.log_prior(x), stats.norm(1.5, 0.7).logpdf(x).sum(axis=1), rtol=1e-10)
+    assert abs(x.mean() - 1.5) < 4.5 * 0.7 / np.sqrt(x.size) and abs(x.std() / 0.7 - 1) < 0.05
+
+
+@pytest.mark.parametrize("name", ["gmm", "funnel", "rbm"])
+def test_marginals_are_those_of_the_draws(name):
+    exact = make_target(name, dim=3).exact
+    draws = exact.sample(np.random.default_rng(1), 100_000)
+    for chosen in ([0], [2], [0, 2], [2, 0], [1, 2]):
+        inner = np.quantile(draws[:, chosen], [0.2, 0.7], axis=0).T
+        grid = Grid(tuple(map(tuple, inner.tolist())), 200)
+        share = np.exp(exact.marginal_log_density(chosen)(grid.points)).sum() * grid.cell_volume
+        found = grid.holds(draws[:, chosen]).mean()
+        assert abs(share - found) < 4.5 * np.sqrt(found / len(draws)), chosen
+
+
+# The bent mixture.
+
+
+def test_the_bend_is_undone_by_hand():
+    target = make_target("warped_gmm", curvature=0.8, variance=0.4)
+    z = np.random.default_rng(0).standard_normal((40, 2))
+    x = np.stack([z[:, 0], 0.8 * z[:, 0] ** 2 + z[:, 1] - 2], axis=1)
+    parts = [stats.multivariate_normal(mean, 0.4 * np.eye(2)).pdf(z) for mean in ([-1.5, -1], [0, 1], [1.5, -1])]
+    np.testing.assert_allclose(target.log_joint(x), np.log(np.mean(parts, axis=0)), rtol=1e-10)
+
+
+@pytest.mark.parametrize("options", [{}, {"curvature": -2.0, "variance": 0.05}, {"curvature": 2.0, "variance": 2.0}])
+def test_a_grid_agrees_with_the_closed_form_of_the_bent_mixture(options):
+    target = make_target("warped_gmm", **options)
+    exact = target.exact
+    cells = exact._cells
+    mass = np.exp(cells.values) * np.prod(cells.width)
+    assert mass.sum() == pytest.approx(1, abs=1e-4)
+    mean = mass @ cells.centres / mass.sum()
+    sd = np.sqrt(np.diag(exact.cov))
+    np.testing.assert_allclose(exact.mean, mean, atol=1e-3 * sd.max())
+    cov = ((cells.centres - mean) * mass[:, None]).T @ (cells.centres - mean) / mass.sum()
+    np.testing.assert_allclose(exact.cov, cov, atol=2e-3 * sd.max() ** 2)
+
+
+# The funnel.
+
+
+def test_the_funnel_is_neals():
+    target = make_target("funnel", dim=3, sd=3.0)
+    rng = np.random.default_rng(0)
+    v, x = rng.normal(0, 3, 30), rng.normal(0, 2, (30, 2))
+    expected = stats.norm(0, 3).logpdf(v) + stats.norm(0, np.exp(v / 2)[:, None]).logpdf(x).sum(axis=1)
+    np.testing.assert_allclose(target.log_joint(np.column_stack([v, x])), expected, rtol=1e-10)
+    assert target.exact.cov[0, 0] == 9 and target.exact.cov[1, 1] == pytest.approx(np.exp(4.5))
+
+
+def test_the_mass_in_a_box_of_the_funnel_is_the_share_of_draws():
+    exact = make_target("funnel", dim=4, sd=1.5).exact
+    box = ((-2.0, 3.0), (-1.0, 2.0), (-4.0, 4.0), (-0.5, 9.0))
+    draws = exact.sample(np.random.default_rng(0), 100_000)
+    share = Grid(box, 1).holds(draws).mean()
+    assert abs(exact.mass_in(box) - share) < 4.5 * np.sqrt(share / len(draws))
+    assert exact.mass_in(exact.box) == pytest.approx(1, abs=1e-9)
+    v = integrate.quad(lambda v: stats.norm.pdf(v, 0, 1.5) * np.exp(v), -20, 20)[0]
+    assert exact.cov[1, 1] == pytest.approx(v)
+
+
+def test_far_down_the_neck_nothing_overflows():
+    target = make_target("funnel", dim=3)
+    points = np.array([[-900.0, 0.0, 0.0], [900.0, 1.0, 1.0], [-600.0, 1.0, 0.0]])
+    assert np.isfinite(target.log_joint(points)).all() and np.isfinite(target.grad_log_joint(points)).all()
+
+
+# The restricted Boltzmann machine.
+
+
+def brute_force(target, x):
+    """log of the sum over h of exp(x'Bh + b'x + c'h - |x|^2 / 2), state by state."""
+    h = np.array(list(itertools.product([-1.0, 1.0], repeat=target.options.num_hidden)))
+    pairs = x @ target.coupling @ h.T + h @ target.hidden_bias
+    return logsumexp(pairs, axis=1) + x @ target.visible_bias - 0.5 * (x**2).sum(axis=1)
+
+
+def test_the_rbm_is_the_sum_over_hidden_states():
+    target = make_target("rbm", dim=3, num_hidden=4)
+    x = 2 * np.random.default_rng(0).standard_normal((20, 3))
+    np.testing.assert_allclose(target.log_joint(x), brute_force(target, x), rtol=1e-10)
+    assert set(np.unique(target.coupling)) == {-0.5, 0.5}
+
+
+def test_log_z_of_the_rbm_is_an_integral():
+    target = make_target("rbm", dim=2, num_hidden=3, target_seed=5)
+    grid = Grid(target.exact.box, 801)
+    log_p = brute_force(target, grid.points)
+    assert target.exact.log_z == pytest.approx(logsumexp(log_p) + np.log(grid.cell_volume), abs=1e-6)
+    mass = np.exp(log_p - logsumexp(log_p))
+    np.testing.assert_allclose(target.exact.mean, mass @ grid.points, atol=1e-6)
+
+
+def test_the_rbm_is_a_mixture_of_gaussians():
+    target = make_target("rbm", dim=20)
+    exact = target.exact
+    assert exact.means.shape == (1024, 20)
+    x = exact.sample(np.random.default_rng(0), 50)
+    white = -0.5 * ((x[:, None] - exact.means) ** 2).sum(axis=2) - 10 * np.log(2 * np.pi)
+    np.testing.assert_allclose(exact.log_density(x), logsumexp(white + np.log(exact.weights), axis=1), rtol=1e-9)
+
+
+def test_a_gibbs_sweep_leaves_the_rbm_as_it_is():
+    """From exact draws one sweep gives exact draws again, and the two are reversible: E f(x) g(x') = E g(x) f(x')."""
+    target, rng = make_target("rbm", dim=3, num_hidden=4, target_seed=1), np.random.default_rng(0)
+    before = target.exact.sample(rng, 10_000)
+    after = np.array([target.gibbs_sweep(rng, x, target.data_rows) for x in before])
+    for f in (lambda x: x, lambda x: x**2, lambda x: x * np.roll(x, 1, axis=1)):
+        difference = f(after) - f(before)
+        assert np.abs(difference.mean(axis=0) / (difference.std(axis=0) / 100)).max() < 4.5
+    swapped = before[:, :1] * after - after[:, :1] * before
+    assert np.abs(swapped[:, 1:].mean(axis=0) / (swapped[:, 1:].std(axis=0) / 100)).max() < 4.5
+    given = np.array([0.4, -1.0, 2.0])  # and x' given x has the mean b + B E(h | x)
+    draws = np.array([target.gibbs_sweep(rng, given, target.data_rows) for _ in range(5000)])
+    expected = target.visible_bias + target.coupling @ np.tanh(target.hidden_bias + given @ target.coupling)
+    assert np.abs((draws.mean(axis=0) - expected) / (draws.std(axis=0) / np.sqrt(5000))).max() < 4.5
+
+
+def test_a_hundred_dimensions_are_no_matter():
+    target = make_target("rbm", dim=100)
+    assert target.exact.sample(np.random.default_rng(0), 10).shape == (10, 100) and np.isfinite(target.exact.log_z)
+
+
+@pytest.mark.parametrize(
+    "name, options, words",
+    [
+        ("warped_gmm", {"curvature": 3}, "curvature must be a number at least -2 and at most 2; given: 3"),
+        ("warped_gmm", {"dim": 3}, "unknown option of target 'warped_gmm': 'dim'"),
+        ("funnel", {"dim": 2}, "dim must be a whole number at least 3 and at most 100; given: 2"),
+        ("funnel", {"sd": 0}, "sd must be a number at least 0.1 and at most 3"),
+        ("rbm", {"num_hidden": 20}, r"num_hidden is too large for enumeration: .* all 2\^20 states .* at most 14"),
+        ("rbm", {"num_hidden": 0}, "num_hidden must be a whole number at least 1"),
+        ("rbm", {"dim": 101}, "dim must be a whole number at least 1 and at most 100"),
+        ("rbm", {"weight": -1}, "weight must be a number at least 0"),
+    ],
+)
+def test_bad_options_are_told_in_a_sentence(name, options, words):
+    with pytest.raises(InputError, match=words):
+        make_target(name, **options)
