@@ -57,16 +57,3 @@ def statistics(run: Run) -> dict[str, float]:
         "ess_fraction": float(1 / (frame.weights**2).sum() / len(frame.weights)),
         "log_z_error": float(frame.metrics["log_z_error"]),
     }
-
-
-def table(seeds: range) -> list[dict[str, Any]]:
-    """Mean and standard error over the seeds of every row's statistics, with what was reported."""
-    found = []
-    for row in ROWS:
-        each = [statistics(run_of(row, seed)) for seed in seeds]
-        means = {name: float(np.mean([one[name] for one in each])) for name in each[0]}
-        errors = {
-            f"{name}_se": float(np.std([one[name] for one in each], ddof=1) / np.sqrt(len(each))) for name in each[0]
-        }
-        found.append({"row": row.name, "steps": row.steps, "reported": row.reported, **means, **errors})
-    return found

@@ -42,7 +42,8 @@ Hamiltonian sampler for discrete states; Gibbs is exact on the same machines), d
 of the UAI competition (named without data or figures).
 
 **Where the prototype is missed** (bold in the last tables): SVGD with h = med² keeps more variance in five and 25
-dimensions; we found no reason, and the force agrees with blackjax' and numpyro's to 5e-15. Adaptive importance sampling
+dimensions; we found no reason, and the force agrees with blackjax' and numpyro's to 5e-15
+(`python -m benchmarks.helpers.svgd_rows`). Adaptive importance sampling
 comes closer to its target: our smallest variance follows that of the draws, and steps are in prior sds. AIS on batches
 is further off: about T/(p + 1) d (N/B - 1) nats for T temperatures of exponent p, by the formula in
 [stein.md](stein.md). Means of few particles vary by a quarter from one set of 30 runs to the next.

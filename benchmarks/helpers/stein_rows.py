@@ -1,13 +1,13 @@
 """The rows of `bench stein` on Stein importance sampling: who takes part, at which settings, and how each errs.
 
 A row measures one run by its seed. Tables: MOMENTS on the plane of ten Gaussians (the thesis' figure 6), WARPED on the
-bent mixture, MACHINE on Gauss-Bernoulli machines of 5 and 20 units. Rows of methods that are not installed are left
-out by `available`. The thesis' settings are width factor 1, a step that does not fall, and the last step kept.
+bent mixture, MACHINE on Gauss-Bernoulli machines of 5 and 20 units. The thesis' settings are width factor 1, a step
+that does not fall, and the last step kept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -15,7 +15,6 @@ import numpy as np
 
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.methods import METHODS
 from pmdviz.targets import Target, make_target
 
 Measured = dict[str, float]
@@ -48,11 +47,6 @@ class Row(NamedTuple):
         session = Session(self.recipe(seed), metrics_every=10**9)
         session.advance(10**6 if self.steps is None else self.steps)
         return {**self.statistic(session, seed), "evaluations": float(session.frame.evaluations)}
-
-
-def available(rows: Iterable[Row]) -> list[Row]:
-    """Those whose method there is."""
-    return [row for row in rows if not row.method or row.method in METHODS]
 
 
 def cosine_at(seed: int, dim: int) -> tuple[np.ndarray, float]:
@@ -176,14 +170,6 @@ def machine_rows(dim: int) -> list[Row]:
 
 
 MACHINE = [row for dim in (5, 20) for row in machine_rows(dim)]
-
-
-def summed_up(measured: list[Measured]) -> dict[str, tuple[float, float]]:
-    """Mean and its standard error of each number over the runs of a row."""
-    names = list(measured[0])
-    table = np.array([[one[name] for name in names] for one in measured])
-    error = table.std(axis=0, ddof=1) / np.sqrt(len(table)) if len(table) > 1 else np.full(len(names), np.nan)
-    return {name: (float(mean), float(se)) for name, mean, se in zip(names, table.mean(axis=0), error, strict=True)}
 
 
 def _squares(**means: float) -> dict[str, tuple[float, float]]:

@@ -1,6 +1,7 @@
 """What is claimed of SVGD as runs and one number each: the variance that a kernel width keeps, modes, and mixtures.
 
-Also the force of other libraries at the same particles, for an outside opinion on ours.
+Also the force of other libraries at the same particles, for an outside opinion on ours: where blackjax, optax and
+numpyro are installed, `python -m benchmarks.helpers.svgd_rows` prints by how much it differs.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from benchmarks.helpers.contest import needed
 from benchmarks.helpers.peers import one_thread_jax
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.run import Run
-from pmdviz.engine.session import Session
 from pmdviz.kernels.distances import median_distance
 from pmdviz.kernels.svgd import stein_force
 from pmdviz.metrics.modes import modes
@@ -79,17 +79,6 @@ def svgd_rows() -> Iterator[Row]:
         yield Row(f"two far modes, a sixth on the other side, {words}", some, lightest_mode)
 
 
-def measured(row: Row, seeds: range) -> tuple[float, float]:
-    """Mean over the seeds, and its standard error."""
-    found = []
-    for seed in seeds:
-        session = Session(row.recipe.replaced(seed=seed), metrics_every=10**9)
-        while not session.done:
-            session.advance(10**9)
-        found.append(row.statistic(session.run))
-    return float(np.mean(found)), float(np.std(found, ddof=1) / np.sqrt(len(found)))
-
-
 def outside_opinions(m: int = 60, dim: int = 3) -> dict[str, float]:
     """Largest difference between our force and another library's at the same particles, scores and h.
 
@@ -129,3 +118,7 @@ def _numpyro_force(x: np.ndarray) -> np.ndarray:
 
     each = jax.vmap(lambda at: jax.vmap(lambda other: summand(other, at))(points).mean(axis=0))
     return np.asarray(each(points))
+
+
+if __name__ == "__main__":
+    print(outside_opinions())

@@ -219,6 +219,11 @@ def column(history: Mapping[str, np.ndarray], name: str) -> np.ndarray:
     return np.full(len(history["iteration"]), np.nan) if found is None else np.asarray(found, float)
 
 
+def names_in(history: Mapping[str, np.ndarray], group: Group) -> tuple[str, ...]:
+    """The group's metrics that the run has, which a legend names; all of them while nothing is known."""
+    return tuple(name for name in group.metrics if name in history) or tuple(group.metrics)
+
+
 def trace_columns(history: Mapping[str, np.ndarray], group: Group, span: tuple[float, float]) -> dict[str, np.ndarray]:
     """Columns of the traces' one source: the clocks and the group's metrics inside `span`."""
     values = {metric: column(history, metric) for metric in group.metrics}

@@ -34,6 +34,7 @@ from pmdviz.scenes.trace_columns import (
     column,
     floor_words,
     log_ticks,
+    names_in,
     over_words,
     trace_columns,
     value_range,
@@ -195,8 +196,7 @@ class TracesView:
         self.put(self.source, self._padded(trace_columns(history, chosen, span)))
         self._show_floors(known, end)
         self._show_marks(marks)
-        present = tuple(name for name in chosen.metrics if name in history) or tuple(chosen.metrics)
-        self._set_legend(chosen, present, known, kinds_of(marks, expected))
+        self._set_legend(chosen, names_in(history, chosen), known, kinds_of(marks, expected))
         self._show_words(history, chosen, end)
 
     def _set_log_ticks(self, span: tuple[float, float]) -> None:

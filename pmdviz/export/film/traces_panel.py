@@ -20,6 +20,7 @@ from pmdviz.scenes.trace_columns import (
     column,
     floor_words,
     log_ticks,
+    names_in,
     over_words,
     trace_columns,
     value_range,
@@ -44,7 +45,7 @@ class TracesPanel:
             name: line(self.axes, each.dash, paper.colours.layers[each.colour], zorder=4)
             for name, each in self.group.metrics.items()
         }
-        self.had = [name for name in self.lines if name in run.history] or [*self.lines]
+        self.had = names_in(run.history, self.group)
         self._draw_floors()
         self._add_marks()
         self._add_legend(kinds_of(last.marks))
