@@ -14,7 +14,7 @@ from pmdviz.knobs import Knobs
 from pmdviz.targets.conditional import Conditionals, Documents
 from pmdviz.targets.reference.base import Reference, has_density
 from pmdviz.targets.reference.exact import Box, Exact
-from pmdviz.targets.space import Reals, Space
+from pmdviz.targets.space import Discrete, Reals, Space
 
 if TYPE_CHECKING:
     from pmdviz.densities.density import Density
@@ -24,6 +24,8 @@ TARGETS: dict[str, type[Target]] = {}
 # What a target may offer and a method may require, in the words of the sentence that says what is missing.
 OFFERS = {
     "reals": "real coordinates",
+    "discrete": "discrete states",
+    "relaxation": "a smooth log density between its states",
     "gradient": "a gradient of its log density",
     "conditionals": "exact conditionals (a Gibbs sweep)",
     "simulation": "data drawn from its model",
@@ -132,7 +134,8 @@ class Target:
     @property
     def offers(self) -> frozenset[str]:
         """Names of OFFERS: what a method may ask of this target."""
-        return self.declared | ({"reals"} if isinstance(self.space, Reals) else frozenset())
+        kinds = {"reals": Reals, "discrete": Discrete}
+        return self.declared | {name for name, kind in kinds.items() if isinstance(self.space, kind)}
 
     @property
     def data_rows(self) -> np.ndarray:
@@ -218,6 +221,24 @@ class Target:
         if "gradient" not in self.offers:
             raise InputError(f"target {self.name!r} has no gradient; give grad_log_prior and grad_log_likelihood")
         return self._grad_log_prior(self._points(theta))
+
+    def log_relaxed(self, points: np.ndarray, batch: np.ndarray | None = None) -> np.ndarray:
+        """A smooth function of real points between the states, at which it is `log_joint`: (m, d) -> (m,), in nats.
+
+        Of discrete targets, whose coordinates are then taken anywhere between the lowest and the highest value.
+        Raises InputError where the target has none.
+        """
+        self._relaxation_needed()
+        return self._log_relaxed(points, self.data_rows if batch is None else np.asarray(batch))
+
+    def grad_log_relaxed(self, points: np.ndarray, batch: np.ndarray | None = None) -> np.ndarray:
+        """Gradient of `log_relaxed` in the points, (m, d) -> (m, d)."""
+        self._relaxation_needed()
+        return self._grad_log_relaxed(points, self.data_rows if batch is None else np.asarray(batch))
+
+    def _relaxation_needed(self) -> None:
+        if "relaxation" not in self.offers:
+            raise InputError(f"target {self.name!r} has no smooth log density between its states")
 
     def gibbs_sweep(self, rng: np.random.Generator, theta: np.ndarray, data: np.ndarray) -> np.ndarray:
         """A new theta (d,): each unknown drawn once from its conditional given `data` and the others.
@@ -307,6 +328,12 @@ class Target:
         raise NotImplementedError
 
     def _grad_log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
+        raise NotImplementedError
+
+    def _log_relaxed(self, points: np.ndarray, batch: np.ndarray) -> np.ndarray:
+        raise NotImplementedError
+
+    def _grad_log_relaxed(self, points: np.ndarray, batch: np.ndarray) -> np.ndarray:
         raise NotImplementedError
 
     def _gibbs_sweep(self, rng: np.random.Generator, theta: np.ndarray, data: np.ndarray) -> np.ndarray:
