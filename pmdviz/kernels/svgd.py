@@ -1,6 +1,6 @@
 """The force of Stein variational gradient descent on every particle, without a matrix of all pairs; a cheap median.
 
-    RBF:  phi_i = (1/m) sum_j k_ij (s_j + (2/h) (x_i - x_j)),         k_ij = exp(-|x_i - x_j|^2 / h)
+    RBF:  phi_i = sum_j w_j k_ij (s_j + (2/h) (x_i - x_j)),           k_ij = exp(-|x_i - x_j|^2 / h), w_j = 1/m
     IMQ:  phi_i = (1/m) sum_j k_ij s_j + (k_ij^3 / h) (x_i - x_j),    k_ij = (1 + |x_i - x_j|^2 / h)^(-1/2)
 
 The second term is split, (2/h) x_i sum_j k_ij - (2/h) sum_j k_ij x_j, so that a row needs the sum of its k_ij and one
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from pmdviz.kernels.checks import finite, matrix, positive
+from pmdviz.kernels.checks import finite, matrix, positive, vector
 from pmdviz.kernels.distances import median_distance
 from pmdviz.kernels.exponential import exp2
 from pmdviz.kernels.jit import exp_jit, fast_jit, jit
@@ -23,23 +23,29 @@ GOLDEN = 0.6180339887498949  # multiples of it, without their whole parts, fill 
 TILE = 2048  # particles at a time: their terms stay in the first-level cache
 
 
-def stein_force(particles: np.ndarray, scores: np.ndarray, h: float) -> np.ndarray:
+def stein_force(particles: np.ndarray, scores: np.ndarray, h: float, weights: np.ndarray | None = None) -> np.ndarray:
     """phi (m, d) for particles (m, d) and the gradients (m, d) of the log density at them.
 
-    h > 0 in squared units of theta. The same bits for any number of threads. ValueError for shapes that do not fit
-    and values that are not finite.
+    h > 0 in squared units of theta; `weights` (m,) of sum 1 stand in place of 1/m. The same bits for any number of
+    threads. ValueError for shapes that do not fit and values that are not finite.
     """
     particles, scores, h = _checked(particles, scores, h)
     centred = particles - particles.mean(axis=0)
     columns = np.ascontiguousarray(centred.T) * np.sqrt(np.log2(np.e) / h)  # 2^-|x - y|^2 is the kernel
-    pulls = np.ascontiguousarray((scores - 2.0 / h * centred).T)
-    out, sums = np.empty(particles.shape), np.empty(len(particles))
+    pulls = (scores - 2.0 / h * centred).T
+    if weights is not None:  # the last row gives the sums of w_j k_ij
+        w = finite(vector(weights, "weights", len(particles)), "weights")
+        pulls = np.concatenate([pulls * w, w[None]])
+    pulls = np.ascontiguousarray(pulls)
+    out, sums = np.empty((len(particles), len(pulls))), np.empty(len(particles))
 
     def work(start: int, stop: int) -> None:
         _rows(columns, pulls, out, sums, start, stop)
 
     run_blocks(work, len(particles), ROWS_PER_BLOCK, float(len(particles)) ** 2)
-    return (out + 2.0 / h * centred * sums[:, None]) / len(particles)
+    if weights is None:
+        return (out + 2.0 / h * centred * sums[:, None]) / len(particles)
+    return out[:, :-1] + 2.0 / h * centred * out[:, -1:]
 
 
 def imq_force(particles: np.ndarray, scores: np.ndarray, h: float) -> np.ndarray:
@@ -110,7 +116,7 @@ def _rows(columns, pulls, out, sums, start, stop):
             for k in range(dim - 1):
                 _subtract(columns[k, first:last], columns[k, i], values)
             sums[i] += _exponentials(columns[dim - 1, first:last], columns[dim - 1, i], values)
-            for k in range(dim):
+            for k in range(pulls.shape[0]):
                 out[i, k] += _product(values, pulls[k, first:last])
 
 
