@@ -87,13 +87,13 @@ class DiscreteGFSVGD(BatchMethod, Latent):
 
     def check_pair(self, target: Target, knobs: DiscreteGFSVGDKnobs) -> None:
         """The smooth surrogate asks for a relaxation, and the bins must be shared out evenly. Raises InputError."""
-        super().check_pair(target, knobs)
-        if knobs.surrogate == "tanh" and "relaxation" not in target.offers:
+        if knobs.surrogate == "tanh" and "relaxation" not in target.offers and not self.missing_in(target):
             raise InputError(
                 f"surrogate = tanh needs a smooth log density between the states, which target {target.name!r} does "
                 "not offer; set surrogate to base",
                 "surrogate",
             )
+        super().check_pair(target, knobs)
         bins(target, knobs)
 
     def varies_less(self, knobs: DiscreteGFSVGDKnobs) -> str:
