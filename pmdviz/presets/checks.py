@@ -50,6 +50,7 @@ def _log_z_above_error(run: Run) -> float | None:
 
 MEASURES: dict[str, Callable[[Run], float | None]] = {
     "tv": lambda run: run.final.metrics["tv"],
+    "tv_states": lambda run: run.final.metrics["tv_states"],
     "kl_forward": lambda run: run.final.metrics["kl_forward"],
     "accuracy": lambda run: run.final.metrics["accuracy"],
     "log_loss": lambda run: run.final.metrics["log_loss"],

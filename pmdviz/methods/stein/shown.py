@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pmdviz.methods.stein.quantile_bins import QuantileBins
 from pmdviz.targets import Target
 
 if TYPE_CHECKING:
@@ -45,4 +46,16 @@ class WithSurrogate:
 
     def temperature(self, state: Any, knobs: Any) -> float:
         """beta of the last step, whose target was prior x likelihood^beta; 1 without annealing."""
+        raise NotImplementedError
+
+
+class Latent:
+    """Mix-in: a method whose particles stand for real points, by the bin of a base that each of their entries is in."""
+
+    def latent(self, state: Any) -> np.ndarray:
+        """The points, (m, d)."""
+        raise NotImplementedError
+
+    def bins(self, target: Target, knobs: Any) -> QuantileBins:
+        """What stands for what."""
         raise NotImplementedError

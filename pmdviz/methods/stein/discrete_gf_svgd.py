@@ -1,0 +1,243 @@
+"""Stein variational gradient descent on discrete states, without a gradient of the target (Han 2019, Algorithm 8)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from pmdviz.densities.density import effective_sample_size, normalise
+from pmdviz.densities.points import Points
+from pmdviz.errors import InputError, TargetError
+from pmdviz.kernels.svgd import stein_force
+from pmdviz.methods.base import checked_log_likelihood, checked_log_prior, read_only, rows_in_words
+from pmdviz.methods.shared import optimisers
+from pmdviz.methods.shared.batching import BatchMethod
+from pmdviz.methods.shared.particles import equal_log_weights
+from pmdviz.methods.stein.discrete_knobs import FACTORS, DiscreteGFSVGDKnobs
+from pmdviz.methods.stein.flow import squared_width, step_size
+from pmdviz.methods.stein.quantile_bins import QuantileBins, bins_of
+from pmdviz.methods.stein.shown import Latent
+from pmdviz.methods.step import STEP_SIZE, Cost, Scalar, StepInfo
+from pmdviz.targets import Target
+
+STEPS = 500  # that the default budget is enough for
+FEW = 0.05  # of the particles: an ESS of the weights below it
+
+
+class DiscreteGFSVGDState(NamedTuple):
+    """Latent points, the states that they stand for, and the optimiser's memory."""
+
+    particles: np.ndarray  # (m, d) z = Gamma(x), in the target's values
+    log_weights: np.ndarray  # (m,) equal, logsumexp 0
+    latent: np.ndarray  # (m, d) x
+    first: np.ndarray  # (m, d)
+    second: np.ndarray  # (m, d)
+    ess: float  # of the weights in the last step's force, in [1, m]; m at the start
+    iteration: int
+
+
+class DiscreteGFSVGD(BatchMethod, Latent):
+    """x_i <- x_i + step sum_j w_j [k(x_j, x_i) grad log rho(x_j) + grad_j k(x_j, x_i)], and z = Gamma(x).
+
+    Gamma gives every value a bin of the base p0 with the same mass, so that p_c(x) proportional to p0(x) p(Gamma(x))
+    has Gamma(x) ~ p. p_c is flat in steps but for p0: its gradient says nothing of p. So the force is that of a
+    smooth surrogate rho, with weights w_j proportional to rho(x_j) / p_c(x_j), which make p_c what it leaves at rest:
+
+    base:  rho = p0, log w = -log p(Gamma(x)), grad log rho = -x
+    tanh:  rho = p0 ptilde(sigma(x)), log w = log ptilde(sigma(x)) - log p(Gamma(x)), grad log rho = -x + sigma' grad
+           log ptilde, with sigma(x) = tanh(tau x / 2) between the lowest value and the highest
+
+    `ranks` are Algorithm 9's weights, 1 / H(mu_j) with mu_j = log rho - log p_c and H(t) the share of all mu >= t.
+    With `clip` x stays where the truncated base has its mass. As printed, Algorithm 8 has grad rho for grad log rho,
+    and does not divide by the sum of w.
+    """
+
+    name = "discrete_gf_svgd"
+    title = "Gradient-free SVGD on discrete states"
+    about = (
+        "Gradient-free SVGD on discrete states moves real numbers whose quantile bins stand for the states, "
+        "by the force of a smooth surrogate with weights that correct for it."
+    )
+    formula = "x_i ← x_i + ε · Σ_j w_j [k(x_j, x_i) ∇ log ρ(x_j) + ∇_j k(x_j, x_i)],  w ∝ ρ/p_c,  z = Γ(x)"
+    what_moves = "Particles move on a hidden real axis; a state changes where one crosses into another quantile bin."
+    source = "Han 2019 (thesis), Algorithms 8 and 9; Han, Ding, Liu, Torresani, Peng, Liu 2020"
+    short_title = "Discrete GF-SVGD"
+    requires = frozenset({"discrete"})
+    Knobs = DiscreteGFSVGDKnobs
+    scalars = (
+        STEP_SIZE,
+        Scalar("length_scale", "kernel width", "units of x", True),
+        Scalar("typical_move", "typical move", "units of x", True),
+        Scalar("ess_of_ratios", "ESS of the weights in the force", "particles", True),
+        Scalar("distinct_states", "distinct states", "states", True),
+    )
+    budget_words = f"{STEPS} steps"
+
+    def fitted(self, knobs: DiscreteGFSVGDKnobs, target: Target) -> DiscreteGFSVGDKnobs:
+        """With the base as the surrogate where the target has no smooth log density."""
+        knobs = super().fitted(knobs, target)
+        if knobs.surrogate == "base" or "relaxation" in target.offers:
+            return knobs
+        turned = {"surrogate": "base"}
+        if knobs.length_scale_factor != FACTORS[knobs.surrogate]:  # somebody's own
+            turned |= {"length_scale_factor": knobs.length_scale_factor}
+        return knobs.changed(turned)
+
+    def check_pair(self, target: Target, knobs: DiscreteGFSVGDKnobs) -> None:
+        """The smooth surrogate asks for a relaxation, and the bins must be shared out evenly. Raises InputError."""
+        if knobs.surrogate == "tanh" and "relaxation" not in target.offers and not self.missing_in(target):
+            raise InputError(
+                f"surrogate = tanh needs a smooth log density between the states, which target {target.name!r} does "
+                "not offer; set surrogate to base",
+                "surrogate",
+            )
+        super().check_pair(target, knobs)
+        bins(target, knobs)
+
+    def varies_less(self, knobs: DiscreteGFSVGDKnobs) -> str:
+        """They keep their distance from one another, as draws that know nothing of one another do not."""
+        return "particles that push one another apart vary less"
+
+    def default_budget(self, target: Target, knobs: DiscreteGFSVGDKnobs) -> int:
+        """For 500 steps, in data or without any in evaluations a particle."""
+        rows = self.batch_size(None, knobs, target.num_data)
+        return STEPS * rows * (1 if target.data is not None else _asked(knobs))
+
+    def init(self, rng: np.random.Generator, target: Target, knobs: DiscreteGFSVGDKnobs) -> DiscreteGFSVGDState:
+        """m draws of N(start_mean, start_sd^2), clipped."""
+        m = knobs.num_particles
+        latent = clipped(knobs.start_mean + knobs.start_sd * rng.standard_normal((m, target.dim)), knobs)
+        zeros = np.zeros(latent.shape)
+        arrays = read_only(bins(target, knobs)(latent), equal_log_weights(m), latent, zeros, zeros.copy())
+        return DiscreteGFSVGDState(*arrays, float(m), 0)
+
+    def step(
+        self,
+        rng: np.random.Generator,
+        state: DiscreteGFSVGDState,
+        target: Target,
+        batch: np.ndarray,
+        knobs: DiscreteGFSVGDKnobs,
+    ) -> tuple[DiscreteGFSVGDState, StepInfo]:
+        """One step along the weighted force of the surrogate."""
+        t, x, rows = state.iteration + 1, state.latent, len(batch)
+        log_ratio, scores = surrogate(target, state, batch, knobs)
+        log_w = WEIGHTINGS[knobs.weighting](log_ratio)
+        h = squared_width(x, knobs.length_scale_factor)
+        force = stein_force(x, scores, h, np.exp(log_w))
+        direction, first, second = optimisers.OPTIMISERS[knobs.optimiser](force, state.first, state.second, t)
+        eps, ess = step_size(t, knobs.eta, knobs.kappa), effective_sample_size(log_w)
+        latent = clipped(x + eps * direction, knobs)
+        particles = bins(target, knobs)(latent)
+        scalars = {
+            "step_size": eps,
+            "length_scale": float(np.sqrt(h)),
+            "typical_move": float(np.sqrt(((latent - x) ** 2).sum(axis=1).mean())),
+            "ess_of_ratios": ess,
+            "distinct_states": distinct(particles),
+        }
+        arrays = read_only(particles, state.log_weights, latent, first, second)
+        asked, flips = _asked(knobs), int((particles != state.particles).sum())
+        words = f"step {eps:.3g} · kernel width {np.sqrt(h):.3g} · ESS of the weights {ess:.3g} · {flips:,} changes"
+        cost = Cost(rows, rows * len(x) * (asked - _smooth(knobs)), rows * len(x) * _smooth(knobs))
+        return DiscreteGFSVGDState(*arrays, ess, t), StepInfo(cost, words, scalars=scalars)
+
+    def density(self, state: DiscreteGFSVGDState, knobs: DiscreteGFSVGDKnobs, target: Target) -> Points:
+        """The states themselves."""
+        return Points(state.particles, state.log_weights)
+
+    def latent(self, state: DiscreteGFSVGDState) -> np.ndarray:
+        """Where the points are, (m, d)."""
+        return state.latent
+
+    def bins(self, target: Target, knobs: DiscreteGFSVGDKnobs) -> QuantileBins:
+        """Gamma, and its base."""
+        return bins(target, knobs)
+
+    def caveat(self, state: DiscreteGFSVGDState, knobs: DiscreteGFSVGDKnobs) -> str:
+        """That all particles are in one state, or that the weights in the force hang on few of them."""
+        m = len(state.particles)
+        if state.iteration == 0 or m == 1:
+            return ""
+        if (state.particles == state.particles[0]).all():
+            return f"all {m:,} particles are in the same state: what they say of any other state is nothing"
+        if state.ess < max(1.5, FEW * m):
+            return (
+                f"ESS {state.ess:.1f} of the weights in the force: few of {m:,} particles decide where all go; a "
+                "smoother surrogate or ranks spread the weight"
+            )
+        return ""
+
+
+def bins(target: Target, knobs: DiscreteGFSVGDKnobs) -> QuantileBins:
+    """Gamma of the target's values. Raises InputError where there are too few bins."""
+    return bins_of(target.space.values, knobs.base_spread, knobs.clip or np.inf, knobs.num_quantiles)
+
+
+def clipped(latent: np.ndarray, knobs: DiscreteGFSVGDKnobs) -> np.ndarray:
+    """The points kept in [-clip, clip]."""
+    return np.clip(latent, -knobs.clip, knobs.clip) if knobs.clip else latent
+
+
+def smooth_map(x: np.ndarray, target: Target, steepness: float) -> tuple[np.ndarray, np.ndarray]:
+    """sigma(x) = tanh(tau x / 2), stretched from the lowest value to the highest, and its derivative."""
+    low, high = min(target.space.values), max(target.space.values)
+    half, bent = 0.5 * (high - low), np.tanh(0.5 * steepness * x)
+    return 0.5 * (low + high) + half * bent, half * 0.5 * steepness * (1 - bent**2)
+
+
+def surrogate(
+    target: Target, state: DiscreteGFSVGDState, batch: np.ndarray, knobs: DiscreteGFSVGDKnobs
+) -> tuple[np.ndarray, np.ndarray]:
+    """log rho - log p_c (m,) in nats up to a constant, and grad log rho (m, d), at the latent points."""
+    x = state.latent
+    log_p, scores = _log_target(target, state.particles, batch), bins(target, knobs).base.score(x)
+    if knobs.surrogate == "base":
+        return -log_p, scores
+    z, slope = smooth_map(x, target, knobs.steepness)
+    return target.log_relaxed(z, batch) - log_p, scores + slope * target.grad_log_relaxed(z, batch)
+
+
+def _log_target(target: Target, particles: np.ndarray, batch: np.ndarray) -> np.ndarray:
+    """log p of states (m,), batch scaled by N/B. Raises TargetError where it is 0: the ratio rho/p is infinite."""
+    log_prior = checked_log_prior(target, particles)
+    scale = target.num_data / len(batch)
+    log_p = log_prior + scale * checked_log_likelihood(target, particles, batch, log_prior > -np.inf, may_vanish=True)
+    if log_p.min() > -np.inf:
+        return log_p
+    at, rows = particles[log_p == -np.inf][0], rows_in_words(batch)
+    words = (
+        f"target {target.name!r} has probability 0 at state {target.space.words(at)}, for {rows}: the weight rho/p of "
+        "a particle there is infinite; gradient-free SVGD needs every state to be possible"
+    )
+    raise TargetError(words, at, rows)
+
+
+def ranked(log_ratio: np.ndarray) -> np.ndarray:
+    """log of 1 / H(mu_j), normalised, H(t) the share of all mu >= t: the largest counts m times the smallest."""
+    above = len(log_ratio) - np.searchsorted(np.sort(log_ratio), log_ratio, side="left")
+    return normalise(-np.log(above))
+
+
+# (m,) log rho - log p_c -> log-weights (m,) with logsumexp 0
+WEIGHTINGS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "ratios": normalise,
+    "ranks": ranked,
+    "none": lambda log_ratio: equal_log_weights(len(log_ratio)),
+}
+
+
+def distinct(particles: np.ndarray) -> int:
+    """How many different states there are among particles (m, d)."""
+    return len({row.tobytes() for row in particles})
+
+
+def _smooth(knobs: DiscreteGFSVGDKnobs) -> bool:
+    return knobs.surrogate == "tanh"
+
+
+def _asked(knobs: DiscreteGFSVGDKnobs) -> int:
+    """Evaluations a particle and row: of the target, and of the smooth log density with its gradient."""
+    return 3 if _smooth(knobs) else 1
