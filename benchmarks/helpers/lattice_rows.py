@@ -48,8 +48,9 @@ class Row(NamedTuple):
         if not self.method:
             draws = target.reference().sample(np.random.default_rng([seed, 1]), self.count)
             return measured(target, draws, np.full(self.count, 1 / self.count))
-        recipe = Recipe(self.target, self.method, target_options=dict(self.options), seed=seed, budget=None)
-        session = Session(recipe.replaced(**self.knobs), metrics_every=10**9)
+        options = dict(self.options)
+        recipe = Recipe(self.target, self.method, target_options=options, seed=seed, budget=None, **self.knobs)
+        session = Session(recipe, metrics_every=10**9)
         session.advance(10**6 if self.method == "ais" else self._steps)
         frame = session.frame
         found = measured(target, frame.particles, frame.weights)
@@ -103,14 +104,13 @@ LATTICES = [
 def machine_rows(count: int) -> list[Row]:
     """With so many particles each."""
     make = partial(Row, target="bernoulli_rbm", options=MACHINE, count=count)
-    m = {"num_particles": count}
+    m, moved = {"num_particles": count}, partial(make, method="discrete_gf_svgd")
     return [
-        make(f"Discrete GF-SVGD, RBM, n = {count}", "discrete_gf_svgd", knobs=m),
-        make(f"Discrete GF-SVGD as in the thesis, RBM, n = {count}", "discrete_gf_svgd", knobs={**m, **SETTINGS["base, width 1"]}),
+        *(moved(f"{name}, RBM, n = {count}", knobs={**m, **setting}) for name, setting in SETTINGS.items()),
         make(f"Gibbs, RBM, n = {count}", "gibbs", knobs={"burn_in": BURN_IN, "thinning": THINNING}),
         make(f"AIS, RBM, n = {count}", "ais", knobs=m),
         make(f"Direct draws, RBM, n = {count}", ""),
-    ]  # fmt: skip
+    ]
 
 
 MACHINES = [row for count in (20, 100) for row in machine_rows(count)]

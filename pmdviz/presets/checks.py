@@ -49,7 +49,7 @@ def _log_z_above_error(run: Run) -> float | None:
 
 
 def _mean_square_ratio(run: Run) -> float | None:
-    """m times the mean over the coordinates of (mean - exact mean)^2 / exact variance: 1 for independent exact draws."""
+    """m times the mean over coordinates of (mean - exact mean)^2 / exact variance: 1 for independent exact draws."""
     frame, reference = run.final, run.target.reference()
     if reference is None:
         return None

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from pmdviz.kernels.boltzmann import block_gibbs
+from pmdviz.kernels.spins.boltzmann import block_gibbs
 
 
 @pytest.mark.parametrize("d, hidden", [(1, 1), (5, 3), (9, 12)])

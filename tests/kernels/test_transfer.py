@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pmdviz.kernels.transfer import column_states, drawn_columns, pair_sums, through_bonds
+from pmdviz.kernels.spins.transfer import column_states, drawn_columns, pair_sums, through_bonds
 
 
 def bonds(spins, bond):
