@@ -111,7 +111,7 @@ FAULTS = [
     Fault.of("idx-labels", "data_formats:_idx", "_bytes_of(labels_beside(path), LABELS)", "_bytes_of(labels_beside(path), LABELS)[::-1]", "targets/test_two_classes"),
     Fault.of("paper-accuracy", "benchmarks.helpers.regression_page:reaches", "short <= 0", "short <= 1", "benchmarks/test_claims_logistic::test_reaching_the_paper_s_accuracy"),
     Fault.of("jitter-classes", "benchmarks.helpers.jittered:jittered", "classes[chosen]", "classes[chosen - 1]", "benchmarks/test_claims_logistic::test_a_jittered_image_is_its_original_moved"),
-    Fault.of("pixels-of-a-byte", "targets.two_classes:_table", "BRIGHTEST if holds_images(source) else 1.0", "1.0", "targets/test_two_classes"),
+    Fault.of("pixels-of-a-byte", "targets.two_classes:labelled_rows", "BRIGHTEST if holds_images(source) else 1.0", "1.0", "targets/test_two_classes"),
     Fault.of("mixture-weights", "targets.reference.gaussian_mixture:GaussianMixtureExact.log_density", "log_weights[k] + self._log_jacobian(k)", "self._log_jacobian(k)", "targets/test_gaussian_mixture"),
     Fault.of("mixture-between", "targets.reference.gaussian_mixture:GaussianMixtureExact._moments", "within + np.einsum('ki,kj->ij', self.weights[:, None] * away, away)", "within", "targets/test_gaussian_mixture"),
     Fault.of("q0-mean", "targets.without_data.base:WithoutData._log_prior", "theta - self.q0_mean", "theta", "targets/test_without_data"),
