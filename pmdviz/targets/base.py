@@ -168,6 +168,11 @@ class Target:
             return self._reference
 
     @property
+    def no_reference(self) -> str:
+        """Why there is no reference where a person would expect one, in a sentence; "" elsewhere."""
+        return ""
+
+    @property
     def exact(self) -> Exact | None:
         """The reference where it has a density: in closed form, by enumeration or on a grid; None elsewhere."""
         found = self.reference()

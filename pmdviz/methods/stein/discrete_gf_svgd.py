@@ -15,9 +15,10 @@ from pmdviz.methods.base import checked_log_likelihood, checked_log_prior, read_
 from pmdviz.methods.shared import optimisers
 from pmdviz.methods.shared.batching import BatchMethod
 from pmdviz.methods.shared.particles import equal_log_weights
-from pmdviz.methods.stein.discrete_knobs import DiscreteGFSVGDKnobs
+from pmdviz.methods.stein.discrete_knobs import FACTORS, DiscreteGFSVGDKnobs
 from pmdviz.methods.stein.flow import squared_width, step_size
-from pmdviz.methods.stein.quantile_bins import Base, QuantileBins, bins_of
+from pmdviz.methods.stein.quantile_bins import QuantileBins, bins_of
+from pmdviz.methods.stein.shown import Latent
 from pmdviz.methods.step import STEP_SIZE, Cost, Scalar, StepInfo
 from pmdviz.targets import Target
 
@@ -37,7 +38,7 @@ class DiscreteGFSVGDState(NamedTuple):
     iteration: int
 
 
-class DiscreteGFSVGD(BatchMethod):
+class DiscreteGFSVGD(BatchMethod, Latent):
     """x_i <- x_i + step sum_j w_j [k(x_j, x_i) grad log rho(x_j) + grad_j k(x_j, x_i)], and z = Gamma(x).
 
     Gamma gives every value a bin of the base p0 with the same mass, so that p_c(x) proportional to p0(x) p(Gamma(x))
@@ -77,8 +78,12 @@ class DiscreteGFSVGD(BatchMethod):
     def fitted(self, knobs: DiscreteGFSVGDKnobs, target: Target) -> DiscreteGFSVGDKnobs:
         """With the base as the surrogate where the target has no smooth log density."""
         knobs = super().fitted(knobs, target)
-        smooth = knobs.surrogate == "base" or "relaxation" in target.offers
-        return knobs if smooth else knobs.changed({"surrogate": "base"})
+        if knobs.surrogate == "base" or "relaxation" in target.offers:
+            return knobs
+        turned = {"surrogate": "base"}
+        if knobs.length_scale_factor != FACTORS[knobs.surrogate]:  # somebody's own
+            turned |= {"length_scale_factor": knobs.length_scale_factor}
+        return knobs.changed(turned)
 
     def check_pair(self, target: Target, knobs: DiscreteGFSVGDKnobs) -> None:
         """The smooth surrogate asks for a relaxation, and the bins must be shared out evenly. Raises InputError."""
@@ -143,6 +148,14 @@ class DiscreteGFSVGD(BatchMethod):
         """The states themselves."""
         return Points(state.particles, state.log_weights)
 
+    def latent(self, state: DiscreteGFSVGDState) -> np.ndarray:
+        """Where the points are, (m, d)."""
+        return state.latent
+
+    def bins(self, target: Target, knobs: DiscreteGFSVGDKnobs) -> QuantileBins:
+        """Gamma, and its base."""
+        return bins(target, knobs)
+
     def caveat(self, state: DiscreteGFSVGDState, knobs: DiscreteGFSVGDKnobs) -> str:
         """That all particles are in one state, or that the weights in the force hang on few of them."""
         m = len(state.particles)
@@ -179,8 +192,8 @@ def surrogate(
     target: Target, state: DiscreteGFSVGDState, batch: np.ndarray, knobs: DiscreteGFSVGDKnobs
 ) -> tuple[np.ndarray, np.ndarray]:
     """log rho - log p_c (m,) in nats up to a constant, and grad log rho (m, d), at the latent points."""
-    x, base = state.latent, Base(knobs.base_spread)
-    log_p, scores = _log_target(target, state.particles, batch), base.score(x)
+    x = state.latent
+    log_p, scores = _log_target(target, state.particles, batch), bins(target, knobs).base.score(x)
     if knobs.surrogate == "base":
         return -log_p, scores
     z, slope = smooth_map(x, target, knobs.steepness)

@@ -85,7 +85,7 @@ def log_mean(log_w: np.ndarray) -> float:
     return float(top + np.log(np.exp(log_w - top).mean()))
 
 
-def width_factor(default: float) -> Real:
+def width_factor(default: float, **by: object) -> Real:
     """The knob `length_scale_factor`."""
     return Real(
         default,
@@ -97,6 +97,7 @@ def width_factor(default: float) -> Real:
         unit="× med²/(2 log(n+1))",
         doc="The RBF is exp(-|x-y|²/h), with h this number times med²/(2 log(n+1)), med being the median distance of "
         "the n points. 1 is the thesis' rule, under which they hardly see one another; 2 is Liu and Wang's.",
+        **by,
     )
 
 
@@ -106,7 +107,7 @@ def first_step(default: float) -> Real:
     return optimisers.eta(default, doc)
 
 
-def step_decay(default: float) -> Real:
+def step_decay(default: float, **by: object) -> Real:
     """The knob `kappa`."""
     return Real(
         default,
@@ -114,4 +115,5 @@ def step_decay(default: float) -> Real:
         softbounds=(0, 1),
         label="Decay exponent κ",
         doc="How fast the step size η/t^κ falls; with 0 it stays.",
+        **by,
     )

@@ -1,4 +1,4 @@
-"""Real numbers cut into bins of equal mass, one for each value of a discrete coordinate: the map x -> z = Gamma(x)."""
+"""The real line cut into bins of equal mass, one for each value of a discrete coordinate: the map x -> Gamma(x)."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ class Base:
         self.clip = clip
 
     def log_density(self, x: np.ndarray) -> np.ndarray:
-        """log p0 of each entry of x, of any shape, in nats; not normalised where it is cut off."""
-        return _log_sum(self._exponents(x)) - np.log(len(self.centres) * np.sqrt(2 * np.pi))
+        """log p0 of each entry of x, of any shape and in [-clip, clip], in nats."""
+        mass = self._ends[1] - self._ends[0]
+        return _log_sum(self._exponents(x)) - np.log(len(self.centres) * np.sqrt(2 * np.pi) * mass)
 
     def score(self, x: np.ndarray) -> np.ndarray:
         """The derivative of log p0 at each entry of x: sum_c r_c(x) (mu_c - x), r the share of each component."""
@@ -38,11 +39,8 @@ class Base:
 
     def share_below(self, x: np.ndarray) -> np.ndarray:
         """The distribution function at each entry of x, where it is cut off too."""
-        found = np.array([uniforms_of(np.ravel(x) - mu) for mu in self.centres]).mean(axis=0).reshape(np.shape(x))
-        if np.isinf(self.clip):
-            return found
-        low, high = Base.share_below(self._whole, np.array([-self.clip, self.clip]))
-        return np.clip((found - low) / (high - low), 0.0, 1.0)
+        low, high = self._ends
+        return np.clip((self._whole_below(x) - low) / (high - low), 0.0, 1.0)
 
     def quantiles(self, shares: np.ndarray) -> np.ndarray:
         """x at which `share_below` has these values in (0, 1), by bisection."""
@@ -55,10 +53,13 @@ class Base:
         return 0.5 * (low + high)
 
     @cached_property
-    def _whole(self) -> Base:
-        whole = Base()
-        whole.centres = self.centres
-        return whole
+    def _ends(self) -> np.ndarray:
+        """Shares of the whole base below -clip and below clip."""
+        return self._whole_below(np.array([-self.clip, self.clip]))
+
+    def _whole_below(self, x: np.ndarray) -> np.ndarray:
+        shares = [uniforms_of(np.ravel(x) - mu).reshape(np.shape(x)) for mu in self.centres]
+        return np.mean(shares, axis=0)
 
     def _exponents(self, x: np.ndarray) -> np.ndarray:
         return -0.5 * (np.asarray(x)[..., None] - self.centres) ** 2
@@ -72,12 +73,13 @@ class QuantileBins:
 
     Attributes
     ----------
+    base : Base
     values : array (K,), ascending
     edges : array (Q - 1,), the quantiles between the bins
     """
 
     def __init__(self, values: tuple[float, ...], base: Base, num_bins: int = 0) -> None:
-        self.values, self.num_bins = np.sort(np.array(values, float)), num_bins or len(values)
+        self.base, self.values, self.num_bins = base, np.sort(np.array(values, float)), num_bins or len(values)
         edges = base.quantiles(np.arange(1, self.num_bins) / self.num_bins)
         edges[np.abs(edges) < 1e-12] = 0.0  # of two values: the sign
         self.edges = edges
