@@ -62,6 +62,7 @@ MEASURES: dict[str, Callable[[Run], float | None]] = {
     "tv_states": lambda run: run.final.metrics["tv_states"],
     "kl_forward": lambda run: run.final.metrics["kl_forward"],
     "accuracy": lambda run: run.final.metrics["accuracy"],
+    "single_accuracy": lambda run: run.final.metrics["single_accuracy"],
     "log_loss": lambda run: run.final.metrics["log_loss"],
     "mean_error": lambda run: run.final.metrics["mean_error"],
     "mean_square_ratio": _mean_square_ratio,

@@ -88,7 +88,7 @@ class Target:
     declared: frozenset[str] = frozenset({"gradient"})
     test_data: np.ndarray | None = None
     input_names: tuple[str, ...] = ()  # of a row, where it has inputs and an outcome
-    predicts: ClassVar[str] = ""  # what a row's outcome is, of a target that offers predictions: class, number or words
+    predicts: ClassVar[str] = ""  # what a row's outcome is, of a target that predicts: class, classes, number or words
 
     dim: int
     data: np.ndarray | None
@@ -230,8 +230,9 @@ class Target:
     def log_relaxed(self, points: np.ndarray, batch: np.ndarray | None = None) -> np.ndarray:
         """A smooth function of real points between the states, at which it is `log_joint`: (m, d) -> (m,), in nats.
 
-        Of discrete targets, whose coordinates are then taken anywhere between the lowest and the highest value.
-        Raises InputError where the target has none.
+        Of discrete targets, whose coordinates are then taken anywhere between the lowest and the highest value. Where
+        the density itself has steps inside, such as hidden units of two values, they are made smooth too, and at the
+        states it is near `log_joint` only. Raises InputError where the target has none.
         """
         self._relaxation_needed()
         return self._log_relaxed(points, self.data_rows if batch is None else np.asarray(batch))
@@ -240,6 +241,15 @@ class Target:
         """Gradient of `log_relaxed` in the points, (m, d) -> (m, d)."""
         self._relaxation_needed()
         return self._grad_log_relaxed(points, self.data_rows if batch is None else np.asarray(batch))
+
+    def grad_straight_through(self, states: np.ndarray, batch: np.ndarray | None = None) -> np.ndarray:
+        """The straight-through gradient at states, (m, d) -> (m, d): the values are those of the target itself.
+
+        That is of `grad_log_relaxed`, but for steps inside the density: these are taken as they are, and a gradient
+        passes through them as through max(-1, min(1, a)). Raises InputError where the target has no relaxation.
+        """
+        self._relaxation_needed()
+        return self._grad_straight_through(self._points(states), self.data_rows if batch is None else np.asarray(batch))
 
     def _relaxation_needed(self) -> None:
         if "relaxation" not in self.offers:
@@ -341,6 +351,9 @@ class Target:
     def _grad_log_relaxed(self, points: np.ndarray, batch: np.ndarray) -> np.ndarray:
         raise NotImplementedError
 
+    def _grad_straight_through(self, states: np.ndarray, batch: np.ndarray) -> np.ndarray:
+        return self._grad_log_relaxed(states, batch)
+
     def _gibbs_sweep(self, rng: np.random.Generator, theta: np.ndarray, data: np.ndarray) -> np.ndarray:
         raise NotImplementedError
 
@@ -374,6 +387,11 @@ class Target:
     def row_mean(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """E(outcome | theta) of every row, of a class its probability: (m, d) and (n, ...) -> (m, n)."""
         raise NotImplementedError
+
+    def class_probabilities(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """p(class | theta) of every row, whatever its own: (m, d) and (n, ...) -> (m, n, K); of two by `row_mean`."""
+        one = self.row_mean(theta, rows)
+        return np.stack([1 - one, one], axis=2)
 
     def row_log_likelihood(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """log p(row | theta) of every row, (m, d) and (n, ...) -> (m, n), in nats.

@@ -107,7 +107,7 @@ def recipes(draw):
     }
     options = {**sizes, **draw(knob_values(drop(specs, sizes)))}
     if options.get("data") == "digits":
-        options["num_data"] += options["dim"]  # at least as many rows as components
+        options["num_data"] += options.get("dim", 0)  # at least as many rows as components
     num_data = options.get("num_data", 1)
     table = METHODS[method].Knobs.specs()
     sizes = {"num_particles": draw(st.integers(1, LARGEST))} if "num_particles" in table else {}
@@ -210,6 +210,10 @@ class CountingTarget(Target):
     def grad_log_joint(self, theta, batch=None):
         self.gradient_pairs += self._counted(self.data_rows if batch is None else batch) * len(self._points(theta))
         return self.inner.grad_log_joint(theta, batch)
+
+    def grad_straight_through(self, states, batch=None):
+        self.gradient_pairs += self._counted(self.data_rows if batch is None else batch) * len(self._points(states))
+        return self.inner.grad_straight_through(states, batch)
 
     def grad_log_prior(self, theta):
         return self.inner.grad_log_prior(theta)

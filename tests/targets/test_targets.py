@@ -33,6 +33,7 @@ SETTINGS |= {
         {"visible": 18, "hidden": 3, "weight_sd": 1.0},
         {"visible": 17, "hidden": 15, "weight_sd": 0.05, "bias_ratio": 20.0},
     ],
+    "binary_net": [{"num_data": 40, "hidden": 3}, {"num_data": 1, "hidden": 1, "logit_scale": 0.5, "steepness": 5.0}],
     "topics": [
         {"num_data": 9, "beta": 5.0, "num_topics": 3, "side": 3, "length": 8},
         {"num_data": 4, "beta": 9.0, "num_topics": 1, "data": "model", "vocabulary": 2, "length": 2},
