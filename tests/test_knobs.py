@@ -297,12 +297,12 @@ def test_choices_differ_from_one_another():
                 assert len(outcomes) == len(spec.choices), name
 
 
-# A source of data with one choice beside files is tested with the files of its format.
+# A source of data with one choice beside files is tested with the files of its format, and so is what they alone need.
 CHANGED = [
     (target, name)
     for target, made in TARGETS.items()
     for name, spec in made.Options.specs().items()
-    if not spec.choices or len(spec.choices) > 1
+    if (not spec.choices or len(spec.choices) > 1) and (spec.only_if or {}).get("data") != (A_FILE,)
 ]
 
 
@@ -311,6 +311,8 @@ def test_every_target_option_changes_the_posterior(target, name):
     spec = TARGETS[target].Options.specs()[name]
     if spec.choices:
         value = next(choice for choice in spec.choices if choice != spec.default)
+    elif spec.kind == "flag":
+        value = not spec.default
     else:
         value = spec.bounds[0] if spec.default != spec.bounds[0] else spec.bounds[0] + 1
     needed = relevant(spec)
@@ -320,4 +322,4 @@ def test_every_target_option_changes_the_posterior(target, name):
     if usual.dim == other.dim:
         assert not np.allclose(getattr(usual, density)(points), getattr(other, density)(points), rtol=1e-12, atol=0)
     else:
-        assert name in ("dim", "size", "num_topics", "side", "data", "vocabulary") or other.num_data < usual.dim
+        assert name in ("dim", "size", "num_topics", "side", "data", "vocabulary", "columns", "free_scale") or other.num_data < usual.dim

@@ -1,4 +1,4 @@
-"""The marginal likelihood of a Gaussian process classifier by Laplace's approximation, for many hyperparameters at once.
+"""The marginal likelihood of a Gaussian process classifier by Laplace's approximation, at many hyperparameters.
 
 Of n rows with features z and classes y of -1 and 1 the model is P(y | f) = 1 / (1 + exp(-y f)), f ~ GP(0, K) with
 
@@ -63,9 +63,7 @@ def gp_class_chances(theta: np.ndarray, features: np.ndarray, classes: np.ndarra
     return out
 
 
-def _checked(
-    theta: np.ndarray, features: np.ndarray, classes: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _checked(theta: np.ndarray, features: np.ndarray, classes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     features = finite(matrix(features, "features"), "features")
     classes = vector(classes, "classes", len(features))
     if not np.isin(classes, (-1.0, 1.0)).all():

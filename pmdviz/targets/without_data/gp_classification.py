@@ -13,7 +13,7 @@ from pmdviz.targets.class_columns import CANCER, read_columns
 from pmdviz.targets.options import data_source, prior_sd
 from pmdviz.targets.reference.base import DrawsReference, Reference
 from pmdviz.targets.reference.exact import GridExact
-from pmdviz.targets.reference.random_walks import random_walks
+from pmdviz.targets.reference.metropolis import metropolis_chains
 from pmdviz.targets.space import numbered
 from pmdviz.targets.without_data.base import target_seed
 
@@ -50,7 +50,7 @@ class GPClassificationOptions(Knobs):
         "tissue samples.",
     )
     num_rows = Whole(
-        80,
+        60,
         bounds=(4, 300),
         softbounds=(20, 150),
         label="Rows",
@@ -105,8 +105,8 @@ class GPClassification(GaussianPrior, Target):
         return GridExact(self.log_joint, box, ENOUGH) if self.dim <= 2 else None
 
     def make_reference(self) -> Reference:
-        """The exact posterior, or draws of long random walks."""
-        return self.make_exact() or DrawsReference(random_walks(self))
+        """The exact posterior, or draws of long Metropolis chains."""
+        return self.make_exact() or DrawsReference(metropolis_chains(self))
 
     def chances(self, theta: np.ndarray, points: np.ndarray) -> np.ndarray:
         """P(class 1) at features (p, k) in units of the rows' sds, by Laplace's approximation: (m, d) -> (m, p)."""
