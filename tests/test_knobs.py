@@ -134,7 +134,7 @@ def test_every_declaration_is_complete(knobs, spec):
     assert hangs_on is None or set(spec.default_by[1]) <= set(hangs_on.choices)
     for other, values in (spec.only_if or {}).items():
         named = [value for value in values if value != A_FILE]  # the path of any is no value of its own
-        assert named and all(knobs.specs()[other].parse(value) == value for value in named)
+        assert values and all(knobs.specs()[other].parse(value) == value for value in named)
     assert {"name", "default", "bounds", "unit", "help", "acts"} <= table(knobs)[0].keys()
 
 
@@ -322,4 +322,5 @@ def test_every_target_option_changes_the_posterior(target, name):
     if usual.dim == other.dim:
         assert not np.allclose(getattr(usual, density)(points), getattr(other, density)(points), rtol=1e-12, atol=0)
     else:
-        assert name in ("dim", "size", "num_topics", "side", "data", "vocabulary", "columns", "free_scale") or other.num_data < usual.dim
+        sizes = {"dim", "size", "num_topics", "side", "data", "vocabulary", "columns", "free_scale"}
+        assert name in sizes or other.num_data < usual.dim

@@ -35,15 +35,26 @@ class Table(NamedTuple):
 def read_columns(source: str, columns: int, num_rows: int, above: float, seed: int) -> Columns:
     """The first `columns` features of `num_rows` rows drawn without replacement; class 1: labels above `above`.
 
-    Raises InputError for too few rows or features, a feature that is constant in the rows drawn, and a single class.
+    As large a part of them is of class 1 as of all rows, to rounding, and at least one row of each class. Raises
+    InputError for too few rows or features, a single class, and a feature that is constant in the rows drawn.
     """
     table = _cancer() if source == CANCER else _of_file(source)
     _check_sizes(source, table, columns, num_rows)
-    rows = np.random.default_rng(seed).permutation(len(table.labels))[:num_rows]
-    features, labels, names = table.features[rows, :columns], table.labels[rows], table.names[:columns]
-    _check_values(source, features, labels, names, above)
+    one = table.labels > above
+    _check_classes(source, table.labels, one, above)
+    rows = _drawn(one, num_rows, seed)
+    features, names = table.features[rows, :columns], table.names[:columns]
+    _check_constant(source, features, names)
     features = (features - features.mean(axis=0)) / features.std(axis=0)
-    return Columns(features, np.where(labels > above, 1.0, -1.0), names)
+    return Columns(features, np.where(one[rows], 1.0, -1.0), names)
+
+
+def _drawn(one: np.ndarray, num_rows: int, seed: int) -> np.ndarray:
+    """Numbers of rows in a random order, of the rows in class 1 (N,) their share."""
+    order = np.random.default_rng(seed).permutation(len(one))
+    ones = min(max(round(num_rows * float(one.mean())), 1, num_rows - int((~one).sum())), num_rows - 1, int(one.sum()))
+    places = np.concatenate([np.flatnonzero(one[order])[:ones], np.flatnonzero(~one[order])[: num_rows - ones]])
+    return order[np.sort(places)]
 
 
 @cache
@@ -87,18 +98,20 @@ def _check_sizes(source: str, table: Table, columns: int, num_rows: int) -> None
         raise InputError(f"columns must be at most {most} with data {shown(source)}; given: {columns}", "columns")
 
 
-def _check_values(source: str, features: np.ndarray, labels: np.ndarray, names: tuple[str, ...], above: float) -> None:
+def _check_classes(source: str, labels: np.ndarray, one: np.ndarray, above: float) -> None:
+    if one.all() or not one.any():
+        raise InputError(
+            f"all rows of data {shown(source)} are of one class: class 1 is above class_above = {above:g}, and their "
+            f"labels lie between {labels.min():g} and {labels.max():g}",
+            "data",
+        )
+
+
+def _check_constant(source: str, features: np.ndarray, names: tuple[str, ...]) -> None:
     constant = np.flatnonzero(np.ptp(features, axis=0) == 0)
     if len(constant):
         raise InputError(
             f"column {names[constant[0]]!r} of data {shown(source)} has the same value in all {len(features):,} rows "
             "drawn and tells nothing; draw more rows, or leave it out of the file",
-            "data",
-        )
-    if (labels > above).all() or (labels <= above).all():
-        raise InputError(
-            f"all {len(labels):,} rows drawn of data {shown(source)} are of one class; their labels lie between "
-            f"{labels.min():g} and {labels.max():g}, and class 1 is above {above:g}: draw more rows, or change "
-            "class_above",
             "data",
         )
