@@ -1,12 +1,15 @@
-"""What methods of this family declare of themselves, for pictures: whoever leads, and an area that is added up."""
+"""What methods of this family declare of themselves, for pictures: whoever leads, an area that is added up, a surrogate."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pmdviz.targets import Target
+
+if TYPE_CHECKING:
+    from pmdviz.methods.stein.surrogates import Surrogate
 
 
 class Leading:
@@ -26,4 +29,20 @@ class AreaUnderDiscrepancy:
 
     def areas(self, state: Any) -> np.ndarray:
         """After each step and before the first, (t + 1,), nats."""
+        raise NotImplementedError
+
+
+class WithSurrogate:
+    """Mix-in: a method with a surrogate rho in place of the target's gradient, which a picture shows beside the target."""
+
+    def surrogate(self, state: Any, knobs: Any, target: Target) -> Surrogate:
+        """rho of the last step."""
+        raise NotImplementedError
+
+    def ratios(self, state: Any) -> np.ndarray:
+        """Each particle's rho/p in the last step, (m,), sum 1."""
+        raise NotImplementedError
+
+    def temperature(self, state: Any, knobs: Any) -> float:
+        """beta of the last step, whose target was prior x likelihood^beta; 1 without annealing."""
         raise NotImplementedError
