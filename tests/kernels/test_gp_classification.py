@@ -57,7 +57,8 @@ def test_chances_are_scikit_learns():
         expected = GaussianProcessClassifier(kernel, optimizer=None).fit(x, y).predict_proba(points)[:, 1]
         found = gp_class_chances(t[None], x, y, points)[0]
         np.testing.assert_allclose(found, expected, atol=0.015)
-        assert np.array_equal(found > 0.5, expected > 0.5)
+        clear = np.abs(expected - 0.5) > 0.005
+        assert clear.any() and np.array_equal((found > 0.5)[clear], (expected > 0.5)[clear])
 
 
 def test_rows_in_another_order_and_classes_turned_round_change_nothing():

@@ -96,7 +96,7 @@ def test_two_unknowns_are_known_on_a_grid():
 
 
 def test_the_target_goes_without_scikit_learn():
-    code = f"""
+    code = """
 import importlib.util as u
 found = u.find_spec
 u.find_spec = lambda name, *rest: None if name == "sklearn" else found(name, *rest)

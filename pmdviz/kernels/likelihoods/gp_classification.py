@@ -23,16 +23,18 @@ from pmdviz.kernels.pool import run_blocks
 from pmdviz.kernels.sparse_gp import add_squares, to_kernel
 from pmdviz.kernels.triangular import cholesky, dot, forward
 
-REACH = 30.0  # of theta: a length of e^30 is constant to rounding, one of e^-30 is independent noise at every input
+REACH = 30.0  # of log l: a length of e^30 is endless to rounding, and with e^-30 no two inputs share anything
+TALLEST = 10.0  # of log s: rounding of s^2 stays far below the 1 on the diagonal of B
 MAX_NEWTON, MAX_HALVINGS = 60, 30
 CLOSE = 1e-6  # of f: Newton's error is squared in each step, so that this one leaves 1e-12
+SLACK = 1e-9  # of the height, within which a step that seems to lead down is rounding
 
 
 def gp_log_marginal(theta: np.ndarray, features: np.ndarray, classes: np.ndarray) -> np.ndarray:
     """log q(y | theta) in nats, theta (m, k + 1), features (n, k), classes (n,) of -1 and 1; as (m,).
 
-    Values of theta beyond 30 in size are taken at 30. A theta with NaN has -inf. ValueError for shapes or values that
-    do not fit.
+    Log lengths beyond 30 in size are taken at 30, and a log s above 10 at 10. A theta with NaN has -inf. ValueError for
+    shapes or values that do not fit.
     """
     theta, features, classes = _checked(theta, features, classes)
     out, n = np.empty(len(theta)), len(classes)
@@ -69,7 +71,8 @@ def _checked(theta: np.ndarray, features: np.ndarray, classes: np.ndarray) -> tu
     if not np.isin(classes, (-1.0, 1.0)).all():
         raise ValueError("classes must be -1 or 1")
     theta = matrix(theta, "theta", features.shape[1] + 1)
-    return np.clip(theta, -REACH, REACH), features, classes
+    highest = np.append(np.full(features.shape[1], REACH), TALLEST)
+    return np.clip(theta, -REACH, highest), features, classes
 
 
 @jit
@@ -137,7 +140,7 @@ def _peak(cov, y, a, f, factor):
         _newton(cov, y, f, factor, new_a)
         found = _height(cov, y, new_a, new_f)
         for _ in range(MAX_HALVINGS):
-            if found >= height:
+            if found >= height - SLACK * (1.0 - height):
                 break
             new_a += 0.5 * (a - new_a)
             found = _height(cov, y, new_a, new_f)

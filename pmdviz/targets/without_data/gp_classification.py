@@ -63,7 +63,7 @@ class GPClassificationOptions(Knobs):
         acts="restart",
         doc="Whether the sd s of the latent function is unknown too, as the last coordinate, or 1 as in the thesis.",
     )
-    prior_sd = prior_sd(bounds=(0.05, 5), default=1.5)
+    prior_sd = prior_sd(bounds=(0.05, 3), default=1.5)
     target_seed = target_seed(0, "the choice of rows")
 
 
