@@ -17,7 +17,7 @@ EVALUATIONS = 30_000  # of the density, by every row
 
 
 def of_moments(session: Session, seed: int) -> Measured:
-    """Root mean square over the coordinates of the means' errors in posterior sds, and of the log of the sds' ratios."""
+    """Root mean squares over the coordinates: of the means' errors in posterior sds, of the log of the sds' ratios."""
     frame, reference = session.frame, session.frame.target.reference()
     sds = np.sqrt(np.diag(reference.cov))
     mean, cov = frame.density.mean, frame.density.cov

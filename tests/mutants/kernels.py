@@ -45,6 +45,9 @@ FAULTS = [
     Fault.of("forward-weights", "kernels.triangular:_take_off_four", "a0 * p + a1 * q + a2 * u + a3 * v", "a0 * p + a1 * q + a2 * u + a2 * v", "kernels/test_triangular"),
     Fault.of("cholesky-rest", "kernels.triangular:cholesky", "matrix[r, q] -= dot(matrix[r], matrix[q], s)", "matrix[r, q] += dot(matrix[r], matrix[q], s)", "kernels/test_triangular"),
     Fault.of("fitc-residual", "kernels.sparse_gp:_tilt", "variance -= a[r] ** 2", "variance += a[r] ** 2", "kernels/test_sparse_gp"),
+    Fault.of("classifier-determinant", "kernels.likelihoods.gp_classification:_log_marginal", "out[i] -= np.log(factor[r, r])", "out[i] -= 2.0 * np.log(factor[r, r])", "kernels/test_gp_classification"),
+    Fault.of("classifier-newton", "kernels.likelihoods.gp_classification:_newton", "_logistic(-y[r] * f[r])", "_logistic(y[r] * f[r])", "kernels/test_gp_classification"),
+    Fault.of("classifier-spread", "kernels.likelihoods.gp_classification:_chances", "np.pi / 8.0", "np.pi", "kernels/test_gp_classification"),
     Fault.of("gaussian-mixture-largest", "kernels.likelihoods.gaussian_mixture:_log_density", "largest + np.log(total)", "np.log(total)", "kernels/test_gaussian_mixture"),
     Fault.of("gaussian-mixture-pull", "kernels.likelihoods.gaussian_mixture:_gradient", "total * variance", "total", "kernels/test_gaussian_mixture"),
 ]  # fmt: skip
