@@ -194,6 +194,7 @@ def names_in(path: Path) -> tuple[str, ...]:
 
 FORMATS: dict[str, Reader] = {
     ".csv": _csv,
+    ".data": _csv,  # as the UCI repository calls them
     ".npy": _npy,
     ".libsvm": _libsvm,
     ".svm": _libsvm,

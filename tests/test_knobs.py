@@ -138,7 +138,7 @@ def test_every_declaration_is_complete(knobs, spec):
     assert hangs_on is None or set(spec.default_by[1]) <= set(hangs_on.choices)
     for other, values in (spec.only_if or {}).items():
         named = [value for value in values if value != A_FILE]  # the path of any is no value of its own
-        assert named and all(knobs.specs()[other].parse(value) == value for value in named)
+        assert values and all(knobs.specs()[other].parse(value) == value for value in named)
     assert {"name", "default", "bounds", "unit", "help", "acts"} <= table(knobs)[0].keys()
 
 
@@ -314,12 +314,12 @@ def test_choices_differ_from_one_another():
                 assert all(differ(method.name, *pair) for pair in itertools.combinations(runs, 2)), name
 
 
-# A source of data with one choice beside files is tested with the files of its format.
+# A source of data with one choice beside files is tested with the files of its format, and so is what they alone need.
 CHANGED = [
     (target, name)
     for target, made in TARGETS.items()
     for name, spec in made.Options.specs().items()
-    if not spec.choices or len(spec.choices) > 1
+    if (not spec.choices or len(spec.choices) > 1) and (spec.only_if or {}).get("data") != (A_FILE,)
 ]
 
 
@@ -328,6 +328,8 @@ def test_every_target_option_changes_the_posterior(target, name):
     spec = TARGETS[target].Options.specs()[name]
     if spec.choices:
         value = next(choice for choice in spec.choices if choice != spec.default)
+    elif spec.kind == "flag":
+        value = not spec.default
     else:
         value = spec.bounds[0] if spec.default != spec.bounds[0] else spec.bounds[0] + 1
     needed = relevant(spec)
@@ -337,4 +339,5 @@ def test_every_target_option_changes_the_posterior(target, name):
     if usual.dim == other.dim:
         assert not np.allclose(getattr(usual, density)(points), getattr(other, density)(points), rtol=1e-12, atol=0)
     else:
-        assert name in ("dim", "size", "num_topics", "side", "data", "vocabulary") or other.num_data < usual.dim
+        sizes = {"dim", "size", "num_topics", "side", "data", "vocabulary", "columns", "free_scale"}
+        assert name in sizes or other.num_data < usual.dim
