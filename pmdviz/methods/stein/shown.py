@@ -1,4 +1,4 @@
-"""What methods of this family declare of themselves, for pictures: whoever leads, and an area that is added up."""
+"""What methods of this family declare of themselves, for pictures: whoever leads, an area that is added up, weights."""
 
 from __future__ import annotations
 
@@ -26,4 +26,12 @@ class AreaUnderDiscrepancy:
 
     def areas(self, state: Any) -> np.ndarray:
         """After each step and before the first, (t + 1,), nats."""
+        raise NotImplementedError
+
+
+class Reweighting:
+    """Mix-in: a method that gives points other weights than those that they came with."""
+
+    def before(self, state: Any) -> np.ndarray:
+        """The weights that they came with, (m,), sum 1."""
         raise NotImplementedError
