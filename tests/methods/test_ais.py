@@ -20,7 +20,7 @@ def exact_walkers(target, n, beta=1.0):
     points = target.exact.sample(rng, n)
     blank = np.empty((0, target.dim))
     bare = moves.Walkers(points, rng.standard_normal(points.shape), target.log_prior(points), np.zeros(n), blank, blank)
-    return rng, moves.asked(bare, target, target.data_rows)[0]
+    return rng, moves.asked(bare, target, target.data_rows, moves.has_gradient(target))[0]
 
 
 @pytest.mark.parametrize("kept, step, leaps", [(0.0, 0.9, 1), (0.97, 0.8, 2), (0.5, 0.5, 5)])

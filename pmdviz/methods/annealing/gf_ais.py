@@ -42,9 +42,7 @@ class GFAIS(Ladder):
     )
     formula = "log w ← log w + (β_t - β_{t-1}) log p(X | θ),  θ' = θ + ε ξ accepted by p(θ') p(X | θ')^{β_t}"
     what_moves = "Particles walk at random while the temperature rises, and each collects a weight of its own."
-    source = (
-        "Neal 2001; as the baseline without gradients: Han 2019, section on GF-SVGD; the step tuned by pilots: ours"
-    )
+    source = "Neal 2001; as a baseline without gradients: Han 2019 (thesis); the step tuned by pilots: ours"
     short_title = "GF-AIS"
     Knobs = GFAISKnobs
     bounds_log_z = True

@@ -54,9 +54,10 @@ class BlackBoxIS(SmoothedMethod, Reweighting):
     Both kernels have mean 0 under p in either argument, so that u'Ku is the squared (gradient-free) kernel Stein
     discrepancy of the weighted points: errors of means of smooth functions fall faster than 1/sqrt(m), where those of
     importance weights do not. w is divided by its mean. The thesis' Lemma 8 has the mean SQUARED error O(1/m), not
-    O(1/sqrt(m)) as printed. Gram matrices of smooth kernels are singular but for rounding; hence the ridge. Points of
-    p/rho below 1e-8 of the largest, and steps in units of K's diagonal, are ours: without the latter 3,000 iterations
-    of descent do not arrive where rho/p varies much.
+    O(1/sqrt(m)) as printed. Gram matrices of smooth kernels are singular but for rounding; hence the ridge. That it is
+    in units of each K_ii, as the steps are, is ours: one of all, 1e-6 tr K / m, lies above all else of K wherever one
+    rho/p outweighs the others, and then 3,000 iterations do not arrive either. So is that points with p/rho below 1e-8
+    of the largest have no weight.
     """
 
     name = "black_box_is"
@@ -156,9 +157,7 @@ class BlackBoxIS(SmoothedMethod, Reweighting):
             return ""
         ess = effective_sample_size(state.log_weights)
         if len(state.particles) >= FEWEST > ess:
-            return (
-                f"{ess:.1f} effective points: too few for their errors to cancel; draw points nearer to the posterior"
-            )
+            return f"{ess:.1f} effective points: too few for their errors to cancel; draw points nearer to it"
         if state.iterations >= MOST and state.gap > UNSOLVED * state.value:
             return (
                 f"not converged after {state.iterations:,} iterations: KSD² may be up to "
@@ -202,7 +201,7 @@ def discrepancy_matrix(state: BlackBoxISState, target: Target, knobs: BlackBoxIS
     w = np.exp(state.log_ratios[rows])
     K = w[:, None] * stein_matrix(state.particles[rows], state.scores[rows], h) * w
     diagonal = np.einsum("ii->i", K)
-    diagonal += knobs.ridge * diagonal.mean()
+    diagonal += knobs.ridge * (diagonal if knobs.scaling == "diagonal" else diagonal.mean())
     return rows, K
 
 

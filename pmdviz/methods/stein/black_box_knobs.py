@@ -8,7 +8,7 @@ from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.methods.cost import Work
 from pmdviz.methods.shared.particles import prior_draws
 from pmdviz.methods.shared.smoothing import SmoothingKnobs
-from pmdviz.methods.stein.widths import given_width, median_of, width_rule
+from pmdviz.methods.stein.widths import given_width, width_rule
 from pmdviz.targets import Target
 
 LARGEST = 500  # points: a step costs the square of their number
@@ -33,7 +33,7 @@ class BlackBoxISKnobs(SmoothingKnobs):
     )
     score = Choice(
         GRADIENT_FREE,
-        choices={GRADIENT_FREE: "of the proposal (gradient-free)", GRADIENT: "of the target"},
+        choices={GRADIENT_FREE: "proposal (gradient-free)", GRADIENT: "target"},
         label="Score in the kernel",
         acts="restart",
         basic=True,
@@ -70,23 +70,24 @@ class BlackBoxISKnobs(SmoothingKnobs):
     )
     length_scale_rule = width_rule("liu_wang")
     length_scale = given_width()
-    median = median_of()
+    median = "exact"  # of so few points
     ridge = Real(
         1e-6,
         bounds=(0, 1),
         softbounds=(1e-9, 1e-2),
         log=True,
         label="Ridge",
-        unit="mean of K's diagonal",
-        doc="How much is added to the diagonal of K. It keeps weights from following rounding errors.",
+        unit="K's diagonal",
+        doc="How much is added to the diagonal of K, as a share of each entry, or without scaling of their mean. It "
+        "keeps weights from following rounding errors.",
     )
     scaling = Choice(
         "diagonal",
         choices={"diagonal": "by the diagonal of K", "none": "none"},
         label="Scaling of the descent",
-        doc="In which units distances on the simplex are measured. By the diagonal of K: a step takes each weight as "
-        "far as its own curvature allows. None: the largest curvature decides for all, and with very unequal ρ/p the "
-        "descent is still on its way when it is stopped.",
+        doc="In which units ridge and steps are. By the diagonal of K: a step takes each weight as far as its own "
+        "curvature allows. None: the largest ρ/p decides for all points, and where it outweighs the others by far "
+        "the weights stay nearly equal.",
     )
     iterations = Whole(
         10,
