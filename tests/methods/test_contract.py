@@ -224,7 +224,7 @@ def test_init_and_step_keep_the_contract(method, name, given):
         assert info.density_evaluations == made - shared
         assert info.gradient_evaluations == target.gradient_pairs - gradient_pairs
         state = after
-    assert k >= (1 if target.data is None else 4), "a method may end, but not at once"
+    assert k >= (1 if target.data is None or method.name in ONE_VISIT else 4), "a method may end, but not at once"
 
 
 @pytest.mark.parametrize("method, name, given", PAIRS)

@@ -8,20 +8,19 @@ import numpy as np
 
 from pmdviz.methods import Method
 from pmdviz.methods.stein.shown import Reweighting
-from pmdviz.scenes.columns import EMPTY_LINE, MAX_DRAWN, StageColumns, drawn_rows
+from pmdviz.scenes.columns import EMPTY_LINE, EMPTY_PATHS, MAX_DRAWN, StageColumns, drawn_rows
 from pmdviz.scenes.stage.base import SCENES, Pair, Ranges, Scene
-from pmdviz.scenes.tiling import joined
 from pmdviz.targets import Target
 
 INK, LARGEST = 8_000.0, 36.0  # px^2 of all squared diameters together; px, of one dot or ring
 FRAME = 420.0  # px a side: of a picture as large as that a ring is as wide as the dot of the same weight
-CORNERS = 24  # of a ring
+CORNERS, OPACITY = 20, 0.7  # of a ring
 
 
 class ReweightingScene(Scene):
     """The area of a dot is the weight that the method gives a point, that of the ring around it its importance weight.
 
-    A dot that fills its ring has kept its weight. Rings are lines and grow with the picture, dots do not: they fit one
+    A dot that fills its ring has kept its weight. Rings grow with the picture, dots do not: they fit one
     another where it is about 420 px wide.
     """
 
@@ -29,7 +28,7 @@ class ReweightingScene(Scene):
     title = "Weights before and after"
     shows_theta = True
     order = 8
-    legend = {"prior": "importance weights", "exact": "exact posterior", "particles": "new weights"}
+    legend = {"exact": "exact posterior", "particles": "new weights", "paths": "importance weights"}
 
     def applies(self, target: Target, method: Method) -> bool:
         """To methods that weigh given points anew."""
@@ -55,7 +54,7 @@ class ReweightingScene(Scene):
         wide, high = (b - a for a, b in self.ranges(frame.target, pair, drawn.top))
         sizes = diameters(frame.method.before(frame.state)[rows])
         circles = rings(dots["x"], dots["y"], sizes * wide / FRAME, sizes * high / FRAME)
-        return drawn._replace(approximate=EMPTY_LINE, image=None, particles=dots, prior=circles)
+        return drawn._replace(approximate=EMPTY_LINE, image=None, particles=dots, prior=EMPTY_LINE, paths=circles)
 
 
 def diameters(weights: np.ndarray) -> np.ndarray:
@@ -64,11 +63,14 @@ def diameters(weights: np.ndarray) -> np.ndarray:
 
 
 def rings(x: np.ndarray, y: np.ndarray, wide: np.ndarray, high: np.ndarray) -> dict[str, np.ndarray]:
-    """One line (x, y with NaN gaps) of ellipses about points (n,) of such widths and heights; none of width 0."""
+    """Ellipses about points (n,) of such widths and heights, as segments of `StageColumns.paths`; none of width 0."""
+    some = wide > 0
+    if not some.any():
+        return EMPTY_PATHS
     angles = np.linspace(0, 2 * np.pi, CORNERS + 1)
-    around = [
-        {"x": (a + 0.5 * w * np.cos(angles)).astype(np.float32), "y": (b + 0.5 * h * np.sin(angles)).astype(np.float32)}
-        for a, b, w, h in zip(x, y, wide, high, strict=True)
-        if w > 0
-    ]
-    return joined(around) if around else EMPTY_LINE
+    across = x[some, None] + 0.5 * wide[some, None] * np.cos(angles)
+    up = y[some, None] + 0.5 * high[some, None] * np.sin(angles)
+    corners = {"x0": across[:, :-1], "y0": up[:, :-1], "x1": across[:, 1:], "y1": up[:, 1:]}
+    number = CORNERS * int(some.sum())
+    look = {"alpha": np.full(number, OPACITY, np.float32), "kind": np.zeros(number, np.float32)}
+    return {**{name: values.ravel().astype(np.float32) for name, values in corners.items()}, **look}
