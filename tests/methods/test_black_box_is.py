@@ -102,15 +102,14 @@ def test_importance_weights_are_what_they_were():
     assert abs(errors_from(x[:, 0], 0.2)) < 4 and x.std() == pytest.approx(1.3, rel=0.2)
 
 
-@pytest.mark.parametrize("score", ["gradient", "gradient_free"])
-def test_means_come_nearer_than_by_importance_weights(score):
-    """Of N(0, I), by points of N(1/2, 2 I): squared errors of .0009 and .0019 beside .010 were measured, at m = 100."""
-    frames = [run(seed=seed, num_particles=100, score=score, iterations=100) for seed in range(8)]
-    plain = np.mean([(frame.particles.mean(axis=0) ** 2).mean() for frame in frames])
+@pytest.mark.parametrize("score, mean", [("gradient", 0.0), ("gradient_free", 0.0), ("gradient_free", 0.5)])
+def test_means_come_nearer_than_by_importance_weights(score, mean):
+    """Of N(0, I), by 100 points of N(mean, 2 I): over 20 runs 0.8, 2.6 and 8.5 ten-thousandths beside 80 and 100."""
+    options = {**ROUND, "q0_mean": mean}
+    frames = [run(seed=seed, options=options, score=score, iterations=100) for seed in range(8)]
     weighed = np.mean([((frame.weights @ frame.particles) ** 2).mean() for frame in frames])
     usual = np.mean([((METHOD.before(frame.state) @ frame.particles) ** 2).mean() for frame in frames])
-    assert 0.15 < plain < 0.4
-    assert weighed < 4e-3 and weighed < 0.5 * usual
+    assert weighed < 0.25 * usual and weighed < 2.5e-3
 
 
 def test_without_scaling_one_heavy_point_keeps_all_others_where_they_were():
