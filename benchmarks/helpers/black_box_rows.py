@@ -72,16 +72,15 @@ def _squares(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 def _black_box(mean: float, count: int) -> list[Row]:
     options = {"num_components": 1, "spread": 0.0, "variance": 1.0, "q0_mean": mean, "q0_sd": 2**0.5}
     words, m = f"points of N({mean:g}, 2 I), m = {count}", {"num_particles": count}
+    by_target = {**m, "score": "gradient"}
     make = partial(Row, method="black_box_is", target="gmm", options=options, statistic=weighed)
     return [
         Row(f"Importance sampling, {words}", "importance", "gmm", options, m, weighed),
         make(f"Gradient-free black-box IS, {words}", knobs=m),
         make(f"Gradient-free black-box IS without scaling, {words}", knobs={**m, "scaling": "none"}),
-        make(f"Black-box IS, {words}", knobs={**m, "score": "gradient"}),
-        Row(
-            f"Control variates, {words}", "black_box_is", "gmm", options, {**m, "score": "gradient"}, control_variates, 1
-        ),
-    ]  # fmt: skip
+        make(f"Black-box IS, {words}", knobs=by_target),
+        Row(f"Control variates, {words}", "black_box_is", "gmm", options, by_target, control_variates, 1),
+    ]
 
 
 def _walk(dim: int) -> Row:

@@ -121,6 +121,15 @@ def test_without_scaling_one_heavy_point_keeps_all_others_where_they_were():
     assert METHOD.ended(stuck.state, stuck.knobs, stuck.target) == "3,000 iterations"
 
 
+def test_steps_go_on_where_the_last_one_stopped():
+    """Ten steps of ten iterations are one step of a hundred."""
+    few, many = (Session(Recipe("gmm", "black_box_is", seed=1, iterations=count)).advance(100 // count)
+                 for count in (10, 100))  # fmt: skip
+    assert few.state.iterations == many.state.iterations == 100
+    np.testing.assert_array_equal(few.weights, many.weights)
+    assert few.info.scalars["duality_gap"] == many.info.scalars["duality_gap"] > 1e-6
+
+
 def test_it_asks_the_target_once():
     session = Session(Recipe("gaussian", "black_box_is", target_options={"num_data": 20}, num_particles=50))
     costs = [session.advance(1).info.cost for _ in range(3)]

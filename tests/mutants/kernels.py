@@ -47,4 +47,8 @@ FAULTS = [
     Fault.of("fitc-residual", "kernels.sparse_gp:_tilt", "variance -= a[r] ** 2", "variance += a[r] ** 2", "kernels/test_sparse_gp"),
     Fault.of("gaussian-mixture-largest", "kernels.likelihoods.gaussian_mixture:_log_density", "largest + np.log(total)", "np.log(total)", "kernels/test_gaussian_mixture"),
     Fault.of("gaussian-mixture-pull", "kernels.likelihoods.gaussian_mixture:_gradient", "total * variance", "total", "kernels/test_gaussian_mixture"),
+    Fault.of("stein-matrix-trace", "kernels.stein_weights:_stein_rows", "2.0 * d / h", "d / h", "kernels/test_stein_weights::test_the_matrix_is_the_formula"),
+    Fault.of("simplex-threshold", "kernels.stein_weights:_nearest", "total / inverse", "total / (inverse + 1.0)", "kernels/test_stein_weights::test_the_nearest_point_is_that_of_a_search"),
+    Fault.of("simplex-gap", "kernels.stein_weights:_descended", "2.0 * (value - slope[i])", "value - slope[i]", "kernels/test_stein_weights::test_the_gap_bounds_how_far_the_least_value_is"),
+    Fault.of("simplex-metric", "kernels.stein_weights:_descended", "longest * metric", "longest + 0.0 * metric", "kernels/test_stein_weights::test_descent_arrives_where_scipy_does"),
 ]  # fmt: skip
