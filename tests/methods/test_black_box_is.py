@@ -109,7 +109,7 @@ def test_means_come_nearer_than_by_importance_weights(score, mean):
     frames = [run(seed=seed, options=options, score=score, iterations=100) for seed in range(8)]
     weighed = np.mean([((frame.weights @ frame.particles) ** 2).mean() for frame in frames])
     usual = np.mean([((METHOD.before(frame.state) @ frame.particles) ** 2).mean() for frame in frames])
-    assert weighed < 0.25 * usual and weighed < 2.5e-3
+    assert weighed < 0.35 * usual and weighed < 5e-3
 
 
 def test_without_scaling_one_heavy_point_keeps_all_others_where_they_were():
