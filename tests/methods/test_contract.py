@@ -73,6 +73,7 @@ def with_each(values, usual):
     ]
 
 
+ONE_VISIT = ("black_box_is",)  # visits the data in its first step, and then computes with what it knows
 MAX_STEP = {"pmd": 1.0, "structured_pmd": 1.0}  # a mirror step is a share
 
 
@@ -223,7 +224,7 @@ def test_init_and_step_keep_the_contract(method, name, given):
         assert info.density_evaluations == made - shared
         assert info.gradient_evaluations == target.gradient_pairs - gradient_pairs
         state = after
-    assert k >= (1 if target.data is None else 4), "a method may end, but not at once"
+    assert k >= (1 if target.data is None or method.name in ONE_VISIT else 4), "a method may end, but not at once"
 
 
 @pytest.mark.parametrize("method, name, given", PAIRS)
@@ -260,7 +261,7 @@ def test_visited_is_what_the_target_was_given(method, name, given, budget):
         asked = counting.rows
         session.advance()
         if session.frame.visited == before:  # a limited Bayes update goes on with its batch
-            assert given == {"warm_start": True}
+            assert given == {"warm_start": True} or method.name in ONE_VISIT
             again += counting.rows - asked
         shared = counting.pairs if given.get("one_pass") else 0  # rows whose value came with the gradient
         assert session.frame.visited == counting.rows - again - shared

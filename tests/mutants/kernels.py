@@ -59,4 +59,8 @@ FAULTS = [
     Fault.of("transfer-fold", "kernels.spins.transfer:_pair_sums", "held[x] += held[half + x]", "held[x] += 0.0", "kernels/test_transfer"),
     Fault.of("transfer-column-before", "kernels.spins.transfer:_draw", "out[i, c] ^ y", "first[i] ^ y", "kernels/test_transfer"),
     Fault.of("boltzmann-field", "kernels.spins.boltzmann:_draw_layer", "-2.0 * abs(out[j])", "-abs(out[j])", "kernels/test_boltzmann"),
+    Fault.of("stein-matrix-trace", "kernels.stein_weights:_stein_rows", "2.0 * d / h", "d / h", "kernels/test_stein_weights::test_the_matrix_is_the_formula"),
+    Fault.of("simplex-threshold", "kernels.stein_weights:_nearest", "total / inverse", "total / (inverse + 1.0)", "kernels/test_stein_weights::test_the_nearest_point_is_that_of_a_search"),
+    Fault.of("simplex-gap", "kernels.stein_weights:_descended", "2.0 * (value - slope[i])", "value - slope[i]", "kernels/test_stein_weights::test_the_gap_bounds_how_far_the_least_value_is"),
+    Fault.of("simplex-metric", "kernels.stein_weights:_descended", "longest * metric", "longest + 0.0 * metric", "kernels/test_stein_weights::test_descent_arrives_where_scipy_does"),
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""What methods of this family declare of themselves, for pictures: whoever leads, an area that is added up, a surrogate."""
+"""What methods of this family declare of themselves, for pictures, one mix-in each."""
 
 from __future__ import annotations
 
@@ -58,4 +58,12 @@ class Latent:
 
     def bins(self, target: Target, knobs: Any) -> QuantileBins:
         """What stands for what."""
+        raise NotImplementedError
+
+
+class Reweighting:
+    """Mix-in: a method that gives points other weights than those that they came with."""
+
+    def before(self, state: Any) -> np.ndarray:
+        """The weights that they came with, (m,), sum 1."""
         raise NotImplementedError
