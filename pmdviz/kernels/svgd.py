@@ -24,9 +24,7 @@ GOLDEN = 0.6180339887498949  # multiples of it, without their whole parts, fill 
 TILE = 2048  # particles at a time: their terms stay in the first-level cache
 
 
-def stein_force(
-    particles: np.ndarray, scores: np.ndarray, h: float, weights: np.ndarray | None = None
-) -> np.ndarray:
+def stein_force(particles: np.ndarray, scores: np.ndarray, h: float, weights: np.ndarray | None = None) -> np.ndarray:
     """phi (m, d) for particles (m, d) and the gradients (m, d) of the log density at them.
 
     h > 0 in squared units of theta; `weights` (m,), at least 0, take the place of the mean's 1/m. The same bits for any

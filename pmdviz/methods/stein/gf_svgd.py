@@ -225,9 +225,7 @@ class GFSVGD(SmoothedMethod, WithSurrogate):
         return super().caveat(state, knobs)
 
 
-def _told(
-    rows: int, beta: float, size: float, h: float, ess: float, moves: np.ndarray, knobs: GFSVGDKnobs
-) -> StepInfo:
+def _told(rows: int, beta: float, size: float, h: float, ess: float, moves: np.ndarray, knobs: GFSVGDKnobs) -> StepInfo:
     moved, annealed = float(np.sqrt((moves**2).sum(axis=1).mean())), knobs.annealing == "on"
     told = {"step_size": size, "length_scale": float(np.sqrt(h)), "typical_move": moved, "surrogate_ess": ess}
     words = f"step {size:.3g} · ESS of ρ/p {ess:.3g} · kernel width {np.sqrt(h):.3g} · typical move {moved:.2g}"

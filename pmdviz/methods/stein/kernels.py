@@ -14,7 +14,6 @@ RBF = "rbf"
 ARROWS = 50  # particles whose forces a picture shows
 
 
-
 class Force(Protocol):
     """(1/m) sum_j [k(x_j, x_i) s_j + grad_j k(x_j, x_i)], (m, d); weights (m,) take the place of 1/m."""
 

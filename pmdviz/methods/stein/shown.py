@@ -1,4 +1,4 @@
-"""What methods of this family declare of themselves, for pictures: whoever leads, an area that is added up, a surrogate."""
+"""What methods of this family declare of themselves, for pictures: leaders, an area that is added up, a surrogate."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class AreaUnderDiscrepancy:
 
 
 class WithSurrogate:
-    """Mix-in: a method with a surrogate rho in place of the target's gradient, which a picture shows beside the target."""
+    """Mix-in: a method with a surrogate rho in place of the target's gradient, which a picture shows beside it."""
 
     def surrogate(self, state: Any, knobs: Any, target: Target) -> Surrogate:
         """rho of the last step."""

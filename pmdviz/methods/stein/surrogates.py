@@ -155,7 +155,7 @@ def log_ratios(log_rho: np.ndarray, log_p: np.ndarray, points: np.ndarray, inver
     """
     for values, words in (
         (log_p, "the target has density 0 there and no weight ρ/p: particles went where it has no mass"),
-        (log_rho, "the surrogate has density 0 there, where the target has mass; choose one that is positive everywhere"),
+        (log_rho, "the surrogate has density 0 there, where the target has mass; choose one positive everywhere"),
     ):
         bad = ~np.isfinite(values)
         if bad.any():
