@@ -43,7 +43,7 @@ FAULTS = [
     Fault.of("gf-inverted", "methods.stein.surrogates:log_ratios", "log_p - log_rho if inverted else log_rho - log_p", "log_p - log_rho", "methods/test_gf_svgd"),
     Fault.of("gf-unweighted", "methods.stein.gf_svgd:GFSVGD.step", "force(x, scores, h, w)", "force(x, scores, h)", "methods/test_gf_svgd"),
     Fault.of("gf-temperature", "methods.stein.gf_svgd:tempered_log_density", "log_prior + beta * log_likelihood", "beta * (log_prior + log_likelihood)", "methods/test_gf_svgd"),
-    Fault.of("gf-surrogate-score", "methods.stein.surrogates:KernelSurrogate.score", "2.0 / self.h", "1.0 / self.h", "methods/test_gf_svgd"),
+    Fault.of("gf-surrogate-score", "methods.stein.surrogates:KernelSurrogate.both", "2.0 / self.h", "1.0 / self.h", "methods/test_gf_svgd"),
     Fault.of("gf-not-positive", "methods.stein.surrogates:log_ratios", "~np.isfinite(values)", "np.isnan(values)", "methods/test_gf_svgd"),
     Fault.of("gf-guard", "methods.stein.gf_svgd:growth", "particles.var(axis=0) / scale ** 2", "0.0 * particles.var(axis=0) / scale ** 2", "methods/test_gf_svgd"),
     Fault.of("gf-ksd-trace", "metrics.surrogate_stein:stein_matrix", "x.shape[1] * slope + 2 / h * squared * curve", "x.shape[1] * slope", "metrics/test_surrogate_stein"),
