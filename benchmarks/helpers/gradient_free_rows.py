@@ -67,11 +67,12 @@ def described(points: np.ndarray, target: Target) -> Measured:
 
 
 def squared_mmd(points: np.ndarray, target: Target) -> float:
-    """MMD^2 of points (n, d) from a mixture of N(mu_k, v I) in closed form, kernel exp(-|x - y|^2 / h), n pairs (i, i) too.
+    """MMD^2 of points (n, d) from a mixture of N(mu_k, v I) in closed form, kernel k = exp(-|x - y|^2 / h).
 
-    h is the squared median distance of exact draws; E k(x, Y) = sum_k p_k (h / (h + 2v))^(d/2) e^(-|x - mu_k|^2 / (h + 2v)).
+    h is the squared median distance of exact draws, pairs of a point with itself are counted, and
+    E k(x, Y) = sum_k p_k (h / (h + 2v))^(d/2) exp(-|x - mu_k|^2 / (h + 2v)).
     """
-    h, v, d = _width(target), target.options.variance, target.dim
+    h, v, d = exact_width(target), target.options.variance, target.dim
     means, p = target.means, target.weights
     within = np.exp(-squared_distances(points, points) / h).mean()
     across = ((h / (h + 2 * v)) ** (d / 2) * np.exp(-squared_distances(points, means) / (h + 2 * v)) @ p).mean()
@@ -79,7 +80,8 @@ def squared_mmd(points: np.ndarray, target: Target) -> float:
     return float(within - 2 * across + exact)
 
 
-def _width(target: Target) -> float:
+def exact_width(target: Target) -> float:
+    """Squared median distance of 1,000 draws of the target, always the same."""
     draws = target.reference().sample(np.random.default_rng(0), NUM_EXACT)
     return float(np.median(squared_distances(draws, draws)[np.triu_indices(NUM_EXACT, 1)]))
 
@@ -116,7 +118,8 @@ def many_rows(dim: int) -> Iterator[Row]:
     steps = FEW_STEPS if dim == 2 else MANY_STEPS
 
     def row(name: str, method: str, knobs: Mapping[str, Any]) -> Row:
-        return Row(f"E6: {name}, d = {dim}", method, {**MANY, "dim": dim}, {**THESIS, **knobs} if method else {}, steps, 200)
+        knobs = {**THESIS, **knobs} if method else {}
+        return Row(f"E6: {name}, d = {dim}", method, {**MANY, "dim": dim}, knobs, steps, 200)
 
     median = {"length_scale_rule": "median"}
     yield row("direct draws", "", {})
@@ -157,7 +160,7 @@ def _variance(value: float, error: float = 0.02) -> tuple[float, float]:
     return value, error
 
 
-SPECIFIED = {  # what the specification's section 5 has for a row, with the standard error that it has or that we suppose
+SPECIFIED = {  # what the specification's section 5 has for a row, with its standard error as far as it is known
     "E5: direct draws": _known(5.2e-3),
     "E5: SVGD": _known(1.1e-3, variance=_variance(1.69)),
     "E5: GF-SVGD, ratio 0.5": _known(2.8e-3, variance=_variance(3.6, 0.34)),
@@ -205,9 +208,7 @@ def outside_opinions(n: int = 60, dim: int = 3, h: float = 0.8) -> dict[str, flo
     (thinning,) = needed("stein_thinning.thinning")
     x = np.random.default_rng(0).standard_normal((n, dim))
     log_p, log_rho, scores = -0.5 * (x**2).sum(axis=1), -0.25 * (x**2).sum(axis=1), -0.5 * x
-    theirs = thinning._make_stein_gf_integrand(
-        x, log_p, log_rho, scores, standardize=False, preconditioner=str(h)
-    )
+    theirs = thinning._make_stein_gf_integrand(x, log_p, log_rho, scores, standardize=False, preconditioner=str(h))
     matrix = np.array([[float(np.squeeze(theirs([i], [j]))) for j in range(n)] for i in range(n)])
     log_w = log_rho - log_p
     w = np.exp(log_w - log_w.min())
@@ -224,7 +225,8 @@ def _shown(part: str, seeds: range) -> None:
         for name in runs[0]:
             values, known = np.array([run[name] for run in runs]), SPECIFIED.get(row.name, {}).get(name)
             error = values.std(ddof=1) / np.sqrt(len(values))
-            told.append(f"{name} {values.mean():.3g} ± {error:.2g}" + (f" ({known[0]:g} ± {known[1]:.2g})" if known else ""))
+            wanted = f" ({known[0]:g} ± {known[1]:.2g})" if known else ""
+            told.append(f"{name} {values.mean():.3g} ± {error:.2g}{wanted}")
         print(f"{row.name}: {', '.join(told)}", flush=True)
 
 

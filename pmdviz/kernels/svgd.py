@@ -70,7 +70,7 @@ def _weighted(rows: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
     weights = finite(vector(weights, "weights", rows.shape[1]), "weights")
     if weights.min() < 0:
         raise ValueError("weights must be at least 0")
-    return np.concatenate([rows * weights, weights[None]])
+    return np.ascontiguousarray(np.concatenate([rows * weights, weights[None]]))
 
 
 def _checked(particles: np.ndarray, scores: np.ndarray, h: float) -> tuple[np.ndarray, np.ndarray, float]:

@@ -20,9 +20,10 @@ PROFILES = {
 
 
 def stein_matrix(x: np.ndarray, scores: np.ndarray, h: float, kernel: str = "rbf") -> np.ndarray:
-    """kappa (n, n) of points x and scores (n, d): k s.s' + s.grad' k + s'.grad k + tr grad grad' k, k = f(|x - y|^2 / h).
+    """kappa (n, n) of points x and scores (n, d): k s.s' + s.grad' k + s'.grad k + tr grad grad' k.
 
-    With u = x - y: grad k = (2/h) f' u, grad' k = -(2/h) f' u, the trace is -(2/h) (d f' + (2/h) |u|^2 f'').
+    k = f(|x - y|^2 / h), h > 0 in squared units of the points. With u = x - y: grad k = (2/h) f' u, grad' k is minus
+    that, and the trace is -(2/h) (d f' + (2/h) |u|^2 f'').
     """
     squared = squared_distances(x, x)
     value, slope, curve = PROFILES[kernel](squared / h)

@@ -1,4 +1,4 @@
-"""Sums of Gaussian kernels in logs and the means of their centres, against the formula; far away and with any threads."""
+"""Sums of Gaussian kernels in logs and the means of their centres, against the formula, and far away."""
 
 import numpy as np
 import pytest

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmarks.helpers.gradient_free_rows import squared_mmd
+from benchmarks.helpers.gradient_free_rows import exact_width, squared_mmd
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, TargetError
@@ -117,12 +117,11 @@ def test_the_variance_grows_with_the_surrogate_s_and_is_right_near_three_times_t
 
 
 def test_the_squared_mmd_in_closed_form_is_that_of_many_draws():
+    """E of k over pairs of independent draws of the target, and of the points and the target."""
     target = make_target("gmm", dim=2)
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(50, 2)), target.reference().sample(rng, 20_000)
-    from benchmarks.helpers import gradient_free_rows as rows
-
-    h = rows._width(target)
+    h = exact_width(target)
     gram = lambda a, b: np.exp(-((a[:, None] - b) ** 2).sum(axis=2) / h)  # noqa: E731
     halves = gram(y[:2000], y[2000:4000]).mean()
     by_draws = gram(x, x).mean() - 2 * gram(x, y).mean() + halves
@@ -165,8 +164,8 @@ def test_surrogates_are_what_their_names_say():
 def test_annealed_the_target_of_a_step_is_the_tempered_one():
     options = {"annealing": "on", "num_temperatures": 4, "power": 2.0, "num_particles": 20, "surrogate": "kernels"}
     session = run(2, "mixture", {"num_data": 20}, **options)
-    frame, state = session.frame, session.frame.state
-    expected = frame.target.log_prior(state.before) + 0.25 * frame.target.log_likelihood(state.before, frame.target.data)
+    frame, state, target = session.frame, session.frame.state, session.target
+    expected = target.log_prior(state.before) + 0.25 * target.log_likelihood(state.before, target.data)
     np.testing.assert_allclose(state.log_p, expected, rtol=1e-12)
     assert frame.info.scalars["temperature"] == 0.25 and frame.caveat.startswith("temperature β = 0.25: ")
     rho = GF.surrogate(state, frame.knobs, frame.target)

@@ -5,6 +5,7 @@ import pytest
 
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
+from pmdviz.methods import METHODS
 from pmdviz.metrics import METRICS
 from pmdviz.metrics.surrogate_stein import stein_matrix
 from pmdviz.targets import make_target
@@ -49,8 +50,6 @@ def test_in_several_dimensions_it_is_the_operator_twice():
 
 def test_it_is_traced_of_methods_with_a_surrogate_and_falls():
     metric = METRICS["gf_ksd"]
-    from pmdviz.methods import METHODS
-
     target = make_target("gmm")
     assert metric.applies(target, METHODS["gf_svgd"]) and not metric.applies(target, METHODS["svgd"])
     session = Session(Recipe("gmm", "gf_svgd", num_particles=60, budget=None), metrics_every=10**9)

@@ -22,6 +22,7 @@ from pmdviz.methods.stein.surrogates import (
     PRIOR,
     SURROGATES,
     Surrogate,
+    log_density_and_score,
     log_ratios,
     surrogate_knob,
     surrogate_mean,
@@ -177,8 +178,9 @@ class GFSVGD(SmoothedMethod, WithSurrogate):
         t, x, beta = state.iteration + 1, state.particles, temperature(state.iteration, knobs)
         log_p = tempered_log_density(target, x, batch, beta)
         rho = SURROGATES[knobs.surrogate](x, log_p, knobs, target)
-        log_w = log_ratios(rho.log_density(x), log_p, x, knobs.weighting == INVERTED)
-        w, scores, h = np.exp(log_w), rho.score(x), squared_width(x, knobs, target)
+        log_rho, scores = log_density_and_score(rho, x)
+        log_w = log_ratios(log_rho, log_p, x, knobs.weighting == INVERTED)
+        w, h = np.exp(log_w), squared_width(x, knobs, target)
         force = KERNELS[knobs.kernel].force(x, scores, h, w) * target.scale
         direction, first, second = optimisers.OPTIMISERS[knobs.optimiser](force, state.first, state.second, t)
         size = optimisers.decayed(t, knobs)

@@ -34,7 +34,7 @@ class AreaUnderDiscrepancy:
 
 
 class WithSurrogate:
-    """Mix-in: a method with a surrogate rho in place of the target's gradient, which a picture shows beside the target."""
+    """Mix-in: a method with a surrogate rho in place of the target's gradient, which a picture shows beside it."""
 
     def surrogate(self, state: Any, knobs: Any, target: Target) -> Surrogate:
         """rho of the last step."""

@@ -83,7 +83,12 @@ class KernelSurrogate(NamedTuple):
 
     def score(self, points: np.ndarray) -> np.ndarray:
         """(2/h) (sum_j r_j x_j - x), r_j the share of kernel j in rho(x)."""
-        return 2.0 / self.h * (soft_means(points, self.centres, self.log_masses, self.h)[1] - points)
+        return self.both(points)[1]
+
+    def both(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """In one pass over the kernels."""
+        logs, means = soft_means(points, self.centres, self.log_masses, self.h)
+        return logs, 2.0 / self.h * (means - points)
 
     def marginal(self, coordinates: Sequence[int]) -> KernelSurrogate:
         """The same kernels in fewer dimensions."""
@@ -105,6 +110,13 @@ class PriorSurrogate(NamedTuple):
 
     def marginal(self, coordinates: Sequence[int]) -> None:
         """Known by draws alone."""
+
+
+def log_density_and_score(rho: Surrogate, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """log rho (n,) and grad log rho (n, d), at the price of one where both come from one pass."""
+    if isinstance(rho, KernelSurrogate):
+        return rho.both(points)
+    return rho.log_density(points), rho.score(points)
 
 
 def _of_density(x: np.ndarray, log_p: np.ndarray, knobs: Any, target: Target) -> KernelSurrogate:
@@ -155,10 +167,7 @@ def log_ratios(log_rho: np.ndarray, log_p: np.ndarray, points: np.ndarray, inver
     """
     for values, words in (
         (log_p, "the target has density 0 there and no weight ρ/p: particles went where it has no mass"),
-        (
-            log_rho,
-            "the surrogate has density 0 there, where the target has mass; choose one that is positive everywhere",
-        ),
+        (log_rho, "the surrogate has density 0 there, where the target has mass; choose one positive everywhere"),
     ):
         bad = ~np.isfinite(values)
         if bad.any():
