@@ -18,6 +18,8 @@ SIZES = {
     "num_data": (1, LARGEST),
     "dim": (1, 4),
     "size": (2, 4),
+    "visible": (1, 9),
+    "hidden": (1, 9),
     "num_topics": (1, 4),
     "vocabulary": (2, 9),
 }  # always given
