@@ -47,4 +47,9 @@ FAULTS = [
     Fault.of("fitc-residual", "kernels.sparse_gp:_tilt", "variance -= a[r] ** 2", "variance += a[r] ** 2", "kernels/test_sparse_gp"),
     Fault.of("gaussian-mixture-largest", "kernels.likelihoods.gaussian_mixture:_log_density", "largest + np.log(total)", "np.log(total)", "kernels/test_gaussian_mixture"),
     Fault.of("gaussian-mixture-pull", "kernels.likelihoods.gaussian_mixture:_gradient", "total * variance", "total", "kernels/test_gaussian_mixture"),
+    Fault.of("ising-open", "kernels.likelihoods.ising:_near", "closed if c == 0 else 1.0", "1.0", "kernels/test_ising"),
+    Fault.of("transfer-halves", "kernels.spins.transfer:_through_bonds", "2 * half", "half", "kernels/test_transfer"),
+    Fault.of("transfer-fold", "kernels.spins.transfer:_pair_sums", "held[x] += held[half + x]", "held[x] += 0.0", "kernels/test_transfer"),
+    Fault.of("transfer-column-before", "kernels.spins.transfer:_draw", "out[i, c] ^ y", "first[i] ^ y", "kernels/test_transfer"),
+    Fault.of("boltzmann-field", "kernels.spins.boltzmann:_draw_layer", "-2.0 * abs(out[j])", "-abs(out[j])", "kernels/test_boltzmann"),
 ]  # fmt: skip

@@ -119,5 +119,12 @@ FAULTS = [
     Fault.of("funnel-scale", "targets.without_data.funnel:FunnelExact.sample", "np.exp(0.5 * draws[:, :1])", "np.exp(draws[:, :1])", "targets/test_without_data"),
     Fault.of("rbm-evidence", "targets.without_data.rbm:Rbm.make_exact", "0.5 * (means ** 2).sum(axis=1)", "(means ** 2).sum(axis=1)", "targets/test_without_data"),
     Fault.of("rbm-signs", "targets.without_data.rbm:Rbm._gibbs_sweep", "np.tanh(inputs)", "np.tanh(0.5 * inputs)", "targets/test_without_data"),
+    Fault.of("transfer-open-edge", "targets.reference.transfer:TransferMatrix._through", "left % self._size < self._size - 1", "True", "targets/test_ising"),
+    Fault.of("transfer-alike", "targets.reference.transfer:TransferMatrix.__init__", "(fields == fields[:, :1]).all()", "True", "targets/test_ising"),
+    Fault.of("transfer-log-z", "targets.reference.transfer:TransferMatrix._through", "self._size * abs(bond)", "abs(bond)", "targets/test_ising"),
+    Fault.of("chains-agree", "targets.reference.gibbs_chains:chains_disagree", "APART ** 2 * n * within", "APART ** 2 * n * n * within", "targets/test_bernoulli_rbm"),
+    Fault.of("free-energy-slope", "targets.without_data.bernoulli_rbm:BernoulliRBM._grad_log_relaxed", "np.tanh(fields)", "0.5 * (1 + np.tanh(fields))", "targets/test_targets"),
+    Fault.of("hamming-share", "metrics.mmd:differing", "2 * x.shape[1]", "x.shape[1]", "metrics/test_any_dimension"),
+    Fault.of("strip-heaviest", "scenes.stage.lattice_strip:LatticeStripScene.columns", "np.argsort(-weights, kind='stable')", "np.argsort(weights, kind='stable')", "scenes/test_stage_scenes"),
     Fault.of("custom-additivity", "targets.custom:CustomTarget._check_functions", "self._check_additivity(theta, whole)", "pass", "targets/test_custom"),
 ]  # fmt: skip

@@ -23,6 +23,19 @@ SETTINGS |= {
     "ising": [{}, {"size": 2, "coupling": -0.5}, {"size": 3, "field": 0.0}],
     "categorical": [{}, {"table": "three"}, {"table": "own", "weight_2": 0.0, "weight_4": 5.0}],
     "bernoulli_rbm": [{}, {"visible": 1, "hidden": 1}, {"visible": 18, "hidden": 3, "weight_sd": 1.0}],
+    "ising": [
+        {},
+        {"size": 2, "coupling": -0.5},
+        {"size": 3, "field": 0.0},
+        {"size": 3, "field_sd": 0.4, "boundary": "open", "target_seed": 2},
+        {"size": 6, "field_sd": 0.2},
+    ],
+    "bernoulli_rbm": [
+        {},
+        {"visible": 1, "hidden": 1},
+        {"visible": 18, "hidden": 3, "weight_sd": 1.0},
+        {"visible": 17, "hidden": 15, "weight_sd": 0.05, "bias_ratio": 20.0},
+    ],
     "topics": [
         {"num_data": 9, "beta": 5.0, "num_topics": 3, "side": 3, "length": 8},
         {"num_data": 4, "beta": 9.0, "num_topics": 1, "data": "model", "vocabulary": 2, "length": 2},
@@ -53,6 +66,7 @@ def fixture_of(fits):
 
 
 target = fixture_of(lambda target: True)
+relaxed = fixture_of(lambda target: "relaxation" in target.offers)
 smooth = fixture_of(lambda target: "gradient" in target.offers)
 exact_on_a_grid = fixture_of(lambda target: target.dim <= 2 and "reals" in target.offers)
 rows_by_density = fixture_of(lambda target: "row_density" in target.offers)
@@ -82,6 +96,22 @@ def test_the_gradient_is_that_of_the_log_density(smooth):
     for batch in (None, target.data_rows[: max(1, target.num_data // 3)]):
         expected = central_difference(lambda points, b=batch: target.log_joint(points, b), theta)
         np.testing.assert_allclose(target.grad_log_joint(theta, batch), expected, rtol=2e-5, atol=2e-5)
+
+
+def test_between_states_the_log_density_is_smooth_and_at_them_it_is_the_joint(relaxed):
+    target = relaxed
+    states, batch = prior_draws(target), target.data_rows[: max(1, target.num_data // 3)]
+    for rows in (None, batch):
+        np.testing.assert_allclose(target.log_relaxed(states, rows), target.log_joint(states, rows), rtol=1e-10)
+        low, high = min(target.space.values), max(target.space.values)
+        points = np.random.default_rng(0).uniform(low, high, size=states.shape)
+        expected = central_difference(lambda z, b=rows: target.log_relaxed(z, b), points)
+        np.testing.assert_allclose(target.grad_log_relaxed(points, rows), expected, rtol=2e-5, atol=2e-5)
+
+
+def test_without_a_smooth_log_density_it_is_said():
+    with pytest.raises(InputError, match="'mixture' has no smooth log density between its states"):
+        make_target("mixture").log_relaxed(np.zeros((1, 2)))
 
 
 def test_the_log_likelihood_adds_up_over_rows(target):

@@ -86,7 +86,7 @@ class DiscreteGFSVGD(BatchMethod, Latent):
         return knobs.changed(turned)
 
     def check_pair(self, target: Target, knobs: DiscreteGFSVGDKnobs) -> None:
-        """The smooth surrogate asks for a relaxation, and the bins must be shared out evenly. Raises InputError."""
+        """The smooth surrogate asks for a relaxation. Raises InputError."""
         if knobs.surrogate == "tanh" and "relaxation" not in target.offers and not self.missing_in(target):
             raise InputError(
                 f"surrogate = tanh needs a smooth log density between the states, which target {target.name!r} does "
@@ -94,7 +94,6 @@ class DiscreteGFSVGD(BatchMethod, Latent):
                 "surrogate",
             )
         super().check_pair(target, knobs)
-        bins(target, knobs)
 
     def varies_less(self, knobs: DiscreteGFSVGDKnobs) -> str:
         """They keep their distance from one another, as draws that know nothing of one another do not."""
@@ -172,8 +171,8 @@ class DiscreteGFSVGD(BatchMethod, Latent):
 
 
 def bins(target: Target, knobs: DiscreteGFSVGDKnobs) -> QuantileBins:
-    """Gamma of the target's values. Raises InputError where there are too few bins."""
-    return bins_of(target.space.values, knobs.base_spread, knobs.clip or np.inf, knobs.num_quantiles)
+    """Gamma of the target's values."""
+    return bins_of(target.space.values, knobs.base_spread, knobs.clip or np.inf, knobs.bins_per_value)
 
 
 def clipped(latent: np.ndarray, knobs: DiscreteGFSVGDKnobs) -> np.ndarray:

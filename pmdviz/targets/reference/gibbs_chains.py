@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from pmdviz.kernels.boltzmann import block_gibbs
 from pmdviz.kernels.pool import run_blocks
+from pmdviz.kernels.spins.boltzmann import block_gibbs
 
 CHAINS, BLOCK = 500, 50  # and how many of them share a random stream
 BURN_IN, DRAWS, THINNING = 1000, 20, 50  # sweeps; draws of each chain; sweeps between two

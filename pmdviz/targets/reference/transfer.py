@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pmdviz.kernels.transfer import column_states, drawn_columns, pair_sums, through_bonds
+from pmdviz.kernels.spins.transfer import column_states, drawn_columns, pair_sums, through_bonds
 
 MAX_SIDE = 10  # 2^10 states of a column, and 2^20 numbers for a pair of them
 STARTS = 128  # first columns whose sums are held at once
@@ -21,7 +21,7 @@ class Scaled(NamedTuple):
 
 
 class TransferMatrix:
-    """p(s) proportional to exp(b sum over neighbours s_i s_j + sum_i h_i s_i) on n x n spins; `closed` on itself or not.
+    """p(s) proportional to exp(b sum over neighbours s_i s_j + sum_i h_i s_i) on n x n spins, `closed` or open.
 
     With K the bonds between two columns, D_c the weights exp(its own bonds and fields) of the states of column c, and
     G_{c -> c'} = K D_{c+1} K ... D_{c'-1} K the sum over all columns between c and c', around the lattice if need be,
@@ -52,7 +52,7 @@ class TransferMatrix:
         return self._log_p(np.asarray(points, float)) - (self.log_z or 0.0)
 
     def sample(self, rng: np.random.Generator, n: int) -> np.ndarray:
-        """n iid draws (n, d): the first column by its marginal, and each next one given the first and the one before."""
+        """n iid draws (n, d): the first column by its marginal, each next one given the first and the one before."""
         uniforms, size = rng.random((n, self._size)), self._size
         first = np.searchsorted(np.cumsum(self._first), uniforms[:, 0], side="right").clip(0, len(self._first) - 1)
         known, starts = np.unique(first, return_inverse=True)

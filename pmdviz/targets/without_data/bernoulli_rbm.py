@@ -28,7 +28,7 @@ class BernoulliRBMOptions(Knobs):
         label="Visible units d",
         acts="restart",
         doc=f"Units of -1 and 1 that are drawn. The exact answer is known, by a visit of every state, with at most "
-        f"{MAX_VISIBLE} of them or at most {MAX_HIDDEN} hidden ones; with more runs are judged by 500 long Gibbs chains.",
+        f"{MAX_VISIBLE} of them or at most {MAX_HIDDEN} hidden ones; of larger machines by 500 long Gibbs chains.",
     )
     hidden = Whole(
         8,
