@@ -99,6 +99,7 @@ class GFSVGDState(NamedTuple):
     log_p: np.ndarray  # (m,) log of the target there, at the temperature of that step, unnormalised
     log_ratios: np.ndarray  # (m,) log of surrogate over target there, logsumexp 0
     iteration: int
+    growth: float  # of the particles' variance, in prior variances
 
 
 class GFSVGD(SmoothedMethod, WithSurrogate):
@@ -159,7 +160,7 @@ class GFSVGD(SmoothedMethod, WithSurrogate):
         particles, _ = prior_draws(rng, target, knobs.num_particles)
         equal, zeros = equal_log_weights(len(particles)), np.zeros(particles.shape)
         arrays = particles, equal, zeros, zeros.copy(), particles.copy(), np.zeros(len(particles)), equal.copy()
-        return GFSVGDState(*read_only(*arrays), 0)
+        return GFSVGDState(*read_only(*arrays), 0, growth(particles, target.scale))
 
     def batch_size(self, state: GFSVGDState, knobs: GFSVGDKnobs, num_data: int) -> int:
         """All of them: the noise of a batch's N/B sum would be exponentiated in the weights."""
@@ -184,7 +185,8 @@ class GFSVGD(SmoothedMethod, WithSurrogate):
         particles = x + size * target.scale * direction
         arrays = read_only(particles, state.log_weights, first, second, x, log_p, log_w)
         info = _told(len(batch), beta, size, h, effective_sample_size(log_w), particles - x, knobs)
-        return GFSVGDState(*arrays, t), info._replace(paths=partial(forces, x, scores, h, knobs.kernel, w))
+        state = GFSVGDState(*arrays, t, growth(particles, target.scale))
+        return state, info._replace(paths=partial(forces, x, scores, h, knobs.kernel, w))
 
     def surrogate(self, state: GFSVGDState, knobs: GFSVGDKnobs, target: Target) -> Surrogate:
         """That of the last step, or of the start."""
@@ -200,13 +202,18 @@ class GFSVGD(SmoothedMethod, WithSurrogate):
 
     def ended(self, state: GFSVGDState, knobs: GFSVGDKnobs, target: Target) -> str:
         """Where the particles have left: their variance is more than 100 times the prior's."""
-        return "diverged" if exploded(state.particles, target.scale) else ""
+        return "diverged" if state.growth > EXPLODED else ""
 
     def caveat(self, state: GFSVGDState, knobs: GFSVGDKnobs) -> str:
         """That the power of the likelihood is not 1 yet, or that few particles have all the weight of the force."""
         if state.iteration == 0:
             return ""
         beta, m = self.temperature(state, knobs), len(state.particles)
+        if state.growth > EXPLODED:
+            return (
+                "particles diverged: their variance is more than 100 times the prior's, and the run ends here; "
+                "the surrogate drives them apart faster than it holds them"
+            )
         if beta < 1:
             return f"temperature β = {beta:.2g}: the particles' target is prior × likelihood^β, not yet the posterior"
         ess = effective_sample_size(state.log_ratios)
@@ -238,6 +245,6 @@ def tempered_log_density(target: Target, particles: np.ndarray, batch: np.ndarra
     return log_prior + beta * log_likelihood
 
 
-def exploded(particles: np.ndarray, scale: np.ndarray) -> bool:
-    """Whether the particles' variance is more than 100 times the prior's, a mean over the coordinates."""
-    return bool((particles.var(axis=0) / scale**2).mean() > EXPLODED)
+def growth(particles: np.ndarray, scale: np.ndarray) -> float:
+    """The particles' variance in prior variances, a mean over the coordinates."""
+    return float((particles.var(axis=0) / scale**2).mean())
