@@ -175,13 +175,14 @@ def test_weights_that_hang_on_few_are_said():
 
 
 def test_bad_input_is_a_sentence():
-    with pytest.raises(InputError, match="at least the number of values, 5"):
-        session_of(num_quantiles=3)
-    with pytest.raises(InputError, match="a multiple of the number of values, 5"):
-        session_of(num_quantiles=7)
+    for too_few in (3, 7):
+        with pytest.raises(InputError, match=f"a multiple of the number of values, 5, at least .* given: {too_few}"):
+            QuantileBins(make_target("categorical").space.values, Base(), too_few)
+    with pytest.raises(InputError, match="bins_per_value must be a whole number at least 1"):
+        session_of(bins_per_value=0)
     with pytest.raises(InputError, match="set surrogate to base"):
         session_of(surrogate="tanh")
-    assert session_of(num_quantiles=10).frame.knobs.surrogate == "base"
+    assert session_of(bins_per_value=2).frame.knobs.surrogate == "base"
     assert session_of(length_scale_factor=2.0).frame.knobs.length_scale_factor == 2.0
 
 
@@ -201,4 +202,4 @@ def test_an_impossible_state_is_a_sentence():
 
 @pytest.mark.parametrize("start", [-2.0, 2.0])
 def test_bins_that_take_turns_give_the_same_answer(start):
-    assert tv_after(400, 0, num_quantiles=10, num_particles=100, start_mean=start) < 0.09
+    assert tv_after(400, 0, bins_per_value=2, num_particles=100, start_mean=start) < 0.09

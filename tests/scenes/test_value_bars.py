@@ -31,7 +31,7 @@ def test_bars_are_probabilities_and_shares(method):
     assert columns.approximate["x"][-4] > columns.exact["x"][-4]  # side by side
 
 
-@pytest.mark.parametrize("knobs", [{}, {"num_quantiles": 10}, {"base_spread": 4.0}, {"clip": 1.0}], ids=str)
+@pytest.mark.parametrize("knobs", [{}, {"bins_per_value": 2}, {"base_spread": 4.0}, {"clip": 1.0}], ids=str)
 def test_bins_hold_the_points_that_stand_in_them(knobs):
     frame = frame_of("discrete_gf_svgd", num_particles=40, **knobs)
     columns, bins = SCENES["quantile_bins"].columns(frame, (0, 1)), METHODS["discrete_gf_svgd"].bins

@@ -18,6 +18,8 @@ SIZES = {
     "num_data": (1, LARGEST),
     "dim": (1, 4),
     "size": (2, 4),
+    "visible": (1, 9),
+    "hidden": (1, 9),
     "num_topics": (1, 4),
     "vocabulary": (2, 9),
 }  # always given
@@ -114,6 +116,8 @@ def recipes(draw):
     knobs = small_knobs(METHODS[method], num_data, **sizes, **draw(knob_values(drop(table, sizes))))
     if knobs.get("warm_start"):
         knobs["batches"] = "epochs"
+    if knobs.get("surrogate") == "tanh" and "relaxation" not in default_target(target).offers:
+        knobs["surrogate"] = "base"
     rows = knobs.get("batch_size", num_data)
     budget = draw(st.integers(1, min(1500, STEPS * rows)))
     return Recipe(target, method, target_options=options, seed=draw(st.integers(0, 2**53 - 1)), budget=budget, **knobs)
@@ -217,6 +221,15 @@ class CountingTarget(Target):
 
     def grad_log_prior(self, theta):
         return self.inner.grad_log_prior(theta)
+
+    def log_relaxed(self, points, batch=None):
+        rows = self.data_rows if batch is None else batch
+        self.pairs += len(rows) * len(points)  # rows are visited once, whatever is asked of them
+        return self.inner.log_relaxed(points, batch)
+
+    def grad_log_relaxed(self, points, batch=None):
+        self.gradient_pairs += len(self.data_rows if batch is None else batch) * len(points)
+        return self.inner.grad_log_relaxed(points, batch)
 
     def gibbs_sweep(self, rng, theta, data):
         self.pairs += self._counted(data)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +12,7 @@ import numpy as np
 from pmdviz.densities.density import effective_sample_size, normalise
 from pmdviz.densities.points import Points
 from pmdviz.errors import InputError, TargetError
+from pmdviz.kernels.discrete_svgd import matched_force
 from pmdviz.kernels.svgd import stein_force
 from pmdviz.methods.base import checked_log_likelihood, checked_log_prior, read_only, rows_in_words
 from pmdviz.methods.shared import optimisers
@@ -23,6 +26,7 @@ from pmdviz.methods.step import STEP_SIZE, Cost, Scalar, StepInfo
 from pmdviz.targets import Target
 
 STEPS = 500  # that the default budget is enough for
+MOST_IN_A_MATRIX = 1_000  # particles whose distances from one another are held all at once
 FEW = 0.05  # of the particles: an ESS of the weights below it
 
 
@@ -86,7 +90,7 @@ class DiscreteGFSVGD(BatchMethod, Latent):
         return knobs.changed(turned)
 
     def check_pair(self, target: Target, knobs: DiscreteGFSVGDKnobs) -> None:
-        """The smooth surrogate asks for a relaxation, and the bins must be shared out evenly. Raises InputError."""
+        """The smooth surrogate asks for a relaxation. Raises InputError."""
         if knobs.surrogate == "tanh" and "relaxation" not in target.offers and not self.missing_in(target):
             raise InputError(
                 f"surrogate = tanh needs a smooth log density between the states, which target {target.name!r} does "
@@ -94,7 +98,6 @@ class DiscreteGFSVGD(BatchMethod, Latent):
                 "surrogate",
             )
         super().check_pair(target, knobs)
-        bins(target, knobs)
 
     def varies_less(self, knobs: DiscreteGFSVGDKnobs) -> str:
         """They keep their distance from one another, as draws that know nothing of one another do not."""
@@ -122,11 +125,11 @@ class DiscreteGFSVGD(BatchMethod, Latent):
         knobs: DiscreteGFSVGDKnobs,
     ) -> tuple[DiscreteGFSVGDState, StepInfo]:
         """One step along the weighted force of the surrogate."""
+        knobs = SimpleNamespace(**knobs.as_dict())  # `param` takes its time over each look at one
         t, x, rows = state.iteration + 1, state.latent, len(batch)
         log_ratio, scores = surrogate(target, state, batch, knobs)
         log_w = WEIGHTINGS[knobs.weighting](log_ratio)
-        h = squared_width(x, knobs.length_scale_factor)
-        force = stein_force(x, scores, h, np.exp(log_w))
+        force, h = weighted_force(x, scores, np.exp(log_w), knobs.length_scale_factor)
         direction, first, second = optimisers.OPTIMISERS[knobs.optimiser](force, state.first, state.second, t)
         eps, ess = step_size(t, knobs.eta, knobs.kappa), effective_sample_size(log_w)
         latent = clipped(x + eps * direction, knobs)
@@ -172,8 +175,8 @@ class DiscreteGFSVGD(BatchMethod, Latent):
 
 
 def bins(target: Target, knobs: DiscreteGFSVGDKnobs) -> QuantileBins:
-    """Gamma of the target's values. Raises InputError where there are too few bins."""
-    return bins_of(target.space.values, knobs.base_spread, knobs.clip or np.inf, knobs.num_quantiles)
+    """Gamma of the target's values."""
+    return bins_of(target.space.values, knobs.base_spread, knobs.clip or np.inf, knobs.bins_per_value)
 
 
 def clipped(latent: np.ndarray, knobs: DiscreteGFSVGDKnobs) -> np.ndarray:
@@ -184,7 +187,9 @@ def clipped(latent: np.ndarray, knobs: DiscreteGFSVGDKnobs) -> np.ndarray:
 def smooth_map(x: np.ndarray, target: Target, steepness: float) -> tuple[np.ndarray, np.ndarray]:
     """sigma(x) = tanh(tau x / 2), stretched from the lowest value to the highest, and its derivative."""
     low, high = min(target.space.values), max(target.space.values)
-    half, bent = 0.5 * (high - low), np.tanh(0.5 * steepness * x)
+    with np.errstate(over="ignore"):  # e^x = inf is right: the map is at its end
+        bent = 1.0 - 2.0 / (1.0 + np.exp(steepness * x))  # the tanh, in a third of its time
+    half = 0.5 * (high - low)
     return 0.5 * (low + high) + half * bent, half * 0.5 * steepness * (1 - bent**2)
 
 
@@ -198,6 +203,14 @@ def surrogate(
         return -log_p, scores
     z, slope = smooth_map(x, target, knobs.steepness)
     return target.log_relaxed(z, batch) - log_p, scores + slope * target.grad_log_relaxed(z, batch)
+
+
+def weighted_force(x: np.ndarray, scores: np.ndarray, weights: np.ndarray, factor: float) -> tuple[np.ndarray, float]:
+    """sum_j w_j [k(x_j, x_i) s_j + grad_j k(x_j, x_i)], (m, d), and h = factor med^2 / (2 log(m + 1))."""
+    if 1 < len(x) <= MOST_IN_A_MATRIX:
+        return matched_force(x, scores, weights, factor)
+    h = squared_width(x, factor)
+    return stein_force(x, scores, h, weights), h
 
 
 def _log_target(target: Target, particles: np.ndarray, batch: np.ndarray) -> np.ndarray:
@@ -230,8 +243,14 @@ WEIGHTINGS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 
 
 def distinct(particles: np.ndarray) -> int:
-    """How many different states there are among particles (m, d)."""
-    return len({row.tobytes() for row in particles})
+    """How many different states there are among particles (m, d), by a fixed random projection of them."""
+    along = (particles * _direction(particles.shape[1])).sum(axis=1)
+    return len(np.unique(along))
+
+
+@lru_cache(maxsize=64)
+def _direction(dim: int) -> np.ndarray:
+    return np.random.default_rng(0).standard_normal(dim)
 
 
 def _smooth(knobs: DiscreteGFSVGDKnobs) -> bool:

@@ -90,15 +90,14 @@ class DiscreteGFSVGDKnobs(BatchKnobs):
         doc="0: the base is N(0, 1). Otherwise five normals of sd 1 with equal weights, their means evenly between "
         "minus and plus this.",
     )
-    num_quantiles = Whole(
-        0,
-        bounds=(0, 10_000),
-        softbounds=(0, 20),
-        label="Quantile bins",
-        unit="bins a coordinate",
+    bins_per_value = Whole(
+        1,
+        bounds=(1, 1000),
+        softbounds=(1, 5),
+        label="Quantile bins a value",
         acts="restart",
-        doc="Bins of equal mass under the base, which stand for the values in turn, from the lowest on; a multiple of "
-        "the number of values. 0: one bin a value.",
+        doc="How many bins of equal mass under the base stand for each value. The values take turns, from the lowest "
+        "on, so that with more bins the way from any value to any other is shorter.",
     )
     clip = Real(
         0.0,

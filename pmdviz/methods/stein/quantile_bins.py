@@ -76,10 +76,17 @@ class QuantileBins:
     base : Base
     values : array (K,), ascending
     edges : array (Q - 1,), the quantiles between the bins
+
+    Raises InputError unless Q is K or a multiple of it: with fewer bins a value has none, and others unequal mass.
     """
 
     def __init__(self, values: tuple[float, ...], base: Base, num_bins: int = 0) -> None:
         self.base, self.values, self.num_bins = base, np.sort(np.array(values, float)), num_bins or len(values)
+        if self.num_bins < len(values) or self.num_bins % len(values):
+            raise InputError(
+                f"quantile bins must be a multiple of the number of values, {len(values)}, at least one each, so that "
+                f"all values have the same mass; given: {num_bins}"
+            )
         edges = base.quantiles(np.arange(1, self.num_bins) / self.num_bins)
         edges[np.abs(edges) < 1e-12] = 0.0  # of two values: the sign
         self.edges = edges
@@ -92,22 +99,9 @@ class QuantileBins:
 
 
 @lru_cache(maxsize=64)
-def bins_of(values: tuple[float, ...], spread: float, clip: float, num_bins: int) -> QuantileBins:
-    """The bins of a base; kept, as every step asks for them. Raises InputError where they are too few, or left over."""
-    k = len(values)
-    if num_bins and num_bins < k:
-        raise InputError(
-            f"num_quantiles must be at least the number of values, {k}, so that each has a bin of its own, or 0 for "
-            f"one bin a value; given: {num_bins}",
-            "num_quantiles",
-        )
-    if num_bins % k:
-        raise InputError(
-            f"num_quantiles must be a multiple of the number of values, {k}, so that all have equally many bins; "
-            f"given: {num_bins}",
-            "num_quantiles",
-        )
-    return QuantileBins(values, Base(spread, clip), num_bins)
+def bins_of(values: tuple[float, ...], spread: float, clip: float, each: int) -> QuantileBins:
+    """`each` bins of a base a value; kept, as every step asks for them."""
+    return QuantileBins(values, Base(spread, clip), each * len(values))
 
 
 def _log_sum(exponents: np.ndarray) -> np.ndarray:
