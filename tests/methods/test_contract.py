@@ -39,7 +39,15 @@ OPTIONS = [
         ),
     )
 ]
-CHEAP = ("gaussian", "mixture", "sparse_gp", "logistic", "topics", "ising", "binary_net")  # the first that a method fits
+CHEAP = (
+    "gaussian",
+    "mixture",
+    "sparse_gp",
+    "logistic",
+    "topics",
+    "ising",
+    "binary_net",
+)  # the first that a method fits
 
 
 @functools.cache
