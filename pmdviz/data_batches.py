@@ -150,7 +150,9 @@ def _text(value: Any) -> str:
 def _known(name: str) -> _Name:
     if name not in NAMES:
         called = name.replace(" ", ".")
-        raise ValueError(f"it is a pickle that asks for {called}, which no batch of images needs; nothing in it was run")
+        raise ValueError(
+            f"it is a pickle that asks for {called}, which no batch of images needs; nothing in it was run"
+        )
     return _Name(NAMES[name])
 
 

@@ -13,7 +13,6 @@ from pmdviz.metrics.base import Applies, Measurable, Metric
 from pmdviz.metrics.plane import DASHED
 from pmdviz.targets import Target
 
-
 MOST_POINTS = 1000  # of q that are asked one by one; of more, as of a density, so many draws
 Average = Callable[[np.ndarray], np.ndarray]
 

@@ -67,8 +67,8 @@ class BinaryNet(Target):
     a unit at 0 counts as 1. A row is (x_1, ..., x_F, class from 0 on). There is no exact answer: 2^2368 nets of the
     default size, and nothing but held-out data to judge them by.
 
-    Relaxed: weights are any numbers between -1 and 1, and units tanh(s V'x / sqrt(F)). At the states this is `log_joint`
-    only in the limit of a large steepness s.
+    Relaxed: weights are any numbers between -1 and 1, and units tanh(s V'x / sqrt(F)). At the states this is
+    `log_joint` only in the limit of a large steepness s.
     """
 
     name = "binary_net" if find_spec("sklearn") else ""

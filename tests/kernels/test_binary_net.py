@@ -1,4 +1,4 @@
-"""The kernels of nets with weights between -1 and 1 against the formula in NumPy, and the gradient against differences."""
+"""The kernels of nets with weights from -1 to 1 against the formula in NumPy, and the gradient against differences."""
 
 import numpy as np
 import pytest
@@ -68,7 +68,9 @@ def test_steep_units_are_hard_ones():
     shape = SHAPES[0]
     theta, rows = drawn(shape, hard=True)
     hard = net_log_likelihood(theta, rows, shape, True)
-    far = [np.abs(net_log_likelihood(theta, rows, shape._replace(steepness=s), False) - hard).max() for s in (1, 5, 1e5)]
+    far = [
+        np.abs(net_log_likelihood(theta, rows, shape._replace(steepness=s), False) - hard).max() for s in (1, 5, 1e5)
+    ]
     assert far[0] > far[1] > far[2] and far[2] < 1e-9
 
 

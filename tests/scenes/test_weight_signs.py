@@ -21,14 +21,14 @@ def frame():
 def test_an_image_is_the_weights_of_one_unit(frame):
     columns = SCENE.columns(frame, (0, 1))
     cells = columns.image.values[::-1]
-    assert cells.shape == (17, 2 * 71 + 4)  # two rows of eight images of 8 x 8, and as many beside them
+    assert cells.shape == (2 * 17 + 6, 71)  # two rows of eight images of 8 x 8, and as many below them
     mean = 0.5 * (1 + frame.density.mean[: 64 * 11].reshape(8, 8, 11))
     for unit in (0, 1, 7, 8, 10):
         row, column = 9 * (unit // 8), 9 * (unit % 8)
         np.testing.assert_allclose(cells[row : row + 8, column : column + 8], mean[:, :, unit], atol=1e-6)
         one = frame.particles[-1][: 64 * 11].reshape(8, 8, 11)[:, :, unit]
-        beside = cells[row : row + 8, 75 + column : 75 + column + 8]
-        np.testing.assert_array_equal(beside, (one > 0).astype(np.float32))
+        below = cells[23 + row : 23 + row + 8, column : column + 8]
+        np.testing.assert_array_equal(below, (one > 0).astype(np.float32))
     assert np.isnan(cells[8]).all() and np.isnan(cells[9:, 27:71]).all()
 
 

@@ -1,4 +1,4 @@
-"""Python batches of CIFAR-10: read without Python's own reader of pickles, which is the test's opinion; hostile ones."""
+"""Python batches of CIFAR-10, against Python's own reader of pickles, which the package does without; hostile ones."""
 
 import gzip
 import os
@@ -23,7 +23,13 @@ def of_python_2():
         return b"U" + bytes([len(value)]) + value
 
     array = b"cnumpy.core.multiarray\n_reconstruct\nq\x03cnumpy\nndarray\nq\x04K\x00\x85" + text(b"b") + b"\x87R"
-    kind = b"cnumpy\ndtype\n" + text(b"u1") + b"K\x00K\x01\x87R(K\x03" + text(b"|") + b"NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tb"
+    kind = (
+        b"cnumpy\ndtype\n"
+        + text(b"u1")
+        + b"K\x00K\x01\x87R(K\x03"
+        + text(b"|")
+        + b"NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tb"
+    )
     content = IMAGES.tobytes()
     state = b"(K\x01K\x0cM\x00\x0c\x86" + kind + b"I00\nT" + struct.pack("<i", len(content)) + content + b"tb"
     labels = b"](" + b"".join(b"K" + bytes([label]) for label in LABELS) + b"e"
@@ -99,7 +105,9 @@ def test_a_batch_that_is_cut_off_gets_a_sentence(path, cut):
         make_target("binary_net", data=str(path), num_data=9)
 
 
-@pytest.mark.parametrize("content", [b"R.", b"b.", b"t.", b"e.", b"u.", b"(u.", b"h\x07.", b"K\x01K\x02s.", b"\x80\x02."])
+@pytest.mark.parametrize(
+    "content", [b"R.", b"b.", b"t.", b"e.", b"u.", b"(u.", b"h\x07.", b"K\x01K\x02s.", b"\x80\x02."]
+)
 def test_instructions_without_sense_are_an_error_of_value(content, tmp_path):
     (tmp_path / "x").write_bytes(content)
     with (tmp_path / "x").open("rb") as file, pytest.raises(ValueError):

@@ -14,12 +14,12 @@ from pmdviz.targets import Target
 MOST = 64  # units that are drawn
 ACROSS = 8  # images in a row of a half
 GAP = 1  # cells between two images
-BETWEEN = 4  # cells between the halves
-ABOVE = 1.5  # cells from the images to the words
+BETWEEN = 6  # cells between the halves, with room for words
+ABOVE = 2.5  # cells from the images to the words
 
 
 class WeightSignsScene(Scene):
-    """On the left the mean sign over q of every weight, on the right one net's; an image is one hidden unit.
+    """Above the mean sign over q of every weight, below one net's; an image is one hidden unit.
 
     Any target with a `first_layer` of weights -1 and 1 from the pixels of images (`image_shape`) has it.
     """
@@ -37,20 +37,20 @@ class WeightSignsScene(Scene):
     def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
         """Square cells."""
         rows, columns = _cells(target)
-        half = max(rows + 4 * ABOVE, columns) / 2 + 1
+        half = max(rows + 2 * ABOVE, columns) / 2 + 1.5
         return (columns / 2 - half, columns / 2 + half), (rows / 2 - half, rows / 2 + half)
 
     def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
         """What is where, and what the colours say."""
-        return "mean sign over all nets · one net", "orange: weight -1, green: weight 1"
+        return "above: mean sign over all nets · below: one net", "orange: weight -1, green: weight 1"
 
     def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
-        """Two tables of images side by side, and above them how well each is right on held-out rows."""
+        """Two tables of images, and over each how often it is right on held-out rows."""
         target, weights = frame.target, frame.weights
         one = frame.particles[np.flatnonzero(weights == weights.max())[-1]]
         halves = [_table(target, theta) for theta in (frame.density.mean, one)]
-        gap = np.full((len(halves[0]), BETWEEN), np.nan)
-        cells = np.concatenate([halves[0], gap, halves[1]], axis=1).astype(np.float32)
+        gap = np.full((BETWEEN, halves[0].shape[1]), np.nan)
+        cells = np.concatenate([halves[1], gap, halves[0]]).astype(np.float32)
         shown = Image(cells, (0.0, float(cells.shape[1])), (0.0, float(cells.shape[0])))
         m = len(weights)
         return StageColumns(EMPTY_LINE, EMPTY_LINE, EMPTY_DOTS, m, m, image=shown, words=_said(frame, cells.shape))
@@ -66,7 +66,7 @@ def _cells(target: Target) -> tuple[int, int]:
     """Rows and columns of the whole picture."""
     units, across, rows, columns = _shape(target)
     down = -(-units // across)
-    return down * (rows + GAP) - GAP, 2 * (across * (columns + GAP) - GAP) + BETWEEN
+    return 2 * (down * (rows + GAP) - GAP) + BETWEEN, across * (columns + GAP) - GAP
 
 
 def _table(target: Target, theta: np.ndarray) -> np.ndarray:
@@ -81,10 +81,9 @@ def _table(target: Target, theta: np.ndarray) -> np.ndarray:
 
 
 def _said(frame: Any, shape: tuple[int, int]) -> Words:
-    """Over the left half how many held-out rows all nets together tell right, over the right one how many one does."""
+    """Over the upper half how many held-out rows all nets together tell right, over the lower one how many one does."""
     rows, columns = shape
-    middle = 0.25 * (columns - BETWEEN)
-    x = np.array([middle, columns - middle], np.float32)
+    y = np.array([rows, 0.5 * (rows - BETWEEN)], np.float32) + np.float32(ABOVE)
     told = frame.metrics
     text = f"together {told['accuracy']:.1%} right", f"each alone {told['single_accuracy']:.1%}"
-    return Words(x, np.full(2, rows + ABOVE, np.float32), text)
+    return Words(np.full(2, 0.5 * columns, np.float32), y, text)
