@@ -38,7 +38,7 @@ def classifier_rows(columns: int) -> list[Row]:
     return [
         make(f"Gradient-free SVGD, 100 particles, {words}", "gf_svgd", knobs={"num_particles": 100}, steps=300),
         make(f"Importance sampling, {words}", "importance", knobs={"num_particles": EVALUATIONS}, steps=1),
-        make(f"Tempered SMC, 1,000 particles, {words}", "tempered_smc", knobs={"num_particles": 1000}),
+        make(f"Tempered SMC, 1,000 particles, {words}", "smc_mcmc", knobs={"num_particles": 1000}),
         make(f"Random walk, {words}", "random_walk", knobs={}, steps=EVALUATIONS // 5),
     ]
 
