@@ -29,7 +29,7 @@ def test_an_image_is_the_weights_of_one_unit(frame):
         one = frame.particles[-1][: 64 * 11].reshape(8, 8, 11)[:, :, unit]
         below = cells[23 + row : 23 + row + 8, column : column + 8]
         np.testing.assert_array_equal(below, (one > 0).astype(np.float32))
-    assert np.isnan(cells[8]).all() and np.isnan(cells[9:, 27:71]).all()
+    assert np.isnan(cells[8]).all() and np.isnan(cells[9:17, 27:71]).all()
 
 
 def test_the_words_are_the_accuracies_and_lie_within_the_axes(frame):
