@@ -28,7 +28,7 @@ def matched_force(
     weights = finite(vector(weights, "weights", len(points)), "weights")
     if scores.shape != points.shape:
         raise ValueError(f"scores must have the points' shape {points.shape}, not {scores.shape}")
-    m = len(points)
+    m, points = len(points), points - points.mean(axis=0)  # the differences keep their digits far from the origin
     squares, pairs = _squares(np.ascontiguousarray(points.T))
     middle = len(pairs) // 2
     if m < 2:
