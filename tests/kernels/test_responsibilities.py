@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pmdviz.kernels.responsibilities import soft_means
+from pmdviz.kernels.stein.responsibilities import soft_means
 from tests.kernels.naive import LONG
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pmdviz.kernels.distances import median_distance
-from pmdviz.kernels.svgd import TILE, imq_force, sampled_median_distance, stein_force
+from pmdviz.kernels.stein.svgd import TILE, imq_force, sampled_median_distance, stein_force
 from pmdviz.methods.stein.kernels import KERNELS
 from tests.kernels.naive import LONG
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from pmdviz.densities.density import effective_sample_size, normalise
 from pmdviz.errors import InputError
-from pmdviz.kernels.stein_weights import Descent, descended, stein_matrix
+from pmdviz.kernels.stein.black_box import Descent, descended, stein_matrix
 from pmdviz.methods.base import DEFAULT_BUDGET, checked_gradient, checked_log_likelihood, read_only
 from pmdviz.methods.shared.particles import equal_log_weights, normalised
 from pmdviz.methods.shared.smoothing import SmoothedMethod

@@ -12,8 +12,8 @@ import numpy as np
 from pmdviz.densities.density import effective_sample_size, normalise
 from pmdviz.densities.points import Points
 from pmdviz.errors import InputError, TargetError
-from pmdviz.kernels.discrete_svgd import matched_force
-from pmdviz.kernels.svgd import stein_force
+from pmdviz.kernels.stein.few_points import matched_force
+from pmdviz.kernels.stein.svgd import stein_force
 from pmdviz.methods.base import checked_log_likelihood, checked_log_prior, read_only, rows_in_words
 from pmdviz.methods.shared import optimisers
 from pmdviz.methods.shared.batching import BatchMethod

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from pmdviz.densities.density import effective_sample_size, normalise
-from pmdviz.kernels.steinis import is_monotone, log_determinants, transport, transport_diagonal
-from pmdviz.kernels.svgd import sampled_median_distance
+from pmdviz.kernels.stein.steinis import is_monotone, log_determinants, transport, transport_diagonal
+from pmdviz.kernels.stein.svgd import sampled_median_distance
 from pmdviz.knobs import Real
 from pmdviz.methods.shared import optimisers
 from pmdviz.methods.stein.widths import CLOSEST, DIVISORS

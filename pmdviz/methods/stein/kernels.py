@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from pmdviz.kernels.svgd import imq_force, stein_force
+from pmdviz.kernels.stein.svgd import imq_force, stein_force
 from pmdviz.knobs import Choice
 
 RBF = "rbf"

@@ -12,8 +12,8 @@ import numpy as np
 
 from pmdviz.densities.density import normalise
 from pmdviz.errors import TargetError
-from pmdviz.kernels.responsibilities import soft_means
-from pmdviz.kernels.svgd import sampled_median_distance
+from pmdviz.kernels.stein.responsibilities import soft_means
+from pmdviz.kernels.stein.svgd import sampled_median_distance
 from pmdviz.knobs import Choice, Real
 from pmdviz.methods.shared.particles import covariance
 from pmdviz.methods.stein.widths import CLOSEST, DIVISORS

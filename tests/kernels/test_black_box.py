@@ -5,7 +5,7 @@ import pytest
 from scipy import optimize
 
 from pmdviz.kernels import stein_weights
-from pmdviz.kernels.stein_weights import Descent, descended, nearest_on_simplex, stein_matrix
+from pmdviz.kernels.stein.black_box import Descent, descended, nearest_on_simplex, stein_matrix
 from tests.kernels.naive import LONG
 
 
