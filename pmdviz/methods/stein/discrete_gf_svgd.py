@@ -12,7 +12,7 @@ import numpy as np
 from pmdviz.densities.density import effective_sample_size, normalise
 from pmdviz.densities.points import Points
 from pmdviz.errors import InputError, TargetError
-from pmdviz.kernels.discrete_svgd import matched_force
+from pmdviz.kernels.stein.few_points import matched_force
 from pmdviz.kernels.svgd import stein_force
 from pmdviz.methods.base import checked_log_likelihood, checked_log_prior, read_only, rows_in_words
 from pmdviz.methods.shared import optimisers
@@ -160,7 +160,7 @@ class DiscreteGFSVGD(BatchMethod, Latent):
         return bins(target, knobs)
 
     def caveat(self, state: DiscreteGFSVGDState, knobs: DiscreteGFSVGDKnobs) -> str:
-        """That all particles are in one state, or that the weights in the force hang on few of them."""
+        """That all particles are in one state, or that few of them have all the weight in the force."""
         m = len(state.particles)
         if state.iteration == 0 or m == 1:
             return ""

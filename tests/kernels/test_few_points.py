@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from pmdviz.kernels.discrete_svgd import matched_force
 from pmdviz.kernels.distances import median_distance
+from pmdviz.kernels.stein.few_points import matched_force
 from tests.kernels.naive import LONG
 
 

@@ -1,0 +1,1 @@
+"""Kernels of Stein methods on few points."""
