@@ -6,6 +6,7 @@ from scipy.special import softmax
 from scipy.stats import norm, truncnorm
 
 import pmdviz
+from benchmarks.helpers.plain_discrete import plain, session
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, TargetError
@@ -203,3 +204,13 @@ def test_an_impossible_state_is_a_sentence():
 @pytest.mark.parametrize("start", [-2.0, 2.0])
 def test_bins_that_take_turns_give_the_same_answer(start):
     assert tv_after(400, 0, bins_per_value=2, num_particles=100, start_mean=start) < 0.09
+
+
+@pytest.mark.parametrize("products", [True, False])
+def test_it_is_what_the_plain_form_is(products):
+    """The form that the bench times ours against: after fifteen steps the same points."""
+    ours = session(20, 4)
+    other = plain(ours, products)
+    for _ in range(15):
+        other.step()
+    np.testing.assert_allclose(ours.advance(15).state.latent, other.latent, atol=1e-6)
