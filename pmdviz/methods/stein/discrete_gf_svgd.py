@@ -160,7 +160,7 @@ class DiscreteGFSVGD(BatchMethod, Latent):
         return bins(target, knobs)
 
     def caveat(self, state: DiscreteGFSVGDState, knobs: DiscreteGFSVGDKnobs) -> str:
-        """That all particles are in one state, or that the weights in the force hang on few of them."""
+        """That all particles are in one state, or that few of them have all the weight in the force."""
         m = len(state.particles)
         if state.iteration == 0 or m == 1:
             return ""
