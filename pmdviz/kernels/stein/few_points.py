@@ -1,6 +1,6 @@
 """The weighted Stein force of few points in many dimensions, and its width, from one matrix of their distances.
 
-`kernels.svgd.stein_force` never holds all pairs, which suits thousands of points in a few dimensions. Of a hundred points in a
+`svgd.stein_force` never holds all pairs, which suits thousands of points in a few dimensions. Of a hundred points in a
 hundred dimensions the distances are most of the work: here each is computed once, for the median and for the kernel.
 """
 

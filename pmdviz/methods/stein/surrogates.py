@@ -193,8 +193,8 @@ def surrogate_knob(default: str) -> Choice:
         basic=True,
         doc="The density whose gradient takes the place of the target's. By the particles' moments: the Gaussian of "
         "their mean and, times the variance ratio, their covariance. Fixed Gaussian: the given mean and sd. Prior: "
-        "needs a gradient of the prior. Kernels: Σ c_j exp(-|x-x_j|²/h) about the particles, with c_j = 1, or with "
-        "c_j = p(x_j) as in Han's Algorithm 7. None: the particles push one another apart, most where p is small.",
+        "needs a gradient of the prior. Kernels: Σ c exp(-|x-x′|²/h) over the particles x′, with c = 1, or with "
+        "c = p(x′) as in Han's Algorithm 7. None: the particles push one another apart, most where p is small.",
     )
 
 
