@@ -8,15 +8,14 @@ import pytest
 from benchmarks.helpers import adaptive_rows, stein_rows
 from benchmarks.helpers.claims_rules import NO, OPEN, YES
 from benchmarks.helpers.claims_runs import read_rows
-from benchmarks.helpers.stein_page import (
-    CLAIMS,
+from benchmarks.helpers.stein_claims import CLAIMS
+from benchmarks.helpers.stein_page import page, runs_of
+from benchmarks.helpers.stein_rules import (
     as_good,
     falls,
     inverse_in_number,
     keeps_variance,
     lower,
-    page,
-    runs_of,
     unbiased,
 )
 from benchmarks.stein import QUICK, SEEDS, described, rows
