@@ -1,8 +1,8 @@
 """What is claimed of gradient-free SVGD as runs and their numbers: the best surrogate's width, and many dimensions.
 
 E5 is the thesis' Gaussian in the plane (its figures 10 to 13), E6 ten Gaussians in up to 25 dimensions (figure 14), at
-the thesis' kernel width unless a row says otherwise. Where stein-thinning is installed, `python -m benchmarks.helpers.gradient_free_rows` prints by how
-much our gradient-free Stein kernel differs from its own.
+the thesis' kernel width unless a row says otherwise. Where stein-thinning is installed,
+`python -m benchmarks.helpers.gradient_free_rows` prints by how much our gradient-free Stein kernel differs from it.
 """
 
 from __future__ import annotations
