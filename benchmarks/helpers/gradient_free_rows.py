@@ -17,7 +17,7 @@ from benchmarks.helpers.stein_rows import Measured
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.metrics.draws import squared_distances
-from pmdviz.metrics.surrogate_stein import stein_matrix
+from pmdviz.metrics.stein import stein_matrix
 from pmdviz.targets import Target, make_target
 
 RATIOS = (0.5, 1.0, 2.0, 3.16, 10.0, 100.0)  # variances of surrogate over target
@@ -210,7 +210,7 @@ def outside_opinions(n: int = 60, dim: int = 3, h: float = 0.8) -> dict[str, flo
     matrix = np.array([[float(np.squeeze(theirs([i], [j]))) for j in range(n)] for i in range(n)])
     log_w = log_rho - log_p
     w = np.exp(log_w - log_w.min())
-    ours = w[:, None] * stein_matrix(x, scores, h, "imq") * w
+    ours = w[:, None] * stein_matrix(x / h**0.5, scores * h**0.5) / h * w
     return {"stein-thinning": float(np.abs(matrix - ours).max() / np.abs(ours).max())}
 
 

@@ -53,7 +53,7 @@ FAULTS = [
     Fault.of("gf-surrogate-score", "methods.stein.surrogates:KernelSurrogate.both", "2.0 / self.h", "1.0 / self.h", "methods/test_gf_svgd"),
     Fault.of("gf-not-positive", "methods.stein.surrogates:log_ratios", "~np.isfinite(values)", "np.isnan(values)", "methods/test_gf_svgd"),
     Fault.of("gf-guard", "methods.stein.gf_svgd:growth", "particles.var(axis=0) / scale ** 2", "0.0 * particles.var(axis=0) / scale ** 2", "methods/test_gf_svgd"),
-    Fault.of("gf-ksd-trace", "metrics.surrogate_stein:stein_matrix", "x.shape[1] * slope + 2 / h * squared * curve", "x.shape[1] * slope", "metrics/test_surrogate_stein"),
+    Fault.of("gf-ksd-trace", "metrics.stein:stein_matrix", "d * slope - 3 * (base - 1) * base ** -2.5", "d * slope", "metrics/test_surrogate_stein"),
     Fault.of("discrete-inverse-weight", "methods.stein.discrete_gf_svgd:surrogate", "return -log_p, scores", "return log_p, scores", "methods/test_discrete_gf_svgd::test_a_step_is_the_formula"),
     Fault.of("discrete-smooth-slope", "methods.stein.discrete_gf_svgd:surrogate", "scores + slope * target.grad_log_relaxed(z, batch)", "scores + target.grad_log_relaxed(z, batch)", "methods/test_discrete_gf_svgd::test_the_smooth_surrogate_s_gradient_is_that_of_its_log_density"),
     Fault.of("discrete-ranks", "methods.stein.discrete_gf_svgd:ranked", "-np.log(above)", "np.log(above)", "methods/test_discrete_gf_svgd::test_ranks_are_one_over_the_share_that_is_at_least_as_large"),
