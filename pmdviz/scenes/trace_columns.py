@@ -194,6 +194,11 @@ def over_words(history: Mapping[str, np.ndarray], group: Group) -> str:
     return ", ".join(f"{group.metrics[m].title} > {group.ceiling:,.0f}" for m in beyond)
 
 
+def usual_clock(method: Method, unit: str) -> str:
+    """What traces of a method are drawn against where nobody chose: what the budget counts, or the method's own."""
+    return method.clock or CLOCK_OF[unit]
+
+
 def clocks_of(target: Any) -> dict[str, str]:
     """The clocks that a run on a target has, with their words: without data none are visited."""
     return {clock: words for clock, words in CLOCKS.items() if clock != "visited" or target.data is not None}
