@@ -143,7 +143,8 @@ class DiscreteGFSVGD(BatchMethod, Latent):
         }
         arrays = read_only(particles, state.log_weights, latent, first, second)
         asked, flips = _asked(knobs), int((particles != state.particles).sum())
-        words = f"step {eps:.3g} · kernel width {np.sqrt(h):.3g} · ESS of the weights {ess:.3g} · {flips:,} changes"
+        words = f"step {eps:.3g} · kernel width {np.sqrt(h):.3g} · ESS of the weights {ess:.3g} · "
+        words += f"{flips:,} values changed"
         cost = Cost(rows, rows * len(x) * (asked - _smooth(knobs)), rows * len(x) * _smooth(knobs))
         return DiscreteGFSVGDState(*arrays, ess, t), StepInfo(cost, words, scalars=scalars)
 

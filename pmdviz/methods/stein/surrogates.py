@@ -182,11 +182,11 @@ def surrogate_knob(default: str) -> Choice:
     return Choice(
         default,
         choices={
-            MOMENTS: "Gaussian by the particles' moments",
+            MOMENTS: "Gaussian by moments",
             GAUSSIAN: "fixed Gaussian",
             PRIOR: "prior (or q₀)",
-            KERNELS: "kernels at the particles",
-            DENSITY: "kernels at the particles, times p",
+            KERNELS: "kernels at particles",
+            DENSITY: "kernels, times p",
             FLAT: "none (ρ = 1)",
         },
         label="Surrogate ρ",
