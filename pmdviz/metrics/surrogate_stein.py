@@ -8,6 +8,7 @@ from pmdviz.methods import Method
 from pmdviz.methods.stein.shown import WithSurrogate
 from pmdviz.methods.stein.surrogates import log_ratios
 from pmdviz.metrics.base import Measurable, Metric
+from pmdviz.metrics.plane import DASHED
 from pmdviz.metrics.draws import squared_distances
 from pmdviz.targets import Target
 
@@ -59,5 +60,6 @@ Metric(
     axis="ksd",
     axis_title="KSD",
     limits=(0.01, 100.0),
-    colour="particles",
+    colour="approximate",
+    dash=DASHED,
 )
