@@ -8,8 +8,8 @@ from pmdviz.methods import Method
 from pmdviz.methods.stein.shown import WithSurrogate
 from pmdviz.methods.stein.surrogates import log_ratios
 from pmdviz.metrics.base import Measurable, Metric
-from pmdviz.metrics.plane import DASHED
 from pmdviz.metrics.draws import squared_distances
+from pmdviz.metrics.plane import DASHED
 from pmdviz.targets import Target
 
 POINTS = 300
