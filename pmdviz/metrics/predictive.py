@@ -91,5 +91,5 @@ _metric(43, NUMBER, "nlpd", "NLPD", "nats a row", "mean of -log E_q p(y) over he
 _metric(
     44, ("classes",), "single_accuracy", "accuracy of a single point", "share",
     "mean over q of the share of held-out rows whose class one theta alone predicts", 1, measure=_single_accuracy,
-    ranks=False, short="single accuracy", axis="accuracy", dash=DASHED, colour="ink",
+    ranks=False, short="single accuracy", axis="accuracy", dash=DASHED, colour="particles",
 )  # fmt: skip

@@ -8,6 +8,7 @@ from pmdviz.methods import Method
 from pmdviz.methods.stein.shown import WithSurrogate
 from pmdviz.methods.stein.surrogates import log_ratios
 from pmdviz.metrics.base import Measurable, Metric
+from pmdviz.metrics.plane import DASHED
 from pmdviz.metrics.stein import stein_matrix
 from pmdviz.targets import Target
 
@@ -40,5 +41,6 @@ Metric(
     axis="ksd",
     axis_title="KSD",
     limits=(0.01, 100.0),
-    colour="particles",
+    colour="approximate",
+    dash=DASHED,
 )

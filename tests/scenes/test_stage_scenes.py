@@ -119,9 +119,15 @@ def test_the_probability_of_a_class_is_the_mean_over_draws_and_lines_are_where_i
     assert len(columns.others["x"]) == (~ones).sum()
 
 
+def box_of(line):
+    return tuple(float(end(line[axis])) for axis in ("x", "y") for end in (np.nanmin, np.nanmax))
+
+
 def test_a_lattice_shows_the_newest_state_the_mean_and_the_exact_mean():
     frame = frame_of("ising", "gibbs", 50)
-    cells = SCENES["lattice"].columns(frame, (0, 1)).image.values
+    columns = SCENES["lattice"].columns(frame, (0, 1))
+    assert (box_of(columns.approximate), box_of(columns.exact)) == ((5, 9, 0, 4), (10, 14, 0, 4))
+    cells = columns.image.values
     assert cells.shape == (4, 14) and np.isnan(cells[:, [4, 9]]).all()
     newest, mean, exact = (cells[::-1, k : k + 4].ravel() for k in (0, 5, 10))
     np.testing.assert_allclose(newest, (frame.particles[-1] + 1) / 2)
@@ -142,6 +148,7 @@ def test_a_strip_shows_the_heaviest_particles_over_the_mean_and_the_exact_mean()
     for left, mean in ((0, frame.density.mean), (8, frame.target.exact.mean)):
         expected = ((mean.reshape(3, 3) + 1) / 2).repeat(2, axis=0).repeat(2, axis=1)
         np.testing.assert_allclose(cells[8:, left : left + 6], expected, rtol=1e-6)
+    assert (box_of(columns.approximate), box_of(columns.exact)) == ((0, 6, 0, 6), (8, 14, 0, 6))
 
 
 def test_a_strip_of_weighted_particles_begins_with_the_heaviest_and_has_gaps_for_none():

@@ -9,7 +9,7 @@ import numpy as np
 from pmdviz.methods import Method
 from pmdviz.scenes.columns import EMPTY_DOTS, EMPTY_LINE, MAX_DRAWN, Image, StageColumns
 from pmdviz.scenes.stage.base import Pair, Ranges, Scene
-from pmdviz.scenes.stage.lattice import GAP, cells, shape_of
+from pmdviz.scenes.stage.lattice import GAP, cells, framed, shape_of
 from pmdviz.scenes.tiling import joined
 from pmdviz.targets import Target
 from pmdviz.targets.space import Discrete
@@ -62,7 +62,7 @@ class LatticeStripScene(Scene):
         frames = []
         for place, mean in enumerate(means):
             left = place * LARGER * (columns + GAP)
-            frames.append(_frame(left, left + LARGER * columns, LARGER * rows))
+            frames.append(framed(left, left + LARGER * columns, LARGER * rows))
             large = cells(target, mean).repeat(LARGER, axis=0).repeat(LARGER, axis=1)
             _put(drawn, large, DOWN * (rows + GAP), left)
         image = Image(drawn[::-1].copy(), (0.0, float(width)), (0.0, float(height)))
@@ -74,12 +74,6 @@ def _extent(target: Target) -> tuple[int, int]:
     """Cells across and down."""
     rows, columns = shape_of(target)
     return ACROSS * (columns + GAP) - GAP, DOWN * (rows + GAP) + LARGER * rows
-
-
-def _frame(left: float, right: float, top: float) -> dict[str, np.ndarray]:
-    """Around a mean, which stands at the bottom."""
-    x, y = (left, right, right, left, left), (0.0, 0.0, top, top, 0.0)
-    return {"x": np.array(x, np.float32), "y": np.array(y, np.float32)}
 
 
 def _put(drawn: np.ndarray, lattice: np.ndarray, row: int, column: int) -> None:

@@ -156,5 +156,5 @@ def _words(frame: Any, pair: Pair, top: float) -> Words:
         (left, right), (low, high) = SCENES["posterior"].ranges(frame.target, pair, top)
     else:
         (left, right), (low, high) = square(frame.target.view_box, pair)
-    x, y = left + 0.24 * (right - left), high - 0.04 * (high - low)
+    x, y = left + 0.3 * (right - left), high - 0.04 * (high - low)
     return Words(np.array([x], np.float32), np.array([y], np.float32), (text,))
