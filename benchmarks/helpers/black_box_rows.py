@@ -2,15 +2,12 @@
 
 E9b: means of x and x^2 of N(0, I) in the plane from points of N(0, 2 I) or of N(1/2, 2 I), weighed in five ways. E6:
 AIS by random walks on a mixture of ten Gaussians, N(mu_k, I) with mu_k in a cube of side 2, from N(0, 4 I).
-`python -m benchmarks.helpers.black_box_rows [seeds]` measures them all.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -18,7 +15,6 @@ from benchmarks.helpers.stein_rows import Measured, Row, squared_errors
 from pmdviz.engine.session import Session
 from pmdviz.methods.stein.black_box_is import discrepancy_matrix
 
-SEEDS = range(700, 720)
 COUNTS, MEANS = (50, 100, 200), (0.0, 0.5)
 WALKERS, TEMPERATURES, DIMS = 200, 1000, (2, 25)
 DRAWS, PAIRS = 2000, 500  # exact ones; of these so many for their median distance
@@ -110,29 +106,3 @@ SPECIFIED: dict[str, dict[str, tuple[float, float]]] = {
 }
 SPECIFIED["GF-AIS, d = 2"] = {"mmd2": (4.4e-3, 1e-3)}
 SPECIFIED["GF-AIS, d = 25"] = {"mmd2": (0.021, 0.005), "ess": (0.16, 0.03)}
-
-
-def measured(row: Row, seeds: Any = SEEDS) -> dict[str, tuple[float, float]]:
-    """Mean and standard error of every number over the seeds."""
-    found = [row.measure(seed) for seed in seeds]
-    columns = {name: np.array([one[name] for one in found]) for name in found[0]}
-    return {name: (float(v.mean()), float(v.std(ddof=1) / np.sqrt(len(v)))) for name, v in columns.items()}
-
-
-def main(count: int) -> None:
-    """Print a line for every row."""
-    for row in [*BLACK_BOX, *WALKS]:
-        known, wanted = measured(row, SEEDS[:count]), SPECIFIED.get(row.name, {})
-        parts = []
-        for name, (mean, error) in known.items():
-            text = f"{name} {mean:.2e} ± {error:.1e}"
-            if name in wanted:
-                value, other = wanted[name]
-                away = (mean - value) / np.hypot(error, other)
-                text += f" (specified {value:.2g}, {away:+.1f} standard errors away)"
-            parts += [text] if name not in ("evaluations", "cos") else []
-        print(f"{row.name}: " + "; ".join(parts), flush=True)
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else len(SEEDS))

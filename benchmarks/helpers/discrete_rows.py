@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -76,21 +76,3 @@ SPECIFIED: dict[str, dict[str, tuple[float, float]]] = {
     **{f"Five values, -1 to 1, {n} independent samples": _specified(m, 0.3 * m) for n, m in SAMPLES.items()},
     "Five values, -1 to 1, 100 particles, plain SVGD": _specified(0.206, 0.02),
 }
-
-
-def measured(seeds: Callable[[], range] = lambda: range(400, 408)) -> dict[str, tuple[float, float, int]]:
-    """Mean and standard error of every row, and over how many runs."""
-    found = {}
-    for row in CATEGORICAL:
-        values = [row.measure(seed)["tv_states"] for seed in seeds()]
-        found[row.name] = float(np.mean(values)), float(np.std(values, ddof=1) / len(values) ** 0.5), len(values)
-    return found
-
-
-if __name__ == "__main__":
-    for name, (mean, error, _) in measured().items():
-        wanted = SPECIFIED.get(name, {}).get("tv_states")
-        verdict = "" if wanted is None else abs(mean - wanted[0]) <= 2 * np.hypot(error, wanted[1])
-        print(
-            f"{name}: {mean:.4f} ± {error:.4f}  specified {wanted}  within two standard errors: {verdict}", flush=True
-        )

@@ -1,14 +1,12 @@
 """What is claimed of gradient-free SVGD as runs and their numbers: the best surrogate's width, and many dimensions.
 
 E5 is the thesis' Gaussian in the plane (its figures 10 to 13), E6 ten Gaussians in up to 25 dimensions (figure 14), at
-the thesis' kernel width unless a row says otherwise. Fresh seeds; `python -m benchmarks.helpers.gradient_free_rows`
-prints some rows for a look (a part of their names, and seeds, may be given), and by how much our gradient-free Stein
-kernel differs from that of stein-thinning, where that is installed.
+the thesis' kernel width unless a row says otherwise. Where stein-thinning is installed,
+`python -m benchmarks.helpers.gradient_free_rows` prints by how much our gradient-free Stein kernel differs from it.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -19,7 +17,7 @@ from benchmarks.helpers.stein_rows import Measured
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.metrics.draws import squared_distances
-from pmdviz.metrics.surrogate_stein import stein_matrix
+from pmdviz.metrics.stein import stein_matrix
 from pmdviz.targets import Target, make_target
 
 RATIOS = (0.5, 1.0, 2.0, 3.16, 10.0, 100.0)  # variances of surrogate over target
@@ -212,25 +210,9 @@ def outside_opinions(n: int = 60, dim: int = 3, h: float = 0.8) -> dict[str, flo
     matrix = np.array([[float(np.squeeze(theirs([i], [j]))) for j in range(n)] for i in range(n)])
     log_w = log_rho - log_p
     w = np.exp(log_w - log_w.min())
-    ours = w[:, None] * stein_matrix(x, scores, h, "imq") * w
+    ours = w[:, None] * stein_matrix(x / h**0.5, scores * h**0.5) / h * w
     return {"stein-thinning": float(np.abs(matrix - ours).max() / np.abs(ours).max())}
 
 
-def _shown(part: str, seeds: range) -> None:
-    for row in (*PLANE_ROWS, *MANY_ROWS):
-        if part not in row.name:
-            continue
-        runs = [row.measure(seed) for seed in seeds]
-        told = []
-        for name in runs[0]:
-            values, known = np.array([run[name] for run in runs]), SPECIFIED.get(row.name, {}).get(name)
-            error = values.std(ddof=1) / np.sqrt(len(values))
-            wanted = f" ({known[0]:g} ± {known[1]:.2g})" if known else ""
-            told.append(f"{name} {values.mean():.3g} ± {error:.2g}{wanted}")
-        print(f"{row.name}: {', '.join(told)}", flush=True)
-
-
 if __name__ == "__main__":
-    part, first, last = [*sys.argv[1:], *("E", "400", "404")[len(sys.argv) - 1 :]][:3]
-    _shown(part, range(int(first), int(last)))
     print(outside_opinions())

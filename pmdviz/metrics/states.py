@@ -39,7 +39,7 @@ Metric(
     order=17,
     log=False,
     axis="tv_states",
-    axis_title="TV",
+    axis_title="TV of states",
     axis_label="TV of states (0 identical, 1 no overlap)",
     limits=(0.0, 1.0),
     fixed=True,

@@ -54,7 +54,7 @@ class BinaryNetOptions(Knobs):
         log=True,
         label="Steepness of relaxed units",
         acts="restart",
-        doc="Of the smooth net that stands in where a gradient is needed: tanh(steepness × input of the unit / √F) in "
+        doc="Of the smooth net that is used instead for gradients: tanh(steepness × input of the unit / √F) in "
         "place of its sign. The larger, the nearer to the net itself, and the less a gradient says.",
     )
     data_seed = data_seed()

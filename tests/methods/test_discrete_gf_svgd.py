@@ -6,6 +6,7 @@ from scipy.special import softmax
 from scipy.stats import norm, truncnorm
 
 import pmdviz
+from benchmarks.helpers.plain_discrete import plain, session
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, TargetError
@@ -169,7 +170,7 @@ def test_a_fold_of_particles_is_said():
     assert distinct(session.frame.particles) == 1
 
 
-def test_weights_that_hang_on_few_are_said():
+def test_few_particles_with_all_the_weight_are_said():
     session = session_of("ising", {"size": 4, "coupling": 1.0}, surrogate="base", num_particles=60)
     assert "weights in the force" in session.advance(1).caveat
 
@@ -189,12 +190,12 @@ def test_bad_input_is_a_sentence():
 def test_an_impossible_state_is_a_sentence():
     """rho / p is infinite there."""
     mine = pmdviz.custom_target(
-        log_prior=lambda theta: np.full(len(theta), -np.log(2.0)),
+        log_prior=lambda theta: np.full(len(theta), -np.log(3.0)),
         log_likelihood=lambda theta, batch: np.where(theta[:, 0] > 0, -np.inf, 0.0),
-        sample_prior=lambda rng, n: np.full((n, 1), -1.0),
+        sample_prior=lambda rng, n: rng.choice([-1.0, 0.0], size=(n, 1)),
         data=np.zeros((1, 1)),
-        space=pmdviz.Discrete([-1, 1], 1),
-        name="half",
+        space=pmdviz.Discrete([-1, 0, 1], 1),
+        name="two_of_three",
     )
     with pytest.raises(TargetError, match="every state to be possible"):
         session_of(mine).advance(1)
@@ -203,3 +204,13 @@ def test_an_impossible_state_is_a_sentence():
 @pytest.mark.parametrize("start", [-2.0, 2.0])
 def test_bins_that_take_turns_give_the_same_answer(start):
     assert tv_after(400, 0, bins_per_value=2, num_particles=100, start_mean=start) < 0.09
+
+
+@pytest.mark.parametrize("products", [True, False])
+def test_it_is_what_the_plain_form_is(products):
+    """The form that the bench times ours against: after fifteen steps the same points."""
+    ours = session(20, 4)
+    other = plain(ours, products)
+    for _ in range(15):
+        other.step()
+    np.testing.assert_allclose(ours.advance(15).state.latent, other.latent, atol=1e-6)

@@ -1,4 +1,4 @@
-"""Annealed importance sampling by random walks: what it is worth where nobody knows a gradient."""
+"""Annealed importance sampling by random walks: what it is worth without a gradient."""
 
 from __future__ import annotations
 

@@ -78,6 +78,7 @@ class BlackBoxIS(SmoothedMethod, Reweighting):
         Scalar("weighted_discrepancy", "KSD of the weighted points", "√nats per unit of θ", True),
         Scalar("duality_gap", "duality gap", "share of KSD²", True),
     )
+    clock = "iteration"  # all evaluations are made in the first one
     budget_words = f"one pass, and {MOST:,} iterations"
 
     def varies_less(self, knobs: BlackBoxISKnobs) -> str:
@@ -143,8 +144,8 @@ class BlackBoxIS(SmoothedMethod, Reweighting):
         scalars = {"ess_before": ess, "zero_weight": zeros, "duality_gap": gap}
         scalars["weighted_discrepancy"] = float(np.sqrt(state.value))
         after, m = effective_sample_size(state.log_weights), len(state.particles)
-        words = f"{state.iterations:,} iterations · KSD {np.sqrt(state.value):.3g} · duality gap {gap:.2g} of KSD² · "
-        words += f"ESS {after:,.1f} of {m:,} ({after / m:.0%})"
+        words = f"{state.iterations:,} iterations of descent · KSD {np.sqrt(state.value):.3g} · "
+        words += f"duality gap {gap:.2g} of KSD² · ESS {after:,.1f} of {m:,} ({after / m:.0%})"
         return state, StepInfo(cost, words, scalars=scalars, terms=terms_of(state))
 
     def before(self, state: BlackBoxISState) -> np.ndarray:

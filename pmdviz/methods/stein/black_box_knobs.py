@@ -33,7 +33,7 @@ class BlackBoxISKnobs(SmoothingKnobs):
     )
     score = Choice(
         GRADIENT_FREE,
-        choices={GRADIENT_FREE: "proposal (gradient-free)", GRADIENT: "target"},
+        choices={GRADIENT_FREE: "proposal", GRADIENT: "target"},
         label="Score in the kernel",
         acts="restart",
         basic=True,

@@ -143,7 +143,8 @@ class DiscreteGFSVGD(BatchMethod, Latent):
         }
         arrays = read_only(particles, state.log_weights, latent, first, second)
         asked, flips = _asked(knobs), int((particles != state.particles).sum())
-        words = f"step {eps:.3g} · kernel width {np.sqrt(h):.3g} · ESS of the weights {ess:.3g} · {flips:,} changes"
+        words = f"step {eps:.3g} · kernel width {np.sqrt(h):.3g} · ESS of the weights {ess:.3g} · "
+        words += f"{flips:,} values changed"
         cost = Cost(rows, rows * len(x) * (asked - _smooth(knobs)), rows * len(x) * _smooth(knobs))
         return DiscreteGFSVGDState(*arrays, ess, t), StepInfo(cost, words, scalars=scalars)
 
@@ -160,7 +161,7 @@ class DiscreteGFSVGD(BatchMethod, Latent):
         return bins(target, knobs)
 
     def caveat(self, state: DiscreteGFSVGDState, knobs: DiscreteGFSVGDKnobs) -> str:
-        """That all particles are in one state, or that the weights in the force hang on few of them."""
+        """That all particles are in one state, or that few of them have all the weight in the force."""
         m = len(state.particles)
         if state.iteration == 0 or m == 1:
             return ""

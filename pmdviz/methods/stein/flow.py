@@ -94,9 +94,9 @@ def width_factor(default: float, **by: object) -> Real:
         log=True,
         basic=True,
         label="RBF width factor",
-        unit="× med²/(2 log(n+1))",
-        doc="The RBF is exp(-|x-y|²/h), with h this number times med²/(2 log(n+1)), med being the median distance of "
-        "the n points. 1 is the thesis' rule, under which they hardly see one another; 2 is Liu and Wang's.",
+        unit="× med²/(2 log(m+1))",
+        doc="The RBF is exp(-|x-y|²/h), with h this number times med²/(2 log(m+1)), med being the median distance of "
+        "the m points. 1 is the thesis' rule, under which they hardly see one another; 2 is Liu and Wang's.",
         **by,
     )
 

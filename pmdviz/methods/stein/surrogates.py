@@ -182,19 +182,19 @@ def surrogate_knob(default: str) -> Choice:
     return Choice(
         default,
         choices={
-            MOMENTS: "Gaussian by the particles' moments",
+            MOMENTS: "Gaussian by moments",
             GAUSSIAN: "fixed Gaussian",
             PRIOR: "prior (or q₀)",
-            KERNELS: "kernels at the particles",
-            DENSITY: "kernels at the particles, times p",
+            KERNELS: "kernels at particles",
+            DENSITY: "kernels, times p",
             FLAT: "none (ρ = 1)",
         },
         label="Surrogate ρ",
         basic=True,
         doc="The density whose gradient takes the place of the target's. By the particles' moments: the Gaussian of "
         "their mean and, times the variance ratio, their covariance. Fixed Gaussian: the given mean and sd. Prior: "
-        "needs a gradient of the prior. Kernels: Σ c_j exp(-|x-x_j|²/h) about the particles, with c_j = 1, or with "
-        "c_j = p(x_j) as in Han's Algorithm 7. None: the particles push one another apart, most where p is small.",
+        "needs a gradient of the prior. Kernels: Σ c exp(-|x-x′|²/h) over the particles x′, with c = 1, or with "
+        "c = p(x′) as in Han's Algorithm 7. None: the particles push one another apart, most where p is small.",
     )
 
 

@@ -10,6 +10,7 @@ from pmdviz.methods import Method
 from pmdviz.scenes.columns import EMPTY_DOTS, EMPTY_LINE, MAX_DRAWN, Image, StageColumns
 from pmdviz.scenes.stage.base import Pair, Ranges, Scene
 from pmdviz.scenes.stage.lattice import GAP, cells, shape_of
+from pmdviz.scenes.tiling import joined
 from pmdviz.targets import Target
 from pmdviz.targets.space import Discrete
 
@@ -21,14 +22,14 @@ class LatticeStripScene(Scene):
     """The eight heaviest particles, of equal ones the first, and below them the mean of all and the exact one.
 
     A cell is a coordinate, from the lowest value (0) to the highest (1); the first row is on top. A place stays empty
-    where there are fewer particles.
+    where there are fewer particles. The means have frames: pale cells would not be seen as a lattice.
     """
 
     name = "lattice_strip"
     title = "Lattices of particles"
     numbered = False
     order = 9
-    legend = {}
+    legend = {"exact": "exact mean", "approximate": "mean of all"}
 
     def applies(self, target: Target, method: Method) -> bool:
         """To particles that are discrete states."""
@@ -58,18 +59,27 @@ class LatticeStripScene(Scene):
             _put(drawn, cells(target, state), down * (rows + GAP), across * (columns + GAP))
         reference = target.reference()
         means = [frame.density.mean] + ([reference.mean] if reference is not None else [])
+        frames = []
         for place, mean in enumerate(means):
+            left = place * LARGER * (columns + GAP)
+            frames.append(_frame(left, left + LARGER * columns, LARGER * rows))
             large = cells(target, mean).repeat(LARGER, axis=0).repeat(LARGER, axis=1)
-            _put(drawn, large, DOWN * (rows + GAP), place * LARGER * (columns + GAP))
+            _put(drawn, large, DOWN * (rows + GAP), left)
         image = Image(drawn[::-1].copy(), (0.0, float(width)), (0.0, float(height)))
         m = len(weights)
-        return StageColumns(EMPTY_LINE, EMPTY_LINE, EMPTY_DOTS, m, m, image=image)
+        return StageColumns(joined(frames[1:]) if frames[1:] else EMPTY_LINE, frames[0], EMPTY_DOTS, m, m, image=image)
 
 
 def _extent(target: Target) -> tuple[int, int]:
     """Cells across and down."""
     rows, columns = shape_of(target)
     return ACROSS * (columns + GAP) - GAP, DOWN * (rows + GAP) + LARGER * rows
+
+
+def _frame(left: float, right: float, top: float) -> dict[str, np.ndarray]:
+    """Around a mean, which stands at the bottom."""
+    x, y = (left, right, right, left, left), (0.0, 0.0, top, top, 0.0)
+    return {"x": np.array(x, np.float32), "y": np.array(y, np.float32)}
 
 
 def _put(drawn: np.ndarray, lattice: np.ndarray, row: int, column: int) -> None:

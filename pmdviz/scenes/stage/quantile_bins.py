@@ -35,7 +35,7 @@ class QuantileBinsScene(Scene):
     order = 7
     legend = {
         "prior": "base p₀",
-        "exact": "target p_c in steps; exact probability",
+        "exact": "target in steps; exact probability",
         "approximate": "share of the particles",
         "particles": "latent points",
     }

@@ -25,7 +25,7 @@ class ReweightingScene(Scene):
     """
 
     name = "reweighting"
-    title = "Weights before and after"
+    title = "Reweighting"
     shows_theta = True
     order = 8
     legend = {"exact": "exact posterior", "particles": "new weights", "paths": "importance weights"}

@@ -41,11 +41,11 @@ class SurrogateScene(Scene):
     """
 
     name = "surrogate"
-    title = "Surrogate and target"
+    title = "Surrogate"
     shows_theta = True
     order = 8
     legend = {
-        "prior": "prior × likelihood^β",
+        "prior": "prior (annealed: at β)",
         "exact": "exact posterior",
         "approximate": "surrogate ρ",
         "particles": "particles, by ρ/p",

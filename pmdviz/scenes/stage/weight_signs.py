@@ -25,7 +25,7 @@ class WeightSignsScene(Scene):
     """
 
     name = "weight_signs"
-    title = "Weights of hidden units"
+    title = "Hidden units"
     numbered = False
     order = 6
     legend = {}

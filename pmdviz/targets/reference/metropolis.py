@@ -14,7 +14,7 @@ STARTS = 1024  # draws of the prior, of which those to start from are chosen by 
 PILOTS = 200, 300  # steps, after each of which the shape is taken from the later half
 BETWEEN = 2  # of the dimension: every so many steps a state is kept
 LONGEST = 2.38  # over the root of the dimension: Gelman, Roberts, Gilks 1996
-WALKS = 4  # every so many steps is a random walk's, the others do not hang on where the chain stands
+WALKS = 4  # every so many steps is a random walk's, the others do not depend on where the chain is
 FREEDOM = 7.0  # degrees of it, of the t distribution that those are from
 RIDGE = 1e-3  # of the prior's variance: a shape from few draws may be flat
 

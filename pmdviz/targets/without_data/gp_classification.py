@@ -73,7 +73,7 @@ class GPClassification(GaussianPrior, Target):
     P(y = 1 | f) = 1 / (1 + e^-f), f a Gaussian process with kernel s^2 exp(-1/2 sum_k (z_k - z'_k)^2 / l_k^2). f is
     integrated out by Laplace's approximation, and its log q(y | theta) *is* the likelihood of this target: so it is a
     fixed function, where the thesis has a random estimate with that mean (its equation 0.91, a pseudo-marginal), which
-    would have to be drawn anew and carried along in every method.
+    would have to be redrawn and carried along in every method.
 
     The rows do not contribute a factor each, so no batch stands for them all: the target counts as one without data,
     whose q0 is the prior. Z = integral of prior times q(y | theta) = q(y).

@@ -47,7 +47,7 @@ class IsingOptions(Knobs):
     target_seed = target_seed(0, "the field, where it is random")
     boundary = Choice(
         "closed",
-        choices={"closed": "closed (a torus)", "open": "open"},
+        choices={"closed": "closed (a torus)", "open": "open edges"},
         label="Edges",
         acts="restart",
         doc="Closed: the last row and column are neighbours of the first, and every spin has four neighbours. Open: "
