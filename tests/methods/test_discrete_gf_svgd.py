@@ -7,11 +7,13 @@ from scipy.stats import norm, truncnorm
 
 import pmdviz
 from benchmarks.helpers.plain_discrete import plain, session
+from pmdviz.engine.recipe.defaults import given_knobs
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, TargetError
 from pmdviz.methods import METHODS
-from pmdviz.methods.stein.discrete_gf_svgd import distinct, ranked, smooth_map, surrogate
+from pmdviz.methods.stein.discrete_gf_svgd import distinct, ranked
+from pmdviz.methods.stein.discrete_surrogates import smooth_map, surrogate
 from pmdviz.methods.stein.quantile_bins import Base, QuantileBins
 from pmdviz.targets import make_target
 
@@ -67,7 +69,7 @@ def test_the_smooth_surrogate_s_gradient_is_that_of_its_log_density(steepness):
     """log rho = log p0(x) + log ptilde(tanh(tau x / 2)), by central differences on Ising."""
     session = session_of("ising", {"size": 3}, num_particles=6, steepness=steepness)
     target, state, knobs = session.target, session.frame.state, session.frame.knobs
-    _, scores = surrogate(target, state, target.data_rows, knobs)
+    _, scores = surrogate(target, state.latent, state.particles, target.data_rows, knobs)
 
     def log_rho(x):
         return target.log_relaxed(np.tanh(0.5 * steepness * x)) - 0.5 * (x**2).sum(axis=1)
@@ -181,10 +183,25 @@ def test_bad_input_is_a_sentence():
             QuantileBins(make_target("categorical").space.values, Base(), too_few)
     with pytest.raises(InputError, match="bins_per_value must be a whole number at least 1"):
         session_of(bins_per_value=0)
-    with pytest.raises(InputError, match="set surrogate to base"):
+
+
+def test_the_smooth_surrogate_is_automatic_and_is_refused_where_there_is_none():
+    with pytest.raises(InputError, match="set surrogate to automatic or base"):
         session_of(surrogate="tanh")
-    assert session_of(bins_per_value=2).frame.knobs.surrogate == "base"
-    assert session_of(length_scale_factor=2.0).frame.knobs.length_scale_factor == 2.0
+    for given, factor in (({}, 1.0), ({"bins_per_value": 2}, 1.0), ({"length_scale_factor": 3.0}, 3.0)):
+        knobs = session_of(**given).frame.knobs
+        assert (knobs.surrogate, knobs.length_scale_factor) == ("automatic", factor)
+    assert session_of(surrogate="automatic").frame.knobs.length_scale_factor == 1.0
+    assert session_of("ising", surrogate="base").frame.knobs.length_scale_factor == 1.0
+    assert session_of("ising").frame.knobs.length_scale_factor == 3.0
+
+
+@pytest.mark.parametrize("target, same", [("categorical", "base"), ("ising", "tanh")])
+def test_automatic_is_the_surrogate_that_fits_the_target(target, same):
+    found = [session_of(target, surrogate=name, num_particles=12).advance(5).state for name in ("automatic", same)]
+    np.testing.assert_array_equal(*(state.latent for state in found))
+    assert given_knobs(Recipe(target, "discrete_gf_svgd")) == {}
+    assert given_knobs(Recipe(target, "discrete_gf_svgd", length_scale_factor=2.0)) == {"length_scale_factor": 2.0}
 
 
 def test_an_impossible_state_is_a_sentence():

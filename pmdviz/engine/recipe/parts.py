@@ -51,6 +51,12 @@ def unfit(knobs: Knobs, fitted: Knobs) -> set[str]:
     return {name for name, value in knobs.as_dict().items() if value != after[name]}
 
 
+def suited(start: Knobs, given: Iterable[str], fitted: Knobs) -> Knobs:
+    """The knobs as fitted to the target, but for those that were given: these stay as they are, fit or not."""
+    kept = {name: getattr(start, name) for name in unfit(start, fitted) & {*given}}
+    return fitted.changed(kept) if kept else fitted
+
+
 def resolved_target(target: str | Target, options: Mapping[str, Any]) -> Target:
     """The target that a name with options, or a target that is made, stands for. Raises InputError."""
     if isinstance(target, CustomTarget) and not options:

@@ -11,16 +11,17 @@ import numpy as np
 
 from pmdviz.densities.density import effective_sample_size, normalise
 from pmdviz.densities.points import Points
-from pmdviz.errors import InputError, TargetError
+from pmdviz.errors import InputError
 from pmdviz.kernels.stein.few_points import matched_force
 from pmdviz.kernels.stein.svgd import stein_force
-from pmdviz.methods.base import checked_log_likelihood, checked_log_prior, read_only, rows_in_words
+from pmdviz.methods.base import read_only
 from pmdviz.methods.shared import optimisers
 from pmdviz.methods.shared.batching import BatchMethod
 from pmdviz.methods.shared.particles import equal_log_weights
 from pmdviz.methods.stein.discrete_knobs import FACTORS, DiscreteGFSVGDKnobs
+from pmdviz.methods.stein.discrete_surrogates import bins, evaluations, is_smooth, surrogate
 from pmdviz.methods.stein.flow import squared_width, step_size
-from pmdviz.methods.stein.quantile_bins import QuantileBins, bins_of
+from pmdviz.methods.stein.quantile_bins import QuantileBins
 from pmdviz.methods.stein.shown import Latent
 from pmdviz.methods.step import STEP_SIZE, Cost, Scalar, StepInfo
 from pmdviz.targets import Target
@@ -80,21 +81,19 @@ class DiscreteGFSVGD(BatchMethod, Latent):
     budget_words = f"{STEPS} steps"
 
     def fitted(self, knobs: DiscreteGFSVGDKnobs, target: Target) -> DiscreteGFSVGDKnobs:
-        """With the base as the surrogate where the target has no smooth log density."""
+        """With the kernel width of the base alone where the target leaves no other surrogate to be chosen."""
         knobs = super().fitted(knobs, target)
-        if knobs.surrogate == "base" or "relaxation" in target.offers:
+        follows = knobs.surrogate == "automatic" and knobs.length_scale_factor == FACTORS["automatic"]
+        if is_smooth(knobs, target) or not follows:
             return knobs
-        turned = {"surrogate": "base"}
-        if knobs.length_scale_factor != FACTORS[knobs.surrogate]:  # somebody's own
-            turned |= {"length_scale_factor": knobs.length_scale_factor}
-        return knobs.changed(turned)
+        return knobs.changed({"length_scale_factor": FACTORS["base"]})
 
     def check_pair(self, target: Target, knobs: DiscreteGFSVGDKnobs) -> None:
         """The smooth surrogate asks for a relaxation. Raises InputError."""
         if knobs.surrogate == "tanh" and "relaxation" not in target.offers and not self.missing_in(target):
             raise InputError(
                 f"surrogate = tanh needs a smooth log density between the states, which target {target.name!r} does "
-                "not offer; set surrogate to base",
+                "not offer; set surrogate to automatic or base",
                 "surrogate",
             )
         super().check_pair(target, knobs)
@@ -106,7 +105,7 @@ class DiscreteGFSVGD(BatchMethod, Latent):
     def default_budget(self, target: Target, knobs: DiscreteGFSVGDKnobs) -> int:
         """For 500 steps, in data or without any in evaluations a particle."""
         rows = self.batch_size(None, knobs, target.num_data)
-        return STEPS * rows * (1 if target.data is not None else _asked(knobs))
+        return STEPS * rows * (1 if target.data is not None else evaluations(knobs, target))
 
     def init(self, rng: np.random.Generator, target: Target, knobs: DiscreteGFSVGDKnobs) -> DiscreteGFSVGDState:
         """m draws of N(start_mean, start_sd^2), clipped."""
@@ -127,7 +126,7 @@ class DiscreteGFSVGD(BatchMethod, Latent):
         """One step along the weighted force of the surrogate."""
         knobs = SimpleNamespace(**knobs.as_dict())  # `param` takes its time over each look at one
         t, x, rows = state.iteration + 1, state.latent, len(batch)
-        log_ratio, scores = surrogate(target, state, batch, knobs)
+        log_ratio, scores = surrogate(target, state.latent, state.particles, batch, knobs)
         log_w = WEIGHTINGS[knobs.weighting](log_ratio)
         force, h = weighted_force(x, scores, np.exp(log_w), knobs.length_scale_factor)
         direction, first, second = optimisers.OPTIMISERS[knobs.optimiser](force, state.first, state.second, t)
@@ -142,9 +141,9 @@ class DiscreteGFSVGD(BatchMethod, Latent):
             "distinct_states": distinct(particles),
         }
         arrays = read_only(particles, state.log_weights, latent, first, second)
-        asked, flips = _asked(knobs), int((particles != state.particles).sum())
+        smooth, flips = is_smooth(knobs, target), int((particles != state.particles).sum())
         words = f"step {eps:.3g} · kernel width {np.sqrt(h):.3g} · ESS of the weights {ess:.3g} · {flips:,} changes"
-        cost = Cost(rows, rows * len(x) * (asked - _smooth(knobs)), rows * len(x) * _smooth(knobs))
+        cost = Cost(rows, rows * len(x) * (1 + smooth), rows * len(x) * smooth)
         return DiscreteGFSVGDState(*arrays, ess, t), StepInfo(cost, words, scalars=scalars)
 
     def density(self, state: DiscreteGFSVGDState, knobs: DiscreteGFSVGDKnobs, target: Target) -> Points:
@@ -174,35 +173,9 @@ class DiscreteGFSVGD(BatchMethod, Latent):
         return ""
 
 
-def bins(target: Target, knobs: DiscreteGFSVGDKnobs) -> QuantileBins:
-    """Gamma of the target's values."""
-    return bins_of(target.space.values, knobs.base_spread, knobs.clip or np.inf, knobs.bins_per_value)
-
-
 def clipped(latent: np.ndarray, knobs: DiscreteGFSVGDKnobs) -> np.ndarray:
     """The points kept in [-clip, clip]."""
     return np.clip(latent, -knobs.clip, knobs.clip) if knobs.clip else latent
-
-
-def smooth_map(x: np.ndarray, target: Target, steepness: float) -> tuple[np.ndarray, np.ndarray]:
-    """sigma(x) = tanh(tau x / 2), stretched from the lowest value to the highest, and its derivative."""
-    low, high = min(target.space.values), max(target.space.values)
-    with np.errstate(over="ignore"):  # e^x = inf is right: the map is at its end
-        bent = 1.0 - 2.0 / (1.0 + np.exp(steepness * x))  # the tanh, in a third of its time
-    half = 0.5 * (high - low)
-    return 0.5 * (low + high) + half * bent, half * 0.5 * steepness * (1 - bent**2)
-
-
-def surrogate(
-    target: Target, state: DiscreteGFSVGDState, batch: np.ndarray, knobs: DiscreteGFSVGDKnobs
-) -> tuple[np.ndarray, np.ndarray]:
-    """log rho - log p_c (m,) in nats up to a constant, and grad log rho (m, d), at the latent points."""
-    x = state.latent
-    log_p, scores = _log_target(target, state.particles, batch), bins(target, knobs).base.score(x)
-    if knobs.surrogate == "base":
-        return -log_p, scores
-    z, slope = smooth_map(x, target, knobs.steepness)
-    return target.log_relaxed(z, batch) - log_p, scores + slope * target.grad_log_relaxed(z, batch)
 
 
 def weighted_force(x: np.ndarray, scores: np.ndarray, weights: np.ndarray, factor: float) -> tuple[np.ndarray, float]:
@@ -211,21 +184,6 @@ def weighted_force(x: np.ndarray, scores: np.ndarray, weights: np.ndarray, facto
         return matched_force(x, scores, weights, factor)
     h = squared_width(x, factor)
     return stein_force(x, scores, h, weights), h
-
-
-def _log_target(target: Target, particles: np.ndarray, batch: np.ndarray) -> np.ndarray:
-    """log p of states (m,), batch scaled by N/B. Raises TargetError where it is 0: the ratio rho/p is infinite."""
-    log_prior = checked_log_prior(target, particles)
-    scale = target.num_data / len(batch)
-    log_p = log_prior + scale * checked_log_likelihood(target, particles, batch, log_prior > -np.inf, may_vanish=True)
-    if log_p.min() > -np.inf:
-        return log_p
-    at, rows = particles[log_p == -np.inf][0], rows_in_words(batch)
-    words = (
-        f"target {target.name!r} has probability 0 at state {target.space.words(at)}, for {rows}: the weight rho/p of "
-        "a particle there is infinite; gradient-free SVGD needs every state to be possible"
-    )
-    raise TargetError(words, at, rows)
 
 
 def ranked(log_ratio: np.ndarray) -> np.ndarray:
@@ -251,12 +209,3 @@ def distinct(particles: np.ndarray) -> int:
 @lru_cache(maxsize=64)
 def _direction(dim: int) -> np.ndarray:
     return np.random.default_rng(0).standard_normal(dim)
-
-
-def _smooth(knobs: DiscreteGFSVGDKnobs) -> bool:
-    return knobs.surrogate == "tanh"
-
-
-def _asked(knobs: DiscreteGFSVGDKnobs) -> int:
-    """Evaluations a particle and row: of the target, and of the smooth log density with its gradient."""
-    return 3 if _smooth(knobs) else 1
