@@ -24,14 +24,14 @@ def matched_force(
     number the mean of the middle two. For points and scores (m, d) and weights (m,) of sum 1. ValueError for shapes
     that do not fit and values that are not finite.
     """
-    points = finite(matrix(points, "points"), "points")
+    centred = points - np.mean(points, axis=0)  # the differences keep their digits far from the origin
+    points = finite(matrix(centred, "points"), "points")
     scores = finite(matrix(scores, "scores", points.shape[1]), "scores")
     weights = finite(vector(weights, "weights", len(points)), "weights")
     if scores.shape != points.shape:
         raise ValueError(f"scores must have the points' shape {points.shape}, not {scores.shape}")
-    m, points = len(points), points - points.mean(axis=0)  # the differences keep their digits far from the origin
     squares, pairs = _squares(np.ascontiguousarray(points.T))
-    middle = len(pairs) // 2
+    m, middle = len(points), len(pairs) // 2
     if m < 2:
         median = 1.0
     else:

@@ -131,17 +131,18 @@ class DiscreteGFSVGD(BatchMethod, Latent):
         force, h = weighted_force(x, scores, np.exp(log_w), knobs.length_scale_factor)
         direction, first, second = optimisers.OPTIMISERS[knobs.optimiser](force, state.first, state.second, t)
         eps, ess = step_size(t, knobs.eta, knobs.kappa), effective_sample_size(log_w)
-        latent = clipped(x + eps * direction, knobs)
+        direction *= eps
+        latent = clipped(x + direction, knobs)
         particles = bins(target, knobs)(latent)
         scalars = {
             "step_size": eps,
             "length_scale": float(np.sqrt(h)),
-            "typical_move": float(np.sqrt(((latent - x) ** 2).sum(axis=1).mean())),
+            "typical_move": typical_move(latent - x if knobs.clip else direction),
             "ess_of_ratios": ess,
             "distinct_states": distinct(particles),
         }
         arrays = read_only(particles, state.log_weights, latent, first, second)
-        smooth, flips = is_smooth(knobs, target), int((particles != state.particles).sum())
+        smooth, flips = is_smooth(knobs, target), np.count_nonzero(particles != state.particles)
         words = f"step {eps:.3g} · kernel width {np.sqrt(h):.3g} · ESS of the weights {ess:.3g} · {flips:,} changes"
         cost = Cost(rows, rows * len(x) * (1 + smooth), rows * len(x) * smooth)
         return DiscreteGFSVGDState(*arrays, ess, t), StepInfo(cost, words, scalars=scalars)
@@ -200,9 +201,14 @@ WEIGHTINGS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 }
 
 
+def typical_move(moves: np.ndarray) -> float:
+    """The root mean squared length of moves (m, d)."""
+    return float(np.sqrt(np.einsum("ij,ij->", moves, moves) / len(moves)))
+
+
 def distinct(particles: np.ndarray) -> int:
     """How many different states there are among particles (m, d), by a fixed random projection of them."""
-    along = (particles * _direction(particles.shape[1])).sum(axis=1)
+    along = np.einsum("ij,j->i", particles, _direction(particles.shape[1]))
     return len(np.unique(along))
 
 

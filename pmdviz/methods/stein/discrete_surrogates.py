@@ -41,7 +41,8 @@ def surrogate(
         return -log_p, scores
     z, slope = smooth_map(x, target, knobs.steepness)
     log_relaxed, gradient = target.relaxed(z, batch)
-    return log_relaxed - log_p, scores + slope * gradient
+    scores += np.multiply(slope, gradient, out=slope)
+    return log_relaxed - log_p, scores
 
 
 def log_target(target: Target, particles: np.ndarray, batch: np.ndarray) -> np.ndarray:
