@@ -242,10 +242,11 @@ class Target:
         self._relaxation_needed()
         return self._grad_log_relaxed(points, self.data_rows if batch is None else np.asarray(batch))
 
-    def relaxed(self, points: np.ndarray, batch: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+    def log_relaxed_and_gradient(
+        self, points: np.ndarray, batch: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """`log_relaxed` (m,) and its gradient (m, d), which some targets give in less time than one after the other."""
-        self._relaxation_needed()
-        return self._relaxed(points, self.data_rows if batch is None else np.asarray(batch))
+        return self.log_relaxed(points, batch), self.grad_log_relaxed(points, batch)
 
     def grad_straight_through(self, states: np.ndarray, batch: np.ndarray | None = None) -> np.ndarray:
         """The straight-through gradient at states, (m, d) -> (m, d): the values are those of the target itself.
@@ -355,9 +356,6 @@ class Target:
 
     def _grad_log_relaxed(self, points: np.ndarray, batch: np.ndarray) -> np.ndarray:
         raise NotImplementedError
-
-    def _relaxed(self, points: np.ndarray, batch: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return self._log_relaxed(points, batch), self._grad_log_relaxed(points, batch)
 
     def _grad_straight_through(self, states: np.ndarray, batch: np.ndarray) -> np.ndarray:
         return self._grad_log_relaxed(states, batch)

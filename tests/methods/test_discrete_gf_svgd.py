@@ -16,6 +16,7 @@ from pmdviz.methods.stein.discrete_gf_svgd import distinct, ranked
 from pmdviz.methods.stein.discrete_surrogates import smooth_map, surrogate
 from pmdviz.methods.stein.quantile_bins import Base, QuantileBins
 from pmdviz.targets import make_target
+from tests.support.engine import digest, drive, told
 
 METHOD = METHODS["discrete_gf_svgd"]
 
@@ -221,6 +222,27 @@ def test_an_impossible_state_is_a_sentence():
 @pytest.mark.parametrize("start", [-2.0, 2.0])
 def test_bins_that_take_turns_give_the_same_answer(start):
     assert tv_after(400, 0, bins_per_value=2, num_particles=100, start_mean=start) < 0.09
+
+
+@pytest.mark.parametrize("target, options", [("ising", {"size": 3}), ("binary_net", {"num_data": 60, "hidden": 3})])
+def test_a_run_is_the_same_however_far_it_leaps(target, options):
+    recipe = Recipe(target, "discrete_gf_svgd", target_options=options, num_particles=5, budget=450)
+    at_once, one_by_one = Session(recipe, metrics_every=10**6), Session(recipe, metrics_every=10**6)
+    drive(at_once), drive(one_by_one, 1)
+    assert digest(at_once) == digest(one_by_one) and told(at_once.frame.info) == told(one_by_one.frame.info)
+    assert at_once.frame.spent == one_by_one.frame.spent and at_once.frame.iteration > 1
+
+
+def test_a_leap_ends_at_the_last_good_step():
+    target = make_target("ising", size=2)
+    batches, knobs = np.empty((5, 1, 0)), METHOD.Knobs.checked({"num_particles": 6})
+    start, rng = METHOD.init(np.random.default_rng(0), target, knobs), np.random.default_rng(1)
+    values, likelihood = [0.0, 0.0, np.nan], target._log_likelihood
+    target._log_likelihood = lambda *given: likelihood(*given) + values.pop(0)
+    block = METHOD.step_many(rng, start, target, batches, 5, knobs, 10**6)
+    assert block.steps == block.state.iteration == 2 and block.cost.visited == 2
+    values[:] = [np.nan]
+    assert METHOD.step_many(rng, start, target, batches, 5, knobs, 10**6) is None
 
 
 @pytest.mark.parametrize("products", [True, False])

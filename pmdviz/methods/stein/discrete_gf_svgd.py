@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 from types import SimpleNamespace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from pmdviz.densities.density import effective_sample_size, normalise
 from pmdviz.densities.points import Points
-from pmdviz.errors import InputError
+from pmdviz.errors import InputError, TargetError
 from pmdviz.kernels.stein.few_points import matched_force
 from pmdviz.kernels.stein.svgd import stein_force
 from pmdviz.methods.base import read_only
@@ -23,11 +23,12 @@ from pmdviz.methods.stein.discrete_surrogates import bins, evaluations, is_smoot
 from pmdviz.methods.stein.flow import squared_width, step_size
 from pmdviz.methods.stein.quantile_bins import QuantileBins
 from pmdviz.methods.stein.shown import Latent
-from pmdviz.methods.step import STEP_SIZE, Cost, Scalar, StepInfo
+from pmdviz.methods.step import STEP_SIZE, Cost, Scalar, StepBlock, StepInfo
 from pmdviz.targets import Target
 
 STEPS = 500  # that the default budget is enough for
 MOST_IN_A_MATRIX = 1_000  # particles whose distances from one another are held all at once
+LEAP_STEPS, LEAP_PAIRS = 64, 10**8  # steps at most in one call, and pairs of particles in them times coordinates
 FEW = 0.05  # of the particles: an ESS of the weights below it
 
 
@@ -124,28 +125,38 @@ class DiscreteGFSVGD(BatchMethod, Latent):
         knobs: DiscreteGFSVGDKnobs,
     ) -> tuple[DiscreteGFSVGDState, StepInfo]:
         """One step along the weighted force of the surrogate."""
-        knobs = SimpleNamespace(**knobs.as_dict())  # `param` takes its time over each look at one
-        t, x, rows = state.iteration + 1, state.latent, len(batch)
-        log_ratio, scores = surrogate(target, state.latent, state.particles, batch, knobs)
-        log_w = WEIGHTINGS[knobs.weighting](log_ratio)
-        force, h = weighted_force(x, scores, np.exp(log_w), knobs.length_scale_factor)
-        direction, first, second = optimisers.OPTIMISERS[knobs.optimiser](force, state.first, state.second, t)
-        eps, ess = step_size(t, knobs.eta, knobs.kappa), effective_sample_size(log_w)
-        direction *= eps
-        latent = clipped(x + direction, knobs)
-        particles = bins(target, knobs)(latent)
-        scalars = {
-            "step_size": eps,
-            "length_scale": float(np.sqrt(h)),
-            "typical_move": typical_move(latent - x if knobs.clip else direction),
-            "ess_of_ratios": ess,
-            "distinct_states": distinct(particles),
-        }
-        arrays = read_only(particles, state.log_weights, latent, first, second)
-        smooth, flips = is_smooth(knobs, target), np.count_nonzero(particles != state.particles)
-        words = f"step {eps:.3g} · kernel width {np.sqrt(h):.3g} · ESS of the weights {ess:.3g} · {flips:,} changes"
-        cost = Cost(rows, rows * len(x) * (1 + smooth), rows * len(x) * smooth)
-        return DiscreteGFSVGDState(*arrays, ess, t), StepInfo(cost, words, scalars=scalars)
+        moved = _moved(state, target, batch, SimpleNamespace(**knobs.as_dict()))
+        return moved.state, told(state, moved, target, len(batch), knobs)
+
+    def max_block(self, state: DiscreteGFSVGDState, knobs: DiscreteGFSVGDKnobs, target: Target, rows: int) -> int:
+        """As many steps as the budget is enough for in evaluations, and as take no longer than a moment."""
+        m, size = len(state.particles), self.batch_size(state, knobs, target.num_data)
+        affordable = rows // (evaluations(knobs, target) * m * size)
+        return max(1, min(affordable, LEAP_STEPS, LEAP_PAIRS // (m * max(m, size) * target.dim)))
+
+    def step_many(
+        self,
+        rng: np.random.Generator,
+        state: DiscreteGFSVGDState,
+        target: Target,
+        batches: np.ndarray,
+        count: int,
+        knobs: DiscreteGFSVGDKnobs,
+        rows: int,
+    ) -> StepBlock | None:
+        """Steps of which only the last one tells anything; fewer where the target fails."""
+        turned, before, moved, made = SimpleNamespace(**knobs.as_dict()), state, None, 0
+        for batch in batches:
+            now = state if moved is None else moved.state
+            try:
+                before, moved = now, _moved(now, target, batch, turned)
+            except TargetError:
+                break
+            made += 1
+        if moved is None:
+            return None
+        info = told(before, moved, target, batches.shape[1], knobs)
+        return StepBlock(moved.state, info, made, Cost(*(made * part for part in info.cost)))
 
     def density(self, state: DiscreteGFSVGDState, knobs: DiscreteGFSVGDKnobs, target: Target) -> Points:
         """The states themselves."""
@@ -174,6 +185,45 @@ class DiscreteGFSVGD(BatchMethod, Latent):
         return ""
 
 
+class Moved(NamedTuple):
+    """A step, with what it may be asked about."""
+
+    state: DiscreteGFSVGDState
+    step_size: float
+    squared_width: float
+
+
+def _moved(state: DiscreteGFSVGDState, target: Target, batch: np.ndarray, knobs: Any) -> Moved:
+    """A step; `knobs` are plain attributes, as `param` takes its time over each look at one."""
+    t, x = state.iteration + 1, state.latent
+    log_ratio, scores = surrogate(target, x, state.particles, batch, knobs)
+    log_w = WEIGHTINGS[knobs.weighting](log_ratio)
+    force, h = weighted_force(x, scores, np.exp(log_w), knobs.length_scale_factor)
+    direction, first, second = optimisers.OPTIMISERS[knobs.optimiser](force, state.first, state.second, t)
+    eps = step_size(t, knobs.eta, knobs.kappa)
+    latent = clipped(x + eps * direction, knobs)
+    arrays = read_only(bins(target, knobs)(latent), state.log_weights, latent, first, second)
+    return Moved(DiscreteGFSVGDState(*arrays, effective_sample_size(log_w), t), eps, h)
+
+
+def told(
+    before: DiscreteGFSVGDState, moved: Moved, target: Target, rows: int, knobs: DiscreteGFSVGDKnobs
+) -> StepInfo:
+    """What a step on so many rows says of itself."""
+    now, width, eps = moved.state, float(np.sqrt(moved.squared_width)), moved.step_size
+    scalars = {
+        "step_size": eps,
+        "length_scale": width,
+        "typical_move": float(np.sqrt(((now.latent - before.latent) ** 2).sum(axis=1).mean())),
+        "ess_of_ratios": now.ess,
+        "distinct_states": distinct(now.particles),
+    }
+    flips, pairs = np.count_nonzero(now.particles != before.particles), rows * len(now.particles)
+    words = f"step {eps:.3g} · kernel width {width:.3g} · ESS of the weights {now.ess:.3g} · {flips:,} changes"
+    smooth = is_smooth(knobs, target)
+    return StepInfo(Cost(rows, pairs * (1 + smooth), pairs * smooth), words, scalars=scalars)
+
+
 def clipped(latent: np.ndarray, knobs: DiscreteGFSVGDKnobs) -> np.ndarray:
     """The points kept in [-clip, clip]."""
     return np.clip(latent, -knobs.clip, knobs.clip) if knobs.clip else latent
@@ -199,11 +249,6 @@ WEIGHTINGS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "ranks": ranked,
     "none": lambda log_ratio: equal_log_weights(len(log_ratio)),
 }
-
-
-def typical_move(moves: np.ndarray) -> float:
-    """The root mean squared length of moves (m, d)."""
-    return float(np.sqrt(np.einsum("ij,ij->", moves, moves) / len(moves)))
 
 
 def distinct(particles: np.ndarray) -> int:

@@ -40,7 +40,7 @@ def surrogate(
     if not is_smooth(knobs, target):
         return -log_p, scores
     z, slope = smooth_map(x, target, knobs.steepness)
-    log_relaxed, gradient = target.relaxed(z, batch)
+    log_relaxed, gradient = target.log_relaxed_and_gradient(z, batch)
     scores += np.multiply(slope, gradient, out=slope)
     return log_relaxed - log_p, scores
 

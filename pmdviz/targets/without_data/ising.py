@@ -107,6 +107,12 @@ class Ising(Target):
         """n draws (n, d) of independent fair spins."""
         return 2.0 * rng.integers(0, 2, size=(n, self.dim)) - 1.0
 
+    def log_relaxed_and_gradient(
+        self, points: np.ndarray, batch: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Both from one visit of every spin."""
+        return ising_relaxed(points, *self._model)
+
     def _log_prior(self, theta: np.ndarray) -> np.ndarray:
         return np.full(len(theta), -self.dim * np.log(2.0))
 
@@ -119,9 +125,6 @@ class Ising(Target):
 
     def _grad_log_relaxed(self, points: np.ndarray, batch: np.ndarray) -> np.ndarray:
         return ising_relaxed(points, *self._model)[1]
-
-    def _relaxed(self, points: np.ndarray, batch: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return ising_relaxed(points, *self._model)
 
     def _gibbs_sweep(self, rng: np.random.Generator, theta: np.ndarray, data: np.ndarray) -> np.ndarray:
         size, coupling, field, *rest = self._model
