@@ -206,9 +206,7 @@ def _moved(state: DiscreteGFSVGDState, target: Target, batch: np.ndarray, knobs:
     return Moved(DiscreteGFSVGDState(*arrays, effective_sample_size(log_w), t), eps, h)
 
 
-def told(
-    before: DiscreteGFSVGDState, moved: Moved, target: Target, rows: int, knobs: DiscreteGFSVGDKnobs
-) -> StepInfo:
+def told(before: DiscreteGFSVGDState, moved: Moved, target: Target, rows: int, knobs: DiscreteGFSVGDKnobs) -> StepInfo:
     """What a step on so many rows says of itself."""
     now, width, eps = moved.state, float(np.sqrt(moved.squared_width)), moved.step_size
     scalars = {
