@@ -30,9 +30,9 @@ J. Han's thesis (*Scalable Approximate Inference and Some Applications*, Dartmou
 these claims in its first part, about Stein variational gradient descent, Stein importance sampling, log Z by the path
 of SVGD, and annealed importance sampling on batches. (Those of its second part, without gradients and on discrete
 states, are measured by the same bench and not judged yet.) Its data were not published; ours are of the same kind, with
-exact answers: ten Gaussians in the plane, a bent mixture, Gauss-Boltzmann machines with ten hidden units. Yes and no ask
-for a difference of more than two standard errors; everything between is open. The mixtures of the thesis are
-"unspecified", so that figures are compared with a prototype of our own, in the last table, not with the thesis.
+exact answers: ten Gaussians in the plane, a bent mixture, Gauss-Boltzmann machines with ten hidden units. Yes and no
+ask for a difference of more than two standard errors; everything between is open. The mixtures of the thesis
+are "unspecified", so that figures are compared with a prototype of our own, in the last table, not with the thesis.
 
 **Not rebuilt**: KAMH and KHMC (adaptive chains of other papers, compared with in its next chapter only), DHMC (a
 Hamiltonian sampler for discrete states; Gibbs is exact on the same machines), decoders of variational autoencoders

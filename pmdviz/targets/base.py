@@ -242,6 +242,12 @@ class Target:
         self._relaxation_needed()
         return self._grad_log_relaxed(points, self.data_rows if batch is None else np.asarray(batch))
 
+    def log_relaxed_and_gradient(
+        self, points: np.ndarray, batch: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """`log_relaxed` (m,) and its gradient (m, d), which some targets give in less time than one after the other."""
+        return self.log_relaxed(points, batch), self.grad_log_relaxed(points, batch)
+
     def grad_straight_through(self, states: np.ndarray, batch: np.ndarray | None = None) -> np.ndarray:
         """The straight-through gradient at states, (m, d) -> (m, d): the values are those of the target itself.
 

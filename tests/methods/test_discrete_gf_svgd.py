@@ -7,13 +7,16 @@ from scipy.stats import norm, truncnorm
 
 import pmdviz
 from benchmarks.helpers.plain_discrete import plain, session
+from pmdviz.engine.recipe.defaults import given_knobs
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, TargetError
 from pmdviz.methods import METHODS
-from pmdviz.methods.stein.discrete_gf_svgd import distinct, ranked, smooth_map, surrogate
+from pmdviz.methods.stein.discrete_gf_svgd import distinct, ranked
+from pmdviz.methods.stein.discrete_surrogates import smooth_map, surrogate
 from pmdviz.methods.stein.quantile_bins import Base, QuantileBins
 from pmdviz.targets import make_target
+from tests.support.engine import digest, drive, told
 
 METHOD = METHODS["discrete_gf_svgd"]
 
@@ -67,7 +70,7 @@ def test_the_smooth_surrogate_s_gradient_is_that_of_its_log_density(steepness):
     """log rho = log p0(x) + log ptilde(tanh(tau x / 2)), by central differences on Ising."""
     session = session_of("ising", {"size": 3}, num_particles=6, steepness=steepness)
     target, state, knobs = session.target, session.frame.state, session.frame.knobs
-    _, scores = surrogate(target, state, target.data_rows, knobs)
+    _, scores = surrogate(target, state.latent, state.particles, target.data_rows, knobs)
 
     def log_rho(x):
         return target.log_relaxed(np.tanh(0.5 * steepness * x)) - 0.5 * (x**2).sum(axis=1)
@@ -181,10 +184,25 @@ def test_bad_input_is_a_sentence():
             QuantileBins(make_target("categorical").space.values, Base(), too_few)
     with pytest.raises(InputError, match="bins_per_value must be a whole number at least 1"):
         session_of(bins_per_value=0)
-    with pytest.raises(InputError, match="set surrogate to base"):
+
+
+def test_the_smooth_surrogate_is_automatic_and_is_refused_where_there_is_none():
+    with pytest.raises(InputError, match="set surrogate to automatic or base"):
         session_of(surrogate="tanh")
-    assert session_of(bins_per_value=2).frame.knobs.surrogate == "base"
-    assert session_of(length_scale_factor=2.0).frame.knobs.length_scale_factor == 2.0
+    for given, factor in (({}, 1.0), ({"bins_per_value": 2}, 1.0), ({"length_scale_factor": 3.0}, 3.0)):
+        knobs = session_of(**given).frame.knobs
+        assert (knobs.surrogate, knobs.length_scale_factor) == ("automatic", factor)
+    assert session_of(surrogate="automatic").frame.knobs.length_scale_factor == 1.0
+    assert session_of("ising", surrogate="base").frame.knobs.length_scale_factor == 1.0
+    assert session_of("ising").frame.knobs.length_scale_factor == 3.0
+
+
+@pytest.mark.parametrize("target, same", [("categorical", "base"), ("ising", "tanh")])
+def test_automatic_is_the_surrogate_that_fits_the_target(target, same):
+    found = [session_of(target, surrogate=name, num_particles=12).advance(5).state for name in ("automatic", same)]
+    np.testing.assert_array_equal(*(state.latent for state in found))
+    assert given_knobs(Recipe(target, "discrete_gf_svgd")) == {}
+    assert given_knobs(Recipe(target, "discrete_gf_svgd", length_scale_factor=2.0)) == {"length_scale_factor": 2.0}
 
 
 def test_an_impossible_state_is_a_sentence():
@@ -204,6 +222,27 @@ def test_an_impossible_state_is_a_sentence():
 @pytest.mark.parametrize("start", [-2.0, 2.0])
 def test_bins_that_take_turns_give_the_same_answer(start):
     assert tv_after(400, 0, bins_per_value=2, num_particles=100, start_mean=start) < 0.09
+
+
+@pytest.mark.parametrize("target, options", [("ising", {"size": 3}), ("binary_net", {"num_data": 60, "hidden": 3})])
+def test_a_run_is_the_same_however_far_it_leaps(target, options):
+    recipe = Recipe(target, "discrete_gf_svgd", target_options=options, num_particles=5, budget=450)
+    at_once, one_by_one = Session(recipe, metrics_every=10**6), Session(recipe, metrics_every=10**6)
+    drive(at_once), drive(one_by_one, 1)
+    assert digest(at_once) == digest(one_by_one) and told(at_once.frame.info) == told(one_by_one.frame.info)
+    assert at_once.frame.spent == one_by_one.frame.spent and at_once.frame.iteration > 1
+
+
+def test_a_leap_ends_at_the_last_good_step():
+    target = make_target("ising", size=2)
+    batches, knobs = np.empty((5, 1, 0)), METHOD.Knobs.checked({"num_particles": 6})
+    start, rng = METHOD.init(np.random.default_rng(0), target, knobs), np.random.default_rng(1)
+    values, likelihood = [0.0, 0.0, np.nan], target._log_likelihood
+    target._log_likelihood = lambda *given: likelihood(*given) + values.pop(0)
+    block = METHOD.step_many(rng, start, target, batches, 5, knobs, 10**6)
+    assert block.steps == block.state.iteration == 2 and block.cost.visited == 2
+    values[:] = [np.nan]
+    assert METHOD.step_many(rng, start, target, batches, 5, knobs, 10**6) is None
 
 
 @pytest.mark.parametrize("products", [True, False])

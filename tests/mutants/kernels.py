@@ -61,6 +61,7 @@ FAULTS = [
     Fault.of("gaussian-mixture-largest", "kernels.likelihoods.gaussian_mixture:_log_density", "largest + np.log(total)", "np.log(total)", "kernels/test_gaussian_mixture"),
     Fault.of("gaussian-mixture-pull", "kernels.likelihoods.gaussian_mixture:_gradient", "total * variance", "total", "kernels/test_gaussian_mixture"),
     Fault.of("ising-open", "kernels.likelihoods.ising:_near", "closed if c == 0 else 1.0", "1.0", "kernels/test_ising"),
+    Fault.of("ising-edge-of-a-row", "kernels.likelihoods.ising:_sums", "state[last - 1] + closed * state[first]", "state[last - 1] + state[first]", "kernels/test_ising"),
     Fault.of("transfer-halves", "kernels.spins.transfer:_through_bonds", "2 * half", "half", "kernels/test_transfer"),
     Fault.of("transfer-fold", "kernels.spins.transfer:_pair_sums", "held[x] += held[half + x]", "held[x] += 0.0", "kernels/test_transfer"),
     Fault.of("transfer-column-before", "kernels.spins.transfer:_draw", "out[i, c] ^ y", "first[i] ^ y", "kernels/test_transfer"),

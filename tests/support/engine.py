@@ -116,8 +116,6 @@ def recipes(draw):
     knobs = small_knobs(METHODS[method], num_data, **sizes, **draw(knob_values(drop(table, sizes))))
     if knobs.get("warm_start"):
         knobs["batches"] = "epochs"
-    if knobs.get("surrogate") == "tanh" and "relaxation" not in default_target(target).offers:
-        knobs["surrogate"] = "base"
     rows = knobs.get("batch_size", num_data)
     budget = draw(st.integers(1, min(1500, STEPS * rows)))
     return Recipe(target, method, target_options=options, seed=draw(st.integers(0, 2**53 - 1)), budget=budget, **knobs)

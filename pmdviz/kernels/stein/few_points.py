@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from pmdviz.kernels.checks import finite, matrix, vector
-from pmdviz.kernels.jit import fast_jit, jit
+from pmdviz.kernels.exponential import exp64
+from pmdviz.kernels.jit import exp_jit, fast_jit, jit
 
 CLOSEST = 1e-12  # of the squared median distance, where most points coincide
 
@@ -23,84 +24,102 @@ def matched_force(
     number the mean of the middle two. For points and scores (m, d) and weights (m,) of sum 1. ValueError for shapes
     that do not fit and values that are not finite.
     """
-    points = finite(matrix(points, "points"), "points")
+    centred = points - np.mean(points, axis=0)  # the differences keep their digits far from the origin
+    points = finite(matrix(centred, "points"), "points")
     scores = finite(matrix(scores, "scores", points.shape[1]), "scores")
     weights = finite(vector(weights, "weights", len(points)), "weights")
     if scores.shape != points.shape:
         raise ValueError(f"scores must have the points' shape {points.shape}, not {scores.shape}")
-    m, points = len(points), points - points.mean(axis=0)  # the differences keep their digits far from the origin
     squares, pairs = _squares(np.ascontiguousarray(points.T))
-    middle = len(pairs) // 2
+    m, middle = len(points), len(pairs) // 2
     if m < 2:
         median = 1.0
-    elif len(pairs) % 2:
-        median = np.partition(pairs, middle)[middle]
     else:
-        median = np.partition(pairs, (middle - 1, middle))[middle - 1 : middle + 1].mean()
+        parted = np.partition(pairs, middle)
+        median = parted[middle] if len(pairs) % 2 else 0.5 * (parted[:middle].max() + parted[middle])
     h = float(factor * max(median, CLOSEST) / (2 * np.log(m + 1)))
-    return _force(points, scores - 2.0 / h * points, weights, np.exp(squares * (-1.0 / h)), 2.0 / h), h
+    return _force(points, scores - 2.0 / h * points, weights, squares, h), h
 
 
 @fast_jit
-def _add_four(a, b, c, d, i, out):
-    """out_j += the squared distances of column i from column j in four dimensions, for j above i."""
-    p, q, r, s = a[i], b[i], c[i], d[i]
-    for j in range(i + 1, out.size):
-        out[j] += (a[j] - p) ** 2 + (b[j] - q) ** 2 + (c[j] - r) ** 2 + (d[j] - s) ** 2
+def _add_three(a, p, u, b, q, v, c, r, w, one, other):
+    """one += p a + q b + r c and other += u a + v b + w c: every vector that is read serves two sums."""
+    for k in range(one.size):
+        one[k] += p * a[k] + q * b[k] + r * c[k]
+        other[k] += u * a[k] + v * b[k] + w * c[k]
 
 
 @fast_jit
-def _add_one(a, i, out):
-    p = a[i]
-    for j in range(i + 1, out.size):
-        out[j] += (a[j] - p) ** 2
+def _add_one(a, p, out):
+    for k in range(out.size):
+        out[k] += p * a[k]
+
+
+@jit
+def _products(columns):
+    """The products of the points i <= j with one another, (m, m); columns (d, m)."""
+    dim, m = columns.shape
+    out = np.zeros((m, m))
+    for i in range(0, m - 1, 2):
+        one, other = out[i, i:], out[i + 1, i:]
+        for k in range(0, dim - 2, 3):
+            a, b, c = columns[k, i:], columns[k + 1, i:], columns[k + 2, i:]
+            _add_three(a, a[0], a[1], b, b[0], b[1], c, c[0], c[1], one, other)
+        for k in range(dim - dim % 3, dim):
+            _add_one(columns[k, i:], columns[k, i], one)
+            _add_one(columns[k, i:], columns[k, i + 1], other)
+    if m % 2:
+        out[m - 1, m - 1] = (columns[:, m - 1] ** 2).sum()
+    return out
 
 
 @jit
 def _squares(columns):
-    """|x_i - x_j|^2 as (m, m), and those of the pairs i < j in a row; columns (d, m)."""
-    dim, m = columns.shape
-    out, pairs, place = np.zeros((m, m)), np.empty(m * (m - 1) // 2), 0
+    """|x_i - x_j|^2 as (m, m), and those of the pairs i < j in a row, by |x_i|^2 + |x_j|^2 - 2 x_i x_j."""
+    out = _products(columns)
+    m, place = out.shape[0], 0
+    norms, pairs = np.diag(out).copy(), np.empty(m * (m - 1) // 2)
     for i in range(m):
-        for k in range(0, dim - 3, 4):
-            _add_four(columns[k], columns[k + 1], columns[k + 2], columns[k + 3], i, out[i])
-        for k in range(dim - dim % 4, dim):
-            _add_one(columns[k], i, out[i])
+        out[i, i] = 0.0
         for j in range(i + 1, m):
-            out[j, i] = out[i, j]
-            pairs[place] = out[i, j]
-            place += 1
+            square = max(norms[i] + norms[j] - 2.0 * out[i, j], 0.0)
+            out[i, j] = square
+            pairs[place + j - i - 1] = square
+        place += m - i - 1
+    for i in range(m):
+        for j in range(i):
+            out[i, j] = out[j, i]
     return out, pairs
 
 
-@fast_jit
-def _mix_four(a, p, b, q, c, r, d, s, out):
-    for k in range(out.size):
-        out[k] += a * p[k] + b * q[k] + c * r[k] + d * s[k]
-
-
-@fast_jit
-def _mix_one(a, p, out):
-    for k in range(out.size):
-        out[k] += a * p[k]
+@exp_jit
+def _kernels(squares, slope, weights, out):
+    """w_j exp(-slope |x_i - x_j|^2) for all j."""
+    for j in range(out.size):
+        out[j] = weights[j] * exp64(-slope * squares[j])
 
 
 @jit
-def _force(points, pulls, weights, kernel, slope):
+def _force(points, pulls, weights, squares, h):
     m, dim = points.shape
-    out, row = np.zeros((m, dim)), np.empty(m)
-    for i in range(m):
-        total = 0.0
-        for j in range(m):
-            row[j] = weights[j] * kernel[i, j]
-            total += row[j]
-        for j in range(0, m - 3, 4):
-            _mix_four(
-                row[j], pulls[j], row[j + 1], pulls[j + 1], row[j + 2], pulls[j + 2], row[j + 3], pulls[j + 3], out[i]
-            )
-        for j in range(m - m % 4, m):
-            _mix_one(row[j], pulls[j], out[i])
-        _mix_one(slope * total, points[i], out[i])
+    out, rows = np.zeros((m, dim)), np.empty((2, m))
+    for i in range(0, m, 2):
+        both = i + 1 < m
+        one, row, other, more = out[i], rows[0], out[i + both], rows[1]
+        _kernels(squares[i], 1.0 / h, weights, row)
+        if both:
+            _kernels(squares[i + 1], 1.0 / h, weights, more)
+            for j in range(0, m - 2, 3):
+                a, b, c = pulls[j], pulls[j + 1], pulls[j + 2]
+                _add_three(a, row[j], more[j], b, row[j + 1], more[j + 1], c, row[j + 2], more[j + 2], one, other)
+            for j in range(m - m % 3, m):
+                _add_one(pulls[j], row[j], one)
+                _add_one(pulls[j], more[j], other)
+            _add_one(points[i + 1], 2.0 / h * more.sum(), other)
+        else:
+            for j in range(m):
+                _add_one(pulls[j], row[j], one)
+        _add_one(points[i], 2.0 / h * row.sum(), one)
     return out
 
 

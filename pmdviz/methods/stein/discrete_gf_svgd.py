@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 from types import SimpleNamespace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,19 +14,21 @@ from pmdviz.densities.points import Points
 from pmdviz.errors import InputError, TargetError
 from pmdviz.kernels.stein.few_points import matched_force
 from pmdviz.kernels.stein.svgd import stein_force
-from pmdviz.methods.base import checked_log_likelihood, checked_log_prior, read_only, rows_in_words
+from pmdviz.methods.base import read_only
 from pmdviz.methods.shared import optimisers
 from pmdviz.methods.shared.batching import BatchMethod
 from pmdviz.methods.shared.particles import equal_log_weights
 from pmdviz.methods.stein.discrete_knobs import FACTORS, DiscreteGFSVGDKnobs
+from pmdviz.methods.stein.discrete_surrogates import bins, evaluations, is_smooth, surrogate
 from pmdviz.methods.stein.flow import squared_width, step_size
-from pmdviz.methods.stein.quantile_bins import QuantileBins, bins_of
+from pmdviz.methods.stein.quantile_bins import QuantileBins
 from pmdviz.methods.stein.shown import Latent
-from pmdviz.methods.step import STEP_SIZE, Cost, Scalar, StepInfo
+from pmdviz.methods.step import STEP_SIZE, Cost, Scalar, StepBlock, StepInfo
 from pmdviz.targets import Target
 
 STEPS = 500  # that the default budget is enough for
 MOST_IN_A_MATRIX = 1_000  # particles whose distances from one another are held all at once
+LEAP_STEPS, LEAP_PAIRS = 64, 10**8  # steps at most in one call, and pairs of particles in them times coordinates
 FEW = 0.05  # of the particles: an ESS of the weights below it
 
 
@@ -80,21 +82,19 @@ class DiscreteGFSVGD(BatchMethod, Latent):
     budget_words = f"{STEPS} steps"
 
     def fitted(self, knobs: DiscreteGFSVGDKnobs, target: Target) -> DiscreteGFSVGDKnobs:
-        """With the base as the surrogate where the target has no smooth log density."""
+        """With the kernel width of the base alone where the target leaves no other surrogate to be chosen."""
         knobs = super().fitted(knobs, target)
-        if knobs.surrogate == "base" or "relaxation" in target.offers:
+        follows = knobs.surrogate == "automatic" and knobs.length_scale_factor == FACTORS["automatic"]
+        if is_smooth(knobs, target) or not follows:
             return knobs
-        turned = {"surrogate": "base"}
-        if knobs.length_scale_factor != FACTORS[knobs.surrogate]:  # somebody's own
-            turned |= {"length_scale_factor": knobs.length_scale_factor}
-        return knobs.changed(turned)
+        return knobs.changed({"length_scale_factor": FACTORS["base"]})
 
     def check_pair(self, target: Target, knobs: DiscreteGFSVGDKnobs) -> None:
         """The smooth surrogate asks for a relaxation. Raises InputError."""
         if knobs.surrogate == "tanh" and "relaxation" not in target.offers and not self.missing_in(target):
             raise InputError(
                 f"surrogate = tanh needs a smooth log density between the states, which target {target.name!r} does "
-                "not offer; set surrogate to base",
+                "not offer; set surrogate to automatic or base",
                 "surrogate",
             )
         super().check_pair(target, knobs)
@@ -106,7 +106,7 @@ class DiscreteGFSVGD(BatchMethod, Latent):
     def default_budget(self, target: Target, knobs: DiscreteGFSVGDKnobs) -> int:
         """For 500 steps, in data or without any in evaluations a particle."""
         rows = self.batch_size(None, knobs, target.num_data)
-        return STEPS * rows * (1 if target.data is not None else _asked(knobs))
+        return STEPS * rows * (1 if target.data is not None else evaluations(knobs, target))
 
     def init(self, rng: np.random.Generator, target: Target, knobs: DiscreteGFSVGDKnobs) -> DiscreteGFSVGDState:
         """m draws of N(start_mean, start_sd^2), clipped."""
@@ -125,28 +125,38 @@ class DiscreteGFSVGD(BatchMethod, Latent):
         knobs: DiscreteGFSVGDKnobs,
     ) -> tuple[DiscreteGFSVGDState, StepInfo]:
         """One step along the weighted force of the surrogate."""
-        knobs = SimpleNamespace(**knobs.as_dict())  # `param` takes its time over each look at one
-        t, x, rows = state.iteration + 1, state.latent, len(batch)
-        log_ratio, scores = surrogate(target, state, batch, knobs)
-        log_w = WEIGHTINGS[knobs.weighting](log_ratio)
-        force, h = weighted_force(x, scores, np.exp(log_w), knobs.length_scale_factor)
-        direction, first, second = optimisers.OPTIMISERS[knobs.optimiser](force, state.first, state.second, t)
-        eps, ess = step_size(t, knobs.eta, knobs.kappa), effective_sample_size(log_w)
-        latent = clipped(x + eps * direction, knobs)
-        particles = bins(target, knobs)(latent)
-        scalars = {
-            "step_size": eps,
-            "length_scale": float(np.sqrt(h)),
-            "typical_move": float(np.sqrt(((latent - x) ** 2).sum(axis=1).mean())),
-            "ess_of_ratios": ess,
-            "distinct_states": distinct(particles),
-        }
-        arrays = read_only(particles, state.log_weights, latent, first, second)
-        asked, flips = _asked(knobs), int((particles != state.particles).sum())
-        words = f"step {eps:.3g} · kernel width {np.sqrt(h):.3g} · ESS of the weights {ess:.3g} · "
-        words += f"{flips:,} values changed"
-        cost = Cost(rows, rows * len(x) * (asked - _smooth(knobs)), rows * len(x) * _smooth(knobs))
-        return DiscreteGFSVGDState(*arrays, ess, t), StepInfo(cost, words, scalars=scalars)
+        moved = _moved(state, target, batch, SimpleNamespace(**knobs.as_dict()))
+        return moved.state, told(state, moved, target, len(batch), knobs)
+
+    def max_block(self, state: DiscreteGFSVGDState, knobs: DiscreteGFSVGDKnobs, target: Target, rows: int) -> int:
+        """As many steps as the budget is enough for in evaluations, and as take no longer than a moment."""
+        m, size = len(state.particles), self.batch_size(state, knobs, target.num_data)
+        affordable = rows // (evaluations(knobs, target) * m * size)
+        return max(1, min(affordable, LEAP_STEPS, LEAP_PAIRS // (m * max(m, size) * target.dim)))
+
+    def step_many(
+        self,
+        rng: np.random.Generator,
+        state: DiscreteGFSVGDState,
+        target: Target,
+        batches: np.ndarray,
+        count: int,
+        knobs: DiscreteGFSVGDKnobs,
+        rows: int,
+    ) -> StepBlock | None:
+        """Steps of which only the last one tells anything; fewer where the target fails."""
+        turned, before, moved, made = SimpleNamespace(**knobs.as_dict()), state, None, 0
+        for batch in batches:
+            now = state if moved is None else moved.state
+            try:
+                before, moved = now, _moved(now, target, batch, turned)
+            except TargetError:
+                break
+            made += 1
+        if moved is None:
+            return None
+        info = told(before, moved, target, batches.shape[1], knobs)
+        return StepBlock(moved.state, info, made, Cost(*(made * part for part in info.cost)))
 
     def density(self, state: DiscreteGFSVGDState, knobs: DiscreteGFSVGDKnobs, target: Target) -> Points:
         """The states themselves."""
@@ -175,35 +185,46 @@ class DiscreteGFSVGD(BatchMethod, Latent):
         return ""
 
 
-def bins(target: Target, knobs: DiscreteGFSVGDKnobs) -> QuantileBins:
-    """Gamma of the target's values."""
-    return bins_of(target.space.values, knobs.base_spread, knobs.clip or np.inf, knobs.bins_per_value)
+class Moved(NamedTuple):
+    """A step, with what it may be asked about."""
+
+    state: DiscreteGFSVGDState
+    step_size: float
+    squared_width: float
+
+
+def _moved(state: DiscreteGFSVGDState, target: Target, batch: np.ndarray, knobs: Any) -> Moved:
+    """A step; `knobs` are plain attributes, as `param` takes its time over each look at one."""
+    t, x = state.iteration + 1, state.latent
+    log_ratio, scores = surrogate(target, x, state.particles, batch, knobs)
+    log_w = WEIGHTINGS[knobs.weighting](log_ratio)
+    force, h = weighted_force(x, scores, np.exp(log_w), knobs.length_scale_factor)
+    direction, first, second = optimisers.OPTIMISERS[knobs.optimiser](force, state.first, state.second, t)
+    eps = step_size(t, knobs.eta, knobs.kappa)
+    latent = clipped(x + eps * direction, knobs)
+    arrays = read_only(bins(target, knobs)(latent), state.log_weights, latent, first, second)
+    return Moved(DiscreteGFSVGDState(*arrays, effective_sample_size(log_w), t), eps, h)
+
+
+def told(before: DiscreteGFSVGDState, moved: Moved, target: Target, rows: int, knobs: DiscreteGFSVGDKnobs) -> StepInfo:
+    """What a step on so many rows says of itself."""
+    now, width, eps = moved.state, float(np.sqrt(moved.squared_width)), moved.step_size
+    scalars = {
+        "step_size": eps,
+        "length_scale": width,
+        "typical_move": float(np.sqrt(((now.latent - before.latent) ** 2).sum(axis=1).mean())),
+        "ess_of_ratios": now.ess,
+        "distinct_states": distinct(now.particles),
+    }
+    flips, pairs = np.count_nonzero(now.particles != before.particles), rows * len(now.particles)
+    words = f"step {eps:.3g} · kernel width {width:.3g} · ESS of the weights {now.ess:.3g} · {flips:,} values changed"
+    smooth = is_smooth(knobs, target)
+    return StepInfo(Cost(rows, pairs * (1 + smooth), pairs * smooth), words, scalars=scalars)
 
 
 def clipped(latent: np.ndarray, knobs: DiscreteGFSVGDKnobs) -> np.ndarray:
     """The points kept in [-clip, clip]."""
     return np.clip(latent, -knobs.clip, knobs.clip) if knobs.clip else latent
-
-
-def smooth_map(x: np.ndarray, target: Target, steepness: float) -> tuple[np.ndarray, np.ndarray]:
-    """sigma(x) = tanh(tau x / 2), stretched from the lowest value to the highest, and its derivative."""
-    low, high = min(target.space.values), max(target.space.values)
-    with np.errstate(over="ignore"):  # e^x = inf is right: the map is at its end
-        bent = 1.0 - 2.0 / (1.0 + np.exp(steepness * x))  # the tanh, in a third of its time
-    half = 0.5 * (high - low)
-    return 0.5 * (low + high) + half * bent, half * 0.5 * steepness * (1 - bent**2)
-
-
-def surrogate(
-    target: Target, state: DiscreteGFSVGDState, batch: np.ndarray, knobs: DiscreteGFSVGDKnobs
-) -> tuple[np.ndarray, np.ndarray]:
-    """log rho - log p_c (m,) in nats up to a constant, and grad log rho (m, d), at the latent points."""
-    x = state.latent
-    log_p, scores = _log_target(target, state.particles, batch), bins(target, knobs).base.score(x)
-    if knobs.surrogate == "base":
-        return -log_p, scores
-    z, slope = smooth_map(x, target, knobs.steepness)
-    return target.log_relaxed(z, batch) - log_p, scores + slope * target.grad_log_relaxed(z, batch)
 
 
 def weighted_force(x: np.ndarray, scores: np.ndarray, weights: np.ndarray, factor: float) -> tuple[np.ndarray, float]:
@@ -212,21 +233,6 @@ def weighted_force(x: np.ndarray, scores: np.ndarray, weights: np.ndarray, facto
         return matched_force(x, scores, weights, factor)
     h = squared_width(x, factor)
     return stein_force(x, scores, h, weights), h
-
-
-def _log_target(target: Target, particles: np.ndarray, batch: np.ndarray) -> np.ndarray:
-    """log p of states (m,), batch scaled by N/B. Raises TargetError where it is 0: the ratio rho/p is infinite."""
-    log_prior = checked_log_prior(target, particles)
-    scale = target.num_data / len(batch)
-    log_p = log_prior + scale * checked_log_likelihood(target, particles, batch, log_prior > -np.inf, may_vanish=True)
-    if log_p.min() > -np.inf:
-        return log_p
-    at, rows = particles[log_p == -np.inf][0], rows_in_words(batch)
-    words = (
-        f"target {target.name!r} has probability 0 at state {target.space.words(at)}, for {rows}: the weight rho/p of "
-        "a particle there is infinite; gradient-free SVGD needs every state to be possible"
-    )
-    raise TargetError(words, at, rows)
 
 
 def ranked(log_ratio: np.ndarray) -> np.ndarray:
@@ -245,19 +251,10 @@ WEIGHTINGS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 
 def distinct(particles: np.ndarray) -> int:
     """How many different states there are among particles (m, d), by a fixed random projection of them."""
-    along = (particles * _direction(particles.shape[1])).sum(axis=1)
+    along = np.einsum("ij,j->i", particles, _direction(particles.shape[1]))
     return len(np.unique(along))
 
 
 @lru_cache(maxsize=64)
 def _direction(dim: int) -> np.ndarray:
     return np.random.default_rng(0).standard_normal(dim)
-
-
-def _smooth(knobs: DiscreteGFSVGDKnobs) -> bool:
-    return knobs.surrogate == "tanh"
-
-
-def _asked(knobs: DiscreteGFSVGDKnobs) -> int:
-    """Evaluations a particle and row: of the target, and of the smooth log density with its gradient."""
-    return 3 if _smooth(knobs) else 1

@@ -11,7 +11,7 @@ from pmdviz.methods.stein.flow import step_decay, width_factor
 
 FIRST_STEPS = {"adam": 0.5, "adagrad": 0.5, "plain": 0.5}
 DECAYS = {"adam": 0.5, "adagrad": 0.0, "plain": 0.0}  # AdaGrad's own steps fall, and so does a force by itself
-FACTORS = {"tanh": 3.0, "base": 1.0}
+FACTORS = {"automatic": 3.0, "tanh": 3.0, "base": 1.0}  # of automatic: where there is a smooth one
 
 
 class DiscreteGFSVGDKnobs(BatchKnobs):
@@ -36,12 +36,17 @@ class DiscreteGFSVGDKnobs(BatchKnobs):
         "all. Equal: plain SVGD on the surrogate, which never hears of the target but through it.",
     )
     surrogate = Choice(
-        "tanh",
-        choices={"tanh": "smooth, by tanh", "base": "the base density alone"},
+        "automatic",
+        choices={
+            "automatic": "smooth where the target is",
+            "tanh": "smooth, by tanh",
+            "base": "the base density alone",
+        },
         label="Surrogate ρ",
         basic=True,
-        doc="The density whose gradient drives the particles. Smooth: the base times the target's log density at a "
-        "tanh of x, which the target must have between its states. Base: the standard normal that x started as.",
+        doc="The density whose gradient drives the particles. Smooth: the base times the target's density at a tanh of "
+        "x, for targets that have one between their states. Base: that of x before it hears of the target. "
+        "Automatic: smooth where the target offers that, else the base.",
     )
     steepness = Real(
         2.0,
@@ -50,7 +55,7 @@ class DiscreteGFSVGDKnobs(BatchKnobs):
         softbounds=(0.5, 20),
         log=True,
         label="Steepness τ",
-        only_if=("surrogate", "tanh"),
+        only_if=("surrogate", ("automatic", "tanh")),
         doc="The smooth map is tanh(τx/2), stretched to the lowest and highest value; a steeper one is closer to a "
         "step, and its gradient is 0 except near it.",
     )
@@ -112,5 +117,5 @@ class DiscreteGFSVGDKnobs(BatchKnobs):
     def work(self, num_data: int) -> Work:
         """m^2 kernels, and m likelihoods and gradients of the batch."""
         m, rows = self.num_particles, self.rows(num_data)
-        smooth = self.surrogate == "tanh"
+        smooth = self.surrogate != "base"
         return Work(kernels=m**2, likelihoods=m * rows * (1 + smooth), gradients=m * rows * smooth)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pmdviz.kernels.likelihoods.ising import ising_gradient, ising_log_density, ising_sweep
+from pmdviz.kernels.likelihoods.ising import ising_log_density, ising_relaxed, ising_sweep
 from pmdviz.knobs import Choice, Knobs, Real, Whole
 from pmdviz.targets.base import Target
 from pmdviz.targets.reference.enumeration import Enumeration
@@ -76,6 +76,8 @@ class Ising(Target):
         """A lattice of spins; of its field, what is random is drawn from `default_rng(target_seed)` alone."""
         o, size = self.options, self.options.size
         self.offsets = o.field_sd * np.random.default_rng(o.target_seed).standard_normal(size * size)
+        # `param` takes its time over each look at an option, and a run asks at every step
+        self._model = size, o.coupling, o.field, self.offsets, o.boundary == "closed"
         names = [f"s[{r + 1},{c + 1}]" for r in range(size) for c in range(size)]
         self.space = Discrete((-1, 1), (size, size), names)
         self.dim, self.data, self.parameter_names = self.space.dim, None, self.space.names
@@ -105,6 +107,12 @@ class Ising(Target):
         """n draws (n, d) of independent fair spins."""
         return 2.0 * rng.integers(0, 2, size=(n, self.dim)) - 1.0
 
+    def log_relaxed_and_gradient(
+        self, points: np.ndarray, batch: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Both from one visit of every spin."""
+        return ising_relaxed(points, *self._model)
+
     def _log_prior(self, theta: np.ndarray) -> np.ndarray:
         return np.full(len(theta), -self.dim * np.log(2.0))
 
@@ -116,13 +124,8 @@ class Ising(Target):
         return ising_log_density(points, *self._model)
 
     def _grad_log_relaxed(self, points: np.ndarray, batch: np.ndarray) -> np.ndarray:
-        return ising_gradient(points, *self._model)
+        return ising_relaxed(points, *self._model)[1]
 
     def _gibbs_sweep(self, rng: np.random.Generator, theta: np.ndarray, data: np.ndarray) -> np.ndarray:
         size, coupling, field, *rest = self._model
         return ising_sweep(theta, size, coupling, field, rng.random(self.dim), *rest)
-
-    @property
-    def _model(self) -> tuple[int, float, float, np.ndarray, bool]:
-        o = self.options
-        return o.size, o.coupling, o.field, self.offsets, o.boundary == "closed"
