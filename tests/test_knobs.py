@@ -68,6 +68,8 @@ def test_the_bounds_themselves_are_taken_where_they_are_inclusive(knobs, spec):
 @pytest.mark.parametrize("knobs, spec", SPECS)
 def test_what_is_no_value_at_all_is_refused(knobs, spec):
     for raw in WRONG:
+        if isinstance(raw, str) and raw in spec.choices:  # "three"
+            continue
         words = refused(knobs, spec, raw)
         assert shown(raw) in words
         assert all(choice in words for choice in spec.choices)
@@ -300,6 +302,7 @@ def test_every_knob_option_changes_the_frames_of_the_same_seed(method, name, val
         usual |= {"num_temperatures": 8 if method == "hais" else 3}  # what counts at the end of a ladder
     usual |= {"scaling": "none"} if (method, name) == ("black_box_is", "bandwidth") else {}
     usual |= FEW_DRAWS if name in ("smallest_ess", "variance_floor") else {}
+    usual |= {"surrogate": "base"} if value == "tanh" else {}  # which is what "automatic" stands for
     structured = METHODS[method].family == "structured"
     usual |= {"batch_size": 1} if name == "ess_threshold" and structured else {}  # an ESS that lies between thresholds
     assert differ(method, {**usual, name: value}, usual)
@@ -311,7 +314,9 @@ def test_choices_differ_from_one_another():
             if spec.kind == "choice":
                 often = {"ess_threshold": 0.9} if "ess_threshold" in method.Knobs.specs() else {}
                 often |= relevant(spec)
-                runs = [{name: choice, **often} for choice in spec.choices]
+                runs = [
+                    {name: choice, **often} for choice in spec.choices if choice != "automatic"
+                ]  # one of the others
                 assert all(differ(method.name, *pair) for pair in itertools.combinations(runs, 2)), name
 
 
@@ -333,10 +338,11 @@ def test_every_target_option_changes_the_posterior(target, name):
         value = not spec.default
     else:
         value = spec.bounds[0] if spec.default != spec.bounds[0] else spec.bounds[0] + 1
-    needed = relevant(spec)
+    needed = relevant(spec) | ({"field_sd": 1.0} if (target, name) == ("ising", "target_seed") else {})
     usual, other = TARGETS[target](**needed), TARGETS[target](**{**needed, name: value})
-    points = other.sample_prior(np.random.default_rng(1), 1)
+    points = other.sample_prior(np.random.default_rng(1), 3)
     density = "log_prior" if name.startswith("q0_") else "log_joint"  # where a run starts changes no posterior
+    density = "log_relaxed" if (target, name) == ("binary_net", "steepness") else density  # nor do smooth units
     if usual.dim == other.dim:
         assert not np.allclose(getattr(usual, density)(points), getattr(other, density)(points), rtol=1e-12, atol=0)
     else:

@@ -12,8 +12,8 @@ from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, TargetError
 from pmdviz.methods import METHODS
-from pmdviz.methods.stein.discrete_gf_svgd import distinct, ranked
-from pmdviz.methods.stein.discrete_surrogates import smooth_map, surrogate
+from pmdviz.methods.stein.discrete_gf_svgd import distinct
+from pmdviz.methods.stein.discrete_surrogates import ranked, smooth_map, surrogate
 from pmdviz.methods.stein.quantile_bins import Base, QuantileBins
 from pmdviz.targets import make_target
 from tests.support.engine import digest, drive, told

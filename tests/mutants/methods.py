@@ -56,7 +56,7 @@ FAULTS = [
     Fault.of("gf-ksd-trace", "metrics.stein:stein_matrix", "d * slope - 3 * (base - 1) * base ** -2.5", "d * slope", "metrics/test_surrogate_stein"),
     Fault.of("discrete-inverse-weight", "methods.stein.discrete_surrogates:surrogate", "return -log_p, scores", "return log_p, scores", "methods/test_discrete_gf_svgd::test_a_step_is_the_formula"),
     Fault.of("discrete-smooth-slope", "methods.stein.discrete_surrogates:surrogate", "np.multiply(slope, gradient, out=slope)", "gradient", "methods/test_discrete_gf_svgd::test_the_smooth_surrogate_s_gradient_is_that_of_its_log_density"),
-    Fault.of("discrete-ranks", "methods.stein.discrete_gf_svgd:ranked", "-np.log(above)", "np.log(above)", "methods/test_discrete_gf_svgd::test_ranks_are_one_over_the_share_that_is_at_least_as_large"),
+    Fault.of("discrete-ranks", "methods.stein.discrete_surrogates:ranked", "-np.log(above)", "np.log(above)", "methods/test_discrete_gf_svgd::test_ranks_are_one_over_the_share_that_is_at_least_as_large"),
     Fault.of("discrete-clip", "methods.stein.quantile_bins:Base.share_below", "(high - low)", "1.0", "methods/test_discrete_gf_svgd::test_every_value_has_the_same_mass_of_the_base"),
     Fault.of("discrete-edge", "methods.stein.quantile_bins:QuantileBins.__call__", "latent >= self.edges[0]", "latent > self.edges[0]", "methods/test_discrete_gf_svgd::test_of_two_values_gamma_is_the_sign_and_an_edge_belongs_above"),
     Fault.of("discrete-base-score", "methods.stein.quantile_bins:Base.score", "shares * self.centres", "shares", "methods/test_discrete_gf_svgd::test_the_base_s_score_is_the_slope_of_its_log"),

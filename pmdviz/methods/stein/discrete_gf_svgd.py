@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from pmdviz.densities.density import effective_sample_size, normalise
+from pmdviz.densities.density import effective_sample_size
 from pmdviz.densities.points import Points
 from pmdviz.errors import InputError, TargetError
 from pmdviz.kernels.stein.few_points import matched_force
@@ -19,7 +18,7 @@ from pmdviz.methods.shared import optimisers
 from pmdviz.methods.shared.batching import BatchMethod
 from pmdviz.methods.shared.particles import equal_log_weights
 from pmdviz.methods.stein.discrete_knobs import FACTORS, DiscreteGFSVGDKnobs
-from pmdviz.methods.stein.discrete_surrogates import bins, evaluations, is_smooth, surrogate
+from pmdviz.methods.stein.discrete_surrogates import WEIGHTINGS, bins, evaluations, is_smooth, surrogate
 from pmdviz.methods.stein.flow import squared_width, step_size
 from pmdviz.methods.stein.quantile_bins import QuantileBins
 from pmdviz.methods.stein.shown import Latent
@@ -233,20 +232,6 @@ def weighted_force(x: np.ndarray, scores: np.ndarray, weights: np.ndarray, facto
         return matched_force(x, scores, weights, factor)
     h = squared_width(x, factor)
     return stein_force(x, scores, h, weights), h
-
-
-def ranked(log_ratio: np.ndarray) -> np.ndarray:
-    """log of 1 / H(mu_j), normalised, H(t) the share of all mu >= t: the largest counts m times the smallest."""
-    above = len(log_ratio) - np.searchsorted(np.sort(log_ratio), log_ratio, side="left")
-    return normalise(-np.log(above))
-
-
-# (m,) log rho - log p_c -> log-weights (m,) with logsumexp 0
-WEIGHTINGS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-    "ratios": normalise,
-    "ranks": ranked,
-    "none": lambda log_ratio: equal_log_weights(len(log_ratio)),
-}
 
 
 def distinct(particles: np.ndarray) -> int:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
+from pmdviz.densities.density import normalise
 from pmdviz.errors import TargetError
 from pmdviz.kernels.stein.smooth_steps import smooth_step
 from pmdviz.methods.base import checked_log_likelihood, checked_log_prior, rows_in_words
+from pmdviz.methods.shared.particles import equal_log_weights
 from pmdviz.methods.stein.discrete_knobs import DiscreteGFSVGDKnobs
 from pmdviz.methods.stein.quantile_bins import QuantileBins, bins_of
 from pmdviz.targets import Target
@@ -58,3 +62,17 @@ def log_target(target: Target, particles: np.ndarray, batch: np.ndarray) -> np.n
         "a particle there is infinite; gradient-free SVGD needs every state to be possible"
     )
     raise TargetError(words, at, rows)
+
+
+def ranked(log_ratio: np.ndarray) -> np.ndarray:
+    """log of 1 / H(mu_j), normalised, H(t) the share of all mu >= t: the largest counts m times the smallest."""
+    above = len(log_ratio) - np.searchsorted(np.sort(log_ratio), log_ratio, side="left")
+    return normalise(-np.log(above))
+
+
+# (m,) log rho - log p_c -> log-weights (m,) with logsumexp 0
+WEIGHTINGS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "ratios": normalise,
+    "ranks": ranked,
+    "none": lambda log_ratio: equal_log_weights(len(log_ratio)),
+}
