@@ -10,9 +10,9 @@ from pmdviz.densities.points import Points
 from pmdviz.errors import TargetError
 from pmdviz.knobs import Flag
 from pmdviz.methods.base import read_only, rows_in_words
-from pmdviz.methods.cost import Work
+from pmdviz.methods.cost import MethodKnobs, Work
 from pmdviz.methods.shared import optimisers
-from pmdviz.methods.shared.batching import BatchKnobs, BatchMethod, batch_size_knob
+from pmdviz.methods.shared.batching import BatchMethod, batch_size_knob
 from pmdviz.methods.shared.particles import equal_log_weights, num_particles_knob
 from pmdviz.methods.stein.flow import step_decay, step_size
 from pmdviz.methods.step import STEP_SIZE, Cost, Scalar, StepInfo
@@ -22,7 +22,7 @@ from pmdviz.targets.space import Discrete
 STEPS = 300  # that the default budget is enough for
 
 
-class StraightThroughKnobs(BatchKnobs):
+class StraightThroughKnobs(MethodKnobs):
     """The knobs of `straight_through`."""
 
     kind_words = "knob of method 'straight_through':"
