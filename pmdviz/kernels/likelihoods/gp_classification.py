@@ -104,7 +104,7 @@ def _chances(theta, columns, y, places, out):
         forward(factor, across)
         left = np.full(mean.size, np.exp(2.0 * theta[i, -1]))
         for r in range(n):
-            left -= across[r] ** 2
+            left -= across[r] * across[r]
         for p in range(mean.size):
             out[i, p] = _logistic(mean[p] / np.sqrt(1.0 + np.pi / 8.0 * max(left[p], 0.0)))
 

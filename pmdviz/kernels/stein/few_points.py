@@ -69,7 +69,7 @@ def _products(columns):
             _add_one(columns[k, i:], columns[k, i], one)
             _add_one(columns[k, i:], columns[k, i + 1], other)
     if m % 2:
-        out[m - 1, m - 1] = (columns[:, m - 1] ** 2).sum()
+        out[m - 1, m - 1] = (columns[:, m - 1] * columns[:, m - 1]).sum()
     return out
 
 

@@ -206,5 +206,6 @@ def _squared_at_steps(points, steps):
         for i in range(m):
             j = (i + steps[r]) % m
             for k in range(d):
-                out[r * m + i] += (points[i, k] - points[j, k]) ** 2
+                apart = points[i, k] - points[j, k]
+                out[r * m + i] += apart * apart
     return out
