@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from pmdviz.kernels import stein_weights
+from pmdviz.kernels.stein import black_box
 from pmdviz.kernels.stein.black_box import Descent, descended, nearest_on_simplex, stein_matrix
 from tests.kernels.naive import LONG
 
@@ -146,9 +146,9 @@ def test_several_steps_are_one_after_another(rng):
 
 def test_it_is_no_other_without_compiling(rng):
     z, metric, K = rng.normal(size=9), np.ones(9), some_matrix(rng, 9)
-    np.testing.assert_allclose(stein_weights._nearest.py_func(z, metric), nearest_on_simplex(z, metric), rtol=1e-12)
+    np.testing.assert_allclose(black_box._nearest.py_func(z, metric), nearest_on_simplex(z, metric), rtol=1e-12)
     u, ahead = np.full(9, 1 / 9), np.full(9, 1 / 9)
-    told = stein_weights._descended.py_func(K, metric, u, ahead, 1.0, 20)
+    told = black_box._descended.py_func(K, metric, u, ahead, 1.0, 20)
     found = descended(K, metric, at_start(9), 20)
     np.testing.assert_allclose(u, found.u, atol=1e-12)
     assert told == pytest.approx(found[2:], rel=1e-9)
