@@ -1,22 +1,57 @@
-"""What Han's thesis claims of SVGD, SteinIS and adaptive importance sampling: every row of its figures, over seeds."""
+"""What Han's thesis claims of Stein methods and of their rivals: every row of its figures, over seeds."""
 
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from benchmarks.helpers import adaptive_rows, stein_rows, svgd_rows
+from benchmarks.helpers import (
+    adaptive_rows,
+    black_box_rows,
+    discrete_rows,
+    gp_classification_rows,
+    gradient_free_rows,
+    lattice_rows,
+    net_rows,
+    stein_rows,
+    svgd_rows,
+)
 from benchmarks.helpers.claims_runs import read_rows, write_rows
 from benchmarks.helpers.contest import figures
 from pmdviz.engine.session import Session
 
 Measured = dict[str, float]
-SEEDS = {"svgd": range(400, 404), "moments": range(400, 430), "warped": range(400, 404), "machine": range(400, 408)}
+Specified = Mapping[str, Mapping[str, tuple[float, float]]]  # by row and number: mean and its standard error, elsewhere
+SEEDS = {
+    "svgd": range(400, 404),
+    "moments": range(400, 430),
+    "warped": range(400, 404),
+    "machine": range(400, 408),
+    "surrogates": range(900, 906),
+    "many dimensions": range(900, 903),
+    "black box": range(900, 912),
+    "random walks": range(900, 908),
+    "categorical": range(900, 908),
+    "lattices": range(900, 906),
+    "nets": range(900, 904),
+    "classifier": range(900, 904),
+}
 QUICK = 2  # seeds
+
+
+class Measurable(Protocol):
+    """A row as the helpers declare it."""
+
+    @property
+    def name(self) -> str:
+        """Its words."""
+
+    def measure(self, seed: int) -> Measured:
+        """The numbers of one run."""
 
 
 class Row(NamedTuple):
@@ -25,7 +60,7 @@ class Row(NamedTuple):
     table: str
     words: str
     measure: Callable[[int], Measured]
-    specified: dict[str, tuple[float, float]] = {}  # name -> mean and its standard error, elsewhere
+    specified: Mapping[str, tuple[float, float]] = {}  # name -> mean and its standard error, elsewhere
 
 
 def _svgd(row: svgd_rows.Row) -> Row:
@@ -44,21 +79,26 @@ def _adaptive(row: adaptive_rows.Row) -> Row:
     return Row("warped", row.name, lambda seed: adaptive_rows.statistics(adaptive_rows.run_of(row, seed)), known)
 
 
+def _table(name: str, rows: Iterable[Measurable], specified: Specified) -> list[Row]:
+    return [Row(name, row.name, row.measure, specified.get(row.name, {})) for row in rows]
+
+
 def rows() -> list[Row]:
     """All of them, table by table."""
-    known = stein_rows.SPECIFIED
     return [
         *map(_svgd, svgd_rows.svgd_rows()),
-        *(
-            Row(table, row.name, row.measure, known.get(row.name, {}))
-            for table, some in (
-                ("moments", [*stein_rows.MOMENTS, *stein_rows.PATH]),
-                ("warped", stein_rows.WARPED),
-                ("machine", stein_rows.MACHINE),
-            )
-            for row in some
-        ),
+        *_table("moments", [*stein_rows.MOMENTS, *stein_rows.PATH], stein_rows.SPECIFIED),
+        *_table("warped", stein_rows.WARPED, stein_rows.SPECIFIED),
+        *_table("machine", stein_rows.MACHINE, stein_rows.SPECIFIED),
         *map(_adaptive, adaptive_rows.ROWS),
+        *_table("surrogates", gradient_free_rows.PLANE_ROWS, gradient_free_rows.SPECIFIED),
+        *_table("many dimensions", gradient_free_rows.MANY_ROWS, gradient_free_rows.SPECIFIED),
+        *_table("black box", black_box_rows.BLACK_BOX, black_box_rows.SPECIFIED),
+        *_table("random walks", black_box_rows.WALKS, black_box_rows.SPECIFIED),
+        *_table("categorical", discrete_rows.CATEGORICAL, discrete_rows.SPECIFIED),
+        *_table("lattices", lattice_rows.ROWS, lattice_rows.SPECIFIED),
+        *_table("nets", net_rows.net_rows(), net_rows.SPECIFIED),
+        *_table("classifier", gp_classification_rows.CLASSIFIERS, gp_classification_rows.SPECIFIED),
     ]
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from pmdviz.data_formats import (
+    BATCH,
     FORMATS,
     IDX,
     MOST_BYTES,
@@ -42,8 +43,8 @@ def names_file(text: object) -> bool:
 
 
 def holds_images(text: str) -> bool:
-    """Whether a file holds images, bytes from 0 to 255, with their classes beside it."""
-    return suffix_of(_split(text)[0]) == IDX
+    """Whether a file holds images, bytes from 0 to 255."""
+    return suffix_of(_split(text)[0]) in (IDX, BATCH)
 
 
 def forbid_reading() -> None:
@@ -126,7 +127,7 @@ def _digest(path: str) -> str:
 
 def _files(path: str) -> list[Path]:
     file = Path(path).expanduser()
-    return [file, labels_beside(file)] if holds_images(path) else [file]
+    return [file, labels_beside(file)] if suffix_of(path) == IDX else [file]
 
 
 def _parsed(path: str) -> np.ndarray | Documents:

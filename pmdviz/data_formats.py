@@ -2,13 +2,15 @@
 
 `.ldac` alone is word counts, a list of documents.
 
-`.csv` goes line by line, `.npy` and IDX by memory map. All but `.npy` may be compressed (`.gz`, `.bz2`).
+`.csv` goes line by line, `.npy` and IDX by memory map. All but `.npy` may be compressed (`.gz`, `.bz2`). A batch of
+CIFAR-10, `data_batch_1` to `data_batch_5` or `test_batch`, is a pickle, and none of what it asks for is run.
 """
 
 from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,12 +18,14 @@ from typing import IO
 
 import numpy as np
 
+from pmdviz.data_batches import read_batch
 from pmdviz.errors import InputError, shown
 
 MOST_BYTES = 2_000_000_000  # of a file, of what it unpacks to, and of the table in memory
 COMPRESSED: dict[str, Callable[..., IO[bytes]]] = {".gz": gzip.open, ".bz2": bz2.open}
 IMAGES, LABELS = 0x803, 0x801  # IDX: bytes in three dimensions and in one
-IDX = "idx3-ubyte"
+IDX, BATCH = "idx3-ubyte", "_batch"
+NUMBERED = re.compile(r"(_batch)_\d$")  # of several batches
 LDAC = re.compile(r"\s*(\d{1,9})((?:\s+\d{1,9}:\d{1,9})*)\s*")
 Documents = list[tuple[np.ndarray, np.ndarray]]  # of each the numbers of its words, and how often each occurs
 Reader = Callable[[Path], np.ndarray | Documents]
@@ -34,6 +38,7 @@ def suffix_of(path: str) -> str | None:
         if name.endswith(packed) and not name.removesuffix(packed).endswith(".npy"):
             name = name.removesuffix(packed)
             break
+    name = NUMBERED.sub(r"\1", name)
     return next((suffix for suffix in FORMATS if name.endswith(suffix)), None)
 
 
@@ -147,6 +152,15 @@ def _bytes_of(path: Path, wanted: int) -> np.ndarray:
     return found.reshape(shape)
 
 
+def _batch(path: Path) -> np.ndarray:
+    """Images (n, pixels) of a Python batch with their classes, all bytes."""
+    with _opened(path) as file:
+        content = file.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        raise too_large(f"file {str(path)!r} unpacks to")
+    return read_batch(io.BytesIO(content))
+
+
 def parse_ldac(path: Path) -> Documents:
     """Documents, one a line: how many different words, then word:count for each. Raises InputError naming the line."""
     documents = []
@@ -180,9 +194,11 @@ def names_in(path: Path) -> tuple[str, ...]:
 
 FORMATS: dict[str, Reader] = {
     ".csv": _csv,
+    ".data": _csv,  # as the UCI repository calls them
     ".npy": _npy,
     ".libsvm": _libsvm,
     ".svm": _libsvm,
     ".ldac": parse_ldac,
+    BATCH: _batch,
     IDX: _idx,
 }

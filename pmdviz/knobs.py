@@ -63,6 +63,12 @@ class KnobSpec:
         other, table = self.default_by
         return table.get(values.get(other), self.default)
 
+    def default_beside(self, values: Mapping[str, Any], usual: Mapping[str, Any]) -> Any:
+        """The same where the knobs that nobody has turned are `usual`, as of a method fitted to a target."""
+        if self.default_by is None or values[self.default_by[0]] == usual[self.default_by[0]]:
+            return usual[self.name]
+        return self.default_given(values)
+
     @property
     def bounds_words(self) -> str:
         """The allowed values in words, such as "above 0, at most 1"."""

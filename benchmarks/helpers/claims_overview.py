@@ -12,7 +12,7 @@ PAGES = {  # of the docs, each with a table of verdicts
     "logistic.md": "Logistic regression (appendix H.2)",
     "claims-gp.md": "Sparse Gaussian processes (appendix H.3)",
     "claims-topics.md": "Topics (appendix H.4)",
-    "claims-stein.md": "SVGD, SteinIS and annealing (Han 2019)",
+    "claims-stein.md": "Stein methods and annealing (Han 2019)",
 }
 HEAD = """# Every claim of the papers' experiments, and whether it held
 

@@ -25,7 +25,7 @@ from pmdviz.kernels.limiting import largest_step
 from pmdviz.kernels.neighbourhoods import pooled_local_covariance
 from pmdviz.kernels.random_walk import metropolis
 from pmdviz.kernels.resampling import multinomial, residual, stratified, systematic
-from pmdviz.kernels.svgd import sampled_median_distance, stein_force
+from pmdviz.kernels.stein.svgd import sampled_median_distance, stein_force
 from pmdviz.kernels.thinning import thinned
 
 M, CELLS, BATCH = 1500, 160, 100

@@ -16,7 +16,7 @@ from benchmarks.helpers.peers import one_thread_jax
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.run import Run
 from pmdviz.kernels.distances import median_distance
-from pmdviz.kernels.svgd import stein_force
+from pmdviz.kernels.stein.svgd import stein_force
 from pmdviz.metrics.modes import modes
 
 M, ITERATIONS = 100, 1000

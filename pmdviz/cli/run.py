@@ -36,6 +36,8 @@ def run(options: argparse.Namespace) -> None:
     if bar:
         print(f"\ncomputing what {EXACT_SAMPLES} would get ...", file=sys.stderr)
     perfect_draws.floor(made.target, made.final.num_draws, rule=made.final.floor_rule)
+    if made.target.no_reference:
+        print(made.target.no_reference, file=sys.stderr)
     metrics = {name: finite(value) for name, value in made.final.metrics.items()}
     final = {"iteration": made.final.iteration, "visited": made.final.visited, **metrics, "caveat": made.final.caveat}
     result = {"recipe": recipe.to_dict(), "final": final, "seconds": seconds, "versions": versions()}

@@ -136,7 +136,7 @@ def _hamiltonian(
         energy = -value[0]
         for k in range(theta.size):
             end[k], slope[k], momentum[k] = theta[k], gradient[k], momenta[t, k]
-            energy += 0.5 * momentum[k] ** 2
+            energy += 0.5 * momentum[k] * momentum[k]
         num_gradients[t], diverged[t] = _leapfrog(model, data, end, momentum, slope, time_step, lengths[t], unit, reach)
         chances[t], found = 0.0, -np.inf
         asked += num_gradients[t]
@@ -145,7 +145,7 @@ def _hamiltonian(
             found = log_joint(model, end, data)
             energy += found
             for k in range(theta.size):
-                energy -= 0.5 * momentum[k] ** 2
+                energy -= 0.5 * momentum[k] * momentum[k]
             chances[t] = np.exp(min(0.0, energy))
         accepted[t] = uniforms[t] < chances[t]
         if accepted[t]:

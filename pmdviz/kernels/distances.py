@@ -36,7 +36,8 @@ def _squared_distances(points):
         for j in range(i + 1, m):
             distance = 0.0
             for k in range(d):
-                distance += (points[i, k] - points[j, k]) ** 2
+                apart = points[i, k] - points[j, k]
+                distance += apart * apart
             out[place] = distance
             place += 1
     return out

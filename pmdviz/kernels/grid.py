@@ -134,12 +134,13 @@ def _scatter_rows(particles, log_peaks, reached, shape, gx, gy, out, start, stop
     for j in range(particles.shape[0]):
         for k in range(max(reached[j, 0], start), min(reached[j, 1], stop)):
             dy = gy[k] - particles[j, 1]
-            left = REACH * REACH - (dy / sd_y) ** 2
+            away = dy / sd_y
+            left = REACH * REACH - away * away
             if left > 0.0:
                 centre = particles[j, 0] + slope * dy
                 first, last = _interval(centre, np.sqrt(left) * sd_x, gx)
                 if last > first:
-                    log_peak = log_peaks[j] - (SCALE * dy / sd_y) ** 2
+                    log_peak = log_peaks[j] - (SCALE * away) * (SCALE * away)
                     _add_gaussian(out[k, first:last], gx[first:last], centre, SCALE / sd_x, log_peak)
 
 

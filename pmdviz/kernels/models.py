@@ -49,7 +49,8 @@ def scatter_about(x, centre):
     """sum (x_n - centre)^2 of x (B,)."""
     total = 0.0
     for n in range(x.size):
-        total += (x[n] - centre) ** 2
+        residual = x[n] - centre
+        total += residual * residual
     return total
 
 
@@ -65,4 +66,4 @@ def normal_prior(theta, precision):
 @fast_jit
 def normal_sum(scatter, count, sigma_x):
     """Log density of `count` numbers from a normal of sd sigma_x with a sum of squared residuals `scatter`."""
-    return -0.5 * scatter / sigma_x**2 - count * np.log(sigma_x * np.sqrt(2.0 * np.pi))
+    return -0.5 * scatter / (sigma_x * sigma_x) - count * np.log(sigma_x * np.sqrt(2.0 * np.pi))

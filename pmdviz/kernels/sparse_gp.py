@@ -109,17 +109,15 @@ def add_squares(row, columns, point):
     while k + 4 <= point.size:
         p0, p1, p2, p3 = point[k], point[k + 1], point[k + 2], point[k + 3]
         for j in range(row.size):
-            row[j] += (
-                (p0 - columns[k, j]) ** 2
-                + (p1 - columns[k + 1, j]) ** 2
-                + (p2 - columns[k + 2, j]) ** 2
-                + (p3 - columns[k + 3, j]) ** 2
-            )
+            a, b = p0 - columns[k, j], p1 - columns[k + 1, j]
+            c, d = p2 - columns[k + 2, j], p3 - columns[k + 3, j]
+            row[j] += a * a + b * b + c * c + d * d
         k += 4
     while k < point.size:
         p0 = point[k]
         for j in range(row.size):
-            row[j] += (p0 - columns[k, j]) ** 2
+            a = p0 - columns[k, j]
+            row[j] += a * a
         k += 1
 
 
@@ -173,9 +171,9 @@ def _tilt(inputs, factors, natural, x, y, kept, power, noise, corrected, new, pa
         if corrected:
             variance += 1.0
             for r in range(num):
-                variance -= a[r] ** 2
+                variance -= a[r] * a[r]
             variance = np.maximum(variance, noise)
-        bases[i] = -0.5 * power * (np.log(2 * np.pi * variance) + y**2 / variance).sum()
+        bases[i] = -0.5 * power * (np.log(2 * np.pi * variance) + y * y / variance).sum()
         weighted = a / variance
         for r in range(num):
             new[i, r, : r + 1] = kept * natural[i, r, : r + 1]
@@ -194,7 +192,7 @@ def _log_partition(natural):
     forward(factor, h)
     total = 0.0
     for r in range(num):
-        total += 0.5 * h[r, 0] ** 2 - np.log(factor[r, r])
+        total += 0.5 * h[r, 0] * h[r, 0] - np.log(factor[r, r])
     return total
 
 

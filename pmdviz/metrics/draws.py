@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 NUM_DRAWS = 1000
 DIRECTIONS = 64  # of the sliced distance
-POINT = 1e-200  # a width that tells different draws apart and overflows for none
 BINS, BIN_DRAWS = 20, 20_000  # of equal posterior mass, and how many draws tell where they end
 KEPT = 48
 
@@ -30,14 +29,7 @@ _kept: dict[tuple, Any] = {}
 _lock = threading.RLock()
 
 
-class Spread(NamedTuple):
-    """What the discrepancy from some draws asks of these alone."""
-
-    scale: float  # 2 s^2, s the median distance between them
-    within: float  # sum of the kernel over all their pairs
-
-
-def _once(target: Target, what: object, make: Callable[[], Made]) -> Made:
+def once(target: Target, what: object, make: Callable[[], Made]) -> Made:
     """What is the same for every frame on the target."""
     key = target.key, what
     with _lock:
@@ -50,35 +42,13 @@ def _once(target: Target, what: object, make: Callable[[], Made]) -> Made:
 
 def reference_draws(target: Target, n: int = NUM_DRAWS) -> np.ndarray:
     """The n draws (n, d) of the target's reference that every frame is compared with."""
-    return _once(target, n, lambda: target.reference().sample(np.random.default_rng(0), n))
+    return once(target, n, lambda: target.reference().sample(np.random.default_rng(0), n))
 
 
 def squared_distances(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """|x_i - y_j|^2, (n, d) and (m, d) -> (n, m)."""
     cross = np.einsum("id,jd->ij", x, y)  # not BLAS, whose last bits depend on its number of threads
     return np.maximum((x**2).sum(axis=1)[:, None] + (y**2).sum(axis=1) - 2 * cross, 0.0)
-
-
-def spread(y: np.ndarray) -> Spread:
-    """Of draws y (m, d)."""
-    squared = squared_distances(y, y)
-    pairs = squared[np.triu_indices(len(y), 1)]
-    scale = float(2 * (np.median(pairs) or pairs.mean() or POINT))
-    return Spread(scale, float(np.exp(-squared / scale).sum()))
-
-
-def mmd(x: np.ndarray, y: np.ndarray, known: Spread | None = None) -> float:
-    """Maximum mean discrepancy of draws x, y (n, d): kernel exp(-|a - b|^2 / (2 s^2)), s the median distance in y.
-
-    Where more than half of the draws are the same state s is the mean distance; all the same: the kernel is 1 or 0.
-
-    The square root of Gretton et al. 2012, Lemma 6 (unbiased), 0 where that is negative. `known` is `spread(y)`.
-    """
-    n, m = len(x), len(y)
-    scale, yy = known or spread(y)
-    xx, xy = (np.exp(-squared_distances(x, other) / scale) for other in (x, y))
-    squared = (xx.sum() - n) / (n * (n - 1)) + (yy - m) / (m * (m - 1)) - 2 * xy.mean()
-    return float(np.sqrt(max(squared, 0.0)))
 
 
 def sliced_wasserstein(x: np.ndarray, y: np.ndarray) -> float:
@@ -113,7 +83,7 @@ def _edges(target: Target) -> np.ndarray:
 
 
 def _of_bins(density: Density, target: Target) -> np.ndarray:
-    edges = _once(target, "edges", lambda: _edges(target))
+    edges = once(target, "edges", lambda: _edges(target))
     sds = np.sqrt((density.choleskys**2).sum(axis=2))  # (m, d) of each kernel along each coordinate
     below = np.empty(edges.shape)
     for k, edge in enumerate(edges):
@@ -123,17 +93,13 @@ def _of_bins(density: Density, target: Target) -> np.ndarray:
     return 0.5 * np.abs(mass - 1 / BINS).sum(axis=0)
 
 
-def _units(frame: Measurable) -> np.ndarray:
+def units_of(frame: Measurable) -> np.ndarray:
+    """The reference's sds, (d,)."""
     return np.sqrt(np.diag(frame.reference.cov))
 
 
-def _mmd(frame: Measurable) -> float:
-    y = reference_draws(frame.target) / _units(frame)
-    return mmd(frame.draws / _units(frame), y, _once(frame.target, "spread", lambda: spread(y)))
-
-
 def _sliced(frame: Measurable) -> float:
-    return sliced_wasserstein(frame.draws / _units(frame), reference_draws(frame.target) / _units(frame))
+    return sliced_wasserstein(frame.draws / units_of(frame), reference_draws(frame.target) / units_of(frame))
 
 
 def _marginal_tv(frame: Measurable) -> float:
@@ -153,20 +119,6 @@ Metric(
     axis_title="Marginals",
     limits=(0.01, 1.0),
     colour="approximate",
-)
-Metric(
-    name="mmd",
-    title="MMD",
-    unit="0 to 1.4",
-    about="maximum mean discrepancy of 1,000 draws to 1,000 reference draws",
-    measure=_mmd,
-    applies=has_reference,
-    traced=beyond_the_plane,
-    order=15,
-    axis="draws",
-    axis_title="Distances of draws",
-    limits=(0.01, 1.5),
-    colour="ink",
 )
 Metric(
     name="sliced_w",

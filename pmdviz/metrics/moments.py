@@ -86,6 +86,7 @@ Metric(
     order=11,
     axis="sd_ratio",
     axis_title="Standard deviations",
+    axis_label="sd ratio (sd / exact sd)",
     log=False,
     limits=(0.0, 2.0),
     colour="approximate",

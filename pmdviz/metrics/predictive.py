@@ -2,63 +2,94 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from pmdviz.densities.points import Points
 from pmdviz.methods import Method
 from pmdviz.metrics.base import Applies, Measurable, Metric
+from pmdviz.metrics.plane import DASHED
 from pmdviz.targets import Target
+
+MOST_POINTS = 1000  # of q that are asked one by one; of more, as of a density, so many draws
+Average = Callable[[np.ndarray], np.ndarray]
+
+
+def points_of(frame: Measurable) -> tuple[np.ndarray, Average]:
+    """Points (n, d) that stand for q, and what averages over them values (n, ...) -> (...).
+
+    Of few weighted points these themselves, without the noise of draws; each may be a whole net.
+    """
+    q = frame.density
+    if isinstance(q, Points) and len(q.particles) <= MOST_POINTS:
+        return q.particles, lambda values: np.einsum("n,n...->...", q.weights, values)
+    return frame.draws, lambda values: values.mean(axis=0)
 
 
 def mean_log_density(frame: Measurable) -> float:
     """Mean over the held-out rows of log E_q p(row | theta), in nats."""
-    values = frame.target.row_log_likelihood(frame.draws, frame.target.test_data)  # (n, rows)
+    points, average = points_of(frame)
+    values = frame.target.row_log_likelihood(points, frame.target.test_data)  # (n, rows)
     peak = values.max(axis=0)
-    return float((peak + np.log(np.exp(values - peak).mean(axis=0))).mean())
-
-
-def _predictions(frame: Measurable) -> tuple[np.ndarray, np.ndarray]:
-    target = frame.target
-    return target.row_mean(frame.draws, target.test_data).mean(axis=0), target.outcomes(target.test_data)
+    return float((peak + np.log(average(np.exp(values - peak)))).mean())
 
 
 def _accuracy(frame: Measurable) -> float:
-    probability, outcomes = _predictions(frame)
-    return float(((probability > 0.5) == (outcomes > 0.5)).mean())
+    target, (points, average) = frame.target, points_of(frame)
+    chances = average(target.class_probabilities(points, target.test_data))
+    return float((chances.argmax(axis=1) == target.outcomes(target.test_data)).mean())
+
+
+def _single_accuracy(frame: Measurable) -> float:
+    target, (points, average) = frame.target, points_of(frame)
+    chosen = target.class_probabilities(points, target.test_data).argmax(axis=2)
+    return float(average((chosen == target.outcomes(target.test_data)).astype(float)).mean())
 
 
 def _rmse(frame: Measurable) -> float:
-    mean, outcomes = _predictions(frame)
-    return float(np.sqrt(((mean - outcomes) ** 2).mean()))
+    target, (points, average) = frame.target, points_of(frame)
+    mean = average(target.row_mean(points, target.test_data))
+    return float(np.sqrt(((mean - target.outcomes(target.test_data)) ** 2).mean()))
 
 
 def _loss(frame: Measurable) -> float:
     return -mean_log_density(frame)
 
 
-def _predicts(kind: str) -> Applies:
+def _predicts(*kinds: str) -> Applies:
     def applies(target: Target, method: Method) -> bool:
-        return "predictive" in target.offers and target.test_data is not None and target.predicts == kind
+        return "predictive" in target.offers and target.test_data is not None and target.predicts in kinds
 
     return applies
 
 
-def _metric(order: int, kind: str, name: str, title: str, unit: str, about: str, high: float, **rest: Any) -> None:
-    """A metric of targets that predict a `kind` of outcome, on a linear axis of its own from 0 to `high`."""
+CLASSES, NUMBER = ("class", "classes"), ("number",)
+
+
+def _metric(
+    order: int, kinds: tuple[str, ...], name: str, title: str, unit: str, about: str, high: float, **rest: Any
+) -> None:
+    """A metric of targets that predict one of `kinds` of outcome, on a linear axis from 0 to `high`, its own if new."""
     look = {"axis": name, "axis_title": title[0].upper() + title[1:], "log": False, "limits": (0.0, high)}
-    applies = _predicts(kind)
-    Metric(name=name, title=title, unit=unit, about=about, applies=applies, order=order, colour="ink", **look, **rest)
+    look |= {"colour": "ink"} | rest
+    Metric(name=name, title=title, unit=unit, about=about, applies=_predicts(*kinds), order=order, **look)
 
 
 _metric(
-    40, "class", "accuracy", "accuracy", "share", "of held-out rows whose class is predicted", 1, measure=_accuracy,
+    40, CLASSES, "accuracy", "accuracy", "share", "of held-out rows whose class is predicted", 1, measure=_accuracy,
     ranks=False,
 )  # fmt: skip
 _metric(
-    41, "class", "log_loss", "log loss", "nats a row", "mean of -log E_q p(class) over held-out rows", 2, measure=_loss
+    41, CLASSES, "log_loss", "log loss", "nats a row", "mean of -log E_q p(class) over held-out rows", 2, measure=_loss
 )
 _metric(
-    42, "number", "rmse", "RMSE", "units of y", "root mean squared error of E_q y on held-out rows", 10, measure=_rmse
+    42, NUMBER, "rmse", "RMSE", "units of y", "root mean squared error of E_q y on held-out rows", 10, measure=_rmse
 )
-_metric(43, "number", "nlpd", "NLPD", "nats a row", "mean of -log E_q p(y) over held-out rows", 10, measure=_loss)
+_metric(43, NUMBER, "nlpd", "NLPD", "nats a row", "mean of -log E_q p(y) over held-out rows", 10, measure=_loss)
+_metric(
+    44, ("classes",), "single_accuracy", "accuracy of a single point", "share",
+    "mean over q of the share of held-out rows whose class one theta alone predicts", 1, measure=_single_accuracy,
+    ranks=False, short="single accuracy", axis="accuracy", dash=DASHED, colour="particles",
+)  # fmt: skip

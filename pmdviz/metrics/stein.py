@@ -12,10 +12,10 @@ from pmdviz.targets import Target
 POINTS = 500
 
 
-def ksd(x: np.ndarray, score: np.ndarray) -> float:
-    """sqrt of the mean over all pairs of k_p(x_i, x_j), inverse multiquadric kernel (1 + |x - y|^2)^(-1/2).
+def stein_matrix(x: np.ndarray, score: np.ndarray) -> np.ndarray:
+    """k_p (n, n) of points x (n, d) with `score` (n, d) = grad log p there, kernel k = (1 + |x - y|^2)^(-1/2).
 
-    Gorham & Mackey 2017, with points x (n, d) and `score` (n, d) = grad log p there, in the same units.
+    k s.s' + s.grad' k + s'.grad k + tr grad grad' k, of mean 0 under p in either argument (Gorham & Mackey 2017).
     """
     d = x.shape[1]
     base = 1 + squared_distances(x, x)
@@ -25,7 +25,12 @@ def ksd(x: np.ndarray, score: np.ndarray) -> float:
     first = np.einsum("id,jd->ij", score, score) * k
     second = slope * (difference + difference.T)
     third = d * slope - 3 * (base - 1) * base**-2.5
-    return float(np.sqrt(max((first + second + third).mean(), 0.0)))
+    return first + second + third
+
+
+def ksd(x: np.ndarray, score: np.ndarray) -> float:
+    """sqrt of the mean over all pairs of k_p(x_i, x_j), in the units of x."""
+    return float(np.sqrt(max(stein_matrix(x, score).mean(), 0.0)))
 
 
 def _ksd(frame: Measurable) -> float:

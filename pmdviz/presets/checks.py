@@ -48,12 +48,25 @@ def _log_z_above_error(run: Run) -> float | None:
     return None if above is None else above - run.final.metrics["log_z_exact"]
 
 
+def _mean_square_ratio(run: Run) -> float | None:
+    """m times the mean over coordinates of (mean - exact mean)^2 / exact variance: 1 for independent exact draws."""
+    frame, reference = run.final, run.target.reference()
+    if reference is None:
+        return None
+    off = (frame.density.mean - reference.mean) ** 2 / reference.cov.diagonal()
+    return float(len(frame.particles) * off.mean())
+
+
 MEASURES: dict[str, Callable[[Run], float | None]] = {
     "tv": lambda run: run.final.metrics["tv"],
+    "tv_states": lambda run: run.final.metrics["tv_states"],
     "kl_forward": lambda run: run.final.metrics["kl_forward"],
     "accuracy": lambda run: run.final.metrics["accuracy"],
+    "single_accuracy": lambda run: run.final.metrics["single_accuracy"],
     "log_loss": lambda run: run.final.metrics["log_loss"],
     "mean_error": lambda run: run.final.metrics["mean_error"],
+    "mean_square_ratio": _mean_square_ratio,
+    "ess_of_ratios": lambda run: run.final.info.scalars["ess_of_ratios"],
     "perplexity": lambda run: run.final.metrics["perplexity"],
     "ess": lambda run: run.final.metrics["ess"],
     "ess_fraction": lambda run: run.final.metrics["ess"] / len(run.final.particles),

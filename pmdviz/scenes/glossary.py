@@ -67,7 +67,25 @@ GLOSSARY = {
         "θᵢ ~ p independently, i = 1 … m",
         "docs/metrics.md",
     ),
+    "surrogate": Term(
+        "Surrogate ρ",
+        ("surrogate", "Surrogate", "surrogates"),
+        "A density whose gradient is known, used in place of the target's gradient. The particles are weighted by "
+        "surrogate over target, so that the target itself is only evaluated; a surrogate narrower than the target "
+        "leaves all of the weight to a few of them.",
+        "w(θ) ∝ ρ(θ) / p(θ)",
+        "docs/stein.md",
+    ),
+    "quantile-bins": Term(
+        "Quantile bins",
+        ("quantile bins", "quantile bin", "Quantile bins"),
+        "The latent axis, cut where a base density gives every piece the same mass; each bin stands for one value of a "
+        "discrete state. Particles move on the axis, and a state changes where one crosses from a bin into another.",
+        "z = Γ(x), P(x in a bin) = 1/K under p₀",
+        "docs/stein.md",
+    ),
 }
+IN_ROW = ("tv", "kl", "ess", "bandwidth", "rejuvenation", "exact-samples")  # those of the usual legends
 KEYS = {form: key for key, term in GLOSSARY.items() for form in term.forms}
 _FORMS = re.compile(rf"\b({'|'.join(sorted(map(re.escape, KEYS), key=len, reverse=True))})\b")
 
@@ -83,6 +101,6 @@ def button(words: str, key: str) -> str:
 
 
 def row() -> str:
-    """All words of the glossary, for the legends that are drawn and cannot be clicked; HTML."""
-    found = " · ".join(button(term.forms[0], key) for key, term in GLOSSARY.items())
+    """The words of the usual legends, which are drawn and cannot be clicked; HTML."""
+    found = " · ".join(button(GLOSSARY[key].forms[0], key) for key in IN_ROW)
     return f'<div class="pmdviz-glossary">What is … {found}?</div>'

@@ -35,13 +35,14 @@ def sentence(method: Any, knobs: Any, target: Any) -> str:
     number, noun = method.who(knobs)
     subject = f"One {noun} starts" if number == 1 else f"{count(number)} {noun}s start"
     if target.data is None:
-        return f"{subject} at random and should {method.goal} where the target's density is high."
+        said = f"{subject} at random and should {method.goal} where the target's density is high."
+        return f"{said} {target.no_reference}".rstrip()
     return f"{subject} where we know nothing (prior) and should {method.goal} where the data point (posterior)."
 
 
 def explanation(method: Any, target: Any) -> Explanation:
     """Five sentences, the formula and the paper."""
-    judged = EXACT if "reals" in target.offers and target.dim <= 2 else COMPARED
+    judged = target.no_reference or (EXACT if "reals" in target.offers and target.dim <= 2 else COMPARED)
     told = (NO_DATA if target.data is None else BAYES, target.about, method.about, method.what_moves, judged)
     return Explanation(title(method, target), tuple(one for one in told if one), method.formula, _cited(method.source))
 

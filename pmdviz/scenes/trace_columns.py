@@ -21,6 +21,7 @@ CLOCKS = {
     "iteration": "iteration",
     "seconds": "computing time (seconds)",
 }
+SHARE = "share"  # unit of what is at most 1
 CLOCK_OF = {"data": "visited", "evaluations": "evaluations"}  # unit of a budget -> the clock that counts it
 
 
@@ -42,6 +43,7 @@ class Group(NamedTuple):
     floors: Mapping[str, str]  # floor -> the metric that it is a floor of
     ceiling: float  # above which values are drawn at the edge of a logarithmic axis
     ends: tuple[float, float] | None = None  # of an axis that is the same whatever the values are
+    most: float = np.inf  # that a value on a linear axis can be
 
 
 class Groups(Mapping[str, Group]):
@@ -87,7 +89,8 @@ def _of_metrics(those: list[Metric]) -> Group:
     floors = {one.baseline: one.name for one in those if one.baseline}
     ceiling = max(one.limits[1] for one in those) if first.log else np.inf
     ends = first.limits if first.fixed else None
-    return Group(first.axis_title or first.title, label, first.log, lines, floors, ceiling, ends)
+    most = first.limits[1] if first.unit == SHARE else np.inf
+    return Group(first.axis_title or first.title, label, first.log, lines, floors, ceiling, ends, most)
 
 
 def _of_scalar(scalar: Scalar) -> Group:
@@ -164,7 +167,8 @@ def value_range(group: Group, values: Iterable[np.ndarray], floors: Sequence[flo
     low, high = (float(flat.min()), float(flat.max())) if len(flat) else (0.0, 1.0)
     pad = 0.06 * max(high - low, 1e-3)
     step = nice(max(high - low, 1e-3)) / 5
-    return math.floor((low - pad) / step) * step, math.ceil((high + pad) / step) * step
+    top = math.ceil((high + pad) / step) * step
+    return math.floor((low - pad) / step) * step, min(top, group.most) if high <= group.most else top
 
 
 def log_ticks(low: float, high: float) -> np.ndarray:
@@ -192,6 +196,11 @@ def over_words(history: Mapping[str, np.ndarray], group: Group) -> str:
     """Which traces are beyond the axis at the last row: "reverse KL > 100"."""
     beyond = [m for m in group.metrics if m in history and float(history[m][-1]) > group.ceiling]
     return ", ".join(f"{group.metrics[m].title} > {group.ceiling:,.0f}" for m in beyond)
+
+
+def usual_clock(method: Method, unit: str) -> str:
+    """What traces of a method are drawn against where nobody chose: what the budget counts, or the method's own."""
+    return method.clock or CLOCK_OF[unit]
 
 
 def clocks_of(target: Any) -> dict[str, str]:

@@ -14,7 +14,7 @@ from pmdviz.knobs import Knobs
 from pmdviz.targets.conditional import Conditionals, Documents
 from pmdviz.targets.reference.base import Reference, has_density
 from pmdviz.targets.reference.exact import Box, Exact
-from pmdviz.targets.space import Reals, Space
+from pmdviz.targets.space import Discrete, Reals, Space
 
 if TYPE_CHECKING:
     from pmdviz.densities.density import Density
@@ -24,6 +24,8 @@ TARGETS: dict[str, type[Target]] = {}
 # What a target may offer and a method may require, in the words of the sentence that says what is missing.
 OFFERS = {
     "reals": "real coordinates",
+    "discrete": "discrete states",
+    "relaxation": "a smooth log density between its states",
     "gradient": "a gradient of its log density",
     "conditionals": "exact conditionals (a Gibbs sweep)",
     "simulation": "data drawn from its model",
@@ -86,7 +88,7 @@ class Target:
     declared: frozenset[str] = frozenset({"gradient"})
     test_data: np.ndarray | None = None
     input_names: tuple[str, ...] = ()  # of a row, where it has inputs and an outcome
-    predicts: ClassVar[str] = ""  # what a row's outcome is, of a target that offers predictions: class, number or words
+    predicts: ClassVar[str] = ""  # what a row's outcome is, of a target that predicts: class, classes, number or words
 
     dim: int
     data: np.ndarray | None
@@ -132,7 +134,8 @@ class Target:
     @property
     def offers(self) -> frozenset[str]:
         """Names of OFFERS: what a method may ask of this target."""
-        return self.declared | ({"reals"} if isinstance(self.space, Reals) else frozenset())
+        kinds = {"reals": Reals, "discrete": Discrete}
+        return self.declared | {name for name, kind in kinds.items() if isinstance(self.space, kind)}
 
     @property
     def data_rows(self) -> np.ndarray:
@@ -163,6 +166,11 @@ class Target:
             if not self._reference_known:
                 self._reference, self._reference_known = self.make_reference(), True
             return self._reference
+
+    @property
+    def no_reference(self) -> str:
+        """Why there is no reference where a person would expect one, in a sentence; "" elsewhere."""
+        return ""
 
     @property
     def exact(self) -> Exact | None:
@@ -218,6 +226,40 @@ class Target:
         if "gradient" not in self.offers:
             raise InputError(f"target {self.name!r} has no gradient; give grad_log_prior and grad_log_likelihood")
         return self._grad_log_prior(self._points(theta))
+
+    def log_relaxed(self, points: np.ndarray, batch: np.ndarray | None = None) -> np.ndarray:
+        """A smooth function of real points between the states, at which it is `log_joint`: (m, d) -> (m,), in nats.
+
+        Of discrete targets, whose coordinates are then taken anywhere between the lowest and the highest value. Where
+        the density itself has steps inside, such as hidden units of two values, they are made smooth too, and at the
+        states it is near `log_joint` only. Raises InputError where the target has none.
+        """
+        self._relaxation_needed()
+        return self._log_relaxed(points, self.data_rows if batch is None else np.asarray(batch))
+
+    def grad_log_relaxed(self, points: np.ndarray, batch: np.ndarray | None = None) -> np.ndarray:
+        """Gradient of `log_relaxed` in the points, (m, d) -> (m, d)."""
+        self._relaxation_needed()
+        return self._grad_log_relaxed(points, self.data_rows if batch is None else np.asarray(batch))
+
+    def log_relaxed_and_gradient(
+        self, points: np.ndarray, batch: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """`log_relaxed` (m,) and its gradient (m, d), which some targets give in less time than one after the other."""
+        return self.log_relaxed(points, batch), self.grad_log_relaxed(points, batch)
+
+    def grad_straight_through(self, states: np.ndarray, batch: np.ndarray | None = None) -> np.ndarray:
+        """The straight-through gradient at states, (m, d) -> (m, d): the values are those of the target itself.
+
+        That is of `grad_log_relaxed`, but for steps inside the density: these are taken as they are, and a gradient
+        passes through them as through max(-1, min(1, a)). Raises InputError where the target has no relaxation.
+        """
+        self._relaxation_needed()
+        return self._grad_straight_through(self._points(states), self.data_rows if batch is None else np.asarray(batch))
+
+    def _relaxation_needed(self) -> None:
+        if "relaxation" not in self.offers:
+            raise InputError(f"target {self.name!r} has no smooth log density between its states")
 
     def gibbs_sweep(self, rng: np.random.Generator, theta: np.ndarray, data: np.ndarray) -> np.ndarray:
         """A new theta (d,): each unknown drawn once from its conditional given `data` and the others.
@@ -309,6 +351,15 @@ class Target:
     def _grad_log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
         raise NotImplementedError
 
+    def _log_relaxed(self, points: np.ndarray, batch: np.ndarray) -> np.ndarray:
+        raise NotImplementedError
+
+    def _grad_log_relaxed(self, points: np.ndarray, batch: np.ndarray) -> np.ndarray:
+        raise NotImplementedError
+
+    def _grad_straight_through(self, states: np.ndarray, batch: np.ndarray) -> np.ndarray:
+        return self._grad_log_relaxed(states, batch)
+
     def _gibbs_sweep(self, rng: np.random.Generator, theta: np.ndarray, data: np.ndarray) -> np.ndarray:
         raise NotImplementedError
 
@@ -342,6 +393,11 @@ class Target:
     def row_mean(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """E(outcome | theta) of every row, of a class its probability: (m, d) and (n, ...) -> (m, n)."""
         raise NotImplementedError
+
+    def class_probabilities(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """p(class | theta) of every row, whatever its own: (m, d) and (n, ...) -> (m, n, K); of two by `row_mean`."""
+        one = self.row_mean(theta, rows)
+        return np.stack([1 - one, one], axis=2)
 
     def row_log_likelihood(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """log p(row | theta) of every row, (m, d) and (n, ...) -> (m, n), in nats.

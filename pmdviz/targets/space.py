@@ -87,8 +87,11 @@ class Discrete(Space):
     def check(self, theta: Any) -> np.ndarray:
         """`theta` as an array (m, d) whose entries are all among the values. Raises InputError."""
         points = super().check(theta)
-        wrong = ~np.isin(points, self.values)
-        if wrong.any():
+        known_ones = points == self.values[0]
+        for value in self.values[1:]:  # of the few that there are in a third of the time of `np.isin`
+            known_ones |= points == value
+        if not known_ones.all():
+            wrong = ~known_ones
             known = ", ".join(f"{value:g}" for value in self.values)
             raise InputError(f"theta must be one of {known} in every coordinate; given: {points[wrong][0]:.6g}")
         return points

@@ -33,7 +33,7 @@ def read_two_classes(source: str, pair: str, num_data: int, num_features: int, s
     from, in units of the sd of the first. Raises InputError for too few rows or features, and for labels that are not
     two.
     """
-    table, unit = _table(source)
+    table, unit = labelled_rows(source)
     kept, y = _two(source, table[:, -1], pair)
     _check_sizes(source, len(kept), table.shape[1] - 1, num_data, num_features)
     order = np.random.default_rng(seed).permutation(len(kept))
@@ -44,8 +44,8 @@ def read_two_classes(source: str, pair: str, num_data: int, num_features: int, s
     return Split(x, y[train], held_out, y[test])
 
 
-def _table(source: str) -> tuple[np.ndarray, float]:
-    """The rows, the label last, and what its features are divided by."""
+def labelled_rows(source: str) -> tuple[np.ndarray, float]:
+    """The rows of a source (n, k + 1), the label last, and what its features are divided by: images are 0 to 1."""
     if source in CARRIED:
         return CARRIED[source]()
     return read_rows(source), BRIGHTEST if holds_images(source) else 1.0

@@ -248,8 +248,9 @@ class TracesView:
             text = UNKNOWN.format(chosen.title)
         else:
             over = over_words(history, chosen)
-        if text != self.middle.data["text"][0]:
-            self.middle.data = {"x": [end / 2], "y": [0.5], "text": [text]}
+        middle = {"x": [end / 2], "y": [0.5], "text": [text]}
+        if text != self.middle.data["text"][0] or (text and middle != self.middle.data):
+            self.middle.data = middle
         if [over] != list(self.over.data["text"]):
             self.over.data = {"x": [end], "y": [1.0], "text": [over]}
 

@@ -5,6 +5,7 @@ import importlib.util
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -101,6 +102,34 @@ def turn(notebook: NotebookPage, selector: str, key: str, moved: str) -> None:
 def command(notebook: NotebookPage, name: str, cell: int) -> None:
     notebook.page.evaluate(f"window.jupyterapp.shell.currentWidget.content.activeCellIndex = {cell}")
     notebook.command(name)
+
+
+def lightness(colour: str) -> float:
+    """Of a computed colour, 0 to 1: the mean of red, green and blue."""
+    numbers = [float(number) for number in re.findall(r"[\d.]+", colour)[:3]]
+    return sum(numbers) / (3 if colour.startswith("color(") else 3 * 255)
+
+
+THEME_JS = """async (theme) => {
+  await window.jupyterapp.commands.execute("apputils:change-theme", {theme})
+  const light = String(!theme.includes("Dark"))
+  while (document.body.dataset.jpThemeLight !== light) await new Promise((done) => setTimeout(done, 50))
+}"""
+COLOUR_JS = "(selector) => getComputedStyle(pmdviz.find(selector)).color"
+
+
+def test_words_can_be_read_in_a_dark_notebook_and_in_a_light_one(notebook):
+    shown(notebook, 0)
+    reach(notebook, 0, 0)
+    box = notebook.page.locator("input#knob-num_particles").first
+    box.fill("-1")
+    box.press("Enter")
+    notebook.page.locator(".refused .message").first.wait_for()
+    words = ".pmdviz-status", ".knob .word", ".refused .message"
+    for theme, dark in (("JupyterLab Dark", True), ("JupyterLab Light", False)):
+        notebook.page.evaluate(THEME_JS, theme)
+        seen = {selector: lightness(notebook.page.evaluate(COLOUR_JS, selector)) for selector in words}
+        assert all((light > 0.5) == dark and abs(light - 0.5) > 0.1 for light in seen.values()), (theme, seen)
 
 
 def test_it_appears_plays_is_turned_and_read_back(notebook):

@@ -154,6 +154,9 @@ def test_no_identifier_stands_in_the_panel_of_any_method(lab):
     for title, label in [
         ("Particle Mirror Descent", "Step-size schedule"),
         ("Stein variational gradient", "Kernel width rule"),
+        ("Gradient-free SVGD", "Surrogate ρ"),
+        ("Black-box importance sampling", "Score in the kernel"),
+        ("Gradient-free annealed", "Number of temperatures T"),
         ("Nonparametric", "Initial means"),
         ("Hamiltonian Monte", "Leapfrog steps L"),
     ]:

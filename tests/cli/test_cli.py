@@ -115,7 +115,8 @@ def test_list_names_every_target_method_option_and_knob(capsys):
 @pytest.mark.parametrize("target", [name for name, target in TARGETS.items() if "num_data" in target.Options.specs()])
 @pytest.mark.parametrize("m, n", [(1, 1), (1, 5), (20, 1)])
 def test_one_particle_and_one_datum_are_legal(capsys, target, m, n):
-    method = "structured_pmd" if METHODS["pmd"].missing_in(make_target(target)) else "pmd"
+    made, ways = make_target(target), ("pmd", "structured_pmd", "discrete_gf_svgd")
+    method = next(way for way in ways if not METHODS[way].missing_in(made))
     arguments = ["--target", target, "--method", method, "--target-option", f"num_data={n}"]
     arguments += ["--knob", f"num_particles={m}"]
     found = json_of(capsys, "run", *arguments, "--budget", "20")

@@ -64,9 +64,9 @@ def _operate(live, operation, data):
     elif operation == "seek":
         live.seek(data.draw(st.integers(0, live.frame.iteration)))
     elif operation == "extend":
-        live.limit(live.frame.visited + data.draw(st.integers(1, 100)))
-    elif operation == "limit" and live.frame.visited:
-        live.limit(live.frame.visited)
+        live.limit(live.frame.spent + data.draw(st.integers(1, 100)))
+    elif operation == "limit" and live.frame.spent:
+        live.limit(live.frame.spent)
     elif operation == "look":
         assert live.frame.metrics and live.run.frames and live.pending is not None
 

@@ -10,6 +10,7 @@ import pytest
 import pmdviz
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
+from pmdviz.errors import InputError
 from pmdviz.lab.loop.runner import Runner
 from pmdviz.methods import METHODS, usual_target
 
@@ -55,6 +56,11 @@ def test_the_python_of_a_stopped_session_ends_where_it_stands(at, budget):
 def test_the_recipe_of_a_stopped_session_ends_where_it_stands(method):
     session = Session(Recipe(usual_target(method), method, **SMALL))
     session.advance(3)
+    if session.frame.info.visited == 0:
+        with pytest.raises(InputError, match="no budget says where this run stands, as its last step visited no data"):
+            session.run.to_recipe()
+        session = Session(session.recipe)
+        session.advance(1)
     assert_same(pmdviz.run(session.run.to_recipe(), floor=False), session)
 
 

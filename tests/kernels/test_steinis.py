@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from pmdviz.kernels.steinis import TILE, is_monotone, log_determinants, transport, transport_diagonal
-from pmdviz.kernels.svgd import stein_force
+from pmdviz.kernels.stein.steinis import TILE, is_monotone, log_determinants, transport, transport_diagonal
+from pmdviz.kernels.stein.svgd import stein_force
 from tests.kernels.naive import LONG
 
 

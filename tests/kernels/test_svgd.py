@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pmdviz.kernels.distances import median_distance
-from pmdviz.kernels.svgd import TILE, imq_force, sampled_median_distance, stein_force
+from pmdviz.kernels.stein.svgd import TILE, imq_force, sampled_median_distance, stein_force
 from pmdviz.methods.stein.kernels import KERNELS
 from tests.kernels.naive import LONG
 
@@ -126,3 +126,40 @@ def test_the_pairs_depend_on_the_number_of_points_alone(rng):
     points = rng.normal(size=(500, 3))
     assert sampled_median_distance(points) == sampled_median_distance(points.copy())
     assert sampled_median_distance(7.0 * points) == pytest.approx(7 * sampled_median_distance(points), rel=1e-14)
+
+
+def naive_weighted(particles, scores, h, weights, imq):
+    x, s, w = particles.astype(LONG), scores.astype(LONG), weights.astype(LONG)
+    differences = x[:, None] - x[None]
+    r = (differences**2).sum(axis=-1) / LONG(h)
+    k, slope = ((1 + r) ** LONG(-0.5), (1 + r) ** LONG(-1.5) / 2) if imq else (np.exp(-r), np.exp(-r))
+    return ((w * k) @ s + 2 / LONG(h) * ((w * slope)[..., None] * differences).sum(axis=1)).astype(float)
+
+
+@pytest.mark.parametrize("force", [stein_force, imq_force])
+@pytest.mark.parametrize("m, dim", [(1, 1), (63, 2), (200, 7)])
+def test_weights_take_the_place_of_the_mean(rng, force, m, dim):
+    x, s, w = rng.normal(size=(m, dim)), rng.normal(size=(m, dim)), rng.dirichlet(np.ones(m))
+    expected = naive_weighted(x, s, 0.7, w, force is imq_force)
+    np.testing.assert_allclose(force(x, s, 0.7, w), expected, atol=1e-13)
+    np.testing.assert_allclose(force(x, s, 0.7, np.full(m, 1 / m)), force(x, s, 0.7), atol=1e-13)
+
+
+def test_weights_beyond_a_tile_are_those_of_copies(rng):
+    """A particle of weight 2/m is two particles of weight 1/m."""
+    x, s = rng.normal(size=(TILE + 3, 2)), rng.normal(size=(TILE + 3, 2))
+    once, twice = np.full(TILE + 3, 1.0), np.concatenate([x, x[-5:]])
+    once[-5:] = 2.0
+    for force in (stein_force, imq_force):
+        found = force(x, s, 0.5, once / once.sum())
+        np.testing.assert_allclose(found, force(twice, np.concatenate([s, s[-5:]]), 0.5)[: TILE + 3], atol=1e-13)
+
+
+def test_weights_that_are_none_are_refused(rng):
+    x = rng.normal(size=(4, 2))
+    with pytest.raises(ValueError, match="weights must be at least 0"):
+        stein_force(x, x, 1.0, np.array([0.5, 0.6, -0.1, 0.0]))
+    with pytest.raises(ValueError, match="weights must be finite"):
+        imq_force(x, x, 1.0, np.array([0.5, np.nan, 0.1, 0.0]))
+    with pytest.raises(ValueError, match="weights"):
+        stein_force(x, x, 1.0, np.ones(3))

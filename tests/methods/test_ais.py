@@ -20,7 +20,7 @@ def exact_walkers(target, n, beta=1.0):
     points = target.exact.sample(rng, n)
     blank = np.empty((0, target.dim))
     bare = moves.Walkers(points, rng.standard_normal(points.shape), target.log_prior(points), np.zeros(n), blank, blank)
-    return rng, moves.asked(bare, target, target.data_rows)[0]
+    return rng, moves.asked(bare, target, target.data_rows, moves.has_gradient(target))[0]
 
 
 @pytest.mark.parametrize("kept, step, leaps", [(0.0, 0.9, 1), (0.97, 0.8, 2), (0.5, 0.5, 5)])
@@ -162,3 +162,21 @@ def test_a_knob_that_acts_at_the_next_restart_leaves_the_ladder_as_it_began(turn
     sessions[1].set(**turned)
     one, other = (session.advance(10).state for session in sessions)
     assert one.rung == other.rung == 6 and np.array_equal(one.log_weights, other.log_weights)
+
+
+def test_without_gradients_it_is_the_walk_of_ais():
+    """Bit for bit that of AIS on a target that has none; where there is one, it is not asked for."""
+    bare = make_target("gaussian", num_data=6)
+    bare.declared = frozenset()
+    states = []
+    for name, target in (("ais", bare), ("gf_ais", bare), ("gf_ais", make_target("gaussian", num_data=6))):
+        method, rng = METHODS[name], np.random.default_rng(0)
+        knobs = method.Knobs.checked({"num_particles": 20, "num_temperatures": 10})
+        state = method.init(rng, target, knobs)
+        while not method.ended(state, knobs, target):
+            state, info = method.step(rng, state, target, target.data_rows, knobs)
+            assert info.gradient_evaluations == 0 and 0 < info.density_evaluations <= 2 * 52 * 6
+        states.append(state)
+    for state in states[1:]:
+        np.testing.assert_array_equal(state.points, states[0].points)
+        np.testing.assert_array_equal(state.log_weights, states[0].log_weights)

@@ -13,6 +13,8 @@ from pmdviz.methods.base import DEFAULT_BUDGET
 CHAINS = [name for name, method in METHODS.items() if method.family == "chain"]
 BROKEN = {
     "importance": "k-hat",
+    "black_box_is": "effective points",
+    "gf_svgd": "effective particles in ρ/p",  # the Gaussian of their moments is no surrogate for two modes
     "stochastic_ais": "effective particles",
     "path_integration": "",
 }  # at the defaults, and say so

@@ -39,7 +39,7 @@ OPTIONS = [
         ),
     )
 ]
-CHEAP = ("gaussian", "mixture", "sparse_gp", "logistic", "topics")  # the first that a method fits
+CHEAP = ("gaussian", "mixture", "sparse_gp", "logistic", "topics", "ising", "binary_net")  # the first that fits
 
 
 @functools.cache
@@ -73,6 +73,7 @@ def with_each(values, usual):
     ]
 
 
+ONE_VISIT = ("black_box_is",)  # visits the data in its first step, and then computes with what it knows
 MAX_STEP = {"pmd": 1.0, "structured_pmd": 1.0}  # a mirror step is a share
 
 
@@ -97,7 +98,8 @@ def test_it_says_what_it_is(method):
 
 def set_up(method, name, given, seed=0):
     target = CountingTarget(small_target(name, 37))
-    return np.random.default_rng(seed), target, method.Knobs.checked(small_knobs(method, target.num_data, **given))
+    knobs = method.Knobs.checked(small_knobs(method, target.num_data, **given))
+    return np.random.default_rng(seed), target, knobs if given else method.fitted(knobs, target)
 
 
 def rows(rng, target, method, state, knobs):
@@ -223,7 +225,7 @@ def test_init_and_step_keep_the_contract(method, name, given):
         assert info.density_evaluations == made - shared
         assert info.gradient_evaluations == target.gradient_pairs - gradient_pairs
         state = after
-    assert k >= (1 if target.data is None else 4), "a method may end, but not at once"
+    assert k >= (1 if target.data is None or method.name in ONE_VISIT else 4), "a method may end, but not at once"
 
 
 @pytest.mark.parametrize("method, name, given", PAIRS)
@@ -260,7 +262,7 @@ def test_visited_is_what_the_target_was_given(method, name, given, budget):
         asked = counting.rows
         session.advance()
         if session.frame.visited == before:  # a limited Bayes update goes on with its batch
-            assert given == {"warm_start": True}
+            assert given == {"warm_start": True} or method.name in ONE_VISIT
             again += counting.rows - asked
         shared = counting.pairs if given.get("one_pass") else 0  # rows whose value came with the gradient
         assert session.frame.visited == counting.rows - again - shared
@@ -272,7 +274,7 @@ def test_visited_is_what_the_target_was_given(method, name, given, budget):
     assert session.frame.gradient_evaluations == counting.gradient_pairs
 
 
-@pytest.mark.parametrize("method, name, given, m", with_each([1, 2, 3, 5], usual=1))
+@pytest.mark.parametrize("method, name, given, m", with_each([1, 2, 5], usual=1))
 def test_few_particles_and_few_data_are_legal(method, name, given, m):
     """Of a method without particles, the first frames, which have as few draws."""
     sizes = {"num_particles": m} if "num_particles" in method.Knobs.specs() else {}

@@ -22,6 +22,7 @@ UNBIASED = {
         (*GAUSSIAN, {**SHORT, "leapfrog_steps": 3}),
     ],
     "hais": [(*GAUSSIAN, {**SHORT, "leapfrog_steps": 2, "refreshment": 0.3}), (*GMM, {**SHORT, "leapfrog_steps": 2})],
+    "gf_ais": [(*GAUSSIAN, SHORT), (*GMM, SHORT)],
     "adaptive_is": [
         (*GAUSSIAN, {"num_particles": 50, "num_components": 3}),
         (*GMM, {"num_particles": 50, "num_components": 3, "adaptation": "chi2"}),
@@ -36,7 +37,7 @@ BIASED = {
     "stochastic_ais": "exp of an unbiased estimate of log L is biased, and the ladder ends at one batch's posterior",
 }
 CASES = [(name, *case) for name, cases in UNBIASED.items() for case in cases]
-BACKWARDS = [("ais", *GAUSSIAN), ("ais", *ISING), ("hais", *GAUSSIAN)]
+BACKWARDS = [("ais", *GAUSSIAN), ("ais", *ISING), ("hais", *GAUSSIAN), ("gf_ais", *GAUSSIAN)]
 RUNS = 200
 
 

@@ -104,7 +104,7 @@ def ladder(name: str) -> Move:
         m, nothing = len(points), np.empty((0, points.shape[1]))
         known = checked_log_prior(target, points), np.zeros(m), nothing, nothing
         walkers = Walkers(points, rng.standard_normal(points.shape), *known)
-        walkers, _ = asked(walkers, target, data)
+        walkers, _ = asked(walkers, target, data, method.by_gradient(target))
         at = Rung(target, data, beta=1.0, step=LADDER_STEP)
         for _ in range(LADDER_TRANSITIONS):
             walkers = method.move(rng, walkers, at, knobs).walkers
@@ -115,7 +115,7 @@ def ladder(name: str) -> Move:
 
 MOVES = {name: chain(name) for name, method in METHODS.items() if method.family == "chain" and name not in BIASED}
 MOVES |= {f"smc_mcmc, {shape}": tempering(shape) for shape in ("covariance", "local")}
-MOVES |= {name: ladder(name) for name in ("ais", "hais")}
+MOVES |= {name: ladder(name) for name in ("ais", "hais", "gf_ais")}
 
 
 @functools.cache

@@ -5,7 +5,7 @@ import pytest
 
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.kernels.steinis import transport_diagonal
+from pmdviz.kernels.stein.steinis import transport_diagonal
 from pmdviz.methods import METHODS
 from pmdviz.methods.stein.flow import squared_width
 from pmdviz.methods.stein.path_integration import squared_discrepancy, start_gap

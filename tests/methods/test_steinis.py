@@ -5,7 +5,7 @@ import pytest
 
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.kernels.steinis import transport
+from pmdviz.kernels.stein.steinis import transport
 from pmdviz.methods import METHODS
 from pmdviz.methods.base import checked_gradient
 from pmdviz.methods.stein.flow import DETERMINANTS, ess_share, first_order, log_mean, squared_width

@@ -6,7 +6,7 @@ import pytest
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.kernels.distances import median_distance
-from pmdviz.kernels.svgd import stein_force
+from pmdviz.kernels.stein.svgd import stein_force
 from pmdviz.methods import METHODS
 from pmdviz.methods.stein.kernels import KERNELS, forces, kept_variance
 from pmdviz.methods.stein.svgd import temperature, tempered_scores

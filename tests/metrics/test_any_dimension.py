@@ -8,7 +8,8 @@ import pmdviz
 from pmdviz.densities.density import KernelDensity
 from pmdviz.methods import METHODS
 from pmdviz.metrics import METRICS, applicable
-from pmdviz.metrics.draws import DIRECTIONS, marginal_tv, mmd, reference_draws, sliced_wasserstein
+from pmdviz.metrics.draws import DIRECTIONS, marginal_tv, reference_draws, sliced_wasserstein
+from pmdviz.metrics.mmd import differing, hamming_mmd, mmd
 from pmdviz.metrics.moments import kl_of_moments, mean_error, sd_ratios
 from pmdviz.metrics.stein import ksd
 from pmdviz.targets import make_target
@@ -53,6 +54,25 @@ def test_mmd_against_loops():
     yy = np.mean([k(y[i], y[j]) for i in range(9) for j in range(9) if i != j])
     xy = np.mean([k(a, b) for a in x for b in y])
     assert mmd(x, y) == pytest.approx(np.sqrt(xx + yy - 2 * xy), rel=1e-12)
+
+
+def test_mmd_of_discrete_states_against_loops():
+    """exp(-share of coordinates that differ), whatever the values are, also where they fill more than one word."""
+    rng, values = np.random.default_rng(2), (-3.0, 0.5, 1.0, 40.0)
+    for dim in (3, 16, 21):
+        x, y = rng.choice(values, size=(11, dim)), rng.choice(values[:3], size=(8, dim))
+        k = lambda a, b: np.exp(-np.mean(a != b))  # noqa: E731
+        np.testing.assert_allclose(np.exp(-differing(x, y, values)), [[k(a, b) for b in y] for a in x], rtol=1e-14)
+        xx = np.mean([k(x[i], x[j]) for i in range(11) for j in range(11) if i != j])
+        yy = np.mean([k(y[i], y[j]) for i in range(8) for j in range(8) if i != j])
+        xy = np.mean([k(a, b) for a in x for b in y])
+        assert hamming_mmd(x, y, values) == pytest.approx(np.sqrt(max(xx + yy - 2 * xy, 0)), rel=1e-10)
+
+
+def test_mmd_of_a_lattice_is_by_hamming_distance():
+    frame = pmdviz.Session(pmdviz.Recipe("ising", "gibbs", target_options={"size": 3}), metrics_every=10**9).advance(40)
+    expected = hamming_mmd(frame.draws, reference_draws(frame.target), (-1, 1))
+    assert frame.metrics["mmd"] == pytest.approx(expected, rel=1e-12) and expected > 0
 
 
 def test_mmd_of_the_same_distribution_is_noise_and_of_another_is_not():

@@ -5,7 +5,7 @@ import pytest
 
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.kernels.svgd import stein_force
+from pmdviz.kernels.stein.svgd import stein_force
 from pmdviz.methods import METHODS
 from pmdviz.methods.base import checked_gradient
 from pmdviz.methods.stein.kernels import forces

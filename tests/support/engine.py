@@ -4,6 +4,7 @@ import functools
 import math
 
 import numpy as np
+from hypothesis import reject
 from hypothesis import strategies as st
 
 from pmdviz.engine.recipe.recipe import Recipe
@@ -18,6 +19,8 @@ SIZES = {
     "num_data": (1, LARGEST),
     "dim": (1, 4),
     "size": (2, 4),
+    "visible": (1, 9),
+    "hidden": (1, 9),
     "num_topics": (1, 4),
     "vocabulary": (2, 9),
 }  # always given
@@ -96,7 +99,7 @@ def fitting(target: Target) -> list[str]:
 
 @st.composite
 def recipes(draw):
-    """A small recipe over every target, option, method and knob; pairs that do not fit are not drawn."""
+    """A small recipe over every target, option, method and knob; what does not fit together is not drawn."""
     target = draw(st.sampled_from(sorted(TARGETS)))
     method = draw(st.sampled_from(fitting(default_target(target))))
     specs = TARGETS[target].Options.specs()
@@ -107,7 +110,7 @@ def recipes(draw):
     }
     options = {**sizes, **draw(knob_values(drop(specs, sizes)))}
     if options.get("data") == "digits":
-        options["num_data"] += options["dim"]  # at least as many rows as components
+        options["num_data"] += options.get("dim", 0)  # at least as many rows as components
     num_data = options.get("num_data", 1)
     table = METHODS[method].Knobs.specs()
     sizes = {"num_particles": draw(st.integers(1, LARGEST))} if "num_particles" in table else {}
@@ -116,7 +119,11 @@ def recipes(draw):
         knobs["batches"] = "epochs"
     rows = knobs.get("batch_size", num_data)
     budget = draw(st.integers(1, min(1500, STEPS * rows)))
-    return Recipe(target, method, target_options=options, seed=draw(st.integers(0, 2**53 - 1)), budget=budget, **knobs)
+    seed = draw(st.integers(0, 2**53 - 1))
+    try:
+        return Recipe(target, method, target_options=options, seed=seed, budget=budget, **knobs)
+    except InputError:  # such as the gradient of a target that has none
+        reject()
 
 
 def drop(table: dict, names) -> dict:
@@ -211,8 +218,21 @@ class CountingTarget(Target):
         self.gradient_pairs += self._counted(self.data_rows if batch is None else batch) * len(self._points(theta))
         return self.inner.grad_log_joint(theta, batch)
 
+    def grad_straight_through(self, states, batch=None):
+        self.gradient_pairs += self._counted(self.data_rows if batch is None else batch) * len(self._points(states))
+        return self.inner.grad_straight_through(states, batch)
+
     def grad_log_prior(self, theta):
         return self.inner.grad_log_prior(theta)
+
+    def log_relaxed(self, points, batch=None):
+        rows = self.data_rows if batch is None else batch
+        self.pairs += len(rows) * len(points)  # rows are visited once, whatever is asked of them
+        return self.inner.log_relaxed(points, batch)
+
+    def grad_log_relaxed(self, points, batch=None):
+        self.gradient_pairs += len(self.data_rows if batch is None else batch) * len(points)
+        return self.inner.grad_log_relaxed(points, batch)
 
     def gibbs_sweep(self, rng, theta, data):
         self.pairs += self._counted(data)

@@ -9,7 +9,9 @@ from scipy.special import expit, logsumexp
 from pmdviz.methods import METHODS
 from pmdviz.scenes.stage import SCENES
 from pmdviz.targets import make_target
+from pmdviz.targets.reference.base import DrawsReference
 from pmdviz.targets.reference.enumeration import Enumeration
+from pmdviz.targets.reference.gibbs_chains import chains_disagree, gibbs_chains
 from pmdviz.targets.reference.hidden_units import HiddenEnumeration
 from tests.support.chains import all_draws, run_chain
 from tests.support.engine import errors_from
@@ -54,10 +56,35 @@ def test_the_reference_is_the_sum_over_all_states(options, by):
 
 
 def test_the_smaller_layer_is_visited_and_too_large_ones_are_not():
-    kinds = {(16, 20): Enumeration, (17, 14): HiddenEnumeration, (17, 15): type(None), (400, 3): HiddenEnumeration}
+    kinds = {(16, 20): Enumeration, (17, 14): HiddenEnumeration, (17, 15): DrawsReference, (400, 3): HiddenEnumeration}
     for (visible, hidden), kind in kinds.items():
         assert type(make_target("bernoulli_rbm", visible=visible, hidden=hidden).reference()) is kind
     assert np.isfinite(make_target("bernoulli_rbm", visible=400, hidden=3, weight_sd=5.0).exact.log_z)
+
+
+def test_long_chains_have_the_exact_means_within_their_errors():
+    target = make_target("bernoulli_rbm", visible=20, hidden=10, weight_sd=0.2, bias_ratio=2.0)
+    found, exact = DrawsReference(gibbs_chains(target.weights, target.visible_bias, target.hidden_bias)), target.exact
+    z = (found.mean - exact.mean) / found.mean_error
+    assert np.abs(z).max() < 4.5 and 0.5 < z.std() < 2 and found.mean_error.max() < 0.02
+    np.testing.assert_allclose(found.cov, exact.cov, atol=0.06)
+    assert np.array_equal(found.draws[:20], gibbs_chains(target.weights, target.visible_bias, target.hidden_bias)[0])
+
+
+def test_chains_that_stay_where_they_began_are_no_reference():
+    target = make_target("bernoulli_rbm", visible=17, hidden=15, weight_sd=2.0)
+    assert target.reference() is None and "Gibbs chains from different starts disagree" in target.no_reference
+    agree = np.random.default_rng(0).choice([-1.0, 1.0], size=(500, 20, 3))
+    agree[:, :, 2] = 1.0
+    assert not chains_disagree(agree)
+    agree[:250, :, 0] = 1.0
+    assert chains_disagree(agree)
+
+
+def test_biases_may_be_larger_than_weights():
+    one, other = (make_target("bernoulli_rbm", weight_sd=0.05, bias_ratio=ratio) for ratio in (1.0, 20.0))
+    assert np.array_equal(one.weights, other.weights)
+    np.testing.assert_allclose(other.hidden_bias, 20 * one.hidden_bias, rtol=1e-12)
 
 
 def test_a_sweep_draws_each_layer_given_the_other():

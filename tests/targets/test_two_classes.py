@@ -105,8 +105,8 @@ def test_a_bad_file_gets_a_sentence(tmp_path, text, words):
         ({"data": "trial.csv"}, "'trial.csv' cannot be read: No such file"),
         (
             {"data": "letters"},
-            "data must be synthetic, digits, mnist or the path of a .csv, .npy, .libsvm, .svm, .ldac or idx3-ubyte "
-            "file; given: 'letters'",
+            "data must be synthetic, digits, mnist or the path of a .csv, .data, .npy, .libsvm, .svm, .ldac, _batch or "
+            "idx3-ubyte file; given: 'letters'",
         ),
         ({"data": "digits", "num_data": 355}, "num_data must be at most 354"),
         ({"data": "digits", "dim": 66}, "dim must be at most 65"),

@@ -84,6 +84,7 @@ def test_ranges_hold_what_is_drawn():
     low, high = value_range(GROUPS["kl"], [np.array([0.9, 0.03])], [0.02])
     assert low <= 0.02 and high >= 0.9
     assert value_range(GROUPS["kl"], [np.array([1e9])])[1] == 100
+    assert value_range(GROUPS["accuracy"], [np.array([0.1, 0.99])])[1] == 1
     low, high = value_range(GROUPS["cross_entropy"], [np.array([-1.0, 4.0])])
     assert low < -1 and high > 4
     assert clamped(np.array([0.0, np.inf]), 0.1, 10).tolist() == [np.float32(0.1), 10.0]

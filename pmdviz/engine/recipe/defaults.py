@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pmdviz.targets import find_target
@@ -21,8 +20,4 @@ def given_knobs(recipe: Recipe) -> dict[str, Any]:
     """The starting knobs that differ from what they would be if nothing were said."""
     way = recipe.make_method()
     usual, specs = way.fitted(way.Knobs.defaults(), recipe.make_target()).as_dict(), way.Knobs.specs()
-    return {name: v for name, v in recipe.knobs.items() if v != _usual_value(specs[name], usual, recipe.knobs)}
-
-
-def _usual_value(spec: Any, usual: Mapping[str, Any], values: Mapping[str, Any]) -> Any:
-    return spec.default_given(values) if spec.default_by else usual[spec.name]
+    return {name: v for name, v in recipe.knobs.items() if v != specs[name].default_beside(recipe.knobs, usual)}

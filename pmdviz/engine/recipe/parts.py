@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -49,6 +49,12 @@ def unfit(knobs: Knobs, fitted: Knobs) -> set[str]:
     """Names of the knobs that had to be changed to fit the target."""
     after = fitted.as_dict()
     return {name for name, value in knobs.as_dict().items() if value != after[name]}
+
+
+def suited(start: Knobs, given: Iterable[str], fitted: Knobs) -> Knobs:
+    """The knobs as fitted to the target, but for those that were given: these stay as they are, fit or not."""
+    kept = {name: getattr(start, name) for name in unfit(start, fitted) & {*given}}
+    return fitted.changed(kept) if kept else fitted
 
 
 def resolved_target(target: str | Target, options: Mapping[str, Any]) -> Target:

@@ -27,7 +27,7 @@ from pmdviz.engine.recipe.parts import (
     named_target,
     resolved_target,
     shared_target,
-    unfit,
+    suited,
     versions_in,
 )
 from pmdviz.engine.recipe.python import as_python
@@ -89,7 +89,7 @@ class Recipe:
     ) -> None:
         made, way = resolved_target(target, target_options or {}), find_method(method)
         start = way.Knobs.checked(knobs)
-        start = start if set(knobs) & unfit(start, way.fitted(start, made)) else way.fitted(start, made)
+        start = suited(start, knobs, way.fitted(start, made))
         way.check_pair(made, start)
         unit = checked_unit(budget_unit, made)
         values = {

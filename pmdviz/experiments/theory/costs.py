@@ -64,6 +64,9 @@ def _line(name: str) -> Line:
     method = METHODS[name]
     size = "num_particles" if "num_particles" in method.Knobs.specs() else ""
     sizes = () if not size else FEW if method.Knobs().work(1).kernels else MANY
+    most = method.Knobs.specs()[size].bounds[1] if size else None
+    if most is not None and sizes and sizes[-1] > most:
+        sizes = tuple(int(most * share / sizes[-1]) for share in sizes)
     return Line(method.title, "", "", "", "", method.requires <= {"reals"}, name, size, {}, sizes)
 
 

@@ -12,7 +12,6 @@ from pmdviz.export.film.layout import MARKERS, Box, FigureLayout, dash, line, ro
 from pmdviz.export.options import shown_group
 from pmdviz.scenes.marks import KINDS, OTHER, Kind, kinds_of
 from pmdviz.scenes.trace_columns import (
-    CLOCK_OF,
     CLOCKS,
     GROUPS,
     budget_drawn,
@@ -23,6 +22,7 @@ from pmdviz.scenes.trace_columns import (
     names_in,
     over_words,
     trace_columns,
+    usual_clock,
     value_range,
 )
 from pmdviz.views.traces import UNKNOWN
@@ -34,7 +34,7 @@ class TracesPanel:
     """The chosen group of traces against the chosen clock, with floors and marks."""
 
     def __init__(self, paper: FigureLayout, box: Box, run: Any, floors: dict[str, float | None], last: Scene) -> None:
-        self.paper, self.clock = paper, paper.look.clock or CLOCK_OF[run.recipe.budget_unit]
+        self.paper, self.clock = paper, paper.look.clock or usual_clock(run.final.method, run.recipe.budget_unit)
         self.group = GROUPS[shown_group(run.target, run.final.method, paper.look.traces)]
         self.room, self.axes = box, paper.axes(box)
         self.floors = {name: floors[name] for name in self.group.floors if floors[name] is not None}

@@ -17,7 +17,7 @@ from pmdviz.export.player.payload import row_texts, stage_payload
 from pmdviz.export.writer import MEGABYTE, Job, Subject, Writer
 from pmdviz.scenes import style
 from pmdviz.scenes.stage import LAYERS
-from pmdviz.scenes.trace_columns import CLOCK_OF, budget_drawn
+from pmdviz.scenes.trace_columns import budget_drawn, usual_clock
 from pmdviz.views import StageView, TracesView
 
 PLOTS = Resources(mode="inline", components=["bokeh"])  # of BokehJS no more than figures need
@@ -106,7 +106,7 @@ class Page(Player):
         group = shown_group(self.run.target, self.run.final.method, self.look.traces)
         view, last = TracesView(group, others=False), self.scenes[-1]
         recipe, budget = self.run.recipe, budget_drawn(self.run.final, self.run.recipe.budget)
-        view.choose(group, self.look.clock or CLOCK_OF[recipe.budget_unit])
+        view.choose(group, self.look.clock or usual_clock(self.run.final.method, recipe.budget_unit))
         view.show(last.history, floors, sorted(last.marks), budget, recipe.budget_unit)
         view.set_theme(self.look.dark, self.look.large_type)
         self.named(view.source, "traces")

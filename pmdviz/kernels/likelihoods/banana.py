@@ -46,7 +46,8 @@ def _checked(theta: np.ndarray, x: np.ndarray, sigma_x: float, bend: float) -> t
 def _log_likelihood(theta, mean, bend, precision, constant):
     out = np.empty(theta.shape[0])
     for i in range(theta.shape[0]):
-        out[i] = constant - 0.5 * precision * (mean - theta[i, 0] - bend * theta[i, 1] ** 2) ** 2
+        residual = mean - theta[i, 0] - bend * theta[i, 1] * theta[i, 1]
+        out[i] = constant - 0.5 * precision * residual * residual
     return out
 
 
@@ -54,7 +55,7 @@ def _log_likelihood(theta, mean, bend, precision, constant):
 def _gradient(theta, mean, bend, precision):
     out = np.empty(theta.shape)
     for i in range(theta.shape[0]):
-        pull = precision * (mean - theta[i, 0] - bend * theta[i, 1] ** 2)
+        pull = precision * (mean - theta[i, 0] - bend * theta[i, 1] * theta[i, 1])
         out[i, 0] = pull
         out[i, 1] = pull * 2.0 * bend * theta[i, 1]
     return out
@@ -77,7 +78,7 @@ def _model_log_joint(model, theta, x):
 
 def _model_gradient(model, theta, x, out):
     residual = mean_of(x) - theta[0] - model.bend * theta[1] * theta[1]
-    pull = model.num_data / model.sigma_x**2 * residual
+    pull = model.num_data / (model.sigma_x * model.sigma_x) * residual
     out[0] = pull - model.prior_precision * theta[0]
     out[1] = pull * 2.0 * model.bend * theta[1] - model.prior_precision * theta[1]
 

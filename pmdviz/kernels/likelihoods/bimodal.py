@@ -44,7 +44,8 @@ def _checked(theta: np.ndarray, x: np.ndarray, sigma_x: float) -> tuple[np.ndarr
 def _log_likelihood(theta, mean, precision, constant):
     out = np.empty(theta.shape[0])
     for i in range(theta.shape[0]):
-        out[i] = constant - 0.5 * precision * (mean - theta[i, 0] ** 2) ** 2
+        residual = mean - theta[i, 0] * theta[i, 0]
+        out[i] = constant - 0.5 * precision * residual * residual
     return out
 
 
@@ -52,7 +53,7 @@ def _log_likelihood(theta, mean, precision, constant):
 def _gradient(theta, mean, precision):
     out = np.empty(theta.shape)
     for i in range(theta.shape[0]):
-        out[i, 0] = 2.0 * theta[i, 0] * precision * (mean - theta[i, 0] ** 2)
+        out[i, 0] = 2.0 * theta[i, 0] * precision * (mean - theta[i, 0] * theta[i, 0])
     return out
 
 
@@ -71,7 +72,7 @@ def _model_log_joint(model, theta, x):
 
 
 def _model_gradient(model, theta, x, out):
-    pull = model.num_data / model.sigma_x**2 * (mean_of(x) - theta[0] * theta[0])
+    pull = model.num_data / (model.sigma_x * model.sigma_x) * (mean_of(x) - theta[0] * theta[0])
     out[0] = 2.0 * theta[0] * pull - model.prior_precision * theta[0]
 
 

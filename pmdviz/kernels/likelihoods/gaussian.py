@@ -47,7 +47,8 @@ def _log_likelihood(theta, mean, precision, constant):
     for i in range(theta.shape[0]):
         distance = 0.0
         for k in range(theta.shape[1]):
-            distance += (mean[k] - theta[i, k]) ** 2
+            away = mean[k] - theta[i, k]
+            distance += away * away
         out[i] = constant - 0.5 * precision * distance
     return out
 
@@ -71,7 +72,7 @@ def _model_log_joint(model, theta, x):
 def _model_gradient(model, theta, x, out):
     for k in range(theta.size):
         residual = mean_of(x[:, k]) - theta[k]
-        out[k] = model.num_data / model.sigma_x**2 * residual - model.prior_precision * theta[k]
+        out[k] = model.num_data / (model.sigma_x * model.sigma_x) * residual - model.prior_precision * theta[k]
 
 
 LOG_JOINTS[GaussianModel], GRADIENTS[GaussianModel] = _model_log_joint, _model_gradient

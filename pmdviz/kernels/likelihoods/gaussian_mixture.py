@@ -66,7 +66,8 @@ def _put_exponents(x, means, log_weights, variance, exponents):
     for k in range(means.shape[0]):
         distance = 0.0
         for a in range(x.size):
-            distance += (x[a] - means[k, a]) ** 2
+            away = x[a] - means[k, a]
+            distance += away * away
         exponents[k] = log_weights[k] - 0.5 * distance / variance
         largest = max(largest, exponents[k])
     return largest

@@ -58,7 +58,8 @@ def _log_likelihood(theta, rows, sigma, out):
     for i in range(out.size):
         scatter = 0.0
         for n in range(rows.shape[0]):
-            scatter += residual(rows[n], theta[i]) ** 2
+            away = residual(rows[n], theta[i])
+            scatter += away * away
         out[i] = normal_sum(scatter, rows.shape[0], sigma)
 
 
@@ -67,7 +68,7 @@ def _gradient(theta, rows, sigma, out):
     for i in range(out.shape[0]):
         out[i, :] = 0.0
         for n in range(rows.shape[0]):
-            pull = residual(rows[n], theta[i]) / sigma**2
+            pull = residual(rows[n], theta[i]) / (sigma * sigma)
             for k in range(theta.shape[1]):
                 out[i, k] += pull * rows[n, k]
 
@@ -83,7 +84,8 @@ class LinearModel(NamedTuple):
 def _model_log_joint(model, theta, x):
     scatter = 0.0
     for n in range(x.shape[0]):
-        scatter += residual(x[n], theta) ** 2
+        away = residual(x[n], theta)
+        scatter += away * away
     likelihood = normal_sum(scatter, x.shape[0], model.sigma)
     return normal_prior(theta, model.prior_precision) + model.num_data / x.shape[0] * likelihood
 
@@ -91,7 +93,7 @@ def _model_log_joint(model, theta, x):
 def _model_gradient(model, theta, x, out):
     for k in range(theta.size):
         out[k] = -model.prior_precision * theta[k]
-    scale = model.num_data / x.shape[0] / model.sigma**2
+    scale = model.num_data / x.shape[0] / (model.sigma * model.sigma)
     for n in range(x.shape[0]):
         pull = scale * residual(x[n], theta)
         for k in range(theta.size):

@@ -179,7 +179,7 @@ class KnobForm(JSComponent):
         self._quiet = True
         for name, control in self.controls.items():
             spec = specs[name]
-            default = spec.default_given(plain) if spec.default_by else defaults[name]
+            default = spec.default_beside(plain, defaults)
             unit, seen = unit_given(spec.unit, plain), self._seen(name, values, plain)
             asked_for = any(plain[other] != defaults[other] for other in spec.only_if or ())
             control.show(plain[name], default, pending.get(name, ""), unit, seen, asked_for)

@@ -34,10 +34,8 @@ def turned(method: str, knobs: Mapping[str, Any], target: Target, name: str, val
     way = find_method(method)
     usual = way.fitted(way.Knobs.defaults(), target)
     after = usual.replaced(**knobs).replaced(**{name: value})
-    plain, specs = after.as_dict(), after.specs()
-    defaults = {
-        one: spec.default_given(plain) if spec.default_by else getattr(usual, one) for one, spec in specs.items()
-    }
+    plain, untouched = after.as_dict(), usual.as_dict()
+    defaults = {one: spec.default_beside(plain, untouched) for one, spec in after.specs().items()}
     return {one: plain[one] for one in plain if plain[one] != defaults[one]}
 
 

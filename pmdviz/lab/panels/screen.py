@@ -30,7 +30,6 @@ from pmdviz.scenes.columns import StageColumns
 from pmdviz.scenes.glossary import row as glossary_row
 from pmdviz.scenes.stage import Pair, Scene, SceneChoice
 from pmdviz.scenes.trace_columns import (
-    CLOCK_OF,
     CLOCKS,
     GROUPS,
     Group,
@@ -38,6 +37,7 @@ from pmdviz.scenes.trace_columns import (
     clocks_of,
     columns_due,
     first_group,
+    usual_clock,
 )
 from pmdviz.targets import Target
 from pmdviz.views import DataView, StageView, TracesView, figures
@@ -102,7 +102,7 @@ class Screen:
         self.extra = ""
         self._note, self._note_until, self._traced, self._imaged = "", 0.0, 0.0, 0.0
         self._offered: tuple[Any, ...] = ()
-        self._preset, self._unit = "", ""  # of the run that is shown
+        self._preset, self._counted = "", ""  # of the run that is shown
         self._due = columns_due(GROUPS[self.traces.group])  # what the run computes for the traces
         self.set_theme(dark=False, presenter=False)
 
@@ -215,10 +215,10 @@ class Screen:
                 self.data.show(snapshot.data)
 
     def _offer_clocks(self, frame: Any) -> None:
-        """Those that the target has; another unit of the budget shows its own."""
-        clocks, counted = _by_words(clocks_of(frame.target)), CLOCK_OF[frame.budget_unit]
-        turned = self._unit != frame.budget_unit or self.clock.value not in clocks.values()
-        self._unit = frame.budget_unit
+        """Those that the target has; a run that counts in another one shows that."""
+        clocks, counted = _by_words(clocks_of(frame.target)), usual_clock(frame.method, frame.budget_unit)
+        turned = self._counted != counted or self.clock.value not in clocks.values()
+        self._counted = counted
         self.clock.param.update(options=clocks, value=counted if turned else self.clock.value)
 
     def _due_image(self, playing: bool) -> bool:

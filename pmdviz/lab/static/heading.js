@@ -71,6 +71,14 @@ export function render({ model }) {
   write()
   new ResizeObserver(() => { // the stage has what the words leave
     heading.getRootNode().host?.getRootNode().host?.style.setProperty("--heading", `${heading.offsetHeight}px`)
+    requestAnimationFrame(fit_figures)
   }).observe(heading)
   return heading
+}
+
+// A figure that is being laid out for the first time does not hear that its box has become smaller meanwhile.
+function fit_figures() {
+  for (const document of globalThis.Bokeh?.documents ?? [])
+    for (const one of document._all_models.values())
+      if (one.type === "Figure") Bokeh.index.find_one(one)?.invalidate_layout()
 }

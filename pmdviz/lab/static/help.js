@@ -18,7 +18,7 @@ if (!box) {
     <p>TV (total variation) ranges from 0 (identical) to 1 (no overlap). "Exact samples": the TV you would get with the same
     number of independent samples from the exact posterior; draws that vary less can score lower.</p>
     <form method="dialog"><button autofocus>Close</button></form>`
-  const dark = document.documentElement.dataset.pmdviz === "dark"
+  const dark = Number(getComputedStyle(document.body).color.match(/\d+/)[0]) > 128 // light words: a page's theme, or a notebook's
   box.style.cssText = `max-width:min(560px,90vw);font:15px/1.5 Roboto,system-ui,sans-serif;border:1px solid #888;border-radius:8px;
     padding:8px 24px 20px;color:${dark ? "#f2f2f2" : "#1a1a1a"};background:${dark ? "#1e1e1e" : "#fff"};color-scheme:${dark ? "dark" : "light"}`
   document.body.appendChild(box)

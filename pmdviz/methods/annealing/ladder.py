@@ -83,6 +83,10 @@ class Ladder(SmoothedMethod):
         """A move of every walker that leaves the rung's density as it is."""
         return moves.moved(rng, walkers, at, knobs.leaps, kept=0.0)
 
+    def by_gradient(self, target: Target) -> bool:
+        """Whether the moves ask for gradients: where the target has them."""
+        return moves.has_gradient(target)
+
     def fitted(self, knobs: Any, target: Target) -> Any:
         """Without the way back where there are no exact draws to begin it from."""
         knobs = super().fitted(knobs, target)
@@ -107,7 +111,7 @@ class Ladder(SmoothedMethod):
 
     def passes(self, target: Target, knobs: Any) -> int:
         """Over the rows of a step: how often they are asked for."""
-        return moves.passes(target, knobs.leaps)
+        return moves.passes(target, knobs.leaps, self.by_gradient(target))
 
     def batch_size(self, state: Any, knobs: Any, num_data: int) -> int:
         """All of them."""
@@ -149,7 +153,8 @@ class Ladder(SmoothedMethod):
         at = moves.Rung(target, batch, beta, tuned * (1 + JITTER * (2 * rng.random() - 1)))
         after, accepted, cost = self.move(rng, walkers, at, knobs)
         gained = self.gained(state, beta, walkers.log_likelihood)  # where they stood before the move
-        state = settled(reweighted(state, gained, beta, way, batch), after, accepted, moves.wanted(target), knobs)
+        wanted = moves.wanted(target, self.by_gradient(target))
+        state = settled(reweighted(state, gained, beta, way, batch), after, accepted, wanted, knobs)
         terms = {} if way < 0 else weight_terms(
             state.log_weights, previous=before.log_weights, likelihood=gained[: len(state.log_weights)]
         )  # fmt: skip
@@ -163,7 +168,7 @@ class Ladder(SmoothedMethod):
         """The walkers with what the step needs: asked for in the first step, carried along later."""
         known = state.iteration > 0 and (not state.returning or state.rung < len(state.log_zs) - 1)
         walkers = walkers_of(state)
-        return (walkers, Cost()) if known else moves.asked(walkers, target, batch)
+        return (walkers, Cost()) if known else moves.asked(walkers, target, batch, self.by_gradient(target))
 
     def gained(self, state: LadderState, beta: float, log_likelihood: np.ndarray) -> np.ndarray:
         """What each walker's log-weight gains by going to the rung of `beta`: (β' - β) log L, (n,)."""

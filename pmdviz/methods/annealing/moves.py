@@ -52,23 +52,30 @@ class Moved(NamedTuple):
     cost: Cost
 
 
-def wanted(target: Target) -> float:
-    """Share of proposals to be accepted, which tuning leads to."""
-    return next((share for offer, share in WANTED.items() if offer in target.offers), 1.0)
+def has_gradient(target: Target) -> bool:
+    """Whether the leapfrog can be used."""
+    return {"gradient", "reals"} <= target.offers
 
 
-def passes(target: Target, leaps: int) -> int:
+def wanted(target: Target, gradient: bool) -> float:
+    """Share of proposals to be accepted, which tuning leads to; `gradient`: whether moves ask for them."""
+    if gradient:
+        return WANTED["gradient"]
+    return WANTED["reals"] if "reals" in target.offers else 1.0
+
+
+def passes(target: Target, leaps: int, gradient: bool) -> int:
     """How often a move asks for its rows."""
-    if "gradient" in target.offers and "reals" in target.offers:
+    if gradient:
         return leaps + 1
     return min(target.dim, CHANGES) if isinstance(target.space, Discrete) else 1
 
 
-def asked(walkers: Walkers, target: Target, batch: np.ndarray) -> tuple[Walkers, Cost]:
+def asked(walkers: Walkers, target: Target, batch: np.ndarray, gradient: bool) -> tuple[Walkers, Cost]:
     """What is to be known at the points, and its cost. Raises TargetError where no point has any likelihood."""
     scale, B, n = target.num_data / len(batch), len(batch), len(walkers.points)
     walkers = walkers._replace(log_likelihood=scale * checked_log_likelihood(target, walkers.points, batch))
-    if not {"gradient", "reals"} <= target.offers:
+    if not gradient:
         return walkers, Cost(B, B * n)
     joint, prior = checked_gradient(target, walkers.points, batch), target.grad_log_prior(walkers.points)
     return walkers._replace(grad_prior=prior, grad_likelihood=joint - prior), Cost(2 * B, B * n, B * n)

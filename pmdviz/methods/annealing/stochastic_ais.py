@@ -70,7 +70,8 @@ class StochasticAIS(BatchMethod, Ladder):
 
     def known_at(self, state: LadderState, target: Target, batch: np.ndarray) -> tuple[Walkers, Cost]:
         """Of this batch, in every step."""
-        return asked(super().known_at(state._replace(iteration=1), target, batch)[0], target, batch)
+        walkers, _ = super().known_at(state._replace(iteration=1), target, batch)
+        return asked(walkers, target, batch, self.by_gradient(target))
 
     def gained(self, state: LadderState, beta: float, log_likelihood: np.ndarray) -> np.ndarray:
         """β' log L' - β log L, (n,), where L is of the batch before."""

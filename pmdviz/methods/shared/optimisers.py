@@ -67,9 +67,12 @@ def adam(
 
     A direction is about 1 in every coordinate whatever the gradient's size.
     """
-    first = FIRST * first + (1 - FIRST) * gradient
-    second = SECOND * second + (1 - SECOND) * gradient**2
-    return first / (1 - FIRST**t) / (np.sqrt(second / (1 - SECOND**t)) + SMALLEST), first, second
+    first, second = FIRST * first, SECOND * second
+    first += (1 - FIRST) * gradient
+    second += (1 - SECOND) * gradient**2
+    direction = first / (1 - FIRST**t)
+    direction /= np.sqrt(second / (1 - SECOND**t)) + SMALLEST
+    return direction, first, second
 
 
 def adagrad(

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from pmdviz.densities.density import effective_sample_size, normalise
-from pmdviz.kernels.steinis import is_monotone, log_determinants, transport, transport_diagonal
-from pmdviz.kernels.svgd import sampled_median_distance
+from pmdviz.kernels.stein.steinis import is_monotone, log_determinants, transport, transport_diagonal
+from pmdviz.kernels.stein.svgd import sampled_median_distance
 from pmdviz.knobs import Real
 from pmdviz.methods.shared import optimisers
 from pmdviz.methods.stein.widths import CLOSEST, DIVISORS
@@ -85,7 +85,7 @@ def log_mean(log_w: np.ndarray) -> float:
     return float(top + np.log(np.exp(log_w - top).mean()))
 
 
-def width_factor(default: float) -> Real:
+def width_factor(default: float, **by: object) -> Real:
     """The knob `length_scale_factor`."""
     return Real(
         default,
@@ -94,9 +94,10 @@ def width_factor(default: float) -> Real:
         log=True,
         basic=True,
         label="RBF width factor",
-        unit="× med²/(2 log(n+1))",
-        doc="The RBF is exp(-|x-y|²/h), with h this number times med²/(2 log(n+1)), med being the median distance of "
-        "the n points. 1 is the thesis' rule, under which they hardly see one another; 2 is Liu and Wang's.",
+        unit="× med²/(2 log(m+1))",
+        doc="The RBF is exp(-|x-y|²/h), with h this number times med²/(2 log(m+1)), med being the median distance of "
+        "the m points. 1 is the thesis' rule, under which they hardly see one another; 2 is Liu and Wang's.",
+        **by,
     )
 
 
@@ -106,7 +107,7 @@ def first_step(default: float) -> Real:
     return optimisers.eta(default, doc)
 
 
-def step_decay(default: float) -> Real:
+def step_decay(default: float, **by: object) -> Real:
     """The knob `kappa`."""
     return Real(
         default,
@@ -114,4 +115,5 @@ def step_decay(default: float) -> Real:
         softbounds=(0, 1),
         label="Decay exponent κ",
         doc="How fast the step size η/t^κ falls; with 0 it stays.",
+        **by,
     )

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from pmdviz.kernels.svgd import imq_force, stein_force
+from pmdviz.kernels.stein.svgd import imq_force, stein_force
 from pmdviz.knobs import Choice
 
 RBF = "rbf"
 ARROWS = 50  # particles whose forces a picture shows
 
-# (particles, scores, h) -> (1/m) sum_j [k(x_j, x_i) s_j + grad_j k(x_j, x_i)], (m, d)
-Force = Callable[[np.ndarray, np.ndarray, float], np.ndarray]
+
+class Force(Protocol):
+    """(1/m) sum_j [k(x_j, x_i) s_j + grad_j k(x_j, x_i)], (m, d); weights (m,) take the place of 1/m."""
+
+    def __call__(
+        self, particles: np.ndarray, scores: np.ndarray, h: float, weights: np.ndarray | None = None
+    ) -> np.ndarray:
+        """For particles and scores, (m, d) each."""
 
 
 class SteinKernel(NamedTuple):
@@ -42,16 +48,18 @@ def stein_kernel(default: str = RBF) -> Choice:
     )
 
 
-def forces(particles: np.ndarray, scores: np.ndarray, h: float, kernel: str = RBF) -> dict[str, np.ndarray]:
+def forces(
+    particles: np.ndarray, scores: np.ndarray, h: float, kernel: str = RBF, weights: np.ndarray | None = None
+) -> dict[str, np.ndarray]:
     """Both parts of the force on some particles: k(x_j, x_i) grad log p(x_j, X) and grad_j k(x_j, x_i), each a mean.
 
-    From where the particles stood before the step: each (n, 2, d), from and to.
+    From where the particles stood before the step: each (n, 2, d), from and to. `weights` (m,) are those of the mean.
     """
     (rows, r), m = _some(particles, h), len(particles)
-    start = particles[rows]
-    value, slope = KERNELS[kernel].value(r), KERNELS[kernel].slope(r)
-    drive = value @ scores / m
-    repulsion = 2 / h * (start * slope.sum(axis=1, keepdims=True) - slope @ particles) / m
+    start, (w, total) = particles[rows], (1.0, m) if weights is None else (weights, 1)
+    value, slope = KERNELS[kernel].value(r) * w, KERNELS[kernel].slope(r) * w
+    drive = value @ scores / total
+    repulsion = 2 / h * (start * slope.sum(axis=1, keepdims=True) - slope @ particles) / total
     return {name: np.stack([start, start + force], axis=1) for name, force in
             (("drive", drive), ("repulsion", repulsion))}  # fmt: skip
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pmdviz.kernels.steinis import transport_diagonal
+from pmdviz.kernels.stein.steinis import transport_diagonal
 from pmdviz.knobs import Choice, Whole
 from pmdviz.methods.base import checked_gradient, checked_log_likelihood, read_only
 from pmdviz.methods.cost import Work

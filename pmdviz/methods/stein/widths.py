@@ -9,7 +9,7 @@ import numpy as np
 
 from pmdviz.densities.bandwidth import local_scale, neighbourhood_covariance
 from pmdviz.kernels.distances import median_distance
-from pmdviz.kernels.svgd import sampled_median_distance
+from pmdviz.kernels.stein.svgd import sampled_median_distance
 from pmdviz.knobs import Choice, Real
 from pmdviz.targets import Target
 

@@ -56,11 +56,11 @@ class DecisionLinesScene(Scene):
         chances = target.row_mean(_some(frame.draws, DRAWS), target.rows_at(x)).reshape(-1, SIDE, SIDE)
         reference = target.reference()
         mean = None if reference is None else target.row_mean(reference.mean[None], target.rows_at(x))
-        exact = EMPTY_LINE if mean is None else _lines(axis, mean.reshape(1, SIDE, SIDE))
+        exact = EMPTY_LINE if mean is None else lines_at_half(axis, mean.reshape(1, SIDE, SIDE))
         ones, zeros = _data(target, limit)
         return StageColumns(
             exact,
-            _lines(axis, _some(chances, LINES)),
+            lines_at_half(axis, _some(chances, LINES)),
             ones,
             len(frame.weights),
             len(frame.weights),
@@ -94,7 +94,7 @@ def _edges(axis: np.ndarray) -> Ranges:
     return (float(axis[0] - half), float(axis[-1] + half)), (float(axis[0] - half), float(axis[-1] + half))
 
 
-def _lines(axis: np.ndarray, chances: np.ndarray) -> Lines:
+def lines_at_half(axis: np.ndarray, chances: np.ndarray) -> Lines:
     """Where each of the surfaces (n, SIDE, SIDE) is 1/2, with gaps of NaN."""
     gap, parts = np.full((1, 2), np.nan), [np.full((1, 2), np.nan)]
     for surface in chances:

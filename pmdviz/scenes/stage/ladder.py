@@ -131,7 +131,7 @@ def _exact(target: Target, k: int, beta: float) -> tuple[Line, Line]:
         return _ends(target, k), EMPTY_LINE
     key = (target.key, k)
     if key not in _kept:
-        plane = _plane(target)
+        plane = plane_of(target)
         rows = joined(_raised(plane.curve(k, (row / ROWS) ** POWER), row) for row in range(ROWS + 1))
         with _lock:  # sessions draw in several threads
             while len(_kept) >= KEPT:
@@ -141,7 +141,8 @@ def _exact(target: Target, k: int, beta: float) -> tuple[Line, Line]:
     return rows, plane.curve(k, beta)
 
 
-def _plane(target: Target) -> Plane:
+def plane_of(target: Target) -> Plane:
+    """The target on a grid over its view box, in one or two dimensions."""
     grid = Grid(target.view_box, SIDE[target.dim])
     log_prior = target.log_prior(grid.points)
     inside, log_likelihood = log_prior > -np.inf, np.full(len(log_prior), -np.inf)

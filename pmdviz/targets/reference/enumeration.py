@@ -46,6 +46,14 @@ def states_of(space: Discrete, numbers: np.ndarray) -> np.ndarray:
     return np.array(space.values)[(np.asarray(numbers)[:, None] // powers) % base]
 
 
+def numbers_of(space: Discrete, states: np.ndarray) -> np.ndarray:
+    """The numbers of states (n, d) -> (n,), as `states_of` counts them."""
+    order = np.argsort(space.values)
+    digits = order[np.searchsorted(np.array(space.values)[order], states)]
+    powers = len(space.values) ** np.arange(space.dim - 1, -1, -1, dtype=np.int64)
+    return (digits * powers).sum(axis=1)
+
+
 def _cuts(space: Discrete) -> range:
     return range(BLOCK, space.num_states, BLOCK)
 

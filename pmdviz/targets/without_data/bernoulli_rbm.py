@@ -6,7 +6,9 @@ import numpy as np
 
 from pmdviz.knobs import Knobs, Real, Whole
 from pmdviz.targets.base import Target
+from pmdviz.targets.reference.base import DrawsReference
 from pmdviz.targets.reference.enumeration import Enumeration
+from pmdviz.targets.reference.gibbs_chains import chains_disagree, gibbs_chains
 from pmdviz.targets.reference.hidden_units import HiddenEnumeration, log_2_cosh
 from pmdviz.targets.space import Discrete, numbered
 
@@ -26,7 +28,7 @@ class BernoulliRBMOptions(Knobs):
         label="Visible units d",
         acts="restart",
         doc=f"Units of -1 and 1 that are drawn. The exact answer is known, by a visit of every state, with at most "
-        f"{MAX_VISIBLE} of them or at most {MAX_HIDDEN} hidden ones; with more nothing tells how far a run is off.",
+        f"{MAX_VISIBLE} of them or at most {MAX_HIDDEN} hidden ones; of larger machines by 500 long Gibbs chains.",
     )
     hidden = Whole(
         8,
@@ -46,6 +48,14 @@ class BernoulliRBMOptions(Knobs):
         doc="Standard deviation of the random weights and biases; the larger it is, the more the units agree, and the "
         "harder it is to go from one group of states to another.",
     )
+    bias_ratio = Real(
+        1.0,
+        bounds=(0, 1000),
+        softbounds=(0, 20),
+        label="Biases over weights",
+        acts="restart",
+        doc="Sd of the random biases over that of the weights; the larger it is, the more each unit goes its own way.",
+    )
     target_seed = Whole(
         0,
         bounds=(0, 2**32 - 1),
@@ -59,26 +69,39 @@ class BernoulliRBM(Target):
     """p(z) proportional to sum_h exp(z'W h + b'z + c'h), z in {-1, 1}^d and h in {-1, 1}^M.
 
     So log p(z) = b'z + sum_k log(2 cosh(W_k'z + c_k)) - log Z, W_k the k-th column of W: log(1 + e^x) would belong to
-    units of 0 and 1. W, b and c are draws of N(0, weight_sd^2). There are no data: a run starts from q0, independent
-    fair units.
+    units of 0 and 1. W is drawn of N(0, weight_sd^2), b and c of N(0, (bias_ratio weight_sd)^2). There are no data: a
+    run starts from q0, independent fair units. Between the states log p is the same formula at real z.
     """
 
     name = "bernoulli_rbm"
     title = "Bernoulli RBM (discrete)"
     about = "Units of two values, coupled by hidden units of two values that all of them are joined to."
-    source = "Smolensky 1986; the exact answer by a visit of every state of the smaller layer"
+    source = (
+        "Smolensky 1986; the exact answer by a visit of every state of the smaller layer, or draws of long Gibbs chains"
+    )
     Options = BernoulliRBMOptions
-    declared = frozenset({"conditionals"})
+    declared = frozenset({"conditionals", "relaxation"})
 
     def build(self) -> None:
         """Draw weights and biases from `default_rng(target_seed)` alone."""
         o = self.options
         rng = np.random.default_rng(o.target_seed)
         self.weights = o.weight_sd * rng.standard_normal((o.visible, o.hidden))
-        self.visible_bias, self.hidden_bias = (o.weight_sd * rng.standard_normal(n) for n in (o.visible, o.hidden))
+        bias_sd = o.bias_ratio * o.weight_sd
+        self.visible_bias, self.hidden_bias = (bias_sd * rng.standard_normal(n) for n in (o.visible, o.hidden))
         self.space = Discrete((-1, 1), _folded(o.visible), numbered("z", o.visible))
         self.dim, self.data, self.parameter_names = self.space.dim, None, self.space.names
         self.scale, self.view_box = np.ones(self.dim), ((-1.5, 1.5),) * self.dim
+
+    @property
+    def no_reference(self) -> str:
+        """That long chains do not agree with one another."""
+        if min(self.options.visible - MAX_VISIBLE, self.options.hidden - MAX_HIDDEN) <= 0 or self.reference():
+            return ""
+        return (
+            "Long Gibbs chains from different starts disagree about this machine, and neither layer is small enough to "
+            "visit all its states: nothing tells how far off a run is; smaller weights would help."
+        )
 
     def make_exact(self) -> Enumeration | HiddenEnumeration | None:
         """By a visit of every visible state, or of every hidden one; None where both are too many."""
@@ -89,6 +112,13 @@ class BernoulliRBM(Target):
             return HiddenEnumeration(self.weights, self.visible_bias, self.hidden_bias, self.log_joint)
         return None
 
+    def make_reference(self) -> Enumeration | HiddenEnumeration | DrawsReference | None:
+        """The exact one, or draws of 500 long Gibbs chains; None where these disagree with one another."""
+        if (exact := self.make_exact()) is not None:
+            return exact
+        chains = gibbs_chains(self.weights, self.visible_bias, self.hidden_bias)
+        return None if chains_disagree(chains) else DrawsReference(chains)
+
     def sample_prior(self, rng: np.random.Generator, n: int) -> np.ndarray:
         """n draws (n, d) of independent fair units."""
         return 2.0 * rng.integers(0, 2, size=(n, self.dim)) - 1.0
@@ -98,9 +128,16 @@ class BernoulliRBM(Target):
 
     def _log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
         """log p - log q0, for every row of the batch."""
-        fields = self.hidden_bias + np.einsum("mi,ik->mk", theta, self.weights)
-        log_p = np.einsum("mi,i->m", theta, self.visible_bias) + log_2_cosh(fields).sum(axis=1)
-        return len(batch) * (log_p - self._log_prior(theta))
+        return len(batch) * (self._log_relaxed(theta, batch) - self._log_prior(theta))
+
+    def _log_relaxed(self, points: np.ndarray, batch: np.ndarray) -> np.ndarray:
+        fields = self.hidden_bias + np.einsum("mi,ik->mk", points, self.weights)
+        return np.einsum("mi,i->m", points, self.visible_bias) + log_2_cosh(fields).sum(axis=1)
+
+    def _grad_log_relaxed(self, points: np.ndarray, batch: np.ndarray) -> np.ndarray:
+        """b + W tanh(c + W'z)."""
+        fields = self.hidden_bias + np.einsum("mi,ik->mk", points, self.weights)
+        return self.visible_bias + np.einsum("mk,ik->mi", np.tanh(fields), self.weights)
 
     def _gibbs_sweep(self, rng: np.random.Generator, theta: np.ndarray, data: np.ndarray) -> np.ndarray:
         """All hidden units given the visible ones, and all visible ones given those: P(1) = 1 / (1 + e^(-2 field))."""

@@ -5,14 +5,15 @@
 
 The second term is split, (2/h) x_i sum_j k_ij - (2/h) sum_j k_ij x_j, so that a row needs the sum of its k_ij and one
 scalar product a dimension with u_j = s_j - (2/h) x_j. Particles are taken about their mean: the differences keep their
-digits far from the origin.
+digits far from the origin. With weights w_j in place of 1/m (Han 2019, Algorithm 5) u_j is w_j times that, and the sum
+of w_j k_ij is one scalar product more.
 """
 
 from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from pmdviz.kernels.checks import finite, matrix, positive
+from pmdviz.kernels.checks import finite, matrix, positive, vector
 from pmdviz.kernels.distances import median_distance
 from pmdviz.kernels.exponential import exp2
 from pmdviz.kernels.jit import exp_jit, fast_jit, jit
@@ -23,37 +24,53 @@ GOLDEN = 0.6180339887498949  # multiples of it, without their whole parts, fill 
 TILE = 2048  # particles at a time: their terms stay in the first-level cache
 
 
-def stein_force(particles: np.ndarray, scores: np.ndarray, h: float) -> np.ndarray:
+def stein_force(particles: np.ndarray, scores: np.ndarray, h: float, weights: np.ndarray | None = None) -> np.ndarray:
     """phi (m, d) for particles (m, d) and the gradients (m, d) of the log density at them.
 
-    h > 0 in squared units of theta. The same bits for any number of threads. ValueError for shapes that do not fit
-    and values that are not finite.
+    h > 0 in squared units of theta; `weights` (m,), at least 0, take the place of the mean's 1/m. The same bits for any
+    number of threads. ValueError for shapes that do not fit and values that are not finite.
     """
     particles, scores, h = _checked(particles, scores, h)
     centred = particles - particles.mean(axis=0)
     columns = np.ascontiguousarray(centred.T) * np.sqrt(np.log2(np.e) / h)  # 2^-|x - y|^2 is the kernel
-    pulls = np.ascontiguousarray((scores - 2.0 / h * centred).T)
-    out, sums = np.empty(particles.shape), np.empty(len(particles))
+    pulls = _weighted((scores - 2.0 / h * centred).T, weights)
+    out, sums = np.empty((len(particles), len(pulls))), np.empty(len(particles))
 
     def work(start: int, stop: int) -> None:
         _rows(columns, pulls, out, sums, start, stop)
 
     run_blocks(work, len(particles), ROWS_PER_BLOCK, float(len(particles)) ** 2)
+    if weights is not None:
+        return out[:, :-1] + 2.0 / h * centred * out[:, -1:]
     return (out + 2.0 / h * centred * sums[:, None]) / len(particles)
 
 
-def imq_force(particles: np.ndarray, scores: np.ndarray, h: float) -> np.ndarray:
+def imq_force(particles: np.ndarray, scores: np.ndarray, h: float, weights: np.ndarray | None = None) -> np.ndarray:
     """As `stein_force` with the inverse multiquadric kernel (Gorham, Mackey 2017, with beta = -1/2)."""
     particles, scores, h = _checked(particles, scores, h)
     centred = (particles - particles.mean(axis=0)) / np.sqrt(h)
-    columns, pulls = np.ascontiguousarray(centred.T), np.ascontiguousarray(scores.T)
-    drive, apart, sums = np.empty(particles.shape), np.empty(particles.shape), np.empty(len(particles))
+    columns, pulls = np.ascontiguousarray(centred.T), _weighted(scores.T, weights)
+    places = columns if weights is None else _weighted(centred.T, weights)
+    drive, apart = np.empty((len(particles), len(pulls))), np.empty((len(particles), len(places)))
+    sums = np.empty(len(particles))
 
     def work(start: int, stop: int) -> None:
-        _imq_rows(columns, pulls, drive, apart, sums, start, stop)
+        _imq_rows(columns, pulls, places, drive, apart, sums, start, stop)
 
     run_blocks(work, len(particles), ROWS_PER_BLOCK, float(len(particles)) ** 2)
+    if weights is not None:
+        return drive[:, :-1] + (centred * apart[:, -1:] - apart[:, :-1]) / np.sqrt(h)
     return (drive + (centred * sums[:, None] - apart) / np.sqrt(h)) / len(particles)
+
+
+def _weighted(rows: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+    """Rows (d, m), or with weights each times w_j, and the weights below them (d + 1, m)."""
+    if weights is None:
+        return np.ascontiguousarray(rows)
+    weights = finite(vector(weights, "weights", rows.shape[1]), "weights")
+    if weights.min() < 0:
+        raise ValueError("weights must be at least 0")
+    return np.ascontiguousarray(np.concatenate([rows * weights, weights[None]]))
 
 
 def _checked(particles: np.ndarray, scores: np.ndarray, h: float) -> tuple[np.ndarray, np.ndarray, float]:
@@ -97,7 +114,7 @@ def _product(a, b):
 
 @jit
 def _rows(columns, pulls, out, sums, start, stop):
-    """Rows start to stop of `out` (m, d) = sum_j k_ij u_j and of `sums` (m,) = sum_j k_ij."""
+    """Rows start to stop of `out` (m, r) = sum_j k_ij u_j, u (r, m) the pulls, and of `sums` (m,) = sum_j k_ij."""
     dim, m = columns.shape
     buffer = np.empty(min(TILE, m))
     out[start:stop] = 0.0
@@ -110,7 +127,7 @@ def _rows(columns, pulls, out, sums, start, stop):
             for k in range(dim - 1):
                 _subtract(columns[k, first:last], columns[k, i], values)
             sums[i] += _exponentials(columns[dim - 1, first:last], columns[dim - 1, i], values)
-            for k in range(dim):
+            for k in range(pulls.shape[0]):
                 out[i, k] += _product(values, pulls[k, first:last])
 
 
@@ -134,8 +151,11 @@ def _roots(values, cubes):
 
 
 @jit
-def _imq_rows(columns, pulls, drive, apart, sums, start, stop):
-    """Rows start to stop of `drive` = sum_j k_ij s_j, `apart` = sum_j k_ij^3 x_j and `sums` = sum_j k_ij^3."""
+def _imq_rows(columns, pulls, places, drive, apart, sums, start, stop):
+    """Rows start to stop of `drive` = sum_j k_ij s_j, `apart` = sum_j k_ij^3 x_j and `sums` = sum_j k_ij^3.
+
+    s (r, m) are the pulls and x (r, m) the places.
+    """
     dim, m = columns.shape
     buffer, cubed = np.empty(min(TILE, m)), np.empty(min(TILE, m))
     drive[start:stop] = 0.0
@@ -149,9 +169,10 @@ def _imq_rows(columns, pulls, drive, apart, sums, start, stop):
             for k in range(dim):
                 _add_squares(columns[k, first:last], columns[k, i], values)
             sums[i] += _roots(values, cubes)
-            for k in range(dim):
+            for k in range(pulls.shape[0]):
                 drive[i, k] += _product(values, pulls[k, first:last])
-                apart[i, k] += _product(cubes, columns[k, first:last])
+            for k in range(places.shape[0]):
+                apart[i, k] += _product(cubes, places[k, first:last])
 
 
 def warm_up_calls() -> Iterator[tuple[str, Callable[[], object]]]:
@@ -185,5 +206,6 @@ def _squared_at_steps(points, steps):
         for i in range(m):
             j = (i + steps[r]) % m
             for k in range(d):
-                out[r * m + i] += (points[i, k] - points[j, k]) ** 2
+                apart = points[i, k] - points[j, k]
+                out[r * m + i] += apart * apart
     return out

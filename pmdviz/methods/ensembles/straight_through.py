@@ -1,0 +1,162 @@
+"""Straight-through estimation (Hinton 2012): discrete weights forward, their gradient to real ones behind them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pmdviz.densities.points import Points
+from pmdviz.errors import TargetError
+from pmdviz.knobs import Flag
+from pmdviz.methods.base import read_only, rows_in_words
+from pmdviz.methods.cost import MethodKnobs, Work
+from pmdviz.methods.shared import optimisers
+from pmdviz.methods.shared.batching import BatchMethod, batch_size_knob
+from pmdviz.methods.shared.particles import equal_log_weights, num_particles_knob
+from pmdviz.methods.stein.flow import step_decay, step_size
+from pmdviz.methods.step import STEP_SIZE, Cost, Scalar, StepInfo
+from pmdviz.targets import Target
+from pmdviz.targets.space import Discrete
+
+STEPS = 300  # that the default budget is enough for
+
+
+class StraightThroughKnobs(MethodKnobs):
+    """The knobs of `straight_through`."""
+
+    kind_words = "knob of method 'straight_through':"
+
+    num_particles = num_particles_knob(
+        5, "restart", "Number of points, such as nets, that are trained apart from one another.", usual=(1, 50)
+    )
+    batch_size = batch_size_knob(100)
+    bootstrap = Flag(
+        True,
+        label="Bagging",
+        acts="restart",
+        doc="Each point learns from a bootstrap sample of its own: N rows drawn with replacement. Off: each draws its "
+        "batches from all rows, and the points differ by where they start and by their batches alone.",
+    )
+    eta = optimisers.eta(0.05, "The step size of Adam is η/t^κ at step t.")
+    kappa = step_decay(0.0)
+
+    def work(self, num_data: int) -> Work:
+        """The gradient of a batch for each point."""
+        return Work(gradients=self.num_particles * self.rows(num_data))
+
+
+class StraightThroughState(NamedTuple):
+    """Real points, the states nearest to them, each one's rows, and the optimiser's memory."""
+
+    particles: np.ndarray  # (m, d) states
+    log_weights: np.ndarray  # (m,) equal, logsumexp 0
+    latent: np.ndarray  # (m, d) real, between the lowest value and the highest
+    rows: np.ndarray  # (m, N) the numbers of the rows that each learns from, one for each time
+    first: np.ndarray  # (m, d)
+    second: np.ndarray  # (m, d)
+    iteration: int
+
+
+class StraightThrough(BatchMethod):
+    """w_i <- clip(w_i + step Adam(grad log p(z_i, X_i))), z_i the state nearest to w_i, X_i a batch of its own rows.
+
+    The gradient is taken at the state z, as if z were w, and inside the target through signs as through clipped
+    identities (`Target.grad_straight_through`). Together the points are an ensemble, of equal weight; it is no
+    approximation of the posterior, since each is on its way to a mode.
+    """
+
+    name = "straight_through"
+    title = "Straight-through estimation (bagged)"
+    about = (
+        "Straight-through estimation rounds real weights to discrete ones, and moves them by the gradient at those; "
+        "an ensemble of such points learns from bootstrap samples of the data."
+    )
+    formula = "w ← clip(w + ε · Adam(∇_z log p(z, X_i))),  z = round(w),  X_i a bootstrap sample"
+    what_moves = "Particles climb apart from one another: real weights move, and a state changes where one is rounded."
+    source = "Hinton 2012; Bengio, Léonard, Courville 2013; Hubara et al. 2016, Algorithm 1; bagging: Breiman 1996"
+    short_title = "Straight-through"
+    requires = frozenset({"discrete", "relaxation"})
+    Knobs = StraightThroughKnobs
+    scalars = (STEP_SIZE, Scalar("changes", "states changed", "coordinates a particle", True))
+    budget_words = f"{STEPS} steps of every point"
+
+    def missing_in(self, target: Target) -> str:
+        """Data besides: without any there is nothing to draw batches and bootstrap samples from."""
+        lacking = [super().missing_in(target), "" if target.data is not None else "data"]
+        return " and ".join(filter(None, lacking))
+
+    def default_budget(self, target: Target, knobs: StraightThroughKnobs) -> int:
+        """For 300 steps, each of which visits a batch for every point."""
+        return STEPS * knobs.num_particles * min(knobs.batch_size, target.num_data)
+
+    def batch_size(self, state: StraightThroughState, knobs: StraightThroughKnobs, num_data: int) -> int:
+        """All data are at hand, of which each point takes its own rows."""
+        return num_data
+
+    def batches(self, state: StraightThroughState, knobs: StraightThroughKnobs) -> str:
+        """The points draw their own."""
+        return "whole"
+
+    def init(self, rng: np.random.Generator, target: Target, knobs: StraightThroughKnobs) -> StraightThroughState:
+        """Uniform between the lowest value and the highest."""
+        m, n = knobs.num_particles, target.num_data
+        low, high = _ends(target)
+        latent = rng.uniform(low, high, (m, target.dim))
+        rows = rng.integers(n, size=(m, n)) if knobs.bootstrap else np.tile(np.arange(n), (m, 1))
+        zeros = np.zeros(latent.shape)
+        arrays = nearest(latent, target.space), equal_log_weights(m), latent, rows, zeros, zeros.copy()
+        return StraightThroughState(*read_only(*arrays), 0)
+
+    def step(
+        self,
+        rng: np.random.Generator,
+        state: StraightThroughState,
+        target: Target,
+        batch: np.ndarray,
+        knobs: StraightThroughKnobs,
+    ) -> tuple[StraightThroughState, StepInfo]:
+        """One step of Adam for every point, along the gradient of a batch of its own."""
+        t, size = state.iteration + 1, min(knobs.batch_size, target.num_data)
+        m, n = state.rows.shape
+        chosen = np.take_along_axis(state.rows, rng.integers(n, size=(m, size)), axis=1)
+        gradients = [_gradient(target, state.particles[i : i + 1], batch[chosen[i]]) for i in range(m)]
+        eps = step_size(t, knobs.eta, knobs.kappa)
+        direction, first, second = optimisers.adam(np.concatenate(gradients), state.first, state.second, t)
+        latent = np.clip(state.latent + eps * direction, *_ends(target))
+        particles = nearest(latent, target.space)
+        changes = float((particles != state.particles).sum() / m)
+        words = f"step {eps:.3g} · {m} batch{'es' * (m > 1)} of {size:,} · {changes:.3g} coordinates changed a particle"
+        arrays = read_only(particles, state.log_weights, latent, state.rows, first, second)
+        scalars = {"step_size": eps, "changes": changes}
+        return StraightThroughState(*arrays, t), StepInfo(Cost(m * size, 0, m * size), words, scalars=scalars)
+
+    def density(self, state: StraightThroughState, knobs: StraightThroughKnobs, target: Target) -> Points:
+        """The states."""
+        return Points(state.particles, state.log_weights)
+
+    def caveat(self, state: StraightThroughState, knobs: StraightThroughKnobs) -> str:
+        """What the spread of the points is not."""
+        if state.iteration == 0:
+            return ""
+        return "points on their way to modes: their spread says how they were trained, not how sure the posterior is"
+
+
+def nearest(latent: np.ndarray, space: Discrete) -> np.ndarray:
+    """The value nearest to each entry (m, d), of two as near the higher one."""
+    values = np.sort(np.array(space.values))
+    return values[np.searchsorted(0.5 * (values[1:] + values[:-1]), latent, side="right")]
+
+
+def _ends(target: Target) -> tuple[float, float]:
+    return min(target.space.values), max(target.space.values)
+
+
+def _gradient(target: Target, state: np.ndarray, batch: np.ndarray) -> np.ndarray:
+    """Of one state (1, d), as (1, d). Raises TargetError where it is not finite."""
+    values = target.grad_straight_through(state, batch)
+    if np.isfinite(values).all():
+        return values
+    at, rows = state[0], rows_in_words(batch)
+    where = target.space.words(at)
+    raise TargetError(f"the gradient of target {target.name!r} is not finite at state {where}, for {rows}", at, rows)

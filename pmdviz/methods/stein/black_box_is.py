@@ -1,0 +1,231 @@
+"""Black-box importance sampling: points are given the weights of least kernel Stein discrepancy."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pmdviz.densities.density import effective_sample_size, normalise
+from pmdviz.errors import InputError
+from pmdviz.kernels.stein.black_box import Descent, descended, stein_matrix
+from pmdviz.methods.base import DEFAULT_BUDGET, checked_gradient, checked_log_likelihood, read_only
+from pmdviz.methods.shared.particles import equal_log_weights, normalised
+from pmdviz.methods.shared.smoothing import SmoothedMethod
+from pmdviz.methods.stein.black_box_knobs import (
+    GRADIENT,
+    GRADIENT_FREE,
+    MOST,
+    BlackBoxISKnobs,
+    log_proposal,
+    proposed,
+    surrogate,
+)
+from pmdviz.methods.stein.shown import Reweighting
+from pmdviz.methods.stein.widths import squared_width
+from pmdviz.methods.step import WEIGHTED, Cost, Scalar, StepInfo
+from pmdviz.targets import Target
+
+NEGLIGIBLE = 1e-8  # of the largest p/rho: points below have weight 0, and rho/p of the others fits into a matrix
+CLOSE = 1e-6  # duality gap, as a share of u'Ku, at which the weights are final
+UNSOLVED = 0.1  # gap at which a stopped descent is not said to have arrived
+FEWEST = 5.0  # effective points
+
+
+class BlackBoxISState(NamedTuple):
+    """Points that stay where they are, with their weights, and where the descent stands."""
+
+    particles: np.ndarray  # (m, d)
+    log_weights: np.ndarray  # (m,) log u, logsumexp 0
+    importance: np.ndarray  # (m,) log of the self-normalised weights p/rho, logsumexp 0
+    scores: np.ndarray  # (m, d) of the target or the surrogate
+    log_ratios: np.ndarray  # (m,) log rho/p, its exp of mean 1; 0 with the target's score; -inf: weight 0 for good
+    ahead: np.ndarray  # (m,) the point that descent looks ahead to
+    pace: float
+    value: float  # u'Ku, the squared discrepancy (and the ridge's part)
+    gap: float  # duality gap, in the same units
+    iterations: int  # of the descent
+    iteration: int
+
+
+class BlackBoxIS(SmoothedMethod, Reweighting):
+    """u = argmin u'Ku on the simplex, K_ij = kappa_p(x_i, x_j), or w_i kappa_rho(x_i, x_j) w_j with w = rho/p.
+
+    Both kernels have mean 0 under p in either argument, so that u'Ku is the squared (gradient-free) kernel Stein
+    discrepancy of the weighted points: errors of means of smooth functions fall faster than 1/sqrt(m), where those of
+    importance weights do not. w is divided by its mean. The thesis' Lemma 8 has the mean SQUARED error O(1/m), not
+    O(1/sqrt(m)) as printed. Gram matrices of smooth kernels are singular but for rounding; hence the ridge. That it is
+    in units of each K_ii, as the steps are, is ours: one of all, 1e-6 tr K / m, lies above all else of K wherever one
+    rho/p outweighs the others, and then 3,000 iterations do not arrive either. So is that points with p/rho below 1e-8
+    of the largest have no weight.
+    """
+
+    name = "black_box_is"
+    title = "Black-box importance sampling"
+    about = (
+        "Black-box importance sampling gives points, wherever they come from, the weights for which their kernel "
+        "Stein discrepancy from the posterior is least."
+    )
+    formula = "u = argmin u'Ku, u_i ≥ 0, Σu_i = 1;  K_ij = κ_p(θ_i, θ_j), or w_i κ_ρ(θ_i, θ_j) w_j with w = ρ/p"
+    what_moves = "Nothing moves: points stay in place, and their weights descend to the least Stein discrepancy."
+    goal = "count most"
+    source = "Liu, Lee 2017; gradient-free: Han, Liu 2018, and Han 2019 (thesis); the scaling of the descent: ours"
+    short_title = "Black-box IS"
+    requires = frozenset({"reals"})
+    Knobs = BlackBoxISKnobs
+    scalars = (
+        *WEIGHTED,
+        Scalar("weighted_discrepancy", "KSD of the weighted points", "√nats per unit of θ", True),
+        Scalar("duality_gap", "duality gap", "share of KSD²", True),
+    )
+    clock = "iteration"  # all evaluations are made in the first one
+    budget_words = f"one pass, and {MOST:,} iterations"
+
+    def varies_less(self, knobs: BlackBoxISKnobs) -> str:
+        """Weights are chosen so that the points' errors cancel."""
+        return "weights that make errors cancel vary less"
+
+    def fitted(self, knobs: BlackBoxISKnobs, target: Target) -> BlackBoxISKnobs:
+        """Gradient-free where the target has no gradient."""
+        lacking = knobs.score == GRADIENT and "gradient" not in target.offers
+        return knobs.changed({"score": GRADIENT_FREE}) if lacking else knobs
+
+    def check_pair(self, target: Target, knobs: BlackBoxISKnobs) -> None:
+        """The target's score needs its gradient. Raises InputError."""
+        super().check_pair(target, knobs)
+        if knobs.score == GRADIENT and "gradient" not in target.offers:
+            raise InputError(
+                f"score = 'gradient' needs a gradient of the log density, which target {target.name!r} does not offer; "
+                "take 'gradient_free'"
+            )
+
+    def default_budget(self, target: Target, knobs: BlackBoxISKnobs) -> int:
+        """More than the one pass over the data, after which no more are visited; never less than other methods."""
+        return max(DEFAULT_BUDGET, 3 * target.num_data)
+
+    def init(self, rng: np.random.Generator, target: Target, knobs: BlackBoxISKnobs) -> BlackBoxISState:
+        """m draws of the proposal, equally weighted."""
+        points = proposed(rng, target, knobs)
+        m, equal = len(points), equal_log_weights(len(points))
+        zeros = np.zeros(points.shape), np.zeros(m)
+        arrays = read_only(points, equal, equal.copy(), *zeros, np.full(m, 1 / m))
+        return BlackBoxISState(*arrays, 1.0, np.inf, np.inf, 0, 0)
+
+    def batch_size(self, state: BlackBoxISState, knobs: BlackBoxISKnobs, num_data: int) -> int:
+        """All data in the first step, and none later."""
+        return 0 if state is not None and state.iteration else num_data
+
+    def batches(self, state: BlackBoxISState, knobs: BlackBoxISKnobs) -> str:
+        """All data in their order, once."""
+        return "epochs" if state.iteration else "whole"
+
+    def ended(self, state: BlackBoxISState, knobs: BlackBoxISKnobs, target: Target) -> str:
+        """When the weights are final, or after 3,000 iterations."""
+        if state.iteration and state.gap <= CLOSE * state.value:
+            return "the weights are final"
+        return f"{MOST:,} iterations" if state.iterations >= MOST else ""
+
+    def step(
+        self,
+        rng: np.random.Generator,
+        state: BlackBoxISState,
+        target: Target,
+        batch: np.ndarray,
+        knobs: BlackBoxISKnobs,
+    ) -> tuple[BlackBoxISState, StepInfo]:
+        """Some iterations of descent; before the first one the target is asked what it is at the points."""
+        ess, cost = effective_sample_size(state.log_weights), Cost()
+        if state.iteration == 0:
+            state, cost = informed(state, target, batch, knobs)
+        state = lowered(state, target, knobs)
+        read_only(*(part for part in state if isinstance(part, np.ndarray)))
+        gap = state.gap / state.value if state.value > 0 else 0.0
+        zeros = int((state.log_weights == -np.inf).sum())
+        scalars = {"ess_before": ess, "zero_weight": zeros, "duality_gap": gap}
+        scalars["weighted_discrepancy"] = float(np.sqrt(state.value))
+        after, m = effective_sample_size(state.log_weights), len(state.particles)
+        words = f"{state.iterations:,} iterations of descent · KSD {np.sqrt(state.value):.3g} · "
+        words += f"duality gap {gap:.2g} of KSD² · ESS {after:,.1f} of {m:,} ({after / m:.0%})"
+        return state, StepInfo(cost, words, scalars=scalars, terms=terms_of(state))
+
+    def before(self, state: BlackBoxISState) -> np.ndarray:
+        """Importance weights (m,); equal ones before the first step."""
+        return np.exp(state.importance)
+
+    def caveat(self, state: BlackBoxISState, knobs: BlackBoxISKnobs) -> str:
+        """That few points carry the weight, or that the descent was stopped on its way."""
+        if state.iteration == 0:
+            return ""
+        ess = effective_sample_size(state.log_weights)
+        if len(state.particles) >= FEWEST > ess:
+            return f"{ess:.1f} effective points: too few for their errors to cancel; draw points nearer to it"
+        if state.iterations >= MOST and state.gap > UNSOLVED * state.value:
+            return (
+                f"not converged after {state.iterations:,} iterations: KSD² may be up to "
+                f"{state.gap / state.value:.0%} above its least"
+            )
+        return ""
+
+
+def informed(
+    state: BlackBoxISState, target: Target, batch: np.ndarray, knobs: BlackBoxISKnobs
+) -> tuple[BlackBoxISState, Cost]:
+    """Importance weights, scores and ratios at the points, and what they cost."""
+    points, B = state.particles, len(batch)
+    log_prior = target.log_prior(points)
+    inside = log_prior > -np.inf
+    log_p = log_prior + target.num_data / B * checked_log_likelihood(target, points, batch, inside)
+    importance = normalised(log_p - log_proposal(points, target, knobs), points, batch)
+    cost = Cost(B, B * int(inside.sum()))
+    if knobs.score == GRADIENT:
+        scores, ratios, alive = np.zeros(points.shape), np.full(len(points), -np.inf), log_p > -np.inf
+        scores[alive], ratios[alive] = checked_gradient(target, points[alive], batch), 0.0
+        cost = Cost(2 * B, cost.density_evaluations, B * int(alive.sum()))
+    else:
+        log_rho, scores = surrogate(points, target, knobs)
+        ratios = mean_one(log_rho - log_p)
+    ahead = np.where(ratios > -np.inf, 1.0, 0.0)
+    ahead /= ahead.sum()
+    return state._replace(importance=importance, scores=scores, log_ratios=ratios, ahead=ahead), cost
+
+
+def mean_one(log_ratios: np.ndarray) -> np.ndarray:
+    """log of rho/p (m,), its exp of mean 1 over those that are at most 1e8 times the least; -inf for all others."""
+    kept = log_ratios <= log_ratios.min() - np.log(NEGLIGIBLE)
+    return np.where(kept, normalise(np.where(kept, log_ratios, -np.inf)) + np.log(kept.sum()), -np.inf)
+
+
+def discrepancy_matrix(state: BlackBoxISState, target: Target, knobs: BlackBoxISKnobs) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of the points that may have weight, (n,), and K with its ridge between them, (n, n)."""
+    rows = np.flatnonzero(state.log_ratios > -np.inf)
+    h = squared_width(state.particles, knobs, target)
+    w = np.exp(state.log_ratios[rows])
+    K = w[:, None] * stein_matrix(state.particles[rows], state.scores[rows], h) * w
+    diagonal = np.einsum("ii->i", K)
+    diagonal += knobs.ridge * (diagonal if knobs.scaling == "diagonal" else diagonal.mean())
+    return rows, K
+
+
+def lowered(state: BlackBoxISState, target: Target, knobs: BlackBoxISKnobs) -> BlackBoxISState:
+    """The state some iterations of descent later."""
+    rows, K = discrepancy_matrix(state, target, knobs)
+    metric = np.diag(K).copy() if knobs.scaling == "diagonal" else np.ones(len(K))
+    u = np.exp(state.log_weights[rows]) if state.iteration else state.ahead[rows]
+    count = min(knobs.iterations, MOST - state.iterations)
+    found = descended(K, metric, Descent(u, state.ahead[rows], state.pace, state.value, state.gap), count)
+    weights, ahead = np.zeros(len(state.particles)), np.zeros(len(state.particles))
+    weights[rows], ahead[rows] = found.u, found.ahead
+    with np.errstate(divide="ignore"):
+        log_weights = normalise(np.log(weights))
+    return state._replace(
+        log_weights=log_weights, ahead=ahead, pace=found.pace, value=found.value, gap=found.gap,
+        iterations=state.iterations + count, iteration=state.iteration + 1,
+    )  # fmt: skip
+
+
+def terms_of(state: BlackBoxISState) -> dict[str, np.ndarray]:
+    """The importance weight, and by how much the descent has corrected it: together log u."""
+    known = state.importance > -np.inf
+    correction = np.zeros(len(known))
+    correction[known] = state.log_weights[known] - state.importance[known]
+    return {"importance": state.importance, "correction": correction}

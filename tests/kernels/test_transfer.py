@@ -1,0 +1,64 @@
+"""The kernels of transfer matrices against the matrices themselves."""
+
+import numpy as np
+import pytest
+
+from pmdviz.kernels.spins.transfer import column_states, drawn_columns, pair_sums, through_bonds
+
+
+def bonds(spins, bond):
+    """K(y, z) = exp(b sum_r y_r z_r - n |b|)."""
+    states = column_states(spins)
+    return np.exp(bond * states @ states.T - spins * abs(bond))
+
+
+def test_a_state_is_its_number_in_binary_the_first_spin_the_highest():
+    assert column_states(3)[[0, 1, 4, 7]].tolist() == [[-1, -1, -1], [-1, -1, 1], [1, -1, -1], [1, 1, 1]]
+
+
+@pytest.mark.parametrize("bond", [0.4, -0.7, 0.0])
+@pytest.mark.parametrize("spins, columns", [(1, 1), (3, 5), (5, 33), (6, 64)])
+def test_bonds_are_a_matrix(spins, columns, bond):
+    rng = np.random.default_rng(spins)
+    values, weights = rng.random((2**spins, columns)), rng.random(2**spins)
+    expected = bonds(spins, bond) @ (weights[:, None] * values)
+    np.testing.assert_allclose(through_bonds(values, weights, bond), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("spins", [1, 2, 5, 6])
+def test_sums_over_pairs_of_columns(spins):
+    rng, states = np.random.default_rng(spins), column_states(spins)
+    one, other = rng.random((2, 2**spins, 2**spins))
+    of_rows, of_columns = rng.random((2, 2**spins))
+    joint = of_rows[:, None] * of_columns * one * other
+    found = pair_sums(one, other, of_rows, of_columns)
+    np.testing.assert_allclose(found.rows, joint.sum(axis=1), rtol=1e-12)
+    np.testing.assert_allclose(found.columns, joint.sum(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(found.products, states.T @ joint @ states, rtol=1e-10, atol=1e-10)
+
+
+def test_columns_are_drawn_from_their_conditionals():
+    """Each of two further columns given the one before, for two first columns, over all states of two spins."""
+    rng, n = np.random.default_rng(0), 40_000
+    weights, starts = rng.random((2, 2, 4)), np.repeat([0, 1], n)
+    drawn = drawn_columns(np.repeat([2, 1], n), starts, weights, -0.4, rng.random((2 * n, 2)))
+    for start, first in ((0, 2), (1, 1)):
+        p = bonds(2, -0.4)[first] * weights[0, start]
+        then = bonds(2, -0.4) * weights[1, start]
+        expected = n * (p / p.sum())[:, None] * then / then.sum(axis=1, keepdims=True)
+        counts = np.zeros((4, 4))
+        np.add.at(counts, tuple(drawn[starts == start, 1:].T), 1)
+        assert ((counts - expected) ** 2 / expected).sum() < 16 + 5 * np.sqrt(2 * 16)
+        assert (drawn[starts == start, 0] == first).all()
+
+
+def test_the_last_state_is_drawn_and_none_beyond_it():
+    ones = np.full((1, 1), np.nextafter(1.0, 0.0))
+    assert drawn_columns([0], [0], np.ones((1, 1, 8)), 0.0, ones)[0, 1] == 7
+
+
+def test_values_must_have_a_power_of_two_rows():
+    with pytest.raises(ValueError, match="power of two rows, not 3"):
+        through_bonds(np.ones((3, 2)), np.ones(3), 0.1)
+    with pytest.raises(ValueError, match="weights"):
+        through_bonds(np.ones((4, 2)), np.ones(3), 0.1)

@@ -1,0 +1,59 @@
+"""The gradient-free Stein discrepancy: its matrix by quadrature, and its value by hand."""
+
+import numpy as np
+import pytest
+
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.session import Session
+from pmdviz.methods import METHODS
+from pmdviz.metrics import METRICS
+from pmdviz.metrics.stein import stein_matrix
+from pmdviz.targets import make_target
+
+LINE = np.linspace(-9, 9, 600)
+STEP = LINE[1] - LINE[0]
+
+
+def normal(x, mean=0.0, variance=1.0):
+    return np.exp(-0.5 * (x - mean) ** 2 / variance) / np.sqrt(2 * np.pi * variance)
+
+
+def test_its_mean_under_the_surrogate_is_zero():
+    matrix = stein_matrix(LINE[:, None], -LINE[:, None])
+    np.testing.assert_allclose(matrix @ normal(LINE) * STEP, 0, atol=1e-8)
+    np.testing.assert_allclose(matrix, matrix.T, atol=1e-12)
+
+
+def test_weighted_by_the_surrogate_over_the_target_its_mean_under_the_target_is_zero():
+    """rho = N(0, 1), p = N(0.5, 0.5): E_p w kappa_rho = 0 for w = rho / p."""
+    matrix, p = stein_matrix(LINE[:, None], -LINE[:, None]), normal(LINE, 0.5, 0.5)
+    inside = p > 1e-12
+    w = np.where(inside, normal(LINE) / np.where(inside, p, 1.0), 0.0)
+    np.testing.assert_allclose(matrix @ (w * p) * STEP, 0, atol=1e-3)
+    assert np.abs(matrix @ p * STEP).max() > 0.1
+
+
+def test_in_several_dimensions_it_is_the_operator_twice():
+    """By differences of k, for one pair."""
+    rng, e = np.random.default_rng(0), 1e-4
+    x, s = rng.normal(size=(2, 3)), rng.normal(size=(2, 3))
+    k = lambda a, b: (1 + ((a - b) ** 2).sum()) ** -0.5  # noqa: E731
+    axes = e * np.eye(3)
+    left = np.array([(k(x[0] + a, x[1]) - k(x[0] - a, x[1])) / (2 * e) for a in axes])
+    right = np.array([(k(x[0], x[1] + a) - k(x[0], x[1] - a)) / (2 * e) for a in axes])
+    both = sum(
+        (k(x[0] + a, x[1] + a) - k(x[0] + a, x[1] - a) - k(x[0] - a, x[1] + a) + k(x[0] - a, x[1] - a)) / (4 * e * e)
+        for a in axes
+    )
+    expected = k(*x) * s[0] @ s[1] + s[0] @ right + s[1] @ left + both
+    assert stein_matrix(x, s)[0, 1] == pytest.approx(expected, abs=1e-6)
+
+
+def test_it_is_traced_of_methods_with_a_surrogate_and_falls():
+    metric = METRICS["gf_ksd"]
+    target = make_target("gmm")
+    assert metric.applies(target, METHODS["gf_svgd"]) and not metric.applies(target, METHODS["svgd"])
+    session = Session(Recipe("gmm", "gf_svgd", num_particles=60, budget=None), metrics_every=10**9)
+    first = session.frame.metrics["gf_ksd"]
+    session.advance(100)
+    assert session.frame.metrics["gf_ksd"] < 0.5 * first

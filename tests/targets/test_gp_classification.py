@@ -1,0 +1,202 @@
+"""The posterior of a classifier's hyperparameters: its rows, its reference, files of Glass and SUSY, bad rows."""
+
+import gzip
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer
+
+import pmdviz
+from pmdviz.engine.session import Session
+from pmdviz.errors import InputError
+from pmdviz.scenes.stage import SCENES
+from pmdviz.targets import make_target
+from pmdviz.targets.reference import metropolis
+from pmdviz.targets.reference.base import DrawsReference
+from pmdviz.targets.reference.exact import GaussianExact
+
+SMALL = {"num_rows": 30}
+
+
+def test_the_rows_are_scikit_learns_and_keep_the_shares_of_the_classes():
+    target, table = make_target("gp_classification", num_rows=90, columns=9), load_breast_cancer()
+    assert target.data is None and target.dim == 10 and "gradient" not in target.offers
+    assert target.feature_names[:3] == ("radius", "texture", "area")
+    np.testing.assert_allclose(
+        [target.features.mean(axis=0), target.features.std(axis=0)], [[0] * 9, [1] * 9], atol=1e-9
+    )
+    malignant = table.target == 0
+    assert (target.classes == 1).sum() == round(90 * malignant.mean())
+    centre, sd = (getattr(table.data[:, 1], name)() for name in ("mean", "std"))
+    worse = (table.data[malignant, 1].mean() - centre) / sd
+    ours = target.features[target.classes == 1, 1].mean()
+    assert abs(ours - worse) < 0.5, "class 1 is malignant"
+
+
+def test_the_prior_times_the_marginal_likelihood_is_the_density():
+    target = make_target("gp_classification", **SMALL)
+    theta = target.sample_prior(np.random.default_rng(0), 5)
+    log_prior = -0.5 * (theta**2).sum(axis=1) / 1.5**2 - 3 * np.log(1.5 * np.sqrt(2 * np.pi))
+    np.testing.assert_allclose(target.log_prior(theta), log_prior, rtol=1e-12)
+    fixed = make_target("gp_classification", free_scale=False, **SMALL)
+    at_one = np.column_stack([theta[:, :2], np.zeros(5)])
+    expected = target.log_joint(at_one) - target.log_prior(at_one)
+    np.testing.assert_allclose(fixed.log_joint(theta[:, :2]) - fixed.log_prior(theta[:, :2]), expected, rtol=1e-12)
+
+
+def test_the_reference_agrees_with_importance_sampling():
+    target = make_target("gp_classification", **SMALL)
+    reference = target.reference()
+    assert isinstance(reference, DrawsReference) and target.exact is None and reference.log_z is None
+    theta = target.sample_prior(np.random.default_rng(0), 8000)
+    weights = np.exp(target.log_likelihood(theta, target.data_rows))
+    weights /= weights.sum()
+    for found, error, values in (
+        (reference.mean, reference.mean_error, theta),
+        (np.diag(reference.cov), 2 * reference.mean_error * np.sqrt(np.diag(reference.cov)), None),
+    ):
+        if values is None:
+            values = (theta - reference.mean) ** 2
+        mean = (weights[:, None] * values).sum(axis=0)
+        own = np.sqrt((weights[:, None] ** 2 * (values - mean) ** 2).sum(axis=0))
+        assert (np.abs(mean - found) / np.sqrt(own**2 + error**2)).max() < 4.5
+    assert (reference.mean_error / np.sqrt(np.diag(reference.cov))).max() < 0.06
+
+
+class Oblique:
+    """A Gaussian of correlation 0.9 as the chains see a target: they must find what is known on paper."""
+
+    dim, scale, data_rows = 2, np.full(2, 3.0), np.empty((1, 0))
+    known = GaussianExact(np.array([1.0, -2.0]), np.array([[1.0, 0.45], [0.45, 0.25]]))
+
+    def sample_prior(self, rng, n):
+        return 3 * rng.standard_normal((n, 2))
+
+    def log_joint(self, theta):
+        return self.known.log_density(theta)
+
+    def log_likelihood(self, theta, batch):
+        return self.log_joint(theta) + 0.5 * (theta**2).sum(axis=1) / 9
+
+
+def test_the_chains_find_a_gaussian():
+    chains = metropolis.metropolis_chains(Oblique())
+    made, sd = DrawsReference(chains), np.sqrt(np.diag(Oblique.known.cov))
+    assert (np.abs(made.mean - Oblique.known.mean) / made.mean_error).max() < 6  # of eight chains: a t distribution
+    assert (made.mean_error / sd).max() < 0.04
+    np.testing.assert_allclose(made.cov / np.outer(sd, sd), [[1, 0.9], [0.9, 1]], atol=0.1)
+
+
+def test_two_unknowns_are_known_on_a_grid():
+    target = make_target("gp_classification", columns=1, num_rows=12)
+    theta = target.sample_prior(np.random.default_rng(0), 20_000)
+    weights = np.exp(target.log_likelihood(theta, target.data_rows))
+    error = weights.std() / np.sqrt(len(weights)) / weights.mean()
+    assert abs(target.exact.log_z - np.log(weights.mean())) < 4.5 * error < 0.1
+
+
+def test_the_target_goes_without_scikit_learn():
+    code = """
+import importlib.util as u
+found = u.find_spec
+u.find_spec = lambda name, *rest: None if name == "sklearn" else found(name, *rest)
+import pmdviz; assert 'gp_classification' not in pmdviz.list_targets() and 'rbm' in pmdviz.list_targets()
+"""
+    assert subprocess.run([sys.executable, "-c", code], timeout=300).returncode == 0
+
+
+# Files.
+
+
+def glass(rows=60):
+    """Lines of the UCI file: a number, nine features, the type of glass: 1 to 3 windows, 5 to 7 others."""
+    rng = np.random.default_rng(3)
+    types = rng.choice([1, 2, 3, 5, 6, 7], size=rows)
+    x = rng.standard_normal((rows, 9)) + (types > 4)[:, None]
+    return [
+        ",".join([str(k + 1), *map(str, row), str(label)]) for k, (row, label) in enumerate(zip(x, types, strict=True))
+    ]
+
+
+def test_the_file_of_glass(tmp_path):
+    (tmp_path / "glass.data").write_text("\n".join(glass()))
+    given = {"data": str(tmp_path / "glass.data"), "columns": 9, "num_rows": 40, "free_scale": False}
+    target = make_target("gp_classification", class_above=4, **given)
+    table = np.array([list(map(float, line.split(","))) for line in glass()])
+    assert target.dim == 9 and target.feature_names[0] == "x₂", "the first column numbers the rows"
+    assert (target.classes == 1).sum() == round(40 * (table[:, -1] > 4).mean())
+    rows = np.random.default_rng(0).permutation(60)
+    first = table[rows[0], 1:-1]  # the first row drawn is the first of its class, and comes first
+    kept = make_target("gp_classification", class_above=4, **{**given, "num_rows": 60})
+    np.testing.assert_allclose(kept.features[0], ((first - table[:, 1:-1].mean(axis=0)) / table[:, 1:-1].std(axis=0)))
+    with pytest.raises(InputError, match="are of one class: class 1 is above class_above = 0.5, .* between 1 and 7"):
+        make_target("gp_classification", **given)
+
+
+def test_the_file_of_susy_has_its_class_in_front(tmp_path):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 50)
+    x = rng.standard_normal((50, 18)) + y[:, None]
+    with gzip.open(tmp_path / "SUSY.csv.gz", "wt") as file:
+        np.savetxt(file, np.column_stack([y, x]), delimiter=",", fmt="%.18e")
+    given = {"data": str(tmp_path / "SUSY.csv.gz"), "columns": 18, "num_rows": 50}
+    target = make_target("gp_classification", free_scale=False, **given)
+    assert target.dim == 18 and (target.classes == 1).sum() == y.sum()
+    assert (
+        target.features[target.classes == 1].mean(axis=0) > target.features[target.classes == -1].mean(axis=0)
+    ).all()
+
+
+@pytest.mark.parametrize(
+    "text, options, words",
+    [
+        ("1,0\n2,0\n4,0\n5,0\n", {}, "all rows of data .* are of one class"),
+        ("3,1,0\n3,2,1\n3,5,0\n3,4,1\n", {"columns": 2}, "column 'x₁' of data .* has the same value in all 4 rows"),
+        ("1,0\n5,1\n4,0\n", {}, "num_rows must be at most 3 with data"),
+        ("1,0\n5,1\n4,0\n9,1\n", {"columns": 2}, "columns must be at most 1 with data .*; given: 2"),
+        ("a,b\nc,d\n", {}, "holds no table of numbers"),
+    ],
+    ids=["one class", "constant", "few rows", "few columns", "words"],
+)
+@pytest.mark.filterwarnings("ignore:loadtxt")
+def test_bad_files_get_a_sentence(tmp_path, text, options, words):
+    (tmp_path / "bad.csv").write_text(text)
+    with pytest.raises(InputError, match=words):
+        make_target("gp_classification", data=str(tmp_path / "bad.csv"), **{"columns": 1, "num_rows": 4, **options})
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        ({"columns": 10}, "columns must be at most 9 with data 'breast_cancer'; given: 10"),
+        ({"num_rows": 301}, "num_rows must be a whole number at least 4 and at most 300"),
+    ],
+)
+def test_bad_options_get_a_sentence(options, words):
+    with pytest.raises(InputError, match=words):
+        make_target("gp_classification", **options)
+
+
+def test_a_method_that_needs_a_gradient_is_refused():
+    with pytest.raises(InputError, match="needs a gradient"):
+        pmdviz.Recipe("gp_classification", "svgd")
+
+
+def test_the_map_of_classes_is_a_mean_over_draws_and_its_lines_lie_at_a_half():
+    session = Session(pmdviz.Recipe("gp_classification", "random_walk", target_options=SMALL, seed=0))
+    frame = session.advance(60)
+    columns = SCENES["class_map"].columns(frame, (0, 1))
+    target, image = frame.target, columns.image
+    side, (low, high) = len(image.values), image.x
+    axis = low + (high - low) * (np.arange(side) + 0.5) / side
+    draws = frame.draws[np.linspace(0, len(frame.draws) - 1, 8).astype(int)]
+    for row, column in ((0, 0), (3, 20), (side - 1, side - 1)):
+        found = target.chances(draws, np.array([[axis[column], axis[row]]])).mean()
+        assert image.values[row, column] == pytest.approx(found, abs=1e-5)
+    line = np.column_stack([columns.exact["x"], columns.exact["y"]]).astype(float)
+    line = line[np.isfinite(line).all(axis=1)]
+    at_mean = target.chances(target.reference().mean[None], line)
+    assert len(line) > 10 and np.abs(at_mean - 0.5).max() < 0.05
+    assert len(columns.particles["x"]) == (target.classes == 1).sum() == 30 - len(columns.others["x"])

@@ -1,0 +1,122 @@
+"""The transfer matrix against a visit of all states, Kaufman's formula, and what a field does to it."""
+
+import numpy as np
+import pytest
+
+from pmdviz.kernels.likelihoods.ising import ising_log_density
+from pmdviz.methods import METHODS
+from pmdviz.scenes.introduction import explanation, sentence
+from pmdviz.targets import make_target
+from pmdviz.targets.reference.enumeration import Enumeration
+from pmdviz.targets.reference.transfer import TransferMatrix
+
+CASES = [
+    {"size": 2, "coupling": 0.4},
+    {"size": 2, "coupling": 0.4, "field_sd": 0.5, "boundary": "open"},
+    {"size": 3, "coupling": 0.3, "field": -0.2},
+    {"size": 3, "coupling": -0.6, "field": 0.1, "boundary": "open"},
+    {"size": 4, "coupling": 0.5, "field": 0.05, "field_sd": 0.4, "target_seed": 2},
+    {"size": 4, "coupling": 0.3, "field_sd": 0.4, "boundary": "open"},
+    {"size": 4, "coupling": 2.0, "field": -2.0, "field_sd": 2.0},
+]
+
+
+def transferred(target):
+    o = target.options
+    fields = (o.field + target.offsets).reshape(o.size, o.size)
+    return TransferMatrix(o.coupling, fields, o.boundary == "closed", target.log_joint)
+
+
+@pytest.mark.parametrize("options", CASES, ids=str)
+def test_the_transfer_matrix_finds_what_a_visit_of_all_states_finds(options):
+    target = make_target("ising", **options)
+    found, exact = transferred(target), target.exact
+    assert isinstance(exact, Enumeration) and found.log_z == pytest.approx(exact.log_z, abs=1e-10)
+    np.testing.assert_allclose(found.mean, exact.mean, atol=1e-11)
+    np.testing.assert_allclose(found.cov, exact.cov, atol=1e-11)
+    states = target.sample_prior(np.random.default_rng(0), 5)
+    np.testing.assert_allclose(found.log_density(states), exact.log_density(states), atol=1e-9)
+
+
+@pytest.mark.parametrize("options", [CASES[2], CASES[5]], ids=str)
+def test_its_draws_are_of_the_exact_probabilities(options):
+    target, n = make_target("ising", **options), 40_000
+    exact, draws = target.exact, transferred(target).sample(np.random.default_rng(0), n)
+    size = target.dim if target.dim < 10 else 9  # of 16 spins: the states of the last nine
+    numbers = ((draws[:, -size:] + 1) / 2 @ 2 ** np.arange(size - 1, -1, -1)).astype(int)
+    expected = n * exact.probabilities.reshape(-1, 2**size).sum(axis=0)
+    counts = np.bincount(numbers, minlength=2**size)
+    assert ((counts - expected) ** 2 / expected).sum() < 2**size + 5 * np.sqrt(2 * 2**size)
+
+
+def kaufman(size, coupling):
+    """log Z of the torus without a field (Kaufman 1949)."""
+    k = np.arange(2 * size)
+    with np.errstate(invalid="ignore"):
+        gamma = np.arccosh(np.cosh(2 * coupling) / np.tanh(2 * coupling) - np.cos(np.pi * k / size))
+    gamma[0] = 2 * coupling + np.log(np.tanh(coupling))
+    odd, even = size * gamma[1::2] / 2, size * gamma[::2] / 2
+    products = (np.prod(2 * f(each)) for each in (odd, even) for f in (np.cosh, np.sinh))
+    return np.log(0.5 * sum(products)) + size**2 / 2 * np.log(2 * np.sinh(2 * coupling))
+
+
+@pytest.mark.parametrize("size, coupling", [(4, 0.3), (7, 0.44), (10, 0.1)])
+def test_kaufmans_formula(size, coupling):
+    target = make_target("ising", size=size, coupling=coupling, field=0.0)
+    assert target.exact.log_z == pytest.approx(kaufman(size, coupling), abs=1e-9)
+    np.testing.assert_allclose(target.exact.mean, 0.0, atol=1e-12), "up and down are alike"
+
+
+def test_a_tree_of_bonds_is_independent_of_the_others():
+    """An open lattice to third order in b: log Z = n log 2 + bonds log cosh b + squares tanh(b)^4 + ..."""
+    b, n = 1e-2, 6
+    exact = make_target("ising", size=n, coupling=b, field=0.0, boundary="open").exact
+    expected = n * n * np.log(2) + 2 * n * (n - 1) * np.log(np.cosh(b)) + (n - 1) ** 2 * np.tanh(b) ** 4
+    assert exact.log_z == pytest.approx(expected, abs=50 * b**6)
+    assert exact.cov[0, 1] == pytest.approx(np.tanh(b), rel=1e-3) and exact.cov[0, n - 1] < 1e-9
+
+
+@pytest.mark.parametrize("boundary", ["closed", "open"])
+def test_moments_are_slopes_of_log_z(boundary):
+    """d log Z / dh = sum of means, and d mean_i / dh = sum_j cov_ij, of a lattice with a random field."""
+    options = {"size": 6, "coupling": 0.35, "field_sd": 0.3, "target_seed": 4, "boundary": boundary}
+    low, middle, high = (make_target("ising", field=0.1 + h, **options).exact for h in (-1e-4, 0, 1e-4))
+    assert (high.log_z - low.log_z) / 2e-4 == pytest.approx(middle.mean.sum(), rel=1e-6)
+    np.testing.assert_allclose((high.mean - low.mean) / 2e-4, middle.cov.sum(axis=1), rtol=1e-5)
+    np.testing.assert_array_equal(middle.cov, middle.cov.T)
+    np.testing.assert_allclose(np.diag(middle.cov), 1 - middle.mean**2, atol=1e-12)
+
+
+def test_draws_of_ten_columns_have_the_exact_moments():
+    exact, n = make_target("ising", size=10, coupling=0.2, field=0.05).exact, 4000
+    draws = exact.sample(np.random.default_rng(0), n)
+    assert draws.shape == (n, 100) and set(np.unique(draws)) == {-1.0, 1.0}
+    z = (draws.mean(axis=0) - exact.mean) / np.sqrt(np.diag(exact.cov) / n)
+    assert np.abs(z).max() < 4.5 and 0.7 < z.std() < 1.3
+    gaps = (np.cov(draws.T) - exact.cov) * np.sqrt(n)
+    assert np.abs(gaps).max() < 5.5
+    assert np.array_equal(draws, exact.sample(np.random.default_rng(0), n))
+    assert exact.sample(np.random.default_rng(0), 1).shape == (1, 100)
+
+
+def test_a_field_of_no_spread_and_closed_edges_are_the_lattice_as_it_was():
+    target, plain = make_target("ising", size=5), make_target("ising", size=5, target_seed=9)
+    states = target.sample_prior(np.random.default_rng(0), 50)
+    assert target.log_joint(states).tobytes() == plain.log_joint(states).tobytes()
+    bare = target._log_prior(states) + (ising_log_density(states, 5, 0.3, 0.1) - target._log_prior(states))
+    assert target.log_joint(states).tobytes() == bare.tobytes()
+
+
+def test_the_field_varies_as_it_is_told():
+    target = make_target("ising", size=32, field=0.2, field_sd=0.5, target_seed=1)
+    assert abs(target.offsets.std() - 0.5) < 0.05 and abs(target.offsets.mean()) < 0.08
+    assert not np.array_equal(target.offsets, make_target("ising", size=32, field_sd=0.5, target_seed=2).offsets)
+
+
+def test_a_lattice_that_is_too_wide_says_so():
+    target, method = make_target("ising", size=11), METHODS["gibbs"]
+    assert target.reference() is None and "11 × 11 spins is too wide for the transfer matrix" in target.no_reference
+    assert target.no_reference in sentence(method, method.Knobs.defaults(), target)
+    assert target.no_reference in explanation(method, target).sentences
+    near = make_target("ising", size=10, field=0.0)
+    assert near.no_reference == "" and "too wide" not in sentence(method, method.Knobs.defaults(), near)
