@@ -80,7 +80,7 @@ FAULTS = [
     Fault.of("walk-acceptance", "kernels.random_walk:_metropolis", "found - value", "0.5 * (found - value)", "methods/test_exactness"),
     Fault.of("walk-of-states", "methods.mcmc.random_walk:_tried", "after - before", "0.5 * (after - before)", "methods/test_exactness"),
     Fault.of("walk-start", "methods.mcmc.random_walk:RandomWalk._walked", "found.log_joint", "state.log_joint", "methods/test_exactness"),
-    Fault.of("hamiltonian-energy", "kernels.chains:_hamiltonian", "energy += 0.5 * momentum[k] ** 2", "energy += momentum[k] ** 2", "methods/test_exactness"),
+    Fault.of("hamiltonian-energy", "kernels.chains:_hamiltonian", "energy += 0.5 * momentum[k] * momentum[k]", "energy += momentum[k] * momentum[k]", "methods/test_exactness"),
     Fault.of("rbm-half-fields", "targets.without_data.bernoulli_rbm:_drawn", "np.tanh(fields)", "np.tanh(0.5 * fields)", "methods/test_exactness"),
     Fault.of("rbm-free-energy", "targets.reference.hidden_units:log_2_cosh", "np.exp(-2 * np.abs(x))", "np.exp(-np.abs(x))", "targets/test_bernoulli_rbm"),
     Fault.of("rbm-hidden-moments", "targets.reference.hidden_units:HiddenEnumeration.__init__", "between + np.diag(1 - np.einsum('s,si->i', self._probabilities, self._means ** 2))", "between", "targets/test_bernoulli_rbm"),
