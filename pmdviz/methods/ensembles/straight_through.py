@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import NamedTuple
 
 import numpy as np
@@ -66,7 +67,7 @@ class StraightThrough(BatchMethod):
     approximation of the posterior, since each is on its way to a mode.
     """
 
-    name = "straight_through"
+    name = "straight_through" if find_spec("sklearn") else ""  # with the digits goes its only target
     title = "Straight-through estimation (bagged)"
     about = (
         "Straight-through estimation rounds real weights to discrete ones, and moves them by the gradient at those; "
