@@ -1,5 +1,7 @@
 """Every preset shows what its question is about, and every hint does what it says: on its own seed and another."""
 
+import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -49,6 +51,22 @@ def test_the_trace_of_a_preset_can_be_had():
     for preset in PRESETS.values():
         target, method = preset.recipe.make_target(), preset.recipe.make_method()
         assert preset.trace in ("", *GROUPS.of(target, method))
+
+
+def test_without_scikit_learn_what_is_left_fits_together():
+    """Presets of targets that are not there are left out, and every method has a target: the lab starts."""
+    code = """
+import importlib.util as u
+found = u.find_spec
+u.find_spec = lambda name, *rest: None if name == "sklearn" else found(name, *rest)
+import pmdviz, pmdviz.app
+from pmdviz.methods import METHODS, usual_target
+from pmdviz.presets import PRESETS
+assert {preset.recipe.target for preset in PRESETS.values()} <= {*pmdviz.list_targets()}
+assert "nets_together" not in PRESETS and "two_modes" in PRESETS
+assert all(usual_target(name) in pmdviz.list_targets() for name in METHODS)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=300)
 
 
 def test_an_unknown_preset_names_the_nearest():
