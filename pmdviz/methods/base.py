@@ -203,6 +203,17 @@ def checked_log_likelihood(
     raise TargetError(words, at, rows)
 
 
+def checked_log_density(
+    target: Target, theta: np.ndarray, batch: np.ndarray, power: float, may_vanish: bool = False
+) -> np.ndarray:
+    """log prior + power times log likelihood of the batch, (m,); the latter asked for in the prior's support alone.
+
+    Raises TargetError as `checked_log_prior` and `checked_log_likelihood` do.
+    """
+    log_prior = checked_log_prior(target, theta)
+    return log_prior + power * checked_log_likelihood(target, theta, batch, log_prior > -np.inf, may_vanish)
+
+
 def checked_gradient(target: Target, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
     """`target.grad_log_joint(theta, batch)`, (m, d) -> (m, d). Raises TargetError where it is not finite."""
     values = target.grad_log_joint(theta, batch)

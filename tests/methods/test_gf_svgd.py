@@ -8,7 +8,8 @@ from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, TargetError
 from pmdviz.methods import METHODS
-from pmdviz.methods.stein.gf_svgd import growth, tempered_log_density
+from pmdviz.methods.base import checked_log_density
+from pmdviz.methods.stein.gf_svgd import growth
 from pmdviz.methods.stein.kernels import KERNELS
 from pmdviz.methods.stein.surrogates import (
     SURROGATES,
@@ -195,7 +196,7 @@ def test_a_density_that_is_not_positive_is_a_sentence():
     target = make_target("gaussian", num_data=5)
     with pytest.raises(TargetError, match="is nan at"):
         target._log_likelihood = lambda theta, batch: np.full(len(theta), np.nan)
-        tempered_log_density(target, points, target.data, 1.0)
+        checked_log_density(target, points, target.data, 1.0)
 
 
 def test_a_target_without_any_gradient_has_other_surrogates():

@@ -8,8 +8,9 @@ from pmdviz.engine.session import Session
 from pmdviz.kernels.distances import median_distance
 from pmdviz.kernels.stein.svgd import stein_force
 from pmdviz.methods import METHODS
+from pmdviz.methods.stein.annealed import temperature
 from pmdviz.methods.stein.kernels import KERNELS, forces, kept_variance
-from pmdviz.methods.stein.svgd import temperature, tempered_scores
+from pmdviz.methods.stein.svgd import tempered_scores
 from pmdviz.methods.stein.widths import distance_in_modes, squared_width
 from pmdviz.targets import make_target
 from tests.support.engine import errors_from

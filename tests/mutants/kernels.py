@@ -35,7 +35,7 @@ FAULTS = [
     Fault.of("imq-cube", "kernels.stein.svgd:_roots", "k * k * k", "k * k", "kernels/test_svgd"),
     Fault.of("stein-weights", "kernels.stein.svgd:_weighted", "rows * weights", "rows", "kernels/test_svgd"),
     Fault.of("stein-weight-of-place", "kernels.stein.svgd:stein_force", "2.0 / h * centred * out[:, -1:]", "2.0 / h * centred * sums[:, None]", "kernels/test_svgd"),
-    Fault.of("soft-means-share", "kernels.stein.responsibilities:_rows", "_product(values, columns[k]) / total", "_product(values, columns[k])", "kernels/test_responsibilities"),
+    Fault.of("soft-means-share", "kernels.stein.responsibilities:_rows", "product(values, columns[k]) / total", "product(values, columns[k])", "kernels/test_responsibilities"),
     Fault.of("langevin-schedule", "kernels.chains:_langevin", "first + t", "first", "kernels/test_chains"),
     Fault.of("hamiltonian-acceptance", "kernels.chains:_hamiltonian", "uniforms[t] < chances[t]", "uniforms[t] > chances[t]", "kernels/test_chains"),
     Fault.of("limit-share", "kernels.limiting:_largest_step", "share * _ess(start, slope, 0.0)", "share * share * _ess(start, slope, 0.0)", "kernels/test_limiting"),

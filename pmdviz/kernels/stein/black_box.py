@@ -13,8 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from pmdviz.kernels.checks import finite, matrix, positive, vector
-from pmdviz.kernels.jit import fast_jit, jit
+from pmdviz.kernels.jit import jit
 from pmdviz.kernels.pool import run_blocks
+from pmdviz.kernels.stein.vectors import product
 
 ROWS_PER_BLOCK = 16
 POWERS, MARGIN = 40, 1.05  # of the iteration for L, and what it may have missed
@@ -109,18 +110,10 @@ def _nearest(z, metric):
     return u / mass  # 1 but for rounding
 
 
-@fast_jit
-def _product(a, b):
-    total = 0.0
-    for j in range(a.size):
-        total += a[j] * b[j]
-    return total
-
-
 @jit
 def _times(K, y, out):
     for i in range(y.size):
-        out[i] = _product(K[i], y)
+        out[i] = product(K[i], y)
 
 
 @jit
@@ -132,10 +125,10 @@ def _largest_eigenvalue(K, metric, buffer):
     for i in range(n):
         vector[i] = 1.0 + 0.1 * np.sin(1.0 + i)  # in general position
     for _ in range(POWERS):
-        vector /= np.sqrt(_product(vector, vector))
+        vector /= np.sqrt(product(vector, vector))
         _times(K, vector * root, buffer)
         vector = buffer * root
-        value = np.sqrt(_product(vector, vector))
+        value = np.sqrt(product(vector, vector))
         if value <= 0.0:
             return 0.0
     return MARGIN * value
@@ -163,7 +156,7 @@ def _descended(K, metric, u, ahead, pace, count):
             u[i] = new[i]
         pace = later
     _times(K, u, slope)
-    value = _product(u, slope)
+    value = product(u, slope)
     gap = 0.0
     for i in range(u.size):
         gap = max(gap, 2.0 * (value - slope[i]))

@@ -13,6 +13,7 @@ from pmdviz.kernels.checks import finite, matrix, positive, vector
 from pmdviz.kernels.exponential import LOG2E, exp2
 from pmdviz.kernels.jit import exp_jit, fast_jit, jit
 from pmdviz.kernels.pool import run_blocks
+from pmdviz.kernels.stein.vectors import product, subtract_squares
 
 ROWS_PER_BLOCK = 64
 
@@ -40,13 +41,6 @@ def soft_means(
 
 
 @fast_jit
-def _subtract(x, y, exponents):
-    for j in range(exponents.size):
-        a = x[j] - y
-        exponents[j] -= a * a
-
-
-@fast_jit
 def _largest(values):
     top = values[0]
     for j in range(values.size):
@@ -70,14 +64,6 @@ def _powers(exponents, top):
     return total
 
 
-@fast_jit
-def _product(a, b):
-    total = 0.0
-    for j in range(a.size):
-        total += a[j] * b[j]
-    return total
-
-
 @jit
 def _rows(columns, base, rows, logs, means, start, stop):
     """Rows start to stop of `logs` (n,), to the base 2, and of `means` (n, d)."""
@@ -86,12 +72,12 @@ def _rows(columns, base, rows, logs, means, start, stop):
     for i in range(start, stop):
         values[:] = base
         for k in range(dim):
-            _subtract(columns[k], rows[i, k], values)
+            subtract_squares(columns[k], rows[i, k], values)
         top = _largest(values)
         total = _powers(values, top)
         logs[i] = top + np.log2(total)
         for k in range(dim):
-            means[i, k] = _product(values, columns[k]) / total
+            means[i, k] = product(values, columns[k]) / total
 
 
 def warm_up_calls() -> Iterator[tuple[str, Callable[[], object]]]:

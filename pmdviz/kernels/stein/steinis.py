@@ -16,6 +16,7 @@ from pmdviz.kernels.checks import finite, matrix, plain, positive
 from pmdviz.kernels.exponential import exp2
 from pmdviz.kernels.jit import exp_jit, fast_jit, jit
 from pmdviz.kernels.pool import run_blocks
+from pmdviz.kernels.stein.vectors import subtract_squares
 
 ROWS_PER_BLOCK = 32
 TILE = 1024  # leaders at a time: their terms stay in the first-level cache
@@ -99,13 +100,6 @@ def _kernel(exponent):
 
 
 @fast_jit
-def _subtract(x, y, exponents):
-    for j in range(exponents.size):
-        v = x[j] - y
-        exponents[j] -= v * v
-
-
-@fast_jit
 def _exponentials(exponents):
     """exponents <- their kernel values; returns the sum."""
     total = 0.0
@@ -147,7 +141,7 @@ def _rows(columns, pulls, points, slope, force, jacobian, sums, start, stop):
         for i in range(start, stop):
             values[:] = 0.0
             for a in range(dim):
-                _subtract(columns[a, first:last], points[i, a], values)
+                subtract_squares(columns[a, first:last], points[i, a], values)
             sums[i] += _exponentials(values)
             for a in range(dim):
                 x, y = columns[a, first:last], points[i, a]

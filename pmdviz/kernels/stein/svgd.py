@@ -18,6 +18,7 @@ from pmdviz.kernels.distances import median_distance
 from pmdviz.kernels.exponential import exp2
 from pmdviz.kernels.jit import exp_jit, fast_jit, jit
 from pmdviz.kernels.pool import run_blocks
+from pmdviz.kernels.stein.vectors import product, subtract_squares
 
 ROWS_PER_BLOCK = 64
 GOLDEN = 0.6180339887498949  # multiples of it, without their whole parts, fill [0, 1) evenly
@@ -87,13 +88,6 @@ def _kernel(base, a):
 
 
 @fast_jit
-def _subtract(x, y, exponents):
-    for j in range(exponents.size):
-        a = x[j] - y
-        exponents[j] -= a * a
-
-
-@fast_jit
 def _exponentials(x, y, exponents):
     """exponents <- their kernel values, the last dimension's distance taken off; returns the sum."""
     total = 0.0
@@ -101,14 +95,6 @@ def _exponentials(x, y, exponents):
         k = _kernel(exponents[j], x[j] - y)
         exponents[j] = k
         total += k
-    return total
-
-
-@fast_jit
-def _product(a, b):
-    total = 0.0
-    for j in range(a.size):
-        total += a[j] * b[j]
     return total
 
 
@@ -125,10 +111,10 @@ def _rows(columns, pulls, out, sums, start, stop):
         for i in range(start, stop):
             values[:] = 0.0
             for k in range(dim - 1):
-                _subtract(columns[k, first:last], columns[k, i], values)
+                subtract_squares(columns[k, first:last], columns[k, i], values)
             sums[i] += _exponentials(columns[dim - 1, first:last], columns[dim - 1, i], values)
             for k in range(pulls.shape[0]):
-                out[i, k] += _product(values, pulls[k, first:last])
+                out[i, k] += product(values, pulls[k, first:last])
 
 
 @fast_jit
@@ -170,9 +156,9 @@ def _imq_rows(columns, pulls, places, drive, apart, sums, start, stop):
                 _add_squares(columns[k, first:last], columns[k, i], values)
             sums[i] += _roots(values, cubes)
             for k in range(pulls.shape[0]):
-                drive[i, k] += _product(values, pulls[k, first:last])
+                drive[i, k] += product(values, pulls[k, first:last])
             for k in range(places.shape[0]):
-                apart[i, k] += _product(cubes, places[k, first:last])
+                apart[i, k] += product(cubes, places[k, first:last])
 
 
 def warm_up_calls() -> Iterator[tuple[str, Callable[[], object]]]:

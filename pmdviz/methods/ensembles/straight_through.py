@@ -15,7 +15,6 @@ from pmdviz.methods.cost import MethodKnobs, Work
 from pmdviz.methods.shared import optimisers
 from pmdviz.methods.shared.batching import BatchMethod, batch_size_knob
 from pmdviz.methods.shared.particles import equal_log_weights, num_particles_knob
-from pmdviz.methods.stein.flow import step_decay, step_size
 from pmdviz.methods.step import STEP_SIZE, Cost, Scalar, StepInfo
 from pmdviz.targets import Target
 from pmdviz.targets.space import Discrete
@@ -40,7 +39,7 @@ class StraightThroughKnobs(MethodKnobs):
         "batches from all rows, and the points differ by where they start and by their batches alone.",
     )
     eta = optimisers.eta(0.05, "The step size of Adam is η/t^κ at step t.")
-    kappa = step_decay(0.0)
+    kappa = optimisers.step_decay(0.0)
 
     def work(self, num_data: int) -> Work:
         """The gradient of a batch for each point."""
@@ -122,7 +121,7 @@ class StraightThrough(BatchMethod):
         m, n = state.rows.shape
         chosen = np.take_along_axis(state.rows, rng.integers(n, size=(m, size)), axis=1)
         gradients = [_gradient(target, state.particles[i : i + 1], batch[chosen[i]]) for i in range(m)]
-        eps = step_size(t, knobs.eta, knobs.kappa)
+        eps = optimisers.step_size(t, knobs.eta, knobs.kappa)
         direction, first, second = optimisers.adam(np.concatenate(gradients), state.first, state.second, t)
         latent = np.clip(state.latent + eps * direction, *_ends(target))
         particles = nearest(latent, target.space)

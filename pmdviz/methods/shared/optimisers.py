@@ -55,9 +55,26 @@ def kappa(default: float = 1.0, doc: str = KAPPA, **by: object) -> Real:
     )
 
 
+def step_decay(default: float, **by: object) -> Real:
+    """The knob `kappa` of `step_size`."""
+    return Real(
+        default,
+        bounds=(0, 1),
+        softbounds=(0, 1),
+        label="Decay exponent κ",
+        doc="How fast the step size η/t^κ falls; with 0 it stays.",
+        **by,
+    )
+
+
 def decayed(t: int, knobs: object) -> float:
     """min(1, eta / (n0 + t^kappa)) for step t = 1, 2, ... (Robbins and Monro's condition for kappa in (1/2, 1])."""
     return decay(t, knobs.eta, knobs.n0, knobs.kappa)
+
+
+def step_size(t: int, eta: float, kappa: float) -> float:
+    """eta / t^kappa for step t = 1, 2, ...: alpha / (1 + l)^beta of Han's thesis."""
+    return eta / float(t) ** kappa
 
 
 def adam(

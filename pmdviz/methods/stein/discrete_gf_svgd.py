@@ -19,7 +19,7 @@ from pmdviz.methods.shared.batching import BatchMethod
 from pmdviz.methods.shared.particles import equal_log_weights
 from pmdviz.methods.stein.discrete_knobs import FACTORS, DiscreteGFSVGDKnobs
 from pmdviz.methods.stein.discrete_surrogates import WEIGHTINGS, bins, evaluations, is_smooth, surrogate
-from pmdviz.methods.stein.flow import squared_width, step_size
+from pmdviz.methods.stein.flow import squared_width
 from pmdviz.methods.stein.quantile_bins import QuantileBins
 from pmdviz.methods.stein.shown import Latent
 from pmdviz.methods.step import STEP_SIZE, Cost, Scalar, StepBlock, StepInfo
@@ -199,7 +199,7 @@ def _moved(state: DiscreteGFSVGDState, target: Target, batch: np.ndarray, knobs:
     log_w = WEIGHTINGS[knobs.weighting](log_ratio)
     force, h = weighted_force(x, scores, np.exp(log_w), knobs.length_scale_factor)
     direction, first, second = optimisers.OPTIMISERS[knobs.optimiser](force, state.first, state.second, t)
-    eps = step_size(t, knobs.eta, knobs.kappa)
+    eps = optimisers.step_size(t, knobs.eta, knobs.kappa)
     latent = clipped(x + eps * direction, knobs)
     arrays = read_only(bins(target, knobs)(latent), state.log_weights, latent, first, second)
     return Moved(DiscreteGFSVGDState(*arrays, effective_sample_size(log_w), t), eps, h)

@@ -7,7 +7,7 @@ from pmdviz.methods.cost import Work
 from pmdviz.methods.shared import optimisers
 from pmdviz.methods.shared.batching import BatchKnobs, batch_size_knob
 from pmdviz.methods.shared.particles import num_particles_knob
-from pmdviz.methods.stein.flow import step_decay, width_factor
+from pmdviz.methods.stein.flow import width_factor
 
 FIRST_STEPS = {"adam": 0.5, "adagrad": 0.5, "plain": 0.5}
 DECAYS = {"adam": 0.5, "adagrad": 0.0, "plain": 0.0}  # AdaGrad's own steps fall, and so does a force by itself
@@ -67,7 +67,7 @@ class DiscreteGFSVGDKnobs(BatchKnobs):
         "force itself.",
     )
     eta = optimisers.eta(0.5, "The step size is η/t^κ at step t.", default_by=("optimiser", FIRST_STEPS))
-    kappa = step_decay(0.5, default_by=("optimiser", DECAYS))
+    kappa = optimisers.step_decay(0.5, default_by=("optimiser", DECAYS))
     length_scale_factor = width_factor(3.0, default_by=("surrogate", FACTORS))
     start_mean = Real(
         0.0,

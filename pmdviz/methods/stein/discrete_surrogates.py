@@ -9,7 +9,7 @@ import numpy as np
 from pmdviz.densities.density import normalise
 from pmdviz.errors import TargetError
 from pmdviz.kernels.stein.smooth_steps import smooth_step
-from pmdviz.methods.base import checked_log_likelihood, checked_log_prior, rows_in_words
+from pmdviz.methods.base import checked_log_density, rows_in_words
 from pmdviz.methods.shared.particles import equal_log_weights
 from pmdviz.methods.stein.discrete_knobs import DiscreteGFSVGDKnobs
 from pmdviz.methods.stein.quantile_bins import QuantileBins, bins_of
@@ -51,9 +51,7 @@ def surrogate(
 
 def log_target(target: Target, particles: np.ndarray, batch: np.ndarray) -> np.ndarray:
     """log p of states (m,), batch scaled by N/B. Raises TargetError where it is 0: the ratio rho/p is infinite."""
-    log_prior = checked_log_prior(target, particles)
-    scale = target.num_data / len(batch)
-    log_p = log_prior + scale * checked_log_likelihood(target, particles, batch, log_prior > -np.inf, may_vanish=True)
+    log_p = checked_log_density(target, particles, batch, target.num_data / len(batch), may_vanish=True)
     if log_p.min() > -np.inf:
         return log_p
     at, rows = particles[log_p == -np.inf][0], rows_in_words(batch)

@@ -61,11 +61,6 @@ def squared_width(leaders: np.ndarray, factor: float) -> float:
     return factor * max(distance, CLOSEST) ** 2 / DIVISORS["thesis"](n)
 
 
-def step_size(t: int, eta: float, kappa: float) -> float:
-    """eta / t^kappa for step t = 1, 2, ...: alpha / (1 + l)^beta of the thesis, in units of the prior's variances."""
-    return eta / float(t) ** kappa
-
-
 def unfolded(way: Determinant, jacobian: np.ndarray, planned: float) -> float:
     """The planned step, halved until it is one-to-one at the points of J: their images neither meet nor overshoot."""
     eps = planned
@@ -105,15 +100,3 @@ def first_step(default: float) -> Real:
     """The knob `eta`."""
     doc = "The step size is η/t^κ at step t, times the prior's variance in each coordinate."
     return optimisers.eta(default, doc)
-
-
-def step_decay(default: float, **by: object) -> Real:
-    """The knob `kappa`."""
-    return Real(
-        default,
-        bounds=(0, 1),
-        softbounds=(0, 1),
-        label="Decay exponent κ",
-        doc="How fast the step size η/t^κ falls; with 0 it stays.",
-        **by,
-    )

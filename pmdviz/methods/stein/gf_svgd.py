@@ -10,12 +10,13 @@ import numpy as np
 from pmdviz.densities.density import effective_sample_size
 from pmdviz.errors import InputError
 from pmdviz.knobs import Choice
-from pmdviz.methods.base import checked_log_likelihood, checked_log_prior, read_only
+from pmdviz.methods.base import checked_log_density, read_only
 from pmdviz.methods.cost import Work
 from pmdviz.methods.shared import optimisers
 from pmdviz.methods.shared.particles import equal_log_weights, num_particles_knob, prior_draws
 from pmdviz.methods.shared.smoothing import SmoothedMethod, SmoothingKnobs, kernel_rule, kernel_width
-from pmdviz.methods.stein.kernels import KERNELS, forces, stein_kernel
+from pmdviz.methods.stein.annealed import AnnealedFlowKnobs, temperature
+from pmdviz.methods.stein.kernels import KERNELS, forces
 from pmdviz.methods.stein.shown import WithSurrogate
 from pmdviz.methods.stein.surrogates import (
     MOMENTS,
@@ -30,15 +31,7 @@ from pmdviz.methods.stein.surrogates import (
     surrogate_sd,
     width_knob,
 )
-from pmdviz.methods.stein.svgd import (
-    annealing,
-    num_temperatures,
-    optimiser,
-    power,
-    steps_per_temperature,
-    temperature,
-)
-from pmdviz.methods.stein.widths import given_width, median_of, squared_width, width_rule
+from pmdviz.methods.stein.widths import squared_width
 from pmdviz.methods.step import STEP_SIZE, TEMPERATURE, Cost, Path, Scalar, StepInfo
 from pmdviz.targets import Target
 
@@ -48,7 +41,7 @@ EXPLODED = 100.0  # times the prior's variance
 INVERTED = "inverted"
 
 
-class GFSVGDKnobs(SmoothingKnobs):
+class GFSVGDKnobs(AnnealedFlowKnobs, SmoothingKnobs):
     """The knobs of `gf_svgd`."""
 
     kind_words = "knob of method 'gf_svgd':"
@@ -70,18 +63,6 @@ class GFSVGDKnobs(SmoothingKnobs):
     )
     bandwidth_rule = kernel_rule("local")
     bandwidth = kernel_width("local")
-    optimiser = optimiser()
-    eta = optimisers.eta(10.0, default_by=("optimiser", {"adam": 10.0, "adagrad": 100.0, "plain": 1.0}))
-    n0 = optimisers.n0(100.0)
-    kappa = optimisers.kappa()
-    kernel = stein_kernel()
-    length_scale_rule = width_rule("local")
-    length_scale = given_width()
-    median = median_of()
-    annealing = annealing("off", "7")
-    num_temperatures = num_temperatures()
-    power = power()
-    steps_per_temperature = steps_per_temperature()
 
     def work(self, num_data: int) -> Work:
         """m^2 kernels of the force and as many of a surrogate made of kernels, and m likelihoods of all data."""
@@ -176,7 +157,7 @@ class GFSVGD(SmoothedMethod, WithSurrogate):
     ) -> tuple[GFSVGDState, StepInfo]:
         """One step along the weighted force of the surrogate."""
         t, x, beta = state.iteration + 1, state.particles, temperature(state.iteration, knobs)
-        log_p = tempered_log_density(target, x, batch, beta)
+        log_p = checked_log_density(target, x, batch, beta)
         rho = SURROGATES[knobs.surrogate](x, log_p, knobs, target)
         log_rho, scores = log_density_and_score(rho, x)
         log_w = log_ratios(log_rho, log_p, x, knobs.weighting == INVERTED)
@@ -236,13 +217,6 @@ def _told(rows: int, beta: float, size: float, h: float, ess: float, moves: np.n
         words + (f" · β = {beta:.3g}" if annealed else ""),
         scalars=told | ({"temperature": beta} if annealed else {}),
     )
-
-
-def tempered_log_density(target: Target, particles: np.ndarray, batch: np.ndarray, beta: float) -> np.ndarray:
-    """log p0 + beta log L, (m,), unnormalised; likelihoods are asked for in the prior's support alone."""
-    log_prior = checked_log_prior(target, particles)
-    log_likelihood = checked_log_likelihood(target, particles, batch, log_prior > -np.inf)
-    return log_prior + beta * log_likelihood
 
 
 def growth(particles: np.ndarray, scale: np.ndarray) -> float:

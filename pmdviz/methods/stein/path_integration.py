@@ -10,14 +10,13 @@ from pmdviz.kernels.stein.steinis import transport_diagonal
 from pmdviz.knobs import Choice, Whole
 from pmdviz.methods.base import checked_gradient, checked_log_likelihood, read_only
 from pmdviz.methods.cost import Work
+from pmdviz.methods.shared import optimisers
 from pmdviz.methods.shared.particles import equal_log_weights, num_particles_knob, prior_draws
 from pmdviz.methods.shared.smoothing import SmoothedMethod, SmoothingKnobs
 from pmdviz.methods.stein.flow import (
     DETERMINANTS,
     first_step,
     squared_width,
-    step_decay,
-    step_size,
     unfolded,
     width_factor,
 )
@@ -37,7 +36,7 @@ class PathIntegrationKnobs(SmoothingKnobs):
         300, "restart", "Number of points that move together; a step costs m² kernel values.", usual=(20, 5_000)
     )
     eta = first_step(0.125)
-    kappa = step_decay(0.0)
+    kappa = optimisers.step_decay(0.0)
     length_scale_factor = width_factor(1.0)
     statistic = Choice(
         "v",
@@ -145,7 +144,7 @@ class PathIntegration(SmoothedMethod, AreaUnderDiscrepancy):
             asked, gap = knobs.start_draws, start_gap(rng, target, batch, knobs.start_draws)
             state = state._replace(start_gap=gap)
         scores, places = checked_gradient(target, state.particles, batch) * unit, state.particles / unit
-        h, planned = squared_width(places, knobs.length_scale_factor), step_size(t, knobs.eta, knobs.kappa)
+        h, planned = squared_width(places, knobs.length_scale_factor), optimisers.step_size(t, knobs.eta, knobs.kappa)
         force, diagonal = transport_diagonal(places, places, scores, h)
         eps = unfolded(DETERMINANTS["first_order"], diagonal, planned)
         squared = squared_discrepancy(scores, force, diagonal, h, knobs.statistic)

@@ -9,9 +9,10 @@ import numpy as np
 
 from pmdviz.densities.density import effective_sample_size
 from pmdviz.methods.base import checked_gradient, checked_log_likelihood, checked_log_prior, read_only
+from pmdviz.methods.shared import optimisers
 from pmdviz.methods.shared.particles import equal_log_weights, normalised, prior_draws, weight_terms
 from pmdviz.methods.shared.smoothing import SmoothedMethod
-from pmdviz.methods.stein.flow import DETERMINANTS, ess_share, log_mean, squared_width, step_size, unfolded
+from pmdviz.methods.stein.flow import DETERMINANTS, ess_share, log_mean, squared_width, unfolded
 from pmdviz.methods.stein.shown import Leading
 from pmdviz.methods.stein.steinis_knobs import EVERY, SteinISKnobs
 from pmdviz.methods.step import STEP_SIZE, WEIGHTED, Cost, Path, Scalar, StepInfo, events
@@ -182,7 +183,7 @@ def displaced(
     leaders, num = state.leaders / unit, len(state.log_q)
     h = squared_width(leaders, knobs.length_scale_factor)
     force, jacobian = way.transport(np.concatenate([state.points / unit, leaders]), leaders, scores * unit, h)
-    planned = step_size(t, knobs.eta, knobs.kappa)
+    planned = optimisers.step_size(t, knobs.eta, knobs.kappa)
     eps = unfolded(way, jacobian[m:], planned)
     logs, signs = way.logs(jacobian[:num], eps)
     places = np.concatenate([state.points, state.leaders]) + eps * unit * force

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pmdviz.knobs import Choice, Whole
 from pmdviz.methods.cost import Work
+from pmdviz.methods.shared import optimisers
 from pmdviz.methods.shared.particles import num_particles_knob
 from pmdviz.methods.shared.smoothing import SmoothingKnobs
-from pmdviz.methods.stein.flow import first_step, step_decay, width_factor
+from pmdviz.methods.stein.flow import first_step, width_factor
 
 FIRST_CHECKS, EVERY = (1, 2, 5), 10  # steps after which the weights are asked for, where the best one is kept
 
@@ -30,7 +31,7 @@ class SteinISKnobs(SmoothingKnobs):
         doc="Unweighted points that move as in SVGD and whose force moves the followers.",
     )
     eta = first_step(0.25)
-    kappa = step_decay(0.5)
+    kappa = optimisers.step_decay(0.5)
     length_scale_factor = width_factor(4.0)
     determinant = Choice(
         "exact",

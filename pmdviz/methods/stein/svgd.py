@@ -3,84 +3,26 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.methods.base import checked_gradient, read_only
 from pmdviz.methods.cost import Work
 from pmdviz.methods.shared import optimisers
 from pmdviz.methods.shared.batching import BatchKnobs, BatchMethod, batch_size_knob
 from pmdviz.methods.shared.particles import equal_log_weights, num_particles_knob, prior_draws
 from pmdviz.methods.shared.smoothing import SmoothedMethod, SmoothingKnobs, kernel_rule, kernel_width
-from pmdviz.methods.stein.kernels import KERNELS, RBF, forces, kept_variance, stein_kernel
-from pmdviz.methods.stein.widths import given_width, median_of, squared_width, width_rule
+from pmdviz.methods.stein.annealed import AnnealedFlowKnobs, temperature
+from pmdviz.methods.stein.kernels import KERNELS, RBF, forces, kept_variance
+from pmdviz.methods.stein.widths import squared_width
 from pmdviz.methods.step import STEP_SIZE, TEMPERATURE, Cost, Path, Scalar, StepInfo
 from pmdviz.targets import Target
 
 COLLAPSED = 0.25  # of the posterior's variance: where `kept_variance` is right, and what is left is too little
 
 
-def optimiser() -> Choice:
-    """The knob `optimiser`."""
-    return Choice(
-        "adam",
-        choices={"adam": "Adam", "adagrad": "AdaGrad", "plain": "none"},
-        label="Optimiser",
-        doc="How the force becomes a step. Adam: exponential moving average. AdaGrad: accumulated squares. None: the "
-        "force itself, in prior sds, so that all particles move by one map.",
-    )
-
-
-def annealing(default: str, algorithm: str) -> Choice:
-    """The knob `annealing`, of an algorithm of Han's thesis."""
-    return Choice(
-        default,
-        choices={"off": "off", "on": "on"},
-        label="Annealing",
-        doc="Begin with the prior as the target and raise the likelihood's power β to 1 "
-        f"(Han 2019, Algorithm {algorithm}).",
-    )
-
-
-def num_temperatures() -> Whole:
-    """The knob `num_temperatures`."""
-    return Whole(
-        100,
-        bounds=(1, 1_000_000),
-        softbounds=(1, 1000),
-        label="Number of temperatures K",
-        only_if=("annealing", "on"),
-        doc="β = (k/K)^p for k = 1 to K.",
-    )
-
-
-def power() -> Real:
-    """The knob `power`."""
-    return Real(
-        1.0,
-        bounds=(0.1, 20),
-        softbounds=(1, 6),
-        label="Temperature exponent p",
-        only_if=("annealing", "on"),
-        doc="β = (k/K)^p: a larger p makes the first steps away from the prior smaller.",
-    )
-
-
-def steps_per_temperature() -> Whole:
-    """The knob `steps_per_temperature`."""
-    return Whole(
-        1,
-        bounds=(1, 100_000),
-        softbounds=(1, 50),
-        label="Steps per temperature",
-        only_if=("annealing", "on"),
-        doc="Steps along the force at each β.",
-    )
-
-
-class SVGDKnobs(BatchKnobs, SmoothingKnobs):
+class SVGDKnobs(AnnealedFlowKnobs, BatchKnobs, SmoothingKnobs):
     """The knobs of `svgd`."""
 
     kind_words = "knob of method 'svgd':"
@@ -91,18 +33,6 @@ class SVGDKnobs(BatchKnobs, SmoothingKnobs):
     batch_size = batch_size_knob(20)
     bandwidth_rule = kernel_rule("local")  # its particles repel one another, which misleads leaving one out
     bandwidth = kernel_width("local")
-    optimiser = optimiser()
-    eta = optimisers.eta(10.0, default_by=("optimiser", {"adam": 10.0, "adagrad": 100.0, "plain": 1.0}))
-    n0 = optimisers.n0(100.0)
-    kappa = optimisers.kappa()
-    kernel = stein_kernel()
-    length_scale_rule = width_rule("local")
-    length_scale = given_width()
-    median = median_of()
-    annealing = annealing("off", "6")
-    num_temperatures = num_temperatures()
-    power = power()
-    steps_per_temperature = steps_per_temperature()
 
     def work(self, num_data: int) -> Work:
         """m^2 kernels and m gradients of the batch."""
@@ -200,14 +130,6 @@ class SVGD(SmoothedMethod, BatchMethod):
                 "particles hardly push one another apart; a wider kernel keeps it"
             )
         return super().caveat(state, knobs)
-
-
-def temperature(iteration: int, knobs: Any) -> float:
-    """beta of the step after so many: ((1 + floor(iteration / m)) / K)^p, at most 1; 1 without annealing."""
-    if knobs.annealing == "off":
-        return 1.0
-    rung = min(1 + iteration // knobs.steps_per_temperature, knobs.num_temperatures)
-    return (rung / knobs.num_temperatures) ** knobs.power
 
 
 def tempered_scores(target: Target, particles: np.ndarray, batch: np.ndarray, beta: float) -> np.ndarray:

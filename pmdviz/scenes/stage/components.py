@@ -10,9 +10,10 @@ from pmdviz.densities.density import GaussianMixture
 from pmdviz.methods import Method
 from pmdviz.scenes.columns import EMPTY_LINE, EMPTY_PATHS, MAX_DRAWN, NO_WORDS, StageColumns, Words, dot_columns
 from pmdviz.scenes.paths import OF_GAUSSIANS
-from pmdviz.scenes.stage.base import SCENES, Pair, Ranges, Scene, square
+from pmdviz.scenes.stage.base import SCENES, Pair, Ranges, square
 from pmdviz.scenes.stage.exact_lines import lines_on_grid, reference_lines
 from pmdviz.scenes.stage.marginal_columns import prior_lines
+from pmdviz.scenes.stage.over_posterior import OverPosterior
 from pmdviz.scenes.stage.posterior import LARGEST
 from pmdviz.scenes.strips import with_strips
 from pmdviz.targets import Target
@@ -24,7 +25,7 @@ APART = 0.07  # of the picture's side, between two of them
 SDS = (1.0, 2.0)
 
 
-class ComponentsScene(Scene):
+class ComponentsScene(OverPosterior):
     """Each of a mixture's Gaussians as two ellipses, the heavier the stronger, with the shares of the heaviest.
 
     Above two dimensions of a pair of coordinates: a Gaussian's marginal is one. A part of the proposal that is no
@@ -33,7 +34,6 @@ class ComponentsScene(Scene):
 
     name = "components"
     title = "Components of the mixture"
-    shows_theta = True
     order = 12
     legend = {
         "prior": "prior",
@@ -51,17 +51,9 @@ class ComponentsScene(Scene):
         """The dots are called as in the picture of the posterior."""
         return {**self.legend, "particles": SCENES["posterior"].words(method)["particles"]}
 
-    def paired(self, target: Target) -> bool:
-        """Above two dimensions."""
-        return target.dim > 2
-
     def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
         """The target's box, of equal aspect, and the strips of the exact posterior's marginals."""
         return with_strips(*square(target.view_box, pair))
-
-    def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
-        """The coordinates' names."""
-        return SCENES["posterior"].axis_labels(target, pair)
 
     def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
         """Ellipses and shares, dots, and the exact posterior's regions."""

@@ -10,7 +10,8 @@ from pmdviz.methods import Method
 from pmdviz.methods.stein.shown import Leading
 from pmdviz.scenes.columns import EMPTY_LINE, MAX_DRAWN, Image, StageColumns
 from pmdviz.scenes.paths import path_words
-from pmdviz.scenes.stage.base import SCENES, Pair, Ranges, Scene, square
+from pmdviz.scenes.stage.base import SCENES, Pair, square
+from pmdviz.scenes.stage.over_posterior import OverPosterior
 from pmdviz.targets import Target
 
 SIDE = 48  # cells of the picture, a side
@@ -19,7 +20,7 @@ NATS = 6.0  # below the heaviest: there and below it dots are the smallest
 SHADES = 127  # of a colour
 
 
-class FollowersScene(Scene):
+class FollowersScene(OverPosterior):
     """The diameter of a follower falls with its log weight, by 10 px over 6 nats, so that those of no weight are seen.
 
     In two dimensions the cells behind them say by how much the map of the last step changes volumes: where space is
@@ -28,7 +29,6 @@ class FollowersScene(Scene):
 
     name = "followers"
     title = "Leaders and followers"
-    shows_theta = True
     order = 8
     legend = {
         "exact": "exact posterior",
@@ -44,18 +44,6 @@ class FollowersScene(Scene):
     def words(self, method: Method | None = None) -> dict[str, str]:
         """With the force of the leaders."""
         return {**self.legend, "paths": path_words(method) if method is not None else self.legend["paths"]}
-
-    def paired(self, target: Target) -> bool:
-        """Above two dimensions."""
-        return target.dim > 2
-
-    def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
-        """As the posterior's."""
-        return SCENES["posterior"].ranges(target, pair, top)
-
-    def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
-        """As the posterior's."""
-        return SCENES["posterior"].axis_labels(target, pair)
 
     def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
         """The posterior's picture, with dots and cells of its own."""

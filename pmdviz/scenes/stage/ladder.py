@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +11,7 @@ from pmdviz.densities.density import KernelDensity
 from pmdviz.densities.grid import Grid
 from pmdviz.methods import Method
 from pmdviz.methods.step import TEMPERATURE
+from pmdviz.metrics.draws import once
 from pmdviz.scenes.columns import EMPTY_LINE, MAX_DRAWN, StageColumns, Words, dot_sizes, drawn_rows
 from pmdviz.scenes.stage.base import Pair, Ranges, Scene
 from pmdviz.scenes.stage.marginal_columns import reference_marginal
@@ -25,11 +25,8 @@ WIDTH, SMOOTH = 0.75, 1.2  # factor c of the particles' kernel, and for many dra
 BINS, REACH = 32, 8.0  # of the histogram of log m w_i, which ends so many nats from 0
 GAP, SHARE = 0.12, 0.45  # to the histogram, and its width, in widths of the curves
 LARGEST = 8.0  # px, of a dot
-KEPT = 8
 
 Line = dict[str, np.ndarray]
-_lock = threading.Lock()
-_kept: dict[tuple, tuple[Plane, Line]] = {}
 
 
 class Plane(NamedTuple):
@@ -129,20 +126,20 @@ def _exact(target: Target, k: int, beta: float) -> tuple[Line, Line]:
     """The rows' curves, the SAME arrays at every frame, and the curve at the present temperature (not yet raised)."""
     if target.dim > 2:
         return _ends(target, k), EMPTY_LINE
-    key = (target.key, k)
-    if key not in _kept:
-        plane = plane_of(target)
-        rows = joined(_raised(plane.curve(k, (row / ROWS) ** POWER), row) for row in range(ROWS + 1))
-        with _lock:  # sessions draw in several threads
-            while len(_kept) >= KEPT:
-                del _kept[next(iter(_kept))]
-            _kept[key] = plane, rows
-    plane, rows = _kept[key]
-    return rows, plane.curve(k, beta)
+    plane = plane_of(target)
+    return once(target, ("rows", k), lambda: _rows(plane, k)), plane.curve(k, beta)
+
+
+def _rows(plane: Plane, k: int) -> Line:
+    return joined(_raised(plane.curve(k, (row / ROWS) ** POWER), row) for row in range(ROWS + 1))
 
 
 def plane_of(target: Target) -> Plane:
-    """The target on a grid over its view box, in one or two dimensions."""
+    """The target on a grid over its view box, in one or two dimensions; the same for every frame."""
+    return once(target, "plane", lambda: _plane(target))
+
+
+def _plane(target: Target) -> Plane:
     grid = Grid(target.view_box, SIDE[target.dim])
     log_prior = target.log_prior(grid.points)
     inside, log_likelihood = log_prior > -np.inf, np.full(len(log_prior), -np.inf)
@@ -151,17 +148,17 @@ def plane_of(target: Target) -> Plane:
 
 
 def _ends(target: Target, k: int) -> Line:
-    """Prior and posterior of one coordinate of many."""
+    """Prior and posterior of one coordinate of many, the SAME arrays at every frame."""
+    return once(target, ("ends", k), lambda: _both_ends(target, k))
+
+
+def _both_ends(target: Target, k: int) -> Line:
     found = reference_marginal(target, (k,))
-    key = (target.key, k, "ends")
-    if key not in _kept:
-        draws = target.sample_prior(np.random.default_rng(0), 5000)[:, k]
-        equal = np.full(len(draws), -np.log(len(draws)))
-        prior = _of_particles(draws, equal, target.view_box[k], target.scale[k], SMOOTH)
-        last = [] if found is None else [_raised(_scaled(found.lines), ROWS)]
-        with _lock:
-            _kept[key] = prior, joined([_raised(prior, 0), *last])  # type: ignore[assignment]
-    return _kept[key][1]
+    draws = target.sample_prior(np.random.default_rng(0), 5000)[:, k]
+    equal = np.full(len(draws), -np.log(len(draws)))
+    prior = _of_particles(draws, equal, target.view_box[k], target.scale[k], SMOOTH)
+    last = [] if found is None else [_raised(_scaled(found.lines), ROWS)]
+    return joined([_raised(prior, 0), *last])
 
 
 def _scaled(line: Line) -> Line:

@@ -9,7 +9,8 @@ import numpy as np
 from pmdviz.methods import Method
 from pmdviz.methods.stein.shown import Reweighting
 from pmdviz.scenes.columns import EMPTY_LINE, EMPTY_PATHS, MAX_DRAWN, StageColumns, drawn_rows
-from pmdviz.scenes.stage.base import SCENES, Pair, Ranges, Scene
+from pmdviz.scenes.stage.base import SCENES, Pair
+from pmdviz.scenes.stage.over_posterior import OverPosterior
 from pmdviz.targets import Target
 
 INK, LARGEST = 8_000.0, 36.0  # px^2 of all squared diameters together; px, of one dot or ring
@@ -17,7 +18,7 @@ FRAME = 420.0  # px a side: of a picture as large as that a ring is as wide as t
 CORNERS, OPACITY = 20, 0.7  # of a ring
 
 
-class ReweightingScene(Scene):
+class ReweightingScene(OverPosterior):
     """The area of a dot is the weight that the method gives a point, that of the ring around it its importance weight.
 
     A dot that fills its ring has kept its weight. Rings grow with the picture, dots do not: they fit one
@@ -26,25 +27,12 @@ class ReweightingScene(Scene):
 
     name = "reweighting"
     title = "Reweighting"
-    shows_theta = True
     order = 8
     legend = {"exact": "exact posterior", "particles": "new weights", "paths": "importance weights"}
 
     def applies(self, target: Target, method: Method) -> bool:
         """To methods that weigh given points anew."""
         return "reals" in target.offers and isinstance(method, Reweighting)
-
-    def paired(self, target: Target) -> bool:
-        """Above two dimensions."""
-        return target.dim > 2
-
-    def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
-        """As the posterior's."""
-        return SCENES["posterior"].ranges(target, pair, top)
-
-    def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
-        """As the posterior's."""
-        return SCENES["posterior"].axis_labels(target, pair)
 
     def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
         """The posterior's picture without an approximation, with dots of their own size, and rings."""

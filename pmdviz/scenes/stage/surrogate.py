@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import numpy as np
@@ -15,24 +14,21 @@ from pmdviz.methods.stein.surrogates import PriorSurrogate
 from pmdviz.scenes.columns import EMPTY_LINE, MAX_DRAWN, StageColumns, Words, dot_sizes, drawn_rows
 from pmdviz.scenes.contours import contour_line, density_curve, density_levels
 from pmdviz.scenes.paths import path_words
-from pmdviz.scenes.stage.base import SCENES, Pair, Ranges, Scene, square
+from pmdviz.scenes.stage.base import SCENES, Pair, square
 from pmdviz.scenes.stage.exact_lines import Tops, lines_on_grid, lines_with_strips, reference_lines
 from pmdviz.scenes.stage.ladder import Plane, plane_of
 from pmdviz.scenes.stage.marginal_columns import OUTLINES, prior_lines
+from pmdviz.scenes.stage.over_posterior import OverPosterior
 from pmdviz.scenes.tiling import joined
 from pmdviz.targets import Target
 
 SIDE = {1: 512, 2: 96}  # cells of the surrogate's picture, a side
 SMALLEST, LARGEST = 2.0, 20.0  # px, of a dot: those of no weight are seen too
 ROWS, POWER = 8, 3.0  # curves of the way in one dimension: β = (k / 8)^3
-KEPT = 8
-
 Line = dict[str, np.ndarray]
-_lock = threading.Lock()
-_kept: dict[tuple, Plane] = {}
 
 
-class SurrogateScene(Scene):
+class SurrogateScene(OverPosterior):
     """Regions (50, 80, 95 %) of target and surrogate; the area of a dot is its weight ρ/p, those of none have 2 px.
 
     Of an annealed run the target at the present temperature is an outline; in one dimension the whole way from the
@@ -42,7 +38,6 @@ class SurrogateScene(Scene):
 
     name = "surrogate"
     title = "Surrogate"
-    shows_theta = True
     order = 8
     legend = {
         "prior": "prior (annealed: at β)",
@@ -59,18 +54,6 @@ class SurrogateScene(Scene):
     def words(self, method: Method | None = None) -> dict[str, str]:
         """With the two parts of the force."""
         return {**self.legend, "paths": path_words(method) if method is not None else self.legend["paths"]}
-
-    def paired(self, target: Target) -> bool:
-        """Above two dimensions."""
-        return target.dim > 2
-
-    def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
-        """As the posterior's."""
-        return SCENES["posterior"].ranges(target, pair, top)
-
-    def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
-        """As the posterior's."""
-        return SCENES["posterior"].axis_labels(target, pair)
 
     def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
         """The posterior's picture, with the surrogate in place of the approximation."""
@@ -124,7 +107,7 @@ def _on_the_way(frame: Any, pair: Pair) -> Line:
     target, annealed = frame.target, frame.knobs.annealing == "on"
     if target.dim > 2 or not annealed:
         return prior_lines(target, pair if target.dim > 1 else (0,))
-    plane = _plane(target)
+    plane = plane_of(target)
     if target.dim == 1:
         curves = [_tempered(plane, (row / ROWS) ** POWER) for row in range(ROWS + 1)]
         return joined([density_curve(plane.grid.axes[0], curve) for curve in curves])
@@ -134,16 +117,6 @@ def _on_the_way(frame: Any, pair: Pair) -> Line:
 
 def _tempered(plane: Plane, beta: float) -> np.ndarray:
     return normalised(plane.log_prior + (beta * plane.log_likelihood if beta else 0.0), plane.grid)
-
-
-def _plane(target: Target) -> Plane:
-    if target.key not in _kept:
-        plane = plane_of(target)
-        with _lock:  # sessions draw in several threads
-            while len(_kept) >= KEPT:
-                del _kept[next(iter(_kept))]
-            _kept[target.key] = plane
-    return _kept[target.key]
 
 
 def _words(frame: Any, pair: Pair, top: float) -> Words:
