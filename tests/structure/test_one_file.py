@@ -1,5 +1,6 @@
 """A target, a method, a metric, a scene and an experiment are one file each, imported and shown everywhere."""
 
+import os
 import re
 import subprocess
 import sys
@@ -16,7 +17,8 @@ CONTRACTS = (
 
 def with_toys(*words):
     command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.toys.plugin", "-p", "no:cacheprovider", *words]
-    found = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=1200)
+    alone = {**os.environ, "PYTEST_ADDOPTS": ""}  # one process: the toys' runs are short, and its lines name the files
+    found = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=1200, env=alone)
     assert found.returncode == 0, found.stdout[-4000:] + found.stderr[-2000:]
     return found.stdout
 

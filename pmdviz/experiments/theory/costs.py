@@ -25,6 +25,7 @@ DATA, DIMS, BATCH = (1000, 8000, 64_000), (2, 10, 50), 10
 TARGET = "linear"  # every method runs on it in any dimension, and no row's likelihood is a sum known before
 AXES = {"m": "m", "N": "num_data", "d": "dim"}  # letter -> field of a measurement
 ROUNDS, MIN_MS = 3, 10.0  # medians of so many; a measurement repeats the step until it lasts so long
+STEPS = 5  # whose memory is looked at
 
 
 class Line(NamedTuple):
@@ -108,7 +109,7 @@ def measure(line: Line, size: Size, rounds: int = ROUNDS) -> Cost:
     """A step of one line on linear regression, from the state after the first; the median of rounds.
 
     Methods that take batches take 10 data. The memory is that of the state and the most that NumPy holds besides
-    while the step is done.
+    while a step is done, the median of `STEPS`.
     """
     knobs: dict[str, Any] = {**line.knobs, **({line.size: size.m} if line.size else {})}
     if "batch_size" in METHODS[line.method].Knobs.specs():
@@ -125,7 +126,8 @@ def measure(line: Line, size: Size, rounds: int = ROUNDS) -> Cost:
     step()
     repeats = max(1, int(MIN_MS / max(_cpu_ms(step, 1), 1e-3)))
     step_ms = median(_cpu_ms(step, repeats) for _ in range(rounds))
-    return Cost(line.name, *size, step_ms, (frame.num_bytes - OVERHEAD) / 1e3 + _peak_kb(step))
+    peak_kb = median(_peak_kb(step) for _ in range(STEPS))  # what a step needs may hang on its draws
+    return Cost(line.name, *size, step_ms, (frame.num_bytes - OVERHEAD) / 1e3 + peak_kb)
 
 
 def _cpu_ms(work: Callable[[], object], repeats: int) -> float:

@@ -4,7 +4,7 @@ from pmdviz.experiments.theory.costs import LINES, PAPERS, TARGET, Cost, Size, e
 from pmdviz.methods import METHODS
 from pmdviz.targets import make_target
 
-WITH_A_CONSTANT_PART = ["steinis", "path_integration"]  # pairs whose distances are sampled, leaders
+WITH_A_CONSTANT_PART = ["steinis", "path_integration", "gf_ais"]  # pairs whose distances are sampled, leaders
 
 WITH_A_MATRIX = ["black_box_is"]  # of all pairs, of 500 points at most
 
