@@ -63,6 +63,10 @@ class Method:
         """`knobs` with those changed that cannot be used on `target`; defaults and menus go through it."""
         return knobs
 
+    def idle_knobs(self, target: Target) -> frozenset[str]:
+        """Names of the knobs that change nothing on `target`; a panel leaves them out."""
+        return frozenset()
+
     def who(self, knobs: Any) -> tuple[int, str]:
         """How many of what a run starts with, the noun in the singular: (1500, "particle")."""
         return getattr(knobs, "num_particles", 1), "particle"

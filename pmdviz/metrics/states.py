@@ -36,7 +36,7 @@ Metric(
     about="total variation: half the sum over all states of |share of the particles - exact probability|",
     measure=_tv_states,
     applies=_enumerable,
-    order=17,
+    order=8,  # before the errors of moments: a mean of categories judges little
     log=False,
     axis="tv_states",
     axis_title="TV of states",

@@ -57,6 +57,11 @@ def test_only_what_does_something_is_shown(form):
     assert not form.controls["ess_threshold"].visible
 
 
+def test_what_does_nothing_on_the_target_is_left_out(form):
+    form.show(form.kind.defaults(), form.kind.defaults().as_dict(), {}, frozenset({"batch_size"}))
+    assert not form.controls["batch_size"].visible and form.controls["eta"].visible
+
+
 def test_pending_knobs_say_when_they_act(form):
     show(form, {"eta": "takes effect at the next step"})
     assert form.controls["eta"].note == "takes effect at the next step"

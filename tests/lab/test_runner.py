@@ -169,6 +169,12 @@ def test_another_target_keeps_what_was_turned_as_far_as_it_fits(runner):
     assert next_recipe(runner.session, {"seed": 7}).seed == 7
 
 
+def test_a_knob_set_to_the_default_of_other_targets_stays_when_the_same_problem_begins_anew():
+    chosen = Session(Recipe("categorical", "discrete_gf_svgd", length_scale_factor=3.0, num_particles=20))
+    assert Recipe("categorical", "discrete_gf_svgd").knobs["length_scale_factor"] != 3.0
+    assert next_recipe(chosen, {"seed": 7}).knobs == chosen.recipe.knobs
+
+
 def test_another_picture_of_the_same_moment_moves_nothing():
     runner = Runner(Recipe("logistic", num_particles=50, budget=2_000))
     before = runner.advance(3)

@@ -318,3 +318,18 @@ def test_frames_cannot_be_written_to():
             array[0] = 1
     with pytest.raises(AttributeError):
         frame.iteration = 5
+
+
+
+WITHOUT_DATA = [(name, target) for name in METHODS for target in ("gmm", "ising") if target in fitting_targets(name)]
+IDLE = [(name, target, METHODS[name].idle_knobs(default_target(target))) for name, target in WITHOUT_DATA]
+
+
+@pytest.mark.parametrize(("name", "target"), [(name, target) for name, target, idle in IDLE if "batches" in idle])
+def test_where_there_is_one_datum_the_way_to_draw_batches_is_left_out_and_changes_nothing(name, target):
+    spec = METHODS[name].Knobs.specs().get("batches")
+    runs = [
+        Session(Recipe(target, name, **small_knobs(METHODS[name], 1, batches=choice))).advance(2)
+        for choice in (spec.choices if spec else ())
+    ]
+    assert all(run.particles.tobytes() == runs[0].particles.tobytes() for run in runs)

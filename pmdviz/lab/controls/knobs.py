@@ -173,14 +173,20 @@ class KnobForm(JSComponent):
         states = {name: control.state() for name, control in self.controls.items()}
         self.param.update(specs=[_plain(specs[name]) for name in in_order(specs)], states=states)
 
-    def show(self, values: Any, defaults: Mapping[str, Any], pending: Mapping[str, str]) -> None:
-        """Show the knobs in force; those that do nothing with these values are not shown at all."""
+    def show(
+        self,
+        values: Any,
+        defaults: Mapping[str, Any],
+        pending: Mapping[str, str],
+        idle: frozenset[str] = frozenset(),
+    ) -> None:
+        """Show the knobs in force; those that do nothing, with these values or here (`idle`), are not shown at all."""
         plain, specs = values.as_dict(), values.specs()
         self._quiet = True
         for name, control in self.controls.items():
             spec = specs[name]
             default = spec.default_beside(plain, defaults)
-            unit, seen = unit_given(spec.unit, plain), self._seen(name, values, plain)
+            unit, seen = unit_given(spec.unit, plain), name not in idle and self._seen(name, values, plain)
             asked_for = any(plain[other] != defaults[other] for other in spec.only_if or ())
             control.show(plain[name], default, pending.get(name, ""), unit, seen, asked_for)
         self._quiet = False

@@ -12,8 +12,6 @@ from pmdviz.methods import METHODS, Method
 from pmdviz.targets import Target, make_target
 
 PROBLEM = ("method", "target", "target_options")
-
-
 MIRROR_DESCENT = type(METHODS["pmd"]).__module__  # the package of its forms
 
 
@@ -51,12 +49,8 @@ def next_recipe(session: Session, parts: Mapping[str, Any], own_budget: bool = F
     same = target is base.custom or target == base.target
     usual_options = base.target_options if same and not base.custom else {}
     made = Recipe(target, method, target_options=parts.get("target_options", usual_options))
-    knobs = {}
-    if method == base.method:  # what was turned stays, as far as it fits the new target
-        way, now = base.make_method(), session.knobs
-        usual = way.fitted(type(now).defaults(), session.target).as_dict()
-        turned = {name: value for name, value in now.as_dict().items() if value != usual[name]}
-        knobs = way.fitted(type(now).checked(turned), made.make_target()).as_dict()
+    same_problem = (made.method, made.target, made.target_options) == tuple(getattr(base, key) for key in PROBLEM)
+    knobs = session.knobs.as_dict() if same_problem else _turned(session, method, made)
     made = Recipe(
         base.custom if target is base.custom else made.target,
         method,
@@ -64,5 +58,14 @@ def next_recipe(session: Session, parts: Mapping[str, Any], own_budget: bool = F
         seed=parts.get("seed", base.seed),
         **knobs,
     )
-    stays = own_budget or (made.method, made.target, made.target_options) == tuple(getattr(base, k) for k in PROBLEM)
-    return made.limited(base.budget if stays else limits.usual_budget(made))
+    return made.limited(base.budget if own_budget or same_problem else limits.usual_budget(made))
+
+
+def _turned(session: Session, method: str, made: Recipe) -> dict[str, Any]:
+    """What was turned stays, as far as it fits the new target; of another method nothing."""
+    if method != session.recipe.method:
+        return {}
+    way, now = session.recipe.make_method(), session.knobs
+    usual = way.fitted(type(now).defaults(), session.target).as_dict()
+    turned = {name: value for name, value in now.as_dict().items() if value != usual[name]}
+    return way.fitted(type(now).checked(turned), made.make_target()).as_dict()

@@ -77,7 +77,7 @@ class EntrantCard:
             way = METHODS[entrant.method]
             usual = way.fitted(way.Knobs.defaults(), target)
             self.form.rebuild(way.Knobs, usual.as_dict())
-            self.form.show(usual.replaced(**entrant.knobs), usual.as_dict(), {})
+            self.form.show(usual.replaced(**entrant.knobs), usual.as_dict(), {}, way.idle_knobs(target))
 
     def refuse(self, error: InputError, name: str) -> bool:
         """Put a refusal beside the knob of that name; False where there is none."""

@@ -154,10 +154,10 @@ class Setup(ProblemControls):
         if self.method.options != fitting:
             self.method.options = fitting
         set_value(self.method, recipe.method)
-        kind = type(knobs)
-        usual = METHODS[recipe.method].fitted(kind.defaults(), target).as_dict()
+        kind, way = type(knobs), METHODS[recipe.method]
+        usual = way.fitted(kind.defaults(), target).as_dict()
         self.knobs.rebuild(kind, usual, partial(self._set_knob, kind))
-        self.knobs.show(knobs, usual, pending)
+        self.knobs.show(knobs, usual, pending, way.idle_knobs(target))
 
     def _show_preset(self, recipe: Recipe, began: str) -> None:
         match = self.preset_of(recipe)

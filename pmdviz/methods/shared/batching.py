@@ -44,6 +44,10 @@ class BatchMethod(Method):
         """`knobs` with a batch that is at most the data."""
         return knobs if knobs.batch_size <= target.num_data else knobs.changed({"batch_size": target.num_data})
 
+    def idle_knobs(self, target: Target) -> frozenset[str]:
+        """Where there is one datum, or none, there is no choice of batches."""
+        return frozenset(BatchKnobs.specs()) if target.num_data == 1 else frozenset()
+
     def check_pair(self, target: Target, knobs: Any) -> None:
         """The batch must fit into the data. Raises InputError."""
         super().check_pair(target, knobs)
