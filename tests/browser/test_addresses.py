@@ -56,20 +56,21 @@ def test_a_race_is_shared_and_opens_again(server, browser):
     lab.context.close()
 
 
+INK = {"dark": "rgb(242, 242, 242)", "light": "rgb(26, 26, 26)"}
+
+
 @pytest.mark.parametrize(("system", "opens", "turned"), [("dark", DARK, LIGHT), ("light", LIGHT, DARK)])
-def test_the_theme_is_the_systems_until_another_is_chosen(open_lab, system, opens, turned):
+def test_the_theme_is_the_systems_also_over_the_page_until_another_is_chosen(open_lab, system, opens, turned):
     lab = open_lab(color_scheme=system)
     lab.wait(opens)
+    what_opens_has_letters(lab, INK[system])
     lab.page.get_by_label("Toggle theme").click()
     lab.wait(turned)
     lab.page.reload()
     lab.wait(f"window.pmdviz && pmdviz.iteration() >= 0 && {turned}", 60)
 
 
-@pytest.mark.parametrize(("system", "letters"), [("dark", "rgb(242, 242, 242)"), ("light", "rgb(26, 26, 26)")])
-def test_what_opens_over_the_page_has_the_theme_that_the_system_asked_for(open_lab, system, letters):
-    lab = open_lab(color_scheme=system)
-    lab.wait(f"document.documentElement.dataset.pmdviz === '{system}'")
+def what_opens_has_letters(lab, letters):
     for button, dialog, close in [
         ("?", "Help", "Close"),
         ("What is this?", "What is this?", "Close"),
