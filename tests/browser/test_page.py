@@ -1,6 +1,5 @@
 """The page itself: sizes, zoom, tabs, themes, what one takes home, what the server does when nobody looks."""
 
-import pytest
 
 from tests.browser.conftest import STILL_JS
 

@@ -18,7 +18,7 @@ from tests.support.engine import changes_of, columns, digest, drive, recipes, st
 ROOT = Path(__file__).parents[2]
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(st.data())
 def test_a_run_with_changes_on_the_way_is_repeated_by_its_recipe(data):
     recipe = data.draw(recipes())
@@ -42,7 +42,7 @@ def test_a_run_with_changes_on_the_way_is_repeated_by_its_recipe(data):
 OPERATIONS = st.sampled_from(["advance", "advance", "set", "set back", "seek", "extend", "limit", "look"])
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(st.data())
 def test_nothing_done_to_a_session_leaves_a_trace_that_its_recipe_does_not_name(data):
     live = Session(data.draw(recipes()))
@@ -78,7 +78,7 @@ def _advance(session, n):
         return session.frame
 
 
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(recipes())
 def test_looking_at_frames_changes_nothing(recipe):
     seen, unseen = Session(recipe), Session(recipe, metrics_every=10**9)

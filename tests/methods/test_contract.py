@@ -274,18 +274,18 @@ def test_visited_is_what_the_target_was_given(method, name, given, budget):
     assert session.frame.gradient_evaluations == counting.gradient_pairs
 
 
-@pytest.mark.parametrize("method, name, given, m", with_each([1, 2, 5], usual=1))
-def test_few_particles_and_few_data_are_legal(method, name, given, m):
+@pytest.mark.parametrize("method, name, given, few", with_each([(1, 1), (1, 2), (2, 2), (5, 1)], usual=(1, 1)))
+def test_few_particles_and_few_data_are_legal(method, name, given, few):
     """Of a method without particles, the first frames, which have as few draws."""
+    m, num_data = few
     sizes = {"num_particles": m} if "num_particles" in method.Knobs.specs() else {}
-    for num_data in (1, 2):
-        options, knobs = {"num_data": num_data, **few_coordinates(name)}, {**sizes, **given}
-        session = Session(Recipe(name, method.name, target_options=options, budget=25, **knobs))
-        frame = session.advance(30 if sizes else m)
-        assert session.ended or frame.visited >= (25 if sizes else min(m, 25))
-        assert method.family != "particles" or has_wanted_size(len(frame.particles), frame.knobs, m)
-        assert np.isfinite(frame.particles).all() and frame.weights.sum() == pytest.approx(1)
-        assert all(v is None or not np.isnan(v) for v in frame.metrics.values())
+    options, knobs = {"num_data": num_data, **few_coordinates(name)}, {**sizes, **given}
+    session = Session(Recipe(name, method.name, target_options=options, budget=25, **knobs))
+    frame = session.advance(30 if sizes else m)
+    assert session.ended or frame.visited >= (25 if sizes else min(m, 25))
+    assert method.family != "particles" or has_wanted_size(len(frame.particles), frame.knobs, m)
+    assert np.isfinite(frame.particles).all() and frame.weights.sum() == pytest.approx(1)
+    assert all(v is None or not np.isnan(v) for v in frame.metrics.values())
 
 
 def test_a_pair_that_does_not_fit_says_what_is_missing():
@@ -318,7 +318,6 @@ def test_frames_cannot_be_written_to():
             array[0] = 1
     with pytest.raises(AttributeError):
         frame.iteration = 5
-
 
 
 WITHOUT_DATA = [(name, target) for name in METHODS for target in ("gmm", "ising") if target in fitting_targets(name)]
