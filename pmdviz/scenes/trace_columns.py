@@ -17,7 +17,7 @@ from pmdviz.scenes.words import EXACT_SAMPLES, number
 MAX_POINTS = 2_000
 CLOCKS = {
     "visited": "data visited (data points)",
-    "evaluations": "likelihood and gradient evaluations (pairs of θ and datum)",
+    "evaluations": "all evaluations (pairs of θ and datum)",
     "iteration": "iteration",
     "seconds": "computing time (seconds)",
 }

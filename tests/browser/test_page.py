@@ -1,6 +1,5 @@
 """The page itself: sizes, zoom, tabs, themes, what one takes home, what the server does when nobody looks."""
 
-
 from tests.browser.conftest import STILL_JS
 
 PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True}

@@ -92,3 +92,17 @@ def test_another_number_of_particles_lets_go_of_the_first():
         assert known_floor(first.target, 20_000) is None
 
     in_a_thread(scene)
+
+
+def test_a_run_that_has_no_tv_lets_go_of_the_one_of_the_run_before():
+    async def scene():
+        work, first = FloorWork(lambda: None), frame(904, m=20_000)
+        work.ask(first)
+        assert work.running
+        work.ask(Session(Recipe("categorical", "discrete_gf_svgd", num_particles=5)).frame)
+        assert not work.running
+        work.ask(first)
+        assert work.running, "it is wanted again"
+        work.forget()
+
+    in_a_thread(scene)

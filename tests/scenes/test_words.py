@@ -3,7 +3,8 @@ import math
 import pytest
 
 from pmdviz.methods import METHODS
-from pmdviz.scenes.words import below_words, count, duration, number, short, state, typeset
+from pmdviz.metrics import METRICS
+from pmdviz.scenes.words import below_words, count, duration, headline, number, short, state, typeset
 
 
 @pytest.mark.parametrize(
@@ -51,6 +52,14 @@ def test_the_state_of_a_run_is_one_line():
     frame.metrics, frame.caveat = {"tv": 0.5, "floor_tv": None}, "burn-in (3 of 5 draws)"
     frame.num_draws = None
     assert state(frame) == "iteration 120, 12,000 data visited, TV 0.500, burn-in (3 of 5 draws)"
+
+
+def test_without_a_tv_the_first_metric_is_read_and_a_share_has_no_unit():
+    frame = Moment()
+    frame.traced_names, frame.metrics = ("ess", "tv_states", "mean_error"), {"ess": 9.0, "tv_states": 0.05}
+    assert headline(frame) == ["TV of states 0.0500"]
+    frame.traced_names, frame.metrics = ("mean_error",), {"mean_error": 0.05}
+    assert headline(frame) == [f"{METRICS['mean_error'].title} 0.0500 {METRICS['mean_error'].unit}"]
 
 
 @pytest.mark.parametrize(

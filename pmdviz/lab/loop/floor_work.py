@@ -48,9 +48,11 @@ class FloorWork(OneAtATime):
         """Have the floor of this frame computed unless it is known, under way, has been cancelled, or there is none."""
         m = frame.num_draws
         key = (frame.target.key, m, frame.floor_rule)
-        if m is None or frame.metric("tv") is None or key == self._key:
+        if key == self._key:
             return
         self.forget()
+        if m is None or frame.metric("tv") is None:
+            return
         if known_floor(frame.target, m, frame.floor_rule) is None:
             self._key = key
             self.follow(_computed(frame.target, m, frame.floor_rule))
