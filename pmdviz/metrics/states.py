@@ -1,4 +1,4 @@
-"""Total variation between weighted states and exact probabilities, where every state can be visited."""
+"""Total variation between weighted states and exact probabilities, where there are few states."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from pmdviz.methods import Method
 from pmdviz.metrics.base import Measurable, Metric
 from pmdviz.targets import Target
 from pmdviz.targets.reference.enumeration import Enumeration, numbers_of
+
+FEW = 512  # states: of more, most are never drawn, and TV is near 1 for exact draws too
 
 
 def total_variation_of_states(space_numbers: np.ndarray, weights: np.ndarray, probabilities: np.ndarray) -> float:
@@ -25,8 +27,11 @@ def _tv_states(frame: Measurable) -> float:
     return total_variation_of_states(numbers, frame.density.weights, frame.reference.probabilities)
 
 
-def _enumerable(target: Target, method: Method) -> bool:
-    return "discrete" in target.offers and isinstance(target.reference(), Enumeration)
+def _few_states(target: Target, method: Method) -> bool:
+    if "discrete" not in target.offers:
+        return False
+    reference = target.reference()
+    return isinstance(reference, Enumeration) and len(reference.probabilities) <= FEW
 
 
 Metric(
@@ -35,7 +40,7 @@ Metric(
     unit="0 to 1",
     about="total variation: half the sum over all states of |share of the particles - exact probability|",
     measure=_tv_states,
-    applies=_enumerable,
+    applies=_few_states,
     order=8,  # before the errors of moments: a mean of categories judges little
     log=False,
     axis="tv_states",

@@ -126,7 +126,7 @@ def measure(line: Line, size: Size, rounds: int = ROUNDS) -> Cost:
     step()
     repeats = max(1, int(MIN_MS / max(_cpu_ms(step, 1), 1e-3)))
     step_ms = median(_cpu_ms(step, repeats) for _ in range(rounds))
-    peak_kb = median(_peak_kb(step) for _ in range(STEPS))  # what a step needs may hang on its draws
+    peak_kb = median(_peak_kb(step) for _ in range(STEPS))  # what a step needs may depend on its draws
     return Cost(line.name, *size, step_ms, (frame.num_bytes - OVERHEAD) / 1e3 + peak_kb)
 
 
