@@ -64,9 +64,24 @@ class Row(NamedTuple):
 
 
 def measured(target: Target, points: np.ndarray, weights: np.ndarray) -> Measured:
-    """Squared error of the mean, a mean over the coordinates, and squared MMD of the weighted points (m, d)."""
+    """Of weighted points (m, d): squared error of the mean, a mean over the coordinates, and squared MMD.
+
+    Of lattices also that of the products of neighbours, a mean over all pairs, whose truth is that of 1,000 draws.
+    """
     error = ((weights[:, None] * points).sum(axis=0) - target.reference().mean) ** 2
-    return {"mean": float(error.mean()), "mmd2": mmd2(target, points, weights)}
+    found = {"mean": float(error.mean()), "mmd2": mmd2(target, points, weights)}
+    if target.name == "ising":
+        draws = reference_draws(target)
+        exact = products(draws).mean(axis=0)
+        found["neighbours"] = float((((weights[:, None] * products(points)).sum(axis=0) - exact) ** 2).mean())
+    return found
+
+
+def products(points: np.ndarray) -> np.ndarray:
+    """z_i z_j (m, 2 d) of the neighbours on a torus, each pair once, for spins (m, d)."""
+    side = round(points.shape[1] ** 0.5)
+    lattices = points.reshape(-1, side, side)
+    return np.concatenate([(lattices * np.roll(lattices, 1, axis)).reshape(len(points), -1) for axis in (1, 2)], axis=1)
 
 
 def mmd2(target: Target, points: np.ndarray, weights: np.ndarray) -> float:

@@ -131,7 +131,7 @@ WITHOUT_GRADIENTS: tuple[tuple[str, dict[str, Rule]], ...] = (
         "On a lattice of 10 x 10 its means are better than those of as many independent draws",
         _on_lattices("mean"),
     ),
-    ("Ours: and so is the whole distribution, by MMD²", _on_lattices("mmd2")),
+    ("Ours: and so are the products of its neighbours", _on_lattices("neighbours")),
     (
         "The mean square error falls like one over the number of particles",
         {
