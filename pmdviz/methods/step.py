@@ -135,3 +135,8 @@ class StepBlock(NamedTuple):
     info: StepInfo  # of the last step
     steps: int
     cost: Cost  # of all of them
+
+
+def on_the_way(beta: float) -> str:
+    """The caveat of a run whose temperature is below 1: its q is not meant to be the posterior yet."""
+    return f"temperature {beta:.2g}: q is on its way from the prior to the posterior, where it is 1"

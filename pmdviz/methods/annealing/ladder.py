@@ -21,7 +21,7 @@ from pmdviz.methods.shared.particles import (
     weight_terms,
 )
 from pmdviz.methods.shared.smoothing import SmoothedMethod
-from pmdviz.methods.step import STEP_SIZE, TEMPERATURE, WEIGHTED, Cost, Scalar, StepInfo
+from pmdviz.methods.step import STEP_SIZE, TEMPERATURE, WEIGHTED, Cost, Scalar, StepInfo, on_the_way
 from pmdviz.targets import Target
 from pmdviz.targets.space import Discrete
 
@@ -195,7 +195,7 @@ class Ladder(SmoothedMethod):
     def caveat(self, state: LadderState, knobs: Any) -> str:
         """That it is on the way, or that too few particles carry it."""
         if state.beta < 1 and not state.returning:
-            return f"temperature {state.beta:.2g}: q is on its way from the prior to the posterior, where it is 1"
+            return on_the_way(state.beta)
         return super().caveat(state, knobs)
 
 

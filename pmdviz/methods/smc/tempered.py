@@ -25,7 +25,7 @@ from pmdviz.methods.shared.particles import (
     weight_terms,
 )
 from pmdviz.methods.shared.smoothing import KERNELS, SmoothedMethod, SmoothingKnobs
-from pmdviz.methods.step import TEMPERATURE, WEIGHTED, Cost, StepInfo, events
+from pmdviz.methods.step import TEMPERATURE, WEIGHTED, Cost, StepInfo, events, on_the_way
 from pmdviz.targets import Target
 
 HALVINGS = 60  # of the interval that holds the next temperature: to the last bit
@@ -207,7 +207,7 @@ class Tempering(SmoothedMethod):
         (Chan and Lai 2013), and of those there is one.
         """
         if state.beta < 1:
-            return f"temperature {state.beta:.2g}: q is on its way from the prior to the posterior, where it is 1"
+            return on_the_way(state.beta)
         known = super().caveat(state, knobs)
         if not known and len(state.particles) > 1 and np.ptp(state.ancestors) == 0:
             return "all descend from one draw of the prior: whether the moves made up for that they do not show"

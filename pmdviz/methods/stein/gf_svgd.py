@@ -32,7 +32,7 @@ from pmdviz.methods.stein.surrogates import (
     width_knob,
 )
 from pmdviz.methods.stein.widths import squared_width
-from pmdviz.methods.step import STEP_SIZE, TEMPERATURE, Cost, Path, Scalar, StepInfo
+from pmdviz.methods.step import STEP_SIZE, TEMPERATURE, Cost, Path, Scalar, StepInfo, on_the_way
 from pmdviz.targets import Target
 
 STEPS = 500  # that the default budget is enough for
@@ -198,7 +198,7 @@ class GFSVGD(SmoothedMethod, WithSurrogate):
                 "the surrogate drives them apart faster than it holds them"
             )
         if beta < 1:
-            return f"temperature β = {beta:.2g}: the particles' target is prior × likelihood^β, not yet the posterior"
+            return on_the_way(beta)
         ess = effective_sample_size(state.log_ratios)
         if ess < max(FEW * m, 2) and m > 2:
             return (

@@ -16,7 +16,7 @@ from pmdviz.methods.shared.smoothing import SmoothedMethod, SmoothingKnobs, kern
 from pmdviz.methods.stein.annealed import AnnealedFlowKnobs, temperature
 from pmdviz.methods.stein.kernels import KERNELS, RBF, forces, kept_variance
 from pmdviz.methods.stein.widths import squared_width
-from pmdviz.methods.step import STEP_SIZE, TEMPERATURE, Cost, Path, Scalar, StepInfo
+from pmdviz.methods.step import STEP_SIZE, TEMPERATURE, Cost, Path, Scalar, StepInfo, on_the_way
 from pmdviz.targets import Target
 
 COLLAPSED = 0.25  # of the posterior's variance: where `kept_variance` is right, and what is left is too little
@@ -122,7 +122,7 @@ class SVGD(SmoothedMethod, BatchMethod):
             return ""
         beta, (m, d) = temperature(state.iteration - 1, knobs), state.particles.shape
         if beta < 1:
-            return f"temperature β = {beta:.2g}: the particles' target is prior × likelihood^β, not yet the posterior"
+            return on_the_way(beta)
         kept = kept_variance(state.particles, state.h) if knobs.kernel == RBF and m >= d + 2 else 1.0
         if kept < COLLAPSED:
             return (
