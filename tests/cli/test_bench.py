@@ -27,6 +27,15 @@ def test_an_installed_package_takes_the_benches_of_the_checkout_that_one_stands_
     assert sys.path[-1] == str(ROOT), "last: the installed package is what is measured"
 
 
+def test_a_checkout_takes_its_own_benches_where_another_one_is_installed(installed, monkeypatch, tmp_path):
+    other = tmp_path / "other"
+    (other / "benchmarks").mkdir(parents=True)
+    (other / "benchmarks" / "__init__.py").write_text("raise AssertionError('the benches of another checkout')")
+    monkeypatch.setattr(sys, "path", [str(other), *sys.path])
+    monkeypatch.setattr(bench, "HERE", ROOT)
+    assert Path(bench._benchmarks().__file__).parent == ROOT / "benchmarks"
+
+
 def test_elsewhere_it_says_what_to_do(installed):
     with pytest.raises(InputError, match="change to the checkout's folder"):
         bench._benchmarks()

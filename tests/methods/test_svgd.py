@@ -193,7 +193,7 @@ def test_annealing_raises_the_power_of_the_likelihood_step_by_step():
 
 def test_a_run_that_ends_before_temperature_1_says_so():
     session = run(3, num_particles=50, annealing="on", num_temperatures=8)
-    assert session.frame.caveat.startswith("temperature β = 0.38: ") and "β = 0.375" in session.frame.info.words
+    assert session.frame.caveat.startswith("temperature 0.38: ") and "β = 0.375" in session.frame.info.words
     assert session.frame.info.scalars["temperature"] == 0.375
     assert session.advance(5).caveat == "" and session.frame.info.scalars["temperature"] == 1
 
