@@ -19,7 +19,7 @@ HEAD = """# Every claim of the papers' experiments, and whether it held
 Written by `python -m benchmarks.helpers.claims_overview docs`, from the pages that it links.
 
 Dai, He, Dai, Song 2016 compare Particle Mirror Descent with other methods on four models (section 6); Han 2019 (thesis)
-compares Stein importance sampling with others. These are their claims, and a few of ours, marked so. The figures with
+compares Stein methods with others. These are their claims, and a few of ours, marked so. The figures with
 their errors, the rules behind a verdict and the conditions stand on the page of each model. The first paper's large
 data (MNIST8M, 463,715 songs, Wikipedia) are not judged: we have not got them.
 
