@@ -27,6 +27,7 @@ OFFERS = {
     "discrete": "discrete states",
     "relaxation": "a smooth log density between its states",
     "gradient": "a gradient of its log density",
+    "blocks": "blocks of parameters to be independent of one another",
     "conditionals": "exact conditionals (a Gibbs sweep)",
     "simulation": "data drawn from its model",
     "row_density": "the density of a row of its data",

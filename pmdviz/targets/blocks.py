@@ -1,0 +1,98 @@
+"""Blocks of parameters: under a mean-field approximation those of one block are independent of those of all others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from pmdviz.errors import InputError, shown
+
+
+class Block(NamedTuple):
+    """Coordinates of theta that belong together."""
+
+    name: str
+    coordinates: tuple[int, ...]
+    closed: bool = False  # whether the best q of the block is known in closed form, given the others'
+    pace: float = 1.0  # its Langevin steps are so many times as long as the others'
+
+
+class InBlocks:
+    """Mix-in of a target that declares "blocks": `blocks`, and what a mean-field method asks of each of them.
+
+    A subclass sets `blocks` in `build`. One that can do better than the default gives `_block_gradient`; one with
+    blocks in closed form gives the three methods that speak of those.
+    """
+
+    blocks: tuple[Block, ...]
+    grad_log_joint: Callable[..., np.ndarray]
+
+    def block_gradient(
+        self, block: Block, own: np.ndarray, others: np.ndarray, closed: Mapping[str, np.ndarray]
+    ) -> np.ndarray:
+        """E over q of the other blocks of the gradient of `log_joint` in the block's coordinates, at `own`: (M, k).
+
+        q is that of the rows of `others` (m, d), whose coordinates of the block itself are not looked at; of a block
+        in closed form it is given by its parameters, `closed[name]`. All data are visited once.
+        """
+        columns, total = list(block.coordinates), np.zeros_like(own)
+        for row in others:  # one after the other: memory for as many points as there are particles
+            points = np.repeat(row[None], len(own), axis=0)
+            points[:, columns] = own
+            total += self.grad_log_joint(points)[:, columns]
+        return total / len(others)
+
+    def closed_start(self, block: Block) -> np.ndarray:
+        """Parameters (p,) of the q that a block in closed form begins with."""
+        raise NotImplementedError
+
+    def closed_form(self, block: Block, particles: np.ndarray, closed: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Parameters (p,) of the best q of a block in closed form, given particles (M, d) and the other blocks'."""
+        raise NotImplementedError
+
+    def closed_draws(self, block: Block, parameters: np.ndarray, rng: np.random.Generator, n: int) -> np.ndarray:
+        """n draws (n, k) of the coordinates of a block in closed form."""
+        raise NotImplementedError
+
+
+def coordinate_blocks(names: Sequence[str]) -> tuple[Block, ...]:
+    """Every coordinate a block of its own."""
+    return tuple(Block(name, (k,)) for k, name in enumerate(names))
+
+
+def checked_blocks(groups: Sequence[Sequence[int]], names: Sequence[str]) -> tuple[Block, ...]:
+    """Blocks of the coordinates in `groups`, numbers from 0, named after them.
+
+    Raises InputError unless every coordinate is in exactly one of them.
+    """
+    try:
+        numbers = [[_whole(number) for number in group] for group in groups]
+    except TypeError:
+        raise InputError(
+            f"blocks must be lists of numbers of coordinates, such as [[0, 1], [2]]; given: {shown(groups)}"
+        ) from None
+    if any(not group for group in numbers):
+        raise InputError(f"blocks must not be empty; given: {shown(groups)}")
+    found = sorted(number for group in numbers for number in group)
+    if found != list(range(len(names))):
+        raise InputError(_partition_words(found, names))
+    return tuple(Block(", ".join(names[k] for k in group), tuple(group)) for group in numbers)
+
+
+def _whole(number: object) -> int:
+    if isinstance(number, bool) or int(number) != number:  # type: ignore[call-overload]
+        raise TypeError
+    return int(number)  # type: ignore[call-overload]
+
+
+def _partition_words(found: list[int], names: Sequence[str]) -> str:
+    """Which coordinates are in no block, in several, or do not exist."""
+    wrong = [(f"{names[k]} is in none", k not in found) for k in range(len(names))]
+    wrong += [(f"{names[k]} is in several", found.count(k) > 1) for k in range(len(names))]
+    wrong += [(f"there is no coordinate {k}", not 0 <= k < len(names)) for k in sorted({*found})]
+    said = [words for words, holds in wrong if holds][:3]
+    return (
+        f"blocks must hold each of the {len(names)} coordinates (0 to {len(names) - 1}) exactly once: {'; '.join(said)}"
+    )
