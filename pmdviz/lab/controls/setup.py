@@ -116,7 +116,8 @@ class Setup(ProblemControls):
 
     def preset_of(self, recipe: Recipe) -> str:
         """Name of the preset that a recipe is; "" for none."""
-        return next((name for name, preset in self._presets.items() if _alike(preset.recipe, recipe, RUN)), "")
+        near = ((name, preset) for name, preset in self._presets.items() if preset.may_be(recipe))
+        return next((name for name, preset in near if _alike(preset.recipe, recipe, RUN)), "")
 
     def can_undo(self, can: bool) -> None:
         """Whether there is a run to go back to."""
