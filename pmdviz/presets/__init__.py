@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe.recipe import USUAL_METHOD, USUAL_TARGET, Recipe
 from pmdviz.errors import unknown
 from pmdviz.presets.checks import Hint
 
@@ -39,7 +39,8 @@ class Preset:
 
     def may_be(self, recipe: Recipe) -> bool:
         """Whether its target and method are those of a recipe."""
-        return (recipe.target, recipe.method) == (self.parts.get("target", "mixture"), self.parts.get("method", "pmd"))
+        of_both = self.parts.get("target", USUAL_TARGET), self.parts.get("method", USUAL_METHOD)
+        return (recipe.target, recipe.method) == of_both
 
     @property
     def try_this(self) -> str:
