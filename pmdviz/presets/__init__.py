@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from importlib import resources
 from importlib.util import find_spec
 from typing import Any
 
 import yaml
 
-from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.recipe.recipe import USUAL_METHOD, USUAL_TARGET, Recipe
 from pmdviz.errors import unknown
 from pmdviz.presets.checks import Hint
 
@@ -28,8 +29,18 @@ class Preset:
     question: str
     check: Mapping[str, Any]
     hints: tuple[Hint, ...]
-    recipe: Recipe
+    parts: Mapping[str, Any]  # of its recipe, as a file has them
     trace: str = ""  # the axis of the traces that the question is about; "": the usual one
+
+    @cached_property
+    def recipe(self) -> Recipe:
+        """Made when it is first asked for: that makes its target, and all of them would take a page seconds."""
+        return Recipe.from_dict(self.parts)
+
+    def may_be(self, recipe: Recipe) -> bool:
+        """Whether its target and method are those of a recipe."""
+        of_both = self.parts.get("target", USUAL_TARGET), self.parts.get("method", USUAL_METHOD)
+        return (recipe.target, recipe.method) == of_both
 
     @property
     def try_this(self) -> str:
@@ -56,9 +67,9 @@ def _position(entry: tuple[str, dict]) -> tuple[int, str]:
 
 
 def _preset(name: str, parts: dict) -> Preset:
-    recipe = Recipe.from_dict(parts["recipe"])
     hints = tuple(Hint(**hint) for hint in parts["hints"])
-    return Preset(name, parts["title"], parts["question"], parts["check"], hints, recipe, parts.get("trace", ""))
+    given = parts["title"], parts["question"], parts["check"], hints, parts["recipe"]
+    return Preset(name, *given, parts.get("trace", ""))
 
 
 PRESETS = _loaded()  # by name, in the order in which they are shown; the first is the default

@@ -12,7 +12,7 @@ import numpy as np
 from pmdviz.methods import METHODS, Method
 from pmdviz.methods.step import Scalar
 from pmdviz.metrics import METRICS, Metric, applicable
-from pmdviz.scenes.words import EXACT_SAMPLES, number
+from pmdviz.scenes.words import EXACT_SAMPLES, SHARE, number
 
 MAX_POINTS = 2_000
 CLOCKS = {
@@ -21,7 +21,6 @@ CLOCKS = {
     "iteration": "iteration",
     "seconds": "computing time (seconds)",
 }
-SHARE = "share"  # unit of what is at most 1
 CLOCK_OF = {"data": "visited", "evaluations": "evaluations"}  # unit of a budget -> the clock that counts it
 
 

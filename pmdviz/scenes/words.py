@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import math
 import re
-from itertools import islice
 from typing import Any
 
 from pmdviz.metrics import METRICS
@@ -14,7 +13,8 @@ from pmdviz.metrics.perfect_draws import NUM_SETS
 NO_JUDGEMENT = ("ess", "khat")  # of the weights: they do not say how far q is from p
 UNKNOWN = "being computed"  # what is said of a floor until it is known
 EXACT_SAMPLES = "exact samples"  # the iid reference, wherever a person reads of it on a page, in a film, on a terminal
-SHARES = ("0 to 1", "share")  # units of what has none: not read after a number
+SHARE = "share"  # unit of what is at most 1
+UNSPOKEN = ("0 to 1", SHARE)  # not read after a number
 NOISE = 2.0  # standard deviations of one set of exact samples that are called its noise
 
 
@@ -66,8 +66,9 @@ def headline(frame: Any, before: str = f", {EXACT_SAMPLES} ", unknown: str = UNK
         return [f"TV {number(tv)}{floor(frame, before, unknown)}"]
     judging = (name for name in frame.traced_names if name not in NO_JUDGEMENT)
     known = ((METRICS[name], value) for name in judging if (value := frame.metric(name)) is not None)
-    named = ((one.title, number(value), "" if one.unit in SHARES else one.unit) for one, value in islice(known, 1))
-    return [" ".join(words).rstrip() for words in named]
+    for one, value in known:
+        return [f"{one.title} {number(value)} {'' if one.unit in UNSPOKEN else one.unit}".rstrip()]
+    return []
 
 
 def data_visited(frame: Any) -> str:

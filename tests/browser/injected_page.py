@@ -22,7 +22,9 @@ def log_likelihood(theta, batch):
 target = own_target("evil", log_likelihood)
 target.title = target.about = EVIL
 target.parameter_names = (EVIL, EVIL)
-presets.PRESETS["evil"] = Preset("evil", EVIL, EVIL, {}, (Hint(say=EVIL),), Recipe("gaussian", made_with={"x": EVIL}))
+presets.PRESETS["evil"] = Preset(
+    "evil", EVIL, EVIL, {}, (Hint(say=EVIL),), Recipe("gaussian", made_with={"x": EVIL}).to_dict()
+)
 
 from pmdviz.serve.pages import lab_page  # noqa: E402  (after the preset is in the table)
 

@@ -69,6 +69,18 @@ assert all(usual_target(name) in pmdviz.list_targets() for name in METHODS)
     subprocess.run([sys.executable, "-c", code], check=True, timeout=300)
 
 
+def test_a_page_makes_no_targets_but_those_of_its_own_problem():
+    """All of them take seconds, and a page would be that much later."""
+    code = (
+        "from pmdviz.targets.base import Target\n"
+        "made, build = [], Target._made; Target._made = lambda target: (made.append(target.name), build(target))\n"
+        "from pmdviz import Recipe; from pmdviz.lab.controls.setup import Setup; from pmdviz.presets import PRESETS\n"
+        "setup = Setup(PRESETS, print, print); assert setup.preset_of(Recipe()) == 'two_modes', made\n"
+        "assert {*made} == {'mixture'}, made"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=300)
+
+
 def test_an_unknown_preset_names_the_nearest():
     with pytest.raises(pmdviz.InputError, match="did you mean 'too_bold'"):
         find_preset("to_bold")

@@ -152,11 +152,11 @@ def test_a_strip_shows_the_heaviest_particles_over_the_mean_and_the_exact_mean()
 
 
 def test_a_strip_of_weighted_particles_begins_with_the_heaviest_and_has_gaps_for_none():
-    frame = frame_of("ising", "ais", 5, size=2)
+    frame = frame_of("ising", "ais", 5, size=3)
     scene = SCENES["lattice_strip"]
-    heaviest = frame.particles[frame.weights.argmax()].reshape(2, 2)
-    assert len(set(frame.weights)) > 2
-    np.testing.assert_array_equal(scene.columns(frame, (0, 1)).image.values[::-1][:2, :2], (heaviest + 1) / 2)
+    heaviest, lightest = (frame.particles[k].reshape(3, 3) for k in (frame.weights.argmax(), frame.weights.argmin()))
+    assert (heaviest != lightest).any()
+    np.testing.assert_array_equal(scene.columns(frame, (0, 1)).image.values[::-1][:3, :3], (heaviest + 1) / 2)
     few = Session(Recipe("ising", "discrete_gf_svgd", num_particles=3, target_options={"size": 11})).frame
     cells = scene.columns(few, (0, 1)).image.values[::-1]
     assert np.isfinite(cells[:11, :35]).sum() == 3 * 121 and np.isnan(cells[:23, 36:]).all()

@@ -33,6 +33,14 @@ def test_leg_2_begins_with_the_first_command_word_for_word():
     assert '-m pytest -m "platform and not slow"' in text
 
 
+def test_what_one_leg_leaves_out_in_a_browser_the_other_one_does():
+    text = (ROOT / ".ci/run").read_text()
+    assert '[ -z "$newest" ] || once+=" and not (browser and platform)"' in text
+    files = {path.name for path in (HERE / "browser").glob("test_*.py")}
+    in_leg_2 = {name for name in files if touches_platform(HERE / "browser" / name)}
+    assert {"test_transport.py", "test_race.py", "test_jupyter.py"} <= in_leg_2 < files
+
+
 def test_the_newest_python_is_the_highest_on_the_path_or_of_pyenv(tmp_path):
     on_path, pyenv = fake_python(tmp_path / "bin", 98), tmp_path / "pyenv"
     of_pyenv = fake_python(pyenv / "versions/3.99.1/bin", 99).rename(pyenv / "versions/3.99.1/bin/python3")

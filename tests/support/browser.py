@@ -25,7 +25,7 @@ FLAGS = (
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
     *("--disable-component-update", "--disable-sync", "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1"),
 )
-START_S = 60.0
+START_S = 180.0  # a cold cache and busy cores
 
 # Elements live in nested shadow roots; the acknowledgement model and the figures have stable names.
 # The stored film, which covers the pictures at first, counts as seen: what is looked at is the page itself.

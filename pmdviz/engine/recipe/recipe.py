@@ -37,6 +37,7 @@ from pmdviz.targets import Target
 from pmdviz.targets.custom import CustomTarget
 
 UNITS = ("data", "evaluations")
+USUAL_TARGET, USUAL_METHOD = "mixture", "pmd"  # where none is named
 KEYS = (
     "pmdviz_recipe",
     "target",
@@ -76,8 +77,8 @@ class Recipe:
     def __init__(
         self,
         /,
-        target: str | Target = "mixture",
-        method: str = "pmd",
+        target: str | Target = USUAL_TARGET,
+        method: str = USUAL_METHOD,
         *,
         target_options: Mapping[str, Any] | None = None,
         seed: int = 0,
@@ -256,12 +257,12 @@ class Recipe:
         if isinstance(plain, Mapping) and isinstance(plain.get("recipe"), Mapping):
             plain = plain["recipe"]
         checked_parts(plain, "recipe", KEYS, "recipe key", FORMAT)
-        method, version = plain.get("method", "pmd"), plain.get(KEYS[0], FORMAT)
+        method, version = plain.get("method", USUAL_METHOD), plain.get(KEYS[0], FORMAT)
         knobs = earlier_knobs(_named_knobs(method, plain.get("knobs", {})), method, version)
         rest = {k: plain[k] for k in ("method", "seed", "budget_unit", "changes") if k in plain}
         if "budget" in plain or version in BUDGETS:
             rest["budget"] = _checked_budget(plain.get("budget", BUDGETS.get(version)))
-        target = named_target(plain.get("target", "mixture"), targets or {})
+        target = named_target(plain.get("target", USUAL_TARGET), targets or {})
         options = mapping("target_options", plain.get("target_options", {}))
         return cls(target, target_options=options, made_with=versions_in(plain) or None, **rest, **knobs)
 

@@ -11,7 +11,7 @@ from pmdviz.lab.loop import limits
 from pmdviz.methods import METHODS, Method
 from pmdviz.targets import Target, make_target
 
-PROBLEM = ("method", "target", "target_options")
+PROBLEM = ("target", "target_options", "method")
 MIRROR_DESCENT = type(METHODS["pmd"]).__module__  # the package of its forms
 
 
@@ -27,6 +27,11 @@ def _that_fits(method: str, target: Target | str) -> str:
 def _rank(method: Method) -> tuple[bool, bool]:
     """Which comes first of those that a target has all it takes for."""
     return not type(method).__module__.startswith(MIRROR_DESCENT), "conditionals" not in method.requires
+
+
+def alike(a: Recipe, b: Recipe, keys: tuple[str, ...] = PROBLEM) -> bool:
+    """Whether two recipes have these parts in common."""
+    return all(getattr(a, key) == getattr(b, key) for key in keys)
 
 
 def next_recipe(session: Session, parts: Mapping[str, Any], own_budget: bool = False) -> Recipe:
@@ -49,7 +54,7 @@ def next_recipe(session: Session, parts: Mapping[str, Any], own_budget: bool = F
     same = target is base.custom or target == base.target
     usual_options = base.target_options if same and not base.custom else {}
     made = Recipe(target, method, target_options=parts.get("target_options", usual_options))
-    same_problem = (made.method, made.target, made.target_options) == tuple(getattr(base, key) for key in PROBLEM)
+    same_problem = alike(made, base)
     knobs = session.knobs.as_dict() if same_problem else _turned(session, method, made)
     made = Recipe(
         base.custom if target is base.custom else made.target,

@@ -48,9 +48,12 @@ class PictureControls:
     def _chosen(self, event: Any) -> None:
         if self._busy:
             return
-        across, up = (0, 1) if self.pair[0].value is None else (widget.value for widget in self.pair)
+        # What the event says, not what its widget says by now: the picture of an earlier choice may have set it back.
+        said = {widget: widget.value for widget in self.widgets} | {event.obj: event.new}
+        scene, *pair = (said[widget] for widget in self.widgets)
+        across, up = (0, 1) if pair[0] is None else pair
         if not self.pair[1].visible:
             across, up = across, int(across == 0)
         if across == up:  # the other axis takes over what this one had
             across, up = (event.old, up) if event.obj is self.pair[1] else (across, event.old)
-        self._choose(SceneChoice(self.scene.value, (across, up)))
+        self._choose(SceneChoice(scene, (across, up)))

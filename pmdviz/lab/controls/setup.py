@@ -15,6 +15,7 @@ from pmdviz.knobs import Knobs
 from pmdviz.lab import css
 from pmdviz.lab.controls.buttons import small_button
 from pmdviz.lab.controls.knobs import KnobControl, KnobForm
+from pmdviz.lab.controls.new_run import PROBLEM, alike
 from pmdviz.lab.controls.problem import SEED, ProblemControls, fitting_methods, select, set_value
 from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.loop.runner import Snapshot
@@ -24,7 +25,6 @@ from pmdviz.targets import TARGETS
 
 OWN = "Custom"
 BUDGET_OF = {"data": "Budget (data visited)", "evaluations": "Budget (likelihood evaluations)"}
-PROBLEM = ("target", "target_options", "method")
 RUN = (*PROBLEM, "knobs", "seed")
 
 
@@ -116,7 +116,8 @@ class Setup(ProblemControls):
 
     def preset_of(self, recipe: Recipe) -> str:
         """Name of the preset that a recipe is; "" for none."""
-        return next((name for name, preset in self._presets.items() if _alike(preset.recipe, recipe, RUN)), "")
+        near = ((name, preset) for name, preset in self._presets.items() if preset.may_be(recipe))
+        return next((name for name, preset in near if alike(preset.recipe, recipe, RUN)), "")
 
     def can_undo(self, can: bool) -> None:
         """Whether there is a run to go back to."""
@@ -162,7 +163,7 @@ class Setup(ProblemControls):
     def _show_preset(self, recipe: Recipe, began: str) -> None:
         match = self.preset_of(recipe)
         stays = self._presets.get(began)  # a preset is there to be played with: its knobs may differ
-        if not match and stays is not None and _alike(stays.recipe, recipe, PROBLEM):
+        if not match and stays is not None and alike(stays.recipe, recipe):
             match = began
         set_value(self.preset, match)
         preset = self._presets.get(match)
@@ -185,7 +186,3 @@ def _about(preset: Any) -> str:
         f'<div class="pmdviz-question">{question}</div>'
         f'<details class="pmdviz-try"><summary>Reveal what to try</summary>{try_this}</details>'
     )
-
-
-def _alike(a: Recipe, b: Recipe, keys: tuple[str, ...]) -> bool:
-    return all(getattr(a, key) == getattr(b, key) for key in keys)

@@ -46,7 +46,8 @@ class BatchMethod(Method):
 
     def idle_knobs(self, target: Target) -> frozenset[str]:
         """Where there is one datum, or none, there is no choice of batches."""
-        return frozenset(BatchKnobs.specs()) if target.num_data == 1 else frozenset()
+        own = frozenset(BatchKnobs.specs()) & frozenset(self.Knobs.specs())
+        return own if target.num_data == 1 else frozenset()
 
     def check_pair(self, target: Target, knobs: Any) -> None:
         """The batch must fit into the data. Raises InputError."""
