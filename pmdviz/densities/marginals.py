@@ -8,14 +8,24 @@ import numpy as np
 
 from pmdviz.densities.density import Density, GaussianMixture, KernelDensity
 from pmdviz.densities.grid import Grid
+from pmdviz.densities.product import ProductDensity
 from pmdviz.densities.shaped import ShapedDensity
 
 
 def marginal_on_grid(density: Density, coordinates: Sequence[int], grid: Grid) -> np.ndarray:
     """q of one or two coordinates at the cell centres of a grid of theirs, shape `grid.shape`.
 
-    The kernel N(theta_i, L L') has the marginal N(theta_i[c], (L L')[c, c]).
+    The kernel N(theta_i, L L') has the marginal N(theta_i[c], (L L')[c, c]); two coordinates of different blocks of a
+    product are independent.
     """
+    if isinstance(density, ProductDensity):
+        found = density.marginals(coordinates)
+        if len(found) == 1:
+            return marginal_on_grid(found[0][1], found[0][2], grid)
+        lines = {
+            place: marginal_on_grid(part, own, Grid((grid.box[place],), grid.side)) for (place,), part, own in found
+        }
+        return lines[1][:, None] * lines[0]
     chosen = list(coordinates)
     total = np.zeros(grid.shape)
     for part in _parts(density):

@@ -86,11 +86,19 @@ class SmoothedMethod(Method):
 
     def density(self, state: Any, knobs: SmoothingKnobs, target: Target) -> KernelDensity | ShapedDensity:
         """The weighted KDE before any resampling, by the rule of the knobs."""
-        particles, log_weights = state.particles, state.log_weights
-        weights = np.exp(log_weights)
-        if knobs.bandwidth_rule == "shaped":
-            shape = chosen_shape(particles, weights, getattr(state, "each", 1))
-            return shaped_density(particles, log_weights, shape, knobs.bandwidth, target.scale)
-        rule = RULES[knobs.bandwidth_rule]
-        cholesky = rule(particles, weights, knobs.bandwidth, target.scale, knobs.smoothness)
-        return KernelDensity(particles, log_weights, cholesky)
+        return smoothed(state.particles, state.log_weights, knobs, target.scale, getattr(state, "each", 1))
+
+
+def smoothed(
+    particles: np.ndarray, log_weights: np.ndarray, knobs: SmoothingKnobs, scale: np.ndarray, each: int = 1
+) -> KernelDensity | ShapedDensity:
+    """The KDE of particles (m, d) by the rule of the knobs; `scale` (d,) are the prior's sds.
+
+    Every particle was chosen of so many candidates `each`.
+    """
+    weights = np.exp(log_weights)
+    if knobs.bandwidth_rule == "shaped":
+        shape = chosen_shape(particles, weights, each)
+        return shaped_density(particles, log_weights, shape, knobs.bandwidth, scale)
+    rule = RULES[knobs.bandwidth_rule]
+    return KernelDensity(particles, log_weights, rule(particles, weights, knobs.bandwidth, scale, knobs.smoothness))

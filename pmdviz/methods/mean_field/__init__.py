@@ -1,0 +1,1 @@
+"""Mean-field variational Bayes by particles: q is a product over blocks of parameters."""

@@ -1,0 +1,231 @@
+"""Particle mean-field variational Bayes: Langevin particles for every block, the other blocks averaged out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+import numpy as np
+
+from pmdviz.densities.product import ProductDensity
+from pmdviz.errors import TargetError
+from pmdviz.knobs import Choice, Real, Whole
+from pmdviz.methods.base import Method, checked_log_density, read_only, rows_in_words
+from pmdviz.methods.cost import Work
+from pmdviz.methods.shared import optimisers
+from pmdviz.methods.shared.particles import equal_log_weights, num_particles_knob, prior_draws
+from pmdviz.methods.shared.smoothing import SmoothingKnobs, smoothed
+from pmdviz.methods.step import STEP_SIZE, Cost, Scalar, StepInfo
+from pmdviz.targets import Target
+from pmdviz.targets.blocks import Block, coordinate_blocks
+
+WINDOW = 50  # steps over which the lower bound is averaged before it is compared
+USUAL_STEPS = 2000
+REACH = 1e6  # sds of the prior; a particle beyond that has diverged
+
+
+class PMFVBKnobs(SmoothingKnobs):
+    """The knobs of `pmfvb`."""
+
+    kind_words = "knob of method 'pmfvb':"
+
+    num_particles = num_particles_knob(300, "restart", "Number of particles of every block.", (50, 5000))
+    num_others = Whole(
+        10,
+        bounds=(1, 10_000),
+        softbounds=(1, 100),
+        log=True,
+        label="Averaged over",
+        unit="particles",
+        doc="How many particles of the other blocks, drawn anew at every step, a gradient is averaged over.",
+    )
+    step_size = Real(
+        0.01,
+        bounds=(0, 1_000_000),
+        inclusive_bounds=(False, True),
+        softbounds=(1e-4, 1),
+        log=True,
+        basic=True,
+        label="Langevin step h",
+        unit="θ²",
+        doc="Each particle moves by h/2 gradients and noise of variance h. What it settles to is off by O(h).",
+    )
+    kappa = optimisers.step_decay(0.0)
+    grouping = Choice(
+        "target",
+        choices={"target": "the target's blocks", "single": "each parameter alone", "joint": "all parameters together"},
+        label="Blocks",
+        basic=True,
+        acts="restart",
+        doc="Which parameters are independent of one another under q. All together is no approximation: unadjusted "
+        "Langevin dynamics of every particle.",
+    )
+    patience = Whole(
+        0,
+        bounds=(0, 10_000),
+        softbounds=(0, 500),
+        label="Stop when stalled",
+        unit="steps",
+        doc=f"End the run when the mean of the last {WINDOW} lower bounds has not risen for so many steps; 0 never does.",
+    )
+
+    def work(self, num_data: int) -> Work:
+        """Gradients of m particles against those averaged over, for two blocks; and the lower bound."""
+        m = self.num_particles
+        others = 1 if self.grouping == "joint" else 2 * min(self.num_others, m)
+        return Work(likelihoods=m * num_data, gradients=m * others * num_data)
+
+
+class PMFVBState(NamedTuple):
+    """Particles, whose rows pair the blocks at random, and the parameters of blocks in closed form."""
+
+    particles: np.ndarray  # (m, d)
+    log_weights: np.ndarray  # (m,) equal, logsumexp 0
+    closed: Mapping[str, np.ndarray]  # by the block's name
+    iteration: int
+    bounds: np.ndarray  # (k,) the last WINDOW lower bounds
+    best: float  # the highest mean of a whole window so far
+    best_at: int  # its iteration
+
+
+class PMFVB(Method):
+    """θ_b <- θ_b + h/2 E_q(-b) ∇_b log p(θ, X) + N(0, h I), one block after the other  (Algorithm 1, Eq. 9).
+
+    E_q(-b) is the mean over `num_others` particles of the other blocks, the same for all particles of the block. A block
+    in closed form takes its best q, and is drawn from anew.
+    """
+
+    name = "pmfvb"
+    title = "Particle mean-field VB"
+    about = (
+        "Particle mean-field variational Bayes gives every block of parameters particles of its own, which climb the "
+        "log posterior averaged over the other blocks; what the blocks know of one another is lost."
+    )
+    formula = "θ_b ← θ_b + (h/2) mean_k ∇_b log p(θ_b, θ_{-b}^{(k)}, X) + N(0, h I)"
+    what_moves = "Particles drift uphill with noise, one block of parameters after the other."
+    source = "Tran, Tseng, Kohn 2023, Algorithm 1"
+    short_title = "PMFVB"
+    requires = frozenset({"reals", "gradient", "blocks"})
+    Knobs = PMFVBKnobs
+    scalars = (STEP_SIZE, Scalar("stopping_bound", "lower bound (stopping only)", "nats"))
+
+    def batches(self, state: PMFVBState, knobs: PMFVBKnobs) -> str:
+        """All rows."""
+        return "whole"
+
+    def batch_size(self, state: PMFVBState, knobs: PMFVBKnobs, num_data: int) -> int:
+        """N."""
+        return num_data
+
+    def default_budget(self, target: Target, knobs: PMFVBKnobs) -> int:
+        """Two thousand steps."""
+        return USUAL_STEPS * target.num_data
+
+    def init(self, rng: np.random.Generator, target: Target, knobs: PMFVBKnobs) -> PMFVBState:
+        """m draws from the prior; blocks in closed form by draws of the q that they begin with."""
+        particles, _ = prior_draws(rng, target, knobs.num_particles)
+        closed = {}
+        for block in blocks_of(target, knobs):
+            if block.closed:
+                closed[block.name] = target.closed_start(block)
+                particles[:, block.coordinates] = target.closed_draws(block, closed[block.name], rng, len(particles))
+        weights, bounds = equal_log_weights(len(particles)), np.empty(0)
+        return PMFVBState(*read_only(particles, weights), _kept(closed), 0, *read_only(bounds), -np.inf, 0)
+
+    def step(
+        self, rng: np.random.Generator, state: PMFVBState, target: Target, batch: np.ndarray, knobs: PMFVBKnobs
+    ) -> tuple[PMFVBState, StepInfo]:
+        """All blocks once, each given what the ones before it have come to."""
+        t, particles, closed = state.iteration + 1, state.particles.copy(), dict(state.closed)
+        h, blocks = optimisers.step_size(t, knobs.step_size, knobs.kappa), blocks_of(target, knobs)
+        parts = {name: np.zeros_like(particles) for name in ("drift", "noise", "redrawn")}
+        averaged = 0
+        for block in blocks:
+            columns = list(block.coordinates)
+            if block.closed:
+                closed[block.name] = target.closed_form(block, particles, closed)
+                drawn = target.closed_draws(block, closed[block.name], rng, len(particles))
+                parts["redrawn"][:, columns] = drawn - particles[:, columns]
+                particles[:, columns] = drawn
+                continue
+            others = others_of(rng, particles, block, knobs)
+            gradient = checked(target.block_gradient(block, particles[:, columns], others, closed), target, batch)
+            averaged += len(others)
+            parts["drift"][:, columns] = 0.5 * h * block.pace * gradient
+            parts["noise"][:, columns] = np.sqrt(h * block.pace) * rng.standard_normal(gradient.shape)
+            particles[:, columns] += parts["drift"][:, columns] + parts["noise"][:, columns]
+        check_reach(particles, target, h, batch)
+        bound = float(checked_log_density(target, particles, batch, 1.0).mean() + np.log(len(particles)))
+        state = recorded(state, particles, closed, bound)
+        evaluated = len(batch) * len(particles)
+        words = f"h {h:.3g} · {len(blocks)} blocks · lower bound {bound:.6g}, for stopping only"
+        return state, StepInfo(
+            Cost(len(batch), evaluated, evaluated * averaged),
+            words,
+            scalars={"step_size": h, "stopping_bound": bound},
+            terms=parts,
+        )
+
+    def density(self, state: PMFVBState, knobs: PMFVBKnobs, target: Target) -> ProductDensity:
+        """The product of a KDE of every block."""
+        columns = [list(block.coordinates) for block in blocks_of(target, knobs)]
+        parts = [smoothed(state.particles[:, k].copy(), state.log_weights, knobs, target.scale[k]) for k in columns]
+        return ProductDensity(tuple(map(tuple, columns)), tuple(parts))
+
+    def ended(self, state: PMFVBState, knobs: PMFVBKnobs, target: Target) -> str:
+        """That the lower bound has stalled, where that is to end a run."""
+        if not knobs.patience or state.iteration - state.best_at < knobs.patience or not state.best_at:
+            return ""
+        return f"the mean of {WINDOW} lower bounds has not risen for {knobs.patience:,} steps"
+
+
+def blocks_of(target: Target, knobs: PMFVBKnobs) -> tuple[Block, ...]:
+    """The blocks that the knobs ask for."""
+    if knobs.grouping == "target":
+        return target.blocks
+    if knobs.grouping == "single":
+        return coordinate_blocks(target.parameter_names)
+    return (Block("all", tuple(range(target.dim))),)
+
+
+def others_of(rng: np.random.Generator, particles: np.ndarray, block: Block, knobs: PMFVBKnobs) -> np.ndarray:
+    """Rows of `particles` (m, d) that a gradient of the block is averaged over; one where no parameter is outside."""
+    m, d = particles.shape
+    count = 1 if len(block.coordinates) == d else min(knobs.num_others, m)
+    return particles[rng.choice(m, count, replace=False)]
+
+
+def recorded(
+    state: PMFVBState, particles: np.ndarray, closed: Mapping[str, np.ndarray], bound: float
+) -> PMFVBState:
+    """The next state, with the lower bound among the last ones and their highest mean so far."""
+    t, bounds = state.iteration + 1, np.append(state.bounds, bound)[-WINDOW:]
+    best, best_at = state.best, state.best_at
+    if len(bounds) == WINDOW and bounds.mean() > best:
+        best, best_at = float(bounds.mean()), t
+    particles, bounds = read_only(particles, bounds)
+    return PMFVBState(particles, state.log_weights, _kept(closed), t, bounds, best, best_at)
+
+
+def checked(gradient: np.ndarray, target: Target, batch: np.ndarray) -> np.ndarray:
+    """The gradient (m, k) of a block. Raises TargetError where it is not finite."""
+    bad = ~np.isfinite(gradient).all(axis=1)
+    if not bad.any():
+        return gradient
+    words = f"the gradient of a block of target {target.name!r} is {gradient[bad][0]}, averaged over other blocks"
+    raise TargetError(words, None, rows_in_words(batch))
+
+
+def check_reach(particles: np.ndarray, target: Target, h: float, batch: np.ndarray) -> None:
+    """Raise TargetError where a particle is a million sds of the prior away."""
+    far = (np.abs(particles) > REACH * target.scale).any(axis=1)
+    if far.any():
+        words = f"the particles diverged on target {target.name!r}; use a Langevin step smaller than {h:.3g}"
+        raise TargetError(words, particles[far][0], rows_in_words(batch))
+
+
+def _kept(closed: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
+    """Parameters that do not change any more."""
+    names = list(closed)
+    return MappingProxyType(dict(zip(names, read_only(*(closed[name] for name in names)), strict=True)))
