@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from pmdviz.kernels.likelihoods.logistic import (
@@ -10,8 +12,10 @@ from pmdviz.kernels.likelihoods.logistic import (
     logistic_log_likelihood,
     logistic_row_log_likelihood,
 )
+from pmdviz.kernels.likelihoods.logistic_blocks import logistic_block_gradient
 from pmdviz.knobs import Knobs, Real, Whole
 from pmdviz.targets.base import GaussianPrior, Natural, Target
+from pmdviz.targets.blocks import Block, InBlocks, checked_blocks
 from pmdviz.targets.options import data_points, data_seed, data_source, digit_pair, prior_sd
 from pmdviz.targets.reference.base import DrawsReference, Reference
 from pmdviz.targets.reference.exact import GridExact
@@ -51,7 +55,7 @@ class LogisticOptions(Knobs):
     data_seed = data_seed()
 
 
-class Logistic(GaussianPrior, Target):
+class Logistic(InBlocks, GaussianPrior, Target):
     """P(y = 1 | x) = 1 / (1 + exp(-x.w)), w ~ N(0, prior_sd^2 I), x = (1, features). A row is (x_1, ..., x_d, y).
 
     Synthetic features are N(0, I), and the true slopes point in a random direction. Rows of other data that are not
@@ -63,7 +67,7 @@ class Logistic(GaussianPrior, Target):
     about = "Two classes of points and the lines that may separate them; weights far out separate more sharply."
     source = "Dai, He, Dai, Song 2016, section 6 and appendix H.2"
     Options = LogisticOptions
-    declared = frozenset({"gradient", "simulation", "predictive", "quadratic_bound"})
+    declared = frozenset({"gradient", "simulation", "predictive", "quadratic_bound", "blocks"})
     predicts = "class"
 
     def build(self) -> None:
@@ -71,6 +75,9 @@ class Logistic(GaussianPrior, Target):
         o = self.options
         self.dim, self.prior_sd, self.parameter_names = o.dim, o.prior_sd, numbered("w", o.dim)
         self.input_names = numbered("x", o.dim - 1)
+        half = (o.dim + 1) // 2
+        groups = [group for group in (range(half), range(half, o.dim)) if group]
+        self.blocks = checked_blocks(groups, self.parameter_names)
         self.true_weights = np.zeros(o.dim)
         if o.data == "synthetic":
             self._draw(np.random.default_rng(o.data_seed))
@@ -121,6 +128,13 @@ class Logistic(GaussianPrior, Target):
 
     def _grad_log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
         return logistic_grad_log_likelihood(theta, batch)
+
+    def block_gradient(
+        self, block: Block, own: np.ndarray, others: np.ndarray, closed: Mapping[str, np.ndarray]
+    ) -> np.ndarray:
+        """E over the others of the gradient in the block, (M, k): one linear predictor of each particle is enough."""
+        likelihood = logistic_block_gradient(own, others, np.array(block.coordinates), self.data)
+        return likelihood - own / self.prior_sd**2
 
     def _quadratic_bound(self, mean: np.ndarray, cholesky: np.ndarray, batch: np.ndarray) -> Natural:
         """The bound of Jaakkola and Jordan, at xi^2 = E a^2 = |L'x|^2 + (x.mean)^2 for a = x.w.

@@ -9,6 +9,7 @@ from pmdviz.kernels.likelihoods.gaussian_mixture import (
     gaussian_mixture_log_density,
 )
 from pmdviz.knobs import Choice, Knobs, Real, Whole
+from pmdviz.targets.blocks import InBlocks, coordinate_blocks
 from pmdviz.targets.reference.gaussian_mixture import GaussianMixtureExact
 from pmdviz.targets.space import numbered
 from pmdviz.targets.without_data.base import WithoutData, q0_mean, q0_sd, target_seed
@@ -31,11 +32,11 @@ class GmmOptions(Knobs):
     )
     arrangement = Choice(
         "random",
-        choices={"random": "at random in a cube", "line": "on a line, equally far apart"},
+        choices={"random": "at random in a cube", "line": "on a line, equally far apart", "diagonal": "on the diagonal, equally far apart"},
         label="Means",
         acts="restart",
         doc="Uniform between plus and minus the spread in every coordinate, by the target seed; or along the first "
-        "axis from minus to plus the spread, where two are two modes far apart.",
+        "axis, or the diagonal, from minus to plus the spread, where two are two modes far apart.",
     )
     spread = Real(
         3.0,
@@ -68,7 +69,7 @@ class GmmOptions(Knobs):
     target_seed = target_seed(7, "the means and the weights, where they are random")
 
 
-class Gmm(WithoutData):
+class Gmm(InBlocks, WithoutData):
     """p(x) = sum_k w_k N(x | mu_k, v I), normalised: log Z = 0. A run starts from q0 = N(q0_mean, q0_sd^2 I)."""
 
     name = "gmm"
@@ -76,11 +77,13 @@ class Gmm(WithoutData):
     about = "A density of several round bumps whose every integral is known, so that any error can be measured."
     source = "Han 2019 (thesis): mixtures of ten components in 1, 2 and 25 dimensions"
     Options = GmmOptions
+    declared = frozenset({"gradient", "blocks"})
 
     def build(self) -> None:
         """Draw means and weights from `default_rng(target_seed)` alone."""
         o, self.dim = self.options, self.options.dim
         self.parameter_names = numbered("x", o.dim)
+        self.blocks = coordinate_blocks(self.parameter_names)
         rng = np.random.default_rng(o.target_seed)
         self.means = self._means(rng)
         self.weights = np.full(o.num_components, 1 / o.num_components)
@@ -95,8 +98,9 @@ class Gmm(WithoutData):
         if o.arrangement == "random":
             return rng.uniform(-o.spread, o.spread, (o.num_components, o.dim))
         means = np.zeros((o.num_components, o.dim))
+        moved = slice(0, 1 if o.arrangement == "line" else o.dim)
         if o.num_components > 1:
-            means[:, 0] = np.linspace(-o.spread, o.spread, o.num_components)
+            means[:, moved] = np.linspace(-o.spread, o.spread, o.num_components)[:, None]
         return means
 
     def make_exact(self) -> GaussianMixtureExact:

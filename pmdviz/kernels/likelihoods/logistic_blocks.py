@@ -1,0 +1,77 @@
+"""The gradient of Bayesian logistic regression in a block of the weights, averaged over those of the other blocks.
+
+A row's linear predictor is a + b, a of the block and b of the others, so that P(y = 1) = 1 / (1 + e^-a e^-b): for M
+particles of a block and m of the others (M + m) exponentials of a row, and M m divisions.
+"""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from pmdviz.kernels.checks import finite, matrix
+from pmdviz.kernels.exponential import exp64
+from pmdviz.kernels.jit import fast_jit
+from pmdviz.kernels.pool import run_blocks
+
+ROWS_PER_BLOCK = 64
+FARTHEST = 300.0  # of a and b: e^600 is still a number, and P is 0 or 1 long before
+
+
+def logistic_block_gradient(own: np.ndarray, others: np.ndarray, columns: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Mean over the m `others` (m, d) of sum over the rows of (y - P(1 | x, theta)) x in the block's columns: (M, k).
+
+    theta is a row of `others` with its `columns` (k,) replaced by those of `own` (M, k); rows (n, d + 1) are
+    (x_1, ..., x_d, y). ValueError for shapes or values that do not fit.
+    """
+    others = matrix(others, "others")
+    rows = finite(matrix(rows, "rows", others.shape[1] + 1), "rows")
+    own = matrix(own, "own", len(columns))
+    rest = np.setdiff1d(np.arange(others.shape[1]), columns)
+    x, y = np.ascontiguousarray(rows[:, columns].T), np.ascontiguousarray(rows[:, -1])  # (k, n), (n,)
+    out, factors = np.empty(own.shape), np.empty((len(others), len(rows)))
+    _factors(np.ascontiguousarray(others[:, rest]), np.ascontiguousarray(rows[:, rest].T), factors)
+    cost = float(len(own)) * factors.size
+    run_blocks(lambda a, b: _gradient(own[a:b], factors, x, y, out[a:b]), len(own), ROWS_PER_BLOCK, cost)
+    return out
+
+
+@fast_jit
+def _predictor(weights, x, out):
+    """e^-a of every row, x (k, n) -> out (n,)."""
+    out[:] = 0.0
+    for k in range(weights.size):
+        for n in range(out.size):
+            out[n] -= weights[k] * x[k, n]
+    for n in range(out.size):
+        out[n] = exp64(min(max(out[n], -FARTHEST), FARTHEST))
+
+
+@fast_jit
+def _factors(weights, x, out):
+    for j in range(out.shape[0]):
+        _predictor(weights[j], x, out[j])
+
+
+@fast_jit
+def _gradient(own, factors, x, y, out):
+    count = y.size
+    factor, pull = np.empty(count), np.empty(count)
+    for i in range(out.shape[0]):
+        _predictor(own[i], x, factor)
+        pull[:] = 0.0
+        for j in range(factors.shape[0]):
+            for n in range(count):
+                pull[n] += 1.0 / (1.0 + factor[n] * factors[j, n])
+        for n in range(count):
+            pull[n] = y[n] - pull[n] / factors.shape[0]
+        for k in range(out.shape[1]):
+            total = 0.0
+            for n in range(count):
+                total += pull[n] * x[k, n]
+            out[i, k] = total
+
+
+def warm_up_calls() -> Iterator[tuple[str, Callable[[], object]]]:
+    """One call of each kernel."""
+    own, others, rows = np.zeros((2, 1)), np.zeros((2, 2)), np.zeros((2, 3))
+    yield "logistic regression by blocks", lambda: logistic_block_gradient(own, others, np.array([0]), rows)

@@ -1,0 +1,71 @@
+"""Pairs of correlated coordinates: the smallest target on which a mean-field approximation is wrong, by how much is known."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pmdviz.knobs import Knobs, Real, Whole
+from pmdviz.targets.blocks import Block, InBlocks
+from pmdviz.targets.reference.exact import GaussianExact
+from pmdviz.targets.space import numbered
+from pmdviz.targets.without_data.base import WithoutData, q0_mean, q0_sd
+
+VIEW_SDS = 3.0  # of a coordinate
+
+
+class CorrelatedGaussianOptions(Knobs):
+    """Options of `correlated_gaussian`."""
+
+    kind_words = "option of target 'correlated_gaussian':"
+
+    dim = Whole(2, bounds=(1, 100), label="Dimension d", acts="restart", doc="Number of coordinates.")
+    correlation = Real(
+        0.9,
+        bounds=(-1, 1),
+        inclusive_bounds=(False, False),
+        softbounds=(-0.99, 0.99),
+        label="Correlation ρ",
+        acts="restart",
+        doc="Of the first coordinate and the second, of the third and the fourth, and so on. The best q whose "
+        "coordinates are independent has sds √(1 - ρ²) times the true ones.",
+    )
+    q0_mean = q0_mean()
+    q0_sd = q0_sd(2.0)
+
+
+class CorrelatedGaussian(InBlocks, WithoutData):
+    """N(0, C) with variances 1, and correlation rho within the pairs (1, 2), (3, 4), ... alone; log Z = 0.
+
+    The blocks are the pairs, on which a mean field is exact.
+    """
+
+    name = "correlated_gaussian"
+    title = "Correlated Gaussian (any dimension)"
+    about = "Pairs of correlated coordinates: what is lost when each is approximated on its own can be read off."
+    source = "ours; any textbook: Bishop 2006, section 10.1.2"
+    Options = CorrelatedGaussianOptions
+    declared = frozenset({"gradient", "blocks"})
+
+    def build(self) -> None:
+        """Nothing is drawn."""
+        o, self.dim = self.options, self.options.dim
+        self.parameter_names = numbered("x", o.dim)
+        self.cov = np.eye(o.dim)
+        pairs = np.arange(0, o.dim - 1, 2)
+        self.cov[pairs, pairs + 1] = self.cov[pairs + 1, pairs] = o.correlation
+        self.precision = np.linalg.inv(self.cov)
+        coordinates = [tuple(range(k, min(k + 2, o.dim))) for k in range(0, o.dim, 2)]
+        self.blocks = tuple(Block(", ".join(self.parameter_names[k] for k in each), each) for each in coordinates)
+        reach = np.full(o.dim, VIEW_SDS)
+        self.start_from(o.q0_mean, o.q0_sd, -reach, reach)
+
+    def make_exact(self) -> GaussianExact:
+        """In closed form."""
+        return GaussianExact(np.zeros(self.dim), self.cov, 0.0)
+
+    def _log_p(self, theta: np.ndarray) -> np.ndarray:
+        constant = 0.5 * (self.dim * np.log(2 * np.pi) - np.linalg.slogdet(self.precision)[1])
+        return -0.5 * np.einsum("mi,ij,mj->m", theta, self.precision, theta, optimize=False) - constant
+
+    def _grad_log_p(self, theta: np.ndarray) -> np.ndarray:
+        return -np.einsum("ij,mj->mi", self.precision, theta)
