@@ -16,7 +16,7 @@ class Block(NamedTuple):
     name: str
     coordinates: tuple[int, ...]
     closed: bool = False  # whether the best q of the block is known in closed form, given the others'
-    pace: float = 1.0  # its Langevin steps are so many times as long as the others'
+    pace: float | tuple[float, ...] = 1.0  # times as long as h are its Langevin steps, (k,) of each coordinate
 
 
 class InBlocks:
@@ -28,6 +28,7 @@ class InBlocks:
 
     blocks: tuple[Block, ...]
     grad_log_joint: Callable[..., np.ndarray]
+    sample_prior: Callable[..., np.ndarray]
 
     def block_gradient(
         self, block: Block, own: np.ndarray, others: np.ndarray, closed: Mapping[str, np.ndarray]
@@ -43,6 +44,10 @@ class InBlocks:
             points[:, columns] = own
             total += self.grad_log_joint(points)[:, columns]
         return total / len(others)
+
+    def first_particles(self, rng: np.random.Generator, n: int) -> np.ndarray:
+        """n points (n, d) to begin with: draws from the prior, unless a subclass knows better."""
+        return self.sample_prior(rng, n)
 
     def closed_start(self, block: Block) -> np.ndarray:
         """Parameters (p,) of the q that a block in closed form begins with."""

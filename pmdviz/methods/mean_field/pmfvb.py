@@ -14,7 +14,7 @@ from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.methods.base import Method, checked_log_density, read_only, rows_in_words
 from pmdviz.methods.cost import Work
 from pmdviz.methods.shared import optimisers
-from pmdviz.methods.shared.particles import equal_log_weights, num_particles_knob, prior_draws
+from pmdviz.methods.shared.particles import equal_log_weights, num_particles_knob
 from pmdviz.methods.shared.smoothing import SmoothingKnobs, smoothed
 from pmdviz.methods.step import STEP_SIZE, Cost, Scalar, StepInfo
 from pmdviz.targets import Target
@@ -123,8 +123,8 @@ class PMFVB(Method):
         return USUAL_STEPS * target.num_data
 
     def init(self, rng: np.random.Generator, target: Target, knobs: PMFVBKnobs) -> PMFVBState:
-        """m draws from the prior; blocks in closed form by draws of the q that they begin with."""
-        particles, _ = prior_draws(rng, target, knobs.num_particles)
+        """m points that the target begins with, as a rule draws of its prior; blocks in closed form by draws of the q that they begin with."""
+        particles = target.first_particles(rng, knobs.num_particles)
         closed = {}
         for block in blocks_of(target, knobs):
             if block.closed:
@@ -152,8 +152,9 @@ class PMFVB(Method):
             others = others_of(rng, particles, block, knobs)
             gradient = checked(target.block_gradient(block, particles[:, columns], others, closed), target, batch)
             averaged += len(others)
-            parts["drift"][:, columns] = 0.5 * h * block.pace * gradient
-            parts["noise"][:, columns] = np.sqrt(h * block.pace) * rng.standard_normal(gradient.shape)
+            steps = h * np.asarray(block.pace)
+            parts["drift"][:, columns] = 0.5 * steps * gradient
+            parts["noise"][:, columns] = np.sqrt(steps) * rng.standard_normal(gradient.shape)
             particles[:, columns] += parts["drift"][:, columns] + parts["noise"][:, columns]
         check_reach(particles, target, h, batch)
         bound = float(checked_log_density(target, particles, batch, 1.0).mean() + np.log(len(particles)))

@@ -1,0 +1,58 @@
+"""Returns of an asset, one after the other: closings that a package carries, or a person's file."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from pathlib import Path
+
+import numpy as np
+
+from pmdviz.data_files import read_rows
+from pmdviz.errors import InputError, shown
+
+SP500, PERCENT = "sp500", 100.0
+CLOSINGS = Path("internal", "datasets", "sp500_closing_prices.py")  # plain NumPy: the package itself needs much more
+
+
+def read_returns(source: str, count: int) -> np.ndarray:
+    """The last `count` returns of a source, (count,), less their mean.
+
+    Of S&P 500 closings the log returns in percent, of a file its last column as it is. Raises InputError for fewer
+    returns, one that is no number, a first column of numbers of days that leaves one out, and returns all equal.
+    """
+    returns = PERCENT * np.diff(np.log(closings())) if source == SP500 else _of_file(source)
+    if len(returns) < count:
+        raise InputError(f"num_data must be at most {len(returns):,} with data {shown(source)}; given: {count:,}", "num_data")
+    if np.ptp(returns[-count:]) == 0:
+        raise InputError(f"the last {count:,} returns of data {shown(source)} are all equal", "data")
+    return returns[-count:] - returns[-count:].mean()
+
+
+@cache
+def closings() -> np.ndarray:
+    """Daily closings of the S&P 500 from June 2010 to June 2020, (2517,). Raises InputError without inference-gym."""
+    package = find_spec("inference_gym")
+    if package is None or not package.submodule_search_locations:
+        raise InputError(f"data {SP500!r} need inference-gym: pip install 'pmdviz[returns]'", "data")
+    spec = spec_from_file_location("sp500_closing_prices", Path(package.submodule_search_locations[0]) / CLOSINGS)
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return np.asarray(module.CLOSING_PRICES, float)
+
+
+def _of_file(source: str) -> np.ndarray:
+    table = np.asarray(read_rows(source), float)
+    bad = np.flatnonzero(~np.isfinite(table).all(axis=1))
+    if len(bad):
+        raise InputError(f"row {bad[0] + 1:,} of data {shown(source)} holds a value that is no number", "data")
+    first = table[:, 0]
+    if table.shape[1] > 1 and len(first) > 1 and (first == np.round(first)).all():
+        skipped = np.flatnonzero(np.diff(first) != 1)
+        if len(skipped):
+            raise InputError(
+                f"the first column of data {shown(source)} numbers the returns, and after {first[skipped[0]]:g} comes "
+                f"{first[skipped[0] + 1]:g}; a series must have no gaps",
+                "data",
+            )
+    return table[:, -1]

@@ -1,0 +1,278 @@
+"""Stochastic volatility: returns whose log variance is a hidden autoregression; a parameter and a path to infer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+from pmdviz.kernels.volatility import (
+    volatility_gradient,
+    volatility_log_path,
+    volatility_mean_terms,
+    volatility_squares,
+    volatility_sweep,
+)
+from pmdviz.knobs import Choice, Knobs, Real, Whole
+from pmdviz.targets.base import Target
+from pmdviz.targets.blocks import Block, InBlocks
+from pmdviz.targets.options import data_seed, data_source
+from pmdviz.targets.reference.base import DrawsReference
+from pmdviz.targets.returns import read_returns
+from pmdviz.targets.space import numbered
+
+MU, PSI, LOG_S2, PATH = 0, 1, 2, 3  # places in theta; the path is from the last one on
+MEAN_VARIANCE = 10.0  # of the prior of mu
+BETA = 20.0, 1.5  # of (1 + phi) / 2
+GAMMA = 2.5, 0.025  # shape and scale of the inverse gamma of s2
+CHAINS, DRAWS, BURN_IN, THINNING = 4, 2500, 1000, 3
+PACE = 0.25  # of psi, whose posterior is narrower than that of a point of the path
+START_PSI, START_NOISE = math.atanh(0.5), 0.1
+BY_BETA = math.lgamma(sum(BETA)) - math.lgamma(BETA[0]) - math.lgamma(BETA[1]) - math.log(2)
+
+
+class StochasticVolatilityOptions(Knobs):
+    """Options of `stochastic_volatility`."""
+
+    kind_words = "option of target 'stochastic_volatility':"
+
+    data = data_source(
+        {"simulated": "the model itself", "sp500": "S&P 500, 2010 to 2020"},
+        "Simulated from the model; daily returns of the S&P 500 that package inference-gym carries; or a file with one "
+        "return a line, in its last column.",
+    )
+    num_data = Whole(
+        500,
+        bounds=(2, 10_000),
+        softbounds=(20, 2500),
+        log=True,
+        label="Length T",
+        unit="returns",
+        acts="restart",
+        doc="How many returns in a row; of other data the last ones.",
+    )
+    mean = Real(
+        1.0,
+        bounds=(-10, 10),
+        label="True μ",
+        acts="restart",
+        only_if=("data", "simulated"),
+        doc="Mean of the log variance of a simulated return.",
+    )
+    persistence = Real(
+        0.8,
+        bounds=(-0.999, 0.999),
+        softbounds=(0, 0.99),
+        label="True φ",
+        acts="restart",
+        only_if=("data", "simulated"),
+        doc="How much of the log variance's distance from μ is left a return later.",
+    )
+    shock = Real(
+        0.5,
+        bounds=(0.01, 5),
+        softbounds=(0.05, 1),
+        label="True σ",
+        acts="restart",
+        only_if=("data", "simulated"),
+        doc="Standard deviation of what is new in the log variance at every return.",
+    )
+    mean_update = Choice(
+        "derived",
+        choices={"derived": "as derived", "printed": "as printed, with T - 1"},
+        label="Mean-field update of μ",
+        acts="restart",
+        doc="The mean of q(μ) in closed form. The paper prints its numerator with a factor T - 1 too many, with which "
+        "it runs away.",
+    )
+    data_seed = data_seed()
+
+
+class StochasticVolatility(InBlocks, Target):
+    """y_t ~ N(0, exp(x_t)), x_t = mu + phi (x_{t-1} - mu) + N(0, s2), x_1 ~ N(mu, s2 / (1 - phi^2)).
+
+    theta = (mu, psi, log s2, x_1, ..., x_T) with phi = tanh psi; priors mu ~ N(0, 10), (1 + phi) / 2 ~ Beta(20, 1.5)
+    and s2 ~ IG(2.5, 0.025), with the Jacobians of psi and log s2. A row is (t, y_t), t from 0.
+    """
+
+    name = "stochastic_volatility"
+    title = "Stochastic volatility"
+    about = "Returns that are calm for a while and wild for a while: a hidden path of log variances and its three parameters."
+    source = "Tran, Tseng, Kohn 2023, section 4.2 and appendix A; Kim, Shephard, Chib 1998"
+    Options = StochasticVolatilityOptions
+    declared = frozenset({"gradient", "conditionals", "blocks"})
+
+    def build(self) -> None:
+        """Draw the path and the returns from `default_rng(data_seed)` alone, or read them."""
+        o = self.options
+        if o.data == "simulated":
+            self.true_path, returns = self._drawn(np.random.default_rng(o.data_seed))
+        else:
+            self.true_path, returns = None, read_returns(o.data, o.num_data)
+        count = len(returns)
+        self.data, self.returns = np.column_stack([np.arange(count), returns]), returns
+        self.dim = PATH + count
+        self.parameter_names = ("μ", "ψ", "log σ²", *numbered("x", count))
+        path = Block("φ and path", (PSI, *range(PATH, self.dim)), pace=(PACE, *np.ones(count)))
+        self.blocks = (Block("μ", (MU,), closed=True), Block("σ²", (LOG_S2,), closed=True), path)
+        self.scale = np.array([MEAN_VARIANCE**0.5, 0.6, 0.7, *np.full(count, MEAN_VARIANCE**0.5)])
+        reach = 3.5 * MEAN_VARIANCE**0.5
+        self.view_box = ((-reach, reach), (-0.5, 4.0), (-8.0, 2.0), *((-reach, reach),) * count)
+
+    def _drawn(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        o = self.options
+        path = paths(rng, np.array([o.mean]), np.array([o.persistence]), np.array([o.shock**2]), o.num_data)[0]
+        return path, np.exp(0.5 * path) * rng.standard_normal(o.num_data)
+
+    def sample_prior(self, rng: np.random.Generator, n: int) -> np.ndarray:
+        """n draws (n, T + 3), each with a path of its own."""
+        mu = MEAN_VARIANCE**0.5 * rng.standard_normal(n)
+        phi = np.clip(2 * rng.beta(*BETA, n) - 1, -1 + 1e-12, 1 - 1e-12)
+        s2 = GAMMA[1] / rng.gamma(GAMMA[0], size=n)
+        return np.column_stack([mu, np.arctanh(phi), np.log(s2), paths(rng, mu, phi, s2, self.num_data)])
+
+    def make_reference(self) -> DrawsReference:
+        """Draws of four long chains of exact Markov chain Monte Carlo."""
+        return DrawsReference(np.array([self._long_chain(np.random.default_rng([k, 2023])) for k in range(CHAINS)]))
+
+    def _long_chain(self, rng: np.random.Generator) -> np.ndarray:
+        theta, draws = self.first_particles(rng, 1)[0], np.empty((DRAWS, self.dim))
+        for k in range(-BURN_IN, DRAWS * THINNING):
+            theta = self._gibbs_sweep(rng, theta, self.data)
+            if k >= 0:
+                draws[k // THINNING] = theta
+        return draws
+
+    def _log_prior(self, theta: np.ndarray) -> np.ndarray:
+        mu, phi, s2, x = parts(theta)
+        of_mu = -0.5 * (mu**2 / MEAN_VARIANCE + np.log(2 * np.pi * MEAN_VARIANCE))
+        of_psi = log_prior_phi(phi) + np.log1p(-(phi**2))
+        shape, scale = GAMMA
+        of_s2 = shape * np.log(scale) - math.lgamma(shape) - shape * theta[:, LOG_S2] - scale / s2
+        return of_mu + of_psi + of_s2 + volatility_log_path(mu, phi, s2, x)
+
+    def _grad_log_prior(self, theta: np.ndarray) -> np.ndarray:
+        mu, phi, s2, x = parts(theta)
+        out, zero = np.empty(theta.shape), np.zeros(len(mu))
+        of_phi, out[:, PATH:] = volatility_gradient(mu, zero, phi, 1 / s2, x)
+        out[:, PSI] = slope_psi(phi, of_phi)
+        factor, product = volatility_mean_terms(phi, x)
+        out[:, MU] = (product - factor * mu) / s2 - mu / MEAN_VARIANCE
+        squares = volatility_squares(mu, zero, phi, x)
+        out[:, LOG_S2] = (0.5 * squares + GAMMA[1]) / s2 - 0.5 * x.shape[1] - GAMMA[0]
+        return out
+
+    def row_log_likelihood(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """log N(y | 0, exp(x_t)) of every row, (m, d) and (n, 2) -> (m, n), in nats."""
+        x = theta[:, PATH + rows[:, 0].astype(np.int64)]
+        return -0.5 * (np.log(2 * np.pi) + x + rows[:, 1] ** 2 * np.exp(-x))
+
+    def _log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
+        return self.row_log_likelihood(theta, batch).sum(axis=1)
+
+    def _grad_log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
+        places = PATH + batch[:, 0].astype(np.int64)
+        out = np.zeros(theta.shape)
+        np.add.at(out, (slice(None), places), 0.5 * (batch[:, 1] ** 2 * np.exp(-theta[:, places]) - 1))
+        return out
+
+    def first_particles(self, rng: np.random.Generator, n: int) -> np.ndarray:
+        """n points (n, d) to begin with: a level path at the log of the mean square return, and phi = 1/2."""
+        level = math.log(max(float((self.returns**2).mean()), 1e-300))
+        start = np.array([level, START_PSI, math.log(GAMMA[1] / (GAMMA[0] - 1)), *np.full(self.num_data, level)])
+        return start + START_NOISE * rng.standard_normal((n, self.dim))
+
+    def closed_start(self, block: Block) -> np.ndarray:
+        """(mean, variance) of mu, or (shape, scale) of s2: the prior's."""
+        return np.array([0.0, MEAN_VARIANCE] if block.coordinates == (MU,) else GAMMA)
+
+    def closed_form(self, block: Block, particles: np.ndarray, closed: Mapping[str, np.ndarray]) -> np.ndarray:
+        """(mean, variance) of q(mu) = N, or (shape, scale) of q(s2) = IG, the best given the others."""
+        _, phi, _, x = parts(particles)
+        if block.coordinates == (MU,):
+            precision, later = closed["σ²"][0] / closed["σ²"][1], self.num_data - 1
+            factor, product = volatility_mean_terms(phi, x, later if self.options.mean_update == "printed" else 1)
+            total = 1 / MEAN_VARIANCE + precision * factor.mean()
+            return np.array([precision * product.mean() / total, 1 / total])
+        mean, variance = np.broadcast_to(closed["μ"][:, None], (2, len(phi)))
+        squares = volatility_squares(mean, variance, phi, x)
+        return np.array([GAMMA[0] + 0.5 * self.num_data, GAMMA[1] + 0.5 * squares.mean()])
+
+    def closed_draws(self, block: Block, parameters: np.ndarray, rng: np.random.Generator, n: int) -> np.ndarray:
+        """n draws (n, 1) of mu, or of log s2."""
+        first, second = parameters
+        if block.coordinates == (MU,):
+            return (first + np.sqrt(second) * rng.standard_normal(n))[:, None]
+        return (np.log(second) - np.log(rng.gamma(first, size=n)))[:, None]
+
+    def block_gradient(
+        self, block: Block, own: np.ndarray, others: np.ndarray, closed: Mapping[str, np.ndarray]
+    ) -> np.ndarray:
+        """Of psi and the path, exactly: mu and s2 enter by E mu, var mu and E 1/s2; of other blocks by `others`."""
+        if not closed:
+            return super().block_gradient(block, own, others, closed)
+        m, phi, x = len(own), np.tanh(own[:, 0]), np.ascontiguousarray(own[:, 1:])
+        mean, variance = np.broadcast_to(closed["μ"][:, None], (2, m))
+        precision = np.full(m, closed["σ²"][0] / closed["σ²"][1])
+        of_phi, of_x = volatility_gradient(mean, variance, phi, precision, x)
+        of_x += 0.5 * (self.returns**2 * np.exp(-x) - 1)
+        return np.column_stack([slope_psi(phi, of_phi), of_x])
+
+    def _gibbs_sweep(self, rng: np.random.Generator, theta: np.ndarray, data: np.ndarray) -> np.ndarray:
+        """Every point of the path, then phi by a Metropolis step, then mu and s2 from their conditionals."""
+        new, count = theta.copy(), self.num_data
+        mu, phi, s2, x = new[MU], np.tanh(new[PSI]), np.exp(new[LOG_S2]), new[PATH:]
+        volatility_sweep(x, self.returns, mu, phi, s2, rng.standard_normal(count), rng.random(count))
+        phi = self._new_phi(rng, mu, phi, s2, x)
+        one, path = np.array([phi]), x[None]
+        factor, product = (values[0] for values in volatility_mean_terms(one, path))
+        precision = 1 / MEAN_VARIANCE + factor / s2
+        mu = product / s2 / precision + rng.standard_normal() / np.sqrt(precision)
+        squares = volatility_squares(np.array([mu]), np.zeros(1), one, path)[0]
+        s2 = (GAMMA[1] + 0.5 * squares) / rng.gamma(GAMMA[0] + 0.5 * count)
+        new[:PATH] = mu, np.arctanh(phi), np.log(s2)
+        return new
+
+    def _new_phi(self, rng: np.random.Generator, mu: float, phi: float, s2: float, x: np.ndarray) -> float:
+        """Proposed from N(r, s2 / sum (x_{t-1} - mu)^2), r the regression's slope, and accepted by what that leaves out."""
+        away = x - mu
+        square = float((away[:-1] ** 2).sum())
+        proposed = float((away[1:] * away[:-1]).sum()) / square + rng.standard_normal() * np.sqrt(s2 / square)
+        threshold = np.log(rng.random())
+        if abs(proposed) >= 1 - 1e-12:
+            return phi
+
+        def left_out(value: float) -> float:
+            stationary = 1 - value**2
+            return log_prior_phi(value) + 0.5 * (np.log(stationary) - stationary * away[0] ** 2 / s2)
+
+        return proposed if threshold < left_out(proposed) - left_out(phi) else phi
+
+
+def parts(theta: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """mu, phi, s2 (m,) and the paths (m, T) of theta (m, d)."""
+    theta = np.asarray(theta, float)
+    x = np.ascontiguousarray(theta[:, PATH:])
+    return theta[:, MU].copy(), np.tanh(theta[:, PSI]), np.exp(theta[:, LOG_S2]), x
+
+
+def paths(rng: np.random.Generator, mu: np.ndarray, phi: np.ndarray, s2: np.ndarray, count: int) -> np.ndarray:
+    """Paths (m, count) of the log variance given the parameters (m,)."""
+    noise = rng.standard_normal((count, len(mu))) * np.sqrt(s2)
+    away = np.empty((count, len(mu)))
+    away[0] = noise[0] / np.sqrt(1 - phi**2)
+    for t in range(1, count):
+        away[t] = phi * away[t - 1] + noise[t]
+    return np.ascontiguousarray((mu + away).T)
+
+
+def log_prior_phi(phi: np.ndarray) -> np.ndarray:
+    """log density of phi where (1 + phi) / 2 ~ Beta(20, 1.5)."""
+    return BY_BETA + (BETA[0] - 1) * np.log(0.5 * (1 + phi)) + (BETA[1] - 1) * np.log(0.5 * (1 - phi))
+
+
+def slope_psi(phi: np.ndarray, of_phi: np.ndarray) -> np.ndarray:
+    """Gradient in psi = atanh phi, with the prior of phi and the Jacobian, from that of the path's density in phi."""
+    prior = (BETA[0] - 1) / (1 + phi) - (BETA[1] - 1) / (1 - phi)
+    return (1 - phi**2) * (of_phi + prior) - 2 * phi
