@@ -22,7 +22,7 @@ from pmdviz.targets.reference.base import DrawsReference
 from pmdviz.targets.returns import read_returns
 from pmdviz.targets.space import numbered
 
-MU, PSI, LOG_S2, PATH = 0, 1, 2, 3  # places in theta; the path is from the last one on
+MU, LOG_S2, PSI, PATH = 0, 1, 2, 3  # places in theta; the path is from the last one on
 MEAN_VARIANCE = 10.0  # of the prior of mu
 BETA = 20.0, 1.5  # of (1 + phi) / 2
 GAMMA = 2.5, 0.025  # shape and scale of the inverse gamma of s2
@@ -92,7 +92,7 @@ class StochasticVolatilityOptions(Knobs):
 class StochasticVolatility(InBlocks, Target):
     """y_t ~ N(0, exp(x_t)), x_t = mu + phi (x_{t-1} - mu) + N(0, s2), x_1 ~ N(mu, s2 / (1 - phi^2)).
 
-    theta = (mu, psi, log s2, x_1, ..., x_T) with phi = tanh psi; priors mu ~ N(0, 10), (1 + phi) / 2 ~ Beta(20, 1.5)
+    theta = (mu, log s2, psi, x_1, ..., x_T) with phi = tanh psi; priors mu ~ N(0, 10), (1 + phi) / 2 ~ Beta(20, 1.5)
     and s2 ~ IG(2.5, 0.025), with the Jacobians of psi and log s2. A row is (t, y_t), t from 0.
     """
 
@@ -113,12 +113,12 @@ class StochasticVolatility(InBlocks, Target):
         count = len(returns)
         self.data, self.returns = np.column_stack([np.arange(count), returns]), returns
         self.dim = PATH + count
-        self.parameter_names = ("μ", "ψ", "log σ²", *numbered("x", count))
+        self.parameter_names = ("μ", "log σ²", "ψ", *numbered("x", count))
         path = Block("φ and path", (PSI, *range(PATH, self.dim)), pace=(PACE, *np.ones(count)))
         self.blocks = (Block("μ", (MU,), closed=True), Block("σ²", (LOG_S2,), closed=True), path)
-        self.scale = np.array([MEAN_VARIANCE**0.5, 0.6, 0.7, *np.full(count, MEAN_VARIANCE**0.5)])
+        self.scale = np.array([MEAN_VARIANCE**0.5, 0.7, 0.6, *np.full(count, MEAN_VARIANCE**0.5)])
         reach = 3.5 * MEAN_VARIANCE**0.5
-        self.view_box = ((-reach, reach), (-0.5, 4.0), (-8.0, 2.0), *((-reach, reach),) * count)
+        self.view_box = ((-reach, reach), (-8.0, 2.0), (-0.5, 4.0), *((-reach, reach),) * count)
 
     def _drawn(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         o = self.options
@@ -130,7 +130,7 @@ class StochasticVolatility(InBlocks, Target):
         mu = MEAN_VARIANCE**0.5 * rng.standard_normal(n)
         phi = np.clip(2 * rng.beta(*BETA, n) - 1, -1 + 1e-12, 1 - 1e-12)
         s2 = GAMMA[1] / rng.gamma(GAMMA[0], size=n)
-        return np.column_stack([mu, np.arctanh(phi), np.log(s2), paths(rng, mu, phi, s2, self.num_data)])
+        return np.column_stack([mu, np.log(s2), np.arctanh(phi), paths(rng, mu, phi, s2, self.num_data)])
 
     def make_reference(self) -> DrawsReference:
         """Draws of four long chains of exact Markov chain Monte Carlo."""
@@ -180,7 +180,7 @@ class StochasticVolatility(InBlocks, Target):
     def first_particles(self, rng: np.random.Generator, n: int) -> np.ndarray:
         """n points (n, d) to begin with: a level path at the log of the mean square return, and phi = 1/2."""
         level = math.log(max(float((self.returns**2).mean()), 1e-300))
-        start = np.array([level, START_PSI, math.log(GAMMA[1] / (GAMMA[0] - 1)), *np.full(self.num_data, level)])
+        start = np.array([level, math.log(GAMMA[1] / (GAMMA[0] - 1)), START_PSI, *np.full(self.num_data, level)])
         return start + START_NOISE * rng.standard_normal((n, self.dim))
 
     def closed_start(self, block: Block) -> np.ndarray:
@@ -231,7 +231,7 @@ class StochasticVolatility(InBlocks, Target):
         mu = product / s2 / precision + rng.standard_normal() / np.sqrt(precision)
         squares = volatility_squares(np.array([mu]), np.zeros(1), one, path)[0]
         s2 = (GAMMA[1] + 0.5 * squares) / rng.gamma(GAMMA[0] + 0.5 * count)
-        new[:PATH] = mu, np.arctanh(phi), np.log(s2)
+        new[:PATH] = mu, np.log(s2), np.arctanh(phi)
         return new
 
     def _new_phi(self, rng: np.random.Generator, mu: float, phi: float, s2: float, x: np.ndarray) -> float:
