@@ -53,7 +53,7 @@ class PictureControls:
         scene, *pair = (said[widget] for widget in self.widgets)
         across, up = (0, 1) if pair[0] is None else pair
         if not self.pair[1].visible:
-            across, up = across, int(across == 0)
+            up = int(across == 0)
         if across == up:  # the other axis takes over what this one had
             across, up = (event.old, up) if event.obj is self.pair[1] else (across, event.old)
         self._choose(SceneChoice(scene, (across, up)))
