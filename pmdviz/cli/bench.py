@@ -21,8 +21,9 @@ def _benchmarks() -> ModuleType:
     for root in (HERE, Path.cwd()):
         if (root / "benchmarks" / "__init__.py").is_file() and (root / "pmdviz" / "cli").is_dir():
             # Its own before those of another checkout that is installed; an installed package stays what is measured.
-            if str(root) not in (sys.path[:1] if root == HERE else sys.path):
-                sys.path.insert(0 if root == HERE else len(sys.path), str(root))
+            place = 0 if root == HERE else len(sys.path)
+            if str(root) not in sys.path[: place + 1]:
+                sys.path.insert(place, str(root))
             return importlib.import_module("benchmarks")
     raise InputError("pmdviz bench needs a checkout: its benches are not installed; change to the checkout's folder")
 

@@ -2,7 +2,8 @@
 
 `state._connected` (documents whose browser is ready), `state._thread_id_` (the thread that may change a document at
 once), `state._views` (roots that are shown), `panel_extension._loaded`, `Viewable._cleanup`,
-`Select._process_param_change`, `ComponentResourceHandler.parse_url_path` and `panel.io.server.bundle_resources`.
+`Select._process_param_change`, `Select._update_model` and `_events` (what a browser said and no handler has heard of
+yet), `ComponentResourceHandler.parse_url_path` and `panel.io.server.bundle_resources`.
 """
 
 from __future__ import annotations
@@ -74,3 +75,13 @@ class LabelledSelect(Select):
         if lost := found.get("disabled_options"):
             found["disabled_options"] = [label for label, value in self.options.items() if value in lost]
         return found
+
+
+class PatientSelect(Select):
+    """A select that does not take back a choice which a person has made and no handler has heard of yet.
+
+    A choice waits 50 ms or more. Panel drops it where the page sets the select meanwhile, as an answer to another one.
+    """
+
+    def _update_model(self, events: dict[str, Any], msg: dict[str, Any], *where: Any) -> None:
+        super()._update_model(events, {name: value for name, value in msg.items() if name not in self._events}, *where)

@@ -68,8 +68,8 @@ def _position(entry: tuple[str, dict]) -> tuple[int, str]:
 
 def _preset(name: str, parts: dict) -> Preset:
     hints = tuple(Hint(**hint) for hint in parts["hints"])
-    given = parts["title"], parts["question"], parts["check"], hints, parts["recipe"]
-    return Preset(name, *given, parts.get("trace", ""))
+    told = {key: parts[key] for key in ("title", "question", "check")}
+    return Preset(name, **told, hints=hints, parts=parts["recipe"], trace=parts.get("trace", ""))
 
 
 PRESETS = _loaded()  # by name, in the order in which they are shown; the first is the default

@@ -71,6 +71,7 @@ def test_no_other_class_overrides_a_private_part():
     found = {(module, kind, name) for module, kind, name in overridden() if name not in DOCUMENTED}
     assert {(module, kind) for module, kind, _ in found} == {
         ("pmdviz.lab.panel_internals", "LabelledSelect"),
+        ("pmdviz.lab.panel_internals", "PatientSelect"),
         ("pmdviz.serve.bokeh_internals", "MessageHooks"),
     }
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import panel as pn
-
 from pmdviz.lab import css
 from pmdviz.lab.loop.locked import handed
+from pmdviz.lab.panel_internals import PatientSelect
 from pmdviz.methods import Method
 from pmdviz.scenes.stage import Pair, Scene, SceneChoice, applicable_scenes
 from pmdviz.targets import Target
@@ -22,8 +21,8 @@ class PictureControls:
 
     def __init__(self, choose: Callable[[SceneChoice], None]) -> None:
         look: dict[str, Any] = {"margin": 0, "stylesheets": [css.SELECT], "visible": False}
-        self.scene = pn.widgets.Select(label="Picture", width=150, **look)
-        self.pair = [pn.widgets.Select(label=label, width=90, **look) for label in ("Horizontal", "Vertical")]
+        self.scene = PatientSelect(label="Picture", width=150, **look)
+        self.pair = [PatientSelect(label=label, width=90, **look) for label in ("Horizontal", "Vertical")]
         self.widgets = [self.scene, *self.pair]
         self._choose, self._shown, self._busy = choose, None, False
         for widget in self.widgets:
@@ -53,7 +52,7 @@ class PictureControls:
         scene, *pair = (said[widget] for widget in self.widgets)
         across, up = (0, 1) if pair[0] is None else pair
         if not self.pair[1].visible:
-            across, up = across, int(across == 0)
+            up = int(across == 0)
         if across == up:  # the other axis takes over what this one had
             across, up = (event.old, up) if event.obj is self.pair[1] else (across, event.old)
         self._choose(SceneChoice(scene, (across, up)))
