@@ -11,11 +11,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from benchmarks.annealing import CASES
 from benchmarks.helpers.claims_runs import read_rows
 from benchmarks.helpers.claims_words import measured_line, seen, verdict_line
+from benchmarks.helpers.rows_page import arrays_by_row, every_row
 from benchmarks.helpers.stein_claims import CLAIMS
 from benchmarks.helpers.stein_rules import Runs
 
@@ -64,14 +63,10 @@ weights collapse (ESS of a few per cent). Nets of steepness 4 are more accurate.
 
 def runs_of(stein: Iterable[Mapping[str, str]], annealing: Iterable[Mapping[str, str]]) -> Runs:
     """Both tables as arrays."""
-    found: dict[str, dict[str, list[float]]] = {}
-    for line in stein:
-        found.setdefault(line["row"], {}).setdefault(line["name"], []).append(float(line["value"]))
-    for line in annealing:
-        numbers = found.setdefault(line["case"], {})
-        for name in set(line) - {"case", "seed"}:
-            numbers.setdefault(name, []).append(float(line[name]))
-    arrays = {row: {name: np.array(v) for name, v in numbers.items()} for row, numbers in found.items()}
+    names = [(line, name) for line in annealing for name in set(line) - {"case", "seed"}]
+    arrays = arrays_by_row(
+        [*stein, *({"row": line["case"], "name": name, "value": line[name]} for line, name in names)]
+    )
     for numbers in arrays.values():
         if "kl_reverse" in numbers:  # of q from p, as that of SteinIS
             numbers["kl"] = numbers["kl_reverse"]
@@ -85,26 +80,9 @@ def page(folder: Path) -> str:
     judged = [(words, {said: [rule(runs)] for said, rule in cases.items()}) for words, cases in CLAIMS]
     verdicts = "\n".join(verdict_line(words, answers) for words, answers in judged)
     parts = [HEAD.format(verdicts=verdicts), *(seen(words, answers, [""]) for words, answers in judged)]
-    parts += [_figures(stein["figures"]["rows"]), _annealed(annealing["figures"]["cases"])]
+    parts += [every_row(stein["figures"]["rows"]), _annealed(annealing["figures"]["cases"])]
     parts += [f"{measured_line(stein)} (`stein`)", f"{measured_line(annealing)} (`annealing`).\n"]
     return "".join(parts).replace(", : ", ": ")
-
-
-def _figures(rows: Mapping[str, Any]) -> str:
-    head = "\n## Every row\n\nMean ± standard error; what a prototype had in brackets, **bold** where it is further off"
-    head += " than two standard errors.\n\n| row | runs | figures |\n|---|---|---|\n"
-    return head + "".join(f"| {row} | {one['runs']} | {_numbers(one)} |\n" for row, one in rows.items())
-
-
-def _numbers(one: Mapping[str, Any]) -> str:
-    wanted, met = one.get("specified", {}), one.get("within_two_standard_errors", {})
-    told = []
-    for name, (mean, error) in one["means"].items():
-        if name == "evaluations":
-            continue
-        known = f" ({wanted[name]:.3g})" if name in wanted else ""
-        told.append(f"{name} {mean:.3g} ± {error:.1g}{known if met.get(name, True) else f' **{known.strip()}**'}")
-    return ", ".join(told)
 
 
 def _annealed(cases: Mapping[str, Any]) -> str:

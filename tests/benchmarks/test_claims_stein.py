@@ -8,6 +8,7 @@ import pytest
 from benchmarks.helpers import adaptive_rows, stein_rows
 from benchmarks.helpers.claims_rules import NO, OPEN, YES
 from benchmarks.helpers.claims_runs import read_rows
+from benchmarks.helpers.seeded_rows import QUICK, described
 from benchmarks.helpers.stein_claims import CLAIMS
 from benchmarks.helpers.stein_page import page, runs_of
 from benchmarks.helpers.stein_rules import (
@@ -18,7 +19,7 @@ from benchmarks.helpers.stein_rules import (
     lower,
     unbiased,
 )
-from benchmarks.stein import QUICK, SEEDS, described, rows
+from benchmarks.stein import SEEDS, rows
 from pmdviz.targets import make_target
 
 DOCS = Path(__file__).parents[2] / "docs"
