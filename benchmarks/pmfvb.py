@@ -1,0 +1,33 @@
+"""What Tran, Tseng and Kohn's paper and its prototype say of mean-field particles: every row over seeds, bars, CPU."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import Any
+
+from benchmarks.helpers import gaussian_vb_rows, mean_field_bars, network_rows, pmfvb_rows, volatility_rows
+from benchmarks.helpers.mean_field_cpu import against_numpy
+from benchmarks.helpers.seeded_rows import Row, measured, table
+
+SEEDS = {
+    "blocks": range(700, 704),
+    "volatility": range(700, 704),
+    "networks": range(700, 703),
+    "gaussian vb": range(700, 708),
+}
+
+
+def rows() -> list[Row]:
+    """All of them, table by table."""
+    return [
+        *table("blocks", pmfvb_rows.ROWS, pmfvb_rows.SPECIFIED),
+        *table("volatility", volatility_rows.ROWS, volatility_rows.SPECIFIED),
+        *table("networks", network_rows.ROWS, network_rows.SPECIFIED),
+        *table("gaussian vb", gaussian_vb_rows.ROWS, gaussian_vb_rows.SPECIFIED),
+    ]
+
+
+def run(options: Namespace) -> dict[str, Any]:
+    """Every row over its seeds, the bars on their means, and CPU beside plain NumPy in this same run."""
+    found = measured(rows(), SEEDS, options)
+    return {**found, "bars": mean_field_bars.judged(found["rows"]), "cpu": against_numpy(options.quick)}
