@@ -13,7 +13,7 @@ from pmdviz.kernels.likelihoods.logistic import (
     logistic_row_log_likelihood,
 )
 from pmdviz.kernels.likelihoods.logistic_blocks import logistic_block_gradient
-from pmdviz.knobs import Knobs, Real, Whole
+from pmdviz.knobs import Choice, Knobs, Real, Whole
 from pmdviz.targets.base import GaussianPrior, Natural, Target
 from pmdviz.targets.blocks import Block, InBlocks, checked_blocks
 from pmdviz.targets.options import data_points, data_seed, data_source, digit_pair, prior_sd
@@ -43,12 +43,20 @@ class LogisticOptions(Knobs):
         3, bounds=(1, 100), label="Dimension d", acts="restart", doc="Number of weights: an intercept and d - 1 slopes."
     )
     num_data = data_points(200)
+    truth = Choice(
+        "slopes",
+        choices={"slopes": "slopes of a given length", "prior": "drawn from the prior"},
+        label="True weights",
+        acts="restart",
+        only_if=("data", "synthetic"),
+        doc="No intercept, and slopes of a given length in a random direction; or all weights from N(0, prior sd²).",
+    )
     slope = Real(
         1.5,
         bounds=(0, 20),
         label="Length of the true slopes",
         acts="restart",
-        only_if=("data", "synthetic"),
+        only_if=("truth", "slopes"),
         doc="How steeply the probability of class 1 rises across the decision line.",
     )
     prior_sd = prior_sd(bounds=(0.05, 100), default=2.0)
@@ -58,7 +66,7 @@ class LogisticOptions(Knobs):
 class Logistic(InBlocks, GaussianPrior, Target):
     """P(y = 1 | x) = 1 / (1 + exp(-x.w)), w ~ N(0, prior_sd^2 I), x = (1, features). A row is (x_1, ..., x_d, y).
 
-    Synthetic features are N(0, I), and the true slopes point in a random direction. Rows of other data that are not
+    Synthetic features are N(0, I); the true slopes point in a random direction, or are drawn from the prior. Rows of other data that are not
     learnt from are held out, 5,000 at most.
     """
 
@@ -89,9 +97,12 @@ class Logistic(InBlocks, GaussianPrior, Target):
 
     def _draw(self, rng: np.random.Generator) -> None:
         """The true weights, features and classes."""
-        slopes = rng.standard_normal(self.dim)
-        slopes[0] = 0.0
-        self.true_weights = self.options.slope * slopes / max(float(np.linalg.norm(slopes)), 1e-12)
+        slopes = rng.standard_normal(self.dim)  # and the intercept
+        if self.options.truth == "prior":
+            self.true_weights = self.prior_sd * slopes
+        else:
+            slopes[0] = 0.0
+            self.true_weights = self.options.slope * slopes / max(float(np.linalg.norm(slopes)), 1e-12)
         self.data = self._simulate(rng, self.true_weights, self.options.num_data)
         self.test_data = self._simulate(rng, self.true_weights, NUM_TEST)
 
