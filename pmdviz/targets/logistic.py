@@ -97,13 +97,15 @@ class Logistic(InBlocks, GaussianPrior, Target):
 
     def _draw(self, rng: np.random.Generator) -> None:
         """The true weights, features and classes."""
-        slopes = rng.standard_normal(self.dim)  # and the intercept
         if self.options.truth == "prior":
-            self.true_weights = self.prior_sd * slopes
+            x = self._features(rng, self.options.num_data)
+            self.true_weights = self.prior_sd * rng.standard_normal(self.dim)
+            self.data = _classed(rng, x, self.true_weights)
         else:
+            slopes = rng.standard_normal(self.dim)
             slopes[0] = 0.0
             self.true_weights = self.options.slope * slopes / max(float(np.linalg.norm(slopes)), 1e-12)
-        self.data = self._simulate(rng, self.true_weights, self.options.num_data)
+            self.data = self._simulate(rng, self.true_weights, self.options.num_data)
         self.test_data = self._simulate(rng, self.true_weights, NUM_TEST)
 
     @property
@@ -124,9 +126,7 @@ class Logistic(InBlocks, GaussianPrior, Target):
         return self.make_exact() or DrawsReference(hamiltonian_chains(self))
 
     def _simulate(self, rng: np.random.Generator, theta: np.ndarray, n: int) -> np.ndarray:
-        x = self._features(rng, n)
-        logits = (np.column_stack([np.ones(n), x]) * theta).sum(axis=1)
-        return _rows(x, rng.random(n) < 1 / (1 + np.exp(-logits)))
+        return _classed(rng, self._features(rng, n), theta)
 
     def _features(self, rng: np.random.Generator, n: int) -> np.ndarray:
         """N(0, I), or those of the data drawn with replacement."""
@@ -181,6 +181,12 @@ def bound_slope(xi: np.ndarray) -> np.ndarray:
     """tanh(xi/2) / (2 xi): twice the lambda of Jaakkola and Jordan (2000), the curvature of their bound; 1/4 at 0."""
     xi = np.maximum(np.abs(xi), 1e-6)  # the next term of the series, xi^2 / 48, is below rounding there
     return np.tanh(0.5 * xi) / (2 * xi)
+
+
+def _classed(rng: np.random.Generator, features: np.ndarray, theta: np.ndarray) -> np.ndarray:
+    """Rows with these features (n, d - 1), whose classes are drawn."""
+    logits = (np.column_stack([np.ones(len(features)), features]) * theta).sum(axis=1)
+    return _rows(features, rng.random(len(features)) < 1 / (1 + np.exp(-logits)))
 
 
 def _rows(features: np.ndarray, classes: np.ndarray) -> np.ndarray:

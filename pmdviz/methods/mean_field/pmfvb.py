@@ -131,8 +131,11 @@ class PMFVB(Method):
         return num_data
 
     def default_budget(self, target: Target, knobs: PMFVBKnobs) -> int:
-        """Two thousand steps."""
-        return USUAL_STEPS * target.num_data
+        """For 2,000 steps: passes over the data, or without any so many evaluations a particle."""
+        if target.data is not None:
+            return USUAL_STEPS * target.num_data
+        averaged = knobs.work_on(target).gradients // knobs.num_particles
+        return int(USUAL_STEPS * averaged + USUAL_STEPS // BOUND_EVERY)
 
     def init(self, rng: np.random.Generator, target: Target, knobs: PMFVBKnobs) -> PMFVBState:
         """m points that the target begins with, as a rule draws of its prior; blocks in closed form by draws of the q that they begin with."""
