@@ -9,8 +9,10 @@ import numpy as np
 
 from pmdviz.kernels.volatility import (
     volatility_gradient,
+    volatility_log_likelihood,
     volatility_log_path,
     volatility_mean_terms,
+    volatility_pull,
     volatility_squares,
     volatility_sweep,
 )
@@ -145,22 +147,22 @@ class StochasticVolatility(InBlocks, Target):
         return draws
 
     def _log_prior(self, theta: np.ndarray) -> np.ndarray:
-        mu, phi, s2, x = parts(theta)
+        mu, phi, s2 = parameters(theta)
         of_mu = -0.5 * (mu**2 / MEAN_VARIANCE + np.log(2 * np.pi * MEAN_VARIANCE))
         of_psi = log_prior_phi(phi) + np.log1p(-(phi**2))
         shape, scale = GAMMA
         of_s2 = shape * np.log(scale) - math.lgamma(shape) - shape * theta[:, LOG_S2] - scale / s2
-        return of_mu + of_psi + of_s2 + volatility_log_path(mu, phi, s2, x)
+        return of_mu + of_psi + of_s2 + volatility_log_path(mu, phi, s2, theta, PATH)
 
     def _grad_log_prior(self, theta: np.ndarray) -> np.ndarray:
-        mu, phi, s2, x = parts(theta)
-        out, zero = np.empty(theta.shape), np.zeros(len(mu))
-        of_phi, out[:, PATH:] = volatility_gradient(mu, zero, phi, 1 / s2, x)
+        mu, phi, s2 = parameters(theta)
+        zero = np.zeros(len(mu))
+        of_phi, out = volatility_gradient(mu, zero, phi, 1 / s2, theta, PATH)
         out[:, PSI] = slope_psi(phi, of_phi)
-        factor, product = volatility_mean_terms(phi, x)
+        factor, product = volatility_mean_terms(phi, theta, PATH)
         out[:, MU] = (product - factor * mu) / s2 - mu / MEAN_VARIANCE
-        squares = volatility_squares(mu, zero, phi, x)
-        out[:, LOG_S2] = (0.5 * squares + GAMMA[1]) / s2 - 0.5 * x.shape[1] - GAMMA[0]
+        squares = volatility_squares(mu, zero, phi, theta, PATH)
+        out[:, LOG_S2] = (0.5 * squares + GAMMA[1]) / s2 - 0.5 * self.num_data - GAMMA[0]
         return out
 
     def row_log_likelihood(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
@@ -169,13 +171,22 @@ class StochasticVolatility(InBlocks, Target):
         return -0.5 * (np.log(2 * np.pi) + x + rows[:, 1] ** 2 * np.exp(-x))
 
     def _log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
+        if self._is_whole(batch):
+            return volatility_log_likelihood(theta, PATH, batch[:, 1])
         return self.row_log_likelihood(theta, batch).sum(axis=1)
 
     def _grad_log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
-        places = PATH + batch[:, 0].astype(np.int64)
         out = np.zeros(theta.shape)
+        if self._is_whole(batch):
+            volatility_pull(theta, PATH, batch[:, 1], out)
+            return out
+        places = PATH + batch[:, 0].astype(np.int64)
         np.add.at(out, (slice(None), places), 0.5 * (batch[:, 1] ** 2 * np.exp(-theta[:, places]) - 1))
         return out
+
+    def _is_whole(self, batch: np.ndarray) -> bool:
+        """Whether it has a row for every return in their order."""
+        return np.array_equal(batch[:, 0], self.data[:, 0])
 
     def first_particles(self, rng: np.random.Generator, n: int) -> np.ndarray:
         """n points (n, d) to begin with: a level path at the log of the mean square return, and phi = 1/2."""
@@ -189,14 +200,14 @@ class StochasticVolatility(InBlocks, Target):
 
     def closed_form(self, block: Block, particles: np.ndarray, closed: Mapping[str, np.ndarray]) -> np.ndarray:
         """(mean, variance) of q(mu) = N, or (shape, scale) of q(s2) = IG, the best given the others."""
-        _, phi, _, x = parts(particles)
+        phi = np.tanh(particles[:, PSI])
         if block.coordinates == (MU,):
             precision, later = closed["σ²"][0] / closed["σ²"][1], self.num_data - 1
-            factor, product = volatility_mean_terms(phi, x, later if self.options.mean_update == "printed" else 1)
+            factor, product = volatility_mean_terms(phi, particles, PATH, later if self.options.mean_update == "printed" else 1)
             total = 1 / MEAN_VARIANCE + precision * factor.mean()
             return np.array([precision * product.mean() / total, 1 / total])
-        mean, variance = np.broadcast_to(closed["μ"][:, None], (2, len(phi)))
-        squares = volatility_squares(mean, variance, phi, x)
+        mean, variance = np.repeat(closed["μ"][:, None], len(phi), axis=1)
+        squares = volatility_squares(mean, variance, phi, particles, PATH)
         return np.array([GAMMA[0] + 0.5 * self.num_data, GAMMA[1] + 0.5 * squares.mean()])
 
     def closed_draws(self, block: Block, parameters: np.ndarray, rng: np.random.Generator, n: int) -> np.ndarray:
@@ -212,12 +223,13 @@ class StochasticVolatility(InBlocks, Target):
         """Of psi and the path, exactly: mu and s2 enter by E mu, var mu and E 1/s2; of other blocks by `others`."""
         if not closed:
             return super().block_gradient(block, own, others, closed)
-        m, phi, x = len(own), np.tanh(own[:, 0]), np.ascontiguousarray(own[:, 1:])
-        mean, variance = np.broadcast_to(closed["μ"][:, None], (2, m))
+        m, phi = len(own), np.tanh(own[:, 0])
+        mean, variance = np.repeat(closed["μ"][:, None], m, axis=1)
         precision = np.full(m, closed["σ²"][0] / closed["σ²"][1])
-        of_phi, of_x = volatility_gradient(mean, variance, phi, precision, x)
-        of_x += 0.5 * (self.returns**2 * np.exp(-x) - 1)
-        return np.column_stack([slope_psi(phi, of_phi), of_x])
+        of_phi, out = volatility_gradient(mean, variance, phi, precision, own, 1)
+        volatility_pull(own, 1, self.returns, out)
+        out[:, 0] = slope_psi(phi, of_phi)
+        return out
 
     def _gibbs_sweep(self, rng: np.random.Generator, theta: np.ndarray, data: np.ndarray) -> np.ndarray:
         """Every point of the path, then phi by a Metropolis step, then mu and s2 from their conditionals."""
@@ -226,10 +238,10 @@ class StochasticVolatility(InBlocks, Target):
         volatility_sweep(x, self.returns, mu, phi, s2, rng.standard_normal(count), rng.random(count))
         phi = self._new_phi(rng, mu, phi, s2, x)
         one, path = np.array([phi]), x[None]
-        factor, product = (values[0] for values in volatility_mean_terms(one, path))
+        factor, product = (values[0] for values in volatility_mean_terms(one, path, 0))
         precision = 1 / MEAN_VARIANCE + factor / s2
         mu = product / s2 / precision + rng.standard_normal() / np.sqrt(precision)
-        squares = volatility_squares(np.array([mu]), np.zeros(1), one, path)[0]
+        squares = volatility_squares(np.array([mu]), np.zeros(1), one, path, 0)[0]
         s2 = (GAMMA[1] + 0.5 * squares) / rng.gamma(GAMMA[0] + 0.5 * count)
         new[:PATH] = mu, np.log(s2), np.arctanh(phi)
         return new
@@ -250,11 +262,9 @@ class StochasticVolatility(InBlocks, Target):
         return proposed if threshold < left_out(proposed) - left_out(phi) else phi
 
 
-def parts(theta: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """mu, phi, s2 (m,) and the paths (m, T) of theta (m, d)."""
-    theta = np.asarray(theta, float)
-    x = np.ascontiguousarray(theta[:, PATH:])
-    return theta[:, MU].copy(), np.tanh(theta[:, PSI]), np.exp(theta[:, LOG_S2]), x
+def parameters(theta: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """mu, phi and s2 (m,) of theta (m, d)."""
+    return theta[:, MU].copy(), np.tanh(theta[:, PSI]), np.exp(theta[:, LOG_S2])
 
 
 def paths(rng: np.random.Generator, mu: np.ndarray, phi: np.ndarray, s2: np.ndarray, count: int) -> np.ndarray:
