@@ -1,6 +1,6 @@
 """The stochastic volatility model: its density and gradient, what its closed forms need, and sweeps of exact MCMC.
 
-x_1 ~ N(mu, s2 / (1 - phi^2)), x_t = mu + phi (x_{t-1} - mu) + N(0, s2), y_t ~ N(0, exp(x_t)), t to T >= 2. The paths x
+x_1 ~ N(mu, s2 / (1 - phi^2)), x_t = mu + phi (x_{t-1} - mu) + N(0, s2), y_t ~ N(0, exp(x_t)), t from 1 to T. The paths x
 are `points[:, first:]` of points (m, first + T), and what belongs to each of them is (m,). No priors here.
 """
 
@@ -139,10 +139,13 @@ def _gradient(mu, phi, precision, points, first, slope, out):
             residual = x[t] - p * x[t - 1] - shift
             total += residual * (x[t - 1] - level)
             of_x[t] = scale * (p * (x[t + 1] - p * x[t] - shift) - residual)
-        start, second, before, now = x[0] - level, x[1] - level, x[last - 1] - level, x[last] - level
-        slope[i] = p * start * start + total + (now - p * before) * before
-        of_x[0] = scale * (p * (second - p * start) - (1.0 - p * p) * start)
-        of_x[last] = scale * (p * before - now)
+        start = x[0] - level
+        slope[i], of_x[0] = p * start * start + total, -scale * (1.0 - p * p) * start
+        if last:
+            before, now = x[last - 1] - level, x[last] - level
+            slope[i] += (now - p * before) * before
+            of_x[0] += scale * p * (x[1] - level - p * start)
+            of_x[last] = scale * (p * before - now)
 
 
 @jit
