@@ -14,7 +14,7 @@ from pmdviz.kernels.jit import fast_jit, jit
 from pmdviz.kernels.pool import run_blocks
 
 ROWS_PER_BLOCK = 64
-FARTHEST = 700.0  # e^700 is still a number, and a path of log variances has diverged long before
+FARTHEST = 300.0  # of -x: even the square of e^300 is a number, and a path of log variances has diverged long before
 
 
 def volatility_log_path(mu: np.ndarray, phi: np.ndarray, s2: np.ndarray, points: np.ndarray, first: int) -> np.ndarray:
@@ -56,12 +56,12 @@ def volatility_gradient(
 ) -> tuple[np.ndarray, np.ndarray]:
     """E over mu ~ N(mu, var) and E(1/s2) = precision of the gradient of log p(x | mu, phi, s2).
 
-    In phi (m,), and in the points (m, d), whose other columns are left empty.
+    In psi = atanh phi (m,), which is finite for phi = 1 too, and in the points (m, d), whose other columns are left empty.
     """
     points, slope, out = plain(points), np.empty(len(points)), np.empty(points.shape)
     _by_rows(lambda a, b: _gradient(mu[a:b], phi[a:b], precision[a:b], points[a:b], first, slope[a:b], out[a:b]), points)
     of_var = var * (phi + (points.shape[1] - first - 1) * (1.0 - phi))
-    return precision * (slope + of_var) - phi / (1.0 - phi * phi), out
+    return (1.0 - phi * phi) * precision * (slope + of_var) - phi, out
 
 
 def volatility_pull(points: np.ndarray, first: int, y: np.ndarray, out: np.ndarray) -> None:
@@ -131,7 +131,7 @@ def _squares(mu, phi, points, first, out):
 
 @fast_jit
 def _gradient(mu, phi, precision, points, first, slope, out):
-    """Of x, and `slope`: that in phi over the precision but for -phi / (1 - phi^2), at var = 0."""
+    """Of x, and `slope`: that of the squares' half in phi, with its sign turned, at var = 0."""
     for i in range(slope.size):
         x, of_x, p, level, scale = points[i, first:], out[i, first:], phi[i], mu[i], precision[i]
         shift, last, total = (1.0 - p) * level, x.size - 1, 0.0

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from pmdviz.kernels.volatility import (
+    FARTHEST,
     volatility_gradient,
     volatility_log_likelihood,
     volatility_log_path,
@@ -106,6 +107,8 @@ class StochasticVolatility(InBlocks, Target):
     about = "Returns that are calm for a while and wild for a while: a hidden path of log variances and its three parameters."
     source = "Tran, Tseng, Kohn 2023, section 4.2 and appendix A; Kim, Shephard, Chib 1998"
     Options = StochasticVolatilityOptions
+    path_columns, path_title = slice(PATH, None), "log variance x"
+    reported_names, reported_bounds = ("μ", "φ", "σ²"), ((-np.inf, np.inf), (-1.0, 1.0), (0.0, np.inf))
     declared = frozenset({"gradient", "conditionals", "blocks", "simulation"})
 
     def build(self) -> None:
@@ -133,6 +136,10 @@ class StochasticVolatility(InBlocks, Target):
     def _simulate(self, rng: np.random.Generator, theta: np.ndarray, n: int) -> np.ndarray:
         """The first n returns given the path that theta has."""
         return rows_of(_returns(rng, theta[PATH : PATH + n]))
+
+    def reported(self, theta: np.ndarray) -> np.ndarray:
+        """mu, phi and s2 (m, 3) of points (m, d)."""
+        return np.column_stack(parameters(theta))
 
     def sample_prior(self, rng: np.random.Generator, n: int) -> np.ndarray:
         """n draws (n, T + 3), each with a path of its own."""
@@ -166,33 +173,31 @@ class StochasticVolatility(InBlocks, Target):
     def _grad_log_prior(self, theta: np.ndarray) -> np.ndarray:
         mu, phi, s2 = parameters(theta)
         zero = np.zeros(len(mu))
-        of_phi, out = volatility_gradient(mu, zero, phi, 1 / s2, theta, PATH)
-        out[:, PSI] = slope_psi(phi, of_phi)
+        of_psi, out = volatility_gradient(mu, zero, phi, 1 / s2, theta, PATH)
+        out[:, PSI] = slope_psi(phi, of_psi)
         factor, product = volatility_mean_terms(phi, theta, PATH)
         out[:, MU] = (product - factor * mu) / s2 - mu / MEAN_VARIANCE
         squares = volatility_squares(mu, zero, phi, theta, PATH)
         out[:, LOG_S2] = (0.5 * squares + GAMMA[1]) / s2 - 0.5 * self.num_data - GAMMA[0]
         return out
 
-    @IN_SILENCE
     def row_log_likelihood(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """log N(y | 0, exp(x_t)) of every row, (m, d) and (n, 2) -> (m, n), in nats."""
         x = theta[:, PATH + rows[:, 0].astype(np.int64)]
-        return -0.5 * (np.log(2 * np.pi) + x + rows[:, 1] ** 2 * np.exp(-x))
+        return -0.5 * (np.log(2 * np.pi) + x + rows[:, 1] ** 2 * np.exp(np.minimum(-x, FARTHEST)))
 
     def _log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
         if self._is_whole(batch):
             return volatility_log_likelihood(theta, PATH, batch[:, 1])
         return self.row_log_likelihood(theta, batch).sum(axis=1)
 
-    @IN_SILENCE
     def _grad_log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
         out = np.zeros(theta.shape)
         if self._is_whole(batch):
             volatility_pull(theta, PATH, batch[:, 1], out)
             return out
         places = PATH + batch[:, 0].astype(np.int64)
-        np.add.at(out, (slice(None), places), 0.5 * (batch[:, 1] ** 2 * np.exp(-theta[:, places]) - 1))
+        np.add.at(out, (slice(None), places), 0.5 * (batch[:, 1] ** 2 * np.exp(np.minimum(-theta[:, places], FARTHEST)) - 1))
         return out
 
     def _is_whole(self, batch: np.ndarray) -> bool:
@@ -237,9 +242,9 @@ class StochasticVolatility(InBlocks, Target):
         m, phi = len(own), np.tanh(own[:, 0])
         mean, variance = np.repeat(closed["μ"][:, None], m, axis=1)
         precision = np.full(m, closed["σ²"][0] / closed["σ²"][1])
-        of_phi, out = volatility_gradient(mean, variance, phi, precision, own, 1)
+        of_psi, out = volatility_gradient(mean, variance, phi, precision, own, 1)
         volatility_pull(own, 1, self.returns, out)
-        out[:, 0] = slope_psi(phi, of_phi)
+        out[:, 0] = slope_psi(phi, of_psi)
         return out
 
     def _gibbs_sweep(self, rng: np.random.Generator, theta: np.ndarray, data: np.ndarray) -> np.ndarray:
@@ -318,7 +323,6 @@ def log_prior_phi(phi: np.ndarray) -> np.ndarray:
     return BY_BETA + (BETA[0] - 1) * np.log(0.5 * (1 + phi)) + (BETA[1] - 1) * np.log(0.5 * (1 - phi))
 
 
-def slope_psi(phi: np.ndarray, of_phi: np.ndarray) -> np.ndarray:
-    """Gradient in psi = atanh phi, with the prior of phi and the Jacobian, from that of the path's density in phi."""
-    prior = (BETA[0] - 1) / (1 + phi) - (BETA[1] - 1) / (1 - phi)
-    return (1 - phi**2) * (of_phi + prior) - 2 * phi
+def slope_psi(phi: np.ndarray, of_psi: np.ndarray) -> np.ndarray:
+    """Gradient in psi = atanh phi of the path's log density, with those of the prior of phi and of the Jacobian."""
+    return of_psi + (BETA[0] - 1) * (1 - phi) - (BETA[1] - 1) * (1 + phi) - 2 * phi

@@ -81,14 +81,14 @@ def test_as_printed_the_later_terms_count_as_often_as_asked(case):
 
 def test_the_gradient_is_that_of_the_expected_log_density(case):
     points, mu, var, phi, s2 = case
-    of_phi, of_x = v.volatility_gradient(mu, var, phi, 1 / s2, points, FIRST)
+    of_psi, of_x = v.volatility_gradient(mu, var, phi, 1 / s2, points, FIRST)
 
     def expected(points, phi):
         return over_mean(lambda level: v.volatility_log_path(level, phi, s2, points, FIRST), mu, var)
 
     step = 1e-5
     slope = (expected(points, phi + step) - expected(points, phi - step)) / (2 * step)
-    np.testing.assert_allclose(of_phi, slope, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(of_psi, (1 - phi**2) * slope, rtol=1e-6, atol=1e-6)
     for k in range(FIRST, points.shape[1]):
         aside = step * np.eye(points.shape[1])[k]
         slope = (expected(points + aside, phi) - expected(points - aside, phi)) / (2 * step)
