@@ -1,56 +1,83 @@
 """The stochastic volatility model: its density and gradient, what its closed forms need, and sweeps of exact MCMC.
 
-x_1 ~ N(mu, s2 / (1 - phi^2)), x_t = mu + phi (x_{t-1} - mu) + N(0, s2), y_t ~ N(0, exp(x_t)). All functions take phi
-and s2 themselves; the priors are N(0, var) for mu, Beta(a, b) for (1 + phi) / 2 and IG(shape, scale) for s2.
+x_1 ~ N(mu, s2 / (1 - phi^2)), x_t = mu + phi (x_{t-1} - mu) + N(0, s2), y_t ~ N(0, exp(x_t)), t from 1 to T. The paths x
+are `points[:, first:]` of points (m, first + T), and what belongs to each of them is (m,). No priors here.
 """
 
 from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from pmdviz.kernels.jit import jit
+from pmdviz.kernels.checks import plain
+from pmdviz.kernels.exponential import exp64
+from pmdviz.kernels.jit import fast_jit, jit
 from pmdviz.kernels.pool import run_blocks
 
-ROWS_PER_BLOCK = 16
+ROWS_PER_BLOCK = 64
+FARTHEST = 300.0  # of -x: even the square of e^300 is a number, and a path of log variances has diverged long before
 
 
-def volatility_log_path(mu: np.ndarray, phi: np.ndarray, s2: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """log p(x | mu, phi, s2) of paths x (m, T), in nats: (m,)."""
-    squares = volatility_squares(mu, np.zeros(len(mu)), phi, x)
-    return -0.5 * (x.shape[1] * np.log(2 * np.pi * s2) - np.log1p(-phi * phi) + squares / s2)
+def volatility_log_path(mu: np.ndarray, phi: np.ndarray, s2: np.ndarray, points: np.ndarray, first: int) -> np.ndarray:
+    """log p(x | mu, phi, s2), in nats: (m,)."""
+    squares, count = volatility_squares(mu, np.zeros(len(mu)), phi, points, first), points.shape[1] - first
+    return -0.5 * (count * np.log(2 * np.pi * s2) - np.log1p(-phi * phi) + squares / s2)
 
 
-def volatility_squares(mu: np.ndarray, var: np.ndarray, phi: np.ndarray, x: np.ndarray) -> np.ndarray:
+def volatility_log_likelihood(points: np.ndarray, first: int, y: np.ndarray) -> np.ndarray:
+    """log p(y | x) = sum_t log N(y_t | 0, exp x_t) of returns y (T,), in nats: (m,)."""
+    points, squares, out = plain(points), y * y, np.empty(len(points))
+    _by_rows(lambda a, b: _likelihood(points[a:b], first, squares, out[a:b]), points)
+    return out - 0.5 * len(y) * np.log(2 * np.pi)
+
+
+def volatility_squares(mu: np.ndarray, var: np.ndarray, phi: np.ndarray, points: np.ndarray, first: int) -> np.ndarray:
     """E over N(mu, var) of (1 - phi^2) (x_1 - mu)^2 + sum_t (x_t - mu - phi (x_{t-1} - mu))^2: (m,)."""
-    out = np.empty(len(x))
-    run_blocks(
-        lambda a, b: _squares(mu[a:b], var[a:b], phi[a:b], x[a:b], out[a:b]), len(x), ROWS_PER_BLOCK, float(x.size)
-    )
-    return out
+    points, out = plain(points), np.empty(len(points))
+    _by_rows(lambda a, b: _squares(mu[a:b], phi[a:b], points[a:b], first, out[a:b]), points)
+    return out + var * _times_mu_squared(phi, points.shape[1] - first)
 
 
-def volatility_mean_terms(phi: np.ndarray, x: np.ndarray, times: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
+def volatility_mean_terms(
+    phi: np.ndarray, points: np.ndarray, first: int, times: float = 1.0
+) -> tuple[np.ndarray, np.ndarray]:
     """A and B (m,): as a function of mu the squares are A mu^2 - 2 B mu + const.
 
     With `times` T - 1 the later terms of B are counted so often, as they are printed in the paper: a mistake of its.
     """
-    count, flat = x.shape[1], 1.0 - phi
-    later = flat * (x[:, 1:].sum(axis=1) - phi * x[:, :-1].sum(axis=1))
-    return 1.0 - phi * phi + (count - 1) * flat * flat, (1.0 - phi * phi) * x[:, 0] + times * later
+    points, total = plain(points), np.empty(len(points))
+    _by_rows(lambda a, b: _sums(points[a:b], first, total[a:b]), points)
+    begin, end = points[:, first], points[:, -1]
+    later = (1.0 - phi) * (total - begin - phi * (total - end))
+    return _times_mu_squared(phi, points.shape[1] - first), (1.0 - phi * phi) * begin + times * later
 
 
 def volatility_gradient(
-    mu: np.ndarray, var: np.ndarray, phi: np.ndarray, precision: np.ndarray, x: np.ndarray
+    mu: np.ndarray, var: np.ndarray, phi: np.ndarray, precision: np.ndarray, points: np.ndarray, first: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """E over mu ~ N(mu, var) and E(1/s2) = precision of the gradient of log p(x | mu, phi, s2): in phi (m,), x (m, T)."""
-    of_phi, of_x = np.empty(len(x)), np.empty(x.shape)
-    run_blocks(
-        lambda a, b: _gradient(mu[a:b], var[a:b], phi[a:b], precision[a:b], x[a:b], of_phi[a:b], of_x[a:b]),
-        len(x),
-        ROWS_PER_BLOCK,
-        float(x.size),
-    )
-    return of_phi, of_x
+    """E over mu ~ N(mu, var) and E(1/s2) = precision of the gradient of log p(x | mu, phi, s2).
+
+    In psi = atanh phi (m,), which is finite for phi = 1 too, and in the points (m, d), whose other columns are left empty.
+    """
+    points, slope, out = plain(points), np.empty(len(points)), np.empty(points.shape)
+    _by_rows(lambda a, b: _gradient(mu[a:b], phi[a:b], precision[a:b], points[a:b], first, slope[a:b], out[a:b]), points)
+    of_var = var * (phi + (points.shape[1] - first - 1) * (1.0 - phi))
+    return (1.0 - phi * phi) * precision * (slope + of_var) - phi, out
+
+
+def volatility_pull(points: np.ndarray, first: int, y: np.ndarray, out: np.ndarray) -> None:
+    """Add the gradient of log p(y | x), 1/2 (y_t^2 e^-x_t - 1), to that in the points: (m, d), of returns y (T,)."""
+    points, squares = plain(points), y * y
+    _by_rows(lambda a, b: _pull(points[a:b], first, squares, out[a:b]), points)
+
+
+def _times_mu_squared(phi: np.ndarray, count: int) -> np.ndarray:
+    """A (m,), that times mu^2 in the squares."""
+    flat = 1.0 - phi
+    return 1.0 - phi * phi + (count - 1) * flat * flat
+
+
+def _by_rows(work: Callable[[int, int], object], points: np.ndarray) -> None:
+    run_blocks(work, len(points), ROWS_PER_BLOCK, float(points.size))
 
 
 def volatility_sweep(
@@ -64,37 +91,61 @@ def volatility_sweep(
     _sweep(x, y, mu, phi, s2, normals, uniforms)
 
 
-@jit
-def _squares(mu, var, phi, x, out):
+@fast_jit
+def _likelihood(points, first, squares, out):
     for i in range(out.size):
-        before = x[i, 0] - mu[i]
-        flat = 1.0 - phi[i]
-        total = (1.0 - phi[i] * phi[i]) * (before * before + var[i])
-        for t in range(1, x.shape[1]):
-            now = x[i, t] - mu[i]
-            residual = now - phi[i] * before
+        x, total = points[i, first:], 0.0
+        for t in range(squares.size):
+            total += x[t] + squares[t] * exp64(min(-x[t], FARTHEST))
+        out[i] = -0.5 * total
+
+
+@fast_jit
+def _pull(points, first, squares, out):
+    for i in range(points.shape[0]):
+        x, of_x = points[i, first:], out[i, first:]
+        for t in range(squares.size):
+            of_x[t] += 0.5 * (squares[t] * exp64(min(-x[t], FARTHEST)) - 1.0)
+
+
+@fast_jit
+def _sums(points, first, out):
+    for i in range(out.size):
+        x, total = points[i, first:], 0.0
+        for t in range(x.size):
+            total += x[t]
+        out[i] = total
+
+
+@fast_jit
+def _squares(mu, phi, points, first, out):
+    for i in range(out.size):
+        x, p, shift = points[i, first:], phi[i], (1.0 - phi[i]) * mu[i]
+        away = x[0] - mu[i]
+        total = (1.0 - p * p) * away * away
+        for t in range(1, x.size):
+            residual = x[t] - p * x[t - 1] - shift
             total += residual * residual
-            before = now
-        out[i] = total + (x.shape[1] - 1) * flat * flat * var[i]
+        out[i] = total
 
 
-@jit
-def _gradient(mu, var, phi, precision, x, of_phi, of_x):
-    count = x.shape[1]
-    for i in range(of_phi.size):
-        p, scale = phi[i], precision[i]
-        stationary = 1.0 - p * p
-        before = x[i, 0] - mu[i]
-        slope = p * (before * before + var[i]) + (count - 1) * (1.0 - p) * var[i]
-        of_x[i, 0] = -scale * stationary * before
-        for t in range(1, count):
-            now = x[i, t] - mu[i]
-            residual = now - p * before
-            slope += residual * before
-            of_x[i, t - 1] += scale * p * residual
-            of_x[i, t] = -scale * residual
-            before = now
-        of_phi[i] = scale * slope - p / stationary
+@fast_jit
+def _gradient(mu, phi, precision, points, first, slope, out):
+    """Of x, and `slope`: that of the squares' half in phi, with its sign turned, at var = 0."""
+    for i in range(slope.size):
+        x, of_x, p, level, scale = points[i, first:], out[i, first:], phi[i], mu[i], precision[i]
+        shift, last, total = (1.0 - p) * level, x.size - 1, 0.0
+        for t in range(1, last):
+            residual = x[t] - p * x[t - 1] - shift
+            total += residual * (x[t - 1] - level)
+            of_x[t] = scale * (p * (x[t + 1] - p * x[t] - shift) - residual)
+        start = x[0] - level
+        slope[i], of_x[0] = p * start * start + total, -scale * (1.0 - p * p) * start
+        if last:
+            before, now = x[last - 1] - level, x[last] - level
+            slope[i] += (now - p * before) * before
+            of_x[0] += scale * p * (x[1] - level - p * start)
+            of_x[last] = scale * (p * before - now)
 
 
 @jit
@@ -119,10 +170,13 @@ def _sweep(x, y, mu, phi, s2, normals, uniforms):
 
 def warm_up_calls() -> Iterator[tuple[str, Callable[[], object]]]:
     """One call of each kernel."""
-    one, x = np.full(2, 0.5), np.zeros((2, 3))
-    yield "stochastic volatility", lambda: volatility_squares(one, one, one, x)
-    yield "stochastic volatility's gradient", lambda: volatility_gradient(one, one, one, one, x)
+    one, points, y = np.full(2, 0.5), np.zeros((2, 4)), np.zeros(3)
+    yield "stochastic volatility", lambda: volatility_squares(one, one, one, points, 1)
+    yield "stochastic volatility's likelihood", lambda: volatility_log_likelihood(points, 1, y)
+    yield "stochastic volatility's mean", lambda: volatility_mean_terms(one, points, 1)
+    yield "stochastic volatility's gradient", lambda: volatility_gradient(one, one, one, one, points, 1)
+    yield "stochastic volatility's pull of the returns", lambda: volatility_pull(points, 1, y, np.zeros((2, 4)))
     yield (
         "stochastic volatility, point by point",
-        lambda: volatility_sweep(np.zeros(3), np.zeros(3), 0.0, 0.5, 1.0, np.zeros(3), np.zeros(3)),
+        lambda: volatility_sweep(np.zeros(3), y, 0.0, 0.5, 1.0, np.zeros(3), np.zeros(3)),
     )

@@ -19,7 +19,7 @@ def read_returns(source: str, count: int) -> np.ndarray:
     """The last `count` returns of a source, (count,), less their mean.
 
     Of S&P 500 closings the log returns in percent, of a file its last column as it is. Raises InputError for fewer
-    returns, one that is no number, a first column of numbers of days that leaves one out, and returns all equal.
+    returns, for returns all equal, and for a first column of whole numbers that leaves one out or is out of order.
     """
     returns = PERCENT * np.diff(np.log(closings())) if source == SP500 else _of_file(source)
     if len(returns) < count:
@@ -45,16 +45,13 @@ def closings() -> np.ndarray:
 
 def _of_file(source: str) -> np.ndarray:
     table = np.asarray(read_rows(source), float)
-    bad = np.flatnonzero(~np.isfinite(table).all(axis=1))
-    if len(bad):
-        raise InputError(f"row {bad[0] + 1:,} of data {shown(source)} holds a value that is no number", "data")
     first = table[:, 0]
-    if table.shape[1] > 1 and len(first) > 1 and (first == np.round(first)).all():
-        skipped = np.flatnonzero(np.diff(first) != 1)
-        if len(skipped):
-            raise InputError(
-                f"the first column of data {shown(source)} numbers the returns, and after {first[skipped[0]]:g} comes "
-                f"{first[skipped[0] + 1]:g}; a series must have no gaps",
-                "data",
-            )
+    skipped = np.flatnonzero(np.diff(first) != 1) if (first == np.round(first)).all() else []
+    if len(skipped):
+        before, after = first[skipped[0]], first[skipped[0] + 1]
+        raise InputError(
+            f"the first column of data {shown(source)} numbers the returns, and after {before:g} comes {after:g}; "
+            "a series must have no gaps",
+            "data",
+        )
     return table[:, -1]

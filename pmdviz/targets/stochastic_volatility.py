@@ -8,9 +8,12 @@ from collections.abc import Mapping
 import numpy as np
 
 from pmdviz.kernels.volatility import (
+    FARTHEST,
     volatility_gradient,
+    volatility_log_likelihood,
     volatility_log_path,
     volatility_mean_terms,
+    volatility_pull,
     volatility_squares,
     volatility_sweep,
 )
@@ -28,8 +31,11 @@ BETA = 20.0, 1.5  # of (1 + phi) / 2
 GAMMA = 2.5, 0.025  # shape and scale of the inverse gamma of s2
 CHAINS, DRAWS, BURN_IN, THINNING = 4, 2500, 1000, 3
 PACE = 0.25  # of psi, whose posterior is narrower than that of a point of the path
+SDS = 0.705, 0.4965  # of log s2 and psi under the prior: sqrt(trigamma(2.5)), sqrt(trigamma(20) + trigamma(1.5)) / 2
+BOX = (-7.5, 0.5), (-0.5, 4.0)  # that hold them
 START_PSI, START_NOISE = math.atanh(0.5), 0.1
 BY_BETA = math.lgamma(sum(BETA)) - math.lgamma(BETA[0]) - math.lgamma(BETA[1]) - math.log(2)
+IN_SILENCE = np.errstate(over="ignore", divide="ignore", invalid="ignore")  # far away a density is 0, a gradient none
 
 
 class StochasticVolatilityOptions(Knobs):
@@ -39,12 +45,12 @@ class StochasticVolatilityOptions(Knobs):
 
     data = data_source(
         {"simulated": "the model itself", "sp500": "S&P 500, 2010 to 2020"},
-        "Simulated from the model; daily returns of the S&P 500 that package inference-gym carries; or a file with one "
-        "return a line, in its last column.",
+        "Simulated from the model; daily returns of the S&P 500 in percent, which package inference-gym carries; or a "
+        "table with a return in the last column of every row, which a first column of whole numbers may number.",
     )
     num_data = Whole(
         500,
-        bounds=(2, 10_000),
+        bounds=(1, 10_000),
         softbounds=(20, 2500),
         log=True,
         label="Length T",
@@ -101,7 +107,9 @@ class StochasticVolatility(InBlocks, Target):
     about = "Returns that are calm for a while and wild for a while: a hidden path of log variances and its three parameters."
     source = "Tran, Tseng, Kohn 2023, section 4.2 and appendix A; Kim, Shephard, Chib 1998"
     Options = StochasticVolatilityOptions
-    declared = frozenset({"gradient", "conditionals", "blocks"})
+    path_columns, path_title = slice(PATH, None), "log variance x"
+    reported_names, reported_bounds = ("μ", "φ", "σ²"), ((-np.inf, np.inf), (-1.0, 1.0), (0.0, np.inf))
+    declared = frozenset({"gradient", "conditionals", "blocks", "simulation"})
 
     def build(self) -> None:
         """Draw the path and the returns from `default_rng(data_seed)` alone, or read them."""
@@ -111,19 +119,27 @@ class StochasticVolatility(InBlocks, Target):
         else:
             self.true_path, returns = None, read_returns(o.data, o.num_data)
         count = len(returns)
-        self.data, self.returns = np.column_stack([np.arange(count), returns]), returns
+        self.data, self.returns = rows_of(returns), returns
         self.dim = PATH + count
         self.parameter_names = ("μ", "log σ²", "ψ", *numbered("x", count))
         path = Block("φ and path", (PSI, *range(PATH, self.dim)), pace=(PACE, *np.ones(count)))
         self.blocks = (Block("μ", (MU,), closed=True), Block("σ²", (LOG_S2,), closed=True), path)
-        self.scale = np.array([MEAN_VARIANCE**0.5, 0.7, 0.6, *np.full(count, MEAN_VARIANCE**0.5)])
+        self.scale = np.array([MEAN_VARIANCE**0.5, *SDS, *np.full(count, MEAN_VARIANCE**0.5)])
         reach = 3.5 * MEAN_VARIANCE**0.5
-        self.view_box = ((-reach, reach), (-8.0, 2.0), (-0.5, 4.0), *((-reach, reach),) * count)
+        self.view_box = ((-reach, reach), *BOX, *((-reach, reach),) * count)
 
     def _drawn(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         o = self.options
         path = paths(rng, np.array([o.mean]), np.array([o.persistence]), np.array([o.shock**2]), o.num_data)[0]
-        return path, np.exp(0.5 * path) * rng.standard_normal(o.num_data)
+        return path, _returns(rng, path)
+
+    def _simulate(self, rng: np.random.Generator, theta: np.ndarray, n: int) -> np.ndarray:
+        """The first n returns given the path that theta has."""
+        return rows_of(_returns(rng, theta[PATH : PATH + n]))
+
+    def reported(self, theta: np.ndarray) -> np.ndarray:
+        """mu, phi and s2 (m, 3) of points (m, d)."""
+        return np.column_stack(parameters(theta))
 
     def sample_prior(self, rng: np.random.Generator, n: int) -> np.ndarray:
         """n draws (n, T + 3), each with a path of its own."""
@@ -144,38 +160,49 @@ class StochasticVolatility(InBlocks, Target):
                 draws[k // THINNING] = theta
         return draws
 
+    @IN_SILENCE
     def _log_prior(self, theta: np.ndarray) -> np.ndarray:
-        mu, phi, s2, x = parts(theta)
+        mu, phi, s2 = parameters(theta)
         of_mu = -0.5 * (mu**2 / MEAN_VARIANCE + np.log(2 * np.pi * MEAN_VARIANCE))
         of_psi = log_prior_phi(phi) + np.log1p(-(phi**2))
         shape, scale = GAMMA
         of_s2 = shape * np.log(scale) - math.lgamma(shape) - shape * theta[:, LOG_S2] - scale / s2
-        return of_mu + of_psi + of_s2 + volatility_log_path(mu, phi, s2, x)
+        return of_mu + of_psi + of_s2 + volatility_log_path(mu, phi, s2, theta, PATH)
 
+    @IN_SILENCE
     def _grad_log_prior(self, theta: np.ndarray) -> np.ndarray:
-        mu, phi, s2, x = parts(theta)
-        out, zero = np.empty(theta.shape), np.zeros(len(mu))
-        of_phi, out[:, PATH:] = volatility_gradient(mu, zero, phi, 1 / s2, x)
-        out[:, PSI] = slope_psi(phi, of_phi)
-        factor, product = volatility_mean_terms(phi, x)
+        mu, phi, s2 = parameters(theta)
+        zero = np.zeros(len(mu))
+        of_psi, out = volatility_gradient(mu, zero, phi, 1 / s2, theta, PATH)
+        out[:, PSI] = slope_psi(phi, of_psi)
+        factor, product = volatility_mean_terms(phi, theta, PATH)
         out[:, MU] = (product - factor * mu) / s2 - mu / MEAN_VARIANCE
-        squares = volatility_squares(mu, zero, phi, x)
-        out[:, LOG_S2] = (0.5 * squares + GAMMA[1]) / s2 - 0.5 * x.shape[1] - GAMMA[0]
+        squares = volatility_squares(mu, zero, phi, theta, PATH)
+        out[:, LOG_S2] = (0.5 * squares + GAMMA[1]) / s2 - 0.5 * self.num_data - GAMMA[0]
         return out
 
     def row_log_likelihood(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """log N(y | 0, exp(x_t)) of every row, (m, d) and (n, 2) -> (m, n), in nats."""
         x = theta[:, PATH + rows[:, 0].astype(np.int64)]
-        return -0.5 * (np.log(2 * np.pi) + x + rows[:, 1] ** 2 * np.exp(-x))
+        return -0.5 * (np.log(2 * np.pi) + x + rows[:, 1] ** 2 * np.exp(np.minimum(-x, FARTHEST)))
 
     def _log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
+        if self._is_whole(batch):
+            return volatility_log_likelihood(theta, PATH, batch[:, 1])
         return self.row_log_likelihood(theta, batch).sum(axis=1)
 
     def _grad_log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
-        places = PATH + batch[:, 0].astype(np.int64)
         out = np.zeros(theta.shape)
-        np.add.at(out, (slice(None), places), 0.5 * (batch[:, 1] ** 2 * np.exp(-theta[:, places]) - 1))
+        if self._is_whole(batch):
+            volatility_pull(theta, PATH, batch[:, 1], out)
+            return out
+        places = PATH + batch[:, 0].astype(np.int64)
+        np.add.at(out, (slice(None), places), 0.5 * (batch[:, 1] ** 2 * np.exp(np.minimum(-theta[:, places], FARTHEST)) - 1))
         return out
+
+    def _is_whole(self, batch: np.ndarray) -> bool:
+        """Whether it has a row for every return in their order."""
+        return np.array_equal(batch[:, 0], self.data[:, 0])
 
     def first_particles(self, rng: np.random.Generator, n: int) -> np.ndarray:
         """n points (n, d) to begin with: a level path at the log of the mean square return, and phi = 1/2."""
@@ -189,14 +216,14 @@ class StochasticVolatility(InBlocks, Target):
 
     def closed_form(self, block: Block, particles: np.ndarray, closed: Mapping[str, np.ndarray]) -> np.ndarray:
         """(mean, variance) of q(mu) = N, or (shape, scale) of q(s2) = IG, the best given the others."""
-        _, phi, _, x = parts(particles)
+        phi = np.tanh(particles[:, PSI])
         if block.coordinates == (MU,):
             precision, later = closed["σ²"][0] / closed["σ²"][1], self.num_data - 1
-            factor, product = volatility_mean_terms(phi, x, later if self.options.mean_update == "printed" else 1)
+            factor, product = volatility_mean_terms(phi, particles, PATH, later if self.options.mean_update == "printed" else 1)
             total = 1 / MEAN_VARIANCE + precision * factor.mean()
             return np.array([precision * product.mean() / total, 1 / total])
-        mean, variance = np.broadcast_to(closed["μ"][:, None], (2, len(phi)))
-        squares = volatility_squares(mean, variance, phi, x)
+        mean, variance = np.repeat(closed["μ"][:, None], len(phi), axis=1)
+        squares = volatility_squares(mean, variance, phi, particles, PATH)
         return np.array([GAMMA[0] + 0.5 * self.num_data, GAMMA[1] + 0.5 * squares.mean()])
 
     def closed_draws(self, block: Block, parameters: np.ndarray, rng: np.random.Generator, n: int) -> np.ndarray:
@@ -212,49 +239,73 @@ class StochasticVolatility(InBlocks, Target):
         """Of psi and the path, exactly: mu and s2 enter by E mu, var mu and E 1/s2; of other blocks by `others`."""
         if not closed:
             return super().block_gradient(block, own, others, closed)
-        m, phi, x = len(own), np.tanh(own[:, 0]), np.ascontiguousarray(own[:, 1:])
-        mean, variance = np.broadcast_to(closed["μ"][:, None], (2, m))
+        m, phi = len(own), np.tanh(own[:, 0])
+        mean, variance = np.repeat(closed["μ"][:, None], m, axis=1)
         precision = np.full(m, closed["σ²"][0] / closed["σ²"][1])
-        of_phi, of_x = volatility_gradient(mean, variance, phi, precision, x)
-        of_x += 0.5 * (self.returns**2 * np.exp(-x) - 1)
-        return np.column_stack([slope_psi(phi, of_phi), of_x])
+        of_psi, out = volatility_gradient(mean, variance, phi, precision, own, 1)
+        volatility_pull(own, 1, self.returns, out)
+        out[:, 0] = slope_psi(phi, of_psi)
+        return out
 
     def _gibbs_sweep(self, rng: np.random.Generator, theta: np.ndarray, data: np.ndarray) -> np.ndarray:
-        """Every point of the path, then phi by a Metropolis step, then mu and s2 from their conditionals."""
+        """Every point of the path, mu and the path together, phi by a Metropolis step, mu and s2 from their conditionals."""
         new, count = theta.copy(), self.num_data
         mu, phi, s2, x = new[MU], np.tanh(new[PSI]), np.exp(new[LOG_S2]), new[PATH:]
-        volatility_sweep(x, self.returns, mu, phi, s2, rng.standard_normal(count), rng.random(count))
-        phi = self._new_phi(rng, mu, phi, s2, x)
+        returns = np.ascontiguousarray(data[:, 1])
+        volatility_sweep(x, returns, mu, phi, s2, rng.standard_normal(count), rng.random(count))
+        shift = _shift(rng, mu, x, returns)
+        mu, x[:] = mu + shift, x + shift
+        phi = _new_phi(rng, mu, phi, s2, x)
         one, path = np.array([phi]), x[None]
-        factor, product = (values[0] for values in volatility_mean_terms(one, path))
+        factor, product = (values[0] for values in volatility_mean_terms(one, path, 0))
         precision = 1 / MEAN_VARIANCE + factor / s2
         mu = product / s2 / precision + rng.standard_normal() / np.sqrt(precision)
-        squares = volatility_squares(np.array([mu]), np.zeros(1), one, path)[0]
+        squares = volatility_squares(np.array([mu]), np.zeros(1), one, path, 0)[0]
         s2 = (GAMMA[1] + 0.5 * squares) / rng.gamma(GAMMA[0] + 0.5 * count)
         new[:PATH] = mu, np.log(s2), np.arctanh(phi)
         return new
 
-    def _new_phi(self, rng: np.random.Generator, mu: float, phi: float, s2: float, x: np.ndarray) -> float:
-        """Proposed from N(r, s2 / sum (x_{t-1} - mu)^2), r the regression's slope, and accepted by what that leaves out."""
-        away = x - mu
-        square = float((away[:-1] ** 2).sum())
-        proposed = float((away[1:] * away[:-1]).sum()) / square + rng.standard_normal() * np.sqrt(s2 / square)
-        threshold = np.log(rng.random())
-        if abs(proposed) >= 1 - 1e-12:
-            return phi
 
-        def left_out(value: float) -> float:
-            stationary = 1 - value**2
-            return log_prior_phi(value) + 0.5 * (np.log(stationary) - stationary * away[0] ** 2 / s2)
+def _shift(rng: np.random.Generator, mu: float, x: np.ndarray, returns: np.ndarray) -> float:
+    """How far mu and the path move together, with which their density given phi and s2 stays what it is.
 
-        return proposed if threshold < left_out(proposed) - left_out(phi) else phi
+    Given the path from mu, e^-shift has a gamma distribution under the likelihood: it is drawn from that, and accepted
+    by the prior of mu. Without this the chain of a small s2 is slow.
+    """
+    square = float((returns**2 * np.exp(-x)).sum())
+    shift, threshold = np.log(square / rng.chisquare(len(x))) if square else 0.0, np.log(rng.random())
+    return shift if threshold < 0.5 * (mu**2 - (mu + shift) ** 2) / MEAN_VARIANCE else 0.0
 
 
-def parts(theta: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """mu, phi, s2 (m,) and the paths (m, T) of theta (m, d)."""
-    theta = np.asarray(theta, float)
-    x = np.ascontiguousarray(theta[:, PATH:])
-    return theta[:, MU].copy(), np.tanh(theta[:, PSI]), np.exp(theta[:, LOG_S2]), x
+def _new_phi(rng: np.random.Generator, mu: float, phi: float, s2: float, x: np.ndarray) -> float:
+    """Proposed from N(r, s2 / sum (x_{t-1} - mu)^2), r the regression's slope, and accepted by what that leaves out."""
+    away = x - mu
+    square = float((away[:-1] ** 2).sum())
+    slope, sd = (float((away[1:] * away[:-1]).sum()) / square, np.sqrt(s2 / square)) if square else (0.0, 1.0)
+    proposed, threshold = slope + sd * rng.standard_normal(), np.log(rng.random())
+    if abs(proposed) >= 1 - 1e-12:
+        return phi
+
+    def left_out(value: float) -> float:
+        stationary = 1 - value**2
+        of_others = 0.0 if square else 0.5 * value**2  # of a single return N(0, 1) is proposed from
+        return of_others + log_prior_phi(value) + 0.5 * (np.log(stationary) - stationary * away[0] ** 2 / s2)
+
+    return proposed if threshold < left_out(proposed) - left_out(phi) else phi
+
+
+def parameters(theta: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """mu, phi and s2 (m,) of theta (m, d)."""
+    return theta[:, MU].copy(), np.tanh(theta[:, PSI]), np.exp(theta[:, LOG_S2])
+
+
+def rows_of(returns: np.ndarray) -> np.ndarray:
+    """(t, y_t) of returns (T,), t from 0."""
+    return np.column_stack([np.arange(len(returns)), returns])
+
+
+def _returns(rng: np.random.Generator, path: np.ndarray) -> np.ndarray:
+    return np.exp(0.5 * path) * rng.standard_normal(len(path))
 
 
 def paths(rng: np.random.Generator, mu: np.ndarray, phi: np.ndarray, s2: np.ndarray, count: int) -> np.ndarray:
@@ -272,7 +323,6 @@ def log_prior_phi(phi: np.ndarray) -> np.ndarray:
     return BY_BETA + (BETA[0] - 1) * np.log(0.5 * (1 + phi)) + (BETA[1] - 1) * np.log(0.5 * (1 - phi))
 
 
-def slope_psi(phi: np.ndarray, of_phi: np.ndarray) -> np.ndarray:
-    """Gradient in psi = atanh phi, with the prior of phi and the Jacobian, from that of the path's density in phi."""
-    prior = (BETA[0] - 1) / (1 + phi) - (BETA[1] - 1) / (1 - phi)
-    return (1 - phi**2) * (of_phi + prior) - 2 * phi
+def slope_psi(phi: np.ndarray, of_psi: np.ndarray) -> np.ndarray:
+    """Gradient in psi = atanh phi of the path's log density, with those of the prior of phi and of the Jacobian."""
+    return of_psi + (BETA[0] - 1) * (1 - phi) - (BETA[1] - 1) * (1 + phi) - 2 * phi

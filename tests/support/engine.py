@@ -24,7 +24,7 @@ SIZES = {
     "num_topics": (1, 4),
     "vocabulary": (2, 9),
 }  # always given
-INSTALLED_APART = {"reuters"}  # data of a package that the tests do not ask for
+INSTALLED_APART = {"reuters", "sp500"}  # data of a package that the tests do not ask for
 STEPS = 40  # about so many iterations at most in a drawn recipe
 
 

@@ -53,6 +53,7 @@ SETTINGS |= {
     "warped_gmm": [{}, {"curvature": -1.5, "variance": 0.1}, {"curvature": 0.0, "q0_mean": -1.0}],
     "funnel": [{"sd": 1.0}, {"dim": 4, "sd": 0.5, "q0_mean": 1.0}],
     "gp_classification": [{"num_rows": 20}, {"num_rows": 8, "columns": 1, "free_scale": False, "prior_sd": 0.5}],
+    "stochastic_volatility": [{"num_data": 6}, {"num_data": 1, "mean": -3.0}, {"num_data": 40, "persistence": -0.5}],
     "rbm": [{}, {"dim": 1, "num_hidden": 3}, {"dim": 2, "num_hidden": 2, "target_seed": 3}, {"dim": 20, "weight": 0.1}],
 }
 CASES = [(name, options) for name in TARGETS for options in SETTINGS.get(name, [{}])]
@@ -81,6 +82,7 @@ BY_DRAWS = {
     "topics": (0, 1),
     "bernoulli_rbm": (3,),
     "gp_classification": (0,),
+    "stochastic_volatility": (0, 1, 2),
 }
 KNOWN_BY_DRAWS = [(name, SETTINGS[name][k]) for name, places in BY_DRAWS.items() for k in places if name in TARGETS]
 

@@ -1,0 +1,82 @@
+"""The rows of `bench pmfvb` on stochastic volatility: what PMFVB settles to at each step h, beside exact MCMC.
+
+The data are those of the page (T = 500, mu = 1, phi = 0.8, s = 0.5) at three data seeds. A row's numbers are means and
+sds of mu, phi and s2 under q: of the closed forms, and of the particles, over the last fifth of the steps. Those of MCMC
+do not hang on the seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.session import Session
+from pmdviz.targets import make_target
+
+Measured = dict[str, float]
+PARTICLES = 40
+LAST, LOOKS = 0.2, 40  # share of the steps that is averaged over, and at how many of them
+STEPS = {0.05: 3000, 0.02: 4000, 0.005: 8000, 0.002: 16_000}  # more of shorter ones
+
+
+class Row(NamedTuple):
+    """PMFVB at one step h on one series of returns, or with h = 0 exact MCMC."""
+
+    name: str
+    data_seed: int
+    h: float = 0.0
+
+    def recipe(self, seed: int) -> Recipe:
+        """What is run."""
+        knobs = {"num_particles": PARTICLES, "step_size": self.h}
+        options = {"data_seed": self.data_seed}
+        return Recipe("stochastic_volatility", "pmfvb", target_options=options, seed=seed, budget=None, **knobs)
+
+    def measure(self, seed: int) -> Measured:
+        """Means and sds of the run of this seed."""
+        if not self.h:
+            return of_draws(make_target("stochastic_volatility", data_seed=self.data_seed).reference().draws)
+        session, steps = Session(self.recipe(seed), metrics_every=10**9), STEPS[self.h]
+        session.advance(round((1 - LAST) * steps))
+        found = []
+        for _ in range(LOOKS):
+            session.advance(round(LAST * steps / LOOKS))
+            found.append(of_state(session))
+        return {name: float(np.mean([each[name] for each in found])) for name in found[0]}
+
+
+def of_draws(draws: np.ndarray) -> Measured:
+    """Means and sds of mu, phi and s2 over draws (n, d) of theta."""
+    values = {"mu": draws[:, 0], "phi": np.tanh(draws[:, 2]), "s2": np.exp(draws[:, 1])}
+    return {
+        **{name: float(value.mean()) for name, value in values.items()},
+        **{f"{name}_sd": float(value.std()) for name, value in values.items()},
+    }
+
+
+def of_state(session: Session) -> Measured:
+    """Of q: normal and inverse gamma in closed form, phi by its particles."""
+    state = session.frame.state
+    (mean, variance), (shape, scale) = state.closed["μ"], state.closed["σ²"]
+    phi, s2 = np.tanh(state.particles[:, 2]), scale / (shape - 1)
+    return {
+        **{"mu": float(mean), "phi": float(phi.mean()), "s2": float(s2)},
+        **{"mu_sd": float(np.sqrt(variance)), "phi_sd": float(phi.std()), "s2_sd": float(s2 / np.sqrt(shape - 2))},
+    }
+
+
+VOLATILITY = [
+    *(Row(f"PMFVB, h = {h:g}, data seed 3", 3, h) for h in STEPS),
+    Row("Exact MCMC, data seed 3", 3),
+    *(
+        row
+        for data_seed in (4, 5)
+        for row in (
+            Row(f"PMFVB, h = 0.005, data seed {data_seed}", data_seed, 0.005),
+            Row(f"Exact MCMC, data seed {data_seed}", data_seed),
+        )
+    ),
+]

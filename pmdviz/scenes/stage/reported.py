@@ -1,0 +1,115 @@
+"""What a target is asked for in its own units, such as a variance and not its log: marginals beside the exact ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pmdviz.densities.bandwidth import local
+from pmdviz.densities.density import KernelDensity
+from pmdviz.densities.grid import Grid
+from pmdviz.methods import Method
+from pmdviz.scenes.columns import EMPTY_DOTS, MAX_DRAWN, StageColumns, Words
+from pmdviz.scenes.stage.base import Pair, Ranges, Scene
+from pmdviz.scenes.stage.hidden_path import _points
+from pmdviz.scenes.tiling import Tiling, joined, placed
+from pmdviz.targets import Target
+
+CELLS, REACH, HIGH, TOP = 160, 4.5, 0.55, 0.97  # of a curve; exact sds to either side; heights of the exact peak and at most
+KEPT = 16
+
+Line = dict[str, np.ndarray]
+Box = tuple[float, float]
+_drawn: dict[tuple, tuple[Line, list[tuple[Box, float]], list[str]]] = {}
+
+
+class ReportedScene(Scene):
+    """A tile for each quantity: its marginal density exactly and under q, and both means and sds in words.
+
+    The curves of a tile are scaled alike, the exact one to a little over half of its height; a higher one is cut off.
+    Any target with `reported` (theta (m, d) -> (m, k)) and `reported_names` has it.
+    """
+
+    name = "reported"
+    title = "Parameters"
+    order = 4
+    numbered = False
+    legend = {"exact": "exact", "approximate": "approximate"}
+
+    def applies(self, target: Target, method: Method) -> bool:
+        """To targets with quantities of their own."""
+        return hasattr(target, "reported")
+
+    def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
+        """All tiles."""
+        return _tiling(target).ranges
+
+    def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
+        """What stands along the axes of a tile."""
+        return f"{', '.join(target.reported_names)}: mean ± sd", "marginal densities"
+
+    def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
+        """Curves, and words over and under them."""
+        target, (points, weights) = frame.target, _points(frame)
+        exact, scales, told = _kept(target)
+        found = target.reported(points)
+        lines, words = [], []
+        for k, ((box, peak), name) in enumerate(zip(scales, target.reported_names, strict=True)):
+            lines.append(_placed(target, k, *_curve(found[:, k], weights, box), box, peak))
+            mean = float((weights * found[:, k]).sum())
+            sd = float(np.sqrt((weights * (found[:, k] - mean) ** 2).sum()))
+            words += [(k, 0.5, 1 + 0.16, f"{name}  exact {told[k]}"), (k, 0.5, 1 + 0.05, f"q {mean:.3g} ± {sd:.2g}")]
+            words += [(k, place, 0.03, f"{box[0] + place * (box[1] - box[0]):.3g}") for place in (0.1, 0.5, 0.9)]
+        return StageColumns(exact, joined(lines), EMPTY_DOTS, 0, len(weights), words=_words(target, words))
+
+
+def _tiling(target: Target) -> Tiling:
+    return Tiling(len(target.reported_names), 2)
+
+
+def _words(target: Target, words: list[tuple[int, float, float, str]]) -> Words:
+    corners = [_tiling(target).corner(k) for k, *_ in words]
+    x = [corner[0] + across for corner, (_, across, _, _) in zip(corners, words, strict=True)]
+    y = [corner[1] + up for corner, (_, _, up, _) in zip(corners, words, strict=True)]
+    return Words(np.array(x, np.float32), np.array(y, np.float32), tuple(text for *_, text in words))
+
+
+def _curve(values: np.ndarray, weights: np.ndarray, box: Box) -> tuple[np.ndarray, np.ndarray]:
+    """A kernel density estimate on the box."""
+    alive = weights > 0
+    values, weights = np.ascontiguousarray(values[alive, None]), weights[alive]
+    grid = Grid((box,), CELLS)
+    spread = max(float(values.std()), 1e-6 * (box[1] - box[0]))
+    density = KernelDensity(values, np.log(weights), local(values, weights, 1.0, np.array([spread])))
+    return grid.axes[0], density.on_grid(grid)
+
+
+def _placed(target: Target, k: int, x: np.ndarray, density: np.ndarray, box: Box, peak: float) -> Line:
+    """In tile k, the foot a little above its edge for the numbers below."""
+    foot = 0.1
+    height = np.minimum(foot + (HIGH - foot) * density / peak, TOP)
+    across, up = placed(x, height, (box, (0.0, 1.0)), _tiling(target).corner(k))
+    return {"x": across, "y": up}
+
+
+def _kept(target: Target) -> tuple[Line, list[tuple[Box, float]], list[str]]:
+    """The exact curves, the SAME arrays at every frame, with each tile's box and peak, and mean and sd in words."""
+    if target.key not in _drawn:
+        while len(_drawn) >= KEPT:
+            _drawn.pop(next(iter(_drawn)), None)
+        found = target.reported(target.reference().draws)
+        weights = np.full(len(found), 1 / len(found))
+        lines, scales, told = [], [], []
+        for k, values in enumerate(found.T):
+            mean, sd = float(values.mean()), float(values.std())
+            box = (mean - REACH * sd, mean + REACH * sd)
+            low, high = target.reported_bounds[k]
+            box = (max(box[0], low), min(box[1], high))
+            curve = _curve(values, weights, box)
+            scales.append((box, float(curve[1].max())))
+            lines.append(_placed(target, k, *curve, *scales[-1]))
+            told.append(f"{mean:.3g} ± {sd:.2g}")
+        _drawn[target.key] = joined(lines), scales, told
+    return _drawn[target.key]

@@ -1,0 +1,186 @@
+"""Stochastic volatility: its density, closed forms and sweeps against formulas and integrals, and what PMFVB makes of it."""
+
+import functools
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.session import Session
+from pmdviz.targets import make_target, stochastic_volatility
+
+SHORT = {"num_data": 3, "data_seed": 1}
+
+
+@functools.cache
+def made(**options):
+    return make_target("stochastic_volatility", **options)
+
+
+def prior(target, n, seed=0):
+    return target.sample_prior(np.random.default_rng(seed), n)
+
+
+def log_joint(target, theta):
+    """The model as it stands in the paper, with the densities of psi and log s2 by the change of variables."""
+    mu, log_s2, psi, x = theta[0], theta[1], theta[2], theta[3:]
+    phi, s2 = np.tanh(psi), np.exp(log_s2)
+    total = stats.norm.logpdf(mu, 0, np.sqrt(10)) + stats.invgamma.logpdf(s2, 2.5, scale=0.025) + log_s2
+    total += stats.beta.logpdf((1 + phi) / 2, 20, 1.5) - np.log(2) + np.log(1 - phi**2)
+    total += stats.norm.logpdf(x[0], mu, np.sqrt(s2 / (1 - phi**2)))
+    total += stats.norm.logpdf(x[1:], mu + phi * (x[:-1] - mu), np.sqrt(s2)).sum()
+    return total + stats.norm.logpdf(target.returns, 0, np.exp(x / 2)).sum()
+
+
+def test_the_joint_density_is_the_model():
+    target = made(num_data=7)
+    theta = prior(target, 5)
+    np.testing.assert_allclose(target.log_joint(theta), [log_joint(target, each) for each in theta], rtol=1e-10)
+
+
+def test_draws_of_the_prior_have_its_density_of_persistence():
+    psi = prior(made(**SHORT), 4000)[:, 2]
+    assert stats.kstest((1 + np.tanh(psi)) / 2, stats.beta(20, 1.5).cdf).pvalue > 1e-3
+
+
+def test_simulated_returns_are_of_the_path_that_is_kept():
+    target = made(num_data=10_000, persistence=0.8, shock=0.5, mean=1.0)
+    standard, away = target.returns / np.exp(target.true_path / 2), target.true_path - 1
+    assert stats.kstest(standard, stats.norm.cdf).pvalue > 1e-3
+    residual = (away[1:] - 0.8 * away[:-1]) / 0.5
+    assert stats.kstest(residual, stats.norm.cdf).pvalue > 1e-3
+    assert away.std() == pytest.approx(0.5 / 0.6, rel=0.1)
+
+
+@pytest.fixture
+def given():
+    """A target, particles, and parameters of the blocks in closed form."""
+    target = made(num_data=6, data_seed=2)
+    return target, prior(target, 50, 3), {"μ": np.array([0.4, 0.3]), "σ²": np.array([3.0, 1.5])}
+
+
+def test_the_best_q_of_the_mean_is_an_average_over_the_others(given):
+    """q(mu) ~ exp E log p: log density differences along a line of mu, averaged over particles and 1/s2."""
+    target, particles, closed = given
+    mean, variance = target.closed_form(target.blocks[0], particles, closed)
+    inverse = closed["σ²"][0] / closed["σ²"][1]
+
+    def average(mu):
+        at = particles.copy()
+        at[:, 0], at[:, 1] = mu, -np.log(inverse)
+        return target.log_joint(at).mean()
+
+    for mu in (-2.0, 0.5, 3.0):
+        expected = stats.norm.logpdf(mu, mean, np.sqrt(variance)) - stats.norm.logpdf(0, mean, np.sqrt(variance))
+        assert average(mu) - average(0.0) == pytest.approx(expected, rel=1e-8)
+
+
+def test_the_best_q_of_the_variance_is_an_average_over_the_others(given):
+    target, particles, closed = given
+    shape, scale = target.closed_form(target.blocks[1], particles, closed)
+    nodes, weights = np.polynomial.hermite_e.hermegauss(3)
+
+    def average(s2):
+        at, total = particles.copy(), 0.0
+        at[:, 1] = np.log(s2)
+        for z, w in zip(nodes, weights / weights.sum(), strict=True):
+            at[:, 0] = closed["μ"][0] + np.sqrt(closed["μ"][1]) * z
+            total += w * target.log_joint(at).mean()
+        return total - np.log(s2)  # of s2, not of its log
+
+    q = stats.invgamma(shape, scale=scale)
+    for s2 in (0.1, 2.0):
+        assert average(s2) - average(0.5) == pytest.approx(q.logpdf(s2) - q.logpdf(0.5), rel=1e-8)
+
+
+def test_draws_of_the_closed_forms_are_theirs(given):
+    target, _, closed = given
+    rng = np.random.default_rng(0)
+    mu = target.closed_draws(target.blocks[0], closed["μ"], rng, 4000)
+    log_s2 = target.closed_draws(target.blocks[1], closed["σ²"], rng, 4000)
+    assert mu.shape == log_s2.shape == (4000, 1)
+    assert stats.kstest(mu[:, 0], stats.norm(0.4, np.sqrt(0.3)).cdf).pvalue > 1e-3
+    assert stats.kstest(np.exp(log_s2[:, 0]), stats.invgamma(3.0, scale=1.5).cdf).pvalue > 1e-3
+
+
+def test_the_gradient_of_psi_and_the_path_is_averaged_over_the_closed_forms(given):
+    """Against the mean of the joint's gradient at nodes of mu, and at E 1/s2, in which it is linear."""
+    target, particles, closed = given
+    block = target.blocks[2]
+    nodes, weights = np.polynomial.hermite_e.hermegauss(3)
+    expected = 0.0
+    for z, w in zip(nodes, weights / weights.sum(), strict=True):
+        at = particles.copy()
+        at[:, 0] = closed["μ"][0] + np.sqrt(closed["μ"][1]) * z
+        at[:, 1] = np.log(closed["σ²"][1] / closed["σ²"][0])
+        expected = expected + w * target.grad_log_joint(at)[:, 2:]
+    found = target.block_gradient(block, particles[:, 2:], particles[:10], closed)
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+
+
+def test_without_closed_forms_a_gradient_is_averaged_over_the_particles(given):
+    target, particles, _ = given
+    found = target.block_gradient(target.blocks[2], particles[:4, 2:], particles[10:13], {})
+    for own, row in zip(particles[:4, 2:], found, strict=True):
+        at = particles[10:13].copy()
+        at[:, 2:] = own
+        np.testing.assert_allclose(row, target.grad_log_joint(at)[:, 2:].mean(axis=0), rtol=1e-10)
+
+
+def test_long_chains_have_the_posterior_of_three_returns():
+    """Against draws of the prior weighted by the likelihood, in the standard errors of both."""
+    target = made(**SHORT)
+    draws = prior(target, 300_000, 5)
+    log_w = target.log_likelihood(draws, target.data)
+    w = np.exp(log_w - log_w.max())
+    w /= w.sum()
+    reference = target.reference()
+    mean = w @ draws
+    error = np.sqrt(((w[:, None] * (draws - mean)) ** 2).sum(axis=0))
+    assert 1 / (w**2).sum() > 20_000
+    assert (np.abs(reference.mean - mean) < 4 * np.hypot(error, reference.mean_error)).all()
+    assert (reference.mean_error < 0.1 * target.scale).all()
+    variance = w @ (draws - mean) ** 2
+    np.testing.assert_allclose(np.diag(reference.cov), variance, rtol=0.12)
+
+
+def of_draws(draws):
+    """(mean, sd) of mu, phi and s2."""
+    values = draws[:, 0], np.tanh(draws[:, 2]), np.exp(draws[:, 1])
+    return np.array([[each.mean(), each.std()] for each in values])
+
+
+def test_the_posterior_of_the_simulated_returns_is_as_reported():
+    """Specification's E13; an error of the means as between the four chains, times two for theirs."""
+    target = made(data_seed=3)
+    reference = target.reference()
+    found, chains = of_draws(reference.draws), reference.draws.reshape(4, -1, target.dim)
+    errors = np.array([of_draws(chain)[:, 0] for chain in chains]).std(axis=0, ddof=1) / 2
+    assert (np.abs(found[:, 0] - (1.219, 0.882, 0.168)) < 4 * np.sqrt(2) * np.maximum(errors, (0.004, 0.002, 0.003))).all()
+    np.testing.assert_allclose(found[:, 1], (0.187, 0.043, 0.068), rtol=0.15)
+
+
+def session_of(steps, **given):
+    options = {name: given.pop(name) for name in ("num_data", "data_seed", "mean_update") if name in given}
+    session = Session(Recipe("stochastic_volatility", "pmfvb", target_options=options, budget=None, **given), 10**9)
+    session.advance(steps)
+    return session
+
+
+def test_the_printed_mean_update_runs_away():
+    frame = session_of(300, num_data=100, data_seed=3, mean_update="printed", num_particles=20, step_size=0.005).frame
+    assert abs(frame.state.closed["μ"][0]) > 5
+
+
+@pytest.mark.slow
+def test_with_a_small_step_the_mean_of_the_variance_is_right_and_its_sd_far_too_small():
+    session = session_of(16_000, data_seed=3, num_particles=40, step_size=0.002)
+    shape, scale = session.frame.state.closed["σ²"]
+    mean = scale / (shape - 1)
+    assert 0.12 < mean < 0.21
+    assert mean / np.sqrt(shape - 2) / of_draws(session.target.reference().draws)[2, 1] < 0.3
+
+
+def test_the_paper_priors_are_those_of_the_target():
+    assert (stochastic_volatility.MEAN_VARIANCE, stochastic_volatility.BETA) == (10.0, (20.0, 1.5))
