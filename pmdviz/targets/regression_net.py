@@ -60,19 +60,19 @@ class RegressionNetOptions(Knobs):
         doc="Number of layers between the inputs and the output.",
     )
     hidden = Whole(
-        10,
+        20,
         bounds=(1, 1000),
         softbounds=(2, 100),
         log=True,
         label="Hidden units H",
         unit="a layer",
         acts="restart",
-        default_by=("data", {"simulated": 20}),
         doc="Units of every hidden layer.",
     )
     units = Choice(
         "tanh",
         choices={"tanh": "tanh", "relu": "ReLU"},
+        default_by=("data", dict.fromkeys(("simulated", "randhie", "fair", "breast_cancer"), "relu")),
         label="Hidden units are",
         acts="restart",
         doc="What a hidden unit makes of its input a: tanh(a), or ReLU, max(0, a).",
@@ -164,11 +164,10 @@ class RegressionNet(InLatentScales, Target):
         return self.with_noise(weights, self.noise_prior.rate / rng.standard_gamma(self.noise_prior.shape, n))
 
     def first_weights(self, rng: np.random.Generator, n: int) -> np.ndarray:
-        """n draws (n, d_w) of N(0, 1 / fan-in), biases 0: a unit's input has about the variance of its inputs."""
-        parts = []
-        for narrow, wide in zip(self.shape.sizes[:-1], self.shape.sizes[1:], strict=True):
-            parts += [rng.standard_normal((n, narrow * wide)) / np.sqrt(narrow), np.zeros((n, wide))]
-        return np.concatenate(parts, axis=1)
+        """n draws (n, d_w) of N(0, 1 / fan-in): a unit's input has about the variance of its inputs, and a bias."""
+        layers = zip(self.shape.sizes[:-1], self.shape.sizes[1:], strict=True)
+        sds = np.concatenate([np.full((narrow + 1) * wide, 1 / np.sqrt(narrow)) for narrow, wide in layers])
+        return sds * rng.standard_normal((n, self.num_weights))
 
     def weight_gradient(self, weights: np.ndarray, batch: np.ndarray, precision: float) -> tuple[np.ndarray, np.ndarray]:
         """Of the likelihood alone, scaled by N/B: (m, d_w), and the sum of squares or the log likelihood (m,)."""

@@ -63,7 +63,7 @@ def read_regression(source: str, binary: bool, num_data: int, seed: int) -> Rows
 
 def curve(x: np.ndarray) -> np.ndarray:
     """The function of one input that `curve` is drawn around, (n, 1) -> (n,)."""
-    return np.sin(3.0 * x[:, 0]) + 0.5 * x[:, 0]
+    return np.cos(2.0 * x[:, 0])
 
 
 def mean_outcome(x: np.ndarray) -> np.ndarray:

@@ -41,7 +41,7 @@ class PMFVBNNKnobs(BatchKnobs, SmoothingKnobs):
         "in different orders is no net: independent ones average to a flat line.",
     )
     step_size = Real(
-        0.005,
+        0.02,
         bounds=(0, 1_000_000),
         inclusive_bounds=(False, True),
         softbounds=(1e-4, 1),
@@ -217,7 +217,7 @@ def blocks(rng: np.random.Generator, weights: np.ndarray, share: float) -> np.nd
     """Numbers of a random share of the weights (M, d_w) for every particle, without repetition, (M, k)."""
     m, d = weights.shape
     count = min(max(1, round(share * d)), d)
-    return np.argsort(rng.random((m, d)), axis=1)[:, :count]
+    return np.argpartition(rng.random((m, d)), count - 1, axis=1)[:, :count]
 
 
 def moments(state: PMFVBNNState, gradients: np.ndarray, knobs: PMFVBNNKnobs) -> tuple[np.ndarray, np.ndarray]:
