@@ -24,7 +24,7 @@ SIZES = {
     "num_topics": (1, 4),
     "vocabulary": (2, 9),
 }  # always given
-INSTALLED_APART = {"reuters"}  # data of a package that the tests do not ask for
+INSTALLED_APART = {"reuters", "randhie", "fair"}  # data of a package that the tests do not ask for
 STEPS = 40  # about so many iterations at most in a drawn recipe
 
 
@@ -225,6 +225,10 @@ class CountingTarget(Target):
     def grad_log_prior(self, theta):
         return self.inner.grad_log_prior(theta)
 
+    def weight_gradient(self, weights, batch, precision):
+        self.gradient_pairs += len(batch) * len(weights)  # rows are visited once, whatever is asked of them
+        return self.inner.weight_gradient(weights, batch, precision)
+
     def log_relaxed(self, points, batch=None):
         rows = self.data_rows if batch is None else batch
         self.pairs += len(rows) * len(points)  # rows are visited once, whatever is asked of them
@@ -262,6 +266,12 @@ class CountingTarget(Target):
     def quadratic_bound(self, mean, cholesky, batch):
         self.pairs += self._counted(batch)
         return self.inner.quadratic_bound(mean, cholesky, batch)
+
+    def __getattr__(self, name):
+        """What a mix-in of the other target has besides."""
+        if name == "inner":
+            raise AttributeError(name)
+        return getattr(self.inner, name)
 
     def make_exact(self):
         return self.inner.make_exact()
