@@ -20,7 +20,7 @@ from pmdviz.targets.options import data_points, data_seed, data_source
 from pmdviz.targets.regression_rows import curve, read_regression
 
 NOISE_PRIOR = InverseGamma(1.0, 0.01)  # of s2 in units of the variance of y; the paper's 1 / s2 has no draws
-BULK = 0.99  # of the prior, in the view box
+BULK = 0.998  # of the prior, in the view box
 
 
 class RegressionNetOptions(Knobs):
@@ -276,8 +276,8 @@ class RegressionNet(InLatentScales, Target):
 
 def student_reach(shape: float) -> float:
     """About the distance, in scales, that BULK of Student t draws with 2 shape degrees of freedom keep within."""
-    tail = 0.5 * (1 - BULK)
-    return min(max((tail ** (-0.5 / shape)), 2.6), 20.0)
+    tail = 0.5 * (1 - BULK)  # falls as a power, and for many degrees of freedom as a Gaussian's
+    return min(max(float(tail ** (-0.5 / shape)), 3.5), 1000.0)
 
 
 def _names(sizes: tuple[int, ...]) -> list[str]:
