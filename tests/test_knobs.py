@@ -304,7 +304,6 @@ def test_every_knob_option_changes_the_frames_of_the_same_seed(method, name, val
     usual |= {"scaling": "none"} if (method, name) == ("black_box_is", "bandwidth") else {}
     usual |= FEW_DRAWS if name in ("smallest_ess", "variance_floor") else {}
     usual |= {"surrogate": "base"} if value == "tanh" else {}  # which is what "automatic" stands for
-    usual |= {"num_particles": 1} if (method, name) == ("pmfvb_nn", "damping") else {}  # whose gradients have no spread
     structured = METHODS[method].family == "structured"
     usual |= {"batch_size": 1} if name == "ess_threshold" and structured else {}  # an ESS that lies between thresholds
     assert differ(method, {**usual, name: value}, usual)

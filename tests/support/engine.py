@@ -195,6 +195,7 @@ class CountingTarget(Target):
     def __init__(self, inner: Target) -> None:
         self.__dict__.update(inner.__dict__)
         self.inner, self.rows, self.pairs, self.gradient_pairs, self.calls = inner, 0, 0, 0, []
+        self.asked = None
         self.declared, self.data = inner.declared, inner.data
 
     def build(self) -> None: ...
@@ -226,7 +227,11 @@ class CountingTarget(Target):
         return self.inner.grad_log_prior(theta)
 
     def weight_gradient(self, weights, batch, precision):
-        self.gradient_pairs += len(batch) * len(weights)  # rows are visited once, whatever is asked of them
+        if batch is not self.asked:  # twice of a batch in a step
+            self.rows += len(batch)
+            self.calls.append(np.array(batch))
+        self.asked = batch
+        self.gradient_pairs += len(batch) * len(weights)
         return self.inner.weight_gradient(weights, batch, precision)
 
     def log_relaxed(self, points, batch=None):

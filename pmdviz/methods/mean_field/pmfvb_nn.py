@@ -221,8 +221,12 @@ def blocks(rng: np.random.Generator, weights: np.ndarray, share: float) -> np.nd
 
 
 def moments(state: PMFVBNNState, gradients: np.ndarray, knobs: PMFVBNNKnobs) -> tuple[np.ndarray, np.ndarray]:
-    """The drift's memories (d_w,) after gradients (M, d_w): of their mean, and of their spread over the particles."""
-    mean, spread = gradients.mean(axis=0), gradients.var(axis=0)
+    """The drift's memories (d_w,) after gradients (M, d_w): of their mean, and of their spread over the particles.
+
+    A single particle has no spread; its squared gradient stands for that, as in Adam.
+    """
+    mean = gradients.mean(axis=0)
+    spread = gradients.var(axis=0) if len(gradients) > 1 else mean**2
     if knobs.drift == "paper":
         spread = np.sqrt(spread)
     first = knobs.memory * state.first + (1 - knobs.memory) * mean
