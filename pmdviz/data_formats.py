@@ -19,6 +19,7 @@ from typing import IO
 import numpy as np
 
 from pmdviz.data_batches import read_batch
+from pmdviz.data_words import words_table
 from pmdviz.errors import InputError, shown
 
 MOST_BYTES = 2_000_000_000  # of a file, of what it unpacks to, and of the table in memory
@@ -89,6 +90,18 @@ def _csv(path: Path) -> np.ndarray:
     if any(_is_number(cell) for cell in first.split(b",")):
         return np.loadtxt(_after(first, lines), delimiter=",", ndmin=2)
     return np.loadtxt(lines, delimiter=",", ndmin=2)  # without names of columns
+
+
+def _data(path: Path) -> np.ndarray:
+    """As UCI's repository has them: like `.csv`, or with columns of words, which become one-hot."""
+    return words_table(_Lines(path), str(path))[0] if _has_words(path) else _csv(path)
+
+
+def _has_words(path: Path) -> bool:
+    """Whether the first row has both numbers and words."""
+    rows = (line for line in _Lines(path) if line.strip() and not line.startswith(b"|"))
+    numbers = {_is_number(cell) for cell in next(iter(rows), b"").strip().split(b",")}
+    return numbers == {True, False}
 
 
 def _after(first: bytes, lines: Iterator[bytes]) -> Iterator[bytes]:
@@ -185,6 +198,8 @@ def names_in(path: Path) -> tuple[str, ...]:
     if suffix_of(path.name) == ".ldac":
         tokens = path.with_name(path.name[: path.name.lower().index(".ldac")] + ".tokens")
         return tuple(tokens.read_text(encoding="utf-8", errors="replace").split()) if tokens.exists() else ()
+    if suffix_of(path.name) == ".data" and _has_words(path):
+        return words_table(_Lines(path), str(path))[1]
     if suffix_of(path.name) != ".csv":
         return ()
     cells = next(iter(_Lines(path)), b"").removeprefix(b"\xef\xbb\xbf").split(b",")
@@ -194,7 +209,7 @@ def names_in(path: Path) -> tuple[str, ...]:
 
 FORMATS: dict[str, Reader] = {
     ".csv": _csv,
-    ".data": _csv,  # as the UCI repository calls them
+    ".data": _data,  # as the UCI repository calls them
     ".npy": _npy,
     ".libsvm": _libsvm,
     ".svm": _libsvm,

@@ -351,4 +351,5 @@ def test_every_target_option_changes_the_posterior(target, name):
         assert not np.allclose(getattr(usual, density)(points), getattr(other, density)(points), rtol=1e-12, atol=0)
     else:
         sizes = {"dim", "size", "num_topics", "side", "data", "vocabulary", "columns", "free_scale"}
+        sizes |= {"layers", "hidden", "response"}
         assert name in sizes or other.num_data < usual.dim

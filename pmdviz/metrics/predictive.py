@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pmdviz.densities.points import Points
+from pmdviz.kernels.resampling import systematic
 from pmdviz.methods import Method
 from pmdviz.metrics.base import Applies, Measurable, Metric
 from pmdviz.metrics.plane import DASHED
@@ -20,8 +21,15 @@ Average = Callable[[np.ndarray], np.ndarray]
 def points_of(frame: Measurable) -> tuple[np.ndarray, Average]:
     """Points (n, d) that stand for q, and what averages over them values (n, ...) -> (...).
 
-    Of few weighted points these themselves, without the noise of draws; each may be a whole net.
+    Of few weighted points these themselves, without the noise of draws; each may be a whole net. Of a target that is
+    judged `by_points` the particles or the chain's draws, whatever q smooths them with.
     """
+    if frame.target.by_points and frame.method.family != "parametric":
+        q = next(iter(frame.densities.values()))
+        if len(q.particles) > MOST_POINTS:
+            rows = systematic(q.weights, MOST_POINTS, 0.5)
+            return q.particles[rows], lambda values: values.mean(axis=0)
+        return q.particles, lambda values: np.einsum("n,n...->...", q.weights, values)
     q = frame.density
     if isinstance(q, Points) and len(q.particles) <= MOST_POINTS:
         return q.particles, lambda values: np.einsum("n,n...->...", q.weights, values)
@@ -34,6 +42,22 @@ def mean_log_density(frame: Measurable) -> float:
     values = frame.target.row_log_likelihood(points, frame.target.test_data)  # (n, rows)
     peak = values.max(axis=0)
     return float((peak + np.log(average(np.exp(values - peak)))).mean())
+
+
+def _misclassification(frame: Measurable) -> float:
+    return 1.0 - _accuracy(frame)
+
+
+def _pps(frame: Measurable) -> float:
+    target, (points, average) = frame.target, points_of(frame)
+    return -float(average(target.row_log_likelihood(points, target.test_data).mean(axis=1)))
+
+
+def _pps_seed(frame: Measurable) -> float:
+    target, (points, average) = frame.target, points_of(frame)
+    residual = target.outcomes(target.test_data) - average(target.row_mean(points, target.test_data))
+    variance = float(average(target.noise_variance(points)))
+    return 0.5 * float(np.log(variance) + (residual**2).mean() / variance)
 
 
 def _accuracy(frame: Measurable) -> float:
@@ -58,14 +82,18 @@ def _loss(frame: Measurable) -> float:
     return -mean_log_density(frame)
 
 
-def _predicts(*kinds: str) -> Applies:
+def _predicts(*kinds: str, also: str = "predictive") -> Applies:
     def applies(target: Target, method: Method) -> bool:
-        return "predictive" in target.offers and target.test_data is not None and target.predicts in kinds
+        return {"predictive", also} <= target.offers and target.test_data is not None and target.predicts in kinds
 
     return applies
 
 
 CLASSES, NUMBER = ("class", "classes"), ("number",)
+
+
+def _untraced(target: Target, method: Method) -> bool:
+    return False
 
 
 def _metric(
@@ -74,7 +102,8 @@ def _metric(
     """A metric of targets that predict one of `kinds` of outcome, on a linear axis from 0 to `high`, its own if new."""
     look = {"axis": name, "axis_title": title[0].upper() + title[1:], "log": False, "limits": (0.0, high)}
     look |= {"colour": "ink"} | rest
-    Metric(name=name, title=title, unit=unit, about=about, applies=_predicts(*kinds), order=order, **look)
+    look = {"applies": _predicts(*kinds)} | look
+    Metric(name=name, title=title, unit=unit, about=about, order=order, **look)
 
 
 _metric(
@@ -92,4 +121,19 @@ _metric(
     44, ("classes",), "single_accuracy", "accuracy of a single point", "share",
     "mean over q of the share of held-out rows whose class one theta alone predicts", 1, measure=_single_accuracy,
     ranks=False, short="single accuracy", axis="accuracy", dash=DASHED, colour="particles",
+)  # fmt: skip
+_metric(
+    45, CLASSES, "misclassification", "misclassification", "share", "of held-out rows whose class is not predicted", 1,
+    measure=_misclassification, traced=_untraced,
+)  # fmt: skip
+_metric(
+    46, CLASSES + NUMBER, "pps", "PPS, a mean over q", "nats a row",
+    "mean over q of the mean of -log p(y | theta) over held-out rows: never below NLPD, whose mean is within the log",
+    10, measure=_pps, traced=_untraced, short="PPS",
+)  # fmt: skip
+_metric(
+    47, NUMBER, "pps_seed", "PPS as published", "nats a row",
+    "half of log s² + (y - η)²/s² on held-out rows, at the means over q of η and s²; without log 2π, as in the tables "
+    "of Tran, Tseng, Kohn 2023",
+    10, measure=_pps_seed, traced=_untraced, applies=_predicts(*NUMBER, also="noise_variance"),
 )  # fmt: skip

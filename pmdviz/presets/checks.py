@@ -82,6 +82,7 @@ MEASURES: dict[str, Callable[[Run], float | None]] = {
     "acceptance": lambda run: run.final.info.scalars["acceptance"],
     "log_z_error": lambda run: run.final.metrics["log_z_error"],
     "log_z_above_error": _log_z_above_error,
+    "rmse": lambda run: run.final.metrics["rmse"],
     "process_error": lambda run: run.final.metrics["process_error"],
     "tv_rise": lambda run: run.history["tv"][-1] - run.history["tv"].min(),
     "limited_steps": lambda run: run.final.limited_steps,

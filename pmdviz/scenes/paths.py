@@ -51,7 +51,7 @@ def path_columns(frame: Any, pair: Pair, side: float) -> dict[str, np.ndarray]:
     own = [(path.arrow, Segments(drawn[path.name][..., chosen], OF_STEP + k))
            for k, path in enumerate(method.paths) if path.name in drawn]  # fmt: skip
     scale = _arrow_scale([part.lines for arrow, part in own if arrow], side)
-    return _columns([*parts, *(_arrows(part, scale) if arrow else part for arrow, part in own)])
+    return segment_columns([*parts, *(_arrows(part, scale) if arrow else part for arrow, part in own)])
 
 
 def newest_draws(frame: Any, pair: Pair) -> dict[str, np.ndarray]:
@@ -99,7 +99,7 @@ def _turned(way: np.ndarray, angle: float) -> np.ndarray:
     return way @ np.array([[cos, sin], [-sin, cos]])
 
 
-def _columns(parts: Iterable[Segments]) -> dict[str, np.ndarray]:
+def segment_columns(parts: Iterable[Segments]) -> dict[str, np.ndarray]:
     """All segments below one another."""
     found = [part for part in parts if len(part.lines)]
     if not found:

@@ -32,6 +32,8 @@ OFFERS = {
     "simulation": "data drawn from its model",
     "row_density": "the density of a row of its data",
     "predictive": "predictions of held-out data",
+    "noise_variance": "a variance of the noise around its predictions",
+    "latent_scales": "weights with unknown prior variances",
     "conditional_family": "a conditional posterior in closed form",
     "quadratic_bound": "a quadratic lower bound of its log likelihood",
     "inducing_inputs": "a Gaussian process with inducing inputs",
@@ -89,7 +91,10 @@ class Target:
     declared: frozenset[str] = frozenset({"gradient"})
     test_data: np.ndarray | None = None
     input_names: tuple[str, ...] = ()  # of a row, where it has inputs and an outcome
-    predicts: ClassVar[str] = ""  # what a row's outcome is, of a target that predicts: class, classes, number or words
+    predicts: str = ""  # what a row's outcome is, of a target that predicts: class, classes, number or words
+    # Whether predictions are averaged over the particles themselves: what is far from linear in theta is blurred by the
+    # kernels around them, the more the more coordinates there are.
+    by_points: ClassVar[bool] = False
 
     dim: int
     data: np.ndarray | None
@@ -393,6 +398,10 @@ class Target:
 
     def row_mean(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """E(outcome | theta) of every row, of a class its probability: (m, d) and (n, ...) -> (m, n)."""
+        raise NotImplementedError
+
+    def noise_variance(self, theta: np.ndarray) -> np.ndarray:
+        """Var(outcome | inputs, theta), the same at all inputs: (m, d) -> (m,), in the squared unit of the outcome."""
         raise NotImplementedError
 
     def class_probabilities(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:

@@ -24,7 +24,7 @@ SIZES = {
     "num_topics": (1, 4),
     "vocabulary": (2, 9),
 }  # always given
-INSTALLED_APART = {"reuters", "sp500"}  # data of a package that the tests do not ask for
+INSTALLED_APART = {"reuters", "sp500", "randhie", "fair"}  # data of packages that the tests do not ask for
 STEPS = 40  # about so many iterations at most in a drawn recipe
 
 
@@ -195,7 +195,8 @@ class CountingTarget(Target):
     def __init__(self, inner: Target) -> None:
         self.__dict__.update(inner.__dict__)
         self.inner, self.rows, self.pairs, self.gradient_pairs, self.calls = inner, 0, 0, 0, []
-        self.declared, self.data, self.at_hand = inner.declared, inner.data, False
+        self.asked, self.at_hand = None, False
+        self.declared, self.data = inner.declared, inner.data
 
     def build(self) -> None: ...
 
@@ -245,6 +246,14 @@ class CountingTarget(Target):
     def grad_log_prior(self, theta):
         return self.inner.grad_log_prior(theta)
 
+    def weight_gradient(self, weights, batch, precision):
+        if batch is not self.asked:  # twice of a batch in a step
+            self.rows += len(batch)
+            self.calls.append(np.array(batch))
+        self.asked = batch
+        self.gradient_pairs += len(batch) * len(weights)
+        return self.inner.weight_gradient(weights, batch, precision)
+
     def log_relaxed(self, points, batch=None):
         rows = self.data_rows if batch is None else batch
         self.pairs += len(rows) * len(points)  # rows are visited once, whatever is asked of them
@@ -282,6 +291,12 @@ class CountingTarget(Target):
     def quadratic_bound(self, mean, cholesky, batch):
         self.pairs += self._counted(batch)
         return self.inner.quadratic_bound(mean, cholesky, batch)
+
+    def __getattr__(self, name):
+        """What a mix-in of the other target has besides."""
+        if name == "inner":
+            raise AttributeError(name)
+        return getattr(self.inner, name)
 
     def make_exact(self):
         return self.inner.make_exact()

@@ -56,6 +56,13 @@ SETTINGS |= {
     "stochastic_volatility": [{"num_data": 6}, {"num_data": 1, "mean": -3.0}, {"num_data": 40, "persistence": -0.5}],
     "rbm": [{}, {"dim": 1, "num_hidden": 3}, {"dim": 2, "num_hidden": 2, "target_seed": 3}, {"dim": 20, "weight": 0.1}],
 }
+SETTINGS |= {
+    "regression_net": [
+        {"num_data": 30, "hidden": 3},
+        {"num_data": 1, "hidden": 1, "layers": 2, "units": "tanh"},
+        {"num_data": 20, "hidden": 2, "data": "simulated", "units": "tanh", "response": "binary"},
+    ],
+}
 CASES = [(name, options) for name in TARGETS for options in SETTINGS.get(name, [{}])]
 made = functools.cache(lambda case: make_target(CASES[case][0], **CASES[case][1]))
 
@@ -78,6 +85,7 @@ rows_by_density = fixture_of(lambda target: "row_density" in target.offers)
 # Settings by their places in SETTINGS, whose posterior is known by draws alone; to ask all of them takes a while.
 BY_DRAWS = {
     "binary_net": (0, 1),
+    "regression_net": (0, 1, 2),
     "logistic": (0, 2),
     "topics": (0, 1),
     "bernoulli_rbm": (3,),

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pmdviz.methods import Method
+from pmdviz.metrics.predictive import points_of
 from pmdviz.scenes.columns import EMPTY_DOTS, EMPTY_LINE, MAX_DRAWN, StageColumns, drawn_rows
 from pmdviz.scenes.stage.base import Pair, Ranges, Scene
 from pmdviz.scenes.tiling import joined
@@ -64,8 +65,8 @@ class BandScene(Scene):
         rows = target.data_rows[drawn_rows(np.full(target.num_data, 1 / target.num_data), min(limit, DATA))]
         others = {"x": target.inputs(rows)[:, 0].astype(np.float32), "y": target.outcomes(rows).astype(np.float32)}
         number = len(frame.weights)
-        approximate, rug = _band(x, *_moments(target, frame.draws, x)), _rug(frame)
-        return StageColumns(_kept(target, x), approximate, rug, number, number, others=others, prior=_true(target, x))
+        approximate, rug = band(x, *moments_under_q(frame, x)), _rug(frame)
+        return StageColumns(_kept(target, x), approximate, rug, number, number, others=others, prior=true_line(target, x))
 
 
 def _widened(values: np.ndarray) -> tuple[float, float]:
@@ -80,12 +81,20 @@ def _moments(target: Target, draws: np.ndarray, x: np.ndarray) -> tuple[np.ndarr
     return values.mean(axis=0), values.std(axis=0)
 
 
-def _band(x: np.ndarray, mean: np.ndarray, sd: np.ndarray) -> Line:
+def moments_under_q(frame: Any, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and sd of E(y | x, theta) over the points that stand for q, at inputs x (n,)."""
+    target, (points, average) = frame.target, points_of(frame)
+    values = target.row_mean(points, target.rows_at(x[:, None]))
+    mean = average(values)
+    return mean, np.sqrt(average((values - mean) ** 2))
+
+
+def band(x: np.ndarray, mean: np.ndarray, sd: np.ndarray) -> Line:
     """Mean, and the mean less and plus two sds, with gaps of NaN."""
-    return joined(_line(x, curve) for curve in (mean, mean - SDS * sd, mean + SDS * sd))
+    return joined(line(x, curve) for curve in (mean, mean - SDS * sd, mean + SDS * sd))
 
 
-def _line(x: np.ndarray, y: np.ndarray) -> Line:
+def line(x: np.ndarray, y: np.ndarray) -> Line:
     return {"x": x.astype(np.float32), "y": y.astype(np.float32)}
 
 
@@ -101,14 +110,14 @@ def _kept(target: Target, x: np.ndarray) -> Line:
 def _exact(target: Target, x: np.ndarray) -> Line:
     process = target.process_at(x[:, None]) if hasattr(target, "process_at") else None
     if process is not None:
-        return _band(x, *process)
+        return band(x, *process)
     if target.reference() is None:
         return EMPTY_LINE
-    return _band(x, *_moments(target, target.reference().sample(np.random.default_rng(SEED), DRAWS), x))
+    return band(x, *_moments(target, target.reference().sample(np.random.default_rng(SEED), DRAWS), x))
 
 
-def _true(target: Target, x: np.ndarray) -> Line:
-    return _line(x, target.true_function(x[:, None])) if hasattr(target, "true_function") else EMPTY_LINE
+def true_line(target: Target, x: np.ndarray) -> Line:
+    return line(x, target.true_function(x[:, None])) if hasattr(target, "true_function") else EMPTY_LINE
 
 
 def _rug(frame: Any) -> dict[str, np.ndarray]:

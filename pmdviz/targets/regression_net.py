@@ -1,0 +1,289 @@
+"""Bayesian nets for regression and for two classes, with weights whose prior variances are unknown too."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from math import lgamma
+
+import numpy as np
+
+from pmdviz.kernels.likelihoods.regression_net import (
+    LayeredShape,
+    regression_fit,
+    regression_gradient,
+    regression_outputs,
+)
+from pmdviz.knobs import Choice, Knobs, Real, Whole
+from pmdviz.targets.base import Target
+from pmdviz.targets.latent_scales import InLatentScales, InverseGamma
+from pmdviz.targets.options import data_points, data_seed, data_source
+from pmdviz.targets.regression_rows import curve, read_regression
+
+NOISE_PRIOR = InverseGamma(1.0, 0.01)  # of s2 in units of the variance of y; the paper's 1 / s2 has no draws
+BULK = 0.998  # of the prior, in the view box
+
+
+class RegressionNetOptions(Knobs):
+    """Options of `regression_net`."""
+
+    kind_words = "option of target 'regression_net':"
+
+    data = data_source(
+        {
+            "curve": "a curve, one input",
+            "simulated": "simulated, 20 inputs",
+            "randhie": "visits to doctors (RAND)",
+            "fair": "affairs (Fair)",
+            "breast_cancer": "breast cancer",
+        },
+        "A noisy curve with a gap in it; the simulation study of the paper, half of whose 20 inputs matter; tables that "
+        "statsmodels carries: visits to doctors, of which log(1 + visits) is predicted, and extramarital affairs; "
+        "scikit-learn's tumours; or a table whose last column is the outcome, such as UCI's adult.data, whose columns "
+        "of words are one-hot encoded and whose rows with a question mark are left out.",
+    )
+    response = Choice(
+        "real",
+        choices={"real": "a number", "binary": "one of two classes"},
+        label="Response",
+        acts="restart",
+        default_by=("data", {"fair": "binary", "breast_cancer": "binary"}),
+        doc="A number y ~ N(η, s²), or a class with P(1) = 1/(1 + exp(-η)): whether there was any visit or affair, the "
+        "higher of two values in a table, and of simulated data whether y is above its mean.",
+    )
+    num_data = data_points(200)
+    layers = Whole(
+        1,
+        bounds=(1, 6),
+        label="Hidden layers",
+        acts="restart",
+        default_by=("data", {"simulated": 2}),
+        doc="Number of layers between the inputs and the output.",
+    )
+    hidden = Whole(
+        20,
+        bounds=(1, 1000),
+        softbounds=(2, 100),
+        log=True,
+        label="Hidden units H",
+        unit="a layer",
+        acts="restart",
+        doc="Units of every hidden layer.",
+    )
+    units = Choice(
+        "tanh",
+        choices={"tanh": "tanh", "relu": "ReLU"},
+        default_by=("data", dict.fromkeys(("simulated", "randhie", "fair", "breast_cancer"), "relu")),
+        label="Hidden units are",
+        acts="restart",
+        doc="What a hidden unit makes of its input a: tanh(a), or ReLU, max(0, a).",
+    )
+    scale_shape = Real(
+        1.0,
+        bounds=(0.1, 100),
+        softbounds=(0.5, 10),
+        log=True,
+        label="Shape α₀ of τ",
+        acts="restart",
+        doc="Each weight is N(0, τ) with a τ of its own, which is inverse gamma: this is its shape.",
+    )
+    scale_rate = Real(
+        0.01,
+        bounds=(1e-6, 1e6),
+        softbounds=(1e-4, 10),
+        log=True,
+        label="Rate β₀ of τ",
+        unit="w²",
+        acts="restart",
+        doc="The rate of the inverse gamma prior of each weight's variance τ: a weight is Student t with 2α₀ degrees "
+        "of freedom and scale √(β₀/α₀).",
+    )
+    data_seed = data_seed()
+
+
+class RegressionNet(InLatentScales, Target):
+    """y ~ N(eta(x, w), s2) or P(y = 1) = 1 / (1 + e^-eta), eta a net, w_j ~ N(0, tau_j), tau_j ~ IG(alpha_0, beta_0).
+
+    theta = (w, log s2), or w alone where y is a class: each tau_j is integrated out, so that a priori w_j is Student t
+    with 2 alpha_0 degrees of freedom and scale sqrt(beta_0 / alpha_0), and methods which know nothing of tau run on the
+    same posterior of w. s2 ~ IG(1, 0.01); the paper's p(s2) = 1 / s2 is no distribution to start from.
+
+    A row is (x_1, ..., x_F, y) as it came. The net sees inputs and y less their means and in their sds over the rows
+    to learn from, and s2 is in units of the variance of y; predictions and the likelihood are of y itself. The
+    likelihood does not change when hidden units change places: the posterior has a mode for every order of them.
+    """
+
+    name = "regression_net"
+    title = "Neural net for regression"
+    about = "A net with hidden layers predicts a number, or one of two classes, from inputs; its weights are uncertain."
+    source = "Tran, Tseng, Kohn 2023, section 7.2"
+    Options = RegressionNetOptions
+    declared = frozenset({"gradient", "predictive", "latent_scales"})
+    by_points = True
+
+    def build(self) -> None:
+        """Read or draw the data, and divide them into rows to learn from, for validation and for the test."""
+        o = self.options
+        binary = o.response == "binary"
+        rows = read_regression(o.data, binary, o.num_data, o.data_seed)
+        self.data, self.validation_data, self.test_data = rows.train, rows.validation, rows.test
+        self.input_names, self.predicts = rows.input_names, "class" if binary else "number"
+        self.centre, self.unit = rows.train.mean(axis=0), rows.train.std(axis=0)
+        self.unit[self.unit == 0] = 1.0
+        if binary:
+            self.centre[-1], self.unit[-1] = 0.0, 1.0
+        sizes = (len(rows.input_names), *[o.hidden] * o.layers, 1)
+        self.shape = LayeredShape(sizes, o.units == "relu", binary)
+        self.num_weights, self.scale_prior = self.shape.dim, InverseGamma(o.scale_shape, o.scale_rate)
+        self.noise_prior = None if binary else NOISE_PRIOR
+        self.dim = self.num_weights + (not binary)
+        self.parameter_names = _names(sizes) + ([] if binary else ["log s²"])
+        self._frame()
+
+    def _frame(self) -> None:
+        """`scale` of each weight and about the median of log s2, and where the bulk of the prior is."""
+        spread = float(np.sqrt(self.scale_prior.rate / self.scale_prior.shape))
+        self.scale = np.full(self.dim, spread)
+        reach = spread * student_reach(self.scale_prior.shape)
+        boxes = [(-reach, reach)] * self.num_weights
+        if self.noise_prior is not None:
+            self.scale[-1] = 1.0
+            middle = float(np.log(self.noise_prior.rate))
+            boxes.append((middle - 2.0, middle + 7.0))
+        self.view_box = tuple(boxes)
+
+    def true_function(self, inputs: np.ndarray) -> np.ndarray:
+        """E(y | x) that the curve was drawn from, (n, 1) -> (n,); NaN of other data."""
+        return curve(inputs) if self.options.data == "curve" else np.full(len(inputs), np.nan)
+
+    def sample_prior(self, rng: np.random.Generator, n: int) -> np.ndarray:
+        """n draws (n, d): tau_j first, then w_j given tau_j; s2."""
+        tau = self.scale_prior.rate / rng.standard_gamma(self.scale_prior.shape, (n, self.num_weights))
+        weights = np.sqrt(tau) * rng.standard_normal(tau.shape)
+        if self.noise_prior is None:
+            return weights
+        return self.with_noise(weights, self.noise_prior.rate / rng.standard_gamma(self.noise_prior.shape, n))
+
+    def first_weights(self, rng: np.random.Generator, n: int) -> np.ndarray:
+        """n draws (n, d_w) of N(0, 1 / fan-in): a unit's input has about the variance of its inputs, and a bias."""
+        layers = zip(self.shape.sizes[:-1], self.shape.sizes[1:], strict=True)
+        sds = np.concatenate([np.full((narrow + 1) * wide, 1 / np.sqrt(narrow)) for narrow, wide in layers])
+        return sds * rng.standard_normal((n, self.num_weights))
+
+    def weight_gradient(self, weights: np.ndarray, batch: np.ndarray, precision: float) -> tuple[np.ndarray, np.ndarray]:
+        """Of the likelihood alone, scaled by N/B: (m, d_w), and the sum of squares or the log likelihood (m,)."""
+        gradient, misfit = regression_gradient(weights, self._standard(batch), self.shape)
+        scale = self.num_data / len(batch)
+        gradient *= scale if self.shape.binary else scale * precision
+        return gradient, scale * misfit
+
+    def with_noise(self, weights: np.ndarray, variances: np.ndarray) -> np.ndarray:
+        """(w, log s2), or w alone where y is a class."""
+        return weights.copy() if self.noise_prior is None else np.column_stack([weights, np.log(variances)])
+
+    def validation_score(self, weights: np.ndarray, variance: float) -> float:
+        """Mean of -log p(y | x, w, s2) over the validation rows."""
+        theta = self.with_noise(weights[None], np.array([variance]))
+        return -float(self._log_likelihood(theta, self.validation_data)[0]) / len(self.validation_data)
+
+    @cached_property
+    def flat_score(self) -> float:
+        """Of the mean and the variance of y, or the share of class 1, over the validation rows."""
+        y = self.validation_data[:, -1]
+        if not self.shape.binary:
+            return 0.5 * float(np.log(2 * np.pi * max(y.var(), 1e-300))) + 0.5
+        share = np.clip(y.mean(), 1e-9, 1 - 1e-9)
+        return -float(share * np.log(share) + (1 - share) * np.log(1 - share))
+
+    def _standard(self, rows: np.ndarray) -> np.ndarray:
+        """Rows as the net sees them."""
+        return (rows - self.centre) / self.unit
+
+    def _split(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Weights (m, d_w) and log s2 (m,)."""
+        return theta[:, : self.num_weights], theta[:, -1]
+
+    def _log_prior(self, theta: np.ndarray) -> np.ndarray:
+        shape, rate = self.scale_prior
+        weights, log_noise = self._split(theta)
+        constant = lgamma(shape + 0.5) - lgamma(shape) - 0.5 * np.log(2 * np.pi * rate)
+        found = self.num_weights * constant - (shape + 0.5) * np.log1p(0.5 * weights**2 / rate).sum(axis=1)
+        if self.noise_prior is None:
+            return found
+        a, b = self.noise_prior
+        return found + a * np.log(b) - lgamma(a) - a * log_noise - b * np.exp(-log_noise)
+
+    def _grad_log_prior(self, theta: np.ndarray) -> np.ndarray:
+        shape, rate = self.scale_prior
+        weights, log_noise = self._split(theta)
+        gradient = np.empty(theta.shape)
+        gradient[:, : self.num_weights] = -(2 * shape + 1) * weights / (2 * rate + weights**2)
+        if self.noise_prior is not None:
+            gradient[:, -1] = -self.noise_prior.shape + self.noise_prior.rate * np.exp(-log_noise)
+        return gradient
+
+    def _log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
+        weights, log_noise = self._split(theta)
+        misfit = regression_fit(weights, self._standard(batch), self.shape)
+        if self.noise_prior is None:
+            return misfit
+        return -0.5 * misfit * np.exp(-log_noise) - len(batch) * self._log_unit(log_noise)
+
+    def _log_unit(self, log_noise: np.ndarray) -> np.ndarray:
+        """log sqrt(2 pi s2) in the units of y."""
+        return 0.5 * (np.log(2 * np.pi) + log_noise) + np.log(self.unit[-1])
+
+    def _grad_log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
+        weights, log_noise = self._split(theta)
+        pull, misfit = regression_gradient(weights, self._standard(batch), self.shape)
+        if self.noise_prior is None:
+            return pull
+        precision = np.exp(-log_noise)
+        return np.column_stack([precision[:, None] * pull, 0.5 * (precision * misfit - len(batch))])
+
+    def inputs(self, rows: np.ndarray) -> np.ndarray:
+        """x of every row, (n, F)."""
+        return rows[:, :-1]
+
+    def rows_at(self, inputs: np.ndarray) -> np.ndarray:
+        """Rows with these inputs (n, F) and outcome 0."""
+        return np.column_stack([inputs, np.zeros(len(inputs))])
+
+    def row_mean(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """E(y | x, theta) or P(y = 1 | x, theta), (m, d) and (n, F + 1) -> (m, n)."""
+        outputs = self._outputs(theta, rows)
+        return 1 / (1 + np.exp(-outputs)) if self.shape.binary else self.centre[-1] + self.unit[-1] * outputs
+
+    def _outputs(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        return regression_outputs(self._split(theta)[0], self._standard(rows)[:, :-1], self.shape)
+
+    def row_log_likelihood(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """log p(y | x, theta) of every row, (m, d) and (n, F + 1) -> (m, n), in nats."""
+        outputs, y = self._outputs(theta, rows), self._standard(rows)[:, -1]
+        if self.shape.binary:
+            return y * outputs - np.logaddexp(0.0, outputs)
+        log_noise = theta[:, -1:]
+        return -0.5 * (y - outputs) ** 2 * np.exp(-log_noise) - self._log_unit(log_noise)
+
+    def noise_variance(self, theta: np.ndarray) -> np.ndarray:
+        """s2 in units of y^2, (m, d) -> (m,)."""
+        return np.exp(theta[:, -1]) * self.unit[-1] ** 2
+
+    @property
+    def offers(self) -> frozenset[str]:
+        """Noise besides, where y is a number."""
+        return super().offers | (frozenset() if self.noise_prior is None else {"noise_variance"})
+
+
+def student_reach(shape: float) -> float:
+    """About the distance, in scales, that BULK of Student t draws with 2 shape degrees of freedom keep within."""
+    tail = 0.5 * (1 - BULK)  # falls as a power, and for many degrees of freedom as a Gaussian's
+    return min(max(float(tail ** (-0.5 / shape)), 3.5), 1000.0)
+
+
+def _names(sizes: tuple[int, ...]) -> list[str]:
+    """w1[input, unit], then the biases b1[unit], and so on for every layer, from 1 on."""
+    names = []
+    for layer, (narrow, wide) in enumerate(zip(sizes[:-1], sizes[1:], strict=True), 1):
+        names += [f"w{layer}[{f},{h}]" for f in range(1, narrow + 1) for h in range(1, wide + 1)]
+        names += [f"b{layer}[{h}]" for h in range(1, wide + 1)]
+    return names

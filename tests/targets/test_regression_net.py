@@ -1,0 +1,203 @@
+"""Regression nets: the target against its formula, and the data that it learns from."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.session import Session
+from pmdviz.errors import InputError
+from pmdviz.targets import make_target
+from pmdviz.targets.regression_rows import GAP, curve, mean_outcome
+
+
+def of_model(theta, target, rows):
+    """log p(y | x, theta) of every row, written out for one hidden layer of tanh: (m, n)."""
+    rows = (rows - target.centre) / target.unit
+    x, y, hidden = rows[:, :-1], rows[:, -1], target.options.hidden
+    cut = x.shape[1] * hidden
+    found = []
+    for point in theta:
+        units = np.tanh(x @ point[:cut].reshape(-1, hidden) + point[cut : cut + hidden])
+        eta = units @ point[cut + hidden : cut + 2 * hidden] + point[cut + 2 * hidden]
+        if target.predicts == "class":
+            found.append(np.log(np.where(y == 1, 1 / (1 + np.exp(-eta)), 1 / (1 + np.exp(eta)))))
+        else:
+            density = stats.norm.logpdf(y, eta, np.exp(0.5 * point[-1]))
+            found.append(density - np.log(target.unit[-1]))  # of y as it came
+    return np.stack(found)
+
+
+@pytest.mark.parametrize("options", [{}, {"data": "simulated", "layers": 1, "units": "tanh", "response": "binary"}])
+def test_rows_have_the_density_of_the_formula_and_add_up(options):
+    target = make_target("regression_net", num_data=40, hidden=3, **options)
+    theta = target.sample_prior(np.random.default_rng(0), 4)
+    expected = of_model(theta, target, target.data)
+    np.testing.assert_allclose(target.row_log_likelihood(theta, target.data), expected, rtol=1e-9)
+    np.testing.assert_allclose(target.log_likelihood(theta, target.data), expected.sum(axis=1), rtol=1e-9)
+
+
+def test_a_weight_is_student_t_a_priori_and_the_noise_inverse_gamma():
+    target = make_target("regression_net", hidden=2, scale_shape=1.5, scale_rate=0.3)
+    theta = target.sample_prior(np.random.default_rng(0), 3)
+    scale = np.sqrt(0.3 / 1.5)
+    expected = stats.t.logpdf(theta[:, :-1], 3.0, scale=scale).sum(axis=1)
+    expected += stats.invgamma.logpdf(np.exp(theta[:, -1]), 1.0, scale=0.01) + theta[:, -1]
+    np.testing.assert_allclose(target.log_prior(theta), expected)
+    draws = target.sample_prior(np.random.default_rng(1), 4000)
+    assert stats.kstest(draws[:, 0], stats.t(3.0, scale=scale).cdf).pvalue > 0.01
+    assert stats.kstest(np.exp(draws[:, -1]), stats.invgamma(1.0, scale=0.01).cdf).pvalue > 0.01
+
+
+def test_the_gradient_of_weights_is_that_of_a_batch_scaled_to_all_data():
+    target = make_target("regression_net", num_data=40, hidden=3)
+    weights, batch = target.first_weights(np.random.default_rng(0), 2), target.data[:10]
+    found, misfit = target.weight_gradient(weights, batch, 2.5)
+    theta = target.with_noise(weights, np.full(2, 1 / 2.5))
+    joint = target.grad_log_joint(theta, batch) - target.grad_log_prior(theta)
+    np.testing.assert_allclose(found, joint[:, :-1])
+    residual = (batch[:, -1] - target.row_mean(theta, batch)) / target.unit[-1]
+    np.testing.assert_allclose(misfit, 4 * (residual**2).sum(axis=1))
+
+
+def test_a_validation_score_is_the_mean_row_s_and_a_constant_s_the_entropy():
+    target = make_target("regression_net", num_data=40, hidden=3)
+    weights = target.first_weights(np.random.default_rng(0), 1)
+    theta = target.with_noise(weights, np.array([0.3]))
+    rows = target.row_log_likelihood(theta, target.validation_data)
+    assert target.validation_score(weights[0], 0.3) == pytest.approx(-rows.mean())
+    y = target.validation_data[:, -1]
+    assert target.flat_score == pytest.approx(-stats.norm.logpdf(y, y.mean(), y.std()).mean())
+    binary = make_target("regression_net", num_data=40, hidden=3, response="binary")
+    assert binary.flat_score == pytest.approx(stats.entropy([binary.validation_data[:, -1].mean(), 1 - binary.validation_data[:, -1].mean()]))
+
+
+def test_the_rows_are_three_parts_and_follow_their_functions():
+    target = make_target("regression_net", num_data=500, data_seed=3)
+    assert [len(part) for part in (target.data, target.validation_data, target.test_data)] == [500, 200, 200]
+    x, y = target.data.T
+    assert not ((x > GAP[0]) & (x < GAP[1])).any() and x.min() < -1.9 and x.max() > 1.9
+    assert (y - curve(x[:, None])).std() == pytest.approx(0.15, abs=0.02)
+    simulated = make_target("regression_net", data="simulated", num_data=4000)
+    x, y = simulated.data[:, :-1], simulated.data[:, -1]
+    assert (y - mean_outcome(x)).var() == pytest.approx(1, abs=0.07)
+    assert np.corrcoef(x.T)[0, :3] == pytest.approx([1, 0.5, 0.25], abs=0.06)
+    assert simulated.dim == 862 and simulated.shape.sizes == (20, 20, 20, 1)
+
+
+def test_the_published_mean_of_an_outcome():
+    x = np.arange(1.0, 21.0)[None] / 10
+    expected = 5 + 1 + 10 / 1.04 + 5 * 0.12 + 0.8 + 5 * 0.16 + 2.5 + 1.2 + 10 / 1.49 + 5 * 0.72 + 5 * 0.81 + 5
+    assert mean_outcome(x)[0] == pytest.approx(expected)
+
+
+def test_predictions_are_in_units_of_the_outcome():
+    target = make_target("regression_net", num_data=40, hidden=3)
+    theta = np.zeros((1, target.dim))
+    np.testing.assert_allclose(target.row_mean(theta, target.test_data), target.data[:, -1].mean())
+    assert target.noise_variance(theta) == pytest.approx(target.data[:, -1].var())
+    classes = make_target("regression_net", num_data=40, hidden=3, response="binary")
+    assert classes.row_mean(np.zeros((1, classes.dim)), classes.test_data) == pytest.approx(0.5)
+    assert "noise_variance" not in classes.offers and classes.dim == target.dim - 1
+
+
+def test_breast_cancer_is_told_apart_by_default():
+    target = make_target("regression_net", data="breast_cancer", num_data=300)
+    assert target.predicts == "class" and len(target.input_names) == 30
+    assert len(target.validation_data) == len(target.test_data) == 134
+    assert set(np.unique(target.data[:, -1])) == {0.0, 1.0}
+
+
+@pytest.mark.parametrize("name, features, rows", [("randhie", 9, 20190), ("fair", 8, 6366)])
+def test_the_tables_of_statsmodels(name, features, rows):
+    pytest.importorskip("statsmodels")
+    target = make_target("regression_net", data=name, num_data=1000)
+    assert len(target.input_names) == features
+    assert len(target.validation_data) == min((rows - 1000) // 2, 5000)
+    if name == "randhie":
+        visits = np.expm1(target.data[:, -1])
+        np.testing.assert_allclose(visits, np.round(visits), atol=1e-9)
+    else:
+        assert target.predicts == "class" and 0.25 < target.data[:, -1].mean() < 0.4
+
+
+def test_without_statsmodels_it_is_said(monkeypatch):
+    from pmdviz.targets import regression_rows
+
+    monkeypatch.setattr(regression_rows, "find_spec", lambda name: None)
+    regression_rows._of_statsmodels.cache_clear()
+    with pytest.raises(InputError, match="'randhie' need statsmodels: pip install"):
+        make_target("regression_net", data="randhie")
+
+
+ADULT = """39, State-gov, 77516, Bachelors, <=50K
+50, Self-emp, 83311, Bachelors, >50K
+38, ?, 215646, HS-grad, <=50K
+53, Private, 234721, 11th, >50K
+28, Private, 338409, Bachelors, <=50K
+"""
+
+
+def test_columns_of_words_are_one_hot_and_rows_with_a_question_mark_left_out(tmp_path):
+    (tmp_path / "adult.data").write_text(ADULT)
+    target = make_target("regression_net", data=str(tmp_path / "adult.data"), num_data=2, response="binary", hidden=1)
+    rows = np.concatenate([target.data, target.validation_data, target.test_data])
+    assert rows.shape == (4, 1 + 3 + 1 + 2 + 1)  # of those left, three employers and two educations
+    assert set(target.input_names[1:4]) == {"x2=Private", "x2=Self-emp", "x2=State-gov"} and "x4=HS-grad" not in target.input_names
+    order = np.argsort(rows[:, 0])
+    np.testing.assert_array_equal(rows[order, 0], [28, 39, 50, 53])
+    np.testing.assert_array_equal(rows[order, -1], [0, 0, 1, 1])
+    np.testing.assert_array_equal(rows[order][:, 1:4], [[1, 0, 0], [0, 0, 1], [0, 1, 0], [1, 0, 0]])
+
+
+@pytest.mark.parametrize(
+    "text, options, words",
+    [
+        ("a,b,1\nc,d\n", {}, "line 2 .* has 2 cells, and line 1 has 3"),
+        ("a,?,1\n?,d,2\n", {}, "no two rows are left"),
+        ("a,1,x\nb,2,y\nc,3,z\na,4,x\n", {"response": "binary", "num_data": 2}, "must hold two values"),
+        ("a,1,x\nb,2,y\nc,3,z\na,4,x\n", {"num_data": 2}, "words of 3 kinds"),
+        ("1,2,3\n2,3,4\n4,5,3\n", {"num_data": 2}, "num_data must be at most 1"),
+        ("1,2,3\n2,3,3\n4,5,3\n6,7,3\n", {"num_data": 1}, "does not vary: there is nothing to predict"),
+        ("1,2,3\n2,3,1\n4,5,2\n6,7,3\n", {"num_data": 1, "response": "binary"}, "two values .* it holds 3"),
+    ],
+)
+def test_data_that_cannot_be_learnt_from_get_a_sentence(tmp_path, text, options, words):
+    (tmp_path / "t.data").write_text(text)
+    with pytest.raises(InputError, match=words):
+        make_target("regression_net", data=str(tmp_path / "t.data"), **options)
+
+
+def test_a_column_of_words_that_hardly_repeat_is_refused(tmp_path):
+    (tmp_path / "t.data").write_text("".join(f"name{k},{k},{k % 2}\n" for k in range(2000)))
+    with pytest.raises(InputError, match="column 1 .* 2,000 different words, and at most"):
+        make_target("regression_net", data=str(tmp_path / "t.data"))
+
+
+@pytest.mark.parametrize("method", ["psgld", "sgld", "svi"])
+def test_methods_that_know_only_gradients_run(method):
+    options = {"num_data": 60, "hidden": 4}
+    knobs = {"batch_size": 30} | ({"a": 1e-5} if method == "sgld" else {})
+    frame = Session(Recipe("regression_net", method, target_options=options, budget=None, **knobs)).advance(40)
+    assert all(np.isfinite(frame.metrics[name]) for name in ("rmse", "nlpd", "pps", "pps_seed"))
+
+
+def test_scores_say_over_what_they_are_means():
+    """Of a chain over its own draws, not over the KDE around them."""
+    options = {"num_data": 60, "hidden": 4}
+    session = Session(Recipe("regression_net", "psgld", target_options=options, budget=None, burn_in=0.0))
+    frame = session.advance(50)
+    target, theta = frame.target, frame.particles
+    each, y = target.row_log_likelihood(theta, target.test_data), target.test_data[:, -1]
+    assert frame.metrics["pps"] == pytest.approx(-each.mean())
+    assert frame.metrics["nlpd"] == pytest.approx(-np.log(np.exp(each).mean(axis=0)).mean())
+    assert frame.metrics["pps"] > frame.metrics["nlpd"]
+    variance = target.noise_variance(theta).mean()
+    mse = ((y - target.row_mean(theta, target.test_data).mean(axis=0)) ** 2).mean()
+    assert frame.metrics["rmse"] == pytest.approx(np.sqrt(mse))
+    assert frame.metrics["pps_seed"] == pytest.approx(0.5 * np.log(variance) + 0.5 * mse / variance)
+
+
+def test_misclassification_is_what_accuracy_leaves():
+    frame = Session(Recipe("logistic", "hmc", budget=None)).advance(5)
+    assert frame.metrics["misclassification"] == pytest.approx(1 - frame.metrics["accuracy"])
