@@ -24,7 +24,7 @@ FAULTS = [
     Fault.of("log-z-above", "methods.annealing.ladder:Ladder.log_z_above", "state.log_zs[state.rung] - state.back_log_z", "state.log_zs[state.rung] + state.back_log_z", "methods/test_evidence::test_the_way_up_and_the_way_back_hold_log_z_between_them"),
     Fault.of("evidence-one-pass", "methods.smc.one_pass:OnePass.step", "np.logaddexp.reduce(before + log_likelihood)", "np.logaddexp.reduce(log_likelihood)", "methods/test_evidence::test_the_mean_of_z_is_z"),
     Fault.of("evidence-error", "metrics.evidence:_error", "found - frame.reference.log_z", "frame.reference.log_z - found", "metrics/test_evidence"),
-    Fault.of("svi-step", "methods.vi.gaussian:natural_step", "1 + rho * values", "1 - rho * values", "methods/test_svi"),
+    Fault.of("svi-step", "methods.vi.gaussian:grown", "1 + rho * curvature", "1 - rho * curvature", "methods/test_svi"),
     Fault.of("bound-slope", "targets.logistic:bound_slope", "2 * xi", "4 * xi", "methods/test_jaakkola_jordan"),
     Fault.of("bound-batch-scale", "targets.logistic:Logistic._quadratic_bound", "self.num_data / len(batch)", "1.0", "methods/test_jaakkola_jordan"),
     Fault.of("bound-step", "methods.vi.jaakkola_jordan:JaakkolaJordan.step", "(1 - rho) * state.linear + rho * towards.linear", "state.linear + rho * towards.linear", "methods/test_jaakkola_jordan"),
