@@ -31,6 +31,11 @@ def effective_sample_size(log_weights: np.ndarray) -> float:
     return float(1.0 / np.exp(2.0 * log_weights).sum())
 
 
+def along(factors: np.ndarray) -> np.ndarray:
+    """Sds along the coordinates of Gaussians by their Cholesky factors, (..., d, d) -> (..., d)."""
+    return np.sqrt((factors**2).sum(axis=-1))
+
+
 def mixed(parts: Iterable[np.ndarray]) -> np.ndarray:
     """log of the sum of densities given by their logs, each (n,)."""
     return reduce(np.logaddexp, parts)
@@ -53,6 +58,10 @@ class Density(Protocol):
     @property
     def choleskys(self) -> np.ndarray:
         """Each kernel's Cholesky factor L_i, (m, d, d)."""
+
+    @property
+    def kernel_sds(self) -> np.ndarray:
+        """The sd of each kernel along each coordinate, (m, d)."""
 
     @property
     def mean(self) -> np.ndarray:
@@ -146,6 +155,11 @@ class KernelDensity:
         return np.broadcast_to(self.cholesky, (len(self.particles), *self.cholesky.shape))
 
     @property
+    def kernel_sds(self) -> np.ndarray:
+        """The sd of the kernel along each coordinate for every particle, (m, d), one array seen m times."""
+        return np.broadcast_to(along(self.cholesky), self.particles.shape)
+
+    @property
     def kernel_peak(self) -> float:
         """Density of one kernel at its centre."""
         d = len(self.cholesky)
@@ -186,6 +200,11 @@ class GaussianMixture:
     def weights(self) -> np.ndarray:
         """Weights (K,), sum 1."""
         return np.exp(self.log_weights)
+
+    @property
+    def kernel_sds(self) -> np.ndarray:
+        """The sd of each component along each coordinate, (K, d)."""
+        return along(self.choleskys)
 
     @cached_property
     def _components(self) -> list[KernelDensity]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from pmdviz.densities.density import Density, GaussianMixture, KernelDensity
+from pmdviz.densities.diagonal import DiagonalDensity
 from pmdviz.densities.grid import Grid
 from pmdviz.densities.product import ProductDensity
 from pmdviz.densities.shaped import ShapedDensity
@@ -27,6 +28,8 @@ def marginal_on_grid(density: Density, coordinates: Sequence[int], grid: Grid) -
         }
         return lines[1][:, None] * lines[0]
     chosen = list(coordinates)
+    if isinstance(density, DiagonalDensity):
+        return density.marginal(chosen).on_grid(grid)
     total = np.zeros(grid.shape)
     for part in _parts(density):
         rows = part.cholesky[chosen]

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from pmdviz.densities.density import Density, KernelDensity
+from pmdviz.densities.diagonal import DiagonalDensity
 from pmdviz.densities.grid import Grid
 
 
@@ -55,12 +56,20 @@ class ProductDensity:
 
     @cached_property
     def choleskys(self) -> np.ndarray:
-        """The factor of the kernel of every pairing, (m, d, d); one array seen m times where each block has one."""
-        one = all(isinstance(part, KernelDensity) for part in self.parts)
+        """The factor of the kernel of every pairing, (m, d, d); one array seen m times where each block has one.
+
+        Of many coordinates it is large, and nothing but the plane's pictures asks for it.
+        """
+        one = all(isinstance(part, (KernelDensity, DiagonalDensity)) for part in self.parts)
         factors = np.zeros((1 if one else len(self.weights), self.dim, self.dim))
         for columns, part in zip(self.blocks, self.parts, strict=True):
             factors[:, np.array(columns)[:, None], np.array(columns)] = part.choleskys[: len(factors)]
         return np.broadcast_to(factors, (len(self.weights), self.dim, self.dim))
+
+    @cached_property
+    def kernel_sds(self) -> np.ndarray:
+        """The sd of the kernel of every pairing along each coordinate, (m, d)."""
+        return self._joined([part.kernel_sds for part in self.parts])
 
     @cached_property
     def mean(self) -> np.ndarray:
@@ -72,7 +81,7 @@ class ProductDensity:
         """Cov_q theta, (d, d): nothing but zeros between the blocks."""
         found = np.zeros((self.dim, self.dim))
         for columns, part in zip(self.blocks, self.parts, strict=True):
-            found[np.ix_(columns, columns)] = part.cov
+            found[np.ix_(columns, columns)] = part.cov  # of many coordinates m d^2: kept
         return found
 
     @property

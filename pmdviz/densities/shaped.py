@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from pmdviz.densities.density import KernelDensity, mixed, weighted_sum
+from pmdviz.densities.density import KernelDensity, along, mixed, weighted_sum
 from pmdviz.densities.grid import Grid
 from pmdviz.densities.shapes import Shape
 from pmdviz.kernels.clusters import moments
@@ -101,6 +101,11 @@ class ShapedDensity:
     def choleskys(self) -> np.ndarray:
         """The kernel's Cholesky factor for every particle, (m, d, d)."""
         return self.factors[self.labels]
+
+    @property
+    def kernel_sds(self) -> np.ndarray:
+        """The sd of the kernel along each coordinate for every particle, (m, d)."""
+        return along(self.factors)[self.labels]
 
     @property
     def kernel_peak(self) -> float:

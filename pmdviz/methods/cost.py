@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from pmdviz.knobs import Knobs
+
+if TYPE_CHECKING:
+    from pmdviz.targets import Target
 
 
 class Work(NamedTuple):
@@ -21,6 +24,10 @@ class MethodKnobs(Knobs):
     def rows(self, num_data: int) -> int:
         """Data that a step visits: the batch, or all."""
         return min(getattr(self, "batch_size", num_data), num_data)
+
+    def work_on(self, target: Target) -> Work:
+        """The same on a target, by more than its number of data where that matters."""
+        return self.work(target.num_data)
 
     def work(self, num_data: int) -> Work:
         """What the longest step computes with so many data in the target."""

@@ -84,7 +84,7 @@ def _edges(target: Target) -> np.ndarray:
 
 def _of_bins(density: Density, target: Target) -> np.ndarray:
     edges = once(target, "edges", lambda: _edges(target))
-    sds = np.sqrt((density.choleskys**2).sum(axis=2))  # (m, d) of each kernel along each coordinate
+    sds = density.kernel_sds  # (m, d) of each kernel along each coordinate
     below = np.empty(edges.shape)
     for k, edge in enumerate(edges):
         share = uniforms_of(((edge - density.centres) / sds).ravel()).reshape(sds.shape)

@@ -63,7 +63,7 @@ def reverse_outside(density: Density, exact: Exact, grids: list[Grid]) -> float:
 
     Points of every kernel beyond each edge of the grid that holds most of it, as many as it has mass there, about.
     """
-    sds = np.sqrt(np.einsum("mij,mij->mi", density.choleskys, density.choleskys))
+    sds = density.kernel_sds
     bounds = np.array([grid.box for grid in grids])  # (grids, d, 2)
     gaps = (bounds - density.centres[:, None, :, None]) * np.array([-1.0, 1.0]) / sds[:, None, :, None]
     beyond = np.where(gaps < NEAR, 1.0, np.where(gaps < REACH, np.exp(-0.5 * gaps**2), 0.0))

@@ -9,6 +9,8 @@ import numpy as np
 
 from pmdviz.errors import InputError, shown
 
+AT_ONCE = 4096  # points whose gradient is asked for in one call
+
 
 class Block(NamedTuple):
     """Coordinates of theta that belong together."""
@@ -17,6 +19,13 @@ class Block(NamedTuple):
     coordinates: tuple[int, ...]
     closed: bool = False  # whether the best q of the block is known in closed form, given the others'
     pace: float | tuple[float, ...] = 1.0  # times as long as h are its Langevin steps, (k,) of each coordinate
+
+    @property
+    def columns(self) -> slice | list[int]:
+        """Its columns of an array (m, d): a slice where they are a run, which makes a view and no copy."""
+        first, last = self.coordinates[0], self.coordinates[-1]
+        run = self.coordinates == tuple(range(first, last + 1))
+        return slice(first, last + 1) if run else list(self.coordinates)
 
 
 class InBlocks:
@@ -38,11 +47,14 @@ class InBlocks:
         q is that of the rows of `others` (m, d), whose coordinates of the block itself are not looked at; of a block
         in closed form it is given by its parameters, `closed[name]`. All data are visited once.
         """
-        columns, total = list(block.coordinates), np.zeros_like(own)
-        for row in others:  # one after the other: memory for as many points as there are particles
-            points = np.repeat(row[None], len(own), axis=0)
-            points[:, columns] = own
-            total += self.grad_log_joint(points)[:, columns]
+        columns, total, (m, k) = block.columns, np.zeros(own.shape), own.shape
+        at_once = max(1, AT_ONCE // m)
+        for start in range(0, len(others), at_once):  # a few at a time: memory as for a few thousand points at most
+            some = others[start : start + at_once]
+            points = np.repeat(some[:, None], m, axis=1)  # (rows, m, d)
+            points[:, :, columns] = own
+            gradients = self.grad_log_joint(points.reshape(-1, points.shape[2]))[:, columns]
+            total += gradients.reshape(len(some), m, k).sum(axis=0)
         return total / len(others)
 
     def first_particles(self, rng: np.random.Generator, n: int) -> np.ndarray:
@@ -68,12 +80,12 @@ def coordinate_blocks(names: Sequence[str]) -> tuple[Block, ...]:
 
 
 def checked_blocks(groups: Sequence[Sequence[int]], names: Sequence[str]) -> tuple[Block, ...]:
-    """Blocks of the coordinates in `groups`, numbers from 0, named after them.
+    """Blocks of the coordinates in `groups`, numbers from 0, named after them; those of a block in their order.
 
     Raises InputError unless every coordinate is in exactly one of them.
     """
     try:
-        numbers = [[_whole(number) for number in group] for group in groups]
+        numbers = [sorted(_whole(number) for number in group) for group in groups]
     except TypeError:
         raise InputError(
             f"blocks must be lists of numbers of coordinates, such as [[0, 1], [2]]; given: {shown(groups)}"
@@ -87,9 +99,9 @@ def checked_blocks(groups: Sequence[Sequence[int]], names: Sequence[str]) -> tup
 
 
 def _whole(number: object) -> int:
-    if isinstance(number, bool) or int(number) != number:  # type: ignore[call-overload]
+    if isinstance(number, bool) or not isinstance(number, (int, np.integer)):
         raise TypeError
-    return int(number)  # type: ignore[call-overload]
+    return int(number)
 
 
 def _partition_words(found: list[int], names: Sequence[str]) -> str:

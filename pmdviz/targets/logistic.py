@@ -13,7 +13,7 @@ from pmdviz.kernels.likelihoods.logistic import (
     logistic_row_log_likelihood,
 )
 from pmdviz.kernels.likelihoods.logistic_blocks import logistic_block_gradient
-from pmdviz.knobs import Knobs, Real, Whole
+from pmdviz.knobs import Choice, Knobs, Real, Whole
 from pmdviz.targets.base import GaussianPrior, Natural, Target
 from pmdviz.targets.blocks import Block, InBlocks, checked_blocks
 from pmdviz.targets.options import data_points, data_seed, data_source, digit_pair, prior_sd
@@ -43,12 +43,20 @@ class LogisticOptions(Knobs):
         3, bounds=(1, 100), label="Dimension d", acts="restart", doc="Number of weights: an intercept and d - 1 slopes."
     )
     num_data = data_points(200)
+    truth = Choice(
+        "slopes",
+        choices={"slopes": "slopes of a given length", "prior": "drawn from the prior"},
+        label="True weights",
+        acts="restart",
+        only_if=("data", "synthetic"),
+        doc="No intercept, and slopes of a given length in a random direction; or all weights from N(0, prior sd²).",
+    )
     slope = Real(
         1.5,
         bounds=(0, 20),
         label="Length of the true slopes",
         acts="restart",
-        only_if=("data", "synthetic"),
+        only_if=("truth", "slopes"),
         doc="How steeply the probability of class 1 rises across the decision line.",
     )
     prior_sd = prior_sd(bounds=(0.05, 100), default=2.0)
@@ -58,7 +66,7 @@ class LogisticOptions(Knobs):
 class Logistic(InBlocks, GaussianPrior, Target):
     """P(y = 1 | x) = 1 / (1 + exp(-x.w)), w ~ N(0, prior_sd^2 I), x = (1, features). A row is (x_1, ..., x_d, y).
 
-    Synthetic features are N(0, I), and the true slopes point in a random direction. Rows of other data that are not
+    Synthetic features are N(0, I); the true slopes point in a random direction, or are drawn from the prior. Rows of other data that are not
     learnt from are held out, 5,000 at most.
     """
 
@@ -89,10 +97,15 @@ class Logistic(InBlocks, GaussianPrior, Target):
 
     def _draw(self, rng: np.random.Generator) -> None:
         """The true weights, features and classes."""
-        slopes = rng.standard_normal(self.dim)
-        slopes[0] = 0.0
-        self.true_weights = self.options.slope * slopes / max(float(np.linalg.norm(slopes)), 1e-12)
-        self.data = self._simulate(rng, self.true_weights, self.options.num_data)
+        if self.options.truth == "prior":
+            x = self._features(rng, self.options.num_data)
+            self.true_weights = self.prior_sd * rng.standard_normal(self.dim)
+            self.data = _classed(rng, x, self.true_weights)
+        else:
+            slopes = rng.standard_normal(self.dim)
+            slopes[0] = 0.0
+            self.true_weights = self.options.slope * slopes / max(float(np.linalg.norm(slopes)), 1e-12)
+            self.data = self._simulate(rng, self.true_weights, self.options.num_data)
         self.test_data = self._simulate(rng, self.true_weights, NUM_TEST)
 
     @property
@@ -113,9 +126,7 @@ class Logistic(InBlocks, GaussianPrior, Target):
         return self.make_exact() or DrawsReference(hamiltonian_chains(self))
 
     def _simulate(self, rng: np.random.Generator, theta: np.ndarray, n: int) -> np.ndarray:
-        x = self._features(rng, n)
-        logits = (np.column_stack([np.ones(n), x]) * theta).sum(axis=1)
-        return _rows(x, rng.random(n) < 1 / (1 + np.exp(-logits)))
+        return _classed(rng, self._features(rng, n), theta)
 
     def _features(self, rng: np.random.Generator, n: int) -> np.ndarray:
         """N(0, I), or those of the data drawn with replacement."""
@@ -170,6 +181,12 @@ def bound_slope(xi: np.ndarray) -> np.ndarray:
     """tanh(xi/2) / (2 xi): twice the lambda of Jaakkola and Jordan (2000), the curvature of their bound; 1/4 at 0."""
     xi = np.maximum(np.abs(xi), 1e-6)  # the next term of the series, xi^2 / 48, is below rounding there
     return np.tanh(0.5 * xi) / (2 * xi)
+
+
+def _classed(rng: np.random.Generator, features: np.ndarray, theta: np.ndarray) -> np.ndarray:
+    """Rows with these features (n, d - 1), whose classes are drawn."""
+    logits = (np.column_stack([np.ones(len(features)), features]) * theta).sum(axis=1)
+    return _rows(features, rng.random(len(features)) < 1 / (1 + np.exp(-logits)))
 
 
 def _rows(features: np.ndarray, classes: np.ndarray) -> np.ndarray:

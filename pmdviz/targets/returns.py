@@ -23,7 +23,9 @@ def read_returns(source: str, count: int) -> np.ndarray:
     """
     returns = PERCENT * np.diff(np.log(closings())) if source == SP500 else _of_file(source)
     if len(returns) < count:
-        raise InputError(f"num_data must be at most {len(returns):,} with data {shown(source)}; given: {count:,}", "num_data")
+        raise InputError(
+            f"num_data must be at most {len(returns):,} with data {shown(source)}; given: {count:,}", "num_data"
+        )
     if np.ptp(returns[-count:]) == 0:
         raise InputError(f"the last {count:,} returns of data {shown(source)} are all equal", "data")
     return returns[-count:] - returns[-count:].mean()

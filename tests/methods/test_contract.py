@@ -4,12 +4,14 @@ A new method, option or target is tested by being in its table.
 """
 
 import functools
+from collections.abc import Mapping
 
 import numpy as np
 import pytest
 
 from pmdviz.densities.density import GaussianMixture, KernelDensity, effective_sample_size
 from pmdviz.densities.points import Points
+from pmdviz.densities.product import ProductDensity
 from pmdviz.densities.shaped import ShapedDensity
 from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe.recipe import Recipe
@@ -115,7 +117,13 @@ def arrays(state):
 
 def bits(state):
     """The state's values, arrays by their bytes."""
-    return [(part.shape, part.tobytes()) if isinstance(part, np.ndarray) else part for part in state]
+    return [_bits_of(part) for part in state]
+
+
+def _bits_of(part):
+    if isinstance(part, Mapping):
+        return {name: _bits_of(value) for name, value in part.items()}
+    return (part.shape, part.tobytes()) if isinstance(part, np.ndarray) else part
 
 
 def check_density(density, target):
@@ -138,7 +146,7 @@ def has_wanted_size(num, knobs, m):
 def check_particles(densities, method, knobs, target, iteration):
     density, *others = densities.values()  # a mixture that they are drawn from may be the better q
     assert all(isinstance(other, GaussianMixture) for other in others)
-    kinds = (KernelDensity, ShapedDensity) if "reals" in target.offers else (Points,)
+    kinds = (KernelDensity, ShapedDensity, ProductDensity) if "reals" in target.offers else (Points,)
     assert isinstance(density, kinds) and has_wanted_size(len(density.particles), knobs, 40)
 
 

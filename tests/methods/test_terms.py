@@ -10,8 +10,10 @@ from pmdviz.methods import METHODS, usual_target
 STEPS = 30
 
 
-def moved(before, after):
-    """The new log-weights, or how far the chain or the particles moved."""
+def moved(before, after, terms):
+    """How far the particles moved, where the parts have their shape; else the new log-weights, or the chain's way."""
+    if all(part.ndim == 2 for part in terms.values()) and hasattr(after, "particles"):
+        return after.particles - before.particles
     if hasattr(after, "log_weights"):
         return after.log_weights
     return after.newer[-1:] - (before.newer[-1:] if len(before.newer) else before.older[-1:])
@@ -28,7 +30,7 @@ def test_terms_add_up(method):
         if not info.terms:
             continue
         told += 1
-        total, result = sum(info.terms.values()), moved(before, session.frame.state)
+        total, result = sum(info.terms.values()), moved(before, session.frame.state, info.terms)
         finite = np.isfinite(result)
         np.testing.assert_allclose(total[finite], result[finite], atol=1e-10)
         assert not np.isfinite(total[~finite]).any()

@@ -195,7 +195,7 @@ class CountingTarget(Target):
     def __init__(self, inner: Target) -> None:
         self.__dict__.update(inner.__dict__)
         self.inner, self.rows, self.pairs, self.gradient_pairs, self.calls = inner, 0, 0, 0, []
-        self.declared, self.data = inner.declared, inner.data
+        self.declared, self.data, self.at_hand = inner.declared, inner.data, False
 
     def build(self) -> None: ...
 
@@ -211,8 +211,28 @@ class CountingTarget(Target):
         return self.inner.log_prior(theta)
 
     def log_likelihood(self, theta, batch):
-        self.pairs += self._counted(batch) * len(self._points(theta))
+        rows = len(batch) if self.at_hand else self._counted(batch)
+        self.pairs, self.at_hand = self.pairs + rows * len(self._points(theta)), False
         return self.inner.log_likelihood(theta, batch)
+
+    def block_gradient(self, block, own, others, closed):
+        """All data, visited once by all blocks, and by a likelihood that is asked for after them."""
+        first = next(each for each in self.inner.blocks if not each.closed).coordinates[0]
+        rows = self._counted(self.data_rows) if first in block.coordinates else self.num_data
+        self.gradient_pairs, self.at_hand = self.gradient_pairs + rows * len(own) * len(others), True
+        return self.inner.block_gradient(block, own, others, closed)
+
+    def first_particles(self, rng, n):
+        return self.inner.first_particles(rng, n)
+
+    def closed_start(self, block):
+        return self.inner.closed_start(block)
+
+    def closed_form(self, block, particles, closed):
+        return self.inner.closed_form(block, particles, closed)
+
+    def closed_draws(self, block, parameters, rng, n):
+        return self.inner.closed_draws(block, parameters, rng, n)
 
     def grad_log_joint(self, theta, batch=None):
         self.gradient_pairs += self._counted(self.data_rows if batch is None else batch) * len(self._points(theta))

@@ -88,7 +88,7 @@ def _of_gaussians(density: Density, scale: np.ndarray) -> np.ndarray:
     nodes = np.linspace(-REACH, REACH, LINE + 1)
     masses = np.exp(-0.5 * (0.5 * (nodes[1:] + nodes[:-1])) ** 2)
     masses /= masses.sum()
-    sds = np.sqrt((density.choleskys**2).sum(axis=2))  # (m, d)
+    sds = density.kernel_sds  # (m, d)
     values = 0.0
     for weight, centre, sd in zip(density.weights, density.centres, sds, strict=True):
         edges = (centre[:, None] + sd[:, None] * nodes) / scale[:, None]

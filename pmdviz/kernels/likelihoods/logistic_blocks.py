@@ -26,7 +26,8 @@ def logistic_block_gradient(own: np.ndarray, others: np.ndarray, columns: np.nda
     others = matrix(others, "others")
     rows = finite(matrix(rows, "rows", others.shape[1] + 1), "rows")
     own = matrix(own, "own", len(columns))
-    rest = np.setdiff1d(np.arange(others.shape[1]), columns)
+    mine = {int(k) for k in columns}
+    rest = [k for k in range(others.shape[1]) if k not in mine]
     x, y = np.ascontiguousarray(rows[:, columns].T), np.ascontiguousarray(rows[:, -1])  # (k, n), (n,)
     out, factors = np.empty(own.shape), np.empty((len(others), len(rows)))
     _factors(np.ascontiguousarray(others[:, rest]), np.ascontiguousarray(rows[:, rest].T), factors)

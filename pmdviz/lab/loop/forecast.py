@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pmdviz.methods.cost import MethodKnobs
+from pmdviz.targets import Target
 
 # Pairs a CPU second, on the mixture and one core of an AMD EPYC; a target of one's own may cost anything.
 KERNELS_PER_SECOND = 1.2e9
@@ -21,9 +22,9 @@ def most_asked(knobs: Any) -> tuple[int, str]:
     return max(asked, default=(0, COUNTS[0]))
 
 
-def step_seconds(knobs: MethodKnobs, num_data: int = 1) -> float:
-    """CPU seconds of the longest step with so many data in the target."""
-    work = knobs.work(num_data)
+def step_seconds(knobs: MethodKnobs, on: Target | int = 1) -> float:
+    """CPU seconds of the longest step on a target, or with so many data in one."""
+    work = knobs.work(on) if isinstance(on, int) else knobs.work_on(on)
     return (
         work.kernels / KERNELS_PER_SECOND
         + work.likelihoods / LIKELIHOODS_PER_SECOND
@@ -31,19 +32,19 @@ def step_seconds(knobs: MethodKnobs, num_data: int = 1) -> float:
     )
 
 
-def heaviest(knobs: MethodKnobs, num_data: int) -> tuple[str, int]:
+def heaviest(knobs: MethodKnobs, on: Target | int) -> tuple[str, int]:
     """The knob that makes the longest step so long, and its value; `num_data` and N where it is the data alone.
 
     It is the one at whose least value the step is shortest.
     """
-    values, seconds = knobs.as_dict(), step_seconds(knobs, num_data)
+    values, seconds = knobs.as_dict(), step_seconds(knobs, on)
     whole = [n for n, spec in knobs.specs().items() if spec.kind == "whole" and knobs.matters(n, values)]
-    least = {n: step_seconds(_with(knobs, n, knobs.specs()[n].bounds[0]), num_data) for n in whole}
+    least = {n: step_seconds(_with(knobs, n, knobs.specs()[n].bounds[0]), on) for n in whole}
     name = min(least, key=lambda n: least[n], default="")
     if name and least[name] < seconds / 2:
         return name, values[name]
     most, name = most_asked(knobs)  # two numbers of particles alike: neither alone shortens it much
-    return (name, most) if most else ("num_data", num_data)
+    return (name, most) if most else ("num_data", on if isinstance(on, int) else on.num_data)
 
 
 def label_of(knobs: MethodKnobs, name: str) -> str:
@@ -52,12 +53,12 @@ def label_of(knobs: MethodKnobs, name: str) -> str:
     return specs[name].label if name in specs else "Data points N"
 
 
-def most_within(seconds: float, knobs: MethodKnobs, name: str, num_data: int = 1) -> int:
+def most_within(seconds: float, knobs: MethodKnobs, name: str, on: Target | int = 1) -> int:
     """The largest value of a whole knob with which the longest step takes at most `seconds`, or its least value."""
     low, high = knobs.specs()[name].bounds
     while low < high:
         middle = (low + high + 1) // 2
-        fits = step_seconds(_with(knobs, name, middle), num_data) <= seconds
+        fits = step_seconds(_with(knobs, name, middle), on) <= seconds
         low, high = (middle, high) if fits else (low, middle - 1)
     return low
 

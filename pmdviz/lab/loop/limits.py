@@ -18,6 +18,7 @@ from pmdviz.lab.loop.forecast import COUNTS, heaviest, label_of, most_asked, mos
 from pmdviz.lab.loop.replay import DEFAULT_SECONDS, keep_seconds
 from pmdviz.limits import limit
 from pmdviz.scenes.words import duration
+from pmdviz.targets import Target
 
 PARTICLES = "num_particles"
 DEFAULT_UPLOAD = 4_000_000  # bytes; a recipe with 10,000 changes has about 1 MB
@@ -74,19 +75,19 @@ def check_race(race: RaceRecipe) -> RaceRecipe:
 @lru_cache(maxsize=16)
 def _check_all_knobs(recipe: Recipe, bounds: tuple[int | None, int | None]) -> None:
     """Those at the start and after each change; what was found to fit these bounds is not looked through again."""
-    num_data = recipe.make_target().num_data
+    target = recipe.make_target()
     for knobs in recipe.knobs_in_turn():
-        check_knobs(knobs, num_data)
+        check_knobs(knobs, target)
 
 
-def check_knobs(knobs: Any, num_data: int) -> None:
+def check_knobs(knobs: Any, target: Target) -> None:
     """Raise InputError for more particles, or a longer step, than this server allows."""
     (m, name), most, allowed_ms = most_asked(knobs), limit("max_particles"), limit("max_step_ms")
     if most is not None and m > most:
         raise knobs.specs()[name].refusal(f"must be at most {most:,} on this server; given: {m:,}")
-    seconds = step_seconds(knobs, num_data)
+    seconds = step_seconds(knobs, target)
     if allowed_ms is not None and seconds > allowed_ms / 1000:
-        name, value = heaviest(knobs, num_data)
+        name, value = heaviest(knobs, target)
         reason = (
             f"must be lower on this server, where a step may take {duration(allowed_ms / 1000)}: "
             f"with {value:,} one would take about {duration(seconds)}"
@@ -111,7 +112,7 @@ def check_budget(budget: int | None) -> None:
 def fitted(recipe: Recipe) -> Recipe:
     """A recipe that nobody asked for by name, made to fit this server."""
     knobs, budget = recipe.start_knobs(), limit("max_budget")
-    most = _most_particles(knobs, recipe.make_target().num_data) if PARTICLES in knobs.specs() else None
+    most = _most_particles(knobs, recipe.make_target()) if PARTICLES in knobs.specs() else None
     if most is not None and knobs.num_particles > most:
         recipe = recipe.replaced(knobs={PARTICLES: most})
     if budget is not None and (recipe.budget is None or recipe.budget > budget):
@@ -119,8 +120,8 @@ def fitted(recipe: Recipe) -> Recipe:
     return recipe
 
 
-def _most_particles(knobs: Any, num_data: int = 1) -> int | None:
+def _most_particles(knobs: Any, on: Target | int = 1) -> int | None:
     """By their number, or by the time that a step with them would take."""
     number, allowed_ms = limit("max_particles"), limit("max_step_ms")
-    by_time = most_within(allowed_ms / 1000, knobs, PARTICLES, num_data) if allowed_ms is not None else None
+    by_time = most_within(allowed_ms / 1000, knobs, PARTICLES, on) if allowed_ms is not None else None
     return min((most for most in (number, by_time) if most is not None), default=None)

@@ -125,7 +125,7 @@ class RaceRunner:
 
     def _begin(self, k: int) -> None:
         session, watch = self.race.sessions[k], CancelToken()
-        foretold = step_seconds(session.knobs, session.target.num_data)
+        foretold = step_seconds(session.knobs, session.target)
         self._turns[k] = pool_for(foretold).submit(self._turn, k, watch), watch, time.monotonic()
 
     def _turn(self, k: int, watch: CancelToken) -> tuple[Tile, Frame]:

@@ -100,7 +100,7 @@ class Runner:
     @property
     def foretold(self) -> float:
         """CPU seconds that a step may take, by its knobs alone."""
-        return step_seconds(self.session.knobs, self.session.target.num_data)
+        return step_seconds(self.session.knobs, self.session.target)
 
     @property
     def iteration(self) -> int:
@@ -167,7 +167,7 @@ class Runner:
         """
         now = self.session.knobs
         wanted = now.changed(values) if type(now) is kind else now.replaced(**values)
-        limits.check_knobs(wanted, self.session.target.num_data)
+        limits.check_knobs(wanted, self.session.target)
         self.session.set_all(wanted)
         return self.snapshot()
 

@@ -44,12 +44,12 @@ def passes_words(snapshot: Snapshot) -> str:
 
 def slow_words(snapshot: Snapshot) -> str:
     """Predict a slow step: from the last one measured, or from the work that the knobs declare."""
-    seconds = step_seconds(snapshot.frame.knobs, snapshot.frame.num_data)
+    seconds = step_seconds(snapshot.frame.knobs, snapshot.frame.target)
     if seconds < FORETELL_S and snapshot.step_seconds < FORETELL_S:
         return ""
     longest = duration(max(seconds, snapshot.step_seconds))
     knobs = snapshot.frame.knobs
-    name, value = heaviest(knobs, snapshot.frame.num_data)
+    name, value = heaviest(knobs, snapshot.frame.target)
     return f"{label_of(knobs, name)} = {count(value)}: expect up to {longest} per step"
 
 

@@ -15,13 +15,15 @@ from pmdviz.methods.base import Method, checked_log_density, read_only, rows_in_
 from pmdviz.methods.cost import Work
 from pmdviz.methods.shared import optimisers
 from pmdviz.methods.shared.particles import equal_log_weights, num_particles_knob
-from pmdviz.methods.shared.smoothing import SmoothingKnobs, smoothed
+from pmdviz.methods.shared.smoothing import SmoothingKnobs, smoothed, smoothed_along
 from pmdviz.methods.step import STEP_SIZE, Cost, Scalar, StepInfo
 from pmdviz.targets import Target
 from pmdviz.targets.blocks import Block, coordinate_blocks
 
 WINDOW = 50  # steps over which the lower bound is averaged before it is compared
+BOUND_EVERY = 5  # steps; it costs a likelihood of every particle, and tells nothing new at each of them
 USUAL_STEPS = 2000
+MOST_IN_SHAPE = 10  # coordinates of a block whose kernel has a shape; of more it is diagonal
 REACH = 1e6  # sds of the prior; a particle beyond that has diverged
 
 
@@ -49,7 +51,8 @@ class PMFVBKnobs(SmoothingKnobs):
         basic=True,
         label="Langevin step h",
         unit="θ²",
-        doc="Each particle moves by h/2 gradients and noise of variance h. What it settles to is off by O(h).",
+        doc="Each particle moves by h/2 gradients and noise of variance h. What it settles to is off by O(h): too wide "
+        "a variance, on a Gaussian by 1/(1 - h/4v) for a variance v given all other parameters.",
     )
     kappa = optimisers.step_decay(0.0)
     grouping = Choice(
@@ -67,14 +70,20 @@ class PMFVBKnobs(SmoothingKnobs):
         softbounds=(0, 500),
         label="Stop when stalled",
         unit="steps",
-        doc=f"End the run when the mean of the last {WINDOW} lower bounds has not risen for so many steps; 0 never does.",
+        doc=f"End the run when the mean of the lower bound over the last {WINDOW} steps, known at every "
+        f"{BOUND_EVERY}th of them, has not risen for so many steps; 0 never does.",
     )
 
-    def work(self, num_data: int) -> Work:
-        """Gradients of m particles against those averaged over, for two blocks; and the lower bound."""
+    def work(self, num_data: int, num_blocks: int = 2) -> Work:
+        """Gradients of m particles against those averaged over, for each block; and the lower bound."""
         m = self.num_particles
-        others = 1 if self.grouping == "joint" else 2 * min(self.num_others, m)
-        return Work(likelihoods=m * num_data, gradients=m * others * num_data)
+        averaged = 1 if self.grouping == "joint" else num_blocks * min(self.num_others, m)
+        return Work(likelihoods=m * num_data, gradients=m * averaged * num_data)
+
+    def work_on(self, target: Target) -> Work:
+        """The same for as many blocks as the target has, but for those in closed form."""
+        moved = [block for block in blocks_of(target, self) if not block.closed]
+        return self.work(target.num_data, len(moved))
 
 
 class PMFVBState(NamedTuple):
@@ -84,7 +93,7 @@ class PMFVBState(NamedTuple):
     log_weights: np.ndarray  # (m,) equal, logsumexp 0
     closed: Mapping[str, np.ndarray]  # by the block's name
     iteration: int
-    bounds: np.ndarray  # (k,) the last WINDOW lower bounds
+    bounds: np.ndarray  # (k,) lower bounds of the last WINDOW steps, one in BOUND_EVERY
     best: float  # the highest mean of a whole window so far
     best_at: int  # its iteration
 
@@ -94,6 +103,9 @@ class PMFVB(Method):
 
     E_q(-b) is the mean over `num_others` particles of the other blocks, the same for all particles of the block. A block
     in closed form takes its best q, and is drawn from anew.
+
+    The lower bound, mean log p(θ, X) + log m, has a constant in place of q's entropy: it falls where q grows as it
+    should, and nothing but when to stop is read off it. It is computed at every fifth step.
     """
 
     name = "pmfvb"
@@ -119,8 +131,11 @@ class PMFVB(Method):
         return num_data
 
     def default_budget(self, target: Target, knobs: PMFVBKnobs) -> int:
-        """Two thousand steps."""
-        return USUAL_STEPS * target.num_data
+        """For 2,000 steps: passes over the data, or without any so many evaluations a particle."""
+        if target.data is not None:
+            return USUAL_STEPS * target.num_data
+        averaged = knobs.work_on(target).gradients // knobs.num_particles
+        return int(USUAL_STEPS * averaged + USUAL_STEPS // BOUND_EVERY)
 
     def init(self, rng: np.random.Generator, target: Target, knobs: PMFVBKnobs) -> PMFVBState:
         """m points that the target begins with, as a rule draws of its prior; blocks in closed form by draws of the q that they begin with."""
@@ -129,7 +144,7 @@ class PMFVB(Method):
         for block in blocks_of(target, knobs):
             if block.closed:
                 closed[block.name] = target.closed_start(block)
-                particles[:, block.coordinates] = target.closed_draws(block, closed[block.name], rng, len(particles))
+                particles[:, block.columns] = target.closed_draws(block, closed[block.name], rng, len(particles))
         weights, bounds = equal_log_weights(len(particles)), np.empty(0)
         return PMFVBState(*read_only(particles, weights), _kept(closed), 0, *read_only(bounds), -np.inf, 0)
 
@@ -139,46 +154,49 @@ class PMFVB(Method):
         """All blocks once, each given what the ones before it have come to."""
         t, particles, closed = state.iteration + 1, state.particles.copy(), dict(state.closed)
         h, blocks = optimisers.step_size(t, knobs.step_size, knobs.kappa), blocks_of(target, knobs)
-        parts = {name: np.zeros_like(particles) for name in ("drift", "noise", "redrawn")}
+        parts = {name: np.zeros(particles.shape) for name in ("drift", "noise", "redrawn")}
         averaged = 0
         for block in blocks:
-            columns = list(block.coordinates)
+            columns = block.columns
             if block.closed:
                 closed[block.name] = target.closed_form(block, particles, closed)
                 drawn = target.closed_draws(block, closed[block.name], rng, len(particles))
                 parts["redrawn"][:, columns] = drawn - particles[:, columns]
                 particles[:, columns] = drawn
                 continue
-            others = others_of(rng, particles, block, knobs)
-            gradient = checked(target.block_gradient(block, particles[:, columns], others, closed), target, batch)
+            others, own = others_of(rng, particles, block, knobs), particles[:, columns]
+            gradient = checked(target.block_gradient(block, own, others, closed), target, batch)
             averaged += len(others)
             steps = h * np.asarray(block.pace)
-            parts["drift"][:, columns] = 0.5 * steps * gradient
-            parts["noise"][:, columns] = np.sqrt(steps) * rng.standard_normal(gradient.shape)
-            particles[:, columns] += parts["drift"][:, columns] + parts["noise"][:, columns]
+            drift, noise = 0.5 * steps * gradient, np.sqrt(steps) * rng.standard_normal(gradient.shape)
+            parts["drift"][:, columns], parts["noise"][:, columns] = drift, noise
+            particles[:, columns] += drift + noise
         check_reach(particles, target, h, batch)
-        bound = float(checked_log_density(target, particles, batch, 1.0).mean() + np.log(len(particles)))
+        evaluated, bounded = len(batch) * len(particles), t % BOUND_EVERY == 1
+        bound = lower_bound(target, particles, batch) if bounded else None
         state = recorded(state, particles, closed, bound)
-        evaluated = len(batch) * len(particles)
-        words = f"h {h:.3g} · {len(blocks)} blocks · lower bound {bound:.6g}, for stopping only"
+        words = f"h {h:.3g} · {len(blocks)} blocks · lower bound {state.bounds[-1]:.6g}, for stopping only"
         return state, StepInfo(
-            Cost(len(batch), evaluated, evaluated * averaged),
+            Cost(len(batch), evaluated * bounded, evaluated * averaged),
             words,
-            scalars={"step_size": h, "stopping_bound": bound},
+            scalars={"step_size": h, "stopping_bound": float(state.bounds[-1])},
             terms=parts,
         )
 
     def density(self, state: PMFVBState, knobs: PMFVBKnobs, target: Target) -> ProductDensity:
-        """The product of a KDE of every block."""
-        columns = [list(block.coordinates) for block in blocks_of(target, knobs)]
-        parts = [smoothed(state.particles[:, k].copy(), state.log_weights, knobs, target.scale[k]) for k in columns]
-        return ProductDensity(tuple(map(tuple, columns)), tuple(parts))
+        """The product of a KDE of every block; of many coordinates with a diagonal kernel."""
+        blocks, parts = blocks_of(target, knobs), []
+        for block in blocks:
+            own, scale = np.ascontiguousarray(state.particles[:, block.columns]), target.scale[block.columns]
+            kde = smoothed if len(block.coordinates) <= MOST_IN_SHAPE else smoothed_along
+            parts.append(kde(own, state.log_weights, knobs, scale))
+        return ProductDensity(tuple(block.coordinates for block in blocks), tuple(parts))
 
     def ended(self, state: PMFVBState, knobs: PMFVBKnobs, target: Target) -> str:
         """That the lower bound has stalled, where that is to end a run."""
         if not knobs.patience or state.iteration - state.best_at < knobs.patience or not state.best_at:
             return ""
-        return f"the mean of {WINDOW} lower bounds has not risen for {knobs.patience:,} steps"
+        return f"the lower bound, a mean over {WINDOW} steps, has not risen for {knobs.patience:,} steps"
 
 
 def blocks_of(target: Target, knobs: PMFVBKnobs) -> tuple[Block, ...]:
@@ -190,6 +208,11 @@ def blocks_of(target: Target, knobs: PMFVBKnobs) -> tuple[Block, ...]:
     return (Block("all", tuple(range(target.dim))),)
 
 
+def lower_bound(target: Target, particles: np.ndarray, batch: np.ndarray) -> float:
+    """Mean log p(theta, X) over the particles + log m, in nats: for stopping only, as log m is no entropy."""
+    return float(checked_log_density(target, particles, batch, 1.0).mean() + np.log(len(particles)))
+
+
 def others_of(rng: np.random.Generator, particles: np.ndarray, block: Block, knobs: PMFVBKnobs) -> np.ndarray:
     """Rows of `particles` (m, d) that a gradient of the block is averaged over; one where no parameter is outside."""
     m, d = particles.shape
@@ -198,12 +221,13 @@ def others_of(rng: np.random.Generator, particles: np.ndarray, block: Block, kno
 
 
 def recorded(
-    state: PMFVBState, particles: np.ndarray, closed: Mapping[str, np.ndarray], bound: float
+    state: PMFVBState, particles: np.ndarray, closed: Mapping[str, np.ndarray], bound: float | None
 ) -> PMFVBState:
-    """The next state, with the lower bound among the last ones and their highest mean so far."""
-    t, bounds = state.iteration + 1, np.append(state.bounds, bound)[-WINDOW:]
-    best, best_at = state.best, state.best_at
-    if len(bounds) == WINDOW and bounds.mean() > best:
+    """The next state, with the lower bound, where it is known, among the last ones and their highest mean so far."""
+    t, bounds, best, best_at = state.iteration + 1, state.bounds, state.best, state.best_at
+    if bound is not None:
+        bounds = np.append(bounds, bound)[-(WINDOW // BOUND_EVERY) :]
+    if bound is not None and len(bounds) == WINDOW // BOUND_EVERY and bounds.mean() > best:
         best, best_at = float(bounds.mean()), t
     particles, bounds = read_only(particles, bounds)
     return PMFVBState(particles, state.log_weights, _kept(closed), t, bounds, best, best_at)

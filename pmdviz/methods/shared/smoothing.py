@@ -8,6 +8,7 @@ import numpy as np
 
 from pmdviz.densities.bandwidth import RULES, USUAL
 from pmdviz.densities.density import KernelDensity
+from pmdviz.densities.diagonal import DiagonalDensity, diagonal_density
 from pmdviz.densities.shaped import ShapedDensity, shaped_density
 from pmdviz.densities.shapes import chosen_shape
 from pmdviz.knobs import Choice, Real
@@ -102,3 +103,16 @@ def smoothed(
         return shaped_density(particles, log_weights, shape, knobs.bandwidth, scale)
     rule = RULES[knobs.bandwidth_rule]
     return KernelDensity(particles, log_weights, rule(particles, weights, knobs.bandwidth, scale, knobs.smoothness))
+
+
+def smoothed_along(
+    particles: np.ndarray, log_weights: np.ndarray, knobs: SmoothingKnobs, scale: np.ndarray
+) -> DiagonalDensity:
+    """The same for many coordinates: a kernel without a shape, as wide along each as that coordinate asks for.
+
+    Round kernels stay what they are. The factor of all others is that of m^(-1/5) sds of each coordinate.
+    """
+    if knobs.bandwidth_rule in ("isotropic", "median"):
+        factor = RULES[knobs.bandwidth_rule](particles, np.exp(log_weights), knobs.bandwidth, scale)
+        return DiagonalDensity(particles, log_weights, particles, np.diag(factor).copy())
+    return diagonal_density(particles, log_weights, knobs.bandwidth, scale)

@@ -1,11 +1,13 @@
-"""Pairs of correlated coordinates: the smallest target on which a mean-field approximation is wrong, by how much is known."""
+"""Pairs of correlated coordinates: the smallest target on which it is known how wrong a mean-field approximation is."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 import numpy as np
 
 from pmdviz.knobs import Knobs, Real, Whole
-from pmdviz.targets.blocks import Block, InBlocks
+from pmdviz.targets.blocks import Block, InBlocks, checked_blocks
 from pmdviz.targets.reference.exact import GaussianExact
 from pmdviz.targets.space import numbered
 from pmdviz.targets.without_data.base import WithoutData, q0_mean, q0_sd
@@ -51,11 +53,11 @@ class CorrelatedGaussian(InBlocks, WithoutData):
         o, self.dim = self.options, self.options.dim
         self.parameter_names = numbered("x", o.dim)
         self.cov = np.eye(o.dim)
-        pairs = np.arange(0, o.dim - 1, 2)
-        self.cov[pairs, pairs + 1] = self.cov[pairs + 1, pairs] = o.correlation
+        odd = np.arange(0, o.dim - 1, 2)
+        self.cov[odd, odd + 1] = self.cov[odd + 1, odd] = o.correlation
         self.precision = np.linalg.inv(self.cov)
-        coordinates = [tuple(range(k, min(k + 2, o.dim))) for k in range(0, o.dim, 2)]
-        self.blocks = tuple(Block(", ".join(self.parameter_names[k] for k in each), each) for each in coordinates)
+        pairs = [range(k, min(k + 2, o.dim)) for k in range(0, o.dim, 2)]
+        self.blocks = checked_blocks(pairs, self.parameter_names)
         reach = np.full(o.dim, VIEW_SDS)
         self.start_from(o.q0_mean, o.q0_sd, -reach, reach)
 
@@ -63,9 +65,18 @@ class CorrelatedGaussian(InBlocks, WithoutData):
         """In closed form."""
         return GaussianExact(np.zeros(self.dim), self.cov, 0.0)
 
+    def block_gradient(
+        self, block: Block, own: np.ndarray, others: np.ndarray, closed: Mapping[str, np.ndarray]
+    ) -> np.ndarray:
+        """It is linear in the others, (M, k): their mean is enough."""
+        columns, rest = block.columns, others.mean(axis=0)
+        rest[columns] = 0.0
+        rows = self.precision[columns]  # (k, d)
+        return -np.einsum("ij,mj->mi", rows[:, columns], own) - np.einsum("ij,j->i", rows, rest)
+
     def _log_p(self, theta: np.ndarray) -> np.ndarray:
         constant = 0.5 * (self.dim * np.log(2 * np.pi) - np.linalg.slogdet(self.precision)[1])
-        return -0.5 * np.einsum("mi,ij,mj->m", theta, self.precision, theta, optimize=False) - constant
+        return 0.5 * (theta * self._grad_log_p(theta)).sum(axis=1) - constant
 
     def _grad_log_p(self, theta: np.ndarray) -> np.ndarray:
         return -np.einsum("ij,mj->mi", self.precision, theta)

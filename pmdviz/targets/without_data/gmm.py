@@ -32,7 +32,11 @@ class GmmOptions(Knobs):
     )
     arrangement = Choice(
         "random",
-        choices={"random": "at random in a cube", "line": "on a line, equally far apart", "diagonal": "on the diagonal, equally far apart"},
+        choices={
+            "random": "at random in a cube",
+            "line": "on a line, equally far apart",
+            "diagonal": "on the diagonal, equally far apart",
+        },
         label="Means",
         acts="restart",
         doc="Uniform between plus and minus the spread in every coordinate, by the target seed; or along the first "
