@@ -17,6 +17,7 @@ SMALL = {  # knobs that make one quick
     "convergence": {"varied": "m", "seeds": 1},
     "recurrence": {"runs": 2, "steps": 3},
     "costs": {"rounds": 1},
+    "descent": {"runs": 1, "num_steps": 2, "looks": 8, "num_particles": 200},
 }
 TIMED = {"costs"}  # rows hold seconds of this machine: no two alike
 

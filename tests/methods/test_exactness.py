@@ -48,6 +48,7 @@ LADDER_KNOBS = {"leapfrog_steps": 1, "refreshment": 0.1}
 BIASED = {
     "sgld": {"a": 1.0, "b": 0.0, "g": 0.0, "batch_size": NUM_DATA},
     "psgld": {"a": 0.3, "b": 0.0, "g": 0.0, "batch_size": NUM_DATA},
+    "adam_sgld": {"a": 0.3, "b": 0.0, "g": 0.0, "batch_size": NUM_DATA, "drift": 10.0},
     "sgrld": {},  # on topics alone, from whose prior no data can be drawn here
 }
 

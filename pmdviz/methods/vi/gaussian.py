@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -134,15 +134,19 @@ def path_gradients(state: SVIState, noise: np.ndarray, gradients: np.ndarray) ->
     return gradients.mean(axis=0), inner
 
 
-def natural_step(state: SVIState, slope: np.ndarray, inner: np.ndarray, rho: float) -> SVIState:
-    """P <- L^-T f(-sym(inner)) L^-1 with f(c) = 1 + rho c, plus (rho c)^2 / 2 where c < 0; then mu <- mu + rho S slope.
+def grown(curvature: np.ndarray, rho: float) -> np.ndarray:
+    """f(c) = 1 + rho c, plus (rho c)^2 / 2 where c < 0: what a precision is multiplied by; positive for every c."""
+    return 1 + rho * curvature + 0.5 * np.minimum(rho * curvature, 0.0) ** 2
+
+
+def natural_step(state: Any, slope: np.ndarray, inner: np.ndarray, rho: float) -> Any:
+    """P <- L^-T f(-sym(inner)) L^-1 with f = `grown`; then mu <- mu + rho S slope.
 
     The quadratic term keeps the precision positive whatever the noise (Lin, Schmidt, Khan 2020, Eq. 9-10); where the
     precision grows none is needed.
     """
     values, vectors = np.linalg.eigh(-0.5 * (inner + inner.T))
-    factors = 1 + rho * values + 0.5 * np.minimum(rho * values, 0.0) ** 2
-    root = state.cholesky @ (vectors / np.sqrt(factors))
+    root = state.cholesky @ (vectors / np.sqrt(grown(values, rho)))
     cholesky = lower_factor(root)
     return state._replace(mean=state.mean + rho * (cholesky @ (cholesky.T @ slope)), cholesky=cholesky)
 
@@ -156,14 +160,26 @@ def lower_factor(root: np.ndarray) -> np.ndarray:
 def adam_step(state: SVIState, slope: np.ndarray, inner: np.ndarray, rho: float, scale: np.ndarray) -> SVIState:
     """Adam on mu / scale, log L_ii and L_ij / scale_i, with steps of about rho."""
     within = np.linalg.solve(state.cholesky.T, inner)  # E r eps'
-    diagonal = np.diag(state.cholesky)
-    in_factor = np.tril(within, -1) * scale[:, None] + np.diag(np.diag(within) * diagonal)
+    in_factor = factor_gradient(within, np.diag(within) * np.diag(state.cholesky), scale)
     gradient = np.column_stack([slope * scale, in_factor])
     direction, first, second = optimisers.adam(gradient, state.first, state.second, state.iteration + 1)
     change = rho * direction
-    lower = np.tril(state.cholesky, -1) + np.tril(change[:, 1:], -1) * scale[:, None]
-    cholesky = lower + np.diag(diagonal * np.exp(np.diag(change[:, 1:])))
+    cholesky = factor_moved(state.cholesky, change[:, 1:], scale)
     return state._replace(mean=state.mean + scale * change[:, 0], cholesky=cholesky, first=first, second=second)
+
+
+def factor_gradient(in_factor: np.ndarray, in_logs: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """The gradient (d, d) in L_ij / scale_i below the diagonal and in log L_ii on it.
+
+    `in_factor` (d, d) is that in L, of which the strict lower triangle counts; `in_logs` (d,) that in log L_ii.
+    """
+    return np.tril(in_factor, -1) * scale[:, None] + np.diag(in_logs)
+
+
+def factor_moved(cholesky: np.ndarray, change: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """L (d, d) after a `change` (d, d) of those coordinates."""
+    lower = np.tril(cholesky, -1) + np.tril(change, -1) * scale[:, None]
+    return lower + np.diag(np.diag(cholesky) * np.exp(np.diag(change)))
 
 
 def _words(state: SVIState, rho: float, batch: int) -> str:

@@ -1,0 +1,94 @@
+"""The entropy by nearest neighbours against exact entropies, and the bound against the exact one of a mean field."""
+
+import numpy as np
+import pytest
+
+import pmdviz
+from pmdviz.densities.density import KernelDensity
+from pmdviz.densities.product import ProductDensity
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.session import Session
+from pmdviz.metrics import METRICS
+from pmdviz.metrics.lower_bound import MOST_COORDINATES, knn_entropy, lower_bound
+from tests.support.engine import errors_from
+
+RUNS = 30
+
+
+def entropy(cov):
+    return 0.5 * np.linalg.slogdet(2 * np.pi * np.e * np.atleast_2d(cov))[1]
+
+
+@pytest.mark.parametrize("dim, n", [(1, 300), (2, 1000)])
+@pytest.mark.parametrize("k", [1, 3])
+def test_the_entropy_of_a_gaussian(dim, n, k):
+    rng = np.random.default_rng(dim)
+    factor = np.tril(rng.standard_normal((dim, dim))) + 2 * np.eye(dim)
+    exact = entropy(factor @ factor.T)
+    found = [knn_entropy(rng.standard_normal((n, dim)) @ factor.T, k) for _ in range(RUNS)]
+    assert abs(errors_from(found, exact)) < 4
+    assert np.std(found) < 0.1
+
+
+@pytest.mark.parametrize("dim, off", [(3, 0.07), (5, 0.12), (MOST_COORDINATES, 0.25)])
+def test_in_more_dimensions_it_is_off_by_little(dim, off):
+    """Where a ball to a neighbour is so wide that the density falls within it."""
+    rng = np.random.default_rng(dim)
+    found = [knn_entropy(rng.standard_normal((400, dim))) for _ in range(8)]
+    assert np.mean(found) == pytest.approx(entropy(np.eye(dim)), abs=off)
+
+
+def test_the_entropy_of_a_uniform_density_and_of_other_units():
+    rng = np.random.default_rng(0)
+    found = [knn_entropy(rng.random((1000, 1))) for _ in range(RUNS)]
+    assert abs(errors_from(found, 0.0)) < 4
+    points = rng.standard_normal((200, 2))
+    assert knn_entropy(points * [1e3, 1e-3]) == pytest.approx(knn_entropy(points), abs=1e-9)
+
+
+def test_points_that_coincide_have_none():
+    assert np.isnan(knn_entropy(np.zeros((50, 2))))
+    assert np.isnan(knn_entropy(np.repeat(np.arange(10.0), 5)[:, None]))
+    assert np.isnan(knn_entropy(np.arange(3.0)[:, None]))
+
+
+def of_blocks(rng, blocks, sds, n):
+    parts = [KernelDensity(s * rng.standard_normal((n, len(b))), np.full(n, -np.log(n)), np.eye(len(b)))
+             for b, s in zip(blocks, sds, strict=True)]  # fmt: skip
+    return ProductDensity(blocks, tuple(parts))
+
+
+@pytest.mark.parametrize("rho", [0.0, 0.6, 0.9])
+def test_the_bound_of_the_best_mean_field(rho):
+    """log Z = 0, q* has variances 1 - rho^2, and the bound is -KL(q* || p) = log(1 - rho^2) / 2."""
+    target, rng = pmdviz.target("correlated_gaussian", correlation=rho), np.random.default_rng(1)
+    sd = np.sqrt(1 - rho**2)
+    found = [lower_bound(of_blocks(rng, ((0,), (1,)), (sd, sd), 500), target) for _ in range(RUNS)]
+    assert abs(errors_from(found, 0.5 * np.log(1 - rho**2))) < 4
+    assert np.std(found) < 0.15
+
+
+def test_it_falls_where_q_is_too_narrow():
+    """KL(q || p) = s^2 - 1 - 2 log s a pair for q = N(0, s^2 I): the bound that is for stopping alone rises."""
+    target, rng = pmdviz.target("correlated_gaussian", correlation=0.0), np.random.default_rng(2)
+    found = [lower_bound(of_blocks(rng, ((0, 1),), (0.5,), 1000), target) for _ in range(RUNS)]
+    assert abs(errors_from(found, -(0.25 - 1 - 2 * np.log(0.5)))) < 4
+
+
+def test_a_run_has_it_beside_the_one_for_stopping():
+    recipe = Recipe(
+        "correlated_gaussian", "pmfvb", target_options={"correlation": 0.6}, num_particles=400, num_others=400,
+        grouping="single", step_size=0.05, budget=None, seed=0,
+    )  # fmt: skip
+    session = Session(recipe, metrics_every=10**9)
+    session.advance(200)
+    assert session.frame.metrics["elbo_knn"] == pytest.approx(0.5 * np.log(1 - 0.6**2), abs=0.2)
+    assert METRICS["elbo_knn"].label == "lower bound (kNN entropy) (nats)"
+
+
+def test_of_too_many_coordinates_there_is_none():
+    dim = MOST_COORDINATES + 1
+    target, rng = pmdviz.target("correlated_gaussian", dim=dim), np.random.default_rng(3)
+    assert np.isnan(lower_bound(of_blocks(rng, (tuple(range(dim)),), (1.0,), 100), target))
+    run = pmdviz.run(target=target, method="pmfvb", grouping="joint", num_particles=50, budget=500, floor=False)
+    assert run.final.metrics["elbo_knn"] is None
