@@ -1,15 +1,9 @@
 """Particle mean-field VB of logistic regression in plain NumPy: what ours is timed against, and agrees with.
 
-`python -m benchmarks.helpers.plain_mean_field` prints the CPU seconds of both for 400 steps of 300 particles, each
-gradient averaged over 10 of the other block, on 200 data in four dimensions; and ours over the plain form's: that of
-the formula, and that with e^-(a + b) as a product, which saves most exponentials and overflows far out.
+`products` has e^-(a + b) as a product, which saves most exponentials and overflows far out.
 """
 
 from __future__ import annotations
-
-import os
-import time
-from collections.abc import Callable
 
 import numpy as np
 
@@ -17,7 +11,6 @@ from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 
 E12 = {"dim": 4, "num_data": 200, "prior_sd": 2.0, "truth": "prior"}  # its target, as the specification has it
-STEPS, ROUNDS = 400, 5
 
 
 class PlainMeanField:
@@ -70,33 +63,3 @@ def plain(ours: Session, products: bool = False) -> PlainMeanField:
     """The plain form from where a session stands."""
     target, blocks = ours.target, [list(block.coordinates) for block in ours.target.blocks]
     return PlainMeanField(ours.frame.particles, target.data, blocks, target.prior_sd, products)
-
-
-def compare(steps: int = STEPS, rounds: int = ROUNDS) -> dict[str, float]:
-    """Least CPU seconds of each over some rounds, one after the other, and ours over the plain forms'."""
-    ours, rng = session(), np.random.default_rng(0)
-    formula, products = plain(ours), plain(ours, products=True)
-    ours.advance(2)  # compiled
-    runs: dict[str, Callable[[], object]] = {
-        "ours": lambda: ours.advance(steps),
-        "formula": lambda: [formula.step(rng) for _ in range(steps)],
-        "products": lambda: [products.step(rng) for _ in range(steps)],
-    }
-    seconds = dict.fromkeys(runs, np.inf)
-    for _ in range(rounds):
-        for name, run in runs.items():
-            began = time.process_time()
-            run()
-            seconds[name] = min(seconds[name], time.process_time() - began)
-    return seconds | {f"over {name}": seconds["ours"] / seconds[name] for name in ("formula", "products")}
-
-
-def main() -> None:
-    """Print the seconds, on one thread if the environment says so."""
-    threads = os.environ.get("PMDVIZ_THREADS", "all"), os.environ.get("OPENBLAS_NUM_THREADS", "all")
-    print(f"threads: {threads[0]} of ours, {threads[1]} of BLAS")
-    print(", ".join(f"{name} {value:.3g}" for name, value in compare().items()))
-
-
-if __name__ == "__main__":
-    main()
