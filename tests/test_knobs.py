@@ -251,7 +251,7 @@ VARIANTS = [
 def digests(method, knobs):
     """Of one frame after another, particles, weights and of some the kernels; and at the end log Z."""
     target = usual_target(method)
-    few = METHODS[method].family == "chain" and target == "mixture" or "num_temperatures" in knobs
+    few = METHODS[method].family == "chain" and target == "mixture" or {"num_temperatures", "patience"} & {*knobs}
     options = {"num_data": 20 if few else 300, **few_coordinates(target)}
     session = Session(Recipe(target, method, target_options=options, budget=3000, **knobs))
     for k in itertools.count():
@@ -303,6 +303,7 @@ def test_every_knob_option_changes_the_frames_of_the_same_seed(method, name, val
     usual |= {"bandwidth_rule": "isotropic"} if (method, name) == ("gf_ais", "bandwidth") else {}
     usual |= {"scaling": "none"} if (method, name) == ("black_box_is", "bandwidth") else {}
     usual |= FEW_DRAWS if name in ("smallest_ess", "variance_floor") else {}
+    usual |= {"patience": 0, "step_size": 0.2} if name == "patience" else {}  # a run of more and longer steps stalls
     usual |= {"surrogate": "base"} if value == "tanh" else {}  # which is what "automatic" stands for
     structured = METHODS[method].family == "structured"
     usual |= {"batch_size": 1} if name == "ess_threshold" and structured else {}  # an ESS that lies between thresholds

@@ -20,6 +20,7 @@ from pmdviz.kernels.leave_one_out import kernels_of, leave_one_out
 from pmdviz.kernels.likelihoods.banana import banana_grad_log_likelihood, banana_log_likelihood
 from pmdviz.kernels.likelihoods.bimodal import bimodal_grad_log_likelihood, bimodal_log_likelihood
 from pmdviz.kernels.likelihoods.gaussian import gaussian_grad_log_likelihood, gaussian_log_likelihood
+from pmdviz.kernels.likelihoods.logistic_blocks import logistic_block_gradient
 from pmdviz.kernels.likelihoods.mixture import mixture_grad_log_likelihood, mixture_log_likelihood, mixture_model
 from pmdviz.kernels.limiting import largest_step
 from pmdviz.kernels.neighbourhoods import pooled_local_covariance
@@ -141,13 +142,29 @@ def likelihoods(rng: np.random.Generator) -> Iterator[Contest]:
     )
     gradient = lambda: mixture_grad_log_likelihood(theta, x, 2.5, 0.5)  # noqa: E731
     yield Contest("mixture gradient", size, gradient, exponentials=pairs, base="e")
+    own, others = rng.standard_normal((300, 2)), rng.standard_normal((10, 4))
+    rows = np.column_stack([rng.standard_normal((200, 4)), rng.random(200) < 0.5])
+    exact = _block_gradient(*(array.astype(np.longdouble) for array in (own, others, rows)))
     wide, line = x[:, None] * np.ones(2), theta[:, :1]
     yield Contest("Gaussian log likelihood", size, lambda: gaussian_log_likelihood(theta, wide, 2.5))
     yield Contest("Gaussian gradient", size, lambda: gaussian_grad_log_likelihood(theta, wide, 2.5))
     yield Contest("bimodal log likelihood", size, lambda: bimodal_log_likelihood(line, x, 2.5))
     yield Contest("bimodal gradient", size, lambda: bimodal_grad_log_likelihood(line, x, 2.5))
+    yield Contest(
+        "logistic regression by blocks",
+        "m = 300 against 10 others, N = 200, d = 4",
+        lambda: logistic_block_gradient(own, others, np.arange(2), rows),
+        peers=(Peer("numpy, an array of all", lambda: lambda: _block_gradient(own, others, rows)),),
+        error=lambda found: float(np.abs(found - exact).max()),
+        note="accuracy: largest error of a component",
+    )
     yield Contest("banana log likelihood", size, lambda: banana_log_likelihood(theta, x, 2.5, 1.0))
     yield Contest("banana gradient", size, lambda: banana_grad_log_likelihood(theta, x, 2.5, 1.0))
+
+
+def _block_gradient(own: np.ndarray, others: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    logits = (own @ rows[:, :2].T)[:, None] + others[:, 2:] @ rows[:, 2:4].T
+    return (rows[:, 4] - (1 / (1 + np.exp(-logits))).mean(axis=1)) @ rows[:, :2]
 
 
 def _mixture(theta: np.ndarray, x: np.ndarray) -> np.ndarray:

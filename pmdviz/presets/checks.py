@@ -26,11 +26,13 @@ class Hint:
     """Something to try: the words, what is changed, when, and what then holds.
 
     `knobs` are set after the fraction `after` of the budget: 0 before the start, 1 while the run stands at its end.
-    A hint without a change says what to look at in the preset's own run.
+    `options` are the target's, which a run has from its start on. A hint without a change says what to look at in the
+    preset's own run.
     """
 
     say: str
     knobs: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
     budget: int | None = None
     after: float = 0.0
     expect: Mapping[str, Any] = field(default_factory=dict)
@@ -61,6 +63,8 @@ MEASURES: dict[str, Callable[[Run], float | None]] = {
     "tv": lambda run: run.final.metrics["tv"],
     "tv_states": lambda run: run.final.metrics["tv_states"],
     "kl_forward": lambda run: run.final.metrics["kl_forward"],
+    "kl_reverse": lambda run: run.final.metrics["kl_reverse"],
+    "first_mean": lambda run: float(run.final.density.mean[0]),
     "accuracy": lambda run: run.final.metrics["accuracy"],
     "single_accuracy": lambda run: run.final.metrics["single_accuracy"],
     "log_loss": lambda run: run.final.metrics["log_loss"],
@@ -92,6 +96,8 @@ def run_of(recipe: Recipe, hint: Hint | None = None, metrics_every: int = NEVER)
         return _finished(Session(recipe, metrics_every))
     if hint.budget is not None:
         recipe = recipe.replaced(budget=hint.budget)
+    if hint.options:
+        recipe = recipe.replaced(target_options={**recipe.target_options, **hint.options})
     session = Session(recipe, metrics_every)
     if hint.after == 0 and hint.knobs:
         session.set(**hint.knobs)  # nothing has run: they become the recipe's own

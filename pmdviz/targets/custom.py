@@ -12,6 +12,7 @@ from pmdviz.errors import InputError, TargetError, check_function, shown, words_
 from pmdviz.kernels.cancel import Cancelled
 from pmdviz.knobs import Knobs
 from pmdviz.targets.base import TARGETS, Target
+from pmdviz.targets.blocks import Block, InBlocks, checked_blocks, coordinate_blocks
 from pmdviz.targets.reference.cells import ENOUGH
 from pmdviz.targets.reference.enumeration import MAX_STATES, Enumeration
 from pmdviz.targets.reference.exact import GridExact
@@ -25,7 +26,7 @@ FEW_VALUES = 16  # of thousands of draws: these are states, not real numbers
 MAX_EXACT_PAIRS = 250_000_000  # that the exact posterior may cost: seconds, for a function in NumPy
 
 
-class CustomTarget(Target):
+class CustomTarget(InBlocks, Target):
     """Your own model as a target, checked when made: `pmdviz.custom_target`.
 
     Parameters
@@ -50,6 +51,9 @@ class CustomTarget(Target):
         For methods that need a gradient.
     gibbs_sweep : function (rng, theta (d,), data) -> theta (d,), optional
         Every coordinate drawn once from its conditional given the others and the data, for `gibbs`.
+    blocks : lists of numbers of coordinates, such as [[0, 1], [2]], optional
+        Which of them, counted from 0, stay together where the others are taken as independent of them, for `pmfvb`. By
+        default each coordinate is a block of its own.
 
     Raises
     ------
@@ -76,6 +80,7 @@ class CustomTarget(Target):
         grad_log_prior: Callable[[np.ndarray], np.ndarray] | None = None,
         grad_log_likelihood: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None,
         gibbs_sweep: Callable[[np.random.Generator, np.ndarray, np.ndarray], np.ndarray] | None = None,
+        blocks: Sequence[Sequence[int]] | None = None,
     ) -> None:
         self.name, self.title = _checked_name(name), name
         self._functions: dict[str, Callable[..., Any] | None] = {
@@ -93,12 +98,14 @@ class CustomTarget(Target):
             check_function(role, self._functions[role])
         check_function("gibbs_sweep", gibbs_sweep)
         gradient = grad_log_prior is not None and grad_log_likelihood is not None
-        offered = {"gradient": gradient, "conditionals": gibbs_sweep is not None}
+        real = space is None or isinstance(space, Reals)
+        offered = {"gradient": gradient, "blocks": gradient and real, "conditionals": gibbs_sweep is not None}
         self.declared = frozenset(name for name, given in offered.items() if given)
         if space is None and dim is None:
             raise TypeError("custom_target is missing the argument: 'dim', or space for a target on discrete states")
         self.space = _checked_space(space, dim)
         self.dim, self.parameter_names = self.space.dim, self.space.names
+        self.blocks, self._own_blocks = self._blocks(blocks), blocks is not None
         self.data, self._bounds = None if data is None else _checked_data(data), bounds
         super().__init__()
 
@@ -115,9 +122,18 @@ class CustomTarget(Target):
 
     @property
     def key(self) -> tuple:
-        """Name, box, data and three values of log_joint."""
-        found = self.fingerprint
-        return ("custom", self.name, self.view_box, found["data_hash"], tuple(found["log_joint"]))
+        """Name, box, data, blocks and three values of log_joint."""
+        found, groups = self.fingerprint, tuple(block.coordinates for block in self.blocks)
+        return ("custom", self.name, self.view_box, found["data_hash"], tuple(found["log_joint"]), groups)
+
+    def _blocks(self, groups: Sequence[Sequence[int]] | None) -> tuple[Block, ...]:
+        """Those given, or each coordinate alone. Raises InputError."""
+        if groups is None:
+            return coordinate_blocks(self.parameter_names)
+        if "blocks" not in self.declared:
+            raise InputError("blocks are for methods that move real coordinates by a gradient; give grad_log_prior and "
+                             "grad_log_likelihood too, and no space of states")  # fmt: skip
+        return checked_blocks(groups, self.parameter_names)
 
     def make_exact(self) -> Any:
         """By a grid sum in one and two dimensions, unless the data are too many for that."""
@@ -259,6 +275,7 @@ class CustomTarget(Target):
         octets = np.ascontiguousarray(self.data_rows).reshape(-1).view(np.uint8)
         digest = hashlib.sha256(octets.data).hexdigest()[:16]
         points = self.sample_prior(np.random.default_rng(1), 3)
+        blocks = {"blocks": [list(block.coordinates) for block in self.blocks]} if self._own_blocks else {}
         return {
             "name": self.name,
             "dim": self.dim,
@@ -266,6 +283,7 @@ class CustomTarget(Target):
             "box": [list(pair) for pair in self.view_box],
             "data_hash": digest,
             "log_joint": [float(v) if np.isfinite(v) else None for v in self.log_joint(points)],
+            **blocks,
         }
 
 

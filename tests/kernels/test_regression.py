@@ -13,6 +13,7 @@ from pmdviz.kernels.likelihoods.logistic import (
     logistic_log_likelihood,
     logistic_row_log_likelihood,
 )
+from pmdviz.kernels.likelihoods.logistic_blocks import logistic_block_gradient
 
 SHAPES = [(1, 1, 1), (3, 2, 5), (700, 4, 9), (5, 30, 40)]  # m, d, rows
 
@@ -85,3 +86,35 @@ def test_compiled_models_give_what_the_likelihoods_do(logistic):
     found = hamiltonian(model, rows, start, np.zeros((1, 3)), np.array([1]), np.zeros(1), tiny, ones, 1e6 * ones, 99)
     assert found.accepted[0] and found.log_joint == pytest.approx(joint, rel=1e-9)
     np.testing.assert_allclose(found.gradient, start[2], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "m, others, n, columns", [(1, 1, 1, [0]), (5, 3, 9, [1, 2]), (150, 10, 40, [0, 3]), (4, 2, 7, [0, 1, 2, 3])]
+)
+def test_logistic_gradients_of_a_block(m, others, n, columns):
+    """Mean over the others of the plain gradient; far out too, where e^-a e^-b is beyond all numbers."""
+    rng = np.random.default_rng([m, n])
+    _, rows = drawn(1, 4, n, classes=True)
+    for scale in (1.0, 300.0):
+        own, rest = scale * rng.normal(size=(m, len(columns))), scale * rng.normal(size=(others, 4))
+        expected = np.zeros(own.shape)
+        for row in rest:
+            theta = np.tile(row, (m, 1))
+            theta[:, columns] = own
+            p = expit(theta @ rows[:, :-1].T)
+            expected += ((rows[:, -1] - p) @ rows[:, columns]) / others
+        found = logistic_block_gradient(own, rest, np.array(columns), rows)
+        near = dict(rtol=1e-10, atol=1e-10) if scale == 1.0 else dict(atol=n * 3.0)
+        np.testing.assert_allclose(found, expected, **near)
+        assert np.isfinite(found).all()
+
+
+def test_logistic_gradients_of_a_block_want_values_that_fit():
+    own, others, rows = np.zeros((2, 1)), np.zeros((3, 2)), np.zeros((4, 3))
+    for bad in (
+        (np.zeros((2, 2)), others, rows),
+        (own, others, np.zeros((4, 4))),
+        (own, others, np.full((4, 3), np.nan)),
+    ):
+        with pytest.raises(ValueError):
+            logistic_block_gradient(*bad[:2], np.array([0]), bad[2])

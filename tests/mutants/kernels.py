@@ -70,4 +70,5 @@ FAULTS = [
     Fault.of("simplex-threshold", "kernels.stein.black_box:_nearest", "total / inverse", "total / (inverse + 1.0)", "kernels/test_black_box::test_the_nearest_point_is_that_of_a_search"),
     Fault.of("simplex-gap", "kernels.stein.black_box:_descended", "2.0 * (value - slope[i])", "value - slope[i]", "kernels/test_black_box::test_the_gap_bounds_how_far_the_least_value_is"),
     Fault.of("simplex-metric", "kernels.stein.black_box:_descended", "longest * metric", "longest + 0.0 * metric", "kernels/test_black_box::test_descent_arrives_where_scipy_does"),
+    Fault.of("logistic-blocks-mean", "kernels.likelihoods.logistic_blocks:_gradient", "pull[n] / factors.shape[0]", "pull[n]", "kernels/test_regression"),
 ]  # fmt: skip

@@ -163,4 +163,18 @@ FAULTS = [
     Fault.of("hamming-share", "metrics.mmd:differing", "2 * x.shape[1]", "x.shape[1]", "metrics/test_any_dimension"),
     Fault.of("strip-heaviest", "scenes.stage.lattice_strip:LatticeStripScene.columns", "np.argsort(-weights, kind='stable')", "np.argsort(weights, kind='stable')", "scenes/test_stage_scenes"),
     Fault.of("custom-additivity", "targets.custom:CustomTarget._check_functions", "self._check_additivity(theta, whole)", "pass", "targets/test_custom"),
+    # Mean fields.
+    Fault.of("pmfvb-half", "methods.mean_field.pmfvb:PMFVB.step", "0.5 * steps * gradient", "steps * gradient", "methods/test_pmfvb"),
+    Fault.of("pmfvb-noise", "methods.mean_field.pmfvb:PMFVB.step", "np.sqrt(steps)", "steps", "methods/test_pmfvb"),
+    Fault.of("pmfvb-old-blocks", "methods.mean_field.pmfvb:PMFVB.step", "others_of(rng, particles, block, knobs)", "others_of(rng, state.particles, block, knobs)", "methods/test_pmfvb"),
+    Fault.of("pmfvb-one-other", "methods.mean_field.pmfvb:others_of", "min(knobs.num_others, m)", "1", "methods/test_pmfvb"),
+    Fault.of("pmfvb-patience", "methods.mean_field.pmfvb:recorded", "bounds.mean() > best", "bounds.mean() > -np.inf", "methods/test_pmfvb::test_a_run_with_patience_ends_where_the_bound_has_stalled_and_says_so"),
+    Fault.of("pmfvb-work", "methods.mean_field.pmfvb:PMFVBKnobs.work", "num_blocks * min(self.num_others, m)", "2 * min(self.num_others, m)", "methods/test_pmfvb::test_the_work_follows_the_number_of_blocks"),
+    Fault.of("blocks-default-mean", "targets.blocks:InBlocks.block_gradient", "total / len(others)", "total", "targets/test_blocks"),
+    Fault.of("blocks-partition", "targets.blocks:checked_blocks", "found != list(range(len(names)))", "False", "targets/test_blocks", "targets/test_custom"),
+    Fault.of("correlated-gradient", "targets.without_data.correlated_gaussian:CorrelatedGaussian.block_gradient", "0.0", "1.0", "targets/test_blocks"),
+    Fault.of("product-marginals", "densities.product:ProductDensity.marginals", "columns.index(coordinates[place])", "0", "densities/test_product"),
+    Fault.of("product-pairing", "densities.product:ProductDensity.sample", "rng.permutation(part.sample(rng, n))", "part.sample(rng, n)", "densities/test_product::test_draws_have_its_moments_and_nothing_between_the_blocks"),
+    Fault.of("diagonal-variance", "densities.diagonal:diagonal_density", "np.sqrt(1 - h * h)", "1.0", "densities/test_product"),
+    Fault.of("blocks-ticks", "scenes.stage.blocks:_ticks", "np.append(x, left)", "np.append(y, left)", "scenes/test_blocks"),
 ]  # fmt: skip

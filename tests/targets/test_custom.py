@@ -419,3 +419,53 @@ def digest_of(recipe):
     session = Session(recipe)
     drive(session)
     return digest(session)
+
+
+# Blocks for a mean field.
+
+GRADIENTS = {
+    "grad_log_prior": lambda theta: -theta,
+    "grad_log_likelihood": lambda theta, batch: np.pad((batch - theta[:, :1]).sum(1)[:, None], ((0, 0), (0, 2))),
+}
+OF_THREE = {"dim": 3, "sample_prior": lambda rng, m: sample_prior(rng, m, 3), "name": "three", **GRADIENTS}
+
+
+def test_blocks_are_those_given_or_each_coordinate_alone():
+    mine, usual = custom(**OF_THREE, blocks=[[2, 0], (1,)]), custom(**OF_THREE)
+    assert [block.coordinates for block in mine.blocks] == [(0, 2), (1,)]
+    assert [block.coordinates for block in usual.blocks] == [(0,), (1,), (2,)]
+    assert mine.key != usual.key and mine.fingerprint["blocks"] == [[0, 2], [1]] and "blocks" not in usual.fingerprint
+    run = pmdviz.run(target=mine, method="pmfvb", budget=30 * 300, num_particles=1000)
+    sds = run.final.particles.std(axis=0)
+    np.testing.assert_allclose(sds, [1 / np.sqrt(31), 1.0, 1.0], rtol=0.1)
+    assert run.final.density.blocks == ((0, 2), (1,))
+    text = run.recipe.to_json()
+    assert Recipe.from_json(text, targets={"three": mine}) == run.recipe
+    with pytest.raises(InputError, match=r"does not match the recipe \(blocks differ\)"):
+        Recipe.from_json(text, targets={"three": usual})
+
+
+@pytest.mark.parametrize(
+    ("blocks", "said"),
+    [
+        ([[0, 1]], "exactly once: θ₃ is in none"),
+        ([[0, 1], [1, 2]], "exactly once: θ₂ is in several"),
+        ([[0, 1, 2], [3]], "there is no coordinate 3"),
+        ([[0, 1, 2], [-1]], "there is no coordinate -1"),
+        ([[0, 1, 2], []], "blocks must not be empty"),
+        ([[0, 1.5], [2]], "blocks must be lists of numbers of coordinates, such as"),
+        ([0, 1, 2], "blocks must be lists of numbers of coordinates, such as"),
+        ("012", "blocks must be lists of numbers of coordinates, such as"),
+        ([[0, True], [2]], "blocks must be lists of numbers of coordinates, such as"),
+    ],
+)
+def test_blocks_that_are_no_partition_are_refused(blocks, said):
+    with pytest.raises(InputError, match=re.escape(said)):
+        custom(**OF_THREE, blocks=blocks)
+
+
+def test_without_a_gradient_there_are_no_blocks():
+    with pytest.raises(InputError, match="give grad_log_prior and grad_log_likelihood too"):
+        custom(blocks=[[0]])
+    with pytest.raises(InputError, match="needs .*a gradient of its log density and blocks of parameters"):
+        pmdviz.run(target=custom(), method="pmfvb")

@@ -19,7 +19,7 @@ SETTINGS = {
 }
 SETTINGS |= {
     "linear": [{}, {"dim": 1, "num_data": 1}, {"dim": 50, "num_data": 60, "correlation": 0.9}],
-    "logistic": [{}, {"dim": 1, "num_data": 1}, {"dim": 20, "slope": 5.0}],
+    "logistic": [{}, {"dim": 1, "num_data": 1}, {"dim": 20, "slope": 5.0}, {"dim": 2, "truth": "prior"}],
     "categorical": [{}, {"table": "three"}, {"table": "own", "weight_2": 0.0, "weight_4": 5.0}],
     "ising": [
         {},
@@ -47,7 +47,9 @@ SETTINGS |= {
         {"dim": 2, "num_components": 2, "arrangement": "line", "spread": 6.0, "q0_mean": -1.5},
         {"dim": 25, "spread": 1.0, "variance": 1.0},
         {"dim": 3, "num_components": 1, "spread": 0.0},
+        {"dim": 3, "num_components": 2, "arrangement": "diagonal"},
     ],
+    "correlated_gaussian": [{}, {"dim": 1}, {"dim": 5, "correlation": -0.7, "q0_mean": 1.0}],
     "warped_gmm": [{}, {"curvature": -1.5, "variance": 0.1}, {"curvature": 0.0, "q0_mean": -1.0}],
     "funnel": [{"sd": 1.0}, {"dim": 4, "sd": 0.5, "q0_mean": 1.0}],
     "gp_classification": [{"num_rows": 20}, {"num_rows": 8, "columns": 1, "free_scale": False, "prior_sd": 0.5}],
@@ -284,8 +286,9 @@ def test_the_mass_in_a_box_is_the_share_of_draws_in_it(exact_on_a_grid):
     draws = exact.sample(np.random.default_rng(4), n)
     sd = np.sqrt(np.diag(exact.cov))
     box = tuple((float(m - 0.5 * s), float(m + 9 * s)) for m, s in zip(exact.mean, sd, strict=True))
-    share = np.all([(d >= low) & (d <= high) for d, (low, high) in zip(draws.T, box, strict=True)], axis=0).mean()
-    slack = 0.02 if isinstance(exact, GridExact) or target.dim == 1 else 0.12  # in 2-D the Gaussian's is a lower bound
+    inside = np.array([(d >= low) & (d <= high) for d, (low, high) in zip(draws.T, box, strict=True)])
+    share, twice = inside.all(axis=0).mean(), (~inside).all(axis=0).mean()  # what is outside in both is taken off twice
+    slack = 0.02 if isinstance(exact, GridExact) or target.dim == 1 else 0.02 + twice  # in 2-D a lower bound
     assert share - slack < exact.mass_in(box) < share + 0.02
 
 

@@ -88,7 +88,7 @@ def named_target(given: Any, targets: Mapping[str, Target]) -> str | Target:
     found = getattr(targets[name], "fingerprint", None)
     if found is None:
         raise InputError(f"targets[{name!r}] must be made with pmdviz.custom_target; given: {shown(targets[name])}")
-    different = [key for key in found if not _same(found[key], print_of.get(key))]
+    different = [key for key in {**found, **print_of} if not _same(found.get(key), print_of.get(key))]
     if different:
         raise InputError(f"the given target {name!r} does not match the recipe ({', '.join(different)} differ)")
     return targets[name]

@@ -194,7 +194,8 @@ class PMFVB(Method):
 
     def ended(self, state: PMFVBState, knobs: PMFVBKnobs, target: Target) -> str:
         """That the lower bound has stalled, where that is to end a run."""
-        if not knobs.patience or state.iteration - state.best_at < knobs.patience or not state.best_at:
+        known = state.best_at and state.iteration % BOUND_EVERY == 1
+        if not knobs.patience or not known or state.iteration - state.best_at < knobs.patience:
             return ""
         return f"the lower bound, a mean over {WINDOW} steps, has not risen for {knobs.patience:,} steps"
 

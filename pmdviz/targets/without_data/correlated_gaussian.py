@@ -23,8 +23,7 @@ class CorrelatedGaussianOptions(Knobs):
     dim = Whole(2, bounds=(1, 100), label="Dimension d", acts="restart", doc="Number of coordinates.")
     correlation = Real(
         0.9,
-        bounds=(-1, 1),
-        inclusive_bounds=(False, False),
+        bounds=(-0.999, 0.999),
         softbounds=(-0.99, 0.99),
         label="Correlation ρ",
         acts="restart",

@@ -1,0 +1,125 @@
+"""Products of blocks, and the kernel of many coordinates: against the mixture of Gaussians that each is."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from pmdviz.densities.density import KernelDensity
+from pmdviz.densities.diagonal import DiagonalDensity, diagonal_density
+from pmdviz.densities.grid import Grid
+from pmdviz.densities.marginals import marginal_on_grid
+from pmdviz.densities.product import ProductDensity
+from pmdviz.densities.shaped import ShapedDensity, shaped_density
+from pmdviz.densities.shapes import chosen_shape
+
+M = 60
+EQUAL = np.full(M, -np.log(M))
+
+
+def shaped(d, seed):
+    rng = np.random.default_rng([d, seed])
+    points = rng.standard_normal((M, d)) @ (np.eye(d) + 0.6 * np.tri(d, k=-1)) + np.arange(d)
+    return shaped_density(points, EQUAL, chosen_shape(points, np.exp(EQUAL)), 1.0, np.ones(d))
+
+
+def plain(d, seed):
+    rng = np.random.default_rng([d, seed, 7])
+    return KernelDensity(rng.standard_normal((M, d)), EQUAL, 0.3 * np.eye(d) + 0.1 * np.tri(d, k=-1))
+
+
+def diagonal(d, seed):
+    rng = np.random.default_rng([d, seed, 11])
+    scales = 0.5 + np.arange(d)
+    return diagonal_density(scales * rng.standard_normal((M, d)) + 3, EQUAL, 1.0, np.ones(d))
+
+
+MAKERS = {"shaped": shaped, "plain": plain, "diagonal": diagonal}
+CASES = (
+    [(((0,), (1,)), kind) for kind in MAKERS] + [(((0, 2), (1,)), kind) for kind in MAKERS] + [(((0, 1),), "shaped")]
+)
+
+
+def product(blocks, kind):
+    return ProductDensity(blocks, tuple(MAKERS[kind](len(block), k) for k, block in enumerate(blocks)))
+
+
+@pytest.mark.parametrize("blocks, kind", CASES)
+def test_the_log_density_is_the_sum_of_the_blocks(blocks, kind):
+    q = product(blocks, kind)
+    points = q.mean + np.random.default_rng(0).standard_normal((30, q.dim))
+    expected = np.zeros(30)
+    for block, part in zip(blocks, q.parts, strict=True):
+        pairs = zip(part.centres, part.choleskys, strict=True)
+        each = [stats.multivariate_normal(c, L @ L.T).pdf(points[:, block]) for c, L in pairs]
+        expected += np.log(np.mean(each, axis=0))
+    np.testing.assert_allclose(q.log_density(points), expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("blocks, kind", CASES)
+def test_draws_have_its_moments_and_nothing_between_the_blocks(blocks, kind):
+    q, n = product(blocks, kind), 40_000
+    draws = q.sample(np.random.default_rng(1), n)
+    sds = np.sqrt(np.diag(q.cov))
+    assert np.abs((draws.mean(axis=0) - q.mean) / (sds / np.sqrt(n))).max() < 4.5
+    correlation, exact = np.corrcoef(draws.T), q.cov / np.outer(sds, sds)
+    assert np.abs(correlation - exact).max() < 4.5 / np.sqrt(n) + 0.005
+    of = {k: number for number, block in enumerate(blocks) for k in block}
+    apart = np.array([[of[a] != of[b] for a in range(q.dim)] for b in range(q.dim)])
+    assert (q.cov[apart] == 0).all()
+
+
+@pytest.mark.parametrize("blocks, kind", [case for case in CASES if sum(map(len, case[0])) == 2])
+def test_on_a_grid_it_is_its_density_and_integrates_to_one(blocks, kind):
+    q = product(blocks, kind)
+    sds = np.sqrt(np.diag(q.cov))
+    grid = Grid(tuple((float(m - 8 * s), float(m + 8 * s)) for m, s in zip(q.mean, sds, strict=True)), 160)
+    values = q.on_grid(grid)
+    np.testing.assert_allclose(values.ravel(), np.exp(q.log_density(grid.points)), rtol=1e-8, atol=1e-13)
+    assert values.sum() * grid.cell_volume == pytest.approx(1, abs=1e-5)
+
+
+@pytest.mark.parametrize("kind", MAKERS)
+@pytest.mark.parametrize("pair", [(0, 2), (2, 0), (0, 1), (1, 0), (2, 1)])
+def test_marginals_of_two_coordinates_are_those_of_the_draws(kind, pair):
+    q = product(((0, 2), (1,)), kind)
+    draws = q.sample(np.random.default_rng(2), 60_000)[:, list(pair)]
+    grid = Grid(tuple(map(tuple, np.quantile(draws, [0.2, 0.7], axis=0).T.tolist())), 120)
+    mass = marginal_on_grid(q, pair, grid).sum() * grid.cell_volume
+    found = grid.holds(draws).mean()
+    assert abs(mass - found) < 4.5 * np.sqrt(found / len(draws)) + 1e-3
+
+
+def test_its_parts_are_side_by_side_and_its_kernels_those_of_the_blocks():
+    q = product(((0, 2), (1,)), "shaped")
+    assert isinstance(q.parts[0], ShapedDensity)
+    np.testing.assert_array_equal(q.particles[:, [0, 2]], q.parts[0].particles)
+    np.testing.assert_array_equal(q.centres[:, [1]], q.parts[1].centres)
+    np.testing.assert_allclose(q.kernel_sds, np.sqrt((q.choleskys**2).sum(axis=2)), rtol=1e-12)
+    assert np.array_equal(q.choleskys, np.tril(q.choleskys)) and (q.choleskys[:, 1, 0] == 0).all()
+    unit = np.array([1.0, 2.0, 3.0])
+    wide = q.widened(0.4, unit)
+    assert wide.narrowest(unit) == pytest.approx(max(0.4, q.narrowest(unit)), rel=1e-9)
+    assert wide.kernel_peak <= q.kernel_peak * (1 + 1e-12)
+
+
+def test_kernels_along_coordinates_keep_mean_and_variance_and_need_no_covariance():
+    """Twice as many coordinates as particles."""
+    rng = np.random.default_rng(0)
+    scales = np.exp(rng.standard_normal(120))
+    points = scales * rng.standard_normal((M, 120)) + rng.standard_normal(120)
+    q = diagonal_density(points, EQUAL, 1.0, np.ones(120))
+    np.testing.assert_allclose(q.mean, points.mean(axis=0), atol=1e-10)
+    np.testing.assert_allclose(q.variances, points.var(axis=0), rtol=1e-10)
+    np.testing.assert_allclose(np.diag(q.cov), q.variances, rtol=1e-10)
+    np.testing.assert_allclose(q.sds, M**-0.2 * points.std(axis=0), rtol=1e-10)
+    centred = q.centres - q.mean
+    np.testing.assert_allclose(q.cov[3, 5], (centred[:, 3] * centred[:, 5]).mean(), rtol=1e-10)
+    assert np.isfinite(q.kernel_peak) and np.isfinite(q.log_density(points[:5])).all()
+    (line,) = [marginal_on_grid(q, (7,), Grid(((-50.0, 50.0),), 4000))]
+    assert line.sum() * 0.025 == pytest.approx(1, abs=1e-5)
+
+
+def test_coincident_particles_have_kernels_too():
+    q = diagonal_density(np.zeros((M, 12)), EQUAL, 1.0, np.full(12, 2.0))
+    assert isinstance(q, DiagonalDensity) and (q.sds == 2e-9).all()
+    assert np.isfinite(q.kernel_peak)

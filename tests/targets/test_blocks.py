@@ -1,0 +1,91 @@
+"""Blocks of parameters: gradients averaged over the others, by the default and by each target's own way."""
+
+import numpy as np
+import pytest
+
+from pmdviz.errors import InputError
+from pmdviz.targets import TARGETS, make_target
+from pmdviz.targets.blocks import Block, InBlocks, checked_blocks, coordinate_blocks
+from tests.support.engine import default_target
+
+SETTINGS = {"logistic": {"dim": 5, "num_data": 37}, "gmm": {"dim": 3}, "correlated_gaussian": {"dim": 5}}
+GROUPS = {
+    "logistic": [[0, 1], [2, 3, 4], [1, 3], [4]],
+    "gmm": [[0], [0, 2], [1]],
+    "correlated_gaussian": [[0], [1, 4], [2, 3]],
+}
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_the_averaged_gradient_is_a_mean_of_plain_ones(name):
+    target, rng = make_target(name, **SETTINGS[name]), np.random.default_rng(0)
+    own, others = target.sample_prior(rng, 70), target.sample_prior(rng, 9)
+    for group in [list(block.coordinates) for block in target.blocks] + GROUPS[name]:
+        expected = np.zeros((70, len(group)))
+        for row in others:
+            points = np.tile(row, (70, 1))
+            points[:, group] = own[:, group]
+            expected += target.grad_log_joint(points)[:, group] / 9
+        for way in (target.block_gradient, super(type(target), target).block_gradient):
+            found = way(Block("", tuple(group)), own[:, group], others, {})
+            np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+
+
+def test_many_particles_are_asked_for_a_few_rows_at_a_time():
+    """3,000 particles and 5 others are more than one call's points."""
+    target, rng = make_target("gmm"), np.random.default_rng(0)
+    own, others = rng.standard_normal((3000, 1)), rng.standard_normal((5, 2))
+    found = target.block_gradient(Block("", (1,)), own, others, {})
+    each = [target.grad_log_joint(np.column_stack([np.full(3000, x), own[:, 0]]))[:, 1:] for x in others[:, 0]]
+    np.testing.assert_allclose(found, np.mean(each, axis=0), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", [name for name, made in TARGETS.items() if issubclass(made, InBlocks)])
+def test_blocks_hold_every_coordinate_once_and_are_named(name):
+    target = default_target(name)
+    assert "blocks" in target.offers
+    assert sorted(k for block in target.blocks for k in block.coordinates) == list(range(target.dim))
+    assert len({block.name for block in target.blocks}) == len(target.blocks) and all(b.name for b in target.blocks)
+
+
+def test_a_run_of_coordinates_is_a_slice_and_gives_the_same_columns():
+    x = np.arange(12.0).reshape(2, 6)
+    for coordinates in [(0,), (2, 3, 4), (0, 2), (5,), (1, 3, 4)]:
+        block = Block("", coordinates)
+        np.testing.assert_array_equal(x[:, block.columns], x[:, list(coordinates)])
+        assert isinstance(block.columns, slice) == (coordinates[-1] - coordinates[0] == len(coordinates) - 1)
+
+
+def test_blocks_are_checked_and_named_after_their_coordinates():
+    found = checked_blocks([[2, 0], np.array([1])], ["a", "b", "c"])
+    assert found == (Block("a, c", (0, 2)), Block("b", (1,)))
+    assert coordinate_blocks(["a", "b"]) == (Block("a", (0,)), Block("b", (1,)))
+    with pytest.raises(
+        InputError, match=r"each of the 3 coordinates \(0 to 2\) exactly once: b is in none; c is in sev"
+    ):
+        checked_blocks([[0, 2], [2]], ["a", "b", "c"])
+
+
+def test_the_correlated_gaussian_is_what_it_says():
+    target = make_target("correlated_gaussian", dim=5, correlation=-0.6)
+    assert [block.coordinates for block in target.blocks] == [(0, 1), (2, 3), (4,)]
+    draws = target.exact.sample(np.random.default_rng(0), 50_000)
+    expected = np.eye(5)
+    expected[[0, 1, 2, 3], [1, 0, 3, 2]] = -0.6
+    assert np.abs(np.cov(draws.T) - expected).max() < 4.5 / np.sqrt(50_000) * 1.5
+    assert target.exact.log_z == 0.0
+    for bad in (-1.0, 1.0):
+        with pytest.raises(InputError, match="correlation must be"):
+            make_target("correlated_gaussian", correlation=bad)
+
+
+def test_means_on_the_diagonal():
+    means = make_target("gmm", dim=3, num_components=3, arrangement="diagonal", spread=1.5).means
+    np.testing.assert_array_equal(means, [[-1.5] * 3, [0.0] * 3, [1.5] * 3])
+
+
+def test_true_weights_may_be_drawn_from_the_prior():
+    weights = [make_target("logistic", truth="prior", prior_sd=3.0, dim=9, data_seed=s).true_weights for s in range(40)]
+    assert abs(np.std(weights) / 3 - 1) < 4 / np.sqrt(2 * 360) and abs(np.mean(weights)) < 4 * 3 / np.sqrt(360)
+    usual = make_target("logistic").true_weights
+    assert usual[0] == 0 and np.linalg.norm(usual) == pytest.approx(1.5)
