@@ -1,7 +1,7 @@
 """Particle mean-field VB for stochastic volatility in plain NumPy, as one would write it after reading the paper.
 
-Tran, Tseng, Kohn 2023, algorithm 1 and appendix A (without its factor T - 1 in B): arrays of all particles at once and no
-compiled code. It is what `pmfvb` on `stochastic_volatility` is timed against.
+Tran, Tseng, Kohn 2023, algorithm 1 and appendix A (without its factor T - 1 in B): arrays of all particles at once and
+no compiled code. It is what `pmfvb` on `stochastic_volatility` is timed against.
 """
 
 from __future__ import annotations

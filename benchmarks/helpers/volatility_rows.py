@@ -1,13 +1,12 @@
 """The rows of `bench pmfvb` on stochastic volatility: what PMFVB settles to at each step h, beside exact MCMC.
 
 The data are those of the page (T = 500, mu = 1, phi = 0.8, s = 0.5) at three data seeds. A row's numbers are means and
-sds of mu, phi and s2 under q: of the closed forms, and of the particles, over the last fifth of the steps. Those of MCMC
-do not hang on the seed.
+sds of mu, phi and s2 under q: of the closed forms, and of the particles, over the last fifth of the steps. Those of
+MCMC do not hang on the seed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,7 @@
 """The stochastic volatility model: its density and gradient, what its closed forms need, and sweeps of exact MCMC.
 
-x_1 ~ N(mu, s2 / (1 - phi^2)), x_t = mu + phi (x_{t-1} - mu) + N(0, s2), y_t ~ N(0, exp(x_t)), t from 1 to T. The paths x
-are `points[:, first:]` of points (m, first + T), and what belongs to each of them is (m,). No priors here.
+x_1 ~ N(mu, s2 / (1 - phi^2)), x_t = mu + phi (x_{t-1} - mu) + N(0, s2), y_t ~ N(0, exp(x_t)), t from 1 to T. The paths
+x are `points[:, first:]` of points (m, first + T), and what belongs to each of them is (m,). No priors here.
 """
 
 from collections.abc import Callable, Iterator
@@ -56,10 +56,12 @@ def volatility_gradient(
 ) -> tuple[np.ndarray, np.ndarray]:
     """E over mu ~ N(mu, var) and E(1/s2) = precision of the gradient of log p(x | mu, phi, s2).
 
-    In psi = atanh phi (m,), which is finite for phi = 1 too, and in the points (m, d), whose other columns are left empty.
+    In psi = atanh phi (m,), finite for phi = 1 too, and in the points (m, d), whose other columns are left empty.
     """
     points, slope, out = plain(points), np.empty(len(points)), np.empty(points.shape)
-    _by_rows(lambda a, b: _gradient(mu[a:b], phi[a:b], precision[a:b], points[a:b], first, slope[a:b], out[a:b]), points)
+    _by_rows(
+        lambda a, b: _gradient(mu[a:b], phi[a:b], precision[a:b], points[a:b], first, slope[a:b], out[a:b]), points
+    )
     of_var = var * (phi + (points.shape[1] - first - 1) * (1.0 - phi))
     return (1.0 - phi * phi) * precision * (slope + of_var) - phi, out
 

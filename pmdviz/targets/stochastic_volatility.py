@@ -104,7 +104,9 @@ class StochasticVolatility(InBlocks, Target):
 
     name = "stochastic_volatility"
     title = "Stochastic volatility"
-    about = "Returns that are calm for a while and wild for a while: a hidden path of log variances and its three parameters."
+    about = (
+        "Returns are calm for a while and wild for a while: a hidden path of log variances, and its three parameters."
+    )
     source = "Tran, Tseng, Kohn 2023, section 4.2 and appendix A; Kim, Shephard, Chib 1998"
     Options = StochasticVolatilityOptions
     path_columns, path_title = slice(PATH, None), "log variance x"
@@ -197,7 +199,9 @@ class StochasticVolatility(InBlocks, Target):
             volatility_pull(theta, PATH, batch[:, 1], out)
             return out
         places = PATH + batch[:, 0].astype(np.int64)
-        np.add.at(out, (slice(None), places), 0.5 * (batch[:, 1] ** 2 * np.exp(np.minimum(-theta[:, places], FARTHEST)) - 1))
+        np.add.at(
+            out, (slice(None), places), 0.5 * (batch[:, 1] ** 2 * np.exp(np.minimum(-theta[:, places], FARTHEST)) - 1)
+        )
         return out
 
     def _is_whole(self, batch: np.ndarray) -> bool:
@@ -219,7 +223,9 @@ class StochasticVolatility(InBlocks, Target):
         phi = np.tanh(particles[:, PSI])
         if block.coordinates == (MU,):
             precision, later = closed["σ²"][0] / closed["σ²"][1], self.num_data - 1
-            factor, product = volatility_mean_terms(phi, particles, PATH, later if self.options.mean_update == "printed" else 1)
+            factor, product = volatility_mean_terms(
+                phi, particles, PATH, later if self.options.mean_update == "printed" else 1
+            )
             total = 1 / MEAN_VARIANCE + precision * factor.mean()
             return np.array([precision * product.mean() / total, 1 / total])
         mean, variance = np.repeat(closed["μ"][:, None], len(phi), axis=1)
@@ -248,7 +254,7 @@ class StochasticVolatility(InBlocks, Target):
         return out
 
     def _gibbs_sweep(self, rng: np.random.Generator, theta: np.ndarray, data: np.ndarray) -> np.ndarray:
-        """Every point of the path, mu and the path together, phi by a Metropolis step, mu and s2 from their conditionals."""
+        """Each point of the path, mu and the path together, phi by a Metropolis step, mu and s2 by their conditionals."""
         new, count = theta.copy(), self.num_data
         mu, phi, s2, x = new[MU], np.tanh(new[PSI]), np.exp(new[LOG_S2]), new[PATH:]
         returns = np.ascontiguousarray(data[:, 1])

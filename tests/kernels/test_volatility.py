@@ -23,7 +23,9 @@ def path_of(points):
 def log_path(mu, phi, s2, x):
     """One path's log density as a product of normals."""
     first = stats.norm.logpdf(x[0], mu, np.sqrt(s2 / (1 - phi**2)))
-    return first + sum(stats.norm.logpdf(b, mu + phi * (a - mu), np.sqrt(s2)) for a, b in zip(x[:-1], x[1:], strict=True))
+    return first + sum(
+        stats.norm.logpdf(b, mu + phi * (a - mu), np.sqrt(s2)) for a, b in zip(x[:-1], x[1:], strict=True)
+    )
 
 
 def over_mean(function, mu, var):

@@ -1,4 +1,4 @@
-"""Stochastic volatility: its density, closed forms and sweeps against formulas and integrals, and what PMFVB makes of it."""
+"""Stochastic volatility: density, closed forms and sweeps against formulas and integrals, and what PMFVB makes of it."""
 
 import functools
 
@@ -8,6 +8,7 @@ from scipy import stats
 
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
+from pmdviz.errors import TargetError
 from pmdviz.targets import make_target, stochastic_volatility
 
 SHORT = {"num_data": 3, "data_seed": 1}
@@ -157,7 +158,9 @@ def test_the_posterior_of_the_simulated_returns_is_as_reported():
     reference = target.reference()
     found, chains = of_draws(reference.draws), reference.draws.reshape(4, -1, target.dim)
     errors = np.array([of_draws(chain)[:, 0] for chain in chains]).std(axis=0, ddof=1) / 2
-    assert (np.abs(found[:, 0] - (1.219, 0.882, 0.168)) < 4 * np.sqrt(2) * np.maximum(errors, (0.004, 0.002, 0.003))).all()
+    assert (
+        np.abs(found[:, 0] - (1.219, 0.882, 0.168)) < 4 * np.sqrt(2) * np.maximum(errors, (0.004, 0.002, 0.003))
+    ).all()
     np.testing.assert_allclose(found[:, 1], (0.187, 0.043, 0.068), rtol=0.15)
 
 
@@ -184,3 +187,8 @@ def test_with_a_small_step_the_mean_of_the_variance_is_right_and_its_sd_far_too_
 
 def test_the_paper_priors_are_those_of_the_target():
     assert (stochastic_volatility.MEAN_VARIANCE, stochastic_volatility.BETA) == (10.0, (20.0, 1.5))
+
+
+def test_a_gaussian_that_leaves_the_numbers_there_are_says_so():
+    with pytest.raises(TargetError, match="gradient"):
+        Session(Recipe("stochastic_volatility", "svi", target_options={"num_data": 37}, batch_size=6), 10**9).advance(5)

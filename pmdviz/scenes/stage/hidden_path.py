@@ -57,12 +57,12 @@ class HiddenPathScene(Scene):
     def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
         """Two bands and the true path."""
         target, m = frame.target, len(frame.weights)
-        approximate = _band(target, *_points(frame))
+        approximate = _band(target, *points_of(frame))
         true = EMPTY_LINE if target.true_path is None else _line(target, target.true_path[_times(target)])
         return StageColumns(_kept(target), approximate, EMPTY_DOTS, m, m, prior=true)
 
 
-def _points(frame: Any) -> tuple[np.ndarray, np.ndarray]:
+def points_of(frame: Any) -> tuple[np.ndarray, np.ndarray]:
     """Points (n, d) with weights (n,): particles or draws of a chain, of a few Gaussians draws."""
     if frame.method.family == "parametric":
         return frame.draws, np.full(len(frame.draws), 1 / len(frame.draws))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,11 +12,16 @@ from pmdviz.densities.grid import Grid
 from pmdviz.methods import Method
 from pmdviz.scenes.columns import EMPTY_DOTS, MAX_DRAWN, StageColumns, Words
 from pmdviz.scenes.stage.base import Pair, Ranges, Scene
-from pmdviz.scenes.stage.hidden_path import _points
+from pmdviz.scenes.stage.hidden_path import points_of
 from pmdviz.scenes.tiling import Tiling, joined, placed
 from pmdviz.targets import Target
 
-CELLS, REACH, HIGH, TOP = 160, 4.5, 0.55, 0.97  # of a curve; exact sds to either side; heights of the exact peak and at most
+CELLS, REACH, HIGH, TOP = (
+    160,
+    4.5,
+    0.55,
+    0.97,
+)  # of a curve; exact sds to either side; heights of the exact peak and at most
 KEPT = 16
 
 Line = dict[str, np.ndarray]
@@ -52,7 +56,7 @@ class ReportedScene(Scene):
 
     def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
         """Curves, and words over and under them."""
-        target, (points, weights) = frame.target, _points(frame)
+        target, (points, weights) = frame.target, points_of(frame)
         exact, scales, told = _kept(target)
         found = target.reported(points)
         lines, words = [], []
