@@ -39,7 +39,16 @@ OPTIONS = [
         ),
     )
 ]
-CHEAP = ("gaussian", "mixture", "sparse_gp", "logistic", "topics", "ising", "binary_net", "regression_net")  # the first that fits
+CHEAP = (
+    "gaussian",
+    "mixture",
+    "sparse_gp",
+    "logistic",
+    "topics",
+    "ising",
+    "binary_net",
+    "regression_net",
+)  # the first that fits
 
 
 @functools.cache
