@@ -162,6 +162,7 @@ def test_columns_of_words_are_one_hot_and_rows_with_a_question_mark_left_out(tmp
         ("a,?,1\n?,d,2\n", {}, "no two rows are left"),
         ("a,1,x\nb,2,y\nc,3,z\na,4,x\n", {"response": "binary", "num_data": 2}, "must hold two values"),
         ("a,1,x\nb,2,y\nc,3,z\na,4,x\n", {"num_data": 2}, "words of 3 kinds"),
+        ("1,2,3\n2,3,4\n", {"num_data": 1}, "hold 2 rows; at least 3 are needed"),
         ("1,2,3\n2,3,4\n4,5,3\n", {"num_data": 2}, "num_data must be at most 1"),
         ("1,2,3\n2,3,3\n4,5,3\n6,7,3\n", {"num_data": 1}, "does not vary: there is nothing to predict"),
         ("1,2,3\n2,3,1\n4,5,2\n6,7,3\n", {"num_data": 1, "response": "binary"}, "two values .* it holds 3"),
