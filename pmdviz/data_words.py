@@ -58,7 +58,7 @@ def _column(cells: tuple[str, ...], name: str, last: bool, where: str) -> tuple[
     if last:
         if len(kinds) > 2:
             raise InputError(
-                f"{where}: the outcome has words of {len(kinds)} kinds; it must hold two values, words or numbers, or numbers"
+                f"{where}: the outcome has words of {len(kinds)} kinds; it must hold two values, or numbers"
             )
         return [np.array([float(cell == kinds[-1]) for cell in cells])], [name]
     if len(kinds) > MOST_KINDS:

@@ -301,6 +301,7 @@ def test_every_knob_option_changes_the_frames_of_the_same_seed(method, name, val
     if name in ("sandwich", "bandwidth") and "num_temperatures" in specs and method != "svgd":
         usual |= {"num_temperatures": 8 if method == "hais" else 3}  # what counts at the end of a ladder
     usual |= {"bandwidth_rule": "isotropic"} if (method, name) == ("gf_ais", "bandwidth") else {}
+    usual |= {"bandwidth_rule": "isotropic"} if (method, name) == ("pmfvb_nn", "bandwidth") else {}  # m below d
     usual |= {"scaling": "none"} if (method, name) == ("black_box_is", "bandwidth") else {}
     usual |= FEW_DRAWS if name in ("smallest_ess", "variance_floor") else {}
     usual |= {"patience": 0, "step_size": 0.2} if name == "patience" else {}  # a run of more and longer steps stalls

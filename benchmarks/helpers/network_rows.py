@@ -1,7 +1,11 @@
 """The rows of `bench pmfvb` on regression nets (E14): the simulation study with 5,000 rows, judged by 1,000 test rows.
 
 Data and run have the same seed. PPS is the published one, half of log s2 + MSE / s2 at the means over q. The rows of
-Langevin chains average the last fifth of their draws. No row is to be the best one.
+Langevin chains average the last fifth of their draws; they begin at a draw of the prior, as all chains here do, and
+SGLD is slow to leave it. No row is to be the best one. On seeds that nothing was chosen by: from one draw 1.15 and 1.26
+(MSE 3.5 and 4.3), within two standard errors. Not reproduced: the drift as printed is as good as the other one (2.8),
+and particles with a draw each come to an MSE of 13 to 19 in 10,000 steps and to 155 at h0 = 0.005, not to the variance
+of y.
 """
 
 from __future__ import annotations
@@ -54,7 +58,7 @@ def _langevin(step: float) -> dict[str, Any]:
 
 
 def network_rows() -> list[Row]:
-    """E14 row by row; pSGLD's step is a = step x N, since ours divides the gradient by N in the preconditioner."""
+    """E14 row by row."""
     return [
         Row("PMFVB-NN, one draw", "pmfvb_nn", {}, NET_STEPS),
         Row("PMFVB-NN, drift as printed", "pmfvb_nn", {"drift": "paper"}, NET_STEPS),

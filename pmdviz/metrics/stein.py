@@ -43,7 +43,7 @@ def _applies(target: Target, method: Method) -> bool:
 
 
 def _traced(target: Target, method: Method) -> bool:
-    """It asks for the gradient at 500 points and all data: only where nothing else is available, and coordinates are few."""
+    """It asks for the gradient at 500 points and all data: where nothing else is available."""
     return target.reference() is None and not target.by_points
 
 

@@ -30,7 +30,9 @@ class InLatentScales:
         """n draws (n, d_w) of weights to begin with: of a size at which signals pass through all layers."""
         raise NotImplementedError
 
-    def weight_gradient(self, weights: np.ndarray, batch: np.ndarray, precision: float) -> tuple[np.ndarray, np.ndarray]:
+    def weight_gradient(
+        self, weights: np.ndarray, batch: np.ndarray, precision: float
+    ) -> tuple[np.ndarray, np.ndarray]:
         """N/B sum over the batch of grad log p(row | w, s2) with 1 / s2 = precision, (m, d_w), and of the misfit, (m,).
 
         The misfit is the squared error that s2 is the mean of; of a target without noise it is the log likelihood,

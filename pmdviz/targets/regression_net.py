@@ -36,8 +36,8 @@ class RegressionNetOptions(Knobs):
             "fair": "affairs (Fair)",
             "breast_cancer": "breast cancer",
         },
-        "A noisy curve with a gap in it; the simulation study of the paper, half of whose 20 inputs matter; tables that "
-        "statsmodels carries: visits to doctors, of which log(1 + visits) is predicted, and extramarital affairs; "
+        "A noisy curve with a gap in it; the simulation study of the paper, half of whose 20 inputs matter; tables "
+        "that statsmodels carries: visits to doctors, of which log(1 + visits) is predicted, and extramarital affairs; "
         "scikit-learn's tumours; or a table whose last column is the outcome, such as UCI's adult.data, whose columns "
         "of words are one-hot encoded and whose rows with a question mark are left out.",
     )
@@ -169,7 +169,9 @@ class RegressionNet(InLatentScales, Target):
         sds = np.concatenate([np.full((narrow + 1) * wide, 1 / np.sqrt(narrow)) for narrow, wide in layers])
         return sds * rng.standard_normal((n, self.num_weights))
 
-    def weight_gradient(self, weights: np.ndarray, batch: np.ndarray, precision: float) -> tuple[np.ndarray, np.ndarray]:
+    def weight_gradient(
+        self, weights: np.ndarray, batch: np.ndarray, precision: float
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Of the likelihood alone, scaled by N/B: (m, d_w), and the sum of squares or the log likelihood (m,)."""
         gradient, misfit = regression_gradient(weights, self._standard(batch), self.shape)
         scale = self.num_data / len(batch)

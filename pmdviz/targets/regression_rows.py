@@ -44,6 +44,8 @@ def read_regression(source: str, binary: bool, num_data: int, seed: int) -> Rows
         table, names = SIMULATED[source](rng, num_data + 2 * held_out), _names_of_simulated(source)
     else:
         table, names = _table(source, binary)
+        if len(table) < 3:
+            raise InputError(f"data {shown(source)} hold {len(table)} rows; at least 3 are needed", "data")
         if num_data > len(table) - 2:
             raise InputError(
                 f"num_data must be at most {len(table) - 2:,} with data {shown(source)}, so that a row is left for "

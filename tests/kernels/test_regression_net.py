@@ -54,7 +54,9 @@ def test_the_gradient_is_that_of_the_fit(sizes, kind):
     weights, rows = drawn(shape, n=TILE + 3, seed=1)
     gradient, fit = regression_gradient(weights, rows, shape)
     step = 1e-6 * np.eye(shape.dim)
-    slopes = [(regression_fit(weights + e, rows, shape) - regression_fit(weights - e, rows, shape)) / 2e-6 for e in step]
+    slopes = [
+        (regression_fit(weights + e, rows, shape) - regression_fit(weights - e, rows, shape)) / 2e-6 for e in step
+    ]
     factor = 1.0 if shape.binary else -0.5
     np.testing.assert_allclose(gradient, factor * np.stack(slopes, axis=1), rtol=2e-5, atol=2e-5)
     np.testing.assert_array_equal(fit, regression_fit(weights, rows, shape))

@@ -41,7 +41,16 @@ OPTIONS = [
         ),
     )
 ]
-CHEAP = ("gaussian", "mixture", "sparse_gp", "logistic", "topics", "ising", "binary_net", "regression_net")  # the first that fits
+CHEAP = (
+    "gaussian",
+    "mixture",
+    "sparse_gp",
+    "logistic",
+    "topics",
+    "ising",
+    "binary_net",
+    "regression_net",
+)  # the first that fits
 
 
 DIVERGES = {("svi", "stochastic_volatility")}  # its first step leaves the numbers there are; a sentence says so

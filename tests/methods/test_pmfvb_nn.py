@@ -88,7 +88,9 @@ def test_particles_begin_around_one_draw_or_each_at_its_own():
 
 
 def last(seed=0, steps=1500, options=None, **knobs):
-    session = Session(Recipe("regression_net", "pmfvb_nn", target_options=options or {}, seed=seed, budget=None, **knobs), 10**9)
+    session = Session(
+        Recipe("regression_net", "pmfvb_nn", target_options=options or {}, seed=seed, budget=None, **knobs), 10**9
+    )
     return session.advance(steps)
 
 
@@ -101,12 +103,16 @@ def test_from_one_draw_the_curve_is_found_and_from_many_it_stays_flat():
 
 
 def test_a_run_ends_when_the_validation_score_has_stalled():
-    session = Session(Recipe("regression_net", "pmfvb_nn", target_options=SMALL, budget=None, batch_size=50, patience=40), 10**9)
+    session = Session(
+        Recipe("regression_net", "pmfvb_nn", target_options=SMALL, budget=None, batch_size=50, patience=40), 10**9
+    )
     frame = session.advance(20_000)
     state = frame.state
     assert session.ended == "the validation score has not fallen for 40 steps"
     assert state.iteration - state.best_at == 40 and state.best <= state.score < np.inf
-    assert Session(Recipe("regression_net", "pmfvb_nn", target_options=SMALL, batch_size=50)).advance(60).iteration == 60
+    assert (
+        Session(Recipe("regression_net", "pmfvb_nn", target_options=SMALL, batch_size=50)).advance(60).iteration == 60
+    )
 
 
 def test_it_needs_weights_with_unknown_prior_variances():

@@ -76,4 +76,8 @@ FAULTS = [
     Fault.of("simplex-gap", "kernels.stein.black_box:_descended", "2.0 * (value - slope[i])", "value - slope[i]", "kernels/test_black_box::test_the_gap_bounds_how_far_the_least_value_is"),
     Fault.of("simplex-metric", "kernels.stein.black_box:_descended", "longest * metric", "longest + 0.0 * metric", "kernels/test_black_box::test_descent_arrives_where_scipy_does"),
     Fault.of("logistic-blocks-mean", "kernels.likelihoods.logistic_blocks:_gradient", "pull[n] / factors.shape[0]", "pull[n]", "kernels/test_regression"),
+    Fault.of("layered-tanh-slope", "kernels.likelihoods.regression_net:_backward", "1.0 - u * u", "1.0 - u", "kernels/test_regression_net::test_the_gradient_is_that_of_the_fit"),
+    Fault.of("layered-bias", "kernels.likelihoods.regression_net:_forward", "net[biases + h]", "0.0", "kernels/test_regression_net::test_outputs_and_fit_are_the_formula"),
+    Fault.of("layered-tile-end", "kernels.likelihoods.regression_net:_fit", "min(TILE, y.size - start)", "min(TILE, y.size - start - 1)", "kernels/test_regression_net::test_outputs_and_fit_are_the_formula"),
+    Fault.of("layered-class-sign", "kernels.likelihoods.regression_net:_judge", "1.0 if eta > 0.0 else e", "e if eta > 0.0 else 1.0", "kernels/test_regression_net::test_the_gradient_is_that_of_the_fit"),
 ]  # fmt: skip

@@ -4,7 +4,8 @@ import ast
 from typing import NamedTuple
 
 LEVELS = {
-    "data_batches": 0, "data_files": 0, "data_formats": 0, "data_words": 0, "errors": 0, "files": 0, "kernels": 0, "version": 0,
+    "data_batches": 0, "data_files": 0, "data_formats": 0, "data_words": 0, "errors": 0, "files": 0, "kernels": 0,
+    "version": 0,
     "densities": 1, "knobs": 1, "lessons": 1, "limits": 1, "targets": 1,
     "methods": 2,
     "metrics": 3,

@@ -37,8 +37,8 @@ class PMFVBNNKnobs(BatchKnobs, SmoothingKnobs):
         label="Particles start",
         basic=True,
         acts="restart",
-        doc="Around one common draw of weights, or each at a draw of its own. The mean of nets whose hidden units stand "
-        "in different orders is no net: independent ones average to a flat line.",
+        doc="Around one common draw of weights, or each at a draw of its own. The mean of nets whose hidden units "
+        "stand in different orders is no net: independent ones average to a flat line.",
     )
     step_size = Real(
         0.02,
@@ -49,7 +49,8 @@ class PMFVBNNKnobs(BatchKnobs, SmoothingKnobs):
         basic=True,
         label="Langevin step h₀",
         unit="N w²",
-        doc="Each particle moves by h/2 gradients and noise of variance h, with h = h₀/N: gradients are sums over N data.",
+        doc="Each particle moves by h/2 gradients and noise of variance h, with h = h₀/N: gradients are sums over N "
+        "data.",
     )
     drift = Choice(
         "adam",
@@ -64,7 +65,8 @@ class PMFVBNNKnobs(BatchKnobs, SmoothingKnobs):
         softbounds=(0, 10),
         label="Drift scale a/N",
         default_by=("drift", {"adam": 0.6, "paper": 0.1}),
-        doc="The adaptive drift is a times the mean gradient over the root of v. The paper has a = 100 for N = 100,000.",
+        doc="The adaptive drift is a times the mean gradient over the root of v. The paper has a = 100 for "
+        "N = 100,000.",
     )
     memory = Real(
         0.9,
@@ -133,9 +135,9 @@ class PMFVBNNState(NamedTuple):
 
 
 class PMFVBNN(BatchMethod, SmoothedMethod):
-    """w_i <- w_i + h/2 (grad log pi(w_i, w_mean) + a m / sqrt(v + lambda)) + N(0, h I) on a random block  (Algorithm 2).
+    """w_i <- w_i + h/2 (grad log pi(w_i, w_mean) + a m / sqrt(v + lambda)) + N(0, h I) on a block  (Algorithm 2).
 
-    Within the block stand the particle's own weights, elsewhere those of the mean particle, and
+    Within the block, drawn at random, stand the particle's own weights, elsewhere those of the mean particle, and
     log pi = -1/2 sum_j E(1 / tau_j) w_j^2 + E log p(batch | w, s2) N/B. m and v are moved after all particles have
     been; q(tau_j) = IG(alpha_0 + 1/2, beta_0 + <w_j^2> / 2) and q(s2) = IG(a + N/2, b + SSE / 2) in closed form, SSE
     the running mean over particles and batches of N/B times a batch's. As printed the moments are moved within the

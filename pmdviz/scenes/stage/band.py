@@ -66,7 +66,9 @@ class BandScene(Scene):
         others = {"x": target.inputs(rows)[:, 0].astype(np.float32), "y": target.outcomes(rows).astype(np.float32)}
         number = len(frame.weights)
         approximate, rug = band(x, *moments_under_q(frame, x)), _rug(frame)
-        return StageColumns(_kept(target, x), approximate, rug, number, number, others=others, prior=true_line(target, x))
+        return StageColumns(
+            _kept(target, x), approximate, rug, number, number, others=others, prior=true_line(target, x)
+        )
 
 
 def _widened(values: np.ndarray) -> tuple[float, float]:
@@ -95,6 +97,7 @@ def band(x: np.ndarray, mean: np.ndarray, sd: np.ndarray) -> Line:
 
 
 def line(x: np.ndarray, y: np.ndarray) -> Line:
+    """A curve as columns."""
     return {"x": x.astype(np.float32), "y": y.astype(np.float32)}
 
 
@@ -117,6 +120,7 @@ def _exact(target: Target, x: np.ndarray) -> Line:
 
 
 def true_line(target: Target, x: np.ndarray) -> Line:
+    """The function that the data are of, where it is known."""
     return line(x, target.true_function(x[:, None])) if hasattr(target, "true_function") else EMPTY_LINE
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from pmdviz.metrics.predictive import points_of
 from pmdviz.methods import Method
+from pmdviz.metrics.predictive import points_of
 from pmdviz.scenes.columns import MAX_DRAWN, StageColumns
 from pmdviz.scenes.paths import Segments, segment_columns
 from pmdviz.scenes.stage.band import POINTS, BandScene, band, moments_under_q
