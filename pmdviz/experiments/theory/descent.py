@@ -59,7 +59,9 @@ class DescentKnobs(Knobs):
     num_particles = Whole(
         3000, bounds=(100, 50_000), log=True, label="Particles m", doc="The theorem is about infinitely many."
     )
-    distance = Real(6.0, bounds=(0, 1000), label="Start: distance", unit="sds", doc="Of the start's mean, per coordinate.")
+    distance = Real(
+        6.0, bounds=(0, 1000), label="Start: distance", unit="sds", doc="Of the start's mean, per coordinate."
+    )
     start_sd = Real(
         2.0, bounds=(0, 100), inclusive_bounds=(False, True), label="Start: sd", doc="Of the start, per coordinate."
     )

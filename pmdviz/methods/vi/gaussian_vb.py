@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pmdviz.densities.density import KernelDensity
-from pmdviz.errors import InputError
 from pmdviz.knobs import Choice, Whole
 from pmdviz.methods.base import checked_gradient, checked_log_density, read_only
 from pmdviz.methods.cost import Work
@@ -158,7 +157,12 @@ class GaussianVB(BatchMethod):
         return GaussianVBState(*read_only(mean, np.diag(sd) if knobs.shape == "full" else sd, squares), 0)
 
     def step(
-        self, rng: np.random.Generator, state: GaussianVBState, target: Target, batch: np.ndarray, knobs: GaussianVBKnobs
+        self,
+        rng: np.random.Generator,
+        state: GaussianVBState,
+        target: Target,
+        batch: np.ndarray,
+        knobs: GaussianVBKnobs,
     ) -> tuple[GaussianVBState, StepInfo]:
         """One stochastic step."""
         t, noise = state.iteration + 1, rng.standard_normal((knobs.num_draws, target.dim))
