@@ -1,4 +1,4 @@
-"""Gaussian VB: its gradients, its natural step, exact sds on a Gaussian, and the bias of a gradient in its normaliser."""
+"""Gaussian VB: gradients, natural step, exact sds on a Gaussian, and the bias of a gradient in its own normaliser."""
 
 import numpy as np
 import pytest
@@ -52,7 +52,9 @@ def test_the_gradient_is_that_of_the_elbo_in_its_coordinates(factor):
 
     def moved(base, change):
         return (
-            np.tril(base, -1) + np.tril(change, -1) * SCALE[:, None] + np.diag(np.diag(base) * np.exp(np.diag(change)))
+            np.tril(base, -1)
+            + np.tril(change, -1) * sds(state)[:, None]
+            + np.diag(np.diag(base) * np.exp(np.diag(change)))
         )
 
     none = np.zeros((2, 2))
