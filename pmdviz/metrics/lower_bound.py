@@ -40,7 +40,7 @@ def knn_entropy(points: np.ndarray, k: int = NEIGHBOUR) -> float:
 
 
 def lower_bound(density: ProductDensity, target: Target) -> float:
-    """Mean of log p(theta, X) over the particles plus the entropy of every block's, in nats: at most log Z but for noise.
+    """Mean of log p(theta, X) over the particles plus the entropy of every block's, in nats: below log Z but for noise.
 
     NaN where a block has too many coordinates.
     """
@@ -70,8 +70,8 @@ Metric(
     title="lower bound (kNN entropy)",
     short="lower bound",
     unit="nats",
-    about="mean log p(θ, X) plus the entropy of each block's particles by nearest neighbours: below log Z but for noise; "
-    f"none where a block has more than {MOST_COORDINATES} coordinates",
+    about="mean log p(θ, X) plus the entropy of each block's particles by nearest neighbours: below log Z but for "
+    f"noise; none where a block has more than {MOST_COORDINATES} coordinates",
     measure=_lower_bound,
     applies=_applies,
     ranks=False,

@@ -1,4 +1,4 @@
-"""Gaussian VB: its gradients, its natural step, exact sds on a Gaussian, and the bias of a gradient in its normaliser."""
+"""Gaussian VB: gradients, natural step, exact sds on a Gaussian, and the bias of a gradient in its own normaliser."""
 
 import numpy as np
 import pytest
@@ -51,7 +51,11 @@ def test_the_gradient_is_that_of_the_elbo_in_its_coordinates(factor):
         return (up - down) / (2 * size)
 
     def moved(base, change):
-        return np.tril(base, -1) + np.tril(change, -1) * SCALE[:, None] + np.diag(np.diag(base) * np.exp(np.diag(change)))
+        return (
+            np.tril(base, -1)
+            + np.tril(change, -1) * sds(state)[:, None]
+            + np.diag(np.diag(base) * np.exp(np.diag(change)))
+        )
 
     none = np.zeros((2, 2))
     for i in range(2):
@@ -84,7 +88,9 @@ def test_the_elbo_is_exact_but_for_noise():
     constant = elbo(state, theta, target, target.data) - exact_elbo(state.mean, FULL)
     other = state_of(1.5 * FULL)
     theta = draws(other, np.random.default_rng(2).standard_normal((100_000, 2)))
-    assert elbo(other, theta, target, target.data) - exact_elbo(other.mean, 1.5 * FULL) == pytest.approx(constant, abs=0.1)
+    assert elbo(other, theta, target, target.data) - exact_elbo(other.mean, 1.5 * FULL) == pytest.approx(
+        constant, abs=0.1
+    )
     best = Session(Recipe("gaussian", "gaussian_vb", gradient="natural"), metrics_every=10**9)
     best.advance(10**6)
     assert best.history.columns["elbo"][-1] == pytest.approx(best.target.exact.log_z, abs=1.0)
@@ -111,7 +117,7 @@ def test_the_normaliser_is_of_the_gradients_before_or_of_this_one_too():
 
 def fixed_point(window, draws_each):
     """sd / exact sd at which E g / sqrt(sum of g^2 over the window, g among them) = 0, g = 1 - a mean eps^2; ours."""
-    squares = (np.random.default_rng(0).standard_normal((200_000, window, draws_each)) ** 2).mean(axis=2)
+    squares = (np.random.default_rng(0).standard_normal((100_000, window, draws_each)) ** 2).mean(axis=2)
 
     def drift(a):
         g = 1 - a * squares
@@ -142,13 +148,13 @@ def test_its_sd_is_within_one_percent_of_the_exact_one(shape, gradient):
 def test_with_the_gradient_in_its_own_normaliser_the_sd_is_too_large_by_a_known_amount():
     """8.9 % with one draw: as PyMC's issue 8444 measures (8.5 and 9.2 %)."""
     expected = fixed_point(10, 1)
-    assert expected == pytest.approx(1.089, abs=0.003) and 1.006 < fixed_point(10, 10) < 1.010
+    assert expected == pytest.approx(1.089, abs=0.004) and 1.006 < fixed_point(10, 10) < 1.010
     knobs = {"shape": "diagonal", "num_draws": 1, "eta": 1e4, "n0": 1e6}  # a step of 0.01 throughout
-    broken = np.array([last_half(seed, 120_000, normaliser="present", **knobs) for seed in range(4)])
-    right = np.array([last_half(seed, 120_000, **knobs) for seed in range(4)])
-    error = np.hypot(broken.std(ddof=1), right.std(ddof=1)) / 2
-    assert abs(broken.mean() - expected) < 4 * broken.std(ddof=1) / 2 + 0.005
-    assert broken.mean() - right.mean() > 4 * error and abs(right.mean() - 1) < 0.02
+    broken = np.array([last_half(seed, 60_000, normaliser="present", **knobs) for seed in range(3)])
+    right = np.array([last_half(seed, 60_000, **knobs) for seed in range(3)])
+    error = np.hypot(broken.std(ddof=1), right.std(ddof=1)) / np.sqrt(3)
+    assert abs(broken.mean() - expected) < 4 * broken.std(ddof=1) / np.sqrt(3) + 0.005
+    assert broken.mean() - right.mean() > 4 * error and abs(right.mean() - 1) < 0.03
 
 
 def test_a_full_covariance_has_its_limit():

@@ -59,7 +59,9 @@ class DescentKnobs(Knobs):
     num_particles = Whole(
         3000, bounds=(100, 50_000), log=True, label="Particles m", doc="The theorem is about infinitely many."
     )
-    distance = Real(6.0, bounds=(0, 1000), label="Start: distance", unit="sds", doc="Of the start's mean, per coordinate.")
+    distance = Real(
+        6.0, bounds=(0, 1000), label="Start: distance", unit="sds", doc="Of the start's mean, per coordinate."
+    )
     start_sd = Real(
         2.0, bounds=(0, 100), inclusive_bounds=(False, True), label="Start: sd", doc="Of the start, per coordinate."
     )
@@ -72,12 +74,12 @@ class Theory(NamedTuple):
     A block b has A_b of A, F(q) is KL(q || p), and q* = prod_b N(0, A_b^-1) the best product. By hand (ours):
 
     - F(q) - F(q*) = sum phi(u) + m'A m / 2 with phi(u) = (u - 1 - log u) / 2 over the eigenvalues u of A_b V_b.
-    - Along an eigenvector of A_b with eigenvalue a the variance goes v <- (1 - h a/2)^2 v + h, to v* = 1 / (a (1 - h a/4)).
+    - Along an eigenvector of A_b with eigenvalue a the variance goes v <- (1 - h a/2)^2 v + h, to 1 / (a (1 - h a/4)).
       As phi is convex, phi(a v_t) <= phi* + (1 - h a/2)^(2t) (phi_0 - phi*).
-    - The mean goes m <- M m, M = prod_b (1 - h/2 E_b A), the last block leftmost, so that m_t'A m_t <= k^t m_0'A m_0 with
-      k the square of the norm of A^(1/2) M A^(-1/2).
+    - The mean goes m <- M m, M = prod_b (1 - h/2 E_b A), the last block leftmost, so that m_t'A m_t <= k^t m_0'A m_0
+      with k the square of the norm of A^(1/2) M A^(-1/2).
 
-    So F(q_t) - F(q*) <= floor + rate^t (F(q_0) - F(q*) - floor), floor = sum phi(1 / (1 - h a/4)), about h^2 sum a^2 / 64.
+    So F(q_t) - F(q*) <= floor + rate^t (F(q_0) - F(q*) - floor), floor = sum phi(1 / (1 - h a/4)), near h^2 sum a^2/64.
     """
 
     precision: np.ndarray  # A, (d, d)
@@ -114,9 +116,9 @@ class Theory(NamedTuple):
     def rate_of_constants(self) -> float:
         """The same from the least and largest eigenvalue c and C of A alone and the number K of blocks.
 
-        Of the mean 1 - h c / (2 (1 + K (h C/2)^2)), for h C <= 2: a block's step of length h/2 lowers m'A m / 2 by h/4
-        of its squared gradient at least, and the gradients met on the way differ from the first by at most h C / 2 times
-        the way. Of the variances (1 - h c/2)^2, or (1 - h C/2)^2. NaN for h C > 2.
+        Of the mean 1 - h c / (4 (1 + K (h C/2)^2)), for h C <= 2: a block's step of length h/2 lowers m'A m / 2 by h/4
+        of its squared gradient at least, and the gradients met on the way differ from the first by at most C times the
+        way. Of the variances (1 - h c/2)^2, or (1 - h C/2)^2. NaN for h C > 2.
         """
         c, *_, top = np.linalg.eigvalsh(self.precision)
         if self.h * top > 2:
@@ -159,7 +161,10 @@ class Descent(Experiment):
 
     name = "descent"
     title = "Particle mean-field VB: the decrease of the KL"
-    about = "Does the KL fall geometrically, as for log-concave posteriors, and where does it stop? On a Gaussian both are known."
+    about = (
+        "Does the KL fall geometrically, as for log-concave posteriors, and where does it stop? On a Gaussian both are "
+        "known."
+    )
     source = "Tran, Tseng, Kohn 2023, Theorem 4 and Lemma 1; the constants are ours"
     Knobs = DescentKnobs
 
@@ -253,7 +258,7 @@ def recipe_of(case: Case) -> Recipe:
 
 
 def expected_noise(knobs: DescentKnobs) -> float:
-    """What m particles add to a KL of fitted Gaussians: half a nat over m for each of their parameters (Akaike 1974)."""
+    """What m particles add to a KL of fitted Gaussians: half a nat over m for each parameter (Akaike 1974)."""
     d = knobs.dim
     size = {"single": 1, "target": min(2, d), "joint": d}[knobs.grouping]
     return 0.5 * d * (1 + (size + 1) / 2) / knobs.num_particles

@@ -73,19 +73,19 @@ class AdamSGLD(SGLD):
     ∇ is the batch's estimate of ∇ log p(θ, X), a the knob `drift`, m and v of the steps before (Algorithm 2; they start
     at 0 and are not corrected for it, as in the paper).
 
-    It is biased: as ε goes to 0 with β₁ and β₂ as they are, what it settles to is the posterior only for a = 0. m is then
-    close to the gradient itself, and the drift adds to the force. On a Gaussian posterior of sd s, with all data in a
-    batch, √v = (sd of the draws)/s², so that (ours) their sd is r s with r² + a s r = 1: r = 0.95 at a s = 0.1, 0.78 at
-    0.5 and 0.62 at 1. Batches make v larger and the push smaller. A push so strong that the chain moves on within the ten
-    steps that m remembers makes it swing past the mode instead, and the draws wider; tests hold the variance against
-    that of the linear chain of (θ, m).
+    It is biased: as ε goes to 0 with β₁ and β₂ as they are, what it settles to is the posterior only for a = 0. m
+    is then close to the gradient itself, and the drift adds to the force. On a Gaussian posterior of sd s, with all
+    data in a batch, √v = (sd of the draws)/s², so that (ours) their sd is r s with r² + a s r = 1: r = 0.95 at a s
+    = 0.1, 0.78 at 0.5 and 0.62 at 1. Batches make v larger and the push smaller. A push so strong that the chain
+    moves on within the ten steps that m remembers makes it swing past the mode instead, and the draws wider; tests
+    hold the variance against that of the linear chain of (θ, m).
     """
 
     name = "adam_sgld"
     title = "SGLD with Adam's drift"
     about = (
-        "Adaptive-drift SGLD takes Langevin steps on batches and adds a push along the recent gradients, scaled in each "
-        "coordinate by their size."
+        "Adaptive-drift SGLD takes Langevin steps on batches and adds a push along the recent gradients, scaled in "
+        "each coordinate by their size."
     )
     formula = "θ ← θ + ε/2 [∇ log p(θ | batch) + a m/√(v + λ)] + N(0, ε I)"
     what_moves = "One point drifts uphill on batches, pushed on by the slopes so far; the dots are its draws."

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pmdviz.densities.density import KernelDensity
-from pmdviz.errors import InputError
 from pmdviz.knobs import Choice, Whole
 from pmdviz.methods.base import checked_gradient, checked_log_density, read_only
 from pmdviz.methods.cost import Work
@@ -96,13 +95,13 @@ class GaussianVB(BatchMethod):
     With theta = mu + L eps and g = grad log p(theta, X) the gradients are E g in mu, and E g eps' + L^-T in L
     (Titsias, Lazaro-Gredilla 2014). Unlike those of `svi`, which follow the path alone, they have noise at the optimum.
 
-    Normalised, mu / scale, log L_ii and L_ij / scale_i move by gamma_t g / v, v^2 the mean of the last squares. With g
+    Normalised, mu / scale (the prior's sds), log L_ii and L_ij / sd_i (q's own, as they are) move by gamma_t g / v, v^2 the mean of the last squares. With g
     itself among them the step has a fixed point of its own, E g / sqrt(g^2 + S) = 0 instead of E g = 0. In log L_ii
     the noise of g is skewed: with one draw on a Gaussian posterior g = 1 - a eps^2, a = (sd / exact sd)^2, and over
     ten gradients that fixed point is a = 1.19, an sd 8.9 % too large (computed here; PyMC's `adagrad_window` is off by
-    as much: its issue 8444, and Andersen, Bersson, Broderick 2026, arXiv 2608.01403). With n draws the skewness falls like
-    1 / sqrt n, and the bias like 1 / n: 0.8 % with ten. By the gradients before it alone, of which g is independent
-    given the state, there is none; such a step is cut at 30 root mean squares.
+    as much: its issue 8444, and Andersen, Bersson, Broderick 2026, arXiv 2608.01403). With n draws the skewness falls
+    like 1 / sqrt n, and the bias like 1 / n: 0.8 % with ten. By the gradients before it alone, of which g is
+    independent given the state, there is none; such a step is cut at 30 root mean squares.
 
     Natural: mu <- mu + gamma S E g and P <- P + gamma A for precisions, A = -E hess log p - P, by Stein's identity
     A = -L^-T (sym E eps g' L + I) L^-1, as in `svi`.
@@ -158,7 +157,12 @@ class GaussianVB(BatchMethod):
         return GaussianVBState(*read_only(mean, np.diag(sd) if knobs.shape == "full" else sd, squares), 0)
 
     def step(
-        self, rng: np.random.Generator, state: GaussianVBState, target: Target, batch: np.ndarray, knobs: GaussianVBKnobs
+        self,
+        rng: np.random.Generator,
+        state: GaussianVBState,
+        target: Target,
+        batch: np.ndarray,
+        knobs: GaussianVBKnobs,
     ) -> tuple[GaussianVBState, StepInfo]:
         """One stochastic step."""
         t, noise = state.iteration + 1, rng.standard_normal((knobs.num_draws, target.dim))
@@ -230,19 +234,19 @@ def normalised(
     mean = state.mean + scale * change[:, 0]
     if state.cholesky.ndim == 1:
         return state._replace(mean=mean, cholesky=state.cholesky * np.exp(change[:, 1]), squares=squares)
-    return state._replace(mean=mean, cholesky=factor_moved(state.cholesky, change[:, 1:], scale), squares=squares)
+    return state._replace(mean=mean, cholesky=factor_moved(state.cholesky, change[:, 1:], sds(state)), squares=squares)
 
 
 def coordinates_gradient(
     state: GaussianVBState, noise: np.ndarray, gradients: np.ndarray, scale: np.ndarray
 ) -> np.ndarray:
-    """The ELBO's gradient in mu / scale, log L_ii and, of a full factor, L_ij / scale_i: (d, 2) or (d, 1 + d)."""
+    """The ELBO's gradient in mu / scale, log L_ii and, of a full factor, L_ij / sd_i: (d, 2) or (d, 1 + d)."""
     slope, along = gradients.mean(axis=0) * scale, (gradients * noise).mean(axis=0)
     if state.cholesky.ndim == 1:
         return np.column_stack([slope, along * state.cholesky + 1])
     in_factor = np.einsum("ni,nj->ij", gradients, noise) / len(noise)
     in_logs = along * np.diag(state.cholesky) + 1
-    return np.column_stack([slope, factor_gradient(in_factor, in_logs, scale)])
+    return np.column_stack([slope, factor_gradient(in_factor, in_logs, sds(state))])
 
 
 def _words(state: GaussianVBState, scalars: dict[str, float], batch: int) -> str:

@@ -97,7 +97,9 @@ def test_runs_fall_as_the_theory_says_and_stop_at_its_floor():
     assert len(off) == 2 * 3 * 30 and np.abs(off).max() < 6 and abs(off.mean()) < 1.5
     for entry, h in zip(found.summary, (0.8, 0.4, 0.2), strict=True):
         assert entry["h"] == h and entry["above the bound"] == 0
-        assert entry["floor measured"] == pytest.approx(entry["floor"] + entry["of which m is finite"], rel=0.15, abs=2e-3)
+        assert entry["floor measured"] == pytest.approx(
+            entry["floor"] + entry["of which m is finite"], rel=0.15, abs=2e-3
+        )
         assert entry["measured"] < 1.05 * entry["rate per unit of time"] < 1.05 * entry["by constants"] < 1.05
     assert found.summary[0]["floor measured"] > 3 * found.summary[1]["floor measured"]
     assert len(found.chart.x) == 6 and found.chart.slopes[0][1] == 2.0
