@@ -12,10 +12,10 @@ from benchmarks.helpers.pmfvb_claims import CLAIMS
 
 def run(options: Namespace) -> dict[str, Any]:
     """The figures of `bench pmfvb`, and of every claim the verdict and what each condition was answered by."""
-    rows, runs = pmfvb.rows_and_runs(options)
+    figures, runs = pmfvb.figures_and_runs(options)
     answers = {words: {said: rule(runs) for said, rule in cases.items()} for words, cases in CLAIMS}
     verdicts = {
         words: {"verdict": verdict_of([*found.values()]), "conditions": {said: one.said for said, one in found.items()}}
         for words, found in answers.items()
     }
-    return {**rows, "verdicts": verdicts}
+    return {**figures, "verdicts": verdicts}

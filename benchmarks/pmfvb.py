@@ -7,7 +7,9 @@ from typing import Any
 
 from benchmarks.helpers import gaussian_vb_rows, mean_field_bars, network_rows, pmfvb_rows, volatility_rows
 from benchmarks.helpers.mean_field_cpu import against_numpy
-from benchmarks.helpers.seeded_rows import Row, measured, table
+from benchmarks.helpers.rows_page import arrays_by_row
+from benchmarks.helpers.seeded_rows import Row, measured, summary, table
+from benchmarks.helpers.stein_rules import Runs
 
 SEEDS = {
     "blocks": range(700, 704),
@@ -29,5 +31,12 @@ def rows() -> list[Row]:
 
 def run(options: Namespace) -> dict[str, Any]:
     """Every row over its seeds, the bars on their means, and CPU beside plain NumPy in this same run."""
-    found = measured(rows(), SEEDS, options)
-    return {**found, "bars": mean_field_bars.judged(found["rows"]), "cpu": against_numpy(options.quick)}
+    return figures_and_runs(options)[0]
+
+
+def figures_and_runs(options: Namespace) -> tuple[dict[str, Any], Runs]:
+    """The same, and the numbers of every run."""
+    lines = measured(rows(), SEEDS, options)
+    runs = arrays_by_row(lines)
+    found = summary(rows(), SEEDS, lines)
+    return {**found, "bars": mean_field_bars.judged(runs), "cpu": against_numpy(options.quick)}, runs

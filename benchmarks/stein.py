@@ -18,7 +18,7 @@ from benchmarks.helpers import (
     stein_rows,
     svgd_rows,
 )
-from benchmarks.helpers.seeded_rows import Measured, Row, measured, table
+from benchmarks.helpers.seeded_rows import Measured, Row, measured, summary, table
 from pmdviz.engine.session import Session
 
 SEEDS = {
@@ -74,4 +74,4 @@ def rows() -> list[Row]:
 
 def run(options: Namespace) -> dict[str, Any]:
     """Every row over its seeds."""
-    return measured(rows(), SEEDS, options)
+    return summary(rows(), SEEDS, measured(rows(), SEEDS, options))

@@ -84,6 +84,7 @@ ADAM = [
     Row(f"Adam-SGLD, drift {drift:g}, all data", "adam_sgld", "gaussian", {}, {**STILL, "drift": drift}, draws, 20_000)
     for drift in (0.0, 1.0)
 ]
+ROWS = [*RIGHT, *OWN, *ADAM]
 
 
 def limit_of_adam(strength: float) -> float:

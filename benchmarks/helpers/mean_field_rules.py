@@ -88,6 +88,8 @@ def fits(row: str) -> Rule:
         shares = runs[row]["mse"] / runs[row]["var_y"]
         mean, error = mean_of(shares)
         verdict = YES if clear((CONSTANT - mean, error)) else NO
-        return Answer(verdict, f"mean square error over the variance of y {shown((mean, error))}", {"share": (mean, error)})
+        return Answer(
+            verdict, f"mean square error over the variance of y {shown((mean, error))}", {"share": (mean, error)}
+        )
 
     return judge

@@ -49,7 +49,10 @@ def page(path: Path) -> str:
     runs, found = arrays_by_row(read_rows(path.with_suffix(".csv"))), result["figures"]
     judged = [(words, {said: [rule(runs)] for said, rule in cases.items()}) for words, cases in CLAIMS]
     verdicts = "\n".join(verdict_line(words, answers) for words, answers in judged)
-    parts = [HEAD.format(verdicts=verdicts, remarks=REMARKS), *(seen(words, answers, [""]) for words, answers in judged)]
+    parts = [
+        HEAD.format(verdicts=verdicts, remarks=REMARKS),
+        *(seen(words, answers, [""]) for words, answers in judged),
+    ]
     parts += [_bars(found["bars"]), _cpu(found["cpu"]), every_row(found["rows"]), f"\n{measured_line(result)}.\n"]
     return "".join(parts).replace(", : ", ": ")
 
@@ -60,7 +63,9 @@ def _bars(bars: Mapping[str, Any]) -> str:
 
 
 def _cpu(contests: Mapping[str, Mapping[str, float]]) -> str:
-    head = "\n## CPU\n\nLeast CPU seconds of five rounds of 400 steps, in turn with plain NumPy in the same minutes, one"
+    head = (
+        "\n## CPU\n\nLeast CPU seconds of five rounds of 400 steps, in turn with plain NumPy in the same minutes, one"
+    )
     head += " thread of BLAS.\n\n| model | CPU |\n|---|---|\n"
     return head + "".join(
         f"| {model} | {', '.join(f'{name} {value:g}' for name, value in found.items())} |\n"

@@ -42,8 +42,11 @@ def table(name: str, rows: Iterable[Measurable], specified: Specified) -> list[R
     return [Row(name, row.name, row.measure, specified.get(row.name, {})) for row in rows]
 
 
-def measured(rows: Sequence[Row], seeds: Mapping[str, range], options: Namespace) -> dict[str, Any]:
-    """Every row over its table's seeds; a number of a run is a line of a CSV beside the JSON, and is not made again."""
+def measured(rows: Sequence[Row], seeds: Mapping[str, range], options: Namespace) -> list[dict[str, Any]]:
+    """Every row over its table's seeds: a line for each number of a run.
+
+    They stand in a CSV beside the JSON, and what is there is not made again.
+    """
     path = Path(options.json).with_suffix(".csv") if options.json and options.json != "-" else None
     lines: list[dict[str, Any]] = [*read_rows(path)] if path is not None and path.exists() else []
     done = {(line["row"], int(line["seed"])) for line in lines}
@@ -54,6 +57,11 @@ def measured(rows: Sequence[Row], seeds: Mapping[str, range], options: Namespace
                 lines += [{"row": row.words, "seed": seed, "name": name, "value": v} for name, v in found.items()]
         if path is not None:
             write_rows(path, ({**line, "value": float(line["value"])} for line in lines))
+    return lines
+
+
+def summary(rows: Sequence[Row], seeds: Mapping[str, range], lines: list[dict[str, Any]]) -> dict[str, Any]:
+    """Means and standard errors of every row."""
     return {
         "seeds": {table: [some[0], some[-1]] for table, some in seeds.items()},
         "rows": {row.words: described(row, by_name(lines, row.words)) for row in rows},
