@@ -279,7 +279,7 @@ class RegressionNet(InLatentScales, Target):
 def student_reach(shape: float) -> float:
     """About the distance, in scales, that BULK of Student t draws with 2 shape degrees of freedom keep within."""
     tail = 0.5 * (1 - BULK)  # falls as a power, and for many degrees of freedom as a Gaussian's
-    return min(max(float(tail ** (-0.5 / shape)), 3.5), 1000.0)
+    return min(max(float(tail ** (-0.5 / shape)), 4.5), 1000.0)
 
 
 def _names(sizes: tuple[int, ...]) -> list[str]:
