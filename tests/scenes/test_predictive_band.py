@@ -6,7 +6,7 @@ from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.scenes.stage import SCENES, applicable_scenes
 from pmdviz.scenes.stage.band import POINTS
-from pmdviz.targets.regression_rows import curve
+from pmdviz.targets.networks.regression_rows import curve
 
 OPTIONS = {"num_data": 60, "hidden": 5}
 

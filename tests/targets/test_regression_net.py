@@ -8,7 +8,7 @@ from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
 from pmdviz.targets import make_target
-from pmdviz.targets.regression_rows import GAP, curve, mean_outcome
+from pmdviz.targets.networks.regression_rows import GAP, curve, mean_outcome
 
 
 def of_model(theta, target, rows):
@@ -124,7 +124,7 @@ def test_the_tables_of_statsmodels(name, features, rows):
 
 
 def test_without_statsmodels_it_is_said(monkeypatch):
-    from pmdviz.targets import regression_rows
+    from pmdviz.targets.networks import regression_rows
 
     monkeypatch.setattr(regression_rows, "find_spec", lambda name: None)
     regression_rows._of_statsmodels.cache_clear()

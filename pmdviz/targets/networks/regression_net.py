@@ -15,9 +15,9 @@ from pmdviz.kernels.likelihoods.regression_net import (
 )
 from pmdviz.knobs import Choice, Knobs, Real, Whole
 from pmdviz.targets.base import Target
-from pmdviz.targets.latent_scales import InLatentScales, InverseGamma
+from pmdviz.targets.networks.latent_scales import InLatentScales, InverseGamma
+from pmdviz.targets.networks.regression_rows import curve, read_regression
 from pmdviz.targets.options import data_points, data_seed, data_source
-from pmdviz.targets.regression_rows import curve, read_regression
 
 NOISE_PRIOR = InverseGamma(1.0, 0.01)  # of s2 in units of the variance of y; the paper's 1 / s2 has no draws
 BULK = 0.998  # of the prior, in the view box
@@ -140,13 +140,13 @@ class RegressionNet(InLatentScales, Target):
         self._frame()
 
     def _frame(self) -> None:
-        """`scale` of each weight and about the median of log s2, and where the bulk of the prior is."""
-        spread = float(np.sqrt(self.scale_prior.rate / self.scale_prior.shape))
-        self.scale = np.full(self.dim, spread)
-        reach = spread * student_reach(self.scale_prior.shape)
+        """`scale` of each weight and of log s2, and where the bulk of the prior is."""
+        shape, rate = self.scale_prior
+        self.scale = np.full(self.dim, np.sqrt(rate / (shape - 1 if shape > 1 else shape)))  # an sd, where there is one
+        reach = float(np.sqrt(rate / shape)) * student_reach(shape)
         boxes = [(-reach, reach)] * self.num_weights
         if self.noise_prior is not None:
-            self.scale[-1] = 1.0
+            self.scale[-1] = np.pi / np.sqrt(6)  # of the log of an exponential
             middle = float(np.log(self.noise_prior.rate))
             boxes.append((middle - 2.0, middle + 7.0))
         self.view_box = tuple(boxes)
@@ -279,7 +279,7 @@ class RegressionNet(InLatentScales, Target):
 def student_reach(shape: float) -> float:
     """About the distance, in scales, that BULK of Student t draws with 2 shape degrees of freedom keep within."""
     tail = 0.5 * (1 - BULK)  # falls as a power, and for many degrees of freedom as a Gaussian's
-    return min(max(float(tail ** (-0.5 / shape)), 3.5), 1000.0)
+    return min(max(float(tail ** (-0.5 / shape)), 4.5), 1000.0)
 
 
 def _names(sizes: tuple[int, ...]) -> list[str]:
