@@ -287,6 +287,7 @@ def test_visited_is_what_the_target_was_given(method, name, given, budget):
         if session.frame.visited == before:  # a limited Bayes update goes on with its batch
             assert given == {"warm_start": True} or method.name in ONE_VISIT
             again += counting.rows - asked
+        again += (counting.rows - asked) // 2 if method.name in BOTH_AT_ONCE else 0
         shared = counting.pairs if given.get("one_pass") else 0  # rows whose value came with the gradient
         assert session.frame.visited == counting.rows - again - shared
         largest = max(largest, session.frame.visited - before)

@@ -95,13 +95,14 @@ class GaussianVB(BatchMethod):
     With theta = mu + L eps and g = grad log p(theta, X) the gradients are E g in mu, and E g eps' + L^-T in L
     (Titsias, Lazaro-Gredilla 2014). Unlike those of `svi`, which follow the path alone, they have noise at the optimum.
 
-    Normalised, mu / scale (the prior's sds), log L_ii and L_ij / sd_i (q's own, as they are) move by gamma_t g / v, v^2 the mean of the last squares. With g
-    itself among them the step has a fixed point of its own, E g / sqrt(g^2 + S) = 0 instead of E g = 0. In log L_ii
-    the noise of g is skewed: with one draw on a Gaussian posterior g = 1 - a eps^2, a = (sd / exact sd)^2, and over
-    ten gradients that fixed point is a = 1.19, an sd 8.9 % too large (computed here; PyMC's `adagrad_window` is off by
-    as much: its issue 8444, and Andersen, Bersson, Broderick 2026, arXiv 2608.01403). With n draws the skewness falls
-    like 1 / sqrt n, and the bias like 1 / n: 0.8 % with ten. By the gradients before it alone, of which g is
-    independent given the state, there is none; such a step is cut at 30 root mean squares.
+    Normalised, mu / scale (the prior's sds), log L_ii and L_ij / sd_i (q's own, as they are) move by gamma_t g / v,
+    v^2 the mean of the last squares. With g itself among them the step has a fixed point of its own, E g / sqrt(g^2
+    + S) = 0 instead of E g = 0. In log L_ii the noise of g is skewed: with one draw on a Gaussian posterior g = 1 -
+    a eps^2, a = (sd / exact sd)^2, and over ten gradients that fixed point is a = 1.19, an sd 8.9 % too large
+    (computed here; PyMC's `adagrad_window` is off by as much: its issue 8444, and Andersen, Bersson, Broderick
+    2026, arXiv 2608.01403). With n draws the skewness falls like 1 / sqrt n, and the bias like 1 / n: 0.8 % with
+    ten. By the gradients before it alone, of which g is independent given the state, there is none; such a step is
+    cut at 30 root mean squares.
 
     Natural: mu <- mu + gamma S E g and P <- P + gamma A for precisions, A = -E hess log p - P, by Stein's identity
     A = -L^-T (sym E eps g' L + I) L^-1, as in `svi`.
