@@ -102,5 +102,8 @@ def test_a_hint_says_what_the_page_says(name):
                 assert f'{specs[knob].label} to "{specs[knob].said(value)}"' in hint.say
             elif knob != "num_particles":
                 assert f"{specs[knob].label} to {value:g}" in hint.say
+        options = TARGETS[PRESETS[name].recipe.target].Options.specs()
+        for option, value in hint.options.items():
+            assert f"{options[option].label} to {value:g}" in hint.say
         before = dict(hint.knobs) or before
         assert "_" not in hint.say

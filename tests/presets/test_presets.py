@@ -96,7 +96,7 @@ def test_its_run_shows_what_the_question_is_about(name, ahead):
 @pytest.mark.parametrize(("name", "hint"), HINTS)
 def test_a_hint_does_what_it_says(name, hint, ahead):
     own, hint = own_run(name, ahead), find_preset(name).hints[hint]
-    if not hint.knobs and hint.budget is None:
+    if not hint.knobs and not hint.options and hint.budget is None:
         run = own
     else:
         run = run_of(recipe_of(name, ahead), hint, EVERY if needs_history(hint.expect) else NEVER)
@@ -107,7 +107,8 @@ def test_a_hint_does_what_it_says(name, hint, ahead):
 def test_a_hint_that_names_a_change_is_tried(preset):
     """Something is expected wherever something is changed, and what is changed is not the preset's own."""
     for hint in preset.hints:
-        assert bool(hint.expect) >= bool(hint.knobs)
+        assert bool(hint.expect) >= bool(hint.knobs or hint.options)
+        assert all(preset.recipe.target_options[name] != value for name, value in hint.options.items())
         assert all(preset.recipe.knobs[knob] != value for knob, value in hint.knobs.items())
 
 

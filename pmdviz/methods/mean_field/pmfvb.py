@@ -40,7 +40,7 @@ class PMFVBKnobs(SmoothingKnobs):
         log=True,
         label="Averaged over",
         unit="particles",
-        doc="How many particles of the other blocks, drawn anew at every step, a gradient is averaged over.",
+        doc="How many particles of the other blocks, redrawn at every step, a gradient is averaged over.",
     )
     step_size = Real(
         0.01,
@@ -102,7 +102,7 @@ class PMFVB(Method):
     """θ_b <- θ_b + h/2 E_q(-b) ∇_b log p(θ, X) + N(0, h I), one block after the other  (Algorithm 1, Eq. 9).
 
     E_q(-b) is the mean over `num_others` particles of the other blocks, the same for all particles of the block. A block
-    in closed form takes its best q, and is drawn from anew.
+    in closed form takes its best q, and is redrawn from.
 
     The lower bound, mean log p(θ, X) + log m, has a constant in place of q's entropy: it falls where q grows as it
     should, and nothing but when to stop is read off it. It is computed at every fifth step.
