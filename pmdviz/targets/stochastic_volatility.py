@@ -29,7 +29,8 @@ MU, LOG_S2, PSI, PATH = 0, 1, 2, 3  # places in theta; the path is from the last
 MEAN_VARIANCE = 10.0  # of the prior of mu
 BETA = 20.0, 1.5  # of (1 + phi) / 2
 GAMMA = 2.5, 0.025  # shape and scale of the inverse gamma of s2
-CHAINS, DRAWS, BURN_IN, THINNING = 4, 2500, 1000, 3
+CHAINS, DRAWS, BURN_IN, SWEEPS = 4, 2500, 1000, 7500
+MOST = 1_250_000  # points of all paths that a chain keeps: of a long series fewer draws
 PACE = 0.25  # of psi, whose posterior is narrower than that of a point of the path
 SDS = 0.705, 0.4965  # of log s2 and psi under the prior: sqrt(trigamma(2.5)), sqrt(trigamma(20) + trigamma(1.5)) / 2
 BOX = (-7.5, 0.5), (-0.5, 4.0)  # that hold them
@@ -50,7 +51,7 @@ class StochasticVolatilityOptions(Knobs):
     )
     num_data = Whole(
         500,
-        bounds=(1, 10_000),
+        bounds=(1, 2600),
         softbounds=(20, 2500),
         log=True,
         label="Length T",
@@ -155,11 +156,12 @@ class StochasticVolatility(InBlocks, Target):
         return DrawsReference(np.array([self._long_chain(np.random.default_rng([k, 2023])) for k in range(CHAINS)]))
 
     def _long_chain(self, rng: np.random.Generator) -> np.ndarray:
-        theta, draws = self.first_particles(rng, 1)[0], np.empty((DRAWS, self.dim))
-        for k in range(-BURN_IN, DRAWS * THINNING):
+        count = max(2, min(DRAWS, MOST // self.num_data))
+        thinning, theta, draws = SWEEPS // count, self.first_particles(rng, 1)[0], np.empty((count, self.dim))
+        for k in range(-BURN_IN, count * thinning):
             theta = self._gibbs_sweep(rng, theta, self.data)
             if k >= 0:
-                draws[k // THINNING] = theta
+                draws[k // thinning] = theta
         return draws
 
     @IN_SILENCE

@@ -10,6 +10,7 @@ import numpy as np
 
 from pmdviz.densities.product import ProductDensity
 from pmdviz.errors import TargetError
+from pmdviz.kernels.langevin_blocks import langevin_step
 from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.methods.base import Method, checked_log_density, read_only, rows_in_words
 from pmdviz.methods.cost import Work
@@ -167,10 +168,7 @@ class PMFVB(Method):
             others, own = others_of(rng, particles, block, knobs), particles[:, columns]
             gradient = checked(target.block_gradient(block, own, others, closed), target, batch)
             averaged += len(others)
-            steps = h * np.asarray(block.pace)
-            drift, noise = 0.5 * steps * gradient, np.sqrt(steps) * rng.standard_normal(gradient.shape)
-            parts["drift"][:, columns], parts["noise"][:, columns] = drift, noise
-            particles[:, columns] += drift + noise
+            moved(particles, block, gradient, rng.standard_normal(gradient.shape), h, parts)
         check_reach(particles, target, h, batch)
         evaluated, bounded = len(batch) * len(particles), t % BOUND_EVERY == 1
         bound = lower_bound(target, particles, batch) if bounded else None
@@ -209,6 +207,19 @@ def blocks_of(target: Target, knobs: PMFVBKnobs) -> tuple[Block, ...]:
     return (Block("all", tuple(range(target.dim))),)
 
 
+def moved(
+    particles: np.ndarray, block: Block, gradient: np.ndarray, normals: np.ndarray, h: float, parts: dict
+) -> None:
+    """x += h/2 gradient + sqrt(h) normals in the block's coordinates, in place, with what each adds in `parts`."""
+    columns, drift, noise = block.columns, parts["drift"], parts["noise"]
+    steps = np.broadcast_to(h * np.asarray(block.pace, float), len(block.coordinates)).copy()
+    if isinstance(columns, slice):
+        langevin_step(particles, columns.start, gradient, normals, steps, drift, noise)
+        return
+    drift[:, columns], noise[:, columns] = 0.5 * steps * gradient, np.sqrt(steps) * normals
+    particles[:, columns] += drift[:, columns] + noise[:, columns]
+
+
 def lower_bound(target: Target, particles: np.ndarray, batch: np.ndarray) -> float:
     """Mean log p(theta, X) over the particles + log m, in nats: for stopping only, as log m is no entropy."""
     return float(checked_log_density(target, particles, batch, 1.0).mean() + np.log(len(particles)))
@@ -245,6 +256,8 @@ def checked(gradient: np.ndarray, target: Target, batch: np.ndarray) -> np.ndarr
 
 def check_reach(particles: np.ndarray, target: Target, h: float, batch: np.ndarray) -> None:
     """Raise TargetError where a particle is a million sds of the prior away."""
+    if max(-particles.min(), particles.max()) <= REACH * target.scale.min():  # without an array of their size
+        return
     far = (np.abs(particles) > REACH * target.scale).any(axis=1)
     if far.any():
         words = f"the particles diverged on target {target.name!r}; use a Langevin step smaller than {h:.3g}"
