@@ -24,7 +24,7 @@ SPECS = [
 ]
 WORDS = {  # identifiers that a statistician would say and write like this
     "constant", "dark", "independent", "light", "multinomial", "never", "none", "residual", "stratified", "systematic",
-    "accuracy", "perplexity", "iteration", "adaptive", "off", "on",
+    "accuracy", "perplexity", "iteration", "adaptive", "off", "on", "tanh", "misclassification", "normalised", "natural",
 }  # fmt: skip
 
 
@@ -104,6 +104,7 @@ def test_a_hint_says_what_the_page_says(name):
                 assert f"{specs[knob].label} to {value:g}" in hint.say
         options = TARGETS[PRESETS[name].recipe.target].Options.specs()
         for option, value in hint.options.items():
-            assert f"{options[option].label} to {value:g}" in hint.say
+            said = f'"{options[option].said(value)}"' if options[option].words else f"{value:g}"
+            assert f"{options[option].label} to {said}" in hint.say
         before = dict(hint.knobs) or before
         assert "_" not in hint.say

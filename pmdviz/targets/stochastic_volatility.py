@@ -91,7 +91,7 @@ class StochasticVolatilityOptions(Knobs):
         label="Mean-field update of μ",
         acts="restart",
         doc="The mean of q(μ) in closed form. The paper prints its numerator with a factor T - 1 too many, with which "
-        "it runs away.",
+        "it diverges.",
     )
     data_seed = data_seed()
 
@@ -256,7 +256,7 @@ class StochasticVolatility(InBlocks, Target):
         return out
 
     def _gibbs_sweep(self, rng: np.random.Generator, theta: np.ndarray, data: np.ndarray) -> np.ndarray:
-        """Each point of the path, mu and the path together, phi by a Metropolis step, mu and s2 by their conditionals."""
+        """Each point of the path, mu with the path, phi by a Metropolis step, mu and s2 by their conditionals."""
         new, count = theta.copy(), self.num_data
         mu, phi, s2, x = new[MU], np.tanh(new[PSI]), np.exp(new[LOG_S2]), new[PATH:]
         returns = np.ascontiguousarray(data[:, 1])

@@ -7,7 +7,7 @@ from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.methods import METHODS
 from pmdviz.scenes.stage import SCENES, applicable_scenes
-from pmdviz.scenes.stage.quantile_bins import BARS, TOP
+from pmdviz.scenes.stage.discrete.quantile_bins import BARS, TOP
 from pmdviz.targets import make_target
 
 

@@ -50,7 +50,7 @@ def test_images_in_colour_are_the_mean_of_their_planes():
     target = make_target("binary_net", num_data=60, hidden=2)
     target.image_shape = (4, 4, 4)  # sixteen pixels in four planes
     theta = np.where(np.random.default_rng(0).random(target.dim) < 0.5, 1.0, -1.0)
-    from pmdviz.scenes.stage.weight_signs import _table
+    from pmdviz.scenes.stage.discrete.weight_signs import _table
 
     planes = theta[: 64 * 2].reshape(4, 4, 4, 2).mean(axis=0)
     np.testing.assert_allclose(_table(target, theta)[::-1][:, :4], 0.5 * (1 + planes[:, :, 0]))

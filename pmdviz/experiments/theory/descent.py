@@ -60,10 +60,10 @@ class DescentKnobs(Knobs):
         3000, bounds=(100, 50_000), log=True, label="Particles m", doc="The theorem is about infinitely many."
     )
     distance = Real(
-        6.0, bounds=(0, 1000), label="Start: distance", unit="sds", doc="Of the start's mean, per coordinate."
+        6.0, bounds=(0, 1000), label="Distance of the start", unit="sds", doc="Of the start's mean, per coordinate."
     )
     start_sd = Real(
-        2.0, bounds=(0, 100), inclusive_bounds=(False, True), label="Start: sd", doc="Of the start, per coordinate."
+        2.0, bounds=(0, 100), inclusive_bounds=(False, True), label="Sd of the start", doc="Of the start, per coordinate."
     )
     runs = Whole(2, bounds=(1, 100), label="Runs at each step size", doc="Run seeds from 0 on.")
 

@@ -139,7 +139,7 @@ class PMFVB(Method):
         return int(USUAL_STEPS * averaged + USUAL_STEPS // BOUND_EVERY)
 
     def init(self, rng: np.random.Generator, target: Target, knobs: PMFVBKnobs) -> PMFVBState:
-        """m points that the target begins with, as a rule draws of its prior; closed blocks by draws of their first q."""
+        """m points that the target begins with, as a rule from its prior; closed blocks by draws of their first q."""
         particles = target.first_particles(rng, knobs.num_particles)
         closed = {}
         for block in blocks_of(target, knobs):

@@ -100,7 +100,7 @@ class PMFVBNNKnobs(BatchKnobs, SmoothingKnobs):
         softbounds=(0.01, 1),
         label="Block",
         unit="fraction of weights",
-        doc="Share of its weights, drawn anew for every particle and step, that a particle moves; at least one. With 1 "
+        doc="Share of its weights, a new one for every particle and step, that a particle moves; at least one. With 1 "
         "nothing is left to the mean particle, and each is an unadjusted Langevin chain.",
     )
     patience = Whole(

@@ -11,7 +11,7 @@ from pmdviz.methods.stein.quantile_bins import QuantileBins
 from pmdviz.methods.stein.shown import Latent
 from pmdviz.scenes.columns import EMPTY_LINE, MAX_DRAWN, Image, StageColumns, Words, dot_sizes, drawn_rows
 from pmdviz.scenes.stage.base import Pair, Ranges, Scene
-from pmdviz.scenes.stage.value_bars import HEADROOM, bars, probabilities
+from pmdviz.scenes.stage.discrete.value_bars import HEADROOM, bars, probabilities
 from pmdviz.scenes.tiling import joined
 from pmdviz.targets import Target
 

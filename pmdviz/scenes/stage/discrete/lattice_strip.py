@@ -9,7 +9,7 @@ import numpy as np
 from pmdviz.methods import Method
 from pmdviz.scenes.columns import EMPTY_DOTS, EMPTY_LINE, MAX_DRAWN, Image, StageColumns
 from pmdviz.scenes.stage.base import Pair, Ranges, Scene
-from pmdviz.scenes.stage.lattice import GAP, cells, framed, shape_of
+from pmdviz.scenes.stage.discrete.lattice import GAP, cells, framed, shape_of
 from pmdviz.scenes.tiling import joined
 from pmdviz.targets import Target
 from pmdviz.targets.space import Discrete
