@@ -82,7 +82,7 @@ VOLATILITY = [
 
 
 def _of_one_run(**found: tuple[float, float]) -> dict[str, tuple[float, float]]:
-    """Numbers of a single run, with the sd between runs as measured here, or what rounding leaves where that is more."""
+    """Numbers of a single run, with the sd between runs as measured here, or what rounding leaves."""
     return found
 
 

@@ -1,4 +1,4 @@
-"""Stochastic volatility: density, closed forms and sweeps against formulas and integrals, and what PMFVB makes of it."""
+"""Stochastic volatility: density, closed forms and sweeps against formulas and integrals, and PMFVB on it."""
 
 import functools
 
