@@ -79,3 +79,35 @@ VOLATILITY = [
         )
     ),
 ]
+
+
+def _of_one_run(**found: tuple[float, float]) -> dict[str, tuple[float, float]]:
+    """Numbers of a single run, with the sd between runs as measured here, or what rounding leaves."""
+    return found
+
+
+SPECIFIED = {  # the specification's E13, whose rows are single runs
+    "PMFVB, h = 0.05, data seed 3": _of_one_run(phi=(0.71, 0.007), s2=(0.582, 0.008)),
+    "PMFVB, h = 0.02, data seed 3": _of_one_run(phi=(0.78, 0.006), s2=(0.358, 0.017)),
+    "PMFVB, h = 0.005, data seed 3": _of_one_run(phi=(0.852, 0.005), s2=(0.218, 0.005)),
+    "PMFVB, h = 0.002, data seed 3": _of_one_run(
+        mu=(1.238, 0.01),
+        mu_sd=(0.139, 0.002),
+        phi=(0.875, 0.005),
+        phi_sd=(0.029, 0.002),
+        s2=(0.164, 0.005),
+        s2_sd=(0.01, 0.0005),
+    ),
+    "Exact MCMC, data seed 3": _of_one_run(
+        mu=(1.219, 0.006),
+        mu_sd=(0.187, 0.005),
+        phi=(0.882, 0.003),
+        phi_sd=(0.043, 0.003),
+        s2=(0.168, 0.005),
+        s2_sd=(0.068, 0.005),
+    ),
+    "PMFVB, h = 0.005, data seed 4": _of_one_run(s2=(0.268, 0.005)),
+    "PMFVB, h = 0.005, data seed 5": _of_one_run(s2=(0.236, 0.005)),
+    "Exact MCMC, data seed 4": _of_one_run(s2=(0.26, 0.007)),
+    "Exact MCMC, data seed 5": _of_one_run(s2=(0.21, 0.007)),
+}

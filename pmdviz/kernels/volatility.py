@@ -174,6 +174,7 @@ def warm_up_calls() -> Iterator[tuple[str, Callable[[], object]]]:
     """One call of each kernel."""
     one, points, y = np.full(2, 0.5), np.zeros((2, 4)), np.zeros(3)
     yield "stochastic volatility", lambda: volatility_squares(one, one, one, points, 1)
+    yield "stochastic volatility's paths", lambda: volatility_log_path(one, one, one, points, 1)
     yield "stochastic volatility's likelihood", lambda: volatility_log_likelihood(points, 1, y)
     yield "stochastic volatility's mean", lambda: volatility_mean_terms(one, points, 1)
     yield "stochastic volatility's gradient", lambda: volatility_gradient(one, one, one, one, points, 1)

@@ -256,7 +256,7 @@ class StochasticVolatility(InBlocks, Target):
         return out
 
     def _gibbs_sweep(self, rng: np.random.Generator, theta: np.ndarray, data: np.ndarray) -> np.ndarray:
-        """Each point of the path, mu with the path, phi by a Metropolis step, mu and s2 by their conditionals."""
+        """Each point of the path, mu and the path together, phi by a Metropolis step, then mu and s2 exactly."""
         new, count = theta.copy(), self.num_data
         mu, phi, s2, x = new[MU], np.tanh(new[PSI]), np.exp(new[LOG_S2]), new[PATH:]
         returns = np.ascontiguousarray(data[:, 1])

@@ -63,7 +63,11 @@ class DescentKnobs(Knobs):
         6.0, bounds=(0, 1000), label="Distance of the start", unit="sds", doc="Of the start's mean, per coordinate."
     )
     start_sd = Real(
-        2.0, bounds=(0, 100), inclusive_bounds=(False, True), label="Sd of the start", doc="Of the start, per coordinate."
+        2.0,
+        bounds=(0, 100),
+        inclusive_bounds=(False, True),
+        label="Sd of the start",
+        doc="Of the start, per coordinate.",
     )
     runs = Whole(2, bounds=(1, 100), label="Runs at each step size", doc="Run seeds from 0 on.")
 
