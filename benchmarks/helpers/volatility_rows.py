@@ -83,7 +83,7 @@ ROWS = [
 ]
 
 
-# The specification's E13, whose rows are single runs, with the sd between runs as measured here, or what rounding leaves.
+# The specification has single runs (E13): with the sd between runs as measured here, or what rounding leaves.
 SPECIFIED: dict[str, dict[str, tuple[float, float]]] = {
     "PMFVB, h = 0.05, data seed 3": dict(phi=(0.71, 0.007), s2=(0.582, 0.008)),
     "PMFVB, h = 0.02, data seed 3": dict(phi=(0.78, 0.006), s2=(0.358, 0.017)),

@@ -11,41 +11,28 @@ from pmdviz.kernels.pool import run_blocks
 ROWS_PER_BLOCK = 64
 
 
-def langevin_step(
-    points: np.ndarray,
-    first: int,
-    gradient: np.ndarray,
-    normals: np.ndarray,
-    steps: np.ndarray,
-    drift: np.ndarray,
-    noise: np.ndarray,
-) -> None:
-    """x += h/2 gradient + sqrt(h) normals of the coordinates from `first`, in place; both parts go to drift and noise.
+def langevin_step(points: np.ndarray, first: int, gradient: np.ndarray, normals: np.ndarray, steps: np.ndarray) -> None:
+    """x += h/2 gradient + sqrt(h) normals of the coordinates from `first`, in place.
 
-    points, drift, noise (m, d); gradient, normals (m, k); steps h > 0 (k,), in the units of theta^2.
+    points (m, d); gradient, normals (m, k); steps h > 0 (k,), in the units of theta^2.
     """
     gradient, halves, roots = plain(gradient), 0.5 * steps, np.sqrt(steps)
 
     def work(a: int, b: int) -> None:
-        _step(points[a:b], first, gradient[a:b], normals[a:b], halves, roots, drift[a:b], noise[a:b])
+        _step(points[a:b], first, gradient[a:b], normals[a:b], halves, roots)
 
     run_blocks(work, len(points), ROWS_PER_BLOCK, float(gradient.size))
 
 
 @fast_jit
-def _step(points, first, gradient, normals, halves, roots, drift, noise):
+def _step(points, first, gradient, normals, halves, roots):
     for i in range(points.shape[0]):
-        x, down, around = points[i, first:], drift[i, first:], noise[i, first:]
+        x = points[i, first:]
         for k in range(halves.size):
-            a, b = halves[k] * gradient[i, k], roots[k] * normals[i, k]
-            down[k], around[k] = a, b
-            x[k] += a + b
+            x[k] += halves[k] * gradient[i, k] + roots[k] * normals[i, k]
 
 
 def warm_up_calls() -> Iterator[tuple[str, Callable[[], object]]]:
     """One call of the kernel."""
     part = np.zeros((2, 1))
-    yield (
-        "Langevin steps of a block",
-        lambda: langevin_step(np.zeros((2, 3)), 1, part, part, np.ones(1), np.zeros((2, 3)), np.zeros((2, 3))),
-    )
+    yield "Langevin steps of a block", lambda: langevin_step(np.zeros((2, 3)), 1, part, part, np.ones(1))

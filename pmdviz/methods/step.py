@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -61,6 +62,26 @@ NOTHING: Mapping[str, Any] = MappingProxyType({})
 def no_paths() -> dict[str, np.ndarray]:
     """Of a step that has none."""
     return {}
+
+
+class ComputedTerms(Mapping[str, np.ndarray]):
+    """Terms that are computed when one of them is asked for, which at most steps nobody does."""
+
+    def __init__(self, compute: Callable[[], Mapping[str, np.ndarray]]) -> None:
+        self._compute = compute
+
+    @cached_property
+    def _known(self) -> Mapping[str, np.ndarray]:
+        return self._compute()
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        return self._known[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._known)
+
+    def __len__(self) -> int:
+        return len(self._known)
 
 
 class StepInfo(NamedTuple):

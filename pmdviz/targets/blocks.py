@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -12,7 +13,8 @@ from pmdviz.errors import InputError, shown
 AT_ONCE = 4096  # points whose gradient is asked for in one call
 
 
-class Block(NamedTuple):
+@dataclass(frozen=True)
+class Block:
     """Coordinates of theta that belong together."""
 
     name: str
@@ -20,7 +22,7 @@ class Block(NamedTuple):
     closed: bool = False  # whether the best q of the block is known in closed form, given the others'
     pace: float | tuple[float, ...] = 1.0  # times as long as h are its Langevin steps, (k,) of each coordinate
 
-    @property
+    @cached_property
     def columns(self) -> slice | list[int]:
         """Its columns of an array (m, d): a slice where they are a run, which makes a view and no copy."""
         first, last = self.coordinates[0], self.coordinates[-1]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -17,7 +17,7 @@ from pmdviz.methods.cost import Work
 from pmdviz.methods.shared import optimisers
 from pmdviz.methods.shared.particles import equal_log_weights, num_particles_knob
 from pmdviz.methods.shared.smoothing import SmoothingKnobs, smoothed, smoothed_along
-from pmdviz.methods.step import STEP_SIZE, Cost, Scalar, StepInfo
+from pmdviz.methods.step import STEP_SIZE, ComputedTerms, Cost, Scalar, StepInfo
 from pmdviz.targets import Target
 from pmdviz.targets.blocks import Block, coordinate_blocks
 
@@ -155,30 +155,30 @@ class PMFVB(Method):
         """All blocks once, each given what the ones before it have come to."""
         t, particles, closed = state.iteration + 1, state.particles.copy(), dict(state.closed)
         h, blocks = optimisers.step_size(t, knobs.step_size, knobs.kappa), blocks_of(target, knobs)
-        parts = {name: np.zeros(particles.shape) for name in ("drift", "noise", "redrawn")}
-        averaged = 0
+        averaged, pulls = 0, []
         for block in blocks:
             columns = block.columns
             if block.closed:
                 closed[block.name] = target.closed_form(block, particles, closed)
                 drawn = target.closed_draws(block, closed[block.name], rng, len(particles))
-                parts["redrawn"][:, columns] = drawn - particles[:, columns]
                 particles[:, columns] = drawn
                 continue
             others, own = others_of(rng, particles, block, knobs), particles[:, columns]
             gradient = checked(target.block_gradient(block, own, others, closed), target, batch)
             averaged += len(others)
-            moved(particles, block, gradient, rng.standard_normal(gradient.shape), h, parts)
+            steps = np.broadcast_to(h * np.asarray(block.pace, float), gradient.shape[1:])
+            move(particles, columns, gradient, rng.standard_normal(gradient.shape), steps)
+            pulls.append((columns, 0.5 * steps, gradient))
         check_reach(particles, target, h, batch)
         evaluated, bounded = len(batch) * len(particles), t % BOUND_EVERY == 1
         bound = lower_bound(target, particles, batch) if bounded else None
-        state = recorded(state, particles, closed, bound)
+        before, state = state, recorded(state, particles, closed, bound)
         words = f"h {h:.3g} · {len(blocks)} blocks · lower bound {state.bounds[-1]:.6g}, for stopping only"
         return state, StepInfo(
             Cost(len(batch), evaluated * bounded, evaluated * averaged),
             words,
             scalars={"step_size": h, "stopping_bound": float(state.bounds[-1])},
-            terms=parts,
+            terms=ComputedTerms(lambda: terms_of(before, particles, pulls)),
         )
 
     def density(self, state: PMFVBState, knobs: PMFVBKnobs, target: Target) -> ProductDensity:
@@ -207,17 +207,27 @@ def blocks_of(target: Target, knobs: PMFVBKnobs) -> tuple[Block, ...]:
     return (Block("all", tuple(range(target.dim))),)
 
 
-def moved(
-    particles: np.ndarray, block: Block, gradient: np.ndarray, normals: np.ndarray, h: float, parts: dict
+def move(
+    particles: np.ndarray, columns: slice | list[int], gradient: np.ndarray, normals: np.ndarray, steps: np.ndarray
 ) -> None:
-    """x += h/2 gradient + sqrt(h) normals in the block's coordinates, in place, with what each adds in `parts`."""
-    columns, drift, noise = block.columns, parts["drift"], parts["noise"]
-    steps = np.broadcast_to(h * np.asarray(block.pace, float), len(block.coordinates)).copy()
+    """x += h/2 gradient + sqrt(h) normals in a block's columns, in place."""
     if isinstance(columns, slice):
-        langevin_step(particles, columns.start, gradient, normals, steps, drift, noise)
-        return
-    drift[:, columns], noise[:, columns] = 0.5 * steps * gradient, np.sqrt(steps) * normals
-    particles[:, columns] += drift[:, columns] + noise[:, columns]
+        langevin_step(particles, columns.start, gradient, normals, steps)
+    else:
+        particles[:, columns] += 0.5 * steps * gradient + np.sqrt(steps) * normals
+
+
+def terms_of(
+    before: PMFVBState, particles: np.ndarray, pulls: Sequence[tuple[slice | list[int], np.ndarray, np.ndarray]]
+) -> dict[str, np.ndarray]:
+    """By how much each particle was moved by the gradients, by noise, and where its block was redrawn, (m, d) each."""
+    drift, noise, redrawn = np.zeros((3, *particles.shape))
+    redrawn += particles - before.particles
+    for columns, halves, gradient in pulls:
+        drift[:, columns] = halves * gradient
+        noise[:, columns] = redrawn[:, columns] - drift[:, columns]
+        redrawn[:, columns] = 0.0
+    return {"drift": drift, "noise": noise, "redrawn": redrawn}
 
 
 def lower_bound(target: Target, particles: np.ndarray, batch: np.ndarray) -> float:
