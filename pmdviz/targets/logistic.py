@@ -66,8 +66,8 @@ class LogisticOptions(Knobs):
 class Logistic(InBlocks, GaussianPrior, Target):
     """P(y = 1 | x) = 1 / (1 + exp(-x.w)), w ~ N(0, prior_sd^2 I), x = (1, features). A row is (x_1, ..., x_d, y).
 
-    Synthetic features are N(0, I); the true slopes point in a random direction, or are drawn from the prior. Rows of other data that are not
-    learnt from are held out, 5,000 at most.
+    Synthetic features are N(0, I); the true slopes point in a random direction, or are drawn from the prior. Rows of
+    other data that are not learnt from are held out, 5,000 at most.
     """
 
     name = "logistic"

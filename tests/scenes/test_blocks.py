@@ -1,4 +1,4 @@
-"""The picture of a product of blocks: ticks at each block's own particles, q against the joint, correlations in words."""
+"""The picture of a product of blocks: ticks at each block's own particles, q against the joint, correlations."""
 
 import numpy as np
 import pytest

@@ -102,7 +102,7 @@ class PMFVBState(NamedTuple):
 class PMFVB(Method):
     """θ_b <- θ_b + h/2 E_q(-b) ∇_b log p(θ, X) + N(0, h I), one block after the other  (Algorithm 1, Eq. 9).
 
-    E_q(-b) is the mean over `num_others` particles of the other blocks, the same for all particles of the block. A block
+    E_q(-b) is the mean over `num_others` particles of the other blocks, the same for all particles of the block. One
     in closed form takes its best q, and is redrawn from.
 
     The lower bound, mean log p(θ, X) + log m, has a constant in place of q's entropy: it falls where q grows as it
@@ -139,7 +139,7 @@ class PMFVB(Method):
         return int(USUAL_STEPS * averaged + USUAL_STEPS // BOUND_EVERY)
 
     def init(self, rng: np.random.Generator, target: Target, knobs: PMFVBKnobs) -> PMFVBState:
-        """m points that the target begins with, as a rule draws of its prior; blocks in closed form by draws of the q that they begin with."""
+        """m points that the target begins with, as a rule draws of its prior; closed blocks by draws of their first q."""
         particles = target.first_particles(rng, knobs.num_particles)
         closed = {}
         for block in blocks_of(target, knobs):
