@@ -228,9 +228,7 @@ def lower_bound(target: Target, particles: np.ndarray, batch: np.ndarray) -> flo
 def others_of(rng: np.random.Generator, particles: np.ndarray, block: Block, knobs: PMFVBKnobs) -> np.ndarray:
     """Rows of `particles` (m, d) that a gradient of the block is averaged over; one where no parameter is outside."""
     m, d = particles.shape
-    if len(block.coordinates) == d:
-        return particles[:1]
-    count = min(knobs.num_others, m)
+    count = 1 if len(block.coordinates) == d else min(knobs.num_others, m)
     return particles[rng.choice(m, count, replace=False)]
 
 
