@@ -7,8 +7,8 @@ from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.methods import METHODS
 from pmdviz.scenes.stage import SCENES, applicable_scenes
-from pmdviz.scenes.stage.hidden_path import weighted_quantiles
-from pmdviz.scenes.stage.reported import CELLS, HIGH
+from pmdviz.scenes.stage.series.hidden_path import weighted_quantiles
+from pmdviz.scenes.stage.series.reported import CELLS, HIGH
 from pmdviz.targets import make_target
 
 OPTIONS = {"num_data": 12, "data_seed": 1}

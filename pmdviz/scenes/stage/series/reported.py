@@ -12,7 +12,7 @@ from pmdviz.densities.grid import Grid
 from pmdviz.methods import Method
 from pmdviz.scenes.columns import EMPTY_DOTS, MAX_DRAWN, StageColumns, Words
 from pmdviz.scenes.stage.base import Pair, Ranges, Scene
-from pmdviz.scenes.stage.hidden_path import points_of
+from pmdviz.scenes.stage.series.hidden_path import points_of
 from pmdviz.scenes.tiling import Tiling, joined, placed
 from pmdviz.targets import Target
 

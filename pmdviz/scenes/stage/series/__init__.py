@@ -1,0 +1,1 @@
+"""Scenes of a model of a series: its hidden path over time, and its parameters in their own units."""
