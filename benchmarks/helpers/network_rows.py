@@ -91,10 +91,15 @@ RIVALS = {
 }
 REAL, CLASSES = ("pps", "mse"), ("pps", "misclassification")
 PROBLEMS = (
-    Problem("simulation study", SIMULATED, REAL),
-    Problem("visits to doctors", {"data": "randhie", "num_data": 5000}, REAL),
-    Problem("affairs", {"data": "fair", "num_data": 3000}, CLASSES),
-    Problem("tumours", {"data": "breast_cancer", "num_data": 300}, CLASSES),
+    Problem("simulation study", SIMULATED, REAL, {"pSGLD": 0.1, "Adam-SGLD": 0.1}),
+    Problem("visits to doctors", {"data": "randhie", "num_data": 5000}, REAL, {"SGLD": 0.1, "Adam-SGLD": 0.1}),
+    Problem(
+        "affairs",
+        {"data": "fair", "num_data": 3000},
+        CLASSES,
+        {"SGLD": 10.0, "pSGLD": 0.1, "Adam-SGLD": 0.1},
+    ),
+    Problem("tumours", {"data": "breast_cancer", "num_data": 300}, CLASSES, {"pSGLD": 0.1, "Adam-SGLD": 0.1}),
 )
 E14 = [
     Row(ONE_DRAW, "pmfvb_nn", {}, NET_STEPS),

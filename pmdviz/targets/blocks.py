@@ -29,6 +29,11 @@ class Block:
         run = self.coordinates == tuple(range(first, last + 1))
         return slice(first, last + 1) if run else list(self.coordinates)
 
+    @cached_property
+    def paces(self) -> np.ndarray:
+        """`pace` of each coordinate, (k,)."""
+        return np.broadcast_to(np.asarray(self.pace, float), len(self.coordinates))
+
 
 class InBlocks:
     """Mix-in of a target that declares "blocks": `blocks`, and what a mean-field method asks of each of them.
@@ -47,7 +52,8 @@ class InBlocks:
         """E over q of the other blocks of the gradient of `log_joint` in the block's coordinates, at `own`: (M, k).
 
         q is that of the rows of `others` (m, d), whose coordinates of the block itself are not looked at; of a block
-        in closed form it is given by its parameters, `closed[name]`. All data are visited once.
+        in closed form it is given by its parameters, `closed[name]`, and where all others are there is but one row. All
+        data are visited once.
         """
         columns, total, (m, k) = block.columns, np.zeros(own.shape), own.shape
         at_once = max(1, AT_ONCE // m)

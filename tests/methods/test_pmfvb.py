@@ -69,7 +69,6 @@ def test_all_parameters_together_are_unadjusted_langevin_dynamics():
     state = PMFVB.init(np.random.default_rng(0), target, knobs)
     after, info = PMFVB.step(np.random.default_rng(1), state, target, target.data_rows, knobs)
     rng = np.random.default_rng(1)
-    rng.choice(20, 1, replace=False)
     noise = 0.1 * rng.standard_normal((20, 2))
     expected = state.particles + 0.005 * target.grad_log_joint(state.particles) + noise
     np.testing.assert_allclose(after.particles, expected, atol=1e-12)

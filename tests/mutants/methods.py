@@ -184,8 +184,8 @@ FAULTS = [
     # Mean fields.
     Fault.of("pmfvb-half", "kernels.langevin_blocks:langevin_step", "0.5 * steps", "steps", "methods/test_pmfvb"),
     Fault.of("pmfvb-noise", "kernels.langevin_blocks:langevin_step", "np.sqrt(steps)", "steps", "methods/test_pmfvb"),
-    Fault.of("pmfvb-old-blocks", "methods.mean_field.pmfvb:PMFVB.step", "others_of(rng, particles, block, knobs)", "others_of(rng, state.particles, block, knobs)", "methods/test_pmfvb"),
-    Fault.of("pmfvb-one-other", "methods.mean_field.pmfvb:others_of", "min(knobs.num_others, m)", "1", "methods/test_pmfvb"),
+    Fault.of("pmfvb-old-blocks", "methods.mean_field.pmfvb:PMFVB.step", "others_of(rng, particles, block, blocks, knobs)", "others_of(rng, state.particles, block, blocks, knobs)", "methods/test_pmfvb"),
+    Fault.of("pmfvb-one-other", "methods.mean_field.pmfvb:others_of", "min(knobs.num_others, len(particles))", "1", "methods/test_pmfvb"),
     Fault.of("pmfvb-patience", "methods.mean_field.pmfvb:recorded", "bounds.mean() > best", "bounds.mean() > -np.inf", "methods/test_pmfvb::test_a_run_with_patience_ends_where_the_bound_has_stalled_and_says_so"),
     Fault.of("pmfvb-work", "methods.mean_field.pmfvb:PMFVBKnobs.work", "num_blocks * min(self.num_others, m)", "2 * min(self.num_others, m)", "methods/test_pmfvb::test_the_work_follows_the_number_of_blocks"),
     Fault.of("blocks-default-mean", "targets.blocks:InBlocks.block_gradient", "total / len(others)", "total", "targets/test_blocks"),

@@ -22,7 +22,7 @@ from pmdviz.targets import Target
 from pmdviz.targets.blocks import Block, coordinate_blocks
 
 WINDOW = 50  # steps over which the lower bound is averaged before it is compared
-BOUND_EVERY = 5  # steps; it costs a likelihood of every particle, and tells nothing new at each of them
+BOUND_EVERY = 10  # steps; it costs a likelihood of every particle, and tells nothing new at each of them
 USUAL_STEPS = 2000
 MOST_IN_SHAPE = 10  # coordinates of a block whose kernel has a shape; of more it is diagonal
 REACH = 1e6  # sds of the prior; a particle beyond that has diverged
@@ -78,13 +78,13 @@ class PMFVBKnobs(SmoothingKnobs):
     def work(self, num_data: int, num_blocks: int = 2) -> Work:
         """Gradients of m particles against those averaged over, for each block; and the lower bound."""
         m = self.num_particles
-        averaged = 1 if self.grouping == "joint" else num_blocks * min(self.num_others, m)
+        averaged = 1 if num_blocks == 1 or self.grouping == "joint" else num_blocks * min(self.num_others, m)
         return Work(likelihoods=m * num_data, gradients=m * averaged * num_data)
 
     def work_on(self, target: Target) -> Work:
         """The same for as many blocks as the target has, but for those in closed form."""
-        moved = [block for block in blocks_of(target, self) if not block.closed]
-        return self.work(target.num_data, len(moved))
+        moved = sum(not block.closed for block in blocks_of(target, self))
+        return self.work(target.num_data, moved)
 
 
 class PMFVBState(NamedTuple):
@@ -106,7 +106,7 @@ class PMFVB(Method):
     in closed form takes its best q, and is redrawn from.
 
     The lower bound, mean log p(θ, X) + log m, has a constant in place of q's entropy: it falls where q grows as it
-    should, and nothing but when to stop is read off it. It is computed at every fifth step.
+    should, and nothing but when to stop is read off it. It is computed at every tenth step.
     """
 
     name = "pmfvb"
@@ -163,10 +163,10 @@ class PMFVB(Method):
                 drawn = target.closed_draws(block, closed[block.name], rng, len(particles))
                 particles[:, columns] = drawn
                 continue
-            others, own = others_of(rng, particles, block, knobs), particles[:, columns]
+            others, own = others_of(rng, particles, block, blocks, knobs), particles[:, columns]
             gradient = checked(target.block_gradient(block, own, others, closed), target, batch)
             averaged += len(others)
-            steps = np.broadcast_to(h * np.asarray(block.pace, float), gradient.shape[1:])
+            steps = h * block.paces
             move(particles, columns, gradient, rng.standard_normal(gradient.shape), steps)
             pulls.append((columns, 0.5 * steps, gradient))
         check_reach(particles, target, h, batch)
@@ -235,11 +235,13 @@ def lower_bound(target: Target, particles: np.ndarray, batch: np.ndarray) -> flo
     return float(checked_log_density(target, particles, batch, 1.0).mean() + np.log(len(particles)))
 
 
-def others_of(rng: np.random.Generator, particles: np.ndarray, block: Block, knobs: PMFVBKnobs) -> np.ndarray:
-    """Rows of `particles` (m, d) that a gradient of the block is averaged over; one where no parameter is outside."""
-    m, d = particles.shape
-    count = 1 if len(block.coordinates) == d else min(knobs.num_others, m)
-    return particles[rng.choice(m, count, replace=False)]
+def others_of(
+    rng: np.random.Generator, particles: np.ndarray, block: Block, blocks: Sequence[Block], knobs: PMFVBKnobs
+) -> np.ndarray:
+    """Rows of `particles` (m, d) that a gradient of the block is averaged over; one where no other block has any."""
+    if all(other.closed for other in blocks if other is not block):
+        return particles[:1]
+    return particles[rng.choice(len(particles), min(knobs.num_others, len(particles)), replace=False)]
 
 
 def recorded(
@@ -257,6 +259,8 @@ def recorded(
 
 def checked(gradient: np.ndarray, target: Target, batch: np.ndarray) -> np.ndarray:
     """The gradient (m, k) of a block. Raises TargetError where it is not finite."""
+    if np.isfinite(gradient.sum()):  # no array of their size where all is well
+        return gradient
     bad = ~np.isfinite(gradient).all(axis=1)
     if not bad.any():
         return gradient

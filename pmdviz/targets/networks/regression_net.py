@@ -253,7 +253,7 @@ class RegressionNet(InLatentScales, Target):
     def row_mean(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """E(y | x, theta) or P(y = 1 | x, theta), (m, d) and (n, F + 1) -> (m, n)."""
         outputs = self._outputs(theta, rows)
-        return 1 / (1 + np.exp(-outputs)) if self.shape.binary else self.centre[-1] + self.unit[-1] * outputs
+        return 0.5 + 0.5 * np.tanh(0.5 * outputs) if self.shape.binary else self.centre[-1] + self.unit[-1] * outputs
 
     def _outputs(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
         return regression_outputs(self._split(theta)[0], self._standard(rows)[:, :-1], self.shape)
