@@ -14,7 +14,7 @@ ROWS_PER_BLOCK = 64
 def langevin_step(points: np.ndarray, first: int, gradient: np.ndarray, normals: np.ndarray, steps: np.ndarray) -> None:
     """x += h/2 gradient + sqrt(h) normals of the coordinates from `first`, in place.
 
-    points (m, d); gradient, normals (m, k); steps h > 0 (k,), in the units of theta^2.
+    points (m, d); gradient (m, k), normals (m, k) in single precision; steps h > 0 (k,), in the units of theta^2.
     """
     gradient, halves, roots = plain(gradient), 0.5 * steps, np.sqrt(steps)
 
@@ -34,5 +34,5 @@ def _step(points, first, gradient, normals, halves, roots):
 
 def warm_up_calls() -> Iterator[tuple[str, Callable[[], object]]]:
     """One call of the kernel."""
-    part = np.zeros((2, 1))
-    yield "Langevin steps of a block", lambda: langevin_step(np.zeros((2, 3)), 1, part, part, np.ones(1))
+    part, normals = np.zeros((2, 1)), np.zeros((2, 1), np.float32)
+    yield "Langevin steps of a block", lambda: langevin_step(np.zeros((2, 3)), 1, part, normals, np.ones(1))

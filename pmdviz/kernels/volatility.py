@@ -14,6 +14,7 @@ from pmdviz.kernels.jit import fast_jit, jit
 from pmdviz.kernels.pool import run_blocks
 
 ROWS_PER_BLOCK = 64
+NO_RETURNS = np.empty(0)
 FARTHEST = 300.0  # of -x: even the square of e^300 is a number, and a path of log variances has diverged long before
 
 
@@ -33,8 +34,8 @@ def volatility_log_likelihood(points: np.ndarray, first: int, y: np.ndarray) -> 
 def volatility_squares(mu: np.ndarray, var: np.ndarray, phi: np.ndarray, points: np.ndarray, first: int) -> np.ndarray:
     """E over N(mu, var) of (1 - phi^2) (x_1 - mu)^2 + sum_t (x_t - mu - phi (x_{t-1} - mu))^2: (m,)."""
     points, out = plain(points), np.empty(len(points))
-    _by_rows(lambda a, b: _squares(mu[a:b], phi[a:b], points[a:b], first, out[a:b]), points)
-    return out + var * _times_mu_squared(phi, points.shape[1] - first)
+    _by_rows(lambda a, b: _squares(mu[a:b], var[a:b], phi[a:b], points[a:b], first, out[a:b]), points)
+    return out
 
 
 def volatility_mean_terms(
@@ -44,38 +45,39 @@ def volatility_mean_terms(
 
     With `times` T - 1 the later terms of B are counted so often, as they are printed in the paper: a mistake of its.
     """
-    points, total = plain(points), np.empty(len(points))
-    _by_rows(lambda a, b: _sums(points[a:b], first, total[a:b]), points)
-    begin, end = points[:, first], points[:, -1]
-    later = (1.0 - phi) * (total - begin - phi * (total - end))
-    return _times_mu_squared(phi, points.shape[1] - first), (1.0 - phi * phi) * begin + times * later
+    points, factor, product = plain(points), np.empty(len(points)), np.empty(len(points))
+    _by_rows(lambda a, b: _mean_terms(phi[a:b], points[a:b], first, times, factor[a:b], product[a:b]), points)
+    return factor, product
 
 
 def volatility_gradient(
-    mu: np.ndarray, var: np.ndarray, phi: np.ndarray, precision: np.ndarray, points: np.ndarray, first: int
+    mu: np.ndarray,
+    var: np.ndarray,
+    phi: np.ndarray,
+    precision: np.ndarray,
+    points: np.ndarray,
+    first: int,
+    y: np.ndarray = NO_RETURNS,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """E over mu ~ N(mu, var) and E(1/s2) = precision of the gradient of log p(x | mu, phi, s2).
+    """E over mu ~ N(mu, var) and E(1/s2) = precision of the gradient of log p(x | mu, phi, s2), and p(y | x) if given.
 
-    In psi = atanh phi (m,), finite for phi = 1 too, and in the points (m, d), whose other columns are left empty.
+    In psi = atanh phi (m,), which is finite for phi = 1 too, and in the points (m, d), whose other columns are left
+    empty.
     """
-    points, slope, out = plain(points), np.empty(len(points)), np.empty(points.shape)
-    _by_rows(
-        lambda a, b: _gradient(mu[a:b], phi[a:b], precision[a:b], points[a:b], first, slope[a:b], out[a:b]), points
-    )
-    of_var = var * (phi + (points.shape[1] - first - 1) * (1.0 - phi))
-    return (1.0 - phi * phi) * precision * (slope + of_var) - phi, out
+    points, of_psi, out, squares = plain(points), np.empty(len(points)), np.empty(points.shape), y * y
+
+    def work(a: int, b: int) -> None:
+        given = mu[a:b], var[a:b], phi[a:b], precision[a:b]
+        _gradient(*given, points[a:b], first, squares, of_psi[a:b], out[a:b])
+
+    _by_rows(work, points)
+    return of_psi, out
 
 
 def volatility_pull(points: np.ndarray, first: int, y: np.ndarray, out: np.ndarray) -> None:
     """Add the gradient of log p(y | x), 1/2 (y_t^2 e^-x_t - 1), to that in the points: (m, d), of returns y (T,)."""
     points, squares = plain(points), y * y
     _by_rows(lambda a, b: _pull(points[a:b], first, squares, out[a:b]), points)
-
-
-def _times_mu_squared(phi: np.ndarray, count: int) -> np.ndarray:
-    """A (m,), that times mu^2 in the squares."""
-    flat = 1.0 - phi
-    return 1.0 - phi * phi + (count - 1) * flat * flat
 
 
 def _by_rows(work: Callable[[int, int], object], points: np.ndarray) -> None:
@@ -103,24 +105,36 @@ def _likelihood(points, first, squares, out):
 
 
 @fast_jit
+def _pull_row(x, squares, of_x):
+    for t in range(squares.size):
+        of_x[t] += 0.5 * (squares[t] * exp64(min(-x[t], FARTHEST)) - 1.0)
+
+
+@fast_jit
 def _pull(points, first, squares, out):
     for i in range(points.shape[0]):
-        x, of_x = points[i, first:], out[i, first:]
-        for t in range(squares.size):
-            of_x[t] += 0.5 * (squares[t] * exp64(min(-x[t], FARTHEST)) - 1.0)
+        _pull_row(points[i, first:], squares, out[i, first:])
 
 
 @fast_jit
-def _sums(points, first, out):
-    for i in range(out.size):
-        x, total = points[i, first:], 0.0
+def _times_mu_squared(p, count):
+    """What stands before mu^2 in the squares."""
+    return 1.0 - p * p + (count - 1) * (1.0 - p) * (1.0 - p)
+
+
+@fast_jit
+def _mean_terms(phi, points, first, times, factor, product):
+    for i in range(phi.size):
+        x, p, total = points[i, first:], phi[i], 0.0
         for t in range(x.size):
             total += x[t]
-        out[i] = total
+        begin, end = x[0], x[x.size - 1]
+        factor[i] = _times_mu_squared(p, x.size)
+        product[i] = (1.0 - p * p) * begin + times * (1.0 - p) * (total - begin - p * (total - end))
 
 
 @fast_jit
-def _squares(mu, phi, points, first, out):
+def _squares(mu, var, phi, points, first, out):
     for i in range(out.size):
         x, p, shift = points[i, first:], phi[i], (1.0 - phi[i]) * mu[i]
         away = x[0] - mu[i]
@@ -128,13 +142,12 @@ def _squares(mu, phi, points, first, out):
         for t in range(1, x.size):
             residual = x[t] - p * x[t - 1] - shift
             total += residual * residual
-        out[i] = total
+        out[i] = total + var[i] * _times_mu_squared(p, x.size)
 
 
 @fast_jit
-def _gradient(mu, phi, precision, points, first, slope, out):
-    """Of x, and `slope`: that of the squares' half in phi, with its sign turned, at var = 0."""
-    for i in range(slope.size):
+def _gradient(mu, var, phi, precision, points, first, squares, of_psi, out):
+    for i in range(of_psi.size):
         x, of_x, p, level, scale = points[i, first:], out[i, first:], phi[i], mu[i], precision[i]
         shift, last, total = (1.0 - p) * level, x.size - 1, 0.0
         for t in range(1, last):
@@ -142,12 +155,15 @@ def _gradient(mu, phi, precision, points, first, slope, out):
             total += residual * (x[t - 1] - level)
             of_x[t] = scale * (p * (x[t + 1] - p * x[t] - shift) - residual)
         start = x[0] - level
-        slope[i], of_x[0] = p * start * start + total, -scale * (1.0 - p * p) * start
+        total += p * start * start + var[i] * (p + last * (1.0 - p))
+        of_x[0] = -scale * (1.0 - p * p) * start
         if last:
             before, now = x[last - 1] - level, x[last] - level
-            slope[i] += (now - p * before) * before
+            total += (now - p * before) * before
             of_x[0] += scale * p * (x[1] - level - p * start)
             of_x[last] = scale * (p * before - now)
+        of_psi[i] = (1.0 - p * p) * scale * total - p
+        _pull_row(x, squares, of_x)
 
 
 @jit

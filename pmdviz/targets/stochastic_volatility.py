@@ -250,8 +250,7 @@ class StochasticVolatility(InBlocks, Target):
         m, phi = len(own), np.tanh(own[:, 0])
         mean, variance = np.repeat(closed["μ"][:, None], m, axis=1)
         precision = np.full(m, closed["σ²"][0] / closed["σ²"][1])
-        of_psi, out = volatility_gradient(mean, variance, phi, precision, own, 1)
-        volatility_pull(own, 1, self.returns, out)
+        of_psi, out = volatility_gradient(mean, variance, phi, precision, own, 1, self.returns)
         out[:, 0] = slope_psi(phi, of_psi)
         return out
 

@@ -97,6 +97,16 @@ def test_the_gradient_is_that_of_the_expected_log_density(case):
         np.testing.assert_allclose(of_x[:, k], slope, rtol=1e-6, atol=1e-6)
 
 
+def test_with_returns_their_pull_is_added(case):
+    points, mu, var, phi, s2 = case
+    y = np.random.default_rng(1).normal(size=points.shape[1] - FIRST)
+    of_psi, of_x = v.volatility_gradient(mu, var, phi, 1 / s2, points, FIRST)
+    expected = of_x[:, FIRST:] + 0.5 * (y**2 * np.exp(-path_of(points)) - 1)
+    found = v.volatility_gradient(mu, var, phi, 1 / s2, points, FIRST, y)
+    np.testing.assert_allclose(found[1][:, FIRST:], expected, rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(found[0], of_psi)
+
+
 def test_of_numbers_that_are_not_finite_results_are_not_finite():
     one, y = np.full(2, 0.5), np.ones(4)
     for value in (np.nan, np.inf, -np.inf):

@@ -191,4 +191,6 @@ def test_the_paper_priors_are_those_of_the_target():
 
 def test_a_gaussian_that_leaves_the_numbers_there_are_says_so():
     with pytest.raises(TargetError, match="gradient"):
-        Session(Recipe("stochastic_volatility", "svi", target_options={"num_data": 37}, batch_size=6), 10**9).advance(5)
+        Session(Recipe("stochastic_volatility", "svi", target_options={"num_data": 37}, batch_size=6), 10**9).advance(
+            20
+        )

@@ -167,7 +167,8 @@ class PMFVB(Method):
             gradient = checked(target.block_gradient(block, own, others, closed), target, batch)
             averaged += len(others)
             steps = h * block.paces
-            move(particles, columns, gradient, rng.standard_normal(gradient.shape), steps)
+            normals = rng.standard_normal(gradient.shape, dtype=np.float32)  # a fifth of a step's time less
+            move(particles, columns, gradient, normals, steps)
             pulls.append((columns, 0.5 * steps, gradient))
         check_reach(particles, target, h, batch)
         evaluated, bounded = len(batch) * len(particles), t % BOUND_EVERY == 1
