@@ -16,6 +16,7 @@ from pmdviz.methods.step import STEP_SIZE, Cost, StepInfo
 from pmdviz.targets import Target
 
 START_SD = 0.3  # of the prior's
+POINT = 1e-9  # of the largest number of the mean: sds below it are none
 
 
 class SVIKnobs(BatchKnobs):
@@ -120,6 +121,17 @@ class SVI(BatchMethod):
     def density(self, state: SVIState, knobs: SVIKnobs, target: Target) -> KernelDensity:
         """The Gaussian itself: one kernel at its mean."""
         return KernelDensity(state.mean[None], np.zeros(1), state.cholesky)
+
+    def caveat(self, state: SVIState, knobs: SVIKnobs) -> str:
+        """That q has become a point."""
+        return of_a_point(state.mean, np.sqrt((state.cholesky**2).sum(axis=1)))
+
+
+def of_a_point(mean: np.ndarray, sds: np.ndarray) -> str:
+    """That a Gaussian has no width left: "" unless every sd is below a billionth of the mean's largest number."""
+    if sds.max() > POINT * np.abs(mean).max():
+        return ""
+    return "q has shrunk to a point: its first steps were too long for this posterior; use a smaller step"
 
 
 def draws(state: SVIState, noise: np.ndarray) -> np.ndarray:

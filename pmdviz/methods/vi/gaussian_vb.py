@@ -13,7 +13,7 @@ from pmdviz.methods.cost import Work
 from pmdviz.methods.shared import optimisers
 from pmdviz.methods.shared.batching import BatchKnobs, BatchMethod
 from pmdviz.methods.step import STEP_SIZE, Cost, Scalar, StepInfo
-from pmdviz.methods.vi.gaussian import START_SD, factor_gradient, factor_moved, grown, natural_step
+from pmdviz.methods.vi.gaussian import START_SD, factor_gradient, factor_moved, grown, natural_step, of_a_point
 from pmdviz.targets import Target
 
 USUAL_STEPS = 2000
@@ -183,6 +183,10 @@ class GaussianVB(BatchMethod):
         """The Gaussian itself: one kernel at its mean."""
         factor = state.cholesky if state.cholesky.ndim == 2 else np.diag(state.cholesky)
         return KernelDensity(state.mean[None], np.zeros(1), factor)
+
+    def caveat(self, state: GaussianVBState, knobs: GaussianVBKnobs) -> str:
+        """That q has become a point."""
+        return of_a_point(state.mean, sds(state))
 
 
 def draws(state: GaussianVBState, noise: np.ndarray) -> np.ndarray:
