@@ -73,11 +73,11 @@ RIGHT = [
     for shape in shapes
     for gradient in ("normalised", "natural")
 ]
-ONE_DRAW = {"shape": "diagonal", "num_draws": 1}
+ONE_DRAW = {"shape": "diagonal", "gradient": "normalised", "num_draws": 1}
 OWN = [
     _vb("one draw, gradients before it", **ONE_DRAW),
     _vb("one draw, its own square too", **ONE_DRAW, normaliser="present"),
-    _vb("ten draws, its own square too", shape="diagonal", normaliser="present"),
+    _vb("ten draws, its own square too", shape="diagonal", gradient="normalised", normaliser="present"),
 ]
 STILL = {"b": 0.0, "g": 0.0, "batch_size": 20, "square_memory": 0.999, "a": 0.01}
 ADAM = [

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 TARGETS: dict[str, type[Target]] = {}
 
 # What a target may offer and a method may require, in the words of the sentence that says what is missing.
+IN_SILENCE = np.errstate(over="ignore", divide="ignore", invalid="ignore")  # far away a density is 0, a gradient none
 OFFERS = {
     "reals": "real coordinates",
     "discrete": "discrete states",

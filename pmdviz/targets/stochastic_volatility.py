@@ -18,7 +18,7 @@ from pmdviz.kernels.volatility import (
     volatility_sweep,
 )
 from pmdviz.knobs import Choice, Knobs, Real, Whole
-from pmdviz.targets.base import Target
+from pmdviz.targets.base import IN_SILENCE, Target
 from pmdviz.targets.blocks import Block, InBlocks
 from pmdviz.targets.options import data_seed, data_source
 from pmdviz.targets.reference.base import DrawsReference
@@ -36,7 +36,6 @@ SDS = 0.705, 0.4965  # of log s2 and psi under the prior: sqrt(trigamma(2.5)), s
 BOX = (-7.5, 0.5), (-0.5, 4.0)  # that hold them
 START_PSI, START_NOISE = math.atanh(0.5), 0.1
 BY_BETA = math.lgamma(sum(BETA)) - math.lgamma(BETA[0]) - math.lgamma(BETA[1]) - math.log(2)
-IN_SILENCE = np.errstate(over="ignore", divide="ignore", invalid="ignore")  # far away a density is 0, a gradient none
 
 
 class StochasticVolatilityOptions(Knobs):

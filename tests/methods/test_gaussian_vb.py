@@ -97,7 +97,10 @@ def test_the_elbo_is_exact_but_for_noise():
 
 
 def test_the_normaliser_is_of_the_gradients_before_or_of_this_one_too():
-    rng, past = np.random.default_rng(0), METHOD.Knobs.checked({"shape": "diagonal", "window": 3})
+    rng, past = (
+        np.random.default_rng(0),
+        METHOD.Knobs.checked({"shape": "diagonal", "gradient": "normalised", "window": 3}),
+    )
     present = past.replaced(normaliser="present")
     state, seen = state_of(DIAGONAL), []
     for t in range(6):
@@ -149,7 +152,8 @@ def test_with_the_gradient_in_its_own_normaliser_the_sd_is_too_large_by_a_known_
     """8.9 % with one draw: as PyMC's issue 8444 measures (8.5 and 9.2 %)."""
     expected = fixed_point(10, 1)
     assert expected == pytest.approx(1.089, abs=0.004) and 1.006 < fixed_point(10, 10) < 1.010
-    knobs = {"shape": "diagonal", "num_draws": 1, "eta": 1e4, "n0": 1e6}  # a step of 0.01 throughout
+    one_draw = {"shape": "diagonal", "gradient": "normalised", "num_draws": 1}
+    knobs = {**one_draw, "eta": 1e4, "n0": 1e6}  # a step of 0.01 throughout
     broken = np.array([last_half(seed, 60_000, normaliser="present", **knobs) for seed in range(3)])
     right = np.array([last_half(seed, 60_000, **knobs) for seed in range(3)])
     error = np.hypot(broken.std(ddof=1), right.std(ddof=1)) / np.sqrt(3)
@@ -162,7 +166,7 @@ def test_a_full_covariance_has_its_limit():
     assert Recipe(target, "gaussian_vb").knobs["shape"] == "diagonal"
     with pytest.raises(InputError, match="shape must be 'diagonal' in more than 200 dimensions"):
         pmdviz.run(target=target, method="gaussian_vb", shape="full")
-    session = Session(Recipe(target, "gaussian_vb", budget=None), metrics_every=10**9)
+    session = Session(Recipe(target, "gaussian_vb", gradient="normalised", budget=None), metrics_every=10**9)
     session.advance(300)
     np.testing.assert_allclose(np.sqrt((sds(session.frame.state) ** 2).mean()), 1, atol=0.1)
     assert session.frame.state.squares.shape == (10, 300, 2)

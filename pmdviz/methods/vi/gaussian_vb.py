@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pmdviz.densities.density import KernelDensity
+from pmdviz.errors import TargetError
 from pmdviz.knobs import Choice, Whole
-from pmdviz.methods.base import checked_gradient, checked_log_density, read_only
+from pmdviz.methods.base import checked_gradient, checked_log_density, read_only, rows_in_words
 from pmdviz.methods.cost import Work
 from pmdviz.methods.shared import optimisers
 from pmdviz.methods.shared.batching import BatchKnobs, BatchMethod
@@ -18,6 +19,7 @@ from pmdviz.targets import Target
 
 USUAL_STEPS = 2000
 MOST_FULL = 200  # dimensions: the squares of ten gradients in a full factor are then 3 MB
+REACH = 1e6  # sds of the prior; beyond that q has diverged
 LONGEST = 30.0  # root mean squares of the gradients before: a step by those alone has no bound of its own
 
 
@@ -36,11 +38,12 @@ class GaussianVBKnobs(BatchKnobs):
         "standard deviation each, too narrow where the posterior's coordinates depend on each other.",
     )
     gradient = Choice(
-        "normalised",
-        choices={"normalised": "normalised", "natural": "natural"},
+        "natural",
+        choices={"natural": "natural", "normalised": "normalised"},
         label="Gradient",
-        doc="Normalised: that in the mean and the factor of the covariance, each number divided by the root mean "
-        "square of its last ones. Natural: that of the Gaussian's geometry, which follows no scale but q's own.",
+        doc="Natural: that of the Gaussian's geometry, which follows no scale but q's own. Normalised: that in the mean "
+        "and the factor of the covariance, each number divided by the root mean square of its last ones; a full "
+        "covariance in tens of dimensions diverges with it.",
     )
     normaliser = Choice(
         "past",
@@ -70,8 +73,8 @@ class GaussianVBKnobs(BatchKnobs):
         label="Draws",
         doc="Number of draws from q that estimate the gradient of a step.",
     )
-    eta = optimisers.eta(10.0, default_by=("gradient", {"normalised": 10.0, "natural": 5.0}))
-    n0 = optimisers.n0(100.0, default_by=("gradient", {"normalised": 100.0, "natural": 50.0}))
+    eta = optimisers.eta(5.0, default_by=("gradient", {"normalised": 10.0, "natural": 5.0}))
+    n0 = optimisers.n0(50.0, default_by=("gradient", {"normalised": 100.0, "natural": 50.0}))
     kappa = optimisers.kappa()
 
     def work(self, num_data: int) -> Work:
@@ -174,6 +177,7 @@ class GaussianVB(BatchMethod):
             state = natural(state, noise, gradients, gamma)
         else:
             state = normalised(state, noise, gradients, gamma, target.scale, knobs)
+        check_reach(state.mean, sds(state), target, gamma, batch)
         state = state._replace(iteration=t)
         read_only(*state[:-1])
         pairs = len(batch) * len(noise)
@@ -194,6 +198,13 @@ def draws(state: GaussianVBState, noise: np.ndarray) -> np.ndarray:
     if state.cholesky.ndim == 1:
         return state.mean + state.cholesky * noise
     return state.mean + np.einsum("ij,nj->ni", state.cholesky, noise)
+
+
+def check_reach(mean: np.ndarray, width: np.ndarray, target: Target, gamma: float, batch: np.ndarray) -> None:
+    """Raise TargetError where q is a million sds of the prior away, or as wide."""
+    if not (np.abs(mean) + width <= REACH * target.scale).all():
+        words = f"q diverged on target {target.name!r}; use a step smaller than {gamma:.3g}"
+        raise TargetError(words, mean, rows_in_words(batch))
 
 
 def sds(state: GaussianVBState) -> np.ndarray:
@@ -230,7 +241,8 @@ def normalised(
 ) -> GaussianVBState:
     """mu and L after each number's gradient, divided by a root mean square of its last ones, times gamma."""
     gradient = coordinates_gradient(state, noise, gradients, scale)
-    squares = np.concatenate([state.squares[1:], gradient[None] ** 2])
+    with np.errstate(over="ignore"):  # then nothing is finite any more, and it is said
+        squares = np.concatenate([state.squares[1:], gradient[None] ** 2])
     full = state.iteration >= len(squares)  # until then the present gradient counts too: the first alone would not do
     counted = state.squares if knobs.normaliser == "past" and full else squares
     among = min(state.iteration + 1, len(squares))

@@ -14,7 +14,7 @@ from pmdviz.kernels.likelihoods.regression_net import (
     regression_outputs,
 )
 from pmdviz.knobs import Choice, Knobs, Real, Whole
-from pmdviz.targets.base import Target
+from pmdviz.targets.base import IN_SILENCE, Target
 from pmdviz.targets.networks.latent_scales import InLatentScales, InverseGamma
 from pmdviz.targets.networks.regression_rows import curve, read_regression
 from pmdviz.targets.options import data_points, data_seed, data_source
@@ -204,6 +204,7 @@ class RegressionNet(InLatentScales, Target):
         """Weights (m, d_w) and log s2 (m,)."""
         return theta[:, : self.num_weights], theta[:, -1]
 
+    @IN_SILENCE
     def _log_prior(self, theta: np.ndarray) -> np.ndarray:
         shape, rate = self.scale_prior
         weights, log_noise = self._split(theta)
@@ -214,6 +215,7 @@ class RegressionNet(InLatentScales, Target):
         a, b = self.noise_prior
         return found + a * np.log(b) - lgamma(a) - a * log_noise - b * np.exp(-log_noise)
 
+    @IN_SILENCE
     def _grad_log_prior(self, theta: np.ndarray) -> np.ndarray:
         shape, rate = self.scale_prior
         weights, log_noise = self._split(theta)
@@ -223,6 +225,7 @@ class RegressionNet(InLatentScales, Target):
             gradient[:, -1] = -self.noise_prior.shape + self.noise_prior.rate * np.exp(-log_noise)
         return gradient
 
+    @IN_SILENCE
     def _log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
         weights, log_noise = self._split(theta)
         misfit = regression_fit(weights, self._standard(batch), self.shape)
@@ -234,6 +237,7 @@ class RegressionNet(InLatentScales, Target):
         """log sqrt(2 pi s2) in the units of y."""
         return 0.5 * (np.log(2 * np.pi) + log_noise) + np.log(self.unit[-1])
 
+    @IN_SILENCE
     def _grad_log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:
         weights, log_noise = self._split(theta)
         pull, misfit = regression_gradient(weights, self._standard(batch), self.shape)
@@ -258,6 +262,7 @@ class RegressionNet(InLatentScales, Target):
     def _outputs(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
         return regression_outputs(self._split(theta)[0], self._standard(rows)[:, :-1], self.shape)
 
+    @IN_SILENCE
     def row_log_likelihood(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """log p(y | x, theta) of every row, (m, d) and (n, F + 1) -> (m, n), in nats."""
         outputs, y = self._outputs(theta, rows), self._standard(rows)[:, -1]
