@@ -41,8 +41,8 @@ class GaussianVBKnobs(BatchKnobs):
         "natural",
         choices={"natural": "natural", "normalised": "normalised"},
         label="Gradient",
-        doc="Natural: that of the Gaussian's geometry, which follows no scale but q's own. Normalised: that in the mean "
-        "and the factor of the covariance, each number divided by the root mean square of its last ones; a full "
+        doc="Natural: that of the Gaussian's geometry, which follows no scale but q's own. Normalised: that in the "
+        "mean and the factor of the covariance, each number divided by the root mean square of its last ones; a full "
         "covariance in tens of dimensions diverges with it.",
     )
     normaliser = Choice(
