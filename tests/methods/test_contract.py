@@ -20,6 +20,7 @@ from pmdviz.errors import InputError
 from pmdviz.methods import METHODS, StepInfo, find_method
 from pmdviz.targets import TARGETS, make_target
 from tests.support.engine import (
+    DIVERGES,
     CountingTarget,
     default_target,
     few_coordinates,
@@ -51,9 +52,6 @@ CHEAP = (
     "binary_net",
     "regression_net",
 )  # the first that fits
-
-
-DIVERGES = {("svi", "stochastic_volatility")}  # its first step leaves the numbers there are; a sentence says so
 
 
 @functools.cache

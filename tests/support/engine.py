@@ -25,6 +25,7 @@ SIZES = {
     "vocabulary": (2, 9),
 }  # always given
 INSTALLED_APART = {"reuters", "sp500", "randhie", "fair"}  # data of packages that the tests do not ask for
+DIVERGES = {("svi", "stochastic_volatility")}  # it leaves the numbers there are, as a sentence says
 STEPS = 40  # about so many iterations at most in a drawn recipe
 
 
