@@ -76,6 +76,14 @@ GLOSSARY = {
         "w(θ) ∝ ρ(θ) / p(θ)",
         "docs/stein.md",
     ),
+    "mean-field": Term(
+        "Mean field",
+        ("mean field",),
+        "An approximation in which blocks of parameters are independent of one another. What they know of each other "
+        "is lost: its widths are those of each block with all others known, and its means are often right.",
+        "q(θ) = q₁(θ₁) q₂(θ₂) ⋯",
+        "docs/mean-field.md",
+    ),
     "quantile-bins": Term(
         "Quantile bins",
         ("quantile bins", "quantile bin", "Quantile bins"),
