@@ -49,14 +49,14 @@ def test_particles_beyond_the_box_have_no_tick():
 def test_words_tell_what_is_lost_between_blocks_and_what_is_kept_within():
     options = {"dim": 4, "correlation": 0.8}
     apart = SCENE.columns(frame_of(options=options), (0, 2))
-    assert apart.words.text == ("x₁ and x₃, different blocks: correlation 0.00, 0 under q",)
+    assert apart.words.text == ("correlation 0.00; two blocks, 0 under q",)
     single = SCENE.columns(frame_of(options=options, grouping="single"), (0, 1))
-    assert single.words.text == ("x₁ and x₂, different blocks: correlation 0.80, 0 under q",)
+    assert single.words.text == ("correlation 0.80; two blocks, 0 under q",)
     frame = frame_of(options=options)
     within = SCENE.columns(frame, (0, 1))
     found = np.sqrt(frame.density.cov[0, 0] * frame.density.cov[1, 1])
     assert within.words.text == (
-        f"x₁ and x₂, one block: correlation 0.80, {frame.density.cov[0, 1] / found:.2f} under q",
+        f"correlation 0.80; one block, {frame.density.cov[0, 1] / found:.2f} under q",
     )
     assert len(within.paths["x0"]) == 0, "its dots are its particles"
 

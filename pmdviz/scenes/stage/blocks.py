@@ -70,13 +70,12 @@ def _ticks(frame: Any, pair: Pair, across: tuple, up: tuple) -> dict[str, np.nda
 
 def _words(frame: Any, pair: Pair, apart: bool, across: tuple, up: tuple) -> Words:
     """The correlation of the two coordinates under q and under the posterior, at the upper edge."""
-    reference, names = frame.target.reference(), frame.target.parameter_names
+    reference = frame.target.reference()
     if reference is None:
         return NO_WORDS
     exact, found = _correlation(reference.cov, pair), _correlation(frame.density.cov, pair)
-    where = "different blocks" if apart else "one block"
-    own = "0 under q" if apart else f"{found:.2f} under q"
-    text = f"{names[pair[0]]} and {names[pair[1]]}, {where}: correlation {exact:.2f}, {own}"
+    own = "two blocks, 0" if apart else f"one block, {found:.2f}"
+    text = f"correlation {exact:.2f}; {own} under q"
     x, y = 0.5 * (across[0] + across[1]), up[1] - 0.04 * (up[1] - up[0])
     return Words(np.array([x], np.float32), np.array([y], np.float32), (text,))
 
