@@ -8,6 +8,7 @@ benchmarks.helpers.pmfvb_rows` measures all of them.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
@@ -39,12 +40,14 @@ class Row(NamedTuple):
     steps: int | None = None  # None: the method's own budget
 
     def measure(self, seed: int) -> Measured:
-        """The statistic of the run of this seed."""
+        """The statistic of the run of this seed, and its CPU seconds."""
         endless = {} if self.steps is None else {"budget": None}
         recipe = Recipe(self.target, self.method, target_options=dict(self.options), seed=seed, **endless, **self.knobs)
         session = Session(recipe, metrics_every=10**9)
+        began = time.process_time()
         session.advance(10**6 if self.steps is None else self.steps)
-        return self.statistic(session)
+        spent = time.process_time() - began
+        return {**self.statistic(session), "seconds": spent}
 
 
 def laplace_ratios(target: Target) -> np.ndarray:

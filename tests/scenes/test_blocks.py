@@ -55,9 +55,7 @@ def test_words_tell_what_is_lost_between_blocks_and_what_is_kept_within():
     frame = frame_of(options=options)
     within = SCENE.columns(frame, (0, 1))
     found = np.sqrt(frame.density.cov[0, 0] * frame.density.cov[1, 1])
-    assert within.words.text == (
-        f"correlation 0.80; one block, {frame.density.cov[0, 1] / found:.2f} under q",
-    )
+    assert within.words.text == (f"correlation 0.80; one block, {frame.density.cov[0, 1] / found:.2f} under q",)
     assert len(within.paths["x0"]) == 0, "its dots are its particles"
 
 
