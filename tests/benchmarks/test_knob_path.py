@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.knob_path import SCENES, moved
 
-MOST_STOPS = 21
+MOST_STOPS = 22
 
 
 @pytest.mark.parametrize("iterations", SCENES.values(), ids=list(SCENES))

@@ -11,7 +11,7 @@ from pmdviz.methods import METHODS
 from tests.support.engine import default_target
 from tests.support.replays import digest, ran, small
 
-TARGETS = ("song_years", "sparse_gp")
+TARGETS = ("song_years", "sparse_gp", "regression_net")
 pairs = [(name, each) for each in TARGETS for name in METHODS if not METHODS[name].missing_in(default_target(each))]
 found = {f"{name} on {each}": digest(ran({**small(name, each), "budget": 600}), []) for name, each in pairs}
 print(json.dumps(found))

@@ -10,6 +10,7 @@ from pmdviz.knobs import Choice, Flag, Real
 from pmdviz.methods.base import checked_log_prior, read_only
 from pmdviz.methods.cost import Work
 from pmdviz.methods.shared.batching import batch_size_knob
+from pmdviz.methods.shared.linear_algebra import one_blas_thread
 from pmdviz.methods.shared.particles import (
     covariance,
     equal_log_weights,
@@ -102,6 +103,7 @@ class SMC(OnePass):
         return KernelDensity(centres, state.log_weights, cholesky)
 
 
+@one_blas_thread
 def shrunk(particles: np.ndarray, weights: np.ndarray, cholesky: np.ndarray, scale: np.ndarray) -> np.ndarray:
     """Particles (m, d) drawn towards their mean so that the kernel L L' gives them back their covariance V.
 

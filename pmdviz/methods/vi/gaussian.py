@@ -12,6 +12,7 @@ from pmdviz.methods.base import checked_gradient, read_only
 from pmdviz.methods.cost import Work
 from pmdviz.methods.shared import optimisers
 from pmdviz.methods.shared.batching import BatchKnobs, BatchMethod
+from pmdviz.methods.shared.linear_algebra import one_blas_thread
 from pmdviz.methods.step import STEP_SIZE, Cost, StepInfo
 from pmdviz.targets import Target
 
@@ -151,6 +152,7 @@ def grown(curvature: np.ndarray, rho: float) -> np.ndarray:
     return 1 + rho * curvature + 0.5 * np.minimum(rho * curvature, 0.0) ** 2
 
 
+@one_blas_thread
 def natural_step(state: Any, slope: np.ndarray, inner: np.ndarray, rho: float) -> Any:
     """P <- L^-T f(-sym(inner)) L^-1 with f = `grown`; then mu <- mu + rho S slope.
 
