@@ -17,7 +17,6 @@ from pmdviz.methods.mcmc.chain import judged_draws
 from pmdviz.methods.vi.gaussian_vb import sds
 
 Measured = dict[str, float]
-SEEDS = range(400, 408)
 WITHIN = 0.01  # of the exact sd
 
 

@@ -2,8 +2,7 @@
 
 LOGISTIC (E12) at the page's own defaults on the specification's three data sets, for its 400 steps and for as many as
 the page takes, with HMC beside; GAUSSIAN on the pair of correlation 0.9 in one block and in two, whose moments are
-known to the last bit, the step's bias among them; MODES on the two modes of the diagonal. `python -m
-benchmarks.helpers.pmfvb_rows` measures all of them.
+known to the last bit, the step's bias among them; MODES on the two modes of the diagonal.
 """
 
 from __future__ import annotations
@@ -18,13 +17,12 @@ import numpy as np
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.metrics.moments import sd_ratios
-from pmdviz.targets import Target, make_target
+from pmdviz.targets import Target
 
 Measured = dict[str, float]
 E12 = {"dim": 4, "num_data": 200, "prior_sd": 2.0, "truth": "prior"}
 E12_STEPS = 400
 RHO, H = 0.9, 0.01
-SEEDS = range(2000, 2008)
 TWO_MODES = {"arrangement": "diagonal", "num_components": 2, "spread": 1.5, "variance": 0.3, "q0_sd": 0.5}
 
 
@@ -165,22 +163,3 @@ SPECIFIED = {  # what E12 has, with its standard error as far as that is known; 
     "Two modes, from -1.5": {"first": (-1.5, 0.0), "second": (-1.5, 0.0)},
     "Two modes, from 1.5": {"first": (1.5, 0.0), "second": (1.5, 0.0)},
 }
-
-
-def main() -> None:
-    """Print every number's mean and standard error over the seeds, and what is specified of it."""
-    for seed in range(3):
-        target = make_target("logistic", **E12, data_seed=seed)
-        print(f"theory, data {seed}:", laplace_ratios(target).round(3))
-    for row in ROWS:
-        runs = [row.measure(seed) for seed in SEEDS]
-        for name in runs[0]:
-            values = np.array([run[name] for run in runs])
-            mean, error = values.mean(), values.std(ddof=1) / np.sqrt(len(values))
-            wanted, its_error = SPECIFIED.get(row.name, {}).get(name, (np.nan, np.nan))
-            within = "" if np.isnan(wanted) else f"{wanted:.4g} {abs(mean - wanted) <= 2 * np.hypot(error, its_error)}"
-            print(f"{row.name:32s} {name:12s} {mean:8.4f} ± {error:.4f} {within}", flush=True)
-
-
-if __name__ == "__main__":
-    main()

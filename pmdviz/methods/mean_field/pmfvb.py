@@ -15,7 +15,7 @@ from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.methods.base import Method, checked_log_density, read_only, rows_in_words
 from pmdviz.methods.cost import Work
 from pmdviz.methods.shared import optimisers
-from pmdviz.methods.shared.particles import equal_log_weights, num_particles_knob
+from pmdviz.methods.shared.particles import check_reach, equal_log_weights, num_particles_knob
 from pmdviz.methods.shared.smoothing import SmoothingKnobs, smoothed, smoothed_along
 from pmdviz.methods.step import STEP_SIZE, ComputedTerms, Cost, Scalar, StepInfo
 from pmdviz.targets import Target
@@ -25,7 +25,6 @@ WINDOW = 50  # steps over which the lower bound is averaged before it is compare
 BOUND_EVERY = 10  # steps; it costs a likelihood of every particle, and tells nothing new at each of them
 USUAL_STEPS = 2000
 MOST_IN_SHAPE = 10  # coordinates of a block whose kernel has a shape; of more it is diagonal
-REACH = 1e6  # sds of the prior; a particle beyond that has diverged
 
 
 class PMFVBKnobs(SmoothingKnobs):
@@ -267,16 +266,6 @@ def checked(gradient: np.ndarray, target: Target, batch: np.ndarray) -> np.ndarr
         return gradient
     words = f"the gradient of a block of target {target.name!r} is {gradient[bad][0]}, averaged over other blocks"
     raise TargetError(words, None, rows_in_words(batch))
-
-
-def check_reach(particles: np.ndarray, target: Target, h: float, batch: np.ndarray) -> None:
-    """Raise TargetError where a particle is a million sds of the prior away."""
-    if max(-particles.min(), particles.max()) <= REACH * target.scale.min():  # without an array of their size
-        return
-    far = (np.abs(particles) > REACH * target.scale).any(axis=1)
-    if far.any():
-        words = f"the particles diverged on target {target.name!r}; use a Langevin step smaller than {h:.3g}"
-        raise TargetError(words, particles[far][0], rows_in_words(batch))
 
 
 def _kept(closed: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:

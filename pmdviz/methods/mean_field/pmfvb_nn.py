@@ -6,12 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pmdviz.errors import TargetError
 from pmdviz.knobs import Choice, Real, Whole
-from pmdviz.methods.base import read_only, rows_in_words
+from pmdviz.methods.base import read_only
 from pmdviz.methods.cost import Work
 from pmdviz.methods.shared.batching import BatchKnobs, BatchMethod, batch_size_knob
-from pmdviz.methods.shared.particles import equal_log_weights, num_particles_knob
+from pmdviz.methods.shared.particles import check_reach, equal_log_weights, num_particles_knob
 from pmdviz.methods.shared.smoothing import SmoothedMethod, SmoothingKnobs
 from pmdviz.methods.step import STEP_SIZE, Cost, Scalar, StepInfo
 from pmdviz.targets import Target
@@ -21,7 +20,6 @@ KEPT = 0.98  # of the running sum of squares, a step
 SPREAD = 0.05  # sd of the particles around a common draw
 VALIDATED_EVERY = 10  # steps
 LEARNT, WARMED_UP = 0.1, 200  # nats by which a net must beat a constant, and steps before that is asked for
-REACH = 1e6  # times the prior's scale; a particle beyond that has diverged
 
 
 class PMFVBNNKnobs(BatchKnobs, SmoothingKnobs):
@@ -279,14 +277,6 @@ def validated(state: PMFVBNNState, target: Target) -> PMFVBNNState:
     if not score < state.best:
         return state._replace(score=score)
     return state._replace(score=score, best=score, best_at=state.iteration)
-
-
-def check_reach(weights: np.ndarray, target: Target, step_size: float, batch: np.ndarray) -> None:
-    """Raise TargetError where a weight is a million prior scales away, or no number."""
-    far = ~(np.abs(weights) <= REACH * target.scale[: weights.shape[1]]).all(axis=1)
-    if far.any():
-        words = f"the particles diverged on target {target.name!r}; use a Langevin step smaller than {step_size:.3g}"
-        raise TargetError(words, weights[far][0], rows_in_words(batch))
 
 
 def _info(h: float, rows: int, count: int, block: int, state: PMFVBNNState) -> StepInfo:

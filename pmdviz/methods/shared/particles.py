@@ -13,6 +13,7 @@ from pmdviz.methods.shared import draws
 from pmdviz.targets import Target
 
 SHAPE_COST = 1.0  # nats that a shape may cost which is estimated from few particles
+REACH = 1e6  # prior sds; a particle beyond that has diverged
 ROUNDING = 1e-9  # equal weights have ESS = m but for rounding, and are never below a threshold of 1
 
 
@@ -117,3 +118,14 @@ def normalised(log_weights: np.ndarray, particles: np.ndarray, batch: np.ndarray
         at, rows = particles[0], rows_in_words(batch)
         raise TargetError(f"every particle (one is theta = {at}) has probability 0 after {rows}", at, rows)
     return normalise(log_weights)
+
+
+def check_reach(particles: np.ndarray, target: Target, h: float, batch: np.ndarray) -> None:
+    """Raise TargetError where a particle (m, k), of the first k coordinates, is NaN or a million prior sds away."""
+    scale = target.scale[: particles.shape[1]]
+    if max(-particles.min(), particles.max()) <= REACH * scale.min():  # without an array of their size
+        return
+    far = ~(np.abs(particles) <= REACH * scale).all(axis=1)
+    if far.any():
+        words = f"the particles diverged on target {target.name!r}; use a Langevin step smaller than {h:.3g}"
+        raise TargetError(words, particles[far][0], rows_in_words(batch))
