@@ -8,13 +8,13 @@ import pytest
 from pmdviz.kernels.chains import hamiltonian, langevin, uniforms_of
 from pmdviz.methods.mcmc.trajectory import acceptance, trajectory
 from pmdviz.targets import make_target
-from tests.support.engine import default_target, sized_targets
+from tests.support.engine import compiled_targets
 
 SCHEDULE = (3, 0.02, 5.0, 0.55)  # t of the first step, a, b, g
 FAR = 1e6
 
 
-COMPILED = [name for name in sorted(sized_targets("gradient")) if default_target(name).model is not None]
+COMPILED = sorted(compiled_targets())
 SMOOTH = [(name, {}) for name in COMPILED]
 
 

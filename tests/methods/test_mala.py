@@ -19,13 +19,17 @@ def log_proposal(target, to, start, time_step):
     return -0.5 * (((to - mean) / (time_step * target.scale)) ** 2).sum()
 
 
+# time steps of which some are accepted and some are not, where the posterior is narrow at draws of the prior
+NARROW = {"regression_net": 0.05, "stochastic_volatility": 0.02}
+
+
 @pytest.mark.parametrize(
     "name, options", [(name, {}) for name in sized_targets("gradient")] + [("gaussian", {"prior_sd": 3.0})]
 )
 def test_a_step_is_that_of_the_textbook(name, options):
     """θ' ~ N(θ + ε²/2 S² ∇, ε² S²), accepted with p(θ') q(θ | θ') / (p(θ) q(θ' | θ))."""
     target = make_target(name, num_data=30, **options)
-    time_step = 0.3 if target.dim <= 5 else 0.1
+    time_step = NARROW.get(name, 0.3 if target.dim <= 5 else 0.1)
     knobs = MALA.Knobs.checked({"tune": False, "time_step": time_step})
     state, verdicts = MALA.init(np.random.default_rng(1), target, knobs), []
     for t in range(60):

@@ -23,14 +23,15 @@ FIXED = WALK.Knobs.checked({"tune": False, "scale": 0.2})
 @pytest.mark.parametrize("name", sized_targets("reals"))
 def test_a_step_is_that_of_the_textbook(name):
     """θ' ~ N(θ, (c 2.38/√d)² S²), accepted where the uniform lies below p(θ') / p(θ)."""
-    target = make_target(name, num_data=30)
-    state, verdicts = WALK.init(np.random.default_rng(1), target, FIXED), []
+    target, scale = make_target(name, num_data=30), 0.02 if name == "stochastic_volatility" else 0.2
+    fixed = WALK.Knobs.checked({"tune": False, "scale": scale})
+    state, verdicts = WALK.init(np.random.default_rng(1), target, fixed), []
     for t in range(60):
         theta, (*noise, last) = state.newer[-1], np.random.default_rng(t).standard_normal(target.dim + 1)
-        proposal = theta + 0.2 * 2.38 / np.sqrt(target.dim) * target.scale * np.array(noise)
+        proposal = theta + scale * 2.38 / np.sqrt(target.dim) * target.scale * np.array(noise)
         log_ratio = target.log_joint(proposal[None])[0] - target.log_joint(theta[None])[0]
         verdicts.append(np.log(NormalDist().cdf(last)) < log_ratio)
-        state, info = WALK.step(np.random.default_rng(t), state, target, target.data, FIXED)
+        state, info = WALK.step(np.random.default_rng(t), state, target, target.data, fixed)
         np.testing.assert_allclose(state.newer[-1], proposal if verdicts[-1] else theta, rtol=1e-9)
         assert info.words.startswith("accepted" if verdicts[-1] else "rejected")
         assert info.cost.density_evaluations == 30 * (1 + (t == 0)) and info.gradient_evaluations == 0

@@ -75,6 +75,11 @@ def sized_targets(*needs: str) -> list[str]:
     return [name for name in sized if {*needs} <= default_target(name).offers]
 
 
+def compiled_targets() -> list[str]:
+    """Those of them whose gradient is compiled into steps of many chains."""
+    return [name for name in sized_targets("gradient") if default_target(name).model is not None]
+
+
 def small_target(name: str, num_data: int) -> Target:
     """A built-in target with so many data, where it has any."""
     return make_target(name, **({"num_data": num_data} if name in sized_targets() else {}))
