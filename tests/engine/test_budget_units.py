@@ -15,7 +15,7 @@ CHEAP = {"num_data": 60}
 
 
 def ended(recipe):
-    session = Session(recipe)
+    session = Session(recipe, metrics_every=10**6)
     session.advance(10**6)
     return session
 
@@ -32,7 +32,7 @@ def test_a_run_stops_at_the_first_step_that_spends_its_budget(method):
     if session.ended:
         return
     assert frame.spent >= 9_000 > frame.spent - frame.info.cost.evaluations
-    again = Session(Recipe.from_json(recipe.to_json()))
+    again = Session(Recipe.from_json(recipe.to_json()), metrics_every=10**6)
     while not again.done:
         again.advance(7)
     assert digest(again) == digest(session)
