@@ -18,7 +18,7 @@ from tests.support.engine import changes_of, columns, digest, drive, recipes, st
 ROOT = Path(__file__).parents[2]
 
 
-@settings(max_examples=8)
+@settings(max_examples=15)
 @given(st.data())
 def test_a_run_with_changes_on_the_way_is_repeated_by_its_recipe(data):
     recipe = data.draw(recipes())

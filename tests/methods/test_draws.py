@@ -100,17 +100,21 @@ def test_first_draws_come_from_the_prior(name):
         assert np.var(sums["balanced"]) < 0.5 * np.var(sums["independent"])
 
 
+@pytest.mark.parametrize("draws", DRAWS)
 @pytest.mark.parametrize("name", OTHER_PRIORS)
-def test_first_draws_come_from_a_prior_with_heavy_tails(name):
-    """By means of a bounded function, against many independent draws."""
+def test_first_draws_come_from_a_prior_with_heavy_tails(name, draws):
+    """By means of a bounded function, against many draws of the target's own."""
     target = make_target(name)
 
     def bounded(theta):
         squares = (theta / target.scale) ** 2
         return (squares / (1 + squares)).mean(axis=1)
 
-    expected = bounded(target.sample_prior(np.random.default_rng(RUNS), 20_000))
-    found = [bounded(from_prior(np.random.default_rng(seed), target, 64, "balanced")).mean() for seed in range(RUNS)]
+    expected, found = bounded(target.sample_prior(np.random.default_rng(RUNS), 20_000)), []
+    for seed in range(RUNS):
+        theta = from_prior(np.random.default_rng(seed), target, 64, draws)
+        assert theta.shape == (64, target.dim)
+        found.append(bounded(theta).mean())
     noise = np.sqrt(np.var(found) / RUNS + expected.var() / len(expected))
     assert abs(np.mean(found) - expected.mean()) < 4.5 * noise
 

@@ -33,7 +33,7 @@ SETTINGS = [
 def test_a_compiled_step_is_that_of_the_targets_functions(method, given, target):
     compiled, chain = make_target(target, num_data=37), METHODS[method]
     asked, knobs = CountingTarget(compiled), chain.Knobs.checked(given)
-    assert asked.model is None
+    assert asked.model is None and compiled.model is not None
     state = chain.init(np.random.default_rng(0), compiled, knobs)
     for t in range(30):
         rows = slice(None) if method != "sgld" else np.random.default_rng(t).integers(37, size=knobs.batch_size)
