@@ -184,6 +184,10 @@ def test_bad_input_is_a_sentence():
             QuantileBins(make_target("categorical").space.values, Base(), too_few)
     with pytest.raises(InputError, match="bins_per_value must be a whole number at least 1"):
         session_of(bins_per_value=0)
+    for narrow in (1e-145, 0.009):
+        with pytest.raises(InputError, match="clip must be 0, for none, or at least 0.01"):
+            session_of(clip=narrow)
+    assert np.isfinite(session_of(clip=0.01).advance(5).particles).all()
 
 
 def test_the_smooth_surrogate_is_automatic_and_is_refused_where_there_is_none():

@@ -118,6 +118,26 @@ def test_followers_decide_nothing_that_moves_them_or_is_kept():
     assert one.kept == other.kept and one.best == other.best and not np.array_equal(one.points, other.points)
 
 
+@pytest.mark.parametrize("first, then", [("last", "pilot"), ("followers", "pilot"), ("pilot", "followers")])
+def test_who_decides_is_who_was_drawn_at_the_start(first, then):
+    """`stop` acts at a restart: pilots that were not drawn cannot decide, and those that were go on."""
+    turned, kept = (
+        Session(Recipe("gmm", "steinis", num_particles=20, num_leaders=10, num_pilots=5, stop=first, budget=None))
+        for _ in range(2)
+    )
+    for session in (turned, kept):
+        session.advance(3)
+    turned.set(stop=then)
+    for session in (turned, kept):
+        session.advance(5)
+    assert turned.frame.state.num_pilots == (5 if first == "pilot" else 0)
+    if first != "last":  # which is checked at every step, and the others now and then
+        assert turned.frame.state.share == kept.frame.state.share
+    assert ("pilots" if first == "pilot" else "followers") in turned.frame.info.words
+    turned.restart()
+    assert turned.frame.state.num_pilots == (5 if then == "pilot" else 0)
+
+
 def test_from_its_defaults_it_meets_its_bars():
     """On the plane of ten components; over 20 seeds an ESS of 0.76 and an sd of log Z of 0.04 were measured."""
     for seed in range(3):

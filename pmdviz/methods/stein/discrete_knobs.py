@@ -12,6 +12,7 @@ from pmdviz.methods.stein.flow import width_factor
 FIRST_STEPS = {"adam": 0.5, "adagrad": 0.5, "plain": 0.5}
 DECAYS = {"adam": 0.5, "adagrad": 0.0, "plain": 0.0}  # AdaGrad's own steps fall, and so does a force by itself
 FACTORS = {"automatic": 3.0, "tanh": 3.0, "base": 1.0}  # of automatic: where there is a smooth one
+LEAST_CLIP = 0.01  # between narrower ones the base has hardly a mass to be cut into bins
 
 
 class DiscreteGFSVGDKnobs(BatchKnobs):
@@ -113,6 +114,11 @@ class DiscreteGFSVGDKnobs(BatchKnobs):
         default_by=("weighting", {"ranks": 1.0}),
         doc="Keeps x between minus and plus this in every coordinate, with the base cut off there; 0: nowhere.",
     )
+
+    def check(self) -> None:
+        """A clip leaves the base some mass."""
+        if 0 < self.clip < LEAST_CLIP:
+            raise self.specs()["clip"].refusal(f"must be 0, for none, or at least {LEAST_CLIP:g}; given: {self.clip:g}")
 
     def work(self, num_data: int) -> Work:
         """m^2 kernels, and m likelihoods and gradients of the batch."""

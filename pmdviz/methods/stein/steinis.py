@@ -44,6 +44,11 @@ class SteinISState(NamedTuple):
     step: float  # that was made last, in prior variances; 0.0 before the first
     iteration: int
 
+    @property
+    def num_pilots(self) -> int:
+        """P: as many as were drawn at the start, whatever `stop` says since."""
+        return len(self.points) - len(self.particles)
+
 
 class SteinIS(SmoothedMethod, Leading):
     """y <- y + eps phi(y), log q(y) <- log q(y) - log |det(I + eps grad phi(y))|, and w = p(y) / q(y) at the end.
@@ -215,7 +220,7 @@ def weighted(
     inside = log_prior > -np.inf
     log_p = log_prior + checked_log_likelihood(target, state.points, batch, inside, may_vanish=True)
     log_w = np.where(log_p > -np.inf, log_p - state.log_q, -np.inf)  # log q may be +inf where space was flattened
-    deciding = log_w[m:] if knobs.stop == "pilot" else log_w[:m]
+    deciding = log_w[m:] if state.num_pilots else log_w[:m]
     share, terms = ess_share(deciding), dict[str, np.ndarray]()
     better = share > state.best
     if better or knobs.stop == "last" or state.log_z is None:
@@ -239,7 +244,7 @@ def _arrows(followers: np.ndarray, force: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def _words(state: SteinISState, did: Displacement, knobs: SteinISKnobs) -> str:
-    who = "pilots" if knobs.stop == "pilot" else "followers"
+    who = "pilots" if state.num_pilots else "followers"
     parts = [f"step {did.scalars['step_size']:.3g}", f"RBF width {did.scalars['length_scale']:.3g} prior sds"]
     parts += [f"ESS of the {who} {state.share:.0%} (best {state.best:.0%} at step {state.best_at:,})"]
     parts += [f"followers of step {state.kept:,} kept"] if knobs.stop != "last" else []
