@@ -11,12 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pmdviz.engine.recipe.recipe import Recipe
-from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, shown, unknown
 from pmdviz.knobs import A_FILE, ACTS, table
 from pmdviz.methods import METHODS, usual_target
 from pmdviz.targets import TARGETS
-from tests.support.engine import INSTALLED_APART, few_coordinates, values_of
+from tests.support.engine import INSTALLED_APART, Unmeasured, few_coordinates, values_of
 
 TABLES = {
     **{f"target {name}": target.Options for name, target in TARGETS.items()},
@@ -28,7 +27,7 @@ SPECS = [
     for name, spec in knobs.specs().items()
 ]
 NUMBERS = [p for p in SPECS if p.values[1].kind in ("whole", "real")]
-EXAMPLES = 25  # of each of some hundred knobs, which are of five kinds
+EXAMPLES = 10  # of each of some five hundred knobs, which are of five kinds
 NO_NUMBERS = [math.nan, math.inf, -math.inf, "nan", "inf", "1e999", "", "three", "0,05", "1,2,3", "1_", b"3"]
 WRONG = [*NO_NUMBERS, None, [], {}, [1], object(), 1j, np.array([1, 2])]
 
@@ -253,7 +252,7 @@ def digests(method, knobs):
     target = usual_target(method)
     few = METHODS[method].family == "chain" and target == "mixture" or {"num_temperatures", "patience"} & {*knobs}
     options = {"num_data": 20 if few else 300, **few_coordinates(target)}
-    session = Session(Recipe(target, method, target_options=options, budget=3000, **knobs))
+    session = Unmeasured(Recipe(target, method, target_options=options, budget=3000, **knobs))
     for k in itertools.count():
         frame = session.frame if k == 0 else session.advance()
         kernels = np.asarray(getattr(frame.density, "choleskys", 0)) if k < 6 or session.done else np.empty(0)

@@ -22,6 +22,7 @@ from pmdviz.targets import TARGETS, make_target
 from tests.support.engine import (
     DIVERGES,
     CountingTarget,
+    Unmeasured,
     default_target,
     few_coordinates,
     sized_targets,
@@ -273,10 +274,10 @@ def test_step_and_density_are_functions_of_their_arguments(method, name, given):
 def test_visited_is_what_the_target_was_given(method, name, given, budget):
     _, counting, knobs = set_up(method, name, given)
     largest = again = 0
-    session = Session(Recipe(name, method.name, target_options={"num_data": 37}, budget=budget, **knobs.as_dict()))
+    recipe = Recipe(name, method.name, target_options={"num_data": 37}, budget=budget, **knobs.as_dict())
+    session = Unmeasured(recipe)  # metrics may ask the target too
     session.target = counting
     session.frame = session.frame.replaced(target=counting)
-    session._measure = lambda: None  # metrics may ask the target too
     while not session.done:
         before = session.frame.visited
         assert before < budget, "a run stops at the first visited >= budget"
@@ -349,7 +350,7 @@ IDLE = [(name, target, METHODS[name].idle_knobs(default_target(target))) for nam
 @pytest.mark.parametrize(("name", "target"), [(name, target) for name, target, idle in IDLE if "batches" in idle])
 def test_where_there_is_one_datum_the_way_to_draw_batches_is_left_out_and_changes_nothing(name, target):
     runs = [
-        Session(Recipe(target, name, **small_knobs(METHODS[name], 1, batches=choice))).advance(2)
+        Unmeasured(Recipe(target, name, **small_knobs(METHODS[name], 1, batches=choice))).advance(2)
         for choice in METHODS[name].Knobs.specs()["batches"].choices
     ]
     assert len(runs) > 1 and all(run.particles.tobytes() == runs[0].particles.tobytes() for run in runs)

@@ -11,7 +11,7 @@ from pmdviz.errors import InputError
 from pmdviz.methods import METHODS
 from pmdviz.scenes.stage import SCENES, SceneChoice, applicable_scenes, square
 from pmdviz.targets import TARGETS, make_target
-from tests.support.engine import default_target, fitting, small_knobs
+from tests.support.engine import Unmeasured, default_target, fitting, small_knobs
 
 PAIRS = [(target, method) for target in TARGETS for method in fitting(default_target(target))]
 
@@ -19,7 +19,7 @@ PAIRS = [(target, method) for target in TARGETS for method in fitting(default_ta
 def frame_of(target, method, steps=3, **options):
     made = make_target(target, **options)
     knobs = small_knobs(METHODS[method], made.num_data)
-    return Session(Recipe(target, method, target_options=options, budget=5_000, **knobs)).advance(steps)
+    return Unmeasured(Recipe(target, method, target_options=options, budget=5_000, **knobs)).advance(steps)
 
 
 @pytest.mark.parametrize("target, method", PAIRS)
