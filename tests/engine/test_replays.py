@@ -18,6 +18,9 @@ def test_there_are_sixty_and_more():
 def test_a_run_has_the_bits_that_it_had(run):
     assert Recipe.from_link(run["link"]) == Recipe.from_dict(run["recipe"])
     session = ran(run["recipe"])
-    assert (session.frame.iteration, session.frame.visited) == (run["iteration"], run["visited"])
-    if here() == run["made_with"]:
+    same = here() == run["made_with"]
+    slack = 1 if session.ended and not same else 0  # a method that finds its own end may find it a step later
+    assert session.frame.iteration == pytest.approx(run["iteration"], abs=slack)
+    assert session.frame.visited == run["visited"]
+    if same:
         assert digest(session, run["columns"]) == run["sha256"]
