@@ -19,7 +19,7 @@ def look(lab, place):
         to_race(lab)
     elif place == "theory":
         lab.page.get_by_role("tab", name="Theory").click()
-        lab.page.get_by_text("Nothing has been measured yet.").wait_for()
+        lab.page.get_by_text("Nothing has been measured yet.").wait_for(timeout=120_000)
     elif place == "explanation":
         lab.page.get_by_role("button", name="More settings").first.click()
         lab.page.get_by_role("button", name="Rejuvenation", exact=True).first.click()
