@@ -1,6 +1,7 @@
 import pytest
 
 from pmdviz.experiments.theory.costs import LINES, PAPERS, TARGET, Cost, Size, exponents, measure, plan
+from pmdviz.kernels.pool import set_threads
 from pmdviz.methods import METHODS
 from pmdviz.targets import make_target
 
@@ -31,6 +32,15 @@ def test_a_black_box_asks_for_the_density_alone():
     assert asked == known  # SGLD is one in the paper's table
 
 
+@pytest.fixture
+def one_thread():
+    """Each helper holds a block of its own, and whether one comes to help is chance."""
+    set_threads(1)
+    yield
+    set_threads(None)
+
+
+@pytest.mark.usefixtures("one_thread")
 @pytest.mark.parametrize("line", LINES, ids=lambda line: line.name)
 def test_memory_grows_with_m_as_measured_in_bytes(line):
     sizes = (200, 400, 800) if line.size != "num_components" else (10, 20, 40)
@@ -42,6 +52,7 @@ def test_memory_grows_with_m_as_measured_in_bytes(line):
         assert exponents(costs, line.name)["memory_m"] == pytest.approx(2 if squared else 1, abs=0.25)
 
 
+@pytest.mark.usefixtures("one_thread")
 @pytest.mark.parametrize("method", WITH_A_CONSTANT_PART)
 def test_memory_beside_a_constant_part_is_a_straight_line_in_m(method):
     line = next(line for line in LINES if line.method == method)
@@ -49,6 +60,7 @@ def test_memory_beside_a_constant_part_is_a_straight_line_in_m(method):
     assert (most - more) / (more - few) == pytest.approx(2, abs=0.3)
 
 
+@pytest.mark.usefixtures("one_thread")
 def test_memory_grows_with_the_dimension_and_not_with_the_data():
     line = PAPERS[-2]
     costs = [measure(line, size, 1) for size in (Size(500), Size(500, 16_000), Size(500, dim=20), Size(500, dim=40))]
