@@ -4,7 +4,7 @@ import io
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,12 +16,23 @@ from tests.support.browser import FLAGS, HELPERS_JS, await_answer, end, free_por
 
 HERE = Path(__file__).parent
 SIZE = {"width": 1440, "height": 900}
+SAID = 4000  # characters of a log
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if HERE in Path(item.fspath).parents:
             item.add_marker(pytest.mark.browser)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A test that fails shows the end of its server's log."""
+    report = yield
+    server = getattr(item, "funcargs", {}).get("server")
+    if report.failed and isinstance(server, Server):
+        report.sections.append(("log of the server", server.words()[-SAID:]))
+    return report
 
 
 class Server:
