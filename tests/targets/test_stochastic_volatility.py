@@ -206,3 +206,7 @@ def test_a_gaussian_has_shrunk_to_a_point_where_its_widest_direction_is_a_billio
     assert "shrunk to a point" in of_a_point(np.array([1e3, 1.0]), np.array([0.9e-6, 1e-12]))
     assert of_a_point(np.array([1e3, 1.0]), np.array([1.1e-6, 1e-12])) == ""
     assert of_a_point(np.zeros(2), np.array([0.0, 1e-12])) == "", "around zero any width is one"
+    frame = Session(Recipe("stochastic_volatility", "svi", target_options={"num_data": 500}), 10**9).frame
+    assert frame.caveat == ""
+    narrow = frame.state._replace(cholesky=1e-12 * frame.state.cholesky)
+    assert "shrunk to a point" in frame.replaced(state=narrow).caveat
