@@ -11,7 +11,7 @@ import secrets
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -132,5 +132,9 @@ def write_json(path: str, value: Any) -> None:
 
 
 def finite(value: Any) -> Any:
-    """The value, or None for NaN and infinity, which JSON does not have."""
+    """The value, or None for NaN and infinity, which JSON does not have; of mappings and lists all that is in them."""
+    if isinstance(value, Mapping):
+        return {name: finite(each) for name, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [finite(each) for each in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

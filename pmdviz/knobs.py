@@ -106,7 +106,7 @@ def _plain(value: float) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:,.12f}".rstrip("0").rstrip(".")
 
 
-def _number(raw: Any) -> float | None:
+def real_number(raw: Any) -> float | None:
     """A finite float, or None where `raw` is none (booleans are not numbers here)."""
     if isinstance(raw, (bool, np.bool_, bytes)) or raw is None:
         return None
@@ -122,7 +122,7 @@ def _number(raw: Any) -> float | None:
 
 
 def _parse_real(spec: KnobSpec, raw: Any) -> float | None:
-    value = _number(raw)
+    value = real_number(raw)
     return None if value is None else value + 0.0  # -0.0 becomes 0.0: one canonical form
 
 
@@ -130,7 +130,7 @@ def whole_number(raw: Any) -> int | None:
     """`raw` as an int, or None where it is not a whole number; "20,000" and "1e4" are."""
     if isinstance(raw, int) and not isinstance(raw, bool):
         return raw
-    value = _number(raw)
+    value = real_number(raw)
     return int(value) if value is not None and value.is_integer() else None
 
 

@@ -10,7 +10,7 @@ import pytest
 import pmdviz
 from pmdviz.errors import InputError
 from pmdviz.experiments.table import Table
-from pmdviz.files import atomic_write, check_text_path, check_writable, file_path, write_text
+from pmdviz.files import atomic_write, check_text_path, check_writable, file_path, finite, write_text
 
 ROW = {"m": 1}
 
@@ -143,3 +143,8 @@ def test_a_fifo_is_written_to_in_a_folder_that_takes_no_new_file(tmp_path, monke
     assert check_writable(tmp_path / "fifo") == tmp_path / "fifo"
     with pytest.raises(InputError, match="may not be written to"):
         check_writable(tmp_path / "file")
+
+
+def test_nothing_that_json_lacks_is_left_in_mappings_and_lists():
+    given = {"a": [1.0, float("nan")], "b": ({"c": -float("inf")}, "words"), "d": 2}
+    assert finite(given) == {"a": [1.0, None], "b": [{"c": None}, "words"], "d": 2}

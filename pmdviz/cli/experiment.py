@@ -18,6 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--knob", action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--out", metavar="FILE", help="a .csv or .parquet table; what is in it is not computed again")
     parser.add_argument("--workers", metavar="N", help="processes (default: one a core)")
+    parser.add_argument("--insist", action="store_true", help="begin also what will take hours, or most of the memory")
     parser.add_argument("--json", metavar="FILE", help="write knobs, summary and rows as JSON; - for standard output")
 
 
@@ -32,7 +33,12 @@ def experiment(options: argparse.Namespace) -> int:
     bar = _bar if sys.stderr.isatty() else None
     try:
         found = api.experiment(
-            options.name, path=options.out, workers=workers, progress=bar, **pairs("--knob", options.knob)
+            options.name,
+            path=options.out,
+            workers=workers,
+            progress=bar,
+            insist=options.insist,
+            **pairs("--knob", options.knob),
         )
     except KeyboardInterrupt:
         if options.out:

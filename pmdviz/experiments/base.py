@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
-import numpy as np
-
+from pmdviz.experiments.forecast import Size
+from pmdviz.experiments.pictures import Picture
 from pmdviz.knobs import Knobs
 
 EXPERIMENTS: dict[str, Experiment] = {}
 
 Case = dict[str, Any]  # plain values that say all of one computation, its seed among them
 Row = dict[str, Any]
-
-
-class Chart(NamedTuple):
-    """Points on log axes, a power law fitted to them, and slopes that theory speaks of."""
-
-    x: np.ndarray
-    y: np.ndarray
-    x_label: str  # with the unit
-    y_label: str
-    slopes: Sequence[tuple[str, float]] = ()  # words and slope of a triangle
 
 
 class Experiment:
@@ -62,6 +52,14 @@ class Experiment:
         """What comes out: means with standard errors, slopes, verdicts; [] while there are too few rows."""
         raise NotImplementedError
 
-    def chart(self, rows: Sequence[Row], knobs: Any) -> Chart | None:
-        """What is drawn of the rows; None for an experiment that is a table alone."""
+    def pictures(self, rows: Sequence[Row], knobs: Any) -> Sequence[Picture]:
+        """What is drawn of the rows, also of the first few; () for an experiment that is a table alone."""
+        return ()
+
+    def examples(self, knobs: Any) -> Sequence[Picture]:
+        """What one case looks like from near; takes seconds at most and is drawn once, at the end."""
+        return ()
+
+    def size(self, case: Case) -> Size | None:
+        """What a case is predicted to need; None for one that is never too large."""
         return None

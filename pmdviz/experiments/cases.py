@@ -31,12 +31,13 @@ def run_cases(
     workers: int | None = None,
     progress: Callable[[int, int], object] | None = None,
     on_row: Callable[[Row], object] = lambda row: None,
+    before: Callable[[list[Any]], object] = lambda cases: None,
 ) -> Computed:
     """`work` on every case whose rows are not in the table at `path` already.
 
     `work` is sent to other processes and must catch its own errors. `identity` of a row is its case's key; `named` says
     in words which case was lost. `progress(done, all)` is called after each and a few times a second; what it raises
-    stops the workers, and the table keeps what was finished.
+    stops the workers, and the table keeps what was finished. `before(cases that are missing)` may refuse them.
     """
     table = Table(path, kinds) if path is not None else None
     with table or nullcontext():
@@ -49,6 +50,7 @@ def run_cases(
             if progress is not None:
                 progress(sum(key in found for key in cases), len(cases))
 
+        before([cases[key] for key in missing])
         for number, rows, why in results(work, [cases[key] for key in missing], workers, tell):
             if rows is None:
                 lost.append(f"{named(cases[missing[number]])} is missing: {why}")

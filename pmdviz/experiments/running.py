@@ -6,7 +6,7 @@ import functools
 import hashlib
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,10 +15,13 @@ import numpy as np
 
 from pmdviz.engine.recipe.parts import checked_whole
 from pmdviz.errors import InputError, check_function, shown, unknown, words_of
-from pmdviz.experiments.base import EXPERIMENTS, Case, Chart, Experiment, Row
+from pmdviz.experiments.base import EXPERIMENTS, Case, Experiment, Row
 from pmdviz.experiments.cases import run_cases
-from pmdviz.experiments.table import Table
+from pmdviz.experiments.forecast import Size, check_size
+from pmdviz.experiments.pictures import Picture
+from pmdviz.experiments.table import Table, csv_text
 from pmdviz.experiments.worker_process import init_worker
+from pmdviz.experiments.workers import num_processes
 from pmdviz.files import finite, write_json
 
 CASE, FAILED = "case", "failed"  # columns of every table: the case as JSON, and why it has no numbers
@@ -56,15 +59,25 @@ class ExperimentResult:
         return made.summary(self.rows, made.Knobs.checked(dict(self.knobs)))
 
     @property
-    def chart(self) -> Chart | None:
-        """What is drawn; None for a table alone."""
+    def pictures(self) -> Sequence[Picture]:
+        """What is drawn of the rows; empty for a table alone."""
         made = find_experiment(self.experiment)
-        return made.chart(self.rows, made.Knobs.checked(dict(self.knobs)))
+        return made.pictures(self.rows, made.Knobs.checked(dict(self.knobs)))
+
+    def examples(self) -> Sequence[Picture]:
+        """What one case looks like from near; takes seconds at most."""
+        made = find_experiment(self.experiment)
+        return made.examples(made.Knobs.checked(dict(self.knobs)))
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values, None where a number is unavailable."""
         parts = {"experiment": self.experiment, "knobs": dict(self.knobs), "summary": self.summary}
         return finite({**parts, "rows": self.rows, "failed": [*self.failed]})
+
+    def csv(self) -> str:
+        """The rows as comma-separated values, as `export` writes them; "" where there are none."""
+        rows = self.rows
+        return csv_text(rows, rows[0]) if rows else ""
 
     def export(self, path: str | os.PathLike[str]) -> Path:
         """Write the rows as .csv or .parquet, or everything as .json; returns the path. Raises InputError."""
@@ -101,6 +114,7 @@ def run_experiment(
     progress: Callable[[int, int], object] | None = None,
     niceness: int = 0,
     on_row: Callable[[Row], object] = lambda row: None,
+    insist: bool = False,
 ) -> ExperimentResult:
     """The experiment that `pmdviz.experiment` describes; workers give way to others by `niceness`."""
     experiment = find_experiment(name)
@@ -121,11 +135,16 @@ def run_experiment(
         workers=workers,
         progress=progress,
         on_row=on_row,
+        before=lambda missing: check_size(_sizes(experiment, missing), num_processes(workers), insist),
     )
     rows = [row for each in found.rows.values() for row in each]
     failed = [f"{row[CASE]}: {row[FAILED]}" for row in rows if row[FAILED]]
     good = [row for row in rows if not row[FAILED]]
     return ExperimentResult(name, chosen.as_dict(), good, (*failed, *found.lost), found.path)
+
+
+def _sizes(experiment: Experiment, cases: list[Case]) -> list[Size]:
+    return [size for case in cases if (size := experiment.size(case)) is not None]
 
 
 def _key(case: Case) -> str:

@@ -68,7 +68,11 @@ class Table:
     def write(self) -> None:
         """Write all rows aside and move them in place."""
         began = time.monotonic()
-        text = _parquet(self.rows, self._kinds) if self.path.suffix == ".parquet" else _csv(self.rows, self._kinds)
+        text = (
+            _parquet(self.rows, self._kinds)
+            if self.path.suffix == ".parquet"
+            else csv_text(self.rows, self._kinds).encode()
+        )
         with atomic_write(self.path) as part:
             part.write_bytes(text)
         now = time.monotonic()
@@ -129,12 +133,13 @@ def _has_pyarrow() -> bool:
     return True
 
 
-def _csv(rows: list[Row], kinds: Kinds) -> bytes:
-    out = io.StringIO()
+def csv_text(rows: Iterable[Row], names: Iterable[str]) -> str:
+    """Rows as comma-separated values, with a line of names; floats are written in full."""
+    names, out = [*names], io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(kinds)
-    writer.writerows([row[name] for name in kinds] for row in rows)  # floats are written in full
-    return out.getvalue().encode()
+    writer.writerow(names)
+    writer.writerows([row[name] for name in names] for row in rows)
+    return out.getvalue()
 
 
 def _from_csv(path: Path) -> tuple[list[str], list[Row]]:

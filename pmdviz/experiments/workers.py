@@ -56,6 +56,22 @@ def results(
                 yield number, *_retry_alone(work, number, left.pop(number), heartbeat)
 
 
+def num_processes(workers: int | None) -> int:
+    """How many pieces are under way at a time, on this machine or wherever `joblib.parallel_config` says."""
+    return joblib.effective_n_jobs(_count(workers))
+
+
+def _count(workers: int | None) -> int | None:
+    """As joblib wants it: by default every core of this machine."""
+    backend, count = get_active_backend()
+    alone = _is_loky(backend) and count in (None, 1)
+    return workers or (-1 if alone else count)
+
+
+def _is_loky(backend: Any) -> bool:
+    return type(backend).__name__ == "LokyBackend"
+
+
 def shut_down() -> None:
     """End loky's workers and free what they share with this process, which is about to end."""
     _closed.set()
@@ -103,9 +119,7 @@ def _attempt(
     heartbeat: Callable[[], None],
 ) -> Iterator[tuple[int, Any]]:
     """Yield (number, result) as they come; `started` holds what has been handed out. Raises _Died."""
-    backend, count = get_active_backend()
-    loky = type(backend).__name__ == "LokyBackend"
-    count = workers or (-1 if loky and count in (None, 1) else count)
+    backend, count = get_active_backend()[0], _count(workers)
     stop = threading.Event()
 
     def tasks() -> Iterator[Any]:
@@ -124,7 +138,7 @@ def _attempt(
         yield from _pulled(source, heartbeat)
     except BaseException as error:
         stop.set()
-        if loky and not isinstance(error, _Died):  # at once, instead of at the end of what is under way
+        if _is_loky(backend) and not isinstance(error, _Died):  # at once, instead of at the end of what is under way
             _end_workers()
         raise
 

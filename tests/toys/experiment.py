@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from pmdviz.experiments.base import Case, Chart, Experiment, Row
+from pmdviz.experiments.base import Case, Experiment, Row
+from pmdviz.experiments.pictures import Chart, mean_series
 from pmdviz.experiments.sweep.fits import fitted
 from pmdviz.knobs import Knobs, Whole
 
@@ -44,7 +45,7 @@ class ToyMeanError(Experiment):
         fit = fitted([row["draws"] for row in rows], [row["error"] for row in rows])
         return [{"slope": fit.slope, "standard_error": fit.standard_error}]
 
-    def chart(self, rows: Sequence[Row], knobs: Any) -> Chart:
-        """Every mean."""
-        x, y = (np.array([row[name] for row in rows], float) for name in ("draws", "error"))
-        return Chart(x, y, "draws", "error of the mean", [("theory", -0.5)])
+    def pictures(self, rows: Sequence[Row], knobs: Any) -> list[Chart]:
+        """The mean error at each number."""
+        series = mean_series("mean error", rows, "draws", "error")
+        return [Chart([series], "draws", "error of the mean", slopes=[("theory", -0.5)])]

@@ -9,7 +9,8 @@ import numpy as np
 
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.errors import InputError
-from pmdviz.experiments.base import Case, Chart, Experiment, Row
+from pmdviz.experiments.base import Case, Experiment, Row
+from pmdviz.experiments.pictures import Chart, mean_series
 from pmdviz.experiments.sweep.fits import Fit, fitted
 from pmdviz.experiments.sweep.job import COUNTS, row_of
 from pmdviz.experiments.sweep.measures import ERRORS
@@ -87,12 +88,12 @@ class Convergence(Experiment):
         if fit is None:
             return []
         parts = [{"what": "measured", "slope": fit.slope, "standard_error": fit.standard_error, "runs": len(rows)}]
-        return parts + [{"what": words, "slope": slope} for words, slope in self._triangles(knobs)]
+        return parts + [{"what": words, "slope": slope} for words, slope in self.triangles(knobs)]
 
     def fit(self, rows: Sequence[Row], knobs: ConvergenceKnobs) -> Fit | None:
         """The power law through all runs; None while there are too few."""
         try:
-            return fitted(*self._points(rows, knobs))
+            return fitted(*self.points(rows, knobs))
         except InputError:
             return None
 
@@ -101,22 +102,25 @@ class Convergence(Experiment):
         found = [rate for letter in VARIED[knobs.varied].letters for rate in rates_for(letter, knobs.error)]
         return [rate for rate in found if rate.theorem in STRATEGIES[knobs.strategy].theorems]
 
-    def chart(self, rows: Sequence[Row], knobs: ConvergenceKnobs) -> Chart:
-        """Every run as a point."""
-        x, y = self._points(rows, knobs)
-        return Chart(x, y, VARIED[knobs.varied].axis, ERRORS[knobs.error][0], self._triangles(knobs))
+    def pictures(self, rows: Sequence[Row], knobs: ConvergenceKnobs) -> list[Chart]:
+        """The mean over the runs."""
+        varied, words = VARIED[knobs.varied], ERRORS[knobs.error][0]
+        series = mean_series("mean of the runs", rows, varied.column, knobs.error)
+        return [Chart([series], varied.axis, words, slopes=self.triangles(knobs))]
 
-    def _triangles(self, knobs: ConvergenceKnobs) -> list[tuple[str, float]]:
+    def triangles(self, knobs: ConvergenceKnobs) -> list[tuple[str, float]]:
+        """Words and slope of each bound that holds for all that is varied."""
         letters = VARIED[knobs.varied].letters
         whole = [rate for rate in self.bounds(knobs) if rate.holds(letters)]
-        return triangles(whole, dimension(knobs)) if whole else []
+        return merged(whole, dimension(knobs)) if whole else []
 
-    def _points(self, rows: Sequence[Row], knobs: ConvergenceKnobs) -> tuple[np.ndarray, np.ndarray]:
+    def points(self, rows: Sequence[Row], knobs: ConvergenceKnobs) -> tuple[np.ndarray, np.ndarray]:
+        """What is varied and the error, (runs,) each."""
         column = VARIED[knobs.varied].column
         return np.array([row[column] for row in rows], float), np.array([row[knobs.error] for row in rows], float)
 
 
-def triangles(bounds: list[Rate], dim: int) -> list[tuple[str, float]]:
+def merged(bounds: list[Rate], dim: int) -> list[tuple[str, float]]:
     """A triangle for each slope, with the theorems that print it."""
     names: dict[float, list[str]] = {}
     for rate in bounds:

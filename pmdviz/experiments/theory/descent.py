@@ -10,7 +10,8 @@ import numpy as np
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
-from pmdviz.experiments.base import Case, Chart, Experiment, Row
+from pmdviz.experiments.base import Case, Experiment, Row
+from pmdviz.experiments.pictures import Chart, mean_series
 from pmdviz.knobs import Choice, Knobs, Real, Whole
 from pmdviz.targets import Target, make_target
 
@@ -224,13 +225,14 @@ class Descent(Experiment):
             "above the bound": above(own, knobs),
         }
 
-    def chart(self, rows: Sequence[Row], knobs: DescentKnobs) -> Chart:
+    def pictures(self, rows: Sequence[Row], knobs: DescentKnobs) -> list[Chart]:
         """The floor of each run, less what finitely many particles add, against h."""
         kept = sorted({(row["h"], row["seed"]) for row in rows})
-        ends = [settled([row for row in rows if (row["h"], row["seed"]) == key], knobs) for key in kept]
-        y = np.array([np.mean(each) - expected_noise(knobs) for each in ends])
-        x = np.array([h for h, _ in kept])
-        return Chart(x, y, "Langevin step h", "KL above its least, settled (nats)", [("of a Gaussian: slope 2", 2.0)])
+        ends = {key: settled([row for row in rows if (row["h"], row["seed"]) == key], knobs) for key in kept}
+        noise = expected_noise(knobs)
+        floors = [{"h": h, "floor": np.mean(each) - noise} for (h, _), each in ends.items() if each]
+        series, slopes = mean_series("mean of the runs", floors, "h", "floor"), [("of a Gaussian: slope 2", 2.0)]
+        return [Chart([series], "Langevin step h", "KL above its least, settled (nats)", slopes=slopes)]
 
 
 def theory(case: Mapping[str, Any], h: float) -> Theory:

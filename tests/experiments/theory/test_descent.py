@@ -102,7 +102,8 @@ def test_runs_fall_as_the_theory_says_and_stop_at_its_floor():
         )
         assert entry["measured"] < 1.05 * entry["rate per unit of time"] < 1.05 * entry["by constants"] < 1.05
     assert found.summary[0]["floor measured"] > 3 * found.summary[1]["floor measured"]
-    assert len(found.chart.x) == 6 and found.chart.slopes[0][1] == 2.0
+    (chart,) = found.pictures
+    assert len(chart.series[0].x) == 3 and chart.slopes[0][1] == 2.0
 
 
 def test_the_measured_rate_is_that_of_a_line():
