@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING, Any
 from pmdviz.version import __version__
 
 if TYPE_CHECKING:
-    from pmdviz.api import custom_target, experiment, list_experiments, list_methods, list_targets, run, sweep, target
+    from pmdviz.api import (
+        custom_target,
+        experiment,
+        list_experiments,
+        list_fit_tests,
+        list_methods,
+        list_targets,
+        run,
+        sweep,
+        target,
+        test_fit,
+    )
     from pmdviz.engine.frame import Frame
     from pmdviz.engine.recipe.recipe import Recipe
     from pmdviz.engine.run import Run
@@ -39,12 +50,14 @@ _HOMES = {
     "custom_target": "pmdviz.api",
     "experiment": "pmdviz.api",
     "list_experiments": "pmdviz.api",
+    "list_fit_tests": "pmdviz.api",
     "list_methods": "pmdviz.api",
     "list_targets": "pmdviz.api",
     "race": "pmdviz.experiments.race",
     "run": "pmdviz.api",
     "sweep": "pmdviz.api",
     "target": "pmdviz.api",
+    "test_fit": "pmdviz.api",
 }
 
 __all__ = [
@@ -65,12 +78,14 @@ __all__ = [
     "custom_target",
     "experiment",
     "list_experiments",
+    "list_fit_tests",
     "list_methods",
     "list_targets",
     "race",
     "run",
     "sweep",
     "target",
+    "test_fit",
 ]
 
 

@@ -18,7 +18,10 @@ from pmdviz.targets import TARGETS, Target, make_target
 from pmdviz.targets.custom import CustomTarget
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from pmdviz.engine.frame import Frame
+    from pmdviz.experiments.goodness_of_fit.testing import FitResult
     from pmdviz.experiments.running import ExperimentResult
     from pmdviz.experiments.sweep import Sweep
 
@@ -66,6 +69,21 @@ def list_experiments() -> dict[str, dict[str, Any]]:
             "knobs": knobs.table(each.Knobs),
         }
         for name, each in sorted(EXPERIMENTS.items())
+    }
+
+
+def list_fit_tests() -> dict[str, dict[str, Any]]:
+    """Every goodness-of-fit test: name -> title, about, reference, and whether it has a bandwidth."""
+    from pmdviz.experiments.goodness_of_fit.statistics import FIT_TESTS
+
+    return {
+        name: {
+            "title": test.title,
+            "about": test.about,
+            "reference": test.source,
+            "has_bandwidth": test.has_bandwidth,
+        }
+        for name, test in FIT_TESTS.items()
     }
 
 
@@ -202,6 +220,7 @@ def experiment(
     path: str | os.PathLike[str] | None = None,
     workers: int | None = None,
     progress: Callable[[int, int], object] | None = None,
+    insist: bool = False,
     **knobs: Any,
 ) -> ExperimentResult:
     """One of `list_experiments()`, its cases computed in parallel.
@@ -216,18 +235,20 @@ def experiment(
         Processes; by default one a core.
     progress : function (cases done, cases in all)
         Called after every case and a few times a second. What it raises stops the workers.
+    insist : bool
+        Begin also what by the forecast takes more than an hour, or more than half of the free memory.
     **knobs
         Knobs of the experiment.
 
     Returns
     -------
     ExperimentResult
-        `.rows`, `.summary`, `.chart`, `.failed`, `.export(path)`.
+        `.rows`, `.summary`, `.pictures`, `.examples()`, `.failed`, `.export(path)`.
 
     Raises
     ------
     InputError
-        An unknown name or knob, a value out of its bounds, a table that is not this experiment's.
+        An unknown name or knob, a value out of its bounds, a table that is not this experiment's, what is too large.
 
     Examples
     --------
@@ -236,4 +257,62 @@ def experiment(
     from pmdviz.experiments import catalogue  # noqa: F401, joblib takes a tenth of a second
     from pmdviz.experiments.running import run_experiment
 
-    return run_experiment(name, knobs, path=path, workers=workers, progress=progress)
+    return run_experiment(name, knobs, path=path, workers=workers, progress=progress, insist=insist)
+
+
+def test_fit(
+    target: str | Target,
+    sample: ArrayLike | Run | Session | Frame,
+    test: str = "ksd",
+    *,
+    seed: int = 0,
+    alpha: float = 0.05,
+    draws: int = 500,
+    bandwidth: str | float = "median",
+) -> FitResult:
+    """Test whether a sample comes from a target.
+
+    Parameters
+    ----------
+    target : Target or str
+        p; a name stands for the built-in target at its defaults.
+    sample : array (n, d), Run, Session or Frame
+        An array is taken as independent points. Of a run it is the last frame: draws of chains are thinned by their
+        correlation time, weighted particles are taken with probability w / max w, fitted densities are drawn from;
+        `note` says so. At most 1,000 points are tested, a random subset.
+    test : str
+        One of `list_fit_tests()`.
+    seed : int
+        Of the subset and of the null distribution's draws.
+    alpha : float
+        Level: how often a sample of the target itself may be rejected.
+    draws : int
+        m, draws of the null distribution: bootstrap, permutations or simulated counts.
+    bandwidth : "median", "aggregated" or float
+        h of the kernel exp(-|x - y|^2 / h): the squared median distance, several combined at the same level, or a
+        number. Coordinates are in prior sds; latent ones of `gf_ksd` in those of p0. `dksd` and `mmd` on states have
+        exp(-H / (d h)), H the number of coordinates that differ, and instead of the median h = 1;
+        `gf_ksd_rao_blackwell` has h = max(2, d / 4), as no latent points are there to take a median of.
+
+    Returns
+    -------
+    FitResult
+        `.p_value`, `.rejected`, `.statistic`, `.note`, `.bootstrap`, `.kernel`.
+
+    Raises
+    ------
+    InputError
+        A test that does not apply to the target, fewer than 10 independent points, or points that vary less than
+        independent ones by design (evenly spread draws).
+
+    Examples
+    --------
+    >>> run = pmdviz.run(target="ising", method="gibbs", budget=4000)
+    >>> pmdviz.test_fit(run.target, run, "dksd").p_value
+    """
+    from pmdviz.experiments.goodness_of_fit.testing import tested
+
+    return tested(target, sample, test, seed, alpha, draws, bandwidth)
+
+
+setattr(test_fit, "__test__", False)  # noqa: B010, pytest collects names like this one

@@ -1,0 +1,236 @@
+"""How often each test rejects, with what it supposes and against what it should find."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from pmdviz.experiments.base import Case, Experiment, Row
+from pmdviz.experiments.forecast import Size
+from pmdviz.experiments.goodness_of_fit.base import FACTORS
+from pmdviz.experiments.goodness_of_fit.bootstrap import p_value
+from pmdviz.experiments.goodness_of_fit.drawn import kernel_picture, null_picture, power_curves
+from pmdviz.experiments.goodness_of_fit.rates import rate_of
+from pmdviz.experiments.goodness_of_fit.scenarios import SCENARIOS, Scenario
+from pmdviz.experiments.goodness_of_fit.statistics import FIT_TESTS
+from pmdviz.experiments.goodness_of_fit.testing import check_pair, checked_draws, find_test
+from pmdviz.experiments.pictures import Chart, Picture
+from pmdviz.knobs import Choice, Knobs, Real, Whole
+
+BLOCK = 20  # repetitions of a case
+FIRST_S, PROCESS_MB = 0.2, 150.0  # exact draws of a block; the pool of reference draws and tables of a process
+DRAWN_BY = ("scenario", "temperature", "perturbation", "seed", "first", "count", "num_points")
+ALL = "all"
+SPINS = ("ising_3x3", "ising_4x4", "ising_10x10")
+
+
+class GoodnessOfFitKnobs(Knobs):
+    """The knobs of `goodness_of_fit`."""
+
+    kind_words = "knob of experiment 'goodness_of_fit':"
+
+    scenario = Choice(
+        "ising_3x3",
+        choices={name: each.title for name, each in SCENARIOS.items()},
+        label="Scenario",
+        doc="The target p, and how the q that samples come from differs from it.",
+    )
+    temperature = Real(
+        10.0,
+        bounds=(1, 1000),
+        softbounds=(2, 50),
+        log=True,
+        label="Temperature T of p",
+        only_if=("scenario", SPINS),
+        doc="Neighbours of p are coupled by 1/T; those of q by 1/T plus the perturbation.",
+    )
+    strength = Real(
+        1.0,
+        bounds=(0, 3),
+        label="Strength",
+        doc="Factor of the perturbations; at 0 q is p, and the rates are the sizes of the tests.",
+    )
+    varied = Choice(
+        "perturbation",
+        choices={"perturbation": "how far q is from p", "num_points": "sample size"},
+        label="What is varied",
+        doc="Along the horizontal axis. Without a perturbation q is p, and the rate is the size of the test.",
+    )
+    test = Choice(
+        ALL,
+        choices={ALL: "all that apply", **{name: each.title for name, each in FIT_TESTS.items()}},
+        label="Tests",
+        doc="All of them see the same samples.",
+    )
+    num_points = Whole(
+        200,
+        bounds=(10, 1000),
+        label="Points n of a sample",
+        doc="Where the sample size is varied: the largest one; the others are a half, a quarter and an eighth of it.",
+    )
+    repetitions = Whole(200, bounds=(1, 10_000), label="Samples", doc="At each point of a curve.")
+    draws = Whole(
+        300,
+        bounds=(19, 10_000),
+        label="Null draws m",
+        doc="Draws of the null distribution for every p-value: bootstrap, permutations or simulated counts.",
+    )
+    bandwidth = Choice(
+        "median",
+        choices={"median": "the usual one", "aggregated": "several, combined", "own": "one of your own"},
+        label="Bandwidth",
+        doc="Of the kernels. The usual one is the squared median distance, or of kernels on states the published one. "
+        "Several are combined by their least p-value at the same level.",
+    )
+    width = Real(
+        1.0,
+        bounds=(1e-4, 10_000),
+        softbounds=(0.05, 50),
+        log=True,
+        label="Bandwidth h",
+        only_if=("bandwidth", "own"),
+        doc="The same for all tests, each in its own unit.",
+    )
+    alpha = Real(
+        0.05,
+        bounds=(0, 1),
+        inclusive_bounds=(False, False),
+        softbounds=(0.01, 0.2),
+        label="Level α",
+        doc="How often a sample of p itself may be rejected.",
+    )
+    seed = Whole(0, bounds=(0, 2**32 - 1), label="Seed", doc="Of all samples.")
+
+    def check(self) -> None:
+        """So many draws that p-values can be below the level."""
+        checked_draws(self.draws, self.alpha)
+
+
+class GoodnessOfFit(Experiment):
+    """Samples of q, and which of the tests reject that they come from p."""
+
+    name = "goodness_of_fit"
+    title = "Does the sample come from the model?"
+    about = "How often tests reject samples of the model itself, and of others that differ a little from it."
+    source = "Han 2019 (thesis), Algorithm 10 and its experiments; Yang, Liu, Rao, Neville 2018"
+    Knobs = GoodnessOfFitKnobs
+
+    def columns(self, knobs: GoodnessOfFitKnobs) -> Mapping[str, type]:
+        """A row a sample and test."""
+        numbers = {"num_points": int, "perturbation": float, "seed": int, "statistic": float, "p_value": float}
+        return {"test": str, **numbers, "rejected": bool, "seconds": float}
+
+    def cases(self, knobs: GoodnessOfFitKnobs) -> list[Case]:
+        """A block of samples for one test at one point of its curve."""
+        scenario, same = SCENARIOS[knobs.scenario], knobs.as_dict()
+        for name in ("varied", "test", "num_points", "repetitions", "strength"):
+            same.pop(name)
+        starts = range(0, knobs.repetitions, BLOCK)
+        return [
+            {**same, "test": test, "num_points": n, "perturbation": level, "first": first, "count": count}
+            for level, n in points_of_curve(knobs, scenario)
+            for first in starts
+            if (count := min(BLOCK, knobs.repetitions - first))
+            for test in tests_of(knobs, scenario)
+        ]
+
+    def run(self, case: Case) -> list[Row]:
+        """All samples of the block, drawn at once; one of them is the same whatever test is made of it."""
+        test, target = find_test(case["test"]), SCENARIOS[case["scenario"]].target(case["temperature"])
+        rows = []
+        for number, points in enumerate(samples_of(case), start=case["first"]):
+            start = time.perf_counter()
+            rng = np.random.default_rng([case["seed"], number, 1])
+            found = test.compare(rng, target, points, case["draws"], bandwidth_of(case))
+            p = p_value(found.values)
+            result = {"statistic": float(found.values[0]), "p_value": p, "rejected": p <= case["alpha"]}
+            known = {name: case[name] for name in ("test", "num_points", "perturbation")}
+            rows.append({**known, "seed": number, **result, "seconds": time.perf_counter() - start})
+        return rows
+
+    def summary(self, rows: Sequence[Row], knobs: GoodnessOfFitKnobs) -> list[dict[str, Any]]:
+        """The share of rejections with Wilson's 95 % interval, of every test at every point of its curve."""
+        groups: dict[tuple, list[Row]] = {}
+        for row in rows:
+            groups.setdefault((row["test"], row["num_points"], row["perturbation"]), []).append(row)
+        return [
+            {
+                **dict(zip(("test", "num_points", "perturbation"), key, strict=True)),
+                "rejected": (rate := rate_of(sum(row["rejected"] for row in mine), len(mine))).value,
+                "low": rate.low,
+                "high": rate.high,
+                "samples": rate.runs,
+                "milliseconds": 1000 * float(np.mean([row["seconds"] for row in mine])),
+            }
+            for key, mine in sorted(groups.items())
+        ]
+
+    def pictures(self, rows: Sequence[Row], knobs: GoodnessOfFitKnobs) -> list[Chart]:
+        """The power curves."""
+        return [power_curves(self.summary(rows, knobs), knobs.varied, SCENARIOS[knobs.scenario], knobs.alpha)]
+
+    def examples(self, knobs: GoodnessOfFitKnobs) -> Sequence[Picture]:
+        """The kernel matrix of 100 points of one sample, and the null distribution beside its statistic."""
+        scenario = SCENARIOS[knobs.scenario]
+        target, level = scenario.target(knobs.temperature), points_of_curve(knobs, scenario)[-1][0]
+        case = {**knobs.as_dict(), "perturbation": level, "first": 0, "count": 1}
+        (points,) = samples_of(case)
+        pictures: list[Picture] = []
+        for name in tests_of(knobs, scenario):
+            rng = np.random.default_rng([knobs.seed, 0, 1])
+            found = FIT_TESTS[name].compare(rng, target, points, knobs.draws, bandwidth_of(case))
+            if found.kernel is not None:
+                pictures.append(kernel_picture(FIT_TESTS[name].title, found.kernel, points))
+            pictures.append(null_picture(FIT_TESTS[name].title, found.values))
+        return pictures
+
+    def size(self, case: Case) -> Size:
+        """By measured times of a kernel matrix and of the null draws."""
+        test, n = FIT_TESTS[case["test"]], case["num_points"]
+        target = SCENARIOS[case["scenario"]].target(case["temperature"])
+        kernels = len(FACTORS) if case["bandwidth"] == "aggregated" else 1
+        seconds = test.seconds(target, n, case["draws"], kernels)
+        return Size(FIRST_S + case["count"] * seconds, PROCESS_MB + 8e-6 * (24 * n**2 + 4 * n * case["draws"]))
+
+
+def points_of_curve(knobs: GoodnessOfFitKnobs, scenario: Scenario) -> list[tuple[float, int]]:
+    """(perturbation, number of points) along the axis."""
+    if knobs.varied == "perturbation":
+        levels = sorted({float(knobs.strength * level) for level in scenario.levels})
+        return [(level, knobs.num_points) for level in levels]
+    sizes = sorted({max(10, knobs.num_points // factor) for factor in (8, 4, 2, 1)})
+    return [(float(knobs.strength * scenario.at), n) for n in sizes]
+
+
+def tests_of(knobs: GoodnessOfFitKnobs, scenario: Scenario) -> list[str]:
+    """Names of the tests that are made. Raises InputError where the one that was chosen does not apply."""
+    target = scenario.target(knobs.temperature)
+    if knobs.test == ALL:
+        return [name for name, each in FIT_TESTS.items() if each.applies(target)]
+    check_pair(find_test(knobs.test), target)
+    return [knobs.test]
+
+
+def samples_of(case: Case) -> list[np.ndarray]:
+    """The block's samples, (n, d) each: by seed and number of the block, the same for every test."""
+    return _drawn(*(case[name] for name in DRAWN_BY))
+
+
+@lru_cache(maxsize=2)
+def _drawn(
+    scenario: str, temperature: float, perturbation: float, seed: int, first: int, count: int, num_points: int
+) -> list[np.ndarray]:
+    """Kept for the tests that come next: exact draws of a wide lattice take as long as a test."""
+    draw = SCENARIOS[scenario].draws(temperature, perturbation)
+    points = draw(np.random.default_rng([seed, first, 0]), count * num_points)
+    points.flags.writeable = False
+    return np.split(points, count)
+
+
+def bandwidth_of(case: Case) -> str | float:
+    """As `compare` takes it."""
+    return case["width"] if case["bandwidth"] == "own" else case["bandwidth"]

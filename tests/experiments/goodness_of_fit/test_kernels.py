@@ -1,0 +1,213 @@
+"""Kernels of the tests against loops over coordinates, means under the target, and bootstrap against its formula."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from pmdviz.experiments.goodness_of_fit.bootstrap import (
+    Contrasts,
+    bootstrap_contrasts,
+    combined,
+    p_value,
+    permutation_contrasts,
+    quadratic_forms,
+)
+from pmdviz.experiments.goodness_of_fit.integrated_kernel import integrated_kernel, tables_of
+from pmdviz.experiments.goodness_of_fit.states import codes_of, enumerated, inverse_weights, neighbour_ratios
+from pmdviz.experiments.goodness_of_fit.statistics import FIT_TESTS
+from pmdviz.experiments.goodness_of_fit.statistics.dksd import dksd_kernel
+from pmdviz.experiments.goodness_of_fit.statistics.gf_ksd import gf_kernel, latent_of
+from pmdviz.experiments.goodness_of_fit.statistics.mmd import MMDTest
+from pmdviz.methods.stein.quantile_bins import bins_of
+from pmdviz.targets import make_target
+from pmdviz.targets.custom import CustomTarget
+from pmdviz.targets.space import Discrete
+
+
+def potts():
+    """Three values, given in no order, on two coordinates that are coupled."""
+    values = np.array([2.0, -1.0, 0.5])
+
+    def log_p(z, batch):
+        return 0.7 * (z[:, 0] == z[:, 1]) + 0.3 * z[:, 0] - 0.2 * z[:, 1] ** 2
+
+    return CustomTarget(
+        log_prior=lambda z: np.zeros(len(z)),
+        log_likelihood=log_p,
+        sample_prior=lambda rng, m: rng.choice(values, size=(m, 2)),
+        data=None,
+        name="potts",
+        space=Discrete(values, 2),
+    )
+
+
+TARGETS = {
+    "two values": lambda: make_target("ising", size=2, coupling=0.3, field=0.2),
+    "five values": lambda: make_target("categorical"),
+    "three values, two coordinates": potts,
+}
+WIDTHS = (0.3, 1.0, 5.0)
+
+
+@pytest.fixture(params=TARGETS)
+def target(request):
+    return TARGETS[request.param]()
+
+
+def naive_dksd(target, z, y, h):
+    """kappa of two states by its definition, with cyclic differences of every function."""
+    values, d = np.sort(target.space.values), target.dim
+    probability = lambda z: np.exp(target.log_joint(z[None])[0])  # noqa: E731
+    kernel = lambda z, y: np.exp(-(z != y).sum() / (d * h))  # noqa: E731
+
+    def moved(z, i, by):
+        found = z.copy()
+        found[i] = values[(np.flatnonzero(values == z[i])[0] + by) % len(values)]
+        return found
+
+    total = 0.0
+    for i in range(d):
+        score, other = (1 - probability(moved(x, i, 1)) / probability(x) for x in (z, y))
+        before, after = moved(z, i, -1), moved(y, i, -1)
+        total += score * other * kernel(z, y)
+        total -= score * (kernel(z, y) - kernel(z, after)) + other * (kernel(z, y) - kernel(before, y))
+        total += kernel(z, y) - kernel(before, y) - kernel(z, after) + kernel(before, after)
+    return total
+
+
+@pytest.mark.parametrize("h", WIDTHS)
+def test_the_discrete_kernel_is_that_of_a_loop(target, h):
+    states = enumerated(target)[0]
+    found = dksd_kernel(
+        codes_of(target.space, states), 1 - neighbour_ratios(target, states), len(target.space.values), h
+    )
+    rng = np.random.default_rng(0)
+    for i, j in rng.integers(len(states), size=(20, 2)):
+        assert found[i, j] == pytest.approx(naive_dksd(target, states[i], states[j], h), rel=1e-10, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", ["dksd", "gf_ksd_rao_blackwell"])
+@pytest.mark.parametrize("h", WIDTHS)
+def test_kernels_on_states_have_mean_zero_under_the_target(name, target, h):
+    assert abs(FIT_TESTS[name].mean_under(target, h)) < 1e-12
+
+
+@pytest.mark.parametrize("name", ["dksd", "gf_ksd_rao_blackwell"])
+def test_and_not_under_another(name, target, monkeypatch):
+    module = "pmdviz.experiments.goodness_of_fit.base.enumerated"
+    states, p = enumerated(target)
+    other = p * np.linspace(1, 2, len(p))
+    monkeypatch.setattr(module, lambda target: (states, other / other.sum()))
+    assert FIT_TESTS[name].mean_under(target, 1.0) > 1e-7
+
+
+@pytest.mark.parametrize("h", WIDTHS)
+@pytest.mark.parametrize("table", ["three", "five"])
+def test_the_gradient_free_kernel_has_mean_zero_over_its_latent_points(h, table):
+    assert abs(FIT_TESTS["gf_ksd"].mean_under(make_target("categorical", table=table), h)) < 1e-12
+
+
+@pytest.mark.parametrize("num_values", [2, 3, 5])
+@pytest.mark.parametrize("h", [0.05, 0.5, 2.0, 30.0])
+def test_tables_of_one_coordinate(num_values, h):
+    """E k = (1 + 4/h)^(-1/2) over p0 twice; kappa has mean 0 in either argument; both are symmetric."""
+    kernel, stein = tables_of(num_values, h)
+    assert kernel.mean() == pytest.approx((1 + 4 / h) ** -0.5, abs=1e-13)
+    np.testing.assert_allclose(stein.sum(axis=1), 0, atol=1e-12)
+    np.testing.assert_allclose(kernel, kernel.T, atol=1e-14)
+    np.testing.assert_allclose(stein, stein.T, atol=1e-12)
+
+
+def test_integrating_is_the_mean_over_many_completions(target):
+    """To 4 Monte Carlo standard errors for nearly all entries."""
+    points = target.reference().sample(np.random.default_rng(1), 12)
+    codes, weights = codes_of(target.space, points), inverse_weights(target, points)
+    exact = integrated_kernel(codes, weights, len(target.space.values), 2.0)
+    rng = np.random.default_rng(2)
+    drawn = np.array([gf_kernel(latent_of(rng, target.space, points), weights, 2.0) for _ in range(3000)])
+    error = (drawn.mean(axis=0) - exact) / (drawn.std(axis=0) / np.sqrt(len(drawn)))
+    off = error[np.triu_indices(12, 1)]
+    assert np.abs(off).max() < 4.5 and np.sqrt((off**2).mean()) < 1.5
+
+
+def test_a_latent_point_lies_in_the_bin_of_its_value(target):
+    points = target.reference().sample(np.random.default_rng(1), 200)
+    latent = latent_of(np.random.default_rng(2), target.space, points)
+    values = tuple(target.space.values)
+    np.testing.assert_array_equal(bins_of(values, 0.0, np.inf, 1)(latent), points)
+
+
+def test_quadratic_forms_are_those_of_a_loop():
+    rng = np.random.default_rng(3)
+    U, n = rng.standard_normal((7, 7)), 7
+    U += U.T
+    contrasts = bootstrap_contrasts(np.random.default_rng(4), n, 25)
+    found, draw = quadratic_forms(contrasts, U), np.random.default_rng(4)
+    pairs = [(i, j) for i, j in itertools.product(range(n), repeat=2) if i != j]
+    assert found[0] == pytest.approx(sum(U[i, j] for i, j in pairs) / (n * (n - 1)), abs=1e-8)
+    for value, counts in zip(found[1:], draw.multinomial(n, np.full(n, 1 / n), size=25), strict=True):
+        u = counts / n
+        naive = sum((u[i] - 1 / n) * U[i, j] * (u[j] - 1 / n) for i, j in pairs)
+        assert value == pytest.approx(naive, abs=1e-8)
+
+
+def test_a_large_diagonal_costs_no_digits():
+    rng = np.random.default_rng(9)
+    U = rng.standard_normal((20, 20))
+    U, contrasts = U + U.T, bootstrap_contrasts(rng, 20, 30)
+    narrow = U - np.diag(np.diag(U))
+    one, two = (quadratic_forms(contrasts, matrix) for matrix in (narrow, narrow + 1e12 * np.eye(20)))
+    np.testing.assert_array_equal(one, two)
+
+
+def test_as_printed_the_bootstrap_is_near_n_squared_times_the_statistic():
+    n, U = 50, np.ones((50, 50))
+    values = quadratic_forms(bootstrap_contrasts(np.random.default_rng(0), n, 200, divided=False), U)
+    assert values[0] == pytest.approx(1.0, abs=1e-8) and values[1:].min() > 0.9 * (n - 1) ** 2
+
+
+def test_sums_do_not_depend_on_their_order():
+    """What BLAS does with threads: the same bits for the points in another order."""
+    rng = np.random.default_rng(5)
+    U, order = rng.standard_normal((60, 60)), rng.permutation(60)
+    U += U.T
+    whole, scale = bootstrap_contrasts(rng, 60, 40)
+    one = quadratic_forms(Contrasts(whole, scale), U)
+    two = quadratic_forms(Contrasts(whole[:, order], scale), U[np.ix_(order, order)])
+    np.testing.assert_array_equal(one, two)
+
+
+def test_a_p_value_counts_ties_and_rounding():
+    assert p_value(np.array([1.0, 0.5, 1.0, 1.0 - 1e-15, 2.0])) == pytest.approx(4 / 5)
+    assert p_value(np.array([3.0, 0.5, 1.0])) == pytest.approx(1 / 3)
+
+
+def test_several_statistics_are_combined_by_the_least_p_value():
+    rng = np.random.default_rng(6)
+    values = rng.standard_normal((40, 3))
+    ranks = np.array([[np.count_nonzero(values[:, b] >= values[j, b]) for b in range(3)] for j in range(40)])
+    np.testing.assert_allclose(combined(values), -np.log(ranks.min(axis=1) / 40))
+    np.testing.assert_array_equal(combined(values[:, :1]), values[:, 0])
+
+
+def test_combined_p_values_of_exchangeable_draws_are_uniform():
+    """P(p <= 0.1) = 0.1 for the first of exchangeable rows, whatever their dependence."""
+    rng = np.random.default_rng(7)
+    common = rng.standard_normal((4000, 40, 1))
+    values = common + 0.5 * rng.standard_normal((4000, 40, 3))
+    rejected = np.mean([p_value(combined(each)) <= 0.1 for each in values])
+    assert abs(rejected - 0.1) < 4 * np.sqrt(0.09 / 4000)
+
+
+def test_permuted_statistics_are_mmd_of_the_permuted_samples():
+    n, rng = 15, np.random.default_rng(8)
+    x = rng.standard_normal((2 * n, 2))
+    K = np.exp(-((x[:, None] - x) ** 2).sum(axis=2))
+    contrasts = permutation_contrasts(rng, n, 10)
+    found = MMDTest().statistics(contrasts, K)
+    for value, signs in zip(found, contrasts.whole, strict=True):
+        a, b = signs > 0, signs < 0
+        assert a.sum() == b.sum() == n
+        within = sum(K[np.ix_(one, one)].sum() - n for one in (a, b)) / (n * (n - 1))
+        assert value == pytest.approx(within - 2 * K[np.ix_(a, b)].mean(), abs=1e-8)

@@ -1,0 +1,186 @@
+"""What is tested of runs, sessions, frames and arrays, and `pmdviz.test_fit` as a whole."""
+
+import numpy as np
+import pytest
+
+import pmdviz
+from pmdviz.errors import InputError
+from pmdviz.experiments.goodness_of_fit.rates import rejection_rate
+from pmdviz.experiments.goodness_of_fit.sample import longest_correlation_time, points_of
+
+PLANE = {"dim": 2}
+
+
+def rng():
+    return np.random.default_rng(0)
+
+
+@pytest.fixture(scope="module")
+def gibbs():
+    return pmdviz.run(target="ising", target_options={"size": 3}, method="gibbs", budget=800, floor=False)
+
+
+def test_a_run_a_session_and_a_frame_are_tested_alike(gibbs):
+    session = pmdviz.Session(gibbs.recipe)
+    while not session.done:
+        session.advance(10**9)
+    found = [pmdviz.test_fit(gibbs.target, one, "dksd") for one in (gibbs, session, gibbs.final)]
+    assert len({(one.p_value, one.statistic, one.num_points, one.note) for one in found}) == 1
+    one = found[0]
+    assert "one draw in" in one.note and 10 <= one.num_points <= 640 and 0 < one.p_value <= 1
+    assert one.rejected == (one.p_value <= 0.05) and one.bootstrap.shape == (500,)
+    assert one.kernel.shape == (one.num_points, one.num_points)
+
+
+def test_a_result_is_a_function_of_the_seed(gibbs):
+    points = gibbs.target.reference().sample(rng(), 1500)
+    one, two, other = (pmdviz.test_fit("ising", points[:, [0] * 16], "dksd", seed=seed) for seed in (1, 1, 2))
+    assert one.p_value == two.p_value and np.array_equal(one.bootstrap, two.bootstrap)
+    assert not np.array_equal(one.bootstrap, other.bootstrap)
+    assert one.num_points == 1000 and one.note == "1,000 of 1,500 points, at random"
+
+
+def test_an_array_is_tested_as_it_is():
+    points = rng().standard_normal((40, 2))
+    found = pmdviz.test_fit(pmdviz.target("correlated_gaussian", correlation=0.0), points, draws=99)
+    assert found.note == "" and found.num_points == 40 and not found.rejected
+    assert pmdviz.test_fit("correlated_gaussian", points + 2, draws=99).rejected
+
+
+@pytest.mark.parametrize("bandwidth", ["median", "aggregated", 0.5])
+def test_the_kernel_of_the_bandwidth_is_given(bandwidth):
+    points = rng().standard_normal((30, 2))
+    found = pmdviz.test_fit("correlated_gaussian", points, bandwidth=bandwidth, draws=50)
+    assert found.bandwidth == (0.5 if bandwidth == 0.5 else pytest.approx(found.bandwidth)) and found.bandwidth > 0
+    assert found.p_value == pytest.approx((1 + (found.bootstrap >= found.statistic).sum()) / 51)
+
+
+def test_the_statistic_is_the_mean_of_the_kernel_off_its_diagonal():
+    found = pmdviz.test_fit("correlated_gaussian", rng().standard_normal((30, 2)), draws=50)
+    off = found.kernel[~np.eye(30, dtype=bool)]
+    assert found.statistic == pytest.approx(off.mean(), rel=1e-6)
+
+
+def test_chains_are_thinned_by_twice_their_correlation_time():
+    """An AR(1) with coefficient r has tau = (1 + r) / (1 - r)."""
+    r, noise, chains = 0.8, rng().standard_normal((4, 4000, 2)), np.zeros((4, 4000, 2))
+    for t in range(1, 4000):
+        chains[:, t, 0] = r * chains[:, t - 1, 0] + np.sqrt(1 - r * r) * noise[:, t, 0]
+        chains[:, t, 1] = noise[:, t, 1]
+    assert longest_correlation_time(chains, False) == pytest.approx(9.0, rel=0.25)
+    assert longest_correlation_time(noise, False) < 1.3
+    assert longest_correlation_time(np.ones((2, 50, 3)), True) == 50
+
+
+def test_a_chain_that_swings_is_judged_by_its_squares():
+    """The sign is new at every draw, the size is not."""
+    sizes = np.repeat(np.abs(rng().standard_normal((2, 200, 1))), 10, axis=1)
+    assert longest_correlation_time(sizes * np.where(rng().random(sizes.shape) < 0.5, -1, 1), False) > 5
+
+
+def test_weighted_particles_are_taken_by_weight():
+    run = pmdviz.run(target="gaussian", target_options=PLANE, method="importance", floor=False, budget=400)
+    points, words = points_of(run.final, rng())
+    assert "w / max w" in words and 10 < len(points) < len(run.particles)
+    assert len(points) == pytest.approx(1 / run.weights.max(), rel=0.4)
+    exact = run.target.reference()
+    error = (points.mean(axis=0) - exact.mean) / np.sqrt(np.diag(exact.cov) / len(points))
+    assert np.abs(error).max() < 4
+
+
+def test_of_particles_that_share_ancestors_a_tenth_is_taken():
+    run = pmdviz.run(target="gaussian", target_options=PLANE, method="smc_mcmc", num_particles=400, floor=False)
+    assert run.final.rejuvenations
+    points, words = points_of(run.final, rng())
+    assert len(points) <= 40 and "share ancestors" in words
+
+
+def test_a_fitted_density_is_drawn_from():
+    run = pmdviz.run(target="gaussian", target_options=PLANE, method="gaussian_vb", floor=False, budget=2000)
+    points, words = points_of(run.final, rng())
+    assert points.shape == (1000, 2) and "independent draws" in words
+    q = run.final.density
+    assert np.abs((points.mean(axis=0) - q.mean) / np.sqrt(np.diag(q.cov) / 1000)).max() < 4
+
+
+def test_particles_that_repel_one_another_are_tested_with_a_note():
+    run = pmdviz.run(target="gaussian", target_options=PLANE, method="svgd", num_particles=30, floor=False, budget=200)
+    found = pmdviz.test_fit(run.target, run)
+    assert found.num_points == 30 and "push one another apart" in found.note
+
+
+@pytest.mark.parametrize(
+    "method, words",
+    [("pmd", "drawn evenly spread.*draws = 'independent'"), ("black_box_is", "weights that make errors cancel")],
+)
+def test_points_that_vary_less_by_design_are_refused(method, words):
+    run = pmdviz.run(target="gaussian", target_options=PLANE, method=method, num_particles=60, budget=60, floor=False)
+    with pytest.raises(InputError, match=words):
+        pmdviz.test_fit(run.target, run)
+
+
+def test_independent_draws_of_the_same_method_are_not():
+    run = pmdviz.run(
+        target="gaussian", target_options=PLANE, method="pmd", draws="independent", num_particles=300, budget=60,
+        floor=False,
+    )  # fmt: skip
+    assert pmdviz.test_fit(run.target, run).num_points >= 10
+
+
+def test_a_chain_that_is_too_short_is_refused():
+    run = pmdviz.run(target="ising", target_options={"size": 3}, method="gibbs", budget=8, floor=False)
+    with pytest.raises(InputError, match="at least 10 independent points.*run it longer"):
+        pmdviz.test_fit(run.target, run, "dksd")
+
+
+@pytest.mark.parametrize(
+    "sample, words",
+    [
+        (np.zeros((5, 2)), "at least 10 independent points; the sample has 5: give more"),
+        (np.zeros((50, 3)), r"must have shape \(m, 2\)"),
+        (np.full((50, 2), np.nan), "finite numbers"),
+        ("mixture", "must be real numbers"),
+    ],
+)
+def test_what_is_no_sample_is_said(sample, words):
+    with pytest.raises(InputError, match=words):
+        pmdviz.test_fit("correlated_gaussian", sample)
+
+
+@pytest.mark.parametrize(
+    "knobs, words",
+    [
+        ({"alpha": 0}, "alpha must be a number above 0 and below 1; given: 0"),
+        ({"alpha": 0.001}, "draws must be at least 999"),
+        ({"draws": 0}, "draws must be a whole number"),
+        ({"bandwidth": "wide"}, "'median', 'aggregated' or a number above 0; given: 'wide'"),
+        ({"bandwidth": -1.0}, "a number above 0; given: -1.0"),
+        ({"test": "ksdd"}, "did you mean 'ksd'"),
+        ({"seed": -1}, "seed must be a whole number"),
+    ],
+)
+def test_what_cannot_be_used_is_said(knobs, words):
+    with pytest.raises(InputError, match=words):
+        pmdviz.test_fit("correlated_gaussian", np.zeros((20, 2)), **knobs)
+
+
+def test_a_state_without_probability_is_said():
+    with pytest.raises(InputError, match="theta must be one of"):
+        pmdviz.test_fit("ising", np.zeros((20, 16)), "dksd")
+    with pytest.raises(InputError, match="unknown target 'isin'"):
+        pmdviz.test_fit("isin", np.zeros((20, 16)), "dksd")
+
+
+def test_pytest_does_not_collect_the_function():
+    assert pmdviz.test_fit.__test__ is False
+
+
+def test_the_rate_over_the_seeds_of_a_recipe():
+    recipe = pmdviz.Recipe("gaussian", "importance", target_options=PLANE, budget=100, num_particles=300)
+    found = rejection_rate(recipe, "ksd", range(40), draws=60)
+    assert found.rate.runs + found.refused == 40 and found.num_points > 10
+    assert found.rate.low <= found.rate.value <= 0.2
+    with pytest.raises(InputError, match="drawn evenly spread"):
+        rejection_rate(pmdviz.Recipe("gaussian", "pmd", budget=100, num_particles=50), "ksd", range(2))
+    with pytest.raises(InputError, match="at least one seed"):
+        rejection_rate(recipe, "ksd", [])
