@@ -7,8 +7,8 @@ import pytest
 
 import pmdviz
 from pmdviz.errors import InputError
-from pmdviz.experiments.base import Chart
 from pmdviz.experiments.catalogue import EXPERIMENTS
+from pmdviz.experiments.pictures import Chart, Ellipses, HeatMap, Histogram
 from pmdviz.experiments.running import run_experiment
 from pmdviz.experiments.theory.convergence import Convergence
 from pmdviz.knobs import table
@@ -17,13 +17,42 @@ SMALL = {  # knobs that make one quick
     "convergence": {"varied": "m", "seeds": 1},
     "recurrence": {"runs": 2, "steps": 3},
     "costs": {"rounds": 1},
+    "goodness_of_fit": {"scenario": "categorical", "repetitions": 2, "num_points": 20, "draws": 30},
+    "dimension": {"methods": "pmd", "largest_dim": 2, "num_particles": 50, "num_data": 50, "seeds": 1},
+    "aggregation": {"model": "gmm", "num_data": 600, "dim": 2, "components": 2, "num_shards": 3, "repetitions": 2,
+                    "lowest": 60, "highest": 90, "num_levels": 2},
+    "sharded_posterior": {"sampler": "exact", "num_data": 60, "num_particles": 60, "most_shards": 2, "seeds": 1},
     "descent": {"runs": 1, "num_steps": 2, "looks": 8, "num_particles": 200},
-}
+}  # fmt: skip
 TIMED = {"costs"}  # rows hold seconds of this machine: no two alike
 
 
 def small(name):
     return EXPERIMENTS[name].Knobs.checked(SMALL.get(name, {}))
+
+
+def check_pictures(pictures):
+    """Arrays that go together, and words on both axes."""
+    for picture in pictures:
+        assert picture.x_label and picture.y_label
+        if isinstance(picture, Chart):
+            assert picture.series
+            for series in picture.series:
+                assert series.name and len(series.x) == len(series.y)
+                assert series.look in {"line", "points", "dashes"}
+                assert series.low is None or (series.low <= series.high + 1e-12).all()
+        elif isinstance(picture, HeatMap):
+            assert picture.values.ndim == 2 and picture.value_label
+        elif isinstance(picture, Histogram):
+            assert len(picture.edges) == len(picture.counts) + 1
+        else:
+            assert isinstance(picture, Ellipses) and picture.points.shape[1] == 2
+            assert all(group.covs.shape == (len(group.means), 2, 2) for group in picture.groups)
+
+
+@pytest.mark.parametrize("name", [name for name in EXPERIMENTS if name not in TIMED])
+def test_one_case_is_drawn_from_near(name):
+    check_pictures(EXPERIMENTS[name].examples(small(name)))
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
@@ -75,7 +104,7 @@ def test_a_table_is_gone_on_with_and_workers_change_nothing(name, tmp_path):
     strip = lambda rows: repr([{k: v for k, v in row.items() if k != "seconds"} for row in rows])  # noqa: E731
     assert strip(whole.rows) == strip(alone.rows) and not whole.failed
     assert isinstance(whole.summary, list) and all(isinstance(entry, dict) for entry in whole.summary)
-    assert whole.chart is None or (isinstance(whole.chart, Chart) and len(whole.chart.x) == len(whole.chart.y))
+    check_pictures([*whole.pictures, *EXPERIMENTS[name].pictures(whole.rows[:1], small(name))])
     for kind in ("json", "csv"):
         assert whole.export(tmp_path / f"out.{kind}").stat().st_size > 100
     json.loads((tmp_path / "out.json").read_text(), parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))

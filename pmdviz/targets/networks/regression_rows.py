@@ -43,7 +43,7 @@ def read_regression(source: str, binary: bool, num_data: int, seed: int) -> Rows
         held_out = NUM_HELD_OUT[source]
         table, names = SIMULATED[source](rng, num_data + 2 * held_out), _names_of_simulated(source)
     else:
-        table, names = _table(source, binary)
+        table, names = whole_table(source, binary)
         if len(table) < 3:
             raise InputError(f"data {shown(source)} hold {len(table)} rows; at least 3 are needed", "data")
         if num_data > len(table) - 2:
@@ -100,7 +100,7 @@ def _names_of_simulated(source: str) -> tuple[str, ...]:
     return ("x",) if source == "curve" else tuple(numbered("x", NUM_INPUTS))
 
 
-def _table(source: str, binary: bool) -> tuple[np.ndarray, tuple[str, ...]]:
+def whole_table(source: str, binary: bool) -> tuple[np.ndarray, tuple[str, ...]]:
     """All rows of a source as they come, the outcome last, and the names of the inputs."""
     if source == "breast_cancer":
         return _breast_cancer()

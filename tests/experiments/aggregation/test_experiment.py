@@ -1,0 +1,211 @@
+"""The experiment around the models: its cases, sources of data, forecast, notes, slopes and pictures."""
+
+import sys
+
+import numpy as np
+import pytest
+
+import pmdviz
+from pmdviz.errors import InputError
+from pmdviz.experiments.aggregation.block import Block
+from pmdviz.experiments.aggregation.experiment import Aggregation
+from pmdviz.experiments.aggregation.knobs import VARIED
+from pmdviz.experiments.aggregation.models import MODELS
+from pmdviz.experiments.aggregation.points import principal_scores, read_points
+from pmdviz.experiments.forecast import TooMuch
+from pmdviz.experiments.pictures import Ellipses
+from pmdviz.targets import two_classes
+
+MADE = Aggregation()
+SMALL = {"num_data": 2000, "num_shards": 4, "lowest": 50, "highest": 200, "num_levels": 2, "repetitions": 2}
+MIXTURE = {**SMALL, "model": "gmm", "dim": 2, "components": 2}
+
+
+def rows_of(knobs):
+    chosen = MADE.Knobs.checked(knobs)
+    return chosen, [row for case in MADE.cases(chosen) for row in MADE.run(case)]
+
+
+def test_one_repetition_has_all_numbers_of_draws():
+    chosen, rows = rows_of(SMALL)
+    assert [case["draws"] for case in MADE.cases(chosen)] == [[50, 200]] * 2
+    mine = [(row["combiner"], row["num_draws"]) for row in rows if row["seed"] == 1]
+    assert mine == [
+        ("naive", 50), ("control", 50), ("control_fresh", 50), ("weighted", 50),
+        ("naive", 200), ("control", 200), ("control_fresh", 200), ("weighted", 200),
+        ("linear", 0), ("exact", 0), ("mle", 0),
+    ]  # fmt: skip
+    by_name = {(row["combiner"], row["num_draws"]): row for row in rows if row["seed"] == 1}
+    assert by_name["exact", 0]["error"] == 0 and by_name["mle", 0]["gap"] == by_name["mle", 0]["error_mle"] == 0
+    assert by_name["naive", 200]["error_truth"] > by_name["mle", 0]["error_truth"] > 0
+    assert by_name["naive", 50]["gap"] > by_name["linear", 0]["gap"]
+
+
+@pytest.mark.parametrize("varied", [name for name in VARIED if name != "n"])
+def test_each_value_is_a_case(varied):
+    given = {"varied": varied, "num_draws": 120, "num_shards": 6, "repetitions": 1}
+    chosen = MADE.Knobs.checked(given)
+    cases = MADE.cases(chosen)
+    assert len(cases) == len(chosen.levels) == 4
+    key = {"K": "num_shards", "K_total": "num_shards", "N": "num_data", "dim": "dim"}[varied]
+    assert [case[key] for case in cases] == chosen.levels
+    draws = [case["draws"][0] * (case["num_shards"] if varied == "K_total" else 1) for case in cases]
+    assert np.allclose(draws, 720 if varied == "K_total" else 120, rtol=0.05)
+
+
+def test_more_machines_and_more_draws_help():
+    chosen, rows = rows_of({"varied": "K", "lowest": 4, "highest": 64, "num_levels": 2, "num_data": 20_000,
+                            "num_draws": 100, "repetitions": 6, "combiners": "kl"})  # fmt: skip
+    means = {each["what"]: each for each in MADE.summary(rows, chosen) if "error" in each}
+    few, many = means["KL, plain draws, K = 4"], means["KL, plain draws, K = 64"]
+    assert few["error"] / many["error"] == pytest.approx(16, rel=0.5)  # O(1 / (K n))
+    assert few["standard_error"] > 0 and set(few) == {"what", "error", "standard_error", "gap"}
+
+
+def test_the_slopes_stand_beside_theory():
+    chosen = MADE.Knobs.checked(SMALL)
+    rows = [
+        {"combiner": name, "num_draws": n, "error": 5.0 * n**-power, "gap": 0.1 / n, "note": "odd" if n == 50 else ""}
+        for name, power in (("naive", 1), ("weighted", 2))
+        for n in (50, 100, 200)
+    ]
+    plain, noted, by_weights, _ = MADE.summary(rows, chosen)
+    assert plain["slope"] == pytest.approx(-1) == plain["theory"] and by_weights["slope"] == pytest.approx(-2)
+    assert noted == {"what": "KL, plain draws: 1 of 3 rows", "note": "odd"}
+    errors, gaps = MADE.pictures(rows, chosen)
+    assert [slope for _, slope in errors.slopes] == [-1, -2] and errors.y_log and gaps.y_log
+    assert [series.name for series in errors.series] == ["KL, plain draws", "KL, weighted draws"]
+    assert all(len(series.low) == 3 for series in gaps.series)
+    rows[2]["gap"] = -0.1  # better than the fit to all data: no place on a log axis
+    gaps = MADE.pictures(rows, chosen)[1]
+    assert not gaps.y_log and gaps.series[0].y[-1] == -0.1
+
+
+def test_pictures_of_a_mixture():
+    chosen, rows = rows_of({**MIXTURE, "repetitions": 1})
+    errors, gaps = MADE.pictures(rows, chosen)
+    looks = {series.name: series for series in errors.series}
+    assert looks["KL, weighted draws"].x.tolist() == [50, 200]
+    level = looks["mean of the parameters, unmatched"]
+    assert level.look == "dashes" and level.x.tolist() == [50, 200] and np.ptp(level.y) == 0
+    assert level.y[0] > 100 * looks["mean of the parameters"].y[0]
+    assert "the KL average itself" not in looks and len(gaps.series) > 3
+    kl, means = MADE.examples(chosen)
+    assert isinstance(kl, Ellipses) and [group.bold for group in kl.groups] == [False, True, True]
+    machines, matched, unmatched = means.groups
+    assert machines.means.shape == (8, 2) and matched.covs.shape == (2, 2, 2)
+    apart = np.linalg.norm(matched.means[0] - matched.means[1])
+    assert np.linalg.norm(unmatched.means[0] - unmatched.means[1]) < 0.8 * apart
+
+
+def test_components_counted_on_each_machine():
+    chosen, rows = rows_of({**MIXTURE, "count": "bic", "num_data": 1200, "repetitions": 1})
+    case = MADE.cases(chosen)[0]
+    counts = [len(each.shares) for each in Block(case).machines.params]
+    assert counts.count(2) >= 3
+    assert {row["components"] for row in rows if row["combiner"] == "weighted"} == {2}
+    assert all(row["error"] < 1 for row in rows if row["combiner"] == "weighted" and row["num_draws"] == 200)
+
+
+@pytest.mark.parametrize("source, most, columns", [("digits", 1437, 61), ("breast_cancer", 455, 30),
+                                                   ("randhie", 16_152, 9)])  # fmt: skip
+def test_carried_tables(source, most, columns):
+    chosen, rows = rows_of({"data": source, "repetitions": 1, "num_levels": 1, "lowest": 300, "num_shards": 2,
+                            "dim": 5})  # fmt: skip
+    assert {row["num_data"] for row in rows} == {most} and np.isnan(rows[0]["error_truth"])
+    scores = principal_scores(source)
+    assert scores.shape[1] == columns and scores[:, 0].std() == pytest.approx(1)
+    cov = scores.T @ scores / len(scores)
+    assert np.abs(cov - np.diag(np.diag(cov))).max() < 1e-9 and (np.diff(np.diag(cov)) < 1e-9).all()
+    points = read_points(source, MODELS["gaussian"](5), 10**9, 3)
+    together = np.concatenate([points.train, points.test])
+    assert len(points.test) == len(scores) - most
+    np.testing.assert_allclose(np.sort(together, axis=0), np.sort(scores[:, :5], axis=0))
+    assert MADE.size(MADE.cases(chosen)[0]).megabytes < 50
+
+
+@pytest.mark.parametrize("suffix", ["csv", "data", "libsvm"])
+def test_a_file_of_ones_own(tmp_path, suffix):
+    rng = np.random.default_rng(0)
+    table = np.column_stack(
+        [rng.normal(size=(500, 4)) @ rng.normal(size=(4, 4)), np.ones(500), rng.integers(0, 7, 500)]
+    )
+    path = tmp_path / f"covtype.{suffix}"
+    if suffix == "libsvm":
+        cells = [[f"{k + 1}:{x!r}" for k, x in enumerate(row[:-1].tolist())] for row in table]
+        path.write_text("\n".join(f"{row[-1]:g} {' '.join(each)}" for row, each in zip(table, cells, strict=True)))
+    else:
+        np.savetxt(path, table, delimiter=",")
+    found = pmdviz.experiment("aggregation", data=str(path), dim=4, num_shards=3, repetitions=1, workers=1)
+    assert not found.failed and found.rows[0]["num_data"] == 400 and found.knobs["data"].startswith(str(path))
+    with pytest.raises(InputError, match="dim must be at most 4 with data"):  # the fifth column does not vary
+        pmdviz.experiment("aggregation", data=str(path), dim=5, num_shards=3, repetitions=1, workers=1)
+
+
+@pytest.mark.parametrize(
+    "knobs, words",
+    [
+        ({"model": "gauss"}, "did you mean 'gaussian'"),
+        ({"machines": 3}, "unknown knob of experiment 'aggregation'"),
+        ({"lowest": 2000}, "lowest must be at most highest, 1,000; given: 2,000"),
+        ({"model": "ppca", "latent": 3}, "latent must be below the dimension, 3; given: 3"),
+        ({"model": "ppca", "varied": "dim"}, "latent must be below the dimension, 2; given: 2"),
+        ({"num_data": 50}, "num_data must be at least 100, so that each of 10 machines has more data than its model"),
+        ({"data": "breast_cancer", "model": "gmm"}, "num_data must be at least 1,980, .* given: 455"),
+        ({"data": "digits", "against": "truth"}, "a table has no true parameters; set against to exact or mle"),
+        ({"data": "nowhere.csv"}, "cannot be read"),
+        ({"data": "covtype"}, "data must be simulated, digits"),
+        ({"num_draws": 1, "varied": "K"}, "num_draws must be a whole number at least 2"),
+    ],
+)
+def test_what_cannot_be_used_is_said(knobs, words):
+    with pytest.raises(InputError, match=words):
+        pmdviz.experiment("aggregation", **knobs)
+
+
+@pytest.mark.parametrize("source, hidden, pip", [("digits", "sklearn.datasets", "pmdviz\\[data\\]"),
+                                                 ("randhie", "statsmodels", "pmdviz\\[tables\\]")])  # fmt: skip
+def test_a_package_that_is_missing_is_said(source, hidden, pip, monkeypatch):
+    from pmdviz.targets.networks import regression_rows
+
+    def clear():
+        for cached in (principal_scores, two_classes._digits, regression_rows._of_statsmodels):
+            cached.cache_clear()
+
+    clear()
+    monkeypatch.setitem(sys.modules, hidden, None)
+    monkeypatch.setattr(regression_rows, "find_spec", lambda name: None)
+    with pytest.raises(InputError, match=pip):
+        pmdviz.experiment("aggregation", data=source)
+    clear()
+
+
+@pytest.mark.parametrize("knobs", [{"num_data": 10**9}, {"num_data": 10**12, "model": "gmm"},
+                                   {"varied": "N", "highest": 10**10}])  # fmt: skip
+def test_what_is_too_large_is_refused_before_it_begins(knobs, monkeypatch):
+    monkeypatch.setattr(Aggregation, "run", lambda self, case: pytest.fail("it has begun"))
+    monkeypatch.setattr("pmdviz.experiments.forecast.free_megabytes", lambda: 16_000.0)
+    with pytest.raises(TooMuch, match="make it smaller, or insist"):
+        pmdviz.experiment("aggregation", **knobs, workers=1)
+
+
+@pytest.mark.parametrize("knobs", [{}, {"model": "gmm"}, {"model": "gmm", "num_data": 1_000_000}, {"model": "ppca"}])
+def test_what_people_will_want_is_not_too_large(knobs):
+    cases = MADE.cases(MADE.Knobs.checked(knobs))
+    assert sum(MADE.size(case).seconds for case in cases) < 1000
+    assert max(MADE.size(case).megabytes for case in cases) < 500
+
+
+def test_a_row_is_the_same_whatever_ran_before():
+    chosen = MADE.Knobs.checked(MIXTURE)
+    first, second = MADE.cases(chosen)
+    both = [MADE.run(first), MADE.run(second)][1]
+    again = MADE.run(second)
+    assert repr([{**row, "seconds": 0} for row in both]) == repr([{**row, "seconds": 0} for row in again])
+
+
+def test_what_is_no_density_has_a_note_and_no_likelihood():
+    _, rows = rows_of({**MIXTURE, "components": 3, "num_data": 3000, "num_shards": 2, "lowest": 12, "highest": 12,
+                       "num_levels": 1, "repetitions": 3})  # fmt: skip
+    odd = [row for row in rows if np.isnan(row["gap"])]
+    assert odd and all(row["note"] and row["combiner"].startswith("control") for row in odd)

@@ -1,0 +1,107 @@
+"""What dimension does: who is measured, the errors of runs and of exact draws, and two claims at fixed seeds."""
+
+import numpy as np
+import pytest
+
+import pmdviz
+from pmdviz.errors import InputError
+from pmdviz.experiments.catalogue import EXPERIMENTS
+from pmdviz.experiments.dimension.dimension import EXACT, EXACT_TITLE, entrants_of
+from pmdviz.experiments.dimension.entrants import ALGORITHM_1, ENTRANTS, SETTINGS, TEAMS
+from pmdviz.experiments.dimension.errors import of_exact_draws
+from pmdviz.experiments.dimension.families import FAMILIES
+from pmdviz.methods import METHODS
+from pmdviz.presets import find_preset
+
+DIMENSION = EXPERIMENTS["dimension"]
+CASE = {"family": "linear", "num_particles": 300, "num_data": 200, "visited": None, "seed": 0}
+
+
+def row_of(**parts):
+    return DIMENSION.run({**CASE, **parts})[0]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_entrant_that_fits_can_be_made_into_a_run(family):
+    target, names = FAMILIES[family].make(2, 50, 0), entrants_of("all", family)
+    assert len(names) > 20 and set(SETTINGS) <= set(names)
+    for name in names:
+        recipe = ENTRANTS[name].recipe(target, 100_000, None, 0)
+        assert recipe.method == ENTRANTS[name].method and recipe.budget > 0
+    left_out = {name for name in ENTRANTS if name not in names}
+    assert all(METHODS[ENTRANTS[name].method].requires - FAMILIES[family].offers for name in left_out)
+
+
+def test_a_family_offers_what_its_targets_do():
+    for family in FAMILIES.values():
+        assert family.offers <= family.make(2, 20, 0).offers
+
+
+def test_algorithm_1_is_that_of_the_preset():
+    preset = find_preset("algorithm_1").recipe.knobs
+    assert preset == {**preset, **ALGORITHM_1}
+
+
+def test_quick_cases_come_first_and_every_team_has_exact_draws():
+    knobs = DIMENSION.Knobs.checked({"largest_dim": 10, "seeds": 2})
+    cases = DIMENSION.cases(knobs)
+    seconds = [round(DIMENSION.size(case).seconds, 1) for case in cases]
+    assert seconds == sorted(seconds)
+    assert {case["dim"] for case in cases} == {1, 2, 3, 5, 10} and {case["seed"] for case in cases} == {0, 1}
+    assert {case["entrant"] for case in cases} == {EXACT, *TEAMS["few"][1]}
+    assert DIMENSION.cases(DIMENSION.Knobs.checked({"largest_dim": 7}))[-1]["dim"] == 7
+
+
+def test_what_does_not_fit_is_said():
+    with pytest.raises(InputError, match="does not run on 'linear'"):
+        pmdviz.experiment("dimension", methods="jaakkola_jordan")
+    assert entrants_of("jaakkola_jordan", "logistic") == ["jaakkola_jordan"]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_exact_draws_are_as_far_off_as_chance_has_it(family):
+    target, m = FAMILIES[family].make(3, 100, 0), 500
+    found = [of_exact_draws(target, m, seed) for seed in range(8)]
+    scaled = np.array([one["mean_error"] for one in found]) * np.sqrt(m)
+    assert abs(scaled.mean() - 1.33) < 4 * 0.6 / np.sqrt(8)  # E max of three |z|, and its sd
+    assert all(0.9 < one["sd_ratio_min"] <= one["sd_ratio_max"] < 1.1 for one in found)
+    assert np.mean([one["kl_moments"] for one in found]) == pytest.approx(9 / (2 * m), rel=0.6)  # (d + d(d+1)/2) / 2m
+    assert max(one["mmd"] for one in found) < 0.1
+
+
+def test_without_new_particles_the_error_grows_and_the_run_says_so():
+    kept, lost = (row_of(entrant=name, dim=8) for name in ("pmd", "pmd_weights"))
+    assert kept["mean_error"] < 0.3 and kept["kl_moments"] < 0.5 and not kept["caveat"]
+    assert lost["mean_error"] > 3 and lost["ess"] < 3 and "effective particles" in lost["caveat"]
+    flat = row_of(entrant="pmd_weights", dim=1)
+    assert flat["mean_error"] < 0.2
+
+
+def test_of_two_modes_a_chain_finds_one_in_any_dimension():
+    chain, both = (row_of(entrant=name, dim=4, family="two_regressions") for name in ("hmc", "pmd"))
+    assert chain["mean_error"] == pytest.approx(1, abs=0.1)  # the middle is a mode's distance away
+    assert both["mean_error"] < 0.2 and both["mmd"] < 0.5 * chain["mmd"]
+
+
+def test_a_run_that_stops_keeps_its_place_and_says_why(monkeypatch):
+    row = row_of(entrant="sgld", dim=20, num_data=500)
+    assert row["caveat"].startswith("stopped: the chain diverged") and np.isnan(row["mean_error"])
+    assert DIMENSION.summary([row], DIMENSION.Knobs.defaults())[0]["without number"] == 1
+
+
+def test_equal_budgets_are_the_same_number_of_data():
+    rows = [row_of(entrant=name, dim=2, visited=1000) for name in ("pmd", "svi", "svgd")]
+    assert [row["visited"] for row in rows] == [1000] * 3
+
+
+def test_what_comes_out_and_what_is_drawn():
+    knobs = DIMENSION.Knobs.checked({"metric": "kl_moments"})
+    rest = {"caveat": "", "seconds": 1.0}
+    rows = [{"method": "A", "d": 2, "kl_moments": value, **rest} for value in (1.0, 3.0)]
+    rows += [{"method": EXACT_TITLE, "d": 2, "kl_moments": 1e9, **rest, "caveat": "no"}]
+    first, second = DIMENSION.summary(rows, knobs)
+    assert (first["method"], first["mean"], first["standard error"]) == ("A", 2.0, 1.0)
+    assert second["with caveat"] == 1 and np.isnan(second["standard error"])
+    (chart,) = DIMENSION.pictures(rows, knobs)
+    assert chart.series[0].y == 2.0 and chart.series[1].y == 100.0 and "100" in chart.title
+    assert chart.series[1].look == "dashes" and chart.y_log
