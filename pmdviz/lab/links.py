@@ -16,7 +16,10 @@ from pmdviz.experiments.race import RaceRecipe
 from pmdviz.presets import find_preset
 
 LONGEST = 2000  # characters of a query that every mail program, chat and proxy lets through
-NAMES = ("run", "preset", "at", "frame", "hide", "embed", "start", "presenter", "race")
+NAMES = (
+    *("run", "preset", "at", "frame", "hide", "embed", "start", "presenter", "race"),
+    *("experiment", "knobs", "settings"),
+)
 
 
 STARTS = START, HERE, END = (
@@ -35,6 +38,17 @@ class Page(NamedTuple):
 
 
 PLAIN = Page()
+
+
+class Asked(NamedTuple):
+    """What a link says of an experiment, as it stands there: `lab.controls.experiment_sharing` reads it."""
+
+    experiment: str = ""  # its name
+    knobs: str = ""  # those that differ from their defaults, folded
+    settings: str = ""  # name of a preset of an experiment
+
+
+NOTHING = Asked()
 
 
 @dataclass(frozen=True)
@@ -59,6 +73,8 @@ class Link:
         In presenter mode, for a lecture hall.
     race : RaceRecipe or None
         What is raced on the Race page; None: the page's own default.
+    asked : Asked
+        The experiment of the Theory page.
     """
 
     recipe: Recipe | None = None
@@ -69,6 +85,7 @@ class Link:
     preset: str = ""
     presenter: bool = False
     race: RaceRecipe | None = None
+    asked: Asked = NOTHING
 
     @property
     def page(self) -> Page:
@@ -105,6 +122,12 @@ def race_query(race: RaceRecipe) -> str:
     return _short_enough("?" + urlencode({"page": "race", "race": race.to_link()}), "race")
 
 
+def experiment_query(asked: Asked) -> str:
+    """The query of the link to an experiment on the Theory page. Raises InputError for one that is too long."""
+    parts = {name: value for name, value in asked._asdict().items() if value}
+    return _short_enough("?" + urlencode({"page": "theory", **parts}), "experiment")
+
+
 def _short_enough(text: str, what: str) -> str:
     if len(text) > LONGEST:
         raise InputError(
@@ -139,6 +162,7 @@ def read(arguments: Mapping[str, Sequence[bytes | str]]) -> Link:
         preset.name if preset is not None else "",
         _yes(given.get("presenter", "0")),
         RaceRecipe.from_link(given["race"]) if "race" in given else None,
+        Asked(*(given.get(name, "") for name in Asked._fields)),
     )
 
 

@@ -72,7 +72,7 @@ def _race(link: Link) -> Any:
 def _theory(link: Link) -> Any:
     from pmdviz.lab.pages.theory import TheoryPage
 
-    return TheoryPage()
+    return TheoryPage(link.asked)
 
 
 PAGES: dict[str, tuple[str, Callable[[Link], Any]]] = {

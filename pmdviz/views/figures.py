@@ -44,6 +44,16 @@ def describe(figure: Figure, words: str) -> None:
     figure.js_on_change("inner_width", CustomJS(args={"figure": figure, "words": words}, code=DESCRIBE_JS))
 
 
+DESCRIBE_BY_TAG_JS = "const words = figure.tags[0] ?? ''\n" + DESCRIBE_JS
+
+
+def describe_by_tag(figure: Figure) -> None:
+    """The same where the words change: they are the figure's first tag."""
+    tell = CustomJS(args={"figure": figure}, code=DESCRIBE_BY_TAG_JS)
+    figure.js_on_change("inner_width", tell)
+    figure.js_on_change("tags", tell)
+
+
 MOVING_JS = (Path(__file__).with_name("static") / "moving.js").read_text(encoding="utf-8")
 
 

@@ -2,13 +2,20 @@
 
 import re
 
+from pmdviz.experiments.link import pack
+from pmdviz.experiments.theory.recurrence import RecurrenceKnobs
+from pmdviz.lab.links import Asked, experiment_query
 from tests.browser.conftest import Lab
+from tests.browser.test_accessible import AXE, FOUND
 
 POINTS = "pmdviz.model('theory').renderers.find((r) => r.glyph.type === 'Scatter').data_source.data.x.length"
 
 # Everything that ever stands on a tab, however short the work is.
 TOLD_JS = """(tab) => { window.told = []; new MutationObserver(() => told.push(tab.textContent))
   .observe(tab, {childList: true, characterData: true, subtree: true}) }"""
+# The browser keeps the model of a figure that has gone for a while.
+DARK = """Bokeh.documents.flatMap((doc) => [...doc._all_models.values()])
+  .some((m) => m.name === "picture-chart" && m.background_fill_color !== "#ffffff")"""
 
 
 def opened(lab: Lab) -> Lab:
@@ -78,3 +85,35 @@ def test_on_a_phone_nothing_is_wider_than_the_screen(open_lab):
     box = lab.page.get_by_role("button", name="Measure", exact=True).bounding_box()
     assert box["height"] >= 32 and box["x"] >= 0
     assert lab.page.evaluate("pmdviz.model('theory').inner_width") > 200
+
+
+def test_an_experiment_of_a_link_with_live_pictures_cancel_a_file_and_the_dark_theme(server, browser, tmp_path):
+    knobs = RecurrenceKnobs.checked({"runs": 2, "steps": 3})
+    lab = Lab(browser, server.url + "/" + experiment_query(Asked("recurrence", pack(knobs))))
+    page = lab.page
+    page.get_by_role("button", name="Run the experiment").wait_for(timeout=120_000)
+    heading = page.get_by_role("heading", name="Every experiment")
+    page.wait_for_function("(h) => h.getBoundingClientRect().top < innerHeight / 2", arg=heading.element_handle())
+    assert page.get_by_label("Experiment", exact=True).input_value() == "Theorem 2, term by term"
+    lab.press("Run the experiment")
+    page.get_by_text("6 rows measured.").wait_for(timeout=120_000)
+    page.get_by_role("img", name=re.compile("^Chart: KL.*measured")).wait_for()
+    assert page.get_by_role("table", name="What comes out").locator("tbody tr").count() == 3
+    with page.expect_download() as saved:
+        page.get_by_text("Download CSV").last.click()
+    saved.value.save_as(tmp_path / "rows.csv")
+    assert saved.value.suggested_filename == "pmdviz-recurrence.csv"
+    assert len((tmp_path / "rows.csv").read_text().splitlines()) == 7
+    page.get_by_label("Experiment", exact=True).select_option("Error against particles, steps or data")
+    lab.wait("location.search === '?page=theory&experiment=convergence'")
+    lab.press("Run the experiment")
+    page.get_by_role("img", name=re.compile("^Chart: error of bounded functions")).wait_for(timeout=120_000)
+    lab.press("Cancel")
+    page.get_by_text("Cancelled; what was measured stays.").wait_for()
+    page.get_by_label("Toggle theme").click()
+    page.wait_for_function(DARK)
+    page.mouse.move(700, 400)
+    page.wait_for_function("document.getAnimations().length === 0")
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    assert page.evaluate(FOUND) == [] and lab.problems == []
+    lab.context.close()

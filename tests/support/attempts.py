@@ -20,6 +20,7 @@ from pmdviz.errors import InputError
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.experiments.table import Table
 from pmdviz.lab import links
+from pmdviz.lab.controls import experiment_sharing
 
 HANG_S = 2.0  # CPU seconds of whoever looks at the input: on a busy machine the clock on the wall says little
 TABLE = {"num_particles": int, "tv": float, "bounded": bool, "failed": str}  # columns of the table that is broken
@@ -84,8 +85,14 @@ def try_race(text: str) -> Ending:
 
 
 def try_link(query: str) -> Ending:
-    """What follows the question mark of an address is read as a link or refused in one line."""
-    return _reading(query, lambda: bool(links.read(parse_qs(query.lstrip("?"), keep_blank_values=True))))
+    """What follows the question mark of an address, an experiment in it too, is read or refused in one line."""
+
+    def read() -> bool:
+        link = links.read(parse_qs(query.lstrip("?"), keep_blank_values=True))
+        experiment_sharing.read(link.asked)
+        return True
+
+    return _reading(query, read)
 
 
 def try_table(content: bytes) -> Ending:

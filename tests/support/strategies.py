@@ -10,6 +10,8 @@ from urllib.parse import quote
 from hypothesis import strategies as st
 
 from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.experiments.catalogue import EXPERIMENTS
+from pmdviz.experiments.link import pack
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.lab.links import NAMES
 from pmdviz.presets import PRESETS
@@ -41,7 +43,8 @@ RACES = [
     RaceRecipe.checked("pmd,sgld,hmc", "gaussian", {}, 500, [7, 2], 5).to_dict(),
 ]
 LINK = {"preset": "two-modes", "at": "12", "frame": "0123456789ab", "hide": "data,seed", "embed": "1", "start": "end"}
-LINK |= {"presenter": "1", "race": RaceRecipe.from_dict(RACES[0]).to_link()}
+LINK |= {"presenter": "1", "race": RaceRecipe.from_dict(RACES[0]).to_link(), "settings": "descent_by_correlation"}
+LINK |= {"experiment": "descent", "knobs": pack(EXPERIMENTS["descent"].Knobs.checked({"correlation": 0.9}))}
 RUNS = [Recipe.from_dict(plain).to_link() for plain in RECIPES]
 ACKNOWLEDGE = "the model of this page that acknowledges frames"  # what sends a message puts that model's id here
 

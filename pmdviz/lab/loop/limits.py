@@ -13,7 +13,7 @@ from pmdviz.engine.recipe.parts import keep_changes
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.errors import InputError
 from pmdviz.experiments.race import RaceRecipe
-from pmdviz.knobs import KnobSpec
+from pmdviz.knobs import Knobs, KnobSpec
 from pmdviz.lab.loop.forecast import COUNTS, heaviest, label_of, most_asked, most_within, step_seconds
 from pmdviz.lab.loop.replay import DEFAULT_SECONDS, keep_seconds
 from pmdviz.limits import limit
@@ -70,6 +70,13 @@ def check_race(race: RaceRecipe) -> RaceRecipe:
     for recipe in race.recipes:
         check(recipe)
     return race
+
+
+def check_experiment(knobs: Knobs) -> Knobs:
+    """`knobs` themselves, of an experiment. Raises InputError for more particles than this server allows."""
+    for name, spec in knobs.specs().items():
+        capped(spec, type(knobs)).parse(knobs.as_dict()[name])
+    return knobs
 
 
 @lru_cache(maxsize=16)

@@ -27,6 +27,7 @@ from pmdviz.lab.notebook.still_picture import can_draw, still_png
 from pmdviz.lab.pages.page import LivePage
 from pmdviz.lab.panels.export import ExportPanel
 from pmdviz.lab.panels.film import FilmCard
+from pmdviz.lab.panels.fit import FitPanel
 from pmdviz.lab.panels.link_builder import LinkBuilder
 from pmdviz.lab.panels.notice import Notice
 from pmdviz.lab.panels.screen import Screen
@@ -103,7 +104,8 @@ class Lab(LivePage):
         self.exports = ExportPanel(lambda act: self.live.do("export", act))
         self.recipe_file = RecipeFile(self.commands.begin)
         self.link_builder = LinkBuilder(self._share, self.screen.ack)
-        self.setup.view.extend([self.link_builder.view, self.exports.view, self.recipe_file.view])
+        self.fit = FitPanel()
+        self.setup.view.extend([self.fit.view, self.link_builder.view, self.exports.view, self.recipe_file.view])
         self.setup.hide(link.hide)
         self._introduce(self._recipe, target_now, self._recipe.start_knobs())
         self.setup.new_seed.on_click(handed(lambda event: self._act("reseed")))
@@ -182,6 +184,7 @@ class Lab(LivePage):
         """End the live loop and what is computed in the background."""
         super().stop()
         self.exports.stop()
+        self.fit.stop()
 
     def cancel(self) -> None:
         """Stop what takes long: a step, a new run, or the floor. The last picture stays."""
@@ -218,6 +221,7 @@ class Lab(LivePage):
         if not (self.live.playing and snapshot.step_seconds > BUSY_S):  # the next step lasts too: no flicker
             self.busy_card.hide()
         self.floor.ask(snapshot.frame)
+        self.fit.show(snapshot)
         self.sharing.follow(snapshot, self.live.playing)
         self.tell_notebook()
         if self.sharing.sentence:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import panel as pn
@@ -16,53 +16,63 @@ from pmdviz.experiments.theory.recurrence import mean_terms, unrolled
 from pmdviz.experiments.theory.varied import STRATEGIES, VARIED
 from pmdviz.lab import css
 from pmdviz.lab.controls.buttons import small_button
+from pmdviz.lab.links import NOTHING, Asked
+from pmdviz.lab.loop.acknowledge import make_acknowledge
 from pmdviz.lab.loop.background import follow
+from pmdviz.lab.loop.experiment_work import WORKERS, ExperimentWork
 from pmdviz.lab.loop.locked import handed, locked
 from pmdviz.lab.loop.pool import GIVES_WAY
-from pmdviz.lab.loop.theory_work import LOOK_EVERY_S, Measurement, outcome, status
+from pmdviz.lab.loop.theory_work import LOOK_EVERY_S, Measurement, outcome, returned
 from pmdviz.lab.panels.experiments import ExperimentsPanel
+from pmdviz.lab.panels.sections import Section, contents
 from pmdviz.lab.panels.theory_tables import cost_table, recurrence_table
-from pmdviz.lab.panels.theory_words import covered_words, found_words, titles
+from pmdviz.lab.panels.theory_words import (
+    ABOUT_COSTS,
+    ABOUT_EXPERIMENTS,
+    ABOUT_RECURRENCE,
+    ABOUT_SWEEP,
+    EMPTY_WORDS,
+    RUNS,
+    SEEDS_WORDS,
+    covered_words,
+    found_words,
+    titles,
+)
+from pmdviz.lab.panels.work_line import WorkLine
 from pmdviz.scenes.words import number, typeset
 from pmdviz.targets import TARGETS
 from pmdviz.views.theory import RecurrenceView, TheoryView
 
 CONVERGENCE = Convergence()
-SEEDS, WORKERS = (4, 8, 20, 50), 2
-SEEDS_WORDS = (
-    "20 runs at each value take a minute or two on two cores, up to ten minutes with a KDE at every step; "
-    "Cancel keeps what was measured."
-)
-RUNS, STEPS = 4, 15  # of Theorem 2's table
+SEEDS = (4, 8, 20, 50)
+STEPS = 15  # of Theorem 2's table
 MAIN = {"color": "primary", "variant": "solid"}  # what one presses first
-EMPTY_WORDS = "Press Measure: each run is a point here"
 HEADING = '<div class="pmdviz-heading" role="heading" aria-level="2">{}</div><div>{}</div>'
-ABOUT_RECURRENCE = (
-    "KL(p‖q_{t+1}) ≤ ε_t + (1−γ) KL(p‖q_t) + γ²/2 ‖g_t‖², in the mean. As printed ε_t = KL(q_{t+1}‖q̂), q̂ the exact "
-    "step, and the bound is false; the proof needs ε_t = KL(q_{t+1}‖q̂) + KL(p‖q_{t+1}) − KL(p‖q̂). "
-    f"Each term of the chosen run, measured on a grid, mean of {RUNS} runs."
-)
-ABOUT_EXPERIMENTS = (
-    "These and all other experiments with all their settings; <code>pmdviz experiment NAME</code> writes tables."
-)
-ABOUT_COSTS = (
-    "A step of every method on a linear regression, batches of 10, in a process of its own; slopes on log axes."
-)
+SECTIONS = {
+    "sweep": ("Error against particles, steps or data", ABOUT_SWEEP),
+    "recurrence": ("Theorem 2, term by term", typeset(ABOUT_RECURRENCE)),
+    "costs": ("Table 1: time and memory", ABOUT_COSTS),
+    "experiments": ("Every experiment", ABOUT_EXPERIMENTS),
+}
+Look, End, Stopped = Callable[[], None], Callable[[Any], str], Callable[[BaseException], None]
 
 
 class TheoryPage:
-    """Measured errors and the bounds; a page of the app."""
+    """Measured errors and the bounds; a page of the app. `asked`: what its link says of an experiment."""
 
-    def __init__(self) -> None:
+    def __init__(self, asked: Asked = NOTHING) -> None:
         self.on_presenter: Callable[[bool], None] = lambda on: None
         self.on_note: Callable[[str], None] = lambda words: None
         self.sweep_view, self.recurrence_view = TheoryView(), RecurrenceView()
+        self.ack = make_acknowledge(self.sweep_view.figure, name="theory-acknowledge")
         self.work: Measurement | None = None
         self._doc: Any = None
         self._rows: list[dict[str, Any]] = []
         self._tasks: set[asyncio.Task] = set()
         self._make_controls()
-        self._make_view()
+        self.experiments = ExperimentsPanel(self._experiment, self._cancel, self.ack, asked)
+        self.buttons["Run the experiment"] = self.experiments.button
+        self._make_view(opened="experiments" if any(asked) else "")
         self._name_axes()
         self.sweep_view.empty(EMPTY_WORDS)
 
@@ -82,8 +92,9 @@ class TheoryPage:
         self.buttons = {label: small_button(label, **(MAIN if label == "Measure" else {})) for label in buttons}
         for label, act in buttons.items():
             self.buttons[label].on_click(handed(lambda event, act=act: act()))
-        self.stop_it = small_button("Cancel", visible=False)
-        self.stop_it.on_click(handed(lambda event: self._cancel()))
+        words = ("Nothing has been measured yet.", "", "")
+        lines = [WorkLine(*each) for each in zip(words, [self._cancel] * 3, self.buttons.values(), strict=True)]
+        self.line, self.recurrence_line, self.cost_line = lines
         chosen = (self.target, self.strategy, self.varied, self.error, self.seeds)
         seeds_words = pn.pane.HTML(SEEDS_WORDS, stylesheets=[css.TEXT], margin=0)
         about = pn.pane.HTML(
@@ -98,43 +109,49 @@ class TheoryPage:
             css_classes=["pmdviz-theory-setup"],
         )
 
-    def _make_view(self) -> None:
+    def _make_view(self, opened: str) -> None:
         wide: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": 0}
         text: dict[str, Any] = {"stylesheets": [css.TEXT, css.static("theory_table.css")], **wide}
         self.foot = pn.Row(margin=0)  # nothing plays here
-        self.said = pn.pane.HTML(status("Nothing has been measured yet."), **text)
         self.found = pn.pane.HTML("", css_classes=["pmdviz-theory-found"], **text)
         self.recurrence_words = pn.pane.HTML("", **text)
         self.recurrence_pane = pn.Column(visible=False, **wide)  # a Bokeh pane has no element of its own to hide
         self.recurrence_pane.append(pn.pane.Bokeh(self.recurrence_view.figure, **wide))
         self.cost_words = pn.pane.HTML(cost_table([]), **text)
-        self.experiments = ExperimentsPanel(self._run_experiment)
+        parts = {
+            "sweep": (self.line.view, pn.pane.Bokeh(self.sweep_view.figure, **wide), self.found),
+            "recurrence": (self.recurrence_line.view, self.recurrence_pane, self.recurrence_words),
+            "costs": (self.cost_line.view, self.cost_words),
+            "experiments": (self.experiments.view,),
+        }
+        self.sections = {
+            key: Section(key=key, title=title, opened=key == opened, **wide) for key, (title, _) in SECTIONS.items()
+        }
+        about = {key: pn.pane.HTML(words, **text) for key, (_, words) in SECTIONS.items()}
         self.view = pn.Column(
-            pn.FlexBox(*self.buttons.values(), self.stop_it, gap="6px", margin=(4, 0)),
-            self.said,
-            pn.pane.Bokeh(self.sweep_view.figure, **wide),
-            self.found,
-            pn.pane.HTML(HEADING.format("Theorem 2, term by term", typeset(ABOUT_RECURRENCE)), **text),
-            self.recurrence_pane,
-            self.recurrence_words,
-            pn.pane.HTML(HEADING.format("Table 1", ABOUT_COSTS), **text),
-            self.cost_words,
-            pn.pane.HTML(HEADING.format("Every experiment", ABOUT_EXPERIMENTS), **text),
-            self.experiments.view,
+            contents([*self.sections.values()]),
+            *(part for key, own in parts.items() for part in (self.sections[key], about[key], *own)),
             stylesheets=[css.static("theory.css")],
             css_classes=["pmdviz-theory"],
             sizing_mode="stretch_width",
             margin=0,
         )
 
+    @property
+    def said(self) -> Any:
+        """What is said of the sweep."""
+        return self.line.said
+
     # A page of the app
 
     def start(self, doc: Any) -> None:
         """Begin; nothing is computed before a button is pressed."""
         self._doc = doc
+        self.ack.keyboard = True
 
     def look(self, on: bool) -> None:
-        """A measurement goes on while another page is seen: its progress stands in the tab."""
+        """A measurement goes on while another page is seen: its progress stands in the tab; the address is theirs."""
+        self.ack.keyboard = on
 
     def set_theme(self, dark: bool) -> None:
         """Put on the light or the dark theme."""
@@ -143,39 +160,46 @@ class TheoryPage:
 
     def stop(self) -> None:
         """The page is closed: end the work."""
-        if self.work is not None:
-            self.work.cancel()
+        self._cancel()
 
     # Work
 
-    def _begin(self, work: Measurement, look: Callable[[], None], end: Callable[[Any], str]) -> None:
-        """Follow `work`: `look` draws what there is, `end` the result, and says what came out."""
+    def _begin(
+        self, work: Measurement, line: WorkLine, look: Look, end: End, stopped: Stopped = lambda error: None
+    ) -> None:
+        """Follow `work` and say in `line` how far it is: `look` draws what there is, `end` the result.
+
+        `end` says what came out; `stopped` is told why nothing did.
+        """
         self.work = work
         for button in self.buttons.values():
             button.disabled = True
-        self.stop_it.visible = True
-        self._progress(work)
-        task = asyncio.get_running_loop().create_task(self._follow(work, look, end))
+        line.show(True)
+        self._progress(work, line)
+        task = asyncio.get_running_loop().create_task(self._follow(work, line, look, end, stopped))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _follow(self, work: Measurement, look: Callable[[], None], end: Callable[[Any], str]) -> None:
-        await follow(work, lambda: (self._progress(work), look()), LOOK_EVERY_S, self._doc)
-        await locked(self._show_end, work, look, end, doc=self._doc)
+    async def _follow(self, work: Measurement, line: WorkLine, look: Look, end: End, stopped: Stopped) -> None:
+        await follow(work, lambda: (self._progress(work, line), look()), LOOK_EVERY_S, self._doc)
+        await returned(work)
+        await locked(self._show_end, work, line, look, end, stopped, doc=self._doc)
 
-    def _show_end(self, work: Measurement, look: Callable[[], None], end: Callable[[Any], str]) -> None:
+    def _show_end(self, work: Measurement, line: WorkLine, look: Look, end: End, stopped: Stopped) -> None:
         if not self._rows:
             self.sweep_view.empty(EMPTY_WORDS)
-        result, trouble = outcome(work)
+        found = outcome(work)
         look()
-        self.said.object = status(trouble or end(result))
+        line.say(found.words or end(found.result))
+        if found.error is not None:
+            stopped(found.error)
         for button in self.buttons.values():
             button.disabled = False
-        self.stop_it.visible = False
+        line.show(False)
         self.on_note("")
 
-    def _progress(self, work: Measurement) -> None:
-        self.said.object = status(work.words)
+    def _progress(self, work: Measurement, line: WorkLine) -> None:
+        line.say(work.words)
         self.on_note(work.short)
 
     def _cancel(self) -> None:
@@ -197,7 +221,7 @@ class TheoryPage:
         def act(tell: Callable[[int, int], None]) -> Any:
             return _run("convergence", knobs, tell, rows.append)
 
-        self._begin(Measurement(act, "runs"), self._redraw, self._swept)
+        self._begin(Measurement(act, "runs"), self.line, self._redraw, self._swept)
 
     def _swept(self, found: Any) -> str:
         failed = f" {len(found.failed)} could not be computed: {found.failed[0]}" if found.failed else ""
@@ -210,8 +234,8 @@ class TheoryPage:
             return
         rows = [row for row in self._rows if not row.get("failed")]
         knobs = CONVERGENCE.Knobs.checked({**self._measured, "error": self.error.value})
-        chart, fit = CONVERGENCE.chart(rows, knobs), CONVERGENCE.fit(rows, knobs)
-        self.sweep_view.show(chart.x, chart.y, fit, chart.slopes)
+        fit = CONVERGENCE.fit(rows, knobs)
+        self.sweep_view.show(*CONVERGENCE.points(rows, knobs), fit, CONVERGENCE.triangles(knobs))
         letters = VARIED[knobs.varied].letters
         self.found.object = found_words(fit, CONVERGENCE.bounds(knobs), dimension(knobs), letters, knobs.strategy)
 
@@ -221,7 +245,7 @@ class TheoryPage:
 
     _measured: dict[str, Any] = {}
 
-    # Theorem 2 and Table 1
+    # Theorem 2, Table 1 and every experiment
 
     def _recurrence(self) -> None:
         strategy = self.strategy.value
@@ -230,7 +254,8 @@ class TheoryPage:
         def end(found: ExperimentResult) -> str:
             return " ".join([self._recurred(found), covered_words(strategy)]).strip()
 
-        self._begin(Measurement(lambda tell: _run("recurrence", knobs, tell), "runs"), lambda: None, end)
+        work = Measurement(lambda tell: _run("recurrence", knobs, tell), "runs")
+        self._begin(work, self.recurrence_line, lambda: None, end)
 
     def _recurred(self, found: ExperimentResult) -> str:
         rows = mean_terms(found.rows)
@@ -244,16 +269,19 @@ class TheoryPage:
             f"{number(loose, 2)} times larger; the bound accumulated from the start is {number(alone)} nats."
         )
 
-    def _run_experiment(self, name: str, knobs: Mapping[str, Any], end: Callable[[ExperimentResult], str]) -> None:
-        if self.work is None or self.work.over:
-            self._begin(Measurement(lambda tell: _run(name, knobs, tell), "cases"), lambda: None, end)
-
     def _costs(self) -> None:
-        self._begin(Measurement(lambda tell: _run("costs", {}, tell), "measurements"), lambda: None, self._costed)
+        work = Measurement(lambda tell: _run("costs", {}, tell), "measurements")
+        self._begin(work, self.cost_line, lambda: None, self._costed)
 
     def _costed(self, found: ExperimentResult) -> str:
         self.cost_words.object = cost_table(costs_of(found.rows))
         return "Time and memory are in the table."
+
+    def _experiment(self, work: ExperimentWork) -> None:
+        panel = self.experiments
+        if self.work is None or self.work.over:
+            panel.begun(work)
+            self._begin(Measurement(work.act, "cases"), panel.line, panel.look, panel.ended, panel.stopped)
 
 
 def _run(

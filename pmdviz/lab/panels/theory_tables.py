@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from pmdviz.experiments.theory.costs import AXES, LINES, Cost, exponents
 from pmdviz.experiments.theory.recurrence import Terms
@@ -64,10 +64,12 @@ def _measured(costs: Sequence[Cost], name: str, what: str) -> str:
     return f"{value} ({where}N = {first.num_data:,}, d = {first.dim})" + (f"; ~ {', '.join(law)}" if law else "")
 
 
-def table(caption: str, head: Iterable[str], body: Iterable[Iterable[str]]) -> str:
-    """A table of words and formulas as HTML; wide ones scroll."""
-    heads = "".join(f'<th scope="col">{typeset(cell)}</th>' for cell in head)
-    rows = "".join("<tr>" + "".join(f"<td>{typeset(cell)}</td>" for cell in row) + "</tr>" for row in body)
+def table(
+    caption: str, head: Iterable[str], body: Iterable[Iterable[str]], shown: Callable[[str], str] = typeset
+) -> str:
+    """A table of words and formulas as HTML, or of names as they are (`shown` html.escape); wide ones scroll."""
+    heads = "".join(f'<th scope="col">{shown(cell)}</th>' for cell in head)
+    rows = "".join("<tr>" + "".join(f"<td>{shown(cell)}</td>" for cell in row) + "</tr>" for row in body)
     made = (
         f"<table><caption>{html.escape(caption)}</caption><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
     )

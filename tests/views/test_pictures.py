@@ -1,0 +1,152 @@
+"""Pictures of experiments: drawn as they are given, in figures that stay while data come in."""
+
+import numpy as np
+import pytest
+
+from pmdviz.experiments.pictures import Chart, Ellipses, Group, HeatMap, Histogram, Series
+from pmdviz.scenes import style
+from pmdviz.views.pictures import PicturesView, kind_of
+
+X = np.array([1.0, 10, 100])
+
+
+def chart(number=2, title="Errors", **rest):
+    series = [Series(f"series {k}", X, (k + 1) / X, 0.5 / X, (k + 2) / X) for k in range(number)]
+    return Chart(
+        series, "m", "error", slopes=[("Theorem: slope -1", -1.0)], levels=[("floor", 0.01)], title=title, **rest
+    )
+
+
+def heat_map():
+    return HeatMap(np.array([[0.5, -2.0, 0.0], [1.0, 0.0, 0.0]]), "j", "i", "correlation", title="Matrix")
+
+
+def histogram():
+    return Histogram(np.array([0.0, 1, 2]), np.array([3, 5]), [("observed", 1.5)], "statistic", "replicates")
+
+
+def ellipses(bold=True):
+    groups = [
+        Group("parts", np.zeros((2, 2)), np.array([np.eye(2)] * 2)),
+        Group("all", np.zeros((1, 2)), np.eye(2)[None], bold),
+    ]
+    return Ellipses(groups, np.zeros((5, 2)), "first", "second")
+
+
+ALL = chart(), heat_map(), histogram(), ellipses()
+
+
+@pytest.fixture
+def view():
+    made = PicturesView()
+    made.show(ALL)
+    return made
+
+
+def test_each_picture_is_drawn_under_its_words(view):
+    assert [type(one).__name__ for one in view.views] == ["ChartView", "HeatMapView", "HistogramView", "EllipsesView"]
+    errors, matrix, counts, plane = view.views
+    assert (
+        errors.slots[1].points.data["y"].tolist() == [2, 0.2, 0.02] and len(errors.slants[0].data_source.data["x"]) == 2
+    )
+    assert errors.level_words.data["text"] == ["floor"] and errors.slots[0].dots.name == "series 0"
+    assert matrix.source.data["image"][0].tolist() == [[0.5, -2, 0], [1, 0, 0]] and matrix.mapper.low == -2
+    assert (matrix.figure.y_range.start, matrix.figure.y_range.end) == (1.5, -0.5)  # the first row is at the top
+    assert counts.source.data["top"].tolist() == [3, 5] and counts.marks[0].data_source.data["x"] == [1.5, 1.5]
+    assert [one.glyph.line_width for one in plane.groups] == [1.2, 3.0]
+    x, y = plane.figure.x_range, plane.figure.y_range
+    assert x.end - x.start == pytest.approx(y.end - y.start)
+    assert (
+        "Errors" in view.heads[0].text
+        and "Theorem: slope -1" in view.heads[0].text
+        and "observed" in view.heads[2].text
+    )
+    for one, picture in zip(view.views, ALL, strict=True):
+        assert one.figure.xaxis[0].axis_label == picture.x_label and one.figure.yaxis[0].axis_label == picture.y_label
+
+
+def test_figures_stay_while_their_kinds_do(view):
+    before = [one.figure for one in view.views]
+    view.show([chart(3), heat_map(), histogram(), ellipses(False)])
+    assert [one.figure for one in view.views] == before and len(view.views[0].slots) == 3
+    view.show([chart(1), *ALL[1:]])
+    assert len(view.views[0].slots[2].points.data["x"]) == 0 and len(view.views[0].slots[0].points.data["x"]) == 3
+    assert view.views[0].hover.renderers == [slot.dots for slot in view.views[0].slots]
+    view.show([chart(y_log=False), heat_map()])
+    assert [one.figure for one in view.views][0] is not before[0]
+    assert len(view.layout.children) == len(view.heads) == 2
+    view.show([])
+    assert view.layout.children == []
+
+
+def test_those_in_front_are_kept_where_one_is_added(view):
+    before = view.views[:2]
+    view.show([*ALL[:2], chart(), chart(x_log=False)])
+    assert view.views[:2] == before and len(view.layout.children) == 4
+
+
+def test_drawing_twice_changes_nothing(view):
+    def state():
+        glyphs = [one.data_source.data for each in view.views for one in each.figure.renderers]
+        return [{name: repr(values) for name, values in data.items()} for data in glyphs]
+
+    before, children = state(), list(view.layout.children)
+    view.show(ALL)
+    assert state() == before and view.layout.children == children
+
+
+def test_who_cannot_see_a_picture_is_told_what_it_is(view):
+    assert view.views[0].figure.tags[0].startswith("Chart: Errors; series 0, series 1, Theorem: slope -1")
+    assert view.views[2].figure.tags[0].startswith("Histogram: replicates against statistic")
+    view.show([chart(title="Times"), *ALL[1:]])
+    assert "Times" in view.views[0].figure.tags[0]
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_colours_are_those_of_the_theme_and_differ(view, dark):
+    view.set_theme(dark)
+    view.show([chart(8), *ALL[1:]])  # made after the theme was put on
+    colours = style.entrant_colours(dark)
+    assert {slot.line.glyph.line_color for slot in view.views[0].slots} == set(colours)
+    assert all(one.figure.background_fill_color == style.theme(dark).paper for one in view.views)
+    palette = view.views[1].mapper.palette
+    assert palette[len(palette) // 2] == style.theme(dark).paper
+    assert colours[0] in view.heads[0].text
+    assert view.views[3].figure.min_border_left + view.views[3].figure.min_border_right == (
+        view.views[3].figure.min_border_bottom + view.views[3].figure.min_border_top
+    )
+
+
+def test_one_row_and_none_are_pictures_too(view):
+    one = Chart(
+        [Series("a", np.array([2.0]), np.array([3.0]), np.array([3.0]), np.array([3.0]))], "x", "y", slopes=[("s", 1.0)]
+    )
+    nothing = Chart([Series("a", np.empty(0), np.empty(0))], "x", "y", slopes=[("s", 1.0)])
+    flat = Ellipses([Group("g", np.empty((0, 2)), np.empty((0, 2, 2)))], np.empty((0, 2)), "x", "y")
+    for pictures in ([one], [nothing], [flat]):
+        view.show(pictures)
+        x, y = view.views[0].figure.x_range, view.views[0].figure.y_range
+        assert np.isfinite([x.start, x.end, y.start, y.end]).all() and x.start < x.end and y.start < y.end
+
+
+def test_another_axis_is_another_kind():
+    assert len({kind_of(one) for one in (chart(), chart(x_log=False), chart(y_log=False), *ALL[1:])}) == 6
+
+
+def test_one_name_has_one_colour_in_all_pictures(view):
+    groups = [
+        Group("machines", np.zeros((1, 2)), np.eye(2)[None]),
+        Group("series 1", np.zeros((1, 2)), np.eye(2)[None]),
+    ]
+    plane = Ellipses(groups, np.empty((0, 2)), "first", "second")
+    near = PicturesView()
+    near.show([plane], view.colours)
+    own, colours = near.views[0].groups, style.entrant_colours(False)
+    assert own[1].glyph.line_color == view.views[0].slots[1].line.glyph.line_color == colours[1]
+    assert own[0].glyph.line_color not in {colours[view.colours[name]] for name in ("series 0", "series 1")}
+    assert colours[1] in near.heads[0].text
+
+
+def test_long_words_of_an_axis_are_broken_into_lines(view):
+    view.show([chart()._replace(y_label="squared distance of the parameters from the exact average (nats)")])
+    assert view.views[0].figure.yaxis[0].axis_label.count("\n") == 1
