@@ -13,6 +13,7 @@ PAGES = {  # of the docs, each with a table of verdicts
     "claims-gp.md": "Sparse Gaussian processes (appendix H.3)",
     "claims-topics.md": "Topics (appendix H.4)",
     "claims-stein.md": "Stein methods and annealing (Han 2019)",
+    "claims-fit.md": "Tests of samples, and combined models (Han 2019)",
     "claims-pmfvb.md": "Particle mean-field variational Bayes (Tran, Tseng, Kohn 2023)",
 }
 HEAD = """# Every claim of the papers' experiments, and whether it held
@@ -20,9 +21,10 @@ HEAD = """# Every claim of the papers' experiments, and whether it held
 Written by `python -m benchmarks.helpers.claims_overview docs`, from the pages that it links.
 
 Dai, He, Dai, Song 2016 compare Particle Mirror Descent with other methods on four models (section 6), Han 2019 (thesis)
-Stein methods with others, and Tran, Tseng, Kohn 2023 mean-field particles with chains. These are their claims, and a
-few of ours, marked so. The figures with their errors, the rules behind a verdict and the conditions stand on the page
-of each model. The first paper's large data (MNIST8M, 463,715 songs, Wikipedia) are not judged: we have not got them.
+Stein methods with others, tests of samples, and models of many machines combined, and Tran, Tseng, Kohn 2023 mean-field
+particles with chains. These are their claims, and a few of ours, marked so. The figures with their errors, the rules
+behind a verdict and the conditions stand on the page of each model. The first paper's large data (MNIST8M, 463,715
+songs, Wikipedia) are not judged: we have not got them.
 
 | verdict | claims |
 |---|---|

@@ -1,0 +1,72 @@
+"""Tests of goodness of fit, and models of many machines made into one: every figure of docs/claims-fit.md."""
+
+from __future__ import annotations
+
+import math
+import re
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.helpers.contest import figures
+from benchmarks.helpers.fit_bars import judged
+from benchmarks.helpers.fit_configurations import CONFIGURATIONS, QUICK
+from benchmarks.helpers.fit_sizes import sizes_by_route, zero_means
+from pmdviz.experiments import catalogue  # noqa: F401, enters the experiments
+from pmdviz.experiments.aggregation.knobs import VARIED
+from pmdviz.experiments.running import ExperimentResult, run_experiment
+
+
+def run(options: Namespace) -> dict[str, Any]:
+    """What comes out of each experiment at each setting, sizes by route, means that have to be zero, and the bars.
+
+    Rows go into tables in a folder named after the JSON file; what is in them is not computed again.
+    """
+    place = Path(options.json).with_suffix("") if options.json and options.json != "-" else None
+    if place is not None:
+        place.mkdir(parents=True, exist_ok=True)
+    found = {words: measured(words, place, options.quick) for words in CONFIGURATIONS}
+    return {
+        "measured": found,
+        "sizes": sizes_by_route(20 if options.quick else 200),
+        "zero_means": zero_means(),
+        "bars": judged(found),
+    }
+
+
+def measured(words: str, place: Path | None, quick: bool) -> dict[str, Any]:
+    """The summary of one experiment at one setting."""
+    name, knobs = CONFIGURATIONS[words]
+    knobs = {**knobs, **(QUICK[name] if quick else {})}
+    table = None if place is None else place / (re.sub(r"\W+", "-", words.lower()).strip("-") + ".csv")
+    result = run_experiment(name, knobs, path=table, insist=True)
+    entries = [{key: _short(value) for key, value in entry.items()} for entry in result.summary]
+    told = {"experiment": name, "knobs": knobs, "summary": entries, "failed": len(result.failed)}
+    return {**told, "levels": levels(result)} if name == "aggregation" else told
+
+
+def levels(result: ExperimentResult) -> list[dict[str, Any]]:
+    """Error and loss of held-out log likelihood, mean and standard error, at each value of what is varied."""
+    by = VARIED[result.knobs["varied"]].column
+    groups: dict[tuple[str, int], list[Any]] = {}
+    for row in result.rows:
+        groups.setdefault((row["combiner"], row[by]), []).append(row)
+    return [
+        {"combiner": combiner, "level": level, "error": _mean(rows, "error"), "gap": _mean(rows, "gap")}
+        for (combiner, level), rows in sorted(groups.items())
+    ]
+
+
+def _mean(rows: list[Any], column: str) -> list[float | None]:
+    values = np.array([row[column] for row in rows if np.isfinite(row[column])])
+    if len(values) < 2:
+        return [None, None]
+    return [figures(float(values.mean())), figures(float(values.std(ddof=1) / np.sqrt(len(values))), 2)]
+
+
+def _short(value: Any) -> Any:
+    if not isinstance(value, float):
+        return value
+    return figures(value) if math.isfinite(value) else None
