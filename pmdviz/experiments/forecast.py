@@ -23,8 +23,9 @@ class Size(NamedTuple):
 class TooMuch(InputError):
     """An experiment that is refused; `may_insist`: unless a person insists."""
 
-    def __init__(self, message: str, may_insist: bool = True) -> None:
-        super().__init__(message)
+    def __init__(self, words: str, may_insist: bool = True) -> None:
+        how = ", or insist (insist=True, --insist)" if may_insist else ""
+        super().__init__(f"{words}; make it smaller{how}", "", f"{words}; make it smaller")  # a page has a button
         self.may_insist = may_insist
 
 
@@ -36,7 +37,6 @@ def check_size(sizes: Sequence[Size], workers: int, insist: bool = False) -> Non
     limited = limit("max_experiment_s")
     if not sizes or (insist and limited is None):
         return
-    way_out = "make it smaller, or insist" if limited is None else "make it smaller"
     longest = max(size.seconds for size in sizes)
     seconds = max(sum(size.seconds for size in sizes) / workers, longest)
     most = MOST_S if limited is None else float(limited)
@@ -44,12 +44,12 @@ def check_size(sizes: Sequence[Size], workers: int, insist: bool = False) -> Non
     free = free_megabytes()
     if free is not None and sum(at_once) > MOST_OF_MEMORY * free:
         words = f"about {in_megabytes(sum(at_once))} of memory, of which {in_megabytes(free)} are free"
-        raise TooMuch(f"this experiment would take {words}; {way_out}", limited is None)
+        raise TooMuch(f"this experiment would take {words}", limited is None)
     if seconds > most:
         words = f"about {in_time(seconds)} on {workers} {'core' if workers == 1 else 'cores'}"
         bound = f"more than {in_time(most)} has to be asked for"
         bound = bound if limited is None else f"{in_time(most)} is the most that is allowed here"
-        raise TooMuch(f"this experiment would take {words}, and {bound}; {way_out}", limited is None)
+        raise TooMuch(f"this experiment would take {words}, and {bound}", limited is None)
 
 
 def free_megabytes() -> float | None:

@@ -57,7 +57,7 @@ def outcome(work: Measurement) -> Outcome:
     except Cancelled as error:
         return Outcome(None, "Cancelled; what was measured stays.", error)
     except InputError as error:
-        return Outcome(None, sentence(str(error)), error)
+        return Outcome(None, sentence(error.on_page), error)
     except Exception as error:  # a library of the workers may fail in its own way
         log.warning("a measurement stopped", exc_info=True)
         return Outcome(None, f"It stopped: {error}", error)

@@ -185,7 +185,7 @@ def test_a_package_that_is_missing_is_said(source, hidden, pip, monkeypatch):
 def test_what_is_too_large_is_refused_before_it_begins(knobs, monkeypatch):
     monkeypatch.setattr(Aggregation, "run", lambda self, case: pytest.fail("it has begun"))
     monkeypatch.setattr("pmdviz.experiments.forecast.free_megabytes", lambda: 16_000.0)
-    with pytest.raises(TooMuch, match="make it smaller, or insist"):
+    with pytest.raises(TooMuch, match="make it smaller, or insist \\(insist=True, --insist\\)"):
         pmdviz.experiment("aggregation", **knobs, workers=1)
 
 
