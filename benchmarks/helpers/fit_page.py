@@ -17,7 +17,8 @@ HEAD = """# Claims about tests of samples and about combined models, measured
 
 Written by `python -m benchmarks.helpers.fit_page docs/measured/fit-and-aggregation.json`, from a file of
 `python -m pmdviz bench fit-and-aggregation --json docs/measured/fit-and-aggregation.json`. Each row is an experiment of
-`pmdviz experiment`, with the settings that stand in the file.
+`pmdviz experiment`, with the settings that stand in the file. Its tables are gone on with by the same command, so that
+the seconds told at the end may be those of its last part.
 
 J. Han's thesis (*Scalable Approximate Inference and Some Applications*, Dartmouth College 2019) tests samples on
 discrete states by a gradient-free kernel Stein discrepancy (GF-KSD, Algorithm 10), and combines models that machines
