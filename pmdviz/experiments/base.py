@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+import numpy as np
+
 from pmdviz.experiments.forecast import Size
 from pmdviz.experiments.pictures import Picture
 from pmdviz.knobs import Knobs
@@ -63,3 +65,9 @@ class Experiment:
     def size(self, case: Case) -> Size | None:
         """What a case is predicted to need; None for one that is never too large."""
         return None
+
+
+def mean_with_error(values: np.ndarray) -> tuple[float, float]:
+    """Mean of values (n,) and its standard error, NaN where there are too few for either."""
+    mean = float(values.mean()) if len(values) else float("nan")
+    return mean, float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")

@@ -15,7 +15,7 @@ from pmdviz.experiments.aggregation.drawn import TITLES, charts, ellipses
 from pmdviz.experiments.aggregation.knobs import AGAINST, SETS, VARIED, AggregationKnobs
 from pmdviz.experiments.aggregation.models import MODELS
 from pmdviz.experiments.aggregation.points import check_dim, most_data
-from pmdviz.experiments.base import Case, Experiment, Row
+from pmdviz.experiments.base import Case, Experiment, Row, mean_with_error
 from pmdviz.experiments.forecast import Size
 from pmdviz.experiments.pictures import Chart, Ellipses
 from pmdviz.experiments.sweep.fits import fitted
@@ -153,10 +153,9 @@ def _means(title: str, rows: Sequence[Row], by: str, column: str) -> list[dict[s
             for name in (column, "gap")
         )
         if len(errors):
-            spread = float(errors.std(ddof=1) / np.sqrt(len(errors))) if len(errors) > 1 else float("nan")
-            gap = float(gaps.mean()) if len(gaps) else float("nan")
+            (error, spread), (gap, _) = mean_with_error(errors), mean_with_error(gaps)
             words = title if by == "num_draws" and not level else f"{title}, {LETTERS[by]} = {level:,}"
-            found.append({"what": words, "error": float(errors.mean()), "standard_error": spread, "gap": gap})
+            found.append({"what": words, "error": error, "standard_error": spread, "gap": gap})
     return found
 
 

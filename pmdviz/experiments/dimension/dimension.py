@@ -11,7 +11,7 @@ import numpy as np
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, TargetError
-from pmdviz.experiments.base import Case, Experiment, Row
+from pmdviz.experiments.base import Case, Experiment, Row, mean_with_error
 from pmdviz.experiments.dimension.entrants import ENTRANTS, TEAMS, Entrant
 from pmdviz.experiments.dimension.errors import COLUMNS, of_exact_draws, of_frame
 from pmdviz.experiments.dimension.families import FAMILIES
@@ -191,12 +191,12 @@ def _of_run(recipe: Recipe) -> dict[str, Any]:
 def _entry(method: str, dim: int, rows: list[Row], metric: str) -> dict[str, Any]:
     values = np.array([row[metric] for row in rows])
     values = values[np.isfinite(values)]
-    error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
+    mean, error = mean_with_error(values)
     return {
         "method": method,
         "d": dim,
-        "mean": float(values.mean()) if len(values) else np.nan,
-        "standard error": float(error),
+        "mean": mean,
+        "standard error": error,
         "runs": len(rows),
         "without number": len(rows) - len(values),
         "with caveat": sum(bool(row["caveat"]) for row in rows),

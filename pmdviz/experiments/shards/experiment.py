@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pmdviz.engine.recipe.recipe import Recipe
-from pmdviz.experiments.base import Case, Experiment, Row
+from pmdviz.experiments.base import Case, Experiment, Row, mean_with_error
 from pmdviz.experiments.forecast import Size
 from pmdviz.experiments.pictures import Chart, Ellipses, mean_series
 from pmdviz.experiments.run_size import START_S, size_of_run
@@ -175,13 +175,13 @@ def titles() -> list[str]:
 
 
 def _entry(combiner: str, count: int, rows: list[Row], error: str) -> dict[str, Any]:
-    values = np.array([row[error] for row in rows])
+    mean, spread = mean_with_error(np.array([row[error] for row in rows]))
     return {
         "combiner": combiner,
         "K": count,
-        "mean": float(values.mean()),
-        "standard error": float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan"),
-        "runs": len(values),
+        "mean": mean,
+        "standard error": spread,
+        "runs": len(rows),
         "with note": sum(bool(row["note"]) for row in rows),
         "seconds": float(np.mean([row["seconds"] for row in rows])),
     }
