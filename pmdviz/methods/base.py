@@ -10,7 +10,7 @@ from pmdviz.densities.density import Density, GaussianMixture, effective_sample_
 from pmdviz.densities.pareto import UNTRUSTED, k_hat
 from pmdviz.errors import InputError, TargetError
 from pmdviz.knobs import Knobs
-from pmdviz.methods.step import Path, Scalar, StepBlock, StepInfo
+from pmdviz.methods.step import Path, Scalar, StepBlock, StepInfo, Update
 from pmdviz.targets import Target
 from pmdviz.targets.base import OFFERS
 
@@ -41,6 +41,7 @@ class Method:
     scalars: ClassVar[tuple[Scalar, ...]] = ()
     marks: ClassVar[tuple[str, ...]] = ()  # kinds of the events that its steps may have
     paths: ClassVar[tuple[Path, ...]] = ()  # at most two kinds that a step may show
+    update: ClassVar[Update | None] = None  # what the terms of its steps add up to; None where it tells none
     clock: ClassVar[str] = ""  # what its traces are drawn against at first; "" for what the budget counts
     budget_words: ClassVar[str] = ""  # what the default budget is enough for, where 20,000 data may not be
     estimates_log_z: ClassVar[bool] = False  # whether `log_z` is an estimate of log Z (with data: log p(X))
@@ -49,6 +50,11 @@ class Method:
     def __init_subclass__(cls) -> None:
         if cls.name:
             METHODS[cls.name] = cls()
+
+    @property
+    def resamples(self) -> bool:
+        """Whether a step may draw its particles from those before it."""
+        return "rejuvenated" in self.marks
 
     def missing_in(self, target: Target) -> str:
         """What `target` lacks for this method, in words; "" where the pair fits."""
@@ -144,6 +150,17 @@ class Method:
     def trails(self, state: Any, count: int) -> list[np.ndarray]:
         """Of a method whose family is chains, the last `count` draws of each, (n, d), the newest last."""
         raise NotImplementedError
+
+    def update_of(self, info: StepInfo | None) -> Update | None:
+        """What the terms of a step add up to; None where it has none."""
+        return (info.update or self.update) if info is not None and info.terms else None
+
+    def points(self, state: Any) -> np.ndarray:
+        """What the rows of a step's terms belong to, where they are after the step, (n, d).
+
+        The particles; of chains the newest draw of each, of a density what the step moves, such as its mean.
+        """
+        return state.particles
 
     def caveat(self, state: Any, knobs: Any) -> str:
         """What one must know to judge the frame, in a sentence; "" where there is nothing.

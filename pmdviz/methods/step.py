@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -56,6 +56,30 @@ class Path(NamedTuple):
     arrow: bool = False  # a force: the longest of a step is drawn as long as fits
 
 
+class Term(NamedTuple):
+    """A part of an update, as a person reads it."""
+
+    name: str  # in what `StepInfo.terms` gives
+    title: str  # "likelihood of the batch"
+    formula: str  # its part of the sum, with its sign: "+ γ log p(θ)"; x_{t+1} and x^{2} are set below and above
+    about: str  # what it does, in a sentence
+
+
+class Update(NamedTuple):
+    """What the terms of a step add up to.
+
+    `kind` says what that is: "weights", the new log-weight of each particle; "move", how far each of `Method.points`
+    moved; "ratio", the log of the ratio by which each chain accepts its proposal.
+    """
+
+    kind: Literal["weights", "move", "ratio"]
+    formula: str  # the sum: "log w′", "θ′ − θ", "log α"
+    title: str  # "new log-weight"
+    unit: str  # "nats", "units of θ"
+    terms: tuple[Term, ...]  # in the order of the sum; a step may leave some out
+    fresh: bool = False  # whether every step draws its points anew, whatever stood there before
+
+
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -83,6 +107,10 @@ class ComputedTerms(Mapping[str, np.ndarray]):
     def __len__(self) -> int:
         return len(self._known)
 
+    def __bool__(self) -> bool:
+        """That there are some, which is known before they are."""
+        return True
+
 
 class StepInfo(NamedTuple):
     """What a step did: what one plots but does not carry."""
@@ -98,6 +126,8 @@ class StepInfo(NamedTuple):
     # Where particles were redrawn: for each, the row of the one before the step that it was drawn from. None where
     # they were not, or where that is not known.
     parents: np.ndarray | None = None
+    numbers: Mapping[str, float] = NOTHING  # symbols in the formulas of the update -> their values now
+    update: Update | None = None  # what its terms add up to where that is not the method's usual `update`
 
     @property
     def visited(self) -> int:

@@ -1,4 +1,4 @@
-"""The parts of an update add up to what the step did."""
+"""What a step tells of itself: the parts of the update add up to what the step did, and are what is written of them."""
 
 import numpy as np
 import pytest
@@ -6,48 +6,117 @@ import pytest
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.methods import METHODS, usual_target
+from pmdviz.methods.shared.optimisers import OPTIMISERS, PARTS
+from pmdviz.methods.step import ComputedTerms
 
-STEPS = 30
+STEPS, ENOUGH = 30, 8  # at most, and with terms
+SILENT = {
+    "gibbs": "each unknown is drawn from its conditional, whatever it was before: the draw has no parts",
+    "subset_gp": "a batch adds dimensions to q, so that there is no difference of before and after",
+}
+VARIANTS = [
+    ("adam_sgld", {"num_chains": 3}),
+    ("ais", {"num_temperatures": 3, "sandwich": True}),
+    ("discrete_gf_svgd", {"optimiser": "plain", "eta": 5.0}),
+    ("gaussian_vb", {"gradient": "normalised"}),
+    ("gaussian_vb", {"shape": "diagonal"}),
+    ("gf_svgd", {"kernel": "imq", "optimiser": "adagrad"}),
+    ("hmc", {"num_chains": 2}),
+    ("npv", {"annealing": 0}),
+    ("pmd", {"warm_start": True}),
+    ("pmd", {"step_limit": 0.0}),
+    ("pmd", {"schedule": "constant", "step_size": 1.0}),
+    ("smc_mcmc", {"ladder": "fixed"}),
+    ("svgd", {"annealing": "on", "num_temperatures": 4}),
+    ("svgd", {"optimiser": "adagrad"}),
+    ("svgd", {"optimiser": "plain"}),
+    ("svi", {"optimiser": "adam"}),
+]
 
 
-def moved(before, after, terms):
-    """How far the particles moved, where the parts have their shape; else the new log-weights, or the chain's way."""
-    if all(part.ndim == 2 for part in terms.values()) and hasattr(after, "particles"):
-        return after.particles - before.particles
-    if hasattr(after, "log_weights"):
-        return after.log_weights
-    return after.newer[-1:] - (before.newer[-1:] if len(before.newer) else before.older[-1:])
+def check_step(method, before, info, after):
+    """The terms of one step: their names, shapes and sum, and the numbers in their formulas."""
+    update = method.update_of(info)
+    assert list(info.terms) == [term.name for term in update.terms if term.name in info.terms]
+    for symbol, value in info.numbers.items():
+        assert any(symbol in term.formula for term in update.terms) and np.isfinite(value)
+    total, points = sum(info.terms.values()), method.points(after)
+    assert all(len(term) == len(points) for term in info.terms.values())
+    if update.kind == "ratio":
+        assert all(term.shape == (len(points),) for term in info.terms.values())
+        moved = (points != method.points(before)).any(axis=1)
+        assert moved[total >= 0].all() and not moved[total == -np.inf].any()
+        return
+    result = after.log_weights if update.kind == "weights" else points - method.points(before)
+    assert all(term.shape == result.shape for term in info.terms.values())
+    finite = np.isfinite(result)
+    np.testing.assert_allclose(total[finite], result[finite], atol=1e-10)
+    assert not np.isfinite(total[~finite]).any()
+
+
+def told_of(session, steps=STEPS):
+    """How many of a run's steps have terms, each checked."""
+    told = 0
+    for _ in range(steps):
+        if session.done or told == ENOUGH:
+            break
+        before, info = session.frame.state, session.advance().info
+        assert set(info.scalars) <= {scalar.name for scalar in session.method.scalars}
+        if info.terms:
+            told += 1
+            check_step(session.method, before, info, session.frame.state)
+        else:
+            assert session.method.update_of(info) is None and not info.numbers
+    return told
 
 
 @pytest.mark.parametrize("method", sorted(METHODS))
 def test_terms_add_up(method):
-    session, told = Session(Recipe(usual_target(method), method, seed=1)), 0
-    for _ in range(STEPS):
-        if session.done:
-            break
-        before, info = session.frame.state, session.advance().info
-        assert set(info.scalars) <= {scalar.name for scalar in METHODS[method].scalars}
-        if not info.terms:
-            continue
-        told += 1
-        total, result = sum(info.terms.values()), moved(before, session.frame.state, info.terms)
-        finite = np.isfinite(result)
-        np.testing.assert_allclose(total[finite], result[finite], atol=1e-10)
-        assert not np.isfinite(total[~finite]).any()
-    silent = {"gibbs", "hmc", "jaakkola_jordan", "mala", "npv", "online_vb", "path_integration", "random_walk"}
-    silent |= {"discrete_gf_svgd", "gaussian_vb", "gf_svgd", "pmfvb_nn", "sgrld", "straight_through", "subset_gp"}
-    silent |= {"svgd", "svi", "svi_gp"}
-    assert told or method in silent, "weighted particles tell all of their step"
+    told = told_of(Session(Recipe(usual_target(method), method, seed=1)))
+    assert bool(told) == (METHODS[method].update is not None) == (method not in SILENT)
 
 
-@pytest.mark.parametrize(
-    "knobs", [{"warm_start": True}, {"step_limit": 0.0}, {"schedule": "constant", "step_size": 1.0}]
-)
-def test_terms_of_every_step_of_pmd(knobs):
-    session = Session(Recipe("mixture", "pmd", seed=0, **knobs))
-    for _ in range(STEPS):
-        info = session.advance().info
-        np.testing.assert_allclose(sum(info.terms.values()), session.frame.state.log_weights, atol=1e-10)
+@pytest.mark.parametrize("method, given", VARIANTS, ids=str)
+def test_terms_add_up_with_other_knobs(method, given):
+    session = Session(Recipe(usual_target(method), method, seed=0, **given))
+    assert told_of(session, 12) and (method != "pmd" or session.frame.info.terms)
+
+
+@pytest.mark.parametrize("method", sorted(set(METHODS) - set(SILENT)))
+def test_an_update_is_written_as_a_sum(method):
+    update = METHODS[method].update
+    first, *others = update.terms
+    names = [term.name for term in update.terms]
+    assert len(set(names)) == len(names) and not first.formula.startswith("+")
+    assert all(term.formula.startswith(("+ ", "− ")) for term in others)
+    for term in update.terms:
+        assert "-" not in term.formula and 10 < len(term.about) < 130 and term.about.endswith(".")
+        assert len(term.title) <= 30 and term.formula.count("{") == term.formula.count("}")
+    assert update.unit and update.formula and update.title
+
+
+@pytest.mark.parametrize("optimiser", OPTIMISERS)
+def test_a_direction_is_the_gradient_at_its_pace_and_the_past(optimiser):
+    rng = np.random.default_rng(0)
+    first = second = np.zeros((3, 2))
+    for t in range(1, 6):
+        gradient, before = rng.standard_normal((3, 2)), first
+        direction, first, second = OPTIMISERS[optimiser](gradient, first, second, t)
+        parts = PARTS[optimiser](before, second, t)
+        np.testing.assert_allclose(parts.pace * gradient + parts.past, direction, rtol=1e-12)
+        assert (parts.pace > 0).all() and parts.past.any() == (optimiser == "adam" and t > 1)
+
+
+def test_terms_are_computed_when_one_is_asked_for():
+    asked = []
+    terms = ComputedTerms(lambda: asked.append(1) or {"drift": np.ones(2)})
+    assert terms and not asked
+    assert terms["drift"].sum() == 2 and list(terms) == ["drift"] and len(asked) == 1
+
+
+def test_numbers_of_chains_are_those_they_share():
+    info = Session(Recipe("mixture", "sgld", num_chains=3)).advance().info
+    assert info.numbers == {"ε": info.step_size} and len(info.terms["drift"]) == 3
 
 
 def test_scalars_are_columns_of_the_history():

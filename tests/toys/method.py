@@ -8,9 +8,16 @@ from pmdviz.densities.density import effective_sample_size
 from pmdviz.methods.base import checked_log_likelihood, read_only
 from pmdviz.methods.cost import Work
 from pmdviz.methods.shared.batching import BatchMethod, batch_size_knob
-from pmdviz.methods.shared.particles import equal_log_weights, normalised, num_particles_knob, prior_draws, weight_terms
+from pmdviz.methods.shared.particles import (
+    equal_log_weights,
+    normalised,
+    num_particles_knob,
+    prior_draws,
+    weight_terms,
+    weight_update,
+)
 from pmdviz.methods.shared.smoothing import SmoothedMethod, SmoothingKnobs
-from pmdviz.methods.step import WEIGHTED, Cost, Scalar, StepInfo
+from pmdviz.methods.step import WEIGHTED, Cost, Scalar, StepInfo, Term
 from pmdviz.targets import Target
 
 
@@ -46,6 +53,10 @@ class ToyAverage(SmoothedMethod, BatchMethod):
     source = "ours"
     Knobs = ToyKnobs
     scalars = (*WEIGHTED, Scalar("toy_share", "toy share of the batch"))
+    update = weight_update(
+        Term("previous", "weight before", "(1 − 1/t) log w", "The average so far, of which a share is kept."),
+        Term("likelihood", "toy likelihood", "+ N/(tB) Σ log p(x | θ)", "This batch, as one of t in the average."),
+    )
 
     def init(self, rng: np.random.Generator, target: Target, knobs: Any) -> ToyState:
         """m draws from the prior."""

@@ -15,13 +15,15 @@ from pmdviz.methods.annealing.knobs import PILOTS
 from pmdviz.methods.annealing.moves import Walkers
 from pmdviz.methods.base import DEFAULT_BUDGET, read_only
 from pmdviz.methods.shared.particles import (
+    PREVIOUS,
     equal_log_weights,
     normalised,
     prior_draws,
     weight_terms,
+    weight_update,
 )
 from pmdviz.methods.shared.smoothing import SmoothedMethod
-from pmdviz.methods.step import STEP_SIZE, TEMPERATURE, WEIGHTED, Cost, Scalar, StepInfo, on_the_way
+from pmdviz.methods.step import STEP_SIZE, TEMPERATURE, WEIGHTED, Cost, Scalar, StepInfo, Term, on_the_way
 from pmdviz.targets import Target
 from pmdviz.targets.space import Discrete
 
@@ -74,6 +76,15 @@ class Ladder(SmoothedMethod):
     )
     estimates_log_z = True
     budget_words = "the whole ladder"
+    update = weight_update(
+        PREVIOUS,
+        Term(
+            "likelihood",
+            "likelihood of all data",
+            "+ Δβ log p(X | θ)",
+            "As much of the likelihood, where the particle stood before its move, as the temperature β rises by.",
+        ),
+    )
 
     def missing_in(self, target: Target) -> str:
         """Discrete states will do as well as real coordinates."""
@@ -162,7 +173,12 @@ class Ladder(SmoothedMethod):
         scalars = {"ess_before": ess, "zero_weight": zeros, "temperature": beta, "step_acceptance": accepted.mean()}
         scalars |= {"step_size": at.step} if "reals" in target.offers else {}
         total = Cost(*(a + b for a, b in zip(asked, cost, strict=True)))
-        return state, StepInfo(total, _words(state, accepted, knobs), scalars=scalars, terms=terms)
+        numbers = self.numbers(before, state, target, batch) if terms else {}
+        return state, StepInfo(total, _words(state, accepted, knobs), scalars=scalars, terms=terms, numbers=numbers)
+
+    def numbers(self, before: LadderState, after: LadderState, target: Target, batch: np.ndarray) -> dict[str, float]:
+        """The symbols in what a step to the next rung adds to the log-weights."""
+        return {"Δβ": after.beta - before.beta}
 
     def known_at(self, state: LadderState, target: Target, batch: np.ndarray) -> tuple[Walkers, Cost]:
         """The walkers with what the step needs: asked for in the first step, carried along later."""

@@ -10,7 +10,8 @@ from pmdviz.methods.annealing.knobs import LadderKnobs, leapfrog_steps_knob
 from pmdviz.methods.annealing.ladder import Ladder, LadderState
 from pmdviz.methods.annealing.moves import Walkers, asked
 from pmdviz.methods.shared.batching import BatchKnobs, BatchMethod, batch_size_knob
-from pmdviz.methods.step import Cost
+from pmdviz.methods.shared.particles import PREVIOUS, weight_update
+from pmdviz.methods.step import Cost, Term
 from pmdviz.targets import Target
 
 
@@ -47,6 +48,15 @@ class StochasticAIS(BatchMethod, Ladder):
     source = "Han 2019, section on stochastic annealed importance sampling; that it is biased: ours"
     short_title = "Stochastic AIS"
     Knobs = StochasticAISKnobs
+    update = weight_update(
+        PREVIOUS,
+        Term(
+            "likelihood",
+            "likelihoods of two batches",
+            "+ N/B [β′ Σ_{batch′} log p(x | θ) − β Σ_{batch} log p(x | θ)]",
+            "The new batch comes in and the one before it goes out, which leaves the noise of both.",
+        ),
+    )
 
     def missing_in(self, target: Target) -> str:
         """Without data there are no batches."""
@@ -72,6 +82,10 @@ class StochasticAIS(BatchMethod, Ladder):
         """Of this batch, in every step."""
         walkers, _ = super().known_at(state._replace(iteration=1), target, batch)
         return asked(walkers, target, batch, self.by_gradient(target))
+
+    def numbers(self, before: LadderState, after: LadderState, target: Target, batch: np.ndarray) -> dict[str, float]:
+        """Both temperatures, and how many data a row of a batch stands for."""
+        return {"N/B": target.num_data / len(batch), "β′": after.beta, "β": before.beta}
 
     def gained(self, state: LadderState, beta: float, log_likelihood: np.ndarray) -> np.ndarray:
         """β' log L' - β log L, (n,), where L is of the batch before."""

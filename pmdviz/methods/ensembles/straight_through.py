@@ -15,7 +15,8 @@ from pmdviz.methods.cost import MethodKnobs, Work
 from pmdviz.methods.shared import optimisers
 from pmdviz.methods.shared.batching import BatchMethod, batch_size_knob
 from pmdviz.methods.shared.particles import equal_log_weights, num_particles_knob
-from pmdviz.methods.step import STEP_SIZE, Cost, Scalar, StepInfo
+from pmdviz.methods.shared.pulls import clipped, momentum, move_update, paced
+from pmdviz.methods.step import STEP_SIZE, Cost, Scalar, StepInfo, Term
 from pmdviz.targets import Target
 from pmdviz.targets.space import Discrete
 
@@ -80,6 +81,13 @@ class StraightThrough(BatchMethod):
     Knobs = StraightThroughKnobs
     scalars = (STEP_SIZE, Scalar("changes", "states changed", "coordinates a particle", True))
     budget_words = f"{STEPS} steps of every point"
+    update = move_update(
+        Term("gradient", "uphill", "ε D ∇_z log p(z, X_i)", "Uphill on a batch of its own; D is the optimiser's pace."),
+        momentum(),
+        Term("clip", "clipped", "+ (clip(w′) − w′)", "Back between the lowest value and the highest."),
+        formula="w′ − w",
+        unit="units of w",
+    )
 
     def missing_in(self, target: Target) -> str:
         """Data besides: without any there is nothing to draw batches and bootstrap samples from."""
@@ -122,14 +130,24 @@ class StraightThrough(BatchMethod):
         chosen = np.take_along_axis(state.rows, rng.integers(n, size=(m, size)), axis=1)
         gradients = [_gradient(target, state.particles[i : i + 1], batch[chosen[i]]) for i in range(m)]
         eps = optimisers.step_size(t, knobs.eta, knobs.kappa)
-        direction, first, second = optimisers.adam(np.concatenate(gradients), state.first, state.second, t)
-        latent = np.clip(state.latent + eps * direction, *_ends(target))
+        gradient = np.concatenate(gradients)
+        direction, first, second = optimisers.adam(gradient, state.first, state.second, t)
+        free = state.latent + eps * direction
+        latent = np.clip(free, *_ends(target))
         particles = nearest(latent, target.space)
         changes = float((particles != state.particles).sum() / m)
         words = f"step {eps:.3g} · {m} batch{'es' * (m > 1)} of {size:,} · {changes:.3g} coordinates changed a particle"
         arrays = read_only(particles, state.log_weights, latent, state.rows, first, second)
         scalars = {"step_size": eps, "changes": changes}
-        return StraightThroughState(*arrays, t), StepInfo(Cost(m * size, 0, m * size), words, scalars=scalars)
+        parts = paced("adam", (state.first, second, t), eps, 1.0, lambda: {"gradient": gradient})
+        terms = clipped(parts, free, latent)
+        return StraightThroughState(*arrays, t), StepInfo(
+            Cost(m * size, 0, m * size), words, scalars=scalars, terms=terms, numbers={"ε": eps}
+        )
+
+    def points(self, state: StraightThroughState) -> np.ndarray:
+        """The real points, (m, d)."""
+        return state.latent
 
     def density(self, state: StraightThroughState, knobs: StraightThroughKnobs, target: Target) -> Points:
         """The states."""

@@ -11,7 +11,8 @@ from pmdviz.methods.base import read_only
 from pmdviz.methods.cost import Work
 from pmdviz.methods.shared import optimisers
 from pmdviz.methods.shared.batching import BatchKnobs, BatchMethod, batch_size_knob
-from pmdviz.methods.step import STEP_SIZE, Cost, StepInfo
+from pmdviz.methods.step import STEP_SIZE, ComputedTerms, Cost, StepInfo
+from pmdviz.methods.vi.pulls import mean_terms, mean_update
 from pmdviz.targets import Target
 from pmdviz.targets.conditional import Conditionals
 
@@ -69,6 +70,7 @@ class SVIGP(BatchMethod):
     requires = frozenset({"conditional_family", "inducing_inputs"})
     Knobs = SVIGPKnobs
     scalars = (STEP_SIZE,)
+    update = mean_update("ρ", "S′", bound="b", formula="m′ − m")
 
     def who(self, knobs: SVIGPKnobs) -> tuple[int, str]:
         """One Gaussian."""
@@ -86,9 +88,31 @@ class SVIGP(BatchMethod):
         rho = optimisers.decayed(t, knobs)
         after = target.bounded(state.conditionals, batch, 1 - rho, rho * target.num_data / len(batch))
         words = f"step {rho:.3g} · batch of {len(batch):,}"
-        cost = Cost(len(batch), len(batch))
-        return SVIGPState(*read_only(*after), t), StepInfo(cost, words, scalars={"step_size": rho})
+        before, after = state, SVIGPState(*read_only(*after), t)
+        return after, StepInfo(
+            Cost(len(batch), len(batch)),
+            words,
+            scalars={"step_size": rho},
+            terms=ComputedTerms(lambda: terms_of(before, after, rho)),
+            numbers={"ρ": rho, "N/B": target.num_data / len(batch)},
+        )
+
+    def points(self, state: SVIGPState) -> np.ndarray:
+        """m, in whitened coordinates, (1, number of inducing inputs)."""
+        return spread_of(state, state.natural[0, :, -1])[None]
 
     def density(self, state: SVIGPState, knobs: SVIGPKnobs, target: Target) -> Density:
         """The Gaussian of the function, seen as the target sees it."""
         return target.conditional_density(state.conditionals, np.zeros(1))
+
+
+def spread_of(state: SVIGPState, linear: np.ndarray) -> np.ndarray:
+    """P^-1 h for the state's precision P and some h, (M,) each."""
+    lower = np.tril(state.natural[0, :, :-1])
+    return np.linalg.solve(lower + np.tril(lower, -1).T, linear)
+
+
+def terms_of(before: SVIGPState, after: SVIGPState, rho: float) -> dict[str, np.ndarray]:
+    """What moved m, the prior of which is N(0, I): m' - m = ρ S' [-m + (N/B) sum a (y - a'm) / noise]."""
+    old = spread_of(before, before.natural[0, :, -1])
+    return mean_terms(spread_of(after, after.natural[0, :, -1]) - old, -rho * spread_of(after, old))

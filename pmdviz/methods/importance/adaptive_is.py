@@ -18,9 +18,10 @@ from pmdviz.methods.shared.particles import (
     num_particles_knob,
     prior_draws,
     weight_terms,
+    weight_update,
 )
 from pmdviz.methods.shared.smoothing import SmoothedMethod, SmoothingKnobs
-from pmdviz.methods.step import STEP_SIZE, WEIGHTED, Cost, Scalar, StepInfo
+from pmdviz.methods.step import STEP_SIZE, WEIGHTED, Cost, Scalar, StepInfo, Term
 from pmdviz.targets import Target
 
 STEPS = {"m_pmc": 20, "chi2": 500}  # that come to a picture
@@ -155,6 +156,12 @@ class AdaptiveIS(SmoothedMethod):
         Scalar("components", "effective components", "", True),
     )
     budget_words = "the proposal to settle"
+    update = weight_update(
+        Term("prior", "prior", "log p(θ)", "Where the prior is higher a draw counts for more."),
+        Term("likelihood", "likelihood of all data", "+ log p(X | θ)", "How well the draw explains the data."),
+        Term("proposal", "density it was drawn from", "− log q_t(θ)", "Where many are drawn each counts for less."),
+        fresh=True,
+    )
 
     def varies_less(self, knobs: AdaptiveISKnobs) -> str:
         """Of every component there are as many draws as its share says."""

@@ -9,8 +9,8 @@ import numpy as np
 from pmdviz.knobs import Real
 from pmdviz.methods.base import checked_gradient, read_only
 from pmdviz.methods.mcmc.chain import appended, check_reach, position, started
-from pmdviz.methods.mcmc.sgld import SGLD, SGLDKnobs, info_of, langevin_step
-from pmdviz.methods.step import STEP_SIZE, StepInfo
+from pmdviz.methods.mcmc.sgld import LANGEVIN, NOISE, SGLD, SGLDKnobs, info_of, langevin_step
+from pmdviz.methods.step import STEP_SIZE, StepInfo, Term
 from pmdviz.targets import Target
 
 
@@ -93,6 +93,18 @@ class AdamSGLD(SGLD):
     short_title = "Adam-SGLD"
     Knobs = AdamSGLDKnobs
     scalars = (STEP_SIZE,)
+    update = LANGEVIN._replace(
+        terms=(
+            LANGEVIN.terms[0],
+            Term(
+                "push",
+                "adaptive drift",
+                "+ ε/2 a m/√(v + λ)",
+                "Onwards along the slopes of the steps before, about as far in every coordinate.",
+            ),
+            NOISE,
+        )
+    )
 
     def start(self, rng: np.random.Generator, target: Target, knobs: AdamSGLDKnobs) -> AdamSGLDState:
         """A draw from the prior, m = 0 and v = 0."""
@@ -112,7 +124,9 @@ class AdamSGLD(SGLD):
         square = knobs.square_memory * state.mean_square + (1 - knobs.square_memory) * gradient**2
         mean, square = read_only(mean, square)
         state = appended(state._replace(mean=mean, mean_square=square), moved[None])
-        return state, info_of(step_size, len(batch), change, noise)
+        info = info_of(step_size, len(batch), change, noise)
+        terms = {"drift": 0.5 * step_size * gradient[None], "push": 0.5 * step_size * push[None], "noise": noise[None]}
+        return state, info._replace(terms=terms, numbers={"ε": step_size, "a": knobs.drift})
 
     def max_block(self, state: AdamSGLDState, knobs: AdamSGLDKnobs, target: Target, rows: int) -> int:
         """One: the drift has no compiled path."""

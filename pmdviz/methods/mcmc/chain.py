@@ -18,7 +18,7 @@ from pmdviz.errors import TargetError
 from pmdviz.knobs import Real, Whole
 from pmdviz.methods.base import DEFAULT_BUDGET, Method, read_only, rows_in_words
 from pmdviz.methods.cost import MethodKnobs
-from pmdviz.methods.step import Cost, Event, StepInfo
+from pmdviz.methods.step import ComputedTerms, Cost, Event, StepInfo
 from pmdviz.targets import Target
 
 BLOCK = 256  # new draws kept apart, so that a long chain is not copied at every step
@@ -200,6 +200,10 @@ class Chain(Method):
         """The judged draws of each chain, (C, n, d)."""
         return np.stack([judged_draws_of(chain, knobs) for chain in states_of(state)])
 
+    def points(self, state: Any) -> np.ndarray:
+        """Where each chain stands, (C, d)."""
+        return np.stack([position(chain) for chain in states_of(state)])
+
     def trails(self, state: Any, count: int) -> list[np.ndarray]:
         """The last draws of each chain."""
         return [last_draws(chain, count) for chain in states_of(state)]
@@ -227,9 +231,20 @@ def pooled(infos: tuple[StepInfo, ...]) -> StepInfo:
         f"{count} chains, the first: {first.words}",
         tuple(Event(kind, f"of one chain or more: {event.words}") for kind, event in events.items()),
         {name: float(np.mean([info.scalars[name] for info in infos])) for name in first.scalars},
-        {name: np.concatenate([info.terms[name] for info in infos]) for name in first.terms},
+        ComputedTerms(partial(_pooled_terms, tuple(info.terms for info in infos))) if first.terms else {},
         partial(_pooled_paths, tuple(info.paths for info in infos)),
+        numbers=_common([info.numbers for info in infos]),
+        update=first.update,
     )
+
+
+def _common(each: list[Mapping[str, float]]) -> dict[str, float]:
+    """The numbers that are the same for all chains."""
+    return {symbol: value for symbol, value in each[0].items() if all(one[symbol] == value for one in each)}
+
+
+def _pooled_terms(each: tuple[Mapping[str, np.ndarray], ...]) -> dict[str, np.ndarray]:
+    return {name: np.concatenate([terms[name] for terms in each]) for name in each[0]}
 
 
 def _pooled_paths(each: tuple[Callable[[], Mapping[str, np.ndarray]], ...]) -> dict[str, np.ndarray]:

@@ -8,6 +8,8 @@ import numpy as np
 
 from pmdviz.knobs import Whole
 from pmdviz.methods.mcmc.leapfrog import LeapfrogChain, LeapfrogKnobs
+from pmdviz.methods.mcmc.ratio import ratio_update
+from pmdviz.methods.step import Term
 
 
 class HMCKnobs(LeapfrogKnobs):
@@ -46,6 +48,20 @@ class HMC(LeapfrogChain):
     short_title = "HMC"
     Knobs = HMCKnobs
     wanted_acceptance = 0.8
+    update = ratio_update(
+        Term(
+            "potential",
+            "potential energy lost",
+            "log p(θ′ | X) − log p(θ | X)",
+            "How much more probable the end of the trajectory is than its start.",
+        ),
+        Term(
+            "kinetic",
+            "kinetic energy lost",
+            "+ |p|^{2}/2 − |p′|^{2}/2",
+            "Paid for by speed: without the errors of the leapfrog both would add up to 0.",
+        ),
+    )
 
     def lengths(self, uniforms: np.ndarray, knobs: Any) -> np.ndarray:
         """Uniform on 1 .. the knob (Neal 2011, section 3.2)."""

@@ -15,9 +15,10 @@ from pmdviz.knobs import Flag, Real
 from pmdviz.methods.base import checked_gradient, read_only
 from pmdviz.methods.cost import Work
 from pmdviz.methods.mcmc.chain import REACH, FullDataChain, Pool, appended, position, started
+from pmdviz.methods.mcmc.ratio import energy_terms
 from pmdviz.methods.mcmc.trajectory import followed, log_joint_at, positions
 from pmdviz.methods.mcmc.tuning import Plan, TunedKnobs, Tuning, current_step, is_tuned, tune_knob, tuned
-from pmdviz.methods.step import ACCEPTANCE, STEP_SIZE, Cost, Path, StepBlock, StepInfo, events
+from pmdviz.methods.step import ACCEPTANCE, STEP_SIZE, ComputedTerms, Cost, Path, StepBlock, StepInfo, events
 from pmdviz.targets import Target
 
 LEAP_PAIRS = 2**22  # gradients of a datum that one compiled call computes at most: a few ms
@@ -160,11 +161,15 @@ class LeapfrogChain(FullDataChain):
             rng.bit_generator.state = before
             self._drawn(rng, found.made, target.dim, knobs)
         way = (target, *start[::2], momenta[0], time_step, int(lengths[0]), data)
+        last = found.made - 1
+        here, length = (found.draws[last - 1] if last else start[0]), int(lengths[last])
+        terms = ComputedTerms(partial(energy_terms, target, here, momenta[last], time_step, length, data))
         state = self._moved(state, found, knobs.plan if tuning else None)
-        words = _words(found, state, time_step, int(lengths[found.made - 1]), tuning)
+        words = _words(found, state, time_step, length, tuning)
         if knobs.one_pass:
             found, asked = found._replace(num_values=0 * found.num_values), (0, asked[1])
         block = _counted(state, found, len(data), asked, time_step, words)
+        block = block._replace(info=block.info._replace(terms=terms))
         if count > 1:  # nobody looks at one of many
             return block
         return block._replace(info=block.info._replace(paths=partial(_paths, bool(found.accepted[0]), *way)))

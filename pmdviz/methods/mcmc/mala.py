@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 
 from pmdviz.methods.mcmc.leapfrog import LeapfrogChain, LeapfrogKnobs
+from pmdviz.methods.mcmc.ratio import ratio_update
+from pmdviz.methods.step import Term
 
 
 class MALAKnobs(LeapfrogKnobs):
@@ -34,6 +36,20 @@ class MALA(LeapfrogChain):
     short_title = "MALA"
     Knobs = MALAKnobs
     wanted_acceptance = 0.574
+    update = ratio_update(
+        Term(
+            "potential",
+            "posterior",
+            "log p(θ′ | X) − log p(θ | X)",
+            "How much more probable the proposal is than where the chain stands.",
+        ),
+        Term(
+            "kinetic",
+            "proposal",
+            "+ log q(θ | θ′) − log q(θ′ | θ)",
+            "How much more readily the way back would be proposed than the way there.",
+        ),
+    )
 
     def lengths(self, uniforms: np.ndarray, knobs: Any) -> np.ndarray:
         """One."""

@@ -9,8 +9,8 @@ import numpy as np
 from pmdviz.knobs import Real
 from pmdviz.methods.base import checked_gradient, read_only
 from pmdviz.methods.mcmc.chain import appended, check_reach, position, started
-from pmdviz.methods.mcmc.sgld import SGLD, SGLDKnobs, info_of, langevin_step, numerator
-from pmdviz.methods.step import STEP_SIZE, StepInfo
+from pmdviz.methods.mcmc.sgld import LANGEVIN, NOISE, SGLD, SGLDKnobs, info_of, langevin_step, numerator
+from pmdviz.methods.step import STEP_SIZE, StepInfo, Term
 from pmdviz.targets import Target
 
 
@@ -70,6 +70,17 @@ class PSGLD(SGLD):
     short_title = "pSGLD"
     Knobs = PSGLDKnobs
     scalars = (STEP_SIZE,)
+    update = LANGEVIN._replace(
+        terms=(
+            Term(
+                "drift",
+                "drift",
+                "ε/2 G ∇ log p(θ | batch)",
+                "Uphill on the log posterior, as this batch sees it; G is small where slopes have been steep.",
+            ),
+            NOISE._replace(formula="+ √(ε G) ξ"),
+        )
+    )
 
     def start(self, rng: np.random.Generator, target: Target, knobs: PSGLDKnobs) -> PSGLDState:
         """A draw from the prior, and V = 0."""

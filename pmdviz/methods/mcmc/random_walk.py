@@ -16,9 +16,10 @@ from pmdviz.kernels.random_walk import Walk, metropolis
 from pmdviz.knobs import Real
 from pmdviz.methods.cost import Work
 from pmdviz.methods.mcmc.chain import USUAL_DRAWS, FullDataChain, Pool, appended, position, started
+from pmdviz.methods.mcmc.ratio import density_terms, ratio_update
 from pmdviz.methods.mcmc.trajectory import log_joint_at
 from pmdviz.methods.mcmc.tuning import Plan, TunedKnobs, Tuning, current_step, is_tuned, tune_knob, tuned
-from pmdviz.methods.step import ACCEPTANCE, STEP_SIZE, Cost, Path, StepBlock, StepInfo
+from pmdviz.methods.step import ACCEPTANCE, STEP_SIZE, ComputedTerms, Cost, Path, StepBlock, StepInfo, Term
 from pmdviz.targets import Target
 from pmdviz.targets.space import Discrete
 
@@ -94,6 +95,15 @@ class RandomWalk(FullDataChain):
     Knobs = RandomWalkKnobs
     scalars = (STEP_SIZE, ACCEPTANCE)
     paths = (Path("accepted", "accepted"), Path("rejected", "rejected"))
+    update = ratio_update(
+        Term("prior", "prior", "log p(θ′) − log p(θ)", "How much more probable the proposal was before any data."),
+        Term(
+            "likelihood",
+            "likelihood of all data",
+            "+ log p(X | θ′) − log p(X | θ)",
+            "How much better the proposal explains the data.",
+        ),
+    )
 
     def missing_in(self, target: Target) -> str:
         """Discrete states will do as well as real coordinates."""
@@ -169,6 +179,8 @@ class RandomWalk(FullDataChain):
         words = _words(bool(found.accepted[-1]), state, discrete, scale, tuning)
         last, rest = (values + asked, 0) if count == 1 else (1, values - 1)
         info = _info(state, len(data) * last, words, None if discrete else scale)
+        before = found.draws[-2] if count > 1 else here
+        info = info._replace(terms=ComputedTerms(partial(density_terms, target, before, before + jumps[-1], data)))
         if count == 1:  # nobody looks at one of many
             info = info._replace(paths=partial(_paths, bool(found.accepted[0]), here, here + jumps[0]))
         rows = len(data) * (last + rest)

@@ -22,7 +22,7 @@ from pmdviz.methods.mcmc.chain import (
     states_of,
 )
 from pmdviz.methods.shared.batching import BatchKnobs, BatchMethod, batch_size_knob
-from pmdviz.methods.step import STEP_SIZE, Cost, StepBlock, StepInfo
+from pmdviz.methods.step import STEP_SIZE, Cost, StepBlock, StepInfo, Term, Update
 from pmdviz.targets import Target
 
 LEAP_ROWS = 2**18  # of data that one compiled call visits at most: half a megabyte of numbers a dimension, a few ms
@@ -66,6 +66,19 @@ def decay(default: float) -> Real:
     )
 
 
+NOISE = Term("noise", "noise", "+ √ε ξ", "The noise that keeps the chain from coming to rest at the mode.")
+LANGEVIN = Update(
+    "move",
+    "θ′ − θ",
+    "move",
+    "units of θ",
+    (
+        Term("drift", "drift", "ε/2 ∇ log p(θ | batch)", "Uphill on the log posterior, as this batch sees it."),
+        NOISE,
+    ),
+)
+
+
 class SGLDKnobs(BatchKnobs, ChainKnobs):
     """The knobs of `sgld`."""
 
@@ -105,6 +118,7 @@ class SGLD(BatchMethod, Chain):
     requires = frozenset({"reals", "gradient"})
     Knobs = SGLDKnobs
     scalars = (STEP_SIZE,)
+    update = LANGEVIN
 
     def batch_size(self, state: Any, knobs: SGLDKnobs, num_data: int) -> int:
         """B for each chain."""
@@ -187,6 +201,7 @@ def info_of(step_size: float, batch: int, drift: np.ndarray, noise: np.ndarray) 
         _words(step_size, batch, drift, noise),
         scalars={"step_size": step_size},
         terms={"drift": drift[None], "noise": noise[None]},
+        numbers={"ε": step_size},
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -11,9 +12,10 @@ from pmdviz.knobs import Whole
 from pmdviz.methods.base import read_only
 from pmdviz.methods.cost import Work
 from pmdviz.methods.mcmc.chain import Chain, ChainKnobs, appended, states_of
-from pmdviz.methods.mcmc.sgld import decay, delay, langevin_step, numerator
+from pmdviz.methods.mcmc.sgld import NOISE, decay, delay, langevin_step, numerator
 from pmdviz.methods.shared.batching import BatchKnobs, BatchMethod
-from pmdviz.methods.step import STEP_SIZE, Cost, StepInfo
+from pmdviz.methods.shared.pulls import move_update
+from pmdviz.methods.step import STEP_SIZE, ComputedTerms, Cost, StepInfo, Term
 from pmdviz.targets import Target
 from pmdviz.targets.topics import seeds_of
 
@@ -68,6 +70,18 @@ class SGRLD(BatchMethod, Chain):
     requires = frozenset({"documents"})
     Knobs = SGRLDKnobs
     scalars = (STEP_SIZE,)
+    update = move_update(
+        Term("prior", "prior", "ε/2 (β − θ)", "Towards the prior's mean β."),
+        Term(
+            "likelihood",
+            "words of the batch",
+            "+ ε/2 N/B Σ E(n_{kw} − φ_{kw} n_k)",
+            "Words that the topic has more often than it expects gain.",
+        ),
+        NOISE._replace(formula="+ √(ε θ) ξ"),
+        Term("mirrored", "mirrored at 0", "+ (|θ′| − θ′)", "What would be negative changes its sign."),
+        unit="units of θ, before topics are normalised",
+    )
 
     def batch_size(self, state: SGRLDState, knobs: SGRLDKnobs, num_data: int) -> int:
         """B for each chain."""
@@ -90,12 +104,34 @@ class SGRLD(BatchMethod, Chain):
         step_size, noise = langevin_step(state.iteration + 1, knobs), rng.standard_normal(theta.shape)
         burn_in, seeds = knobs.sweeps // 2, seeds_of(rng, len(batch))
         counts = mean_counts(theta, documents.sparse, seeds, documents.alpha, burn_in, knobs.sweeps)
-        drift = documents.beta - theta + target.num_data / len(batch) * (counts - _shares(theta) * counts.sum(axis=0))
+        share = target.num_data / len(batch)
+        drift = documents.beta - theta + share * (counts - _shares(theta) * counts.sum(axis=0))
         moved = np.abs(theta + 0.5 * step_size * drift + np.sqrt(step_size * theta) * noise)
         (moved,) = read_only(np.maximum(moved, SMALLEST))
         state = appended(state, _point(moved))._replace(expanded=moved)
         words = f"ε = {step_size:.3g} · batch of {len(batch):,} documents · no accept step"
-        return state, StepInfo(Cost(len(batch), len(batch)), words, scalars={"step_size": step_size})
+        return state, StepInfo(
+            Cost(len(batch), len(batch)),
+            words,
+            scalars={"step_size": step_size},
+            terms=ComputedTerms(partial(terms_of, theta, moved, documents.beta, step_size, drift, noise)),
+            numbers={"ε": step_size, "N/B": share},
+        )
+
+    def points(self, state: SGRLDState) -> np.ndarray:
+        """Where each chain stands before topics are normalised, topic by topic, (C, K W)."""
+        return np.concatenate([_row(chain.expanded) for chain in states_of(state)])
+
+
+def terms_of(
+    theta: np.ndarray, moved: np.ndarray, beta: float, step_size: float, drift: np.ndarray, noise: np.ndarray
+) -> dict[str, np.ndarray]:
+    """What moved theta (W, K), by a drift and noise (W, K): (1, K W) each; nothing mirrored where all is positive."""
+    prior, push = 0.5 * step_size * (beta - theta), np.sqrt(step_size * theta) * noise
+    mirrored = moved - (theta + 0.5 * step_size * drift + push)
+    parts = {"prior": prior, "likelihood": 0.5 * step_size * drift - prior, "noise": push}
+    parts |= {"mirrored": mirrored} if mirrored.any() else {}
+    return {name: _row(part) for name, part in parts.items()}
 
 
 def _shares(theta: np.ndarray) -> np.ndarray:
@@ -105,4 +141,9 @@ def _shares(theta: np.ndarray) -> np.ndarray:
 
 def _point(theta: np.ndarray) -> np.ndarray:
     """The topics as one point (1, K W)."""
-    return np.ascontiguousarray(_shares(theta).T).reshape(1, -1)
+    return _row(_shares(theta))
+
+
+def _row(theta: np.ndarray) -> np.ndarray:
+    """(W, K) as (1, K W)."""
+    return np.ascontiguousarray(theta.T).reshape(1, -1)

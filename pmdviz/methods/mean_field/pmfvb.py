@@ -17,7 +17,7 @@ from pmdviz.methods.cost import Work
 from pmdviz.methods.shared import optimisers
 from pmdviz.methods.shared.particles import check_reach, equal_log_weights, num_particles_knob
 from pmdviz.methods.shared.smoothing import SmoothingKnobs, smoothed, smoothed_along
-from pmdviz.methods.step import STEP_SIZE, ComputedTerms, Cost, Scalar, StepInfo
+from pmdviz.methods.step import STEP_SIZE, ComputedTerms, Cost, Scalar, StepInfo, Term, Update
 from pmdviz.targets import Target
 from pmdviz.targets.blocks import Block, coordinate_blocks
 
@@ -122,6 +122,28 @@ class PMFVB(Method):
     Knobs = PMFVBKnobs
     scalars = (STEP_SIZE, Scalar("stopping_bound", "lower bound (stopping only)", "nats"))
 
+    update = Update(
+        "move",
+        "θ′ − θ",
+        "move",
+        "units of θ",
+        (
+            Term(
+                "drift",
+                "drift",
+                "h/2 mean_k ∇_b log p(θ_b, θ_{−b}^{(k)}, X)",
+                "Uphill on the log posterior, averaged over particles of the other blocks.",
+            ),
+            Term("noise", "noise", "+ √h ξ", "The noise that keeps the particles from coming to rest at the mode."),
+            Term(
+                "redrawn",
+                "closed form",
+                "+ (θ_b^{new} − θ_b)",
+                "Of a block whose best density has a closed form: a fresh draw from it.",
+            ),
+        ),
+    )
+
     def batches(self, state: PMFVBState, knobs: PMFVBKnobs) -> str:
         """All rows."""
         return "whole"
@@ -179,6 +201,7 @@ class PMFVB(Method):
             words,
             scalars={"step_size": h, "stopping_bound": float(state.bounds[-1])},
             terms=ComputedTerms(lambda: terms_of(before, particles, pulls)),
+            numbers={"h": h},
         )
 
     def density(self, state: PMFVBState, knobs: PMFVBKnobs, target: Target) -> ProductDensity:
@@ -227,7 +250,7 @@ def terms_of(
         drift[:, columns] = halves * gradient
         noise[:, columns] = redrawn[:, columns] - drift[:, columns]
         redrawn[:, columns] = 0.0
-    return {"drift": drift, "noise": noise, "redrawn": redrawn}
+    return {"drift": drift, "noise": noise} | ({"redrawn": redrawn} if redrawn.any() else {})
 
 
 def lower_bound(target: Target, particles: np.ndarray, batch: np.ndarray) -> float:

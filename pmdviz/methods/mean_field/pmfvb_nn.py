@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -11,8 +12,9 @@ from pmdviz.methods.base import read_only
 from pmdviz.methods.cost import Work
 from pmdviz.methods.shared.batching import BatchKnobs, BatchMethod, batch_size_knob
 from pmdviz.methods.shared.particles import check_reach, equal_log_weights, num_particles_knob
+from pmdviz.methods.shared.pulls import move_update
 from pmdviz.methods.shared.smoothing import SmoothedMethod, SmoothingKnobs
-from pmdviz.methods.step import STEP_SIZE, Cost, Scalar, StepInfo
+from pmdviz.methods.step import STEP_SIZE, ComputedTerms, Cost, Scalar, StepInfo, Term
 from pmdviz.targets import Target
 
 USUAL_STEPS = 3000
@@ -156,6 +158,20 @@ class PMFVBNN(BatchMethod, SmoothedMethod):
     Knobs = PMFVBNNKnobs
     scalars = (STEP_SIZE, Scalar("validation", "validation score of the mean particle", "nats a row"))
     budget_words = f"{USUAL_STEPS:,} steps"
+    update = move_update(
+        Term("prior", "prior", "− h/2 E(1/τ) w", "Towards 0, the more the smaller a weight's prior variance τ."),
+        Term(
+            "likelihood",
+            "likelihood of the batch",
+            "+ h/2 N/B Σ ∇ log p(x | w_ι, w̄)",
+            "Uphill on this batch, with all weights outside the block at their mean.",
+        ),
+        Term("push", "adaptive drift", "+ h/2 a m/√(v + λ)", "Onwards along the slopes of the steps before."),
+        Term("noise", "noise", "+ √h ξ", "The noise that keeps the particles from coming to rest at the mode."),
+        Term("redrawn", "closed form", "+ (s′ − s)", "Of the noise variance: a fresh draw from its best density."),
+        formula="w′ − w",
+        unit="units of w",
+    )
 
     def default_budget(self, target: Target, knobs: PMFVBNNKnobs) -> int:
         """Three thousand steps."""
@@ -184,7 +200,8 @@ class PMFVBNN(BatchMethod, SmoothedMethod):
         np.put_along_axis(points, chosen, own, axis=1)
         precision = noise_precision(state.misfit, target)
         likelihood, _ = target.weight_gradient(points, batch, precision)
-        pull = likelihood - ridge * points + a * state.first / np.sqrt(state.second + knobs.damping)
+        push = a * state.first / np.sqrt(state.second + knobs.damping)
+        slopes, pull = {"prior": -ridge * points, "likelihood": likelihood}, likelihood - ridge * points + push
         noise = np.sqrt(h) * rng.standard_normal(chosen.shape)
         moved = weights.copy()
         np.put_along_axis(moved, chosen, own + 0.5 * h * np.take_along_axis(pull, chosen, axis=1) + noise, axis=1)
@@ -195,7 +212,11 @@ class PMFVBNN(BatchMethod, SmoothedMethod):
         particles = target.with_noise(moved, noise_draws(rng, running, target, len(moved)))
         arrays = read_only(particles, state.log_weights, rates_of(moved, target), first, second)
         after = validated(PMFVBNNState(*arrays, running, t, *state[7:]), target)
-        return after, _info(h, len(batch), len(moved), chosen.shape[1], after)
+        slopes["push"] = np.broadcast_to(push, moved.shape)
+        terms = ComputedTerms(lambda: terms_of(state.particles, particles, chosen, h, slopes, noise))
+        numbers = {"h": h, "N/B": target.num_data / len(batch), "a": a}
+        info = _info(h, len(batch), len(moved), chosen.shape[1], after)
+        return after, info._replace(terms=terms, numbers=numbers)
 
     def ended(self, state: PMFVBNNState, knobs: PMFVBNNKnobs, target: Target) -> str:
         """That the validation score has stalled, where that is to end a run."""
@@ -211,6 +232,26 @@ class PMFVBNN(BatchMethod, SmoothedMethod):
             "the mean particle has learnt nothing: it predicts no better than a constant, as the mean of nets does "
             "whose hidden units stand in different orders"
         )
+
+
+def terms_of(
+    before: np.ndarray,
+    after: np.ndarray,
+    chosen: np.ndarray,
+    h: float,
+    slopes: Mapping[str, np.ndarray],
+    noise: np.ndarray,
+) -> dict[str, np.ndarray]:
+    """What moved each particle (M, d): the slopes (M, d_w) and the noise (M, k) in its block, and what was redrawn."""
+    own = {name: 0.5 * h * np.take_along_axis(slope, chosen, axis=1) for name, slope in slopes.items()}
+    terms = {}
+    for name, values in {**own, "noise": noise}.items():
+        terms[name] = np.zeros(before.shape)
+        np.put_along_axis(terms[name], chosen, values, axis=1)
+    redrawn = np.zeros(before.shape)
+    weights = len(next(iter(slopes.values()))[0])
+    redrawn[:, weights:] = (after - before)[:, weights:]
+    return terms | ({"redrawn": redrawn} if redrawn.any() else {})
 
 
 def blocks(rng: np.random.Generator, weights: np.ndarray, share: float) -> np.ndarray:

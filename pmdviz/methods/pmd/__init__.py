@@ -9,7 +9,7 @@ from pmdviz.methods.base import checked_log_likelihood, read_only
 from pmdviz.methods.pmd.knobs import PMDKnobs
 from pmdviz.methods.pmd.rejuvenation import rejuvenate, rejuvenation_reason, wanted_particles
 from pmdviz.methods.pmd.state import PMDState
-from pmdviz.methods.pmd.steps import Step, bayes_step, bayes_terms, mirror_step, mirror_terms
+from pmdviz.methods.pmd.steps import UPDATE, WARM_UPDATE, Step, bayes_step, bayes_terms, mirror_step, mirror_terms
 from pmdviz.methods.shared.batching import BatchMethod
 from pmdviz.methods.shared.draws import candidates_each
 from pmdviz.methods.shared.particles import descended, equal_log_weights, normalised, prior_draws, weight_terms
@@ -41,6 +41,7 @@ class PMD(SmoothedMethod, BatchMethod):
     Knobs = PMDKnobs
     scalars = (STEP_SIZE, *WEIGHTED)
     marks = ("rejuvenated", "limited")
+    update = UPDATE
 
     def varies_less(self, knobs: PMDKnobs) -> str:
         """Balanced draws: in the plane a mean has a tenth of the variance (docs/measured/draws.json)."""
@@ -108,6 +109,8 @@ class PMD(SmoothedMethod, BatchMethod):
             {"ess_before": ess, "zero_weight": zeros} | ({} if warm else {"step_size": done.size}),
             weight_terms(after.log_weights, **(bayes_terms if warm else mirror_terms)(state, done, scaled)),
             parents=parents,
+            numbers={"s": done.size} if warm else {"γ": done.size, "N/B": target.num_data / len(batch)},
+            update=WARM_UPDATE if warm else None,
         )
 
     def caveat(self, state: PMDState, knobs: PMDKnobs) -> str:

@@ -8,6 +8,34 @@ import numpy as np
 
 from pmdviz.kernels.limiting import largest_step
 from pmdviz.methods.pmd.state import PMDState
+from pmdviz.methods.shared.particles import PREVIOUS, weight_update
+from pmdviz.methods.step import Term
+
+UPDATE = weight_update(
+    Term("previous", "weight before", "(1 − γ) log w", "What was known: the step forgets the share γ of it."),
+    Term("prior", "prior", "+ γ log p(θ)", "The prior comes in anew as the old weights are forgotten."),
+    Term(
+        "likelihood",
+        "likelihood of the batch",
+        "+ γ N/B Σ log p(x | θ)",
+        "The pull of this batch, as if all data were like it.",
+    ),
+    Term(
+        "proposal",
+        "density it was drawn from",
+        "− γ log q̃(θ)",
+        "Where many particles were drawn each of them counts for less.",
+    ),
+)
+WARM_UPDATE = weight_update(
+    PREVIOUS,
+    Term(
+        "likelihood",
+        "likelihood of the batch",
+        "+ s Σ log p(x | θ)",
+        "Bayes' rule for the rows of this batch; the share s of it is 1 unless the step is limited.",
+    ),
+)
 
 
 class Step(NamedTuple):

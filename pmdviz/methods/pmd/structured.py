@@ -11,8 +11,14 @@ from pmdviz.methods.base import read_only
 from pmdviz.methods.cost import Work
 from pmdviz.methods.shared import optimisers
 from pmdviz.methods.shared.batching import BatchKnobs, BatchMethod, batch_size_knob
-from pmdviz.methods.shared.particles import equal_log_weights, normalised, num_particles_knob, weight_terms
-from pmdviz.methods.step import STEP_SIZE, WEIGHTED, Cost, StepInfo
+from pmdviz.methods.shared.particles import (
+    equal_log_weights,
+    normalised,
+    num_particles_knob,
+    weight_terms,
+    weight_update,
+)
+from pmdviz.methods.step import STEP_SIZE, WEIGHTED, Cost, StepInfo, Term
 from pmdviz.targets import Target
 from pmdviz.targets.conditional import Conditionals
 
@@ -78,6 +84,15 @@ class Structured(BatchMethod):
     requires = frozenset({"conditional_family"})
     Knobs = StructuredKnobs
     scalars = (STEP_SIZE, *WEIGHTED)
+    update = weight_update(
+        Term("previous", "weight before", "(1 − γ) log w", "What was known: the step forgets the share γ of it."),
+        Term(
+            "likelihood",
+            "what Z says of the batch",
+            "+ log ∫ q(u | Z)^{1−γ} [p(u | Z) p(x | u, Z)^{N/B}]^{γ} du",
+            "How well the particle explains the batch, with all that has a closed form integrated out.",
+        ),
+    )
 
     def init(self, rng: np.random.Generator, target: Target, knobs: StructuredKnobs) -> StructuredState:
         """m particles of the prior, equally weighted."""
@@ -106,6 +121,7 @@ class Structured(BatchMethod):
             f"γ = {gamma:.3g} · batch of {len(batch):,} · ESS {effective_sample_size(log_weights):,.1f} of {m:,}",
             scalars={"step_size": gamma, "ess_before": ess, "zero_weight": zeros},
             terms=weight_terms(log_weights, previous=previous, likelihood=partitions + base),
+            numbers={"γ": gamma, "N/B": target.num_data / len(batch)},
         )
 
     def density(self, state: StructuredState, knobs: StructuredKnobs, target: Target) -> Density:

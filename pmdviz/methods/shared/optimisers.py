@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from pmdviz.knobs import Real
@@ -108,3 +110,29 @@ def plain(
 
 
 OPTIMISERS = {"adam": adam, "adagrad": adagrad, "plain": plain}
+
+
+class Parts(NamedTuple):
+    """A direction as `pace` times the gradient of its step, and what earlier ones add: each of the gradient's shape."""
+
+    pace: np.ndarray
+    past: np.ndarray
+
+
+def adam_parts(first: np.ndarray, second: np.ndarray, t: int) -> Parts:
+    """Of the direction of `adam` in step t, by `first` before the step and `second` after it."""
+    divisor = (1 - FIRST**t) * (np.sqrt(second / (1 - SECOND**t)) + SMALLEST)
+    return Parts((1 - FIRST) / divisor, FIRST * first / divisor)
+
+
+def adagrad_parts(first: np.ndarray, second: np.ndarray, t: int) -> Parts:
+    """Of that of `adagrad`, which adds nothing of earlier gradients."""
+    return Parts(1 / (np.sqrt(second) + SMALLEST), np.zeros(first.shape))
+
+
+def plain_parts(first: np.ndarray, second: np.ndarray, t: int) -> Parts:
+    """Of the gradient itself."""
+    return Parts(np.ones(first.shape), np.zeros(first.shape))
+
+
+PARTS = {"adam": adam_parts, "adagrad": adagrad_parts, "plain": plain_parts}

@@ -10,8 +10,11 @@ from pmdviz.errors import TargetError
 from pmdviz.knobs import Real, Whole
 from pmdviz.methods.base import checked_log_prior, rows_in_words
 from pmdviz.methods.shared import draws
+from pmdviz.methods.step import Term, Update
 from pmdviz.targets import Target
 
+PREVIOUS = Term("previous", "weight before", "log w", "What the steps before have made of it.")
+NORMALISER = Term("normaliser", "normaliser", "− log Z", "The same for all: it makes the weights add up to 1.")
 SHAPE_COST = 1.0  # nats that a shape may cost which is estimated from few particles
 REACH = 1e6  # prior sds; a particle beyond that has diverged
 ROUNDING = 1e-9  # equal weights have ESS = m but for rounding, and are never below a threshold of 1
@@ -103,6 +106,11 @@ def prior_draws(
         at = particles[log_prior == -np.inf][0]
         raise TargetError(f"log_prior of target {target.name!r} is -inf at its own draw theta = {at}", at)
     return particles, log_prior
+
+
+def weight_update(*terms: Term, formula: str = "log w′", fresh: bool = False) -> Update:
+    """What the new log-weights are the sum of: the terms, and their normaliser."""
+    return Update("weights", formula, "new log-weight", "nats", (*terms, NORMALISER), fresh)
 
 
 def weight_terms(log_weights: np.ndarray, **parts: np.ndarray) -> dict[str, np.ndarray]:

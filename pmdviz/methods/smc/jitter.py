@@ -10,6 +10,7 @@ from pmdviz.knobs import Choice, Flag, Real
 from pmdviz.methods.base import checked_log_prior, read_only
 from pmdviz.methods.cost import Work
 from pmdviz.methods.shared.batching import batch_size_knob
+from pmdviz.methods.shared.draws import children
 from pmdviz.methods.shared.linear_algebra import one_blas_thread
 from pmdviz.methods.shared.particles import (
     covariance,
@@ -85,15 +86,20 @@ class SMC(OnePass):
 
     def renewed(
         self, rng: np.random.Generator, state: OnePassState, target: Target, ess: float, knobs: SMCKnobs
-    ) -> tuple[OnePassState, str]:
+    ) -> tuple[OnePassState, str, np.ndarray | None]:
         """New particles where the ESS fell too low or another number of them is wanted."""
         reason = resampling_reason(len(state.particles), ess, knobs)
         if not reason:
-            return state, ""
-        particles = self.jitter_density(state, knobs, target).sample(rng, knobs.num_particles)
+            return state, "", None
+        density = self.jitter_density(state, knobs, target)
+        particles, parents = children(rng, density, knobs.num_particles, "independent", "systematic")
         supported = (checked_log_prior(target, particles) > -np.inf).astype(np.float64)
         drawn = read_only(particles, equal_log_weights(len(particles)), supported)
-        return state._replace(**dict(zip(("particles", "log_weights", "supported"), drawn, strict=True))), reason
+        return (
+            state._replace(**dict(zip(("particles", "log_weights", "supported"), drawn, strict=True))),
+            reason,
+            parents,
+        )
 
     def jitter_density(self, state: OnePassState, knobs: SMCKnobs, target: Target) -> KernelDensity:
         """The weighted KDE that new particles are drawn from."""

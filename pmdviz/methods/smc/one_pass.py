@@ -9,9 +9,17 @@ import numpy as np
 from pmdviz.densities.density import effective_sample_size
 from pmdviz.methods.base import DEFAULT_BUDGET, checked_log_likelihood, read_only
 from pmdviz.methods.shared.batching import BatchMethod
-from pmdviz.methods.shared.particles import descended, equal_log_weights, normalised, prior_draws, weight_terms
+from pmdviz.methods.shared.particles import (
+    PREVIOUS,
+    descended,
+    equal_log_weights,
+    normalised,
+    prior_draws,
+    weight_terms,
+    weight_update,
+)
 from pmdviz.methods.shared.smoothing import SmoothedMethod
-from pmdviz.methods.step import Cost, StepInfo, events
+from pmdviz.methods.step import Cost, StepInfo, Term, events
 from pmdviz.targets import Target
 
 
@@ -58,6 +66,15 @@ class OnePass(SmoothedMethod, Once):
     """
 
     estimates_log_z = True
+    update = weight_update(
+        PREVIOUS,
+        Term(
+            "likelihood",
+            "likelihood of the batch",
+            "+ Σ log p(x | θ)",
+            "Bayes' rule for the rows of this batch: each datum counts once.",
+        ),
+    )
 
     def init(self, rng: np.random.Generator, target: Target, knobs: Any) -> OnePassState:
         """m draws from the prior, equally weighted."""
@@ -67,16 +84,16 @@ class OnePass(SmoothedMethod, Once):
 
     def renewed(
         self, rng: np.random.Generator, state: OnePassState, target: Target, ess: float, knobs: Any
-    ) -> tuple[OnePassState, str]:
-        """The state that the step starts from, and why the particles were redrawn ("" where they were not)."""
-        return state, ""
+    ) -> tuple[OnePassState, str, np.ndarray | None]:
+        """The state that the step starts from; where particles were redrawn why ("" elsewhere), and their parents."""
+        return state, "", None
 
     def step(
         self, rng: np.random.Generator, state: OnePassState, target: Target, batch: np.ndarray, knobs: Any
     ) -> tuple[OnePassState, StepInfo]:
         """Bayes' rule for the batch, after new particles where they are due."""
         ess = effective_sample_size(state.log_weights)
-        state, reason = self.renewed(rng, state, target, ess, knobs)
+        state, reason, parents = self.renewed(rng, state, target, ess, knobs)
         if reason and ess < state.fewest:
             state = state._replace(fewest=ess, fewest_at=state.iteration)
         log_likelihood = checked_log_likelihood(target, state.particles, batch, state.supported > 0)
@@ -93,6 +110,7 @@ class OnePass(SmoothedMethod, Once):
             events(rejuvenated=reason),
             {"ess_before": ess, "zero_weight": zeros},
             weight_terms(log_weights, previous=before, likelihood=log_likelihood),
+            parents=parents,
         )
 
     def log_z(self, state: OnePassState, knobs: Any, target: Target) -> float | None:

@@ -15,15 +15,17 @@ from pmdviz.methods.base import read_only
 from pmdviz.methods.cost import MethodKnobs, Work
 from pmdviz.methods.shared.batching import batch_size_knob
 from pmdviz.methods.shared.particles import (
+    PREVIOUS,
     equal_log_weights,
     ess_below,
     ess_threshold_knob,
     normalised,
     num_particles_knob,
     weight_terms,
+    weight_update,
 )
 from pmdviz.methods.smc.one_pass import Once
-from pmdviz.methods.step import WEIGHTED, Cost, StepInfo, events
+from pmdviz.methods.step import WEIGHTED, Cost, StepInfo, Term, events
 from pmdviz.targets import Target
 from pmdviz.targets.topics import seeds_of
 
@@ -81,6 +83,15 @@ class ParticleLDA(Once):
     scalars = WEIGHTED
     estimates_log_z = True
     marks = ("rejuvenated",)
+    update = weight_update(
+        PREVIOUS,
+        Term(
+            "likelihood",
+            "words of the batch",
+            "+ Σ_n log p(w_n | z_{<n}, w_{<n})",
+            "How well the topics found so far foresee each next word.",
+        ),
+    )
 
     def init(self, rng: np.random.Generator, target: Target, knobs: ParticleLDAKnobs) -> ParticleLDAState:
         """No words yet: the prior of the topics in every particle."""
@@ -99,8 +110,10 @@ class ParticleLDA(Once):
         """Resample where the ESS is low, then read the documents of the batch."""
         m, documents = len(state.natural), target.documents(batch, len(state.natural))
         ess, natural, before, reason = effective_sample_size(state.log_weights), state.natural, state.log_weights, ""
+        parents = None
         if ess_below(ess, knobs.ess_threshold, m):
-            natural = natural[systematic(np.exp(before), m, rng.random())]
+            parents = systematic(np.exp(before), m, rng.random())
+            natural = natural[parents]
             before, reason = equal_log_weights(m), f"resampled: ESS was {ess:.1f} of {m:,}"
         natural, found = filtered(
             natural, documents.sparse, seeds_of(rng, m, len(batch)), documents.alpha, knobs.sweeps
@@ -116,7 +129,12 @@ class ParticleLDA(Once):
             events(rejuvenated=reason),
             {"ess_before": ess, "zero_weight": int((log_weights == -np.inf).sum())},
             weight_terms(log_weights, previous=before, likelihood=found),
+            parents=parents,
         )
+
+    def points(self, state: ParticleLDAState) -> np.ndarray:
+        """The counts of each particle, (m, W K)."""
+        return state.natural.reshape(len(state.natural), -1)
 
     def density(self, state: ParticleLDAState, knobs: ParticleLDAKnobs, target: Target) -> DirichletMixture:
         """The mixture of the particles' Dirichlet densities."""

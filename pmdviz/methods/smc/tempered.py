@@ -14,6 +14,7 @@ from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.methods.base import DEFAULT_BUDGET, checked_log_likelihood, checked_log_prior, read_only
 from pmdviz.methods.cost import Work
 from pmdviz.methods.shared.particles import (
+    PREVIOUS,
     covariance,
     covariance_floor,
     equal_log_weights,
@@ -23,9 +24,10 @@ from pmdviz.methods.shared.particles import (
     num_particles_knob,
     prior_draws,
     weight_terms,
+    weight_update,
 )
 from pmdviz.methods.shared.smoothing import KERNELS, SmoothedMethod, SmoothingKnobs
-from pmdviz.methods.step import TEMPERATURE, WEIGHTED, Cost, StepInfo, events, on_the_way
+from pmdviz.methods.step import TEMPERATURE, WEIGHTED, Cost, StepInfo, Term, events, on_the_way
 from pmdviz.targets import Target
 
 HALVINGS = 60  # of the interval that holds the next temperature: to the last bit
@@ -134,6 +136,15 @@ class Tempering(SmoothedMethod):
     marks = ("rejuvenated",)
     estimates_log_z = True
     budget_words = "the way to temperature 1"
+    update = weight_update(
+        PREVIOUS,
+        Term(
+            "likelihood",
+            "likelihood of all data",
+            "+ Δβ log p(X | θ)",
+            "As much of the likelihood as the temperature β rises by.",
+        ),
+    )
 
     def default_budget(self, target: Target, knobs: TemperingKnobs) -> int:
         """The way to temperature 1, where it ends; never less than other methods have.
@@ -181,10 +192,10 @@ class Tempering(SmoothedMethod):
             state, asked, accepted = state._replace(log_likelihood=values), len(values), None
         else:
             state, asked, accepted = moved(rng, state, target, batch, knobs)
-        terms: dict[str, np.ndarray] = {}
+        terms, numbers = dict[str, np.ndarray](), dict[str, float]()
         if state.beta < 1.0 and (state.iteration == 0 or state.moves >= knobs.num_moves):
             before, state = state, tempered(state, batch, knobs)
-            terms = tempering_terms(before, state)
+            terms, numbers = tempering_terms(before, state), {"Δβ": state.beta - before.beta}
         read_only(state.particles, state.log_weights, state.log_prior, state.log_likelihood, state.ancestors)
         state = state._replace(iteration=state.iteration + 1)
         return state, StepInfo(
@@ -194,6 +205,7 @@ class Tempering(SmoothedMethod):
             {"ess_before": ess, "zero_weight": int((state.log_weights == -np.inf).sum()), "temperature": state.beta},
             terms,
             parents=parents,
+            numbers=numbers,
         )
 
     def log_z(self, state: TemperingState, knobs: TemperingKnobs, target: Target) -> float | None:

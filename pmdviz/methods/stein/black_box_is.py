@@ -23,7 +23,7 @@ from pmdviz.methods.stein.black_box_knobs import (
 )
 from pmdviz.methods.stein.shown import Reweighting
 from pmdviz.methods.stein.widths import squared_width
-from pmdviz.methods.step import WEIGHTED, Cost, Scalar, StepInfo
+from pmdviz.methods.step import WEIGHTED, Cost, Scalar, StepInfo, Term, Update
 from pmdviz.targets import Target
 
 NEGLIGIBLE = 1e-8  # of the largest p/rho: points below have weight 0, and rho/p of the others fits into a matrix
@@ -80,6 +80,21 @@ class BlackBoxIS(SmoothedMethod, Reweighting):
     )
     clock = "iteration"  # all evaluations are made in the first one
     budget_words = f"one pass, and {MOST:,} iterations"
+    update = Update(
+        "weights",
+        "log u",
+        "new log-weight",
+        "nats",
+        (
+            Term("importance", "importance weight", "log w", "Target over proposal, with w adding up to 1."),
+            Term(
+                "correction",
+                "correction",
+                "+ log(u/w)",
+                "What the descent has made of it so far, so that the errors of the points cancel.",
+            ),
+        ),
+    )
 
     def varies_less(self, knobs: BlackBoxISKnobs) -> str:
         """Weights are chosen so that the points' errors cancel."""

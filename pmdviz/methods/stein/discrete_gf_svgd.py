@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -17,12 +17,14 @@ from pmdviz.methods.base import read_only
 from pmdviz.methods.shared import optimisers
 from pmdviz.methods.shared.batching import BatchMethod
 from pmdviz.methods.shared.particles import equal_log_weights
+from pmdviz.methods.shared.pulls import clipped, flow_update, momentum, paced
 from pmdviz.methods.stein.discrete_knobs import FACTORS, DiscreteGFSVGDKnobs
 from pmdviz.methods.stein.discrete_surrogates import WEIGHTINGS, bins, evaluations, is_smooth, surrogate
 from pmdviz.methods.stein.flow import squared_width
+from pmdviz.methods.stein.kernels import parts_of_force
 from pmdviz.methods.stein.quantile_bins import QuantileBins
 from pmdviz.methods.stein.shown import Latent
-from pmdviz.methods.step import STEP_SIZE, Cost, Scalar, StepBlock, StepInfo
+from pmdviz.methods.step import STEP_SIZE, ComputedTerms, Cost, Scalar, StepBlock, StepInfo, Term
 from pmdviz.targets import Target
 
 STEPS = 500  # that the default budget is enough for
@@ -79,6 +81,15 @@ class DiscreteGFSVGD(BatchMethod, Latent):
         Scalar("distinct_states", "distinct states", "states", True),
     )
     budget_words = f"{STEPS} steps"
+    update = flow_update(
+        "Σ_j w_j k(x_j, x) ∇ log ρ(x_j)",
+        "Σ_j w_j ∇_j k(x_j, x)",
+        "the surrogate ρ, weighted by w ∝ ρ/p_c",
+        momentum(),
+        Term("clip", "clipped", "+ (clip(x′) − x′)", "Back to where the base has its mass."),
+        formula="x′ − x",
+        unit="units of x",
+    )
 
     def fitted(self, knobs: DiscreteGFSVGDKnobs, target: Target) -> DiscreteGFSVGDKnobs:
         """With the kernel width of the base alone where the target leaves no other surrogate to be chosen."""
@@ -110,7 +121,7 @@ class DiscreteGFSVGD(BatchMethod, Latent):
     def init(self, rng: np.random.Generator, target: Target, knobs: DiscreteGFSVGDKnobs) -> DiscreteGFSVGDState:
         """m draws of N(start_mean, start_sd^2), clipped."""
         m = knobs.num_particles
-        latent = clipped(knobs.start_mean + knobs.start_sd * rng.standard_normal((m, target.dim)), knobs)
+        latent = kept_inside(knobs.start_mean + knobs.start_sd * rng.standard_normal((m, target.dim)), knobs)
         zeros = np.zeros(latent.shape)
         arrays = read_only(bins(target, knobs)(latent), equal_log_weights(m), latent, zeros, zeros.copy())
         return DiscreteGFSVGDState(*arrays, float(m), 0)
@@ -161,6 +172,10 @@ class DiscreteGFSVGD(BatchMethod, Latent):
         """The states themselves."""
         return Points(state.particles, state.log_weights)
 
+    def points(self, state: DiscreteGFSVGDState) -> np.ndarray:
+        """Where the points are, (m, d): what moves."""
+        return state.latent
+
     def latent(self, state: DiscreteGFSVGDState) -> np.ndarray:
         """Where the points are, (m, d)."""
         return state.latent
@@ -190,6 +205,7 @@ class Moved(NamedTuple):
     state: DiscreteGFSVGDState
     step_size: float
     squared_width: float
+    terms: ComputedTerms
 
 
 def _moved(state: DiscreteGFSVGDState, target: Target, batch: np.ndarray, knobs: Any) -> Moved:
@@ -197,12 +213,16 @@ def _moved(state: DiscreteGFSVGDState, target: Target, batch: np.ndarray, knobs:
     t, x = state.iteration + 1, state.latent
     log_ratio, scores = surrogate(target, x, state.particles, batch, knobs)
     log_w = WEIGHTINGS[knobs.weighting](log_ratio)
-    force, h = weighted_force(x, scores, np.exp(log_w), knobs.length_scale_factor)
+    weights = np.exp(log_w)
+    force, h = weighted_force(x, scores, weights, knobs.length_scale_factor)
     direction, first, second = optimisers.OPTIMISERS[knobs.optimiser](force, state.first, state.second, t)
     eps = optimisers.step_size(t, knobs.eta, knobs.kappa)
-    latent = clipped(x + eps * direction, knobs)
+    free = x + eps * direction
+    latent = kept_inside(free, knobs)
     arrays = read_only(bins(target, knobs)(latent), state.log_weights, latent, first, second)
-    return Moved(DiscreteGFSVGDState(*arrays, effective_sample_size(log_w), t), eps, h)
+    forces = partial(parts_of_force, x, scores, h, weights=weights)
+    parts = paced(knobs.optimiser, (state.first, second, t), eps, 1.0, forces)
+    return Moved(DiscreteGFSVGDState(*arrays, effective_sample_size(log_w), t), eps, h, clipped(parts, free, latent))
 
 
 def told(before: DiscreteGFSVGDState, moved: Moved, target: Target, rows: int, knobs: DiscreteGFSVGDKnobs) -> StepInfo:
@@ -218,10 +238,11 @@ def told(before: DiscreteGFSVGDState, moved: Moved, target: Target, rows: int, k
     flips, pairs = np.count_nonzero(now.particles != before.particles), rows * len(now.particles)
     words = f"step {eps:.3g} · kernel width {width:.3g} · ESS of the weights {now.ess:.3g} · {flips:,} values changed"
     smooth = is_smooth(knobs, target)
-    return StepInfo(Cost(rows, pairs * (1 + smooth), pairs * smooth), words, scalars=scalars)
+    cost = Cost(rows, pairs * (1 + smooth), pairs * smooth)
+    return StepInfo(cost, words, scalars=scalars, terms=moved.terms, numbers={"ε": eps})
 
 
-def clipped(latent: np.ndarray, knobs: DiscreteGFSVGDKnobs) -> np.ndarray:
+def kept_inside(latent: np.ndarray, knobs: DiscreteGFSVGDKnobs) -> np.ndarray:
     """The points kept in [-clip, clip]."""
     return np.clip(latent, -knobs.clip, knobs.clip) if knobs.clip else latent
 

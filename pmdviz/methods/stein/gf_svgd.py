@@ -14,9 +14,10 @@ from pmdviz.methods.base import checked_log_density, read_only
 from pmdviz.methods.cost import Work
 from pmdviz.methods.shared import optimisers
 from pmdviz.methods.shared.particles import equal_log_weights, num_particles_knob, prior_draws
+from pmdviz.methods.shared.pulls import flow_update, momentum, paced
 from pmdviz.methods.shared.smoothing import SmoothedMethod, SmoothingKnobs, kernel_rule, kernel_width
 from pmdviz.methods.stein.annealed import AnnealedFlowKnobs, temperature
-from pmdviz.methods.stein.kernels import KERNELS, forces
+from pmdviz.methods.stein.kernels import KERNELS, forces, parts_of_force
 from pmdviz.methods.stein.shown import WithSurrogate
 from pmdviz.methods.stein.surrogates import (
     MOMENTS,
@@ -114,6 +115,9 @@ class GFSVGD(SmoothedMethod, WithSurrogate):
         TEMPERATURE,
     )
     paths = (Path("drive", "uphill on ρ", True), Path("repulsion", "apart", True))
+    update = flow_update(
+        "Σ_j w_j k(θ_j, θ) ∇ log ρ(θ_j)", "Σ_j w_j ∇_j k(θ_j, θ)", "the surrogate ρ, weighted by w ∝ ρ/p", momentum()
+    )
 
     def varies_less(self, knobs: GFSVGDKnobs) -> str:
         """As SVGD's."""
@@ -166,10 +170,13 @@ class GFSVGD(SmoothedMethod, WithSurrogate):
         direction, first, second = optimisers.OPTIMISERS[knobs.optimiser](force, state.first, state.second, t)
         size = optimisers.decayed(t, knobs)
         particles = x + size * target.scale * direction
+        parts, memory = partial(parts_of_force, x, scores, h, knobs.kernel, w), (state.first, second, t)
         arrays = read_only(particles, state.log_weights, first, second, x, log_p, log_w)
         info = _told(len(batch), beta, size, h, effective_sample_size(log_w), particles - x, knobs)
         state = GFSVGDState(*arrays, t, growth(particles, target.scale))
-        return state, info._replace(paths=partial(forces, x, scores, h, knobs.kernel, w))
+        terms = paced(knobs.optimiser, memory, size * target.scale, target.scale, parts)
+        paths = partial(forces, x, scores, h, knobs.kernel, w)
+        return state, info._replace(terms=terms, paths=paths, numbers={"ε": size})
 
     def surrogate(self, state: GFSVGDState, knobs: GFSVGDKnobs, target: Target) -> Surrogate:
         """That of the last step, or of the start."""

@@ -64,6 +64,15 @@ def forces(
             (("drive", drive), ("repulsion", repulsion))}  # fmt: skip
 
 
+def parts_of_force(
+    particles: np.ndarray, scores: np.ndarray, h: float, kernel: str = RBF, weights: np.ndarray | None = None
+) -> dict[str, np.ndarray]:
+    """Both parts of the force on all particles, (m, d) each: without any scores there is but the repulsion."""
+    force = KERNELS[kernel].force
+    repulsion = force(particles, np.zeros(scores.shape), h, weights)
+    return {"drive": force(particles, scores, h, weights) - repulsion, "repulsion": repulsion}
+
+
 def kept_variance(particles: np.ndarray, h: float) -> float:
     """Their variance over that of the Gaussian posterior on which they rest under the RBF, from them alone (ours).
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ from pmdviz.methods.base import checked_gradient, checked_log_likelihood, read_o
 from pmdviz.methods.cost import Work
 from pmdviz.methods.shared import optimisers
 from pmdviz.methods.shared.particles import equal_log_weights, num_particles_knob, prior_draws
+from pmdviz.methods.shared.pulls import flow_update, paced
 from pmdviz.methods.shared.smoothing import SmoothedMethod, SmoothingKnobs
 from pmdviz.methods.stein.flow import (
     DETERMINANTS,
@@ -20,6 +22,7 @@ from pmdviz.methods.stein.flow import (
     unfolded,
     width_factor,
 )
+from pmdviz.methods.stein.kernels import parts_of_force
 from pmdviz.methods.stein.shown import AreaUnderDiscrepancy
 from pmdviz.methods.step import STEP_SIZE, Cost, Scalar, StepInfo
 from pmdviz.targets import Target
@@ -105,6 +108,7 @@ class PathIntegration(SmoothedMethod, AreaUnderDiscrepancy):
         Scalar("area", "area under KSD²", "nats"),
     )
     budget_words = f"{STEPS} steps"
+    update = flow_update("mean_j k(θ_j, θ) ∇ log p(θ_j | X)", "mean_j ∇_j k(θ_j, θ)", "the log posterior")
 
     def varies_less(self, knobs: PathIntegrationKnobs) -> str:
         """As SVGD's."""
@@ -150,6 +154,7 @@ class PathIntegration(SmoothedMethod, AreaUnderDiscrepancy):
         squared = squared_discrepancy(scores, force, diagonal, h, knobs.statistic)
         areas = np.append(state.areas, state.areas[-1] + eps * squared)
         particles = state.particles + eps * unit * force
+        parts = partial(parts_of_force, places, scores, h)
         state = PathIntegrationState(*read_only(particles, state.log_weights, areas), state.start_gap, t)
         shorter = f" (of {planned:.3g}: a longer one would fold space)" if eps < planned else ""
         scalars = {"step_size": eps, "length_scale": np.sqrt(h), "squared_discrepancy": squared, "area": areas[-1]}
@@ -158,6 +163,8 @@ class PathIntegration(SmoothedMethod, AreaUnderDiscrepancy):
             f"step {eps:.3g}{shorter} · RBF width {np.sqrt(h):.3g} prior sds · KSD² {squared:.3g} · "
             f"area {areas[-1]:.4g} nats",
             scalars={name: float(value) for name, value in scalars.items()},
+            terms=paced("plain", (places, places, t), eps * unit, 1.0, parts),
+            numbers={"ε": eps},
         )
 
     def log_z(self, state: PathIntegrationState, knobs: PathIntegrationKnobs, target: Target) -> float | None:

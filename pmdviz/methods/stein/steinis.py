@@ -10,12 +10,12 @@ import numpy as np
 from pmdviz.densities.density import effective_sample_size
 from pmdviz.methods.base import checked_gradient, checked_log_likelihood, checked_log_prior, read_only
 from pmdviz.methods.shared import optimisers
-from pmdviz.methods.shared.particles import equal_log_weights, normalised, prior_draws, weight_terms
+from pmdviz.methods.shared.particles import equal_log_weights, normalised, prior_draws, weight_terms, weight_update
 from pmdviz.methods.shared.smoothing import SmoothedMethod
 from pmdviz.methods.stein.flow import DETERMINANTS, ess_share, log_mean, squared_width, unfolded
 from pmdviz.methods.stein.shown import Leading
 from pmdviz.methods.stein.steinis_knobs import EVERY, SteinISKnobs
-from pmdviz.methods.step import STEP_SIZE, WEIGHTED, Cost, Path, Scalar, StepInfo, events
+from pmdviz.methods.step import STEP_SIZE, WEIGHTED, Cost, Path, Scalar, StepInfo, Term, events
 from pmdviz.targets import Target
 
 STEPS = 200  # that the default budget is enough for
@@ -89,6 +89,15 @@ class SteinIS(SmoothedMethod, Leading):
     marks = ("limited",)
     paths = (Path("flow", "force of the leaders", True),)
     budget_words = f"{STEPS} steps"
+    update = weight_update(
+        Term("target", "density of the target", "log p(y, X)", "Prior times likelihood, where the follower is now."),
+        Term(
+            "density",
+            "density of the followers",
+            "− log q(y)",
+            "What it was drawn from, stretched by all steps since: where followers are dense each counts for less.",
+        ),
+    )
 
     def default_budget(self, target: Target, knobs: SteinISKnobs) -> int:
         """For 200 steps: passes over the data, or without any so many evaluations a follower."""

@@ -12,14 +12,24 @@ from pmdviz.methods.cost import Work
 from pmdviz.methods.shared import optimisers
 from pmdviz.methods.shared.batching import BatchKnobs, BatchMethod, batch_size_knob
 from pmdviz.methods.shared.particles import equal_log_weights, num_particles_knob, prior_draws
+from pmdviz.methods.shared.pulls import flow_update, momentum, paced
 from pmdviz.methods.shared.smoothing import SmoothedMethod, SmoothingKnobs, kernel_rule, kernel_width
 from pmdviz.methods.stein.annealed import AnnealedFlowKnobs, temperature
-from pmdviz.methods.stein.kernels import KERNELS, RBF, forces, kept_variance
+from pmdviz.methods.stein.kernels import KERNELS, RBF, forces, kept_variance, parts_of_force
 from pmdviz.methods.stein.widths import squared_width
-from pmdviz.methods.step import STEP_SIZE, TEMPERATURE, Cost, Path, Scalar, StepInfo, on_the_way
+from pmdviz.methods.step import STEP_SIZE, TEMPERATURE, Cost, Path, Scalar, StepInfo, Update, on_the_way
 from pmdviz.targets import Target
 
 COLLAPSED = 0.25  # of the posterior's variance: where `kept_variance` is right, and what is left is too little
+
+
+def update_towards(density: str) -> Update:
+    """Of steps towards a density, given as a formula of θ_j."""
+    drive = f"mean_j k(θ_j, θ) ∇ log {density}"
+    return flow_update(drive, "mean_j ∇_j k(θ_j, θ)", "the log posterior, as this batch sees it", momentum())
+
+
+ANNEALED = update_towards("[p(θ_j) p(batch | θ_j)^{β}]")
 
 
 class SVGDKnobs(AnnealedFlowKnobs, BatchKnobs, SmoothingKnobs):
@@ -84,6 +94,7 @@ class SVGD(SmoothedMethod, BatchMethod):
     )
 
     paths = (Path("drive", "uphill", True), Path("repulsion", "apart", True))
+    update = update_towards("p(θ_j | batch)")
 
     def varies_less(self, knobs: SVGDKnobs) -> str:
         """They keep their distance from one another, as draws that know nothing of one another do not."""
@@ -107,13 +118,18 @@ class SVGD(SmoothedMethod, BatchMethod):
         particles = x + rho * target.scale * direction
         moved = float(np.sqrt(((particles - x) ** 2).sum(axis=1).mean()))
         told = {"step_size": rho, "length_scale": float(np.sqrt(h)), "typical_move": moved}
+        parts, memory = partial(parts_of_force, x, scores, h, knobs.kernel), (state.first, second, t)
         state = SVGDState(*read_only(particles, state.log_weights, first, second), t, h)
         words = f"step {rho:.3g} · batch of {len(batch):,} · kernel width {np.sqrt(h):.3g} · typical move {moved:.2g}"
+        annealed = knobs.annealing == "on"
         return state, StepInfo(
             Cost(len(batch), 0, len(batch) * len(x)),
-            words + (f" · β = {beta:.3g}" if knobs.annealing == "on" else ""),
-            scalars=told | ({"temperature": beta} if knobs.annealing == "on" else {}),
+            words + (f" · β = {beta:.3g}" if annealed else ""),
+            scalars=told | ({"temperature": beta} if annealed else {}),
+            terms=paced(knobs.optimiser, memory, rho * target.scale, target.scale, parts),
             paths=partial(forces, x, scores, h, knobs.kernel),
+            numbers={"ε": rho} | ({"β": beta} if annealed else {}),
+            update=ANNEALED if annealed else None,
         )
 
     def caveat(self, state: SVGDState, knobs: SVGDKnobs) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,10 +14,13 @@ from pmdviz.methods.cost import Work
 from pmdviz.methods.shared import optimisers
 from pmdviz.methods.shared.batching import BatchKnobs, BatchMethod
 from pmdviz.methods.shared.linear_algebra import one_blas_thread
-from pmdviz.methods.step import STEP_SIZE, Cost, StepInfo
+from pmdviz.methods.shared.pulls import momentum, paced
+from pmdviz.methods.step import STEP_SIZE, ComputedTerms, Cost, StepInfo
+from pmdviz.methods.vi.pulls import mean_terms, mean_update, natural_terms
 from pmdviz.targets import Target
 
 START_SD = 0.3  # of the prior's
+UPDATES = {"natural": mean_update("ρ", "S′"), "adam": mean_update("ρ", "D", momentum("ρ"))}
 POINT = 1e-9  # of the largest number of the mean: sds below it are none
 
 
@@ -87,6 +91,7 @@ class SVI(BatchMethod):
     requires = frozenset({"reals", "gradient"})
     Knobs = SVIKnobs
     scalars = (STEP_SIZE,)
+    update = UPDATES["natural"]
 
     def who(self, knobs: SVIKnobs) -> tuple[int, str]:
         """One Gaussian."""
@@ -104,20 +109,34 @@ class SVI(BatchMethod):
         """One stochastic step."""
         t, half = state.iteration + 1, rng.standard_normal((knobs.num_pairs, target.dim))
         noise = np.concatenate([half, -half])
-        gradients = checked_gradient(target, draws(state, noise), batch)
+        theta = draws(state, noise)
+        gradients = checked_gradient(target, theta, batch)
         rho = optimisers.decayed(t, knobs)
         slope, curvature = path_gradients(state, noise, gradients)
         if knobs.shape == "mean_field":
             curvature = np.diag(np.diag(curvature))
         if knobs.optimiser == "natural":
             moved = natural_step(state, slope, curvature, rho)
+            terms = ComputedTerms(partial(natural_terms, moved.mean - state.mean, rho, moved.cholesky, theta, target))
         else:
             moved = adam_step(state, slope, curvature, rho, target.scale)
+            memory = state.first[None, :, 0], moved.second[None, :, 0], t
+            pulls = partial(pulls_of, slope, theta, target)
+            terms = paced("adam", memory, rho * target.scale, target.scale, pulls)
         state = moved._replace(iteration=t)
         read_only(*state[:-1])
         return state, StepInfo(
-            Cost(len(batch), 0, len(batch) * len(noise)), _words(state, rho, len(batch)), scalars={"step_size": rho}
+            Cost(len(batch), 0, len(batch) * len(noise)),
+            _words(state, rho, len(batch)),
+            scalars={"step_size": rho},
+            terms=terms,
+            numbers={"ρ": rho, "N/B": target.num_data / len(batch)},
+            update=UPDATES[knobs.optimiser],
         )
+
+    def points(self, state: SVIState) -> np.ndarray:
+        """The mean, (1, d)."""
+        return state.mean[None]
 
     def density(self, state: SVIState, knobs: SVIKnobs, target: Target) -> KernelDensity:
         """The Gaussian itself: one kernel at its mean."""
@@ -180,6 +199,11 @@ def adam_step(state: SVIState, slope: np.ndarray, inner: np.ndarray, rho: float,
     change = rho * direction
     cholesky = factor_moved(state.cholesky, change[:, 1:], scale)
     return state._replace(mean=state.mean + scale * change[:, 0], cholesky=cholesky, first=first, second=second)
+
+
+def pulls_of(slope: np.ndarray, theta: np.ndarray, target: Target) -> dict[str, np.ndarray]:
+    """The gradient (d,) in the mean as what the prior and what the batch says at draws (n, d) of q."""
+    return mean_terms(slope, target.grad_log_prior(theta).mean(axis=0))
 
 
 def factor_gradient(in_factor: np.ndarray, in_logs: np.ndarray, scale: np.ndarray) -> np.ndarray:

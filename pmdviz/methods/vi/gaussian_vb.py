@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,13 +14,15 @@ from pmdviz.methods.base import checked_gradient, checked_log_density, read_only
 from pmdviz.methods.cost import Work
 from pmdviz.methods.shared import optimisers
 from pmdviz.methods.shared.batching import BatchKnobs, BatchMethod
-from pmdviz.methods.step import STEP_SIZE, Cost, Scalar, StepInfo
+from pmdviz.methods.step import STEP_SIZE, ComputedTerms, Cost, Scalar, StepInfo
 from pmdviz.methods.vi.gaussian import START_SD, factor_gradient, factor_moved, grown, natural_step, of_a_point
+from pmdviz.methods.vi.pulls import mean_update, natural_terms, paced_terms
 from pmdviz.targets import Target
 
 USUAL_STEPS = 2000
 MOST_FULL = 200  # dimensions: the squares of ten gradients in a full factor are then 3 MB
 REACH = 1e6  # sds of the prior; beyond that q has diverged
+UPDATES = {"natural": mean_update("γ", "S′"), "normalised": mean_update("γ", "D")}
 LONGEST = 30.0  # root mean squares of the gradients before: a step by those alone has no bound of its own
 
 
@@ -129,6 +132,7 @@ class GaussianVB(BatchMethod):
     Knobs = GaussianVBKnobs
     scalars = (STEP_SIZE, Scalar("elbo", "ELBO of the step's draws", "nats"))
     budget_words = f"{USUAL_STEPS:,} steps"
+    update = UPDATES["natural"]
 
     def who(self, knobs: GaussianVBKnobs) -> tuple[int, str]:
         """One Gaussian."""
@@ -173,15 +177,29 @@ class GaussianVB(BatchMethod):
         theta = draws(state, noise)
         gradients, gamma = checked_gradient(target, theta, batch), optimisers.decayed(t, knobs)
         scalars = {"step_size": gamma, "elbo": elbo(state, theta, target, batch)}
+        before = state.mean
         if knobs.gradient == "natural":
             state = natural(state, noise, gradients, gamma)
+            terms = partial(natural_terms, state.mean - before, gamma, state.cholesky, theta, target)
         else:
             state = normalised(state, noise, gradients, gamma, target.scale, knobs)
+            terms = partial(paced_terms, state.mean - before, gradients.mean(axis=0), theta, target)
         check_reach(state.mean, sds(state), target, gamma, batch)
         state = state._replace(iteration=t)
         read_only(*state[:-1])
         pairs = len(batch) * len(noise)
-        return state, StepInfo(Cost(len(batch), pairs, pairs), _words(state, scalars, len(batch)), scalars=scalars)
+        return state, StepInfo(
+            Cost(len(batch), pairs, pairs),
+            _words(state, scalars, len(batch)),
+            scalars=scalars,
+            terms=ComputedTerms(terms),
+            numbers={"γ": gamma, "N/B": target.num_data / len(batch)},
+            update=UPDATES[knobs.gradient],
+        )
+
+    def points(self, state: GaussianVBState) -> np.ndarray:
+        """The mean, (1, d)."""
+        return state.mean[None]
 
     def density(self, state: GaussianVBState, knobs: GaussianVBKnobs, target: Target) -> KernelDensity:
         """The Gaussian itself: one kernel at its mean."""

@@ -11,8 +11,9 @@ from pmdviz.methods.base import read_only
 from pmdviz.methods.cost import Work
 from pmdviz.methods.shared import optimisers
 from pmdviz.methods.shared.batching import BatchKnobs, BatchMethod
-from pmdviz.methods.step import STEP_SIZE, Cost, StepInfo
+from pmdviz.methods.step import STEP_SIZE, ComputedTerms, Cost, StepInfo
 from pmdviz.methods.vi.gaussian import lower_factor
+from pmdviz.methods.vi.pulls import mean_terms, mean_update
 from pmdviz.targets import Target
 
 
@@ -59,6 +60,7 @@ class JaakkolaJordan(BatchMethod):
     requires = frozenset({"reals", "quadratic_bound"})
     Knobs = JaakkolaJordanKnobs
     scalars = (STEP_SIZE,)
+    update = mean_update("ρ", "S′", bound="b")
 
     def who(self, knobs: JaakkolaJordanKnobs) -> tuple[int, str]:
         """One Gaussian."""
@@ -88,8 +90,19 @@ class JaakkolaJordan(BatchMethod):
         mean, cholesky = root @ (root.T @ linear), lower_factor(root)
         size = np.sqrt((cholesky**2).sum(axis=1).mean())
         words = f"step {rho:.3g} · batch of {len(batch):,} · mean of length {np.linalg.norm(mean):.3g} · sd {size:.3g}"
+        before, unit = state.mean, target.scale
         state = JaakkolaJordanState(*read_only(linear, precision, mean, cholesky), t)
-        return state, StepInfo(Cost(len(batch), len(batch), 0), words, scalars={"step_size": rho})
+        return state, StepInfo(
+            Cost(len(batch), len(batch), 0),
+            words,
+            scalars={"step_size": rho},
+            terms=ComputedTerms(lambda: mean_terms(mean - before, -rho * cholesky @ (cholesky.T @ (before / unit**2)))),
+            numbers={"ρ": rho, "N/B": target.num_data / len(batch)},
+        )
+
+    def points(self, state: JaakkolaJordanState) -> np.ndarray:
+        """The mean, (1, d)."""
+        return state.mean[None]
 
     def density(self, state: JaakkolaJordanState, knobs: JaakkolaJordanKnobs, target: Target) -> KernelDensity:
         """The Gaussian itself: one kernel at its mean."""

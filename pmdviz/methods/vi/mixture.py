@@ -14,7 +14,8 @@ from pmdviz.methods.base import read_only
 from pmdviz.methods.cost import Work
 from pmdviz.methods.shared import optimisers
 from pmdviz.methods.shared.batching import BatchKnobs, BatchMethod
-from pmdviz.methods.step import STEP_SIZE, TEMPERATURE, Cost, StepInfo
+from pmdviz.methods.shared.pulls import momentum, move_update
+from pmdviz.methods.step import NOTHING, STEP_SIZE, TEMPERATURE, ComputedTerms, Cost, StepInfo, Term
 from pmdviz.methods.vi import elbo
 from pmdviz.targets import Target
 
@@ -115,6 +116,13 @@ class NPV(BatchMethod):
     requires = frozenset({"reals", "gradient"})
     Knobs = NPVKnobs
     scalars = (STEP_SIZE, TEMPERATURE)
+    update = move_update(
+        Term("posterior", "uphill", "ρ D β ∇ log p(μ_k | batch)", "Uphill on the log posterior; D is the pace."),
+        Term("start", "first Gaussian", "− ρ D (1 − β) (μ_k − μ_0)", "Back to the start, as long as β is below 1."),
+        Term("entropy", "apart", "− ρ D ∇_k Σ_j log q_j", "Away from the other Gaussians, where they overlap."),
+        momentum("ρ"),
+        formula="μ_k′ − μ_k",
+    )
 
     def check_pair(self, target: Target, knobs: NPVKnobs) -> None:
         """L-BFGS is SciPy's. Raises InputError."""
@@ -140,22 +148,28 @@ class NPV(BatchMethod):
         """One Adam step, or a few iterations of L-BFGS, on the batch's objective."""
         t, beta = state.iteration + 1, temperature(state.visited + len(batch), knobs)
         rho, near = optimisers.decayed(t, knobs), elbo.Tempered(target, batch, beta, state.origin)
-        start = state.means / target.scale, np.log(state.widths)
-        if knobs.optimiser == "adam":
+        start, adam = (state.means / target.scale, np.log(state.widths)), knobs.optimiser == "adam"
+        if adam:
             means, log_widths, first, second = adam_step(*start, state.first, state.second, near, rho, t)
         else:
             best = elbo.maximised(*start, near, knobs.lbfgs_iterations, (NARROWEST, WIDEST))
             means, log_widths = (old + rho * (new - old) for old, new in zip(start, best, strict=True))
             first, second = state.first, state.second
         widths = np.exp(np.clip(log_widths, NARROWEST, WIDEST))
-        visited = state.visited + near.visited
+        visited, before = state.visited + near.visited, state
         state = NPVState(*read_only(means * target.scale, widths), state.origin, first, second, visited, t)
         read_only(first, second)
         return state, StepInfo(
             Cost(near.visited, near.density_evaluations, near.gradient_evaluations),
             _words(state, rho, beta, len(batch)),
             scalars={"step_size": rho, "temperature": beta},
+            terms=ComputedTerms(lambda: terms_of(before, state, beta, rho, target.scale)) if adam else NOTHING,
+            numbers={"ρ": rho, "β": beta} if adam else {},
         )
+
+    def points(self, state: NPVState) -> np.ndarray:
+        """The means, (K, d)."""
+        return state.means
 
     def density(self, state: NPVState, knobs: NPVKnobs, target: Target) -> GaussianMixture:
         """The mixture itself."""
@@ -186,6 +200,17 @@ def adam_step(
     gradient = elbo.gradient(means, np.exp(log_widths), slopes, traces)
     direction, first, second = optimisers.adam(gradient, first, second, t)
     return means + rho * direction[:, :-1], log_widths + rho * direction[:, -1], first, second
+
+
+def terms_of(before: NPVState, after: NPVState, beta: float, rho: float, scale: np.ndarray) -> dict[str, np.ndarray]:
+    """What moved the means in a step of Adam, (K, d) each; the pull of the posterior is what the others leave."""
+    z, K = before.means / scale, len(before.means)
+    pace, past = optimisers.adam_parts(before.first[:, :-1], after.second[:, :-1], after.iteration)
+    apart = rho * scale * pace * K * elbo.entropy_bound(z, before.widths)[1]
+    start = -rho * scale * pace * (1 - beta) * (z - before.origin / scale)
+    terms = {"start": start, "entropy": apart, "momentum": rho * scale * past}
+    posterior = after.means - before.means - sum(terms.values())
+    return {"posterior": posterior} | {name: part for name, part in terms.items() if part.any()}
 
 
 def cluster_centres(pool: np.ndarray, K: int, scale: np.ndarray) -> np.ndarray:

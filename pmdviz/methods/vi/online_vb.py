@@ -12,7 +12,8 @@ from pmdviz.methods.base import read_only
 from pmdviz.methods.cost import Work
 from pmdviz.methods.shared import optimisers
 from pmdviz.methods.shared.batching import BatchKnobs, BatchMethod
-from pmdviz.methods.step import STEP_SIZE, Cost, StepInfo
+from pmdviz.methods.shared.pulls import move_update
+from pmdviz.methods.step import STEP_SIZE, ComputedTerms, Cost, StepInfo, Term
 from pmdviz.targets import Target
 
 START = 100.0  # Gamma's shape at the start, its mean 1: topics that differ a little
@@ -53,6 +54,18 @@ class OnlineVB(BatchMethod):
     requires = frozenset({"documents"})
     Knobs = OnlineVBKnobs
     scalars = (STEP_SIZE,)
+    update = move_update(
+        Term("forgotten", "forgotten", "− ρ λ", "The step forgets the share ρ of all counts so far."),
+        Term("prior", "prior", "+ ρ β", "The prior comes in anew as much is forgotten."),
+        Term(
+            "counts",
+            "words of the batch",
+            "+ ρ N/B Σ E_q n_{kw}",
+            "How often each word belongs to the topic, as if all documents were like these.",
+        ),
+        formula="λ_k′ − λ_k",
+        unit="words",
+    )
 
     def who(self, knobs: OnlineVBKnobs) -> tuple[int, str]:
         """One approximation."""
@@ -73,7 +86,23 @@ class OnlineVB(BatchMethod):
         aim = documents.beta + target.num_data / len(batch) * counts
         (natural,) = read_only((1 - rho) * state.natural + rho * aim)
         words = f"ρ = {rho:.3g} · batch of {len(batch):,} documents"
-        return OnlineVBState(natural, t), StepInfo(Cost(len(batch), len(batch)), words, scalars={"step_size": rho})
+        before, share = state.natural[0], target.num_data / len(batch)
+
+        def terms() -> dict[str, np.ndarray]:
+            prior = np.full(before.shape, rho * documents.beta)
+            return {"forgotten": -rho * before.T, "prior": prior.T, "counts": rho * share * counts.T}
+
+        return OnlineVBState(natural, t), StepInfo(
+            Cost(len(batch), len(batch)),
+            words,
+            scalars={"step_size": rho},
+            terms=ComputedTerms(terms),
+            numbers={"ρ": rho, "N/B": share},
+        )
+
+    def points(self, state: OnlineVBState) -> np.ndarray:
+        """λ, topic by topic, (K, W)."""
+        return state.natural[0].T
 
     def density(self, state: OnlineVBState, knobs: OnlineVBKnobs, target: Target) -> DirichletMixture:
         """The product of the topics' Dirichlet densities."""
