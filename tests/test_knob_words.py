@@ -24,7 +24,7 @@ SPECS = [
 ]
 WORDS = {  # identifiers that a statistician would say and write like this
     "constant", "dark", "independent", "light", "multinomial", "never", "none", "residual", "stratified", "systematic",
-    "accuracy", "perplexity", "iteration", "adaptive", "off", "on", "tanh", "misclassification",
+    "accuracy", "ancestors", "perplexity", "iteration", "adaptive", "off", "on", "tanh", "misclassification",
     "natural", "normalised",
 }  # fmt: skip
 

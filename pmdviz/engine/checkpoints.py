@@ -63,9 +63,13 @@ class Checkpoints:
         checkpoint = self._kept.pop(at, None)
         self.num_bytes -= checkpoint.frame.num_bytes if checkpoint else 0
 
+    def at(self, iteration: int) -> int:
+        """The iteration of the last one at or before `iteration`."""
+        return max(at for at in self._kept if at <= iteration)
+
     def nearest(self, iteration: int) -> Checkpoint:
         """The last one at or before `iteration`; those after it are let go."""
-        at = max(at for at in self._kept if at <= iteration)
+        at = self.at(iteration)
         for later in [k for k in self._kept if k > at]:
             self.forget(later)
         return self._kept[at]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from pmdviz.densities.density import Density
+from pmdviz.engine.ancestry import Ancestry
 from pmdviz.methods import Method, StepInfo
 from pmdviz.methods.step import no_paths
 from pmdviz.metrics import METRICS, applicable
@@ -61,6 +62,8 @@ class Frame:
         What the last step did; None at iteration 0.
     batch_rows : array, slice or None
         Which rows of the data the last step was given; None at iteration 0.
+    ancestry : Ancestry or None
+        Which particles of iteration 0 those of now descend from; None of methods that do not resample.
     """
 
     iteration: int
@@ -78,6 +81,7 @@ class Frame:
     method: Method
     budget_unit: str = "data"
     batch_rows: np.ndarray | slice | None = None
+    ancestry: Ancestry | None = None
 
     @property
     def evaluations(self) -> int:
@@ -280,7 +284,8 @@ class Frame:
     @property
     def num_bytes(self) -> int:
         """Memory of the frame when kept: the state's arrays and some more."""
-        return OVERHEAD + _size_of(self.state) + getattr(self.batch_rows, "nbytes", 0)
+        rows = self.batch_rows, self.ancestry and self.ancestry.rows
+        return OVERHEAD + _size_of(self.state) + sum(getattr(each, "nbytes", 0) for each in rows)
 
     def row(self) -> dict[str, Any]:
         """The frame's row in the history."""

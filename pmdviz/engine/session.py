@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pmdviz.engine.ancestry import Ancestry, after_step
 from pmdviz.engine.batches import BatchStream, StreamMark, copied
 from pmdviz.engine.checkpoints import MEMORY_CAP, Checkpoint, Checkpoints
 from pmdviz.engine.frame import Frame
@@ -50,6 +51,8 @@ class Session:
         rng = np.random.default_rng(for_method)
         state = method.init(rng, target, knobs)
         frame = Frame(0, 0, 0, 0, 0.0, 0, 0, knobs, state, None, recipe.budget, target, method, recipe.budget_unit)
+        if method.resamples:
+            frame = frame.replaced(ancestry=Ancestry.of(frame.particles))
         frame.row()
         self.recipe, self.method, self.target, self._rng = recipe, method, target, rng
         self._batches = BatchStream(np.random.default_rng(for_batches), target.num_data)
@@ -195,6 +198,7 @@ class Session:
             method=self.method,
             budget_unit=self.recipe.budget_unit,
             batch_rows=rows if isinstance(rows, slice) else rows.copy(),  # not a view of the whole permutation
+            ancestry=after_step(before.ancestry, block.info),
         )
 
     def _changed_here(self) -> dict[str, Any]:
@@ -291,6 +295,10 @@ class Session:
         if iteration < self.frame.iteration:
             self._restore(self._kept.nearest(iteration))
         return self.advance(max(0, iteration - self.frame.iteration))
+
+    def kept_at(self, iteration: int) -> int:
+        """The last iteration up to this one whose frame is kept: `seek` goes there without a step."""
+        return self._kept.at(iteration)
 
     def shrink(self, memory_cap: int) -> None:
         """Let go of places to come back to, until what is kept takes so many bytes; what stays is as exact as ever."""

@@ -61,6 +61,10 @@ class Measurable(Protocol):
         """(1000, d) of q."""
 
     @property
+    def ancestry(self) -> Any:
+        """Which particles of iteration 0 those of now descend from, `number_alive` of them; None where unknown."""
+
+    @property
     def chains(self) -> np.ndarray:
         """The judged draws of each chain, (C, n, d), asked only of chains."""
 

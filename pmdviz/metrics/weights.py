@@ -20,6 +20,10 @@ def _ess(frame: Measurable) -> float:
     return effective_sample_size(_log_weights(frame))
 
 
+def _ancestors(frame: Measurable) -> int | None:
+    return frame.ancestry and frame.ancestry.number_alive(_log_weights(frame))
+
+
 def _khat(frame: Measurable) -> float | None:
     """Of the particles' weights; of a parametric q of p/q at 1,000 draws of it (Yao et al. 2018)."""
     if frame.method.family == "particles":
@@ -46,10 +50,25 @@ Metric(
     ranks=False,
     order=5,
     axis="ess",
-    axis_title="ESS",
-    axis_label="effective sample size (particles)",
+    axis_title="ESS and ancestors",
+    axis_label="ESS, ancestors (particles)",
     limits=(1.0, 1e5),
     colour="particles",
+)
+Metric(
+    name="ancestors",
+    title="ancestors",
+    unit="particles",
+    about="how many of the first particles have descendants with any weight",
+    measure=_ancestors,
+    applies=lambda target, method: method.resamples,
+    drawn=True,
+    ranks=False,
+    order=6,
+    axis="ess",
+    limits=(1.0, 1e5),
+    colour="approximate",
+    dash=(6, 3),
 )
 Metric(
     name="khat",

@@ -59,6 +59,14 @@ GLOSSARY = {
         "θᵢ ~ q, wᵢ = 1/m",
         "docs/algorithm.md",
     ),
+    "ancestors": Term(
+        "Ancestors",
+        ("ancestor", "ancestors", "Ancestors"),
+        "How many of the particles that the run began with still have descendants. Each time new particles are drawn "
+        "the ESS is high again, but lines of descent that have ended stay lost, and the ESS does not show it.",
+        "aᵢ(t+1) = a of the parent of particle i",
+        "docs/inside-a-step.md",
+    ),
     "exact-samples": Term(
         "Exact samples",
         (EXACT_SAMPLES, EXACT_SAMPLES.capitalize()),

@@ -10,7 +10,7 @@ from typing import Any
 from pmdviz.metrics import METRICS
 from pmdviz.metrics.perfect_draws import NUM_SETS
 
-NO_JUDGEMENT = ("ess", "khat")  # of the weights: they do not say how far q is from p
+NO_JUDGEMENT = ("ess", "ancestors", "khat")  # of weights and descent: they do not say how far q is from p
 UNKNOWN = "being computed"  # what is said of a floor until it is known
 EXACT_SAMPLES = "exact samples"  # the iid reference, wherever a person reads of it on a page, in a film, on a terminal
 SHARE = "share"  # unit of what is at most 1

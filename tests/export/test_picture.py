@@ -193,7 +193,7 @@ def test_other_dimensions(dim):
         assert np.trapezoid(y, x) == pytest.approx(1, abs=0.02)
         assert picture.stage.axes.get_ylim()[1] > 0.9 * y.max() > 0
     else:
-        assert picture.traces.axes.get_ylabel() == "effective sample size (particles)"  # nothing to compare with
+        assert picture.traces.axes.get_ylabel() == "ESS, ancestors (particles)"  # nothing to compare with
 
 
 @pytest.mark.parametrize("method", ["hmc", "svgd", "svi"])

@@ -46,7 +46,9 @@ def test_a_resampled_particle_comes_from_its_copy():
 
 
 def test_where_the_parent_is_not_known_a_particle_comes_from_nowhere():
-    assert set(origins(*rejuvenated(method="smc", num_particles=100))) == {-1.0}
+    before, after = rejuvenated(method="smc", num_particles=100)
+    untold = after.replaced(info=after.info._replace(parents=None))
+    assert set(origins(before, untold)) == {-1.0} != set(origins(before, after))
 
 
 def test_what_cannot_be_followed():

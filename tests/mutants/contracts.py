@@ -10,6 +10,8 @@ FAULTS = [
     Fault.of("replay-copy", "engine.session:Session.copy", "twin._rng, twin._batches = (copied(self._rng), self._batches.copy())", "twin._batches = self._batches.copy()", "lab/test_replay"),
     Fault.of("recipe-knobs-at", "engine.recipe.recipe:Recipe.values_at", "bisect_right(self.changes, iteration, key=_iteration)", "bisect_left(self.changes, iteration, key=_iteration)", "engine/test_recipe"),
     Fault.of("recipe-formats", "engine.recipe.formats:earlier_knobs", "KNOBS.get(version, {})", "{}", "engine/test_formats"),
+    Fault.of("ancestry-order", "engine.ancestry:after_step", "before.rows[info.parents]", "info.parents", "engine/test_ancestry"),
+    Fault.of("ancestry-alive", "engine.ancestry:Ancestry.number_alive", "log_weights > -np.inf", "log_weights == log_weights", "engine/test_ancestry"),
     # What fails leaves a run as it was.
     Fault.of("failed-step", "engine.session:Session._step", "self.frame, self._rng.bit_generator.state = (before, random)", "self.frame = before", "engine/test_session"),
     Fault.of("failed-change", "engine.session:Session.set_all", "self.recipe, self.frame = before", "self.frame = before[1]", "engine/test_session"),

@@ -56,7 +56,8 @@ def test_the_state_of_a_run_is_one_line():
 
 def test_without_a_tv_the_first_metric_is_read_and_a_share_has_no_unit():
     frame = Moment()
-    frame.traced_names, frame.metrics = ("ess", "tv_states", "mean_error"), {"ess": 9.0, "tv_states": 0.05}
+    frame.traced_names = ("ess", "ancestors", "tv_states", "mean_error")
+    frame.metrics = {"ess": 9.0, "ancestors": 3, "tv_states": 0.05}
     assert headline(frame) == ["TV of states 0.0500"]
     frame.traced_names, frame.metrics = ("mean_error",), {"mean_error": 0.05}
     assert headline(frame) == [f"{METRICS['mean_error'].title} 0.0500 {METRICS['mean_error'].unit}"]

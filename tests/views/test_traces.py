@@ -31,6 +31,7 @@ def history(n=50, **columns):
         "seconds": 0.01 * np.arange(n),
     }
     values = {"tv": np.geomspace(0.9, 0.09, n), "kl_forward": np.geomspace(5, 0.05, n), "ess": np.full(n, 800.0)}
+    values["ancestors"] = np.full(n, 90.0)
     values |= {"kl_reverse": np.geomspace(9, 0.04, n), "cross_entropy": np.linspace(4, -1, n)}
     return base | values | columns
 

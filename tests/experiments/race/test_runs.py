@@ -13,7 +13,7 @@ KEYS = [
     "mean_error", "sd_ratio_min", "sd_ratio_max", "mode_masses", "density_evaluations",
     "gradient_evaluations", "seconds",
 ]  # fmt: skip
-OF_SOME = ("khat", "rhat", "bulk_ess", "log_z", "log_z_exact", "log_z_error")  # weighted, chains, estimates of log Z
+OF_SOME = ("khat", "ancestors", "rhat", "bulk_ess", "log_z", "log_z_exact", "log_z_error")  # of some methods
 FEW = {"target_options": {"num_data": 200, "sigma_x": 1.5}, "budget": 400}
 
 
