@@ -29,11 +29,18 @@ def points_of(frame: Measurable) -> tuple[np.ndarray, Average]:
         if len(q.particles) > MOST_POINTS:
             rows = systematic(q.weights, MOST_POINTS, 0.5)
             return q.particles[rows], lambda values: values.mean(axis=0)
-        return q.particles, lambda values: np.einsum("n,n...->...", q.weights, values)
+        return _weighted(q.particles, q.weights)
     q = frame.density
     if isinstance(q, Points) and len(q.particles) <= MOST_POINTS:
-        return q.particles, lambda values: np.einsum("n,n...->...", q.weights, values)
+        return _weighted(q.particles, q.weights)
     return frame.draws, lambda values: values.mean(axis=0)
+
+
+def _weighted(points: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, Average]:
+    """Those (n, d) that have any weight: one without, however well it predicts, is no scale for the others."""
+    alive = weights > 0
+    weights = weights[alive]
+    return points[alive], lambda values: np.einsum("n,n...->...", weights, values)
 
 
 def mean_log_density(frame: Measurable) -> float:

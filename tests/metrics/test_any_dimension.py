@@ -6,6 +6,8 @@ from scipy.stats import multivariate_normal, norm, wasserstein_distance
 
 import pmdviz
 from pmdviz.densities.density import KernelDensity
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.session import Session
 from pmdviz.methods import METHODS
 from pmdviz.metrics import METRICS, applicable
 from pmdviz.metrics.draws import DIRECTIONS, marginal_tv, reference_draws, sliced_wasserstein
@@ -212,3 +214,17 @@ def test_mmd_where_the_reference_is_one_state():
     same, other = np.full((50, 4), 196.3), np.full((50, 4), -196.3)
     assert mmd(same, same) == 0.0
     assert mmd(other, same) == pytest.approx(np.sqrt(2), abs=1e-12)
+
+
+def test_a_point_without_weight_is_no_scale_for_the_others():
+    """One of two particles has weight 0 to double precision, and predicts better by more than 745 nats."""
+    options = {"data": "curve", "response": "real", "num_data": 1, "layers": 1, "hidden": 1}
+    options |= {"units": "tanh", "scale_shape": np.e, "scale_rate": 1.0, "data_seed": 0}
+    knobs = {"adaptation": "m_pmc", "num_components": 1, "num_particles": 2, "defensive": 0.02, "smallest_ess": 0.05}
+    recipe = Recipe("regression_net", "adaptive_is", target_options=options, seed=1, budget=1, **knobs)
+    frame = Session(recipe).advance()
+    rows = frame.target.row_log_likelihood(frame.particles, frame.target.test_data)
+    assert frame.weights.min() == 0 and np.ptp(rows, axis=0).max() > 745
+    alive = int(np.argmax(frame.weights))
+    name = next(name for name in frame.metric_names if name in ("nlpd", "log_loss"))
+    assert frame.metrics[name] == pytest.approx(-rows[alive].mean())
