@@ -85,6 +85,12 @@ def test_on_a_phone_nothing_is_wider_than_the_screen(open_lab):
     box = lab.page.get_by_role("button", name="Measure", exact=True).bounding_box()
     assert box["height"] >= 32 and box["x"] >= 0
     assert lab.page.evaluate("pmdviz.model('theory').inner_width") > 200
+    lab.page.get_by_role("tab", name="Geometry").tap()
+    lab.wait("pmdviz.model('geometry-triangle')?.inner_width > 250")
+    assert lab.page.evaluate("document.documentElement.scrollWidth") <= 390
+    for one in (lab.page.get_by_label("Toggle theme"), lab.page.get_by_role("button", name="Play", exact=True)):
+        box = one.bounding_box()
+        assert box["x"] >= 0 and box["x"] + box["width"] <= 391 and box["y"] + box["height"] <= 844
 
 
 def test_an_experiment_of_a_link_with_live_pictures_cancel_a_file_and_the_dark_theme(server, browser, tmp_path):

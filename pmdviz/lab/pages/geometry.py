@@ -1,0 +1,177 @@
+"""The Geometry page: why a step multiplies instead of adding, and why the forward KL falls by at least γ."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+import panel as pn
+
+from pmdviz.knobs import real_number
+from pmdviz.lab import css
+from pmdviz.lab.controls.knobs import KnobForm
+from pmdviz.lab.controls.playback import PlaybackBar
+from pmdviz.lab.loop.acknowledge import make_acknowledge
+from pmdviz.lab.loop.jobs import log_failure
+from pmdviz.lab.loop.locked import handed, locked
+from pmdviz.lab.pages.geometry_words import QUESTION, explanation, found
+from pmdviz.scenes.geometry import Geometry, GeometryKnobs
+from pmdviz.scenes.geometry.knobs import MOST_STEPS, MOVED
+from pmdviz.scenes.geometry.setting import start_at
+from pmdviz.views.geometry import DensityView, KLView, TriangleView
+
+BUTTONS = {"Restart": "restart", "Back": "back", "Play": "toggle", "Step": "step"}
+EVERY_S = 0.7  # between two steps while it plays
+
+
+class GeometryPage:
+    """Three sliders, and what they do to both paths; a page of the app. All is computed when a value changes."""
+
+    keys: ClassVar[Mapping[str, str]] = {"space": "toggle", "right": "step", "left": "back", "R": "restart"}
+
+    def __init__(self) -> None:
+        self.on_presenter: Callable[[bool], None] = lambda on: None
+        self.on_note: Callable[[str], None] = lambda words: None
+        self.views = {"triangle": TriangleView(), "density": DensityView(), "kl": KLView()}
+        self.knobs = GeometryKnobs.defaults()
+        self._usual = self.knobs.as_dict()
+        self._moved: np.ndarray | None = None
+        self._doc: Any = None
+        self._playing: asyncio.Task | None = None
+        self.playback = PlaybackBar(self._act, lambda pace: None, buttons=BUTTONS)
+        self.playback.speed.visible = False  # it has one pace
+        self.ack = make_acknowledge(self.views["triangle"].figure, name="geometry-acknowledge")
+        self.ack.on_change("presses", handed(lambda attr, old, new: self._press(self.ack.key)))
+        self.views["triangle"].figure.on_change("inner_width", handed(lambda attr, old, new: self._laid_out()))
+        self.views["triangle"].on_drag(handed(lambda attr, old, new: self._drag(new)))
+        self._make_view()
+        self._show()
+
+    def _make_view(self) -> None:
+        wide: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": 0}
+        text = {"stylesheets": [css.TEXT, css.static("geometry_words.css")], **wide}
+        self.controls = pn.Column(pn.pane.HTML(explanation(), **text), **{**wide, "margin": (8, 12)})
+        self.form = KnobForm(
+            self._turn, css_classes=["pmdviz-geometry-settings"], stylesheets=[css.static("geometry_form.css")]
+        )
+        self.form.rebuild(GeometryKnobs, self._usual)
+        self.found = pn.pane.HTML("", css_classes=["pmdviz-geometry-found"], **text)
+        self.view = pn.Column(
+            pn.pane.HTML(QUESTION, css_classes=["pmdviz-geometry-question"], **text),
+            self.form,
+            *(pn.pane.Bokeh(view.figure, **wide) for view in self.views.values()),
+            self.found,
+            stylesheets=[css.static("geometry.css")],
+            css_classes=["pmdviz-geometry"],
+            **wide,
+        )
+
+    @property
+    def foot(self) -> Any:
+        """Play and its neighbours."""
+        return self.playback.view
+
+    @property
+    def geometry(self) -> Geometry:
+        """What is shown."""
+        return Geometry(self.knobs, self._moved)
+
+    # A page of the app
+
+    def start(self, doc: Any = None) -> None:
+        """Begin; the first picture is there already."""
+        self._doc, self.ack.keyboard = doc, True
+
+    def _laid_out(self) -> None:
+        """The browser has built the figures: from the next frame on it tells of keys."""
+        self.ack.sent += 1
+
+    def look(self, on: bool) -> None:
+        """The page is to be seen, or no longer: then it does not play, and the keys are another's."""
+        self.ack.keyboard = on
+        if not on:
+            self.pause()
+
+    def set_theme(self, dark: bool) -> None:
+        """Put on the light or the dark theme."""
+        for view in self.views.values():
+            view.set_theme(dark)
+
+    def stop(self) -> None:
+        """The page is closed."""
+        self.pause()
+
+    # Settings
+
+    def _turn(self, name: str, value: Any) -> None:
+        self.pause()
+        self._change(**{name: value})
+
+    def _drag(self, columns: Mapping[str, Any]) -> None:
+        """The start was dragged to a point of the triangle; what is no point is what a browser made up."""
+        at = [real_number(next(iter(columns.get(axis, ())), None)) for axis in ("x", "y")]
+        if None not in at:
+            self._moved = start_at(*np.clip(at, -2.0, 2.0))
+            self._change(start=MOVED)
+
+    def _change(self, **values: Any) -> None:
+        self.knobs = self.knobs.changed(values)
+        self._show()
+
+    def _show(self) -> None:
+        """Draw the setting and say what it shows."""
+        geometry = self.geometry
+        for view in self.views.values():
+            view.show(geometry)
+        self.found.object = found(geometry)
+        self.form.show(self.knobs, self._usual, {})
+        self._enable()
+
+    def _enable(self) -> None:
+        self.playback.enable(ready=True, done=self.knobs.steps == MOST_STEPS, at_start=self.knobs.steps == 0)
+
+    # Step by step
+
+    def _press(self, key: str) -> None:
+        if key in self.keys:
+            self._act(self.keys[key])
+
+    def _act(self, name: str) -> None:
+        playing = self._playing is not None
+        self.pause()
+        if name == "toggle":
+            if not playing:
+                self.play()
+            return
+        now = self.knobs.steps
+        to = {"restart": 0, "back": now - 1, "step": now + 1}[name]
+        self._go(to)
+
+    def _go(self, steps: int) -> None:
+        """To so many steps, if there are."""
+        if 0 <= steps <= MOST_STEPS and steps != self.knobs.steps:
+            self._change(steps=steps)
+
+    def play(self) -> None:
+        """One step after the other until the last; after the last from the start."""
+        if self.knobs.steps == MOST_STEPS:
+            self._go(0)
+        self._playing = asyncio.get_running_loop().create_task(self._play())
+        self._playing.add_done_callback(log_failure)
+        self.playback.playing(True)
+
+    async def _play(self) -> None:
+        while self.knobs.steps < MOST_STEPS:
+            await asyncio.sleep(EVERY_S)
+            await locked(self._go, self.knobs.steps + 1, doc=self._doc)
+        self._playing = None  # so that it does not cancel itself
+        await locked(self.pause, doc=self._doc)
+
+    def pause(self) -> None:
+        """Stand still."""
+        task, self._playing = self._playing, None
+        if task is not None and not task.done():
+            task.cancel()
+        self.playback.playing(False)

@@ -1,0 +1,131 @@
+"""The steps of the Geometry page against SciPy, and the identities that the page claims."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+from scipy.stats import entropy
+
+from pmdviz.scenes.geometry import steps
+
+EXAMPLES = settings(max_examples=60, deadline=None)
+gammas = st.floats(0.01, 0.99)
+
+
+@st.composite
+def pairs(draw, least=1e-6):
+    """Two distributions over 2 to 8 states, all positive."""
+    size = draw(st.integers(2, 8))
+    weights = st.lists(st.floats(least, 1.0), min_size=size, max_size=size)
+    return tuple(np.array(each) / sum(each) for each in (draw(weights), draw(weights)))
+
+
+@EXAMPLES
+@given(pairs(), gammas)
+def test_the_forward_kl_contracts_by_the_identity(pair, gamma):
+    q, p = pair
+    after, log_z = steps.mirror_step(q, p, gamma), steps.mirror_normaliser(q, p, gamma)
+    assert log_z <= 1e-15
+    assert entropy(p, after) == pytest.approx((1 - gamma) * entropy(p, q) + log_z, abs=1e-12)
+
+
+@EXAMPLES
+@given(pairs(), gammas)
+def test_the_mirror_path_is_straight_in_log_coordinates(pair, gamma):
+    """Log-ratios of q_t are those of q_0 and p, mixed by (1-γ)^t; and the bound holds at every step."""
+    q, p = pair
+    found = steps.mirror_path(q, p, gamma, 6)
+    t = np.arange(7)
+    left = ((1 - gamma) ** t)[:, None]
+    ratios = [np.log(each[..., 1:] / each[..., :1]) for each in (found, q, p)]
+    np.testing.assert_allclose(ratios[0], left * ratios[1] + (1 - left) * ratios[2], atol=1e-9)
+    assert np.all(steps.forward_kl(p, found) <= left[:, 0] * entropy(p, q) + 1e-12)
+
+
+@EXAMPLES
+@given(pairs())
+def test_forward_kl_is_scipys(pair):
+    q, p = pair
+    assert steps.forward_kl(p, q) == pytest.approx(entropy(p, q), abs=1e-12)
+    assert steps.forward_kl(p, np.array([q, p])) == pytest.approx([entropy(p, q), 0.0], abs=1e-12)
+
+
+def test_forward_kl_where_something_is_zero():
+    p, q = np.array([0.5, 0.5, 0.0]), np.array([0.25, 0.5, 0.25])
+    assert steps.forward_kl(p, q) == pytest.approx(0.5 * np.log(2))
+    assert steps.forward_kl(q, p) == np.inf
+
+
+def test_extremes_of_the_mirror_step():
+    q, p = np.array([0.2, 0.3, 0.5]), np.array([0.6, 0.4, 0.0])
+    np.testing.assert_array_equal(steps.mirror_step(q, p, 1.0), p)
+    after = steps.mirror_step(q, p, 0.5)
+    np.testing.assert_allclose(after[:2], np.sqrt(q * p)[:2] / np.sqrt(q * p).sum())
+    assert after[2] == 0
+    assert steps.mirror_step(p, q, 0.5)[2] == 0  # what was lost stays lost ...
+    assert steps.mirror_step(p, q, 1.0)[2] == 0.5  # ... unless the step forgets everything
+    far = steps.mirror_step(np.array([1e-300, 1.0]), np.array([1.0, 1e-300]), 0.5)
+    np.testing.assert_allclose(far, [0.5, 0.5])
+
+
+@EXAMPLES
+@given(st.lists(st.floats(-3, 3), min_size=2, max_size=6))
+def test_the_projection_meets_the_conditions_of_the_nearest_point(values):
+    """Karush, Kuhn and Tucker: v - q is the same number wherever q > 0, and no larger elsewhere."""
+    v = np.array(values)
+    q = steps.project(v)
+    assert q.min() >= 0 and q.sum() == pytest.approx(1, abs=1e-12)
+    gaps = v - q
+    tau = gaps[q > 0]
+    assert np.ptp(tau) < 1e-12 and np.all(gaps[q == 0] <= tau[0] + 1e-12)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_projection_is_that_of_a_quadratic_program(seed):
+    v = np.random.default_rng(seed).normal(0, 1, 5)
+    sums = {"type": "eq", "fun": lambda q: q.sum() - 1}
+    found = minimize(lambda q: ((q - v) ** 2).sum(), np.full(5, 0.2), bounds=[(0, 1)] * 5, constraints=sums, tol=1e-14)
+    np.testing.assert_allclose(steps.project(v), found.x, atol=1e-6)
+
+
+def test_the_slope_is_the_gradient_of_the_reverse_kl_along_the_simplex():
+    q, p = np.array([0.2, 0.3, 0.5]), np.array([0.6, 0.3, 0.1])
+    rng = np.random.default_rng(0)
+    for along in rng.normal(0, 1, (3, 3)):
+        along -= along.mean()
+        h = 1e-6
+        measured = (entropy(q + h * along, p) - entropy(q - h * along, p)) / (2 * h)
+        assert steps.slope(q, p) @ along == pytest.approx(measured, abs=1e-8)
+
+
+def test_the_slope_is_finite_at_an_edge():
+    p = np.array([0.6, 0.3, 0.1])
+    edge = steps.slope(np.array([1.0, 0.0, 0.0]), p)
+    assert edge[1] == pytest.approx(np.log(0.001 / 0.3))
+    assert np.isfinite(steps.slope(p, np.array([1.0, 0.0, 0.0]))).all()
+
+
+@EXAMPLES
+@given(pairs(least=1e-3), gammas)
+def test_the_first_steps_are_equally_long(pair, gamma):
+    q, p = pair
+    wanted = np.linalg.norm(steps.mirror_step(q, p, gamma) - q)
+    size = steps.equal_size(q, p, gamma)
+    assert np.linalg.norm(steps.gradient_step(q, p, size) - q) == pytest.approx(wanted, rel=1e-6, abs=1e-9)
+
+
+def test_at_the_posterior_nothing_moves():
+    p = np.array([0.6, 0.3, 0.1])
+    assert steps.equal_size(p, p, 1.0) == 0
+    np.testing.assert_allclose(steps.gradient_path(p, p, 1.0, 3), np.tile(p, (4, 1)), atol=1e-15)
+    beside = p + np.array([1e-16, 0, -1e-16])
+    assert steps.equal_size(beside, p, 0.5) == 0
+
+
+def test_small_gradient_steps_lead_to_the_posterior_and_large_ones_to_an_edge():
+    q, p = np.array([0.05, 0.15, 0.8]), np.array([0.9, 0.07, 0.03])
+    calm, bold = steps.gradient_path(q, p, 0.1, 200), steps.gradient_path(q, p, 0.7, 40)
+    np.testing.assert_allclose(calm[-1], p, atol=1e-6)
+    assert (calm > 0).all() and (bold == 0).any()
+    assert np.isinf(steps.forward_kl(p, bold)).any()

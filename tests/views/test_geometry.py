@@ -1,0 +1,43 @@
+"""The Geometry page's figures without a server."""
+
+import numpy as np
+import pytest
+
+from pmdviz.scenes import style
+from pmdviz.scenes.geometry import Geometry, GeometryKnobs
+from pmdviz.views.geometry import DensityView, KLView, TriangleView
+
+
+@pytest.mark.parametrize("kind", [TriangleView, DensityView, KLView])
+def test_every_layer_is_drawn_and_nothing_is_sent_twice(kind):
+    view, geometry = kind(), Geometry(GeometryKnobs.checked({"steps": 7}))
+    view.show(geometry)
+    assert all(len(source.data["x"]) for source in view.sources.values())
+    before = {name: source.data for name, source in view.sources.items()}
+    view.show(geometry)
+    assert all(source.data is before[name] for name, source in view.sources.items())
+    view.show(Geometry(GeometryKnobs.checked({"steps": 7, "gamma": 0.8})))
+    changed = {name for name, source in view.sources.items() if source.data is not before[name]}
+    assert {"mirror", "gradient"} <= changed and not {"contours", "exact", "start", "posterior", "edges"} & changed
+
+
+def test_axes_stay_where_they_are_and_hold_every_setting():
+    for view in (DensityView(), KLView()):
+        spans = view.figure.x_range.end, view.figure.y_range.end
+        for values in ({"peak": 0.95, "gamma": 1.0}, {"peak": 0.4, "steps": 40}):
+            view.show(Geometry(GeometryKnobs.checked(values)))
+            drawn = view.sources["exact" if "exact" in view.sources else "bound"].data
+            assert np.nanmax(drawn["y"]) < view.figure.y_range.end
+            assert (view.figure.x_range.end, view.figure.y_range.end) == spans
+
+
+def test_themes_and_who_is_told_of_a_drag():
+    view, told = TriangleView(), []
+    view.set_theme(dark=True)
+    line, dots = view.drawn["mirror"]
+    assert line.glyph.line_color == dots.glyph.fill_color == style.DARK.layers["approximate"]
+    assert view.letters[0].glyph.text_color == style.DARK.text
+    assert view.figure.min_border_left == 16  # the theme's own is for figures with axes
+    view.on_drag(lambda attr, old, new: told.append(new))
+    view.dragged.data = {"x": [0.3], "y": [0.2]}
+    assert told == [{"x": [0.3], "y": [0.2]}]
