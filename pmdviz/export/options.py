@@ -69,6 +69,10 @@ class Look(Knobs):
     particles = _flag(True, label="Particles", doc="Draw the particles.")
     prior = _flag(True, label="Prior", doc="Draw the outline of the prior.")
     paths = _flag(True, label="Paths", doc="Draw how the method moves: a chain's way, arrows, ellipses.")
+    inside = _flag(
+        True, label="Inside this step",
+        doc="Add the panel that shows what each term of the update does to each particle.",
+    )  # fmt: skip
     traces = _choice(
         "", choices={"": USUAL, NO_TRACES: "none"} | {name: each.title for name, each in GROUPS.items()},
         label="Traces",

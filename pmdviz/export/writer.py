@@ -59,7 +59,7 @@ class Subject(Protocol):
     def picture(self, first: Any) -> Drawing:
         """What draws the scenes as pixels; `first` is one of them."""
 
-    def player(self, scenes: list[Any]) -> Player:
+    def player(self, scenes: Iterable[Any]) -> Player:
         """What shows the scenes in a page."""
 
     def columns(self) -> Mapping[str, np.ndarray]:

@@ -51,15 +51,15 @@ class DataMoment(NamedTuple):
 
 def applies(target: Target) -> bool:
     """Whether the data of a target can be drawn: one or two columns of numbers, or classes by two inputs."""
-    return target.data is not None and _plane(target, target.data[:1]).shape[1] in (1, 2)
+    return target.data is not None and plane(target, target.data[:1]).shape[1] in (1, 2)
 
 
 def moment(frame: Any) -> DataMoment:
     """The data as the step that led to `frame` saw them."""
     target, rows = frame.target, frame.batch_rows
-    ground = _ground(target)
+    ground = ground_of(target)
     batch = target.data[:0] if rows is None else target.data[rows if isinstance(rows, slice) else np.unique(rows)]
-    points = _plane(target, batch)
+    points = plane(target, batch)
     drawn = frame.draws[:: max(1, len(frame.draws) // DRAWS)]
     if points.shape[1] == 1:
         bars, dots = _bars(points[:, 0], _edges(ground), target.num_data), EMPTY_LINE
@@ -71,14 +71,15 @@ def moment(frame: Any) -> DataMoment:
 _grounds: WeakKeyDictionary[Target, DataGround] = WeakKeyDictionary()
 
 
-def _ground(target: Target) -> DataGround:
+def ground_of(target: Target) -> DataGround:
+    """What stands still, made once a target."""
     if target not in _grounds:
         _grounds[target] = _made_ground(target)
     return _grounds[target]
 
 
 def _made_ground(target: Target) -> DataGround:
-    points = _plane(target, target.data_rows)
+    points = plane(target, target.data_rows)
     reference = target.reference()
     draws = None if reference is None else reference.sample(np.random.default_rng(0), DRAWS)
     across = _span(points[:, 0])
@@ -96,7 +97,7 @@ def _made_ground(target: Target) -> DataGround:
     return DataGround(NO_BARS, _dots(points), lines, labels, ranges)
 
 
-def _plane(target: Target, rows: np.ndarray) -> np.ndarray:
+def plane(target: Target, rows: np.ndarray) -> np.ndarray:
     """Where rows are drawn, (n, 1) or (n, 2): a class by its inputs, other rows as they are."""
     if target.predicts == "class" and len(target.input_names) == 2:
         return target.inputs(rows)

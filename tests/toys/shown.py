@@ -10,6 +10,7 @@ from pmdviz.cli.main import main
 from pmdviz.engine.session import Session
 from pmdviz.lab.pages.race import RacePage
 from pmdviz.lab.pages.theory import TheoryPage
+from pmdviz.scenes.inside import inside
 from pmdviz.scenes.stage import SceneChoice, applicable_scenes
 from pmdviz.scenes.trace_columns import GROUPS
 
@@ -99,3 +100,11 @@ def test_the_scene_draws_nothing_into_the_frame():
     before = frame.particles.tobytes(), frame.weights.tobytes()
     assert scene.columns(frame, pair).num_particles == 500
     assert before == (frame.particles.tobytes(), frame.weights.tobytes())
+
+
+def test_the_panel_tells_their_steps():
+    session = Session(pmdviz.Recipe("toy_mean", "toy_average", budget=100))
+    session.advance()
+    before, after = session.frame, session.advance()
+    told = inside(before, after, *SceneChoice().of(after.target, after.method)).told
+    assert [each["title"] for each in told["terms"]] == ["weight before", "toy likelihood", "normaliser"]

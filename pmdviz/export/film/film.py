@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -37,6 +37,7 @@ class Scene(NamedTuple):
     words: str
     history: Mapping[str, np.ndarray]  # measured so far; the last row is this moment
     marks: tuple[Mark, ...]
+    step: tuple[Frame, Frame] | None = None  # the frames before and after the last step; at iteration 0 both are that
 
 
 def spread(last: int, frames: int) -> list[int]:
@@ -120,13 +121,15 @@ class Film:
     def scenes(self, tick: Callable[[], None] = lambda: None) -> Iterator[Scene]:
         """The scenes in order; `tick` is called after every iteration of the replay and may raise to end it."""
         session, marks, rows = Session(self.run.recipe), [], {}
+        before = session.frame
         for iteration in self.iterations:
             while session.frame.iteration < iteration and not session.done:
+                before = session.frame
                 marks += step_marks(session.advance())
                 tick()
             made = self._scene(session.frame, with_rows(session.history.columns, rows), marks)
             rows[made.iteration] = {name: column[-1] for name, column in made.history.items()}
-            yield made
+            yield made._replace(step=(before, session.frame))
 
     def last_scene(self, tick: Callable[[], None] = lambda: None) -> Scene:
         """The last moment of the run, without a replay; what happened stands at the measured frame after it."""
@@ -143,7 +146,7 @@ class Film:
 
         return Picture(self, first)
 
-    def player(self, scenes: list[Scene]) -> Page:
+    def player(self, scenes: Iterable[Scene]) -> Page:
         """The page that plays this film."""
         from pmdviz.export.player.player import Page
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import base64
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from pmdviz.export.film.film import Scene
 from pmdviz.scenes.columns import INK, StageColumns
+from pmdviz.scenes.inside import Inside
 from pmdviz.scenes.race import RaceScene
 from pmdviz.scenes.race_columns import places, tile_dots, tile_lines, tile_paths
 from pmdviz.scenes.stage import particles_label
@@ -113,7 +115,29 @@ def _tiles(scene: RaceScene, tiling: Tiling) -> list[dict[str, np.ndarray]]:
     ]
 
 
-def stage_payload(scenes: list[Scene], names: Mapping[str, str]) -> dict[str, Any]:
+EXACT = ("values", "total", "row", "parent", "children")  # of a step from the inside: read as numbers, or add up
+KEPT_BITS = np.uint32(0xFFFFF800)  # of a 32-bit float that is drawn: 12 of its fraction, a fiftieth of a pixel
+
+
+def put_part(
+    numbers: Numbers, scales: Mapping[str, tuple[float, float]], name: str, values: np.ndarray
+) -> dict[str, list[float]]:
+    """Where an array of a step from the inside stands in the run of numbers.
+
+    Places are numbers of the stage's own scales, where they lie within them: its lines are then stored once. Others
+    are 32-bit floats, the low halves of all and then the high ones.
+    """
+    if name in ("x", "y"):
+        low, step = scales[name]
+        if np.nanmin(values, initial=low) >= low and np.nanmax(values, initial=low) <= low + STEPS * step:
+            return {"at": [*numbers.put(quantised(values, low, step)), low, step]}
+    bits = np.asarray(values, "<f4").view("<u4")
+    if name not in EXACT:
+        bits = bits & KEPT_BITS
+    return {"at": numbers.put(np.concatenate([bits & 0xFFFF, bits >> 16]).astype(np.uint16))}
+
+
+def stage_payload(scenes: list[Scene], names: Mapping[str, str], insides: Sequence[Inside] = ()) -> dict[str, Any]:
     """`frames` (where each column stands, words, labels), `scales` of the columns and the run of `numbers`."""
     columns, numbers = [_stage_columns(scene.columns) for scene in scenes], Numbers()
     scales = scales_of(columns)
@@ -126,6 +150,8 @@ def stage_payload(scenes: list[Scene], names: Mapping[str, str]) -> dict[str, An
         frames[-1]["largest"] = float(drawn.particles["size"].max(initial=0.0))
         if drawn.words.text:
             frames[-1]["text"] = drawn.words.text
+        if insides:
+            frames[-1]["inside"] = insides[len(frames) - 1].payload(partial(put_part, numbers, scales))
         if drawn.image is not None:
             frames[-1]["image"] = numbers.put(quantised(drawn.image.values.ravel(), 0.0, 1 / STEPS))
     pictured = {} if scenes[0].columns.image is None else {"image_step": 1 / STEPS}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,27 +17,36 @@ from pmdviz.export.options import FILM_OPTIONS, NO_TRACES, STAGE_OPTIONS, Look, 
 from pmdviz.export.player.payload import row_texts, stage_payload
 from pmdviz.export.writer import MEGABYTE, Job, Subject, Writer
 from pmdviz.scenes import style
+from pmdviz.scenes.inside import Inside, inside
 from pmdviz.scenes.stage import LAYERS
 from pmdviz.scenes.trace_columns import budget_drawn, usual_clock
 from pmdviz.views import StageView, TracesView
+from pmdviz.views.inside import pick_by_tap, script, stylesheet
 
 PLOTS = Resources(mode="inline", components=["bokeh"])  # of BokehJS no more than figures need
 FILM = "film-"  # how the names begin under which the script finds sources, note and legend
 STATIC = Path(__file__).with_name("static")
 BYTES_OF_A_DOT = 8.0  # in base64: two coordinates and a size
 BYTES_OF_A_FRAME = 10_000.0  # the contours and the words
+INSIDE_DOTS, BYTES_INSIDE = 150, 15_000.0  # particles of which a frame tells the terms, and what that takes
 
 
 class Player:
     """A page that plays scenes: figures, the numbers that a script puts into them, and the script."""
 
     what, script = "run", "run.js"
+    insides: Sequence[Inside] = ()
     ratio, least = 1.0, 0.0  # width over height of the main figure; px that it does not get narrower than
 
-    def __init__(self, film: Subject, scenes: list[Any]) -> None:
-        self.film, self.scenes, self.look = film, scenes, film.look
+    def __init__(self, film: Subject, scenes: Iterable[Any]) -> None:
+        self.film, self.look = film, film.look
+        self.scenes = [self.kept(scene) for scene in scenes]
         self.payload: dict[str, Any] = {}
         self.figures: list[Any] = []
+
+    def kept(self, scene: Any) -> Any:
+        """What is kept of a scene until the page is made."""
+        return scene
 
     def named(self, model: Any, name: str) -> None:
         """Let the script find a model by a name."""
@@ -48,14 +58,17 @@ class Player:
 
     def html(self) -> str:
         """The whole page."""
-        film = {**self.payload, "fps": self.look.fps}
+        film = {**self.payload, "fps": self.look.fps, "dark": self.look.dark}
+        css, js = _static("player.css"), _static(self.script) + _static("inside.js") + _static("player.js")
+        if self.insides:
+            css, js = css + stylesheet(), script() + js
         return file_html(
             self.figures,
             resources=INLINE,
             title=f"pmdviz: {self.film.title}",
             template=(STATIC / "player.html").read_text(encoding="utf-8"),
             template_variables={
-                **{"css": _static("player.css"), "js": _static(self.script) + _static("player.js")},
+                **{"css": css, "js": js, "inside": bool(self.insides)},
                 "bokeh": "\n".join(PLOTS.js_raw),
                 "film": json.dumps(film, separators=(",", ":"), allow_nan=False).replace("</", "<\\/"),
                 "words": html.escape(self.scenes[0].words),
@@ -74,15 +87,24 @@ class Player:
 class Page(Player):
     """The page of a run: the stage and the traces."""
 
-    def __init__(self, film: Film, scenes: list[Scene]) -> None:
+    def __init__(self, film: Film, scenes: Iterable[Scene]) -> None:
+        self.insides: list[Inside] = []
         super().__init__(film, scenes)
         self.run = film.run
         drawn, _ = film.drawn
-        self.payload = {**stage_payload(scenes, drawn.words(film.run.final.method)), "rows": {}, "marks": {}}
+        words = drawn.words(film.run.final.method)
+        self.payload = {**stage_payload(self.scenes, words, self.insides), "rows": {}, "marks": {}}
         self.stage = self._stage()
         self.figures = [self.stage.figure]
         if self.look.traces != NO_TRACES:
             self._add_traces(film.floors)
+
+    def kept(self, scene: Scene) -> Scene:
+        """The scene without its frames, which are large; what the panel shows of its step is worked out before."""
+        if self.look.inside and scene.step is not None:
+            before, after = scene.step
+            self.insides.append(inside(before, after, *self.film.drawn, INSIDE_DOTS, scene.columns))
+        return scene._replace(step=None)
 
     def _stage(self) -> StageView:
         view = StageView(self.run.target, *self.film.drawn)
@@ -100,6 +122,8 @@ class Page(Player):
         self.named(view.note, "note")
         self.named(view.legend, "legend")
         view.figure.update(sizing_mode="stretch_both")
+        if self.insides:
+            pick_by_tap(view.figure)
         return view
 
     def _add_traces(self, floors: dict[str, float | None]) -> None:
@@ -129,14 +153,16 @@ def _static(name: str) -> str:
 
 
 def _forecast(look: Look, frames: int, dots: int) -> float:
-    return 1.5 * MEGABYTE + frames * (BYTES_OF_A_FRAME + BYTES_OF_A_DOT * dots)
+    inside = BYTES_INSIDE * look.inside
+    return 1.5 * MEGABYTE + frames * (BYTES_OF_A_FRAME + BYTES_OF_A_DOT * dots + inside)
 
 
 def _write(job: Job) -> None:
-    job.path.write_text(job.film.player(list(job.scenes())).html(), encoding="utf-8")
+    job.path.write_text(job.film.player(job.scenes()).html(), encoding="utf-8")
 
 
 HTML = Writer(
-    ".html", "a player in one file, for any browser, without internet", (*STAGE_OPTIONS, *FILM_OPTIONS), _write,
+    ".html", "a player in one file, for any browser, without internet", (*STAGE_OPTIONS, "inside", *FILM_OPTIONS),
+    _write,
     forecast=_forecast,
 )  # fmt: skip

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from pmdviz.export.film.race_film import RaceFilm
@@ -25,8 +27,9 @@ class RacePage(Player):
 
     what, script, least = "race", "race.js", MIN_PX
 
-    def __init__(self, film: RaceFilm, scenes: list[RaceScene]) -> None:
+    def __init__(self, film: RaceFilm, scenes: Iterable[RaceScene]) -> None:
         super().__init__(film, scenes)
+        scenes = self.scenes
         self.tiling = Tiling.fitting(len(scenes[0].tiles), WIDE_PX)
         width, height = self.tiling.size
         self.ratio = width / height

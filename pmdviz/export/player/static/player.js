@@ -28,7 +28,7 @@ function column([start, length], [low, step]) {
 function play_film(model) {
   const {frames, fps} = film
   const scene = make_scene(model), status = document.querySelector(".pmdviz-status")
-  const last = frames.length - 1
+  const inside = make_inside(() => set_playing(false)), last = frames.length - 1
   let now = -1, playing = false, due = 0, traced = 0, painting = false
 
   function show(k) {
@@ -46,6 +46,7 @@ function play_film(model) {
   function show_traces(frame) {
     traced = performance.now()
     scene.traces(frame)
+    inside.show(frame)
   }
 
   function set_playing(on) {
@@ -78,7 +79,7 @@ function play_film(model) {
   at("frame").addEventListener("input", () => { set_playing(false); show(Number(at("frame").value)) })
   document.addEventListener("keydown", (event) => {
     if (["INPUT", "BUTTON", "SUMMARY"].includes(event.target.tagName)) return
-    const act = {" ": () => set_playing(!playing), ArrowRight: () => step(1), ArrowLeft: () => step(-1)}[event.key]
+    const act = {" ": () => set_playing(!playing), ArrowRight: () => step(1), ArrowLeft: () => step(-1), i: inside.toggle}[event.key]
     if (act) { event.preventDefault(); act() }
   })
   show(0)
