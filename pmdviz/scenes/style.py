@@ -31,12 +31,12 @@ def _theme(paper: str, text: str, muted: str, grid: str, dots: float, **layers: 
 
 LIGHT = _theme(
     "#ffffff", "#1a1a1a", "#595959", "#e4e4e4", 0.45,
-    exact="#0072B2", approximate="#D55E00", particles="#009E73", prior="#8a8a8a",
+    exact="#0072B2", approximate="#D55E00", particles="#009E73", prior="#8a8a8a", ghost="#595959",
     ink="#000000", floor="#595959", first_path="#7B3294", second_path="#9A6B00",
 )  # fmt: skip
 DARK = _theme(
     "#121212", "#f2f2f2", "#b3b3b3", "#2e2e2e", 0.6,
-    exact="#56B4E9", approximate="#E69F00", particles="#2BB98F", prior="#8a8a8a",
+    exact="#56B4E9", approximate="#E69F00", particles="#2BB98F", prior="#8a8a8a", ghost="#b3b3b3",
     ink="#ffffff", floor="#b3b3b3", first_path="#D19BE8", second_path="#F0E442",
 )  # fmt: skip
 DASHES = MappingProxyType(
@@ -44,6 +44,7 @@ DASHES = MappingProxyType(
         "exact": "solid",
         "approximate": (7, 3),
         "prior": (2, 3),
+        "ghost": (7, 3, 2, 3),  # dots alone are the prior's
         "paths": "solid",
         "floor": (4, 4),
     }

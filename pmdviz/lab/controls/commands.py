@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import methodcaller
 from typing import Any
 
 import panel as pn
@@ -12,6 +13,7 @@ from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.floor_work import FloorWork
 from pmdviz.lab.loop.live import Live
 from pmdviz.lab.loop.pace import Pace
+from pmdviz.lab.loop.past.past import Past
 from pmdviz.lab.loop.runner import Runner, Snapshot
 
 KEPT_RUNS = 5
@@ -42,6 +44,10 @@ class Commands:
             "reseed": lambda: self.live.do("new seed", Runner.reseed),
             "retry": lambda: self._paused("step", lambda runner: runner.advance(1)),
             "undo": self._undo,
+            "what_if": lambda: self.live.do("branch", lambda runner: runner.travel(Past.what_if)),
+            "swap": lambda: self.live.do("branch", lambda runner: runner.travel(Past.swap)),
+            "keep": lambda: self.live.do("branch", lambda runner: self._end_branch(runner, Past.keep)),
+            "drop": lambda: self.live.do("branch", lambda runner: self._end_branch(runner, Past.drop)),
         }
         if self._floor.cancelled and name in ("restart", "replay", "reseed"):
             self._floor.forget()
@@ -73,6 +79,24 @@ class Commands:
             old = self._before.pop()
             self.live.do("undo", lambda runner: (old, old.snapshot()))
 
+    def visit(self, iteration: int, roughly: bool = False) -> None:
+        """Go to an iteration of the run so far; of several that wait only to the newest."""
+        if self.live.playing:
+            self.live.play(False)
+        act = methodcaller("visit", iteration, roughly)
+        self.live.do("going to an iteration", lambda runner: runner.travel(act), newest_only=True)
+
+    def _end_branch(self, runner: Runner, act: Callable[[Past], None]) -> Snapshot:
+        """Runs in the worker: one of the two runs goes, and both are kept for Undo."""
+        both = runner.copy()
+        snapshot = runner.travel(act)
+        self._put_aside(both)
+        return snapshot
+
+    def _put_aside(self, runner: Runner) -> None:
+        runner.past.shrink(KEPT_BYTES)
+        self._before = [*self._before, runner][-KEPT_RUNS:]
+
     def set_pace(self, pace: Pace) -> None:
         """How fast the run is shown while it plays."""
         self.live.pace = pace
@@ -96,6 +120,5 @@ class Commands:
         )
         snapshot = made.snapshot()
         if runner.session.frame.iteration > 0 or not self._before:
-            runner.session.shrink(KEPT_BYTES)
-            self._before = [*self._before, runner][-KEPT_RUNS:]
+            self._put_aside(runner)
         return made, snapshot

@@ -17,7 +17,7 @@ from pmdviz.lab.css import EXPLAIN, static
 
 
 class Acknowledge(DataModel):
-    """The browser writes `drawn`, `hidden`, `key`, `presses`, `copied`, `refused`, `address`, the server the rest."""
+    """The browser writes `drawn`, `hidden`, `key`, `presses`, `copied`, `refused`, `address`, `place` and `exactly`."""
 
     sent = Int(0)
     drawn = Int(0)
@@ -38,6 +38,9 @@ class Acknowledge(DataModel):
     copies = Int(0)  # raised by the server after `text`
     saves = Int(0)  # raised by the server: the browser saves a picture of the stage
     copied = Int(0)  # the last of `copies` that reached the clipboard
+    place = Int(0)  # the iteration that a person goes to on the time line
+    exactly = Bool(True)  # whether it must be that one: not while they drag
+    places = Int(0)  # raised by the browser after `place`
     address = String("")  # the last link that was to be copied, with the address of the page before it
     refused = Int(0)  # the last of `copies` that the browser would not copy
 
@@ -45,6 +48,7 @@ class Acknowledge(DataModel):
 HELP = static("help.js")
 ON_SENT = f"const help = () => {{ {HELP} }}\n" + static("ears.js")
 ON_PARCEL = static("glide.js") + static("unpack.js")
+ON_WORDS = EXPLAIN + static("timeline.js") + static("words.js")
 ON_COPIES = static("copy.js")
 
 
@@ -54,11 +58,17 @@ def on_sent(ack: Acknowledge) -> CustomJS:
 
 
 def make_acknowledge(
-    figure: Any, keyboard: bool = False, sources: Sequence[Any] = (), status: Any = None, name: str = "acknowledge"
+    figure: Any,
+    keyboard: bool = False,
+    sources: Sequence[Any] = (),
+    status: Any = None,
+    name: str = "acknowledge",
+    marks: Any = None,
 ) -> Acknowledge:
     """A new acknowledgement model that enters the document together with `figure`.
 
-    `sources` are those whose columns may come packed, `status` is the Div that shows `words`.
+    `sources` are those whose columns may come packed, `status` is the Div that shows `words`, and
+    on its time line the `marks`, a source.
     """
     ack = Acknowledge(name=name, keyboard=keyboard)
     ack.js_on_change("sent", on_sent(ack))
@@ -66,7 +76,7 @@ def make_acknowledge(
     ack.js_on_change("copies", CustomJS(args={"a": ack}, code=ON_COPIES))
     ack.js_on_change("parcel", CustomJS(args={"a": ack, "sources": list(sources)}, code=ON_PARCEL))
     if status is not None:
-        shown = {"a": ack, "status": status, "figure": figure}
-        ack.js_on_change("words", CustomJS(args=shown, code=EXPLAIN + static("words.js")))
+        shown = {"a": ack, "status": status, "figure": figure, "marks": marks}
+        ack.js_on_change("words", CustomJS(args=shown, code=ON_WORDS))
     figure.js_on_change("name", CustomJS(args={"a": ack}, code=""))
     return ack

@@ -51,6 +51,12 @@ class PageTrace:
         self._length = 0
         self._recipe: Recipe | None = None
 
+    def copy(self) -> PageTrace:
+        """Another one with the same frames."""
+        twin = PageTrace()
+        twin._room, twin._length, twin._recipe = self._room.copy(), self._length, self._recipe
+        return twin
+
     def put(self, frame: Any, recipe: Recipe, due: Collection[str]) -> None:
         """A frame of the run of `recipe` was drawn; what was drawn after it, or of another run, is forgotten.
 

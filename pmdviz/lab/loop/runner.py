@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,10 +17,13 @@ from pmdviz.knobs import Knobs
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.forecast import step_seconds
 from pmdviz.lab.loop.glide import origins
-from pmdviz.lab.loop.page_trace import PageTrace, Points
+from pmdviz.lab.loop.inside import InsideWatch
+from pmdviz.lab.loop.page_trace import Points
+from pmdviz.lab.loop.past.branch import GhostMoment
+from pmdviz.lab.loop.past.past import Past
 from pmdviz.scenes import data_columns
 from pmdviz.scenes.columns import StageColumns
-from pmdviz.scenes.marks import Mark, knob_marks, step_marks
+from pmdviz.scenes.marks import Mark
 from pmdviz.scenes.stage import Pair, Scene, SceneChoice
 from pmdviz.scenes.trace_columns import GROUPS, columns_due, first_group
 
@@ -34,8 +37,8 @@ class Snapshot(NamedTuple):
     scene: Scene
     pair: Pair
     columns: StageColumns
-    measured: History  # rows of the run so far, whoever looked
-    points: Points  # of the traces: those rows, and one for every frame that was drawn
+    measured: History  # rows of the run up to the frame, whoever looked
+    points: Points  # of the traces: rows of all that was run, and one for every frame that was drawn
     traces: str  # the group of traces whose metrics the drawn frames have
     marks: tuple[Mark, ...]
     pending: dict[str, str]
@@ -46,6 +49,12 @@ class Snapshot(NamedTuple):
     data: data_columns.DataMoment | None = None  # where the picture of the data is looked at
     origins: np.ndarray | None = None  # of the dots, see `glide.origins`; None where they cannot be followed
     preset: str = ""  # name of the preset that the run began with, although its knobs may have been turned since
+    last: int = 0  # the iteration that the run has come to; the frame may be one before it
+    last_spent: int = 0  # of the budget, up to there
+    ghost: GhostMoment | None = None  # the run that a branch has left, or the branch
+    news: str = ""  # what became of a branch, in a sentence
+    inside: str = ""  # JSON of `scenes.inside`; "" where nobody looks, or while it plays not yet again
+    watched: bool = False  # whether the run knows that somebody looks inside its steps
 
     @property
     def metrics(self) -> dict[str, float | None]:
@@ -59,8 +68,10 @@ class Snapshot(NamedTuple):
 
     @property
     def trace(self) -> dict[str, np.ndarray]:
-        """The points of the traces looked at."""
-        return self.points.of(GROUPS[self.traces].metrics)
+        """The points of the traces looked at, up to the frame."""
+        whole = self.points.of(GROUPS[self.traces].metrics)
+        past = whole["iteration"] <= self.frame.iteration
+        return {name: values[past] for name, values in whole.items()}
 
     @property
     def run(self) -> Run:
@@ -87,15 +98,19 @@ class Runner:
         preset: str = "",
         choice: SceneChoice = SceneChoice(),  # noqa: B008, a value
     ) -> None:
-        self.session = start if isinstance(start, Session) else Session(start)
+        self.past = Past(start if isinstance(start, Session) else Session(start))
         self.preset, recipe = preset, self.session.recipe
         self.own_budget = recipe.budget != limits.usual_budget(recipe) if own_budget is None else own_budget
         self.choice, self.with_data, self.traces = choice, False, ""
         self.wanted = threading.Event()  # cleared by Pause: the present batch of iterations ends after this one
         self.wanted.set()
-        self._events: list[Mark] = []
-        self.trace = PageTrace()
+        self.inside = InsideWatch()
         self._slowest = 0.0
+
+    @property
+    def session(self) -> Session:
+        """The session that is looked at."""
+        return self.past.session
 
     @property
     def foretold(self) -> float:
@@ -112,17 +127,19 @@ class Runner:
         session = self.session
         frame = session.frame
         traces = self.traces or first_group(GROUPS.of(frame.target, frame.method))
-        self.trace.put(frame, session.recipe, columns_due(GROUPS[traces]))
+        line, branch = self.past.line, self.past.branch
+        points = line.points(columns_due(GROUPS[traces]))
         scene, pair = self.choice.of(frame.target, frame.method)
+        columns, playing = scene.columns(frame, pair), before is not None and self.wanted.is_set() and not session.done
         return Snapshot(
             frame=frame,
             scene=scene,
             pair=pair,
-            columns=scene.columns(frame, pair),
+            columns=columns,
             measured=session.history.copy(),
-            points=self.trace.points(session.history.kept_columns()),
+            points=points,
             traces=traces,
-            marks=tuple(self._marks()),
+            marks=tuple(line.marks()),
             pending=session.pending,
             recipe=session.recipe,
             done=session.done,
@@ -131,6 +148,12 @@ class Runner:
             data=data_columns.moment(frame) if self.with_data and data_columns.applies(frame.target) else None,
             origins=origins(before, frame) if before is not None and scene.shows_theta else None,
             preset=self.preset,
+            last=line.last,
+            last_spent=line.head.frame.spent,
+            ghost=branch and branch.moment(line, scene, pair, self.wanted.is_set()),
+            news=self.past.take_news(),
+            inside=self.inside.told(session, scene, pair, columns, playing),
+            watched=self.inside.on,
         )
 
     def advance(self, iterations: int = 1) -> Snapshot:
@@ -140,7 +163,8 @@ class Runner:
             if self.session.done:
                 break
             before = time.perf_counter()
-            self._note(self.session.advance(1))
+            at = self.session.frame
+            self.inside.passed(at, self.past.line.advance())
             self._slowest = max(self._slowest, time.perf_counter() - before)
             if not self.wanted.is_set() or time.perf_counter() - began > SHARE_S:
                 break
@@ -148,28 +172,39 @@ class Runner:
 
     def go(self, iteration: int) -> bool:
         """Forward to `iteration` for one turn; whether it is there, or at the end of the run, which may come first."""
-        began, session = time.perf_counter(), self.session
-        while session.frame.iteration < iteration and not session.done:
-            self._note(session.advance(1))
+        began = time.perf_counter()
+        while self.iteration < iteration and not self.session.done:
+            self.past.line.advance()
             if time.perf_counter() - began > SHARE_S:
                 break
-        return session.frame.iteration >= iteration or session.done
+        return self.iteration >= iteration or self.session.done
 
     def take(self, other: Runner) -> None:
         """Stand where `other` stands, with its past; from now on each goes its own way."""
-        self.session, self._events = other.session.copy(), [*other._events]
+        self.past = other.past.copy()
 
     def set(self, values: Mapping[str, Any], kind: type[Knobs] | None = None) -> Snapshot:
         """Set knobs to values that were checked as those of `kind`.
 
-        Others are checked here, as are those of a form whose method has been left meanwhile. Raises InputError and
-        changes nothing where a value cannot be used.
+        Others are checked here, as are those of a form whose method has been left meanwhile. Behind the end of what was
+        run another value begins a branch. Raises InputError and changes nothing where a value cannot be used.
         """
         now = self.session.knobs
         wanted = now.changed(values) if type(now) is kind else now.replaced(**values)
         limits.check_knobs(wanted, self.session.target)
-        self.session.set_all(wanted)
+        (self.past.branch_off if self.past.line.behind else self.session.set_all)(wanted)
         return self.snapshot()
+
+    def travel(self, act: Callable[[Past], Any]) -> Snapshot:
+        """Another moment, or another run, as `act` goes there."""
+        act(self.past)
+        return self.snapshot()
+
+    def copy(self) -> Runner:
+        """Another one that stands here with the same past, to come back to."""
+        twin = object.__new__(type(self))
+        twin.__dict__.update({**self.__dict__, "past": self.past.copy(), "wanted": threading.Event()})
+        return twin
 
     def look_at(self, choice: SceneChoice) -> Snapshot:
         """Another picture of the same moment."""
@@ -181,6 +216,11 @@ class Runner:
         self.with_data = on
         return self.snapshot()
 
+    def look_inside(self, on: bool) -> Snapshot:
+        """The same moment with what its last step is made of, or from now on without it."""
+        self.inside.on = on
+        return self.snapshot()
+
     def look_at_traces(self, group: str) -> Snapshot:
         """The same moment, and from now on every drawn frame, with the metrics of these traces (a key of GROUPS)."""
         self.traces = group
@@ -188,47 +228,28 @@ class Runner:
 
     def restart(self) -> Snapshot:
         """Iteration 0 with the knobs as they are."""
-        self.session.restart()
-        return self._begun()
+        return self.travel(lambda past: past.begin(Session.restart, ends_branch=True))
 
     def replay(self) -> Snapshot:
-        """Iteration 0 of the same recipe; its changes come again."""
-        self.session.replay()
-        return self._begun()
+        """Iteration 0 of the same recipe; its changes come again, and a ghost goes along."""
+        return self.travel(lambda past: past.begin(Session.replay, ends_branch=False))
 
     def reseed(self) -> Snapshot:
         """Iteration 0 with a fresh seed."""
-        self.session.reseed()
-        return self._begun()
+        return self.travel(lambda past: past.begin(Session.reseed, ends_branch=True))
 
     def back(self) -> Snapshot:
         """One iteration back."""
-        self.session.seek(max(self.session.frame.iteration - 1, 0))
-        return self.snapshot()
+        return self.travel(lambda past: past.visit(self.iteration - 1))
 
     def limit(self, budget: int | None) -> Snapshot:
         """Another data budget, at least what has been visited."""
         limits.check_budget(budget)
         self.own_budget = True
-        self.session.limit(budget if budget is None else max(budget, self.session.frame.spent))
-        return self.snapshot()
+        return self.travel(lambda past: past.limit(budget))
 
     def proceed(self) -> Snapshot:
         """The budget and as much again as the run was given at first."""
-        limits.check_budget(2 * self.session.recipe.budget)
-        self.session.extend(self.session.recipe.budget)
-        return self.snapshot()
-
-    def _begun(self) -> Snapshot:
-        self._events.clear()
-        return self.snapshot()
-
-    def _note(self, frame: Frame) -> None:
-        while self._events and self._events[-1].iteration >= frame.iteration:
-            self._events.pop()
-        self._events += step_marks(frame)
-
-    def _marks(self) -> list[Mark]:
-        now = self.session.frame.iteration
-        marks = [mark for mark in self._events[-1000:] if mark.iteration <= now]
-        return marks + knob_marks(self.session.recipe.changes, self.session.history.kept_columns(), now)
+        budget, spent = self.session.recipe.budget, self.past.line.head.frame.spent
+        limits.check_budget(2 * budget)
+        return self.travel(lambda past: past.limit(2 * budget if 2 * budget > spent else spent + budget))

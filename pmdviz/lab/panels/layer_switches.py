@@ -12,7 +12,8 @@ from pmdviz.lab.loop.locked import handed
 from pmdviz.scenes import style
 from pmdviz.scenes.stage import LAYERS, LEGEND_ORDER
 
-SAMPLES = {"exact": "line", "approximate": "dashes", "prior": "points", "paths": "line"}  # else a dot
+GHOST = "ghost"  # of another run, which no scene knows of
+SAMPLES = {"exact": "line", "approximate": "dashes", "prior": "points", "paths": "line", "ghost": "ghost"}  # else a dot
 COLOURS = {"paths": style.PATH_COLOURS[0], "others": "ink"}  # else the layer's own
 
 
@@ -27,7 +28,7 @@ class LayerSwitches:
 
     def __init__(self, show: Callable[[list[str]], None]) -> None:
         self._show = show
-        self.boxes = {name: self._box(name) for name in LEGEND_ORDER}
+        self.boxes = {name: self._box(name) for name in (*LEGEND_ORDER, GHOST)}
         self.view = pn.Row(*self.boxes.values(), css_classes=["pmdviz-legend"], margin=0, stylesheets=[css.LEGEND])
         for box in self.boxes.values():
             box.param.watch(handed(lambda event: show(self.seen)), "value")

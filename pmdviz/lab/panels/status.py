@@ -8,6 +8,7 @@ from typing import Any
 
 from pmdviz.lab.loop.forecast import heaviest, label_of, step_seconds
 from pmdviz.lab.loop.runner import Snapshot
+from pmdviz.lab.panels.time_line import past_fields, time_line_html
 from pmdviz.scenes.glossary import marked
 from pmdviz.scenes.words import EXACT_SAMPLES, UNKNOWN, below_words, count, data_visited, duration, headline, state
 
@@ -65,6 +66,8 @@ def status_fields(snapshot: Snapshot, extra: str = "", playing: bool = False, un
         more.insert(0, "; ".join(f"{specs[name].label}: {words}" for name, words in snapshot.pending.items()))
     if snapshot.done:
         more.insert(0, result_words(snapshot, unknown))
+    if snapshot.ghost:
+        more.insert(0, snapshot.ghost.words)
     budget, spent = snapshot.recipe.budget, snapshot.frame.spent
     return {
         "share": 100.0 * min(1.0, spent / budget) if budget else 0.0,
@@ -74,6 +77,7 @@ def status_fields(snapshot: Snapshot, extra: str = "", playing: bool = False, un
         "step": step_words(snapshot),
         "more": " · ".join(more),
         "live": "off" if playing else "polite",
+        **past_fields(snapshot),
     }
 
 
@@ -89,13 +93,16 @@ def fields_html(fields: Mapping[str, Any]) -> str:
     """The status panel as HTML."""
     f = {name: html.escape(value) if isinstance(value, str) else value for name, value in fields.items()}
     f |= {name: marked(f[name]) for name in ("pmdviz-status", "step", "more")}
+    timed = "last" in f
+    filled = 100.0 * f["at"] / f["end"] if timed else f["share"]
     return (
-        f'<div class="grid"><div class="bar" role="progressbar" aria-label="Budget of data" aria-valuemin="0" '
+        f'<div class="grid{" timed" if timed else ""}">'
+        f'<div class="bar" role="progressbar" aria-label="Budget of data" aria-valuemin="0" '
         f'aria-valuemax="100" aria-valuenow="{f["share"]:.0f}" aria-valuetext="{f["of"]}">'
-        f'<div class="fill" style="width:{f["share"]:.2f}%"></div></div>'
+        f'<div class="fill" style="width:{filled:.2f}%"></div></div>'
         f'<div class="pmdviz-status" role="status" aria-live="{f["live"]}">{f["pmdviz-status"]}</div>'
         f'<div class="passes">{f["passes"]}</div><div class="step">{f["step"]}</div>'
-        f'<div class="more">{f["more"]}</div></div>'
+        f'<div class="more">{f["more"]}</div>{time_line_html(f) if timed else ""}</div>'
     )
 
 

@@ -24,6 +24,8 @@ if (root && a.words) {
     picture.dataset.now = w["pmdviz-status"]
     picture.setAttribute("aria-label", [picture.dataset.what, w["pmdviz-status"]].filter(Boolean).join(". "))
   }
-  root.querySelector(".fill").style.width = w.share.toFixed(2) + "%"
+  const filled = w.last === undefined ? w.share : 100 * w.at / w.end
+  root.querySelector(".fill").style.width = filled.toFixed(2) + "%"
+  if (w.last !== undefined) show_time(root, w)
   status.setv({text: root.querySelector(".grid").outerHTML}, {sync: false, silent: true})
 }

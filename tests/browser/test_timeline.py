@@ -1,0 +1,156 @@
+"""The time line: to any iteration of the run so far, by pointer, keyboard and the traces; branches and their ghost."""
+
+import re
+from urllib.parse import urlsplit
+
+from pmdviz.engine.recipe.recipe import Recipe
+from tests.browser.conftest import Lab, look_alike, stage_pixels
+
+RECIPE = Recipe("mixture", num_particles=200, batch_size=100, budget=20_000)
+GHOST_JS = "pmdviz.model('stage').renderers.find((r) => r.name === 'ghost').data_source.data.x.length"
+# Pixels in which the stage's overlay has exactly the ghost's colour: no other line is a grey of that depth.
+GREY_JS = """() => {
+  let found = 0
+  for (const c of pmdviz.canvases(pmdviz.find(".pmdviz-stage").shadowRoot)) {
+    if (!c.width || !c.height) continue
+    const d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data
+    for (let k = 0; k < d.length; k += 4) found += [0, 1, 2].every((j) => d[k + j] == 0x59) && d[k + 3] > 200
+  }
+  return found
+}"""
+MARKED_JS = "pmdviz.model('traces').renderers.map((r) => r.data_source.data).find((d) => d.marker).iteration"
+VISITED_JS = "pmdviz.model('traces').renderers.find((r) => r.name === 'tv').data_source.data.visited.at(-1)"
+MORE_JS = "pmdviz.find('.pmdviz-statusbar').shadowRoot.querySelector('.more').textContent"
+CURSOR_JS = "pmdviz.model('traces').renderers.find((r) => r.name === 'cursor').data_source.data.x[0] ?? null"
+
+
+class OnTheLine:
+    """A lab that was opened by a link to iteration 60, and its time line."""
+
+    def __init__(self, lab: Lab) -> None:
+        self.lab, self.page = lab, lab.page
+        self.line = self.page.get_by_role("slider", name="Iteration", exact=True)
+
+    def said(self) -> str:
+        return self.line.get_attribute("aria-valuetext")
+
+    def x_of(self, iteration: int) -> tuple[float, float]:
+        box, end = self.line.bounding_box(), int(self.line.get_attribute("max"))
+        return box["x"] + 4 + (box["width"] - 8) * iteration / end, box["y"] + 10
+
+    def stands_at(self, iteration: int) -> None:
+        self.lab.wait(f"pmdviz.iteration() === {iteration}")
+        self.lab.settled()
+
+    def branch_words(self) -> str:
+        return self.page.evaluate(MORE_JS)
+
+    def wait_for_words(self, words: str) -> None:
+        self.lab.wait(f"{MORE_JS}.includes({words!r})")
+
+
+def opened(server, browser, recipe: Recipe, at: int) -> OnTheLine:
+    lab = Lab(browser, f"{server.url}/?run={recipe.to_link()}&at={at}")
+    lab.reach(at)
+    lab.settled()
+    return OnTheLine(lab)
+
+
+def test_going_back_and_forth_and_a_branch_with_its_ghost(server, browser):
+    on = opened(server, browser, RECIPE, 60)
+    lab, page = on.lab, on.page
+    assert on.line.get_attribute("max") == "200" and on.said().startswith("iteration 60 of 60")
+    end = stage_pixels(page)
+
+    page.mouse.click(*on.x_of(30))
+    on.stands_at(30)
+    assert on.said().startswith("iteration 30 of 60") and not look_alike(stage_pixels(page), end)
+    assert page.evaluate(CURSOR_JS) == 3_000  # data visited; the traces stay whole
+    assert page.evaluate(VISITED_JS) == 6_000
+
+    page.mouse.move(*on.x_of(30))
+    page.mouse.down()
+    page.mouse.move(*on.x_of(20), steps=5)
+    page.mouse.move(*on.x_of(10), steps=5)
+    on.stands_at(10)
+    page.mouse.up()
+    page.mouse.click(*on.x_of(150))  # beyond what was run
+    on.stands_at(60)
+    lab.at_rest("pmdviz.picture()")
+    assert look_alike(stage_pixels(page), end) and page.evaluate(CURSOR_JS) is None
+
+    on.line.focus()
+    for key, at in (
+        ("ArrowLeft", 59),
+        ("ArrowLeft", 58),
+        ("PageDown", 38),
+        ("Home", 0),
+        ("ArrowRight", 1),
+        ("End", 60),
+    ):
+        page.keyboard.press(key)
+        on.stands_at(at)
+    page.keyboard.press("PageDown")
+    on.stands_at(40)
+
+    known = page.evaluate(MARKED_JS)
+    assert page.evaluate("pmdviz.find('.time path').getAttribute('d').split('M').length - 1") == len(known) > 0
+    first = known[0]
+    page.mouse.move(*on.x_of(first))
+    assert re.match(rf"iteration {first}: ", on.line.get_attribute("title"))
+
+    spot = page.evaluate("""() => { const v = Bokeh.index.find_one(pmdviz.model('traces')), f = v.frame.bbox
+      const r = pmdviz.find('.pmdviz-traces').getBoundingClientRect()
+      return [r.left + v.frame.x_scale.compute(2550), r.top + f.top + f.height / 2] }""")
+    page.mouse.click(*spot)
+    lab.wait("[25, 26].includes(pmdviz.iteration())")
+    page.keyboard.press("Space")
+    lab.reach(61)
+    page.keyboard.press("Space")
+    page.get_by_role("button", name="Play", exact=True).wait_for()
+    went = lab.at_rest()
+    assert on.said().startswith(f"iteration {went} of {went}") and went > 60
+
+    page.mouse.click(*on.x_of(40))
+    on.stands_at(40)
+    old = lab.words()
+    assert page.get_by_role("button", name="What if …").is_visible()
+    lab.type("bandwidth", "0.3")
+    on.wait_for_words("Branch at iteration 40: ")
+    assert re.search(r"1\.0 → 0\.3\. TV [\d.]+; the previous run: [\d.]+", on.branch_words())
+    assert old.partition("TV ")[2][:5] in on.branch_words()
+    assert page.evaluate(GHOST_JS) > 100
+    page.get_by_role("checkbox", name="the previous run").wait_for()
+    lab.at_rest("pmdviz.picture()")
+    grey = page.evaluate(GREY_JS)
+    page.get_by_role("checkbox", name="the previous run").click()
+    lab.wait(f"({GREY_JS})() < {grey} - 50")
+    page.get_by_role("checkbox", name="the previous run").click()
+
+    lab.press("Step")
+    on.stands_at(41)
+    here = lab.words()
+    lab.press("Swap A/B")
+    lab.wait(f"pmdviz.words() !== {here!r}")
+    assert on.said().startswith(f"iteration 41 of {went}")
+    lab.press("Swap A/B")
+    lab.wait(f"pmdviz.words() === {here!r}")
+    lab.press("Drop")
+    on.stands_at(went)
+    page.get_by_role("button", name="What if …").wait_for()
+    assert page.evaluate(GHOST_JS) == 0
+    page.get_by_role("button", name="Undo").click()
+    lab.wait(f"pmdviz.words() === {here!r}")
+    lab.press("Keep")
+    page.get_by_role("button", name="What if …").wait_for()
+    assert lab.words() == here
+    lab.wait("location.search.includes('at=41')")
+    address = page.url
+    lab.context.close()
+    assert lab.problems == []
+
+    again = Lab(browser, f"{server.url}/?{urlsplit(address).query}")
+    again.wait("pmdviz.iteration() === 41", 60)
+    assert again.words().partition(", exact samples")[0] == here.partition(", exact samples")[0]
+    again.context.close()
+    assert again.problems == []

@@ -1,0 +1,257 @@
+"""Back in time and in branches every frame is the recipe's own, whoever went where before."""
+
+import numpy as np
+import pytest
+
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.session import Session
+from pmdviz.errors import InputError
+from pmdviz.lab.controls import commands
+from pmdviz.lab.loop.past import branch as branch_module
+from pmdviz.lab.loop.past import timeline as timeline_module
+from pmdviz.lab.loop.past.past import ENDED, REPLACED, Past
+from pmdviz.lab.loop.runner import Runner
+from pmdviz.scenes.past import GHOST, line_end, place_words
+
+CASES = {
+    "pmd": (Recipe("mixture", num_particles=60, batch_size=20, budget=1_600), {"bandwidth": [0.2, 0.5, 1.3]}),
+    "smc": (
+        Recipe("mixture", "smc", num_particles=40, batch_size=20, target_options={"num_data": 600}, budget=600),
+        {"num_particles": [30, 50]},
+    ),
+    "chain": (
+        Recipe("gaussian", "mala", budget=4_000, target_options={"num_data": 50}),
+        {"time_step": [0.001, 0.01, 0.05]},
+    ),
+}
+CLOCK = "seconds"  # of the machine: no two runs have the same
+
+
+@pytest.fixture(autouse=True)
+def as_many_iterations_as_asked_for(monkeypatch):
+    monkeypatch.setattr("pmdviz.lab.loop.runner.SHARE_S", 1e9)
+    monkeypatch.setattr(branch_module, "CATCH_UP_S", 1e9)
+
+
+@pytest.fixture
+def runner():
+    made = Runner(CASES["pmd"][0])
+    made.wanted.clear()  # it stands still: a ghost is of the same iteration
+    return made
+
+
+def advance(runner, iterations):
+    """So many, though it does not play."""
+    for _ in range(iterations - 1):
+        runner.past.line.advance()
+    return runner.advance(1)
+
+
+def visit(runner, iteration, roughly=False):
+    return runner.travel(lambda past: past.visit(iteration, roughly))
+
+
+def assert_is_the_recipe_s(session):
+    """Its frame and its history are those of a new session that went straight there."""
+    fresh = Session(session.recipe)
+    fresh.advance(session.frame.iteration)
+    assert fresh.frame.iteration == session.frame.iteration
+    assert fresh.frame.particles.tobytes() == session.frame.particles.tobytes()
+    assert fresh.frame.weights.tobytes() == session.frame.weights.tobytes()
+    ours, its = session.history.columns, fresh.history.columns
+    assert ours.keys() == its.keys()
+    assert [name for name in ours if name != CLOCK and ours[name].tobytes() != its[name].tobytes()] == []
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_wherever_one_went_each_frame_is_that_of_a_new_session(name):
+    recipe, turned = CASES[name]
+    rng = np.random.default_rng(7)
+    runner = Runner(recipe)
+    runner.wanted.clear()
+    advance(runner, 15)
+    for _ in range(16):
+        act = rng.choice(["visit", "advance", "set", "swap", "what_if", "back"], p=[0.35, 0.3, 0.15, 0.1, 0.05, 0.05])
+        if act == "visit":
+            visit(runner, int(rng.integers(runner.past.line.last // 2, runner.past.line.last + 1)))
+        elif act == "advance":
+            advance(runner, int(rng.integers(1, 9)))
+        elif act == "set":
+            knob = rng.choice([*turned])
+            runner.set({str(knob): rng.choice(turned[knob]).item()})
+        elif act == "back":
+            runner.back()
+        else:
+            runner.travel({"swap": Past.swap, "what_if": Past.what_if}[act])
+    assert runner.past.branch is not None and runner.past.line.last > 5
+    for line in (runner.past.line, runner.past.branch.ghost):
+        assert_is_the_recipe_s(line.session)
+        assert_is_the_recipe_s(line.head)
+
+
+def test_the_run_so_far_stays_and_goes_on_as_it_was_recorded(runner):
+    advance(runner, 10)
+    runner.set({"bandwidth": 0.9})
+    end = advance(runner, 20)
+    back = visit(runner, 4)
+    assert (back.frame.iteration, back.last, back.frame.knobs.bandwidth) == (4, 30, Recipe().start_knobs().bandwidth)
+    assert back.recipe.changes == ((10, {"bandwidth": 0.9}),)
+    whole = back.points.of(["tv"])
+    assert whole["iteration"][-1] == 30 and back.trace["iteration"].tolist() == [0, 1, 2]
+    assert [mark.kind for mark in back.marks] == [mark.kind for mark in end.marks]
+    assert back.history["iteration"].tolist() == [0, 1, 2, 4]
+    again = advance(runner, 6)
+    assert again.frame.iteration == 10 and again.frame.knobs.bandwidth == 0.9 and runner.past.branch is None
+    again = advance(runner, 20)
+    assert again.frame is end.frame and not runner.past.line.behind
+    assert_is_the_recipe_s(runner.session)
+    advance(runner, 5)
+    assert_is_the_recipe_s(runner.session)
+
+
+def test_a_visited_frame_tells_what_its_step_did_also_where_it_is_a_kept_one(runner):
+    first = advance(runner, 10).frame.info
+    advance(runner, 20)
+    kept = visit(runner, 10).frame.info
+    assert kept.words == first.words and kept.terms.keys() == first.terms.keys() and len(first.terms)
+    for name, values in first.terms.items():
+        np.testing.assert_array_equal(kept.terms[name], values)
+
+
+def test_where_the_way_is_long_one_sees_the_kept_frame_at_once_and_the_exact_one_later(runner, monkeypatch):
+    advance(runner, 40)
+    monkeypatch.setattr(timeline_module, "ROUGH_S", 0.0)
+    near = runner.session.kept_at(38)
+    assert near < 38
+    assert visit(runner, 38, roughly=True).frame.iteration == near
+    assert visit(runner, 38).frame.iteration == 38
+
+
+def test_a_knob_turned_back_in_time_begins_a_branch_beside_the_old_run(runner):
+    old = advance(runner, 30)
+    visit(runner, 12)
+    made = runner.set({"bandwidth": 0.2})
+    assert made.recipe.changes == ((12, {"bandwidth": 0.2}),) and made.last == 12
+    assert made.ghost.name == GHOST and made.ghost.iteration == 12 and made.ghost.approximate["x"].size
+    label = old.frame.knobs.specs()["bandwidth"].label
+    assert made.ghost.words.startswith(f"Branch at iteration 12: {label} 1.0 → 0.2. TV 0.")
+    made = runner.set({"bandwidth": 0.3})  # the slider goes on: the same branch
+    assert made.recipe.changes == ((12, {"bandwidth": 0.3}),) and made.ghost.name == GHOST
+    further = advance(runner, 25)
+    assert (further.frame.iteration, further.ghost.iteration, further.ghost.late) == (37, 37, False)
+    assert further.ghost.points.of(["tv"])["iteration"][-1] >= 30
+    ghost = runner.past.branch.ghost.session
+    assert ghost.recipe == old.recipe
+    assert_is_the_recipe_s(ghost)
+    assert_is_the_recipe_s(runner.session)
+    alone = Session(old.recipe)
+    alone.advance(37)
+    contours = further.scene.columns(alone.frame, further.pair).approximate
+    np.testing.assert_array_equal(further.ghost.approximate["x"], contours["x"])
+    assert f"{alone.frame.tv:.3f}"[:5] in further.ghost.words
+
+
+def test_swap_keep_and_drop_give_back_exactly_the_other_run(runner):
+    old = advance(runner, 30)
+    visit(runner, 12)
+    runner.set({"bandwidth": 0.2})
+    ours = advance(runner, 10)
+    swapped = runner.travel(Past.swap)
+    assert (swapped.frame.iteration, swapped.last, swapped.recipe) == (22, 30, old.recipe)
+    assert swapped.ghost.name == "the branch" and " → 0.2." in swapped.ghost.words
+    again = runner.travel(Past.swap)
+    assert again.frame is ours.frame and again.recipe == ours.recipe
+    dropped = runner.travel(Past.drop)
+    assert dropped.frame is old.frame and dropped.ghost is None and dropped.recipe == old.recipe
+    assert_is_the_recipe_s(runner.session)
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_keep_means_the_branch_whichever_is_seen(runner, swapped):
+    advance(runner, 30)
+    visit(runner, 12)
+    runner.set({"bandwidth": 0.2})
+    ours = advance(runner, 10)
+    if swapped:
+        runner.travel(Past.swap)
+    kept = runner.travel(Past.keep)
+    assert kept.ghost is None and kept.recipe == ours.recipe and kept.frame is ours.frame
+    assert_is_the_recipe_s(runner.session)
+
+
+def test_what_if_at_the_end_begins_a_branch_and_the_ghost_runs_along(runner):
+    advance(runner, 15)
+    same = runner.travel(Past.what_if)
+    assert "no setting differs yet" in same.ghost.words
+    turned = runner.set({"bandwidth": 0.2})
+    assert turned.recipe.changes == ((15, {"bandwidth": 0.2}),)
+    further = advance(runner, 10)
+    assert further.ghost.iteration == 25 and runner.past.branch.ghost.head.recipe.changes == ()
+    assert runner.travel(Past.drop).frame.iteration == 25
+
+
+def test_a_new_start_ends_the_branch_in_a_sentence_and_a_replay_keeps_it(runner):
+    advance(runner, 15)
+    runner.travel(Past.what_if)
+    runner.set({"bandwidth": 0.2})
+    replayed = runner.replay()
+    assert replayed.ghost is not None and replayed.frame.iteration == replayed.ghost.iteration == 0
+    advance(runner, 20)
+    assert_is_the_recipe_s(runner.session)
+    assert runner.travel(Past.what_if).news == REPLACED
+    ended = runner.restart()
+    assert ended.news == ENDED and ended.ghost is None and runner.snapshot().news == ""
+    assert runner.reseed().news == ""
+
+
+def test_a_refused_value_begins_no_branch(runner):
+    advance(runner, 15)
+    visit(runner, 5)
+    with pytest.raises(InputError):
+        runner.set({"batch_size": 10**6})
+    assert runner.past.branch is None and runner.snapshot().last == 15
+    runner.set({"bandwidth": runner.session.knobs.bandwidth})
+    assert runner.past.branch is None, "the value that it has is no other"
+
+
+def test_both_runs_of_a_branch_come_back_by_undo(runner):
+    made = commands.Commands(None, None, lambda on: None)
+    advance(runner, 30)
+    visit(runner, 12)
+    runner.set({"bandwidth": 0.2})
+    before = advance(runner, 10)
+    made._end_branch(runner, Past.drop)
+    advance(runner, 5)
+    undone = made._before[-1].snapshot()
+    assert undone.ghost is not None and undone.recipe == before.recipe and undone.frame.iteration == 22
+    assert made._before[-1].travel(Past.drop).frame.iteration == 30
+    assert runner.session.frame.iteration == 35
+
+
+def test_another_budget_is_that_of_both_runs(runner):
+    advance(runner, 30)
+    visit(runner, 12)
+    runner.set({"bandwidth": 0.2})
+    runner.limit(100)  # less than the old run has spent
+    assert runner.session.recipe.budget == 240 and runner.past.branch.ghost.head.recipe.budget == 600
+    runner.limit(3_200)
+    assert runner.past.branch.ghost.session.recipe.budget == runner.session.recipe.budget == 3_200
+
+
+def test_while_it_plays_a_ghost_has_a_share_of_the_time(runner, monkeypatch):
+    advance(runner, 5)
+    runner.travel(Past.what_if)
+    runner.wanted.set()
+    monkeypatch.setattr(branch_module, "SHARE", 1e-9)
+    assert runner.advance(20).ghost.iteration < 25 and runner.past.branch.ghost.last < 25
+    runner.wanted.clear()
+    assert runner.snapshot().ghost.iteration == 25
+
+
+def test_the_time_line_ends_where_the_budget_does_or_leaves_room():
+    assert line_end(40, 4_000, 20_000) == 200
+    assert line_end(200, 20_000, 20_000) == 200
+    assert line_end(40, 40_000, 2_200_000) == 500, "of a long run the first iterations can be told apart"
+    assert line_end(40, 4_000, None) == 500 and line_end(300, 300, None) == 2_000
+    assert line_end(0, 0, 20_000) == 1
+    assert place_words(40, 1_200) == "iteration 40 of 1,200"
