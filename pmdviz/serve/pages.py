@@ -58,6 +58,7 @@ OPENING = "Opening the lab …"
 LOOK = {  # what the design's page has for nobody: a bar that never moves, empty headings that only take up room
     "& .MuiLinearProgress-root": {"display": "none"},
     "& .MuiToolbar-root > h5": {"visibility": "hidden"},
+    "@media (max-width: 600px)": {"& .title": {"display": "none"}},  # the tabs need its room; a heading says it too
 }
 # For an iframe and for a lecture hall: neither bar nor drawer, nor the room that the bar takes.
 BARE = {f"& .Mui{part}-root": {"display": "none"} for part in ("AppBar", "Drawer", "Toolbar")}
@@ -75,9 +76,16 @@ def _theory(link: Link) -> Any:
     return TheoryPage(link.asked)
 
 
+def _geometry(link: Link) -> Any:
+    from pmdviz.lab.pages.geometry import GeometryPage
+
+    return GeometryPage()
+
+
 PAGES: dict[str, tuple[str, Callable[[Link], Any]]] = {
     "race": ("Race", _race),
     "theory": ("Theory", _theory),
+    "geometry": ("Geometry", _geometry),
 }  # name: title, and what makes one as a link says; built by a visitor's first look, in the order of their tabs
 
 log = logging.getLogger(__name__)

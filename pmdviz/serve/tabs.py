@@ -31,9 +31,13 @@ class Page(Protocol):
     foot: Any  # what stands at the foot of the window: Play and its neighbours
     on_presenter: Callable[[bool], None]  # the page calls it with whether it is shown to a lecture hall
     on_note: Callable[[str], None]  # the page calls it with a few words that are seen from every page; "" for none
+    on_open: Callable[[str, Any], None] | None  # the page calls it to have another one seen, with something to show
 
     def start(self, doc: Any) -> None:
         """Begin: the document is `doc`; nothing may be sent before the browser has built the page."""
+
+    def take(self, what: Any) -> None:
+        """Show what another page hands over, also before `start`; only of a page that another one opens."""
 
     def look(self, on: bool) -> None:
         """The page is seen (or no longer): what is not seen does not compute."""
@@ -80,6 +84,7 @@ class Tabs:
         self.built: dict[str, Page] = {}
         self._boxes: dict[str, dict[str, Any]] = {}
         self._tasks: dict[str, asyncio.Task] = {}  # of pages that are being built
+        self._waiting: dict[str, Any] = {}  # what a page that has not been built is to show
         self.active = first
         self.bar = TabBar(pages=[[name, kind.title] for name, kind in kinds.items()], active=first, margin=(0, 8))
         self.bar.visible = len(kinds) > 1
@@ -132,6 +137,15 @@ class Tabs:
                 task.add_done_callback(log_failure)
                 task.add_done_callback(lambda done: self._tasks.pop(name))
 
+    def open(self, name: str, what: Any) -> None:
+        """Show the page `name` with something that another page hands over; it is built first where it is not there."""
+        if name in self.built:
+            self.built[name].take(what)
+        else:
+            self._waiting[name] = what
+        self.choose(name)
+        self.bar.active = self.active
+
     async def _build(self, name: str) -> None:
         """Build a page when its turn has come, in parts between which the loop is free."""
         with ExitStack() as stack:
@@ -166,6 +180,9 @@ class Tabs:
         page = self.built[name] = self._kinds[name].make()
         page.on_presenter = lambda on: self.on_presenter(on)
         page.on_note = lambda words: self.bar.param.update(notes={**self.bar.notes, name: words})
+        page.on_open = self.open
+        if name in self._waiting:
+            page.take(self._waiting.pop(name))
         if self._dark:
             page.set_theme(dark=True)
 

@@ -23,6 +23,7 @@ from bokeh.models import (
 )
 from bokeh.plotting import figure as Figure
 
+from pmdviz.experiments.seeds import SeedRuns
 from pmdviz.scenes import style
 from pmdviz.scenes.columns import set_data
 from pmdviz.scenes.marks import KINDS, OTHER, Kind, Mark, kinds_of
@@ -39,7 +40,8 @@ from pmdviz.scenes.trace_columns import (
     trace_columns,
     value_range,
 )
-from pmdviz.views import figures
+from pmdviz.views import figures, seed_bands
+from pmdviz.views.past import AT_THE_END, PastOnTraces, Standing
 
 NUMBER_JS = "return value >= {0} ? '> {0}' : Number(value).toPrecision(3)"
 WAITING = "Press Play: {} will be drawn here"
@@ -47,16 +49,19 @@ UNKNOWN = "{} is unavailable: the exact posterior is unknown"
 
 
 class TracesView:
-    """One Bokeh figure with all traces; `show` changes data, ranges and words, never the user's zoom along x."""
+    """One Bokeh figure with all traces; `show` changes data, ranges and words, never the user's zoom along x.
 
-    def __init__(self, group: str = "tv", others: bool = True) -> None:
+    With a `past` it also shows where one stands in the run so far, and another run beside it.
+    """
+
+    def __init__(self, group: str = "tv", others: bool = True, past: bool = False) -> None:
         self.group, self.clock = group, "visited"
         self.groups = dict(GROUPS) if others else {group: GROUPS[group]}
         self.columns = tuple(name for each in self.groups.values() for name in each.metrics)
         self.source = ColumnDataSource({name: np.empty(0, np.float32) for name in (*CLOCKS, *self.columns)})
         self.put: Callable[[ColumnDataSource, dict[str, np.ndarray]], None] = set_data  # a live page has a shorter way
         self.floors = ColumnDataSource({"x": [], "y": []})
-        self.marks = ColumnDataSource({"x": [], "y": [], "text": [], "marker": []})
+        self.marks = ColumnDataSource({"x": [], "y": [], "text": [], "marker": [], "iteration": []})
         self.middle = ColumnDataSource({"x": [0.5], "y": [0.5], "text": [""]})
         self.over = ColumnDataSource({"x": [], "y": [], "text": []})
         self.figure = _figure()
@@ -81,6 +86,9 @@ class TracesView:
         self._add_legend()
         self._add_hovers()
         figures.float_above(self.figure, [*self.lines.values(), self.mark_dots])
+        self.seed_bands, self._seeds = seed_bands.SeedBands(self.figure), None
+        self._bands: seed_bands.Bands = {}
+        self.past = PastOnTraces(self.figure) if past else None
         self._named: tuple[Any, ...] = ()  # what the legend says
         self._last: tuple[Any, ...] | None = None
         self._span_x: tuple[float, float] | None = None
@@ -121,6 +129,7 @@ class TracesView:
         """Show another group of traces (a key of GROUPS) or another x axis (a key of CLOCKS)."""
         self.group, self.clock = group or self.group, clock or self.clock
         chosen = self.groups[self.group]
+        self._bands = seed_bands.bands_of(self._seeds, self.clock, tuple(chosen.metrics))
         for metric, line in self.lines.items():
             line.visible = metric in chosen.metrics
             line.glyph.x = self.clock
@@ -137,10 +146,15 @@ class TracesView:
         self.follow()
 
     def _set_legend(
-        self, chosen: Group, present: tuple[str, ...], known: Mapping[str, float], kinds: Sequence[Kind]
+        self,
+        chosen: Group,
+        present: tuple[str, ...],
+        known: Mapping[str, float],
+        kinds: Sequence[Kind],
+        ghost: str = "",
     ) -> None:
         """What there is to be seen; where that stays, so do the items: another legend is laid out anew."""
-        seen = chosen.title, present, known, kinds
+        seen = chosen.title, present, known, kinds, ghost, self._seeds if self._bands else None
         if seen == self._named:
             return
         self._named = seen
@@ -149,9 +163,13 @@ class TracesView:
             key.glyph.update(line_dash=each.dash, line_color=self.lines[name].glyph.line_color)
             if name in present:
                 items.append(LegendItem(label=each.title, renderers=[key]))
+        if self.past is not None:
+            items += self.past.items(ghost)
         if known:
             items.append(LegendItem(label=floor_words(chosen, known), renderers=[self.floor_key]))
         items += [LegendItem(label=kind.title, renderers=[self.mark_keys[kind]]) for kind in kinds]
+        if self._seeds is not None and self._bands:
+            items.append(LegendItem(label=seed_bands.words(self._seeds), renderers=[self.seed_bands.key]))
         self.legend.items = items
 
     def _set_hover(self, chosen: Any) -> None:
@@ -163,6 +181,18 @@ class TracesView:
         ]
         code = NUMBER_JS.format("Infinity" if np.isinf(chosen.ceiling) else f"{chosen.ceiling:.0f}")
         self.hover.formatters = {f"@{name}": CustomJSHover(code=code) for name in chosen.metrics}
+
+    def show_seeds(self, runs: SeedRuns | None) -> None:
+        """Have a band over the same run with other seeds behind each trace; None for no bands."""
+        if runs is not self._seeds:
+            self._seeds = runs
+            self._bands = seed_bands.bands_of(runs, self.clock, tuple(self.groups[self.group].metrics))
+            if self._last is not None:
+                self.show(*self._last)
+
+    def say_seeds(self, words: str) -> None:
+        """A few words on the other seeds, in the upper right corner."""
+        self.seed_bands.say(words)
 
     def follow(self) -> None:
         """Let the x axis follow the run again after the user's zoom."""
@@ -178,26 +208,40 @@ class TracesView:
         budget: int | None = None,
         unit: str = "data",
         expected: Sequence[str] = (),
+        standing: Standing = AT_THE_END,
     ) -> None:
         """Draw a history (equal-length columns), the floors (floor_tv, floor_kl) and the marks of a run.
 
         The history may be a function of some metrics, where not every row has each of them.
         Kinds of marks that are `expected` are in the legend from the start: it does not move while the run plays.
         """
-        self._last = history, floors, marks, budget, unit, expected
+        self._last = history, floors, marks, budget, unit, expected, standing
         chosen = self.groups[self.group]
         history = history(chosen.metrics) if callable(history) else history
         known = {name: floors.get(name) for name in chosen.floors if floors.get(name) is not None}
-        span = value_range(chosen, [column(history, m) for m in chosen.metrics], list(known.values()))
+        beside = self.past.values(chosen, standing) if self.past is not None else []
+        values = [*beside, *(column(history, m) for m in chosen.metrics), *self._band_edges()]
+        span = value_range(chosen, values, list(known.values()))
         (self.figure.y_range if chosen.log else self.figure.extra_y_ranges["linear"]).update(start=span[0], end=span[1])
         if chosen.log:
             self._set_log_ticks(span)
         end = self._set_x(history, budget, unit)
+        self.seed_bands.place(end)
         self.put(self.source, self._padded(trace_columns(history, chosen, span)))
+        self._show_bands(chosen, span)
+        if self.past is not None:
+            self.past.show(chosen, self.clock, history, span, standing)
         self._show_floors(known, end)
         self._show_marks(marks)
-        self._set_legend(chosen, names_in(history, chosen), known, kinds_of(marks, expected))
+        self._set_legend(chosen, names_in(history, chosen), known, kinds_of(marks, expected), standing.name)
         self._show_words(history, chosen, end)
+
+    def _band_edges(self) -> list[np.ndarray]:
+        return [band[edge] for band in self._bands.values() for edge in ("low", "high")]
+
+    def _show_bands(self, chosen: Group, span: tuple[float, float]) -> None:
+        colours = {name: self.lines[name].glyph.line_color for name in self._bands}
+        self.seed_bands.show(self._bands, chosen.log, span, colours)
 
     def _set_log_ticks(self, span: tuple[float, float]) -> None:
         """Those of a logarithm: within two decades Bokeh's own are evenly spaced, and overprint at the top."""
@@ -231,13 +275,15 @@ class TracesView:
     def _show_marks(self, marks: Sequence[Mark]) -> None:
         shown = marks[-500:]
         xs = [getattr(mark, self.clock) for mark in shown]
-        if len(xs) == len(self.marks.data["x"]) and xs == list(self.marks.data["x"]):
+        texts = [mark.text for mark in shown]
+        if xs == list(self.marks.data["x"]) and texts == list(self.marks.data["text"]):
             return
         self.marks.data = {
             "x": xs,
             "y": [mark.look.height for mark in shown],
-            "text": [mark.text for mark in shown],
+            "text": texts,
             "marker": [mark.look.marker for mark in shown],
+            "iteration": [mark.iteration for mark in shown],
         }
 
     def _show_words(self, history: Mapping[str, np.ndarray], chosen: Any, end: float) -> None:
@@ -263,12 +309,16 @@ class TracesView:
                 self.lines[name].glyph.line_color = colours.layers[trace.colour]
         for name, key in zip(self.groups[self.group].metrics, self.line_keys, strict=False):
             key.glyph.line_color = self.lines[name].glyph.line_color
+        if self._last is not None and self._bands:
+            self.show(*self._last)
         for floor in (*self.floor_lines.values(), self.floor_key):
             floor.glyph.line_color = colours.layers["floor"]
+        if self.past is not None:
+            self.past.set_theme(dark)
         for marks in (self.mark_dots, *self.mark_keys.values()):
             marks.glyph.update(fill_color=colours.muted, line_color=colours.muted)
         px = f"{style.PRESENTER_PX if presenter else style.TEXT_PX}px"
-        for renderer in (self.text, self.over_text):
+        for renderer in (self.text, self.over_text, self.seed_bands.said):
             renderer.glyph.update(text_color=colours.muted, text_font={"value": style.FONT}, text_font_size=px)
 
 

@@ -13,7 +13,7 @@ FOUND = """async () => (await axe.run(document, {resultTypes: ["violations"]})).
   .filter((v) => ["critical", "serious"].includes(v.impact)).flatMap((v) => v.nodes.map((n) => `${v.id}: ${n.html}`))"""
 PLACES = (
     (("lab", "explanation", "help", "race"), ""),
-    (("theory",), "?page=theory"),
+    (("theory", "geometry"), "?page=theory"),
     (("bad link",), "?run=no-run"),
 )
 
@@ -24,6 +24,9 @@ def look(lab, place):
         to_race(lab)
     elif place == "theory":
         lab.page.get_by_text("Nothing has been measured yet.").wait_for(timeout=120_000)
+    elif place == "geometry":
+        lab.page.get_by_role("tab", name="Geometry").click()
+        lab.page.get_by_text("After 5 steps").wait_for(timeout=120_000)
     elif place == "explanation":
         lab.page.get_by_role("button", name="More settings").first.click()
         lab.page.get_by_role("button", name="Rejuvenation", exact=True).first.click()

@@ -33,6 +33,42 @@ def test_pages_have_addresses_and_the_run_stays(lab):
     seen(lab, "Theory", "?page=theory")
 
 
+START_JS = """() => {
+  const figure = pmdviz.model("geometry-triangle"), view = Bokeh.index.find_one(figure)
+  const {x: [x], y: [y]} = figure.renderers.find((r) => r.glyph.marker?.value === "diamond").data_source.data
+  const {left, top} = view.canvas_view.el.getBoundingClientRect()
+  return [left + view.frame.x_scale.compute(x), top + view.frame.y_scale.compute(y)]
+}"""
+
+
+def test_geometry_by_its_address_with_slider_drag_keys_and_play(server, browser):
+    lab = Lab(browser, server.url + "/?page=geometry")
+    page = lab.page
+    page.get_by_text("After 5 steps of γ = 0.3").wait_for(timeout=120_000)
+    seen(lab, "Geometry", "?page=geometry")
+    lab.wait("pmdviz.model('geometry-triangle')?.inner_width > 300")
+    page.get_by_role("img", name="Triangle: three states").wait_for()
+    page.get_by_role("slider", name="Step size γ", exact=True).press("ArrowRight")
+    page.get_by_text("After 5 steps of γ = 0.307").wait_for()
+    x, y = page.evaluate(START_JS)
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + 10, y + 60, steps=5)
+    page.mouse.move(x + 20, y + 100, steps=5)
+    page.mouse.up()
+    page.wait_for_function(f"({START_JS})()[1] > {y + 80}")
+    assert page.get_by_label("Start q₀", exact=True).input_value() == "moved"
+    page.mouse.move(x + 20, y + 160)  # the button is up: it stays
+    page.get_by_text("Which path stays off the edge?").click()
+    page.keyboard.press("ArrowRight")
+    page.get_by_text("After 6 steps").wait_for()
+    lab.press("Play")
+    page.get_by_text("After 8 steps").wait_for()
+    lab.press("Pause")
+    assert page.evaluate(START_JS)[1] < y + 130 and lab.problems == []
+    lab.context.close()
+
+
 def test_the_logo_throws_no_run_away(lab):
     lab.press("Step")
     lab.reach(1)

@@ -127,8 +127,8 @@ def test_layers_can_be_hidden(lab):
 
 def test_traces_of_other_quantities(lab):
     lab.paused_at(10)
-    lab.page.get_by_label("Traces", exact=True).select_option("ESS")
-    lab.wait("pmdviz.model('traces').left[0].axis_label?.startsWith('effective sample size')")
+    lab.page.get_by_label("Traces", exact=True).select_option("ESS and ancestors")
+    lab.wait("pmdviz.model('traces').left[0].axis_label === 'ESS, ancestors (particles)'")
     lab.page.get_by_label("Against", exact=True).select_option("iteration")
     lab.wait("pmdviz.model('traces').below[0].axis_label === 'iteration'")
     over = "r => r.level === 'overlay'"

@@ -22,6 +22,7 @@ class FakePage:
         self.look = lambda on: log.append((name, "look", on))
         self.set_theme = lambda dark: log.append((name, "set_theme", dark))
         self.stop = lambda: log.append((name, "stop"))
+        self.take = lambda what: log.append((name, "take", what))
 
 
 @pytest.fixture
@@ -225,3 +226,19 @@ def test_a_page_begins_when_the_browser_has_its_pictures(log):
 
     visit(choose)
     assert there == [True]
+
+
+def test_a_page_opens_another_one_with_something_to_show(tabs, log):
+    """One that has not been built takes it before it begins; the bar follows as after a click."""
+
+    def ask():
+        tabs.built["lab"].on_open("race", "two")
+        return tabs
+
+    visit(ask)
+    assert log[1:] == [("lab", "look", False), ("race", "take", "two"), ("race", "start")]
+    assert seen(tabs) == ["race"] and tabs.bar.active == "race"
+    tabs.bar.active, log[:] = "lab", []
+    tabs.built["lab"].on_open("race", "more")
+    assert log == [("race", "take", "more"), ("lab", "look", False), ("race", "look", True)]
+    assert tabs.bar.active == tabs.active == "race"

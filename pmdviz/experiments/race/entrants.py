@@ -45,7 +45,7 @@ class Entrant:
     def _titled(self, name: str) -> str:
         """The method and what was given of its knobs; the later one of two alike ends in "#2"."""
         method = find_method(self.method)
-        given = [_setting(method.Knobs.specs()[knob], value) for knob, value in self.knobs.items()]
+        given = [setting_words(method.Knobs.specs()[knob], value) for knob, value in self.knobs.items()]
         return ", ".join([name or method.title, *given]) + self.label.removeprefix(self.text)
 
     def recipe(self, target: Target, seed: int, budget: int | None, unit: str = "data") -> Recipe:
@@ -123,7 +123,7 @@ def _word(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _setting(knob: KnobSpec, given: Any) -> str:
+def setting_words(knob: KnobSpec, given: Any) -> str:
     """A knob and its value in words: "warm start", "no warm start", "bandwidth = 0.5", "draws: independent"."""
     label, value = knob.label.replace(": ", " "), knob.parse(given)
     if label[1:2].islower():  # not an abbreviation such as ESS

@@ -210,18 +210,22 @@ class RaceRecipe:
             lines = self._from_file()
         return "\n".join(lines) + "\n"
 
-    def _lines(self) -> list[str]:
+    def to_live_python(self) -> str:
+        """A few lines of Python that show the live race of the first seed in a notebook and bind `race`."""
+        return "\n".join([*self._lines("pmdviz.Race", f"seed={self.seeds[0]}"), "race"]) + "\n"
+
+    def _lines(self, call: str = "pmdviz.race", seeds: str = "") -> list[str]:
         custom = isinstance(self.target, CustomTarget)
         options = {} if custom else given_options(self.of(self.entrants[0], self.seeds[0]))
-        seeds = list(self.seeds) if self.seeds != tuple(range(len(self.seeds))) else len(self.seeds)
+        many = list(self.seeds) if self.seeds != tuple(range(len(self.seeds))) else len(self.seeds)
         parts = [f"target={self.target.name if custom else repr(self.target.name)}"]
         parts += [f"target_options={options!r}"] if options else []
         parts += [f"budget={self.budget}"]
         parts += [] if self.budget_unit == DATA else [f"clock={self.budget_unit!r}"]
-        parts += [f"seeds={seeds}"] + ([f"points={self.points}"] if self.points else [])
+        parts += [seeds or f"seeds={many}"] + ([f"points={self.points}"] if self.points else [])
         methods = [f"        {line}," for line in joined([repr(one.text) for one in self.entrants])]
         body = ["    methods=[", *methods, "    ],", *(f"    {line}," for line in joined(parts))]
-        return ["import pmdviz", "", *self._note(), "race = pmdviz.race(", *body, ")"]
+        return ["import pmdviz", "", *self._note(), f"race = {call}(", *body, ")"]
 
     def _note(self) -> list[str]:
         own = isinstance(self.target, CustomTarget)

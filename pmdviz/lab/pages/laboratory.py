@@ -10,6 +10,7 @@ from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.run import Run
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
+from pmdviz.experiments.race import RaceRecipe
 from pmdviz.knobs import KnobSpec
 from pmdviz.lab.controls.commands import Commands
 from pmdviz.lab.controls.playback import PlaybackBar
@@ -25,12 +26,16 @@ from pmdviz.lab.loop.pace import SLOW
 from pmdviz.lab.loop.runner import Runner, Snapshot
 from pmdviz.lab.notebook.still_picture import can_draw, still_png
 from pmdviz.lab.pages.page import LivePage
+from pmdviz.lab.panels.comparing.compare import ComparePanel
+from pmdviz.lab.panels.comparing.luck import LuckPanel
 from pmdviz.lab.panels.export import ExportPanel
 from pmdviz.lab.panels.film import FilmCard
 from pmdviz.lab.panels.fit import FitPanel
+from pmdviz.lab.panels.inside import InsidePanel
 from pmdviz.lab.panels.link_builder import LinkBuilder
 from pmdviz.lab.panels.notice import Notice
 from pmdviz.lab.panels.screen import Screen
+from pmdviz.lab.panels.time_line import BRANCH_BUTTONS
 from pmdviz.lab.panels.trouble import Trouble
 from pmdviz.presets import PRESETS
 from pmdviz.scenes.stage import SceneChoice
@@ -64,7 +69,8 @@ class Lab(LivePage):
     """
 
     _opening = False  # whether a link takes the place of what is shown
-    keys = {"space": "toggle", "right": "step", "left": "back", "R": "restart", "N": "reseed"}
+    keys = {"space": "toggle", "right": "step", "left": "back", "R": "restart", "N": "reseed", "I": "inside"}
+    keys |= {act: act for act in BRANCH_BUTTONS}
 
     def __init__(
         self,
@@ -92,19 +98,28 @@ class Lab(LivePage):
         target_now = self._recipe.make_target()
         self.notice = Notice()
         self.film = FilmCard(playing=not warm.can_draw())  # else the first minute on a machine is empty axes
-        cards = self.trouble, self.busy_card, self.notice, self.film
+        self.compare = ComparePanel(self._begin_race, PRESETS, lambda: "Compare" if self.on_open else "Copy Python")
+        cards = self.trouble, self.busy_card, self.notice, self.film, self.compare.card
         looks = self._look_at, self._look_at_data, self._look_at_traces
         self.screen = Screen(target_now, self.playback, cards, self.floor, lambda: self._last, *looks, keyboard)
+        self.inside = InsidePanel(self.screen.stage.figure, self._look_inside, self._freeze)
+        self.screen.view.append(self.inside.view)
         if self.film.shown:
             self.screen.wait(warm.words(), warm.progress()[0])  # in the document itself: the first thing one sees
         self._go_live()
         self.live.pace = SLOW
         self.commands = Commands(self.live, self.floor, self.screen.dim)
+        self.screen.on_visit(self.commands.visit)
         self.setup = Setup(PRESETS, self.commands.begin, self.live.set)
         self.exports = ExportPanel(lambda act: self.live.do("export", act))
         self.recipe_file = RecipeFile(self.commands.begin)
         self.link_builder = LinkBuilder(self._share, self.screen.ack)
         self.fit = FitPanel()
+        self.luck = LuckPanel(self.screen.traces)
+        self.screen.options.insert(1, self.luck.view)
+        if not link.embed:  # there the way back from another page is missing
+            self.luck.row.append(self.compare.button)
+        self.screen.group.param.watch(handed(lambda event: self.luck.say()), "value")
         self.setup.view.extend([self.fit.view, self.link_builder.view, self.exports.view, self.recipe_file.view])
         self.setup.hide(link.hide)
         self._introduce(self._recipe, target_now, self._recipe.start_knobs())
@@ -185,13 +200,17 @@ class Lab(LivePage):
         super().stop()
         self.exports.stop()
         self.fit.stop()
+        self.luck.stop()
 
     def cancel(self) -> None:
         """Stop what takes long: a step, a new run, or the floor. The last picture stays."""
-        if self.live.cancel():
+        if self.compare.card.shown:
+            self.compare.card.hide()
+        elif self.live.cancel():
             self.busy_card.cancelling()
         else:
             self.floor.cancel()
+            self.luck.cancel()
 
     def _glance(self, runner: Runner) -> Snapshot:
         return runner.snapshot()
@@ -209,7 +228,7 @@ class Lab(LivePage):
             return
         if self._last is None or snapshot.frame is not self._last.frame:  # a second look takes back no words
             self.trouble.hide()
-            self.screen.extra = ""
+            self.screen.extra = snapshot.news
         self._last = snapshot
         self.film.hide()
         self.screen.show(snapshot, self.live.playing, self.live.pause_s)
@@ -222,8 +241,13 @@ class Lab(LivePage):
             self.busy_card.hide()
         self.floor.ask(snapshot.frame)
         self.fit.show(snapshot)
+        self.luck.show(snapshot, self.live.playing)
+        self.compare.show(snapshot)
+        self.inside.show(snapshot)
         self.sharing.follow(snapshot, self.live.playing)
         self.tell_notebook()
+        if snapshot.ghost and snapshot.ghost.late and not self.live.playing:
+            self.live.do("branch", self._glance, newest_only=True)
         if self.sharing.sentence:
             self.notice.say(self.sharing.sentence)
             self.sharing.sentence = ""
@@ -286,7 +310,22 @@ class Lab(LivePage):
         self.screen.heading.show(recipe.make_method(), knobs, target, self.setup.preset.value)
 
     def _act(self, name: str) -> None:
-        self.commands.act(name)
+        if name == "inside":
+            self.inside.toggle()
+        else:
+            self.commands.act(name)
+
+    def set_theme(self, dark: bool | None = None, presenter: bool | None = None) -> None:
+        """Theme and size of the labels."""
+        super().set_theme(dark, presenter)
+        self.inside.set_theme(self._dark)
+
+    def _look_inside(self, on: bool) -> None:
+        self.live.do("look inside", lambda runner: runner.look_inside(on), newest_only=True)
+
+    def _freeze(self) -> None:
+        if self.live.playing:
+            self.live.play(False)
 
     def _look_at(self, choice: SceneChoice) -> None:
         self.live.do("look", lambda runner: runner.look_at(choice))
@@ -299,6 +338,13 @@ class Lab(LivePage):
 
     def _share(self, start: str = HERE, page: Page | None = None) -> None:
         self.sharing.copy(self._last, self.screen.actions.put_on_clipboard, start, page)
+
+    def _begin_race(self, race: RaceRecipe) -> None:
+        """Race two settings on the page for that; where there is no such page, copy the Python that does it."""
+        if self.on_open is not None:
+            self.on_open("race", race)
+        else:
+            self.screen.actions.put_on_clipboard(race.to_live_python())
 
     def _copy_recipe(self) -> None:
         if self._last is not None:

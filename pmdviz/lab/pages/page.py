@@ -33,6 +33,7 @@ class LivePage(InNotebook):
     def __init__(self) -> None:
         self.on_presenter: Callable[[bool], None] = lambda on: None
         self.on_note: Callable[[str], None] = lambda words: None
+        self.on_open: Callable[[str, Any], None] | None = None  # another page; None where there is none
         self.busy_card = Busy(self.cancel)
 
     def _go_live(self) -> None:

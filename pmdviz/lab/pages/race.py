@@ -68,6 +68,15 @@ class RacePage(LivePage):
         super().look(on)
         self.bands.pause(not on)
 
+    def take(self, recipe: RaceRecipe) -> None:
+        """Race this, in place of what is there."""
+        if self.live.playing:
+            self.live.play(False)
+        if self.live.runner is not None or self.live.at_work:
+            self._begin(recipe)
+        else:
+            self.recipe = recipe
+
     def stop(self) -> None:
         """End everything."""
         if self.live.runner is not None:

@@ -19,6 +19,8 @@ WORDS = {  # what the live loop calls its jobs, for a person
     "set": "Updating",
     "look": "Measuring",
     "going to the iteration of the link": "Replaying up to the iteration of the link",
+    "going to an iteration": "Computing the steps up to this iteration",
+    "branch": "Computing the steps of both runs",
     "undo": "Restoring the previous run",
     "budget": "Measuring",
 }

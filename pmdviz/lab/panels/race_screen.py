@@ -25,15 +25,18 @@ from pmdviz.lab.panels.status import fields_html, waiting_fields
 from pmdviz.methods import METHODS
 from pmdviz.metrics import Metric
 from pmdviz.scenes.race import RaceScene
-from pmdviz.scenes.race_columns import CLOCK_OF, CLOCKS
+from pmdviz.scenes.race_columns import CLOCK_OF, CLOCKS, clock_end
+from pmdviz.scenes.race_difference import difference_of
 from pmdviz.scenes.stage import Scene, SceneChoice
 from pmdviz.scenes.tiling import Tiling
 from pmdviz.views import figures
+from pmdviz.views.race_difference import RaceDifference
 from pmdviz.views.race_tiles import RaceTiles
 from pmdviz.views.race_traces import SLOTS, RaceTraces
 
 UNKNOWN_PX = 1000.0  # width of the tiles before the browser has said it
 WORDS_S = 0.3  # traces, numbers and the table change so often while playing: nobody reads faster
+DIFFERENCE = "difference"  # in the menu of what is drawn below
 SEEDS = {"4 seeds": 4, "8 seeds": 8, "16 seeds": 16, "32 seeds": 32}
 
 
@@ -70,6 +73,11 @@ class RaceScreen:
         self.tiles.put = self.traces.put = self.sender.put
         self._said, self.extra, self.width = 0.0, "", UNKNOWN_PX
         self._scene: Scene | None = None
+        self._last: RaceScene | None = None
+        self.difference: RaceDifference | None = (
+            None  # made when there are first two: every page would have to carry it
+        )
+        self._differs, self._look = False, (False, False)
         self._dark = False
         self.view = self._layout(cards, self._options(bands))
         self.set_theme(dark=False, presenter=False)
@@ -79,7 +87,9 @@ class RaceScreen:
         self.clock = pn.widgets.Select(
             label="Traces against", options={text: key for key, text in CLOCKS.items()}, width=240, **look
         )
-        self.clock.param.watch(handed(lambda event: self.traces.choose(event.new)), "value")
+        self.clock.param.watch(handed(lambda event: self._against(event.new)), "value")
+        self.second = pn.widgets.Select(label="Lower trace", options={}, width=190, visible=False, **look)
+        self.second.param.watch(handed(lambda event: self._choose_second(event.new)), "value")
         self.seeds = pn.widgets.Select(label="Bands over", options=SEEDS, value=8, width=120, **look)
         self.band_button = small_button("Bands")
         self.band_button.on_click(handed(lambda event: bands(self.seeds.value)))
@@ -87,6 +97,7 @@ class RaceScreen:
         row = pn.FlexBox(
             *self.picture.widgets,
             self.clock,
+            self.second,
             self.seeds,
             self.band_button,
             gap="8px",
@@ -117,10 +128,44 @@ class RaceScreen:
     def _place_traces(self) -> None:
         """Put the figures of the traces in their places; with one metric the other place stays empty."""
         for slot, pane in self.panes.items():
-            panel = self.traces.panels.get(slot)
-            if panel is not None:
-                panel.figure.css_classes = [f"pmdviz-race-{slot}"]
-            pane.object = None if panel is None else panel.figure
+            figure = self._figure_in(slot)
+            if pane.object is not figure:  # Panel builds anew what is set again
+                if figure is not None:
+                    figure.css_classes = [f"pmdviz-race-{slot}"]
+                pane.object = figure
+
+    def _figure_in(self, slot: str) -> Any:
+        if slot == SLOTS[-1] and self._differs and self.difference is not None:
+            return self.difference.figure
+        return self.traces.panels[slot].figure if slot in self.traces.panels else None
+
+    def _offer_difference(self, scene: RaceScene) -> None:
+        """Of two methods their difference is drawn, in the place of the second metric or, if wished, not."""
+        shown, two = scene.recipe.shown, len(scene.tiles) == 2
+        names = {f"difference of {shown[0].short or shown[0].title}": DIFFERENCE}
+        names |= {metric.title: metric.name for metric in shown[1:]}
+        if self.second.visible != two or (two and self.second.options != names):
+            self.second.param.update(options=names if two else {}, value=DIFFERENCE if two else None, visible=two)
+
+    def _choose_second(self, name: str | None) -> None:
+        """The difference or the second metric."""
+        self._differs = name == DIFFERENCE
+        if self._differs and self.difference is None:
+            self.difference = RaceDifference()
+            self.difference.set_theme(*self._look)
+        self._place_traces()
+        self._show_difference()
+
+    def _against(self, clock: str) -> None:
+        self.traces.choose(clock)
+        self._show_difference()
+
+    def _show_difference(self) -> None:
+        found = difference_of(self._last, self.traces.clock) if self._last is not None and self._differs else None
+        if found is not None and self.difference is not None:
+            ends = [float(tile.trace[self.traces.clock][-1]) for tile in self._last.tiles]
+            end = clock_end(self.traces.clock, ends, self._last.budget, self._last.recipe.budget_unit)
+            self.difference.show(found, self.traces.clock, end)
 
     def _measure(self, recipe: RaceRecipe) -> None:
         """Metrics and clock of another race, where they are others."""
@@ -150,13 +195,16 @@ class RaceScreen:
                 self.tiles.arrange(Tiling.fitting(len(scene.tiles), self.width))
             self.tiles.draw(scene)
             self._measure(scene.recipe)
+            self._last = scene
             self._offer(scene)
+            self._offer_difference(scene)
             self._explain(scene.scene if scene.tiles else None)
             now = time.monotonic()
             if not playing or now - self._said > WORDS_S:
                 self._said = now
                 self.tiles.say(scene.tiles)
                 self.traces.show([tile.trace for tile in scene.tiles], scene.floors, scene.budget)
+                self._show_difference()
                 self.table.rows = table_rows(scene, summary)
             self.sender.say(status_fields(scene, self.extra, playing))
         ended = all(tile.ended and tile.ended != "the budget is used up" for tile in scene.tiles)
@@ -198,6 +246,9 @@ class RaceScreen:
         """Theme and size of the labels."""
         self.tiles.set_theme(dark, presenter)
         self.traces.set_theme(dark, presenter)
+        self._look = dark, presenter
+        if self.difference is not None:
+            self.difference.set_theme(dark, presenter)
         self.table.swatches = swatches(dark)
         self._dark = dark
         self._explain(self._scene)

@@ -10,6 +10,7 @@ from pmdviz.experiments.race.clock import SHORT, evaluations
 from pmdviz.metrics import Metric
 from pmdviz.scenes import style
 from pmdviz.scenes.race import RaceScene, Tile, tiles_legend
+from pmdviz.scenes.race_difference import difference_of
 from pmdviz.scenes.stage import Scene
 from pmdviz.scenes.words import count, number
 from pmdviz.views.race_traces import SLOTS
@@ -67,13 +68,20 @@ def _row_cost(row: Mapping[str, Any]) -> list[Any]:
 def _step(scene: RaceScene) -> str:
     if not scene.tiles:
         return ""
+    between = _difference_words(scene)
     if scene.done:
-        return f"Finished. {_below(scene)}".strip()
+        return " ".join(filter(None, ["Finished.", between, _below(scene)]))
     slow = [tile.title for tile in scene.tiles if tile.slow]
     if slow:
         return f"Waiting for {', '.join(slow)} (methods stay within one pass of each other)"
     ended = [tile.title for tile in scene.tiles if tile.ended]
-    return f"Finished: {', '.join(ended)}" if ended else ("" if scene.iteration else START)
+    return f"Finished: {', '.join(ended)}" if ended else (between if scene.iteration else START)
+
+
+def _difference_words(scene: RaceScene) -> str:
+    """Of two methods which one is closer, and by how much; "" for more of them."""
+    found = difference_of(scene)
+    return f"{found.words}." if found is not None and found.words else ""
 
 
 def _below(scene: RaceScene) -> str:

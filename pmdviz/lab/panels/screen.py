@@ -22,11 +22,12 @@ from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.loop.runner import Snapshot
 from pmdviz.lab.panels.card import Card
 from pmdviz.lab.panels.heading import Heading
-from pmdviz.lab.panels.layer_switches import LayerSwitches
+from pmdviz.lab.panels.layer_switches import GHOST, LayerSwitches
 from pmdviz.lab.panels.status import fields_html, status_fields, waiting_fields
+from pmdviz.lab.panels.time_line import NO_PAST
 from pmdviz.presets import PRESETS
 from pmdviz.scenes import data_columns
-from pmdviz.scenes.columns import StageColumns
+from pmdviz.scenes.columns import EMPTY_LINE, StageColumns
 from pmdviz.scenes.glossary import row as glossary_row
 from pmdviz.scenes.stage import Pair, Scene, SceneChoice
 from pmdviz.scenes.trace_columns import (
@@ -41,6 +42,7 @@ from pmdviz.scenes.trace_columns import (
 )
 from pmdviz.targets import Target
 from pmdviz.views import DataView, StageView, TracesView, figures
+from pmdviz.views.past import StageGhost, Standing
 
 NOTE_S = 0.8  # a rejuvenation is said on the stage for so long, not for one frame of 30 ms
 TRACES_S = 0.2  # a second figure costs the browser half as much again; the eye does not miss it
@@ -63,12 +65,13 @@ class Screen:
         look_at_traces: Callable[[str], None],
         keyboard: bool = False,
     ) -> None:
-        self.stage, self.traces = StageView(target, legend=False), TracesView()  # the switches are its legend
+        self.stage, self.traces = StageView(target, legend=False), TracesView(past=True)  # the switches are its legend
+        self.ghost = StageGhost(self.stage.figure)
         self.data: DataView | None = None  # made when it is first chosen: every page would have to carry it
         self._look_at_data, self._look_at_traces = look_at_data, look_at_traces
         self.playback, self.floor = playback, floor
         self.status = Div(
-            text=fields_html(waiting_fields("Starting")),
+            text=fields_html(waiting_fields("Starting") | NO_PAST),
             stylesheets=[css.STATUS],
             margin=0,
             sizing_mode="stretch_width",
@@ -77,12 +80,12 @@ class Screen:
         packed = [*(self.stage.sources[name] for name in ("particles", "approximate", "paths")), self.traces.source]
         self.stage_pane = _pane(self.stage.figure, "pmdviz-stage")
         self.traces_pane = _pane(self.traces.figure, "pmdviz-traces")
-        self.ack = make_acknowledge(self.stage.figure, keyboard, packed, self.status)
+        self.ack = make_acknowledge(self.stage.figure, keyboard, packed, self.status, marks=self.traces.marks)
         self.sender = FrameSender(self.ack, packed, self.status)
         self.stage.put = self.traces.put = self.sender.put
         self.actions = Actions(self.ack, self.stage.figure, last)
         self.picture = PictureControls(choose)
-        self.switches = LayerSwitches(self.stage.toggle)
+        self.switches = LayerSwitches(self._toggle)
         self.switches.name(self.stage.words)
         self.heading = Heading(tour=keyboard)
         self.view = pn.Column(
@@ -120,9 +123,26 @@ class Screen:
         group.param.watch(handed(lambda event: self._choose(event.new)), "value")
         clock.param.watch(handed(lambda event: self.traces.choose(clock=event.new)), "value")
         selects = pn.Row(*self.picture.widgets, group, clock, margin=0, styles={"gap": "4px 12px", "flex-wrap": "wrap"})
-        return pn.Column(
+        self.options = pn.Column(
             selects, self.actions.said, margin=0, css_classes=["pmdviz-options"], sizing_mode="stretch_width"
         )
+        return self.options
+
+    def on_visit(self, visit: Callable[[int, bool], None]) -> None:
+        """Hear where a person goes: on the time line roughly while they drag, on the traces by a click."""
+        ack = self.ack
+        ack.on_change("places", handed(lambda attr, old, new: visit(ack.place, not ack.exactly)))
+
+        def tapped(event: Any) -> None:
+            iteration = None if event.x is None else self.traces.past.iteration_at(event.x)
+            if iteration is not None:
+                visit(iteration, False)
+
+        self.traces.figure.on_event("tap", handed(tapped))
+
+    def _toggle(self, layers: list[str]) -> None:
+        self.stage.toggle(layers)
+        self.ghost.line.visible = bool(self.switches.boxes[GHOST].value)
 
     def show(self, snapshot: Snapshot, playing: bool, pause_s: float = 0.0) -> None:
         """Draw a snapshot; while it plays slowly the dots have until the next one, `pause_s` seconds from now."""
@@ -131,6 +151,7 @@ class Screen:
             self._offer(snapshot)
             columns = self._moving(snapshot, pause_s if playing else 0.0)
             self.stage.draw(columns, self._noted(snapshot, playing), self._due_image(playing))
+            self.ghost.show(snapshot.ghost.approximate if snapshot.ghost else EMPTY_LINE)
             self._trace(snapshot, playing)
             self._show_data(snapshot)
             self.sender.say(status_fields(snapshot, self.extra, playing, self.floor.words))
@@ -161,7 +182,8 @@ class Screen:
             self.stage.look_at(target, *look, snapshot.frame.method)
         self.stage.target = target
         self.stage.name_layers(snapshot.frame.method)
-        self.switches.name(self.stage.labels(snapshot.columns))
+        beside = {GHOST: snapshot.ghost.name} if snapshot.ghost else {}
+        self.switches.name({**self.stage.labels(snapshot.columns), **beside})
         self.picture.show(target, [snapshot.frame.method], snapshot.scene, snapshot.pair)
 
     def _offer(self, snapshot: Snapshot) -> None:
@@ -248,17 +270,17 @@ class Screen:
         floors = snapshot.frame.floors
         budget = budget_drawn(snapshot.frame, snapshot.recipe.budget)
         unit, expected = snapshot.recipe.budget_unit, snapshot.frame.method.marks
-        self.traces.show(snapshot.points.of, floors, snapshot.marks, budget, unit, expected)
+        self.traces.show(snapshot.points.of, floors, snapshot.marks, budget, unit, expected, _standing(snapshot))
 
     def wait(self, words: str, share: float | None = None) -> None:
         """Say what is happening before there is a first frame."""
-        self.sender.say(waiting_fields(words, share))
+        self.sender.say(waiting_fields(words, share) | NO_PAST)
 
     def say(self, snapshot: Snapshot | None, words: str, playing: bool) -> None:
         """Put a line of words under the state."""
         self.extra = words
         self.sender.say(
-            status_fields(snapshot, words, playing, self.floor.words) if snapshot else waiting_fields(words)
+            status_fields(snapshot, words, playing, self.floor.words) if snapshot else waiting_fields(words) | NO_PAST
         )
 
     def dim(self, on: bool) -> None:
@@ -271,12 +293,19 @@ class Screen:
         for view in (self.stage, self.traces, self.data):
             if view is not None:
                 view.set_theme(dark, presenter)
+        self.ghost.set_theme(dark)
         self.switches.set_theme(dark, presenter)
         large = ["pmdviz-large"] if presenter else []
         parts = {"pmdviz-statusbar": self.status, "pmdviz-heading": self.heading, "pmdviz-lab": self.view}
         for name, part in parts.items():
             if part.css_classes != [name, *large]:
                 part.css_classes = [name, *large]
+
+
+def _standing(snapshot: Snapshot) -> Standing:
+    """Where one stands in the run so far, and the run beside it."""
+    at, ghost = snapshot.frame.iteration, snapshot.ghost
+    return Standing(at if at < snapshot.last else None, ghost and ghost.points.of, ghost.name if ghost else "")
 
 
 def _pane(figure: Any, name: str) -> Any:

@@ -8,6 +8,7 @@ if (!box) {
     <tr><td><kbd>→</kbd> <kbd>←</kbd></td><td>one step, one step back</td></tr>
     <tr><td><kbd>R</kbd></td><td>restart with the current settings</td></tr>
     <tr><td><kbd>N</kbd></td><td>new seed</td></tr>
+    <tr><td><kbd>I</kbd></td><td>inside this step: what each term of the update does</td></tr>
     <tr><td><kbd>Esc</kbd></td><td>cancel a long computation</td></tr>
     <tr><td><kbd>P</kbd></td><td>presenter mode: large labels, no sidebar</td></tr>
     <tr><td><kbd>?</kbd></td><td>this help</td></tr></table>
@@ -17,6 +18,9 @@ if (!box) {
     Dotted: the prior. Curves along the edges: each coordinate alone. Dots: particles, their area proportional to their weight. Drag to pan, scroll to zoom; "Fit posterior" restores the view.</p>
     <p>TV (total variation) ranges from 0 (identical) to 1 (no overlap). "Exact samples": the TV you would get with the same
     number of independent samples from the exact posterior; draws that vary less can score lower.</p>
+    <h2>Back in time</h2>
+    <p>Drag the bar under the pictures, or click on the traces, to go to any iteration of the run. A setting changed there
+    begins a branch, and the run as it was stays in grey: keep the branch, swap the two, or drop it.</p>
     <form method="dialog"><button autofocus>Close</button></form>`
   const dark = Number(getComputedStyle(document.body).color.match(/\d+/)[0]) > 128 // light words: a page's theme, or a notebook's
   box.style.cssText = `max-width:min(560px,90vw);font:15px/1.5 Roboto,system-ui,sans-serif;border:1px solid #888;border-radius:8px;

@@ -19,12 +19,21 @@ export function render({ model }) {
     const name = new URLSearchParams(location.search).get("page")
     return tabs.some((tab) => tab.name === name) ? name : first
   }
-  const go = (name) => { if (name !== model.active) { model.active = name; show() } }
+  let seen = model.active
+  const go = (name) => { if (name !== model.active) { seen = name; model.active = name; show() } }
+  const leave = (page, next) => {
+    left[page] = location.search || location.pathname
+    history.pushState(null, "", address(next))
+  }
   const choose = (tab) => {
     if (tab.name === model.active) return
-    left[model.active] = location.search || location.pathname
-    history.pushState(null, "", address(tab.name))
+    leave(model.active, tab.name)
     go(tab.name)
+  }
+  const opened = () => {  // by a page, and not by a click on a tab
+    if (model.active === seen) return
+    leave(seen, model.active)
+    seen = model.active
   }
   addEventListener("popstate", () => go(named()))
   const show = () => {
@@ -51,7 +60,7 @@ export function render({ model }) {
     const words = model.notes[tab.name]
     tab.textContent = model.pages[k][1] + (words ? ` (${words})` : "")
   })
-  model.on("active", show)
+  model.on("active", () => { opened(); show() })
   model.on("notes", note)
   show()
   note()

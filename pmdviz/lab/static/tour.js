@@ -2,7 +2,7 @@
 // A tour of four steps made of the page's own parts; a part that is out of sight says where it is.
 const STEPS = [
   [".pmdviz-stage", "The picture", "Lines: the exact posterior. Dots: what the method has so far. It should come to fill the lines."],
-  [".pmdviz-play", "Play", "Press it, or the space bar. Step shows one iteration; Back takes it back."],
+  [".pmdviz-play", "Play", "Press it, or the space bar. Step shows one iteration, Back takes it back; the bar under the pictures goes to any of them."],
   [".pmdviz-setup", "Settings", "Change one while it runs and watch what breaks. The presets at the top ask a question each.",
     "They are behind the menu button at the top left."],
   [".pmdviz-traces", "The score", "TV is the distance from the exact posterior, from 1 (no overlap) to 0 (identical). Watch it fall.",

@@ -1,0 +1,75 @@
+"""A comparison races the run's own settings against others, to the last knob."""
+
+import pytest
+
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.errors import InputError
+from pmdviz.experiments.race.comparison import compared, differing, telling
+from pmdviz.methods import METHODS
+from pmdviz.presets import PRESETS
+
+
+def basic(knobs):
+    return [name for name, spec in knobs.specs().items() if spec.basic]
+
+
+@pytest.mark.parametrize("name", [*PRESETS][::4])
+def test_both_have_exactly_their_knobs_and_titles_that_differ(name):
+    recipe = PRESETS[name].recipe
+    now = recipe.start_knobs()
+    for knob in basic(now):
+        value = next(telling(now.specs()[knob], now.as_dict()[knob]), None)
+        try:
+            other = now.replaced(**{knob: value})
+            race = compared(recipe, now, recipe.method, other)
+            mine, theirs = race.recipes
+        except InputError:  # a batch larger than the data; the page then takes the next value
+            continue
+        assert (mine.knobs, theirs.knobs) == (now.as_dict(), other.as_dict())
+        assert (race.target, race.seeds, race.budget) == (recipe.make_target(), (recipe.seed,), recipe.budget)
+        assert race.budget_unit == recipe.budget_unit and mine.seed == theirs.seed == recipe.seed
+        if knob in differing(now, other):
+            assert race.entrants[0].title != race.entrants[1].title
+
+
+def test_what_differs_comes_first_in_both_titles():
+    recipe = Recipe("mixture", "pmd", num_particles=500, seed=3)
+    now = recipe.start_knobs()
+    race = compared(recipe, now, "pmd", now.replaced(bandwidth=2))
+    titles = [one.title for one in race.entrants]
+    assert titles == ["PMD, bandwidth h = 1, particles m = 500", "PMD, bandwidth h = 2, particles m = 500"]
+
+
+def test_another_method_has_its_own_knobs_and_an_endless_run_stays_endless():
+    recipe = Recipe("mixture", "pmd", budget=None)
+    smc = METHODS["smc"]
+    race = compared(recipe, recipe.start_knobs(), "smc", smc.fitted(smc.Knobs.defaults(), recipe.make_target()))
+    assert [one.label for one in race.entrants] == ["pmd", "smc"] and race.budget is None
+
+
+def test_a_method_that_cannot_run_on_the_target_is_refused():
+    recipe = Recipe("mixture", "pmd")
+    method = next(name for name, one in METHODS.items() if one.missing_in(recipe.make_target()))
+    with pytest.raises(InputError):
+        compared(recipe, recipe.start_knobs(), method, METHODS[method].Knobs.defaults())
+
+
+def test_telling_values_are_other_ones_inside_the_slider():
+    specs = METHODS["pmd"].Knobs.specs()
+    assert next(telling(specs["bandwidth"], 1.0)) == 2.0
+    high = specs["bandwidth"].soft_bounds[1]
+    assert next(telling(specs["bandwidth"], high)) == high / 2
+    assert next(telling(specs["num_particles"], 300)) == 600
+    policy = specs["policy"]
+    assert [*telling(policy, policy.choices[0])] == [*policy.choices[1:]]
+    assert [*telling(policy, policy.choices[1])] == [*policy.choices[2:], policy.choices[0]]
+    assert [*telling(specs["warm_start"], True)] == [False]
+
+
+def test_the_python_for_a_notebook_runs_and_makes_the_same_race():
+    recipe = Recipe("mixture", "pmd", seed=5, budget=None)
+    now = recipe.start_knobs()
+    race = compared(recipe, now, "pmd", now.replaced(bandwidth=2))
+    made: dict = {}
+    exec(race.to_live_python(), made)
+    assert made["race"].recipe == race

@@ -1,0 +1,128 @@
+"""Compare with ...: what may differ, the race that is begun, and the pages that pass it on."""
+
+import pytest
+
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.experiments.race import RaceRecipe
+from pmdviz.lab import Lab
+from pmdviz.lab.links import Link
+from pmdviz.lab.loop.runner import Runner
+from pmdviz.lab.pages.race import RacePage
+from pmdviz.lab.panels.comparing.compare import KNOB, METHOD, PRESET, ComparePanel
+from pmdviz.lab.panels.race_words import status_fields
+from pmdviz.limits import variable
+from pmdviz.presets import PRESETS
+from pmdviz.views.race_traces import SLOTS
+from tests.scenes.test_race_difference import scene_of
+
+
+@pytest.fixture
+def begun():
+    return []
+
+
+@pytest.fixture
+def panel(begun):
+    made = ComparePanel(begun.append, PRESETS, lambda: "Compare")
+    made.show(Runner(Recipe("mixture", "pmd", num_particles=200, seed=4, budget=500)).snapshot())
+    assert len(made.card.view) == 0  # nothing is built before it is looked at
+    made._toggle()
+    assert made.card.shown
+    return made
+
+
+def seen(panel):
+    return [way.visible for way, _ in panel._ways.values()]
+
+
+def test_it_offers_the_settings_in_sight_other_methods_and_presets(panel):
+    options = panel.what.options
+    assert options["Bandwidth h"] == (KNOB, "bandwidth") and panel.what.value[0] == KNOB and seen(panel) == [1, 0, 0]
+    assert {kind for kind, _ in options.values()} == {KNOB, METHOD, PRESET}
+    assert "pmd" not in panel.method.options.values() and "smc" in panel.method.options.values()
+    assert "two_modes" in panel.preset.options.values()
+    panel.what.value = (METHOD, "")
+    assert seen(panel) == [0, 1, 0]
+
+
+def test_another_value_is_proposed_and_the_race_has_the_run_s_settings_beside_it(panel, begun):
+    panel.what.value = (KNOB, "bandwidth")
+    assert panel.form.controls["bandwidth"].value == "2" and "bandwidth h = 1" in panel.said.object
+    panel.form.controls["bandwidth"].receive({"value": "0.25"})
+    panel._compare()
+    (race,) = begun
+    assert not panel.card.shown and (race.seeds, race.budget) == ((4,), 500)
+    mine, theirs = race.recipes
+    assert mine.knobs == panel._last.recipe.knobs and theirs.knobs == {**mine.knobs, "bandwidth": 0.25}
+
+
+def test_another_method_or_preset_races_too(panel, begun):
+    panel.what.value = (METHOD, "")
+    panel.method.value = "smc"
+    panel._compare()
+    panel._toggle()
+    panel.what.value = (PRESET, "")
+    panel._compare()
+    recipe = PRESETS[panel.preset.value].recipe
+    assert begun[0].entrants[1].text == "smc"
+    assert (begun[1].recipes[1].method, begun[1].recipes[1].knobs) == (recipe.method, recipe.knobs)
+
+
+def test_what_cannot_race_is_said_and_the_card_stays(panel, begun, monkeypatch):
+    monkeypatch.setenv(variable("max_budget"), "100")
+    panel._compare()
+    assert begun == [] and panel.card.shown and "at most 100" in panel.said.object
+
+
+def test_it_follows_the_run_and_has_no_value_that_the_run_cannot_have(panel):
+    runner = Runner(Recipe("gaussian", "pmd", batch_size=20))  # of 20 data
+    panel.show(runner.snapshot())
+    panel.what.value = (KNOB, "batch_size")
+    assert panel.form.controls["batch_size"].value == "10"
+    panel.show(runner.set({"batch_size": 4}))
+    assert panel.form.controls["batch_size"].value == "8"
+
+
+def test_a_lab_asks_for_the_race_page_or_copies_the_python():
+    lab, opened, copied = Lab(budget=500), [], []
+    race = RaceRecipe.checked("pmd,smc")
+    lab.screen.actions.put_on_clipboard = copied.append
+    lab._begin_race(race)
+    lab.on_open = lambda name, what: opened.append((name, what))
+    lab._begin_race(race)
+    assert opened == [("race", race)] and copied == [race.to_live_python()]
+
+
+def test_escape_closes_the_card_first_and_an_embedded_lab_has_no_way_to_another_page():
+    lab = Lab(budget=500)
+    lab.compare.card.reveal()
+    lab.cancel()
+    assert not lab.compare.card.shown and lab.compare.button in [*lab.luck.row]
+    embedded = Lab(link=Link(embed=True))
+    assert embedded.compare.button not in [*embedded.luck.row]
+
+
+def test_a_race_page_takes_a_race_before_and_after_it_has_begun():
+    page, race = RacePage(), RaceRecipe.checked("pmd,pmd:bandwidth=2", budget=400)
+    page.take(race)
+    assert page._first(None)[1].recipe == race
+    page.live.runner, jobs = page._first(None)[0], []
+    page.live.do = lambda what, act, newest_only=False: jobs.append(act(page.live.runner)[1].recipe)
+    page.take(other := RaceRecipe.checked("smc,svi"))
+    assert jobs == [other]
+
+
+def test_two_methods_have_their_difference_in_place_of_the_second_trace():
+    screen = RacePage().screen
+    scene = scene_of("pmd:num_particles=200,pmd:num_particles=400", 3)
+    screen.show(scene, False, {})
+    lower = screen.panes[SLOTS[1]]
+    assert screen.second.visible and lower.object is screen.difference.figure
+    assert len(screen.difference.source.data["x"]) == 3 and " lower with PMD, " in status_fields(scene)["step"]
+    screen.second.value = scene.recipe.shown[1].name
+    assert lower.object is screen.traces.panels[SLOTS[1]].figure
+    screen.second.value = "difference"
+    screen.clock.value = "evaluations"
+    assert screen.difference.figure.xaxis[0].axis_label.startswith("all evaluations")
+    screen.show(scene_of("pmd,smc,svi", 1), False, {})
+    assert not screen.second.visible and lower.object is screen.traces.panels[SLOTS[1]].figure
