@@ -64,7 +64,7 @@ async ([name, position]) => {
 def run(options: Namespace) -> dict[str, Any]:
     """All figures of the live app; `--quick` measures for a few seconds."""
     seconds, moves = (5.0, 6) if options.quick else (MEASURED_S, MOVES)
-    figures: dict[str, Any] = {"empty_acknowledged_page": _ceiling(seconds)}
+    figures: dict[str, Any] = {"empty_acknowledged_page": ceiling(seconds)}
     with tempfile.TemporaryDirectory() as cache, chromium() as browser:
         figures["cold"] = _first_picture(browser, cache)
         figures["warm"] = _first_picture(browser, cache)
@@ -82,7 +82,7 @@ def run(options: Namespace) -> dict[str, Any]:
     return figures
 
 
-def _ceiling(seconds: float) -> dict[str, Any]:
+def ceiling(seconds: float) -> dict[str, Any]:
     """Frames a second of a page with one empty figure that acknowledges each frame, two in flight."""
     port = free_port()
     command = [sys.executable, "-m", "panel", "serve", str(EMPTY_PAGE), "--port", str(port), "--liveness"]
