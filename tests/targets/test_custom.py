@@ -74,7 +74,7 @@ def test_in_more_than_two_dimensions_what_cannot_be_had_is_none():
     run = pmdviz.run(target=mine, budget=300, num_particles=100)
     metrics = run.final.metrics
     assert mine.exact is None and run.final.grid is None
-    assert [name for name, value in metrics.items() if value is not None] == ["ess", "khat"]
+    assert [name for name, value in metrics.items() if value is not None] == ["ess", "ancestors", "khat"]
     assert np.isnan(run.history["tv"]).all() and run.history["tv"].dtype == float
     assert run.particles.shape == (100, 4)
     assert len(mine.parameter_names) == 4
