@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -90,5 +91,6 @@ def test_the_usual_run_alone_is_drawn_before_the_rest_is_compiled(monkeypatch, k
 def test_the_first_document_says_what_is_happening(monkeypatch):
     monkeypatch.setattr(warm, "can_draw", lambda: False)
     monkeypatch.setattr(warm, "_progress", (0.12, "density on a grid"))
+    monkeypatch.setattr(warm, "_compiling", threading.Event())  # set where this process found an empty cache
     warm_words = Lab().screen.status.text
     assert "Preparing the lab: loading the mathematics. 12 %" in warm_words
