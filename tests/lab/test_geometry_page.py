@@ -10,6 +10,7 @@ from pmdviz.lab.pages.geometry import GeometryPage
 from pmdviz.lab.pages.geometry_words import explanation
 from pmdviz.scenes.geometry.setting import place
 from pmdviz.serve.pages import PAGES
+from tests.lab.threads import in_a_thread
 
 
 @pytest.fixture
@@ -90,7 +91,7 @@ def test_it_plays_to_the_end_and_again_and_stops_when_nobody_looks(page, monkeyp
         assert page._playing is None and page.playback.buttons["Play"].label == "Play"
         page.stop()
 
-    asyncio.run(scene())
+    in_a_thread(scene)
 
 
 def test_the_explanation_corrects_two_misconceptions_with_typeset_formulas(page):
