@@ -270,8 +270,7 @@ class Session:
         if self.recipe.budget is None:
             raise InputError("a run without a budget cannot be extended")
         more = checked_whole("more", more, 1, MAX_BUDGET)
-        grown = self.recipe.budget + more
-        return self.limit(grown if grown > self.frame.spent else self.frame.spent + more)
+        return self.limit(extended(self.recipe.budget, more, self.frame.spent))
 
     def limit(self, budget: int | None) -> Frame:
         """Give the run another budget (None: no end), at least what has been spent. Raises InputError."""
@@ -309,3 +308,8 @@ class Session:
         self._batches.restore(checkpoint.mark)
         self.frame = checkpoint.frame.replaced(budget=self.recipe.budget)
         self.history.cut(self.frame.iteration)
+
+
+def extended(budget: int, more: int, spent: int) -> int:
+    """A budget with `more` to spend than before, or than has been spent where that is more already."""
+    return budget + more if budget + more > spent else spent + more

@@ -12,7 +12,7 @@ import numpy as np
 from pmdviz.engine.history import History
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.run import Run
-from pmdviz.engine.session import Frame, Session
+from pmdviz.engine.session import Frame, Session, extended
 from pmdviz.knobs import Knobs
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.forecast import step_seconds
@@ -252,4 +252,4 @@ class Runner:
         """The budget and as much again as the run was given at first."""
         budget, spent = self.session.recipe.budget, self.past.line.head.frame.spent
         limits.check_budget(2 * budget)
-        return self.travel(lambda past: past.limit(2 * budget if 2 * budget > spent else spent + budget))
+        return self.travel(lambda past: past.limit(extended(budget, budget, spent)))

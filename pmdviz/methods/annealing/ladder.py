@@ -15,15 +15,14 @@ from pmdviz.methods.annealing.knobs import PILOTS
 from pmdviz.methods.annealing.moves import Walkers
 from pmdviz.methods.base import DEFAULT_BUDGET, read_only
 from pmdviz.methods.shared.particles import (
-    PREVIOUS,
     equal_log_weights,
     normalised,
     prior_draws,
+    tempered_update,
     weight_terms,
-    weight_update,
 )
 from pmdviz.methods.shared.smoothing import SmoothedMethod
-from pmdviz.methods.step import STEP_SIZE, TEMPERATURE, WEIGHTED, Cost, Scalar, StepInfo, Term, on_the_way
+from pmdviz.methods.step import STEP_SIZE, TEMPERATURE, WEIGHTED, Cost, Scalar, StepInfo, on_the_way
 from pmdviz.targets import Target
 from pmdviz.targets.space import Discrete
 
@@ -76,14 +75,8 @@ class Ladder(SmoothedMethod):
     )
     estimates_log_z = True
     budget_words = "the whole ladder"
-    update = weight_update(
-        PREVIOUS,
-        Term(
-            "likelihood",
-            "likelihood of all data",
-            "+ Δβ log p(X | θ)",
-            "As much of the likelihood, where the particle stood before its move, as the temperature β rises by.",
-        ),
+    update = tempered_update(
+        "As much of the likelihood, where the particle stood before its move, as the temperature β rises by."
     )
 
     def missing_in(self, target: Target) -> str:

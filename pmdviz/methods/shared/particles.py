@@ -113,6 +113,11 @@ def weight_update(*terms: Term, formula: str = "log w′", fresh: bool = False) 
     return Update("weights", formula, "new log-weight", "nats", (*terms, NORMALISER), fresh)
 
 
+def tempered_update(about: str) -> Update:
+    """What a rise of the temperature by Δβ makes of the log-weights; `about` says where the likelihood is taken."""
+    return weight_update(PREVIOUS, Term("likelihood", "likelihood of all data", "+ Δβ log p(X | θ)", about))
+
+
 def weight_terms(log_weights: np.ndarray, **parts: np.ndarray) -> dict[str, np.ndarray]:
     """The parts (m,) of an update with its normaliser besides: together they are the new `log_weights` (m,)."""
     total = sum(parts.values())

@@ -14,7 +14,6 @@ from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.methods.base import DEFAULT_BUDGET, checked_log_likelihood, checked_log_prior, read_only
 from pmdviz.methods.cost import Work
 from pmdviz.methods.shared.particles import (
-    PREVIOUS,
     covariance,
     covariance_floor,
     equal_log_weights,
@@ -23,11 +22,11 @@ from pmdviz.methods.shared.particles import (
     normalised,
     num_particles_knob,
     prior_draws,
+    tempered_update,
     weight_terms,
-    weight_update,
 )
 from pmdviz.methods.shared.smoothing import KERNELS, SmoothedMethod, SmoothingKnobs
-from pmdviz.methods.step import TEMPERATURE, WEIGHTED, Cost, StepInfo, Term, events, on_the_way
+from pmdviz.methods.step import TEMPERATURE, WEIGHTED, Cost, StepInfo, events, on_the_way
 from pmdviz.targets import Target
 
 HALVINGS = 60  # of the interval that holds the next temperature: to the last bit
@@ -136,15 +135,7 @@ class Tempering(SmoothedMethod):
     marks = ("rejuvenated",)
     estimates_log_z = True
     budget_words = "the way to temperature 1"
-    update = weight_update(
-        PREVIOUS,
-        Term(
-            "likelihood",
-            "likelihood of all data",
-            "+ Δβ log p(X | θ)",
-            "As much of the likelihood as the temperature β rises by.",
-        ),
-    )
+    update = tempered_update("As much of the likelihood as the temperature β rises by.")
 
     def default_budget(self, target: Target, knobs: TemperingKnobs) -> int:
         """The way to temperature 1, where it ends; never less than other methods have.

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pmdviz.methods.step import Update
 from pmdviz.scenes.columns import StageColumns, drawn_rows
 from pmdviz.scenes.inside.batch import batch_picture
 from pmdviz.scenes.inside.formula import sum_words, term_words
@@ -56,11 +57,11 @@ def inside(
     n = len(total)
     weights = _weights(after, n)
     rows = _rows(weights, n, limit)
-    placed = bool(scene.shows_theta) and _is_theta(after)
+    old = _weights(before, len(before.method.points(before.state)))
+    step = _Step(update, before, after, pair, total, weights, old, bool(scene.shows_theta) and _is_theta(after))
     drawn = columns or scene.columns(after, pair)
     earlier = scene.columns(before, pair)
-    known = not update.fresh and (after.info.parents is not None or not after.info.rejuvenated)
-    found = _population(update.kind, before, after, total, weights, known)
+    found = _population(step)
     told = {
         "iteration": after.iteration,
         "kind": update.kind,
@@ -74,13 +75,13 @@ def inside(
         ],
         "total": _components(total[rows]),
         "components": [] if total.shape[1] == 1 else [after.target.parameter_names[k] for k in pair],
-        "dots": _dots(update.kind, before, after, total, rows, pair, weights, placed, known),
-        "old": _old(before, after, pair, limit, placed, update.fresh),
+        "dots": _dots(step, rows),
+        "old": _old(step, limit),
         "flat": after.target.dim == 1,
-        "placed": placed,
+        "placed": step.placed,
         "axes": _axes(scene, after, pair, drawn),
-        "lines": _lines(earlier, drawn) if placed else {},
-        "paths": drawn.paths if placed else {},
+        "lines": _lines(earlier, drawn) if step.placed else {},
+        "paths": drawn.paths if step.placed else {},
         "pictures": pictures(update.kind, before, after, found),
         "batch": batch_picture(after),
     }
@@ -121,70 +122,87 @@ def _is_theta(frame: Any) -> bool:
     return points.ndim == 2 and points.shape[1] == frame.target.dim
 
 
-def _population(
-    kind: str, before: Any, after: Any, total: np.ndarray, weights: np.ndarray | None, known: bool
-) -> Population:
-    old = _weights(before, len(before.method.points(before.state)))
-    n, gain, moved = len(total), None, None
-    if kind == "weights" and weights is not None:
-        kept = known and after.info.parents is None and old is not None and len(old) == n
+class _Step(NamedTuple):
+    """What all parts of the picture ask of a step: its frames, its sums, and weights where points have some."""
+
+    update: Update
+    before: Any
+    after: Any
+    pair: Pair
+    total: np.ndarray  # (n, k)
+    weights: np.ndarray | None  # (n,) after the step
+    old: np.ndarray | None  # (n0,) before it
+    placed: bool  # whether points have a place on the stage
+
+    @property
+    def parents(self) -> np.ndarray | None:
+        """For each point the row of the one that it was drawn from."""
+        return self.after.info.parents
+
+    @property
+    def redrawn(self) -> bool:
+        """Whether the points of before are no longer there."""
+        return self.update.fresh or self.parents is not None or bool(self.after.info.rejuvenated)
+
+    def origins(self, rows: np.ndarray, number: int) -> np.ndarray | None:
+        """Which of the `number` points of before those of some rows were; None where that is not known."""
+        if self.parents is not None:
+            return np.asarray(self.parents)[rows]
+        return None if self.redrawn or number != len(self.total) else rows
+
+
+def _population(step: _Step) -> Population:
+    n, gain, moved = len(step.total), None, None
+    if step.update.kind == "weights" and step.weights is not None:
+        kept = not step.redrawn and step.old is not None and len(step.old) == n
         with np.errstate(divide="ignore", invalid="ignore"):
-            gain = total[:, 0] - (np.log(old) if kept else -np.log(n))
-    if kind == "ratio" or (gain is not None and kept):
-        places = (frame.method.points(frame.state).reshape(n, -1) for frame in (before, after))
+            gain = step.total[:, 0] - (np.log(step.old) if kept else -np.log(n))
+    if step.update.kind == "ratio" or (gain is not None and kept):
+        places = (frame.method.points(frame.state).reshape(n, -1) for frame in (step.before, step.after))
         moved = np.not_equal(*places).any(axis=1)
-    fresh = after.method.update_of(after.info).fresh
-    return Population(NOUNS[after.method.family], n, old, weights, total, gain, moved, fresh)
+    noun = NOUNS[step.after.method.family]
+    return Population(noun, n, step.old, step.weights, step.total, gain, moved, step.update.fresh)
 
 
-def _dots(
-    kind: str,
-    before: Any,
-    after: Any,
-    total: np.ndarray,
-    rows: np.ndarray,
-    pair: Pair,
-    weights: np.ndarray | None,
-    placed: bool,
-    known: bool,
-) -> dict[str, np.ndarray]:
+def _dots(step: _Step, rows: np.ndarray) -> dict[str, np.ndarray]:
     """The told particles: row, weights, parent and its children; where they are and where they come from."""
-    parents, n = after.info.parents, len(total)
     found = {"row": rows}
-    old = _weights(before, len(before.method.points(before.state)))
-    origin = rows if parents is None else np.asarray(parents)[rows]
-    if weights is not None:
-        found["weight"] = weights[rows]
-        if old is not None and known and (parents is not None or len(old) == n):
-            found["weight0"] = old[origin]
-    if parents is not None:
-        found["parent"] = origin
-        found["children"] = np.bincount(parents)[origin]
-    if placed:
-        places = _places(after, pair)
-        now, then = places[rows], None
-        if kind == "move":
-            then = now - total[rows]
-        elif known and (parents is not None or len(_places(before, pair)) == n):
-            then = _places(before, pair)[origin]
-        found |= dict(zip(("x", "y"), now.T, strict=False))
-        found |= dict(zip(("x0", "y0"), then.T, strict=False)) if then is not None else {}
+    if step.weights is not None:
+        found["weight"] = step.weights[rows]
+        if step.old is not None and (origins := step.origins(rows, len(step.old))) is not None:
+            found["weight0"] = step.old[origins]
+    if step.parents is not None:
+        found["parent"] = step.origins(rows, 0)
+        found["children"] = np.bincount(step.parents)[found["parent"]]
+    if step.placed:
+        found |= _way(step, rows)
     return {name: _single(column) for name, column in found.items()}
 
 
-def _old(before: Any, after: Any, pair: Pair, limit: int, placed: bool, fresh: bool) -> dict[str, np.ndarray]:
+def _way(step: _Step, rows: np.ndarray) -> dict[str, np.ndarray]:
+    """Where points of some rows are, and, where that is known, where they come from."""
+    now, then = _places(step.after, step.pair)[rows], None
+    if step.update.kind == "move":
+        then = now - step.total[rows]
+    else:
+        places = _places(step.before, step.pair)
+        origins = step.origins(rows, len(places))
+        then = None if origins is None else places[origins]
+    found = dict(zip(("x", "y"), now.T, strict=False))
+    return found if then is None else found | dict(zip(("x0", "y0"), then.T, strict=False))
+
+
+def _old(step: _Step, limit: int) -> dict[str, np.ndarray]:
     """Some of the points before the step, where the step redrew them: places, weights and children."""
-    parents = after.info.parents
-    if not placed or (parents is None and not after.info.rejuvenated and not fresh):
+    if not step.placed or not step.redrawn:
         return {}
-    places = _places(before, pair)
-    weights = _weights(before, len(places))
-    rows = _rows(weights, len(places), limit)
+    places = _places(step.before, step.pair)
+    rows = _rows(step.old, len(places), limit)
     found = dict(zip(("x", "y"), places[rows].T, strict=False))
-    if weights is not None:
-        found["weight"] = weights[rows]
-    if parents is not None:
-        found["children"] = np.bincount(parents, minlength=len(places))[rows]
+    if step.old is not None:
+        found["weight"] = step.old[rows]
+    if step.parents is not None:
+        found["children"] = np.bincount(step.parents, minlength=len(places))[rows]
     return {name: _single(column) for name, column in found.items()}
 
 
