@@ -1,13 +1,13 @@
 """Presets: good starting points as data. One YAML file each; a file put here appears in the menu by itself.
 
-`check` bounds what its run shows, and each of its `hints` says what to try and bounds what then comes out
-(`presets/checks.py`); both are tried on several seeds by a test. One that `needs` a package is left out without it.
+`check` says what its run shows, `diagnosis` why, with the numbers of the run, and each of its `hints` what to try and
+what then comes out; all are tried on several seeds by a test. docs/presets.md describes the files.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from importlib import resources
 from importlib.util import find_spec
@@ -16,21 +16,46 @@ from typing import Any
 import yaml
 
 from pmdviz.engine.recipe.recipe import USUAL_METHOD, USUAL_TARGET, Recipe
-from pmdviz.errors import unknown
+from pmdviz.errors import InputError, shown, unknown
+from pmdviz.expressions import Expression
 from pmdviz.presets.checks import Hint
+from pmdviz.presets.diagnosis import Diagnosis, read_diagnoses
+
+NEEDED = ("title", "position", "question", "watch", "trace", "check", "diagnosis", "hints", "recipe")
+KEYS = (*NEEDED, "needs")  # of a file
+HINT = tuple(each.name for each in fields(Hint))
+TEXTS = ("title", "question", "watch", "trace")
 
 
 @dataclass(frozen=True)
 class Preset:
-    """A recipe with a title, the question it asks, what its run shows, and hints on what to try."""
+    """A recipe with a title, the question it asks, and what its run shows.
+
+    Attributes
+    ----------
+    name, title, question : str
+    watch : str
+        What to look at, in a sentence.
+    trace : str
+        Key of the traces that show it.
+    check : Expression
+        What holds of its run.
+    diagnosis : tuple of Diagnosis
+        The first is about the question, and true of its own run; the others of what the hints make of it.
+    hints : tuple of Hint
+    parts : mapping
+        Of its recipe, as a file has them.
+    """
 
     name: str
     title: str
     question: str
-    check: Mapping[str, Any]
+    watch: str
+    trace: str
+    check: Expression
+    diagnosis: tuple[Diagnosis, ...]
     hints: tuple[Hint, ...]
-    parts: Mapping[str, Any]  # of its recipe, as a file has them
-    trace: str = ""  # the axis of the traces that the question is about; "": the usual one
+    parts: Mapping[str, Any]
 
     @cached_property
     def recipe(self) -> Recipe:
@@ -55,21 +80,45 @@ def find_preset(name: str) -> Preset:
     return PRESETS[name]
 
 
+def read_preset(name: str, parts: Any) -> Preset:
+    """The preset of a file's content. Raises InputError: which key, what was given."""
+    if not isinstance(parts, Mapping):
+        raise InputError(f"preset {name!r} must be names and values; given: {shown(parts)}")
+    for key in parts:
+        if key not in KEYS:
+            raise unknown(f"key of preset {name!r}", key, KEYS)
+    for key in NEEDED:
+        if key not in parts:
+            raise InputError(f"preset {name!r} needs `{key}`")
+    for key in TEXTS:
+        if not isinstance(parts[key], str) or not parts[key].strip():
+            raise InputError(f"`{key}` of preset {name!r} must be a text; given: {shown(parts[key])}")
+    return Preset(
+        name,
+        **{key: parts[key] for key in TEXTS},
+        check=Expression(parts["check"]),
+        diagnosis=read_diagnoses(parts["diagnosis"]),
+        hints=tuple(_hint(name, each) for each in parts["hints"]),
+        parts=parts["recipe"],
+    )
+
+
+def _hint(name: str, parts: Mapping[str, Any]) -> Hint:
+    for key in parts:
+        if key not in HINT:
+            raise unknown(f"key of a hint of preset {name!r}", key, HINT)
+    return Hint(**{**parts, "expect": Expression(parts["expect"]) if "expect" in parts else None})
+
+
 def _loaded() -> dict[str, Preset]:
     files = [entry for entry in resources.files(__name__).iterdir() if entry.name.endswith(".yaml")]
     plain = [(entry.name.removesuffix(".yaml"), yaml.safe_load(entry.read_text(encoding="utf-8"))) for entry in files]
     there = [(name, parts) for name, parts in plain if "needs" not in parts or find_spec(parts["needs"])]
-    return {name: _preset(name, parts) for name, parts in sorted(there, key=_position)}
+    return {name: read_preset(name, parts) for name, parts in sorted(there, key=_position)}
 
 
 def _position(entry: tuple[str, dict]) -> tuple[int, str]:
     return entry[1]["position"], entry[0]
-
-
-def _preset(name: str, parts: dict) -> Preset:
-    hints = tuple(Hint(**hint) for hint in parts["hints"])
-    told = {key: parts[key] for key in ("title", "question", "check")}
-    return Preset(name, **told, hints=hints, parts=parts["recipe"], trace=parts.get("trace", ""))
 
 
 PRESETS = _loaded()  # by name, in the order in which they are shown; the first is the default

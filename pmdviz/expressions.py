@@ -1,0 +1,309 @@
+"""Expressions about a run, such as `tv < 0.2 before visited 3000`: a small language of its own, read by a safe parser.
+
+Presets and lessons state with them what a run shows. There are numbers, names, arithmetic, comparisons, `and`, `or`,
+`not`, a text that is `in` another one, and the functions of FUNCTIONS and OVER_HISTORY. Nothing else is read, and
+nothing is executed.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import operator
+import re
+import string
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+from pmdviz.errors import InputError, shown, unknown
+
+LONGEST = 400  # characters: a person reads them
+MOST_POWER = 64
+FUNCTIONS: dict[str, Callable[..., float]] = {
+    "abs": abs,
+    "exp": math.exp,
+    "log": math.log,
+    "max": max,
+    "min": min,
+    "round": round,
+    "sqrt": math.sqrt,
+}
+OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.In: lambda a, b: str(a) in str(b),
+    ast.NotIn: lambda a, b: str(a) not in str(b),  # codespell:ignore
+}
+BEFORE = re.compile(r"^(?P<goal>.+)\bbefore\s+(?P<clock>\w+)\s+(?P<number>[\d_]+)\s*$", re.S)
+
+
+class NotKnown(Exception):
+    """A value that the run does not have, such as TV where there is no exact posterior."""
+
+
+class Scope(Protocol):
+    """What the names of an expression stand for."""
+
+    def value(self, name: str) -> Any:
+        """The value now: a number, a text, or None where the run has none. Raises InputError for an unknown name."""
+
+    def rows(self) -> Iterable[Mapping[str, float]]:
+        """The history: a mapping of names to numbers for each measured frame, the present one last."""
+
+    def constant(self, name: str) -> bool:
+        """Whether the value of a name that no row has is the same in the whole history."""
+
+
+def _lowest(values: list[tuple[float, float]]) -> float:
+    return min(value for _, value in values)
+
+
+def _highest(values: list[tuple[float, float]]) -> float:
+    return max(value for _, value in values)
+
+
+def _when(values: list[tuple[float, float]]) -> float:
+    found = [iteration for iteration, holds in values if holds]
+    if not found:
+        raise NotKnown
+    return found[0]
+
+
+# What is said of a whole run; each is given pairs of iteration and value, one for every row that has a value.
+OVER_HISTORY: dict[str, Callable[[list[tuple[float, float]]], Any]] = {
+    "lowest": _lowest,
+    "highest": _highest,
+    "first": lambda values: values[0][1],
+    "ever": lambda values: any(holds for _, holds in values),
+    "always": lambda values: all(holds for _, holds in values),
+    "when": _when,  # the first iteration at which it holds
+}
+
+
+@dataclass(frozen=True)
+class Expression:
+    """One expression, parsed. Raises InputError for what is not in the language.
+
+    Parameters
+    ----------
+    text : str
+        Such as `lowest(ess) < 0.1 * num_particles and tv > 0.3`. `GOAL before CLOCK NUMBER` is short for
+        `ever((GOAL) and CLOCK <= NUMBER)`.
+    """
+
+    text: str
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.text, str) or not 0 < len(self.text.strip()) <= LONGEST:
+            raise InputError(f"an expression is a text of at most {LONGEST} characters; given: {shown(self.text)}")
+        _check(self._tree, self.text, inside=False)
+
+    @cached_property
+    def _tree(self) -> ast.expr:
+        found = BEFORE.match(self.text)
+        text = f"ever(({found['goal']}) and {found['clock']} <= {found['number']})" if found else self.text
+        try:
+            return ast.parse(text.strip(), mode="eval").body
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            raise InputError(f"this is no expression: {self.text!r} ({error.args[0]})") from None
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The names that it asks for."""
+        called = {id(node.func) for node in ast.walk(self._tree) if isinstance(node, ast.Call)}
+        dotted = [node for node in ast.walk(self._tree) if isinstance(node, ast.Attribute)]
+        taken = called | {id(node.value) for node in dotted}
+        plain = (node for node in ast.walk(self._tree) if isinstance(node, ast.Name) and id(node) not in taken)
+        return frozenset(node.id for node in plain) | frozenset(map(ast.unparse, dotted))
+
+    @property
+    def over_history(self) -> bool:
+        """Whether it is about more than the last frame."""
+        return any(
+            isinstance(node, ast.Call) and getattr(node.func, "id", "") in OVER_HISTORY for node in ast.walk(self._tree)
+        )
+
+    def value(self, scope: Scope) -> Any:
+        """Its value; None where the run lacks one that it needs. Raises InputError for an unknown name."""
+        try:
+            return _value(self._tree, scope, None)
+        except NotKnown:
+            return None
+        except InputError:
+            raise
+        except (ZeroDivisionError, OverflowError, ValueError):  # the logarithm of 0
+            return None
+        except TypeError as error:
+            raise InputError(f"{self.text!r} cannot be computed: {error}") from None
+
+    def holds(self, scope: Scope) -> bool:
+        """Whether it is true; not where it is unknown."""
+        return bool(self.value(scope))
+
+    def why(self, scope: Scope) -> str:
+        """Itself and the values of its names, for a message: "tv < 0.1 (tv = 0.31)"."""
+        told = ", ".join(f"{name} = {_shown_value(scope.value(name))}" for name in sorted(self.names))
+        return f"{self.text} ({told})" if told else self.text
+
+
+@dataclass(frozen=True)
+class Template:
+    """A sentence with expressions in braces: "ESS fell to {100 * lowest(ess) / num_particles:.0f} %"."""
+
+    text: str
+
+    def __post_init__(self) -> None:
+        for _, _, expression in self._parts:
+            if expression is not None:
+                Expression(expression.text)
+
+    @cached_property
+    def _parts(self) -> list[tuple[str, str, Expression | None]]:
+        try:
+            parsed = [*string.Formatter().parse(self.text)]
+        except ValueError as error:
+            raise InputError(f"the braces of this sentence do not match: {self.text!r} ({error})") from None
+        return [(words, spec or "", None if name is None else Expression(name)) for words, name, spec, _ in parsed]
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names that it asks for."""
+        return frozenset().union(*(expression.names for _, _, expression in self._parts if expression))
+
+    @property
+    def over_history(self) -> bool:
+        """Whether it is about more than the last frame."""
+        return any(expression.over_history for _, _, expression in self._parts if expression)
+
+    def words(self, scope: Scope) -> str:
+        """The sentence with its numbers. Raises InputError where one is unknown or its format is none."""
+        return "".join(words + self._number(spec, expression, scope) for words, spec, expression in self._parts)
+
+    def _number(self, spec: str, expression: Expression | None, scope: Scope) -> str:
+        if expression is None:
+            return ""
+        value = expression.value(scope)
+        if value is None:
+            raise InputError(f"{expression.text!r} is not known in this run, and the sentence needs it: {self.text!r}")
+        try:
+            return format(value, spec)
+        except ValueError:
+            raise InputError(f"{spec!r} is no format of {shown(value)}, in {self.text!r}") from None
+
+
+def _check(node: ast.AST, text: str, inside: bool) -> None:
+    """Refuse whatever is not in the language; `inside` a function over the history another one is refused too."""
+    match node:
+        case ast.Constant(value=bool() | int() | float() | str()):
+            return
+        case ast.Name() | ast.Attribute(value=ast.Name()):
+            return
+        case ast.BinOp(op=ast.Pow(), left=left, right=right):
+            children: list[Any] = [left, right]
+        case ast.BinOp(op=op, left=left, right=right) if type(op) in OPERATORS:
+            children = [left, right]
+        case ast.UnaryOp(op=ast.USub() | ast.Not(), operand=operand):
+            children = [operand]
+        case ast.BoolOp(values=values):
+            children = values
+        case ast.Compare(left=left, ops=ops, comparators=rest) if all(type(op) in OPERATORS for op in ops):
+            children = [left, *rest]
+        case ast.Call(func=ast.Name(id=name), args=args, keywords=[]):
+            inside = _checked_call(name, args, text, inside)
+            children = args
+        case _:
+            raise InputError(f"{ast.unparse(node)!r} is not allowed in an expression; given: {text!r}")
+    for child in children:
+        _check(child, text, inside)
+
+
+def _checked_call(name: str, args: list[ast.expr], text: str, inside: bool) -> bool:
+    known = [*FUNCTIONS, *OVER_HISTORY]
+    if name not in known:
+        raise unknown("function of an expression", name, known)
+    over = name in OVER_HISTORY
+    if over and (inside or len(args) != 1):
+        raise InputError(f"{name}(...) takes one expression without another function over the history; given: {text!r}")
+    if not args:
+        raise InputError(f"{name}(...) needs a value; given: {text!r}")
+    return inside or over
+
+
+def _value(node: ast.expr, scope: Scope, row: Mapping[str, float] | None) -> Any:
+    match node:
+        case ast.Constant(value=value):
+            return value
+        case ast.Name(id=name):
+            return _named(name, scope, row)
+        case ast.Attribute(value=ast.Name(id=owner), attr=name):  # of one of several runs
+            return _named(f"{owner}.{name}", scope, row)
+        case ast.UnaryOp(op=op, operand=operand):
+            return not _value(operand, scope, row) if isinstance(op, ast.Not) else -_number(operand, scope, row)
+        case ast.BinOp(op=ast.Pow(), left=left, right=right):
+            base, power = _number(left, scope, row), _number(right, scope, row)
+            if abs(power) > MOST_POWER:
+                raise NotKnown
+            if base < 0 and power != int(power):
+                raise NotKnown
+            return float(base) ** power
+        case ast.BinOp(op=op, left=left, right=right):
+            return OPERATORS[type(op)](_number(left, scope, row), _number(right, scope, row))
+        case ast.BoolOp(op=op, values=values):
+            found = (_value(value, scope, row) for value in values)
+            return all(found) if isinstance(op, ast.And) else any(found)
+        case ast.Compare(left=left, ops=ops, comparators=rest):
+            values = [_value(each, scope, row) for each in (left, *rest)]
+            pairs = zip(ops, values, values[1:], strict=False)
+            return all(OPERATORS[type(op)](a, b) for op, a, b in pairs)
+        case ast.Call(func=ast.Name(id=name), args=args) if name in OVER_HISTORY:
+            return OVER_HISTORY[name](_over(args[0], scope))
+        case ast.Call(func=ast.Name(id=name), args=args):
+            return FUNCTIONS[name](*(_number(each, scope, row) for each in args))
+    raise AssertionError(f"checked before: {ast.dump(node)}")
+
+
+def _number(node: ast.expr, scope: Scope, row: Mapping[str, float] | None) -> Any:
+    """A value to compute with: of a text in a product a short expression could make a very long one."""
+    value = _value(node, scope, row)
+    if isinstance(value, str):
+        raise TypeError(f"{value!r} is a text, not a number")
+    return value
+
+
+def _over(node: ast.expr, scope: Scope) -> list[tuple[float, float]]:
+    """The values of an expression in every row that has what it needs, each with its iteration."""
+    found = []
+    for row in scope.rows():
+        try:
+            found.append((row["iteration"], _value(node, scope, row)))
+        except NotKnown:
+            continue
+    if not found:
+        raise NotKnown
+    return found
+
+
+def _named(name: str, scope: Scope, row: Mapping[str, float] | None) -> Any:
+    in_row = row is not None and name in row
+    value = row[name] if in_row else scope.value(name)
+    if row is not None and not in_row and not scope.constant(name):  # the present one would be told of every frame
+        raise InputError(
+            f"the history has no {name}: ask for it outside {', '.join(OVER_HISTORY)} and `before`, of the last frame"
+        )
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        raise NotKnown
+    return value
+
+
+def _shown_value(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else repr(value)

@@ -1,0 +1,130 @@
+"""What the expressions of presets and lessons can ask of a run, by name: MEASURES, and the columns of its history."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from pmdviz.engine.run import Run
+from pmdviz.errors import unknown
+from pmdviz.metrics import METRICS
+from pmdviz.metrics.modes import modes
+
+
+def _lightest(run: Run) -> tuple[float, float] | None:
+    """The mass that q has in the mode where it has least, and the exact mass of that mode."""
+    found = modes(run.target)
+    if found is None:
+        return None
+    return min(zip(found.masses_of(run.final.density), map(float, found.masses), strict=True))
+
+
+def _of_lightest(which: int) -> Callable[[Run], float | None]:
+    def measured(run: Run) -> float | None:
+        both = _lightest(run)
+        return None if both is None else both[which]
+
+    return measured
+
+
+def _first_sd(run: Run) -> float | None:
+    cov = getattr(run.final.density, "cov", None)  # q on a simplex has none
+    return None if cov is None else float(np.sqrt(np.diag(cov)[0]))
+
+
+def _ess_fraction(run: Run) -> float | None:
+    ess = run.final.metrics["ess"]  # of a chain there is none
+    return None if ess is None else ess / len(run.final.particles)
+
+
+def _log_z_above_error(run: Run) -> float | None:
+    """Of the bound from above, once the way back has begun."""
+    above, exact = run.final.metrics["log_z_above"], run.final.metrics["log_z_exact"]
+    return None if above is None or exact is None else above - exact
+
+
+def _mean_square_ratio(run: Run) -> float | None:
+    """m times the mean over coordinates of (mean - exact mean)^2 / exact variance: 1 for independent exact draws."""
+    frame, reference = run.final, run.target.reference()
+    if reference is None:
+        return None
+    off = (frame.density.mean - reference.mean) ** 2 / reference.cov.diagonal()
+    return float(len(frame.particles) * off.mean())
+
+
+MEASURES: dict[str, Callable[[Run], Any]] = {  # besides metrics, knobs and columns of the history
+    "caveat": lambda run: run.final.caveat,
+    "budget": lambda run: run.recipe.budget,
+    "spent": lambda run: run.final.spent,
+    "num_data": lambda run: run.final.num_data,
+    "dim": lambda run: run.target.dim,
+    "seed": lambda run: run.recipe.seed,
+    "max_weight": lambda run: float(run.final.weights.max()),
+    "first_mean": lambda run: float(run.final.density.mean[0]),
+    "first_sd": _first_sd,
+    "mean_square_ratio": _mean_square_ratio,
+    "ess_fraction": _ess_fraction,
+    "lightest_mode": _of_lightest(0),
+    "lightest_mode_exact": _of_lightest(1),
+    "log_z_above_error": _log_z_above_error,
+}
+CONSTANTS = ("budget", "num_data", "dim", "seed")  # of MEASURES, those that say nothing of a moment
+RATIOS = {"tv_ratio": "tv", "kl_ratio": "kl_forward", "ess_ratio": "ess"}  # of the hint's run over the preset's own
+
+
+class RunScope:
+    """A run as an expression sees it.
+
+    Measures and metrics of its last frame, columns of its history (of two with one name what is now comes before what
+    was set), knobs in force and options of the target.
+    """
+
+    def __init__(self, run: Run, own: Run | None = None) -> None:
+        self._run, self._own = run, own  # `own`: the run that RATIOS compare it with
+
+    def value(self, name: str) -> Any:
+        """The value at the end of the run; None where it has none. Raises InputError for an unknown name."""
+        if name in RATIOS and self._own is not None:
+            mine, other = self.value(RATIOS[name]), RunScope(self._own).value(RATIOS[name])
+            return mine / other if mine is not None and other else None
+        if name in MEASURES:
+            return MEASURES[name](self._run)
+        if name in METRICS or name.startswith("floor_"):
+            return self._run.final.metrics.get(name) if name.startswith("floor_") else self._run.final.metric(name)
+        if name in self._columns:
+            value = self._columns[name][-1].item()
+            return None if np.isnan(value) else value
+        if name in self._settings:
+            return self._settings[name]
+        raise unknown("name in an expression", name, names_of(self._run, self._own is not None))
+
+    def rows(self) -> Iterable[Mapping[str, float]]:
+        """The measured frames, the last one included."""
+        return self._rows
+
+    @cached_property
+    def _rows(self) -> list[dict[str, float]]:
+        names = [*self._columns]
+        return [dict(zip(names, row, strict=True)) for row in zip(*self._columns.values(), strict=True)]
+
+    def constant(self, name: str) -> bool:
+        """Whether it is the same in the whole run; a knob that was turned has its present value."""
+        return name in CONSTANTS or name in self._settings
+
+    @cached_property
+    def _settings(self) -> Mapping[str, Any]:
+        """Knobs in force, and options of a built-in target."""
+        return {**self._run.recipe.target_options, **self._run.final.knobs.as_dict()}
+
+    @cached_property
+    def _columns(self) -> dict[str, np.ndarray]:
+        return self._run.history
+
+
+def names_of(run: Run, ratios: bool = False) -> list[str]:
+    """All that an expression about a run may name."""
+    settings = (*run.recipe.target_options, *run.final.knobs.specs())
+    return sorted({*MEASURES, *METRICS, *run.history, *settings, *(RATIOS if ratios else ())})

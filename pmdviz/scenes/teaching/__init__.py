@@ -1,0 +1,1 @@
+"""What presets and lessons say: of a goal, a score, a run."""

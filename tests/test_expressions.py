@@ -1,0 +1,218 @@
+"""Expressions about a run: they compute what Python would, and read nothing but their own small language."""
+
+import ast
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pmdviz.errors import InputError
+from pmdviz.expressions import FUNCTIONS, LONGEST, OVER_HISTORY, Expression, Template
+
+
+class Values:
+    """A scope of plain values and rows."""
+
+    def __init__(self, rows=(), constants=(), **values):
+        self._rows, self._constants, self._values = rows, constants, values
+
+    def value(self, name):
+        if name not in self._values:
+            raise InputError(f"unknown: {name}")
+        return self._values[name]
+
+    def rows(self):
+        return self._rows
+
+    def constant(self, name):
+        return name in self._constants
+
+
+ROWS = [
+    {"iteration": 0, "visited": 0, "ess": 100.0, "tv": math.nan},
+    {"iteration": 5, "visited": 50, "ess": 4.0, "tv": 0.5},
+    {"iteration": 9, "visited": 90, "ess": 60.0, "tv": 0.25},
+]
+RUN = Values(ROWS, constants={"m"}, ess=60.0, tv=0.25, visited=90, m=100, caveat="all descend from 2", lost=None)
+
+
+def value_of(text, scope=RUN):
+    return Expression(text).value(scope)
+
+
+# Arithmetic
+
+numbers = st.integers(-9, 9) | st.floats(-9, 9, allow_nan=False).map(lambda x: round(x, 3))
+leaves = numbers.map(lambda x: f"({x!r})") | st.sampled_from(["a", "b"])
+
+
+def larger(inner):
+    """Arithmetic made of arithmetic."""
+    two = st.tuples(inner, st.sampled_from("+-*/"), inner).map("({0[0]} {0[1]} {0[2]})".format)
+    called = st.tuples(st.sampled_from(["max", "min"]), inner, inner).map("{0[0]}({0[1]}, {0[2]})".format)
+    return two | called | inner.map("abs({})".format) | inner.map("(-{})".format)
+
+
+arithmetic = st.recursive(leaves, larger, max_leaves=8)
+compared = st.tuples(arithmetic, st.sampled_from(["<", "<=", ">", ">=", "==", "!="]), arithmetic).map(" ".join)
+logic = st.recursive(
+    compared,
+    lambda inner: st.one_of(
+        st.tuples(inner, st.sampled_from(["and", "or"]), inner).map("({0[0]} {0[1]} {0[2]})".format),
+        inner.map("not ({})".format),
+    ),
+    max_leaves=4,
+)
+
+
+@given(arithmetic | logic, numbers, numbers)
+def test_it_computes_what_python_would(text, a, b):
+    if len(text) > LONGEST:
+        return
+    try:
+        expected = eval(text, {"__builtins__": {}}, {"a": a, "b": b, "abs": abs, "max": max, "min": min})
+    except ZeroDivisionError:
+        expected = None
+    assert value_of(text, Values(a=a, b=b)) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2 ** 3 - 1", 7.0),
+        ("0.9 <= tv or 0.2 < tv <= 0.25", True),
+        ("sqrt(16) + log(exp(2)) + round(1.6)", 8.0),
+        ('"descend" in caveat and "zebra" not in caveat', True),
+        ("not caveat", False),
+        ("ess < 0.5 * m", False),
+    ],
+)
+def test_values(text, expected):
+    assert value_of(text) == pytest.approx(expected)
+
+
+# The history
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("lowest(ess)", 4.0),
+        ("highest(ess)", 100.0),
+        ("first(tv)", 0.5),  # at iteration 0 there is none
+        ("ever(ess < 5)", True),
+        ("always(ess > 5)", False),
+        ("when(ess < 5)", 5),
+        ("when(ess < 0.1 * m)", 5),
+        ("when(ess < 1)", None),
+        ("tv < 0.3 before visited 80", False),
+        ("tv < 0.3 before visited 1_000", True),
+        ("ess < 5 and tv > 0.4 before iteration 5", True),
+    ],
+)
+def test_functions_over_the_history(text, expected):
+    assert value_of(text) == expected and Expression(text).over_history
+
+
+def test_what_the_history_does_not_have_is_not_taken_for_every_frame():
+    """The present value of a name without a column would make any goal reached at the start."""
+    scope = Values(ROWS, constants={"m"}, lightest_mode=0.4, m=100)
+    for text in ("lightest_mode > 0.3 before visited 10", "highest(lightest_mode)"):
+        with pytest.raises(InputError, match="the history has no lightest_mode"):
+            value_of(text, scope)
+    assert not Expression("lightest_mode > 0.3").over_history
+
+
+# Unknown values and names
+
+
+def test_what_is_not_known_is_none_and_does_not_hold():
+    for text in ("lost < 1", "1 / (m - 100)", "exp(1000)", "m ** 65", "log(m - 100)", "(-8) ** 0.5", "lowest(nothing)"):
+        scope = Values([{"iteration": 0, "nothing": math.nan}], lost=None, m=100, nothing=1.0)
+        assert value_of(text, scope) is None and not Expression(text).holds(scope)
+    assert value_of("tv > 1 and lost < 1") is False  # where it does not matter it is not asked for
+    assert value_of("x < 1", Values(x=math.nan)) is None
+
+
+def test_an_unknown_name_is_said_by_the_scope():
+    with pytest.raises(InputError, match="unknown: tw"):
+        value_of("tw < 1")
+
+
+def test_its_names_and_why():
+    expression = Expression('lowest(ess) < 0.1 * m and "x" in caveat and plain.tv > 0.123456')
+    assert expression.names == {"ess", "m", "caveat", "plain.tv"}
+    assert Expression("tv < 0.1").why(RUN) == "tv < 0.1 (tv = 0.25)" and Expression("1 < 2").why(RUN) == "1 < 2"
+
+
+# What is not in the language
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "   ", "tv <", "tv = 1", "tv; ess", "import os", "lambda: 1", "[t for t in (1, 2)]", "{1: 2}", "(1, 2)",
+        "tv[0]", "tv.real.imag", "().__class__", "'a'.upper()", "f'{tv}'", "tv if ess else 1", "(x := 1)", "*tv",
+        "tv // 2", "tv % 2", "tv << 9", "tv & 1", "~ess", "tv is None", "None", "...", "b'a'", "1j",
+        "__import__('os')", "eval('1')", "open('x')", "max()", "max(1, key=2)", "lowest(ess, tv)", "lowest()",
+        "lowest(highest(ess))", "ever(when(tv < 1) > 2)", "ever(tv < 1) before visited 3",
+        "lowest(ess) < 1 before visited 9",
+        "+" * 300 + "1", "1 +" * 133, "9" * (LONGEST + 1), 7, None, "\x00",
+    ],
+)  # fmt: skip
+def test_everything_else_is_refused(text):
+    with pytest.raises(InputError):
+        Expression(text)
+
+
+@pytest.mark.parametrize("text", ["__class__", "tv.__class__ < 1", "__name__.__dict__ == 1"])
+def test_names_of_pythons_own_are_names_of_a_run_like_any_other(text):
+    with pytest.raises(InputError, match="unknown: .*__"):
+        value_of(text, Values(tv=1))
+
+
+@pytest.mark.parametrize(
+    "text", ['"ab" * 3', '"a" + "b"', "caveat * 1000", "-caveat", '"a" ** 2', "sqrt(caveat)", "caveat < 1"]
+)
+def test_texts_are_not_computed_with(text):
+    with pytest.raises(InputError, match="cannot be computed"):
+        value_of(text)
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_an_expression_or_a_sentence_says_why_not(text):
+    try:
+        expression = Expression(text)
+    except InputError:
+        return
+    assert all(isinstance(name, str) for name in expression.names)
+
+
+def test_every_function_is_reached_by_its_name_alone():
+    assert not {*FUNCTIONS} & {*OVER_HISTORY}
+    for name in (*FUNCTIONS, *OVER_HISTORY):
+        Expression(f"{name}(tv)")
+        assert isinstance(ast.parse(name, mode="eval").body, ast.Name)
+
+
+# Sentences
+
+
+def test_a_sentence_has_its_numbers():
+    template = Template("ESS fell to {100 * lowest(ess) / m:.0f} % at iteration {when(ess < 5)}, {{so}}.")
+    assert template.words(RUN) == "ESS fell to 4 % at iteration 5, {so}."
+    assert template.names == {"ess", "m"} and template.over_history and not Template("TV {tv}").over_history
+
+
+@pytest.mark.parametrize("text", ["{tv", "tv}", "{}", "{tv[0]}", "{tv.a.b}", "{tv!r:>{m}}"])
+def test_a_sentence_whose_braces_hold_no_expression_is_refused(text):
+    with pytest.raises(InputError):
+        Template(text).words(RUN)
+
+
+def test_a_sentence_without_its_number_is_refused():
+    with pytest.raises(InputError, match="'lost' is not known in this run"):
+        Template("TV is {lost:.2f}.").words(RUN)
+    with pytest.raises(InputError, match="'.2q' is no format of"):
+        Template("TV is {tv:.2q}.").words(RUN)
