@@ -14,15 +14,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command line of `pmdviz list`."""
     parser.add_argument("--json", metavar="FILE", help="write them as JSON; - for standard output")
     parser.add_argument("--markdown", action="store_true", help="as the tables of the docs")
+    parser.add_argument("--grammar", action="store_true", help="the parts of every method, as a page of the docs")
 
 
 def show_tables(options: argparse.Namespace) -> None:
     """Print or write the tables."""
     from pmdviz import api
+    from pmdviz.cli import grammar
 
+    if options.grammar:
+        return print(grammar.markdown())
     tables = {"targets": api.list_targets(), "methods": api.list_methods(), "experiments": api.list_experiments()}
     if options.json is not None:
-        return write_json(options.json, tables | {"presets": presets()})
+        from pmdviz.cli import lessons
+
+        more = {"presets": presets(), "lessons": lessons.table(), "experiment_presets": experiment_presets()}
+        return write_json(options.json, tables | more)
     if options.markdown:
         return print(_markdown(tables))
     for kind, part in PARTS.items():
@@ -38,16 +45,26 @@ def show_tables(options: argparse.Namespace) -> None:
 
 
 def presets() -> dict[str, Any]:
-    """Every preset: name -> title, question, what to try, recipe."""
+    """Every preset: name -> title, question, what to watch and try, what its run shows and why, recipe."""
     from pmdviz.presets import PRESETS
 
     return {
         name: {
-            **{part: getattr(each, part) for part in ("title", "question", "try_this")},
+            **{part: getattr(each, part) for part in ("title", "question", "watch", "trace", "try_this")},
+            "check": each.check.text,
+            "diagnosis": [{"when": one.when.text, "say": one.say.text} for one in each.diagnosis],
             "recipe": each.recipe.to_dict(),
         }
         for name, each in PRESETS.items()
     }
+
+
+def experiment_presets() -> dict[str, Any]:
+    """Every preset of an experiment: name -> title, question, experiment, knobs."""
+    from pmdviz.presets.experiments import EXPERIMENT_PRESETS
+
+    parts = ("title", "question", "experiment", "knobs")
+    return {name: {part: getattr(each, part) for part in parts} for name, each in EXPERIMENT_PRESETS.items()}
 
 
 def budget_words(entry: dict[str, Any]) -> str:

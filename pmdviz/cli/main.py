@@ -32,6 +32,7 @@ COMMANDS = {
         "one of the experiments: its cases in parallel, and what comes out", "pmdviz.cli.experiment", "experiment"
     ),
     "export": Command("run a recipe and write a film, a picture, a table, ...", "pmdviz.cli.export", "export"),
+    "lessons": Command("the lessons and challenges, and a check of one's own", "pmdviz.cli.lessons", "lessons"),
     "notebooks": Command("copy the course, Jupyter notebooks, into a folder", "pmdviz.cli.notebooks", "notebooks"),
     "serve": Command("open the lab in a browser", "pmdviz.serve.server", "serve"),
     "bench": Command("measure what the docs claim", "pmdviz.cli.bench", "main"),

@@ -1,4 +1,4 @@
-"""A question opens what comes after it once an answer is stored, and not before."""
+"""A question opens what comes after it once an answer is stored, and not before. A verdict has a text for each."""
 
 import pytest
 
@@ -6,53 +6,124 @@ import pmdviz
 from pmdviz.errors import InputError
 from pmdviz.lessons.questions import Unanswered
 
+TEXTS = {"a": "That is the start.", "b": "It rises."}
+SIDES = {"close": "m / (1 + chi2).", "low": "Some do count.", "high": "m says nothing."}
+
 
 @pytest.fixture
 def question():
     return pmdviz.Question("Does $TV$ fall?", a="yes", b="no")
 
 
+@pytest.fixture
+def number():
+    return pmdviz.Question("How many count?", unit="particles")
+
+
 def test_nothing_is_revealed_before_an_answer_is_stored(question):
-    with pytest.raises(InputError, match=r"store your answer first: \.answer\('a'\) or \.answer\('b'\)") as refused:
+    with pytest.raises(InputError, match=r'answer the question above first, .* question\.answer\("a"\)') as refused:
         question.reveal()
     assert refused.value._render_traceback_() == [f"Not yet: {refused.value}"]
     with pytest.raises(Unanswered):
-        question.verdict("b")
-    assert question.stored == "" and "You said" not in question._repr_markdown_()
+        question.verdict("b", **TEXTS)
+    assert question.stored is None and "You said" not in question._repr_markdown_()
+
+
+def test_an_answer_of_zero_is_an_answer(number):
+    number.answer(0).reveal()
+    assert "**0**" in number.verdict(0.0, absolute=0.5, **SIDES)._repr_markdown_()
 
 
 def test_an_answer_may_change_until_the_reveal(question):
-    assert question.answer("a").answer("b") is question
-    assert question.stored == "b"
+    assert question.answer("a", "a guess").answer("b") is question
+    assert (question.stored, question.confidence) == ("b", "")
     question.reveal()
     with pytest.raises(InputError, match="'b' is already revealed"):
         question.answer("a")
     assert question.stored == "b"
 
 
-def test_a_refused_answer_changes_nothing(question):
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [(("c",), "unknown option 'c'; valid names: a, b"), ((["a"],), "unknown option"), (("b", "very"), "confidence")],
+)
+def test_a_refused_answer_changes_nothing(question, given, words):
     question.answer("a")
-    with pytest.raises(InputError, match="unknown choice 'c'; valid names: a, b"):
-        question.answer("c")
+    with pytest.raises(InputError, match=words):
+        question.answer(*given)
     assert question.stored == "a"
+
+
+@pytest.mark.parametrize("given", ["many", None, float("nan"), True, ...])
+def test_a_number_is_asked_for(number, given):
+    with pytest.raises(InputError, match="the answer is a number"):
+        number.answer(given)
+    assert number.stored is None
 
 
 def test_it_shows_the_question_then_the_answer_then_the_verdict(question):
     shown = question._repr_markdown_()
     assert shown.splitlines() == ["**Question.** Does $TV$ fall?", "", "- **a**: yes", "- **b**: no"]
     assert question.answer("a")._repr_markdown_() == "Your answer is stored: **a**, yes."
-    assert question.verdict("b", "It rises.")._repr_markdown_() == "You said **a**; it is **b**: no. It rises."
-    assert repr(question) == "You said a; it is b: no. It rises."
+    said = "You said **a**; it is **b**: no. That is the start.\n\nIt rises."  # the misconception first, then why not
+    assert question.verdict("b", **TEXTS)._repr_markdown_() == said
+    assert repr(question) == said.replace("**", "")
 
 
-def test_a_right_answer_is_told_so(question):
-    assert question.answer("b").verdict("b")._repr_markdown_() == "You said **b**, and so it is: no."
+def test_a_right_answer_is_told_so_and_how_sure_it_was(question):
+    shown = question.answer("b", "sure").verdict("b", **TEXTS)._repr_markdown_()
+    assert shown == "You said **b** (sure), and so it is: no. It rises."
 
 
-def test_the_right_choice_must_be_one(question):
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (4.7, "You said **4.7**; it is **3.7** particles: near enough. m / (1 + chi2)."),
+        ("1,000", "You said **1,000**; it is **3.7** particles: too high. m says nothing."),
+        (2.6, "You said **2.6**; it is **3.7** particles: too low. Some do count."),
+    ],
+)
+def test_a_number_is_told_where_it_lies(number, given, said):
+    assert number.answer(given).verdict(3.7, tolerance=0.28, **SIDES)._repr_markdown_() == said
+
+
+def test_an_absolute_tolerance_is_in_the_unit_of_the_number(number):
+    number.answer(-0.4)
+    assert "near enough" in repr(number.verdict(0.0, absolute=0.5, **SIDES))
+    assert "too low" in repr(number.verdict(0.0, absolute=0.3, **SIDES))
+    with pytest.raises(InputError, match="give `absolute`"):
+        number.verdict(0.0, tolerance=0.5, **SIDES)
+
+
+@pytest.mark.parametrize(
+    ("right", "given", "words"),
+    [
+        ("x", TEXTS, "unknown option 'x'"),
+        ("b", {"b": "It rises."}, "a text for each of a, b"),
+        ("b", {**TEXTS, "c": "Why?"}, "a text for each of a, b"),
+        ("b", {**TEXTS, "a": " "}, "a text for each of a, b"),
+        ("b", {**TEXTS, "tolerance": 0.1}, "that on a choice neither"),
+    ],
+)
+def test_a_verdict_on_a_choice_has_a_text_for_each(question, right, given, words):
     question.answer("a")
-    with pytest.raises(InputError, match="unknown choice 'x'"):
-        question.verdict("x")
+    with pytest.raises(InputError, match=words):
+        question.verdict(right, **given)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({**SIDES}, "needs `tolerance` or `absolute`"),
+        ({**SIDES, "tolerance": 0.1, "absolute": 1.0}, "needs `tolerance` or `absolute`"),
+        ({**SIDES, "tolerance": -0.1}, "above 0"),
+        ({"close": "x", "low": "y", "tolerance": 0.1}, "a text for each of close, low, high"),
+    ],
+)
+def test_a_verdict_on_a_number_says_what_is_near_enough(number, given, words):
+    number.answer(3)
+    with pytest.raises(InputError, match=words):
+        number.verdict(3.7, **given)
 
 
 @pytest.mark.parametrize(
@@ -62,8 +133,15 @@ def test_the_right_choice_must_be_one(question):
         (3, {"a": "yes", "b": "no"}, "needs a text; given: 3"),
         ("Well?", {"a": "yes"}, "at least two choices"),
         ("Well?", {"a": "yes", "b": 2}, "at least two choices"),
+        ("Well?", {"a": "yes", "b": "no", "unit": "nats"}, "or none and the unit of a number"),
+        ("Well?", {"unit": 3}, "unit of a number"),
     ],
 )
 def test_what_is_no_question(text, choices, words):
     with pytest.raises(InputError, match=words):
         pmdviz.Question(text, **choices)
+
+
+def test_without_a_notebook_it_is_printed(question, capsys):
+    question.ask()
+    assert capsys.readouterr().out.startswith("Question. Does $TV$ fall?")

@@ -1,0 +1,202 @@
+"""How far a learner is in a lesson: an immutable value with one JSON form, which a browser keeps over a reload.
+
+The gate is that an answer is stored, not that it is right. Hints open one after the other. What was revealed can no
+longer be answered otherwise.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pmdviz.errors import InputError, shown
+from pmdviz.lessons.asking import Answer, Verdict
+from pmdviz.lessons.lesson import Lesson, Step
+
+FORMAT = 1
+LONGEST = 100_000
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a learner stands. Keys of answers and verdicts are `step/question` and `step/after`.
+
+    Attributes
+    ----------
+    path : tuple of str
+        The steps that led here, the present one last.
+    answers, verdicts : mapping
+        A verdict is there once the answer's question was revealed.
+    hints : mapping
+        Step -> how many of its hints are open.
+    reached : frozenset of str
+        Steps whose goal was reached.
+    revealed : frozenset of str
+        Steps that were revealed.
+    scores : mapping
+        Step of a challenge -> the best score so far.
+    done : bool
+        Whether the last step was left.
+    """
+
+    lesson: Lesson
+    path: tuple[str, ...]
+    answers: Mapping[str, Answer] = field(default_factory=dict)
+    verdicts: Mapping[str, Verdict] = field(default_factory=dict)
+    hints: Mapping[str, int] = field(default_factory=dict)
+    reached: frozenset[str] = frozenset()
+    revealed: frozenset[str] = frozenset()
+    scores: Mapping[str, float] = field(default_factory=dict)
+    done: bool = False
+
+    @classmethod
+    def begin(cls, lesson: Lesson) -> Progress:
+        """At the first step."""
+        return cls(lesson, (lesson.steps[0].name,))
+
+    @property
+    def step(self) -> Step:
+        """The present step."""
+        return self.lesson.step(self.path[-1])
+
+    def key(self, part: str) -> str:
+        """The key of the present step's `question` or `after`."""
+        return f"{self.step.name}/{part}"
+
+    def answer_to(self, part: str) -> Answer | None:
+        """What was answered in the present step; None before."""
+        return self.answers.get(self.key(part))
+
+    def verdict_on(self, part: str) -> Verdict | None:
+        """How that compared with what is right; None until it was revealed."""
+        return self.verdicts.get(self.key(part))
+
+    @property
+    def is_revealed(self) -> bool:
+        """Whether the present step was revealed."""
+        return self.step.name in self.revealed
+
+    def answer(self, part: str, value: Any, confidence: str = "") -> Progress:
+        """Store an answer; it may be changed until it is judged. Raises InputError."""
+        ask = self.step.asks.get(part)
+        if ask is None:
+            raise InputError(f"step {self.step.name!r} asks nothing there; given: {shown(part)}")
+        if self.verdict_on(part) is not None:
+            raise InputError("this answer was judged already; begin the lesson again to answer anew")
+        if part == "after" and not self.is_revealed:
+            raise InputError("the second question comes after the reveal")
+        return replace(self, answers={**self.answers, self.key(part): ask.checked(value, confidence)})
+
+    def judged(self, part: str, verdict: Verdict) -> Progress:
+        """Store how the answer compares with what is right. Raises InputError where there is no answer."""
+        if self.answer_to(part) is None:
+            raise InputError("store your answer first")
+        return replace(self, verdicts={**self.verdicts, self.key(part): verdict})
+
+    @property
+    def may_reveal(self) -> bool:
+        """Whether an answer is stored, or none is asked for."""
+        return self.step.question is None or self.answer_to("question") is not None
+
+    def reveal(self, may_skip: bool = False) -> Progress:
+        """Open what the step shows. Raises InputError before an answer is stored, unless it may be skipped."""
+        if not (self.may_reveal or may_skip or self.step.skip):
+            raise InputError("store your answer first")
+        return replace(self, revealed=self.revealed | {self.step.name})
+
+    def hint(self) -> Progress:
+        """Open the next hint. Raises InputError where there is none left."""
+        opened = self.open_hints
+        if opened >= len(self.step.hints):
+            raise InputError("there are no more hints")
+        return replace(self, hints={**self.hints, self.step.name: opened + 1})
+
+    @property
+    def open_hints(self) -> int:
+        """How many hints of the present step are open: the first ones."""
+        return self.hints.get(self.step.name, 0)
+
+    def reach(self) -> Progress:
+        """The goal of the present step was reached; that stays."""
+        return replace(self, reached=self.reached | {self.step.name})
+
+    def score(self, value: float) -> Progress:
+        """A score of the present step at the end of a run; the best one stays."""
+        best = max(float(value), self.scores.get(self.step.name, float("-inf")))
+        return replace(self, scores={**self.scores, self.step.name: best})
+
+    def may_go_on(self, may_skip: bool = False) -> bool:
+        """Whether the present step may be left: its answers are stored, or skipping is allowed."""
+        answered = all(self.answer_to(part) is not None for part in self.step.asks)
+        return answered or may_skip or self.step.skip
+
+    def go_on(self, may_skip: bool = False) -> Progress:
+        """To the next step, by the branch of the answer; past the last one the lesson is done. Raises InputError."""
+        if not self.may_go_on(may_skip):
+            raise InputError("store your answer first")
+        answer = self.answer_to("question")
+        after = self.lesson.following(self.step, str(answer.value) if answer else "")
+        return replace(self, done=True) if after is None else replace(self, path=(*self.path, after.name))
+
+    def jump(self, name: str) -> Progress:
+        """To a step that a link names; the way back leads here. Raises InputError for the name of none."""
+        step = self.lesson.step(name)
+        path = self.path if self.path != Progress.begin(self.lesson).path else ()
+        return replace(self, path=(*path, step.name), done=False)
+
+    def go_back(self) -> Progress:
+        """To the step before; what was answered stays. At the first step nothing changes."""
+        if self.done:
+            return replace(self, done=False)
+        return replace(self, path=self.path[:-1]) if len(self.path) > 1 else self
+
+    def to_json(self) -> str:
+        """For the browser to keep."""
+        plain = {
+            "pmdviz_progress": FORMAT,
+            "lesson": self.lesson.name,
+            "path": self.path,
+            "answers": self.answers,
+            "verdicts": self.verdicts,
+            "hints": self.hints,
+            "reached": sorted(self.reached),
+            "revealed": sorted(self.revealed),
+            "scores": self.scores,
+            "done": self.done,
+        }
+        return json.dumps(plain, ensure_ascii=False, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, lesson: Lesson, text: str) -> Progress:
+        """What a browser kept. Raises InputError for what is none of this lesson: the file may have changed since."""
+        try:
+            return _read(lesson, text)
+        except InputError:
+            raise
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+            raise InputError(f"this is no progress in lesson {lesson.name!r}: {shown(text)}") from None
+
+
+def _read(lesson: Lesson, text: str) -> Progress:
+    if not isinstance(text, str) or len(text) > LONGEST:
+        raise ValueError
+    plain = json.loads(text)
+    if plain["pmdviz_progress"] != FORMAT or plain["lesson"] != lesson.name or not plain["path"]:
+        raise ValueError
+    scores = {name: float(score) for name, score in plain.get("scores", {}).items() if math.isfinite(score)}
+    for name in (*plain["path"], *plain["reached"], *plain["revealed"], *scores):
+        lesson.step(name)  # raises for one that is none
+    answers = {key: _asked(lesson, key).checked(*one) for key, one in plain["answers"].items()}
+    verdicts = {key: Verdict(bool(one[0]), str(one[1])) for key, one in plain["verdicts"].items() if key in answers}
+    hints = {name: max(0, min(int(n), len(lesson.step(name).hints))) for name, n in plain["hints"].items()}
+    reached, revealed = frozenset(plain["reached"]), frozenset(plain["revealed"])
+    path, done = tuple(plain["path"]), bool(plain["done"])
+    return Progress(lesson, path, answers, verdicts, hints, reached, revealed, scores, done)
+
+
+def _asked(lesson: Lesson, key: str) -> Any:
+    name, _, part = key.partition("/")
+    return lesson.step(name).asks[part]

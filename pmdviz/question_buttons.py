@@ -1,0 +1,122 @@
+"""A question in a notebook: its text as Markdown, and buttons of ipywidgets under it that store an answer.
+
+A module of its own at the top of the package: it is loaded with a notebook's first question, long before the lab.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from html import escape
+from typing import Any
+
+from pmdviz.errors import InputError
+from pmdviz.lessons.asking import CONFIDENCES
+from pmdviz.lessons.questions import Question
+
+MORE = "Run the next cell to go on; until then the answer may be changed."
+
+
+def show(question: Question) -> AnswerButtons | None:
+    """Show a question: with buttons in a Jupyter kernel that has ipywidgets, else as text."""
+    ipython = _ipython()
+    if ipython is None:
+        print(question)
+        return None
+    from IPython.display import Markdown, display
+
+    question.name = _name_of(question, ipython.user_ns) or question.name
+    display(Markdown(question.words))
+    if hasattr(ipython, "kernel") and importlib.util.find_spec("ipywidgets"):
+        return AnswerButtons(question)
+    display(Markdown(_by_hand(question)))
+    return None
+
+
+def _name_of(question: Question, names: dict[str, Any]) -> str:
+    """The variable of the notebook that holds it; "" where there is none."""
+    return next((name for name, value in [*names.items()] if value is question and not name.startswith("_")), "")
+
+
+def _ipython() -> Any:
+    ipython = sys.modules.get("IPython")
+    return ipython.get_ipython() if ipython is not None else None
+
+
+def _by_hand(question: Question) -> str:
+    return f"Answer in a cell of your own: `{question.example}`"
+
+
+class AnswerButtons:
+    """A button for each choice, or a field for a number; how sure one is; and what is stored, in words."""
+
+    def __init__(self, question: Question) -> None:
+        import ipywidgets as widgets
+        from IPython.display import display
+
+        self._question = question
+        self.confidence = widgets.Dropdown(
+            options=[("", ""), *((words, words) for words in CONFIDENCES)],
+            description="How sure? (may be left out)",
+            style={"description_width": "initial"},
+            layout={"width": "max-content"},
+        )
+        self.confidence.observe(self._more_or_less_sure, "value")
+        self.answers = self._choices(widgets) if question.choices else self._field(widgets)
+        self.said = widgets.HTML()
+        self._say("Choose an answer." if question.choices else "Type a number and press Enter.")
+        self._whole = widgets.VBox([widgets.HBox([*self.answers, self.confidence]), self.said])
+        words = _by_hand(question)  # for a front end without widgets
+        data, metadata = _bundle(self._whole)
+        self._place = display(
+            {**data, "text/plain": words, "text/markdown": words}, metadata=metadata, raw=True, display_id=True
+        )
+
+    def update(self) -> None:
+        """Say which answer is stored, and mark its button."""
+        for button in self.answers:
+            button.icon = "check" if button.description == self._question.stored else ""
+        self._say(f"{self._question.stored_as} {MORE}")
+
+    def close(self) -> None:
+        """Put what was said in place of the buttons: a saved notebook keeps it."""
+        from IPython.display import Markdown
+
+        self._place.update(Markdown(self._question.stored_words))
+        self._whole.close()
+
+    def _choices(self, widgets: Any) -> list[Any]:
+        made = []
+        for letter, words in self._question.choices.items():
+            button = widgets.Button(description=letter, tooltip=f"{letter}: {words}", layout={"width": "5em"})
+            button.on_click(lambda _, letter=letter: self._store(letter))
+            made.append(button)
+        return made
+
+    def _field(self, widgets: Any) -> list[Any]:
+        unit = f" ({self._question.unit})" if self._question.unit else ""
+        self.field = widgets.Text(
+            description=f"Your number{unit}:", continuous_update=False, style={"description_width": "initial"}
+        )
+        button = widgets.Button(description="Store", layout={"width": "6em"})
+        self.field.observe(lambda change: self._store(change["new"]), "value")
+        button.on_click(lambda _: self._store(self.field.value))
+        return [self.field, button]
+
+    def _store(self, value: str) -> None:
+        try:
+            self._question.answer(value, self.confidence.value)
+        except InputError as error:
+            self._say(f"Not stored: {error}")
+
+    def _more_or_less_sure(self, _: Any) -> None:
+        if self._question.stored is not None:
+            self._store(self._question.stored)
+
+    def _say(self, words: str) -> None:
+        self.said.value = f'<span role="status">{escape(words)}</span>'
+
+
+def _bundle(widget: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What a front end is sent to draw a widget, and metadata of its own (Colab looks there)."""
+    return _ipython().display_formatter.format(widget)

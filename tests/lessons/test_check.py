@@ -1,0 +1,153 @@
+"""The check finds what was planted, says where it is, and has nothing against a lesson that is right."""
+
+import re
+
+import pytest
+
+from pmdviz.lessons import playing
+from pmdviz.lessons.check import check_lesson
+from pmdviz.lessons.playing import Player
+from tests.lessons.samples import SMALL, changed, lesson_of
+
+PLAYER = Player()  # the runs of the small lesson are played once for all tests
+
+
+def faults(*pairs):
+    return check_lesson(lesson_of(changed(*pairs)), PLAYER)
+
+
+def test_nothing_is_wrong_with_the_small_lesson():
+    assert check_lesson(lesson_of(SMALL), PLAYER) == []
+
+
+PLANTED = {
+    "a goal out of reach": (
+        [("goal: tv < 0.05", "goal: tv < 0.0001")],
+        r"step 'second': the goal cannot be reached by its solution: tv < 0.0001 \(tv = 0.0\d+\)",
+    ),
+    "a goal that is reached untouched": ([("goal: tv < 0.05", "goal: tv < 0.9")], "the goal is no goal, as the run"),
+    "a goal that is reached for a moment": (
+        [("goal: tv < 0.05", "goal: iteration < 1 or tv < 0.05")],
+        "the goal is no goal, as the run reaches it untouched",
+    ),
+    "a goal without a solution": ([("solution: {0: {num_particles: 2000}}", "")], "its goal needs a `solution`"),
+    "a goal without controls": ([("controls: [num_particles, step_size]", "")], "it has no `controls`"),
+    "a solution without a goal": ([("goal: tv < 0.05\n", "")], "it has a solution, but no goal"),
+    "a goal of an unknown name": ([("goal: tv <", "goal: tvs <")], "the goal: unknown name in an expression 'tvs'"),
+    "a diagnosis that contradicts the run": (
+        [("  - when: ess < 0.5 * num", "  - when: ess > 0.5 * num")],
+        r"step 'first': the diagnosis .* contradicts the run: ess > 0.5 \* num_particles \(ess = ",
+    ),
+    "a diagnosis with an unknown name": ([('say: "ESS {ess', 'say: "ESS {es')], "`say` of diagnosis 1: unknown name"),
+    "a diagnosis with no such format": ([("{ess:.1f} of", "{ess:q} of")], "'q' is no format of"),
+    "an unknown control": ([("controls: [num_", "controls: [number_")], "unknown control 'number_particles'"),
+    "a solution that turns what is no control": (
+        [("{0: {num_particles: 2000}}", "{0: {num_particles: 2000, bandwidth: 2.0}}")],
+        "its solution turns 'bandwidth', which is none of its controls",
+    ),
+    "a solution after the end": ([("{0: {num_p", "{7: {num_p")], "the run ends after 1 iterations, before iteration 7"),
+    "a solution out of bounds": ([("num_particles: 2000}}", "num_particles: 0}}")], "num_particles must be"),
+    "an unknown knob": ([("step_size: 1.0", "step_sise: 1.0")], "unknown knob of method 'pmd': 'step_sise'"),
+    "an unknown target": ([("target: gaussian", "target: gaussians")], "unknown target 'gaussians'"),
+    "a run without an end": ([("budget: 20", "budget: null")], "a lesson's run needs a budget"),
+    "an unknown entrant": ([("right: few.tv <", "right: fewer.tv <")], "unknown entrant of this race 'fewer'"),
+    "an unknown method in a race": ([('few: "pmd:', 'few: "pdm:')], "step 'third': unknown method 'pdm'"),
+    "the history of a race": ([("right: few.tv <", "right: lowest(few.tv) <")], "of a race the ends alone"),
+    "an unknown trace": ([("trace: ess", "trace: es")], "unknown trace 'es'; this run has .*ess"),
+    "an unknown term": ([("The text of", "The {term}`EES` of")], "{term}`EES`: no word of the glossary"),
+    "an empty hint": ([("hints: [Think., Count.]", 'hints: [Think., ""]')], "a hint is empty"),
+    "a hint twice": ([("hints: [Think., Count.]", "hints: [Think., Think.]")], "two of its hints are the same"),
+    "no option that is right": ([("right: ess < 0.5", "right: ess > 0.8")], "`question`: none of its options is right"),
+    "all options right": ([("right: ess > 0.9", "right: ess < 0.9")], "`question`: all of its options are right"),
+    "an unknown number": ([("right: ess / num_particles", "right: tv_states")], "'tv_states', is not known"),
+    "a number without tolerance": ([("tolerance: 0.1", "tolerance: 0")], "no number but the very one is right"),
+    "a number that no sentence has": ([("It is {ess_fraction", "It is {log_z")], "`close` of `after`: 'log_z' is"),
+    "a step that no path reaches": ([("to: detour", "to: second")], "step 'detour': no path leads to it"),
+    "a path without an end": ([("title: Side by side", "title: Side by side\nto: second")], "no path leads from it"),
+    "an unknown experiment": (
+        [("title: A detour", "title: A detour\nexperiment: what_dimensions_do")],
+        "unknown preset of an experiment",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_what_is_planted_is_found(name):
+    pairs, words = PLANTED[name]
+    found = faults(*pairs)
+    assert any(re.search(words, one) for one in found), found
+
+
+def test_a_step_that_goes_on_with_different_runs_is_refused():
+    race = SMALL[SMALL.index("```{step} third") :]
+    after_both = race.replace("{step} third", "{step} fourth").replace("title: Side", "title: Again, side")
+    start, end = after_both.index("race:"), after_both.index("question:")
+    text = changed(("title: A detour", "title: A detour\nto: fourth")) + "\n" + after_both[:start] + after_both[end:]
+    assert "step 'fourth': what it goes on with depends on the path; give it a recipe of its own" in check_lesson(
+        lesson_of(text), PLAYER
+    )
+
+
+WORDS_ALONE = """```{{step}} words
+---
+title: Words alone
+question:
+  ask: What is e?
+  number: {{right: {}, tolerance: 0.1, close: "Yes.", low: "More.", high: "Less."}}
+---
+No run yet.
+```
+
+"""
+
+
+def test_a_step_before_any_run_may_ask_for_what_no_run_says():
+    begun = SMALL.index("```{step} first")
+    for right, words in {
+        "exp(1)": None,
+        "tv": "the number of `question`: no run is on show here that has 'tv'",
+    }.items():
+        found = check_lesson(lesson_of(SMALL[:begun] + WORDS_ALONE.format(right) + SMALL[begun:]), PLAYER)
+        assert (found == []) if words is None else any(words in one for one in found)
+
+
+ASIDE = """```{step} aside
+---
+title: Aside
+to: second
+---
+It goes on with the first step's run.
+```
+
+"""
+
+
+def test_a_step_goes_on_with_the_step_that_leads_to_it_not_with_the_one_above():
+    text = changed(("title: A detour", "title: A detour\nto: second"), ("to: second\nafter:", "to: aside\nafter:"))
+    text = text.replace("title: A goal", "title: A goal\nto: third").replace("budget: 20", "budget: 40", 1)
+    place = text.index("```{step} third")
+    lesson = lesson_of(text[:place] + ASIDE + text[place:])
+    aside = lesson.step("aside")
+    assert lesson.on_show(aside) == ["first"] and lesson.recipe_at(aside) == lesson.step("first").recipe
+    assert lesson.step("first").recipe != lesson.step("second").recipe
+    assert lesson.on_show(lesson.step("third")) == ["third"] and lesson.recipe_at(lesson.step("third")) is None
+
+
+def test_a_score_must_be_known_and_better_with_the_solution():
+    scored = ("goal: tv < 0.05", "goal: tv < 0.05\nscore: {}")
+    for score, words in {
+        "min(100, 100 * floor_tv / tv)": None,
+        "tv": "no better than the",
+        "log_z": "the score is not known in this run: log_z",
+        "floor_t": "the score is not known in this run",
+    }.items():
+        found = faults((scored[0], scored[1].format(score)))
+        assert (found == []) if words is None else any(words in one for one in found), (score, found)
+
+
+def test_a_run_is_played_once_however_many_steps_show_it(monkeypatch):
+    played = []
+    plain = playing.play
+    monkeypatch.setattr(playing, "play", lambda recipe, changes=None: played.append(recipe) or plain(recipe, changes))
+    assert check_lesson(lesson_of(SMALL), Player()) == []
+    assert len(played) == 4  # of both recipes, which are the same; with the solution; and two in the race

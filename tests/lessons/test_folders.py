@@ -1,0 +1,61 @@
+"""Lessons of one's own stand beside ours; one that is none is left out, with a sentence, and breaks nothing."""
+
+import logging
+from argparse import ArgumentParser
+
+import pytest
+
+from pmdviz.errors import InputError
+from pmdviz.lessons import catalogue
+from pmdviz.lessons.folders import FOLDER, own_folder, read_folder, with_own
+from pmdviz.serve import server
+from tests.lessons.samples import SMALL
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "mine.md").write_text(SMALL, encoding="utf-8-sig")  # as some editors do
+    (tmp_path / "one_step.md").write_text(SMALL, encoding="utf-8")
+    (tmp_path / "broken.md").write_text("no lesson", encoding="utf-8")
+    (tmp_path / "picture.md").write_bytes(b"\xff\xfe\x00")
+    (tmp_path / "notes.txt").write_text("not looked at", encoding="utf-8")
+    return tmp_path
+
+
+def test_what_is_no_lesson_is_left_out_with_a_sentence(folder, caplog, monkeypatch):
+    monkeypatch.setenv(FOLDER, str(folder))
+    with caplog.at_level(logging.WARNING):
+        found = catalogue._loaded()
+    assert found["mine"].title == "A small lesson" and found["one_step"].title == "One step, opened up"
+    assert set(found) - set(catalogue.LESSONS) == {"mine"} and [*found][-1] == "mine"  # without a position: last
+    said = " | ".join(record.getMessage() for record in caplog.records)
+    assert "lesson broken.md is left out: lesson 'broken' must begin with a YAML block" in said
+    assert "lesson one_step.md is left out: there is a lesson 'one_step' already" in said
+    assert "lesson picture.md is left out" in said and "it is no text in UTF-8" in said and "notes" not in said
+
+
+def test_without_a_folder_there_are_ours_alone(monkeypatch, caplog):
+    monkeypatch.delenv(FOLDER, raising=False)
+    assert own_folder() is None and with_own({}, None) == {} and [*catalogue._loaded()] == [*catalogue.LESSONS]
+    monkeypatch.setenv(FOLDER, "/no/such/folder")
+    with caplog.at_level(logging.WARNING):
+        assert [*catalogue._loaded()] == [*catalogue.LESSONS]
+    assert "must be in a folder; given: '/no/such/folder'" in caplog.text
+
+
+def test_a_folder_of_ours_must_be_read_whole(folder):
+    with pytest.raises(InputError, match="lesson 'broken' must begin"):
+        read_folder(folder)
+
+
+def test_serve_takes_a_folder_and_refuses_what_is_none(folder, monkeypatch):
+    monkeypatch.delenv(FOLDER, raising=False)
+    parser = ArgumentParser()
+    server.add_arguments(parser)
+    options = parser.parse_args(["--lessons", str(folder)])
+    server._offer_lessons(options.lessons)
+    assert own_folder() == folder
+    with pytest.raises(InputError, match="lessons of your own must be in a folder"):
+        server._offer_lessons(str(folder / "mine.md"))
+    monkeypatch.delenv(FOLDER)
+    server._offer_lessons(None)

@@ -1,0 +1,66 @@
+"""docs/lessons.md, followed to the letter: after each of its changes the file is a lesson with nothing wrong."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from pmdviz.cli import main
+from pmdviz.lessons.reading import HEAD, RACE, STEP, read_lesson
+from pmdviz.lessons.reading_asks import NUMBER, OPTION, QUESTION
+
+PAGE = (Path(__file__).parents[2] / "docs" / "lessons.md").read_text(encoding="utf-8")
+BLOCK = re.compile(r"(?:<!-- after (\S+) -->\n)?````markdown\n(.*?)````", re.S)
+STEP_NAME = re.compile(r"^```\{step\} (\S+)$", re.M)
+
+
+def stages():
+    """The file after each change: a step is put in place of the one of its name, or at the end, or after another."""
+    head, steps, found = "", {}, []
+    for after, block in BLOCK.findall(PAGE):
+        name = STEP_NAME.search(block)[1]
+        before, step = block[: block.index("```{step}")], block[block.index("```{step}") :]
+        head = before or head
+        if after:
+            place = [*steps].index(after) + 1
+            steps = dict([*[*steps.items()][:place], (name, step), *[*steps.items()][place:]])
+        else:
+            steps[name] = step
+        found.append(head + "\n".join(steps.values()))
+    return found
+
+
+def test_each_change_leaves_a_lesson_that_the_check_has_nothing_against(tmp_path, capsys):
+    files = []
+    for k, text in enumerate(stages()):
+        (tmp_path / str(k)).mkdir()
+        files.append(tmp_path / str(k) / "few_particles.md")
+        files[-1].write_text(text, encoding="utf-8")
+    assert len(files) == 7
+    assert main.main(["lessons", "check", *map(str, files)]) == 0
+    assert capsys.readouterr().out.count("nothing is wrong") == len(files)
+
+
+def test_the_mistake_that_it_plants_is_found(tmp_path, capsys):
+    text = stages()[2].replace("right: lightest_mode < 0.1", "right: lightest_mode > 0.9")
+    assert text != stages()[2]
+    (tmp_path / "few_particles.md").write_text(text, encoding="utf-8")
+    assert main.main(["lessons", "check", str(tmp_path / "few_particles.md")]) == 1
+    assert "none of its options is right in this run" in capsys.readouterr().out
+
+
+def test_the_last_file_has_a_branch():
+    lesson, _ = read_lesson("few_particles", stages()[-1])
+    assert [step.name for step in lesson.steps] == ["twenty", "both-kept", "enough"]
+    assert lesson.following(lesson.steps[0], "a").name == "both-kept"
+    assert lesson.following(lesson.steps[0], "b").name == "enough"
+
+
+KEYS = {"file": HEAD, "step": STEP, "question": QUESTION, "option": OPTION, "number": NUMBER, "race": RACE}
+
+
+@pytest.mark.parametrize("kind", KEYS)
+def test_the_tables_have_every_key(kind):
+    start = PAGE.index(f"Of {'the' if kind == 'file' else 'an' if kind == 'option' else 'a'} {kind}")
+    table = PAGE[PAGE.index("|---|---|", start) :].split("\n\n")[0]
+    assert sorted(re.findall(r"^\| `(\w+)` \|", table, re.M)) == sorted(KEYS[kind])

@@ -1,0 +1,133 @@
+"""Whatever a learner does, in whatever order: an answer first, hints one by one, and nothing is lost over JSON."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pmdviz.errors import InputError
+from pmdviz.lessons.asking import Verdict
+from pmdviz.lessons.progress import Progress
+from tests.lessons.samples import SMALL, lesson_of
+
+LESSON = lesson_of(SMALL)
+ACTS = {
+    "answer a": lambda at: at.answer("question", "a", "sure"),
+    "answer b": lambda at: at.answer("question", "b"),
+    "answer c": lambda at: at.answer("question", "c"),
+    "answer after": lambda at: at.answer("after", 0.2),
+    "answer after in words": lambda at: at.answer("after", "many"),
+    "reveal": lambda at: at.reveal(),
+    "judge": lambda at: at.judged("question", Verdict(True, "So it is.")),
+    "judge after": lambda at: at.judged("after", Verdict(False, "More.")),
+    "hint": lambda at: at.hint(),
+    "reach": lambda at: at.reach(),
+    "go on": lambda at: at.go_on(),
+    "go back": lambda at: at.go_back(),
+}
+
+
+def begun():
+    return Progress.begin(LESSON)
+
+
+def done(acts):
+    """Where a learner stands after each of the acts that were allowed, the beginning first."""
+    found = [begun()]
+    for name in acts:
+        try:
+            found.append(ACTS[name](found[-1]))
+        except InputError as error:
+            assert str(error)
+    return found
+
+
+@given(st.lists(st.sampled_from([*ACTS]), max_size=40))
+@settings(max_examples=300, deadline=None)
+def test_no_order_of_acts_breaks_the_rules(acts):
+    path = done(acts)
+    for before, at in zip(path, path[1:], strict=False):
+        assert set(at.verdicts) <= set(at.answers), "no verdict without an answer"
+        assert all(before.answers[key] == at.answers[key] for key in before.verdicts), "what was judged stays"
+        for step in LESSON.steps:
+            assert 0 <= at.hints.get(step.name, 0) - before.hints.get(step.name, 0) <= 1, "hints one by one"
+            assert at.hints.get(step.name, 0) <= len(step.hints)
+            if step.name in at.revealed and step.question is not None and not step.skip:
+                assert f"{step.name}/question" in at.answers, "an answer is stored before the reveal"
+        assert before.reached <= at.reached and before.revealed <= at.revealed
+        assert at.step is LESSON.step(at.path[-1])
+        left = at.path[:-1] if not at.done else at.path
+        for name in (name for name in left if not LESSON.step(name).skip):
+            assert all(f"{name}/{part}" in at.answers for part in LESSON.step(name).asks), "the gate"
+
+
+@given(st.lists(st.sampled_from([*ACTS]), max_size=40))
+@settings(max_examples=200, deadline=None)
+def test_a_reload_loses_nothing(acts):
+    for at in done(acts):
+        assert Progress.from_json(LESSON, at.to_json()) == at
+
+
+@given(st.lists(st.sampled_from([*ACTS]), max_size=20), st.data())
+@settings(max_examples=200, deadline=None)
+def test_damaged_text_is_refused_or_is_a_place_in_the_lesson(acts, data):
+    text = done(acts)[-1].to_json()
+    place = data.draw(st.integers(0, len(text)))
+    put = data.draw(st.sampled_from(["", "{", "]", '"', "null", "1e999", "-1", "\u2028", "first"]))
+    broken = text[:place] + put + text[place + data.draw(st.integers(0, 5)) :]
+    try:
+        at = Progress.from_json(LESSON, broken)
+    except InputError as error:
+        assert "\n" not in str(error)
+    else:
+        assert at.step in LESSON.steps and set(at.verdicts) <= set(at.answers)
+        assert Progress.from_json(LESSON, at.to_json()) == at
+
+
+@given(
+    st.sampled_from(["path", "answers", "verdicts", "hints", "reached", "revealed", "done", "lesson"]),
+    st.sampled_from([None, 0, "", "first", [], ["nowhere"], [1], {}, {"first": 2}, {"first/question": ["z"]}, [[[]]]]),
+)
+@settings(max_examples=150, deadline=None)
+def test_no_value_of_a_kept_key_does_more_than_be_refused(key, value):
+    plain = json.loads(begun().answer("question", "a").to_json()) | {key: value}
+    try:
+        Progress.from_json(LESSON, json.dumps(plain))
+    except InputError:
+        return
+
+
+def test_the_answer_opens_the_reveal_and_is_closed_by_its_verdict():
+    at = begun()
+    for act in ("reveal", "go on", "judge", "answer after"):
+        with pytest.raises(InputError):
+            ACTS[act](at)
+    at = at.answer("question", "b").answer("question", "a").reveal()  # changed before it is judged
+    at = at.judged("question", Verdict(False, "No."))
+    with pytest.raises(InputError, match="judged already"):
+        at.answer("question", "b")
+    with pytest.raises(InputError, match="store your answer first"):
+        at.go_on()  # the second question waits
+    assert at.answer("after", 0.3).go_on().step.name == "detour"  # by the branch of the answer
+
+
+def test_a_branch_follows_the_answer():
+    other = begun().answer("question", "b").reveal().answer("after", 1.0)
+    assert other.go_on().step.name == "second" and other.go_on().go_back() == other
+
+
+def test_a_teacher_may_let_it_be_skipped():
+    assert begun().reveal(may_skip=True).go_on(may_skip=True).step.name == "detour"
+    assert begun().go_on(may_skip=True).go_on().path == ("first", "detour", "second")  # the detour says skip itself
+
+
+def test_an_earlier_file_of_the_lesson_is_refused_in_a_sentence():
+    shorter = lesson_of(SMALL[: SMALL.index("```{step} third")])
+    at = begun().answer("question", "b").answer("question", "b").reveal().answer("after", 1.0).go_on().go_on()
+    assert at.step.name == "third"
+    with pytest.raises(InputError, match="unknown step of this lesson 'third'"):
+        Progress.from_json(shorter, at.to_json())
+    for text in ("", "null", "[]", "{}", '{"pmdviz_progress": 2}', "x" * 200_000):
+        with pytest.raises(InputError, match="no progress in lesson 'small'"):
+            Progress.from_json(LESSON, text)
