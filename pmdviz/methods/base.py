@@ -10,6 +10,7 @@ from pmdviz.densities.density import Density, GaussianMixture, effective_sample_
 from pmdviz.densities.pareto import UNTRUSTED, k_hat
 from pmdviz.errors import InputError, TargetError
 from pmdviz.knobs import Knobs
+from pmdviz.methods.grammar import Grammar
 from pmdviz.methods.step import Path, Scalar, StepBlock, StepInfo, Update
 from pmdviz.targets import Target
 from pmdviz.targets.base import OFFERS
@@ -37,6 +38,7 @@ class Method:
     short_title: ClassVar[str] = ""  # where there is little room, as over a tile; "" for the title itself
     family: ClassVar[Literal["particles", "chain", "parametric", "structured"]] = "particles"
     requires: ClassVar[frozenset[str]] = frozenset({"reals"})
+    grammar: ClassVar[Grammar] = Grammar()  # what it does in the terms of `grammar.COLUMNS`
     Knobs: ClassVar[type[Knobs]]
     scalars: ClassVar[tuple[Scalar, ...]] = ()
     marks: ClassVar[tuple[str, ...]] = ()  # kinds of the events that its steps may have

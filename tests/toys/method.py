@@ -7,6 +7,7 @@ import numpy as np
 from pmdviz.densities.density import effective_sample_size
 from pmdviz.methods.base import checked_log_likelihood, read_only
 from pmdviz.methods.cost import Work
+from pmdviz.methods.grammar import Grammar, by
 from pmdviz.methods.shared.batching import BatchMethod, batch_size_knob
 from pmdviz.methods.shared.particles import (
     equal_log_weights,
@@ -51,6 +52,7 @@ class ToyAverage(SmoothedMethod, BatchMethod):
     formula = "log w_t = (1 - 1/t) log w_{t-1} + (1/t) (N/B) log p(batch | θ)"
     what_moves = "Particles stay in place and change weight."
     source = "ours"
+    grammar = Grammar(propagate=by("prior"), reweight=by("likelihood", remark="an average over the steps"))
     Knobs = ToyKnobs
     scalars = (*WEIGHTED, Scalar("toy_share", "toy share of the batch"))
     update = weight_update(

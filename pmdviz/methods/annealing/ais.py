@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pmdviz.methods.annealing.knobs import LadderKnobs, leapfrog_steps_knob, sandwich_knob
 from pmdviz.methods.annealing.ladder import Ladder
+from pmdviz.methods.grammar import Grammar, by
 
 
 class AISKnobs(LadderKnobs):
@@ -31,5 +32,11 @@ class AIS(Ladder):
     what_moves = "Particles follow the rising temperature by Metropolis moves, and each collects a weight of its own."
     source = "Neal 2001; the way back: Grosse, Ghahramani, Adams 2015; the step tuned by pilots: ours"
     short_title = "AIS"
+    grammar = Grammar(
+        propagate=by("prior"),
+        reweight=by("temperature"),
+        move=by("MALA", remark="HMC with more leapfrog steps; Metropolis without a gradient"),
+        adapt=by("step size", remark="by pilots, which have no weight"),
+    )
     Knobs = AISKnobs
     bounds_log_z = True

@@ -10,6 +10,7 @@ from pmdviz.methods.annealing.ladder import Ladder
 from pmdviz.methods.annealing.moves import Walkers
 from pmdviz.methods.base import Method
 from pmdviz.methods.cost import Work
+from pmdviz.methods.grammar import Grammar, by
 from pmdviz.targets import Target
 
 
@@ -44,6 +45,12 @@ class GFAIS(Ladder):
     what_moves = "Particles walk at random while the temperature rises, and each collects a weight of its own."
     source = "Neal 2001; as a baseline without gradients: Han 2019 (thesis); the step tuned by pilots: ours"
     short_title = "GF-AIS"
+    grammar = Grammar(
+        propagate=by("prior"),
+        reweight=by("temperature"),
+        move=by("Metropolis"),
+        adapt=by("step size", remark="by pilots, which have no weight"),
+    )
     Knobs = GFAISKnobs
     bounds_log_z = True
 

@@ -10,6 +10,7 @@ from pmdviz.methods.annealing.knobs import LadderKnobs, leapfrog_steps_knob, san
 from pmdviz.methods.annealing.ladder import Ladder
 from pmdviz.methods.annealing.moves import Walkers
 from pmdviz.methods.base import Method
+from pmdviz.methods.grammar import Grammar, by
 from pmdviz.targets import Target
 
 
@@ -53,6 +54,12 @@ class HAIS(Ladder):
     source = "Sohl-Dickstein, Culpepper 2012; partial refreshment: Horowitz 1991; the step tuned by pilots: ours"
     short_title = "HAIS"
     requires = frozenset({"reals", "gradient"})
+    grammar = Grammar(
+        propagate=by("prior"),
+        reweight=by("temperature"),
+        move=by("HMC", remark="half of the momentum is kept from one temperature to the next"),
+        adapt=by("step size", remark="by pilots, which have no weight"),
+    )
     Knobs = HAISKnobs
     bounds_log_z = True
 

@@ -9,6 +9,7 @@ import numpy as np
 from pmdviz.methods.annealing.knobs import LadderKnobs, leapfrog_steps_knob
 from pmdviz.methods.annealing.ladder import Ladder, LadderState
 from pmdviz.methods.annealing.moves import Walkers, asked
+from pmdviz.methods.grammar import Grammar, by
 from pmdviz.methods.shared.batching import BatchKnobs, BatchMethod, batch_size_knob
 from pmdviz.methods.shared.particles import PREVIOUS, weight_update
 from pmdviz.methods.step import Cost, Term
@@ -47,6 +48,12 @@ class StochasticAIS(BatchMethod, Ladder):
     )
     source = "Han 2019, section on stochastic annealed importance sampling; that it is biased: ours"
     short_title = "Stochastic AIS"
+    grammar = Grammar(
+        propagate=by("prior"),
+        reweight=by("temperature", remark="one batch comes in, the one before it goes out"),
+        move=by("MALA", remark="HMC with more leapfrog steps; Metropolis without a gradient"),
+        adapt=by("step size", remark="by pilots, which have no weight"),
+    )
     Knobs = StochasticAISKnobs
     update = weight_update(
         PREVIOUS,

@@ -12,6 +12,7 @@ from pmdviz.errors import TargetError
 from pmdviz.knobs import Flag
 from pmdviz.methods.base import read_only, rows_in_words
 from pmdviz.methods.cost import MethodKnobs, Work
+from pmdviz.methods.grammar import Grammar, by
 from pmdviz.methods.shared import optimisers
 from pmdviz.methods.shared.batching import BatchMethod, batch_size_knob
 from pmdviz.methods.shared.particles import equal_log_weights, num_particles_knob
@@ -78,6 +79,11 @@ class StraightThrough(BatchMethod):
     source = "Hinton 2012; Bengio, Léonard, Courville 2013; Hubara et al. 2016, Algorithm 1; bagging: Breiman 1996"
     short_title = "Straight-through"
     requires = frozenset({"discrete", "relaxation"})
+    grammar = Grammar(
+        propagate=by("random start"),
+        move=by("gradient", remark="at the rounded point, on a bootstrap batch of its own"),
+        adapt=by("pace", remark="Adam"),
+    )
     Knobs = StraightThroughKnobs
     scalars = (STEP_SIZE, Scalar("changes", "states changed", "coordinates a particle", True))
     budget_words = f"{STEPS} steps of every point"

@@ -10,6 +10,7 @@ from pmdviz.densities.density import Density
 from pmdviz.knobs import Whole
 from pmdviz.methods.base import Method, read_only
 from pmdviz.methods.cost import MethodKnobs, Work
+from pmdviz.methods.grammar import Grammar, by
 from pmdviz.methods.shared.batching import batch_size_knob
 from pmdviz.methods.step import Cost, StepInfo
 from pmdviz.targets import Target
@@ -72,6 +73,9 @@ class SubsetGP(Method):
     short_title = "Subset of data"
     family = "parametric"
     requires = frozenset({"conditional_family", "inducing_inputs"})
+    grammar = Grammar(
+        move=by("closed form", remark="Bayes' rule, a batch of the subset at a time"),
+    )
     Knobs = SubsetGPKnobs
     budget_words = "the subset"
 

@@ -9,6 +9,7 @@ import numpy as np
 from pmdviz.densities.density import Density
 from pmdviz.methods.base import read_only
 from pmdviz.methods.cost import Work
+from pmdviz.methods.grammar import Grammar, by
 from pmdviz.methods.shared import optimisers
 from pmdviz.methods.shared.batching import BatchKnobs, BatchMethod, batch_size_knob
 from pmdviz.methods.step import STEP_SIZE, ComputedTerms, Cost, StepInfo
@@ -68,6 +69,9 @@ class SVIGP(BatchMethod):
     short_title = "SVI-GP"
     family = "parametric"
     requires = frozenset({"conditional_family", "inducing_inputs"})
+    grammar = Grammar(
+        move=by("natural gradient", remark="of the ELBO, on a batch"),
+    )
     Knobs = SVIGPKnobs
     scalars = (STEP_SIZE,)
     update = mean_update("ρ", "S′", bound="b", formula="m′ − m")

@@ -10,6 +10,7 @@ from pmdviz.densities.density import Density, GaussianMixture, effective_sample_
 from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.methods.base import DEFAULT_BUDGET, checked_log_likelihood, checked_log_prior, read_only
 from pmdviz.methods.cost import Work
+from pmdviz.methods.grammar import Grammar, by
 from pmdviz.methods.importance import adaptations
 from pmdviz.methods.importance.proposal import Proposal
 from pmdviz.methods.shared.particles import (
@@ -147,6 +148,11 @@ class AdaptiveIS(SmoothedMethod):
         "Koblents and Míguez 2015; local variance floor: ours"
     )
     short_title = "Adaptive IS"
+    grammar = Grammar(
+        propagate=by("prior", "proposal", remark="first draws from the prior, later ones from the mixture"),
+        reweight=by("density ratio", remark="posterior over mixture"),
+        adapt=by("proposal", remark="by the weighted draws"),
+    )
     Knobs = AdaptiveISKnobs
     estimates_log_z = True
     scalars = (

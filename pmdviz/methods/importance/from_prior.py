@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pmdviz.methods.cost import Work
+from pmdviz.methods.grammar import Grammar, by
 from pmdviz.methods.shared.batching import batch_size_knob
 from pmdviz.methods.shared.particles import num_particles_knob
 from pmdviz.methods.shared.smoothing import SmoothingKnobs
@@ -40,5 +41,9 @@ class Importance(OnePass):
     goal = "count most"
     source = "any textbook on Monte Carlo methods, for example Robert and Casella 2004, section 3.3"
     short_title = "Importance sampling"
+    grammar = Grammar(
+        propagate=by("prior"),
+        reweight=by("likelihood"),
+    )
     Knobs = ImportanceKnobs
     scalars = WEIGHTED

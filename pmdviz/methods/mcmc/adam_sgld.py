@@ -8,6 +8,7 @@ import numpy as np
 
 from pmdviz.knobs import Real
 from pmdviz.methods.base import checked_gradient, read_only
+from pmdviz.methods.grammar import Grammar, by
 from pmdviz.methods.mcmc.chain import appended, check_reach, position, started
 from pmdviz.methods.mcmc.sgld import LANGEVIN, NOISE, SGLD, SGLDKnobs, info_of, langevin_step
 from pmdviz.methods.step import STEP_SIZE, StepInfo, Term
@@ -91,6 +92,11 @@ class AdamSGLD(SGLD):
     what_moves = "One point drifts uphill on batches, pushed on by the slopes so far; the dots are its draws."
     source = "Kim, Song, Liang 2022, Algorithm 2 (Adam SGLD)"
     short_title = "Adam-SGLD"
+    grammar = Grammar(
+        propagate=by("prior", remark="where the chain starts"),
+        move=by("Langevin", remark="on a batch, pushed on by earlier gradients"),
+        adapt=by("pace", remark="of the push"),
+    )
     Knobs = AdamSGLDKnobs
     scalars = (STEP_SIZE,)
     update = LANGEVIN._replace(

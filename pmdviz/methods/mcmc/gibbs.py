@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pmdviz.methods.cost import Work
+from pmdviz.methods.grammar import Grammar, by
 from pmdviz.methods.mcmc.chain import ChainKnobs, FullDataChain, appended, position, started
 from pmdviz.methods.step import Cost, StepInfo
 from pmdviz.targets import Target
@@ -39,6 +40,10 @@ class Gibbs(FullDataChain):
     formula = "θ_k ~ p(θ_k | θ_{others}, X)"
     what_moves = "One point jumps from draw to draw; the dots are the draws that it leaves behind."
     source = "Geman, Geman 1984; component labels: Diebolt, Robert 1994"
+    grammar = Grammar(
+        propagate=by("prior", remark="where the chain starts"),
+        move=by("Gibbs"),
+    )
     Knobs = GibbsKnobs
     requires = frozenset({"conditionals"})
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pmdviz.knobs import Whole
+from pmdviz.methods.grammar import Grammar, by
 from pmdviz.methods.mcmc.leapfrog import LeapfrogChain, LeapfrogKnobs
 from pmdviz.methods.mcmc.ratio import ratio_update
 from pmdviz.methods.step import Term
@@ -46,6 +47,11 @@ class HMC(LeapfrogChain):
     what_moves = "One point glides along trajectories; the dots are the draws that it leaves behind."
     source = "Duane et al. 1987; Neal 2011; time step by dual averaging: Hoffman, Gelman 2014, section 3.2"
     short_title = "HMC"
+    grammar = Grammar(
+        propagate=by("prior", remark="where the chain starts"),
+        move=by("HMC"),
+        adapt=by("step size", remark="over the first draws, by how many proposals are accepted"),
+    )
     Knobs = HMCKnobs
     wanted_acceptance = 0.8
     update = ratio_update(

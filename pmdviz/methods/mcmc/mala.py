@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from pmdviz.methods.grammar import Grammar, by
 from pmdviz.methods.mcmc.leapfrog import LeapfrogChain, LeapfrogKnobs
 from pmdviz.methods.mcmc.ratio import ratio_update
 from pmdviz.methods.step import Term
@@ -34,6 +35,11 @@ class MALA(LeapfrogChain):
     )
     source = "Roberts, Tweedie 1996; acceptance 0.574: Roberts, Rosenthal 1998; tuning: Hoffman, Gelman 2014"
     short_title = "MALA"
+    grammar = Grammar(
+        propagate=by("prior", remark="where the chain starts"),
+        move=by("MALA"),
+        adapt=by("step size", remark="over the first draws, by how many proposals are accepted"),
+    )
     Knobs = MALAKnobs
     wanted_acceptance = 0.574
     update = ratio_update(

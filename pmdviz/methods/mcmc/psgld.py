@@ -8,6 +8,7 @@ import numpy as np
 
 from pmdviz.knobs import Real
 from pmdviz.methods.base import checked_gradient, read_only
+from pmdviz.methods.grammar import Grammar, by
 from pmdviz.methods.mcmc.chain import appended, check_reach, position, started
 from pmdviz.methods.mcmc.sgld import LANGEVIN, NOISE, SGLD, SGLDKnobs, info_of, langevin_step, numerator
 from pmdviz.methods.step import STEP_SIZE, StepInfo, Term
@@ -68,6 +69,11 @@ class PSGLD(SGLD):
     what_moves = "One point drifts uphill on batches, in steps fitted to the slopes so far; the dots are its draws."
     source = "Li, Chen, Carlson, Carin 2016, Algorithm 1, without the term Γ"
     short_title = "pSGLD"
+    grammar = Grammar(
+        propagate=by("prior", remark="where the chain starts"),
+        move=by("Langevin", remark="on a batch"),
+        adapt=by("pace", remark="of drift and noise"),
+    )
     Knobs = PSGLDKnobs
     scalars = (STEP_SIZE,)
     update = LANGEVIN._replace(

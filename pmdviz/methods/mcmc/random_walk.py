@@ -15,6 +15,7 @@ from pmdviz.kernels.chains import uniforms_of
 from pmdviz.kernels.random_walk import Walk, metropolis
 from pmdviz.knobs import Real
 from pmdviz.methods.cost import Work
+from pmdviz.methods.grammar import Grammar, by
 from pmdviz.methods.mcmc.chain import USUAL_DRAWS, FullDataChain, Pool, appended, position, started
 from pmdviz.methods.mcmc.ratio import density_terms, ratio_update
 from pmdviz.methods.mcmc.trajectory import log_joint_at
@@ -92,6 +93,11 @@ class RandomWalk(FullDataChain):
     )
     short_title = "Random walk"
     budget_words = f"the burn-in and {USUAL_DRAWS} draws after it, times d (at most {LONGER})"
+    grammar = Grammar(
+        propagate=by("prior", remark="where the chain starts"),
+        move=by("Metropolis"),
+        adapt=by("step size", remark="over the first draws, by how many proposals are accepted"),
+    )
     Knobs = RandomWalkKnobs
     scalars = (STEP_SIZE, ACCEPTANCE)
     paths = (Path("accepted", "accepted"), Path("rejected", "rejected"))

@@ -10,6 +10,7 @@ from pmdviz.kernels.chains import langevin
 from pmdviz.knobs import Real
 from pmdviz.methods.base import checked_gradient
 from pmdviz.methods.cost import Work
+from pmdviz.methods.grammar import Grammar, by
 from pmdviz.methods.mcmc.chain import (
     REACH,
     Chain,
@@ -116,6 +117,10 @@ class SGLD(BatchMethod, Chain):
     source = "Welling, Teh 2011, Eq. 4; step size a (b + t)^-g: their section 5"
     short_title = "SGLD"
     requires = frozenset({"reals", "gradient"})
+    grammar = Grammar(
+        propagate=by("prior", remark="where the chain starts"),
+        move=by("Langevin", remark="on a batch"),
+    )
     Knobs = SGLDKnobs
     scalars = (STEP_SIZE,)
     update = LANGEVIN

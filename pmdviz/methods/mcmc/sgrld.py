@@ -11,6 +11,7 @@ from pmdviz.kernels.topics.sampling import mean_counts
 from pmdviz.knobs import Whole
 from pmdviz.methods.base import read_only
 from pmdviz.methods.cost import Work
+from pmdviz.methods.grammar import Grammar, by
 from pmdviz.methods.mcmc.chain import Chain, ChainKnobs, appended, states_of
 from pmdviz.methods.mcmc.sgld import NOISE, decay, delay, langevin_step, numerator
 from pmdviz.methods.shared.batching import BatchKnobs, BatchMethod
@@ -68,6 +69,10 @@ class SGRLD(BatchMethod, Chain):
     source = "Patterson, Teh 2013, Eq. 11, expanded mean"
     short_title = "SGRLD"
     requires = frozenset({"documents"})
+    grammar = Grammar(
+        propagate=by("random start"),
+        move=by("Langevin", remark="on a batch, in longer steps where a word is probable"),
+    )
     Knobs = SGRLDKnobs
     scalars = (STEP_SIZE,)
     update = move_update(

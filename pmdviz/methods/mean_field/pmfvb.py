@@ -14,6 +14,7 @@ from pmdviz.kernels.langevin_blocks import langevin_step
 from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.methods.base import Method, checked_log_density, read_only, rows_in_words
 from pmdviz.methods.cost import Work
+from pmdviz.methods.grammar import Grammar, by
 from pmdviz.methods.shared import optimisers
 from pmdviz.methods.shared.particles import check_reach, equal_log_weights, num_particles_knob
 from pmdviz.methods.shared.smoothing import SmoothingKnobs, smoothed, smoothed_along
@@ -119,6 +120,10 @@ class PMFVB(Method):
     source = "Tran, Tseng, Kohn 2023, Algorithm 1"
     short_title = "PMFVB"
     requires = frozenset({"reals", "gradient", "blocks"})
+    grammar = Grammar(
+        propagate=by("prior", remark="unless the target has a better start"),
+        move=by("Langevin", "closed form", remark="block by block, averaged over the other blocks"),
+    )
     Knobs = PMFVBKnobs
     scalars = (STEP_SIZE, Scalar("stopping_bound", "lower bound (stopping only)", "nats"))
 

@@ -10,6 +10,7 @@ import numpy as np
 from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.methods.base import read_only
 from pmdviz.methods.cost import Work
+from pmdviz.methods.grammar import Grammar, by
 from pmdviz.methods.shared.batching import BatchKnobs, BatchMethod, batch_size_knob
 from pmdviz.methods.shared.particles import check_reach, equal_log_weights, num_particles_knob
 from pmdviz.methods.shared.pulls import move_update
@@ -155,6 +156,11 @@ class PMFVBNN(BatchMethod, SmoothedMethod):
     source = "Tran, Tseng, Kohn 2023, Algorithm 2, with v as in Kim, Song, Liang 2022"
     short_title = "PMFVB-NN"
     requires = frozenset({"reals", "latent_scales"})
+    grammar = Grammar(
+        propagate=by("random start", remark="around one common draw"),
+        move=by("Langevin", "closed form", remark="a tenth of the weights of each net, on a batch"),
+        adapt=by("pace", remark="of the common drift"),
+    )
     Knobs = PMFVBNNKnobs
     scalars = (STEP_SIZE, Scalar("validation", "validation score of the mean particle", "nats a row"))
     budget_words = f"{USUAL_STEPS:,} steps"

@@ -6,6 +6,7 @@ import numpy as np
 
 from pmdviz.densities.density import effective_sample_size
 from pmdviz.methods.base import checked_log_likelihood, read_only
+from pmdviz.methods.grammar import Grammar, by
 from pmdviz.methods.pmd.knobs import PMDKnobs
 from pmdviz.methods.pmd.rejuvenation import rejuvenate, rejuvenation_reason, wanted_particles
 from pmdviz.methods.pmd.state import PMDState
@@ -38,6 +39,12 @@ class PMD(SmoothedMethod, BatchMethod):
     what_moves = "Particles stay in place and change weight; now and then new ones are drawn from the current density."
     source = "Dai, He, Dai, Song 2016, Algorithm 1, Eq. 2-7; policy ess, shaped rule, limits, draws, warm start ours"
     short_title = "PMD"
+    grammar = Grammar(
+        propagate=by("prior"),
+        reweight=by("mirror step"),
+        resample=by("kernel density", remark="when the ESS falls below τ m"),
+        adapt=by("step size", "kernel width", remark="γ is limited so that half of the ESS is kept"),
+    )
     Knobs = PMDKnobs
     scalars = (STEP_SIZE, *WEIGHTED)
     marks = ("rejuvenated", "limited")

@@ -9,6 +9,7 @@ import numpy as np
 from pmdviz.densities.density import Density, effective_sample_size
 from pmdviz.methods.base import read_only
 from pmdviz.methods.cost import Work
+from pmdviz.methods.grammar import Grammar, by
 from pmdviz.methods.shared import optimisers
 from pmdviz.methods.shared.batching import BatchKnobs, BatchMethod, batch_size_knob
 from pmdviz.methods.shared.particles import (
@@ -82,6 +83,10 @@ class Structured(BatchMethod):
     source = "Dai, He, Dai, Song 2016, appendix F, with the errata of docs/errata.md"
     family = "structured"
     requires = frozenset({"conditional_family"})
+    grammar = Grammar(
+        propagate=by("prior", remark="of Z alone; u given Z has a closed form"),
+        reweight=by("mirror step", remark="also of q(u | Z), in closed form"),
+    )
     Knobs = StructuredKnobs
     scalars = (STEP_SIZE, *WEIGHTED)
     update = weight_update(

@@ -9,6 +9,7 @@ from pmdviz.densities.density import KernelDensity, weighted_sum
 from pmdviz.knobs import Choice, Flag, Real
 from pmdviz.methods.base import checked_log_prior, read_only
 from pmdviz.methods.cost import Work
+from pmdviz.methods.grammar import Grammar, by
 from pmdviz.methods.shared.batching import batch_size_knob
 from pmdviz.methods.shared.draws import children
 from pmdviz.methods.shared.linear_algebra import one_blas_thread
@@ -80,6 +81,12 @@ class SMC(OnePass):
     what_moves = "Particles stay in place and change weight; when few count, new ones are drawn near the heavy ones."
     source = "Balakrishnan and Madigan 2006; jitter by the rule local and shrinkage in its shape: ours"
     short_title = "One-pass SMC"
+    grammar = Grammar(
+        propagate=by("prior"),
+        reweight=by("likelihood", remark="each datum once"),
+        resample=by("kernel density", remark="when the ESS falls below τ m; points are pulled together first"),
+        adapt=by("kernel width", remark="of the jitter, by the points"),
+    )
     Knobs = SMCKnobs
     scalars = WEIGHTED
     marks = ("rejuvenated",)

@@ -13,6 +13,7 @@ from pmdviz.kernels.topics.sampling import filtered
 from pmdviz.knobs import Whole
 from pmdviz.methods.base import read_only
 from pmdviz.methods.cost import MethodKnobs, Work
+from pmdviz.methods.grammar import Grammar, by
 from pmdviz.methods.shared.batching import batch_size_knob
 from pmdviz.methods.shared.particles import (
     PREVIOUS,
@@ -79,6 +80,12 @@ class ParticleLDA(Once):
     short_title = "SMC-LDA"
     family = "structured"
     requires = frozenset({"documents"})
+    grammar = Grammar(
+        propagate=by("conditional", remark="a topic for every word"),
+        reweight=by("likelihood", remark="of each word, before it has a topic"),
+        resample=by("copies", remark="when the ESS falls below τ m"),
+        move=by("Gibbs", remark="sweeps over the newest document"),
+    )
     Knobs = ParticleLDAKnobs
     scalars = WEIGHTED
     estimates_log_z = True

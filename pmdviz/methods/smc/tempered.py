@@ -13,6 +13,7 @@ from pmdviz.kernels.resampling import systematic
 from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.methods.base import DEFAULT_BUDGET, checked_log_likelihood, checked_log_prior, read_only
 from pmdviz.methods.cost import Work
+from pmdviz.methods.grammar import Grammar, by
 from pmdviz.methods.shared.particles import (
     covariance,
     covariance_floor,
@@ -130,6 +131,13 @@ class Tempering(SmoothedMethod):
     what_moves = "Particles are resampled and take Metropolis steps while the likelihood's power grows from 0 to 1."
     source = "Del Moral, Doucet, Jasra 2006, section 3.2; adaptive temperatures: Jasra et al. 2011"
     short_title = "Tempered SMC"
+    grammar = Grammar(
+        propagate=by("prior"),
+        reweight=by("temperature"),
+        resample=by("copies", remark="after every rise of the temperature"),
+        move=by("Metropolis"),
+        adapt=by("temperatures", "proposal", remark="the next temperature leaves an ESS of τ m"),
+    )
     Knobs = TemperingKnobs
     scalars = (TEMPERATURE, *WEIGHTED)
     marks = ("rejuvenated",)

@@ -10,6 +10,7 @@ from pmdviz.densities.density import effective_sample_size, normalise
 from pmdviz.errors import InputError
 from pmdviz.kernels.stein.black_box import Descent, descended, stein_matrix
 from pmdviz.methods.base import DEFAULT_BUDGET, checked_gradient, checked_log_likelihood, read_only
+from pmdviz.methods.grammar import Grammar, by
 from pmdviz.methods.shared.particles import equal_log_weights, normalised
 from pmdviz.methods.shared.smoothing import SmoothedMethod
 from pmdviz.methods.stein.black_box_knobs import (
@@ -72,6 +73,11 @@ class BlackBoxIS(SmoothedMethod, Reweighting):
     source = "Liu, Lee 2017; gradient-free: Han, Liu 2018, and Han 2019 (thesis); the scaling of the descent: ours"
     short_title = "Black-box IS"
     requires = frozenset({"reals"})
+    grammar = Grammar(
+        propagate=by("prior", remark="or another proposal, if you choose one"),
+        reweight=by("least discrepancy"),
+        adapt=by("kernel width", remark="by the points"),
+    )
     Knobs = BlackBoxISKnobs
     scalars = (
         *WEIGHTED,

@@ -14,6 +14,7 @@ from pmdviz.errors import InputError, TargetError
 from pmdviz.kernels.stein.few_points import matched_force
 from pmdviz.kernels.stein.svgd import stein_force
 from pmdviz.methods.base import read_only
+from pmdviz.methods.grammar import Grammar, by
 from pmdviz.methods.shared import optimisers
 from pmdviz.methods.shared.batching import BatchMethod
 from pmdviz.methods.shared.particles import equal_log_weights
@@ -72,6 +73,11 @@ class DiscreteGFSVGD(BatchMethod, Latent):
     source = "Han 2019 (thesis), Algorithms 8 and 9; Han, Ding, Liu, Torresani, Peng, Liu 2020"
     short_title = "Discrete GF-SVGD"
     requires = frozenset({"discrete"})
+    grammar = Grammar(
+        propagate=by("random start", remark="on the latent axis"),
+        move=by("Stein force", remark="of a surrogate, on the latent axis"),
+        adapt=by("pace", "kernel width", remark="Adam; the width by the points"),
+    )
     Knobs = DiscreteGFSVGDKnobs
     scalars = (
         STEP_SIZE,

@@ -12,6 +12,7 @@ from pmdviz.errors import InputError
 from pmdviz.knobs import Choice
 from pmdviz.methods.base import checked_log_density, read_only
 from pmdviz.methods.cost import Work
+from pmdviz.methods.grammar import Grammar, by
 from pmdviz.methods.shared import optimisers
 from pmdviz.methods.shared.particles import equal_log_weights, num_particles_knob, prior_draws
 from pmdviz.methods.shared.pulls import flow_update, momentum, paced
@@ -105,6 +106,11 @@ class GFSVGD(SmoothedMethod, WithSurrogate):
     what_moves = "Particles move: those where the surrogate exceeds the posterior push the others most."
     source = "Han 2019 (thesis), Algorithm 5; annealed: Algorithm 7; Han, Liu 2018"
     short_title = "GF-SVGD"
+    grammar = Grammar(
+        propagate=by("prior"),
+        move=by("Stein force", remark="of a surrogate, each point weighted by surrogate over target"),
+        adapt=by("pace", "kernel width", "surrogate", remark="Adam; width and surrogate by the points"),
+    )
     Knobs = GFSVGDKnobs
     budget_words = f"{STEPS} steps"
     scalars = (

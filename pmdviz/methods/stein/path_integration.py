@@ -11,6 +11,7 @@ from pmdviz.kernels.stein.steinis import transport_diagonal
 from pmdviz.knobs import Choice, Whole
 from pmdviz.methods.base import checked_gradient, checked_log_likelihood, read_only
 from pmdviz.methods.cost import Work
+from pmdviz.methods.grammar import Grammar, by
 from pmdviz.methods.shared import optimisers
 from pmdviz.methods.shared.particles import equal_log_weights, num_particles_knob, prior_draws
 from pmdviz.methods.shared.pulls import flow_update, paced
@@ -99,6 +100,11 @@ class PathIntegration(SmoothedMethod, AreaUnderDiscrepancy):
     source = "Han 2019 (thesis), Algorithm 4"
     short_title = "Path integration"
     requires = frozenset({"reals", "gradient"})
+    grammar = Grammar(
+        propagate=by("prior"),
+        move=by("Stein force"),
+        adapt=by("step size", "kernel width", remark="a step is halved where it would fold space"),
+    )
     Knobs = PathIntegrationKnobs
     estimates_log_z = True
     scalars = (

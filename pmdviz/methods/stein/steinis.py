@@ -9,6 +9,7 @@ import numpy as np
 
 from pmdviz.densities.density import effective_sample_size
 from pmdviz.methods.base import checked_gradient, checked_log_likelihood, checked_log_prior, read_only
+from pmdviz.methods.grammar import Grammar, by
 from pmdviz.methods.shared import optimisers
 from pmdviz.methods.shared.particles import equal_log_weights, normalised, prior_draws, weight_terms, weight_update
 from pmdviz.methods.shared.smoothing import SmoothedMethod
@@ -77,6 +78,12 @@ class SteinIS(SmoothedMethod, Leading):
     source = "Han 2019 (thesis), Algorithm 3; Han and Liu 2017; the pilot group and shortened steps: ours"
     short_title = "SteinIS"
     requires = frozenset({"reals", "gradient"})
+    grammar = Grammar(
+        propagate=by("prior"),
+        reweight=by("density ratio", remark="the density of the followers is kept along the way"),
+        move=by("Stein force", remark="of the leaders"),
+        adapt=by("step size", "kernel width", "stopping", remark="pilots say which followers are kept"),
+    )
     Knobs = SteinISKnobs
     estimates_log_z = True
     scalars = (

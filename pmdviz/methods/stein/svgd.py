@@ -9,6 +9,7 @@ import numpy as np
 
 from pmdviz.methods.base import checked_gradient, read_only
 from pmdviz.methods.cost import Work
+from pmdviz.methods.grammar import Grammar, by
 from pmdviz.methods.shared import optimisers
 from pmdviz.methods.shared.batching import BatchKnobs, BatchMethod, batch_size_knob
 from pmdviz.methods.shared.particles import equal_log_weights, num_particles_knob, prior_draws
@@ -85,6 +86,11 @@ class SVGD(SmoothedMethod, BatchMethod):
     )
     short_title = "SVGD"
     requires = frozenset({"reals", "gradient"})
+    grammar = Grammar(
+        propagate=by("prior"),
+        move=by("Stein force", remark="on a batch"),
+        adapt=by("pace", "kernel width", remark="Adam; the width by the points"),
+    )
     Knobs = SVGDKnobs
     scalars = (
         STEP_SIZE,

@@ -11,6 +11,7 @@ from pmdviz.densities.density import KernelDensity
 from pmdviz.knobs import Choice, Whole
 from pmdviz.methods.base import checked_gradient, read_only
 from pmdviz.methods.cost import Work
+from pmdviz.methods.grammar import Grammar, by
 from pmdviz.methods.shared import optimisers
 from pmdviz.methods.shared.batching import BatchKnobs, BatchMethod
 from pmdviz.methods.shared.linear_algebra import one_blas_thread
@@ -89,6 +90,10 @@ class SVI(BatchMethod):
     short_title = "Gaussian SVI"
     family = "parametric"
     requires = frozenset({"reals", "gradient"})
+    grammar = Grammar(
+        propagate=by("prior", "fitted density", remark="the mean starts at a draw of the prior"),
+        move=by("natural gradient", remark="of the ELBO, on a batch"),
+    )
     Knobs = SVIKnobs
     scalars = (STEP_SIZE,)
     update = UPDATES["natural"]

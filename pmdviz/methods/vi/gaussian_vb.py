@@ -12,6 +12,7 @@ from pmdviz.errors import TargetError
 from pmdviz.knobs import Choice, Whole
 from pmdviz.methods.base import checked_gradient, checked_log_density, read_only, rows_in_words
 from pmdviz.methods.cost import Work
+from pmdviz.methods.grammar import Grammar, by
 from pmdviz.methods.shared import optimisers
 from pmdviz.methods.shared.batching import BatchKnobs, BatchMethod
 from pmdviz.methods.step import STEP_SIZE, ComputedTerms, Cost, Scalar, StepInfo
@@ -129,6 +130,10 @@ class GaussianVB(BatchMethod):
     short_title = "Gaussian VB"
     family = "parametric"
     requires = frozenset({"reals", "gradient"})
+    grammar = Grammar(
+        propagate=by("prior", "fitted density", remark="the mean starts at a draw of the prior"),
+        move=by("natural gradient", remark="of the ELBO, on a batch"),
+    )
     Knobs = GaussianVBKnobs
     scalars = (STEP_SIZE, Scalar("elbo", "ELBO of the step's draws", "nats"))
     budget_words = f"{USUAL_STEPS:,} steps"

@@ -9,6 +9,7 @@ import numpy as np
 from pmdviz.densities.density import KernelDensity
 from pmdviz.methods.base import read_only
 from pmdviz.methods.cost import Work
+from pmdviz.methods.grammar import Grammar, by
 from pmdviz.methods.shared import optimisers
 from pmdviz.methods.shared.batching import BatchKnobs, BatchMethod
 from pmdviz.methods.step import STEP_SIZE, ComputedTerms, Cost, StepInfo
@@ -58,6 +59,9 @@ class JaakkolaJordan(BatchMethod):
     short_title = "SVI, bound"
     family = "parametric"
     requires = frozenset({"reals", "quadratic_bound"})
+    grammar = Grammar(
+        move=by("natural gradient", remark="of a quadratic bound of the ELBO, on a batch"),
+    )
     Knobs = JaakkolaJordanKnobs
     scalars = (STEP_SIZE,)
     update = mean_update("ρ", "S′", bound="b")

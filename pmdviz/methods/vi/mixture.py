@@ -12,6 +12,7 @@ from pmdviz.errors import InputError
 from pmdviz.knobs import Choice, Whole
 from pmdviz.methods.base import read_only
 from pmdviz.methods.cost import Work
+from pmdviz.methods.grammar import Grammar, by
 from pmdviz.methods.shared import optimisers
 from pmdviz.methods.shared.batching import BatchKnobs, BatchMethod
 from pmdviz.methods.shared.pulls import momentum, move_update
@@ -114,6 +115,11 @@ class NPV(BatchMethod):
     short_title = "NPV"
     family = "parametric"
     requires = frozenset({"reals", "gradient"})
+    grammar = Grammar(
+        propagate=by("prior", remark="the means start at centres of clusters of draws"),
+        move=by("gradient", remark="of a bound of the ELBO, on a batch"),
+        adapt=by("pace", remark="Adam"),
+    )
     Knobs = NPVKnobs
     scalars = (STEP_SIZE, TEMPERATURE)
     update = move_update(

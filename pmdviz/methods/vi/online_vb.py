@@ -10,6 +10,7 @@ from pmdviz.densities.dirichlet import DirichletMixture
 from pmdviz.kernels.topics.variational import expected_counts
 from pmdviz.methods.base import read_only
 from pmdviz.methods.cost import Work
+from pmdviz.methods.grammar import Grammar, by
 from pmdviz.methods.shared import optimisers
 from pmdviz.methods.shared.batching import BatchKnobs, BatchMethod
 from pmdviz.methods.shared.pulls import move_update
@@ -52,6 +53,10 @@ class OnlineVB(BatchMethod):
     short_title = "online VB"
     family = "parametric"
     requires = frozenset({"documents"})
+    grammar = Grammar(
+        propagate=by("random start"),
+        move=by("natural gradient", remark="of the ELBO, on a batch"),
+    )
     Knobs = OnlineVBKnobs
     scalars = (STEP_SIZE,)
     update = move_update(

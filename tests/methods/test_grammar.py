@@ -1,0 +1,151 @@
+"""What each method declares of itself (`Method.grammar`) is what it does: tried on small runs of every method."""
+
+import functools
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from pmdviz import methods
+from pmdviz.cli.main import main
+from pmdviz.errors import InputError
+from pmdviz.methods import METHODS, StepInfo
+from pmdviz.methods.families import FAMILIES, by_family
+from pmdviz.methods.grammar import COLUMNS, Cell, Grammar, by
+from tests.support.engine import default_target, small_knobs, small_target
+
+TARGETS = ("mixture", "logistic", "topics", "sparse_gp", "regression_net", "ising", "binary_net")  # the first that fits
+STEPS, NUM_DATA = 12, 100
+TOLD = {"step size": "step_size", "temperatures": "temperature", "kernel width": "length_scale"}  # term -> scalar
+MEMORIES = ("second", "mean_square")  # of squared gradients, in the states that have one
+LONG = {"path_integration": {"eta": 4.0}, "steinis": {"eta": 4.0}}  # whose steps adapt only where they are too long
+EACH = pytest.mark.parametrize("name", METHODS)
+
+
+class Watched(NamedTuple):
+    """A small run of a method, step by step."""
+
+    states: list
+    infos: list[StepInfo]
+    asked_the_prior: bool  # at the start
+
+    def scalar(self, name):
+        return [info.scalars.get(name) for info in self.infos]
+
+
+@functools.cache
+def watched(name, seed=0):
+    method, given = METHODS[name], dict(LONG.get(name, {}))
+    target = small_target(next(each for each in TARGETS if not method.missing_in(default_target(each))), NUM_DATA)
+    if "ess_threshold" in method.Knobs.specs():  # so that whoever resamples does
+        given["ess_threshold"] = 0.9
+    knobs = method.fitted(method.Knobs.checked(small_knobs(method, target.num_data, **given)), target)
+    asked, sample_prior = [], target.sample_prior
+    target.sample_prior = lambda rng, n: asked.append(n) or sample_prior(rng, n)
+    rng = np.random.default_rng(seed)
+    states, infos = [method.init(rng, target, knobs)], []
+    prior = bool(asked)
+    while len(infos) < STEPS and not method.ended(states[-1], knobs, target):
+        state, batch = states[-1], target.data_rows
+        if method.batches(state, knobs) != "whole":
+            batch = batch[rng.integers(target.num_data, size=method.batch_size(state, knobs, target.num_data))]
+        state, info = method.step(rng, state, target, batch, knobs)
+        states.append(state)
+        infos.append(info)
+    return Watched(states, infos, prior)
+
+
+def terms(name, column):
+    return getattr(METHODS[name].grammar, column).terms
+
+
+@EACH
+def test_it_is_declared_in_the_methods_own_file_in_terms_of_the_table(name):
+    method = METHODS[name]
+    assert "grammar" in vars(type(method))
+    cells = dict(method.grammar)
+    assert [*cells] == [*COLUMNS] and any(cell.terms for cell in cells.values())
+    for cell in cells.values():
+        assert bool(cell.terms) or not cell.remark, "a remark on nothing"
+        assert not cell.remark.endswith(".") and len(cell.remark) <= 80
+        assert len(set(cell.terms)) == len(cell.terms)
+
+
+def test_a_term_that_the_column_lacks_is_refused_and_each_term_is_somebodys():
+    with pytest.raises(InputError, match="unknown term of 'move' 'Metropolis walk'; did you mean 'Metropolis'"):
+        Grammar(move=by("Metropolis walk"))
+    for column, spec in COLUMNS.items():
+        used = {term for name in METHODS for term in terms(name, column)}
+        assert used >= {*spec.terms} and spec.title and spec.about.endswith(".")
+        assert all(meaning.endswith(".") and len(meaning) <= 100 for meaning in spec.terms.values())
+    assert str(by("copies", remark="at once")) == "copies (at once)" and str(Cell()) == "none"
+
+
+@EACH
+def test_who_resamples_says_so_and_nobody_else_draws_from_the_points_before(name):
+    drawn = any(info.parents is not None for info in watched(name).infos)
+    assert bool(terms(name, "resample")) == METHODS[name].resamples == drawn
+
+
+@EACH
+def test_points_stand_still_unless_they_are_said_to_move_or_are_redrawn(name):
+    method, run = METHODS[name], watched(name)
+    fresh = method.update is not None and method.update.fresh
+    moved = [
+        method.points(before).tobytes() != method.points(after).tobytes()
+        for before, after, info in zip(run.states, run.states[1:], run.infos, strict=False)
+        if info.parents is None
+    ]
+    assert any(moved) == bool(terms(name, "move")) or fresh
+    assert not fresh or (all(moved) and "proposal" in terms(name, "propagate") and not terms(name, "move"))
+
+
+@EACH
+def test_weights_stay_equal_unless_they_are_said_to_change(name):
+    weights = [getattr(state, "log_weights", np.zeros(1)) for state in watched(name).states]
+    assert any(np.ptp(each) > 0 for each in weights) == bool(terms(name, "reweight"))
+
+
+@EACH
+def test_what_a_step_adds_up_to_is_among_what_is_declared(name):
+    method = METHODS[name]
+    column = {"weights": "reweight", "move": "move", "ratio": "move"}
+    told = {column[update.kind] for info in watched(name).infos if (update := method.update_of(info)) is not None}
+    assert told <= {each for each, cell in method.grammar if cell.terms}
+    alone = {each for each in ("reweight", "move") if terms(name, each)}
+    assert method.update is None or told and (len(alone) > 1 or told == alone)
+
+
+@EACH
+def test_draws_of_the_prior_are_asked_of_it(name):
+    """Of what has conditional densities, such as inducing inputs, the target has a prior of its own."""
+    run, own = watched(name), "conditional_family" in METHODS[name].requires
+    assert run.asked_the_prior == ("prior" in terms(name, "propagate")) or (own and not run.asked_the_prior)
+
+
+@EACH
+def test_what_adapts_depends_on_the_run_and_what_does_not_is_a_schedule(name):
+    """Two seeds see other points: a number that they have in common follows no point."""
+    runs = watched(name, 0), watched(name, 1)
+    for term, scalar in TOLD.items():
+        if any(scalar in info.scalars for info in runs[0].infos):
+            differ = runs[0].scalar(scalar) != runs[1].scalar(scalar)
+            assert differ == (term in terms(name, "adapt")), term
+    memory = [np.any(getattr(runs[0].states[-1], each, 0)) for each in MEMORIES]
+    assert any(memory) == ("pace" in terms(name, "adapt"))
+
+
+def test_every_folder_of_methods_has_a_title_and_every_method_a_family():
+    folders = {path.parent.name for path in Path(methods.__file__).parent.glob("*/__init__.py")}
+    assert folders - {"shared"} == {*FAMILIES}
+    listed = [method.name for members in by_family().values() for method in members]
+    assert sorted(listed) == sorted(METHODS) and by_family()["Particle Mirror Descent"][0].name == "pmd"
+
+
+def test_the_page_of_the_docs_is_what_is_declared(capsys):
+    assert main(["list", "--grammar"]) == 0
+    page = Path(__file__).parents[2] / "docs" / "methods.md"
+    assert capsys.readouterr().out == page.read_text(encoding="utf-8"), (
+        "write it again: python -m pmdviz list --grammar > docs/methods.md"
+    )
