@@ -1,6 +1,7 @@
 """The course: every notebook is well formed and stripped, asks before it runs, and runs from top to bottom."""
 
 import re
+from collections import Counter
 from pathlib import Path
 
 import nbclient
@@ -8,6 +9,8 @@ import nbformat
 import pytest
 
 from pmdviz.cli.notebooks import course
+from tests.support import course_key
+from tests.support.course_key import answered, execute, name_in, printed, tags
 
 PAGE = Path(__file__).parents[2] / "docs" / "course.md"
 COURSE = course()
@@ -15,9 +18,24 @@ NAMES = [path.stem for path in COURSE]
 FOLDED = {
     "question": "# Run this cell: it asks a question",
     "verdict": "# Run this cell: the verdict on your answer",
+    "check": "# Run this cell: it checks `mine`",
     "solution": "# A solution: click to read it, run it to check it",
 }
-CELL_S = 120  # nothing is timed: a cell that hangs ends the test
+STEPS = ["question", "run", "verdict"]
+FEWEST_WORDS = 400
+# Symbol in the prose -> words of which one stands there too: nobody has to know what a letter means.
+SYMBOLS = {
+    r"\\gamma|γ": r"step size",
+    r"\\eta|η": r"\beta\b.*(step|rate)|step size",
+    r"\\theta|θ": r"parameter",
+    r"\\chi|χ": r"chi-square",
+    r"\$m\$|\bm\b": r"particles",
+    r"\$h\$|h²|h\^2": r"bandwidth|kernel",
+    r"N/B": r"batch",
+    r"\bESS\b": r"effective sample size",
+    r"\bTV\b": r"total variation",
+    r"\bKL\b": r"Kullback-Leibler|divergence",
+}
 
 
 @pytest.fixture(params=COURSE, ids=NAMES)
@@ -26,11 +44,17 @@ def notebook(request):
 
 
 def tagged(notebook, tag):
-    return [cell for cell in notebook.cells if tag in cell.metadata.get("tags", [])]
+    return [cell for cell in notebook.cells if tag in tags(cell)]
 
 
 def code_of(notebook):
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def prose(notebook):
+    """What a reader with folded code reads before any cell is run: no formulas on lines of their own, no code."""
+    text = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    return re.sub(r"\$\$.*?\$\$|```.*?```|<details>.*?</details>", " ", text, flags=re.S)
 
 
 def test_they_are_numbered_in_order():
@@ -49,19 +73,23 @@ def test_the_ids_of_cells_count(notebook, request):
     assert [cell.id for cell in notebook.cells] == [f"{start}-{k + 1:02d}" for k in range(len(notebook.cells))]
 
 
-def test_a_question_stands_before_each_run_and_is_answered(notebook):
-    steps = [
-        cell for cell in notebook.cells if {"question", "answer", "run", "verdict"} & {*cell.metadata.get("tags", [])}
-    ]
-    assert len(steps) >= 8 and len(steps) % 4 == 0
-    for question, answer, run, verdict in zip(*(steps[k::4] for k in range(4)), strict=True):
-        (name,) = re.findall(r"^(\w+) = pmdviz\.Question\(", question.source, flags=re.M)
-        assert question.source.endswith(f"\n{name}")
-        assert re.match(rf'{name}\.answer\("[abc]"\)', answer.source)
+def test_a_question_stands_before_each_run_and_nothing_answers_it(notebook):
+    steps = [cell for cell in notebook.cells if {*STEPS} & tags(cell)]
+    assert len(steps) >= 6 and [*map(tags, steps)] == [{tag} for tag in STEPS] * (len(steps) // 3)
+    for question, run, verdict in zip(*(steps[k::3] for k in range(3)), strict=True):
+        name = name_in(question)
+        assert question.source.endswith(f"\n{name}.ask()")
         assert run.source.startswith(f"{name}.reveal()\n")
         assert f"\n{name}.verdict(" in verdict.source
-    order = [tag for cell in steps for tag in cell.metadata.tags]
-    assert order == ["question", "answer", "run", "verdict"] * (len(steps) // 4)
+    assert ".answer(" not in "".join(cell.source for cell in code_of(notebook))
+
+
+def test_the_first_words_say_how_to_answer(notebook):
+    assert re.search(r"[Cc]lick an answer", notebook.cells[0].source)
+
+
+def test_at_least_one_question_is_for_a_number(notebook):
+    assert any(re.search(r"\n    unit=", cell.source) for cell in tagged(notebook, "question"))
 
 
 def test_what_gives_an_answer_away_is_folded_behind_a_line_that_does_not(notebook):
@@ -70,15 +98,13 @@ def test_what_gives_an_answer_away_is_folded_behind_a_line_that_does_not(noteboo
     given_away = [cell for tag in FOLDED for cell in tagged(notebook, tag)]
     assert {cell.id for cell in folded} == {cell.id for cell in given_away}
     for tag, line in FOLDED.items():
-        assert {cell.source.splitlines()[0] for cell in tagged(notebook, tag)} == {line}
+        assert {cell.source.splitlines()[0] for cell in tagged(notebook, tag)} <= {line}
 
 
-def test_the_letters_of_the_answers_do_not_give_the_right_one_away(notebook):
-    def letters(tag, call):
-        found = (re.search(rf'\.{call}\("([abc])"', cell.source) for cell in tagged(notebook, tag))
-        return [match[1] for match in found]
-
-    assert letters("answer", "answer") != letters("verdict", "verdict")
+def test_no_letter_is_right_far_more_often_than_the_others():
+    verdicts = [cell.source for path in COURSE for cell in tagged(nbformat.read(path, as_version=4), "verdict")]
+    right = Counter(match[1] for source in verdicts if (match := re.search(r'\.verdict\(\s*"(\w)"', source)))
+    assert right.total() >= 20 and max(right.values()) <= 0.5 * right.total() and len(right) >= 3, right
 
 
 def test_figures_are_asserted_in_the_text_and_in_both_folded_solutions(notebook):
@@ -90,9 +116,26 @@ def test_figures_are_asserted_in_the_text_and_in_both_folded_solutions(notebook)
         assert "\nassert " in solution.source or "\n    assert " in solution.source
 
 
+def test_a_check_judges_what_the_cell_before_it_leaves_open(notebook):
+    cells = notebook.cells
+    checks = [k for k, cell in enumerate(cells) if "check" in tags(cell)]
+    assert checks
+    for k in checks:
+        assert cells[k - 1].source.startswith("# your code\n") and re.search(r"^mine = \.\.\.", cells[k - 1].source, re.M)
+        assert "\npmdviz.check(" in cells[k].source
+        assert "solution" in tags(cells[k + 1]) and re.search(r"^ *(def )?solved\b", cells[k + 1].source, re.M)
+
+
+def test_the_prose_alone_says_enough_and_says_every_symbol_in_words(notebook):
+    words = prose(notebook)
+    assert len(re.findall(r"[A-Za-z]{2,}", re.sub(r"\$[^$]*\$|`[^`]*`", "", words))) >= FEWEST_WORDS
+    unsaid = [sign for sign, said in SYMBOLS.items() if re.search(sign, words) and not re.search(said, words, re.I | re.S)]
+    assert unsaid == []
+
+
 def test_a_question_announces_each_figure_and_words_say_what_it_shows(notebook):
     for k, cell in enumerate(notebook.cells):
-        if "run" in cell.metadata.get("tags", []) and re.search(r"plt\.subplots|^Image\(", cell.source, flags=re.M):
+        if "run" in tags(cell) and re.search(r"plt\.subplots|^Image\(", cell.source, flags=re.M):
             before = [one.source for one in notebook.cells[:k] if one.cell_type == "markdown"][-1]
             after = next(one.source for one in notebook.cells[k:] if one.cell_type == "markdown")
             assert "?" in before, cell.id
@@ -106,40 +149,60 @@ def test_the_lab_is_the_last_line_of_a_cell(notebook):
 
 def test_the_page_of_the_course_lists_them_and_its_lines_run():
     page = PAGE.read_text(encoding="utf-8")
-    assert re.findall(r"\]\(\.\./notebooks/(.+)\.ipynb\)", page) == NAMES
-    (block,) = re.findall(r"```python\n(.*?)```", page, flags=re.S)
+    listed = re.findall(r"\]\(\.\./notebooks/(.+)\.ipynb\)", page)  # in the order in which to read them
+    assert sorted(listed) == NAMES and listed[0] == NAMES[0]
+    asking, checking = re.findall(r"```python\n(.*?)```", page, flags=re.S)
     scope = {}
-    exec("import pmdviz\n" + block, scope)
-    assert repr(scope["guess"]).startswith("You said a; it is b")
+    exec("import pmdviz\n" + asking + checking, scope)
+    assert repr(scope["guess"]).startswith("You said a (sure); it is b") and "too high" in repr(scope["count"])
+
+
+def test_the_key_is_of_these_notebooks(notebook, request):
+    name = request.node.callspec.id
+    part = course_key.sections().get(name, "")
+    assert f"<!-- {name}: {course_key.digest(notebook)} -->" in part, "python -m tests.support.course_key " + name[:2]
+
+
+def alike(one, other, share=0.05):
+    """Whether two texts have the same words, and figures within a share of one another."""
+    number = r"\d[\d,]*\.?\d*(?:e-?\d+)?"
+    figures = [[float(found.replace(",", "")) for found in re.findall(number, text)] for text in (one, other)]
+    words = [re.sub(r"\s+", " ", re.sub(number, "#", text)) for text in (one, other)]
+    return words[0] == words[1] and figures[0] == pytest.approx(figures[1], rel=share, abs=0.02)
+
+
+def test_figures_may_differ_in_their_last_digits_and_words_may_not():
+    assert alike("TV 0.512, 1,000 draws", "TV 0.514, 1,001 draws")
+    assert not alike("TV 0.512", "TV 0.62") and not alike("TV 0.5", "KL 0.5")
 
 
 @pytest.mark.slow
-def test_a_notebook_runs_from_top_to_bottom(notebook, tmp_path):
-    nbclient.NotebookClient(
-        notebook, timeout=CELL_S, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}
-    ).execute()
-    assert all(cell.execution_count for cell in code_of(notebook))
-    outputs = [output for cell in code_of(notebook) for output in cell.outputs]
+def test_a_notebook_runs_from_top_to_bottom_as_its_key_says(notebook, request, tmp_path):
+    executed = execute(answered(notebook), tmp_path)
+    assert all(cell.execution_count for cell in code_of(executed))
+    outputs = [output for cell in code_of(executed) for output in cell.outputs]
     assert [output for output in outputs if output.output_type == "error"] == []
-    assert (
-        sum("image/png" in output.get("data", {}) or "image/gif" in output.get("data", {}) for output in outputs) >= 1
-    )
-    for cell in tagged(notebook, "verdict"):
+    assert any({"image/png", "image/gif"} & {*output.get("data", {})} for output in outputs)
+    for cell in tagged(executed, "verdict"):
         assert cell.outputs[-1].data["text/markdown"].startswith("You said **")
+    for cell in tagged(executed, "check"):
+        assert cell.outputs[-1].data["text/markdown"].startswith("Nothing to check yet")
+    for cell in tagged(executed, "solved"):
+        assert cell.outputs[-1].data["text/markdown"].startswith("**Right**")
+    assert len(tagged(executed, "solved")) == len(tagged(notebook, "check"))
+    name = request.node.callspec.id
+    assert alike(course_key.section(name, notebook, executed), course_key.sections()[name])
 
 
 @pytest.mark.slow
 def test_a_run_is_closed_until_an_answer_is_stored(tmp_path):
     notebook = nbformat.read(COURSE[0], as_version=4)
-    notebook.cells = [cell for cell in notebook.cells[:6] if "answer" not in cell.metadata.get("tags", [])]
-    client = nbclient.NotebookClient(
-        notebook,
-        timeout=CELL_S,
-        kernel_name="python3",
-        allow_errors=True,
-        resources={"metadata": {"path": str(tmp_path)}},
-    )
+    first = next(k for k, cell in enumerate(notebook.cells) if "run" in tags(cell))
+    notebook.cells = notebook.cells[: first + 1]
+    client = nbclient.NotebookClient(notebook, allow_errors=True, kernel_name="python3")
     client.execute()
     (refused,) = notebook.cells[-1].outputs
     assert refused.output_type == "error" and refused.ename == "Unanswered"
-    assert refused.traceback == ["Not yet: store your answer first: .answer('a') or .answer('b') or .answer('c')"]
+    name = name_in(tagged(notebook, "question")[0])
+    words = f'Not yet: answer the question above first, by its buttons or with {name}.answer("a")'
+    assert refused.traceback == [words]
