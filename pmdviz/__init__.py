@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pmdviz.experiments.race import RaceRecipe, RaceResult, race
     from pmdviz.experiments.sweep import Sweep
     from pmdviz.lab import Lab, Race
+    from pmdviz.lessons.checking import check
     from pmdviz.lessons.questions import Question
     from pmdviz.targets.space import Discrete
 
@@ -47,6 +48,7 @@ _HOMES = {
     "Session": "pmdviz.engine.session",
     "Sweep": "pmdviz.experiments.sweep",
     "TargetError": "pmdviz.errors",
+    "check": "pmdviz.lessons.checking",
     "custom_target": "pmdviz.api",
     "experiment": "pmdviz.api",
     "list_experiments": "pmdviz.api",
@@ -75,6 +77,7 @@ __all__ = [
     "Sweep",
     "TargetError",
     "__version__",
+    "check",
     "custom_target",
     "experiment",
     "list_experiments",

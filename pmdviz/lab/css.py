@@ -24,6 +24,7 @@ TRANSPORT = static("transport.css")
 STATUS = static("status.css") + TERM
 NOTEBOOK = static("notebook.css")
 FOLDED = static("folded.css")
+PLAIN_FOLD = static("plain_fold.css")
 HEADER_BUTTON = static("header.css")
 TEXT = static("text.css") + TERM
 BUTTON = static("button.css")

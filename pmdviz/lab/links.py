@@ -13,12 +13,14 @@ from pmdviz.engine.recipe.parts import MAX_BUDGET, checked_whole
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.errors import InputError, unknown
 from pmdviz.experiments.race import RaceRecipe
+from pmdviz.lessons.catalogue import find_lesson
 from pmdviz.presets import find_preset
 
 LONGEST = 2000  # characters of a query that every mail program, chat and proxy lets through
 NAMES = (
     *("run", "preset", "at", "frame", "hide", "embed", "start", "presenter", "race"),
     *("experiment", "knobs", "settings"),
+    *("lesson", "step", "skip"),
 )
 
 
@@ -51,6 +53,19 @@ class Asked(NamedTuple):
 NOTHING = Asked()
 
 
+class LessonLink(NamedTuple):
+    """The lesson that a link opens."""
+
+    name: str = ""
+    step: str = ""  # where to begin; "" for the first one, or where one was
+    skip: bool = False  # whether steps may be left without an answer
+    has_run: bool = False  # whether the link has the run too, as after a reload
+    attempt: bool = False  # whether that run is an attempt at a challenge, to be scored
+
+
+NO_LESSON = LessonLink()
+
+
 @dataclass(frozen=True)
 class Link:
     """What a link says: a recipe (or a preset's), where it stood, and how the page is to look.
@@ -75,6 +90,7 @@ class Link:
         What is raced on the Race page; None: the page's own default.
     asked : Asked
         The experiment of the Theory page.
+    lesson : LessonLink
     """
 
     recipe: Recipe | None = None
@@ -86,6 +102,7 @@ class Link:
     presenter: bool = False
     race: RaceRecipe | None = None
     asked: Asked = NOTHING
+    lesson: LessonLink = NO_LESSON
 
     @property
     def page(self) -> Page:
@@ -128,6 +145,12 @@ def experiment_query(asked: Asked) -> str:
     return _short_enough("?" + urlencode({"page": "theory", **parts}), "experiment")
 
 
+def attempt_query(lesson: str, step: str, recipe: Recipe) -> str:
+    """The query of the link to an attempt at a challenge. Raises InputError for one that is too long."""
+    parts = {"lesson": lesson, "step": step, "run": recipe.to_link(), "start": END}
+    return _short_enough("?" + urlencode(parts), "attempt")
+
+
 def _short_enough(text: str, what: str) -> str:
     if len(text) > LONGEST:
         raise InputError(
@@ -163,7 +186,17 @@ def read(arguments: Mapping[str, Sequence[bytes | str]]) -> Link:
         _yes(given.get("presenter", "0")),
         RaceRecipe.from_link(given["race"]) if "race" in given else None,
         Asked(*(given.get(name, "") for name in Asked._fields)),
+        _lesson(given),
     )
+
+
+def _lesson(given: Mapping[str, str]) -> LessonLink:
+    if "lesson" not in given:
+        return NO_LESSON
+    lesson, step, has_run = find_lesson(given["lesson"]), given.get("step", ""), "run" in given
+    if step:
+        lesson.step(step)
+    return LessonLink(lesson.name, step, _yes(given.get("skip", "0")), has_run, has_run and given.get("start") == END)
 
 
 def _yes(text: str) -> bool:

@@ -1,3 +1,12 @@
+// What came from the server is no news to it. BokehJS 3.10 would send it back whole with the next message, and fails on
+// components that cannot be written out: their own message would be lost. The server's names are "p" and a number.
+{
+  const doc = Bokeh.documents[0], made = doc.create_json_patch
+  doc.create_json_patch = function (events) {
+    for (const model of this._new_models ?? []) if (/^p\d+$/.test(model.id)) this._new_models.delete(model)
+    return made.call(this, events)
+  }
+}
 // The page's frame, once it is there: the system's theme or the one that was chosen last, and no drawer in a narrow window.
 const page = [...Bokeh.documents[0]._all_models.values()].find((m) => m.data?.sidebar_open !== undefined)
 if (page) {

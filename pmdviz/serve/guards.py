@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import traceback
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,8 @@ def _through_ours(error: BaseException) -> bool:
 
 def install() -> None:
     """Filter what the server's loggers say, once in a process."""
+    # A browser describes a model that came later than the page once more when it first speaks of it.
+    warnings.filterwarnings("ignore", message="reference already known", category=UserWarning)
     for kind, names in (
         (CompactLogFilter, LOGGERS),
         (WrittenTraceback, CALLBACK_LOGGERS),

@@ -31,9 +31,14 @@ from pmdviz.lab.loop import limits, warm
 from pmdviz.lab.loop.acknowledge import HELP, on_sent
 from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.loop.pool import pool_for
+from pmdviz.lab.pages.lessons import LessonsPage
+from pmdviz.lab.pages.methods import MethodsPage
 from pmdviz.lab.panels.film import FILM
+from pmdviz.lab.panels.lesson.guide import Guide
+from pmdviz.lessons.catalogue import find_lesson
 from pmdviz.limits import check_limits, limit
 from pmdviz.serve import guards, handlers, memory
+from pmdviz.serve.lesson_beside import LessonBeside
 from pmdviz.serve.material_internals import page_script
 from pmdviz.serve.tabs import PageSpec, Tabs
 
@@ -64,6 +69,10 @@ LOOK = {  # what the design's page has for nobody: a bar that never moves, empty
 BARE = {f"& .Mui{part}-root": {"display": "none"} for part in ("AppBar", "Drawer", "Toolbar")}
 
 
+# Pages whose components send messages are imported with the server: of a class that a session defines Panel gives the
+# first browser the constructor itself, which that browser cannot send back with a message.
+
+
 def _race(link: Link) -> Any:
     from pmdviz.lab.pages.race import RacePage
 
@@ -82,10 +91,20 @@ def _geometry(link: Link) -> Any:
     return GeometryPage()
 
 
+def _lessons(link: Link) -> Any:
+    return LessonsPage()
+
+
+def _methods(link: Link) -> Any:
+    return MethodsPage()
+
+
 PAGES: dict[str, tuple[str, Callable[[Link], Any]]] = {
+    "lessons": ("Lessons", _lessons),
     "race": ("Race", _race),
     "theory": ("Theory", _theory),
     "geometry": ("Geometry", _geometry),
+    "methods": ("Methods", _methods),
 }  # name: title, and what makes one as a link says; built by a visitor's first look, in the order of their tabs
 
 log = logging.getLogger(__name__)
@@ -124,13 +143,14 @@ def lab_page(link: Link | None = None, notice: str = "", **parameters: Any) -> p
         lab.notice.say(notice)
     others = {name: PageSpec(words, partial(make, link)) for name, (words, make) in PAGES.items()}
     tabs = Tabs({"lab": PageSpec("Lab", lambda: lab), **others}, "lab")
-    help_button = pn.widgets.Button(label="?", width=40, margin=0, stylesheets=[css.HEADER_BUTTON])
+    guide, beside = Guide(tabs, lab), LessonBeside(tabs)
+    help_button = pn.widgets.Button(label="?", width=40, margin=0, align="center", stylesheets=[css.HEADER_BUTTON])
     help_button.js_on_click(code=HELP)
     page = pmui.Page(
         title="pmdviz",
         site_url="#",  # the run stays: the page is the only one of its site
-        main=[tabs.view],
-        sidebar=[tabs.controls],
+        main=[beside.view],
+        sidebar=[beside.controls],
         header=[tabs.bar, pn.Spacer(sizing_mode="stretch_width"), help_button],
         sidebar_width=320,
         sidebar_open=not link.embed and not is_phone(pn.state.headers),
@@ -153,11 +173,23 @@ def lab_page(link: Link | None = None, notice: str = "", **parameters: Any) -> p
 
     def present(on: bool) -> None:
         bare = BARE if on or link.embed else {}
-        page.param.update(sidebar_open=opened and not on, sx={**LOOK, **bare})
+        page.param.update(sidebar_open=opened and not (on or guide.is_open), sx={**LOOK, **bare})
+        guide.script.present(on)
+        beside.enlarge(on)
+
+    def with_lesson(on: bool) -> None:
+        if beside.show(on):
+            page.sidebar_open = opened and not on
 
     tabs.on_presenter = present
+    guide.on_open, guide.on_card = with_lesson, beside.take
+    tabs.on_made = guide.watch.hook
+    guide.watch.hook("lab", lab)
+    lab.on_lesson, lab.leave_lesson = guide.open, guide.leave
     if link.presenter and not is_phone(pn.state.headers):  # large letters need a wide window
         lab.present(True)
+    if link.lesson.name:
+        guide.open(find_lesson(link.lesson.name), link.lesson)
     if doc is not None:
         doc.template_variables.update(opening=OPENING, chrome=page_script(), film=_film)
         doc.theme = Theme(json={"attrs": {name: {} for name in FIGURE_MODELS}})

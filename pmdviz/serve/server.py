@@ -42,6 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--num-procs", type=int, default=1, metavar="N", help="processes on N ports from --port on, behind a proxy"
     )
+    parser.add_argument("--lessons", metavar="FOLDER", help="a folder with lessons of your own, offered beside ours")
     for name, bound in LIMITS.items():
         parser.add_argument(f"--{name.replace('_', '-')}", metavar=bound.letter, help=bound.words)
 
@@ -50,6 +51,7 @@ def serve(options: argparse.Namespace) -> int:
     """Serve until SIGINT or SIGTERM; returns the exit status. Raises InputError for options that cannot be used."""
     check_origins(options.allow_websocket_origin or ())
     set_limits(vars(options))
+    _offer_lessons(options.lessons)
     if options.num_procs != 1:
         return _serve_many(options)
     above = parent()
@@ -81,6 +83,15 @@ def serve(options: argparse.Namespace) -> int:
     if options.show:
         server.io_loop.add_callback(show_in_browser, url)
     return _run(server)
+
+
+def _offer_lessons(folder: str | None) -> None:
+    """Have a folder of lessons offered, here and in the processes that are begun. Raises InputError for no folder."""
+    from pmdviz.lessons import folders
+
+    if folder is not None:
+        os.environ[folders.FOLDER] = folder
+    folders.own_folder()
 
 
 def _serve_many(options: argparse.Namespace) -> int:

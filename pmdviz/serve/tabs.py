@@ -81,6 +81,7 @@ class Tabs:
     def __init__(self, kinds: Mapping[str, PageSpec], first: str) -> None:
         self._kinds, self.doc, self._dark, self._ended = kinds, None, False, False
         self.on_presenter: Callable[[bool], None] = lambda on: None
+        self.on_made: Callable[[str, Page], None] = lambda name, page: None
         self.built: dict[str, Page] = {}
         self._boxes: dict[str, dict[str, Any]] = {}
         self._tasks: dict[str, asyncio.Task] = {}  # of pages that are being built
@@ -137,14 +138,23 @@ class Tabs:
                 task.add_done_callback(log_failure)
                 task.add_done_callback(lambda done: self._tasks.pop(name))
 
+    @property
+    def names(self) -> list[str]:
+        """Those of all pages, built or not."""
+        return [*self._kinds]
+
+    def show(self, name: str) -> None:
+        """Show the page `name`, and have its tab say so."""
+        self.choose(name)
+        self.bar.active = self.active
+
     def open(self, name: str, what: Any) -> None:
         """Show the page `name` with something that another page hands over; it is built first where it is not there."""
         if name in self.built:
             self.built[name].take(what)
         else:
             self._waiting[name] = what
-        self.choose(name)
-        self.bar.active = self.active
+        self.show(name)
 
     async def _build(self, name: str) -> None:
         """Build a page when its turn has come, in parts between which the loop is free."""
@@ -181,6 +191,7 @@ class Tabs:
         page.on_presenter = lambda on: self.on_presenter(on)
         page.on_note = lambda words: self.bar.param.update(notes={**self.bar.notes, name: words})
         page.on_open = self.open
+        self.on_made(name, page)
         if name in self._waiting:
             page.take(self._waiting.pop(name))
         if self._dark:

@@ -13,9 +13,10 @@ from pmdviz.scenes.style import BORDERS, FONT, PRESENTER_BORDERS, PRESENTER_PX, 
 DIM = "0.35"  # of a picture that a new one takes the place of
 FOLD_JS = """
 const words = legend.items.map((item) => item.label?.value ?? "").join("")
-const large = figure.min_border_left > 70, small = figure.outer_width < 460
-const long = words.length > 45 && figure.outer_width < 700, lines = small && words.length > 56 ? 3 : 2
-if (figure.outer_width > 0 && words)  // laid out: before that Bokeh 3.10 stumbles over a changed legend
+const width = figure.properties.outer_width.is_unset ? 0 : figure.outer_width  // to ask for an unset one is an error
+const large = figure.min_border_left > 70, small = width < 460
+const long = words.length > 45 && width < 700, lines = small && words.length > 56 ? 3 : 2
+if (width > 0 && words)  // laid out: before that Bokeh 3.10 stumbles over a changed legend
   legend.ncols = small && (words.length > most || large) || long ? Math.ceil(legend.items.length / lines) : "auto"
 """
 

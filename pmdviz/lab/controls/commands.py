@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from operator import methodcaller
-from typing import Any
+from typing import Any, NamedTuple
 
 import panel as pn
 
+from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.lab.controls.new_run import next_recipe
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.floor_work import FloorWork
@@ -18,6 +19,13 @@ from pmdviz.lab.loop.runner import Runner, Snapshot
 
 KEPT_RUNS = 5
 KEPT_BYTES = 4 * 2**20  # of the places to come back to in each of them; the run that is seen has 64 MB
+
+
+class Kept(NamedTuple):
+    """A run as it stood, and those that Undo would have brought back."""
+
+    runner: Runner
+    before: list[Runner]
 
 
 class Commands:
@@ -54,8 +62,7 @@ class Commands:
         acts[name]()
 
     def _paused(self, what: str, act: Callable[[Runner], Snapshot]) -> None:
-        if self.live.playing:
-            self.live.play(False)
+        self._pause()
         self.live.do(what, act)
 
     def _toggle(self) -> None:
@@ -94,8 +101,46 @@ class Commands:
         return snapshot
 
     def _put_aside(self, runner: Runner) -> None:
+        runner.wanted.clear()  # it no longer plays
         runner.past.shrink(KEPT_BYTES)
         self._before = [*self._before, runner][-KEPT_RUNS:]
+
+    def keep(self, put: Callable[[Kept], None]) -> None:
+        """Hand on a copy of the run as it stands, to come back to by `give_back`."""
+        self._pause()
+
+        def kept(runner: Runner) -> Snapshot:
+            put(Kept(runner.copy(), [*self._before]))
+            return runner.snapshot()
+
+        self.live.do("keeping the run", kept)
+
+    def give_back(self, kept: Kept) -> None:
+        """The run that was kept, in place of whatever is there."""
+        self._pause()
+
+        def back(runner: Runner) -> tuple[Runner, Snapshot]:
+            self._before = kept.before
+            return kept.runner, kept.runner.snapshot()
+
+        self.live.do("the previous run", back)
+
+    def lay(self, recipe: Recipe, begun: Callable[[], None]) -> None:
+        """A lesson's run in place of this one; `begun` is called in the worker once it is there."""
+        self._pause()
+        with pn.io.hold():
+            self._dim(True)
+
+        def laid(runner: Runner) -> tuple[Runner, Snapshot]:
+            made = self._new_run(runner, {"recipe": recipe})
+            begun()
+            return made
+
+        self.live.do("the lesson's run", laid, newest_only=True)
+
+    def _pause(self) -> None:
+        if self.live.playing:
+            self.live.play(False)
 
     def set_pace(self, pace: Pace) -> None:
         """How fast the run is shown while it plays."""
@@ -112,7 +157,7 @@ class Commands:
 
     def _new_run(self, runner: Runner, parts: dict[str, Any]) -> tuple[Runner, Snapshot]:
         """Runs in the worker: make the run, and only when its first picture is there put the old one aside."""
-        whole = bool({"recipe", "content"} & parts.keys())  # in place of what was turned so far
+        whole = bool({"recipe", "make", "content"} & parts.keys())  # in place of what was turned so far
         preset = parts.pop("preset", "" if whole else runner.preset)
         own_budget = (False if preset else None) if whole else runner.own_budget  # a preset's budget is nobody's own
         made = Runner(

@@ -42,6 +42,8 @@ def next_recipe(session: Session, parts: Mapping[str, Any], own_budget: bool = F
     """
     if "recipe" in parts:
         return parts["recipe"]
+    if "make" in parts:
+        return parts["make"]()
     if "content" in parts:
         return Recipe.from_json(parts["content"])
     base = session.recipe.replaced(knobs=session.knobs.as_dict(), changes=())

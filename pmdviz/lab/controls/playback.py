@@ -19,6 +19,7 @@ BUTTONS = {  # label -> act; Play is also Pause, and at the end of the budget Re
     "Continue": "proceed",
     "Replay": "replay",
 }
+STEPS = ("Play", "Step", "Continue", "Replay")  # those that make steps of the run
 
 
 def iterations(number: int) -> str:
@@ -40,7 +41,8 @@ class PlaybackBar:
         count: Callable[[int], str] = iterations,
         buttons: Mapping[str, str] = BUTTONS,
     ) -> None:
-        self._playing = self._over = False
+        self._playing = self._over = self._closed = False
+        self._standing = (False, False, True, False)  # what `enable` was told last
         self.buttons = {label: self._button(label, buttons[label], act) for label in buttons}
         self.speed = pn.widgets.Select(
             label="Speed",
@@ -91,17 +93,25 @@ class PlaybackBar:
 
     def enable(self, ready: bool, done: bool, at_start: bool = True, ended: bool = False) -> None:
         """Which buttons make sense now: Continue only when the budget is used up and the method could go on."""
+        self._standing = ready, done, at_start, ended
         self._over = done and not at_start
         self.playing(self._playing)
         goes_on = self._over and not ended
         shown = {"Step": not goes_on, "Continue": goes_on, "Replay": not self._over}
         dead = {"Step": done, "Back": at_start, "Play": done and at_start}
         for label, button in self.buttons.items():
-            classes, disabled = _classes(label, shown.get(label, True)), not ready or dead.get(label, False)
+            closed = not ready or (self._closed and label in STEPS)
+            classes, disabled = _classes(label, shown.get(label, True)), closed or dead.get(label, False)
             if button.css_classes != classes:
                 button.css_classes = classes
             if button.disabled != disabled:
                 button.disabled = disabled
+
+    def close(self, on: bool) -> None:
+        """Whether no step is to be made for now: a lesson asks first."""
+        if on != self._closed:
+            self._closed = on
+            self.enable(*self._standing)
 
     def offers(self, label: str) -> bool:
         """Whether the button of that label is to be seen and pressed."""

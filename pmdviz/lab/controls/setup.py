@@ -19,6 +19,7 @@ from pmdviz.lab.controls.new_run import PROBLEM, alike
 from pmdviz.lab.controls.problem import SEED, ProblemControls, fitting_methods, select, set_value
 from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.loop.runner import Snapshot
+from pmdviz.lab.panels.diagnosis import DiagnosisPanel
 from pmdviz.methods import METHODS
 from pmdviz.scenes.glossary import marked
 from pmdviz.targets import TARGETS
@@ -32,7 +33,11 @@ class Setup(ProblemControls):
     """The controls of a lab: new runs by `begin(what, **recipe parts)`, knobs by `set_knob(kind, name, value)`."""
 
     def __init__(
-        self, presets: Mapping[str, Any], begin: Callable[..., None], set_knob: Callable[[type[Knobs], str, Any], None]
+        self,
+        presets: Mapping[str, Any],
+        begin: Callable[..., None],
+        set_knob: Callable[[type[Knobs], str, Any], None],
+        diagnose: Callable[[str], None],
     ) -> None:
         super().__init__(BUDGET_OF, self._option, lambda name, value: begin("this seed", seed=value))
         self._presets, self._begin, self._set_knob = dict(presets), begin, set_knob
@@ -40,7 +45,8 @@ class Setup(ProblemControls):
         titles = {OWN: ""} | {preset.title: name for name, preset in self._presets.items()}
         self.preset = select("Preset", titles)
         words: dict[str, Any] = {"stylesheets": [css.TEXT], "sizing_mode": "stretch_width"}
-        self.question = pn.pane.HTML("", margin=(0, 0, 8, 0), **words)
+        self.question = pn.pane.HTML("", margin=(0, 0, 2, 0), **words)
+        self.diagnosis = DiagnosisPanel(diagnose)
         self.about = pn.pane.HTML("", margin=(0, 0, 4, 0), **words)
         self.method = select("Method", {method.title: name for name, method in METHODS.items()})
         self.moves = pn.pane.HTML("", margin=(0, 0, 4, 0), **words)
@@ -51,6 +57,7 @@ class Setup(ProblemControls):
         self.view = pn.Column(
             self.preset,
             self.question,
+            self.diagnosis.view,
             self.undo,
             self.target,
             self.about,
@@ -97,7 +104,7 @@ class Setup(ProblemControls):
     def hide(self, names: Iterable[str]) -> None:
         """Leave out parts of the panel, knobs or options by their names. Raises InputError for other names."""
         parts = {
-            "preset": (self.preset, self.question),
+            "preset": (self.preset, self.question, self.diagnosis.view),
             "target": (self.target, self.about),
             "data": (self.data,),
             "method": (self.method, self.moves),
@@ -132,6 +139,7 @@ class Setup(ProblemControls):
         """Show what is in force."""
         frame = snapshot.frame
         self.show_recipe(snapshot.recipe, frame.target, frame.knobs, snapshot.pending, snapshot.preset)
+        self.diagnosis.show(snapshot)
 
     def show_recipe(
         self, recipe: Recipe, target: Any, knobs: Any, pending: Mapping[str, str], preset: str = ""
@@ -166,6 +174,7 @@ class Setup(ProblemControls):
         if not match and stays is not None and alike(stays.recipe, recipe):
             match = began
         set_value(self.preset, match)
+        self.diagnosis.about(match)
         preset = self._presets.get(match)
         words = _about(preset) if preset else ""
         if self.question.object != words:
@@ -180,9 +189,12 @@ def _say(pane: Any, words: str) -> None:
 
 
 def _about(preset: Any) -> str:
-    """The question, and folded behind it what to try: whoever wants to think first is not told."""
-    question, try_this = marked(html.escape(preset.question)), marked(html.escape(preset.try_this))
+    """The question, what to watch, and folded behind it what to try: whoever wants to think first is not told."""
+    question, watch, try_this = (
+        marked(html.escape(words)) for words in (preset.question, f"Watch: {preset.watch}", preset.try_this)
+    )
     return (
         f'<div class="pmdviz-question">{question}</div>'
+        f'<div class="pmdviz-watch">{watch}</div>'
         f'<details class="pmdviz-try"><summary>Reveal what to try</summary>{try_this}</details>'
     )

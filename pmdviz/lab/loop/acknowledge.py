@@ -31,6 +31,8 @@ class Acknowledge(DataModel):
     keyboard = Bool(
         False
     )  # whether the keys of the whole page belong to it (in the app while it is seen, not in a notebook)
+    presenter = Bool(False)  # for a lecture hall: the pointer says where it is
+    pointer = Bool(False)  # whether a person has turned that over; the browser's own
     key = String("")
     presses = Int(0)
     link = String("")  # query of the link to what is seen, for the address bar
@@ -78,5 +80,8 @@ def make_acknowledge(
     if status is not None:
         shown = {"a": ack, "status": status, "figure": figure, "marks": marks}
         ack.js_on_change("words", CustomJS(args=shown, code=ON_WORDS))
+    if keyboard:
+        for event in ("mousemove", "mouseleave"):
+            figure.js_on_event(event, CustomJS(args={"a": ack, "figure": figure}, code=static("pointer.js")))
     figure.js_on_change("name", CustomJS(args={"a": ack}, code=""))
     return ack

@@ -25,6 +25,7 @@ from pmdviz.scenes import data_columns
 from pmdviz.scenes.columns import StageColumns
 from pmdviz.scenes.marks import Mark
 from pmdviz.scenes.stage import Pair, Scene, SceneChoice
+from pmdviz.scenes.teaching.diagnosis import diagnosis_of
 from pmdviz.scenes.trace_columns import GROUPS, columns_due, first_group
 
 SHARE_S = 0.1  # several iterations go into one frame only while they take less than this
@@ -55,6 +56,8 @@ class Snapshot(NamedTuple):
     news: str = ""  # what became of a branch, in a sentence
     inside: str = ""  # JSON of `scenes.inside`; "" where nobody looks, or while it plays not yet again
     watched: bool = False  # whether the run knows that somebody looks inside its steps
+    diagnosis: str = ""  # of the run, in a sentence; "" where nobody looks, or while it plays
+    diagnosed_by: str = ""  # name of the preset that somebody wants it to be diagnosed by
 
     @property
     def metrics(self) -> dict[str, float | None]:
@@ -104,7 +107,7 @@ class Runner:
         self.choice, self.with_data, self.traces = choice, False, ""
         self.wanted = threading.Event()  # cleared by Pause: the present batch of iterations ends after this one
         self.wanted.set()
-        self.inside = InsideWatch()
+        self.inside, self.diagnosed_by = InsideWatch(), ""  # the name of a preset, while somebody looks
         self._slowest = 0.0
 
     @property
@@ -131,7 +134,7 @@ class Runner:
         points = line.points(columns_due(GROUPS[traces]))
         scene, pair = self.choice.of(frame.target, frame.method)
         columns, playing = scene.columns(frame, pair), before is not None and self.wanted.is_set() and not session.done
-        return Snapshot(
+        snapshot = Snapshot(
             frame=frame,
             scene=scene,
             pair=pair,
@@ -154,7 +157,11 @@ class Runner:
             news=self.past.take_news(),
             inside=self.inside.told(session, scene, pair, columns, playing),
             watched=self.inside.on,
+            diagnosed_by=self.diagnosed_by,
         )
+        if not self.diagnosed_by or (self.wanted.is_set() and not session.done):  # whoever looks while it plays
+            return snapshot
+        return snapshot._replace(diagnosis=diagnosis_of(self.diagnosed_by, snapshot.run))
 
     def advance(self, iterations: int = 1) -> Snapshot:
         """Up to so many iterations: fewer at the end of the budget, on Pause, or when they take long."""
@@ -219,6 +226,11 @@ class Runner:
     def look_inside(self, on: bool) -> Snapshot:
         """The same moment with what its last step is made of, or from now on without it."""
         self.inside.on = on
+        return self.snapshot()
+
+    def diagnose(self, preset: str) -> Snapshot:
+        """The same moment, and from now on each at which the run stands still, with its diagnosis by a preset."""
+        self.diagnosed_by = preset
         return self.snapshot()
 
     def look_at_traces(self, group: str) -> Snapshot:

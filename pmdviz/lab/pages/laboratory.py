@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import EllipsisType
 from typing import Any
 
@@ -25,6 +25,7 @@ from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.loop.pace import SLOW
 from pmdviz.lab.loop.runner import Runner, Snapshot
 from pmdviz.lab.notebook.still_picture import can_draw, still_png
+from pmdviz.lab.pages.opening import take
 from pmdviz.lab.pages.page import LivePage
 from pmdviz.lab.panels.comparing.compare import ComparePanel
 from pmdviz.lab.panels.comparing.luck import LuckPanel
@@ -37,6 +38,7 @@ from pmdviz.lab.panels.notice import Notice
 from pmdviz.lab.panels.screen import Screen
 from pmdviz.lab.panels.time_line import BRANCH_BUTTONS
 from pmdviz.lab.panels.trouble import Trouble
+from pmdviz.lessons.lesson import Lesson
 from pmdviz.presets import PRESETS
 from pmdviz.scenes.stage import SceneChoice
 from pmdviz.scenes.words import EXACT_SAMPLES, state
@@ -91,6 +93,8 @@ class Lab(LivePage):
             or Recipe(target, method, target_options=target_options, seed=seed, budget=budget, **knobs)
         )
         super().__init__()
+        self.on_lesson: Callable[[Lesson], None] = lambda lesson: None  # another page hands it over
+        self.leave_lesson: Callable[[], None] = lambda: None  # what is shown next is not the lesson's
         self._recipe, self._link = limits.check(asked), link
         self.playback = PlaybackBar(self._act, lambda pace: self.commands.set_pace(pace))
         self.trouble = Trouble(lambda: self._act("retry"), lambda: self._act("restart"), self._copy_recipe)
@@ -110,7 +114,7 @@ class Lab(LivePage):
         self.live.pace = SLOW
         self.commands = Commands(self.live, self.floor, self.screen.dim)
         self.screen.on_visit(self.commands.visit)
-        self.setup = Setup(PRESETS, self.commands.begin, self.live.set)
+        self.setup = Setup(PRESETS, self.commands.begin, self.live.set, self._diagnose)
         self.exports = ExportPanel(lambda act: self.live.do("export", act))
         self.recipe_file = RecipeFile(self.commands.begin)
         self.link_builder = LinkBuilder(self._share, self.screen.ack)
@@ -195,6 +199,10 @@ class Lab(LivePage):
         if link.iteration:
             self.live.do("going to the iteration of the link", sharing.arrive)
 
+    def take(self, what: Any) -> None:
+        """Show what another page hands over, as `opening.TAKES` says."""
+        take(self, what)
+
     def stop(self) -> None:
         """End the live loop and what is computed in the background."""
         super().stop()
@@ -251,12 +259,14 @@ class Lab(LivePage):
         if self.sharing.sentence:
             self.notice.say(self.sharing.sentence)
             self.sharing.sentence = ""
+        self.on_show(snapshot)
 
     def play_changed(self, playing: bool) -> None:
         """Play or Pause was pressed."""
         super().play_changed(playing)
         if not playing:
             self.screen.land()
+            self.setup.diagnosis.again()
 
     def cancelled(self, what: str) -> None:
         """It was cancelled: the last picture stays, and the controls are as they were before."""
@@ -279,7 +289,7 @@ class Lab(LivePage):
         self.setup.forget()
         if what == OPENING:
             self.recipe_file.say(str(error))
-        elif not self.setup.refuse(error):
+        elif not (self.on_refused(error) or self.setup.refuse(error)):
             self.screen.say(self._last, error.on_page, self.live.playing)
 
     # In a notebook
@@ -312,7 +322,7 @@ class Lab(LivePage):
     def _act(self, name: str) -> None:
         if name == "inside":
             self.inside.toggle()
-        else:
+        elif self.gate(name):
             self.commands.act(name)
 
     def set_theme(self, dark: bool | None = None, presenter: bool | None = None) -> None:
@@ -322,6 +332,9 @@ class Lab(LivePage):
 
     def _look_inside(self, on: bool) -> None:
         self.live.do("look inside", lambda runner: runner.look_inside(on), newest_only=True)
+
+    def _diagnose(self, preset: str) -> None:
+        self.live.do("diagnosis", lambda runner: runner.diagnose(preset), newest_only=True)
 
     def _freeze(self) -> None:
         if self.live.playing:

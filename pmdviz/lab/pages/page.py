@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import panel as pn
 
+from pmdviz.errors import InputError
 from pmdviz.lab.loop import warm
 from pmdviz.lab.loop.live import Live
 from pmdviz.lab.loop.locked import handed
@@ -34,6 +35,9 @@ class LivePage(InNotebook):
         self.on_presenter: Callable[[bool], None] = lambda on: None
         self.on_note: Callable[[str], None] = lambda words: None
         self.on_open: Callable[[str, Any], None] | None = None  # another page; None where there is none
+        self.gate: Callable[[str], bool] = lambda name: True  # whether a button or a key may do this now
+        self.on_refused: Callable[[InputError], bool] = lambda error: False  # whether another control says why
+        self.on_show: Callable[[Any], None] = lambda shown: None  # hears of what was drawn
         self.busy_card = Busy(self.cancel)
 
     def _go_live(self) -> None:
@@ -57,6 +61,11 @@ class LivePage(InNotebook):
     def foot(self) -> Any:
         """Play and its neighbours: at the foot of the window, or under the page in a notebook."""
         return self.playback.view
+
+    @property
+    def last(self) -> Any:
+        """What was drawn last; None before the first picture."""
+        return self._last
 
     # Life
 

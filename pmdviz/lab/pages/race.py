@@ -116,6 +116,7 @@ class RacePage(LivePage):
         if (frame := self.live.runner.weighted) is not None:
             self.floor.ask(frame)
         self.tell_notebook()
+        self.on_show(scene)
 
     def _show_slow(self, scene: RaceScene) -> None:
         """A card with Cancel for a step that lasts; who comes back while nobody plays is taken in then."""
@@ -170,7 +171,7 @@ class RacePage(LivePage):
             "reseed": lambda: self._begin(replace(self.recipe, seeds=(fresh_seed(self.recipe.seeds[0]),))),
             "proceed": self._proceed,
         }
-        if self._last is not None:
+        if self._last is not None and self.gate(name):
             acts[name]()
 
     def _toggle(self) -> None:

@@ -16,6 +16,7 @@ from pmdviz.experiments.theory.recurrence import mean_terms, unrolled
 from pmdviz.experiments.theory.varied import STRATEGIES, VARIED
 from pmdviz.lab import css
 from pmdviz.lab.controls.buttons import small_button
+from pmdviz.lab.controls.experiment_sharing import read
 from pmdviz.lab.links import NOTHING, Asked
 from pmdviz.lab.loop.acknowledge import make_acknowledge
 from pmdviz.lab.loop.background import follow
@@ -63,6 +64,8 @@ class TheoryPage:
     def __init__(self, asked: Asked = NOTHING) -> None:
         self.on_presenter: Callable[[bool], None] = lambda on: None
         self.on_note: Callable[[str], None] = lambda words: None
+        self.gate: Callable[[str], bool] = lambda name: True  # whether an experiment may begin now
+        self.on_show: Callable[[Any], None] = lambda result: None  # hears of an experiment's result
         self.sweep_view, self.recurrence_view = TheoryView(), RecurrenceView()
         self.ack = make_acknowledge(self.sweep_view.figure, name="theory-acknowledge")
         self.work: Measurement | None = None
@@ -148,6 +151,14 @@ class TheoryPage:
         """Begin; nothing is computed before a button is pressed."""
         self._doc = doc
         self.ack.keyboard = True
+
+    def take(self, asked: Asked) -> None:
+        """Show an experiment that another page or a lesson asks for."""
+        self._cancel()
+        choice = read(asked)
+        if choice is not None:
+            self.experiments.choose(choice)
+            self.sections["experiments"].opened = True
 
     def look(self, on: bool) -> None:
         """A measurement goes on while another page is seen: its progress stands in the tab; the address is theirs."""
@@ -279,9 +290,14 @@ class TheoryPage:
 
     def _experiment(self, work: ExperimentWork) -> None:
         panel = self.experiments
-        if self.work is None or self.work.over:
+        if (self.work is None or self.work.over) and self.gate("experiment"):
             panel.begun(work)
-            self._begin(Measurement(work.act, "cases"), panel.line, panel.look, panel.ended, panel.stopped)
+            self._begin(Measurement(work.act, "cases"), panel.line, panel.look, self._experimented, panel.stopped)
+
+    def _experimented(self, result: ExperimentResult) -> str:
+        words = self.experiments.ended(result)
+        self.on_show(result)
+        return words
 
 
 def _run(

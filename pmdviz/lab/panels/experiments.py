@@ -68,6 +68,14 @@ class ExperimentsPanel:
         except InputError as error:
             return first, str(error)
 
+    def choose(self, choice: Choice) -> None:
+        """Show this one, not run yet."""
+        self._choose(choice)
+
+    def run(self) -> None:
+        """Run what is chosen, as its button does."""
+        self._run()
+
     def _watch(self) -> None:
         self.chosen.param.watch(handed(lambda event: self._choose(usual(event.new))), "value")
         self.preset.param.watch(handed(lambda event: self._start_from(event.new)), "value")

@@ -17,6 +17,7 @@ class Heading(JSComponent):
 
     title = param.String(default="")
     question = param.String(default="", doc="Of the preset, or of the teacher.")
+    watch = param.String(default="", doc="What to look at, of the preset.")
     sentence = param.String(default="")
     told = param.Dict(default={}, doc='What "What is this?" opens.')
     tour = param.Boolean(default=False)
@@ -35,10 +36,11 @@ class Heading(JSComponent):
             return
         self._shown = shown
         told = introduction.explanation(method, target)
-        words = introduction.sentence(method, knobs, target)
+        words, asked = introduction.sentence(method, knobs, target), PRESETS.get(preset)
         self.param.update(
             title=method.title,
-            question=PRESETS[preset].question if preset in PRESETS else "",
+            question=asked.question if asked else "",
+            watch=f"Watch: {asked.watch}" if asked else "",
             sentence=f"{words} {introduction.PLAY}",
             told={**told._asdict(), "sentences": list(told.sentences)},
         )

@@ -39,7 +39,7 @@ class InsidePanel:
 
     def __init__(self, stage: Any, look: Callable[[bool], None], freeze: Callable[[], None]) -> None:
         self._stage, self._look, self._freeze = stage, look, freeze
-        self._dark, self._wished = False, False
+        self._dark, self._wished, self._awaited = False, False, False
         self.inside: InsideView | None = None
         header = pn.pane.HTML(f"{TITLE} (key I)", stylesheets=[css.TEXT], margin=(4, 0))
         self.view = pn.Card(
@@ -61,6 +61,12 @@ class InsidePanel:
         """Open or close it, as its key does; opened so it comes into sight."""
         self._wished = self.view.collapsed
         self.view.collapsed = not self.view.collapsed
+
+    def reveal(self) -> None:
+        """Have it open, and in sight once there is a step to be seen: before the first one it is a line."""
+        self._awaited = True
+        if not self.is_open:
+            self.toggle()
 
     def _on_open(self, event: Any) -> None:
         self.view.css_classes = [NAME, *([OPEN] if self.is_open else [])]
@@ -85,6 +91,9 @@ class InsidePanel:
             self._look(True)
         elif snapshot.inside and snapshot.inside != self.inside.told:
             self.inside.told = snapshot.inside
+            if self._awaited and snapshot.frame.info is not None:
+                self._awaited = False
+                self.inside.seen += 1
 
     def set_theme(self, dark: bool) -> None:
         """Colours of the light or the dark theme."""

@@ -106,6 +106,7 @@ class Screen:
         self._note, self._note_until, self._traced, self._imaged = "", 0.0, 0.0, 0.0
         self._offered: tuple[Any, ...] = ()
         self._preset, self._counted = "", ""  # of the run that is shown
+        self._wished: tuple[str, str] | None = None  # method, and the traces that its next run is to show
         self._due = columns_due(GROUPS[self.traces.group])  # what the run computes for the traces
         self.set_theme(dark=False, presenter=False)
 
@@ -186,21 +187,32 @@ class Screen:
         self.switches.name({**self.stage.labels(snapshot.columns), **beside})
         self.picture.show(target, [snapshot.frame.method], snapshot.scene, snapshot.pair)
 
+    def wish(self, method: str, trace: str) -> None:
+        """Have these traces shown of the next run of this method; the usual ones where it has none of that key."""
+        self._wished = method, trace
+
+    def _granted(self, method: str) -> str | None:
+        """The traces wished for of this method, once; None where there is no wish."""
+        if self._wished is None or self._wished[0] != method:
+            return None
+        trace, self._wished = self._wished[1], None
+        return trace
+
     def _offer(self, snapshot: Snapshot) -> None:
         """Offer the traces available for the target and the method; what is unavailable is not in the menu."""
         frame, preset = snapshot.frame, snapshot.preset
         pair = frame.target.key, frame.method.name, frame.budget_unit, preset
-        if pair != self._offered:
+        wished = self._granted(frame.method.name)
+        if pair != self._offered or wished is not None:
             self._offer_clocks(frame)
-            turned = preset != self._preset
+            turned = wished is not None or preset != self._preset
             self._offered, self._preset = pair, preset
             found = GROUPS.of(frame.target, frame.method)
             titles = _titles(found) | (DATA if data_columns.applies(frame.target) else {})
-            usual = PRESETS[preset].trace if preset in PRESETS else ""
-            chosen = usual if turned and usual in found else self.group.value
-            if chosen not in titles.values() or (turned and not usual):
-                chosen = first_group(found)
-            self.group.param.update(options=titles, value=chosen)
+            usual = wished if wished is not None else PRESETS[preset].trace if preset in PRESETS else ""
+            stays = not turned and self.group.value in titles.values()
+            other = usual if usual in found else first_group(found)
+            self.group.param.update(options=titles, value=self.group.value if stays else other)
 
     def _choose(self, name: str) -> None:
         """Another axis of the traces, or the data in their place."""
@@ -294,6 +306,7 @@ class Screen:
             if view is not None:
                 view.set_theme(dark, presenter)
         self.ghost.set_theme(dark)
+        self.ack.presenter = presenter
         self.switches.set_theme(dark, presenter)
         large = ["pmdviz-large"] if presenter else []
         parts = {"pmdviz-statusbar": self.status, "pmdviz-heading": self.heading, "pmdviz-lab": self.view}

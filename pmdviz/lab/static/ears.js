@@ -7,7 +7,7 @@ const {signal} = a.silence
 const look = () => { a.hidden = document.hidden }
 document.addEventListener("visibilitychange", look, {signal})
 look()
-const KEYS = {" ": "space", ArrowRight: "right", ArrowLeft: "left", r: "R", n: "N", p: "P", i: "I", "?": "?", Escape: "Esc"}
+const KEYS = {" ": "space", ArrowRight: "right", ArrowLeft: "left", r: "R", n: "N", p: "P", i: "I", t: "T", "?": "?", Escape: "Esc"}
 document.addEventListener("keydown", (e) => {
   if (!a.keyboard || e.ctrlKey || e.metaKey || e.altKey || document.querySelector("dialog[open]")) return
   const at = e.composedPath()[0]
@@ -18,5 +18,6 @@ document.addEventListener("keydown", (e) => {
   if (e.repeat && key != "right" && key != "left") return
   e.preventDefault()
   if (key == "?") { help(); return }
+  if (key == "T") { a.setv({pointer: !a.pointer}, {sync: false}); return }
   a.setv({key: key, presses: a.presses + 1})
 }, {signal})

@@ -47,7 +47,7 @@ function open_exports() {
 }
 
 export function render({ model }) {
-  const title = made("b"), question = made("span"), sentence = made("p")
+  const title = made("b"), question = made("span"), sentence = made("p"), watch = made("p", { class: "watch" })
   const what = made("button", { type: "button" }, "What is this?")
   const tour = made("button", { type: "button" }, "Tour")
   const present = made("button", { type: "button", class: "present", title: "Presenter mode: large, for a lecture hall (P)" }, "Present")
@@ -56,18 +56,19 @@ export function render({ model }) {
   for (const button of [present, leave])  // the key does it: there is one way
     button.addEventListener("click", () => { button.blur(); document.dispatchEvent(new KeyboardEvent("keydown", { key: "p" })) })
   const buttons = made("div", { class: "buttons" }, what, ...(model.tour ? [tour, take, present, leave] : []))
-  const heading = made("div", { class: "heading" }, buttons, made("h2", {}, title, " ", question), " ", sentence)
+  const heading = made("div", { class: "heading" }, buttons, made("h2", {}, title, " ", question), " ", sentence, " ", watch)
   const write = () => {
     title.textContent = model.title
     question.textContent = model.question
     sentence.textContent = model.sentence
+    watch.textContent = model.watch
     heading.classList.toggle("asked", model.question !== "")
     heading.style.setProperty("--letters", model.title.length + model.question.length + 2)
   }
   what.addEventListener("click", () => what_is_this(model.told, what))
   tour.addEventListener("click", () => take_tour(tour))
   take.addEventListener("click", open_exports)
-  for (const name of ["title", "question", "sentence"]) model.on(name, write)
+  for (const name of ["title", "question", "sentence", "watch"]) model.on(name, write)
   write()
   new ResizeObserver(() => { // the stage has what the words leave
     heading.getRootNode().host?.getRootNode().host?.style.setProperty("--heading", `${heading.offsetHeight}px`)

@@ -11,6 +11,10 @@ if (!box) {
     <tr><td><kbd>I</kbd></td><td>inside this step: what each term of the update does</td></tr>
     <tr><td><kbd>Esc</kbd></td><td>cancel a long computation</td></tr>
     <tr><td><kbd>P</kbd></td><td>presenter mode: large labels, no sidebar</td></tr>
+    <tr><td><kbd>T</kbd></td><td>say the coordinates of θ at the mouse, in large letters</td></tr>
+    <tr><td><kbd>a</kbd> to <kbd>h</kbd></td><td>in a lesson: choose an answer; a digit begins a number</td></tr>
+    <tr><td><kbd>L</kbd></td><td>leave the lesson; the earlier run is shown again</td></tr>
+    <tr><td><kbd>PgDn</kbd> <kbd>PgUp</kbd></td><td>in presenter mode: the next and the last part of a lesson's step</td></tr>
     <tr><td><kbd>?</kbd></td><td>this help</td></tr></table>
     <h2>What is drawn</h2>
     <p>Solid lines: the exact posterior. Dashed lines: the approximation. Each is drawn as the regions of highest density

@@ -1,2 +1,5 @@
 // A reload, or a bookmark, brings back what is seen. In a notebook the address is not ours.
-if (a.keyboard) history.replaceState(history.state, "", a.link || window.location.pathname)
+if (a.keyboard) {
+  const address = a.link || window.location.pathname
+  history.replaceState(history.state, "", window.pmdvizAddress?.(address) ?? address)
+}

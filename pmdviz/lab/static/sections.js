@@ -11,6 +11,7 @@ export function render({ model }) {
     heading.focus({ preventScroll: true })
   })
   if (model.opened) stay(heading)
+  model.on("opened", () => { if (model.opened) stay(heading) })
   return heading
 }
 // What stands above it is still being laid out: the place is kept for a while, unless somebody does something.

@@ -23,7 +23,7 @@ export function render({ model }) {
   const go = (name) => { if (name !== model.active) { seen = name; model.active = name; show() } }
   const leave = (page, next) => {
     left[page] = location.search || location.pathname
-    history.pushState(null, "", address(next))
+    history.pushState(null, "", window.pmdvizAddress?.(address(next)) ?? address(next))  // a lesson stays in it
   }
   const choose = (tab) => {
     if (tab.name === model.active) return

@@ -56,6 +56,7 @@ function inside_view(host) {
   }
 
   function light(key) {
+    if (!step) return  // the terms have just been hidden from under the pointer
     lit = key
     for (const cell of cells)
       for (const element of [cell.part, cell.card]) element.classList.toggle("lit", key !== "" && cell.key === key)

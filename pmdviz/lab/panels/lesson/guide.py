@@ -1,0 +1,247 @@
+"""A lesson drives the app: it opens pages, closes Play until an answer is stored, judges, and gives the run back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from pmdviz.errors import InputError
+from pmdviz.lab import links
+from pmdviz.lab.links import NO_LESSON, LessonLink
+from pmdviz.lab.loop import limits
+from pmdviz.lab.panels.lesson import acts
+from pmdviz.lab.panels.lesson.card import LessonCard
+from pmdviz.lab.panels.lesson.controls import StepControls
+from pmdviz.lab.panels.lesson.lab_place import LabPlace
+from pmdviz.lab.panels.lesson.page_places import ExperimentPlace, RacePlace
+from pmdviz.lab.panels.lesson.places import Pages, Place
+from pmdviz.lab.panels.lesson.script import Script
+from pmdviz.lab.panels.lesson.told import Standing, is_closed, told
+from pmdviz.lab.panels.lesson.watch import Watch
+from pmdviz.lessons.catalogue import LESSONS
+from pmdviz.lessons.lesson import Lesson, Step
+from pmdviz.lessons.progress import Progress
+
+BROKEN = "What this browser kept of the lesson cannot be used: {}. The lesson begins anew."
+
+
+class Guide:
+    """One browser session's lesson; `pages` are its tabs, `lab` the first of them.
+
+    `on_open(on)` hears whether a lesson is open, and `on_card(card)` of the card when it is first made.
+    """
+
+    def __init__(self, pages: Pages, lab: Any) -> None:
+        self.pages, self.lab = pages, lab
+        self.on_open: Callable[[bool], None] = lambda on: None
+        self.on_card: Callable[[LessonCard], None] = lambda card: None
+        self.progress: Progress | None = None
+        self.standing, self.script = Standing(), Script(self)
+        self.wanted: set[str] = set()  # steps whose solution was asked for once
+        own = LabPlace(lab)
+        self.places: dict[str, Place] = {place.tab: place for place in (own, RacePlace(pages), ExperimentPlace(pages))}
+        self.controls = StepControls(own.turn_knob, own.turn_option, own.turn_part)
+        self.card: LessonCard | None = None
+        self.watch = Watch(self)
+        self._skip, self._came_by = False, NO_LESSON
+        lab.on_refused = lambda error: self.is_open and self.controls.refuse(error)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a lesson is open."""
+        return self.progress is not None
+
+    @property
+    def step(self) -> Step:
+        """The present one."""
+        return self.progress.step
+
+    @property
+    def may_pass(self) -> bool:
+        """Whether steps may be left without an answer: by the teacher's link, or by a presenter."""
+        return self._skip or self.script.on
+
+    # Opening and leaving
+
+    def open(self, lesson: Lesson, link: LessonLink = NO_LESSON) -> None:
+        """Open a lesson: the browser is asked for what it keeps of it, and answers by `resume`."""
+        self._came_by, self._skip = link, link.skip or self._skip
+        if self.card is None:
+            self.card = LessonCard(partial(acts.do, self), form=self.controls.form)
+            self.on_card(self.card)
+        self.card.ask(lesson.name)
+
+    def resume(self, lesson: Lesson, text: str = "", before: str = "") -> None:
+        """Begin, or go on with what a browser kept; what the pages show is kept, to come back to."""
+        link, self._came_by = self._came_by, NO_LESSON
+        progress, said = _kept(lesson, "" if link.attempt else text)
+        name = link.step or (_challenge_of(lesson) if link.attempt else "")
+        if name and name != progress.step.name:
+            progress = progress.jump(name)
+        if not self.is_open:
+            self._keep(before if link.name else "")
+        self.progress = progress
+        self.script.begin()
+        self.enter(shown=link.has_run, begins=not link.has_run, said=said, replayed=link.attempt)
+
+    def _keep(self, before: str) -> None:
+        """What is there before the lesson; of a page that was reloaded since, the browser knows it."""
+        for place in self.places.values():
+            place.keep()
+        self.places["lab"].before = _read(before)
+        self.card.before = before or self._query()
+
+    def _query(self) -> str:
+        try:
+            return self.lab.sharing.query(self.lab.last) if self.lab.last is not None else ""
+        except InputError:  # no link can hold it
+            return ""
+
+    def leave(self, to: str = "lab") -> None:
+        """Close the lesson, if one is open; what the pages showed before it is there again."""
+        if not self.is_open:
+            return
+        self.progress = None
+        self.watch.work.forget()
+        self.close()
+        for place in self.places.values():
+            place.give_back()
+        self.card.param.update(told={}, before="")
+        self.on_open(False)
+        self.pages.show(to)
+
+    # From step to step
+
+    @property
+    def showing(self) -> Step | None:
+        """The last step up to the present one that shows something of its own."""
+        lesson = self.progress.lesson
+        return next(filter(_shows, reversed(lesson.steps[: lesson.places[self.step.name] + 1])), None)
+
+    @property
+    def place(self) -> Place:
+        """Where the present step shows what it is about."""
+        showing = self.showing
+        return self.places[
+            "race" if showing and showing.race else "theory" if showing and showing.experiment else "lab"
+        ]
+
+    def enter(self, shown: bool = False, begins: bool = True, said: str = "", replayed: bool = False) -> None:
+        """Show the present step; `shown`: the page shows what it is about, which with `begins` may begin again."""
+        self.watch.work.forget()
+        self.standing = Standing(
+            may_skip=self.may_pass,
+            part=self.script.part,
+            replayed=replayed,
+            following=_following(self.progress.lesson),
+            listed="lessons" in self.pages.names,
+            said=said,
+        )
+        place, showing = self.place, self.showing
+        self.pages.show(place.tab)
+        if shown or showing is None:
+            place.go_on(self.step, begins)
+        elif not self.progress.done:
+            place.begin(showing)
+        self.publish()
+        self.on_open(True)
+        self.watch.look()
+
+    def go_on(self) -> None:
+        """To the next step, or the end."""
+        self.progress = self.progress.go_on(self.may_pass)
+        self.script.begin()
+        self.enter(shown=self.progress.done or not _shows(self.step))
+
+    def go_back(self) -> bool:
+        """To the step before; False at the first one."""
+        before, self.progress = self.progress, self.progress.go_back()
+        if self.progress is not before:
+            self.script.begin()
+            self.enter(shown=before.done, begins=False)
+        return self.progress is not before
+
+    def begin_again(self) -> None:
+        """From the first step, without the answers; scores stay."""
+        self.progress = replace(Progress.begin(self.progress.lesson), scores=self.progress.scores)
+        self.script.begin()
+        self.enter()
+
+    def open_following(self) -> None:
+        """The next lesson of the list."""
+        if self.standing.following:
+            self.open(LESSONS[self.standing.following[0]])
+
+    def reveal(self) -> None:
+        """From now on the answer stays, and what the step shows may be seen."""
+        self.progress = self.progress.reveal(self.may_pass)
+        self.publish("")
+        self.watch.look()
+
+    def show_part(self) -> None:
+        """The part of the step that a presenter is at, or all of it."""
+        if self.is_open:
+            self.standing = replace(self.standing, part=self.script.part, may_skip=self.may_pass)
+            self.publish("")
+
+    def publish(self, said: str | None = None) -> None:
+        """Bring card, controls and Play up to date, and have the browser keep the progress."""
+        if said is not None:
+            self.standing = replace(self.standing, said=said)
+        kept = {"lesson": self.progress.lesson.name, "text": self.progress.to_json()}
+        self.card.param.update(told=told(self.progress, self.standing), kept=kept)
+        self.close()
+        self.show_controls()
+
+    def close(self) -> None:
+        """Close Play on the pages, or open it."""
+        on = self.is_open and is_closed(self.progress, self.standing)
+        for name in ("lab", "race"):
+            if name in self.pages.built:
+                self.pages.built[name].playback.close(on)
+
+    def show_controls(self) -> None:
+        """The step's settings as the run has them."""
+        last, step = self.lab.last, self.step
+        start = self.progress.lesson.recipe_at(step)
+        if step.controls and last is not None and start is not None and self.place.moment() is not None:
+            self.controls.show(step.controls, start, last)
+
+
+def _kept(lesson: Lesson, text: str) -> tuple[Progress, str]:
+    """What a browser kept, and what must be said of it."""
+    if not text:
+        return Progress.begin(lesson), ""
+    try:
+        return Progress.from_json(lesson, text), ""
+    except InputError as error:
+        return Progress.begin(lesson), BROKEN.format(error)
+
+
+def _read(before: str) -> links.Link | None:
+    """The run of a query that the browser kept, if it is one that this server allows."""
+    from urllib.parse import parse_qs
+
+    try:
+        link = links.read(parse_qs(before.removeprefix("?")))
+        return link if link.recipe is not None and limits.check(link.recipe) else None
+    except InputError:
+        return None
+
+
+def _challenge_of(lesson: Lesson) -> str:
+    """The first step that has a score; "" where none has."""
+    return next((step.name for step in lesson.steps if step.score is not None), "")
+
+
+def _shows(step: Step) -> bool:
+    return step.run is not None or step.race is not None or bool(step.experiment)
+
+
+def _following(lesson: Lesson) -> tuple[str, ...]:
+    """Name and title of the lesson after this one in the list; () for none."""
+    names: Mapping[str, int] = {name: k for k, name in enumerate(LESSONS)}
+    after = [*LESSONS.values()][names.get(lesson.name, len(names)) + 1 :]
+    return (after[0].name, after[0].title) if after else ()

@@ -1,0 +1,179 @@
+"""Lessons in words: Markdown as elements of a page, a goal as a person says it, what became of the answers."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Mapping
+from html.parser import HTMLParser
+from typing import Any
+
+from markdown_it import MarkdownIt
+
+from pmdviz.expressions import BEFORE, Expression
+from pmdviz.lessons.asking import CONFIDENCES
+from pmdviz.lessons.progress import Progress
+from pmdviz.lessons.reading import TERM
+from pmdviz.metrics import METRICS
+from pmdviz.scenes.glossary import marked
+from pmdviz.scenes.words import EXACT_SAMPLES, count, number
+
+Node = list[Any]  # tag, attributes and what is in it
+Nodes = list[Any]  # texts and elements
+ALONE = ("br", "hr")  # tags of elements in which nothing is
+RELATIONS = {"<": "below", "<=": "at most", ">": "above", ">=": "at least", "==": "equal to", "!=": "other than"}
+CLAUSE = re.compile(
+    r"^([\w.]+|\w+\([\w.]+\)) *(<=|>=|==|!=|<|>) *(?:(-?[\d.]+(?:e-?\d+)?) \* )?(-?[\d.]+(?:e-?\d+)?|[\w.]+)$"
+)
+COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+CLOCK = {"visited": "before {} data points are visited", "iteration": "before iteration {}"}
+NAMES = {  # of what is no metric, as a person says it
+    "ess_fraction": "ESS / m",
+    "floor_tv": f"TV of {EXACT_SAMPLES}",
+    "num_particles": "number of particles",
+    "first_mean": "mean of the first coordinate",
+    "first_sd": "sd of the first coordinate",
+    "lightest_mode": "mass of the lightest mode",
+    "max_weight": "largest weight",
+    "mean_square_ratio": "squared error of the mean, 1 for exact samples",
+}
+BESIDE = {"lowest": "lowest {}", "highest": "highest {}", "first": "first {}"}
+
+
+def _reader() -> MarkdownIt:
+    """Markdown without HTML and without pictures, which would be asked of other servers."""
+    return MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
+
+
+READER = _reader()
+
+
+def markdown(text: str) -> Nodes:
+    """Markdown as elements of a page; words of the glossary can be clicked, outside of links and code."""
+    return _written(READER.parse(TERM.sub(r"\1", COMMENT.sub("", text))))
+
+
+def inline(text: str) -> Nodes:
+    """One paragraph of Markdown, without the paragraph."""
+    return _written(READER.parseInline(TERM.sub(r"\1", text)))
+
+
+def plain(text: str) -> str:
+    """Markdown as a text to be read aloud."""
+    return html.unescape(re.sub(r"<[^>]*>", "", READER.renderInline(text)))
+
+
+def _written(tokens: list[Any]) -> Nodes:
+    """The elements of tokens, in whose texts the glossary's words are buttons."""
+    for token in tokens:
+        inside = 0
+        for child in token.children or ():
+            inside += {"link_open": 1, "link_close": -1}.get(child.type, 0)
+            if child.type == "text" and not inside:
+                child.type, child.content = "html_inline", marked(html.escape(child.content, quote=False))
+    return _Elements(READER.renderer.render(tokens, READER.options, {})).nodes
+
+
+class _Elements(HTMLParser):
+    """HTML that was made here as plain values: a script makes elements of these, and never reads markup."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.nodes: Nodes = []
+        self._open = [self.nodes]
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """An element with its attributes, to be filled."""
+        made: Node = [tag, {name: value or "" for name, value in attrs}, []]
+        self._open[-1].append(made)
+        if tag not in ALONE:
+            self._open.append(made[2])
+
+    def handle_endtag(self, tag: str) -> None:
+        """It is full."""
+        if tag not in ALONE and len(self._open) > 1:
+            self._open.pop()
+
+    def handle_data(self, data: str) -> None:
+        """Text."""
+        self._open[-1].append(data)
+
+
+def name_words(name: str) -> str:
+    """A name of an expression as a person says it: "TV", "SVGD: TV", "batch size"."""
+    owner, dot, metric = name.rpartition(".")
+    known = METRICS[metric].title if metric in METRICS else NAMES.get(metric, metric.replace("_", " "))
+    return f"{owner.replace('_', ' ')}: {known}" if dot else known
+
+
+def goal_words(goal: Expression) -> str:
+    """What is to be reached: "TV below 0.2 before 3,000 data points are visited"; else the expression as it stands."""
+    found = BEFORE.match(goal.text)
+    clauses = [_clause(part.strip(" ()")) for part in (found["goal"] if found else goal.text).split(" and ")]
+    if None in clauses or (found and found["clock"] not in CLOCK):
+        return goal.text
+    words = " and ".join(map(str, clauses))
+    return f"{words} {CLOCK[found['clock']].format(count(float(found['number'])))}" if found else words
+
+
+def _clause(text: str) -> str | None:
+    found = CLAUSE.match(text)
+    if found is None:
+        return None
+    left, relation, factor, right = found.groups()
+    function, bracket, name = left.rstrip(")").partition("(")
+    if bracket and function not in BESIDE:
+        return None
+    words = BESIDE[function].format(name_words(name)) if bracket else name_words(left)
+    share = f"{factor} × " if factor else ""
+    return f"{words} {RELATIONS[relation]} {share}{right if right[0] in '-.0123456789' else name_words(right)}"
+
+
+def values_words(values: Mapping[str, Any]) -> str:
+    """What the names of a goal are now: "0.21", or of several "TV 0.21, ESS 640"."""
+    said = {name: _value(value) for name, value in values.items()}
+    return ", ".join(
+        said.values() if len(said) == 1 else (f"{name_words(name)} {words}" for name, words in said.items())
+    )
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return "not known" if value is None else str(value)
+    return count(value) if float(value).is_integer() and abs(value) >= 1 else number(value)
+
+
+def summary(progress: Progress) -> list[str]:
+    """What became of a lesson that is done: how many right, how sure, which goals and scores; sentences."""
+    judged = [verdict.right for verdict in progress.verdicts.values()]
+    goals = [step.name for step in progress.lesson.steps if step.goal is not None]
+    reached = sum(name in progress.reached for name in goals)
+    said = []
+    if judged:
+        said.append(f"{sum(judged)} of {len(judged)} answers right.")
+    if calibration(progress):
+        said.append(calibration(progress))
+    if goals:
+        said.append(f"{reached} of {len(goals)} goals reached.")
+    said += [f"Best score: {score_words(score)}." for score in progress.scores.values()]
+    return said
+
+
+def calibration(progress: Progress) -> str:
+    """How often one was right, by how sure one was: "Sure: 2 of 3 right; a guess: 1 of 2"; "" where nobody said."""
+    by = {said: [0, 0] for said in reversed(CONFIDENCES)}
+    for key, verdict in progress.verdicts.items():
+        said = progress.answers[key].confidence
+        if said in by:
+            by[said][0] += verdict.right
+            by[said][1] += 1
+    parts = [f"{said}: {right} of {total} right" for said, (right, total) in by.items() if total]
+    words = "; ".join(parts)
+    return f"{words[0].upper()}{words[1:]}." if words else ""
+
+
+def score_words(score: float) -> str:
+    """A score: "71 of 100"; one that is no share of 100 as it is."""
+    return f"{score:.0f} of 100" if 0 <= score <= 100 else number(score)
