@@ -34,6 +34,7 @@ FILES = [
     *(ROOT / "pmdviz").rglob("*.py"),
     *(ROOT / "pmdviz").rglob("*.js"),
     *(ROOT / "pmdviz").rglob("*.yaml"),
+    *(ROOT / "pmdviz").rglob("*.md"),
     *(path for path in DOCS.glob("*.md") if path.name not in GENERATED),
     *(ROOT / "notebooks").glob("*.ipynb"),
     ROOT / "README.md",

@@ -4,8 +4,10 @@ import panel as pn
 
 from pmdviz import presets
 from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.expressions import Expression, Template
 from pmdviz.presets import Preset
 from pmdviz.presets.checks import Hint
+from pmdviz.presets.diagnosis import Diagnosis
 from tests.browser.own_model import own_target, plain
 
 EVIL = "</textarea></div><img src=x onerror='window.hacked=1'><script>window.hacked=1</script>"
@@ -23,7 +25,15 @@ target = own_target("evil", log_likelihood)
 target.title = target.about = EVIL
 target.parameter_names = (EVIL, EVIL)
 presets.PRESETS["evil"] = Preset(
-    "evil", EVIL, EVIL, {}, (Hint(say=EVIL),), Recipe("gaussian", made_with={"x": EVIL}).to_dict()
+    "evil",
+    EVIL,
+    EVIL,
+    EVIL,
+    "tv",
+    Expression("tv < 1"),
+    (Diagnosis(Expression("iteration >= 0"), Template(EVIL)),),
+    (Hint(say=EVIL),),
+    Recipe("gaussian", made_with={"x": EVIL}).to_dict(),
 )
 
 from pmdviz.serve.pages import lab_page  # noqa: E402  (after the preset is in the table)

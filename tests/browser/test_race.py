@@ -137,6 +137,7 @@ def test_tabs_by_keyboard_and_for_screen_readers(lab):
     tab = lab.page.get_by_role("tab", name="Lab")
     assert tab.get_attribute("aria-selected") == "true"
     tab.focus()
+    lab.page.keyboard.press("ArrowRight")  # Lessons
     lab.page.keyboard.press("ArrowRight")
     lab.wait(f"{DRAWN} > 0", 60)
     race = lab.page.get_by_role("tab", name="Race")

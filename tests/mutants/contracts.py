@@ -48,4 +48,16 @@ FAULTS = [
     Fault.of("message-models", "serve.browser_messages:_models_made", "not kind_of(part.get('id'))", "kind_of(part.get('id'))", "serve/test_messages"),
     Fault.of("notebook-echo", "lab.notebook.widget:PageWidget._document_patched", "event.setter is not self", "event.setter is self", "lab/test_notebook::test_changes_are_sent_but_not_back_to_where_they_came_from"),
     Fault.of("notebook-freed", "lab.notebook.widget:PageWidget.__init__", "weakref.ref(page)", "lambda: page", "lab/test_notebook::test_a_lab_that_nobody_has_is_freed"),
+    # Lessons.
+    Fault.of("lesson-goal", "lessons.check:_faults_of_goal", "not step.goal.holds(shown.solved)", "False", "lessons/test_check"),
+    Fault.of("lesson-diagnosis", "presets.diagnosis:contradictions", "not diagnoses or any((each.when.holds(scope) for each in diagnoses))", "True", "lessons/test_check"),
+    Fault.of("lesson-hints", "lessons.progress:Progress.hint", "opened + 1", "opened + 2", "lessons/test_progress"),
+    Fault.of("lesson-gate", "lessons.progress:Progress.go_on", "not self.may_go_on(may_skip)", "False", "lessons/test_progress"),
+    Fault.of("lesson-kept", "lessons.progress:Progress.to_json", "self.answers", "{}", "lessons/test_progress"),
+    Fault.of("expression-text", "expressions:_number", "isinstance(value, str)", "False", "test_expressions"),
+    Fault.of("answer-gate", "lessons.questions:Question.reveal", "self.stored is None", "False", "lessons/test_questions::test_nothing_is_revealed_before_an_answer_is_stored"),
+    Fault.of("answer-zero", "lessons.questions:Question.reveal", "self.stored is None", "not self.stored", "lessons/test_questions::test_an_answer_of_zero_is_an_answer"),
+    Fault.of("answer-near", "lessons.asking:within", "scale or abs(right)", "1.0", "lessons/test_questions::test_a_number_is_told_where_it_lies"),
+    Fault.of("check-slip", "lessons.checking:_judged", "(said for value, said in slips if _near(values, value, limit))", "(said for value, said in slips)", "lessons/test_checking::test_a_number_is_judged"),
+    Fault.of("check-array", "lessons.checking:_near", "float(np.abs(wanted).max())", "float(np.abs(wanted).min())", "lessons/test_checking::test_an_array_is_judged_by_its_largest_entry"),
 ]  # fmt: skip

@@ -6,15 +6,15 @@ from typing import NamedTuple
 LEVELS = {
     "data_batches": 0, "data_files": 0, "data_formats": 0, "data_words": 0, "errors": 0, "files": 0, "kernels": 0,
     "version": 0,
-    "densities": 1, "knobs": 1, "lessons": 1, "limits": 1, "targets": 1,
+    "densities": 1, "expressions": 1, "knobs": 1, "limits": 1, "targets": 1,
     "methods": 2,
     "metrics": 3,
     "engine": 4,
     "experiments": 5, "presets": 5,
-    "scenes": 6,
+    "lessons": 6, "scenes": 6,
     "views": 7,
     "export": 8,
-    "lab": 9,
+    "lab": 9, "question_buttons": 9,
     "__init__": 10, "__main__": 10, "api": 10, "app": 10, "cli": 10, "panel_plugin": 10, "serve": 10,
 }  # fmt: skip
 TOP = 10
@@ -22,6 +22,7 @@ TOP = 10
 EXCEPTIONS = {
     ("pmdviz.engine.run", "pmdviz.export.export"),
     ("pmdviz.experiments.race.result", "pmdviz.export.export"),
+    ("pmdviz.lessons.questions", "pmdviz.question_buttons.show"),
 }
 
 # The lowest level at which a library of others may appear. The engine (levels 0 to 6) knows no GUI.

@@ -14,8 +14,8 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "pmdviz"
 PUBLIC = {
     "Frame", "InputError", "Lab", "Question", "Race", "RaceRecipe", "RaceResult", "Recipe", "Run", "Session", "Sweep",
-    "TargetError", "Discrete", "__version__", "custom_target", "experiment", "list_experiments", "list_fit_tests",
-    "list_methods", "list_targets", "race", "run", "sweep", "target", "test_fit",
+    "TargetError", "Discrete", "__version__", "check", "custom_target", "experiment", "list_experiments",
+    "list_fit_tests", "list_methods", "list_targets", "race", "run", "sweep", "target", "test_fit",
 }  # fmt: skip
 HEAVY = {"numba", "llvmlite", "param", "bokeh", "panel", "panel_material_ui", "scipy", "pandas", "matplotlib", "joblib"}
 
@@ -47,7 +47,8 @@ assert pmdviz.Lab(target="mixture", method="pmd").session.frame.iteration == 0
 assert pmdviz.test_fit("gaussian", [[9.0, 9.0 + k] for k in range(20)]).rejected
 assert "ksd" in pmdviz.list_fit_tests()
 asked = pmdviz.Question("Does it fall?", a="yes", b="no")
-assert asked.answer("a").verdict("b").stored == "a"
+assert asked.answer("a").verdict("b", a="It rises.", b="It rises.").stored == "a"
+assert pmdviz.check(0.5, 0.51).right
 try:
     pmdviz.target("mixtur")
 except pmdviz.InputError as error:

@@ -1,0 +1,112 @@
+"""Completes a lesson as a person without a mouse does; the answers come from the lesson's own data."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from pmdviz.lessons.lesson import Lesson, Step
+
+TOLD = """(() => { for (const m of window.Bokeh?.documents[0]?._all_models.values() ?? [])
+  if (m.data?.told?.lesson !== undefined) return m.data.told
+  return {} })()"""
+# Label of what has the focus, through all shadow roots.
+FOCUS = """(() => { let at = document.activeElement
+  while (at?.shadowRoot?.activeElement) at = at.shadowRoot.activeElement
+  return at?.id || at?.getAttribute?.("aria-label") || at?.textContent?.trim() || "" })()"""
+MOST_TABS = 150
+
+
+def told(lab: Any) -> dict[str, Any]:
+    """What the card shows."""
+    return lab.page.evaluate(TOLD)
+
+
+def wait(lab: Any, condition: str, seconds: float = 60.0) -> None:
+    """Until it holds of `t`, what the card shows."""
+    try:
+        lab.wait(f"((t) => {condition})({TOLD})", seconds)
+    except Exception as error:
+        raise AssertionError(f"waited in vain for {condition}; the card says {told(lab)}") from error
+
+
+def tab_to(lab: Any, *labels: str) -> None:
+    """Press Tab until something with one of these ids, names or texts has the focus."""
+    for _ in range(MOST_TABS):
+        if lab.page.evaluate(FOCUS) in labels:
+            return
+        lab.page.keyboard.press("Tab")
+    raise AssertionError(f"the keyboard does not reach {labels}; the card says {told(lab)}")
+
+
+def answer(lab: Any, step: Step, part: str, keys: str = "") -> None:
+    """Choose by letter or type a number, and press Enter."""
+    ask = step.asks[part]
+    right = next((letter for letter, one in ask.options.items() if one.right), "a")
+    lab.page.keyboard.type(keys or (right if ask.options else "0.5"))
+    lab.page.keyboard.press("Enter")
+    wait(lab, f"t.asks.{part}.stored !== null")
+
+
+def turn(lab: Any, name: str, value: Any) -> None:
+    """Set a control of the step."""
+    keyboard, box = lab.page.keyboard, f"knob-{name}"
+    tab_to(lab, box)
+    found = f"pmdviz.find('#{box}', pmdviz.find('.pmdviz-lesson').shadowRoot)"
+    kind = lab.page.evaluate(f"{found}.type")
+    if kind == "checkbox":
+        if lab.page.evaluate(f"{found}.checked") != bool(value):
+            keyboard.press("Space")
+    elif kind.startswith("select"):
+        keyboard.press("Home")
+        for _ in range(30):
+            if lab.page.evaluate(f"{found}.value") == str(value):
+                break
+            keyboard.press("ArrowDown")
+    else:
+        keyboard.press("Control+A")
+        keyboard.type(str(value))
+        keyboard.press("Enter")
+    lab.page.wait_for_timeout(300)
+
+
+def reach(lab: Any, step: Step) -> None:
+    """Reach the goal by turning the controls as the solution does."""
+    for name, value in step.solution.get(0, {}).items():
+        turn(lab, name, value)
+    lab.settled()
+    tab_to(lab, "Play", "Replay")
+    lab.page.keyboard.press("Enter")
+    wait(lab, "t.goal.reached", 120)
+
+
+def take(lab: Any, step: Step) -> None:
+    """Do all that a step asks for."""
+    if step.question is not None:
+        answer(lab, step, "question")
+    if told(lab)["reveal"]["offered"]:
+        tab_to(lab, "Reveal")
+        lab.page.keyboard.press("Enter")
+        wait(lab, "!t.reveal.offered && t.at_end", 180)
+    if step.question is not None:
+        wait(lab, "t.asks.question.verdict !== null", 180)
+    if step.after is not None:
+        wait(lab, "t.asks.after")
+        answer(lab, step, "after")
+        wait(lab, "t.asks.after.verdict !== null")
+    if step.goal is not None and step.solution:
+        reach(lab, step)
+
+
+def complete(lab: Any, lesson: Lesson, most: int = 20) -> None:
+    """All steps, by the way that the answers lead, to the end."""
+    for _ in range(most):
+        name = told(lab)["key"].split("/")[2]
+        take(lab, lesson.step(name))
+        tab_to(lab, told(lab)["next"])
+        before = told(lab)["key"]
+        lab.page.keyboard.press("Enter")
+        wait(lab, f"t.key !== {json.dumps(before)}")
+        if told(lab)["is_done"]:
+            return
+    raise AssertionError("it has no end")

@@ -1,0 +1,79 @@
+"""A preset as a person meets it: question, what to watch, a run to its end, and the diagnosis once it is asked for."""
+
+import os
+import re
+import time
+
+import pytest
+
+from pmdviz.lab.panels.diagnosis import UNDER_WAY, WAITING
+from pmdviz.presets import PRESETS
+from pmdviz.scenes.teaching.diagnosis import NOTHING_YET
+from tests.browser.conftest import Lab
+
+CHOSEN = ("head_start", "bootstrap_batch", "one_blob_for_two")  # whose runs take no time, and whose sentence has TV
+SAID = ".pmdviz-diagnosed"
+TV = re.compile(r"TV (?:is )?([\d.]+\d)")
+WAIT_S = 900  # of the run that takes longest, on busy cores
+
+
+def said(lab, seconds=30):
+    """The sentence, once it is of a run that has ended."""
+    known = f"words && !{[NOTHING_YET, UNDER_WAY, WAITING]}.includes(words)"
+    lab.wait(f"(words => {known})(pmdviz.find('{SAID}')?.textContent)", seconds)
+    return lab.page.locator(SAID).inner_text()
+
+
+def opening(preset, run):
+    """The words of the first sentence up to its first number."""
+    return PRESETS[preset].diagnosis[0].say.text.partition("{")[0] in run
+
+
+def test_presets_are_played_and_diagnosed(lab):
+    lab.hurry()
+    header = lab.page.locator(".pmdviz-diagnosis button").first
+    for name in CHOSEN:
+        preset = PRESETS[name]
+        lab.page.get_by_label("Preset").select_option(preset.title)
+        lab.page.locator(".pmdviz-heading").get_by_text(preset.question).wait_for()
+        lab.page.locator(".pmdviz-heading").get_by_text(f"Watch: {preset.watch}").wait_for()
+        lab.page.locator(SAID).wait_for(state="hidden")  # until somebody asks, by keyboard here
+        header.focus()
+        lab.page.keyboard.press("Enter")
+        lab.page.locator(SAID).get_by_text(NOTHING_YET).wait_for()
+        lab.press("Play")
+        lab.page.get_by_role("button", name="Replay", exact=True).wait_for(timeout=60_000)
+        words = said(lab)
+        assert opening(name, words), words
+        shown, told = (TV.search(text)[1] for text in (lab.words(), words))
+        assert float(told) == pytest.approx(float(shown), abs=0.51 * 10 ** -len(told.partition(".")[2]))
+    lab.type("eta", "9")  # a turned knob keeps the question
+    lab.wait("JSON.parse(pmdviz.model('acknowledge').shown).eta === 9")
+    lab.wait("window.location.search.includes('preset=one_blob_for_two')")
+    lab.page.reload()  # and so does its address
+    lab.wait("window.pmdviz && pmdviz.iteration() > 0 && pmdviz.model('acknowledge')?.drawn > 0", 60)
+    lab.page.locator(".pmdviz-heading").get_by_text(preset.question).wait_for()
+    assert not lab.page.locator(SAID).is_visible()
+    lab.page.get_by_text("Diagnosis of this run").click()
+    assert opening(CHOSEN[-1], said(lab))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("PMDVIZ_EVERY_PRESET" not in os.environ, reason="ten minutes: set PMDVIZ_EVERY_PRESET=1")
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_preset_runs_to_its_end_and_its_diagnosis_appears(name, browser, server):
+    lab = Lab(browser, f"{server.url}/?preset={name}&start=end")
+    refused = lab.page.get_by_text("The run starts at iteration 0 instead.")
+    end = time.monotonic() + WAIT_S
+    while lab.iteration() == 0 and not refused.is_visible() and time.monotonic() < end:
+        lab.page.wait_for_timeout(200)
+    if refused.is_visible():  # on busy cores a link's replay is foretold to take too long
+        lab.press("Close")
+        lab.hurry()
+        lab.press("Play")
+    lab.page.get_by_text("Diagnosis of this run").click()
+    words = said(lab, WAIT_S)
+    assert opening(name, words), words
+    assert lab.page.get_by_label("Preset").evaluate("s => s.selectedOptions[0].textContent") == PRESETS[name].title
+    assert lab.problems == []
+    lab.context.close()

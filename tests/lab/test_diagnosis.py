@@ -1,0 +1,203 @@
+"""The diagnosis of a run that stands still, computed while somebody has it open; and a question that stays."""
+
+import asyncio
+
+import pytest
+
+from pmdviz import presets
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.session import Session
+from pmdviz.expressions import Expression, Template
+from pmdviz.lab import Lab
+from pmdviz.lab.links import Link
+from pmdviz.lab.loop.runner import Runner
+from pmdviz.lab.panels.diagnosis import UNDER_WAY, DiagnosisPanel
+from pmdviz.presets import PRESETS
+from pmdviz.presets.diagnosis import Diagnosis
+from pmdviz.scenes.teaching.diagnosis import NOTHING_YET, diagnosis_of
+from tests.lab.test_lab import until
+from tests.lab.threads import in_a_thread
+
+
+@pytest.fixture
+def runner():
+    made = Runner(PRESETS["particles_die"].recipe, preset="particles_die")
+    made.wanted.clear()  # nothing plays
+    return made
+
+
+def with_diagnosis(monkeypatch, *entries):
+    """The preset with another diagnosis."""
+    made = tuple(Diagnosis(Expression(when), Template(say)) for when, say in entries)
+    preset = PRESETS["particles_die"]
+    other = type(preset)(**{**{name: getattr(preset, name) for name in preset.__dataclass_fields__}, "diagnosis": made})
+    monkeypatch.setitem(presets.PRESETS, "particles_die", other)
+
+
+# In the worker
+
+
+def test_nothing_is_computed_before_somebody_looks(runner):
+    assert runner.snapshot().diagnosis == "" == runner.snapshot().diagnosed_by
+    looked = runner.diagnose("particles_die")
+    assert (looked.diagnosis, looked.diagnosed_by) == (NOTHING_YET, "particles_die")
+    assert runner.diagnose("").diagnosis == ""
+
+
+def test_it_is_of_the_moment_that_is_shown(runner):
+    runner.diagnose("particles_die")
+    while not runner.session.done:
+        told = runner.advance(50)
+    ess = told.metrics["ess"]
+    assert told.diagnosis.startswith(f"ESS fell to {ess:.1f} of 500: no particle has moved")
+    assert f"{100 * told.frame.weights.max():.0f} % of the weight" in told.diagnosis
+    early = runner.travel(lambda past: past.visit(0))
+    assert early.diagnosis == NOTHING_YET
+
+
+def test_while_it_plays_there_is_none(runner):
+    runner.diagnose("particles_die")
+    runner.wanted.set()
+    assert runner.advance(1).diagnosis == "" == runner.snapshot().diagnosis
+    runner.wanted.clear()
+    assert runner.snapshot().diagnosis  # the look that a Pause brings
+
+
+def test_where_nothing_is_true_of_the_run_its_state_is_said():
+    """A person turned other knobs; or the caveat, where the run has one."""
+    well = Session(Recipe())
+    tv = well.advance(3).tv
+    words = diagnosis_of("two_modes", well.run)
+    assert words.startswith("Nothing of what this preset is about: iteration 3,") and f"TV {tv:.3f}" in words
+    ill = Runner(PRESETS["two_modes"].recipe.replaced(knobs={"policy": "never", "step_limit": 0.0, "n0": 0.0}))
+    for _ in range(3):
+        told = ill.advance(1)
+    words = diagnosis_of("two_modes", told.run)
+    assert told.frame.caveat and words[1:] == told.frame.caveat[1:] + "." and words[0].isupper()
+
+
+def test_an_unknown_number_leaves_a_sentence_out_and_breaks_nothing(runner, monkeypatch):
+    told = runner.advance(5)
+    with_diagnosis(
+        monkeypatch, ("iteration > 0", "R-hat is {rhat:.2f}."), ("tw < 1", "No."), ("ess > 0", "ESS {ess:.0f}.")
+    )
+    assert diagnosis_of("particles_die", told.run) == f"ESS {told.metrics['ess']:.0f}."
+    with_diagnosis(monkeypatch, ("rhat < 2", "No."), ("highest(caveat) > 1", "No."))
+    assert diagnosis_of("particles_die", told.run)
+
+
+# The card
+
+
+def test_the_card_follows_the_run_while_it_is_open(runner):
+    looks = []
+    panel = DiagnosisPanel(looks.append)
+    panel.about("particles_die")
+    panel.show(runner.snapshot())
+    assert panel.card.collapsed and panel.card.visible and looks == []
+    panel.card.collapsed = False
+    assert looks == ["particles_die"]
+    panel.show(runner.snapshot())  # of a run that does not know yet
+    assert looks == ["particles_die"] * 2
+    panel.show(runner.diagnose("particles_die"))
+    assert NOTHING_YET in panel.words
+    runner.wanted.set()
+    panel.show(runner.advance(1))
+    assert UNDER_WAY in panel.words
+    runner.wanted.clear()
+    panel.again()
+    panel.show(runner.snapshot())
+    assert UNDER_WAY not in panel.words and looks == ["particles_die"] * 3
+    panel.about("too_bold")
+    assert panel.card.visible and panel.card.collapsed and looks[-1] == ""
+    panel.about("")
+    assert not panel.card.visible
+
+
+# The question stays
+
+
+async def begun(**options):
+    lab = Lab(**options)
+    ack = lab.screen.ack
+    ack.on_change("sent", lambda attr, old, new: setattr(ack, "drawn", new))
+    lab.start()
+    await until(lambda: lab._last is not None)
+    return lab
+
+
+async def ended(lab):
+    lab.stop()
+    await asyncio.wait_for(lab.live._task, 60)
+
+
+def asks(lab, name):
+    """Whether the page shows a preset's question, what to watch, and its diagnosis folded."""
+    preset, heading = PRESETS[name], lab.screen.heading
+    shown = lab.setup.preset.value == name and "Watch: " in lab.setup.question.object
+    return shown and (heading.question, heading.watch) == (preset.question, f"Watch: {preset.watch}")
+
+
+def test_a_turned_knob_a_restart_a_seed_and_an_undo_keep_the_question_and_the_diagnosis():
+    async def scene():
+        lab = await begun(recipe=PRESETS["particles_die"].recipe)
+        panel = lab.setup.diagnosis
+        panel.card.collapsed = False
+        await until(lambda: NOTHING_YET in panel.words)
+        for act in ("step", "restart", "reseed"):
+            before = lab._last
+            lab._act(act)
+            await until(lambda before=before: lab._last is not before and not lab.live.at_work)
+            assert asks(lab, "particles_die") and lab._last.diagnosed_by == "particles_die"
+        lab._act("step")
+        await until(lambda: lab._last.frame.iteration == 1)
+        lab.set(eta=7.0)
+        await until(lambda: lab._last.in_force["eta"] == 7.0)
+        assert asks(lab, "particles_die")
+        lab.setup.preset.value = "too_bold"  # another question is asked first
+        await until(lambda: asks(lab, "too_bold"))
+        assert panel.card.collapsed and lab._last.diagnosed_by == ""
+        panel.card.collapsed = False
+        await until(lambda: lab._last.diagnosed_by == "too_bold")
+        lab._act("undo")
+        await until(lambda: asks(lab, "particles_die"))
+        assert panel.card.collapsed
+        lab.setup.target.value = "banana"
+        await until(lambda: lab._last.recipe.target == "banana")
+        assert not panel.card.visible and lab.screen.heading.watch == ""
+        await ended(lab)
+
+    in_a_thread(scene)
+
+
+def test_a_pause_brings_the_diagnosis():
+    async def scene():
+        lab = await begun(recipe=PRESETS["particles_die"].recipe)
+        panel = lab.setup.diagnosis
+        panel.card.collapsed = False
+        lab._act("toggle")
+        await until(lambda: UNDER_WAY in panel.words and lab._last.frame.iteration > 0)
+        lab._act("toggle")
+        await until(lambda: not lab.live.playing and UNDER_WAY not in panel.words)
+        assert NOTHING_YET not in panel.words
+        await ended(lab)
+
+    in_a_thread(scene)
+
+
+def test_a_link_whose_knobs_were_turned_keeps_the_question_and_is_diagnosed_by_it():
+    async def scene():
+        link = Link(PRESETS["particles_die"].recipe.replaced(knobs={"eta": 5.0}), 2, preset="particles_die")
+        lab = await begun(link=link)
+        await until(lambda: lab._last.frame.iteration == 2)
+        lab.setup.diagnosis.card.collapsed = False
+        await until(lambda: lab._last.diagnosed_by == "particles_die")
+        assert asks(lab, "particles_die")
+        await ended(lab)
+
+    in_a_thread(scene)
+
+
+def test_whoever_hides_the_preset_hides_its_diagnosis():
+    lab = Lab(link=Link(hide=("preset",)))
+    assert not lab.setup.diagnosis.view.visible and not lab.setup.question.visible

@@ -1,0 +1,65 @@
+"""What a lesson's card says: Markdown, goals as a person says them, what became of answers."""
+
+from dataclasses import replace
+
+import pytest
+
+from pmdviz.expressions import Expression
+from pmdviz.lessons.asking import Verdict
+from pmdviz.lessons.progress import Progress
+from pmdviz.scenes.teaching.lesson_words import calibration, goal_words, inline, markdown, summary, values_words
+from tests.support.lessons import small_challenge, small_lesson
+
+
+def tags(nodes):
+    """Every tag that is used."""
+    return {tag for node in nodes if not isinstance(node, str) for tag in ({node[0]} | tags(node[2]))}
+
+
+def text(nodes):
+    return "".join(node if isinstance(node, str) else text(node[2]) for node in nodes)
+
+
+def test_markdown_is_elements_and_markup_in_it_stays_text():
+    nodes = markdown(
+        "**TV** <script>x</script> & `ESS`\n\n| a | b |\n|---|---|\n| 1 | [c](https://x.org/ESS) |\n\n<!-- hidden -->"
+    )
+    assert tags(nodes) == {"p", "strong", "button", "code", "table", "thead", "tbody", "tr", "th", "td", "a"}
+    assert "<script>x</script> & ESS" in text(nodes) and "hidden" not in text(nodes)
+    assert text(inline("{term}`ESS` is a <b>")) == "ESS is a <b>"
+
+
+@pytest.mark.parametrize(
+    "given", ["[x](javascript:alert(1))", "![x](http://elsewhere/x.png)", "<img src=http://elsewhere/x>"]
+)
+def test_nothing_of_it_runs_or_asks_another_server(given):
+    assert not tags(inline(given)) & {"img", "script"}
+    assert "javascript:" not in str([node for node in inline(given) if not isinstance(node, str)])
+
+
+@pytest.mark.parametrize(
+    ("goal", "words"),
+    [
+        ("tv < 0.08", "TV below 0.08"),
+        ("tv < 0.2 before visited 3000", "TV below 0.2 before 3,000 data points are visited"),
+        ("ess > 0.4 * num_particles and tv < .1", "ESS above 0.4 × number of particles and TV below .1"),
+        ("lowest(tv) <= 0.1", "lowest TV at most 0.1"),
+        ("plain.tv < bold_one.tv", "plain: TV below bold one: TV"),
+        ("abs(tv - 1) < 2 or ess > 3", "abs(tv - 1) < 2 or ess > 3"),
+    ],
+)
+def test_a_goal_as_a_person_says_it(goal, words):
+    assert goal_words(Expression(goal)) == words
+
+
+def test_values_are_read_as_numbers():
+    assert values_words({"tv": 0.2134}) == "0.213"
+    assert values_words({"ess": 640.0, "tv": None}) == "ESS 640, TV not known"
+
+
+def test_the_end_says_what_became_of_the_answers():
+    progress = Progress.begin(small_lesson()).answer("question", "b", "sure").reveal().answer("after", 60)
+    progress = progress.judged("question", Verdict(True, "")).judged("after", Verdict(False, "")).reach()
+    assert summary(progress) == ["1 of 2 answers right.", "Sure: 1 of 1 right.", "0 of 1 goals reached."]
+    assert calibration(replace(progress, verdicts={})) == ""
+    assert summary(Progress.begin(small_challenge()).score(71.4).score(30.0))[-1] == "Best score: 71 of 100."
