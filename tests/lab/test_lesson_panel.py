@@ -22,7 +22,7 @@ from tests.support.lessons import small_challenge, small_lesson
 LESSON, CHALLENGE = small_lesson(), small_challenge()
 
 
-async def until(condition, seconds=60.0):
+async def until(condition, seconds=300.0):  # the first one on a machine waits for the kernels
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "waited in vain"
