@@ -96,14 +96,14 @@ class Progress:
             raise InputError("store your answer first")
         return replace(self, verdicts={**self.verdicts, self.key(part): verdict})
 
-    @property
-    def may_reveal(self) -> bool:
-        """Whether an answer is stored, or none is asked for."""
-        return self.step.question is None or self.answer_to("question") is not None
+    def may_reveal(self, may_skip: bool = False) -> bool:
+        """Whether an answer is stored, none is asked for, or skipping is allowed."""
+        answered = self.step.question is None or self.answer_to("question") is not None
+        return answered or may_skip or self.step.skip
 
     def reveal(self, may_skip: bool = False) -> Progress:
         """Open what the step shows. Raises InputError before an answer is stored, unless it may be skipped."""
-        if not (self.may_reveal or may_skip or self.step.skip):
+        if not self.may_reveal(may_skip):
             raise InputError("store your answer first")
         return replace(self, revealed=self.revealed | {self.step.name})
 
@@ -133,12 +133,17 @@ class Progress:
         answered = all(self.answer_to(part) is not None for part in self.step.asks)
         return answered or may_skip or self.step.skip
 
+    @property
+    def following(self) -> Step | None:
+        """The step after the present one, by the branch of the answer; None at the end."""
+        answer = self.answer_to("question")
+        return self.lesson.following(self.step, str(answer.value) if answer else "")
+
     def go_on(self, may_skip: bool = False) -> Progress:
         """To the next step, by the branch of the answer; past the last one the lesson is done. Raises InputError."""
         if not self.may_go_on(may_skip):
             raise InputError("store your answer first")
-        answer = self.answer_to("question")
-        after = self.lesson.following(self.step, str(answer.value) if answer else "")
+        after = self.following
         return replace(self, done=True) if after is None else replace(self, path=(*self.path, after.name))
 
     def jump(self, name: str) -> Progress:

@@ -10,10 +10,10 @@ from markdown_it import MarkdownIt
 
 from pmdviz.errors import InputError, shown
 from pmdviz.lessons.blocks import split
-from pmdviz.lessons.fields import Block, expression, flag, known_keys, mapping, text, texts, whole
 from pmdviz.lessons.lesson import Lesson, Race, Step, check_steps
 from pmdviz.lessons.reading_asks import read_ask
 from pmdviz.presets.diagnosis import Diagnosis, read_diagnoses
+from pmdviz.presets.file_values import Block, expression, flag, known_keys, mapping, text, texts, whole
 
 LONGEST = 100_000  # characters of a file
 OPENED = re.compile(r"^[`~]{3,}\s*\{step\}", re.M)  # a step that begins

@@ -8,7 +8,7 @@ from typing import Any
 
 from pmdviz.errors import InputError, shown
 from pmdviz.lessons.asking import Ask, Number, Option
-from pmdviz.lessons.fields import Block, expression, flag, known_keys, mapping, real, template, text
+from pmdviz.presets.file_values import Block, expression, flag, known_keys, mapping, real, template, text
 
 QUESTION = ("ask", "options", "number", "confidence")
 OPTION = ("say", "because", "right", "to")

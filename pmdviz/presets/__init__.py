@@ -20,6 +20,7 @@ from pmdviz.errors import InputError, shown, unknown
 from pmdviz.expressions import Expression
 from pmdviz.presets.checks import Hint
 from pmdviz.presets.diagnosis import Diagnosis, read_diagnoses
+from pmdviz.presets.file_values import known_keys, text
 
 NEEDED = ("title", "position", "question", "watch", "trace", "check", "diagnosis", "hints", "recipe")
 KEYS = (*NEEDED, "needs")  # of a file
@@ -84,18 +85,13 @@ def read_preset(name: str, parts: Any) -> Preset:
     """The preset of a file's content. Raises InputError: which key, what was given."""
     if not isinstance(parts, Mapping):
         raise InputError(f"preset {name!r} must be names and values; given: {shown(parts)}")
-    for key in parts:
-        if key not in KEYS:
-            raise unknown(f"key of preset {name!r}", key, KEYS)
+    known_keys(parts, KEYS, f"preset {name!r}")
     for key in NEEDED:
         if key not in parts:
             raise InputError(f"preset {name!r} needs `{key}`")
-    for key in TEXTS:
-        if not isinstance(parts[key], str) or not parts[key].strip():
-            raise InputError(f"`{key}` of preset {name!r} must be a text; given: {shown(parts[key])}")
     return Preset(
         name,
-        **{key: parts[key] for key in TEXTS},
+        **{key: text(parts, key, f"preset {name!r}", needed=True) for key in TEXTS},
         check=Expression(parts["check"]),
         diagnosis=read_diagnoses(parts["diagnosis"]),
         hints=tuple(_hint(name, each) for each in parts["hints"]),
@@ -104,9 +100,7 @@ def read_preset(name: str, parts: Any) -> Preset:
 
 
 def _hint(name: str, parts: Mapping[str, Any]) -> Hint:
-    for key in parts:
-        if key not in HINT:
-            raise unknown(f"key of a hint of preset {name!r}", key, HINT)
+    known_keys(parts, HINT, f"a hint of preset {name!r}")
     return Hint(**{**parts, "expect": Expression(parts["expect"]) if "expect" in parts else None})
 
 

@@ -32,7 +32,7 @@ class LessonsList(JSComponent):
     format = param.Integer(default=FORMAT, doc="Of what the browser keeps.")
     looks = param.Integer(default=0, doc="Raised by the server: the page came into sight.")
 
-    _esm = css.static("lessons.js")
+    _esm = css.static("make.js") + css.static("lessons.js")
     _stylesheets = [css.static("lessons.css")]
 
     def __init__(self, choose: Callable[[str], None], **params: Any) -> None:

@@ -30,7 +30,7 @@ class MethodsTable(JSComponent):
     columns = param.List(default=[], doc="Name, title and terms of each column; a term with its meaning.")
     families = param.List(default=[], doc="Title, and the rows: name, title and cells of each method.")
 
-    _esm = css.static("methods.js")
+    _esm = css.static("make.js") + css.static("methods.js")
     _stylesheets = [css.static("methods.css")]
 
     def __init__(self, pick: Callable[[str, str], None], **params: Any) -> None:

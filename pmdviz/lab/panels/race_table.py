@@ -62,5 +62,5 @@ class RaceTable(JSComponent):
     swatches = param.List(default=[])
     notes = param.List(default=[["exact samples", f"{EXACT} {WHY_BELOW}"]])
 
-    _esm = static("race_table.js")
+    _esm = static("make.js") + static("race_table.js")
     _stylesheets = [static("race_table.css")]

@@ -1,10 +1,4 @@
 // The parts of a lesson's card. Each has `root` and `show(told)`; only what differs is touched, so that nothing jumps.
-const make = (tag, attributes = {}, ...children) => {
-  const made = document.createElement(tag)
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value)
-  made.append(...children)
-  return made
-}
 // Elements that the server has made of Markdown: texts, and lists of tag, attributes and what is in them.
 const TAGS = new Set(("a b blockquote br button code em h1 h2 h3 h4 h5 h6 hr li ol p pre s strong table tbody td th thead tr ul").split(" "))
 const ATTRIBUTES = new Set(["href", "type", "class", "data-term", "aria-haspopup", "start"])

@@ -1,11 +1,5 @@
 // The lessons and challenges, each with how far one is, as this browser keeps it: it is read here and sent nowhere.
 export function render({ model }) {
-  const make = (tag, attributes = {}, ...children) => {
-    const made = document.createElement(tag)
-    for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value)
-    made.append(...children)
-    return made
-  }
   // What is kept of a lesson, or null: nothing, or what another version of the lesson has left.
   function kept(name, steps) {
     try {

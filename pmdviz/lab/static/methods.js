@@ -1,11 +1,5 @@
 // The table of the methods: menus leave those that have what is chosen, a press on a cell runs its method.
 export function render({ model }) {
-  const make = (tag, attributes = {}, ...children) => {
-    const made = document.createElement(tag)
-    for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value)
-    made.append(...children)
-    return made
-  }
   const ANY = ""
   const menu = (name, title, choices) => {
     const box = make("select", { name, "aria-label": title }, make("option", { value: ANY }, "any"),

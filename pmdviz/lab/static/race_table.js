@@ -1,11 +1,5 @@
 // A table whose head sorts: a press on a title sorts by it, another one turns the order round.
 export function render({ model }) {
-  const make = (tag, attributes = {}, ...children) => {
-    const made = document.createElement(tag)
-    for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value)
-    made.append(...children)
-    return made
-  }
   const drawn = (tag, attributes) => {
     const made = document.createElementNS("http://www.w3.org/2000/svg", tag)
     for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value)

@@ -21,7 +21,7 @@ class LessonCard(JSComponent):
     kept = param.Dict(default={}, doc="Lesson and progress: for the browser to keep.")
     before = param.String(default="", doc="Query of the run that the lesson took the place of.")
 
-    _esm = "".join(map(css.static, ("lesson_parts.js", "lesson_memory.js", "lesson_keys.js", "lesson.js")))
+    _esm = "".join(map(css.static, ("make.js", "lesson_parts.js", "lesson_memory.js", "lesson_keys.js", "lesson.js")))
     _stylesheets = [css.static("lesson.css") + css.TERM]
 
     def __init__(self, do: Callable[[Mapping[str, Any]], None], **params: Any) -> None:

@@ -59,8 +59,7 @@ class Standing:
 
 def is_closed(progress: Progress, standing: Standing) -> bool:
     """Whether the run may not be played yet."""
-    may = progress.is_revealed or progress.may_reveal or progress.step.skip or standing.may_skip
-    return not (may or progress.done)
+    return not (progress.is_revealed or progress.may_reveal(standing.may_skip) or progress.done)
 
 
 def parts_of(progress: Progress) -> list[str]:
@@ -105,7 +104,7 @@ def told(progress: Progress, standing: Standing) -> dict[str, Any]:
         "controls": bool(step.controls),
         "may_go_on": progress.may_go_on(standing.may_skip),
         "may_go_back": progress.done or len(progress.path) > 1,
-        "next": "Finish" if _is_last(progress) else "Next",
+        "next": "Finish" if progress.following is None else "Next",
         "done": summary(progress) if progress.done else [],
         "is_done": progress.done,
         "following": [*standing.following],
@@ -128,11 +127,6 @@ def _part_words(progress: Progress, standing: Standing) -> str:
 
 def _is_open(progress: Progress, part: str) -> bool:
     return part == "question" or progress.is_revealed
-
-
-def _is_last(progress: Progress) -> bool:
-    answer = progress.answer_to("question")
-    return progress.lesson.following(progress.step, str(answer.value) if answer else "") is None
 
 
 def _ask(progress: Progress, standing: Standing, part: str, ask: Ask) -> dict[str, Any]:

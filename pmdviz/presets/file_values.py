@@ -1,4 +1,4 @@
-"""Reads one value of a lesson's YAML block, of the kind that it must be, or says which key of what is wrong.
+"""Reads one value of a data file's YAML, of the kind that it must be, or says which key of what is wrong.
 
 All raise InputError.
 """
