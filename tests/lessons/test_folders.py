@@ -49,7 +49,7 @@ def test_a_folder_of_ours_must_be_read_whole(folder):
 
 
 def test_serve_takes_a_folder_and_refuses_what_is_none(folder, monkeypatch):
-    monkeypatch.delenv(FOLDER, raising=False)
+    monkeypatch.setenv(FOLDER, "")  # so that what the server sets is taken back, and no later test serves it
     parser = ArgumentParser()
     server.add_arguments(parser)
     options = parser.parse_args(["--lessons", str(folder)])
@@ -57,5 +57,6 @@ def test_serve_takes_a_folder_and_refuses_what_is_none(folder, monkeypatch):
     assert own_folder() == folder
     with pytest.raises(InputError, match="lessons of your own must be in a folder"):
         server._offer_lessons(str(folder / "mine.md"))
-    monkeypatch.delenv(FOLDER)
+    monkeypatch.setenv(FOLDER, "")
     server._offer_lessons(None)
+    assert own_folder() is None
