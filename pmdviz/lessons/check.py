@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pmdviz.engine.run import Run
@@ -230,11 +230,21 @@ def _faults_of_goal(step: Step, shown: Shown) -> Iterator[str]:
     """A goal is something to reach, and its solution reaches it."""
     if step.goal is None or shown.solved is None:
         return
-    on_the_way = step.goal if step.goal.over_history else Expression(f"ever({step.goal.text})")
-    if step.goal.holds(shown.plain) or on_the_way.holds(shown.plain):
+    if any(map(step.goal.holds, _moments(shown))):
         yield f"the goal is no goal, as the run reaches it untouched: {step.goal.why(shown.plain)}"
     if not step.goal.holds(shown.solved):
         yield f"the goal cannot be reached by its solution: {step.goal.why(shown.solved)}"
+
+
+def _moments(shown: Shown) -> Iterator[Scope]:
+    """The untouched run at its end, and as it was at each measured frame before."""
+    yield shown.plain
+    if shown.run is not None:
+        iterations = shown.run.history["iteration"]
+        for at, frame in enumerate(shown.run.frames, 1):
+            if frame.iteration in iterations:
+                rows = {name: column[iterations <= frame.iteration] for name, column in shown.run.history.items()}
+                yield scope_of(replace(shown.run, frames=shown.run.frames[:at], history=rows))
 
 
 def _faults_of_score(step: Step, shown: Shown) -> Iterator[str]:

@@ -71,6 +71,7 @@ MEASURES: dict[str, Callable[[Run], Any]] = {  # besides metrics, knobs and colu
     "lightest_mode_exact": _of_lightest(1),
     "log_z_above_error": _log_z_above_error,
 }
+FLOOR = "floor_"  # how the names begin of what as many exact samples would get
 CONSTANTS = ("budget", "num_data", "dim", "seed")  # of MEASURES, those that say nothing of a moment
 RATIOS = {"tv_ratio": "tv", "kl_ratio": "kl_forward", "ess_ratio": "ess"}  # of the hint's run over the preset's own
 
@@ -92,8 +93,8 @@ class RunScope:
             return mine / other if mine is not None and other else None
         if name in MEASURES:
             return MEASURES[name](self._run)
-        if name in METRICS or name.startswith("floor_"):
-            return self._run.final.metrics.get(name) if name.startswith("floor_") else self._run.final.metric(name)
+        if name in METRICS or name.startswith(FLOOR):
+            return self._run.final.metrics.get(name) if name.startswith(FLOOR) else self._run.final.metric(name)
         if name in self._columns:
             value = self._columns[name][-1].item()
             return None if np.isnan(value) else value
@@ -111,8 +112,8 @@ class RunScope:
         return [dict(zip(names, row, strict=True)) for row in zip(*self._columns.values(), strict=True)]
 
     def constant(self, name: str) -> bool:
-        """Whether it is the same in the whole run; a knob that was turned has its present value."""
-        return name in CONSTANTS or name in self._settings
+        """Whether it is the same in the whole run; a knob that was turned has its present value, and so has a floor."""
+        return name in CONSTANTS or name in self._settings or name.startswith(FLOOR)
 
     @cached_property
     def _settings(self) -> Mapping[str, Any]:

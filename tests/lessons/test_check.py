@@ -30,6 +30,10 @@ PLANTED = {
         [("goal: tv < 0.05", "goal: iteration < 1 or tv < 0.05")],
         "the goal is no goal, as the run reaches it untouched",
     ),
+    "a goal that is reached for a moment, by a name that no history has": (
+        [("goal: tv < 0.05", "goal: max_weight < 0.03 or tv < 0.05")],  # at the start all weights are 1/50
+        "the goal is no goal, as the run reaches it untouched",
+    ),
     "a goal without a solution": ([("solution: {0: {num_particles: 2000}}", "")], "its goal needs a `solution`"),
     "a goal without controls": ([("controls: [num_particles, step_size]", "")], "it has no `controls`"),
     "a solution without a goal": ([("goal: tv < 0.05\n", "")], "it has a solution, but no goal"),

@@ -1,5 +1,6 @@
 """The course: every notebook is well formed and stripped, asks before it runs, and runs from top to bottom."""
 
+import difflib
 import re
 from collections import Counter
 from pathlib import Path
@@ -163,17 +164,27 @@ def test_the_key_is_of_these_notebooks(notebook, request):
     assert f"<!-- {name}: {course_key.digest(notebook)} -->" in part, "python -m tests.support.course_key " + name[:2]
 
 
-def alike(one, other, share=0.05):
-    """Whether two texts have the same words, and figures within a share of one another."""
+def differences(one, other, share=0.05, most=0.5, few=0.1):
+    """How two texts differ: in a word, in a figure by more than `most`, or in more than `few` of them by a `share`.
+
+    A chain of resamplings takes another way on another machine, and a player is as large as its release of Bokeh.
+    """
     number = r"\d[\d,]*\.?\d*(?:e-?\d+)?"
-    figures = [[float(found.replace(",", "")) for found in re.findall(number, text)] for text in (one, other)]
-    words = [re.sub(r"\s+", " ", re.sub(number, "#", text)) for text in (one, other)]
-    return words[0] == words[1] and figures[0] == pytest.approx(figures[1], rel=share, abs=0.02)
+    words = [re.sub(number, "#", text).split() for text in (one, other)]
+    if words[0] != words[1]:
+        return [*difflib.unified_diff(*words, lineterm="", n=2)]
+    pairs = [*zip(*([float(each.replace(",", "")) for each in re.findall(number, text)] for text in (one, other)))]
+    far = [(a, b) for a, b in pairs if a != pytest.approx(b, rel=share, abs=0.02)]
+    too_far = [(a, b) for a, b in far if a != pytest.approx(b, rel=most)]
+    return far if too_far or len(far) > few * len(pairs) else []
 
 
-def test_figures_may_differ_in_their_last_digits_and_words_may_not():
-    assert alike("TV 0.512, 1,000 draws", "TV 0.514, 1,001 draws")
-    assert not alike("TV 0.512", "TV 0.62") and not alike("TV 0.5", "KL 0.5")
+def test_few_figures_may_differ_and_none_by_much_and_no_word():
+    figures = "TV 0.512 of " + " and ".join(map(str, range(20)))
+    assert not differences(figures, figures.replace("0.512", "0.514"))
+    assert not differences(figures, figures.replace("0.512", "0.62"))
+    for other in (figures.replace("0.512", "1.9"), figures.replace("TV", "KL"), figures.replace("1", "2"), figures + " or so"):
+        assert differences(figures, other)
 
 
 @pytest.mark.slow
@@ -191,7 +202,7 @@ def test_a_notebook_runs_from_top_to_bottom_as_its_key_says(notebook, request, t
         assert cell.outputs[-1].data["text/markdown"].startswith("**Right**")
     assert len(tagged(executed, "solved")) == len(tagged(notebook, "check"))
     name = request.node.callspec.id
-    assert alike(course_key.section(name, notebook, executed), course_key.sections()[name])
+    assert differences(course_key.section(name, notebook, executed), course_key.sections()[name]) == []
 
 
 @pytest.mark.slow

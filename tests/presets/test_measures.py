@@ -5,6 +5,7 @@ import pytest
 import pmdviz
 from pmdviz.errors import InputError
 from pmdviz.expressions import Expression, Template
+from pmdviz.lessons.playing import compute_floor
 from pmdviz.metrics.modes import modes
 from pmdviz.presets.checks import run_of
 from pmdviz.presets.measures import RunScope, names_of
@@ -47,6 +48,8 @@ def test_functions_over_the_history_are_of_its_rows(run):
     for text in ("highest(max_weight)", "lightest_mode > 0.1 before visited 300", "lowest(kl_moments)"):
         with pytest.raises(InputError, match="the history has no"):
             value(text, run)
+    compute_floor(run)
+    assert value("lowest(tv / floor_tv)", run) == history["tv"].min() / value("floor_tv", run)
 
 
 def test_the_lightest_mode_is_judged_by_its_own_exact_mass(run):
