@@ -52,10 +52,14 @@ def touches_platform(path: Path) -> bool:
     return PLATFORM_WORDS.search(path.read_text(encoding="utf-8")) is not None
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         if touches_platform(item.path):
             item.add_marker(pytest.mark.platform)
+    if "exhaustive" not in config.option.markexpr:
+        left_out = [item for item in items if item.get_closest_marker("exhaustive")]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
 
 
 @pytest.fixture(scope="session")

@@ -10,10 +10,12 @@ from pmdviz.lessons.playing import begun_with, compute_floor, play
 from tests.browser import lesson_by_keys as keys
 from tests.browser.conftest import Lab
 from tests.browser.test_accessible import AXE, FOUND
+from tests.support.marks import some_in_ci
 
 ONE = LESSONS["one_step"]
 HOST = ".pmdviz-lesson"
 CARD = f"{HOST} .card"
+OF_A_KIND = ("evidence", "which_distance", "dimension", "where_it_fails")  # with a run, a race, an experiment, a score
 
 
 def opened(server, browser, query, **options):
@@ -147,8 +149,7 @@ def test_question_stage_and_play_are_in_sight(server, browser):
     closed(lab)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", LESSONS)
+@pytest.mark.parametrize("name", some_in_ci(LESSONS, OF_A_KIND))
 def test_every_lesson_is_completed_by_keyboard_alone(server, browser, name):
     lab = opened(server, browser, f"?lesson={name}")
     keys.complete(lab, LESSONS[name])

@@ -1,6 +1,5 @@
 """A preset as a person meets it: question, what to watch, a run to its end, and the diagnosis once it is asked for."""
 
-import os
 import re
 import time
 
@@ -10,13 +9,13 @@ from pmdviz.lab.panels.diagnosis import UNDER_WAY, WAITING
 from pmdviz.presets import PRESETS
 from pmdviz.scenes.teaching.diagnosis import NOTHING_YET
 from tests.browser.conftest import Lab
+from tests.support.marks import some_in_ci
 
 CHOSEN = ("head_start", "bootstrap_batch", "one_blob_for_two")  # whose runs take no time, and whose sentence has TV
 SAID = ".pmdviz-diagnosed"
 TV = re.compile(r"TV (?:is )?([\d.]+\d)")
 WAIT_S = 900  # of the run that takes longest, on busy cores
-# All of them take twenty minutes, so by default a few play whose runs are short and of other kinds than CHOSEN.
-PLAYED = PRESETS if "PMDVIZ_EVERY_PRESET" in os.environ else ("fan_of_lines", "steps_of_a_walk", "gibbs_sees_one_mode")
+QUICK = ("fan_of_lines", "steps_of_a_walk", "gibbs_sees_one_mode")  # of other kinds; all of them take twenty minutes
 
 
 def said(lab, seconds=30):
@@ -60,8 +59,7 @@ def test_presets_are_played_and_diagnosed(lab):
     assert opening(CHOSEN[-1], said(lab))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", PLAYED)
+@pytest.mark.parametrize("name", some_in_ci(PRESETS, QUICK))
 def test_a_preset_of_a_link_runs_to_its_end_and_its_diagnosis_appears(name, browser, server):
     lab = Lab(browser, f"{server.url}/?preset={name}&start=end")
     refused = lab.page.get_by_text("The run starts at iteration 0 instead.")
