@@ -16,6 +16,7 @@ from pmdviz.lessons.playing import Player, compute_floor, controls_of
 from pmdviz.lessons.scopes import scope_of
 from pmdviz.presets.diagnosis import contradictions
 from pmdviz.presets.experiments import find_experiment_preset
+from pmdviz.presets.measures import FLOOR
 from pmdviz.scenes.glossary import KEYS
 from pmdviz.scenes.trace_columns import GROUPS
 
@@ -132,7 +133,7 @@ def _played(step: Step, source: Step | None, player: Player) -> Shown:
         return Shown(scope_of(player.race(source.race)), None, None)
     plain = player.run(source.recipe)
     solved = player.run(source.recipe, step.solution) if step.solution else None
-    if any(name.startswith("floor_") for name in _names(step)):
+    if any(name.startswith(FLOOR) for name in _names(step)):
         for run in filter(None, (plain, solved)):
             compute_floor(run)
     return Shown(scope_of(plain), scope_of(solved) if solved else None, plain)
@@ -228,23 +229,21 @@ def _faults_of_ask(ask: Ask, scope: Scope) -> Iterator[str]:
 
 def _faults_of_goal(step: Step, shown: Shown) -> Iterator[str]:
     """A goal is something to reach, and its solution reaches it."""
-    if step.goal is None or shown.solved is None:
+    if step.goal is None or shown.solved is None or shown.run is None:
         return
-    if any(map(step.goal.holds, _moments(shown))):
+    if any(map(step.goal.holds, _moments(shown.run))):
         yield f"the goal is no goal, as the run reaches it untouched: {step.goal.why(shown.plain)}"
     if not step.goal.holds(shown.solved):
         yield f"the goal cannot be reached by its solution: {step.goal.why(shown.solved)}"
 
 
-def _moments(shown: Shown) -> Iterator[Scope]:
-    """The untouched run at its end, and as it was at each measured frame before."""
-    yield shown.plain
-    if shown.run is not None:
-        iterations = shown.run.history["iteration"]
-        for at, frame in enumerate(shown.run.frames, 1):
-            if frame.iteration in iterations:
-                rows = {name: column[iterations <= frame.iteration] for name, column in shown.run.history.items()}
-                yield scope_of(replace(shown.run, frames=shown.run.frames[:at], history=rows))
+def _moments(run: Run) -> Iterator[Scope]:
+    """The run as it was at each measured frame, the last one included."""
+    iterations = run.history["iteration"]
+    for at, frame in enumerate(run.frames, 1):
+        if frame.iteration in iterations:
+            rows = {name: column[iterations <= frame.iteration] for name, column in run.history.items()}
+            yield scope_of(replace(run, frames=run.frames[:at], history=rows))
 
 
 def _faults_of_score(step: Step, shown: Shown) -> Iterator[str]:

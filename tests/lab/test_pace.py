@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from pmdviz.lab.loop.pace import FAST, PACES, SLOW, Beat, menu
+from pmdviz.lab.loop.pace import FAST, PACES, SLOW, Beat, Throttle, menu
 from pmdviz.lab.loop.race_runner import ROWS
 
 
@@ -65,3 +65,10 @@ def test_the_menu_says_what_a_pace_does():
     assert [*words.values()] == [*PACES] and next(iter(words)) == "slow at first"
     assert words["300 data a second"] == "3" and words["500 data a frame"] == "x5"
     assert words["as fast as it goes"] == FAST.name
+
+
+def test_a_throttle_lets_everything_through_at_rest_and_now_and_then_while_it_plays():
+    throttle = Throttle(0.2)
+    assert throttle.is_due(0.0, playing=True), "the first one"
+    assert [now for now in (0.1, 0.15, 0.2, 0.3, 0.39, 0.45) if throttle.is_due(now, playing=True)] == [0.2, 0.45]
+    assert throttle.is_due(0.46, playing=False) and not throttle.is_due(0.6, playing=True)

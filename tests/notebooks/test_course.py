@@ -164,7 +164,7 @@ def test_the_key_is_of_these_notebooks(notebook, request):
     assert f"<!-- {name}: {course_key.digest(notebook)} -->" in part, "python -m tests.support.course_key " + name[:2]
 
 
-def differences(one, other, share=0.05, most=0.5, few=0.1):
+def differences(one, other, share=0.05, most=0.3, few=0.05):
     """How two texts differ: in a word, in a figure by more than `most`, or in more than `few` of them by a `share`.
 
     A chain of resamplings takes another way on another machine, and a player is as large as its release of Bokeh.

@@ -11,6 +11,7 @@ from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.errors import InputError
 from pmdviz.lab import links
 from pmdviz.lab.loop.acknowledge import Acknowledge
+from pmdviz.lab.loop.pace import Throttle
 from pmdviz.lab.loop.pool import Again
 from pmdviz.lab.loop.replay import Replay, replay_to
 from pmdviz.lab.loop.runner import Runner, Snapshot
@@ -33,7 +34,7 @@ class Sharing:
 
     def __init__(self, ack: Acknowledge, link: links.Link, tell: Callable[[str], None]) -> None:
         self._ack, self._link, self._tell = ack, link, tell
-        self._followed, self._begun = 0.0, False
+        self._pace, self._begun = Throttle(FOLLOW_S), False
         self._recipe: Recipe | None = None  # of the link in the address bar
         self._replay: Replay | None = None  # while it is under way
         self.sentence = ""  # what a person must be told of the link once its frame is there
@@ -85,10 +86,9 @@ class Sharing:
 
     def follow(self, snapshot: Snapshot, playing: bool) -> None:
         """Bring the address bar up to date, once something has happened."""
-        now = time.monotonic()
-        if playing and now - self._followed < FOLLOW_S and snapshot.recipe == self._recipe:
+        if not self._pace.is_due(time.monotonic(), playing and snapshot.recipe == self._recipe):
             return
-        self._followed, self._recipe = now, snapshot.recipe
+        self._recipe = snapshot.recipe
         try:
             text = self.query(snapshot)
         except InputError:

@@ -80,3 +80,17 @@ class Beat:
             due = max(due, now + pause / (2 * self.pace.a_frame))
         self._due, self._begun = due, True
         return taken
+
+
+class Throttle:
+    """What is done with every change at rest, and at most once in so many seconds while a run plays."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds, self._last = seconds, -math.inf
+
+    def is_due(self, now: float, playing: bool) -> bool:
+        """Whether it is due; it counts as done then."""
+        if playing and now - self._last < self._seconds:
+            return False
+        self._last = now
+        return True

@@ -18,6 +18,7 @@ from pmdviz.lab.controls.playback import PlaybackBar
 from pmdviz.lab.loop.acknowledge import make_acknowledge
 from pmdviz.lab.loop.frame_sender import FrameSender
 from pmdviz.lab.loop.locked import handed
+from pmdviz.lab.loop.pace import Throttle
 from pmdviz.lab.panels.card import Card
 from pmdviz.lab.panels.race_table import RaceTable, columns
 from pmdviz.lab.panels.race_words import legend_html, status_fields, swatches, table_rows
@@ -71,7 +72,7 @@ class RaceScreen:
         self.ack = make_acknowledge(self.tiles.figure, True, packed, self.status, "race-acknowledge")
         self.sender = FrameSender(self.ack, packed, self.status)
         self.tiles.put = self.traces.put = self.sender.put
-        self._said, self.extra, self.width = 0.0, "", UNKNOWN_PX
+        self._pace, self.extra, self.width = Throttle(WORDS_S), "", UNKNOWN_PX
         self._scene: Scene | None = None
         self._last: RaceScene | None = None
         self.difference: RaceDifference | None = (
@@ -199,9 +200,7 @@ class RaceScreen:
             self._offer(scene)
             self._offer_difference(scene)
             self._explain(scene.scene if scene.tiles else None)
-            now = time.monotonic()
-            if not playing or now - self._said > WORDS_S:
-                self._said = now
+            if self._pace.is_due(time.monotonic(), playing):
                 self.tiles.say(scene.tiles)
                 self.traces.show([tile.trace for tile in scene.tiles], scene.floors, scene.budget)
                 self._show_difference()

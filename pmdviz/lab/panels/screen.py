@@ -19,6 +19,7 @@ from pmdviz.lab.loop.floor_work import FloorWork
 from pmdviz.lab.loop.frame_sender import FrameSender
 from pmdviz.lab.loop.glide import glide_ms
 from pmdviz.lab.loop.locked import handed
+from pmdviz.lab.loop.pace import Throttle
 from pmdviz.lab.loop.runner import Snapshot
 from pmdviz.lab.panels.card import Card
 from pmdviz.lab.panels.heading import Heading
@@ -103,7 +104,8 @@ class Screen:
             css_classes=["pmdviz-lab"],
         )
         self.extra = ""
-        self._note, self._note_until, self._traced, self._imaged = "", 0.0, 0.0, 0.0
+        self._note, self._note_until = "", 0.0
+        self._image_pace, self._traces_pace = Throttle(IMAGE_S), Throttle(TRACES_S)
         self._offered: tuple[Any, ...] = ()
         self._preset, self._counted = "", ""  # of the run that is shown
         self._wished: tuple[str, str] | None = None  # method, and the traces that its next run is to show
@@ -151,7 +153,8 @@ class Screen:
             self.follow(snapshot)
             self._offer(snapshot)
             columns = self._moving(snapshot, pause_s if playing else 0.0)
-            self.stage.draw(columns, self._noted(snapshot, playing), self._due_image(playing))
+            with_image = self._image_pace.is_due(time.monotonic(), playing)
+            self.stage.draw(columns, self._noted(snapshot, playing), with_image)
             self.ghost.show(snapshot.ghost.approximate if snapshot.ghost else EMPTY_LINE)
             self._trace(snapshot, playing)
             self._show_data(snapshot)
@@ -255,14 +258,6 @@ class Screen:
         self._counted = counted
         self.clock.param.update(options=clocks, value=counted if turned else self.clock.value)
 
-    def _due_image(self, playing: bool) -> bool:
-        """Whether the image is drawn with this frame: while playing a few times a second."""
-        now = time.monotonic()
-        if playing and now - self._imaged < IMAGE_S:
-            return False
-        self._imaged = now
-        return True
-
     def _noted(self, snapshot: Snapshot, playing: bool) -> str:
         info, now = snapshot.frame.info, time.monotonic()
         if info is not None and info.rejuvenated:
@@ -275,10 +270,8 @@ class Screen:
         """Every frame drawn so far; while playing a few times a second."""
         self._due = columns_due(GROUPS[snapshot.traces])
         self._ask()
-        now = time.monotonic()
-        if playing and now - self._traced < TRACES_S:
+        if not self._traces_pace.is_due(time.monotonic(), playing):
             return
-        self._traced = now
         floors = snapshot.frame.floors
         budget = budget_drawn(snapshot.frame, snapshot.recipe.budget)
         unit, expected = snapshot.recipe.budget_unit, snapshot.frame.method.marks

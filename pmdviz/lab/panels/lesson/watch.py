@@ -6,6 +6,8 @@ import time
 from dataclasses import replace
 from typing import Any
 
+from pmdviz.lab.loop.pace import Throttle
+from pmdviz.lab.panels.lesson.places import Moment
 from pmdviz.lab.panels.lesson.told import is_closed
 from pmdviz.lab.panels.lesson.work import JudgeWork
 from pmdviz.lessons.attempts import differences
@@ -23,7 +25,7 @@ class Watch:
     """The gate of the pages and the judge of what they show, for a `guide` that has the progress."""
 
     def __init__(self, guide: Any) -> None:
-        self._guide, self._looked = guide, 0.0
+        self._guide, self._pace = guide, Throttle(LOOK_EVERY_S)
         self.work = JudgeWork(self._accept)
 
     def hook(self, name: str, page: Any) -> None:
@@ -77,17 +79,14 @@ class Watch:
         if standing != self._guide.standing:
             self._guide.standing = standing
             self._guide.publish()
-        if moment.at_end or (self._guide.step.goal is not None and moment.at_rest and self._is_due(moment.playing)):
+        if moment.at_end or self._goal_is_due(moment):
             progress = self._guide.progress
             self.work.ask((moment.key, progress.to_json()), lambda: judged(progress, moment.scope(), moment.at_end))
 
-    def _is_due(self, playing: bool) -> bool:
+    def _goal_is_due(self, moment: Moment) -> bool:
         """Whether a goal is looked at: while it plays, now and then."""
-        now = time.monotonic()
-        if playing and now - self._looked < LOOK_EVERY_S:
-            return False
-        self._looked = now
-        return True
+        wanted = self._guide.step.goal is not None and moment.at_rest
+        return wanted and self._pace.is_due(time.monotonic(), moment.playing)
 
     def _foreign(self) -> tuple[str, ...]:
         """What the run changes that a challenge keeps fixed."""
