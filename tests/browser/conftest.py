@@ -110,6 +110,10 @@ STILL_JS = """async () => { await document.fonts.ready; await new Promise((done)
   look() }) }"""
 
 
+# Until the page has been laid out and painted: the heading tells the stage its height only then.
+PAINTED_JS = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+
+
 class Lab:
     """A page of the lab as a person uses it; every problem of the browser ends in `problems`.
 
@@ -129,6 +133,7 @@ class Lab:
             self.context.new_cdp_session(self.page).send("Emulation.setCPUThrottlingRate", {"rate": slowness})
         self.page.goto(url)
         self.wait("window.pmdviz && pmdviz.iteration() >= 0 && pmdviz.model('acknowledge')?.drawn > 0", 120)
+        self.page.evaluate(PAINTED_JS)
 
     def wait(self, condition: str, seconds: float = 20.0) -> None:
         """Until a JavaScript expression is true."""

@@ -1,12 +1,16 @@
 """The page itself: sizes, zoom, tabs, themes, what one takes home, what the server does when nobody looks."""
 
+import json
+
 from tests.browser.conftest import STILL_JS
 
 PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True}
 
 
-def box(lab, selector):
-    return lab.page.evaluate(f"pmdviz.find('{selector}').getBoundingClientRect().toJSON()")
+def boxes(lab, *selectors):
+    """Where parts of the page are, all at one moment and once none of them moves."""
+    look = f"{json.dumps(selectors)}.map((one) => pmdviz.find(one).getBoundingClientRect())"
+    return json.loads(lab.at_rest(f"JSON.stringify({look})"))
 
 
 INNER = "(() => { const s = pmdviz.model('stage'); return [s.inner_width, s.inner_height] })()"
@@ -18,7 +22,7 @@ def inner(lab):
 
 def test_zoom_stays_through_100_frames_a_knob_change_and_a_restart(lab):
     lab.endless()
-    middle = box(lab, ".pmdviz-stage")
+    (middle,) = boxes(lab, ".pmdviz-stage")
     lab.page.mouse.move(middle["x"] + middle["width"] * 0.6, middle["y"] + middle["height"] * 0.4)
     before = lab.view()
     lab.page.mouse.wheel(0, -300)
@@ -41,13 +45,12 @@ def test_zoom_stays_through_100_frames_a_knob_change_and_a_restart(lab):
 
 
 def test_everything_is_visible_on_a_laptop(lab):
-    stage, traces = box(lab, ".pmdviz-stage"), box(lab, ".pmdviz-traces")
+    parts = boxes(lab, ".pmdviz-stage", ".pmdviz-traces", ".pmdviz-transport", ".pmdviz-status")
+    stage, traces, *_ = parts
     assert abs(stage["width"] - stage["height"]) < 1
     assert stage["width"] >= 500
     assert traces["left"] >= stage["right"]
-    for selector in (".pmdviz-stage", ".pmdviz-traces", ".pmdviz-transport", ".pmdviz-status"):
-        part = box(lab, selector)
-        assert part["bottom"] <= 900 and part["right"] <= 1440, selector
+    assert all(part["bottom"] <= 900 and part["right"] <= 1440 for part in parts), parts
     width, height = inner(lab)
     assert abs(width - height) <= 1
 
@@ -67,7 +70,7 @@ def test_resizing_keeps_equal_aspect_and_the_run(lab):
 def test_phone(open_lab):
     lab = open_lab(**PHONE)
     lab.at_rest(f"JSON.stringify({INNER})")
-    stage, transport = box(lab, ".pmdviz-stage"), box(lab, ".pmdviz-transport")
+    stage, transport = boxes(lab, ".pmdviz-stage", ".pmdviz-transport")
     assert stage["width"] >= 350 and abs(stage["width"] - stage["height"]) < 1
     assert stage["left"] >= 0 and stage["right"] <= 390
     assert transport["bottom"] <= 844 and transport["top"] > 600
