@@ -1,18 +1,20 @@
 """A served lab and a real Chromium for the tests of this folder."""
 
 import io
+import json
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from tests.support.browser import FLAGS, HELPERS_JS, await_answer, end, free_port, hurry
+from tests.support.browser import FLAGS, HELPERS_JS, await_answer, end, free_port, hurry, painted
 
 HERE = Path(__file__).parent
 SIZE = {"width": 1440, "height": 900}
@@ -110,10 +112,6 @@ STILL_JS = """async () => { await document.fonts.ready; await new Promise((done)
   look() }) }"""
 
 
-# Until the page has been laid out and painted: the heading tells the stage its height only then.
-PAINTED_JS = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
-
-
 class Lab:
     """A page of the lab as a person uses it; every problem of the browser ends in `problems`.
 
@@ -133,7 +131,7 @@ class Lab:
             self.context.new_cdp_session(self.page).send("Emulation.setCPUThrottlingRate", {"rate": slowness})
         self.page.goto(url)
         self.wait("window.pmdviz && pmdviz.iteration() >= 0 && pmdviz.model('acknowledge')?.drawn > 0", 120)
-        self.page.evaluate(PAINTED_JS)
+        painted(self.page)  # the heading tells the stage its height only then
 
     def wait(self, condition: str, seconds: float = 20.0) -> None:
         """Until a JavaScript expression is true."""
@@ -158,14 +156,18 @@ class Lab:
         """Until every frame sent has been drawn."""
         self.wait("(() => { const a = pmdviz.model('acknowledge'); return a.sent === a.drawn })()")
 
-    def at_rest(self, iteration: str = "pmdviz.iteration()", looks: int = 4, seconds: float = 60.0) -> int:
-        """The iteration once nothing comes any more: so many looks in a row, a tenth of a second apart, are alike."""
+    def at_rest(self, expression: str = "pmdviz.iteration()", looks: int = 4, seconds: float = 60.0) -> Any:
+        """The value of an expression once it is the same in so many looks, a tenth of a second apart."""
         end, seen = time.monotonic() + seconds, []
-        while len(seen) < looks or len(set(seen[-looks:])) > 1:
+        while len(seen) < looks or any(look != seen[-1] for look in seen[-looks:]):
             assert time.monotonic() < end, f"it goes on and on: {seen[-1]}"
             self.page.wait_for_timeout(100)
-            seen.append(self.page.evaluate(iteration))
+            seen.append(self.page.evaluate(expression))
         return seen[-1]
+
+    def boxes(self, *selectors: str) -> list[dict[str, float]]:
+        """Where parts of the page are, all at one moment and once none of them moves."""
+        return self.at_rest(f"{json.dumps(selectors)}.map((one) => pmdviz.find(one).getBoundingClientRect().toJSON())")
 
     def hurry(self) -> None:
         """Play as fast as it goes: most tests are about something else than what a person sees at first."""

@@ -1,7 +1,5 @@
 """Each page has an address and a title; the browser's Back and a reload keep to it; theme and presenter mode."""
 
-import json
-
 import pytest
 
 from pmdviz.experiments.race import RaceRecipe
@@ -52,7 +50,7 @@ def test_geometry_by_its_address_with_slider_drag_keys_and_play(server, browser)
     page.get_by_role("img", name="Triangle: three states").wait_for()
     page.get_by_role("slider", name="Step size γ", exact=True).press("ArrowRight")
     page.get_by_text("After 5 steps of γ = 0.307").wait_for()
-    x, y = json.loads(lab.at_rest(f"JSON.stringify(({START_JS})())"))
+    x, y = lab.at_rest(f"({START_JS})()")
     page.mouse.move(x, y)
     page.mouse.down()
     page.mouse.move(x + 10, y + 60, steps=5)
@@ -146,8 +144,8 @@ def test_a_teachers_link(open_lab):
     assert asked.endswith("?")
     for gone in ("Share", "Restart", "Step"):
         assert not lab.page.get_by_role("button", name=gone, exact=True).is_visible()
-    top = "pmdviz.find('{}').getBoundingClientRect().top"
-    lab.wait(f"{top.format('.pmdviz-status')} + 20 < {top.format('#foot')}")
+    status, foot = lab.boxes(".pmdviz-status", "#foot")
+    assert status["top"] + 20 < foot["top"]
     lab.press("Play")
     lab.reach(2)
     lab.press("Leave")

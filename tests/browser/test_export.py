@@ -118,7 +118,7 @@ SIZE = "(() => { const {inner_width: width, x_range: x} = pmdviz.model('race'); 
 def with_tiles_of_the_films_size(lab):
     """Make the page so wide that its tiles are as wide as the film's; how many stand in a row."""
     for _ in range(20):
-        lab.at_rest(f"JSON.stringify({SIZE})", 3)
+        lab.at_rest(SIZE, 3)
         width, tiles = lab.page.evaluate(SIZE)
         if abs(width / tiles - UNIT) < 0.5:
             return round(tiles)

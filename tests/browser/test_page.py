@@ -1,16 +1,8 @@
 """The page itself: sizes, zoom, tabs, themes, what one takes home, what the server does when nobody looks."""
 
-import json
-
 from tests.browser.conftest import STILL_JS
 
 PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True}
-
-
-def boxes(lab, *selectors):
-    """Where parts of the page are, all at one moment and once none of them moves."""
-    look = f"{json.dumps(selectors)}.map((one) => pmdviz.find(one).getBoundingClientRect())"
-    return json.loads(lab.at_rest(f"JSON.stringify({look})"))
 
 
 INNER = "(() => { const s = pmdviz.model('stage'); return [s.inner_width, s.inner_height] })()"
@@ -22,7 +14,7 @@ def inner(lab):
 
 def test_zoom_stays_through_100_frames_a_knob_change_and_a_restart(lab):
     lab.endless()
-    (middle,) = boxes(lab, ".pmdviz-stage")
+    (middle,) = lab.boxes(".pmdviz-stage")
     lab.page.mouse.move(middle["x"] + middle["width"] * 0.6, middle["y"] + middle["height"] * 0.4)
     before = lab.view()
     lab.page.mouse.wheel(0, -300)
@@ -45,7 +37,7 @@ def test_zoom_stays_through_100_frames_a_knob_change_and_a_restart(lab):
 
 
 def test_everything_is_visible_on_a_laptop(lab):
-    parts = boxes(lab, ".pmdviz-stage", ".pmdviz-traces", ".pmdviz-transport", ".pmdviz-status")
+    parts = lab.boxes(".pmdviz-stage", ".pmdviz-traces", ".pmdviz-transport", ".pmdviz-status")
     stage, traces, *_ = parts
     assert abs(stage["width"] - stage["height"]) < 1
     assert stage["width"] >= 500
@@ -60,7 +52,7 @@ def test_resizing_keeps_equal_aspect_and_the_run(lab):
     for size in [(1920, 1080), (1024, 768), (720, 450), (2880, 1800), (844, 390), (1266, 860)]:
         lab.page.set_viewport_size({"width": size[0], "height": size[1]})
         lab.page.wait_for_timeout(400)
-        lab.at_rest(f"JSON.stringify({INNER})")
+        lab.at_rest(INNER)
         width, height = inner(lab)
         assert abs(width - height) <= 1 and width > 200, size
         assert lab.iteration() == stood
@@ -69,8 +61,8 @@ def test_resizing_keeps_equal_aspect_and_the_run(lab):
 
 def test_phone(open_lab):
     lab = open_lab(**PHONE)
-    lab.at_rest(f"JSON.stringify({INNER})")
-    stage, transport = boxes(lab, ".pmdviz-stage", ".pmdviz-transport")
+    lab.at_rest(INNER)
+    stage, transport = lab.boxes(".pmdviz-stage", ".pmdviz-transport")
     assert stage["width"] >= 350 and abs(stage["width"] - stage["height"]) < 1
     assert stage["left"] >= 0 and stage["right"] <= 390
     assert transport["bottom"] <= 844 and transport["top"] > 600

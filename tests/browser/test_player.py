@@ -3,7 +3,7 @@
 import pytest
 
 import pmdviz
-from tests.support.browser import HELPERS_JS
+from tests.support.browser import HELPERS_JS, painted
 
 FRAMES = 12
 PICTURE_JS = """() => {
@@ -62,13 +62,6 @@ def scrub(frame, k):
         "k => { const s = document.getElementById('frame'); s.value = k; s.dispatchEvent(new Event('input')) }", k
     )
     painted(frame)
-
-
-def painted(frame):
-    """Bokeh paints in the animation frame after the one in which data have changed."""
-    frame.wait_for_function(
-        "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))"
-    )
 
 
 def noted(frame, name, part):

@@ -40,7 +40,7 @@ def after(lab: Lab, page: str, change: Callable[[], None], large: bool) -> dict:
     """What the panel says when its letters have become `large` or not, and all has been laid out anew."""
     change()
     lab.wait(f"({SAID_JS})('{page}').large === {str(large).lower()}")
-    lab.at_rest(f"JSON.stringify(({SAID_JS})('{page}'))")
+    lab.at_rest(f"({SAID_JS})('{page}')")
     return said(lab, page)
 
 

@@ -38,7 +38,7 @@ LOOK = """(picture) => {
 
 
 def assert_in_sight(lab, width, height, picture=".pmdviz-stage", least=250):
-    lab.at_rest(f"JSON.stringify(pmdviz.find('{picture}').getBoundingClientRect())")
+    lab.boxes(picture)
     seen = lab.page.evaluate(LOOK, picture)
     where = f"{width}x{height}: {seen}"
     assert seen["more"] == 0 and seen["height"] >= 40, where
@@ -53,7 +53,7 @@ def presenter(lab, on):
     lab.wait(f"(parseInt(pmdviz.model('stage').below[0].axis_label_text_font_size) >= 18) === {str(on).lower()}")
     bar = lab.page.get_by_role("banner", include_hidden=True)
     bar.wait_for(state="hidden" if on else "visible")
-    lab.at_rest("JSON.stringify(pmdviz.find('.pmdviz-stage').getBoundingClientRect())")
+    lab.boxes(".pmdviz-stage")
 
 
 def test_on_laptops_and_projectors(lab):
@@ -75,7 +75,7 @@ def test_no_words_lie_over_others_and_the_result_is_above_the_foot(server, brows
         lab = Lab(browser, f"{server.url}/{path}")
         for width, height in sizes:
             lab.page.set_viewport_size({"width": width, "height": height})
-            lab.at_rest("JSON.stringify(pmdviz.find('.pmdviz-stage').getBoundingClientRect())")
+            lab.boxes(".pmdviz-stage")
             seen = lab.page.evaluate(LAYOUT)
             where = f"{path.partition('=')[0]} {width}x{height}: {seen}"
             assert seen["heading"] <= seen["legend"] and seen["last"] <= seen["frame"], where
@@ -107,7 +107,7 @@ def test_on_the_race_page(lab):
     to_race(lab)
     for width, height in (*SCREENS, (720, 450)):
         lab.page.set_viewport_size({"width": width, "height": height})
-        lab.at_rest("JSON.stringify(pmdviz.find('.pmdviz-race-tiles').getBoundingClientRect())")
+        lab.boxes(".pmdviz-race-tiles")
         lab.wait("!pmdviz.model('race-acknowledge').words.includes('Making')", 60)
         seen = lab.page.evaluate(LOOK, ".pmdviz-race-tiles")
         assert seen["on_top"] == ["Play"] * 5 and seen["bottom"] <= height and seen["more"] == 0, (width, height, seen)

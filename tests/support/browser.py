@@ -166,6 +166,11 @@ def await_picture(page: Any, timeout_s: float = 60.0) -> None:
     page.wait_for_function("window.pmdviz && pmdviz.iteration() >= 0", timeout=timeout_s * 1000, polling=20)
 
 
+def painted(page: Any) -> None:
+    """Wait until what has changed is laid out and painted: Bokeh paints in the animation frame after the change."""
+    page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
 def hurry(page: Any) -> None:
     """Have the run on the page play as fast as it goes, instead of slowly at first."""
     page.get_by_label("Speed").locator("visible=true").first.select_option(label="as fast as it goes")
