@@ -134,7 +134,7 @@ class NotebookPage:
         self.page.add_init_script(HELPERS_JS)
         self._own = own
         self.page.route("**/*", self._let)
-        self.page.on("pageerror", lambda error: self.problems.append(str(error)))
+        self.page.on("pageerror", lambda error: self.problems.append(error.stack or str(error)))
         self.page.on("console", lambda m: self.problems.append(m.text) if m.type == "error" else None)
         self.page.goto(address)
         self.page.wait_for_function("window.jupyterapp !== undefined", timeout=60_000)
