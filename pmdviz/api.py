@@ -289,7 +289,7 @@ def test_fit(
     draws : int
         m, draws of the null distribution: bootstrap, permutations or simulated counts.
     bandwidth : "median", "aggregated" or float
-        h of the kernel exp(-|x - y|^2 / h): the squared median distance, several combined at the same level, or a
+        h of the kernel `exp(-|x - y|^2 / h)`: the squared median distance, several combined at the same level, or a
         number. Coordinates are in prior sds; latent ones of `gf_ksd` in those of p0. `dksd` and `mmd` on states have
         exp(-H / (d h)), H the number of coordinates that differ, and instead of the median h = 1;
         `gf_ksd_rao_blackwell` has h = max(2, d / 4), as no latent points are there to take a median of.

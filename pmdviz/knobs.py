@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
 import param
 
-from pmdviz.data_files import SUFFIXES_IN_WORDS, names_file, pinned
+from pmdviz.data.files import SUFFIXES_IN_WORDS, names_file, pinned
 from pmdviz.errors import InputError, shown, unknown
+from pmdviz.formulas import Formula
 
 THOUSANDS = r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?"  # 20,000 is a number; 0,05 is refused rather than read as 5
 
@@ -32,7 +33,7 @@ class KnobSpec:
     """What is known of one knob; `default_by` and `only_if` name the other knobs that they depend on."""
 
     name: str
-    kind: str  # whole, real, choice, flag or source
+    kind: str  # whole, real, choice, flag, source or formula
     default: Any
     bounds: tuple[float | None, float | None] | None
     inclusive: tuple[bool, bool]
@@ -47,6 +48,8 @@ class KnobSpec:
     default_by: tuple[str, Mapping[Any, Any]] | None
     words: Mapping[str, str] = field(default_factory=dict)  # what a person reads for each of the choices
     basic: bool = False  # always in sight; a page folds the others away
+    examples: Mapping[str, str] = field(default_factory=dict)  # the formula that each of the choices stands for
+    more: Callable[[], Mapping[str, str]] | None = None  # choices that a server adds, with their words
 
     def said(self, value: Any) -> str:
         """A value as a page shows it: a choice in its words."""
@@ -76,6 +79,8 @@ class KnobSpec:
             return "one of " + ", ".join(filter(None, self.choices))
         if self.kind == "source":
             return f"{', '.join(self.choices)} or the path of a {SUFFIXES_IN_WORDS} file"
+        if self.kind == "formula":
+            return f"{', '.join(self.choices)} or a formula of x and y, such as {next(iter(self.examples.values()))}"
         if self.kind == "flag":
             return "true or false"
         low, high = self.bounds or (None, None)
@@ -139,7 +144,7 @@ def _parse_whole(spec: KnobSpec, raw: Any) -> int | None:
 
 
 def _parse_choice(spec: KnobSpec, raw: Any) -> str | None:
-    if isinstance(raw, str) and raw in spec.choices:
+    if isinstance(raw, str) and (raw in spec.choices or (spec.more is not None and raw in spec.more())):
         return raw
     sentence = unknown(f"value of {spec.name}:", raw, spec.choices)
     known = ", ".join(filter(None, spec.choices))
@@ -158,6 +163,17 @@ def _parse_source(spec: KnobSpec, raw: Any) -> str:
     raise spec.refusal(f"must be {spec.bounds_words}; given: {shown(raw)}")
 
 
+def _parse_formula(spec: KnobSpec, raw: Any) -> str:
+    """The name of an example, also where its formula is given, or a formula."""
+    if isinstance(raw, str) and raw.strip() in spec.choices:
+        return raw.strip()
+    try:
+        text = Formula(raw).text
+    except InputError as error:
+        raise InputError(f"{spec.name}: {error}", spec.name, f"{spec.label}: {error}") from None
+    return next((name for name, example in spec.examples.items() if example == text), text)
+
+
 def _parse_flag(spec: KnobSpec, raw: Any) -> bool | None:
     if isinstance(raw, str):
         return {"true": True, "false": False}.get(raw.lower())
@@ -170,27 +186,39 @@ _PARSERS = {
     "choice": _parse_choice,
     "flag": _parse_flag,
     "source": _parse_source,
+    "formula": _parse_formula,
 }
 
 
-_USUAL = {"unit": "", "acts": "next step", "log": False, "only_if": None, "default_by": None, "basic": False}
+_USUAL = {
+    "unit": "",
+    "acts": "next step",
+    "log": False,
+    "only_if": None,
+    "default_by": None,
+    "basic": False,
+    "more": None,
+}
 
 
 def _knob_type(base: type, kind: str) -> type:
     """A `param` type that carries what a knob has besides, and is constant once made.
 
-    `choices` of a `Choice` or `Source` says them all: identifier -> the words that a person reads.
+    `choices` of a `Choice`, `Source` or `Typed` says them all: identifier -> the words that a person reads. `examples`
+    of a `Typed` says what each of them stands for.
     """
 
-    def __init__(self, default, *, choices=None, **rest):
+    def __init__(self, default, *, choices=None, examples=None, **rest):
         own = {name: rest.pop(name, usual) for name, usual in _USUAL.items()}
         objects = {} if choices is None else {"objects": [*choices]}
+        if own["more"] is not None or examples is not None:
+            rest["check_on_set"] = False
         base.__init__(self, default=default, constant=True, **objects, **rest)
-        self.words = dict(choices or {})
+        self.words, self.examples = dict(choices or {}), dict(examples or {})
         for name, value in own.items():
             setattr(self, name, value)
 
-    names = {"__slots__": [*_USUAL, "words"], "__init__": __init__, "kind": kind}
+    names = {"__slots__": [*_USUAL, "words", "examples"], "__init__": __init__, "kind": kind}
     return type(kind.capitalize(), (base,), names)
 
 
@@ -198,7 +226,8 @@ Whole = _knob_type(param.Integer, "whole")
 Real = _knob_type(param.Number, "real")
 Choice = _knob_type(param.Selector, "choice")
 Flag = _knob_type(param.Boolean, "flag")
-Source = _knob_type(param.Selector, "source")  # data by a name, or from a person's file (`data_files`)
+Source = _knob_type(param.Selector, "source")  # data by a name, or from a person's file (`data.files`)
+Typed = _knob_type(param.Selector, "formula")  # a formula (`formulas`) by the name of an example, or its text
 A_FILE = "a file"  # in `only_if`: the path of any
 
 
@@ -223,7 +252,7 @@ def _spec(name: str, p: Any) -> KnobSpec:
         bounds=getattr(p, "bounds", None) if p.kind in ("whole", "real") else None,
         inclusive=getattr(p, "inclusive_bounds", (True, True)),
         soft_bounds=getattr(p, "softbounds", None),
-        choices=tuple(p.objects) if p.kind in ("choice", "source") else (),
+        choices=tuple(p.objects) if p.kind in ("choice", "source", "formula") else (),
         label=p.label,
         unit=p.unit,
         help=" ".join((p.doc or "").split()),
@@ -233,6 +262,8 @@ def _spec(name: str, p: Any) -> KnobSpec:
         default_by=p.default_by,
         words=p.words,
         basic=p.basic,
+        examples=p.examples,
+        more=p.more,
     )
 
 
@@ -241,7 +272,7 @@ def _same(value: Any, default: Any) -> bool:
 
 
 class Knobs(param.Parameterized):
-    """A set of knob values; immutable. Subclasses declare `Whole`, `Real`, `Choice`, `Flag` and `Source` attributes."""
+    """A set of knob values; immutable. Subclasses declare `Whole`, `Real`, `Choice`, `Flag`, `Source`, `Typed`."""
 
     kind_words = "knob"  # "option" for a target's
 
@@ -325,7 +356,8 @@ def _explained(spec: KnobSpec) -> str:
         return spec.bounds_words
     pairs = ((choice or '""', words) for choice, words in spec.words.items())
     listed = ", ".join(choice if words == choice else f"{choice} ({words})" for choice, words in pairs)
-    return f"one of {listed}" if spec.kind == "choice" else f"{listed}, or a path: {SUFFIXES_IN_WORDS}"
+    besides = {"source": f", or a path: {SUFFIXES_IN_WORDS}", "formula": ", or a formula of x and y"}
+    return f"{listed}{besides[spec.kind]}" if spec.kind in besides else f"one of {listed}"
 
 
 def table(knobs: type[Knobs]) -> list[dict[str, Any]]:

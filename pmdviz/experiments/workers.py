@@ -21,6 +21,8 @@ from joblib.externals.loky import get_reusable_executor
 from joblib.externals.loky.backend.process import LokyProcess
 from joblib.parallel import get_active_backend
 
+from pmdviz.data.parts import tables_in, texts_in
+from pmdviz.data.tables import Table
 from pmdviz.errors import words_of
 
 BEAT_S = 0.2
@@ -127,7 +129,7 @@ def _attempt(
             if stop.is_set():
                 return
             started.add(number)
-            yield joblib.delayed(_numbered)(work, number, piece)
+            yield joblib.delayed(_numbered)(work, number, piece, tables_in(texts_in((work, piece))))
 
     as_they_come = {"return_as": "generator_unordered"} if backend.supports_return_generator else {}
     parallel = joblib.Parallel(n_jobs=count, batch_size=1, **as_they_come)
@@ -143,7 +145,8 @@ def _attempt(
         raise
 
 
-def _numbered(work: Callable[[Any], Any], number: int, piece: Any) -> tuple[int, Any]:
+def _numbered(work: Callable[[Any], Any], number: int, piece: Any, tables: tuple[Table, ...]) -> tuple[int, Any]:
+    """The tables are held where they arrive, so that `work` finds those that the piece names."""
     return number, work(piece)
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from pmdviz.scenes.columns import EMPTY_LINE
 from pmdviz.scenes.contours import contour_line, density_levels
 from pmdviz.targets import Target
+from pmdviz.targets.table_form import SIMULATED
 
 BINS = 30
 MAX_DOTS = 2_000
@@ -101,7 +102,21 @@ def plane(target: Target, rows: np.ndarray) -> np.ndarray:
     """Where rows are drawn, (n, 1) or (n, 2): a class by its inputs, other rows as they are."""
     if target.predicts == "class" and len(target.input_names) == 2:
         return target.inputs(rows)
-    return rows.reshape(len(rows), int(np.prod(rows.shape[1:])))
+    return without_ones(target, rows.reshape(len(rows), int(np.prod(rows.shape[1:]))))
+
+
+def without_ones(target: Target, rows: np.ndarray) -> np.ndarray:
+    """Rows of inputs and a number, without the column of ones that a regression on a person's table begins with."""
+    return rows[:, 1:] if _has_ones(target) else rows
+
+
+def _has_ones(target: Target) -> bool:
+    form = target.table
+    return target.predicts == "number" and form is not None and form.dim_beyond == 1 and _is_own(target)
+
+
+def _is_own(target: Target) -> bool:
+    return bool(getattr(target.options, "data", SIMULATED) != SIMULATED)
 
 
 def _span(values: np.ndarray) -> tuple[float, float]:
@@ -135,7 +150,8 @@ def _predicted(target: Target, draws: np.ndarray, ranges: tuple[tuple[float, flo
         return contour_line(gx, gy, mean.reshape(SIDE, SIDE), np.array([EVEN]))
     if target.predicts == "number":
         x = np.linspace(left, right, CURVE)
-        mean = target.row_mean(draws, np.column_stack([x, np.zeros(CURVE)])).mean(axis=0)
+        ones = [np.ones(CURVE)] if _has_ones(target) else []
+        mean = target.row_mean(draws, np.column_stack([*ones, x, np.zeros(CURVE)])).mean(axis=0)
         return {"x": x.astype(np.float32), "y": mean.astype(np.float32)}
     if "row_density" not in target.offers:
         return EMPTY_LINE

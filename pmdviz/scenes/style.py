@@ -45,6 +45,7 @@ DASHES = MappingProxyType(
         "approximate": (7, 3),
         "prior": (2, 3),
         "ghost": (7, 3, 2, 3),  # dots alone are the prior's
+        "moved": (4, 2),
         "paths": "solid",
         "floor": (4, 4),
     }

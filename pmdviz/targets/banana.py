@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
+from pmdviz.errors import InputError, shown
 from pmdviz.kernels.likelihoods.banana import BananaModel, banana_grad_log_likelihood, banana_log_likelihood
 from pmdviz.knobs import Knobs, Real
 from pmdviz.targets.base import GaussianPrior, Target
-from pmdviz.targets.options import data_points, data_seed, noise, prior_sd
+from pmdviz.targets.handles import Handle
+from pmdviz.targets.options import data_points, data_seed, noise, only_simulated, own_data, prior_sd
 from pmdviz.targets.reference.exact import GridExact
+from pmdviz.targets.table_form import SIMULATED, TableForm, read_table
 
 BOX_SDS = 10.0  # prior sd beyond the true theta that the exact posterior is looked for in
+FARTHEST = 10.0  # a mean of data, units of x: as far as that of simulated ones
 NUM_CELLS = 100_000  # that hold the exact posterior: a ridge of 2,000 data is hundreds of its widths long
+TABLE = TableForm("One column of numbers: each is a datum x, θ₁ + b θ₂² with noise; their mean at most 10 from 0.")
 
 
 class BananaOptions(Knobs):
@@ -19,6 +24,7 @@ class BananaOptions(Knobs):
 
     kind_words = "option of target 'banana':"
 
+    data = own_data(TABLE)
     num_data = data_points(100, most=2000)
     sigma_x = noise(2.0, "Standard deviation of each datum. The ridge is σₓ/√N wide.", least=1.0)
     bend = Real(
@@ -36,6 +42,7 @@ class BananaOptions(Knobs):
         label="True θ₁",
         unit="units of x",
         acts="restart",
+        only_if=only_simulated(),
         doc="True value, used to simulate the data.",
     )
     theta2 = Real(
@@ -44,6 +51,7 @@ class BananaOptions(Knobs):
         label="True θ₂",
         unit="units of θ",
         acts="restart",
+        only_if=only_simulated(),
         doc="True value, used to simulate the data.",
     )
     data_seed = data_seed()
@@ -62,14 +70,43 @@ class Banana(GaussianPrior, Target):
     source = "ours; the shape, as a distribution without data: Haario, Saksman, Tamminen 1999"
     Options = BananaOptions
     declared = frozenset({"gradient", "row_density"})
+    table = TABLE
 
     def build(self) -> None:
-        """Draw the data from `default_rng(data_seed)` alone."""
+        """Draw the data from `default_rng(data_seed)` alone, or take those of a table."""
         o, self.dim, self.parameter_names = self.options, 2, ("θ₁", "θ₂")
         self.prior_sd = o.prior_sd
-        rng = np.random.default_rng(o.data_seed)
-        self.data = o.theta1 + o.bend * o.theta2**2 + o.sigma_x * rng.standard_normal(o.num_data)
-        self.prior_frame(o.theta1, o.theta2)
+        if o.data == SIMULATED:
+            rng = np.random.default_rng(o.data_seed)
+            self.data = o.theta1 + o.bend * o.theta2**2 + o.sigma_x * rng.standard_normal(o.num_data)
+            self._reach = float(np.hypot(o.theta1, o.theta2))
+            self.prior_frame(o.theta1, o.theta2)
+        else:
+            self._read()
+
+    def _read(self) -> None:
+        """The data of a table. Nearest to 0 on θ₁ + b θ₂² = x̄, both coordinates are below 1.5 |x̄|."""
+        o = self.options
+        self.data = read_table(o.data, TABLE, o.num_data, o.data_seed)[:, 0]
+        mean = float(self.data.mean())
+        if abs(mean) > FARTHEST:
+            raise InputError(
+                f"the mean of data {shown(o.data)} must lie between -{FARTHEST:g} and {FARTHEST:g}, or the ridge is "
+                f"too thin for an exact posterior; it is {mean:,.4g}: scale them",
+                "data",
+            )
+        self._reach = 1.5 * abs(mean)
+        self.prior_frame(min(abs(mean), np.sqrt(max(mean, 0.0) / max(o.bend, 0.1))))
+
+    def handles(self) -> tuple[Handle, ...]:
+        """The true θ, and its mirror image: the sign of θ₂ leaves no trace."""
+        o = self.options
+        if o.data != SIMULATED:
+            return ()
+        return (
+            Handle("true θ", (o.theta1, o.theta2), lambda x, y: {"theta1": x, "theta2": y}),
+            Handle("its mirror image", (o.theta1, -o.theta2), lambda x, y: {"theta1": x, "theta2": -y}),
+        )
 
     @property
     def model(self) -> BananaModel:
@@ -79,7 +116,7 @@ class Banana(GaussianPrior, Target):
 
     def make_exact(self) -> GridExact:
         """By a grid sum."""
-        reach = BOX_SDS * self.prior_sd + np.hypot(self.options.theta1, self.options.theta2)
+        reach = BOX_SDS * self.prior_sd + self._reach
         return GridExact(self.log_joint, ((-reach, reach), (-reach, reach)), NUM_CELLS)
 
     def _log_likelihood(self, theta: np.ndarray, batch: np.ndarray) -> np.ndarray:

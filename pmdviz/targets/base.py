@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from pmdviz.data.files import names_file, shape_of
+from pmdviz.data.parts import tables_in
+from pmdviz.data.tables import Table
 from pmdviz.errors import InputError
 from pmdviz.knobs import Knobs
 from pmdviz.targets.conditional import Conditionals, Documents
+from pmdviz.targets.handles import Handle
 from pmdviz.targets.reference.base import Reference, has_density
 from pmdviz.targets.reference.exact import Box, Exact
 from pmdviz.targets.space import Discrete, Reals, Space
+from pmdviz.targets.table_form import TableForm
 
 if TYPE_CHECKING:
     from pmdviz.densities.density import Density
@@ -92,11 +97,13 @@ class Target:
     declared: frozenset[str] = frozenset({"gradient"})
     test_data: np.ndarray | None = None
     input_names: tuple[str, ...] = ()  # of a row, where it has inputs and an outcome
+    table: ClassVar[TableForm | None] = None  # what a person's own table must be; None: it takes none
     predicts: str = ""  # what a row's outcome is, of a target that predicts: class, classes, number or words
     # Whether predictions are averaged over the particles themselves: what is far from linear in theta is blurred by the
     # kernels around them, the more the more coordinates there are.
     by_points: ClassVar[bool] = False
 
+    tables: tuple[Table, ...]  # a person's own, which the options name
     dim: int
     data: np.ndarray | None
     view_box: Box
@@ -108,9 +115,22 @@ class Target:
             TARGETS[cls.name] = cls
 
     def __init__(self, /, **options: Any) -> None:
-        self.options = self.Options.checked(options)
+        self.options = self.checked_options(options)
+        self.tables = tables_in(self.options.as_dict().values())
         self.build()
         self._made()
+
+    @classmethod
+    def checked_options(cls, options: Mapping[str, Any]) -> Knobs:
+        """The options as they come from outside, checked. Raises InputError.
+
+        Those that say how many rows and inputs there are follow a table that is named, where nobody gives them.
+        """
+        if cls.table is None or not names_file(options.get("data")):
+            return cls.Options.checked(options)
+        specs = cls.Options.specs()
+        source = specs["data"].parse(options["data"])
+        return cls.Options.checked({**cls.table.usual_options(specs, *shape_of(source)), **options, "data": source})
 
     def _made(self) -> None:
         """Locks, and data that nobody can write to: targets are shared between sessions."""
@@ -189,6 +209,10 @@ class Target:
     def planar(self) -> Exact | None:
         """The exact posterior where a grid can hold it, in one or two real coordinates; None elsewhere."""
         return self.exact if self.dim <= 2 and "reals" in self.offers else None
+
+    def handles(self) -> tuple[Handle, ...]:
+        """What a person can take hold of in the picture of the first two coordinates; nothing of data as they are."""
+        return ()
 
     @property
     def model(self) -> tuple | None:
@@ -452,5 +476,5 @@ class GaussianPrior:
     def prior_frame(self, *true: float) -> None:
         """`scale`, and a `view_box` of 3.5 prior sd each way or more, with the `true` coordinates well inside."""
         self.scale = np.full(self.dim, self.prior_sd)
-        reach = max(3.5 * self.prior_sd, *(1.25 * abs(value) for value in true))
+        reach = float(max(3.5 * self.prior_sd, *(1.25 * abs(value) for value in true)))
         self.view_box = ((-reach, reach),) * self.dim

@@ -12,9 +12,12 @@ import numpy as np
 from pmdviz.kernels.likelihoods.binary_net import NetShape, net_gradient, net_log_likelihood, net_log_probabilities
 from pmdviz.knobs import Knobs, Real, Whole
 from pmdviz.targets.base import Target
-from pmdviz.targets.many_classes import read_classes
 from pmdviz.targets.options import data_points, data_seed, data_source
+from pmdviz.targets.rows.many_classes import read_classes
 from pmdviz.targets.space import Discrete
+from pmdviz.targets.table_form import TableForm
+
+TABLE = TableForm("Columns of inputs, then one with the class.", most=199, outcome="classes", held_out=1)
 
 
 class BinaryNetOptions(Knobs):
@@ -78,6 +81,7 @@ class BinaryNet(Target):
     Options = BinaryNetOptions
     declared = frozenset({"relaxation", "predictive"})
     predicts = "classes"
+    table = TABLE
 
     def build(self) -> None:
         """Read the data, and divide them by `default_rng(data_seed)`; the rest is held out."""

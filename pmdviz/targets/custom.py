@@ -13,6 +13,7 @@ from pmdviz.kernels.cancel import Cancelled
 from pmdviz.knobs import Knobs
 from pmdviz.targets.base import TARGETS, Target
 from pmdviz.targets.blocks import Block, InBlocks, checked_blocks, coordinate_blocks
+from pmdviz.targets.reference.base import DrawsReference
 from pmdviz.targets.reference.cells import ENOUGH
 from pmdviz.targets.reference.enumeration import MAX_STATES, Enumeration
 from pmdviz.targets.reference.exact import GridExact
@@ -23,6 +24,7 @@ BOX_DRAWS = 4096  # prior draws that find the box where none is given
 BOX_MARGIN = 0.25  # of the draws' range, on each side
 MAX_PAIRS = 4_000_000  # of theta and datum in one call of a person's function, which may well make an array of them
 FEW_VALUES = 16  # of thousands of draws: these are states, not real numbers
+PIECES = 10  # of one chain of reference draws
 MAX_EXACT_PAIRS = 250_000_000  # that the exact posterior may cost: seconds, for a function in NumPy
 
 
@@ -54,6 +56,9 @@ class CustomTarget(InBlocks, Target):
     blocks : lists of numbers of coordinates, such as [[0, 1], [2]], optional
         Which of them, counted from 0, stay together where the others are taken as independent of them, for `pmfvb`. By
         default each coordinate is a block of its own.
+    reference_draws : array (k, n, d) or (n, d), optional
+        Draws of the posterior that you trust, of k independent chains or of one: runs are judged by them, also where
+        the posterior would be computed on a grid. One chain is cut into 10 pieces, whose means tell their error.
 
     Raises
     ------
@@ -81,6 +86,7 @@ class CustomTarget(InBlocks, Target):
         grad_log_likelihood: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None,
         gibbs_sweep: Callable[[np.random.Generator, np.ndarray, np.ndarray], np.ndarray] | None = None,
         blocks: Sequence[Sequence[int]] | None = None,
+        reference_draws: np.ndarray | None = None,
     ) -> None:
         self.name, self.title = _checked_name(name), name
         self._functions: dict[str, Callable[..., Any] | None] = {
@@ -106,6 +112,7 @@ class CustomTarget(InBlocks, Target):
         self.space = _checked_space(space, dim)
         self.dim, self.parameter_names = self.space.dim, self.space.names
         self.blocks, self._own_blocks = self._blocks(blocks), blocks is not None
+        self.judged_by = None if reference_draws is None else _checked_draws(reference_draws, self.dim)
         self.data, self._bounds = None if data is None else _checked_data(data), bounds
         super().__init__()
 
@@ -124,7 +131,8 @@ class CustomTarget(InBlocks, Target):
     def key(self) -> tuple:
         """Name, box, data, blocks and three values of log_joint."""
         found, groups = self.fingerprint, tuple(block.coordinates for block in self.blocks)
-        return ("custom", self.name, self.view_box, found["data_hash"], tuple(found["log_joint"]), groups)
+        judged = "" if self.judged_by is None else _digest(self.judged_by)
+        return ("custom", self.name, self.view_box, found["data_hash"], tuple(found["log_joint"]), groups, judged)
 
     def _blocks(self, groups: Sequence[Sequence[int]] | None) -> tuple[Block, ...]:
         """Those given, or each coordinate alone. Raises InputError."""
@@ -134,6 +142,10 @@ class CustomTarget(InBlocks, Target):
             raise InputError("blocks are for methods that move real coordinates by a gradient; give grad_log_prior and "
                              "grad_log_likelihood too, and no space of states")  # fmt: skip
         return checked_blocks(groups, self.parameter_names)
+
+    def make_reference(self) -> Any:
+        """The person's own draws, else the exact posterior where it can be computed."""
+        return self.make_exact() if self.judged_by is None else DrawsReference(self.judged_by)
 
     def make_exact(self) -> Any:
         """By a grid sum in one and two dimensions, unless the data are too many for that."""
@@ -272,8 +284,6 @@ class CustomTarget(InBlocks, Target):
 
     def _fingerprint(self) -> dict[str, Any]:
         """What a recipe stores of this target: enough to say whether another one is the same."""
-        octets = np.ascontiguousarray(self.data_rows).reshape(-1).view(np.uint8)
-        digest = hashlib.sha256(octets.data).hexdigest()[:16]
         points = self.sample_prior(np.random.default_rng(1), 3)
         blocks = {"blocks": [list(block.coordinates) for block in self.blocks]} if self._own_blocks else {}
         return {
@@ -281,10 +291,15 @@ class CustomTarget(InBlocks, Target):
             "dim": self.dim,
             "num_data": self.num_data,
             "box": [list(pair) for pair in self.view_box],
-            "data_hash": digest,
+            "data_hash": _digest(self.data_rows),
             "log_joint": [float(v) if np.isfinite(v) else None for v in self.log_joint(points)],
             **blocks,
         }
+
+
+def _digest(array: np.ndarray) -> str:
+    octets = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    return hashlib.sha256(octets.data).hexdigest()[:16]
 
 
 def _shielded(argument: Any) -> Any:
@@ -330,6 +345,24 @@ def _checked_data(data: object) -> np.ndarray:
         raise InputError(f"data must be an array with at least one row, rows of equal length; given: {shown(data)}")
     array.flags.writeable = False
     return array
+
+
+def _checked_draws(draws: object, dim: int) -> np.ndarray:
+    """Draws (k, n, d) of chains; of one chain its pieces."""
+    try:
+        chains = np.array(draws, dtype=float)
+    except (TypeError, ValueError):
+        chains = np.empty(0)
+    if chains.ndim == 2:
+        length = len(chains) // PIECES
+        chains = chains[: PIECES * length].reshape(PIECES, length, chains.shape[1])
+    if chains.ndim != 3 or chains.shape[2] != dim or len(chains) < 2 or chains.shape[1] < 2:
+        words = f"(k, n, {dim}) of k >= 2 chains, or ({2 * PIECES} or more, {dim}) of one"
+        raise InputError(f"reference_draws must be an array of shape {words}; given: {shown(draws)}")
+    if not np.isfinite(chains).all():
+        raise InputError("reference_draws must be finite; a value is NaN or infinite")
+    chains.flags.writeable = False
+    return chains
 
 
 def _checked_box(bounds: Any, dim: int) -> tuple[tuple[float, float], ...]:

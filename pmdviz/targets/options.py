@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pmdviz.knobs import A_FILE, Choice, Real, Source, Whole
+from pmdviz.targets.table_form import SIMULATED, TableForm
 
 
 def data_points(default: int, most: int = 100_000) -> Whole:
@@ -24,6 +25,17 @@ def data_source(built_in: Mapping[str, str], doc: str) -> Source:
     """Where the data come from: the first of `built_in` (name -> words), another of them, or a person's file."""
     first = next(iter(built_in))
     return Source(first, choices=built_in, check_on_set=False, label="Data from", acts="restart", doc=doc)
+
+
+def own_data(form: TableForm, **simulated: str) -> Source:
+    """The data of the model itself, or a person's table: see `TableForm`."""
+    return data_source({SIMULATED: "the model itself", **simulated},
+                       f"Simulated from the model; or a table of your own. {form.words}")  # fmt: skip
+
+
+def only_simulated() -> tuple[str, str]:
+    """`only_if` of an option that matters to simulated data alone."""
+    return "data", SIMULATED
 
 
 def digit_pair() -> Choice:
@@ -54,8 +66,8 @@ def noise(default: float, doc: str, least: float = 0.05, label: str = "Noise σ�
     )
 
 
-def prior_sd(bounds: tuple[float, float], default: float = 1.0) -> Real:
-    """The prior's sd in every coordinate."""
+def prior_sd(bounds: tuple[float, float], default: float = 1.0, basic: bool = False) -> Real:
+    """The prior's sd in every coordinate; `basic`: always in sight."""
     return Real(
         default,
         bounds=bounds,
@@ -64,6 +76,7 @@ def prior_sd(bounds: tuple[float, float], default: float = 1.0) -> Real:
         label="Prior sd",
         unit="units of θ",
         acts="restart",
+        basic=basic,
         doc="Standard deviation of the prior, centred at 0.",
     )
 

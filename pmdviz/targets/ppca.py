@@ -11,14 +11,22 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pmdviz.data.files import shape_of
+from pmdviz.errors import InputError, shown
 from pmdviz.knobs import Knobs, Whole
 from pmdviz.targets.linear import Linear
+from pmdviz.targets.options import data_source
 from pmdviz.targets.space import numbered
+from pmdviz.targets.table_form import TableForm, read_table
 
 SIDE = 8  # pixels of an image
 PIXELS = SIDE**2
 BRIGHTEST = 16.0
 HELD_OUT = 500  # images that can be chosen; the decoder is fitted to the others
+CARRIED = "digits"  # the value of option `data` that means scikit-learn's images
+TABLE = TableForm(
+    "One column of 64 numbers: the pixels of an image of 8 x 8, row by row, from 0 dark to 1 bright.", as_given=True
+)
 PLACES = 9  # of the decoder: the bits of LAPACK depend on BLAS threads
 
 
@@ -27,11 +35,15 @@ class PPCAOptions(Knobs):
 
     kind_words = "option of target 'ppca':"
 
+    data = data_source(
+        {CARRIED: "scikit-learn's digits"}, f"An image of scikit-learn's; or a table of your own. {TABLE.words}"
+    )
     image = Whole(
         0,
         bounds=(0, HELD_OUT - 1),
         label="Image",
         acts="restart",
+        only_if=("data", CARRIED),
         doc="Which of the 500 images that the decoder has not seen.",
     )
     dim = Whole(5, bounds=(1, 20), label="Latent dimension k", acts="restart", doc="Number of latent coordinates.")
@@ -71,13 +83,15 @@ class PPCA(Linear):
     declared = frozenset({"gradient", "conditionals", "simulation"})
     predicts = ""
     image_shape = (SIDE, SIDE)
+    table = TABLE
 
     def build(self) -> None:
-        """Fit the decoder; nothing is random."""
+        """Fit the decoder, and take the image; nothing is random."""
         o = self.options
         self.dim, self.prior_sd, self.parameter_names = o.dim, 1.0, numbered("z", o.dim)
         self.decoder = fitted_decoder(o.dim)
-        self.sigma_y, self.image = self.decoder.noise_sd, self.decoder.held_out[o.image]
+        self.sigma_y = self.decoder.noise_sd
+        self.image = self.decoder.held_out[o.image] if o.data == CARRIED else _own_image(o.data)
         self.observed = _scattered()[: o.num_data]
         self.data = np.column_stack([self.decoder.weights, self.image - self.decoder.mean])[self.observed]
         self.scale, self.view_box = np.ones(o.dim), ((-4.0, 4.0),) * o.dim
@@ -90,6 +104,14 @@ class PPCA(Linear):
         """Pixels of an image with these latent coordinates, in the data's order; after the last the first again."""
         features = self.data[np.arange(n) % len(self.data), :-1]
         return np.column_stack([features, (features * theta).sum(axis=1) + self.sigma_y * rng.standard_normal(n)])
+
+
+def _own_image(source: str) -> np.ndarray:
+    """The pixels (64,) of a table."""
+    rows = shape_of(source)[0]
+    if rows != PIXELS:
+        raise InputError(f"data {shown(source)} must have {PIXELS} rows, a pixel in each; they have {rows:,}", "data")
+    return read_table(source, TABLE, PIXELS, 0)[:, 0]
 
 
 @cache

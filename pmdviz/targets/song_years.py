@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from pmdviz.data_files import read_rows
+from pmdviz.data.files import read_rows
 from pmdviz.errors import InputError, shown
 from pmdviz.knobs import Knobs, Whole
 from pmdviz.targets.gaussian_process import GaussianProcess, approximation, median_distance, noise_variance, width
 from pmdviz.targets.options import data_points, data_seed, data_source
-from pmdviz.targets.songs import drawn_songs, scaled_songs
+from pmdviz.targets.rows.songs import FEATURES, drawn_songs, scaled_rows, scaled_songs
+from pmdviz.targets.table_form import SIMULATED, TableForm
 
 NUM_TEST = 1000  # rows held out, at most
+TABLE = TableForm(
+    "Columns of features, then one of numbers y; both are scaled, y to [0, 1].",
+    most=FEATURES - 1,
+    outcome="number",
+    held_out=1,
+    as_given=True,
+)
 
 
 class SongYearsOptions(Knobs):
@@ -20,9 +28,9 @@ class SongYearsOptions(Knobs):
     kind_words = "option of target 'song_years':"
 
     data = data_source(
-        {"synthetic": "synthetic songs"},
+        {SIMULATED: "synthetic songs"},
         "Synthetic: 90 features and a smooth function of a few directions. Or a table of YearPredictionMSD's layout: "
-        "a year, then 90 features.",
+        "a year, then 90 features; or one of up to 89 features, then the outcome.",
     )
     dim = Whole(
         64,
@@ -41,26 +49,35 @@ class SongYearsOptions(Knobs):
 
 
 class SongYears(GaussianProcess):
-    """The year of a song, scaled to [0, 1], as a Gaussian process of its 90 features. A row is (features, year)."""
+    """The year of a song, scaled to [0, 1], as a Gaussian process of its 90 features. A row is (features, year).
+
+    A person's table may have another number of features, and another outcome in the year's place.
+    """
 
     name = "song_years"
     title = "Year of a song (90 features)"
     about = "A smooth function of 90 features is seen with noise; a few inducing inputs among the songs stand for all."
     source = "Dai, He, Dai, Song 2016, section 6 and appendix H.3.2; the data: Bertin-Mahieux et al. 2011"
     Options = SongYearsOptions
+    table = TABLE
 
     def build(self) -> None:
         """Draw rows from `default_rng(data_seed)` alone, or draw the rows to learn from out of a file's."""
         o = self.options
         rng = np.random.default_rng(o.data_seed)
-        if o.data == "synthetic":
+        if o.data == SIMULATED:
             rows, held_out = drawn_songs(rng, o.num_data), drawn_songs(rng, NUM_TEST)
         else:
-            rows, held_out = _split(rng, scaled_songs(read_rows(o.data), o.data), o)
+            rows, held_out = _split(rng, _scaled(read_rows(o.data), o.data), o)
         self.data, self.test_data = rows, held_out
         self.input_names = tuple(f"x{k + 1}" for k in range(rows.shape[1] - 1))
         chosen = rng.permutation(len(rows))[: min(o.dim, len(rows))]
         self._place(rows[chosen, :-1], o.width * median_distance(rows[:, :-1]))
+
+
+def _scaled(table: np.ndarray, source: str) -> np.ndarray:
+    """Of a table as wide as the songs' the year is the first column; of another one the outcome is the last."""
+    return scaled_rows(table) if 2 <= table.shape[1] <= FEATURES else scaled_songs(table, source)
 
 
 def _split(rng: np.random.Generator, table: np.ndarray, o: SongYearsOptions) -> tuple[np.ndarray, np.ndarray]:

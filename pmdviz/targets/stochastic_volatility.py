@@ -22,8 +22,9 @@ from pmdviz.targets.base import IN_SILENCE, Target
 from pmdviz.targets.blocks import Block, InBlocks
 from pmdviz.targets.options import data_seed, data_source
 from pmdviz.targets.reference.base import DrawsReference
-from pmdviz.targets.returns import read_returns
+from pmdviz.targets.rows.returns import read_returns
 from pmdviz.targets.space import numbered
+from pmdviz.targets.table_form import TableForm
 
 MU, LOG_S2, PSI, PATH = 0, 1, 2, 3  # places in theta; the path is from the last one on
 MEAN_VARIANCE = 10.0  # of the prior of mu
@@ -36,6 +37,7 @@ SDS = 0.705, 0.4965  # of log s2 and psi under the prior: sqrt(trigamma(2.5)), s
 BOX = (-7.5, 0.5), (-0.5, 4.0)  # that hold them
 START_PSI, START_NOISE = math.atanh(0.5), 0.1
 BY_BETA = math.lgamma(sum(BETA)) - math.lgamma(BETA[0]) - math.lgamma(BETA[1]) - math.log(2)
+TABLE = TableForm("One column of returns, in the order of time; their mean is taken off.", reduces=True)
 
 
 class StochasticVolatilityOptions(Knobs):
@@ -112,6 +114,7 @@ class StochasticVolatility(InBlocks, Target):
     path_columns, path_title = slice(PATH, None), "log variance x"
     reported_names, reported_bounds = ("μ", "φ", "σ²"), ((-np.inf, np.inf), (-1.0, 1.0), (0.0, np.inf))
     declared = frozenset({"gradient", "conditionals", "blocks", "simulation"})
+    table = TABLE
 
     def build(self) -> None:
         """Draw the path and the returns from `default_rng(data_seed)` alone, or read them."""

@@ -14,13 +14,21 @@ from pmdviz.kernels.topics.shares import held_out_log_likelihood, shares_of
 from pmdviz.knobs import Knobs, Real, Whole
 from pmdviz.targets.base import Target
 from pmdviz.targets.conditional import Conditionals, Documents
-from pmdviz.targets.corpora import bars, drawn, read
 from pmdviz.targets.options import data_seed, data_source
+from pmdviz.targets.rows.corpora import bars, drawn, read
 from pmdviz.targets.space import Simplices
+from pmdviz.targets.table_form import TableForm
 
 SWEEPS = 10  # Gibbs sweeps over a document's words at each visit
 REPEATS = 20  # sequential draws of a document's topics, over which its likelihood is averaged
 MOST_NUMBERS = 2_000_000  # K W
+TABLE = TableForm(
+    "A column for each word, a row for each document: how often it has that word.",
+    least=2,
+    most=200,
+    held_out=1,
+    as_given=True,
+)
 
 
 def seeds_of(rng: np.random.Generator, *shape: int) -> np.ndarray:
@@ -119,6 +127,7 @@ class Topics(Target):
     source = "Dai, He, Dai, Song 2016, appendices F.2 and H.4; Blei, Ng, Jordan 2003; bars: Griffiths, Steyvers 2004"
     Options = TopicsOptions
     declared = frozenset({"predictive", "conditional_family", "documents"})
+    table = TABLE
     predicts = "words"
 
     def build(self) -> None:

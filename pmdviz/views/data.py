@@ -9,7 +9,7 @@ from bokeh.models import ColumnDataSource, Legend, LegendItem, NumeralTickFormat
 from bokeh.plotting import figure as Figure
 
 from pmdviz.scenes import style
-from pmdviz.scenes.data_columns import NO_BARS, DataGround, DataMoment
+from pmdviz.scenes.data_columns import NO_BARS, Columns, DataGround, DataMoment
 from pmdviz.views import figures
 
 ALL, LIT = 0.3, 0.85  # opacity of the data, and of those of this step
@@ -41,6 +41,8 @@ class DataView:
             name: f.line("x", "y", source=source, line_width=style.LINE_WIDTH, line_dash=style.DASHES[name])
             for name, source in (("exact", self.exact), ("approximate", self.approximate))
         }
+        self.rug_source = ColumnDataSource({"x": none, "y": none})
+        self.rug = f.scatter("x", "y", source=self.rug_source, size=5, line_color=None, name="rug")
         self._add_legend()
         figures.float_above(f, [*self.batch_marks, *self.lines.values()])
         self._ground: DataGround | None = None
@@ -65,6 +67,11 @@ class DataView:
         self.lit_bars.data, self.lit_dots.data = moment.bars, moment.dots
         self.approximate.data = moment.approximate
 
+    def show_rug(self, columns: Columns) -> None:
+        """Dots at the foot of a histogram, one for each datum; none while nobody edits the data."""
+        if len(columns["x"]) or len(self.rug_source.data["x"]):
+            self.rug_source.data = dict(columns)
+
     def _show_ground(self, ground: DataGround) -> None:
         self._ground, f = ground, self.figure
         self.bars.data, self.dots.data, self.exact.data = ground.bars, ground.dots, ground.exact
@@ -84,6 +91,7 @@ class DataView:
         for name, marks, alpha in (("data", self.data_marks, ALL), ("batch", self.batch_marks, LIT)):
             for mark in (*marks, self.keys[name]):
                 mark.glyph.update(fill_color=colours.muted, fill_alpha=alpha)
+        self.rug.glyph.update(fill_color=colours.text, fill_alpha=LIT)
 
 
 def _figure() -> Figure:

@@ -36,7 +36,7 @@ class StageGhost:
         self.source = ColumnDataSource(EMPTY_LINE)
         look: dict[str, Any] = {"line_width": style.LINE_WIDTH, "line_dash": style.DASHES["ghost"]}
         self.line = figure.line("x", "y", source=self.source, name="ghost", **look)
-        _put_below(figure, "exact", self.line)
+        put_below(figure, "exact", self.line)
         self._shown: Any = EMPTY_LINE
 
     def show(self, columns: Mapping[str, np.ndarray]) -> None:
@@ -63,7 +63,7 @@ class PastOnTraces:
         self.key = figure.line("x", "y", source=ColumnDataSource({"x": [np.nan], "y": [np.nan]}), **look)
         upright: dict[str, Any] = {"y_range_name": "edge", "line_width": CURSOR_PX, "name": "cursor"}
         self.cursor = figure.line("x", "y", source=self.cursor_source, **upright)
-        _put_below(figure, figure.renderers[0].name, self.cursor, *self.lines.values())
+        put_below(figure, figure.renderers[0].name, self.cursor, *self.lines.values())
         self._clock: tuple[np.ndarray, np.ndarray] | None = None  # of the run so far: a clock, and the iterations
 
     def values(self, group: Group, standing: Standing) -> list[np.ndarray]:
@@ -111,7 +111,7 @@ class PastOnTraces:
         self.cursor.glyph.line_color = colours.text
 
 
-def _put_below(figure: Figure, first: str, *renderers: GlyphRenderer) -> None:
+def put_below(figure: Figure, first: str, *renderers: GlyphRenderer) -> None:
     """Have them painted by the script that paints what moves, before the renderer of the name `first`."""
     others = [each for each in figure.renderers if each not in renderers]
     at = [each.name for each in others].index(first)

@@ -11,9 +11,12 @@ if TYPE_CHECKING:
 
 
 def given_options(recipe: Recipe) -> dict[str, Any]:
-    """The options of a built-in target that differ from their defaults."""
-    plain = find_target(recipe.target).Options.defaults().as_dict()
-    return {name: value for name, value in recipe.target_options.items() if value != plain[name]}
+    """The options of a built-in target that differ from what they would be if nothing but the data were said."""
+    options, made = recipe.target_options, find_target(recipe.target)
+    data = {"data": options["data"]} if "data" in options else {}
+    usual = {**made.checked_options(data).as_dict(), "data": made.Options.defaults().as_dict().get("data")}
+    specs = made.Options.specs()
+    return {name: value for name, value in options.items() if value != specs[name].default_beside(options, usual)}
 
 
 def given_knobs(recipe: Recipe) -> dict[str, Any]:

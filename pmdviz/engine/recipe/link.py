@@ -11,19 +11,23 @@ import base64
 import binascii
 import json
 import zlib
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from pmdviz.engine.recipe.formats import FORMAT
 from pmdviz.engine.recipe.parts import json_value, mapping
 from pmdviz.errors import InputError, shown
+from pmdviz.targets.offered import choice_of
 
 if TYPE_CHECKING:
+    from pmdviz.data.tables import Table
     from pmdviz.engine.recipe.recipe import Recipe
 
+MOST_DATA = 2_000  # bytes of a person's own table in a link
 LARGEST = 1_000_000  # bytes of JSON that a link may unfold to, and characters that it may have itself
 SHORT = {
     **{"target": "t", "target_options": "o", "method": "m", "knobs": "k", "seed": "s", "budget": "b"},
-    **{"budget_unit": "u", "changes": "c"},
+    **{"budget_unit": "u", "changes": "c", "data": "d"},
 }
 
 # What links of a format have in common, for the compressor. It belongs to the format and never changes.
@@ -52,15 +56,33 @@ DICTIONARIES = {1: FIRST, 2: SECOND, 3: THIRD}
 
 
 def pack(recipe: Recipe) -> str:
-    """The text that stands for `recipe`; equal recipes give equal texts. Raises InputError for a custom target."""
-    if recipe.custom is not None:
+    """The text that stands for `recipe`; equal recipes give equal texts. Raises InputError for a custom target.
+
+    One that a server offers is told by its name and fingerprint.
+    """
+    if recipe.custom is not None and choice_of(recipe.custom) is recipe.custom:
         raise InputError(f"a link cannot hold your own target {recipe.target!r}; share the recipe as a file")
-    plain = recipe.to_dict()
+    plain = without_large_data(recipe.to_dict())
     short = {SHORT[name]: plain[name] for name in SHORT if name in plain}
     text = json.dumps(short, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
     if len(text) > LARGEST:
         raise InputError(f"a link holds at most {LARGEST:,} bytes of recipe; this one has {len(text):,}: share a file")
     return f"{FORMAT}.{fold(text)}"
+
+
+def without_large_data(plain: dict[str, Any]) -> dict[str, Any]:
+    """The plain values without tables that are too large for a link: their names and digits stay."""
+    fits = _fit(plain.get("data", {}).values())
+    return {name: value for name, value in plain.items() if name != "data" or fits}
+
+
+def fits_link(tables: Iterable[Table]) -> bool:
+    """Whether a link carries these tables."""
+    return _fit(table.text for table in tables)
+
+
+def _fit(texts: Iterable[str]) -> bool:
+    return sum(len(text.encode()) for text in texts) <= MOST_DATA
 
 
 def unpack(text: str) -> dict[str, Any]:

@@ -8,16 +8,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
+from pmdviz.data.parts import tables_in
 from pmdviz.errors import InputError, shown, unknown
 from pmdviz.knobs import Knobs, whole_number
 from pmdviz.methods import Method
 from pmdviz.targets import Target, find_target, make_target
 from pmdviz.targets.custom import CustomTarget
+from pmdviz.targets.offered import offered
 
 MAX_BUDGET = 10**12
 MAX_SEED = 2**53 - 1  # whole in JavaScript too
 SPOKEN_SEEDS = 1_000  # a new seed is below it: one can say it aloud in class
 MAX_CHANGES = 10_000
+LARGE_TABLES = 500_000  # bytes of a person's own numbers
 _most_changes = MAX_CHANGES  # in this process
 
 Change = tuple[int, dict[str, Any]]
@@ -28,10 +31,18 @@ def fresh_seed(now: int) -> int:
     return (now + 1 + secrets.randbelow(SPOKEN_SEEDS - 1)) % SPOKEN_SEEDS
 
 
-@lru_cache(maxsize=32)
 def shared_target(name: str, options: tuple[tuple[str, Any], ...]) -> Target:
     """The built-in target with these options: one for all recipes, as it never changes."""
+    large = sum(table.rows.nbytes for table in tables_in(value for _, value in options)) > LARGE_TABLES
+    return (large_targets if large else small_targets)(name, options)
+
+
+def _made(name: str, options: tuple[tuple[str, Any], ...]) -> Target:
     return make_target(name, **dict(options))
+
+
+# A cached target keeps the table that it was made of: of visitors' large ones few are kept without a recipe.
+small_targets, large_targets = lru_cache(maxsize=32)(_made), lru_cache(maxsize=4)(_made)
 
 
 def keep_changes(most: int) -> None:
@@ -59,10 +70,12 @@ def suited(start: Knobs, given: Iterable[str], fitted: Knobs) -> Knobs:
 
 def resolved_target(target: str | Target, options: Mapping[str, Any]) -> Target:
     """The target that a name with options, or a target that is made, stands for. Raises InputError."""
+    if isinstance(target, str):
+        target = offered().get(target, target)
     if isinstance(target, CustomTarget) and not options:
         return target
     if isinstance(target, str):
-        checked = find_target(target).Options.checked(mapping("target_options", options))
+        checked = find_target(target).checked_options(mapping("target_options", options))
         return shared_target(target, tuple(checked.as_dict().items()))
     if not isinstance(target, Target):
         raise InputError(f"target must be a name or a target; given: {shown(target)}")
@@ -80,10 +93,12 @@ def named_target(given: Any, targets: Mapping[str, Target]) -> str | Target:
     print_of = given.get("custom")
     if not isinstance(print_of, Mapping) or not isinstance(print_of.get("name"), str):
         raise InputError(f"target must be a name or {{'custom': ...}}; given: {shown(given)}")
-    name = print_of["name"]
+    name, targets = print_of["name"], {**offered(), **targets}
     if name not in targets:
         raise InputError(
-            f"the recipe needs the custom target {name!r}; give it as Recipe.from_json(text, targets={{{name!r}: ...}})"
+            f"the recipe needs the custom target {name!r}; give it: Recipe.from_json(text, targets={{{name!r}: ...}})",
+            on_page=f"this run needs the model {shown(name)}, which is not offered here; open it where it is, or start "
+            "a server with it: pmdviz serve --target MODULE:OBJECT",
         )
     found = getattr(targets[name], "fingerprint", None)
     if found is None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pmdviz.engine.recipe.defaults import given_knobs, given_options
-from pmdviz.engine.recipe.link import pack
+from pmdviz.engine.recipe.link import fits_link, pack
 
 if TYPE_CHECKING:
+    from pmdviz.data.tables import Table
     from pmdviz.engine.recipe.recipe import Recipe
 
 
@@ -28,14 +30,23 @@ def as_python(recipe: Recipe, iterations: int | None = None) -> str:
     parts += [f"budget_unit={recipe.budget_unit!r}"] if recipe.budget_unit != "data" else []
     parts += [f"{name}={value!r}" for name, value in given_knobs(recipe).items()]
     note = [f"# `{recipe.target}` is your own target, made with pmdviz.custom_target"] if recipe.custom else []
+    note += data_note(recipe.tables)
     lines = ["import pmdviz", "", *note, *_changes(recipe), "recipe = pmdviz.Recipe("]
     lines += [f"    {line}," for line in joined(parts + (["changes=changes"] if recipe.changes else []))]
     lines += [")"]
     end = ["run = pmdviz.run(recipe)"]
     if iterations is not None:
         end = ["session = pmdviz.Session(recipe)", f"session.advance({iterations})", "run = session.run"]
-    ways = (lines, *([] if recipe.custom else [_from_link(recipe)]), _from_file(recipe))
+    by_link = recipe.custom is None and fits_link(recipe.tables)
+    ways = (lines, *([_from_link(recipe)] if by_link else []), _from_file(recipe))
     return "\n".join([*next(way for way in ways if len(way) + len(end) <= MAX_LINES), *end]) + "\n"
+
+
+def data_note(tables: Sequence[Table]) -> list[str]:
+    """What lines that name a person's table say of it; its digits are checked where they run."""
+    return [
+        f"# {table.name}, with the same numbers, lies beside this file; the recipe as JSON has it" for table in tables
+    ]
 
 
 def _changes(recipe: Recipe) -> list[str]:

@@ -10,6 +10,8 @@ from importlib import metadata
 from types import EllipsisType
 from typing import Any
 
+from pmdviz.data.parts import holding, packed
+from pmdviz.data.tables import Table
 from pmdviz.engine.recipe.formats import BUDGETS, FORMAT, earlier_knobs
 from pmdviz.engine.recipe.link import pack, unpack
 from pmdviz.engine.recipe.parts import (
@@ -48,6 +50,7 @@ KEYS = (
     "budget",
     "budget_unit",
     "changes",
+    "data",
     "made_with",
 )
 
@@ -72,6 +75,7 @@ class Recipe:
     budget_unit: str
     changes: tuple[Change, ...]
     custom: CustomTarget | None = field(repr=False)
+    tables: tuple[Table, ...] = field(repr=False)  # a person's own, which the target's options name
     made_with: dict[str, str] = field(repr=False)
 
     def __init__(
@@ -103,6 +107,7 @@ class Recipe:
             "budget_unit": unit,
             "changes": checked_changes(changes, start, way, made),
             "custom": made if isinstance(made, CustomTarget) else None,
+            "tables": made.tables,
             "made_with": versions() if made_with is None else checked_versions(made_with),
         }
         for name, value in values.items():
@@ -235,6 +240,7 @@ class Recipe:
             "budget": self.budget,
             **({} if self.budget_unit == UNITS[0] else {"budget_unit": self.budget_unit}),
             "changes": [[at, change] for at, change in self.changes],
+            **({"data": packed(self.tables)} if self.tables else {}),
             "made_with": self.made_with,
         }
         return plain
@@ -264,7 +270,8 @@ class Recipe:
             rest["budget"] = _checked_budget(plain.get("budget", BUDGETS.get(version)))
         target = named_target(plain.get("target", USUAL_TARGET), targets or {})
         options = mapping("target_options", plain.get("target_options", {}))
-        return cls(target, target_options=options, made_with=versions_in(plain) or None, **rest, **knobs)
+        with holding(plain.get("data", {})):
+            return cls(target, target_options=options, made_with=versions_in(plain) or None, **rest, **knobs)
 
     def to_link(self) -> str:
         """The recipe as a short text for the query of a link. Raises InputError for a custom target."""

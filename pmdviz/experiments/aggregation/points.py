@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pmdviz.data_files import holds_images, read_rows
+from pmdviz.data.files import holds_images, read_rows
 from pmdviz.errors import InputError, shown
 from pmdviz.experiments.aggregation.models.base import Model
 from pmdviz.experiments.aggregation.models.mixture import Mixture
 from pmdviz.targets.networks.regression_rows import whole_table
-from pmdviz.targets.two_classes import labelled_rows
+from pmdviz.targets.rows.two_classes import labelled_rows
 
 SIMULATED = "simulated"
 TRUTH = 20_200  # seed of the true parameters: one truth for every size of model

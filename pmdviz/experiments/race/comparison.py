@@ -50,7 +50,7 @@ def telling(spec: KnobSpec, value: Any) -> Iterator[Any]:
     """
     if spec.kind == "flag":
         found = [not value]
-    elif spec.kind in ("choice", "source"):
+    elif spec.choices:
         at = spec.choices.index(value) + 1 if value in spec.choices else 0
         found = [*spec.choices[at:], *spec.choices[:at]]
     else:

@@ -9,6 +9,7 @@ from functools import cached_property
 from types import EllipsisType
 from typing import Any
 
+from pmdviz.data.parts import holding, packed
 from pmdviz.engine.recipe.defaults import given_options
 from pmdviz.engine.recipe.formats import FORMAT, earlier_knobs
 from pmdviz.engine.recipe.parts import (
@@ -23,7 +24,7 @@ from pmdviz.engine.recipe.parts import (
     resolved_target,
     versions_in,
 )
-from pmdviz.engine.recipe.python import MAX_LINES, PIECE, joined
+from pmdviz.engine.recipe.python import MAX_LINES, PIECE, data_note, joined
 from pmdviz.engine.recipe.recipe import Recipe, checked_unit, versions
 from pmdviz.errors import InputError, shown
 from pmdviz.experiments.race import link
@@ -36,7 +37,18 @@ from pmdviz.metrics import METRICS, Metric
 from pmdviz.targets import Target
 from pmdviz.targets.custom import CustomTarget
 
-KEYS = ("pmdviz_race", "target", "target_options", "methods", "seeds", "budget", "budget_unit", "points", "made_with")
+KEYS = (
+    "pmdviz_race",
+    "target",
+    "target_options",
+    "methods",
+    "seeds",
+    "budget",
+    "budget_unit",
+    "points",
+    "data",
+    "made_with",
+)
 MAX_SEEDS = 100_000
 MAX_POINTS = 20_000
 
@@ -164,6 +176,7 @@ class RaceRecipe:
             "budget": self.budget,
             **({} if self.budget_unit == DATA else {"budget_unit": self.budget_unit}),
             "points": self.points,
+            **({"data": packed(self.target.tables)} if self.target.tables else {}),
             "made_with": dict(self.made_with),
         }
 
@@ -183,16 +196,17 @@ class RaceRecipe:
         if missing := [key for key in ("methods", "budget") if key not in plain]:
             raise InputError(f"a race needs {' and '.join(missing)}")
         version = plain.get(KEYS[0], FORMAT)
-        return cls.checked(
-            [(one.method, earlier_knobs(one.knobs, one.method, version)) for one in entrants(plain["methods"])],
-            named_target(plain.get("target", "mixture"), targets or {}),
-            mapping("target_options", plain.get("target_options", {})),
-            plain["budget"],
-            plain.get("seeds", 1),
-            plain.get("points", 0),
-            versions_in(plain),
-            plain.get("budget_unit", ...),
-        ).ending()
+        with holding(plain.get("data", {})):
+            return cls.checked(
+                [(one.method, earlier_knobs(one.knobs, one.method, version)) for one in entrants(plain["methods"])],
+                named_target(plain.get("target", "mixture"), targets or {}),
+                mapping("target_options", plain.get("target_options", {})),
+                plain["budget"],
+                plain.get("seeds", 1),
+                plain.get("points", 0),
+                versions_in(plain),
+                plain.get("budget_unit", ...),
+            ).ending()
 
     def to_link(self) -> str:
         """A short text for links, of the race without its versions. Raises InputError for a custom target."""
@@ -229,7 +243,8 @@ class RaceRecipe:
 
     def _note(self) -> list[str]:
         own = isinstance(self.target, CustomTarget)
-        return [f"# `{self.target.name}` is your own target, made with pmdviz.custom_target"] if own else []
+        note = [f"# `{self.target.name}` is your own target, made with pmdviz.custom_target"] if own else []
+        return note + data_note(self.target.tables)
 
     def _from_file(self) -> list[str]:
         own = isinstance(self.target, CustomTarget)

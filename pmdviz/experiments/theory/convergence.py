@@ -19,6 +19,7 @@ from pmdviz.experiments.theory.formulas import Rate, rates_for
 from pmdviz.experiments.theory.varied import SMOOTHNESS, STRATEGIES, VARIED, planned_runs
 from pmdviz.knobs import Choice, Knobs, Whole
 from pmdviz.targets import TARGETS
+from pmdviz.targets.offered import names
 
 
 class ConvergenceKnobs(Knobs):
@@ -29,6 +30,7 @@ class ConvergenceKnobs(Knobs):
     target = Choice(
         "gaussian",
         choices={name: each.title for name, each in TARGETS.items()},
+        more=names,
         label="Posterior",
         doc="With an exact posterior on a grid.",
     )

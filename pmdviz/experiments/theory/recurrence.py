@@ -17,6 +17,7 @@ from pmdviz.experiments.theory.formulas import proved_inexactness, theorem2, the
 from pmdviz.experiments.theory.varied import STRATEGIES, planned_runs
 from pmdviz.knobs import Choice, Knobs, Whole
 from pmdviz.targets import TARGETS, Target
+from pmdviz.targets.offered import names
 
 SIDES = {1: 1024, 2: 160}
 FLOOR = -1e5  # nats; log q of particles that all have weight 0 there
@@ -73,6 +74,7 @@ class RecurrenceKnobs(Knobs):
     target = Choice(
         "gaussian",
         choices={name: each.title for name, each in TARGETS.items()},
+        more=names,
         label="Posterior",
         doc="With an exact posterior on a grid.",
     )

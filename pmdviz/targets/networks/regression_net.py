@@ -18,8 +18,10 @@ from pmdviz.targets.base import IN_SILENCE, Target
 from pmdviz.targets.networks.latent_scales import InLatentScales, InverseGamma
 from pmdviz.targets.networks.regression_rows import curve, read_regression
 from pmdviz.targets.options import data_points, data_seed, data_source
+from pmdviz.targets.table_form import TableForm
 
 NOISE_PRIOR = InverseGamma(1.0, 0.01)  # of s2 in units of the variance of y; the paper's 1 / s2 has no draws
+TABLE = TableForm("Columns of inputs, then one with the outcome, a number.", most=199, outcome="number", held_out=2)
 BULK = 0.998  # of the prior, in the view box
 
 
@@ -119,6 +121,7 @@ class RegressionNet(InLatentScales, Target):
     Options = RegressionNetOptions
     declared = frozenset({"gradient", "predictive", "latent_scales"})
     by_points = True
+    table = TABLE
 
     def build(self) -> None:
         """Read or draw the data, and divide them into rows to learn from, for validation and for the test."""

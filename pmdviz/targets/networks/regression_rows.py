@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pmdviz.data_files import names_of, read_rows
+from pmdviz.data.files import names_of, read_rows
 from pmdviz.errors import InputError, shown
+from pmdviz.targets.rows.two_classes import MOST_HELD_OUT
 from pmdviz.targets.space import numbered
-from pmdviz.targets.two_classes import MOST_HELD_OUT
 
 NUM_HELD_OUT = {"curve": 200, "simulated": 1000}  # validation rows and as many test rows of what is simulated
 NUM_INPUTS = 20  # of `simulated`, of which the outcome depends on half

@@ -19,6 +19,7 @@ PARTS = 3  # that a cell is split into along each edge
 COARSE_SIDE = {1: 512, 2: 32}
 ENOUGH = {1: 4096, 2: 25_000}  # cells: 0.05 to 0.15 sd wide where there is one mode
 RASTER, MAX_BOXES = 64, 8  # places along each edge where groups of cells are told apart; more groups: one box
+MOST_DOUBLINGS = 40  # of a box that does not hold the mass
 MAX_SPLITS = 60  # 3^-60 of the box is below rounding
 
 
@@ -54,6 +55,21 @@ def mass_cells(log_density: LogDensity, box: Box, enough: int | None = None) -> 
         cells = _split(log_density, cells, min(parts, PARTS))
         if parts <= PARTS:
             break
+    return cells
+
+
+def grown_cells(log_density: LogDensity, box: Box, enough: int | None = None) -> Cells:
+    """`mass_cells` of a box that is doubled until none of them lies at its edge. Raises TargetError.
+
+    For a density with one mode, such as a log-concave one, which is found wherever it lies.
+    """
+    cells = mass_cells(log_density, box, enough)
+    for _ in range(MOST_DOUBLINGS):
+        edges = np.array(box), np.array(cells.box)
+        if (np.abs(edges[0] - edges[1]) > cells.width[:, None] / 2).all():
+            break
+        box = tuple((1.5 * low - 0.5 * high, 1.5 * high - 0.5 * low) for low, high in box)
+        cells = mass_cells(log_density, box, enough)
     return cells
 
 

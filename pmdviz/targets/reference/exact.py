@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from pmdviz.densities.grid import Grid
-from pmdviz.targets.reference.cells import Box, Cells, mass_cells, mode_boxes
+from pmdviz.targets.reference.cells import Box, Cells, grown_cells, mass_cells, mode_boxes
 
 KEPT_GRIDS = 12
 
@@ -107,14 +107,21 @@ class GaussianExact(OnGrids):
 
 
 class GridExact(OnGrids):
-    """A posterior normalised by a sum over the small cells of `start_box` that hold its mass."""
+    """A posterior normalised by a sum over the small cells of `start_box` that hold its mass.
+
+    The box `grows`, for a posterior with one mode, where that mode lies outside it.
+    """
 
     def __init__(
-        self, log_joint: Callable[[np.ndarray], np.ndarray], start_box: Box, enough: int | None = None
+        self,
+        log_joint: Callable[[np.ndarray], np.ndarray],
+        start_box: Box,
+        enough: int | None = None,
+        grows: bool = False,
     ) -> None:
         super().__init__()
         self._log_joint = log_joint
-        self._cells = mass_cells(log_joint, start_box, enough)
+        self._cells = (grown_cells if grows else mass_cells)(log_joint, start_box, enough)
         self.box, self.boxes = self._cells.box, mode_boxes(self._cells)
         peak = self._cells.values.max()
         mass = np.exp(self._cells.values - peak)

@@ -9,16 +9,26 @@ import numpy as np
 from pmdviz.kernels.likelihoods.gp_classification import gp_class_chances, gp_log_marginal
 from pmdviz.knobs import A_FILE, Flag, Knobs, Real, Whole
 from pmdviz.targets.base import GaussianPrior, Target
-from pmdviz.targets.class_columns import CANCER, read_columns
 from pmdviz.targets.options import data_source, prior_sd
 from pmdviz.targets.reference.base import DrawsReference, Reference
 from pmdviz.targets.reference.exact import GridExact
 from pmdviz.targets.reference.metropolis import metropolis_chains
+from pmdviz.targets.rows.class_columns import CANCER, read_columns
 from pmdviz.targets.space import numbered
+from pmdviz.targets.table_form import TableForm
 from pmdviz.targets.without_data.base import target_seed
 
 REACH = 7  # prior sds that a grid holds
 ENOUGH = 4000  # cells of it
+TABLE = TableForm(
+    "Columns of features, then one with the class; each feature must vary.",
+    most=30,
+    outcome="class",
+    dim_beyond=0,
+    rows_option="num_rows",
+    inputs_option="columns",
+    reduces=True,
+)
 
 
 class GPClassificationOptions(Knobs):
@@ -88,6 +98,7 @@ class GPClassification(GaussianPrior, Target):
     source = "Han's thesis, section on Gaussian process classification; Rasmussen, Williams 2006, section 3.4"
     Options = GPClassificationOptions
     declared = frozenset()
+    table = TABLE
 
     def build(self) -> None:
         """Draw the rows from `default_rng(target_seed)` alone."""

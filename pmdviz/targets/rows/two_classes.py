@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pmdviz.data_files import holds_images, read_rows
+from pmdviz.data.files import holds_images, read_rows
 from pmdviz.errors import InputError, shown
 
 PLACES = 9  # of a score: the bits of BLAS depend on its number of threads

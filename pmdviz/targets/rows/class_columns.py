@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pmdviz.data_files import names_of, read_rows
+from pmdviz.data.files import names_of, read_rows
 from pmdviz.errors import InputError, shown
 from pmdviz.targets.space import numbered
 

@@ -18,8 +18,8 @@ from typing import IO
 
 import numpy as np
 
-from pmdviz.data_batches import read_batch
-from pmdviz.data_words import words_table
+from pmdviz.data.batches import read_batch
+from pmdviz.data.words import words_table
 from pmdviz.errors import InputError, shown
 
 MOST_BYTES = 2_000_000_000  # of a file, of what it unpacks to, and of the table in memory

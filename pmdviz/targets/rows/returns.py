@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pmdviz.data_files import read_rows
+from pmdviz.data.files import read_rows
 from pmdviz.errors import InputError, shown
 
 SP500, PERCENT = "sp500", 100.0
@@ -44,9 +44,10 @@ def closings() -> np.ndarray:
 
 
 def _of_file(source: str) -> np.ndarray:
-    table = np.asarray(read_rows(source), float)
+    table = np.asarray(read_rows(source, least=1), float)
     first = table[:, 0]
-    skipped = np.flatnonzero(np.diff(first) != 1) if (first == np.round(first)).all() else []
+    numbered = table.shape[1] > 1 and (first == np.round(first)).all()
+    skipped = np.flatnonzero(np.diff(first) != 1) if numbered else []
     if len(skipped):
         before, after = first[skipped[0]], first[skipped[0] + 1]
         raise InputError(

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pmdviz.data_files import names_of, read_documents
-from pmdviz.data_formats import names_in, parse_ldac
+from pmdviz.data.files import names_of, read_documents
+from pmdviz.data.formats import names_in, parse_ldac
 from pmdviz.densities.dirichlet import dirichlet
 from pmdviz.errors import InputError, shown
 

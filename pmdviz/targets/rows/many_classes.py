@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pmdviz.errors import InputError, shown
-from pmdviz.targets.two_classes import MOST_HELD_OUT, labelled_rows
+from pmdviz.targets.rows.two_classes import MOST_HELD_OUT, labelled_rows
 
 MOST_CLASSES = 100
 COLOURS = 3  # planes of an image in colour, one after the other in its row

@@ -44,6 +44,13 @@ def scaled_songs(table: np.ndarray, source: str) -> np.ndarray:
     return np.column_stack([(table[:, 1:] - mean) / sd, (table[:, 0] - low) / max(high - low, 1.0)])
 
 
+def scaled_rows(table: np.ndarray) -> np.ndarray:
+    """A table of any features, the outcome last, scaled as songs are: (n, k + 1)."""
+    x, y = table[:, :-1].astype(float), table[:, -1].astype(float)
+    sd = x.std(axis=0)
+    return np.column_stack([(x - x.mean(axis=0)) / np.where(sd > 0, sd, 1.0), (y - y.min()) / (np.ptp(y) or 1.0)])
+
+
 def drawn_songs(rng: np.random.Generator, n: int, features: int = FEATURES) -> np.ndarray:
     """n synthetic rows (n, features + 1): a smooth function of a few directions, mostly late in [0, 1], with noise.
 

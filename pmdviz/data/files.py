@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pmdviz.data_formats import (
+from pmdviz.data.formats import (
     BATCH,
     FORMATS,
     IDX,
@@ -24,6 +24,7 @@ from pmdviz.data_formats import (
     suffix_of,
     too_large,
 )
+from pmdviz.data.tables import digits_of, held
 from pmdviz.errors import InputError, shown
 
 SUFFIXES_IN_WORDS = f"{', '.join([*FORMATS][:-1])} or {[*FORMATS][-1]}"
@@ -59,8 +60,13 @@ def pinned(text: str) -> str:
     Raises InputError for a file that cannot be read or that has changed since it was pinned.
     """
     with _lock:
-        if text in _read:
+        if text in _read or held(text) is not None:
             return text
+        if _forbidden and PINNED.fullmatch(text):
+            raise InputError(
+                f"the data {shown(_split(text)[0])} are not here: a link holds data up to 2 kB; open the run's JSON "
+                "file, or bring the table again"
+            )
         if _forbidden:
             raise InputError(
                 f"a served page reads no files; use pmdviz.run, pmdviz.Lab or the command line; given: {shown(text)}"
@@ -68,26 +74,44 @@ def pinned(text: str) -> str:
         return _pin(*_split(text))
 
 
-def read_rows(text: str) -> np.ndarray:
-    """The rows (n, k) of a pinned file, in the file's own type of number, read once. Raises as `pinned` does."""
-    with _lock:
-        rows = _read[pinned(text)]
+def read_rows(text: str, least: int = 2) -> np.ndarray:
+    """The rows (n, k) of a pinned file, in the file's own type of number, read once.
+
+    Raises InputError as `pinned` does, and for fewer than `least` rows or columns.
+    """
+    if table := held(text):
+        rows: np.ndarray | Documents = table.rows
+    else:
+        with _lock:
+            rows = _read[pinned(text)]
     if isinstance(rows, list):
         raise InputError(f"file {shown(_split(text)[0])} holds word counts, and a table is needed")
+    if min(rows.shape) < least:
+        raise _too_small(_split(text)[0], rows)
     return rows
+
+
+def shape_of(text: str) -> tuple[int, int]:
+    """How many rows and columns a pinned file has; of word counts how many documents. Raises as `pinned` does."""
+    table = held(text)
+    with _lock:
+        found = table.rows if table else _read[pinned(text)]
+    return (len(found), 0) if isinstance(found, list) else found.shape
 
 
 def read_documents(text: str) -> Documents:
     """The documents of a pinned file: of an .ldac file, or of a table with a row for each. Raises InputError."""
     with _lock:
-        found = _read[pinned(text)]
+        found = None if held(text) else _read[pinned(text)]
     if isinstance(found, list):
         return found
-    return [(np.flatnonzero(row), row[row != 0]) for row in found]
+    return [(np.flatnonzero(row), row[row != 0]) for row in read_rows(text)]
 
 
 def names_of(text: str) -> tuple[str, ...]:
     """What the columns or words of a pinned file are called: a .csv file's header, or the lines of FILE.tokens."""
+    if table := held(text):
+        return table.columns
     with _lock:
         return _names.get(pinned(text), ())
 
@@ -99,6 +123,8 @@ def _split(text: str) -> tuple[str, str]:
 
 def _pin(path: str, wanted: str) -> str:
     digits = _digest(path)
+    if wanted and digits != wanted and _digits_of_numbers(path) == wanted:
+        digits = wanted  # of a table that was brought into a page: the same numbers, written in another way
     if wanted and digits != wanted:
         raise InputError(f"file {shown(path)} has changed since the recipe was made (SHA-256 {digits}, then {wanted})")
     name = f"{path}#{digits}"
@@ -107,6 +133,13 @@ def _pin(path: str, wanted: str) -> str:
         _read[name] = found if isinstance(found, list) else _checked(path, found)
         _names[name] = names_in(Path(path).expanduser())
     return name
+
+
+def _digits_of_numbers(path: str) -> str:
+    if suffix_of(path) != ".csv":
+        return ""
+    found = _parsed(path)
+    return "" if isinstance(found, list) or found.ndim != 2 else digits_of(names_in(Path(path).expanduser()), found)
 
 
 def _digest(path: str) -> str:
@@ -142,13 +175,16 @@ def _parsed(path: str) -> np.ndarray | Documents:
         raise InputError(f"file {shown(path)} holds no table of numbers: {words}") from None
 
 
+def _too_small(path: str, table: np.ndarray) -> InputError:
+    return InputError(
+        f"file {shown(path)} must hold a table of numbers, at least 2 rows and 2 columns; "
+        f"it holds {table.dtype} of shape {table.shape}"
+    )
+
+
 def _checked(path: str, table: np.ndarray) -> np.ndarray:
-    numeric = table.dtype.kind in "biuf"
-    if not numeric or table.ndim != 2 or table.shape[0] < 2 or table.shape[1] < 2:
-        raise InputError(
-            f"file {shown(path)} must hold a table of numbers, at least 2 rows and 2 columns; "
-            f"it holds {table.dtype} of shape {table.shape}"
-        )
+    if table.dtype.kind not in "biuf" or table.ndim != 2 or 0 in table.shape:
+        raise _too_small(path, table)
     rows = np.array(table, order="C")  # a copy: what happens to the file from here on changes nothing
     for start in range(0, len(rows), ROWS_CHECKED):
         bad = np.argwhere(~np.isfinite(rows[start : start + ROWS_CHECKED]))

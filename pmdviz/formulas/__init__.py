@@ -1,0 +1,209 @@
+"""A log density typed as a formula, such as `-hypot(x, y)**2 / 2`: parsed by a whitelist, computed with its gradient.
+
+There are the coordinates x and y, numbers, pi and e, + - * / **, and NumPy's functions of FUNCTIONS. Nothing else is
+read, and nothing is executed: the tree is walked, and each function says its own derivative. Every number is a float,
+so that 9**9**9 is infinite at once.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from pmdviz.errors import InputError, shown
+from pmdviz.formulas.functions import FUNCTIONS, NEGATIVE, OPERATORS, Function, Values
+
+LONGEST = 500  # characters
+DEEPEST = 60  # operations inside one another
+COORDINATES = ("x", "y")
+CONSTANTS = {"pi": math.pi, "e": math.e}
+STRANGE = re.compile(r"[^A-Za-z0-9_.+\-*/(), ]")  # whatever else Python may read, such as quotes and other alphabets
+WRITTEN = {"^": "a power **", "[": "brackets ( )", "{": "brackets ( )", "π": "pi as pi", "²": "a square **2"}
+WRITTEN |= dict.fromkeys("−–", "a minus -") | dict.fromkeys("×·⋅", "a product *") | {"=": "the value alone"}  # noqa: RUF001
+TOKENS = re.compile(r"[A-Za-z_]\w*|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+MADE_OF = f"a formula is made of x, y, numbers, pi, e, + - * / **, brackets and {', '.join(FUNCTIONS)}"
+
+
+class Dual(NamedTuple):
+    """A value, and its derivative by each coordinate; None where it does not depend on it."""
+
+    value: Values
+    slopes: tuple[Values | None, ...]
+
+
+@dataclass(frozen=True)
+class Formula:
+    """A function of x, or of x and y, with its gradient. Raises InputError for what is no formula.
+
+    Parameters
+    ----------
+    text : str
+        Such as `logaddexp(-(x - 2)**2, -(x + 2)**2)`; kept with single spaces.
+    """
+
+    text: str
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.text, str) or not self.text.strip() or len(self.text) > LONGEST:
+            raise InputError(f"a formula is a text of 1 to {LONGEST} characters; given: {shown(self.text)}")
+        object.__setattr__(self, "text", " ".join(self.text.split()))
+        _check_characters(self.text)
+        _check_numbers(self.text)
+        _check(self._tree, self.text, 0)
+
+    @cached_property
+    def _tree(self) -> ast.expr:
+        try:
+            return ast.parse(self.text, mode="eval").body
+        except SyntaxError as error:
+            raise InputError(f"{shown(self.text)} is no formula: {error.msg}{_at(error.offset)}") from None
+        except (ValueError, RecursionError, MemoryError):
+            raise InputError(f"{shown(self.text)} is no formula: its brackets are nested too deep") from None
+
+    @cached_property
+    def dim(self) -> int:
+        """2 where y is in it, else 1."""
+        names = {node.id for node in ast.walk(self._tree) if isinstance(node, ast.Name)}
+        return 2 if "y" in names else 1
+
+    def value(self, points: np.ndarray) -> np.ndarray:
+        """(m, d) -> (m,); NaN where it is undefined."""
+        columns = {name: Dual(column, (None,) * self.dim) for name, column in self._columns(points)}
+        with np.errstate(all="ignore"):
+            return _computed(self._tree, columns, self.dim).value + np.zeros(len(points))
+
+    def gradient(self, points: np.ndarray) -> np.ndarray:
+        """(m, d) -> (m, d)."""
+        return self.value_and_gradient(points)[1]
+
+    def value_and_gradient(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(m, d) -> (m,) and (m, d), in one walk."""
+        ones, zeros = np.ones(len(points)), np.zeros(len(points))
+        columns = {
+            name: Dual(column, tuple(ones if j == k else None for j in range(self.dim)))
+            for k, (name, column) in enumerate(self._columns(points))
+        }
+        with np.errstate(all="ignore"):
+            found = _computed(self._tree, columns, self.dim)
+            return found.value + zeros, np.column_stack([zeros if s is None else s + zeros for s in found.slopes])
+
+    def _columns(self, points: np.ndarray) -> list[tuple[str, np.ndarray]]:
+        points = np.asarray(points, dtype=float)
+        return [(name, points[:, k]) for k, name in enumerate(COORDINATES[: self.dim])]
+
+
+def _at(offset: int | None) -> str:
+    return f", at character {offset}" if offset else ""
+
+
+def _check_characters(text: str) -> None:
+    found = STRANGE.search(text)
+    if found is not None:
+        advice = f"write {WRITTEN[found[0]]}" if found[0] in WRITTEN else MADE_OF
+        raise InputError(f"{shown(found[0])}{_at(found.start() + 1)}, is not allowed; {advice}")
+
+
+def _check_numbers(text: str) -> None:
+    """Refuse 2x and 2pi; Python would read 0x1, 1_000 and 1j, and warn of 1if."""
+    for found in TOKENS.finditer(text):
+        after = text[found.end() : found.end() + 1]
+        if found[0][0] in ".0123456789" and (after.isalnum() or after in {"_", "."}):
+            words = f"{shown(found[0] + after)}{_at(found.start() + 1)}, is no number; a product is written 2 * x"
+            raise InputError(words)
+
+
+def _check(node: ast.expr, text: str, depth: int) -> None:
+    """Refuse whatever is not in the language."""
+    if depth > DEEPEST:
+        raise _refused(node, text, f"is more than {DEEPEST} operations deep inside others")
+    match node:
+        case ast.Constant(value=bool()):
+            pass
+        case ast.Constant(value=int() | float() as value):
+            return _check_number(node, text, value)
+        case ast.Name(id=name):
+            return _check_name(node, text, name)
+        case ast.BinOp(op=op, left=left, right=right) if type(op) in OPERATORS:
+            return _check_all([left, right], text, depth)
+        case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=operand):
+            return _check(operand, text, depth + 1)
+        case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in FUNCTIONS:
+            wanted = len(FUNCTIONS[name].slopes)
+            if len(args) != wanted:
+                words = f"must have {wanted} value{'s' * (wanted > 1)} in its brackets, and has {len(args)}"
+                raise _refused(node, text, words)
+            return _check_all(args, text, depth)
+        case ast.Call(func=ast.Name(id=name), keywords=[]) if name not in (*COORDINATES, *CONSTANTS):
+            near = difflib.get_close_matches(name, FUNCTIONS, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"the functions are {', '.join(FUNCTIONS)}"
+            raise _refused(node.func, text, f"is no function of a formula; {hint}")
+        case ast.Call(keywords=[]):
+            raise _refused(node, text, "is no product: write * between the two")
+    raise _refused(node, text, f"is not allowed: {MADE_OF}")
+
+
+def _check_all(nodes: Sequence[ast.expr], text: str, depth: int) -> None:
+    for node in nodes:
+        _check(node, text, depth + 1)
+
+
+def _check_number(node: ast.expr, text: str, value: float) -> None:
+    try:
+        finite = math.isfinite(float(value))
+    except OverflowError:
+        finite = False
+    if not finite:
+        raise _refused(node, text, "is too large a number: it must be below 1e308")
+
+
+def _check_name(node: ast.expr, text: str, name: str) -> None:
+    if name in FUNCTIONS:
+        raise _refused(
+            node, text, f"is a function: write {name}({', '.join(COORDINATES[: len(FUNCTIONS[name].slopes)])})"
+        )
+    if name not in COORDINATES and name not in CONSTANTS:
+        raise _refused(node, text, f"is not known: {MADE_OF}")
+
+
+def _refused(node: ast.expr, text: str, why: str) -> InputError:
+    part = text[node.col_offset : node.end_col_offset]
+    return InputError(f"{shown(part)}{_at(node.col_offset + 1)}, {why}")
+
+
+def _computed(node: ast.expr, columns: dict[str, Dual], dim: int) -> Dual:
+    match node:
+        case ast.Constant(value=value):
+            return Dual(np.float64(value), (None,) * dim)
+        case ast.Name(id=name):
+            return columns[name] if name in columns else Dual(np.float64(CONSTANTS[name]), (None,) * dim)
+        case ast.UnaryOp(op=op, operand=operand):
+            inner = _computed(operand, columns, dim)
+            return inner if isinstance(op, ast.UAdd) else _chained(NEGATIVE, [inner])
+        case ast.BinOp(op=op, left=left, right=right):
+            return _chained(OPERATORS[type(op)], [_computed(left, columns, dim), _computed(right, columns, dim)])
+        case ast.Call(func=ast.Name(id=name), args=args):
+            return _chained(FUNCTIONS[name], [_computed(each, columns, dim) for each in args])
+    raise AssertionError(f"checked before: {ast.dump(node)}")
+
+
+def _chained(function: Function, arguments: list[Dual]) -> Dual:
+    """The chain rule: the slope by a coordinate is the sum over the arguments of partial derivative times slope."""
+    values = [argument.value for argument in arguments]
+    value = function.value(*values)
+    slopes: list[Values | None] = [None] * len(arguments[0].slopes)
+    for argument, partial in zip(arguments, function.slopes, strict=True):
+        if any(slope is not None for slope in argument.slopes):
+            by_argument = partial(*values, value)
+            for k, slope in enumerate(argument.slopes):
+                if slope is not None:
+                    part, before = by_argument * slope, slopes[k]
+                    slopes[k] = part if before is None else before + part
+    return Dual(value, tuple(slopes))
