@@ -11,11 +11,11 @@ import panel as pn
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.lab.controls.new_run import next_recipe
 from pmdviz.lab.loop import limits
-from pmdviz.lab.loop.floor_work import FloorWork
 from pmdviz.lab.loop.live import Live
 from pmdviz.lab.loop.pace import Pace
 from pmdviz.lab.loop.past.past import Past
 from pmdviz.lab.loop.runner import Runner, Snapshot
+from pmdviz.lab.loop.work.floor import FloorWork
 
 KEPT_RUNS = 5
 KEPT_BYTES = 4 * 2**20  # of the places to come back to in each of them; the run that is seen has 64 MB
@@ -156,7 +156,11 @@ class Commands:
         self.live.do(what, lambda runner: self._new_run(runner, parts), newest_only=True)
 
     def _new_run(self, runner: Runner, parts: dict[str, Any]) -> tuple[Runner, Snapshot]:
-        """Runs in the worker: make the run, and only when its first picture is there put the old one aside."""
+        """Runs in the worker: make the run, and only when its first picture is there put the old one aside.
+
+        `keep` in `parts`: Undo is to bring back the old one although nothing has been run of it.
+        """
+        keep = parts.pop("keep", False)
         whole = bool({"recipe", "make", "content"} & parts.keys())  # in place of what was turned so far
         preset = parts.pop("preset", "" if whole else runner.preset)
         own_budget = (False if preset else None) if whole else runner.own_budget  # a preset's budget is nobody's own
@@ -164,6 +168,6 @@ class Commands:
             limits.check(next_recipe(runner.session, parts, runner.own_budget)), own_budget, preset, runner.choice
         )
         snapshot = made.snapshot()
-        if runner.session.frame.iteration > 0 or not self._before:
+        if keep or runner.session.frame.iteration > 0 or not self._before:
             self._put_aside(runner)
         return made, snapshot

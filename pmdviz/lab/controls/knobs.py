@@ -119,6 +119,7 @@ def _plain(knob: KnobSpec) -> dict[str, Any]:
         "kind": knob.kind,
         "basic": knob.basic,
         "choices": [[choice, knob.said(choice)] for choice in knob.choices],
+        "examples": dict(knob.examples),
         "low": low,
         "high": high,
         "log": bool(knob.log and low and low > 0),

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from pmdviz.engine.recipe.parts import resolved_target
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.lab.loop import limits
 from pmdviz.methods import METHODS, Method
-from pmdviz.targets import Target, make_target
+from pmdviz.targets import Target
 
 PROBLEM = ("target", "target_options", "method")
 MIRROR_DESCENT = type(METHODS["pmd"]).__module__  # the package of its forms
@@ -17,7 +18,7 @@ MIRROR_DESCENT = type(METHODS["pmd"]).__module__  # the package of its forms
 
 def _that_fits(method: str, target: Target | str) -> str:
     """The method where it can run on the target, else a form of mirror descent, else what draws exact conditionals."""
-    made = make_target(target) if isinstance(target, str) else target
+    made = resolved_target(target, {}) if isinstance(target, str) else target
     fitting = [name for name, each in METHODS.items() if not each.missing_in(made)]
     if method in fitting:
         return method
@@ -51,6 +52,8 @@ def next_recipe(session: Session, parts: Mapping[str, Any], own_budget: bool = F
     if "option" in parts:
         name, value = parts.pop("option")
         parts["target_options"] = {**base.target_options, name: value}
+    if "options" in parts:  # several at once, a function of the target as it is now
+        parts["target_options"] = {**base.target_options, **parts.pop("options")(session.target)}
     target = parts.get("target", base.custom or base.target)
     method = parts.get("method") or _that_fits(base.method, target)
     same = target is base.custom or target == base.target

@@ -14,7 +14,8 @@ from pmdviz.lab import css
 from pmdviz.lab.controls.knobs import KnobControl, KnobForm
 from pmdviz.lab.loop import limits
 from pmdviz.methods import METHODS
-from pmdviz.targets import TARGETS, Target
+from pmdviz.targets import Target
+from pmdviz.targets.offered import titles
 
 BUDGETS = {"2,000": 2_000, "5,000": 5_000, "20,000": 20_000, "100,000": 100_000, "1,000,000": 1_000_000, "endless": 0}
 SEED = KnobSpec(
@@ -45,7 +46,7 @@ class ProblemControls:
         seed: Callable[[str, Any], None],
     ) -> None:
         self._busy = False  # while it shows what is in force nobody has asked for anything
-        self.target = select("Target", {cls.title: name for name, cls in TARGETS.items()})
+        self.target = select("Target", titles())
         self.options = KnobForm(option)
         header = pn.pane.HTML("Data and options of the target", stylesheets=[css.TEXT], margin=(4, 0))
         look: dict[str, Any] = {"margin": (4, 0, 8, 0), "stylesheets": [css.FOLDED], "sizing_mode": "stretch_width"}

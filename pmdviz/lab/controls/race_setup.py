@@ -21,7 +21,7 @@ from pmdviz.lab.loop.locked import handed
 from pmdviz.limits import limit
 from pmdviz.methods import METHODS, find_method
 from pmdviz.targets import Target
-from pmdviz.targets.custom import CustomTarget
+from pmdviz.targets.offered import choice_of
 from pmdviz.views.race_tiles import MOST
 
 CLOCK_MENU = {"data visited": "data", "likelihood evaluations": "evaluations"}
@@ -185,8 +185,7 @@ class RaceSetup(ProblemControls):
         self.recipe, self._busy = recipe, True
         try:
             target = recipe.target
-            choice = target if isinstance(target, CustomTarget) else target.name
-            self.show_problem(target, choice, recipe.seeds[0], recipe.budget, recipe.budget_unit)
+            self.show_problem(target, choice_of(target), recipe.seeds[0], recipe.budget, recipe.budget_unit)
             self._show_clock(recipe)
             fitting = fitting_methods(target)
             if self.method.options != fitting:

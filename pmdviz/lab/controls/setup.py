@@ -48,6 +48,7 @@ class Setup(ProblemControls):
         self.question = pn.pane.HTML("", margin=(0, 0, 2, 0), **words)
         self.diagnosis = DiagnosisPanel(diagnose)
         self.about = pn.pane.HTML("", margin=(0, 0, 4, 0), **words)
+        self.own_data = pn.Column(margin=0, sizing_mode="stretch_width")  # the page puts its button there
         self.method = select("Method", {method.title: name for name, method in METHODS.items()})
         self.moves = pn.pane.HTML("", margin=(0, 0, 4, 0), **words)
         self.knobs = KnobForm()
@@ -61,6 +62,7 @@ class Setup(ProblemControls):
             self.undo,
             self.target,
             self.about,
+            self.own_data,
             self.data,
             self.method,
             self.moves,
@@ -106,7 +108,7 @@ class Setup(ProblemControls):
         parts = {
             "preset": (self.preset, self.question, self.diagnosis.view),
             "target": (self.target, self.about),
-            "data": (self.data,),
+            "data": (self.data, self.own_data),
             "method": (self.method, self.moves),
             "knobs": (self.knobs,),
             "budget": (self.budget,),

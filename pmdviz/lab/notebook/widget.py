@@ -30,6 +30,7 @@ KINDS = {
     "flag": traitlets.Bool,
     "choice": traitlets.Unicode,
     "source": traitlets.Unicode,
+    "formula": traitlets.Unicode,
 }
 
 

@@ -19,11 +19,11 @@ from pmdviz.lab.controls.setup import Setup
 from pmdviz.lab.controls.sharing import Sharing
 from pmdviz.lab.links import HERE, Link, Page
 from pmdviz.lab.loop import limits, warm
-from pmdviz.lab.loop.floor_work import FloorWork
 from pmdviz.lab.loop.live import BUSY_S
 from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.loop.pace import SLOW
 from pmdviz.lab.loop.runner import Runner, Snapshot
+from pmdviz.lab.loop.work.floor import FloorWork
 from pmdviz.lab.notebook.still_picture import can_draw, still_png
 from pmdviz.lab.pages.opening import take
 from pmdviz.lab.pages.page import LivePage
@@ -35,6 +35,7 @@ from pmdviz.lab.panels.fit import FitPanel
 from pmdviz.lab.panels.inside import InsidePanel
 from pmdviz.lab.panels.link_builder import LinkBuilder
 from pmdviz.lab.panels.notice import Notice
+from pmdviz.lab.panels.own_data.own_problem import IN_THE_PICTURE, OwnProblem
 from pmdviz.lab.panels.screen import Screen
 from pmdviz.lab.panels.time_line import BRANCH_BUTTONS
 from pmdviz.lab.panels.trouble import Trouble
@@ -117,10 +118,12 @@ class Lab(LivePage):
         self.setup = Setup(PRESETS, self.commands.begin, self.live.set, self._diagnose)
         self.exports = ExportPanel(lambda act: self.live.do("export", act))
         self.recipe_file = RecipeFile(self.commands.begin)
+        self.own = OwnProblem(self.commands.begin, self.screen, self._freeze)
+        self.setup.own_data.append(self.own.dialog.view)
         self.link_builder = LinkBuilder(self._share, self.screen.ack)
         self.fit = FitPanel()
         self.luck = LuckPanel(self.screen.traces)
-        self.screen.options.insert(1, self.luck.view)
+        self.screen.options.insert(2, self.luck.view)  # below the menus and what edits the data
         if not link.embed:  # there the way back from another page is missing
             self.luck.row.append(self.compare.button)
         self.screen.group.param.watch(handed(lambda event: self.luck.say()), "value")
@@ -174,6 +177,7 @@ class Lab(LivePage):
     def start(self, doc: Any = None) -> None:
         """Begin the live loop on the running event loop and compute the first picture."""
         super().start(doc)
+        self.own.start(doc)
         if self._link.iteration:
             self.live.do("going to the iteration of the link", self.sharing.arrive)
 
@@ -207,6 +211,7 @@ class Lab(LivePage):
         """End the live loop and what is computed in the background."""
         super().stop()
         self.exports.stop()
+        self.own.stop()
         self.fit.stop()
         self.luck.stop()
 
@@ -241,6 +246,7 @@ class Lab(LivePage):
         self.film.hide()
         self.screen.show(snapshot, self.live.playing, self.live.pause_s)
         self.setup.show(snapshot)
+        self.own.show(snapshot)
         frame = snapshot.frame
         self.screen.heading.show(frame.method, frame.knobs, frame.target, self.setup.preset.value)
         self.setup.can_undo(self.commands.can_undo)
@@ -273,12 +279,14 @@ class Lab(LivePage):
         self.busy_card.hide()
         self.screen.dim(False)
         self.setup.forget()
+        self.own.cancelled()
         self.screen.say(self._last, "Cancelled. The last picture is still shown.", self.live.playing)
 
     def failed(self, error: Exception) -> None:
         """A step failed: the last good frame stays, and a card says why."""
         self.busy_card.hide()
-        self.trouble.show(error)
+        if not self.own.failed(error):
+            self.trouble.show(error)
         self.screen.dim(False)
         self.playback.playing(False)
 
@@ -287,9 +295,11 @@ class Lab(LivePage):
         self.busy_card.hide()
         self.screen.dim(False)
         self.setup.forget()
+        if self.own.refused(error):
+            return
         if what == OPENING:
             self.recipe_file.say(str(error))
-        elif not (self.on_refused(error) or self.setup.refuse(error)):
+        elif what in IN_THE_PICTURE or not (self.on_refused(error) or self.setup.refuse(error)):
             self.screen.say(self._last, error.on_page, self.live.playing)
 
     # In a notebook
@@ -317,6 +327,7 @@ class Lab(LivePage):
     def _introduce(self, recipe: Recipe, target: Any, knobs: Any) -> None:
         """Controls and heading of a run that has no picture yet."""
         self.setup.show_recipe(recipe, target, knobs, {}, self._preset_of())
+        self.own.dialog.show_form(target.table)
         self.screen.heading.show(recipe.make_method(), knobs, target, self.setup.preset.value)
 
     def _act(self, name: str) -> None:
@@ -329,6 +340,7 @@ class Lab(LivePage):
         """Theme and size of the labels."""
         super().set_theme(dark, presenter)
         self.inside.set_theme(self._dark)
+        self.own.set_theme(self._dark)
 
     def _look_inside(self, on: bool) -> None:
         self.live.do("look inside", lambda runner: runner.look_inside(on), newest_only=True)

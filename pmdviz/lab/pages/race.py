@@ -16,10 +16,10 @@ from pmdviz.lab.controls.playback import PlaybackBar
 from pmdviz.lab.controls.race_setup import DEFAULT_ENTRANTS, RaceSetup
 from pmdviz.lab.controls.race_sharing import RaceSharing
 from pmdviz.lab.loop import warm
-from pmdviz.lab.loop.floor_work import FloorWork
 from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.loop.pace import SLOW, Pace
 from pmdviz.lab.loop.race_runner import ROWS, RaceRunner
+from pmdviz.lab.loop.work.floor import FloorWork
 from pmdviz.lab.pages.page import LivePage
 from pmdviz.lab.panels.export import RACE, ExportPanel
 from pmdviz.lab.panels.race_bands import Bands

@@ -20,10 +20,10 @@ from pmdviz.lab.controls.experiment_sharing import read
 from pmdviz.lab.links import NOTHING, Asked
 from pmdviz.lab.loop.acknowledge import make_acknowledge
 from pmdviz.lab.loop.background import follow
-from pmdviz.lab.loop.experiment_work import WORKERS, ExperimentWork
 from pmdviz.lab.loop.locked import handed, locked
 from pmdviz.lab.loop.pool import GIVES_WAY
-from pmdviz.lab.loop.theory_work import LOOK_EVERY_S, Measurement, outcome, returned
+from pmdviz.lab.loop.work.experiment import WORKERS, ExperimentWork
+from pmdviz.lab.loop.work.theory import LOOK_EVERY_S, Measurement, outcome, returned
 from pmdviz.lab.panels.experiments import ExperimentsPanel
 from pmdviz.lab.panels.sections import Section, contents
 from pmdviz.lab.panels.theory_tables import cost_table, recurrence_table
@@ -41,7 +41,7 @@ from pmdviz.lab.panels.theory_words import (
 )
 from pmdviz.lab.panels.work_line import WorkLine
 from pmdviz.scenes.words import number, typeset
-from pmdviz.targets import TARGETS
+from pmdviz.targets.offered import titles as target_titles
 from pmdviz.views.theory import RecurrenceView, TheoryView
 
 CONVERGENCE = Convergence()
@@ -81,9 +81,7 @@ class TheoryPage:
 
     def _make_controls(self) -> None:
         look: dict[str, Any] = {"stylesheets": [css.SELECT], "sizing_mode": "stretch_width", "margin": (4, 0)}
-        self.target = pn.widgets.Select(
-            label="Posterior", options={made.title: name for name, made in TARGETS.items()}, value="gaussian", **look
-        )
+        self.target = pn.widgets.Select(label="Posterior", options=target_titles(), value="gaussian", **look)
         self.strategy = pn.widgets.Select(label="Particles", options=titles(STRATEGIES), value="particles", **look)
         self.varied = pn.widgets.Select(
             label="What is varied", options={each.title: name for name, each in VARIED.items()}, value="mT", **look

@@ -13,7 +13,7 @@ from pmdviz.experiments import link
 from pmdviz.lab import css
 from pmdviz.lab.controls.buttons import SMALL
 from pmdviz.lab.controls.knobs import as_text
-from pmdviz.lab.loop.experiment_work import NOTHING_YET, ExperimentWork
+from pmdviz.lab.loop.work.experiment import NOTHING_YET, ExperimentWork
 from pmdviz.lab.panels.theory_tables import table
 from pmdviz.scenes.words import number
 from pmdviz.views.pictures import PicturesView

@@ -20,8 +20,8 @@ from pmdviz.lab.controls.experiment_sharing import Choice, ExperimentSharing, of
 from pmdviz.lab.controls.knobs import KnobForm
 from pmdviz.lab.links import NOTHING, Asked
 from pmdviz.lab.loop.acknowledge import Acknowledge
-from pmdviz.lab.loop.experiment_work import ExperimentWork
 from pmdviz.lab.loop.locked import handed
+from pmdviz.lab.loop.work.experiment import ExperimentWork
 from pmdviz.lab.panels.experiment_results import ExperimentResults
 from pmdviz.lab.panels.work_line import WorkLine
 from pmdviz.presets.experiments import EXPERIMENT_PRESETS, find_experiment_preset

@@ -22,8 +22,8 @@ from pmdviz.lab import css
 from pmdviz.lab.controls.buttons import SMALL, small_button
 from pmdviz.lab.controls.knobs import KnobForm
 from pmdviz.lab.loop.background import follow
-from pmdviz.lab.loop.export_work import Work
 from pmdviz.lab.loop.locked import handed, in_a_while, locked
+from pmdviz.lab.loop.work.export import Work
 from pmdviz.lab.panel_internals import LabelledSelect
 
 LOOK_EVERY_S = 0.25

@@ -21,6 +21,7 @@ class Heading(JSComponent):
     sentence = param.String(default="")
     told = param.Dict(default={}, doc='What "What is this?" opens.')
     tour = param.Boolean(default=False)
+    essay = param.String(default="", doc="Where the essay is served; nowhere by default.")
 
     _esm = css.static("heading.js") + css.static("tour.js")
     _stylesheets = [css.static("heading.css")]

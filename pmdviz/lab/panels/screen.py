@@ -15,12 +15,12 @@ from pmdviz.lab.controls.buttons import small_button
 from pmdviz.lab.controls.picture import PictureControls
 from pmdviz.lab.controls.playback import PlaybackBar
 from pmdviz.lab.loop.acknowledge import make_acknowledge
-from pmdviz.lab.loop.floor_work import FloorWork
 from pmdviz.lab.loop.frame_sender import FrameSender
 from pmdviz.lab.loop.glide import glide_ms
 from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.loop.pace import Throttle
 from pmdviz.lab.loop.runner import Snapshot
+from pmdviz.lab.loop.work.floor import FloorWork
 from pmdviz.lab.panels.card import Card
 from pmdviz.lab.panels.heading import Heading
 from pmdviz.lab.panels.layer_switches import GHOST, LayerSwitches
@@ -70,6 +70,8 @@ class Screen:
         self.ghost = StageGhost(self.stage.figure)
         self.data: DataView | None = None  # made when it is first chosen: every page would have to carry it
         self._look_at_data, self._look_at_traces = look_at_data, look_at_traces
+        self.on_data_view: Callable[[DataView], None] = lambda view: None  # hears when it is made
+        self.on_data: Callable[[bool], None] = lambda on: None  # hears whether the data are shown
         self.playback, self.floor = playback, floor
         self.status = Div(
             text=fields_html(waiting_fields("Starting") | NO_PAST),
@@ -225,6 +227,7 @@ class Screen:
         if wanted and self.data is None:
             self.data = DataView()
             self.data.set_theme(*self._look)
+            self.on_data_view(self.data)
             self.view.append(_pane(self.data.figure, "pmdviz-traces"))
         if self.data is not None:
             self.data.figure.css_classes = _shown("pmdviz-traces", wanted)
@@ -232,6 +235,7 @@ class Screen:
         if not wanted:
             self.traces.choose(group=name)
             self._ask()
+        self.on_data(wanted)
 
     def _ask(self) -> None:
         """Have the traces that are shown computed, of a run that does not know yet which these are."""

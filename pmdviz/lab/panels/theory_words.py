@@ -8,7 +8,7 @@ from typing import Any
 from pmdviz.experiments.sweep import Fit
 from pmdviz.experiments.theory.formulas import Rate
 from pmdviz.experiments.theory.varied import SMOOTHNESS, STRATEGIES
-from pmdviz.lab.loop.theory_work import status
+from pmdviz.lab.loop.work.theory import status
 
 SCALE_FREE = (
     "Slopes only: the constants of the bounds are not known. "

@@ -10,7 +10,7 @@ import panel as pn
 from pmdviz.lab import css
 from pmdviz.lab.controls.buttons import small_button
 from pmdviz.lab.loop.locked import handed
-from pmdviz.lab.loop.theory_work import status
+from pmdviz.lab.loop.work.theory import status
 
 
 class WorkLine:

@@ -47,7 +47,7 @@ function open_exports() {
 }
 
 export function render({ model }) {
-  const title = made("b"), question = made("span"), sentence = made("p"), watch = made("p", { class: "watch" })
+  const title = made("b"), question = made("span"), sentence = made("span"), watch = made("p", { class: "watch" })
   const what = made("button", { type: "button" }, "What is this?")
   const tour = made("button", { type: "button" }, "Tour")
   const present = made("button", { type: "button", class: "present", title: "Presenter mode: large, for a lecture hall (P)" }, "Present")
@@ -56,7 +56,9 @@ export function render({ model }) {
   for (const button of [present, leave])  // the key does it: there is one way
     button.addEventListener("click", () => { button.blur(); document.dispatchEvent(new KeyboardEvent("keydown", { key: "p" })) })
   const buttons = made("div", { class: "buttons" }, what, ...(model.tour ? [tour, take, present, leave] : []))
-  const heading = made("div", { class: "heading" }, buttons, made("h2", {}, title, " ", question), " ", sentence, " ", watch)
+  const why = made("a", { href: model.essay, target: "_blank", rel: "noopener", title: "Inference as descent: an essay with live pictures" }, "Why it works")
+  const said = made("p", {}, sentence, ...(model.essay ? [" ", why] : []))
+  const heading = made("div", { class: "heading" }, buttons, made("h2", {}, title, " ", question), " ", said, " ", watch)
   const write = () => {
     title.textContent = model.title
     question.textContent = model.question

@@ -1,4 +1,4 @@
-// A form of knobs, each with label, slider, number box (or menu, or checkbox), reset button, and the sentence that refuses a value.
+// A form of knobs, each with label, slider, number box (or menu, checkbox, formula), reset button, and the sentence that refuses a value.
 const POSITIONS = 200
 
 function scale(s) {
@@ -33,21 +33,32 @@ function build(s) {
   const message = element("div", { class: "message", role: "alert", id: id + "-message" })
   const note = element("div", { class: "note" })
   const common = { id, name: s.name, "aria-label": s.label, "aria-describedby": id + "-message" }
-  let box, slider = null
+  let box, slider = null, menu = null
   if (chosen(s)) {
     box = element("select", common)
     for (const [choice, words] of s.choices) box.append(element("option", { value: choice }, words))
   } else if (s.kind === "flag") {
     box = element("input", { ...common, type: "checkbox" })
   } else {
-    box = element("input", { ...common, type: "text", inputmode: "decimal", autocomplete: "off", spellcheck: "false" })
+    box = element("input", { ...common, type: "text", autocomplete: "off", spellcheck: "false", autocapitalize: "off" })
+    if (s.kind === "formula") menu = examples(s)
+    else box.setAttribute("inputmode", "decimal")
     if (s.low !== null) slider = element("input", { type: "range", min: 0, max: POSITIONS, step: 1, "aria-label": s.label })
   }
   const row = element("div", { class: "row" })
   if (slider) row.append(slider)
   row.append(box)
-  const root = element("div", { class: "knob " + (chosen(s) ? "choice" : s.kind) }, mark, label, row, reset, note, message)
-  return { root, label, unit, mark, reset, message, note, box, slider }
+  const root = element("div", { class: "knob " + (chosen(s) ? "choice" : s.kind) },
+    mark, label, ...(menu ? [menu] : []), row, reset, note, message)
+  return { root, label, unit, mark, reset, message, note, box, slider, menu }
+}
+
+// The menu beside a formula: examples to begin with, and what is there once one of them was changed.
+function examples(s) {
+  const menu = element("select", { "aria-label": `${s.label}: examples` })
+  for (const [choice, words] of [...s.choices, ["", "your own"]]) menu.append(element("option", { value: choice }, words))
+  menu.querySelector('[value=""]').disabled = true
+  return menu
 }
 
 // One knob; `give(data)` sends to the server, the function returned takes a state from it.
@@ -66,8 +77,9 @@ function knob(s, give) {
     if (s.kind === "flag") part.box.checked = state.value === "true"
     else if (!typing && !waiting) {
       if (s.kind === "source" && !s.choices.some(([choice]) => choice === state.value)) join(state.value)
-      part.box.value = state.value
+      part.box.value = s.examples[state.value] ?? state.value
     }
+    if (part.menu) part.menu.value = state.value in s.examples ? state.value : ""
     if (part.slider) {
       const real = Number(state.value)
       if (part.slider.getRootNode().activeElement !== part.slider) part.slider.value = steps.of(real)
@@ -103,6 +115,7 @@ function knob(s, give) {
       send(part.box.value)
     })
   }
+  part.menu?.addEventListener("change", () => { typing = false; send(part.menu.value) })
   part.reset.addEventListener("click", () => give({ name: s.name, reset: true }))
   function take(next) {
     const old = state

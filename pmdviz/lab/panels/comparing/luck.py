@@ -10,8 +10,8 @@ from pmdviz.errors import InputError
 from pmdviz.lab import css
 from pmdviz.lab.controls.buttons import small_button
 from pmdviz.lab.loop.locked import handed
-from pmdviz.lab.loop.luck_work import LuckWork
 from pmdviz.lab.loop.runner import Snapshot
+from pmdviz.lab.loop.work.luck import LuckWork
 from pmdviz.lab.panels.comparing.luck_words import alike, line, progress, stopped_words, verdict
 from pmdviz.views import TracesView
 

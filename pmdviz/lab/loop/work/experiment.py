@@ -14,7 +14,7 @@ from pmdviz.experiments.pictures import Picture
 from pmdviz.experiments.running import FAILED, ExperimentResult, find_experiment, run_experiment
 from pmdviz.kernels.cancel import Cancelled
 from pmdviz.lab.loop.pool import GIVES_WAY
-from pmdviz.lab.loop.theory_work import LOOK_EVERY_S
+from pmdviz.lab.loop.work.theory import LOOK_EVERY_S
 
 WORKERS = 2
 SHARE = 4.0  # so many times what pictures took goes by before the next ones

@@ -1,0 +1,247 @@
+"""The dialog "Your own data": a table is brought, its columns are given roles, and a new run takes it."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import param
+from panel.custom import JSComponent
+
+from pmdviz.data.cells import MOST_BYTES, Cells, read_cells
+from pmdviz.data.tables import Table
+from pmdviz.errors import InputError
+from pmdviz.lab import css
+from pmdviz.lab.loop import limits
+from pmdviz.lab.loop.locked import handed, soon
+from pmdviz.lab.loop.runner import Snapshot
+from pmdviz.lab.loop.work.newest import Newest
+from pmdviz.lab.panels.own_data import choice
+from pmdviz.lab.panels.own_data.columns import Column, described, settled, usual_roles
+from pmdviz.targets import Target
+from pmdviz.targets.table_form import TableForm
+
+USING = "your own data"  # what the live loop calls it
+SEEN_ROWS = 8
+READ_S = 1.0  # CPU seconds that a large table may take: it is read where it is in nobody's way
+PASTED = "pasted"
+NOTHING: dict[str, Any] = {"columns": [], "rows": [], "said": [], "misfit": "", "count": 0, "scale": False}
+
+
+class Brought(NamedTuple):
+    """A table while the dialog is open."""
+
+    name: str
+    cells: Cells
+    columns: tuple[Column, ...]
+    roles: tuple[str, ...]
+    scale: bool
+
+
+class OwnDataView(JSComponent):
+    """Button and dialog; what is chosen there comes as messages."""
+
+    form = param.Dict(default={}, doc="What the target takes: words, and the roles that a column may have.")
+    told = param.Dict(default=NOTHING, doc="The table, and what does not fit.")
+    busy = param.Boolean(default=False, doc="Whether the server is at work on what was last sent.")
+    closes = param.Integer(default=0, doc="Raised by the server: a run with the data is being made.")
+    opens = param.Integer(default=0, doc="Raised by the server: the run was refused, and the dialog says why.")
+    upload = param.String(default="", doc="From the browser: a number, a file's name (of pasted rows none), a table.")
+    most = param.Integer(default=MOST_BYTES, doc="Bytes that a table may have.")
+
+    _esm = css.static("make.js") + css.static("own_data.js")
+    _stylesheets = [css.static("own_data.css")]
+
+    def __init__(self, act: Callable[[str, Any], None], **params: Any) -> None:
+        self._act = act
+        super().__init__(sizing_mode="stretch_width", margin=(0, 0, 4, 0), **params)
+
+    def _handle_msg(self, data: Any) -> None:
+        if isinstance(data, Mapping):
+            for what, value in data.items():
+                soon(self._act, str(what), value)
+
+
+class OwnDataDialog:
+    """The button beside a target's options; `begin(USING, options=...)` starts the run that takes the table."""
+
+    def __init__(self, begin: Callable[..., None]) -> None:
+        self._begin = begin
+        self._form: TableForm | None = None
+        self._brought: Brought | None = None
+        self._chosen: choice.Chosen | None = None
+        self._used: Table | None = None  # keeps the table held until the run does
+        self._work = Newest(READ_S, self._misfit)
+        self.view = OwnDataView(self._hear, most=min(limits.upload_bytes(), MOST_BYTES), visible=False)
+        self.view.param.watch(handed(lambda event: self._arrived(event.new)), "upload")
+
+    def start(self, doc: Any) -> None:
+        """The page's document."""
+        self._work.start(doc)
+
+    def stop(self) -> None:
+        """The page is closed."""
+        self._work.forget()
+
+    def show(self, snapshot: Snapshot) -> None:
+        """Follow the run: what its target takes, and that it has the table that was brought."""
+        target = snapshot.frame.target
+        self.show_form(target.table)
+        if self._used is not None and any(table.pin == self._used.pin for table in target.tables):
+            self._used = None
+            self._clear()
+
+    def show_form(self, form: TableForm | None) -> None:
+        """Offer it where a target takes a table."""
+        if form is self._form:
+            return
+        self._form = form
+        roles = {} if form is None else {"roles": choice.role_names(form), "scales": not form.as_given}
+        told = {} if form is None else {"words": form.words, **roles}
+        self.view.param.update(visible=form is not None, form=told)
+
+    def refuse(self, sentence: str) -> bool:
+        """Say why a run could not take the table; False where none was asked for."""
+        if self._used is None:
+            return False
+        self._used = None
+        self._misfit(sentence)
+        self.view.opens += 1
+        return True
+
+    def cancelled(self) -> None:
+        """The run that was to take the table was cancelled."""
+        self.refuse("Cancelled. The data before are still in use.")
+
+    # What the browser says
+
+    def _hear(self, what: str, value: Any) -> None:
+        known = {"roles": self._roles, "scale": self._scale}
+        if what == "closed":
+            self._clear()
+        elif what == "use":
+            self._use()
+        elif what in known and self._form is not None:
+            known[what](value)
+
+    def _arrived(self, upload: str) -> None:
+        """A file in base64, or pasted rows; a message would be refused where it is large."""
+        if not upload or self._form is None:
+            return
+        self.view.upload = ""
+        _, _, rest = upload.partition("\n")
+        name, _, content = rest.partition("\n")
+        self._read(name or PASTED, partial(_bytes_of, content) if name else lambda: content)
+
+    def _read(self, name: str, content: Callable[[], bytes | str]) -> None:
+        form, most = self._form, self.view.most
+
+        def act() -> tuple[Brought, choice.Chosen | str]:
+            cells = read_cells(content(), most)
+            columns = described(cells)
+            roles = usual_roles(columns, form)
+            brought = Brought(name, cells, columns, roles, choice.should_scale(columns, roles, form))
+            return brought, _tried(brought, form)
+
+        self._ask(act)
+
+    def _roles(self, value: Any) -> None:
+        brought = self._brought
+        form = self._form
+        if brought is None or form is None or not isinstance(value, list) or len(value) != len(brought.columns):
+            return
+        if all(role in choice.role_names(form) for role in value):
+            self._try(brought._replace(roles=settled(value, brought.roles, form)))
+
+    def _scale(self, value: Any) -> None:
+        if self._brought is not None and self._form is not None:
+            self._try(self._brought._replace(scale=value is True and not self._form.as_given))
+
+    def _try(self, brought: Brought) -> None:
+        self._brought = brought  # what is chosen next adds to it
+        form = self._form
+        self._ask(lambda: (brought, _tried(brought, form)))
+
+    def _ask(self, act: Callable[[], Any]) -> None:
+        self._chosen = None
+        self.view.busy = True
+        self._work.ask(act, self._told)
+
+    # What came out
+
+    def _told(self, made: tuple[Brought, choice.Chosen | str]) -> None:
+        self._brought, found = made
+        misfit = found if isinstance(found, str) else ""
+        self._chosen = None if isinstance(found, str) else found
+        said = [] if isinstance(found, str) else [_count(found), *found.said]
+        self.view.param.update(told=_plain(self._brought, said, misfit), busy=False)
+
+    def _misfit(self, sentence: str) -> None:
+        """The sentence beside what is shown; of a table that cannot be read nothing is shown."""
+        self._chosen = None
+        shown = self.view.told if self._brought is not None else NOTHING
+        self.view.param.update(told={**shown, "said": [], "misfit": _sentence(sentence)}, busy=False)
+
+    def _use(self) -> None:
+        found, form, brought = self._chosen, self._form, self._brought
+        if found is None or form is None or brought is None or self._used is not None:
+            return
+        self.view.busy = True
+        self._work.ask(lambda: choice.held_table(brought.name, found), lambda table: self._start_run(table, form))
+
+    def _start_run(self, table: Table, form: TableForm) -> None:
+        self._used, held_out = table, choice.held_out_of(len(table.rows), form)
+        self.view.param.update(closes=self.view.closes + 1, busy=False)
+        self._begin(USING, options=lambda target: _options(target, table, form, held_out), keep=True)
+
+    def _clear(self) -> None:
+        """Let go of a table that nobody looks at."""
+        self._work.forget()
+        self._brought = self._chosen = None
+        self.view.param.update(told=NOTHING, busy=False)
+
+
+def _bytes_of(content: str) -> bytes:
+    try:
+        return base64.b64decode(content, validate=True)
+    except (binascii.Error, ValueError):
+        raise InputError("the file did not arrive whole: choose it again") from None
+
+
+def _tried(brought: Brought, form: TableForm) -> choice.Chosen | str:
+    """What is taken of the table, or why it does not fit."""
+    try:
+        return choice.chosen(brought.cells, brought.columns, brought.roles, form, brought.scale)
+    except InputError as error:
+        return _sentence(error.on_page)
+
+
+def _options(target: Target, table: Table, form: TableForm, held_out: int) -> dict[str, Any]:
+    if target.table is not form:
+        raise InputError("the target has changed meanwhile: choose the data again")
+    return choice.table_options(table, form, type(target.options).specs(), held_out)
+
+
+def _count(found: choice.Chosen) -> str:
+    n, k = found.rows.shape
+    return f"{n:,} row{'s' * (n != 1)} of {k} column{'s' * (k != 1)} will be used."
+
+
+def _sentence(words: str) -> str:
+    return f"{words[:1].upper()}{words[1:]}{'' if words.endswith('.') else '.'}"
+
+
+def _plain(brought: Brought, said: Sequence[str], misfit: str) -> dict[str, Any]:
+    columns = zip(brought.columns, brought.roles, strict=True)
+    return {
+        "columns": [{"name": column.name, "kind": column.said, "role": role} for column, role in columns],
+        "rows": list(choice.first_rows(brought.cells, SEEN_ROWS)),
+        "count": len(brought.cells.rows),
+        "scale": brought.scale,
+        "scaling": choice.SCALING,
+        "said": [*said],
+        "misfit": misfit,
+    }
