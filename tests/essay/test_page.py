@@ -1,0 +1,95 @@
+"""The essay as one file: formulas, what it may load, its links, and the command that writes it."""
+
+import base64
+import hashlib
+import html
+import re
+import xml.etree.ElementTree as ElementTree
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from pmdviz.cli.main import main
+from pmdviz.errors import InputError
+from pmdviz.essay.build import page
+from pmdviz.essay.mathematics import mathml
+from pmdviz.essay.pictures import PICTURES, kept
+from pmdviz.lab import links
+
+
+def inside(formula):
+    return mathml(formula).removeprefix("<math><mrow>").removesuffix("</mrow></math>")
+
+
+@pytest.mark.parametrize(
+    ("formula", "made"),
+    [
+        ("q_t^2", "<msubsup><mi>q</mi><mi>t</mi><mn>2</mn></msubsup>"),
+        ("a^{1-γ}", "<msup><mi>a</mi><mrow><mn>1</mn><mo>−</mo><mi>γ</mi></mrow></msup>"),
+        (r"\frac{1}{γ}", "<mfrac><mrow><mn>1</mn></mrow><mrow><mi>γ</mi></mrow></mfrac>"),
+        ("KL(p)", "<mi>KL</mi><mo>(</mo><mi>p</mi><mo>)</mo>"),
+        ("log p", '<mi>log</mi><mspace width="0.17em"/><mi>p</mi>'),
+        ("a < b", "<mi>a</mi><mo>&lt;</mo><mi>b</mi>"),
+        (r"\text{ if }", "<mtext>&#160;if&#160;</mtext>"),
+    ],
+)
+def test_a_formula_is_mathml(formula, made):
+    assert inside(formula) == made
+
+
+@pytest.mark.parametrize(
+    ("formula", "words"),
+    [("{a", "brace without its other one"), ("a}", "brace without its other one"), (r"\sum", r"the command \\sum"),
+     ("a_", "a part of it is missing"), (r"\text x", "needs braces around its words")],
+)  # fmt: skip
+def test_a_formula_that_cannot_be_read_is_a_sentence(formula, words):
+    with pytest.raises(InputError, match=words):
+        mathml(formula)
+
+
+def test_every_formula_and_picture_is_well_formed():
+    text = page()
+    found = re.findall(r"<math.*?</math>|<svg.*?</svg>", text, re.DOTALL)
+    assert text.count("<math") >= 40 and text.count('role="img"') == 2 * len(PICTURES)
+    for one in found:
+        ElementTree.fromstring(one)
+    assert "$" not in re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL) and "\ue000" not in text
+
+
+def test_it_may_load_its_own_script_and_style_and_nothing_else():
+    text = page()
+    policy = html.unescape(re.search(r'Content-Security-Policy" content="([^"]*)"', text)[1])
+    texts = re.findall(r"<(?:style|script)>(.*?)</(?:style|script)>", text, re.DOTALL)
+    hashes = {base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in texts}
+    assert {*re.findall(r"'sha256-([^']+)'", policy)} == hashes and len(hashes) == 3
+    assert policy.startswith("default-src 'none'") and "unsafe" not in policy
+    assert re.findall(r"\b(?:src|href|action)=|url\((?!#)|@import|\bstyle=|\son\w+=", text) == []
+
+
+def test_only_the_served_page_opens_the_app_with_the_runs_of_its_pictures():
+    found = re.findall(r'data-frame="([^"]*)".*?<a href="([^"]*)"', page(served=True))
+    assert len(found) == len(PICTURES) and not re.search(r"<a[ >]|<button[^>]*data-frame|frame-src", page())
+    for addresses, picture in zip(found, PICTURES.values(), strict=True):
+        for address, embedded in zip(map(html.unescape, addresses), (True, False), strict=True):
+            assert address.startswith("./?") and len(address) < links.LONGEST
+            link = links.read(parse_qs(urlsplit(address).query))
+            assert link.recipe.to_json() == picture.recipe().to_json() and link.iteration == 0
+            assert link.embed is embedded
+
+
+def test_without_a_script_the_first_value_is_told_in_full():
+    text, rows, start = page(), kept()["bayes"]["rows"], PICTURES["bayes"].start
+    caption = re.sub(r"<[^>]*>", "", re.search(r"picture-bayes.*?<figcaption>(.*?)</figcaption>", text, re.DOTALL)[1])
+    assert f"{rows['data'][start]:.2f} nats" in caption and f"{rows['gap'][start]:.2f} above" in caption
+
+
+def test_the_command_writes_it(tmp_path, capsys):
+    path = tmp_path / "essay.html"
+    assert main(["essay", str(path)]) == 0
+    assert path.read_text(encoding="utf-8") == page() and str(path) in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("name", "words"), [("essay.pdf", "ends in .html"), ("no/essay.html", "no folder")])
+def test_the_command_says_what_it_cannot_write(tmp_path, capsys, name, words):
+    assert main(["essay", str(tmp_path / name)]) == 2
+    assert words in capsys.readouterr().err and [*tmp_path.iterdir()] == []

@@ -1,0 +1,106 @@
+"""The essay's pictures: the file holds what they compute, and the drawing is what they say."""
+
+import math
+
+import numpy as np
+import pytest
+
+from pmdviz.essay.drawing import DOT, HEIGHT, Scale, dots, draw, layer_paths, line, scales
+from pmdviz.essay.picture import rounded
+from pmdviz.essay.pictures import FILE, PICTURES, computed, kept
+
+QUICK = ("bayes", "step", "steps", "width")  # the others take seconds each
+UP = Scale(0.0, 1.0, 100.0, 0.0, False)
+
+
+def close(one, two):
+    """Equal but for the last digits, which another processor rounds differently."""
+    if isinstance(one, dict):
+        return one.keys() == two.keys() and all(close(one[name], two[name]) for name in one)
+    if isinstance(one, list):
+        return len(one) == len(two) and all(map(close, one, two))
+    if isinstance(one, float) and isinstance(two, (int, float)):
+        return math.isclose(one, two, rel_tol=1e-3, abs_tol=1e-6)
+    return one == two
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(one, marks=() if one in QUICK else pytest.mark.exhaustive) for one in PICTURES]
+)
+def test_a_picture_is_what_its_file_has(name):
+    assert close(computed(name), kept()[name])
+
+
+def test_the_comparison_sees_a_changed_number_and_a_missing_point():
+    one = kept()["bayes"]
+    assert close(one, one)
+    assert not close(one, {**one, "rows": {**one["rows"], "mean": [*one["rows"]["mean"][:-1], 9.0]}})
+    assert not close(one, {**one, "panels": one["panels"][:1]})
+
+
+def test_the_file_is_small():
+    assert FILE.stat().st_size <= 500_000
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_everything_that_moves_has_one_state_for_each_value(name):
+    picture, one = PICTURES[name], kept()[name]
+    assert 0 <= picture.start < len(picture.values)
+    assert {len(row) for row in one["rows"].values()} == {len(picture.values)}
+    layers = [layer for panel in one["panels"] for layer in panel["layers"]]
+    assert {len(layer["columns"]) for layer in layers} == {1, len(picture.values)}
+    assert all(len(columns["x"]) == len(columns["y"]) for layer in layers for columns in layer["columns"])
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_most_of_every_layer_is_inside_its_axes(name):
+    for panel in kept()[name]["panels"]:
+        for layer in panel["layers"]:
+            for columns in layer["columns"]:
+                y = [value for value in columns["y"] if value is not None]
+                inside = [panel["y"]["low"] <= value <= panel["y"]["high"] for value in y]
+                assert np.mean(inside) > 0.5, (panel["title"], layer["name"])
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_the_drawing_without_a_script_is_that_of_the_first_value(name):
+    picture = PICTURES[name]
+    for panel in kept()[name]["panels"]:
+        svg, paths = draw(panel, picture.start, "clip", 0)
+        assert all(len(each) == len(picture.values) and f'd="{each[picture.start]}"' in svg for each in paths)
+        assert svg.count("data-path") == len(paths) and "nan" not in svg and "inf" not in svg
+
+
+def test_a_scale_ends_where_its_axis_ends():
+    across, up = scales(kept()["width"]["panels"][1])
+    assert across.log and across(across.low) < across(0.05) < across(across.high)
+    assert up(up.low) > up(up.high)
+    assert Scale(-1.0, 2.5, 0, 100, False).ticks() == [-1.0, 0.0, 1.0, 2.0]
+    assert Scale(0.02, 1.0, 0, 100, True).ticks() == [0.02, 0.05, 0.1, 0.2, 0.5, 1.0]
+    assert Scale(0.003, 100.0, 0, 100, True).ticks() == [0.01, 0.1, 1.0, 10.0, 100.0]
+
+
+def test_a_line_breaks_where_a_number_is_missing_and_ends_far_outside():
+    assert line({"x": [0, 1, 0], "y": [0, None, 1]}, UP, UP) == "M100.0 100.0M100.0 0.0"
+    log = Scale(0.1, 1.0, 100.0, 0.0, True)
+    assert line({"x": [0, 1], "y": [0.0, 1.0]}, UP, log) == "M0.0 0.0"
+    assert line({"x": [0], "y": [1e9]}, UP, UP) == f"M100.0 -{HEIGHT:.1f}"
+
+
+def test_the_area_of_a_dot_is_its_weight_and_what_has_none_is_left_out():
+    found = dots({"x": [0, 1, 0.5], "y": [0, 0, 0], "size": [1.0, 4.0, 1e-6]}, UP, UP)
+    small, large = found
+    assert found == {small: "M100.0 100.0h0", large: "M0.0 100.0h0"}
+    assert 1.25**large / 1.25**small == pytest.approx(2, rel=0.25) and 1.25**small == pytest.approx(DOT, rel=0.13)
+
+
+def test_dots_that_grow_change_the_path_in_which_they_are():
+    columns = [{"x": [0], "y": [0], "size": [size]} for size in (1.0, 9.0)]
+    paths = layer_paths({"kind": "dots", "colour": "exact", "columns": columns}, UP, UP)
+    assert [ds for _, ds in paths] == [["", "M100.0 100.0h0"], ["M100.0 100.0h0", ""]]
+
+
+def test_numbers_are_kept_short_and_what_is_not_finite_is_none():
+    assert rounded({"a": np.array([1 / 3, np.nan, np.inf]), "b": True, "c": "x"}) == {
+        "a": [0.33333, None, None], "b": True, "c": "x",
+    }  # fmt: skip
