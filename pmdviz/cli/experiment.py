@@ -15,7 +15,9 @@ from pmdviz.knobs import whole_number
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command line of `pmdviz experiment`: its name, its knobs, and where the rows go."""
     parser.add_argument("name", metavar="NAME", help="one of `pmdviz list`")
-    parser.add_argument("--knob", action="append", default=[], metavar="NAME=VALUE")
+    parser.add_argument(
+        "--knob", action="append", default=[], metavar="NAME=VALUE", help="one of its knobs; repeatable"
+    )
     parser.add_argument("--out", metavar="FILE", help="a .csv or .parquet table; what is in it is not computed again")
     parser.add_argument("--workers", metavar="N", help="processes (default: one a core)")
     parser.add_argument("--insist", action="store_true", help="begin also what will take hours, or most of the memory")

@@ -12,10 +12,11 @@ INTRODUCTION = """\
 # The grammar of the methods
 
 Every method here is made of five parts: it propagates, reweights, resamples, moves and adapts. This page lists which
-method does what, so that you can see what two of them share and where they differ. It was written by
-`python -m pmdviz list --grammar` from what each method's file declares, and tests hold the declarations against runs:
-points that do not move stand still, weights that are not reweighted stay equal, and step sizes, kernel widths and
-temperatures differ between two seeds only where they adapt.
+method does what, so that you can see what two of them share and where they differ.
+
+It is written by `python -m pmdviz list --grammar` from what each method's file declares, and tests hold the
+declarations against runs: points that do not move stand still, weights that are not reweighted stay equal, and step
+sizes, kernel widths and temperatures differ between two seeds only where they adapt.
 
 How to read it:
 

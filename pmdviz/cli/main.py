@@ -34,6 +34,8 @@ COMMANDS = {
     "export": Command("run a recipe and write a film, a picture, a table, ...", "pmdviz.cli.export", "export"),
     "lessons": Command("the lessons and challenges, and a check of one's own", "pmdviz.cli.lessons", "lessons"),
     "notebooks": Command("copy the course, Jupyter notebooks, into a folder", "pmdviz.cli.notebooks", "notebooks"),
+    "essay": Command("write “Inference as descent”, an essay with live pictures", "pmdviz.cli.essay", "essay"),
+    "docs": Command("build the docs site, for any browser, without internet", "pmdviz.cli.docs", "docs"),
     "serve": Command("open the lab in a browser", "pmdviz.serve.server", "serve"),
     "bench": Command("measure what the docs claim", "pmdviz.cli.bench", "main"),
 }
@@ -67,7 +69,7 @@ def main(arguments: list[str] | None = None) -> int:
         _limit_blas()
         _print_anything()
         _check_command(arguments)
-        options = _parsed(_parser(arguments[:1]), arguments)
+        options = _parsed(parser_of(arguments[:1]), arguments)
         status = options.act(options) or 0
         _flush()
         return status
@@ -133,7 +135,7 @@ def _parsed(parser: _Parser, arguments: list[str]) -> argparse.Namespace:
     return options
 
 
-def _parser(chosen: list[str]) -> _Parser:
+def parser_of(chosen: list[str]) -> _Parser:
     """The parser; of the commands only the chosen one is told its options, for which its module is loaded."""
     parser = _Parser(prog="pmdviz", description="See approximate Bayesian inference.")
     parser.add_argument("--version", action="version", version=f"pmdviz {__version__}")

@@ -8,7 +8,7 @@ import time
 from typing import Any
 
 from pmdviz.cli import export
-from pmdviz.cli.recipe import pairs, race_bar, race_in, read_plain
+from pmdviz.cli.recipe import OPTION, pairs, race_bar, race_in, read_plain
 from pmdviz.errors import InputError
 from pmdviz.files import check_text_path, finite, write_json
 
@@ -19,8 +19,8 @@ COSTS = {"data": ("visited_mean",), "evaluations": ("density_evaluations_mean", 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command line of `pmdviz race`."""
     parser.add_argument("recipe", nargs="?", metavar="RACE", help="a race in JSON; - for standard input")
-    parser.add_argument("--target", metavar="NAME", help="(default mixture)")
-    parser.add_argument("--target-option", action="append", default=[], metavar="NAME=VALUE")
+    parser.add_argument("--target", metavar="NAME", help="one of `pmdviz list` (default mixture)")
+    parser.add_argument("--target-option", action="append", default=[], metavar="NAME=VALUE", help=OPTION)
     parser.add_argument("--methods", metavar="LIST", help=f"methods, settings after a colon (default {METHODS})")
     parser.add_argument("--budget", metavar="N", help="data points for each method (default 20,000), or evaluations")
     parser.add_argument(

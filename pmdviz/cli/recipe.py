@@ -14,13 +14,16 @@ MAX_RECIPE_BYTES = 4_000_000
 BAR_WIDTH = 30
 
 
+OPTION = "of the target; repeatable"
+
+
 def add_recipe_arguments(parser: argparse.ArgumentParser, what: str = "a recipe") -> None:
     """What describes a run: a file, or the parts of a recipe."""
     parser.add_argument("recipe", nargs="?", metavar="RECIPE", help=f"{what} in JSON; - for standard input")
-    parser.add_argument("--target", metavar="NAME")
-    parser.add_argument("--target-option", action="append", default=[], metavar="NAME=VALUE")
-    parser.add_argument("--method", metavar="NAME")
-    parser.add_argument("--knob", action="append", default=[], metavar="NAME=VALUE")
+    parser.add_argument("--target", metavar="NAME", help="one of `pmdviz list` (default mixture)")
+    parser.add_argument("--target-option", action="append", default=[], metavar="NAME=VALUE", help=OPTION)
+    parser.add_argument("--method", metavar="NAME", help="one of `pmdviz list` (default pmd)")
+    parser.add_argument("--knob", action="append", default=[], metavar="NAME=VALUE", help="of the method; repeatable")
     parser.add_argument("--seed", metavar="N", help="of the run (default 0)")
     parser.add_argument("--budget", metavar="N", help="data to visit (default: what the method needs, see list)")
     parser.add_argument("--budget-unit", metavar="UNIT", help="what the budget counts: data (default) or evaluations")

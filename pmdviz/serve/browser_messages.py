@@ -17,7 +17,7 @@ EVENTS = ("ModelChanged", "MessageSent")  # of a patch that a page sends: it add
 MADE = ("ImportedStyleSheet", "InlineStyleSheet")  # when the theme changes, a page writes them anew
 MAX_PULLS = 5  # of the whole document; a page asks once
 SMALL = 65_536  # characters and bytes of a message that is no upload
-UPLOADS = ("FileInput",)  # models that take more
+UPLOADS = ("FileInput", "OwnDataView")  # models that take more
 SAID = 3  # refusals of one connection that are logged
 LOOK_S, LOOKS = 5.0, 3  # a reader that has taken nothing off for so many looks is none
 FULL = 8 * 2**20  # bytes that wait for a reader before anybody looks whether it reads
@@ -35,7 +35,7 @@ def patch_fault(content: Any, size: int, kind_of: Callable[[Any], str]) -> str:
         made = next(_models_made(event, kind_of), "")
         if made:
             return f"a page makes no {made}"
-    if size > SMALL and not all(kind_of(_target(event)) in UPLOADS for event in changes):
+    if size > SMALL and not all(_is_upload(kind_of(_target(event))) for event in changes):
         return f"{size:,} bytes that are no upload"
     return ""
 
@@ -47,6 +47,11 @@ def frame_drawn(content: Any, model_of: Callable[[str], Any]) -> tuple[Acknowled
             model = model_of(name)
             return (model, frame) if isinstance(model, Acknowledge) else None
     return None
+
+
+def _is_upload(kind: str) -> bool:
+    """Whether a model takes more; Panel numbers the classes of what a component of ours has."""
+    return kind.rstrip("0123456789") in UPLOADS
 
 
 def _target(event: dict[str, Any]) -> Any:

@@ -38,6 +38,7 @@ from pmdviz.lab.panels.lesson.guide import Guide
 from pmdviz.lessons.catalogue import find_lesson
 from pmdviz.limits import check_limits, limit
 from pmdviz.serve import guards, handlers, memory
+from pmdviz.serve.essay import essay_address
 from pmdviz.serve.lesson_beside import LessonBeside
 from pmdviz.serve.material_internals import page_script
 from pmdviz.serve.tabs import PageSpec, Tabs
@@ -139,6 +140,7 @@ def lab_page(link: Link | None = None, notice: str = "", **parameters: Any) -> p
         doc.template_variables["dist_url"] = get_dist_path()
     link = link or Link(limits.fitted(Recipe()) if not parameters else None)
     lab = Lab(keyboard=True, link=link, **parameters)
+    lab.screen.heading.essay = "" if link.embed else essay_address()
     if notice:
         lab.notice.say(notice)
     others = {name: PageSpec(words, partial(make, link)) for name, (words, make) in PAGES.items()}

@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 
 from pmdviz.errors import InputError, shown, words_of
 from pmdviz.limits import LIMITS, set_limits
+from pmdviz.serve.docs_pages import docs_routes, offer_docs
 from pmdviz.serve.processes import new_key, parent, supervise
 
 DEFAULT_PORT = 5006
@@ -43,6 +44,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--num-procs", type=int, default=1, metavar="N", help="processes on N ports from --port on, behind a proxy"
     )
     parser.add_argument("--lessons", metavar="FOLDER", help="a folder with lessons of your own, offered beside ours")
+    parser.add_argument(
+        "--target",
+        action="append",
+        metavar="MODULE:OBJECT",
+        help="a target of your own in the menus: made with pmdviz.custom_target, or a function that gives one",
+    )
+    parser.add_argument("--docs", metavar="FOLDER", help="a folder that `pmdviz docs` has built, served at /docs/")
     for name, bound in LIMITS.items():
         parser.add_argument(f"--{name.replace('_', '-')}", metavar=bound.letter, help=bound.words)
 
@@ -52,6 +60,8 @@ def serve(options: argparse.Namespace) -> int:
     check_origins(options.allow_websocket_origin or ())
     set_limits(vars(options))
     _offer_lessons(options.lessons)
+    _offer_targets(options.target or ())
+    offer_docs(options.docs)
     if options.num_procs != 1:
         return _serve_many(options)
     above = parent()
@@ -92,6 +102,13 @@ def _offer_lessons(folder: str | None) -> None:
     if folder is not None:
         os.environ[folders.FOLDER] = folder
     folders.own_folder()
+
+
+def _offer_targets(places: Sequence[str]) -> None:
+    """Have a person's own targets offered, here and in the processes that are begun. Raises InputError."""
+    from pmdviz.targets import offered
+
+    offered.offer(places)
 
 
 def _serve_many(options: argparse.Namespace) -> int:
@@ -151,6 +168,7 @@ def _server(options: argparse.Namespace, port: int, key: bytes) -> Any:
 
     from pmdviz.lab.loop import limits, temporary
     from pmdviz.serve import connections, guards, model_defaults, prebuilt, resource_bundle
+    from pmdviz.serve.essay import essay_routes
     from pmdviz.serve.pages import film_routes, session_page
 
     limits.enforce()
@@ -174,7 +192,7 @@ def _server(options: argparse.Namespace, port: int, key: bytes) -> Any:
             liveness=True,
             show=False,
             start=False,
-            extra_patterns=film_routes(),
+            extra_patterns=[*film_routes(), *essay_routes(), *docs_routes()],
             sign_sessions=True,
             secret_key=key,
             include_headers=["User-Agent"],  # a token stands in the page: no cookie of anybody's belongs into it
