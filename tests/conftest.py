@@ -3,6 +3,7 @@
 import functools
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 # Before NumPy loads: several BLAS threads on busy cores make small products many times slower.
@@ -11,7 +12,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import hypothesis
 import pytest
 
-from tests.support.browser import find_chromium
+from tests.support.browser import FLAGS, find_chromium
 
 IN_CI = os.environ.get("CI", "").lower() in {"1", "true"}
 
@@ -68,6 +69,17 @@ def chromium() -> str:
     if path is None:
         pytest.skip(NO_CHROMIUM)
     return path
+
+
+@pytest.fixture(scope="session")
+def browser(chromium: str) -> Iterator[object]:
+    """A Chromium for all tests of a process: Playwright runs once in a thread."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        made = playwright.chromium.launch(executable_path=chromium, args=list(FLAGS))
+        yield made
+        made.close()
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:

@@ -27,7 +27,7 @@ SPECS = [
     for name, spec in knobs.specs().items()
 ]
 NUMBERS = [p for p in SPECS if p.values[1].kind in ("whole", "real")]
-EXAMPLES = 25  # of each of some five hundred knobs, which are of five kinds
+EXAMPLES = 8  # of each of some five hundred knobs, which are of five kinds
 NO_NUMBERS = [math.nan, math.inf, -math.inf, "nan", "inf", "1e999", "", "three", "0,05", "1,2,3", "1_", b"3"]
 WRONG = [*NO_NUMBERS, None, [], {}, [1], object(), 1j, np.array([1, 2])]
 
@@ -71,7 +71,7 @@ def test_what_is_no_value_at_all_is_refused(knobs, spec):
             continue
         words = refused(knobs, spec, raw)
         assert shown(raw) in words
-        assert all(choice in words for choice in spec.choices)
+        assert spec.kind == "formula" or all(choice in words for choice in spec.choices)  # a formula's says where
 
 
 @pytest.mark.parametrize("knobs, spec", NUMBERS)

@@ -69,5 +69,7 @@ def test_every_page_is_listed_by_purpose_once():
 
 @pytest.mark.parametrize("page", sorted(DOCS.glob("*.md")), ids=lambda page: page.name)
 def test_a_page_opens_with_what_the_reader_gets(page):
-    title, empty, first, *_ = page.read_text(encoding="utf-8").splitlines()
-    assert title.startswith("# ") and empty == "" and re.match(r"[A-Z*`][^|#]{40,}", first), first
+    title, first, *_ = page.read_text(encoding="utf-8").split("\n\n")
+    assert title.startswith("# ") and "\n" not in title
+    assert re.match(r"[A-Z*`][^|#]{40,300}[.?:]$", first, re.DOTALL), "one or two sentences, of 300 letters at most"
+    assert not re.match(r"(Written|Made) by", first), "how a page is made comes after what it is for"

@@ -28,6 +28,8 @@ from benchmarks.helpers.claims_words import measured_line, print_page, seen, spa
 
 HEAD = """# The paper's claims about sparse Gaussian processes, measured
 
+What the paper says of its method on sparse Gaussian processes, claim by claim, and whether it held here.
+
 Written by `python -m benchmarks.helpers.claims_gp_page docs/measured/claims-gp.json`, from a file of
 `python -m pmdviz bench claims-gp --json FILE`. Every run that judged is a few lines of
 [measured/claims-gp.csv](measured/claims-gp.csv).

@@ -18,6 +18,8 @@ PAGES = {  # of the docs, each with a table of verdicts
 }
 HEAD = """# Every claim of the papers' experiments, and whether it held
 
+All claims of three works on one page, each with its verdict: yes, no, or open.
+
 Written by `python -m benchmarks.helpers.claims_overview docs`, from the pages that it links.
 
 Dai, He, Dai, Song 2016 compare Particle Mirror Descent with other methods on four models (section 6), Han 2019 (thesis)

@@ -27,6 +27,8 @@ from benchmarks.helpers.claims_words import measured_line, print_page, seen, spa
 
 HEAD = """# The paper's claims about topics, measured
 
+What the paper says of its method on topics of documents, claim by claim, and whether it held here.
+
 Written by `python -m benchmarks.helpers.claims_topics_page docs/measured/claims-topics.json`, from a file of
 `python -m pmdviz bench claims-topics --json FILE`. Every run that judged is five lines of
 [measured/claims-topics.csv](measured/claims-topics.csv).

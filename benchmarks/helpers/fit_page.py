@@ -15,6 +15,8 @@ from pmdviz.experiments.aggregation.combine import COMBINERS
 
 HEAD = """# Claims about tests of samples and about combined models, measured
 
+What a thesis says of its tests of samples and of combined models, claim by claim, and whether it held here.
+
 Written by `python -m benchmarks.helpers.fit_page docs/measured/fit-and-aggregation.json`, from a file of
 `python -m pmdviz bench fit-and-aggregation --json docs/measured/fit-and-aggregation.json`. Each row is an experiment of
 `pmdviz experiment`, with the settings that stand in the file. Its tables are gone on with by the same command, so that

@@ -18,6 +18,8 @@ from benchmarks.helpers.rows_page import arrays_by_row, every_row
 
 HEAD = """# Claims about particle mean-field variational Bayes, measured
 
+What a paper says of particle mean-field variational Bayes, claim by claim, and whether it held here.
+
 Written by `python -m benchmarks.helpers.pmfvb_page docs/measured/pmfvb.json`, from a file of
 `python -m pmdviz bench claims-pmfvb --json docs/measured/pmfvb.json` (`bench pmfvb` measures the same rows). Every
 number of every run is a line of [measured/pmfvb.csv](measured/pmfvb.csv).

@@ -34,6 +34,8 @@ Rule = Callable[[Measured], Answer]
 
 HEAD = """# Logistic regression: its data, and the paper's claims about it
 
+Which data target `logistic` takes, and which of the paper's claims about logistic regression held here.
+
 Written by `python -m benchmarks.helpers.regression_page docs/measured/claims-logistic.json
 docs/measured/streamed.json`, from a file of `python -m pmdviz bench claims-logistic --json FILE` and one of `python
 -m pmdviz bench streamed --json FILE`. Every run is a line of

@@ -20,6 +20,8 @@ from benchmarks.helpers.stein_rules import Runs
 
 HEAD = """# Claims about Stein methods and annealing, measured
 
+What a thesis says of Stein methods and of annealing, claim by claim, and whether it held here.
+
 Written by `python -m benchmarks.helpers.stein_page docs/measured`, from files of
 `python -m pmdviz bench stein --json docs/measured/stein.json` and
 `python -m pmdviz bench annealing --json docs/measured/annealing.json`. Every number of every run is a line of

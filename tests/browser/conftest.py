@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tests.support.browser import FLAGS, HELPERS_JS, await_answer, end, free_port, hurry, painted
+from tests.support.browser import HELPERS_JS, await_answer, end, free_port, hurry, painted
 
 HERE = Path(__file__).parent
 SIZE = {"width": 1440, "height": 900}
@@ -82,16 +82,6 @@ def running(command: list[str], log: Path) -> Iterator[Server]:
 def server(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     with running([sys.executable, "-m", "pmdviz", "serve"], tmp_path_factory.mktemp("serve") / "log") as made:
         yield made
-
-
-@pytest.fixture(scope="session")
-def browser(chromium: str) -> Iterator[object]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        made = playwright.chromium.launch(executable_path=chromium, args=list(FLAGS))
-        yield made
-        made.close()
 
 
 def stage_pixels(page: object) -> np.ndarray:

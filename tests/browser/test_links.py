@@ -122,7 +122,7 @@ def test_a_run_of_the_command_line_opens_from_its_file(open_lab, tmp_path):
     written = tmp_path / "result.json"
     assert main(["run", "--target", "gaussian", "--seed", "5", "--budget", "800", "--json", str(written)]) == 0
     lab = open_lab()
-    lab.page.locator("input[type=file]").set_input_files(written)
+    lab.page.locator("input[type=file][accept='.json']").set_input_files(written)
     lab.wait("window.location.search.includes('run=')")
     lab.press("Play")
     lab.wait("pmdviz.words().includes('800 of 800')")
@@ -132,6 +132,6 @@ def test_a_run_of_the_command_line_opens_from_its_file(open_lab, tmp_path):
     lab.wait(f"window.location.search.includes('frame={digest(session.frame)}')")
     broken = tmp_path / "broken.json"
     broken.write_text("{")
-    lab.page.locator("input[type=file]").set_input_files(broken)
+    lab.page.locator("input[type=file][accept='.json']").set_input_files(broken)
     lab.page.locator(".pmdviz-file-words", has_text="JSON").wait_for()
     assert lab.iteration() == session.frame.iteration

@@ -92,7 +92,7 @@ LIKENESS_JS = """async (name) => {
 def test_what_is_painted_by_our_script_looks_as_bokeh_would_paint_it(lab, layer):
     lab.paused_at(10)  # a page for each layer: Bokeh's own painting stays once it was asked for
     names, painted, other = lab.page.evaluate(LIKENESS_JS, layer)
-    assert names == ["approximate", "exact", "ghost", "others", "particles", "paths", "prior"]
+    assert names == ["approximate", "exact", "ghost", "moved", "others", "particles", "paths", "prior"]
     assert painted > 500 and other < 0.03
 
 

@@ -18,8 +18,8 @@ from pmdviz.kernels.cancel import Cancelled
 from pmdviz.lab import links
 from pmdviz.lab.controls.experiment_sharing import asked_of, of_preset, read, usual
 from pmdviz.lab.links import NOTHING, Asked
-from pmdviz.lab.loop import experiment_work
-from pmdviz.lab.loop.experiment_work import ExperimentWork
+from pmdviz.lab.loop.work import experiment as experiment_work
+from pmdviz.lab.loop.work.experiment import ExperimentWork
 from pmdviz.lab.pages.theory import TheoryPage
 from pmdviz.lab.panels.experiment_results import EMPTY, ExperimentResults
 from pmdviz.presets.experiments import EXPERIMENT_PRESETS

@@ -15,9 +15,9 @@ from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.export import WRITERS
 from pmdviz.kernels.cancel import Cancelled
-from pmdviz.lab.loop.export_work import Work
 from pmdviz.lab.loop.race_runner import RaceRunner
 from pmdviz.lab.loop.runner import Runner
+from pmdviz.lab.loop.work.export import Work
 from pmdviz.lab.panels.export import RACE, RUN, ExportPanel
 from tests.lab.threads import in_a_thread
 

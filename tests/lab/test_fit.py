@@ -8,8 +8,8 @@ import pytest
 
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.experiments.goodness_of_fit.statistics import FIT_TESTS
-from pmdviz.lab.loop import fit_work
 from pmdviz.lab.loop.runner import Runner
+from pmdviz.lab.loop.work import fit as fit_work
 from pmdviz.lab.panels.fit import CANCELLED, NO_TEST, FitPanel
 from tests.lab.threads import in_a_thread
 

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from pmdviz import data_files
+from pmdviz.data import files as data_files
 from pmdviz.densities import grid
 from pmdviz.engine.recipe import parts
 from pmdviz.engine.recipe.parts import MAX_CHANGES

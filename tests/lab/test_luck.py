@@ -10,9 +10,9 @@ import pytest
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.errors import InputError
 from pmdviz.experiments.seeds import SeedRun, SeedRuns, other_seeds, run_seed
-from pmdviz.lab.loop import luck_work
-from pmdviz.lab.loop.luck_work import check_time, ending
 from pmdviz.lab.loop.runner import Runner
+from pmdviz.lab.loop.work import luck as luck_work
+from pmdviz.lab.loop.work.luck import check_time, ending
 from pmdviz.lab.panels.comparing.luck import ALL_STOPPED, ASK, CANCEL, LET_GO, LuckPanel
 from pmdviz.lab.panels.comparing.luck_words import Verdict, alike, stopped_words, verdict
 from pmdviz.limits import variable

@@ -6,6 +6,7 @@ import gc
 import gzip
 import io
 import json
+import logging
 import re
 import time
 import weakref
@@ -231,7 +232,8 @@ def test_a_cell_that_is_moved_goes_on(monkeypatch):
     shown_lab(scene)
 
 
-def test_a_lab_that_nobody_has_is_freed(monkeypatch):
+def test_a_lab_that_nobody_has_is_freed(monkeypatch, caplog):
+    caplog.set_level(logging.INFO, logger="panel")  # a log that is kept holds values of the page
     monkeypatch.setattr(notebook, "GRACE_S", 0.0)
     seen: list[weakref.ref] = []
 

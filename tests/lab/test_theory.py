@@ -13,7 +13,7 @@ from pmdviz.experiments.theory.formulas import rates_for
 from pmdviz.experiments.theory.recurrence import Terms
 from pmdviz.experiments.theory.varied import SMOOTHNESS, STRATEGIES, VARIED, planned_runs
 from pmdviz.kernels.cancel import Cancelled
-from pmdviz.lab.loop.theory_work import WAITING, Measurement
+from pmdviz.lab.loop.work.theory import WAITING, Measurement
 from pmdviz.lab.pages.theory import TheoryPage
 from pmdviz.lab.panels.theory_tables import cost_table, recurrence_table
 from pmdviz.lab.panels.theory_words import found_words

@@ -32,6 +32,15 @@ FAULTS = [
     Fault.of("verdict-error", "benchmarks.helpers.claims_rules:clear", "mean > ERRORS * error", "True", "benchmarks/test_claims::test_a_lead_within_its_error_is_open"),
     Fault.of("verdict-behind", "benchmarks.helpers.claims_rules:lowest", "clear((-mean, error))", "False", "benchmarks/test_claims::test_lowest_of_all"),
     Fault.of("verdict-conditions", "benchmarks.helpers.claims_rules:verdict_of", "answer.verdict == YES", "answer.verdict != NO", "benchmarks/test_claims::test_a_verdict_asks_for_every_condition"),
+    # A person's own table.
+    Fault.of("table-digits", "data.parts:_unpacked", "table.pin != pin", "False", "test_data_tables"),
+    Fault.of("table-rows", "data.cells:read_cells", "len(rows) - named > MOST_ROWS", "False", "test_data_tables"),
+    Fault.of("table-sent", "experiments.workers:_attempt", "tables_in(texts_in((work, piece)))", "()", "engine/test_own_data"),
+    Fault.of("table-held-out", "targets.table_form:divided_table", "order[num_data:]", "order[:num_data]", "targets/test_own_tables"),
+    Fault.of("exact-far", "targets.mixture:Mixture.make_exact", "2 * float(np.abs(self.data).max())", "0.0", "targets/test_own_tables"),
+    Fault.of("exact-far-1d", "targets.bimodal1d:Bimodal1D.make_exact", "self._best_fit", "0.0", "targets/test_own_tables"),
+    Fault.of("exact-grown", "targets.logistic:Logistic.make_exact", "GridExact(self.log_joint, ((-reach, reach),) * self.dim, grows=True)", "GridExact(self.log_joint, ((-reach, reach),) * self.dim)", "targets/test_own_tables"),
+    Fault.of("handle-mirror", "targets.mixture:Mixture.handles", "{'theta1': x + y, 'theta2': -y}", "{'theta1': x, 'theta2': -y}", "targets/test_own_tables"),
     # Files and pictures.
     Fault.of("file-part", "files:_into_place", "part.unlink()", "pass", "export/test_export"),
     Fault.of("film-last", "export.film.film:chosen_iterations", "[*range(0, last, look.every), last]", "[*range(0, last, look.every)]", "export/test_film"),

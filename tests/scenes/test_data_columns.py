@@ -5,9 +5,10 @@ import pytest
 from numpy.testing import assert_allclose
 
 import pmdviz
+from pmdviz.data.tables import hold
 from pmdviz.engine.session import Session
-from pmdviz.scenes.data_columns import BINS, applies, moment
-from pmdviz.targets import TARGETS
+from pmdviz.scenes.data_columns import BINS, applies, ground_of, moment
+from pmdviz.targets import TARGETS, make_target
 
 
 def frame_of(target="mixture", iterations=3, **parts):
@@ -78,3 +79,12 @@ def test_reading_it_changes_no_run():
     alone.advance(6)
     assert looked.frame.particles.tobytes() == alone.frame.particles.tobytes()
     assert looked._rng.bit_generator.state == alone._rng.bit_generator.state
+
+
+def test_a_regression_on_a_persons_table_is_drawn_by_its_feature_and_its_line_goes_through_the_data():
+    x = np.linspace(0, 4, 40)
+    table = hold("line.csv", ["x", "y"], np.column_stack([x, 1 + 2 * x]))
+    target = make_target("linear", data=table.pin, num_data=40, dim=2, sigma_y=0.1, prior_sd=10.0)
+    ground = ground_of(target)
+    assert_allclose(ground.dots["x"], x, rtol=1e-6)
+    assert_allclose(ground.exact["y"], 1 + 2 * ground.exact["x"], atol=0.2)

@@ -12,7 +12,7 @@ from pmdviz.serve.handlers import SocketHandler
 from pmdviz.serve.tornado_internals import GatheredWrites
 from tests.lab.threads import in_a_thread
 
-MODELS = {"p1": "ReactiveESM", "p2": "FileInput"}
+MODELS = {"p1": "ReactiveESM", "p2": "FileInput", "p4": "OwnDataView1"}
 
 
 def fault(*events, size=100):
@@ -37,6 +37,7 @@ def test_what_a_page_sends_is_taken():
     assert fault(event(described("p1"))) == ""  # of a form that came after the page a browser sends all it knows
     assert fault(changed("p1", [described("new", "ImportedStyleSheet")])) == ""
     assert fault(changed("p2", "x" * 2 * SMALL), size=3 * SMALL) == ""  # a file
+    assert fault(changed("p4", "x" * 2 * SMALL), size=3 * SMALL) == ""  # a person's table
 
 
 @pytest.mark.parametrize(

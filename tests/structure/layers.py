@@ -4,9 +4,8 @@ import ast
 from typing import NamedTuple
 
 LEVELS = {
-    "data_batches": 0, "data_files": 0, "data_formats": 0, "data_words": 0, "errors": 0, "files": 0, "kernels": 0,
-    "version": 0,
-    "densities": 1, "expressions": 1, "knobs": 1, "limits": 1, "targets": 1,
+    "data": 0, "errors": 0, "files": 0, "kernels": 0, "version": 0,
+    "densities": 1, "expressions": 1, "formulas": 1, "knobs": 1, "limits": 1, "targets": 1,
     "methods": 2,
     "metrics": 3,
     "engine": 4,
@@ -14,8 +13,8 @@ LEVELS = {
     "lessons": 6, "scenes": 6,
     "views": 7,
     "export": 8,
-    "lab": 9, "question_buttons": 9,
-    "__init__": 10, "__main__": 10, "api": 10, "app": 10, "cli": 10, "panel_plugin": 10, "serve": 10,
+    "essay": 9, "lab": 9, "question_buttons": 9,
+    "__init__": 10, "__main__": 10, "api": 10, "app": 10, "cli": 10, "docs_site": 10, "panel_plugin": 10, "serve": 10,
 }  # fmt: skip
 TOP = 10
 # What a lower level may ask of a higher one, when it is called: `run.export` and its like.

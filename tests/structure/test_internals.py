@@ -21,6 +21,7 @@ HOMES = {
 }
 EXCEPTIONS = {  # of the standard library, and of ours
     ("cli/main.py", "parser.commands.choices[options.command]._option_string_actions"),
+    ("docs_site/commands.py", "parser._actions"),
     ("engine/run.py", "self.target._points"),
     *((name, "os._exit") for name in ("experiments/worker_process.py", "serve/processes.py", "serve/server.py")),
 }

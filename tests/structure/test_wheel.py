@@ -58,3 +58,17 @@ def test_the_course_comes_out_of_the_wheel(wheel, tmp_path):
     assert done.returncode == 0, done.stderr
     copied = {path.name: path.read_bytes() for path in (tmp_path / "mine").iterdir()}
     assert copied == {path.name: path.read_bytes() for path in (ROOT / "notebooks").glob("*.ipynb")}
+
+
+def test_the_docs_come_out_of_the_wheel(wheel, tmp_path):
+    zipfile.ZipFile(wheel).extractall(tmp_path / "installed")
+    env = {**os.environ, "PYTHONPATH": str(tmp_path / "installed")}
+    call = "import sys; from pathlib import Path; from pmdviz.docs_site import places, sources; "
+    call += "sources.write_sources(places.pages_folder(), Path(sys.argv[1]), dict.fromkeys(sys.argv[2:], ''))"
+    parts = ("commands", "python", "glossary", "gallery")
+    done = subprocess.run([sys.executable, "-c", call, str(tmp_path / "pages"), *parts], cwd="/", env=env)
+    assert done.returncode == 0
+    written = {path.relative_to(tmp_path / "pages").as_posix() for path in (tmp_path / "pages").rglob("*.md")}
+    ours = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
+    assert written == ours - {"README.md"} | {"index.md", "readme.md", "changelog.md"}
+    assert (tmp_path / "pages/files/deploy/nginx.conf").is_file()

@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from hypothesis import strategies as st
 
+from pmdviz.data.tables import hold
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.experiments.catalogue import EXPERIMENTS
 from pmdviz.experiments.link import pack
@@ -32,10 +33,12 @@ PATHS = (
     *("liveness", "metadata", "autoload.js", "ws", "static/js/bokeh.min.js", "static/../serving.py", "probe/.."),
     *("%2e%2e/%2e%2e/etc/passwd", "static/%00", "a" * 3000, "%ff%fe", "static/extensions/x"),
 )
+OWN = hold("heights.csv", ["height", "weight"], [[1.7, 6.5], [1.6, 7.1], [1.8, 8.0], [1.5, 5.5]])  # kept here
 RECIPES = [
     *(preset.recipe.to_dict() for preset in PRESETS.values()),
     Recipe("gaussian", seed=3, budget=None, changes=[(3, {"eta": 1.0}), (9, {"bandwidth": 0.2})]).to_dict(),
     Recipe("bimodal1d", num_particles=50, target_options={"num_data": 20}).to_dict(),
+    Recipe("gaussian", num_particles=50, target_options={"data": OWN.pin}).to_dict(),
 ]
 METHODS = ["pmd:num_particles=300,warm_start=true", "smc", "gibbs", "svi:num_pairs=5"]
 RACES = [

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import pmdviz
-from pmdviz import data_files
+from pmdviz.data import files as data_files
 from pmdviz.errors import InputError
 from pmdviz.targets import make_target
-from pmdviz.targets.corpora import NUM_TEST, bars
+from pmdviz.targets.rows.corpora import NUM_TEST, bars
 from tests.support.topics import log_prior_of, tokens_of
 
 LDAC = "3 0:2 4:1 7:3\n2 1:1 2:2\n1 3:4\n2 0:1 7:2\n"

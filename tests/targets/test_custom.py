@@ -226,7 +226,7 @@ def test_a_recipe_comes_back_with_its_target():
 def test_without_its_target_a_recipe_says_what_it_needs():
     text = Recipe(custom()).to_json()
     for targets in (None, {}, {"other": custom()}):
-        with pytest.raises(InputError, match="needs the custom target 'dose'; give it as"):
+        with pytest.raises(InputError, match="needs the custom target 'dose'; give it:"):
             Recipe.from_json(text, targets=targets)
     with pytest.raises(InputError, match="must be made with pmdviz.custom_target"):
         Recipe.from_json(text, targets={"dose": make_target("gaussian")})

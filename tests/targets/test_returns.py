@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from pmdviz.errors import InputError
-from pmdviz.targets import make_target, returns
+from pmdviz.targets import make_target
+from pmdviz.targets.rows import returns
 
 GIVEN = np.array([0.5, -1.0, 2.0, 0.25, -0.75])
 
@@ -41,7 +42,7 @@ def test_a_first_column_of_other_numbers_numbers_nothing(tmp_path):
         ("1,0.5\n2,\n3,1\n4,2\n5,1\n", "no table of numbers|nan in row 2"),
         ("1,0.5\n2,-1\n3,2\n4,1\n", "num_data must be at most 4 with data .*; given: 5"),
         ("1,2\n2,2\n3,2\n4,2\n5,2\n", "the last 5 returns of data .* are all equal"),
-        ("0.5\n-1\n2\n1\n3\n", "at least 2 rows and 2 columns"),
+        ("r\n" + "0.5\n" * 5, "the last 5 returns of data .* are all equal"),
     ],
 )
 def test_what_cannot_be_a_series_is_said(tmp_path, text, words):

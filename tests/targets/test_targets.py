@@ -49,6 +49,13 @@ SETTINGS |= {
         {"dim": 3, "num_components": 1, "spread": 0.0},
         {"dim": 3, "num_components": 2, "arrangement": "diagonal"},
     ],
+    "formula": [
+        {},
+        {"density": "three_modes", "q0_mean": 1.0},
+        {"density": "squiggle"},
+        {"density": "3 * log(maximum(x, 0)) - x"},
+        {"density": "-cosh(x - 4) - square(y) / (1 + square(x))", "q0_sd": 1.0},
+    ],
     "correlated_gaussian": [{}, {"dim": 1}, {"dim": 5, "correlation": -0.7, "q0_mean": 1.0}],
     "warped_gmm": [{}, {"curvature": -1.5, "variance": 0.1}, {"curvature": 0.0, "q0_mean": -1.0}],
     "funnel": [{"sd": 1.0}, {"dim": 4, "sd": 0.5, "q0_mean": 1.0}],
@@ -130,6 +137,7 @@ def test_it_says_what_it_is(target):
 def test_the_gradient_is_that_of_the_log_density(smooth):
     target = smooth
     theta = prior_draws(target)
+    theta = theta[np.isfinite(target.log_joint(theta))]  # a formula may be minus infinity
     for batch in (None, target.data_rows[: max(1, target.num_data // 3)]):
         expected = central_difference(lambda points, b=batch: target.log_joint(points, b), theta)
         np.testing.assert_allclose(target.grad_log_joint(theta, batch), expected, rtol=2e-5, atol=2e-5)
@@ -278,7 +286,8 @@ def test_exact_draws_have_the_exact_density(exact_on_a_grid):
     draws = exact.sample(np.random.default_rng(3), n)
     levels = exact.log_density(draws)  # -E log p is the entropy: the draws have the density, not just its moments
     points, mass, _ = quadrature(target)
-    entropy = mass @ exact.log_density(points)
+    seen = mass > 0
+    entropy = mass[seen] @ exact.log_density(points[seen])
     assert abs(levels.mean() - entropy) < 4.5 * levels.std() / np.sqrt(n)
 
 

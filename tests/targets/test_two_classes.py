@@ -11,7 +11,8 @@ from sklearn.datasets import dump_svmlight_file, load_digits
 from sklearn.decomposition import PCA
 
 import pmdviz
-from pmdviz import data_files, data_formats
+from pmdviz.data import files as data_files
+from pmdviz.data import formats as data_formats
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.errors import InputError
 from pmdviz.targets import make_target

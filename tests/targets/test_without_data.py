@@ -18,7 +18,11 @@ NAMES = [name for name, made in TARGETS.items() if issubclass(made, WithoutData)
 @pytest.mark.parametrize("name", NAMES)
 def test_importance_sampling_from_the_exact_density_finds_q0s_mass(name):
     """E_p q0 / pbar = 1 / Z: density, draws, q0 and log Z fit one another."""
-    small = {"funnel": {"sd": 1.0, "dim": 3}, "rbm": {"dim": 2, "num_hidden": 3}}.get(name, {})
+    small = {
+        "funnel": {"sd": 1.0, "dim": 3},
+        "rbm": {"dim": 2, "num_hidden": 3},
+        "formula": {"density": "squiggle"},
+    }.get(name, {})
     target = make_target(name, **small, q0_mean=-0.5, q0_sd=0.4)
     draws = target.exact.sample(np.random.default_rng(0), 200_000)
     ratio = np.exp(target.log_prior(draws) - target.log_joint(draws) + target.exact.log_z)

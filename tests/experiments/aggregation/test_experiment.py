@@ -14,7 +14,7 @@ from pmdviz.experiments.aggregation.models import MODELS
 from pmdviz.experiments.aggregation.points import principal_scores, read_points
 from pmdviz.experiments.forecast import TooMuch
 from pmdviz.experiments.pictures import Ellipses
-from pmdviz.targets import two_classes
+from pmdviz.targets.rows import two_classes
 
 MADE = Aggregation()
 SMALL = {"num_data": 2000, "num_shards": 4, "lowest": 50, "highest": 200, "num_levels": 2, "repetitions": 2}

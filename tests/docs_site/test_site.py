@@ -1,0 +1,150 @@
+"""The site as `pmdviz docs` builds it: no warning, every link leads somewhere, nothing comes from another server."""
+
+import re
+import subprocess
+import sys
+from collections import defaultdict
+from html.parser import HTMLParser
+from itertools import product
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+import pmdviz
+from pmdviz.cli import main
+from pmdviz.docs_site.places import pages, pages_folder
+from pmdviz.scenes.glossary import GLOSSARY
+from tests.support.browser import painted
+from tests.support.site import serious, watched_page
+
+LOADED = {"script": "src", "img": "src", "iframe": "src", "source": "src", "link": "href"}  # by a page, by itself
+NO_FILE = {"canonical", "search", "next", "prev", "index", "author"}
+SIZES = {"desktop": (1440, 900), "phone": (390, 844)}
+READ = ("index", "gallery", "api/pmdviz.run")  # those that axe looks at
+
+
+class Page(HTMLParser):
+    """The links of a page, the ids that others may lead to, and what it loads."""
+
+    def __init__(self, path: Path):
+        super().__init__()
+        self.ids, self.links, self.loads = set(), [], []
+        self.text = path.read_text(encoding="utf-8")
+        self.feed(self.text)
+
+    def handle_starttag(self, tag, attributes):
+        given = dict(attributes)
+        self.ids |= {given[name] for name in ("id", "name") if given.get(name)}
+        self.links += [given["href"]] if tag == "a" and "href" in given else []
+        if (where := given.get(LOADED.get(tag, ""))) and given.get("rel") not in NO_FILE:
+            self.loads.append(where)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The site, built once, with one player."""
+    folder = tmp_path_factory.mktemp("docs") / "site"
+    command = [sys.executable, "-m", "pmdviz", "docs", str(folder), "--gallery", "one_gaussian"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    assert done.stdout == f"the docs are in {folder}; open {folder / 'index.html'}\n"
+    return folder
+
+
+@pytest.fixture(scope="module")
+def read(site):
+    """Every page that Sphinx made, by its path."""
+    made = [path for path in site.rglob("*.html") if path.parent.name not in ("players", "_static")]
+    return {path: Page(path) for path in made}
+
+
+def led(page, link):
+    """The file that a link of a page names, and the place in it."""
+    parts = urlsplit(link)
+    return (page.parent / unquote(parts.path)).resolve() if parts.path else page, unquote(parts.fragment)
+
+
+def test_every_page_of_the_docs_is_there_and_in_the_menu(site, read):
+    names = {name.removesuffix(".md") + ".html" for name in pages(pages_folder())}
+    assert names <= {path.relative_to(site).as_posix() for path in read}
+    menu = {link.removesuffix("#") for link in read[site / "index.html"].links}
+    assert names - menu == {"index.html"}  # which says "#" of itself
+
+
+def test_every_link_and_anchor_leads_somewhere(read):
+    wrong = defaultdict(list)
+    for path, page in read.items():
+        for link in page.links + page.loads:
+            if urlsplit(link).scheme or link == "#":
+                continue
+            file, anchor = led(path, link)
+            if not file.is_file() or (anchor and file in read and anchor not in read[file].ids):
+                wrong[path.name].append(link)
+    assert not wrong
+
+
+def test_nothing_comes_from_another_server(site, read):
+    loads = {where for page in read.values() for where in page.loads}
+    assert loads and [where for where in loads if urlsplit(where).netloc] == []
+    styles = "".join(path.read_text(encoding="utf-8") for path in site.rglob("*.css"))
+    assert styles and not re.search(r"(@import|url\()\s*[\"']?(https?:)?//", styles)
+
+
+def test_every_public_name_has_a_page_with_what_it_takes(read, site):
+    for name in set(pmdviz.__all__) - {"__version__"}:
+        text = read[site / "api" / f"pmdviz.{name}.html"].text
+        assert f'id="pmdviz.{name}"' in text, name
+        assert f"api/pmdviz.{name}.html#pmdviz.{name}" in read[site / "api.html"].links, name
+    custom = read[site / "api/pmdviz.custom_target.html"]
+    assert "Parameters" in custom.text  # and not: alias of CustomTarget
+    assert not any(link.endswith(".theta") for link in custom.links)  # a word, no attribute of another class
+    recipe = read[site / "api/pmdviz.Recipe.html"].text
+    assert "The budget of a recipe like this for which nobody says one: what the method needs" in recipe
+
+
+def test_every_command_and_every_word_of_the_glossary_is_there(read, site):
+    commands, glossary = (read[site / f"{name}.html"].text for name in ("cli", "glossary"))
+    assert all(f'id="pmdviz-{name}"' in commands for name in main.COMMANDS)
+    assert "--allow-websocket-origin" in commands and "default: 5006" in commands
+    assert all(term.title in glossary for term in GLOSSARY.values())
+
+
+def test_the_gallery_has_its_player_in_both_themes(read, site):
+    page = read[site / "gallery.html"]
+    assert "A single Gaussian" in page.text and "http://127.0.0.1:5006/?preset=one_gaussian" in page.text
+    assert {f"players/one_gaussian-{theme}.png" for theme in ("light", "dark")} <= {*page.loads}
+    assert (site / "players/one_gaussian.html").stat().st_size > 500_000
+
+
+def test_formulas_are_drawn_by_the_browser(read, site):
+    text = read[site / "course-key.html"].text
+    assert text.count("<math ") > 100 and "MathJax" not in text
+
+
+@pytest.mark.browser
+def test_it_reads_on_desktop_and_phone_in_both_themes(site, browser):
+    """From the disk, as who has built it opens it: axe, no page wider than the window, no request for anything else."""
+    with watched_page(browser) as (page, asked):
+        for name in READ:
+            page.goto((site / f"{name}.html").as_uri())
+            for (width, height), theme in product(SIZES.values(), ("light", "dark")):
+                page.set_viewport_size({"width": width, "height": height})
+                page.emulate_media(color_scheme=theme)
+                painted(page)
+                assert serious(page) == [], (name, width, theme)
+                assert page.evaluate("document.documentElement.scrollWidth") <= width, name
+        assert asked and all(url.startswith(site.as_uri()) for url in asked)
+
+
+@pytest.mark.browser
+def test_it_is_searched_and_played_from_the_disk(site, browser):
+    with watched_page(browser) as (page, asked):
+        page.goto((site / "search.html").as_uri() + "?q=bandwidth")
+        page.wait_for_selector("#search-results li a")
+        assert "bandwidth" in page.text_content("#search-results").lower()
+        page.goto((site / "gallery.html").as_uri())
+        page.get_by_role("link", name="Play it").first.click()
+        page.wait_for_function("document.querySelectorAll('canvas').length > 0 || window.Bokeh")
+        assert page.url.endswith("players/one_gaussian.html")
+        assert all(url.startswith(("file:", "data:", "blob:")) for url in asked)

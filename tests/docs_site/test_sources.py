@@ -1,0 +1,204 @@
+"""What Sphinx is given: links as the site has them, parts put in, menus in the order of the first page."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+from pmdviz.cli import main
+from pmdviz.docs_site import build as building
+from pmdviz.docs_site import gallery
+from pmdviz.docs_site.build import PARTS, make_room
+from pmdviz.docs_site.commands import command_parser, commands_markdown
+from pmdviz.docs_site.extension import mathml
+from pmdviz.docs_site.gallery import FEW, chosen, gallery_markdown
+from pmdviz.docs_site.places import MARKER
+from pmdviz.docs_site.sources import contents, with_parts, write_sources
+from pmdviz.errors import InputError
+from pmdviz.presets import PRESETS
+from tests.support.pages import DOCS
+
+LISTS = "## How-to\n\n- [one.md](one.md): the first.\n\n## Empty\n\n## More\n\n- [two.md](two.md): [one.md](one.md)\n"
+INDEX = f"# Docs\n\n{LISTS}"
+ONE = """# One
+
+[two.md](two.md#a-b), [the second](two.md), [table](measured/t.csv), [measured](measured), [gone.md](gone.md),
+[project](../README.md), [notebook](../notebooks/n.ipynb), [text](../notes/n.md), [net](https://example.org/x),
+![there](measured/p.svg) ![gone](measured/q.svg).
+
+```text
+[two.md](two.md)
+```
+"""
+
+
+@pytest.fixture
+def docs(tmp_path):
+    """A small checkout."""
+    texts = {
+        "docs/README.md": INDEX,
+        "docs/one.md": ONE,
+        "docs/two.md": "# Two\n\n## A b\n\n[one.md](one.md)\n",
+        "docs/measured/note.md": "# Note\n\n[one.md](../one.md), [the docs](../README.md)\n",
+        "docs/measured/t.csv": "a\n1\n",
+        "docs/measured/p.svg": "<svg/>",
+        "README.md": "# Project\n\n[docs](docs/one.md)\n",
+        "CHANGELOG.md": "# Changes\n",
+        "notebooks/n.ipynb": "{}",
+        "notes/n.md": "# Notes\n",
+    }
+    for name, text in texts.items():
+        path = tmp_path / "checkout" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return tmp_path / "checkout" / "docs"
+
+
+@pytest.fixture
+def sources(docs, tmp_path):
+    write_sources(docs, tmp_path / "sources", {})
+    return tmp_path / "sources"
+
+
+def test_a_page_is_linked_by_its_title_and_other_files_stand_beside(sources):
+    text = (sources / "one.md").read_text(encoding="utf-8")
+    assert text.replace("\n", " ").startswith(
+        "# One  [](two.md#a-b), [the second](two.md), [table](measured/t.csv), `measured`, `gone.md`, "
+        "[project](readme.md), [notebook](files/notebooks/n.ipynb), [text](files/notes/n.md.txt), "
+        "[net](https://example.org/x), ![there](measured/p.svg) ."
+    )
+    for name in ("measured/t.csv", "measured/p.svg", "files/notebooks/n.ipynb", "files/notes/n.md.txt"):
+        assert (sources / name).is_file()
+
+
+def test_code_is_left_as_it_is(sources):
+    assert "```text\n[two.md](two.md)\n```" in (sources / "one.md").read_text(encoding="utf-8")
+
+
+def test_links_go_up_and_down(sources):
+    note = (sources / "measured/note.md").read_text(encoding="utf-8")
+    assert note == "---\norphan: true\n---\n\n# Note\n\n[](../one.md), [the docs](../index.md)\n"
+    assert "[docs](one.md)" in (sources / "readme.md").read_text(encoding="utf-8")
+
+
+def test_the_menu_is_that_of_the_first_page(sources):
+    menu = contents(INDEX)
+    assert (
+        menu.split()
+        == (
+            "```{toctree} :hidden: :caption: Project readme changelog ``` "
+            "```{toctree} :hidden: :caption: How-to one ``` ```{toctree} :hidden: :caption: More two ```"
+        ).split()
+    )
+    assert (sources / "index.md").read_text(encoding="utf-8").endswith(menu)
+
+
+@pytest.mark.parametrize("reader", ["student", "lecturer", "researcher", "administrator", "contributor"])
+def test_each_reader_is_shown_a_way(reader):
+    index = (DOCS / "README.md").read_text(encoding="utf-8")
+    way = re.search(rf"^- \*\*{reader}\*\*: (.*?)(?=^- |^$)", index, flags=re.M | re.S)[1]
+    assert len(re.findall(r"\]\([\w-]+\.md\)", way)) >= 3
+
+
+def test_a_part_is_put_in_and_an_unknown_one_refused():
+    assert with_parts("a\n<!-- part: x -->\nb", {"x": "said"}) == "a\nsaid\nb"
+    with pytest.raises(InputError, match="part of the docs"):
+        with_parts("<!-- part: y -->", {"x": "said"})
+    used = "".join(page.read_text(encoding="utf-8") for page in DOCS.glob("*.md"))
+    assert all(f"\n<!-- part: {name} -->" in used for name in [*PARTS, "gallery"])
+
+
+def test_a_formula_that_docutils_does_not_read_as_it_stands():
+    assert mathml(r"\tfrac15 \exp\!\big(x\big)").startswith("<math ")
+
+
+@pytest.mark.parametrize("command", main.COMMANDS)
+def test_every_option_of_a_command_says_what_it_does(command):
+    assert [action.dest for action in command_parser(command)._actions if not action.help] == []
+
+
+def test_a_command_is_called_in_lines_of_one_width():
+    _, text = commands_markdown().split("```text\npmdviz run ", 1)
+    usage = text[: text.index("```")].splitlines()
+    assert len(usage) > 2 and all(re.match(r" {11}\[", line) for line in usage[1:])  # under what follows the name
+
+
+def test_presets_are_chosen_by_name():
+    assert [preset.name for preset in chosen(",".join(FEW))] == [*FEW]
+    assert len(chosen("all")) == len(PRESETS) and chosen("none") == []
+    assert [preset.name for preset in chosen(" two_modes,two_modes")] == ["two_modes"]
+    assert gallery_markdown([]) == "This build of the site holds no players."
+
+
+def test_every_preset_gets_a_player_and_a_picture_in_each_theme(tmp_path, monkeypatch):
+    written, said = [], []
+
+    class Played:
+        def __init__(self, recipe):
+            self.recipe = recipe
+
+        def export(self, path, theme="light", **look):
+            written.append((path.name, theme, self.recipe))
+
+    monkeypatch.setattr(gallery, "run", Played)
+    presets = chosen("two_modes,one_gaussian")
+    gallery.write_players(presets, tmp_path / "players", lambda k, preset: said.append((k, preset.name)))
+    assert said == [(0, "two_modes"), (1, "one_gaussian")]
+    assert written[:3] == [
+        ("two_modes.html", "light", presets[0].recipe),
+        ("two_modes-light.png", "light", presets[0].recipe),
+        ("two_modes-dark.png", "dark", presets[0].recipe),
+    ]
+    assert len(written) == 6
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["docs", ""], "needs the name of a folder"),
+        (["docs", "site", "--gallery", "two_mods"], "two_modes"),
+        (["docs", "site", "--builder", "latex"], "html, linkcheck"),
+    ],
+)
+def test_what_cannot_be_built_gets_a_sentence(arguments, words, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main.main(arguments) == 2
+    assert words in capsys.readouterr().err and not any(tmp_path.iterdir())
+
+
+def test_a_folder_of_others_is_not_touched(tmp_path):
+    mine = tmp_path / "thesis.txt"
+    mine.write_text("mine")
+    with pytest.raises(InputError, match="name another folder"):
+        make_room(tmp_path)
+    with pytest.raises(InputError, match="is a file"):
+        make_room(mine)
+    assert mine.read_text() == "mine"
+
+
+def test_an_earlier_build_is_written_over(tmp_path):
+    make_room(tmp_path / "site")
+    (tmp_path / "site/old").mkdir()
+    (tmp_path / "site/old/page.html").touch()
+    make_room(tmp_path / "site")
+    assert [path.name for path in (tmp_path / "site").iterdir()] == [MARKER]
+
+
+def test_without_the_extra_it_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setattr(building, "find_spec", lambda name: None if name == "furo" else object())
+    with pytest.raises(InputError, match=r"needs furo: pip install 'pmdviz\[docs\]'"):
+        building.build(tmp_path / "site")
+    assert not (tmp_path / "site").exists()
+
+
+def test_a_warning_fails_the_build(tmp_path):
+    """Sphinx itself, with our settings, on a page of its own with three faults."""
+    faults = {"[a](index.md#not-there)": "not-there", "$\\nosuch$": "cannot be drawn", "[a](nowhere.md)": "nowhere"}
+    (tmp_path / "index.md").write_text("# A page\n\n" + "\n\n".join(faults), encoding="utf-8")
+    call = "from pathlib import Path; from pmdviz.docs_site.build import _sphinx; import sys; "
+    call += "sys.exit(_sphinx(*map(Path, sys.argv[1:3]), 'html', Path(sys.argv[3])))"
+    folders = [str(tmp_path), str(tmp_path / "site"), str(tmp_path / "trees")]
+    done = subprocess.run([sys.executable, "-c", call, *folders], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert [words for words in faults.values() if words not in done.stderr] == [], done.stderr

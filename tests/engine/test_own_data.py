@@ -1,0 +1,157 @@
+"""A recipe with a person's own table: JSON, link and Python carry it or say where it is."""
+
+import gc
+import json
+import pickle
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pmdviz.data import files as data_files
+from pmdviz.data.tables import held, hold
+from pmdviz.engine.recipe.link import MOST_DATA
+from pmdviz.engine.recipe.parts import LARGE_TABLES, large_targets, small_targets
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.session import Session
+from pmdviz.errors import InputError
+from pmdviz.experiments.race import RaceRecipe
+from pmdviz.experiments.workers import results
+from pmdviz.targets import TARGETS
+from tests.support.engine import digest
+
+
+def recipe_of(n, seed=0, **parts):
+    """Of n heights in a table of a name of its own."""
+    rows = np.round(np.random.default_rng(seed).normal(170, 10, (n, 1)) / 10, 3)
+    table = hold(f"heights {seed}.csv", ["height"], rows)
+    return Recipe("mixture", target_options={"data": table.pin}, budget=200, num_particles=50, **parts)
+
+
+def forgotten(pin):
+    """Whether nobody holds a table once what is cached is dropped: as in another process."""
+    small_targets.cache_clear()
+    large_targets.cache_clear()
+    gc.collect()
+    return held(pin) is None
+
+
+def last_frame(recipe):
+    session = Session(recipe)
+    while not session.done:
+        session.advance()
+    return digest(session)
+
+
+def test_the_json_of_a_recipe_carries_its_table():
+    recipe = recipe_of(3000, seed=1)
+    text, pin, expected = recipe.to_json(), recipe.target_options["data"], last_frame(recipe)
+    assert [*json.loads(text)["data"]] == [pin] and recipe.target_options["num_data"] == 3000
+    del recipe
+    assert forgotten(pin)
+    again = Recipe.from_json(text)
+    assert again.to_json() == text and again.tables[0].pin == pin and last_frame(again) == expected
+    plain = json.loads(text)
+    plain["data"][pin] = plain["data"][pin].replace("17", "18", 1)
+    with pytest.raises(InputError, match="digits do not fit"):
+        Recipe.from_dict(plain)
+
+
+def test_a_link_carries_a_small_table_and_a_sentence_says_where_a_large_one_is(monkeypatch):
+    small, large = recipe_of(60, seed=2), recipe_of(3000, seed=3)
+    links, pins = [one.to_link() for one in (small, large)], [one.target_options["data"] for one in (small, large)]
+    assert len(small.tables[0].text) < MOST_DATA < len(large.tables[0].text)
+    assert all(len(link) < 2000 for link in links)
+    del small, large
+    assert all(forgotten(pin) for pin in pins)
+    assert Recipe.from_link(links[0]).make_target().num_data == 60
+    with pytest.raises(InputError, match=r"'heights 3.csv' cannot be read: No such file"):
+        Recipe.from_link(links[1])
+    monkeypatch.setattr(data_files, "_forbidden", True)
+    with pytest.raises(InputError, match=r"'heights 3.csv' are not here: a link holds data up to 2 kB; .* JSON"):
+        Recipe.from_link(links[1])
+    with pytest.raises(InputError, match="a served page reads no files"):
+        Recipe("mixture", target_options={"data": "/etc/x.csv"})
+
+
+def test_the_python_of_a_recipe_reads_the_table_beside_it(tmp_path, monkeypatch):
+    recipe = recipe_of(60, seed=4, changes=[(1, {"bandwidth": 0.3})])
+    code, text, pin, expected = (
+        recipe.to_python(),
+        recipe.tables[0].text,
+        recipe.target_options["data"],
+        recipe.to_json(),
+    )
+    assert "heights 4.csv" in code and "num_data" not in code  # which follows the table
+    del recipe
+    assert forgotten(pin)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match="cannot be read"):
+        exec(code, {})
+    (tmp_path / "heights 4.csv").write_text(text.replace("\n", "\r\n"))  # however it is written
+    names = {}
+    exec(code, names)
+    assert {**json.loads(names["recipe"].to_json()), "data": 0} == {**json.loads(expected), "data": 0}
+    assert np.array_equal(names["run"].target.data, hold("x.csv", ["a"], names["run"].target.data[:, None]).rows[:, 0])
+    (tmp_path / "heights 4.csv").write_text(text + "99\n")
+    with pytest.raises(InputError, match="has changed since the recipe was made"):
+        data_files._pin(*data_files._split(pin))
+
+
+def test_of_large_tables_few_are_kept_when_nobody_uses_them():
+    large_targets.cache_clear()
+    pins = []
+    for k in range(6):
+        table = hold(f"large {k}.csv", ["a"], np.arange(LARGE_TABLES // 8 + 1.0)[:, None] + k)
+        assert Recipe("mixture", target_options={"data": table.pin}).make_target().num_data > 60_000
+        pins.append(table.pin)
+        del table
+    gc.collect()
+    assert [held(pin) is None for pin in pins] == [True, True, False, False, False, False]
+    large_targets.cache_clear()
+
+
+def test_a_log_that_is_too_long_for_lines_comes_by_the_file_where_a_link_cannot_carry_the_table():
+    changes = [(k, {"bandwidth": 0.1 + k / 100}) for k in range(1, 40)]
+    assert "from_link" in recipe_of(60, seed=5, changes=changes).to_python()
+    assert "from_json" in recipe_of(3000, seed=5, changes=changes).to_python()
+
+
+def test_a_race_carries_its_table_too():
+    recipe = recipe_of(50, seed=6)
+    pin = recipe.target_options["data"]
+    race = RaceRecipe.checked(["pmd", "smc"], "mixture", {"data": pin}, 200, 1)
+    plain, link, lines = race.to_dict(), race.to_link(), race.to_python()
+    assert [*plain["data"]] == [pin] and "# heights 6.csv, with the same numbers" in lines
+    del race, recipe
+    assert forgotten(pin)
+    assert RaceRecipe.from_dict(plain).target.num_data == 50
+    assert RaceRecipe.from_link(link).target.num_data == 50
+
+
+@pytest.mark.slow
+def test_worker_processes_are_given_the_table():
+    recipe = recipe_of(60, seed=7)
+    pin = recipe.target_options["data"]
+
+    def rows_named(piece):  # sent as it is
+        return data_files.read_rows([*(piece.values() if isinstance(piece, dict) else piece)][-1], least=1)
+
+    named = [{"data": pin}, [pin], (recipe.tables[0].name, pin)]
+    found = {number: rows for number, rows, _ in results(rows_named, named, 2, lambda: None)}
+    assert all(np.array_equal(found[k], recipe.tables[0].rows) for k in range(3))
+    sent = pickle.dumps(recipe)
+    del recipe
+    assert forgotten(pin) and pickle.loads(sent).make_target().num_data == 60
+
+
+def test_the_python_of_the_page_about_it_runs(tmp_path, monkeypatch):
+    page = (Path(__file__).parents[2] / "docs" / "own-data.md").read_text(encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    for block in re.findall(r"```python\n(.*?)```", page, flags=re.S):
+        exec(compile(block, "docs/own-data.md", "exec"), names)
+    assert names["run"].target.num_data == 12 and names["run"].final.metrics["tv"] < 0.6
+    listed = set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`[^|]*) \|", page, flags=re.M))))
+    assert {name for name, made in TARGETS.items() if made.table is not None} <= listed

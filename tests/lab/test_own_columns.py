@@ -1,0 +1,121 @@
+"""What the columns of a person's table hold, and what is taken of it for a target."""
+
+import numpy as np
+import pytest
+
+from pmdviz.data.cells import read_cells
+from pmdviz.data.tables import held
+from pmdviz.errors import InputError
+from pmdviz.lab.panels.own_data import choice
+from pmdviz.lab.panels.own_data.columns import INPUT, LEAVE_OUT, OUTCOME, described, settled, usual_roles
+from pmdviz.targets import TARGETS
+from pmdviz.targets.table_form import TableForm
+
+ONE = TableForm("One column.")
+NUMBER = TableForm("Inputs and a number.", 1, 8, "number", dim_beyond=0)
+CLASS = TableForm("Inputs and a class.", 1, 8, "class", dim_beyond=1, held_out=1)
+PEOPLE = "id,height,weight,sex\n1,170,61,f\n2,182,80,m\n3,,70,m\n4,165,58,f\n5,177,75,m\n"
+
+
+def looked_at(text, form):
+    cells = read_cells(text)
+    columns = described(cells)
+    return cells, columns, usual_roles(columns, form)
+
+
+def taken(text, form, roles=None, scale=False):
+    cells, columns, usual = looked_at(text, form)
+    return choice.chosen(cells, columns, roles or usual, form, scale)
+
+
+def test_kinds_are_said_with_what_is_missing():
+    _, columns, _ = looked_at(PEOPLE, ONE)
+    assert [column.said for column in columns] == ["numbers", "numbers, 1 missing", "numbers", "two words: f, m"]
+
+
+@pytest.mark.parametrize(
+    ("text", "form", "roles"),
+    [
+        (PEOPLE, ONE, [LEAVE_OUT, INPUT, LEAVE_OUT, LEAVE_OUT]),  # an id is no datum
+        (PEOPLE, NUMBER, [LEAVE_OUT, INPUT, OUTCOME, LEAVE_OUT]),
+        (PEOPLE, CLASS, [LEAVE_OUT, INPUT, INPUT, OUTCOME]),
+        ("y,a,b\n1,2,3\n2,5,4\n4,4,9\n", NUMBER, [OUTCOME, INPUT, INPUT]),  # by its name
+        ("1\n2\n3\n", ONE, [INPUT]),  # counts rows, but there is nothing else
+        ("a,b\n1,7\n1,8\n1,9.5\n", ONE, [LEAVE_OUT, INPUT]),  # one value tells nothing
+    ],
+)
+def test_roles_are_preset_by_what_a_target_takes(text, form, roles):
+    assert list(looked_at(text, form)[2]) == roles
+
+
+def test_a_new_outcome_or_the_only_input_takes_the_place_of_the_one_before():
+    before = (INPUT, OUTCOME, LEAVE_OUT)
+    assert settled((INPUT, OUTCOME, OUTCOME), before, NUMBER) == (INPUT, LEAVE_OUT, OUTCOME)
+    assert settled((INPUT, OUTCOME, INPUT), before, NUMBER) == (INPUT, OUTCOME, INPUT)
+    assert settled((INPUT, INPUT), (INPUT, LEAVE_OUT), ONE) == (LEAVE_OUT, INPUT)
+
+
+def test_rows_with_missing_values_are_left_out_and_their_number_is_said():
+    found = taken(PEOPLE, ONE)
+    np.testing.assert_array_equal(found.rows, [[170], [182], [165], [177]])
+    assert found.columns == ("height",)
+    assert found.said == ("1 row with missing values is left out.",)
+
+
+def test_words_of_two_classes_are_1_and_0():
+    found = taken(PEOPLE, CLASS)
+    np.testing.assert_array_equal(found.rows[:, -1], [0, 1, 0, 1])
+    assert "In 'sex', 'm' is 1, 'f' is 0." in found.said
+    assert "1 of the 4 rows are held out, to judge predictions." in found.said
+
+
+def test_numbers_of_two_classes_become_0_and_1_and_0_and_1_stay_unsaid():
+    found = taken("x,y\n1,-1\n2,1\n3.5,1\n", CLASS)
+    np.testing.assert_array_equal(found.rows[:, -1], [0, 1, 1])
+    assert any(words.startswith("In 'y'") for words in found.said)
+    assert not any(words.startswith("In 'y'") for words in taken("x,y\n1,0\n2,1\n3.5,1\n", CLASS).said)
+
+
+def test_scaling_is_proposed_far_from_mean_0_and_sd_1_only():
+    for text, wanted in ((PEOPLE, True), ("x\n0.1\n-1\n1.2\n", False), ("x\n0.01\n-0.01\n0.02\n", True)):
+        _, columns, roles = looked_at(text, ONE)
+        assert choice.should_scale(columns, roles, ONE) is wanted
+
+
+def test_scaled_columns_have_mean_0_and_sd_1_and_classes_stay():
+    found = taken(PEOPLE, CLASS, scale=True)
+    np.testing.assert_allclose(found.rows[:, :2].mean(axis=0), 0, atol=1e-5)
+    np.testing.assert_allclose(found.rows[:, :2].std(axis=0), 1, atol=1e-4)
+    assert set(found.rows[:, 2]) == {0.0, 1.0}
+    number = taken(PEOPLE, NUMBER, scale=True)
+    np.testing.assert_allclose(number.rows[:, -1].std(), 1, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("text", "form", "roles", "words"),
+    [
+        ("a,b\n1,x\n2,3\n", ONE, [LEAVE_OUT, INPUT], "column 'b' has 'x' in row 1, where a number is needed"),
+        (PEOPLE, ONE, [INPUT, INPUT, LEAVE_OUT, LEAVE_OUT], "takes 1 column of numbers; chosen as input: 2"),
+        (PEOPLE, NUMBER, [INPUT, INPUT, LEAVE_OUT, LEAVE_OUT], "choose one column as the outcome; chosen: 0"),
+        (PEOPLE, CLASS, [LEAVE_OUT, INPUT, OUTCOME, LEAVE_OUT], "'weight' has 5 different values, where two classes"),
+        ("a,b\n1,\n,2\n", NUMBER, [INPUT, OUTCOME], "every row has a missing value"),
+        ("a\nx\ny\n", ONE, [LEAVE_OUT], "chosen as input: none"),
+    ],
+)
+def test_what_does_not_fit_gets_a_sentence(text, form, roles, words):
+    with pytest.raises(InputError, match=words.replace("(", r"\(")):
+        taken(text, form, roles)
+
+
+def test_numbers_too_large_to_be_scaled_get_a_sentence():
+    with pytest.raises(InputError, match="too large"):
+        taken("x\n1e308\n-1e308\n1e307\n", ONE, scale=True)
+
+
+def test_options_name_the_table_its_rows_and_the_dimension():
+    found, specs = taken(PEOPLE, CLASS), TARGETS["logistic"].Options.specs()
+    table = choice.held_table("people.csv", found)
+    assert choice.table_options(table, CLASS, specs, 1) == {"data": table.pin, "num_data": 3, "dim": 3}
+    assert held(table.pin) is table
+    with pytest.raises(InputError, match="at least 2 rows"):
+        choice.table_options(choice.held_table("one.csv", found._replace(rows=found.rows[:1])), CLASS, specs)

@@ -1,0 +1,239 @@
+"""A person's own problem in a lab without a browser: the dialog, edited data, and handles that are dragged."""
+
+import asyncio
+import base64
+from concurrent.futures import Future
+from functools import partial
+
+import numpy as np
+import pytest
+
+from pmdviz.data.tables import held
+from pmdviz.lab.loop.work.newest import Newest
+from pmdviz.lab.pages.laboratory import Lab
+from tests.lab.threads import in_a_thread
+
+HEIGHTS = "height\n" + "\n".join(str(150 + k) for k in range(40)) + "\n"
+QUICK = {"num_particles": 60, "batch_size": 20, "target_options": {"num_data": 60}}
+
+
+async def until(condition, seconds=60.0):
+    for _ in range(int(seconds / 0.02)):
+        if condition():
+            return
+        await asyncio.sleep(0.02)
+    raise AssertionError("it did not come")
+
+
+def played(scene, **settings):
+    """A lab that has its first picture, for a coroutine."""
+
+    async def play():
+        lab = Lab(**({} if "method" in settings else QUICK) | settings)
+        ack = lab.screen.ack
+        ack.on_change("sent", lambda attr, old, new: setattr(ack, "drawn", new))
+        lab.start()
+        lab.ready()
+        await until(lambda: lab.last is not None)
+        await scene(lab)
+        lab.stop()
+
+    in_a_thread(play)
+
+
+def data_of(lab):
+    return lab.last.frame.target.data
+
+
+async def brought(lab, what, value):
+    if what in ("file", "text"):
+        name, content = (value["name"], value["content"]) if what == "file" else ("", value)
+        lab.own.dialog.view.upload = f"1\n{name}\n{content}"
+        assert lab.own.dialog.view.upload == ""  # it is kept no longer
+    else:
+        lab.own.dialog._hear(what, value)
+    await until(lambda: not lab.own.dialog.view.busy)
+    return lab.own.dialog.view.told
+
+
+def test_a_pasted_table_becomes_the_data_of_a_new_run_and_undo_brings_the_old_ones_back():
+    async def scene(lab):
+        before = data_of(lab)
+        told = await brought(lab, "text", HEIGHTS)
+        assert told["columns"] == [{"name": "height", "kind": "numbers", "role": "input"}]
+        assert (len(told["rows"]), told["count"], told["scale"]) == (8, 40, True)
+        lab.own.dialog._hear("use", True)
+        await until(lambda: lab.last.frame.target.tables)
+        assert lab.last.recipe.target_options["data"].startswith("pasted.csv#")
+        np.testing.assert_allclose(data_of(lab).std(), 1, atol=1e-4)
+        assert lab.last.frame.target.num_data == 40
+        assert lab.own.dialog.view.told["columns"] == []  # the dialog keeps nothing
+        lab._act("undo")
+        await until(lambda: not lab.last.frame.target.tables)
+        np.testing.assert_array_equal(data_of(lab), before)
+
+    played(scene)
+
+
+def test_a_table_that_a_target_refuses_opens_the_dialog_again_with_the_sentence():
+    async def scene(lab):
+        far = "x\n" + "\n".join(str(500 + k) for k in range(20))
+        await brought(lab, "text", far)
+        await brought(lab, "scale", False)
+        opens = lab.own.dialog.view.opens
+        lab.own.dialog._hear("use", True)
+        await until(lambda: lab.own.dialog.view.opens > opens)
+        assert "mean" in lab.own.dialog.view.told["misfit"]
+        assert lab.own.dialog.view.told["columns"]  # to be chosen otherwise
+        assert not lab.last.frame.target.tables
+
+    played(scene, target="banana")
+
+
+HOSTILE = {
+    "an archive": {"name": "a.csv", "content": base64.b64encode(b"PK\x03\x04" + b"\0" * 99).decode()},
+    "no base64": {"name": "a.csv", "content": "<script>"},
+    "bytes": {"name": "../../etc/passwd", "content": base64.b64encode(bytes(range(256))).decode()},
+    "too wide": {"name": "a.csv", "content": base64.b64encode(b",".join([b"1"] * 300)).decode()},
+    "ragged": {"name": "a.csv", "content": base64.b64encode(b"a,b\n1,2\n3\n").decode()},
+    "too large": {"name": "a.csv", "content": base64.b64encode(b"1\n" * 2_100_000).decode()},
+}
+
+
+def test_hostile_files_get_a_sentence_each_and_the_run_plays_on():
+    async def scene(lab):
+        for what, value in HOSTILE.items():
+            told = await brought(lab, "file", value)
+            assert told["misfit"].endswith("."), what
+            assert told["columns"] == [], what
+        told = await brought(lab, "text", "=cmd()|x\n@SUM(A1)\n<img src=x onerror=alert(1)>\n")
+        assert "chosen as input: none" in told["misfit"]
+        for odd in ({"file": 3}, {"text": None}, {"roles": "xy"}, {"roles": [1, 2]}, {"scale": []}, {"": ""}, [1]):
+            lab.own.dialog.view._handle_msg(odd)
+        lab.own.dialog._hear("use", True)  # what does not fit cannot be used
+        lab._act("step")
+        await until(lambda: lab.last.frame.iteration == 1)
+        assert not lab.last.frame.target.tables
+
+    played(scene)
+
+
+def test_a_target_without_tables_has_no_button():
+    async def scene(lab):
+        assert not lab.own.dialog.view.visible
+        lab.commands.begin("new target", target="mixture", target_options={}, changes=())
+        await until(lambda: lab.own.dialog.view.visible)
+
+    played(scene, target="ising", method="gibbs")
+
+
+def test_edits_make_one_run_of_all_that_wait_and_undo_takes_them_back():
+    async def scene(lab):
+        lab.screen.group.value = "data"
+        await until(lambda: lab.own.editing.view.visible)
+        before = data_of(lab)
+        for value in ("5", "6.5"):
+            lab.own.editing._hear({"add": [value]})
+        await until(lambda: lab.last.frame.target.num_data == 62)
+        np.testing.assert_array_equal(data_of(lab)[-2:], [5.0, 6.5])
+        assert lab.last.recipe.target_options["data"].startswith("mixture edited.csv#")
+        lab.own.editing._hear({"last": True})
+        await until(lambda: lab.last.frame.target.num_data == 61)
+        lab._act("undo")
+        await until(lambda: lab.last.frame.target.num_data == 62)
+        lab._act("undo")
+        await until(lambda: lab.last.frame.target.num_data == 60)
+        np.testing.assert_array_equal(data_of(lab), before)
+        lab.own.editing._hear({"add": ["five"]})
+        assert lab.own.editing.view.said == "Give a number for x."
+
+    played(scene)
+
+
+def test_clicks_count_only_while_the_switch_is_on():
+    class Click:
+        x, y = 3.0, 0.1
+
+    async def scene(lab):
+        lab.screen.group.value = "data"
+        await until(lambda: lab.own.editing.view.visible and lab.last.data is not None)
+        lab.own.editing._tapped(Click)
+        assert not lab.own.editing._edits
+        lab.own.editing._hear({"on": True})
+        assert len(lab.screen.data.rug_source.data["x"]) == 60
+        lab.own.editing._tapped(Click)
+        await until(lambda: lab.last.frame.target.num_data == 61)
+        lab.screen.group.value = "tv"
+        assert not lab.own.editing.view.editing
+        assert len(lab.screen.data.rug_source.data["x"]) == 0
+
+    played(scene)
+
+
+def test_a_handle_is_followed_and_its_release_is_a_new_run():
+    async def scene(lab):
+        handles = lab.own.handles
+        assert [each["name"] for each in handles.view.handles] == ["first mode", "second mode"]
+        handles._hear({"at": 0, "x": 2.0, "y": -3.0, "serial": 1})
+        await until(lambda: handles.view.answer.get("serial") == 1)
+        assert handles.view.answer["handles"][1] == {"name": "second mode", "x": -1.0, "y": 3.0}
+        assert len(handles.lines.source.data["x"]) > 20
+        assert lab.last.recipe.target_options["theta2"] == -2.0
+        handles._hear({"at": 0, "x": 2.0, "y": -3.0, "serial": 2, "drop": True})
+        await until(lambda: lab.last.recipe.target_options["theta2"] == -3.0)
+        assert len(handles.lines.source.data["x"]) == 0
+        assert handles.view.handles[0] == {"name": "first mode", "x": 2.0, "y": -3.0}
+        lab._act("undo")
+        await until(lambda: lab.last.recipe.target_options["theta2"] == -2.0)
+        assert handles.view.handles[0] == {"name": "first mode", "x": 1.0, "y": -2.0}
+
+    played(scene)
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [{}, {"at": 0}, {"at": "0", "x": 1, "y": 1, "serial": 1}, {"at": 0, "x": "nan", "y": 1, "serial": 1}, {"at": True}],
+)
+def test_what_is_no_move_is_not_heard(odd):
+    async def scene(lab):
+        lab.own.handles._hear(odd)
+        lab.own.handles._hear({"at": 9, "x": 1e99, "y": 1, "serial": 1})  # no such handle: all goes back
+        again = lab.own.handles.view.again
+        await until(lambda: lab.own.handles.view.again > again)
+        assert lab.own.handles.view.answer == {}
+
+    played(scene)
+
+
+def test_only_the_newest_of_what_waits_is_done():
+    async def scene():
+        gate, begun, told = Future(), Future(), []
+        newest = Newest(0.0, told.append)
+
+        def first():
+            begun.set_result(None)
+            gate.result()
+            return 0
+
+        newest.ask(first, told.append)
+        await asyncio.wrap_future(begun)
+        for k in (1, 2, 3):
+            newest.ask(partial(int, k), told.append)
+        gate.set_result(None)
+        await until(lambda: len(told) == 2)
+        await asyncio.sleep(0.05)
+        assert told == [0, 3]
+
+    in_a_thread(scene)
+
+
+def test_a_table_is_held_no_longer_than_somebody_keeps_it():
+    async def scene(lab):
+        await brought(lab, "text", HEIGHTS)
+        lab.own.dialog._hear("use", True)
+        await until(lambda: lab.last.frame.target.tables)
+        kept.append(lab.last.recipe.target_options["data"])
+        assert held(kept[0]) is lab.last.frame.target.tables[0]
+
+    kept = []
+    played(scene)

@@ -1,0 +1,59 @@
+"""The exact posterior of a moved target, on few cells: near enough to follow a hand."""
+
+import numpy as np
+import pytest
+
+from pmdviz.densities.grid import Grid
+from pmdviz.errors import InputError
+from pmdviz.scenes.contours import density_levels, region_lines
+from pmdviz.scenes.moved import FINE_SIDE, coarse_lines, cubic_matrix, moved, moved_options
+from pmdviz.targets import make_target
+
+
+def farthest(one, other):
+    """The largest distance of a point of one line to the nearest of the other, both ways."""
+    a, b = (np.column_stack([lines["x"], lines["y"]]) for lines in (one, other))
+    a, b = (points[np.isfinite(points).all(axis=1)] for points in (a, b))
+    apart = np.linalg.norm(a[:, None] - b[None], axis=2)
+    return max(apart.min(axis=0).max(), apart.min(axis=1).max())
+
+
+@pytest.mark.parametrize("options", [{}, {"num_data": 400, "sigma_x": 1.5}, {"num_data": 20_000}])
+def test_coarse_regions_are_those_of_the_exact_posterior(options):
+    target = make_target("mixture", **options)
+    grid = Grid(target.view_box, FINE_SIDE)
+    density = np.exp(target.exact.on_grid(grid))
+    exact = region_lines(grid.axes, density)
+    assert len(density_levels(density)) == 3
+    cell = float(grid.extent.max()) / grid.side
+    assert farthest(coarse_lines(target), exact) < 3 * cell
+
+
+def test_in_one_dimension_it_is_a_density():
+    lines = coarse_lines(make_target("bimodal1d"))
+    assert np.trapezoid(lines["y"], lines["x"]) == pytest.approx(1.0, abs=1e-3)
+
+
+def test_beyond_two_dimensions_there_are_no_lines():
+    assert len(coarse_lines(make_target("gaussian", dim=3))["x"]) == 0
+
+
+def test_a_dragged_mode_takes_the_posterior_and_its_mirror_image_along():
+    target = make_target("mixture", num_data=400, sigma_x=1.5)
+    found = moved(target, 0, 2.0, -3.0)
+    assert [handle.at for handle in found.handles] == [(2.0, -3.0), (-1.0, 3.0)]
+    here = coarse_lines(make_target("mixture", num_data=400, sigma_x=1.5, theta1=2.0, theta2=-3.0))
+    assert farthest(found.lines, here) == 0
+    assert farthest(found.lines, coarse_lines(target)) > 0.5
+
+
+def test_a_place_beyond_the_bounds_is_clipped_to_them():
+    target = make_target("mixture")
+    assert moved_options(target, 0, 99.0, -99.0) == {"theta1": 5.0, "theta2": -5.0}
+    with pytest.raises(InputError, match="no such handle"):
+        moved_options(target, 2, 0.0, 0.0)
+
+
+def test_cubics_are_interpolated_without_an_error():
+    few, many = np.linspace(-1, 1, 9), np.linspace(-1.1, 1.1, 50)
+    np.testing.assert_allclose(cubic_matrix(few, many) @ (few**3 - 2 * few), many**3 - 2 * many, atol=1e-12)

@@ -1,0 +1,177 @@
+"""Targets that a server offers: loaded by name in every process, in menus, links and recipes."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import pmdviz
+from pmdviz.cli.main import main
+from pmdviz.engine.recipe.parts import resolved_target
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.session import Session
+from pmdviz.errors import InputError
+from pmdviz.experiments.catalogue import EXPERIMENTS
+from pmdviz.experiments.race import RaceRecipe
+from pmdviz.lab import Lab
+from pmdviz.lab.controls.new_run import next_recipe
+from pmdviz.lab.links import read
+from pmdviz.lab.pages.race import RacePage
+from pmdviz.lab.pages.theory import TheoryPage
+from pmdviz.serve import server
+from pmdviz.targets import offered
+
+MODULE = """
+import numpy as np
+import pmdviz
+
+ROWS = np.random.default_rng(0).normal(1.5, 0.5, 30)
+
+
+def heights(name="heights"):
+    return pmdviz.custom_target(
+        name=name,
+        dim=1,
+        data=ROWS,
+        log_prior=lambda theta: -0.5 * theta[:, 0] ** 2 - 0.5 * np.log(2 * np.pi),
+        log_likelihood=lambda theta, rows: -2 * ((rows - theta) ** 2).sum(axis=1),
+        sample_prior=lambda rng, m: rng.standard_normal((m, 1)),
+    )
+
+
+def broken():
+    raise RuntimeError("no file\\nof heights")
+
+
+target = heights()
+again = heights()
+USED = pmdviz.run(method="pmd", target="gaussian", num_particles=20, budget=40)  # asks for targets as it is imported
+"""
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """A module of one's own in the current folder; gone from the process afterwards."""
+    (tmp_path / "own_models.py").write_text(MODULE)
+    (tmp_path / "leaves.py").write_text("import sys\nsys.exit('enough')\n")
+    (tmp_path / "wrong.py").write_text("def f(:\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setenv(offered.VARIABLE, "")
+    monkeypatch.setattr(offered, "_loaded", ("", {}))
+    yield "own_models:target"
+    for name in ("own_models", "leaves", "wrong"):
+        sys.modules.pop(name, None)
+
+
+@pytest.fixture
+def heights(place):
+    """The target, offered."""
+    offered.offer([place])
+    return offered.offered()["heights"]
+
+
+def test_it_is_loaded_by_its_place_once_and_found_by_its_name(heights):
+    assert os.environ[offered.VARIABLE] == "own_models:target"
+    assert resolved_target("heights", {}) is heights is offered.offered()["heights"]
+    assert "heights" in offered.titles() and offered.names() == {"heights": "heights"}
+    assert pmdviz.run(target="heights", num_particles=50, budget=600).final.metrics["tv"] < 0.5
+    with pytest.raises(InputError, match="target_options go with the name of a built-in target"):
+        Recipe("heights", target_options={"dim": 2})
+
+
+def test_another_process_has_it_by_the_environment(place, monkeypatch):
+    monkeypatch.setenv(offered.VARIABLE, "own_models:heights")
+    text = Recipe("heights").to_json()
+    assert Recipe.from_json(text).custom is offered.offered()["heights"]
+    code = (
+        "import sys; from pmdviz.engine.recipe.recipe import Recipe; print(Recipe.from_json(sys.argv[1]).custom.name)"
+    )
+    done = subprocess.run([sys.executable, "-P", "-c", code, text], capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "heights", done.stderr
+
+
+def test_a_link_and_a_file_open_where_it_is_offered_and_say_elsewhere_what_is_missing(heights, monkeypatch):
+    recipe = Recipe("heights", num_particles=50)
+    assert Recipe.from_link(recipe.to_link()) == recipe and Recipe.from_link(recipe.to_link()).custom is heights
+    assert Recipe.from_json(recipe.to_json()) == recipe and len(recipe.to_link()) < 700
+    race = RaceRecipe.checked("pmd,smc", "heights")
+    assert RaceRecipe.from_link(race.to_link()) == race and RaceRecipe.from_json(race.to_json()).target is heights
+    text, race_text = recipe.to_link(), race.to_link()
+    monkeypatch.setenv(offered.VARIABLE, "")
+    for opened in ({"run": [text]}, {"race": [race_text]}):
+        with pytest.raises(InputError) as error:
+            read(opened)
+        assert error.value.on_page.startswith("this run needs the model 'heights', which is not offered here")
+    for shared in (recipe, race):
+        with pytest.raises(InputError, match="a link cannot hold your own target 'heights'"):
+            shared.to_link()
+
+
+def test_another_target_of_that_name_is_not_taken_for_it(heights):
+    other = sys.modules["own_models"].heights()
+    assert offered.choice_of(heights) == "heights" and offered.choice_of(other) is other
+    with pytest.raises(InputError, match="a link cannot hold your own target 'heights'"):
+        Recipe(other).to_link()
+
+
+def test_a_link_to_another_model_of_that_name_is_refused(heights, monkeypatch):
+    text = Recipe("heights").to_link()
+    sys.modules["own_models"].ROWS = np.arange(5.0)
+    monkeypatch.setenv(offered.VARIABLE, "own_models:heights")
+    with pytest.raises(InputError, match=r"'heights' does not match the recipe \(.*data_hash"):
+        Recipe.from_link(text)
+
+
+def test_the_menus_of_the_pages_have_it(heights):
+    lab = Lab("heights", "smc")
+    assert lab.setup.target.options["heights"] == lab.setup.target.value == "heights"
+    chosen = next_recipe(Session(Recipe()), {"target": "heights", "target_options": {}})
+    assert chosen.custom is heights and chosen.method == "pmd"
+    back = next_recipe(Session(Recipe("heights", "smc")), {"target": "mixture", "target_options": {}})
+    assert back.target == "mixture" and back.custom is None
+    race = RacePage(RaceRecipe.checked("pmd,smc", "heights"))
+    assert race.setup.target.value == "heights" and list(race.setup.target.options).count("heights") == 1
+    assert TheoryPage().target.options["heights"] == "heights"
+
+
+@pytest.mark.parametrize("name", ["recurrence", "convergence"])
+def test_the_experiments_of_the_theory_page_take_it(heights, name):
+    experiment = EXPERIMENTS[name]
+    knobs = experiment.Knobs.checked({"target": "heights", **({"steps": 2} if name == "recurrence" else {})})
+    rows = experiment.run(experiment.cases(knobs)[0])
+    assert rows and all(np.isfinite(value) for row in rows for value in row.values() if isinstance(value, float))
+    with pytest.raises(InputError, match="unknown value of target"):
+        experiment.Knobs.checked({"target": "weights"})
+
+
+@pytest.mark.parametrize(
+    "given, words",
+    [
+        ("own_models", "--target must be MODULE:OBJECT, such as my_models:heights; given: 'own_models'"),
+        ("own_models:", "--target must be MODULE:OBJECT"),
+        ("../own_models:target", "--target must be MODULE:OBJECT"),
+        ("own_models:target()", "--target must be MODULE:OBJECT"),
+        ("nowhere:target", "--target nowhere:target cannot be loaded: ModuleNotFoundError: No module named 'nowhere'"),
+        ("own_models:nothing", "cannot be loaded: AttributeError: module 'own_models' has no attribute 'nothing'"),
+        ("own_models:broken", "cannot be loaded: RuntimeError: no file of heights"),
+        ("own_models:ROWS", "own_models:ROWS must be made with pmdviz.custom_target, or be a function that gives one"),
+        ("own_models:np.zeros", "cannot be loaded: TypeError"),
+        ("own_models:target.sample_prior", "cannot be loaded: TypeError"),
+        ("leaves:x", "cannot be loaded: SystemExit: enough"),
+        ("wrong:f", "cannot be loaded: SyntaxError"),
+    ],
+)
+def test_what_is_no_target_ends_the_start_with_one_sentence(place, given, words, monkeypatch, capsys):
+    monkeypatch.setattr(server, "chosen_port", lambda *asked: pytest.fail("it went on"))
+    assert main(["serve", "--target", given]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("pmdviz: --target") and words in said and said.count("\n") == 1
+
+
+def test_two_of_one_name_are_refused(place, monkeypatch, capsys):
+    monkeypatch.setattr(server, "chosen_port", lambda *asked: pytest.fail("it went on"))
+    assert main(["serve", "--target", place, "--target", "own_models:again"]) == 2
+    assert "two targets have the name 'heights'" in capsys.readouterr().err

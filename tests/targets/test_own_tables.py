@@ -1,0 +1,262 @@
+"""A person's table for every target that has data: its form, what is computed of it, and what does not fit."""
+
+import numpy as np
+import pytest
+from scipy import optimize, stats
+
+import pmdviz
+from pmdviz.data.tables import hold
+from pmdviz.densities.grid import Grid
+from pmdviz.errors import InputError
+from pmdviz.scenes.stage import SCENES
+from pmdviz.targets import TARGETS, make_target
+from pmdviz.targets.table_form import OUTCOMES
+
+ROWS = 64
+WITH_TABLE = [name for name, made in TARGETS.items() if made.table is not None]
+kept = []  # tables are held while somebody keeps them
+
+
+def held_table(rows, name="own.csv"):
+    """The pin of a table."""
+    rows = np.atleast_2d(np.asarray(rows, float))
+    kept.append(hold(name, [f"c{k}" for k in range(rows.shape[1])], rows))
+    return kept[-1].pin
+
+
+def rows_that_fit(form, inputs, n=ROWS, seed=0):
+    """Rows of whole numbers from 1 on, which any target takes, and an outcome of them."""
+    x = np.random.default_rng(seed).integers(1, 9, (n, inputs)).astype(float)
+    y = {"": x[:, :0], "number": x.sum(axis=1) / inputs, "class": x[:, 0] > 4, "classes": x[:, 0] % 3}[form.outcome]
+    return np.column_stack([x, y])
+
+
+def central_difference(function, theta, step=1e-5):
+    columns = [(function(theta + step * e) - function(theta - step * e)) / (2 * step) for e in np.eye(theta.shape[1])]
+    return np.stack(columns, axis=1)
+
+
+def test_every_target_with_data_takes_a_table():
+    for name, made in TARGETS.items():
+        assert (made.table is not None) == ("data" in made.Options.specs()), name
+        assert made.table is not None or made().data is None, name
+    assert len(WITH_TABLE) >= 12 and {TARGETS[name].table.outcome for name in WITH_TABLE} == {*OUTCOMES}
+
+
+@pytest.mark.parametrize("name", WITH_TABLE)
+def test_a_table_of_its_form_is_computed_with(name):
+    form = TARGETS[name].table
+    for inputs in {form.least, min(form.most, 3)}:
+        rows = rows_that_fit(form, inputs)
+        target = make_target(name, data=held_table(rows))
+        assert target.tables == (kept[-1],) and target.options.data == kept[-1].pin
+        theta = target.sample_prior(np.random.default_rng(1), 3) * (0.1 if "reals" in target.offers else 1)
+        assert np.isfinite(target.log_joint(theta)).all()
+        if "gradient" in target.offers:
+            expected = central_difference(target.log_joint, theta)
+            scale = np.abs(expected).max()
+            np.testing.assert_allclose(target.grad_log_joint(theta) / scale, expected / scale, atol=2e-6)
+        other = make_target(name, data=held_table(rows_that_fit(form, inputs, seed=1)))
+        assert other.dim != target.dim or not np.array_equal(other.log_joint(theta), target.log_joint(theta))
+
+
+@pytest.mark.parametrize("name", WITH_TABLE)
+def test_a_table_of_another_form_gets_a_sentence(name):
+    form = TARGETS[name].table
+    for rows in (rows_that_fit(form, form.most + 3), np.ones((1, 1)), rows_that_fit(form, form.least, n=1)):
+        pin = held_table(rows)
+        try:
+            make_target(name, data=pin)
+        except InputError as error:
+            assert 20 < len(str(error)) < 300 and "\n" not in str(error)
+        else:  # reduced to what is usual, or one row is enough
+            assert form.reduces or form.held_out or len(rows) == 1 or name == "regression_net"
+
+
+def test_what_does_not_fit_is_said():
+    two, tall = held_table(np.ones((5, 2))), held_table(170 + np.arange(9.0)[:, None])
+    for name, options, words in [
+        ("mixture", {"data": two}, "must have 1 column of numbers; they have 2 columns"),
+        ("linear", {"data": tall}, r"must have 1 to 199 columns of numbers and one with the outcome \(a number\)"),
+        ("linear", {"data": two, "dim": 8}, "dim must be 2 with data .* of 2 columns; given: 8"),
+        ("gaussian", {"data": two, "dim": 1}, "dim must be 2"),
+        ("mixture", {"data": tall, "num_data": 10}, "num_data must be at most 9 with data"),
+        ("sparse_gp", {"data": two, "num_data": 5}, "at most 4 with data .*, so that a row is held out"),
+        ("banana", {"data": tall}, "the mean of data .* must lie between -10 and 10, .* it is 174: scale them"),
+        ("mixture", {"data": "gone.csv#0123456789ab"}, "gone.csv"),
+    ]:
+        with pytest.raises(InputError, match=words):
+            make_target(name, **options)
+
+
+def test_sizes_that_nobody_gives_are_those_of_the_table():
+    pin = held_table(np.random.default_rng(0).standard_normal((30, 4)))
+    assert make_target("gaussian", data=pin).data.shape == (30, 4)
+    assert make_target("gaussian", data=pin, num_data=7).data.shape == (7, 4)
+    line = make_target("linear", data=pin, num_data=20)
+    assert line.data.shape == (20, 5) and line.test_data.shape == (10, 5) and (line.data[:, 0] == 1).all()
+    assert make_target("linear", data=pin).test_data is None
+    classes = held_table(rows_that_fit(TARGETS["logistic"].table, 1, n=40))
+    assert make_target("logistic", data=classes).options.as_dict()["dim"] == 2
+    assert make_target("logistic", data=classes).num_data == 39
+    few = make_target("gp_classification", data=held_table(rows_that_fit(TARGETS["logistic"].table, 4, n=40)))
+    assert (few.options.num_rows, few.options.columns) == (40, 2)
+
+
+def test_columns_keep_their_names_and_a_line_is_drawn_through_one_input():
+    rows = rows_that_fit(TARGETS["linear"].table, 1)
+    kept.append(hold("x.csv", ["age", "weight"], rows))
+    for name in ("linear", "sparse_gp"):
+        target = make_target(name, data=kept[-1].pin)
+        assert target.input_names == ("age",)
+        np.testing.assert_array_equal(target.inputs(target.data), target.data[:, -2:-1])
+        at = target.rows_at(np.array([[3.0]]))
+        assert at.shape == (1, target.data.shape[1]) and at[0, -2] == 3
+    options = {"data": kept[-1].pin, "prior_sd": 10.0}
+    run = pmdviz.run(target="linear", target_options=options, budget=300, num_particles=200)
+    scene = SCENES["band"]
+    assert scene.applies(run.target, run.recipe.make_method()) and scene.axis_labels(run.target, None) == ("age", "y")
+    drawn = scene.columns(run.final, None)
+    assert len(drawn.others["x"]) == ROWS and np.isfinite(drawn.exact["y"]).sum() > 300
+    kept.append(hold("c.csv", ["age", "weight", "ill"], rows_that_fit(TARGETS["logistic"].table, 2)))
+    assert make_target("logistic", data=kept[-1].pin).input_names == ("age", "weight")
+    assert make_target("logistic", data=kept[-1].pin, dim=2).input_names == ("x",)  # a principal component
+
+
+# The exact posterior of data that lie far from the prior.
+
+
+def test_the_gaussian_posterior_of_a_table_is_conjugate():
+    x = np.random.default_rng(0).normal(170, 10, (50, 2))
+    target = make_target("gaussian", data=held_table(x), sigma_x=10.0, prior_sd=3.0)
+    precision = 1 / 9 + 50 / 100
+    np.testing.assert_allclose(target.exact.mean, x.sum(axis=0) / 100 / precision, rtol=1e-12)
+    np.testing.assert_allclose(target.exact.cov, np.eye(2) / precision, rtol=1e-12)
+    marginal = stats.multivariate_normal(np.zeros(50), 100 * np.eye(50) + 9)
+    assert target.exact.log_z == pytest.approx(marginal.logpdf(x.T).sum(), rel=1e-9)
+    assert target.view_box[0][1] > target.exact.box[0][1]
+
+
+def test_the_posterior_of_a_line_through_a_table_is_conjugate():
+    rng = np.random.default_rng(0)
+    x = rng.normal(40, 5, 60)
+    y = 3 + 2 * x + rng.standard_normal(60)
+    target = make_target("linear", data=held_table(np.column_stack([x, y])), prior_sd=20.0)
+    features = np.column_stack([np.ones(60), x])
+    cov = np.linalg.inv(np.eye(2) / 400 + features.T @ features)
+    np.testing.assert_allclose(target.exact.mean, cov @ features.T @ y, rtol=1e-9)
+    np.testing.assert_allclose(target.exact.cov, cov, rtol=1e-8)
+    marginal = stats.multivariate_normal(np.zeros(60), np.eye(60) + 400 * features @ features.T)
+    assert target.exact.log_z == pytest.approx(marginal.logpdf(y), rel=1e-7)
+    simulated = target.simulate(rng, np.array([1.0, 2.0]), 50)
+    assert {*simulated[:, 1]} <= {*x} and abs((simulated[:, 2] - 1 - 2 * simulated[:, 1]).mean()) < 0.6
+
+
+def two_heights(rng):
+    return (np.where(rng.random(40) < 0.4, 100, 140) + rng.standard_normal(40))[:, None]
+
+
+def classes_of_a_line(rng):
+    x = rng.normal(size=800)
+    return np.column_stack([x, rng.random(800) < 1 / (1 + np.exp(2 - 3 * x))])
+
+
+FAR = {
+    "mixture": (two_heights, {"prior_sd": 10.0, "sigma_x": 1.5, "p": 0.4}, [(100, 40), (140, -40)]),
+    "bimodal1d": (lambda rng: rng.normal(400, 3, (30, 1)), {"prior_sd": 1.0}, [(20,), (-20,)]),
+    "banana": (lambda rng: rng.normal(9, 2, (30, 1)), {"prior_sd": 0.25}, [(0.5, 2.9), (0.5, -2.9)]),
+    "logistic": (classes_of_a_line, {"prior_sd": 0.06, "dim": 2, "num_data": 799}, [(-0.8, 1.0)]),
+}
+
+
+@pytest.mark.parametrize("name", FAR)
+def test_the_exact_posterior_follows_data_far_from_the_prior(name):
+    """Against a sum over a fine grid about each mode, found by ascent from where it must be about."""
+    draw, options, starts = FAR[name]
+    target = make_target(name, data=held_table(draw(np.random.default_rng(2))), **options)
+    masses, means = [], []
+    for start in starts:
+        found = optimize.minimize(lambda theta: -target.log_joint(theta[None])[0], start, method="Nelder-Mead")
+        sd = np.sqrt(np.diag(np.linalg.inv(hessian(target, found.x))))
+        reach = 9 if name != "banana" else 12
+        grid = Grid(tuple((c - reach * s, c + reach * s) for c, s in zip(found.x, sd, strict=True)), 181)
+        values = target.log_joint(grid.points)
+        masses.append(np.log(np.exp(values - values.max()).sum() * grid.cell_volume) + values.max())
+        means.append(np.exp(values - values.max()) @ grid.points / np.exp(values - values.max()).sum())
+    log_z = np.logaddexp.reduce(masses)
+    assert target.exact.log_z == pytest.approx(log_z, abs=2e-3)
+    mean = np.exp(np.array(masses) - log_z) @ np.array(means)
+    np.testing.assert_allclose(target.exact.mean, mean, atol=0.01 * np.sqrt(np.diag(target.exact.cov)).max())
+    assert np.abs(target.exact.mean).max() > 7 * target.prior_sd or len(starts) > 1
+
+
+def hessian(target, theta, step=1e-3):
+    """Of minus the log joint, by differences of its gradient."""
+    gradient = target.grad_log_joint
+    rows = [gradient(theta[None] + step * e) - gradient(theta[None] - step * e) for e in np.eye(len(theta))]
+    made = -np.concatenate(rows) / (2 * step)
+    return 0.5 * (made + made.T)
+
+
+# What can be taken hold of.
+
+
+DRAGGED = [name for name in TARGETS if make_target(name).handles()]
+
+
+def test_what_can_be_dragged_is_of_simulated_data_alone():
+    assert DRAGGED == ["banana", "bimodal1d", "gaussian", "mixture"]
+    for name in DRAGGED:
+        assert not make_target(name, data=held_table(np.ones((5, 1)))).handles()
+
+
+@pytest.mark.parametrize("name", DRAGGED)
+def test_a_handle_where_it_is_changes_nothing(name):
+    for options in ({}, {"data_seed": 3} | ({"theta": 0.5} if name in ("gaussian", "bimodal1d") else {"theta1": -0.3})):
+        target = make_target(name, **options)
+        for handle in target.handles():
+            same = {**target.options.as_dict(), **handle.moved(*handle.at)}
+            again = TARGETS[name].Options.checked(same).as_dict()
+            for one, value in target.options.as_dict().items():
+                assert again[one] == (value if isinstance(value, str) else pytest.approx(value, rel=1e-12)), one
+
+
+def peak_near(target, at):
+    """The highest mode of the posterior about a point, coordinates as in the picture."""
+    start = np.array(at[: target.dim]) + 0.01
+    return optimize.minimize(lambda theta: -target.log_joint(theta[None])[0], start, method="Nelder-Mead").x
+
+
+PLACES = {"bimodal1d": [(1.5, 0.0), (-1.5, 0.0)], "gaussian": [(1.3, 1.3)]}
+PLACES |= dict.fromkeys(["mixture", "banana"], [(0.9, 1.6)] * 2)
+
+
+@pytest.mark.parametrize("name", DRAGGED)
+def test_the_posterior_follows_a_handle_that_is_moved(name):
+    many = {"num_data": 2000, "sigma_x": 1.0}
+    for number, (handle, at) in enumerate(zip(make_target(name, **many).handles(), PLACES[name], strict=True)):
+        moved = make_target(name, **many, **handle.moved(*at))
+        assert moved.handles()[number].at == pytest.approx(at)
+        if name == "banana":  # how far along the ridge is the prior's
+            assert moved.data.mean() == pytest.approx(0.9 + 1.6**2, abs=0.1)
+            assert moved.exact.log_density(np.array([at]))[0] > -5
+        else:
+            np.testing.assert_allclose(peak_near(moved, at), at[: moved.dim], atol=0.25)
+
+
+def test_options_of_simulated_data_do_nothing_for_a_table():
+    for name in (*DRAGGED, "linear", "logistic"):
+        options = TARGETS[name].Options
+        usual = options.defaults().as_dict()
+        idle = {
+            one for one in usual if options.matters(one, usual) and not options.matters(one, {**usual, "data": "x.csv"})
+        }
+        assert idle >= {one for one in ("theta", "theta1", "theta2", "correlation", "truth", "slope") if one in usual}
+
+
+def test_a_file_of_one_column_is_read_where_a_run_names_it(tmp_path):
+    path = tmp_path / "heights.csv"
+    path.write_text("height\n" + "\n".join(f"{170 + k}" for k in range(40)) + "\n")
+    run = pmdviz.run(target="mixture", method="pmd", target_options={"data": str(path)}, budget=200, num_particles=50)
+    assert run.recipe.target_options["num_data"] == 40
+    assert run.recipe.make_target().data.tolist() == [170.0 + k for k in range(40)]

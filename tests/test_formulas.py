@@ -1,0 +1,217 @@
+"""Formulas: they are what NumPy computes of the same text, with its slopes; all else is refused and never executed."""
+
+import builtins
+import math
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from pmdviz.errors import InputError
+from pmdviz.formulas import CONSTANTS, LONGEST, Formula
+from pmdviz.formulas.functions import FUNCTIONS
+
+NAMES = {name: getattr(np, name) for name in FUNCTIONS} | CONSTANTS
+POINTS = np.random.default_rng(0).uniform(-2, 2, size=(40, 2))
+LEAVES = st.sampled_from(["x", "y", "pi", "e"]) | st.sampled_from([0.5, 1.0, 2.0, 3.0, 0.25]).map(str)
+
+
+def _inside(parts):
+    one = st.sampled_from([name for name, each in FUNCTIONS.items() if len(each.slopes) == 1])
+    two = st.sampled_from([name for name, each in FUNCTIONS.items() if len(each.slopes) == 2])
+    return st.one_of(
+        st.builds("({} {} {})".format, parts, st.sampled_from(["+", "-", "*", "/", "**"]), parts),
+        st.builds("{}({})".format, one, parts),
+        st.builds("{}({}, {})".format, two, parts, parts),
+        st.builds("-{}".format, parts),
+    )
+
+
+TEXTS = st.recursive(LEAVES, _inside, max_leaves=8).filter(lambda text: len(text) <= LONGEST)
+
+
+def computed(text, points):
+    """What Python and NumPy make of it."""
+    columns = {"x": points[:, 0], "y": points[:, 1]}
+    try:
+        with np.errstate(all="ignore"):
+            found = eval(text, {"__builtins__": {}}, NAMES | columns)
+    except (ZeroDivisionError, OverflowError):  # of Python's own numbers
+        assume(False)
+    assume(not isinstance(found, complex))
+    return np.broadcast_to(found, len(points))
+
+
+@given(TEXTS)
+@settings(max_examples=300)
+def test_the_value_is_that_of_numpy(text):
+    np.testing.assert_allclose(Formula(text).value(POINTS), computed(text, POINTS), rtol=1e-12, atol=0)
+
+
+@given(TEXTS)
+@settings(max_examples=300)
+def test_the_gradient_is_that_of_finite_differences(text):
+    formula = Formula(text)
+    found = formula.gradient(POINTS)
+    assert found.shape == (len(POINTS), formula.dim)
+    for k in range(formula.dim):
+        wide, narrow = (_difference(formula, k, step) for step in (2e-5, 1e-5))
+        # Where the two differ there is a kink, an edge or a pole; of large values the digits of a difference are lost.
+        smooth = np.abs(wide - narrow) < 1e-6 * (1 + np.abs(narrow))
+        smooth &= (np.abs(formula.value(POINTS)) < 1e3) & (np.abs(narrow) < 1e3)
+        np.testing.assert_allclose(found[smooth, k], narrow[smooth], rtol=1e-4, atol=1e-4)
+
+
+def _difference(formula, k, step):
+    shift = step * np.eye(2)[k]
+    with np.errstate(all="ignore"):
+        return (formula.value(POINTS + shift) - formula.value(POINTS - shift)) / (2 * step)
+
+
+def test_value_and_gradient_come_from_one_walk():
+    formula = Formula("logaddexp(-(x - 2)**2, -x * y)")
+    value, gradient = formula.value_and_gradient(POINTS)
+    assert np.array_equal(value, formula.value(POINTS)) and np.array_equal(gradient, formula.gradient(POINTS))
+    again = pickle.loads(pickle.dumps(formula))
+    assert again == formula and np.array_equal(again.value(POINTS), value)
+
+
+@pytest.mark.parametrize(
+    "text, at, slope",
+    [
+        ("abs(x)", 0.0, 0.0),
+        ("hypot(x, 0)", 0.0, 0.0),
+        ("sqrt(square(x))", 0.0, 0.0),
+        ("maximum(x, 0)", 0.0, 0.5),
+        ("minimum(x, 0)", 0.0, 0.5),
+        ("x**0", 0.0, 0.0),
+        ("x**1", 0.0, 1.0),
+        ("x**2", 0.0, 0.0),
+        ("x**x", 1.0, 1.0),
+        ("(-2 * x)**2", 1.5, 12.0),
+        ("3 / x", 2.0, -0.75),
+    ],
+)
+def test_slopes_at_special_points(text, at, slope):
+    assert Formula(text).gradient(np.array([[at]]))[0, 0] == pytest.approx(slope, abs=1e-12)
+
+
+def test_numbers_are_floats():
+    assert Formula("9**9**9").value(np.zeros((1, 1)))[0] == math.inf
+    assert Formula("2**-1 + 7 / 2").value(np.zeros((1, 1)))[0] == 4.0
+    assert Formula("1e3 + .5 + 2.").value(np.zeros((3, 1))).tolist() == [1002.5] * 3
+
+
+def test_a_formula_says_how_many_coordinates_it_has_and_is_kept_in_one_form():
+    assert Formula("x").dim == 1 and Formula("2").dim == 1 and Formula("y").dim == 2
+    assert Formula("  -x \n *  2 ").text == Formula("-x\u00a0* 2\u2028").text == "-x * 2"
+    assert Formula("1").value(np.zeros((4, 1))).tolist() == [1.0] * 4
+    assert Formula("-y").gradient(np.zeros((2, 2))).tolist() == [[0.0, -1.0]] * 2
+
+
+def test_undefined_values_are_nan_and_no_warning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = Formula("log(x) + 0 / x").value(np.array([[-1.0], [0.0], [1.0]]))
+    assert np.isnan(found[:2]).all() and found[2] == 0
+
+
+REFUSED = [
+    # Names, attributes and what they lead to.
+    "__import__", "__import__('os')", "__import__(x)", "__builtins__", "__name__", "open(x)", "eval(x)",
+    "exec(x)", "os", "x.real", "x.__class__", "exp.__globals__", "(x).T", "x.__class__.__mro__", "().__class__",
+    "x.tofile", "np.exp(x)", "exp.x", "1.real", "1..real", "globals()", "locals()", "vars()", "dir(x)",
+    "print(x)", "input()", "getattr(x, y)", "type(x)", "breakpoint()", "compile(x)", "memoryview(x)", "help(x)",
+    "exit()", "quit()", "z", "X", "Exp(x)", "E", "PI",
+    # Calls of what is no function of ours.
+    "exp(x)(y)", "x(y)", "2(x)", "(x)(y)", "(x + y)(x)", "exp(exp)(x)", "exp(exp)", "exp", "exp()", "exp(x, y)",
+    "hypot(x)", "hypot(x, y, x)", "pi(x)", "exp(*x)", "exp(**x)", "hypot(*x, y)", "exp(x=x)", "exp(x, out=y)",
+    "exp((x, y))",
+    # What else Python has.
+    "lambda: x", "lambda x: x", "(lambda x: x)(y)", "[x for x in y]", "{x for x in y}", "{x: y}",
+    "(x for x in y)", "exp(x for x in y)", "x if y else x", "x and y", "x or y", "not x", "x < y", "x == y",
+    "x != y", "x is y", "x in y", "x is not y", "(x := y)", "x = 1", "x += 1", "x; y", "x, y", "(x, y)", "()",
+    "[]", "{}", "[x]", "x[0]", "x[:]", "x[y]", "x[...]", "...", "None", "True", "False", "await x", "yield x",
+    "yield", "(yield)", "import os", "del x", "pass", "return x", "raise x", "assert x", "global x",
+    "def f(x): return x", "class C: pass", "with x: y", "for x in y: x", "while x: y", "try: x", "@x", "x @ y",
+    "x // y", "x % y", "x & y", "x | y", "x << y", "x >> y", "~x", "x # y", "x \\ y", "match x", "*x", "**x",
+    "x:y", "x->y", "x!", "x?", "$x", "`x`", "x'", '"x"', "'x'", "b'x'", "f'{x}'", "f'{exit()}'", "r'x'",
+    "'''x'''", "'x' * 9", "'%s' % x", "'{}'.format(x)",
+    # Numbers that are none.
+    "1j", "2 + 1j", "0x10", "0b1", "0o7", "1_000", "1if x else y", "2x", "2pi", "2(x)", "3 x", "1e400",
+    "9" * 400, "1.2.3", "1e", "٣", "１", "2exp(x)", "x2", "1e5x", "007",
+    # Brackets and depth.
+    "", " ", "\n\t", "(", ")", "(x", "x)", "((x)", "x +", "* x", "x ** ", "x y", "exp(x", "exp(,)",
+    "hypot(x,,y)", "(" * 240 + "x", "-" * 480 + "x", "(" * 62 + "-x" + "*-x)" * 62,
+    "exp(" * 61 + "x" + ")" * 61, "x" + "+x" * 100, "x" * (LONGEST + 1), "x" + " " * LONGEST,
+    # Look-alikes and what is not to be seen.
+    "ｅxp(x)", "еxp(x)", "ｘ", "х", "𝑥", "𝐞𝐱𝐩(x)", "ℯ", "π * x", "x²", "x − y", "x × y", "x · y", "x ÷ y", "√x",
+    "x ∗ y", "（x）", "x\u200b", "\u202ex", "x\x00", "\x00", "x\x1b", "\ufeffx", "\ud800", "x^2", "x^^2", "|x|",
+    "x≤y", "∞", "x\u037e y", "<script>alert(1)</script>", "'; DROP TABLE x", "{{7*7}}", "${x}",
+    "../../etc/passwd", "%s%n", "#{x}",
+]  # fmt: skip  # noqa: RUF001
+
+
+def refusal(text, monkeypatch):
+    """The sentence, while whatever would execute something fails."""
+
+    def executed(*_args, **_more):
+        raise AssertionError("something was executed")
+
+    with monkeypatch.context() as patch:
+        for name in ("eval", "exec", "open", "print", "input", "breakpoint", "__import__"):  # pytest imports till then
+            patch.setattr(builtins, name, executed)
+        try:
+            Formula(text)
+        except InputError as error:
+            return str(error)
+    return ""
+
+
+@pytest.mark.parametrize("text", REFUSED, ids=lambda text: ascii(text)[:30])
+def test_what_is_no_formula_gets_one_sentence_and_is_not_executed(text, monkeypatch):
+    words = refusal(text, monkeypatch)
+    assert words.count("\n") == 0 and 20 < len(words) < 330
+
+
+def test_there_are_two_hundred_of_them():
+    assert len(set(REFUSED)) >= 200
+
+
+NO_TEXTS = [None, 3, 1.5, b"x", ["x"], {"x": 1}, True, np.array(1.0), object()]
+
+
+@pytest.mark.parametrize("given", NO_TEXTS, ids=lambda given: type(given).__name__)
+def test_what_is_no_text_is_refused(given):
+    with pytest.raises(InputError, match=f"a formula is a text of 1 to {LONGEST} characters"):
+        Formula(given)
+
+
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ("x + foo", "'foo', at character 5, is not known: a formula is made of x, y, numbers, pi, e,"),
+        ("x + cosine(x)", "'cosine', at character 5, is no function of a formula"),
+        ("1 + expo(x)", "'expo', at character 5, is no function of a formula; did you mean exp"),
+        ("x^2", r"'\^', at character 2, is not allowed; write a power \*\*"),
+        ("3 + 2x", r"'2x', at character 5, is no number; a product is written 2 \* x"),
+        ("2 * (x)(y)", r"'\(x\)\(y\)', at character 5, is no product: write \* between the two"),
+        ("exp(x, y)", r"'exp\(x, y\)', at character 1, must have 1 value in its brackets, and has 2"),
+        ("1 - hypot", r"'hypot', at character 5, is a function: write hypot\(x, y\)"),
+        ("x + (y", "no formula: '\\(' was never closed, at character 5"),
+        ("y + 1e999", "'1e999', at character 5, is too large a number"),
+        ("exp(" * 61 + "x" + ")" * 61, "at character 245, is more than 60 operations deep inside others"),
+        ("x if y else 2", "'x if y else 2', at character 1, is not allowed: a formula is made of"),
+    ],
+)
+def test_the_sentence_names_the_place(text, words):
+    with pytest.raises(InputError, match=words):
+        Formula(text)
+
+
+def test_sixty_deep_is_allowed():
+    formula = Formula("exp(" * 59 + "-x" + ")" * 59)
+    assert formula.value(np.zeros((1, 1)))[0] == math.inf
