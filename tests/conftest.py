@@ -12,7 +12,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import hypothesis
 import pytest
 
-from tests.support.browser import FLAGS, find_chromium
+from tests.support.browser import chromium as launched
+from tests.support.browser import find_chromium
 
 IN_CI = os.environ.get("CI", "").lower() in {"1", "true"}
 
@@ -74,12 +75,8 @@ def chromium() -> str:
 @pytest.fixture(scope="session")
 def browser(chromium: str) -> Iterator[object]:
     """A Chromium for all tests of a process: Playwright runs once in a thread."""
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        made = playwright.chromium.launch(executable_path=chromium, args=list(FLAGS))
+    with launched() as made:
         yield made
-        made.close()
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:

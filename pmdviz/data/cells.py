@@ -151,7 +151,7 @@ def safe_names(cells: Sequence[str]) -> tuple[str, ...]:
     names: dict[str, None] = {}
     for k, cell in enumerate(cells, 1):
         name = "".join(c for c in cell if c.isprintable() and c not in '#,"').lstrip(FORMULAS)[:LONGEST_NAME].strip()
-        name = f"column {name}".strip()[:LONGEST_NAME].strip() if _reads_as_number(name) else name or f"column {k}"
+        name = f"column {name}".strip()[:LONGEST_NAME].strip() if reads_as_number(name) else name or f"column {k}"
         more = k
         while name in names:
             end = f" ({more})"
@@ -160,10 +160,10 @@ def safe_names(cells: Sequence[str]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _reads_as_number(name: str) -> bool:
+def reads_as_number(cell: str | bytes) -> bool:
     """Whether any of those who read CSV files would: Python takes inf, nan and 1_000 for numbers too."""
     try:
-        float(name)
+        float(cell)
     except ValueError:
         return False
     return True

@@ -24,11 +24,10 @@ from pmdviz.data.formats import (
     suffix_of,
     too_large,
 )
-from pmdviz.data.tables import digits_of, held
+from pmdviz.data.tables import DIGITS, digits_of, held
 from pmdviz.errors import InputError, shown
 
 SUFFIXES_IN_WORDS = f"{', '.join([*FORMATS][:-1])} or {[*FORMATS][-1]}"
-DIGITS = 12  # of the SHA-256
 PINNED = re.compile(rf"(.+)#([0-9a-f]{{{DIGITS}}})")
 BLOCK, ROWS_CHECKED = 1 << 20, 10_000
 

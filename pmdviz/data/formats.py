@@ -19,6 +19,7 @@ from typing import IO
 import numpy as np
 
 from pmdviz.data.batches import read_batch
+from pmdviz.data.cells import reads_as_number
 from pmdviz.data.words import words_table
 from pmdviz.errors import InputError, shown
 
@@ -87,7 +88,7 @@ def _npy(path: Path) -> np.ndarray:
 def _csv(path: Path) -> np.ndarray:
     lines = iter(_Lines(path))
     first = next(lines, b"").removeprefix(b"\xef\xbb\xbf")  # the mark that some programs begin a file with
-    if any(_is_number(cell) for cell in first.split(b",")):
+    if any(reads_as_number(cell) for cell in first.split(b",")):
         return np.loadtxt(_after(first, lines), delimiter=",", ndmin=2)
     return np.loadtxt(lines, delimiter=",", ndmin=2)  # without names of columns
 
@@ -100,21 +101,13 @@ def _data(path: Path) -> np.ndarray:
 def _has_words(path: Path) -> bool:
     """Whether the first row has both numbers and words."""
     rows = (line for line in _Lines(path) if line.strip() and not line.startswith(b"|"))
-    numbers = {_is_number(cell) for cell in next(iter(rows), b"").strip().split(b",")}
+    numbers = {reads_as_number(cell) for cell in next(iter(rows), b"").strip().split(b",")}
     return numbers == {True, False}
 
 
 def _after(first: bytes, lines: Iterator[bytes]) -> Iterator[bytes]:
     yield first
     yield from lines
-
-
-def _is_number(cell: bytes) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
 
 
 def _libsvm(path: Path) -> np.ndarray:
@@ -203,7 +196,7 @@ def names_in(path: Path) -> tuple[str, ...]:
     if suffix_of(path.name) != ".csv":
         return ()
     cells = next(iter(_Lines(path)), b"").removeprefix(b"\xef\xbb\xbf").split(b",")
-    named = not any(_is_number(cell) for cell in cells)
+    named = not any(reads_as_number(cell) for cell in cells)
     return tuple(cell.decode("utf-8", "replace").strip() for cell in cells) if named else ()
 
 
