@@ -10,6 +10,7 @@ import os
 import secrets
 import shutil
 import stat
+import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -119,7 +120,7 @@ def _cannot_write(path: Path, error: OSError) -> InputError:
 def write_text(path: str, text: str) -> None:
     """Write `text` and a line end to `path`, or to standard output for "-". Raises InputError if that fails."""
     if path == "-":
-        print(text)
+        sys.stdout.write(f"{text}\n")
         return
     with atomic_write(path) as part:
         part.write_text(text + "\n", encoding="utf-8")

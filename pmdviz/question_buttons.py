@@ -21,7 +21,7 @@ def show(question: Question) -> AnswerButtons | None:
     """Show a question: with buttons in a Jupyter kernel that has ipywidgets, else as text."""
     ipython = _ipython()
     if ipython is None:
-        print(question)
+        print(question)  # noqa: T201, a script has no other place for it
         return None
     from IPython.display import Markdown, display
 

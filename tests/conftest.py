@@ -19,10 +19,15 @@ IN_CI = os.environ.get("CI", "").lower() in {"1", "true"}
 
 # The first call of a kernel compiles it, so one example may take seconds; in CI the examples are always the same.
 # How long a machine takes to draw examples is no property of the code either.
-hypothesis.settings.register_profile(
-    "pmdviz", deadline=None, derandomize=IN_CI, suppress_health_check=[hypothesis.HealthCheck.too_slow]
-)
-hypothesis.settings.load_profile("pmdviz")
+for profile, examples in (("default", 20), ("nightly", 300)):
+    hypothesis.settings.register_profile(
+        f"pmdviz-{profile}",
+        deadline=None,
+        derandomize=IN_CI,
+        max_examples=examples,
+        suppress_health_check=[hypothesis.HealthCheck.too_slow],
+    )
+hypothesis.settings.load_profile("pmdviz-default")  # --hypothesis-profile pmdviz-nightly: more of them
 
 NO_CHROMIUM = (
     "no Chromium found: install one (Debian: apt-get install chromium; Ubuntu: snap install chromium; "
@@ -54,13 +59,10 @@ def touches_platform(path: Path) -> bool:
     return PLATFORM_WORDS.search(path.read_text(encoding="utf-8")) is not None
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if touches_platform(item.path):
             item.add_marker(pytest.mark.platform)
-    if "exhaustive" not in config.option.markexpr:
-        config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("exhaustive")])
-        items[:] = [item for item in items if not item.get_closest_marker("exhaustive")]
 
 
 @pytest.fixture(scope="session")

@@ -130,7 +130,8 @@ def _check_command(arguments: list[str]) -> None:
 def _parsed(parser: _Parser, arguments: list[str]) -> argparse.Namespace:
     options, rest = parser.parse_known_args(arguments)
     if rest:
-        valid = [flag for flag in parser.commands.choices[options.command]._option_string_actions if flag != "-h"]
+        flags = parser.commands.choices[options.command]._option_string_actions  # noqa: SLF001, argparse lists them nowhere else
+        valid = [flag for flag in flags if flag != "-h"]
         raise unknown(f"option of {options.command}:", rest[0], valid)
     return options
 

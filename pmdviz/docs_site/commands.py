@@ -31,7 +31,8 @@ def _section(name: str) -> Iterator[str]:
     parser.formatter_class = _Wide
     yield from ("```text", *_usage(parser), "```", "")
     yield from ("| option | what it does |", "|---|---|")
-    yield from (_row(action) for action in parser._actions if "--help" not in action.option_strings)
+    actions = parser._actions  # noqa: SLF001, argparse lists them nowhere else
+    yield from (_row(action) for action in actions if "--help" not in action.option_strings)
     yield ""
 
 

@@ -63,7 +63,7 @@ class Run:
         """
         if isinstance(self.final.density, Points):
             raise InputError(f"the approximation of target {self.target.name!r} is points: it has no density")
-        points = self.target._points(points)
+        points = self.target._points(points)  # noqa: SLF001, the check of every method of a target
         if not np.isfinite(points).all():
             bad = points[~np.isfinite(points).all(axis=1)][0]
             raise InputError(f"points must be finite; one of those given: {shown(bad.tolist())}")

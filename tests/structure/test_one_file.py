@@ -6,7 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.ci
 CONTRACTS = (
     "tests/targets/test_targets.py",
     "tests/methods/test_contract.py",

@@ -27,11 +27,11 @@ def test_there_are_two_commands_of_one_line():
     assert all(command.count("\n") == 1 for command in COMMANDS)
 
 
-@pytest.mark.parametrize("shell", ["bash", "sh"])
-@pytest.mark.parametrize("command", COMMANDS, ids=["run", "test"])
-def test_a_command_parses_in(shell, command):
-    subprocess.run([shell, "-n", "-c", command], check=True)
-    assert not re.search(NOT_EVERYWHERE, command)
+def test_the_commands_parse_in_every_shell():
+    for command in COMMANDS:
+        for shell in ("bash", "sh"):
+            subprocess.run([shell, "-n", "-c", command], check=True)
+        assert not re.search(NOT_EVERYWHERE, command)
 
 
 def test_each_command_sets_up_by_itself():
@@ -67,6 +67,7 @@ def assert_serves(line: list[str]) -> None:
             server.terminate()
 
 
+@pytest.mark.ci
 def test_the_lines_for_the_command_line_run_as_printed(tmp_path):
     (block,) = re.findall(r"^## On the command line\n\n```console\n(.*?)^```$", README, flags=re.M | re.S)
     lines = [shlex.split(line, comments=True) for line in block.splitlines()]
@@ -81,14 +82,8 @@ def test_the_lines_for_the_command_line_run_as_printed(tmp_path):
     assert {path.name for path in tmp_path.iterdir()} >= {"run.json", "table.csv", "film.gif", "course"}
 
 
-@pytest.mark.parametrize("link", LINKS)
-def test_a_link_leads_somewhere(link):
-    assert (ROOT / link).is_file(), f"README.md refers to {link}, which is not there"
-
-
-def test_the_python_example_has_eight_lines():
-    lines = [line for line in python_block().splitlines() if line.strip()]
-    assert len(lines) == 8
+def test_every_link_leads_somewhere():
+    assert [link for link in LINKS if not (ROOT / link).is_file()] == []
 
 
 def test_the_python_example_runs(tmp_path):

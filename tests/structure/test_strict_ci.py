@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.ci
 CONFTEST = Path(__file__).parents[1] / "conftest.py"
 PASSED, FAILED = 0, 1
 CASES = {

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.ci
 LEFT_BY_TOOLS = {".pyc", ".nbi", ".nbc"}
 
 

@@ -67,10 +67,11 @@ class DaemonPool(Executor):
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future:
         """Have `fn(*args, **kwargs)` done by the next free thread."""
         future: Future = Future()
-        self._put((future, fn, args, kwargs))
+        self.put((future, fn, args, kwargs))
         return future
 
-    def _put(self, work: Work) -> None:
+    def put(self, work: Work) -> None:
+        """Have the next free thread do the work; a thread is added while there are fewer than allowed."""
         self._work.put(work)
         with self._lock:
             if len(self._threads) < self._workers:
@@ -100,9 +101,9 @@ class DaemonPool(Executor):
         if not isinstance(made, Again):
             future.set_result(made)
         elif made.after is None:
-            self._later._put(work)
+            self._later.put(work)
         else:
-            made.after.add_done_callback(lambda over: self._later._put(work))
+            made.after.add_done_callback(lambda over: self._later.put(work))
 
 
 _patient = DaemonPool(max(2, os.cpu_count() or 1), "pmdviz-patient", GIVES_WAY)

@@ -39,7 +39,7 @@ class Past:
     def copy(self) -> Past:
         """Another one that stands here, to come back to."""
         twin = Past.__new__(Past)
-        twin.line, twin._news = self.line.copy(), ""
+        twin.line, twin._news = self.line.copy(), ""  # noqa: SLF001, of the same class
         twin.branch = self.branch and self.branch.copy(twin.line)
         return twin
 
