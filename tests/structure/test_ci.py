@@ -1,13 +1,9 @@
-"""The two legs of `.ci/run`: what each runs, and on which Python."""
+"""The two legs of `.ci/run`: which command each begins with, and on which Python."""
 
 import os
 import subprocess
 import sys
-import tomllib
 
-import pytest
-
-from tests.conftest import HERE, touches_platform
 from tests.structure.test_readme import COMMANDS, ROOT
 
 
@@ -28,17 +24,6 @@ def fake_python(folder, minor):
 
 def test_leg_2_begins_with_the_first_command_word_for_word():
     assert shown("--show-run") == COMMANDS[0]
-    text = (ROOT / ".ci/run").read_text()
-    assert '.ci/serve_and_play.py "$run_command"' in text
-    assert '-m pytest -m "platform and not slow"' in text
-
-
-def test_what_one_leg_leaves_out_in_a_browser_the_other_one_does():
-    text = (ROOT / ".ci/run").read_text()
-    assert '[ -z "$newest" ] || once+=" and not (browser and platform)"' in text
-    files = {path.name for path in (HERE / "browser").glob("test_*.py")}
-    in_leg_2 = {name for name in files if touches_platform(HERE / "browser" / name)}
-    assert {"test_transport.py", "test_race.py", "test_jupyter.py"} <= in_leg_2 < files
 
 
 def test_the_newest_python_is_the_highest_on_the_path_or_of_pyenv(tmp_path):
@@ -60,31 +45,3 @@ def test_without_a_newer_python_it_fails_unless_that_is_said(tmp_path):
     run = subprocess.run([str(here / "bash"), ".ci/run"], cwd=ROOT, capture_output=True, text=True, env=env)
     assert run.returncode == 1
     assert "set PMDVIZ_ONE_PYTHON=1" in run.stderr
-
-
-@pytest.mark.parametrize(
-    ("name", "touches"),
-    [
-        ("browser/test_race.py", True),
-        ("lab/test_of_tomorrow.py", True),
-        ("serve/test_pages.py", True),
-        ("views/test_stage.py", True),
-        ("scenes/test_words.py", False),
-        ("test_fuzz.py", True),
-        ("test_isolation.py", True),
-        ("serve/test_doors.py", True),
-        ("browser/test_film_likeness.py", False),
-        ("engine/test_history.py", False),
-        ("kernels/test_kde.py", False),
-    ],
-)
-def test_test_files_fall_into_leg_2_by_themselves(name, touches):
-    assert touches_platform(HERE / name) is touches
-
-
-def test_lower_bounds_are_full_enough_to_be_installed_as_they_stand():
-    """`.ci/lowest` takes them word for word; a pytest before 8.4 has no `TerminalReporter`, which conftest names."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    assert "pyyaml>=6.0.1" in project["project"]["dependencies"], "6.0 has no wheel for Python 3.12"
-    assert "pytest>=8.4" in project["project"]["optional-dependencies"]["test"]
-    assert project["tool"]["pytest"]["ini_options"]["minversion"] == "8.4"
