@@ -11,6 +11,7 @@ import numpy as np
 
 from pmdviz.densities.density import weighted_sum
 from pmdviz.kernels.distances import median_distance
+from pmdviz.kernels.factors import cholesky
 from pmdviz.kernels.neighbourhoods import pooled_local_covariance
 from pmdviz.kernels.resampling import systematic
 
@@ -74,7 +75,7 @@ def _factor(
     """Cholesky factor of h^2 S with h = c m^(-1/(d + 2 beta))."""
     m, d = particles.shape
     smallest = SPREAD_FLOOR * spread(particles, weights) + PRIOR_FLOOR * scale
-    return c * m ** (-1.0 / (d + 2 * smoothness)) * np.linalg.cholesky(S + np.diag(smallest**2))
+    return c * m ** (-1.0 / (d + 2 * smoothness)) * cholesky(S + np.diag(smallest**2))
 
 
 def typical_distance(particles: np.ndarray, weights: np.ndarray, scale: np.ndarray) -> float:

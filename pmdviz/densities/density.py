@@ -10,6 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from pmdviz.densities.grid import Grid
+from pmdviz.kernels.factors import inverse
 from pmdviz.kernels.grid import kde_on_grid, kde_on_line
 from pmdviz.kernels.kde import kde_log_density
 from pmdviz.kernels.resampling import systematic
@@ -136,7 +137,7 @@ class KernelDensity:
 
     def in_kernels(self, parents: np.ndarray, noise: np.ndarray) -> np.ndarray:
         """The same in coordinates in which the kernel is round."""
-        return np.einsum("ij,kj->ik", self.particles[parents], np.linalg.inv(self.cholesky)) + noise
+        return np.einsum("ij,kj->ik", self.particles[parents], inverse(self.cholesky)) + noise
 
     @property
     def mean(self) -> np.ndarray:

@@ -16,6 +16,7 @@ from pmdviz.densities.density import KernelDensity, along, mixed, weighted_sum
 from pmdviz.densities.grid import Grid
 from pmdviz.densities.shapes import Shape
 from pmdviz.kernels.clusters import moments
+from pmdviz.kernels.factors import cholesky, inverse
 from pmdviz.kernels.resampling import systematic
 
 WIDEST = 0.95  # of h: beyond it the particles' own places would no longer be seen
@@ -80,7 +81,7 @@ class ShapedDensity:
     def in_kernels(self, parents: np.ndarray, noise: np.ndarray) -> np.ndarray:
         """The same in coordinates in which the kernels are round on average."""
         within = np.einsum("k,kij,klj->il", self._shares, self.factors, self.factors)
-        return np.einsum("ij,kj->ik", self.displaced(parents, noise), np.linalg.inv(np.linalg.cholesky(within)))
+        return np.einsum("ij,kj->ik", self.displaced(parents, noise), inverse(cholesky(within)))
 
     @property
     def _shares(self) -> np.ndarray:
@@ -146,9 +147,9 @@ def shaped_density(
 def _factors(covariances: np.ndarray) -> np.ndarray:
     """Cholesky factors (k, d, d); copies of few particles span no space, and get a share of their spread."""
     try:
-        return np.linalg.cholesky(covariances)
+        return cholesky(covariances)
     except np.linalg.LinAlgError:
-        return np.linalg.cholesky(covariances + FLAT**2 * covariances * np.eye(covariances.shape[-1]))
+        return cholesky(covariances + FLAT**2 * covariances * np.eye(covariances.shape[-1]))
 
 
 def _cluster(particles: np.ndarray, weights: np.ndarray, scale: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -16,6 +16,7 @@ import numpy as np
 
 from pmdviz.densities.density import weighted_sum
 from pmdviz.kernels.clusters import clustered, moments
+from pmdviz.kernels.factors import cholesky
 from pmdviz.kernels.kde import SCALE, whiten
 from pmdviz.kernels.leave_one_out import Kernels, kernels_of, leave_one_out, only
 from pmdviz.kernels.resampling import systematic
@@ -146,7 +147,7 @@ def whitened(
 def _whitened(
     z: np.ndarray, inside: np.ndarray, weights: np.ndarray, mean: np.ndarray, covariance: np.ndarray, at: np.ndarray
 ) -> Whitened:
-    factor = np.linalg.cholesky(covariance + RIDGE * np.eye(len(mean)))
+    factor = cholesky(covariance + RIDGE * np.eye(len(mean)))
     place = np.full(len(z), -1)
     place[inside] = np.arange(len(inside))
     points, judged = (whiten(x, mean, factor)[:, : len(x)].T / SCALE for x in (z[inside], z[at]))

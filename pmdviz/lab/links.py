@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import math
+import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 from urllib.parse import urlencode
+
+import numpy as np
 
 from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe.parts import MAX_BUDGET, checked_whole
@@ -111,11 +115,32 @@ class Link:
 
 
 def digest(frame: Frame) -> str:
-    """12 hexadecimal digits that tell frames apart: of iteration, data visited, particles and weights, bit for bit."""
-    told = hashlib.sha256(f"{frame.iteration} {frame.visited}".encode())
+    """20 hexadecimal digits of a frame.
+
+    The first 12 are a hash of iteration, data visited, and every bit of particles and weights. The other 8 are a mean
+    of the particles to six digits, by which `agreement` tells rounding from another run.
+    """
+    found = hashlib.sha256(f"{frame.iteration} {frame.visited}".encode())
     for array in (frame.particles, frame.weights):
-        told.update(array.tobytes())
-    return told.hexdigest()[:12]
+        found.update(array.tobytes())
+    return found.hexdigest()[:12] + struct.pack(">d", _mean_distance(frame))[:4].hex()
+
+
+def agreement(frame: Frame, given: str) -> str:
+    """How the frame compares with the one of a digest: "same", "rounded" (five digits agree) or "other"."""
+    if digest(frame) == given:
+        return "same"
+    try:
+        (shared,) = struct.unpack(">d", bytes.fromhex(given[12:]) + bytes(4))
+    except (ValueError, struct.error):  # the digits come from an address
+        return "other"
+    return "rounded" if math.isclose(shared, _mean_distance(frame), rel_tol=1e-5) else "other"
+
+
+def _mean_distance(frame: Frame) -> float:
+    """Weighted mean of |theta - 1/pi|, coordinate j counted j times: no symmetry of a target hides a difference."""
+    distances = np.abs(frame.particles - 1 / np.pi)
+    return float(frame.weights @ distances @ np.arange(1.0, distances.shape[1] + 1))
 
 
 def query(recipe: Recipe, frame: Frame, page: Page = PLAIN, preset: str = "", start: str = HERE) -> str:

@@ -39,7 +39,7 @@ def test_an_address_opens_at_the_same_frame(shared, browser, server):
     assert other.words().split(", perfect")[0] == shared.words().split(", perfect")[0]
     assert json.loads(other.page.evaluate("pmdviz.model('acknowledge').shown"))["bandwidth"] == 0.5
     other.wait(f"window.location.search === {json.dumps(address(shared))}")
-    assert other.page.get_by_text("differs slightly from the shared one").count() == 0
+    assert other.page.get_by_text("the replayed run").count() == 0
     other.press("Step")
     other.reach(shared.iteration() + 1)
     assert other.problems == []
@@ -70,9 +70,9 @@ def test_another_digest_is_said(browser, server, slowness):
     link = Recipe("gaussian").to_link()
     lab = Lab(browser, f"{server.url}/?run={link}&at=3&frame=000000000000", slowness=slowness)
     lab.reach(3)
-    lab.page.get_by_text("the picture differs slightly from the shared one").wait_for()
+    lab.page.get_by_text("has other particles than the shared one").wait_for()
     lab.press("Close")
-    lab.page.get_by_text("the picture differs slightly from the shared one").wait_for(state="hidden")
+    lab.page.get_by_text("has other particles than the shared one").wait_for(state="hidden")
     lab.context.close()
 
 

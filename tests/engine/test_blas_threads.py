@@ -8,12 +8,13 @@ import sys
 SCRIPT = """
 import json
 from pmdviz.methods import METHODS
-from tests.support.engine import default_target
-from tests.support.replays import digest, ran, small
+from tests.support.engine import Unmeasured, default_target
+from tests.support.replays import digest, small
 
 TARGETS = ("song_years", "sparse_gp", "regression_net")
 pairs = [(name, each) for each in TARGETS for name in METHODS if not METHODS[name].missing_in(default_target(each))]
-found = {f"{name} on {each}": digest(ran({**small(name, each), "budget": 600}), []) for name, each in pairs}
+runs = {f"{name} on {each}": Unmeasured(small(name, each).limited(600)) for name, each in pairs}
+found = {pair: [run.advance(10**6), digest(run)][1] for pair, run in runs.items()}
 print(json.dumps(found))
 """
 

@@ -2,6 +2,7 @@
 
 import base64
 import string
+from types import SimpleNamespace
 from urllib.parse import parse_qsl
 
 import numpy as np
@@ -17,7 +18,7 @@ from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.lab import Lab
-from pmdviz.lab.links import LONGEST, Link, Page, digest, query, race_query, read
+from pmdviz.lab.links import LONGEST, Link, Page, agreement, digest, query, race_query, read
 from pmdviz.presets import PRESETS
 from tests.support.engine import changes_of, recipes
 
@@ -106,6 +107,20 @@ def test_the_digest_tells_frames_apart():
     assert len(seen) == 6
     other = Session(Recipe("gaussian", num_particles=30, seed=1))
     assert digest(other.frame) not in seen
+
+
+def test_a_frame_that_was_rounded_differently_is_not_taken_for_another_one():
+    rng = np.random.default_rng(0)
+    for particles in (rng.normal(size=(50, 2)), rng.choice([-1.0, 1.0], (50, 9))):
+        frame = SimpleNamespace(iteration=3, visited=30, particles=particles, weights=rng.dirichlet(np.ones(50)))
+        shared = digest(frame)
+        assert agreement(frame, shared) == "same"
+        rounded = SimpleNamespace(**{**vars(frame), "particles": particles * (1 + 1e-9)})
+        assert digest(rounded)[:12] != shared[:12] and agreement(rounded, shared) == "rounded"
+        other = SimpleNamespace(**{**vars(frame), "particles": np.vstack([particles[:-1], particles[:1]])})
+        assert agreement(other, shared) == "other"
+        for text in ("0" * 12, "0" * 20, shared[:12], "not hexadecimal digits", shared + "00"):
+            assert agreement(frame, text) == "other", text
 
 
 def test_a_long_log_of_changes_is_shared_as_a_file():

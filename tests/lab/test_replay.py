@@ -215,7 +215,7 @@ def test_a_link_behind_the_end_of_its_run_says_so():
 def test_another_picture_than_the_shared_one_is_told():
     pair = visitor(digest="0" * 12)
     arrived(*pair)
-    assert "differs slightly from the shared one" in pair[1].sentence
+    assert "has other particles than the shared one" in pair[1].sentence
 
 
 def test_a_run_that_has_gone_on_is_left_where_it_is():

@@ -34,6 +34,7 @@ from pmdviz.engine.recipe.parts import (
 )
 from pmdviz.engine.recipe.python import as_python
 from pmdviz.errors import InputError, shown, unknown
+from pmdviz.kernels.machine import machine
 from pmdviz.methods import Method, find_method
 from pmdviz.targets import Target
 from pmdviz.targets.custom import CustomTarget
@@ -325,8 +326,8 @@ def _named_knobs(method: Any, given: Any) -> Mapping[str, Any]:
 
 
 def versions() -> dict[str, str]:
-    """The versions that decide about the bits of a run."""
-    return {name: _version(name) for name in ("pmdviz", "numpy", "numba")}
+    """The versions and the parts of this computer on which the bits of a run depend."""
+    return {name: _version(name) for name in ("pmdviz", "numpy", "numba")} | machine()
 
 
 def _version(name: str) -> str:

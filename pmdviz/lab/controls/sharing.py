@@ -23,10 +23,13 @@ TOO_LONG = (
     "spends on a link. The run starts at iteration 0 instead."
 )
 ENDED = "The link asks for iteration {iteration:,}, but its run ends at iteration {last:,}."
-OTHER = (
-    "The link's run was replayed, but at iteration {iteration:,} the picture differs slightly from the shared one: "
-    "another processor, or another version of pmdviz, NumPy or Numba, rounds differently."
-)
+DIFFERENCES = {
+    "same": "",
+    "rounded": "This computer rounds differently from the one that shared the link. At iteration {iteration:,} the "
+    "replayed run agrees with the shared one to five digits.",
+    "other": "At iteration {iteration:,} the replayed run has other particles than the shared one. This computer rounds "
+    "differently (processor, BLAS, or version of pmdviz, NumPy or Numba), and a random choice came out differently.",
+}
 
 
 class Sharing:
@@ -58,8 +61,9 @@ class Sharing:
             return TOO_LONG.format(place=place, duration=duration(replay.foretold))
         if frame.iteration < asked < MAX_BUDGET:  # a link to the end asks for no iteration
             return ENDED.format(iteration=asked, last=frame.iteration)
-        different = self._link.digest and links.digest(frame) != self._link.digest
-        return OTHER.format(iteration=asked) if different else ""
+        if not self._link.digest:
+            return ""
+        return DIFFERENCES[links.agreement(frame, self._link.digest)].format(iteration=asked)
 
     def query(self, snapshot: Snapshot, start: str = links.HERE, page: links.Page | None = None) -> str:
         """The query of the link to a snapshot, or to another place of its run; the page looks as it does now.

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pmdviz.densities.density import Density
+from pmdviz.kernels.factors import precision
 from pmdviz.methods.base import read_only
 from pmdviz.methods.cost import Work
 from pmdviz.methods.grammar import Grammar, by
@@ -113,7 +114,7 @@ class SVIGP(BatchMethod):
 def spread_of(state: SVIGPState, linear: np.ndarray) -> np.ndarray:
     """P^-1 h for the state's precision P and some h, (M,) each."""
     lower = np.tril(state.natural[0, :, :-1])
-    return np.linalg.solve(lower + np.tril(lower, -1).T, linear)
+    return np.einsum("ij,j->i", precision(lower + np.tril(lower, -1).T), linear)
 
 
 def terms_of(before: SVIGPState, after: SVIGPState, rho: float) -> dict[str, np.ndarray]:

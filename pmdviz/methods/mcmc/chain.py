@@ -15,6 +15,7 @@ from pmdviz.densities.bandwidth import PRIOR_FLOOR, SPREAD_FLOOR, median
 from pmdviz.densities.density import KernelDensity
 from pmdviz.densities.points import Points
 from pmdviz.errors import TargetError
+from pmdviz.kernels.factors import cholesky
 from pmdviz.knobs import Real, Whole
 from pmdviz.methods.base import DEFAULT_BUDGET, Method, read_only, rows_in_words
 from pmdviz.methods.cost import MethodKnobs
@@ -293,7 +294,7 @@ def gaussian_of(draws: np.ndarray, scale: np.ndarray) -> KernelDensity:
     centred = draws - mean
     covariance = np.einsum("ni,nj->ij", centred, centred) / (n - 1)  # not BLAS, whose bits depend on its threads
     smallest = SPREAD_FLOOR * draws.std(axis=0) + PRIOR_FLOOR * scale
-    return KernelDensity(mean[None], np.zeros(1), np.linalg.cholesky(covariance + np.diag(smallest**2)))
+    return KernelDensity(mean[None], np.zeros(1), cholesky(covariance + np.diag(smallest**2)))
 
 
 def num_distinct(draws: np.ndarray) -> int:

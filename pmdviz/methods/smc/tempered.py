@@ -9,6 +9,7 @@ import numpy as np
 
 from pmdviz.densities.bandwidth import local_scale, neighbourhood_covariance
 from pmdviz.densities.density import effective_sample_size
+from pmdviz.kernels.factors import cholesky
 from pmdviz.kernels.resampling import systematic
 from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.methods.base import DEFAULT_BUDGET, checked_log_likelihood, checked_log_prior, read_only
@@ -312,7 +313,7 @@ def proposal_cholesky(state: TemperingState, target: Target, knobs: TemperingKno
         shape = shape + covariance_floor(particles, weights, target.scale)
     else:
         shape = covariance(particles, weights, target.scale)
-    return knobs.move_scale * 2.38 / np.sqrt(d) * np.linalg.cholesky(shape)
+    return knobs.move_scale * 2.38 / np.sqrt(d) * cholesky(shape)
 
 
 def _words(state: TemperingState, knobs: TemperingKnobs, reason: str, accepted: float | None) -> str:

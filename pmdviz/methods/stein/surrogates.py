@@ -12,6 +12,7 @@ import numpy as np
 
 from pmdviz.densities.density import normalise
 from pmdviz.errors import TargetError
+from pmdviz.kernels.factors import precision
 from pmdviz.kernels.stein.responsibilities import soft_means
 from pmdviz.kernels.stein.svgd import sampled_median_distance
 from pmdviz.knobs import Choice, Real
@@ -62,7 +63,7 @@ class GaussianSurrogate(NamedTuple):
 
     def score(self, points: np.ndarray) -> np.ndarray:
         """-cov^-1 (x - mean)."""
-        return -np.einsum("ni,ij->nj", points - self.mean, np.linalg.inv(self.cov))
+        return -np.einsum("ni,ij->nj", points - self.mean, precision(self.cov))
 
     def marginal(self, coordinates: Sequence[int]) -> GaussianSurrogate:
         """Its own entries."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from pmdviz.densities.bandwidth import local_scale, neighbourhood_covariance
 from pmdviz.kernels.distances import median_distance
+from pmdviz.kernels.factors import cholesky
 from pmdviz.kernels.stein.svgd import sampled_median_distance
 from pmdviz.knobs import Choice, Real
 from pmdviz.targets import Target
@@ -101,6 +102,6 @@ def distance_in_modes(particles: np.ndarray, scale: np.ndarray) -> float:
     """
     m, d = particles.shape
     S = neighbourhood_covariance(particles, np.full(m, 1.0 / m), scale) / local_scale(d)
-    _, log_det = np.linalg.slogdet(S + np.diag((CLOSEST * scale) ** 2))
+    log_sds = np.log(np.diag(cholesky(S + np.diag(CLOSEST**2 * (scale**2 + np.diag(S))))))
     chi_squared = d * (1 - 2 / (9 * d)) ** 3  # Wilson and Hilferty's median, of |x - y|^2 / (2 s^2)
-    return float(np.sqrt(2 * chi_squared) * np.exp(0.5 * log_det / d))
+    return float(np.sqrt(2 * chi_squared) * np.exp(log_sds.mean()))

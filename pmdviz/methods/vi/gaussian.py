@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pmdviz.densities.density import KernelDensity
+from pmdviz.kernels.factors import inverse
 from pmdviz.knobs import Choice, Whole
 from pmdviz.methods.base import checked_gradient, read_only
 from pmdviz.methods.cost import Work
@@ -197,7 +198,7 @@ def lower_factor(root: np.ndarray) -> np.ndarray:
 
 def adam_step(state: SVIState, slope: np.ndarray, inner: np.ndarray, rho: float, scale: np.ndarray) -> SVIState:
     """Adam on mu / scale, log L_ii and L_ij / scale_i, with steps of about rho."""
-    within = np.linalg.solve(state.cholesky.T, inner)  # E r eps'
+    within = np.einsum("ki,kj->ij", inverse(state.cholesky), inner)  # L^-T inner = E r eps'
     in_factor = factor_gradient(within, np.diag(within) * np.diag(state.cholesky), scale)
     gradient = np.column_stack([slope * scale, in_factor])
     direction, first, second = optimisers.adam(gradient, state.first, state.second, state.iteration + 1)

@@ -7,13 +7,13 @@ from typing import NamedTuple
 import numpy as np
 
 from pmdviz.densities.density import KernelDensity
+from pmdviz.kernels.factors import cholesky, inverse
 from pmdviz.methods.base import read_only
 from pmdviz.methods.cost import Work
 from pmdviz.methods.grammar import Grammar, by
 from pmdviz.methods.shared import optimisers
 from pmdviz.methods.shared.batching import BatchKnobs, BatchMethod
 from pmdviz.methods.step import STEP_SIZE, ComputedTerms, Cost, StepInfo
-from pmdviz.methods.vi.gaussian import lower_factor
 from pmdviz.methods.vi.pulls import mean_terms, mean_update
 from pmdviz.targets import Target
 
@@ -90,17 +90,18 @@ class JaakkolaJordan(BatchMethod):
         towards = target.quadratic_bound(state.mean, state.cholesky, batch)
         linear = (1 - rho) * state.linear + rho * towards.linear
         precision = (1 - rho) * state.precision + rho * towards.precision
-        root = np.linalg.inv(np.linalg.cholesky(precision)).T  # R R' = P^-1
-        mean, cholesky = root @ (root.T @ linear), lower_factor(root)
-        size = np.sqrt((cholesky**2).sum(axis=1).mean())
+        # P = U U' with an upper triangular U, so P^-1 = L L' with L = U^-T.
+        factor = inverse(cholesky(precision[::-1, ::-1]))[::-1, ::-1].T
+        mean = np.einsum("ik,jk,j->i", factor, factor, linear)
+        size = np.sqrt((factor**2).sum(axis=1).mean())
         words = f"step {rho:.3g} · batch of {len(batch):,} · mean of length {np.linalg.norm(mean):.3g} · sd {size:.3g}"
         before, unit = state.mean, target.scale
-        state = JaakkolaJordanState(*read_only(linear, precision, mean, cholesky), t)
+        state = JaakkolaJordanState(*read_only(linear, precision, mean, factor), t)
         return state, StepInfo(
             Cost(len(batch), len(batch), 0),
             words,
             scalars={"step_size": rho},
-            terms=ComputedTerms(lambda: mean_terms(mean - before, -rho * cholesky @ (cholesky.T @ (before / unit**2)))),
+            terms=ComputedTerms(lambda: mean_terms(mean - before, -rho * factor @ (factor.T @ (before / unit**2)))),
             numbers={"ρ": rho, "N/B": target.num_data / len(batch)},
         )
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from pmdviz.kernels.factors import cholesky, inverse
 from pmdviz.kernels.likelihoods.gaussian_mixture import gaussian_mixture_log_density
 from pmdviz.targets.reference.cells import MAX_BOXES, Box, merged
 from pmdviz.targets.reference.exact import OnGrids
@@ -45,8 +46,8 @@ class GaussianMixtureExact(OnGrids):
         self.log_z: float | None = log_z
         self._given = log_density
         self._shared = self.covs.ndim == 2
-        self._choleskys = np.linalg.cholesky(self.covs.reshape(-1, *self.covs.shape[-2:]))  # (1 or k, d, d)
-        self._inverses = np.linalg.inv(self._choleskys)
+        self._choleskys = cholesky(self.covs.reshape(-1, *self.covs.shape[-2:]))  # (1 or k, d, d)
+        self._inverses = np.array([inverse(factor) for factor in self._choleskys])
         self.mean, self.cov = self._moments()
         self.mean_error = np.zeros(self.means.shape[1])
         self.box, self.boxes = self._boxes()

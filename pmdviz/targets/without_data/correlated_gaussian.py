@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from pmdviz.kernels.factors import precision
 from pmdviz.knobs import Knobs, Real, Whole
 from pmdviz.targets.blocks import Block, InBlocks, checked_blocks
 from pmdviz.targets.reference.exact import GaussianExact
@@ -54,7 +55,7 @@ class CorrelatedGaussian(InBlocks, WithoutData):
         self.cov = np.eye(o.dim)
         odd = np.arange(0, o.dim - 1, 2)
         self.cov[odd, odd + 1] = self.cov[odd + 1, odd] = o.correlation
-        self.precision = np.linalg.inv(self.cov)
+        self.precision = precision(self.cov)
         pairs = [range(k, min(k + 2, o.dim)) for k in range(0, o.dim, 2)]
         self.blocks = checked_blocks(pairs, self.parameter_names)
         reach = np.full(o.dim, VIEW_SDS)

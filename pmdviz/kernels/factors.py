@@ -1,0 +1,66 @@
+"""Cholesky factors of the small matrices in a run's steps, and their inverses.
+
+Not those of NumPy: LAPACK's last digits depend on the processor that its code was written for. Plain loops in strict
+arithmetic give the same bits everywhere.
+"""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from pmdviz.kernels.jit import jit
+
+
+def cholesky(matrices: np.ndarray) -> np.ndarray:
+    """Lower L with L L' = each of the matrices (d, d) or (k, d, d). LinAlgError unless all are positive definite."""
+    factors = np.array(matrices, float, order="C")
+    if not _factorise(factors.reshape(-1, *factors.shape[-2:])):
+        raise np.linalg.LinAlgError("the matrix is not positive definite")
+    return factors
+
+
+def inverse(factor: np.ndarray) -> np.ndarray:
+    """L^-1 of a lower triangular L (d, d)."""
+    columns = np.eye(len(factor))
+    _solve(np.ascontiguousarray(factor), columns)
+    return columns
+
+
+def precision(covariance: np.ndarray) -> np.ndarray:
+    """The inverse of a symmetric positive definite matrix (d, d). LinAlgError for another one."""
+    root = inverse(cholesky(covariance))
+    return np.einsum("ki,kj->ij", root, root)
+
+
+@jit
+def _factorise(matrices):
+    for a in matrices:
+        for j in range(a.shape[0]):
+            for i in range(j, a.shape[0]):
+                total = a[i, j]
+                for k in range(j):
+                    total -= a[i, k] * a[j, k]
+                if i > j:
+                    a[i, j] = total / a[j, j]
+                elif total > 0.0:
+                    a[j, j] = np.sqrt(total)
+                else:
+                    return False
+            for i in range(j):
+                a[i, j] = 0.0
+    return True
+
+
+@jit
+def _solve(factor, columns):
+    for i in range(factor.shape[0]):
+        for j in range(i + 1):
+            for k in range(j, i):
+                columns[i, j] -= factor[i, k] * columns[k, j]
+            columns[i, j] /= factor[i, i]
+
+
+def warm_up_calls() -> Iterator[tuple[str, Callable[[], object]]]:
+    """One call of each kernel."""
+    yield "Cholesky factors", lambda: cholesky(np.eye(2))
+    yield "their inverses", lambda: inverse(np.eye(2))
