@@ -5,6 +5,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 SCRIPT = """
 import json
 from pmdviz.methods import METHODS
@@ -27,6 +29,7 @@ def digests(threads):
     return json.loads(made.stdout)
 
 
+@pytest.mark.ci
 def test_the_bits_hang_on_no_number_of_blas_threads():
     one, two = digests(1), digests(2)
     assert len(one) >= 12

@@ -25,10 +25,10 @@ TOO_LONG = (
 ENDED = "The link asks for iteration {iteration:,}, but its run ends at iteration {last:,}."
 DIFFERENCES = {
     "same": "",
-    "rounded": "This computer rounds differently from the one that shared the link. At iteration {iteration:,} the "
-    "replayed run agrees with the shared one to five digits.",
-    "other": "At iteration {iteration:,} the replayed run has other particles than the shared one. This computer rounds "
-    "differently (processor, BLAS, or version of pmdviz, NumPy or Numba), and a random choice came out differently.",
+    "rounded": "At iteration {iteration:,} the replayed run agrees with the shared one to five digits. Another "
+    "processor, or another version of pmdviz, NumPy or Numba, rounds differently.",
+    "other": "At iteration {iteration:,} the replayed run has other particles than the shared one. Another processor, "
+    "or another version of pmdviz, NumPy or Numba, rounds differently, and a random choice came out differently.",
 }
 
 
