@@ -4,8 +4,6 @@ Not those of NumPy: LAPACK's last digits depend on the processor that its code w
 arithmetic give the same bits everywhere.
 """
 
-from collections.abc import Callable, Iterator
-
 import numpy as np
 
 from pmdviz.kernels.jit import jit
@@ -58,9 +56,3 @@ def _solve(factor, columns):
             for k in range(j, i):
                 columns[i, j] -= factor[i, k] * columns[k, j]
             columns[i, j] /= factor[i, i]
-
-
-def warm_up_calls() -> Iterator[tuple[str, Callable[[], object]]]:
-    """One call of each kernel."""
-    yield "Cholesky factors", lambda: cholesky(np.eye(2))
-    yield "their inverses", lambda: inverse(np.eye(2))

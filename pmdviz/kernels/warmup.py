@@ -19,6 +19,7 @@ from pmdviz.kernels import leave_one_out
 from pmdviz.kernels.chains import hamiltonian, langevin, uniforms_of
 from pmdviz.kernels.clusters import clustered, moments
 from pmdviz.kernels.distances import median_distance
+from pmdviz.kernels.factors import precision
 from pmdviz.kernels.gibbs import mixture_sweep
 from pmdviz.kernels.grid import kde_on_grid, kde_on_line
 from pmdviz.kernels.kde import kde_log_density
@@ -132,6 +133,7 @@ def _first_calls() -> Iterator[tuple[str, Callable[[], object]]]:
     yield at_few
     yield "resampling", lambda: systematic(halves, 2, 0.5)
     yield "moments", lambda: moments(two, halves)
+    yield "factors of small matrices", lambda: precision(np.eye(2))
 
 
 def _other_calls() -> Iterator[tuple[str, Callable[[], object]]]:
