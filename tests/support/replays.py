@@ -35,7 +35,8 @@ CHANGES = {
 }
 TURNED = {"rejuvenated", "diverged"}  # events after which a difference in the last digit may become a large one
 FIRST = 10  # iterations at most up to which figures are compared: a chain has a decision in every step
-TOLERANCE = 1e-6  # of the figures: the largest difference found between processors was 2e-8, of a weight's square
+TOLERANCE = 1e-6  # of the figures, which have ten digits: OpenBLAS for Nehalem and NumPy without AVX2 changed none
+LOOSE = {"pmfvb_nn": 1e-2}  # by method: they changed its figures by up to 2.5e-4 within ten iterations
 
 
 def small(method: str, target: str, **knobs: Any) -> Recipe:
@@ -110,7 +111,8 @@ def difference(run: dict[str, Any], machines: list[dict[str, str]]) -> str:
     name = f"{session.recipe.method} on {session.recipe.target} ({run['link']})"
     if abs(ends["iteration"] - run["iteration"]) > slack or ends["visited"] != run["visited"]:
         return f"{name} ends at {ends}"
-    if not all(map(lambda a, b: math.isclose(a, b, rel_tol=TOLERANCE), found, run["figures"])):
+    tolerance = LOOSE.get(session.recipe.method, TOLERANCE)
+    if not all(math.isclose(a, b, rel_tol=tolerance) for a, b in zip(found, run["figures"], strict=True)):
         return f"{name} has figures {found} at iteration {run['at']}, not {run['figures']}"
     return "" if same in (None, digest(session)) else f"{name} has other bits"
 
