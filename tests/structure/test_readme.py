@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 COMMANDS = re.findall(r"^```sh\n(.*?)^```$", README, flags=re.M | re.S)
-LINKS = [link for link in re.findall(r"\]\(([^)#]+)\)", README) if "://" not in link]
+LINKS = [link for link in re.findall(r"\]\(([^)#]+)[^)]*\)", README) if "://" not in link]
 # What GNU tools or a bash newer than macOS's 3.2 have, and others not.
 NOT_EVERYWHERE = (
     r"readlink -f|sed -i|date -d|\btimeout\b|\bnproc\b|realpath|mapfile|readarray|&>|\|&|\$\{\w+[,^]|declare -A"
