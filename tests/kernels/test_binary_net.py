@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from pmdviz.kernels.likelihoods.binary_net import NetShape, net_gradient, net_log_likelihood, net_log_probabilities
+from tests.support.tables import looped
 
 SHAPES = [NetShape(5, 4, 3, 2.0, 3.0), NetShape(1, 1, 2, 0.5, 1.0), NetShape(7, 9, 10, 5.0, 0.7)]
 
@@ -26,8 +27,8 @@ def naive(theta, rows, shape, hard):
     return logits - np.log(np.exp(logits).sum(axis=2, keepdims=True))
 
 
-@pytest.mark.parametrize("hard", [True, False])
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@looped("hard", [True, False])
+@looped("shape", SHAPES)
 def test_forward_is_the_formula(shape, hard):
     theta, rows = drawn(shape, hard)
     expected = naive(theta, rows, shape, hard)
@@ -64,16 +65,6 @@ def test_a_hard_gradient_passes_through_signs_as_through_clipped_identities(shap
     np.testing.assert_allclose(net_gradient(theta, rows, shape, True), expected, atol=1e-12)
 
 
-def test_steep_units_are_hard_ones():
-    shape = SHAPES[0]
-    theta, rows = drawn(shape, hard=True)
-    hard = net_log_likelihood(theta, rows, shape, True)
-    far = [
-        np.abs(net_log_likelihood(theta, rows, shape._replace(steepness=s), False) - hard).max() for s in (1, 5, 1e5)
-    ]
-    assert far[0] > far[1] > far[2] and far[2] < 1e-9
-
-
 def test_a_unit_at_zero_counts_as_one():
     shape = NetShape(2, 1, 2, 1.0, 1.0)
     theta = np.array([[1.0, -1.0, 1.0, -1.0]])  # V = (1, -1), so that equal inputs cancel
@@ -86,12 +77,3 @@ def test_the_same_bits_for_any_number_of_threads(threads):
     theta, rows = drawn(shape, hard=False, m=5, n=40)
     threads(lambda: net_gradient(theta, rows, shape, False))
     threads(lambda: net_log_likelihood(theta, rows, shape, False))
-
-
-@pytest.mark.parametrize(
-    "spoil",
-    [lambda t, r: (t[:, 1:], r), lambda t, r: (t, r[:, 1:]), lambda t, r: (t * np.nan, r), lambda t, r: (t, r + 9.0)],
-)
-def test_what_does_not_fit_is_refused(spoil):
-    with pytest.raises(ValueError):
-        net_log_likelihood(*spoil(*drawn(SHAPES[0], True)), SHAPES[0], True)

@@ -19,9 +19,3 @@ def test_sweeps_against_a_loop(d, hidden):
             expected[k] = np.where(u[k, hidden:] < expit(2 * (b + weights @ units)), 1.0, -1.0)
     assert np.array_equal(block_gibbs(states, weights, b, c, uniforms), expected)
     assert not np.array_equal(expected, states)
-
-
-@pytest.mark.parametrize("shape", [(2, 3), (2, 1)])
-def test_states_must_fit_the_machine(shape):
-    with pytest.raises(ValueError):
-        block_gibbs(np.ones(shape), np.ones((2, 1)), np.ones(2), np.ones(1), np.ones((1, 2, 3)))

@@ -1,9 +1,8 @@
 import numpy as np
-import pytest
 from scipy.stats import norm
 
-from pmdviz.kernels import gibbs
 from pmdviz.kernels.gibbs import mixture_sweep
+from tests.support.tables import looped
 
 
 def naive(theta, x, sigma_x, p, prior_sd, uniforms, normals):
@@ -15,9 +14,9 @@ def naive(theta, x, sigma_x, p, prior_sd, uniforms, normals):
     return mean + np.linalg.solve(np.linalg.cholesky(precision).T, normals)
 
 
-@pytest.mark.parametrize("num", [1, 2, 7, 400])
-@pytest.mark.parametrize("p", [0.02, 0.5, 0.9])
-@pytest.mark.parametrize("sigma_x, prior_sd", [(0.5, 1.0), (2.5, 0.3)])
+@looped("num", [1, 2, 7, 400])
+@looped("p", [0.02, 0.5, 0.9])
+@looped("sigma_x, prior_sd", [(0.5, 1.0), (2.5, 0.3)])
 def test_against_a_regression_on_the_labels(num, p, sigma_x, prior_sd, rng):
     x, theta = rng.normal(0, 2, num), rng.normal(size=2)
     arguments = (theta, x, sigma_x, p, prior_sd, rng.random(num), rng.normal(size=2))
@@ -41,23 +40,3 @@ def test_a_sweep_leaves_the_prior_as_it_is():
     products = np.stack([drawn[:, 0], drawn[:, 1], drawn[:, 0] ** 2, drawn[:, 1] ** 2, drawn.prod(axis=1)])
     errors = (products.mean(axis=1) - [0, 0, 0.64, 0.64, 0]) / (products.std(axis=1) / np.sqrt(runs))
     assert (np.abs(errors) < 4).all()
-
-
-def test_compiled_and_plain_python_agree(rng, monkeypatch):
-    arguments = (rng.normal(size=2), rng.normal(size=50), 1.3, 0.4, 1.0, rng.random(50), rng.normal(size=2))
-    compiled = mixture_sweep(*arguments)
-    for name in ("_add_labels", "_second", "_draw"):
-        monkeypatch.setattr(gibbs, name, getattr(gibbs, name).py_func)
-    monkeypatch.setattr(gibbs, "exp64", np.exp)
-    np.testing.assert_allclose(mixture_sweep(*arguments), compiled, rtol=1e-12)
-
-
-@pytest.mark.parametrize(
-    "changed",
-    [{"theta": np.zeros(3)}, {"x": np.array([np.nan])}, {"p": 0.0}, {"p": 1.0}, {"sigma_x": 0.0}, {"prior_sd": -1.0},
-     {"uniforms": np.zeros(2)}, {"normals": np.zeros(1)}],
-)  # fmt: skip
-def test_what_cannot_be_used_is_refused(changed):
-    usual = {"theta": np.zeros(2), "x": np.zeros(1), "sigma_x": 1.0, "p": 0.5, "prior_sd": 1.0}
-    with pytest.raises(ValueError):
-        mixture_sweep(**{**usual, "uniforms": np.zeros(1), "normals": np.zeros(2), **changed})

@@ -9,6 +9,7 @@ from pmdviz.kernels import grid, pool
 from pmdviz.kernels.grid import kde_on_grid, kde_on_line
 from pmdviz.kernels.kde import kde_log_density
 from tests.kernels.naive import random_kernel, weighted
+from tests.support.tables import looped
 
 GX, GY = np.linspace(-3, 3, 90), np.linspace(-2, 4, 101)  # 101 rows: the last block has 5
 KERNELS = {
@@ -40,22 +41,14 @@ WAYS = {"as chosen": grid.MAX_FACTOR, "rows": -1.0, "blocks": np.inf}
 CASES = [(kernel, way) for kernel in KERNELS for way in WAYS if not ("long" in kernel and way == "blocks")]
 
 
-@pytest.mark.parametrize(("kernel", "way"), CASES)
-@pytest.mark.parametrize("num", [1, 65, 1500])
+@looped("kernel, way", CASES)
+@looped("num", [1, 65, 1500])
 def test_against_the_log_density(kernel, way, num, rng, monkeypatch):
     monkeypatch.setattr(grid, "MAX_FACTOR", WAYS[way])
     particles, log_weights = weighted(rng, num, 2)
     particles = particles * 1.5 + 0.5  # some lie outside the box
     truth = exact(particles, log_weights, KERNELS[kernel], GX, GY)
     assert_exact(kde_on_grid(particles, log_weights, KERNELS[kernel], GX, GY), truth, log_weights, KERNELS[kernel])
-
-
-@pytest.mark.parametrize("size", np.geomspace(0.2, 50, 25))
-def test_up_to_the_limit_between_the_two_ways(size, rng):
-    particles, log_weights = weighted(rng, 50, 2)
-    cholesky = KERNELS["long, other way"] * size
-    truth = exact(particles, log_weights, cholesky, GX, GY)
-    assert_exact(kde_on_grid(particles, log_weights, cholesky, GX, GY), truth, log_weights, cholesky)
 
 
 def test_both_ways_are_taken(monkeypatch, rng):
@@ -80,14 +73,6 @@ def test_any_kernel_on_any_grid(seed, log_size, columns, rows):
     assert_exact(kde_on_grid(particles, log_weights, cholesky, gx, gy), truth, log_weights, cholesky)
 
 
-@pytest.mark.parametrize("kernel", ["narrow", "full", "long, oblique"])
-def test_sums_to_one(kernel, rng):
-    axis = np.linspace(-8, 8, 801)
-    particles, log_weights = weighted(rng, 100, 2)
-    density = kde_on_grid(particles, log_weights, KERNELS[kernel], axis, axis)
-    np.testing.assert_allclose(density.sum() * 0.02**2, 1.0, rtol=1e-9)
-
-
 def test_rows_are_y_and_columns_are_x():
     density = kde_on_grid(np.array([[1.0, 3.0]]), np.zeros(1), np.eye(2) * 0.1, np.arange(-2.0, 3), np.arange(0.0, 7))
     assert density.shape == (7, 5)
@@ -100,13 +85,6 @@ def test_particles_far_outside_leave_zeros_behind():
     assert (kde_on_grid(far, np.zeros(3), np.eye(2), GX, GY) == 0).all()
 
 
-def test_weight_zero_is_ignored(rng):
-    particles, log_weights = weighted(rng, 10, 2)
-    log_weights[3:] = -np.inf
-    result = kde_on_grid(particles, log_weights, np.eye(2), GX, GY)
-    np.testing.assert_array_equal(result, kde_on_grid(particles[:3], log_weights[:3], np.eye(2), GX, GY))
-
-
 @pytest.mark.parametrize("kernel", ["wide", "long, oblique"])
 def test_same_bits_for_any_number_of_threads(kernel, rng, threads, monkeypatch):
     monkeypatch.setattr(pool, "SERIAL_BELOW", 0)
@@ -114,31 +92,14 @@ def test_same_bits_for_any_number_of_threads(kernel, rng, threads, monkeypatch):
     threads(lambda: kde_on_grid(particles, log_weights, KERNELS[kernel], GX, GY))
 
 
-@pytest.mark.parametrize("num", [1, 2, 65, 1500])
-@pytest.mark.parametrize("sd", [0.01, 0.3, 5.0])
+@looped("num", [1, 2, 65, 1500])
+@looped("sd", [0.01, 0.3, 5.0])
 def test_line_against_the_log_density(num, sd, rng):
     particles, log_weights = weighted(rng, num, 1)
     gx, cholesky = np.linspace(-2, 3, 257), np.array([[sd]])
     truth = np.exp(kde_log_density(particles, log_weights, cholesky, gx[:, None]))
     result = kde_on_line(particles, log_weights, cholesky, gx)
     np.testing.assert_allclose(result, truth, rtol=1e-12, atol=2.1e-16 / (np.sqrt(2 * np.pi) * sd))
-
-
-def test_compiled_and_plain_python_agree(rng):
-    particles, log_peaks, gx, gy = rng.normal(size=(6, 2)), -rng.random(6), np.linspace(-1, 1, 9), np.linspace(-1, 1, 7)
-    reached = grid._rows_reached(particles, grid.REACH * 0.5, gy)
-    np.testing.assert_array_equal(reached, grid._rows_reached.py_func(particles, grid.REACH * 0.5, gy))
-    for function in (grid._scatter_rows, grid._scatter_blocks):
-        compiled, plain = np.zeros((7, 9)), np.zeros((7, 9))
-        function(particles, log_peaks, reached, (0.4, 0.3, 0.5), gx, gy, compiled, 0, 7)
-        function.py_func(particles, log_peaks, reached, (0.4, 0.3, 0.5), gx, gy, plain, 0, 7)
-        np.testing.assert_allclose(compiled, plain, rtol=1e-12)
-
-
-@pytest.mark.parametrize("axis", [[], [0.0, 0.0], [1.0, 0.0], [0.0, 1.0, 3.0], [0.0, np.nan]])
-def test_axes_that_are_no_cell_centres(axis):
-    with pytest.raises(ValueError, match="gx must be"):
-        kde_on_grid(np.zeros((2, 2)), np.zeros(2), np.eye(2), axis, [0.0, 1.0])
 
 
 def test_same_bits_in_another_thread(monkeypatch):
@@ -158,14 +119,7 @@ def test_same_bits_in_another_thread(monkeypatch):
     assert len(found) == 4 and len(set(found)) == 1
 
 
-def test_wrong_dimension():
-    with pytest.raises(ValueError, match=r"\(m, 2\)"):
-        kde_on_grid(np.zeros((2, 3)), np.zeros(2), np.eye(3), GX, GY)
-    with pytest.raises(ValueError, match=r"\(m, 1\)"):
-        kde_on_line(np.zeros((2, 2)), np.zeros(2), np.eye(2), GX)
-
-
-@pytest.mark.parametrize("at", np.arange(4.0, 4.8, 0.1))
+@looped("at", np.arange(4.0, 4.8, 0.1))
 def test_cells_out_of_reach_get_nothing(at):
     axis = np.arange(90) / 10
     q = kde_on_grid(np.array([[at, at]]), np.zeros(1), np.eye(2) * 0.05, axis, axis)

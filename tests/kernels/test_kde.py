@@ -4,19 +4,15 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from numba import njit
 
-from pmdviz.kernels import kde, pairs, pool
+from pmdviz.kernels import pairs, pool
 from pmdviz.kernels.kde import kde_log_density
 from tests.kernels.naive import log_density, random_kernel, weighted
+from tests.support.tables import looped
 
-seeds = st.integers(0, 2**32 - 1)
 
-
-@pytest.mark.parametrize("dim", [1, 2, 3, 4, 5, 6, 7, 10, 16, 50])
-@pytest.mark.parametrize("num", [1, 2, 63, 64, 65, 1500])
+@looped("dim", [1, 2, 3, 4, 5, 6, 7, 10, 16, 50])
+@looped("num", [1, 2, 63, 64, 65, 1500])
 def test_against_the_formula_in_extended_precision(num, dim, rng):
     particles, log_weights = weighted(rng, num, dim)
     cholesky, points = random_kernel(rng, dim), rng.normal(size=(67, dim)) * 3
@@ -40,17 +36,13 @@ def test_where_the_sum_is_about_to_underflow(dim, rng):
     np.testing.assert_allclose(kde_log_density(particles, log_weights, np.eye(dim), points), truth, rtol=1e-12)
 
 
-@pytest.mark.parametrize("dim", [1, 2, 3, 5])
-@pytest.mark.parametrize("distance", [1e3, 1e6, 1e100])
+@looped("dim", [1, 2, 3, 5])
+@looped("distance", [1e3, 1e6, 1e100])
 def test_far_away_the_density_is_exact(dim, distance, rng):
     particles, log_weights = weighted(rng, 30, dim)
     cholesky, points = random_kernel(rng, dim), np.full((2, dim), distance) * [[1.0], [-1.0]]
     truth = log_density(particles, log_weights, cholesky, points)
     np.testing.assert_allclose(kde_log_density(particles, log_weights, cholesky, points), truth, rtol=1e-12)
-
-
-def test_beyond_all_squares_still_finite():
-    assert kde_log_density(np.zeros((1, 2)), np.zeros(1), np.eye(2), np.full((1, 2), 1e300))[0] < -1e300
 
 
 def test_a_particle_of_tiny_weight_rules_its_own_neighbourhood():
@@ -75,45 +67,6 @@ def test_particles_of_weight_zero_are_ignored(rng):
     np.testing.assert_array_equal(result, kde_log_density(particles[:5], log_weights[:5], np.eye(2), points))
 
 
-def test_one_surviving_particle_is_a_gaussian():
-    particles, log_weights = np.arange(10.0).reshape(5, 2), np.full(5, -np.inf)
-    log_weights[3] = 0.0
-    result = kde_log_density(particles, log_weights, 2 * np.eye(2), np.array([[6.0, 7.0], [8.0, 7.0]]))
-    peak = -np.log(2 * np.pi * 4)
-    np.testing.assert_allclose(result, [peak, peak - 0.5], rtol=1e-15)
-
-
-def test_coincident_particles_are_one(rng):
-    points = rng.normal(size=(9, 3))
-    many = kde_log_density(np.ones((1500, 3)), np.full(1500, -np.log(1500)), np.eye(3), points)
-    np.testing.assert_allclose(many, kde_log_density(np.ones((1, 3)), np.zeros(1), np.eye(3), points), rtol=1e-12)
-
-
-def test_no_points():
-    assert kde_log_density(np.zeros((3, 2)), np.zeros(3), np.eye(2), np.empty((0, 2))).shape == (0,)
-
-
-@given(seeds, st.floats(-50, 50), st.sampled_from([1, 2, 3, 5]))
-def test_a_factor_on_the_weights_is_a_factor_on_the_density(seed, shift, dim):
-    rng = np.random.default_rng(seed)
-    particles, log_weights = weighted(rng, 20, dim)
-    points = rng.normal(size=(5, dim))
-    plain = kde_log_density(particles, log_weights, np.eye(dim), points)
-    lifted = kde_log_density(particles, log_weights + shift, np.eye(dim), points)
-    np.testing.assert_allclose(lifted, plain + shift, rtol=1e-12, atol=1e-12)
-
-
-@given(seeds, st.sampled_from([1, 2, 3, 5]))
-def test_a_linear_map_changes_the_density_by_its_determinant(seed, dim):
-    rng = np.random.default_rng(seed)
-    particles, log_weights = weighted(rng, 20, dim)
-    factor, points = random_kernel(rng, dim), rng.normal(size=(5, dim))
-    plain = kde_log_density(particles, log_weights, np.eye(dim), points)
-    mapped = kde_log_density(particles @ factor.T, log_weights, factor, points @ factor.T)
-    log_det = np.log(np.diagonal(factor)).sum()
-    np.testing.assert_allclose(mapped, plain - log_det, rtol=1e-8, atol=1e-8)
-
-
 @pytest.mark.parametrize("dim", [1, 2, 3, 5])
 def test_same_bits_for_any_number_of_threads(dim, rng, threads):
     particles, log_weights = weighted(rng, 1500, dim)
@@ -121,45 +74,11 @@ def test_same_bits_for_any_number_of_threads(dim, rng, threads):
     threads(lambda: kde_log_density(particles, log_weights, random_kernel(np.random.default_rng(1), dim), particles))
 
 
-@pytest.mark.parametrize("dim", [1, 2, 3, 4, 5, 7])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_compiled_and_plain_python_agree(dim, dtype, rng):
-    columns, base = rng.normal(size=(dim, 12)).astype(dtype), -rng.random(12).astype(dtype)
-    targets, buffers = rng.normal(size=(4, dim)).astype(dtype), np.empty((2, 12), dtype)
-    compiled, plain = np.zeros(3), np.zeros(3)
-    pairs.add_rows(columns, base, targets, compiled, 0, 3, buffers)
-    pairs.add_rows.py_func(columns, base, targets, plain, 0, 3, buffers)
-    np.testing.assert_allclose(compiled, plain, rtol={np.float64: 1e-12, np.float32: 2e-5}[dtype])
-
-
-def test_faint_rows_compiled_and_in_plain_python_agree(rng):
-    columns, base, targets = rng.normal(size=(2, 12)), -rng.random(12), rng.normal(size=(3, 2)) * 1e3
-    results = []
-    for function in (pairs.redo_faint, pairs.redo_faint.py_func):
-        sums, tops = np.zeros(3), np.zeros(3)
-        function(columns, base, targets, sums, tops, 0, 3)
-        results.append(np.log2(sums) + tops)
-    np.testing.assert_allclose(*results, rtol=1e-12)
-
-
-def test_called_from_other_compiled_code(rng):
-    @njit
-    def outer(columns, base, targets):
-        out = np.empty(targets.shape[0])
-        pairs.add_rows(columns, base, targets, out, 0, targets.shape[0], np.empty((2, 0)))
-        return out
-
-    particles, log_weights = weighted(rng, 70, 2)
-    whitened = np.ascontiguousarray(particles.T) * kde.SCALE
-    result = np.log(outer(whitened, log_weights / np.log(2), particles * kde.SCALE)) - np.log(2 * np.pi)
-    np.testing.assert_allclose(result, kde_log_density(particles, log_weights, np.eye(2), particles), rtol=1e-12)
-
-
 # float32 inside.
 
 
-@pytest.mark.parametrize("dim", [1, 2, 3, 4, 5, 10])
-@pytest.mark.parametrize("num", [1, 63, 64, 65, 5000])
+@looped("dim", [1, 2, 3, 4, 5, 10])
+@looped("num", [1, 63, 64, 65, 5000])
 def test_single_precision_is_good_to_1e_5_nats(num, dim, rng):
     particles, log_weights = weighted(rng, num, dim)
     cholesky, points = random_kernel(rng, dim), rng.normal(size=(67, dim)) * 2
@@ -210,8 +129,8 @@ def test_no_matrix_of_particles_by_points(dim, rng):
     assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - resident) * unit < 100e6  # and compiled code
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
+@looped(
+    "change, words",
     [
         ({"particles": np.zeros((3, 3))}, "cholesky must have shape"),
         ({"particles": np.zeros(3)}, "particles must have shape"),

@@ -1,10 +1,10 @@
 """Leaving one out: every other kernel counts, one's own does not."""
 
 import numpy as np
-import pytest
 from scipy.special import logsumexp
 
 from pmdviz.kernels.leave_one_out import kernels_of, leave_one_out, only
+from tests.support.tables import looped
 
 
 def reference(points, log_weights, judged, own, h):
@@ -23,8 +23,8 @@ def some(d, m=70, n=31):
     return points, log_weights, np.where(own[:, None] >= 0, points[own], rng.standard_normal((n, d))), own
 
 
-@pytest.mark.parametrize("d", [1, 2, 3, 4, 5, 8, 50])
-@pytest.mark.parametrize("h", [0.3, 0.95])
+@looped("d", [1, 2, 3, 4, 5, 8, 50])
+@looped("h", [0.3, 0.95])
 def test_it_is_the_sum_without_the_own_kernel(d, h):
     given = some(d)
     exact, quick = (leave_one_out(kernels_of(*given), h, exact=way) for way in (True, False))

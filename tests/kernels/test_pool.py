@@ -6,6 +6,7 @@ import pytest
 from pmdviz.errors import InputError
 from pmdviz.kernels import pool
 from pmdviz.kernels.cancel import Cancelled, CancelToken, cancellable, current_token
+from tests.support.tables import looped
 
 LARGE = 10 * pool.SERIAL_BELOW
 
@@ -16,9 +17,9 @@ def environment_decides():
     pool.set_threads(None)
 
 
-@pytest.mark.parametrize("threads", [1, 2, 3, 8])
-@pytest.mark.parametrize("cost", [0, LARGE])
-@pytest.mark.parametrize("rows", [0, 1, 63, 64, 65, 200])
+@looped("threads", [1, 2, 3, 8])
+@looped("cost", [0, LARGE])
+@looped("rows", [0, 1, 63, 64, 65, 200])
 def test_every_row_once_in_blocks_that_do_not_depend_on_the_threads(threads, cost, rows):
     pool.set_threads(threads)
     blocks = []

@@ -1,7 +1,6 @@
 """The kernels of layered nets against the formula in NumPy, and their gradients against differences."""
 
 import numpy as np
-import pytest
 
 from pmdviz.kernels.likelihoods.regression_net import (
     TILE,
@@ -10,6 +9,7 @@ from pmdviz.kernels.likelihoods.regression_net import (
     regression_gradient,
     regression_outputs,
 )
+from tests.support.tables import looped
 
 SIZES = [(1, 1, 1), (3, 4, 1), (5, 3, 2, 1), (2, 3, 4, 2, 1)]
 KINDS = [(relu, binary) for relu in (False, True) for binary in (False, True)]
@@ -35,8 +35,8 @@ def naive(weights, x, shape):
     return np.stack(found)
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=str)
-@pytest.mark.parametrize("sizes", SIZES, ids=str)
+@looped("kind", KINDS)
+@looped("sizes", SIZES)
 def test_outputs_and_fit_are_the_formula(sizes, kind):
     shape = LayeredShape(sizes, *kind)
     for n in (1, 7, TILE, TILE + 1):
@@ -47,8 +47,8 @@ def test_outputs_and_fit_are_the_formula(sizes, kind):
         np.testing.assert_allclose(regression_fit(weights, rows, shape), each.sum(axis=1), rtol=1e-11, atol=1e-12)
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=str)
-@pytest.mark.parametrize("sizes", SIZES, ids=str)
+@looped("kind", KINDS)
+@looped("sizes", SIZES)
 def test_the_gradient_is_that_of_the_fit(sizes, kind):
     shape = LayeredShape(sizes, *kind)
     weights, rows = drawn(shape, n=TILE + 3, seed=1)
@@ -74,13 +74,3 @@ def test_the_same_bits_for_any_number_of_threads(threads):
     weights, rows = drawn(shape, m=5, n=200)
     threads(lambda: regression_gradient(weights, rows, shape)[0])
     threads(lambda: regression_outputs(weights, rows[:, :-1], shape))
-
-
-@pytest.mark.parametrize(
-    "spoil",
-    [lambda w, r: (w[:, 1:], r), lambda w, r: (w, r[:, 1:]), lambda w, r: (w * np.nan, r), lambda w, r: (w, r + 9.0)],
-)
-def test_what_does_not_fit_is_refused(spoil):
-    shape = LayeredShape((3, 2, 1), False, True)
-    with pytest.raises(ValueError):
-        regression_gradient(*spoil(*drawn(shape)), shape)

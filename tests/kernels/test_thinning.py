@@ -2,10 +2,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numba import njit
 
-from pmdviz.kernels import thinning
 from pmdviz.kernels.thinning import thinned
+from tests.support.tables import looped
 
 
 def naive_cells(candidates, n):
@@ -23,9 +22,9 @@ def naive_cells(candidates, n):
     return split(np.arange(len(candidates)), n)
 
 
-@pytest.mark.parametrize("dim", [1, 2, 3, 10])
-@pytest.mark.parametrize("n", [1, 2, 7, 64, 100])
-@pytest.mark.parametrize("each", [1, 2, 5, 16])
+@looped("dim", [1, 2, 3, 10])
+@looped("n", [1, 2, 7, 64, 100])
+@looped("each", [1, 2, 5, 16])
 def test_one_of_every_cell(dim, n, each, rng):
     candidates = rng.normal(size=(each * n, dim))
     chosen = thinned(candidates, n, rng.random(n))
@@ -70,53 +69,3 @@ def test_sums_over_the_chosen_vary_less_and_are_right_on_average():
     assert abs(np.mean(few) - exact) < 4 * error
     assert np.var(few) < 0.15 * np.var(many)
     assert np.var(few) > 1 / 16 / 256, "never better than all the candidates"
-
-
-def test_a_factor_and_a_shift_change_nothing(rng):
-    candidates, u = rng.normal(size=(160, 3)), rng.random(10)
-    assert np.array_equal(thinned(candidates * 4 - 8, 10, u), thinned(candidates, 10, u))
-
-
-def test_compiled_and_plain_python_agree(rng):
-    columns, u = np.ascontiguousarray(rng.normal(size=(60, 2)).T), rng.random(15)
-    np.testing.assert_array_equal(thinning._thinned(columns, 15, u), thinning._thinned.py_func(columns, 15, u))
-    order = np.arange(60)
-    assert thinning._widest(columns, order, 5, 40) == thinning._widest.py_func(columns, order, 5, 40)
-    for place in (0, 1, 30, 59):
-        for select in (thinning._select, thinning._select.py_func):
-            keys, order = columns[0].copy(), np.arange(60)
-            select(keys, order, 0, 59, place)
-            assert np.array_equal(columns[0][order], keys)
-            assert keys[:place].max(initial=-np.inf) <= keys[place:].min()
-
-
-def test_called_from_other_compiled_code():
-    @njit
-    def outer(columns, u):
-        return thinning._thinned(columns, 2, u).sum()
-
-    assert outer(np.array([[0.0, 1.0, 2.0, 3.0]]), np.zeros(2)) in {2, 3, 4}
-
-
-@pytest.mark.parametrize(
-    ("shape", "n", "u"),
-    [
-        ((6, 2), 4, np.zeros(4)),
-        ((0, 2), 1, np.zeros(1)),
-        ((6, 0), 2, np.zeros(2)),
-        ((6, 2), 0, np.zeros(0)),
-        ((6, 2), 2, np.zeros(3)),
-        ((6, 2), 2, np.array([0.0, 1.0])),
-        ((6, 2), 2, np.array([0.0, -0.1])),
-        ((6, 2), 2, np.array([0.0, np.nan])),
-        ((6,), 2, np.zeros(2)),
-    ],
-)
-def test_what_cannot_be_used_is_refused(shape, n, u):
-    with pytest.raises(ValueError, match="candidates|u must"):
-        thinned(np.zeros(shape), n, u)
-
-
-def test_candidates_that_are_not_finite_are_refused():
-    with pytest.raises(ValueError, match="finite"):
-        thinned(np.array([[0.0], [np.nan]]), 1, np.zeros(1))

@@ -227,13 +227,3 @@ def test_the_same_bits_for_any_number_of_threads(threads):
     threads(lambda: tilted(natural, documents, seeds(5, 60), 0.1, 0.01, 0.5, 2.0, 3)[0])
     threads(lambda: filtered(natural, documents, seeds(5, 60), 0.1, 1)[1])
     threads(lambda: shares_of(natural, documents, 0.1))
-
-
-def test_what_is_not_finite_or_points_beyond_the_corpus_is_refused():
-    natural = np.ones((1, W, K))
-    with pytest.raises(ValueError, match="natural must be finite"):
-        tilted(natural * np.nan, DOCUMENTS, seeds(1), ALPHA, BETA, 1.0, 1.0, 0)
-    with pytest.raises(ValueError, match="alpha must be finite and above 0"):
-        shares_of(natural, DOCUMENTS, 0.0)
-    with pytest.raises(ValueError, match="must point into the 6 pairs"):
-        shares_of(natural, (ROWS + 4, WORDS, COUNTS), ALPHA)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from pmdviz.kernels.spins.transfer import column_states, drawn_columns, pair_sums, through_bonds
+from tests.support.tables import looped
 
 
 def bonds(spins, bond):
@@ -16,8 +17,8 @@ def test_a_state_is_its_number_in_binary_the_first_spin_the_highest():
     assert column_states(3)[[0, 1, 4, 7]].tolist() == [[-1, -1, -1], [-1, -1, 1], [1, -1, -1], [1, 1, 1]]
 
 
-@pytest.mark.parametrize("bond", [0.4, -0.7, 0.0])
-@pytest.mark.parametrize("spins, columns", [(1, 1), (3, 5), (5, 33), (6, 64)])
+@looped("bond", [0.4, -0.7, 0.0])
+@looped("spins, columns", [(1, 1), (3, 5), (5, 33), (6, 64)])
 def test_bonds_are_a_matrix(spins, columns, bond):
     rng = np.random.default_rng(spins)
     values, weights = rng.random((2**spins, columns)), rng.random(2**spins)
@@ -55,10 +56,3 @@ def test_columns_are_drawn_from_their_conditionals():
 def test_the_last_state_is_drawn_and_none_beyond_it():
     ones = np.full((1, 1), np.nextafter(1.0, 0.0))
     assert drawn_columns([0], [0], np.ones((1, 1, 8)), 0.0, ones)[0, 1] == 7
-
-
-def test_values_must_have_a_power_of_two_rows():
-    with pytest.raises(ValueError, match="power of two rows, not 3"):
-        through_bonds(np.ones((3, 2)), np.ones(3), 0.1)
-    with pytest.raises(ValueError, match="weights"):
-        through_bonds(np.ones((4, 2)), np.ones(3), 0.1)

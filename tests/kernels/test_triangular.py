@@ -1,9 +1,9 @@
 """Tiled products, solves and factors against NumPy's, for every size of the last tile."""
 
 import numpy as np
-import pytest
 
 from pmdviz.kernels.triangular import add_products, cholesky, clear_above, forward
+from tests.support.tables import looped
 
 SIZES = [1, 2, 3, 4, 5, 6, 7, 8, 11, 33]
 
@@ -13,8 +13,8 @@ def positive(num, seed=0):
     return root @ root.T + num * np.eye(num)
 
 
-@pytest.mark.parametrize("num", SIZES)
-@pytest.mark.parametrize("n", [1, 5, 16])
+@looped("num", SIZES)
+@looped("n", [1, 5, 16])
 def test_products_are_added_to_the_lower_triangle(num, n):
     rng = np.random.default_rng(1)
     left, rows, target = rng.normal(size=(num, n)), rng.normal(size=(num, n)), rng.normal(size=(num, num))
@@ -23,7 +23,7 @@ def test_products_are_added_to_the_lower_triangle(num, n):
     np.testing.assert_allclose(np.tril(target), expected, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("num", SIZES)
+@looped("num", SIZES)
 def test_a_column_beyond_the_square_stays_as_it_is(num):
     left, target = np.ones((num, 3)), np.full((num, num + 1), 2.0)
     add_products(target, left, left, 1.0)
@@ -32,8 +32,8 @@ def test_a_column_beyond_the_square_stays_as_it_is(num):
     assert np.array_equal(target[:, :-1], 5.0 * np.tril(np.ones((num, num))))
 
 
-@pytest.mark.parametrize("num", SIZES)
-@pytest.mark.parametrize("n", [1, 9])
+@looped("num", SIZES)
+@looped("n", [1, 9])
 def test_a_solve_is_that_of_the_triangle(num, n):
     rng = np.random.default_rng(2)
     factor, columns = np.linalg.cholesky(positive(num)), rng.normal(size=(num, n))
@@ -42,7 +42,7 @@ def test_a_solve_is_that_of_the_triangle(num, n):
     np.testing.assert_allclose(columns, expected, rtol=1e-11, atol=1e-13)
 
 
-@pytest.mark.parametrize("num", SIZES)
+@looped("num", SIZES)
 def test_a_factor_is_numpy_s(num):
     matrix = positive(num, 3)
     expected = np.linalg.cholesky(matrix)

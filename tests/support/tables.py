@@ -1,0 +1,34 @@
+"""Tables looped inside one test, with the failing entry in its message."""
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any
+
+
+def looped(names: str, entries: Iterable[Any] | Callable[[], Iterable[Any]]) -> Callable[[Callable], Callable]:
+    """Call a test for each entry of a table: `pytest.mark.parametrize` with one item in place of many.
+
+    Stacked decorators multiply their tables. A function in place of the table is called when the test runs, so that
+    collecting the tests makes no targets. Fixtures are the same for all entries.
+    """
+    parts = [name.strip() for name in names.split(",")]
+
+    def decorate(test: Callable) -> Callable:
+        signature = inspect.signature(test)
+
+        @functools.wraps(test)
+        def run(**fixtures: Any) -> None:
+            for entry in entries() if callable(entries) else entries:
+                values = entry if len(parts) > 1 else (entry,)
+                try:
+                    test(**dict(zip(parts, values, strict=True)), **fixtures)
+                except BaseException as error:
+                    error.add_note(f"{names} = {entry!r}")
+                    raise
+
+        others = [one for one in signature.parameters.values() if one.name not in parts]
+        run.__signature__ = signature.replace(parameters=others)
+        return run
+
+    return decorate
