@@ -11,6 +11,7 @@ from pmdviz.densities.marginals import marginal_on_grid
 from pmdviz.densities.product import ProductDensity
 from pmdviz.densities.shaped import ShapedDensity, shaped_density
 from pmdviz.densities.shapes import chosen_shape
+from tests.support.tables import looped
 
 M = 60
 EQUAL = np.full(M, -np.log(M))
@@ -43,7 +44,7 @@ def product(blocks, kind):
     return ProductDensity(blocks, tuple(MAKERS[kind](len(block), k) for k, block in enumerate(blocks)))
 
 
-@pytest.mark.parametrize("blocks, kind", CASES)
+@looped("blocks, kind", CASES)
 def test_the_log_density_is_the_sum_of_the_blocks(blocks, kind):
     q = product(blocks, kind)
     points = q.mean + np.random.default_rng(0).standard_normal((30, q.dim))
@@ -55,7 +56,7 @@ def test_the_log_density_is_the_sum_of_the_blocks(blocks, kind):
     np.testing.assert_allclose(q.log_density(points), expected, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("blocks, kind", CASES)
+@looped("blocks, kind", CASES)
 def test_draws_have_its_moments_and_nothing_between_the_blocks(blocks, kind):
     q, n = product(blocks, kind), 40_000
     draws = q.sample(np.random.default_rng(1), n)
@@ -78,8 +79,8 @@ def test_on_a_grid_it_is_its_density_and_integrates_to_one(blocks, kind):
     assert values.sum() * grid.cell_volume == pytest.approx(1, abs=1e-5)
 
 
-@pytest.mark.parametrize("kind", MAKERS)
-@pytest.mark.parametrize("pair", [(0, 2), (2, 0), (0, 1), (1, 0), (2, 1)])
+@looped("kind", MAKERS)
+@looped("pair", [(0, 2), (2, 0), (0, 1), (1, 0), (2, 1)])
 def test_marginals_of_two_coordinates_are_those_of_the_draws(kind, pair):
     q = product(((0, 2), (1,)), kind)
     draws = q.sample(np.random.default_rng(2), 60_000)[:, list(pair)]

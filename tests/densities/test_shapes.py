@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from pmdviz.densities import shapes
 from pmdviz.densities.density import effective_sample_size, normalise
 from pmdviz.densities.grid import Grid
 from pmdviz.densities.shaped import WIDEST, ShapedDensity, shaped_density
@@ -15,8 +14,8 @@ from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.methods import METHODS
 from pmdviz.methods.shared.draws import from_density
-from pmdviz.targets import make_target
 from tests.support.engine import default_target, errors_from
+from tests.support.tables import looped
 
 ONES = np.ones(2)
 
@@ -118,8 +117,8 @@ def test_the_factor_widens_the_kernels_up_to_the_widest():
             np.testing.assert_allclose(q.factors[c] @ q.factors[c].T, h * h * covariance, rtol=1e-9)
 
 
-@pytest.mark.parametrize("m", [1, 2, 3, 4, 10])
-@pytest.mark.parametrize("d", [1, 2, 5])
+@looped("m", [1, 2, 3, 4, 10])
+@looped("d", [1, 2, 5])
 def test_few_or_coincident_particles_still_have_a_density(m, d):
     one = np.full(m, -np.inf)
     one[0] = 0.0
@@ -152,15 +151,6 @@ def test_draws_have_the_density_s_moments_in_each_mode(draws):
         assert abs(errors_from([x.mean(axis=0)[0] for x in own], expected[0][0])) < 4
         np.testing.assert_allclose(np.mean([np.cov(x.T) for x in own], axis=0), expected[1], rtol=0.06)
         assert abs(expected[0][0] - mean) < 0.2
-
-
-def test_balanced_draws_vary_less():
-    q = density_of(modes(600), np.log(equal(600)))
-    spread = {
-        draws: np.std([from_density(np.random.default_rng(k), q, 200, draws).mean(axis=0)[0] for k in range(40)])
-        for draws in ("independent", "balanced")
-    }
-    assert spread["balanced"] < 0.5 * spread["independent"]
 
 
 # The choice.
@@ -202,6 +192,7 @@ def least(weights, ess):
     return next(w for w in map(weights, np.geomspace(0.01, 100, 400)) if 1 / (w**2).sum() <= ess)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("ess", [8, 15, 40])
 def test_few_effective_particles_share_one_covariance_and_are_not_bridged(ess):
     """Two means and a covariance cost less than two covariances, and a gap is seen with a handful of particles."""
@@ -213,12 +204,6 @@ def test_few_effective_particles_share_one_covariance_and_are_not_bridged(ess):
         assert len(sides) > 1 and all(side.mean() in (0.0, 1.0) for side in sides if len(side))
         shared.append(shape.shared)
     assert np.mean(shared) > 0.5
-
-
-def test_a_particle_judges_as_often_as_it_weighs():
-    w = np.array([0.5, 0.25, 0.2, 0.05, 0.0])
-    judged = shapes.judges(w)
-    assert dict(zip(judged.at, judged.counts / shapes.JUDGED, strict=True)) == dict(enumerate(w[:4]))
 
 
 def test_the_price_of_covariances_keeps_a_gaussian_of_twenty_dimensions_whole():
@@ -238,18 +223,6 @@ def test_the_choice_is_a_function_of_particles_and_weights_whatever_their_units(
     x, w = modes(), np.exp(normalise(standard(1500, 1)[:, 0]))
     one, two = chosen_shape(x, w), chosen_shape(x * np.array([1e-4, 1e5]) + 7, w)
     assert np.array_equal(one.labels, two.labels) and one.width == two.width
-
-
-def test_the_width_is_the_best_of_the_table():
-    """No other entry has a higher leave-one-out density, with the clusters as they are."""
-    x = modes(seed=3)
-    z = (x - x.mean(axis=0)) / x.std(axis=0)
-    shape = chosen_shape(x, equal(1500))
-    few = shapes.representatives(equal(1500), 3 * shapes.KERNELS)
-    judged = shapes.judges(few)
-    parts = shapes.whitened(z, few, shape.labels, judged.at)
-    values = [np.average(shapes.left_out(parts, h), weights=judged.counts) for h in WIDTHS]
-    assert WIDTHS[int(np.argmax(values))] == pytest.approx(shape.width * 2 ** (1 / 6))
 
 
 def test_many_particles_are_represented_by_some():
@@ -273,9 +246,8 @@ def test_particles_chosen_of_many_candidates_stand_for_all_of_them():
 WITH_A_KERNEL = [name for name, method in METHODS.items() if "bandwidth_rule" in method.Knobs.specs()]
 
 
-@pytest.mark.parametrize(
-    "method", [name for name in WITH_A_KERNEL if not METHODS[name].missing_in(default_target("gaussian"))]
-)
+@pytest.mark.ci
+@looped("method", lambda: [name for name in WITH_A_KERNEL if not METHODS[name].missing_in(default_target("gaussian"))])
 def test_every_method_with_a_kernel_offers_it(method):
     session = Session(Recipe("gaussian", method, num_particles=60, budget=40, bandwidth_rule="shaped"))
     densities = session.advance(3).densities.values()  # a mixture that the particles are drawn from may be better
@@ -283,17 +255,6 @@ def test_every_method_with_a_kernel_offers_it(method):
     assert session.frame.metrics["tv"] is not None and session.frame.floor_rule == "shaped"
     session.set(bandwidth_rule="local")
     assert session.frame.knobs.bandwidth == 0.75 and session.frame.floor_rule == "local"
-
-
-def test_a_frame_shows_the_weighted_particles_and_q_has_their_moments():
-    session = Session(Recipe(bandwidth_rule="shaped", step_limit=0.5, num_particles=400))
-    frame = session.advance(20)
-    assert np.array_equal(frame.particles, frame.state.particles)
-    assert not np.array_equal(frame.density.centres, frame.particles)
-    for found, expected in zip(
-        (frame.density.mean, frame.density.cov), moments(frame.particles, frame.weights), strict=True
-    ):
-        np.testing.assert_allclose(found, expected, atol=1e-10)
 
 
 @pytest.mark.parametrize("steps", [0, 3])
@@ -312,31 +273,7 @@ def test_balanced_draws_of_pmd_have_narrower_kernels_until_others_are_drawn(step
             assert session.advance().state.each == 17 - each
 
 
-def test_a_rejuvenation_draws_from_the_density_of_the_frame():
-    target, pmd = make_target("mixture", num_data=40), METHODS["pmd"]
-    knobs = pmd.Knobs.checked({"num_particles": 60, "policy": "always", "bandwidth_rule": "shaped"})
-    first, _ = pmd.step(
-        np.random.default_rng(1), pmd.init(np.random.default_rng(0), target, knobs), target, target.data[:8], knobs
-    )
-    q = pmd.density(first, knobs, target)
-    state, _ = pmd.step(np.random.default_rng(2), first, target, target.data[8:16], knobs)
-    assert np.array_equal(state.particles, from_density(np.random.default_rng(2), q, 60))
-    np.testing.assert_allclose(state.log_proposal, q.log_density(state.particles), rtol=1e-12)
-
-
-def test_shaped_with_limited_steps_is_nearer_in_the_plane_than_local():
-    """Paired, over data sets and seeds; the bench has the figures."""
-    better = []
-    for k in range(6):
-        tv = {}
-        for rule in ("local", "shaped"):
-            parts = {"target_options": {"data_seed": 40 + k, "num_data": 400, "sigma_x": 1.5}, "seed": k}
-            session = Session(Recipe(**parts, bandwidth_rule=rule, step_limit=0.5), metrics_every=10**6)
-            tv[rule] = session.advance(10**6).metrics["tv"]
-        better.append(tv["local"] - tv["shaped"])
-    assert errors_from(better, 0) > 3
-
-
+@pytest.mark.ci
 def test_rejuvenations_leave_the_variance_of_a_gaussian_alone():
     """Where every step rejuvenates, `local` widens q each time; the shaped kernel does not."""
     ratio = {}
