@@ -3,17 +3,17 @@
 import numpy as np
 import pytest
 from arviz_stats.base import array_stats
-from scipy.stats import norm, rankdata
 
 import pmdviz
 from pmdviz.methods import METHODS, usual_target
 from pmdviz.metrics import METRICS, applicable
-from pmdviz.metrics.bulk_ess import autocovariances, bulk_ess
+from pmdviz.metrics.bulk_ess import bulk_ess
 from pmdviz.metrics.rank_normal import normal_scores
 from pmdviz.metrics.rhat import rhat
 from pmdviz.targets import TARGETS, make_target
 from tests.support.chains import run_chain
 from tests.support.engine import fitting
+from tests.support.tables import looped
 
 
 def autoregressive(rng, count, n, rho):
@@ -25,8 +25,8 @@ def autoregressive(rng, count, n, rho):
     return x
 
 
-@pytest.mark.parametrize("rho", [-0.6, 0.0, 0.5, 0.97])
-@pytest.mark.parametrize("count, n", [(1, 4), (1, 5), (1, 200), (1, 1001), (4, 7), (4, 150), (3, 1000)])
+@looped("rho", [-0.6, 0.0, 0.5, 0.97])
+@looped("count, n", [(1, 4), (1, 5), (1, 200), (1, 1001), (4, 7), (4, 150), (3, 1000)])
 def test_both_are_those_of_another_implementation(rho, count, n):
     for seed in range(3):
         chains = autoregressive(np.random.default_rng([seed, count, n]), count, n, rho)
@@ -49,26 +49,6 @@ def test_one_chain_is_judged_by_its_halves():
         assert rhat(chain) == pytest.approx(expected, rel=1e-12)
 
 
-def test_scores_are_of_mean_ranks():
-    values = np.array([[3.0, 1.0, 1.0], [7.0, 3.0, 3.0]])
-    expected = norm.ppf((rankdata(values) - 0.375) / 6.25).reshape(2, 3)
-    np.testing.assert_allclose(normal_scores(values), expected, rtol=1e-12)
-
-
-def test_autocovariances_are_their_sums():
-    x = np.random.default_rng(0).normal(size=(2, 30))
-    c = x - x.mean(axis=1, keepdims=True)
-    naive = [[(c[j, : 30 - k] * c[j, k:]).sum() / 30 for k in range(30)] for j in range(2)]
-    np.testing.assert_allclose(autocovariances(x), naive, atol=1e-14)
-
-
-@pytest.mark.parametrize("rho", [0.0, 0.5, 0.9])
-def test_draws_that_hang_together_are_worth_fewer(rho):
-    """n (1 - rho) / (1 + rho) of an autoregressive chain."""
-    found = [bulk_ess(autoregressive(np.random.default_rng(seed), 4, 2000, rho)) for seed in range(10)]
-    assert np.mean(found) == pytest.approx(8000 * (1 - rho) / (1 + rho), rel=0.1)
-
-
 def test_chains_in_two_places_or_a_chain_on_its_way_have_a_large_rhat():
     rng = np.random.default_rng(0)
     same = rng.normal(size=(4, 500))
@@ -82,9 +62,7 @@ def test_too_few_draws_or_none_that_differ_have_neither():
     assert rhat(np.random.default_rng(0).normal(size=(2, 3))) is None is bulk_ess(np.ones((2, 3)))
 
 
-@pytest.mark.parametrize(
-    "method", [name for name, one in METHODS.items() if one.family == "chain" and usual_target(name) == "mixture"]
-)
+@looped("method", [name for name, one in METHODS.items() if one.family == "chain" and usual_target(name) == "mixture"])
 def test_a_frame_of_chains_has_both_and_the_worst_coordinate_counts(method):
     frame = run_chain(method, 60, "banana" if method != "gibbs" else "gaussian", num_chains=3, burn_in=0.5).frame
     assert frame.chains.shape == (3, 30, 2)
@@ -92,6 +70,7 @@ def test_a_frame_of_chains_has_both_and_the_worst_coordinate_counts(method):
         assert frame.metrics[name] == worst(of(frame.chains[:, :, k]) for k in range(2))
 
 
+@pytest.mark.nightly
 def test_they_are_offered_for_chains_in_real_coordinates_alone():
     names = {"rhat", "bulk_ess"}
     for target in map(make_target, TARGETS):
@@ -101,6 +80,7 @@ def test_they_are_offered_for_chains_in_real_coordinates_alone():
     assert not METRICS["rhat"].ranks and not METRICS["bulk_ess"].ranks
 
 
+@pytest.mark.ci
 def test_gibbs_in_one_mode_looks_converged_and_a_pool_in_two_does_not():
     """What R-hat is for, and what one chain alone cannot know."""
     options = {"num_data": 400, "sigma_x": 1.5}

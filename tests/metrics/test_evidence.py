@@ -6,7 +6,6 @@ import pytest
 import pmdviz
 from pmdviz.methods import METHODS
 from pmdviz.metrics import METRICS
-from pmdviz.scenes.trace_columns import GROUPS
 from pmdviz.targets import make_target
 
 SMALL = {"num_data": 5, "dim": 1}
@@ -36,12 +35,6 @@ def test_without_an_estimate_or_a_truth_there_is_no_metric():
     assert not METRICS["log_z"].applies(gaussian, METHODS["pmd"])
     assert METRICS["log_z"].applies(logistic, METHODS["importance"])
     assert not METRICS["log_z_error"].applies(logistic, METHODS["importance"])
-
-
-def test_estimate_and_truth_are_drawn_on_one_axis():
-    group = GROUPS["log_z"]
-    assert list(group.metrics) == ["log_z", "log_z_above", "log_z_exact"] and not group.log
-    assert len({str(line.dash) for line in group.metrics.values()}) == 3
 
 
 def test_no_method_tells_a_number_that_has_the_name_of_a_metric():

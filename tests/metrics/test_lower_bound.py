@@ -6,9 +6,6 @@ import pytest
 import pmdviz
 from pmdviz.densities.density import KernelDensity
 from pmdviz.densities.product import ProductDensity
-from pmdviz.engine.recipe.recipe import Recipe
-from pmdviz.engine.session import Session
-from pmdviz.metrics import METRICS
 from pmdviz.metrics.lower_bound import MOST_COORDINATES, knn_entropy, lower_bound
 from tests.support.engine import errors_from
 
@@ -38,14 +35,6 @@ def test_in_more_dimensions_it_is_off_by_little(dim, off):
     assert np.mean(found) == pytest.approx(entropy(np.eye(dim)), abs=off)
 
 
-def test_the_entropy_of_a_uniform_density_and_of_other_units():
-    rng = np.random.default_rng(0)
-    found = [knn_entropy(rng.random((1000, 1))) for _ in range(RUNS)]
-    assert abs(errors_from(found, 0.0)) < 4
-    points = rng.standard_normal((200, 2))
-    assert knn_entropy(points * [1e3, 1e-3]) == pytest.approx(knn_entropy(points), abs=1e-9)
-
-
 def test_points_that_coincide_have_none():
     assert np.isnan(knn_entropy(np.zeros((50, 2))))
     assert np.isnan(knn_entropy(np.repeat(np.arange(10.0), 5)[:, None]))
@@ -73,17 +62,6 @@ def test_it_falls_where_q_is_too_narrow():
     target, rng = pmdviz.target("correlated_gaussian", correlation=0.0), np.random.default_rng(2)
     found = [lower_bound(of_blocks(rng, ((0, 1),), (0.5,), 1000), target) for _ in range(RUNS)]
     assert abs(errors_from(found, -(0.25 - 1 - 2 * np.log(0.5)))) < 4
-
-
-def test_a_run_has_it_beside_the_one_for_stopping():
-    recipe = Recipe(
-        "correlated_gaussian", "pmfvb", target_options={"correlation": 0.6}, num_particles=400, num_others=400,
-        grouping="single", step_size=0.05, budget=None, seed=0,
-    )  # fmt: skip
-    session = Session(recipe, metrics_every=10**9)
-    session.advance(200)
-    assert session.frame.metrics["elbo_knn"] == pytest.approx(0.5 * np.log(1 - 0.6**2), abs=0.2)
-    assert METRICS["elbo_knn"].label == "lower bound (kNN entropy) (nats)"
 
 
 def test_of_too_many_coordinates_there_is_none():

@@ -40,15 +40,6 @@ def test_masses_of_draws_of_the_posterior_are_those_of_its_basins(options):
     assert (np.abs(masses - exact) < 4 * errors + 1e-3).all()
 
 
-def test_swapped_components_swap_the_basins():
-    target = make_target("mixture", **APART)
-    found = modes(target)
-    for place, peak in enumerate(found.peaks):
-        one = KernelDensity(peak[None], np.zeros(1), 0.05 * np.eye(2))
-        masses = found.masses_of(one)
-        assert masses[place] > 0.999 and masses[1 - place] < 1e-3
-
-
 def test_mass_where_there_is_no_posterior_belongs_to_no_mode():
     far = KernelDensity(np.array([[6.0, 6.0], [6.1, 6.0]]), np.log([0.5, 0.5]), 0.1 * np.eye(2))
     assert modes(make_target("mixture")).masses_of(far) == [0.0, 0.0]

@@ -23,7 +23,7 @@ def naive(frame, sets):
         predicted = np.zeros((len(sets), len(unseen)))
         for i, (_, phi) in enumerate(sets):
             belongs = phi[seen] / phi[seen].sum(axis=1, keepdims=True)
-            for _ in range(300):
+            for _ in range(60):
                 for word in np.unique(seen):
                     same = np.flatnonzero(seen == word)
                     share = phi[word] * (belongs.sum(axis=0) - belongs[same[0]] + alpha)

@@ -24,15 +24,6 @@ def test_its_mean_under_the_surrogate_is_zero():
     np.testing.assert_allclose(matrix, matrix.T, atol=1e-12)
 
 
-def test_weighted_by_the_surrogate_over_the_target_its_mean_under_the_target_is_zero():
-    """rho = N(0, 1), p = N(0.5, 0.5): E_p w kappa_rho = 0 for w = rho / p."""
-    matrix, p = stein_matrix(LINE[:, None], -LINE[:, None]), normal(LINE, 0.5, 0.5)
-    inside = p > 1e-12
-    w = np.where(inside, normal(LINE) / np.where(inside, p, 1.0), 0.0)
-    np.testing.assert_allclose(matrix @ (w * p) * STEP, 0, atol=1e-3)
-    assert np.abs(matrix @ p * STEP).max() > 0.1
-
-
 def test_in_several_dimensions_it_is_the_operator_twice():
     """By differences of k, for one pair."""
     rng, e = np.random.default_rng(0), 1e-4
