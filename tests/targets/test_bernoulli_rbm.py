@@ -6,15 +6,12 @@ import numpy as np
 import pytest
 from scipy.special import expit, logsumexp
 
-from pmdviz.methods import METHODS
-from pmdviz.scenes.stage import SCENES
 from pmdviz.targets import make_target
 from pmdviz.targets.reference.base import DrawsReference
 from pmdviz.targets.reference.enumeration import Enumeration
 from pmdviz.targets.reference.gibbs_chains import chains_disagree, gibbs_chains
 from pmdviz.targets.reference.hidden_units import HiddenEnumeration
-from tests.support.chains import all_draws, run_chain
-from tests.support.engine import errors_from
+from tests.support.tables import looped
 
 SETTINGS = [{"visible": 5, "hidden": 3, "weight_sd": 0.8}, {"visible": 1, "hidden": 4}, {"visible": 4, "hidden": 1}]
 
@@ -38,8 +35,8 @@ def test_hidden_units_are_summed_over(options):
     assert np.exp(target.log_prior(z)).sum() == pytest.approx(1)
 
 
-@pytest.mark.parametrize("options", SETTINGS, ids=str)
-@pytest.mark.parametrize("by", ["visible", "hidden"])
+@looped("options", SETTINGS)
+@looped("by", ["visible", "hidden"])
 def test_the_reference_is_the_sum_over_all_states(options, by):
     target = make_target("bernoulli_rbm", **options)
     joint, z, _ = both_layers(target)
@@ -62,6 +59,7 @@ def test_the_smaller_layer_is_visited_and_too_large_ones_are_not():
     assert np.isfinite(make_target("bernoulli_rbm", visible=400, hidden=3, weight_sd=5.0).exact.log_z)
 
 
+@pytest.mark.ci
 def test_long_chains_have_the_exact_means_within_their_errors():
     target = make_target("bernoulli_rbm", visible=20, hidden=10, weight_sd=0.2, bias_ratio=2.0)
     found, exact = DrawsReference(gibbs_chains(target.weights, target.visible_bias, target.hidden_bias)), target.exact
@@ -81,12 +79,6 @@ def test_chains_that_stay_where_they_began_are_no_reference():
     assert chains_disagree(agree)
 
 
-def test_biases_may_be_larger_than_weights():
-    one, other = (make_target("bernoulli_rbm", weight_sd=0.05, bias_ratio=ratio) for ratio in (1.0, 20.0))
-    assert np.array_equal(one.weights, other.weights)
-    np.testing.assert_allclose(other.hidden_bias, 20 * one.hidden_bias, rtol=1e-12)
-
-
 def test_a_sweep_draws_each_layer_given_the_other():
     """Transition probabilities between all visible states, by way of every hidden one."""
     target = make_target("bernoulli_rbm", **SETTINGS[0])
@@ -99,21 +91,3 @@ def test_a_sweep_draws_each_layer_given_the_other():
     draws = np.array([target.gibbs_sweep(rng, start, target.data_rows) for _ in range(20_000)])
     counts = (draws[:, None, :] == z).all(axis=2).sum(axis=0)
     assert ((counts - expected) ** 2 / expected).sum() < len(z) + 5 * np.sqrt(2 * len(z))
-
-
-@pytest.mark.parametrize("method", ["gibbs", "random_walk"])
-def test_chains_find_the_exact_means(method):
-    found = []
-    for seed in range(12):
-        session = run_chain(method, 1500, "bernoulli_rbm", {"visible": 4, "hidden": 3}, seed)
-        found.append(all_draws(session)[200:].mean(axis=0))
-    exact = session.target.exact.mean
-    assert max(abs(errors_from(*pair)) for pair in zip(np.transpose(found), exact, strict=True)) < 4.5
-
-
-def test_its_picture_is_the_lattice_as_square_as_the_units_divide():
-    shapes = {12: (3, 4), 25: (5, 5), 13: (1, 13), 1: (1, 1), 100: (10, 10)}
-    for visible, shape in shapes.items():
-        target = make_target("bernoulli_rbm", visible=visible)
-        assert target.space.shape == shape and len(target.parameter_names) == visible
-        assert SCENES["lattice"].applies(target, METHODS["gibbs"])

@@ -1,8 +1,5 @@
 """Binary nets: the target against its formula, the data that it learns from, and ensembles judged by held-out rows."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
@@ -92,11 +89,3 @@ def test_an_ensemble_is_judged_by_its_mean_probabilities_and_by_each_net():
     own = chances.mean(axis=0)[np.arange(len(classes)), classes.astype(int)]
     assert frame.metrics["log_loss"] == pytest.approx(-np.log(own).mean())
     assert frame.metrics["accuracy"] > frame.metrics["single_accuracy"]
-
-
-def test_without_scikit_learn_it_is_left_out():
-    hide = (
-        "import importlib.util as u, sys; f = u.find_spec; u.find_spec = lambda n, p=None: n != 'sklearn' and f(n, p)"
-    )
-    code = f"{hide}; import pmdviz; assert 'binary_net' not in pmdviz.list_targets()"
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=300)

@@ -77,15 +77,3 @@ def test_the_correlated_gaussian_is_what_it_says():
     for bad in (-1.0, 1.0):
         with pytest.raises(InputError, match="correlation must be"):
             make_target("correlated_gaussian", correlation=bad)
-
-
-def test_means_on_the_diagonal():
-    means = make_target("gmm", dim=3, num_components=3, arrangement="diagonal", spread=1.5).means
-    np.testing.assert_array_equal(means, [[-1.5] * 3, [0.0] * 3, [1.5] * 3])
-
-
-def test_true_weights_may_be_drawn_from_the_prior():
-    weights = [make_target("logistic", truth="prior", prior_sd=3.0, dim=9, data_seed=s).true_weights for s in range(40)]
-    assert abs(np.std(weights) / 3 - 1) < 4 / np.sqrt(2 * 360) and abs(np.mean(weights)) < 4 * 3 / np.sqrt(360)
-    usual = make_target("logistic").true_weights
-    assert usual[0] == 0 and np.linalg.norm(usual) == pytest.approx(1.5)

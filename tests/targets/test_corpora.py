@@ -5,11 +5,10 @@ import sys
 import numpy as np
 import pytest
 
-import pmdviz
-from pmdviz.data import files as data_files
 from pmdviz.errors import InputError
 from pmdviz.targets import make_target
 from pmdviz.targets.rows.corpora import NUM_TEST, bars
+from tests.support.tables import looped
 from tests.support.topics import log_prior_of, tokens_of
 
 LDAC = "3 0:2 4:1 7:3\n2 1:1 2:2\n1 3:4\n2 0:1 7:2\n"
@@ -78,15 +77,8 @@ def test_files_of_both_kinds_hold_the_same_corpus(tmp_path):
     assert len(one.test_data) == 1 and one.image_shape is None and one.true_topics is None
 
 
-def test_a_run_on_a_file_can_be_had(tmp_path):
-    path = written(tmp_path, LDAC, "corpus.ldac")
-    options = {"data": path, "num_data": 3, "num_topics": 2}
-    run = pmdviz.run(target="topics", target_options=options, method="structured_pmd", budget=6, seed=0)
-    assert run.frames[-1].metrics["perplexity"] > 1
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "words"),
+@looped(
+    "name, text, words",
     [
         ("x.csv", "1,2\n3,-1\n0,1\n", "document 2 of data .* has a word -1 times; counts must be whole and at least 0"),
         ("x.csv", "1,2\n3,1.5\n0,1\n", "document 2 of data .* has a word 1.5 times"),
@@ -116,27 +108,6 @@ class _nothing:  # noqa: N801
     def __enter__(self): ...
 
     def __exit__(self, *error): ...
-
-
-def test_too_many_documents_or_topics_are_refused(tmp_path):
-    path = written(tmp_path, LDAC, "corpus.ldac")
-    with pytest.raises(InputError, match="num_data must be at most 3 with data .*; given: 4"):
-        make_target("topics", data=path, num_data=4)
-    wide = written(tmp_path, "1 0:1\n1 50000:1\n", "wide.ldac")
-    with pytest.raises(InputError, match="num_topics must be at most 39 with 50,001 words; given: 100"):
-        make_target("topics", data=wide, num_data=1, num_topics=100)
-
-
-def test_word_counts_are_no_table(tmp_path):
-    path = written(tmp_path, LDAC, "corpus.ldac")
-    with pytest.raises(InputError, match="holds word counts, and a table is needed"):
-        make_target("logistic", data=path)
-
-
-def test_a_served_page_reads_no_corpus(tmp_path, monkeypatch):
-    monkeypatch.setattr(data_files, "_forbidden", True)
-    with pytest.raises(InputError, match="a served page reads no files"):
-        make_target("topics", data=written(tmp_path, LDAC, "unread.ldac"), num_data=2)
 
 
 def test_reuters_is_read_from_the_package_that_carries_it(tmp_path, monkeypatch):

@@ -1,6 +1,5 @@
 """A person's own functions: checked when made, run like any other target, and never the end of a session."""
 
-import re
 import sys
 
 import numpy as np
@@ -10,8 +9,9 @@ import pmdviz
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, TargetError
-from pmdviz.targets import TARGETS, make_target
+from pmdviz.targets import make_target
 from tests.support.engine import digest, drive
+from tests.support.tables import looped
 
 DATA = np.random.default_rng(0).normal(0.5, 1.0, size=30)
 
@@ -69,17 +69,6 @@ def test_a_run_from_end_to_end():
     assert names["run"].particles.tobytes() == run.particles.tobytes()
 
 
-def test_in_more_than_two_dimensions_what_cannot_be_had_is_none():
-    mine = custom(dim=4, sample_prior=lambda rng, m: sample_prior(rng, m, 4))
-    run = pmdviz.run(target=mine, budget=300, num_particles=100)
-    metrics = run.final.metrics
-    assert mine.exact is None and run.final.grid is None
-    assert [name for name, value in metrics.items() if value is not None] == ["ess", "ancestors", "khat"]
-    assert np.isnan(run.history["tv"]).all() and run.history["tv"].dtype == float
-    assert run.particles.shape == (100, 4)
-    assert len(mine.parameter_names) == 4
-
-
 def test_what_it_has_no_gradient_for_it_says():
     with pytest.raises(InputError, match="'dose' has no gradient"):
         custom().grad_log_joint(np.zeros((1, 1)))
@@ -105,17 +94,6 @@ def test_a_prior_with_an_edge_is_no_obstacle():
     assert mine.exact.log_density(np.array([[1.0]]))[0] > -5
     run = pmdviz.run(target=mine, policy="never", budget=300, num_particles=400)
     assert run.final.metrics["tv"] < 0.35
-
-
-def test_the_name_enters_no_table():
-    custom(name="mine")
-    assert "mine" not in TARGETS
-
-
-def test_given_bounds_are_its_box():
-    assert custom(bounds=[(-2, 2)]).view_box == ((-2.0, 2.0),)
-    low, high = custom().view_box[0]
-    assert low < -3 and high > 3
 
 
 # What is wrong is said when it is made.
@@ -173,7 +151,7 @@ WRONG_WHEN_CALLED = [
 ]
 
 
-@pytest.mark.parametrize("parts, words", WRONG, ids=lambda value: re.sub(r" at 0x\w+", "", str(value))[:40])
+@looped("parts, words", WRONG)
 def test_wrong_parts_are_refused(parts, words):
     with pytest.raises(InputError) as error:
         custom(**parts)
@@ -181,32 +159,10 @@ def test_wrong_parts_are_refused(parts, words):
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("parts, words", WRONG_WHEN_CALLED, ids=lambda value: re.sub(r" at 0x\w+", "", str(value))[:40])
+@looped("parts, words", WRONG_WHEN_CALLED)
 def test_functions_that_fail_are_named(parts, words):
     with pytest.raises(TargetError, match=words):
         custom(**parts)
-
-
-def test_the_keyboard_still_stops_it():
-    def interrupted(theta):
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        custom(log_prior=interrupted)
-
-
-@pytest.mark.parametrize("missing", ["log_prior", "log_likelihood", "sample_prior", "data", "dim", "name"])
-def test_a_missing_part_is_named(missing):
-    with pytest.raises(TypeError, match=f"argument: '{missing}'"):
-        pmdviz.custom_target(**{name: part for name, part in PARTS.items() if name != missing})
-
-
-def test_the_persons_own_array_may_change_afterwards():
-    data = DATA.copy()
-    mine = custom(data=data)
-    before = mine.log_joint(np.zeros((1, 1)))
-    data[:] = 7
-    assert mine.log_joint(np.zeros((1, 1))) == before
 
 
 # Recipes.
@@ -232,7 +188,7 @@ def test_without_its_target_a_recipe_says_what_it_needs():
         Recipe.from_json(text, targets={"dose": make_target("gaussian")})
 
 
-@pytest.mark.parametrize(
+@looped(
     "parts, what",
     [
         ({"data": DATA[::-1]}, "data_hash"),
@@ -241,17 +197,11 @@ def test_without_its_target_a_recipe_says_what_it_needs():
         ({"log_likelihood": lambda theta, batch: log_likelihood(1.001 * theta, batch)}, "log_joint"),
         ({"dim": 2, "sample_prior": lambda rng, m: sample_prior(rng, m, 2)}, "dim"),
     ],
-    ids=lambda value: re.sub(r" at 0x\w+", "", str(value))[:30],
 )
 def test_another_target_of_the_same_name_is_refused_with_what_differs(parts, what):
     text = Recipe(custom()).to_json()
     with pytest.raises(InputError, match=f"'dose' does not match the recipe .*{what}"):
         Recipe.from_json(text, targets={"dose": custom(**parts)})
-
-
-def test_recipes_of_different_targets_of_one_name_differ():
-    assert Recipe(custom()) != Recipe(custom(data=DATA[::-1]))
-    assert Recipe(custom()) == Recipe(custom())
 
 
 # A target that fails while it runs. The session stays at the last good frame, and the step can be tried again.
@@ -300,7 +250,7 @@ MOODS = {
 }
 
 
-@pytest.mark.parametrize("mood", MOODS, ids=lambda mood: mood.__name__)
+@looped("mood", MOODS)
 def test_a_failing_likelihood_stops_at_the_last_good_frame_and_can_be_tried_again(mood):
     likelihood = Moody(mood, None)
     recipe = Recipe(custom(log_likelihood=likelihood), num_particles=50, batch_size=7, budget=140, policy="always")
@@ -331,18 +281,6 @@ def test_the_theta_named_is_the_one_that_failed():
     with pytest.raises(TargetError) as error:
         session.advance()
     assert error.value.theta == session.frame.particles[3]
-
-
-def test_a_prior_that_fails_on_new_particles_is_named():
-    def moody_prior(theta):
-        return np.where(theta[:, 0] > 3.9, np.nan, log_prior(theta))
-
-    mine = custom(log_prior=moody_prior, bounds=[(-3, 3)], sample_prior=lambda rng, m: rng.uniform(-1, 1, (m, 1)))
-    wide = {"policy": "always", "bandwidth_rule": "isotropic", "bandwidth": 2}
-    session = Session(Recipe(mine, num_particles=200, budget=5000, **wide))
-    with pytest.raises(TargetError, match="log_prior of target 'dose' is nan at theta = "):
-        session.advance(50)
-    assert np.isfinite(session.frame.weights).all()
 
 
 def test_a_few_impossible_particles_are_no_failure():
@@ -390,37 +328,6 @@ def test_a_box_without_any_of_the_posterior_is_named():
         mine.exact  # noqa: B018
 
 
-def test_a_restart_that_fails_leaves_the_old_run_whole():
-    class Prior:
-        tired = False
-
-        def __call__(self, rng, m):
-            if self.tired:
-                raise RuntimeError("tired")
-            return sample_prior(rng, m)
-
-    prior = Prior()
-    session = Session(Recipe(custom(sample_prior=prior), num_particles=30, budget=100))
-    session.advance(2)
-    before, recipe = digest(session), session.recipe
-    prior.tired = True
-    for attempt in (session.restart, session.replay, session.reseed):
-        with pytest.raises(TargetError, match="tired"):
-            attempt()
-    assert digest(session) == before and session.recipe == recipe
-    session.advance()
-    prior.tired = False
-    session.replay()
-    drive(session)
-    assert digest(session)["particles"] == digest_of(recipe)["particles"]
-
-
-def digest_of(recipe):
-    session = Session(recipe)
-    drive(session)
-    return digest(session)
-
-
 # Blocks for a mean field.
 
 GRADIENTS = {
@@ -443,25 +350,6 @@ def test_blocks_are_those_given_or_each_coordinate_alone():
     assert Recipe.from_json(text, targets={"three": mine}) == run.recipe
     with pytest.raises(InputError, match=r"does not match the recipe \(blocks differ\)"):
         Recipe.from_json(text, targets={"three": usual})
-
-
-@pytest.mark.parametrize(
-    ("blocks", "said"),
-    [
-        ([[0, 1]], "exactly once: θ₃ is in none"),
-        ([[0, 1], [1, 2]], "exactly once: θ₂ is in several"),
-        ([[0, 1, 2], [3]], "there is no coordinate 3"),
-        ([[0, 1, 2], [-1]], "there is no coordinate -1"),
-        ([[0, 1, 2], []], "blocks must not be empty"),
-        ([[0, 1.5], [2]], "blocks must be lists of numbers of coordinates, such as"),
-        ([0, 1, 2], "blocks must be lists of numbers of coordinates, such as"),
-        ("012", "blocks must be lists of numbers of coordinates, such as"),
-        ([[0, True], [2]], "blocks must be lists of numbers of coordinates, such as"),
-    ],
-)
-def test_blocks_that_are_no_partition_are_refused(blocks, said):
-    with pytest.raises(InputError, match=re.escape(said)):
-        custom(**OF_THREE, blocks=blocks)
 
 
 def test_without_a_gradient_there_are_no_blocks():

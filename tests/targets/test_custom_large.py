@@ -79,10 +79,6 @@ def test_no_call_of_a_persons_function_has_more_pairs_than_the_limit(on_disk, mo
     assert SIZES == [(20_000, 1)] * 3, "where there are more theta than pairs allowed, one datum at a time"
 
 
-def test_no_data_at_all_are_asked_for_too():
-    assert target_of(np.zeros(4)).log_likelihood(np.zeros((3, 2)), np.empty(0)).tolist() == [0.0] * 3
-
-
 def test_the_exact_posterior_is_left_out_where_it_would_take_minutes(on_disk, monkeypatch):
     assert target_of(on_disk).exact is None
     assert target_of(np.zeros(50)).exact is not None

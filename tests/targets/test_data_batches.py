@@ -11,6 +11,7 @@ import pytest
 from pmdviz.data.batches import read_batch
 from pmdviz.errors import InputError
 from pmdviz.targets import make_target
+from tests.support.tables import looped
 
 IMAGES = np.random.default_rng(0).integers(0, 256, (12, 3072)).astype(np.uint8)
 LABELS = [k % 3 for k in range(12)]
@@ -48,8 +49,8 @@ def test_the_fixture_is_what_python_reads():
     assert found[b"labels"] == LABELS and found[b"batch_label"] == b"training batch 1 of 5"
 
 
-@pytest.mark.parametrize("protocol", ["python 2", 2, 3, 4])
-@pytest.mark.parametrize("name", ["data_batch_1", "test_batch", "data_batch_5.gz"])
+@looped("protocol", ["python 2", 2, 3, 4])
+@looped("name", ["data_batch_1", "test_batch", "data_batch_5.gz"])
 def test_a_batch_is_read(tmp_path, protocol, name):
     made = {b"data": IMAGES, b"labels": LABELS, b"batch_label": b"x", b"filenames": [b"a.png"] * 12}
     content = of_python_2() if protocol == "python 2" else pickle.dumps(made, protocol)
@@ -69,8 +70,8 @@ class Hostile:
         return os.system, ("touch it_ran",)
 
 
-@pytest.mark.parametrize("thing", [Hostile(), print, np.random.default_rng])
-@pytest.mark.parametrize("protocol", [2, 4])
+@looped("thing", [Hostile(), print, np.random.default_rng])
+@looped("protocol", [2, 4])
 def test_a_hostile_pickle_is_refused_and_not_run(path, thing, protocol, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     path.write_bytes(pickle.dumps({b"data": IMAGES, b"labels": LABELS, b"more": thing}, protocol))
@@ -91,23 +92,21 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize("made, words", BROKEN.values(), ids=BROKEN)
+@looped("made, words", BROKEN.values())
 def test_a_broken_batch_gets_a_sentence(path, made, words):
     path.write_bytes(pickle.dumps(made, 2))
     with pytest.raises(InputError, match=words):
         make_target("binary_net", data=str(path), num_data=9)
 
 
-@pytest.mark.parametrize("cut", [0, 1, 30, 200, -1])
+@looped("cut", [0, 1, 30, 200, -1])
 def test_a_batch_that_is_cut_off_gets_a_sentence(path, cut):
     path.write_bytes(of_python_2()[:cut])
     with pytest.raises(InputError, match="holds no table of numbers"):
         make_target("binary_net", data=str(path), num_data=9)
 
 
-@pytest.mark.parametrize(
-    "content", [b"R.", b"b.", b"t.", b"e.", b"u.", b"(u.", b"h\x07.", b"K\x01K\x02s.", b"\x80\x02."]
-)
+@looped("content", [b"R.", b"b.", b"t.", b"e.", b"u.", b"(u.", b"h\x07.", b"K\x01K\x02s.", b"\x80\x02."])
 def test_instructions_without_sense_are_an_error_of_value(content, tmp_path):
     (tmp_path / "x").write_bytes(content)
     with (tmp_path / "x").open("rb") as file, pytest.raises(ValueError):

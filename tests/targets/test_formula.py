@@ -7,11 +7,11 @@ from scipy import integrate
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
-from pmdviz.knobs import Knobs, Typed
 from pmdviz.methods import METHODS
 from pmdviz.targets import make_target
 from pmdviz.targets.without_data.formula import EXAMPLES
 from tests.support.engine import small_knobs
+from tests.support.tables import looped
 
 
 def made(density, **options):
@@ -55,7 +55,7 @@ def test_outside_the_support_there_is_no_pull():
     np.testing.assert_allclose(target.exact.mean, [3], atol=1e-3)
 
 
-@pytest.mark.parametrize(
+@looped(
     "density, words",
     [
         (
@@ -82,7 +82,8 @@ def test_what_is_no_density_is_refused_beside_its_box(density, words):
     assert error.value.on_page.startswith("Log density")
 
 
-@pytest.mark.parametrize("method", [name for name, each in METHODS.items() if not each.missing_in(made("-abs(x)"))])
+@pytest.mark.nightly
+@looped("method", [name for name, each in METHODS.items() if not each.missing_in(made("-abs(x)"))])
 def test_every_method_for_real_coordinates_runs_on_a_line_too(method):
     knobs = small_knobs(METHODS[method], 1)
     recipe = Recipe("formula", method, target_options={"density": "-abs(x)"}, budget=300, **knobs)
@@ -90,21 +91,3 @@ def test_every_method_for_real_coordinates_runs_on_a_line_too(method):
     session = Session(recipe, metrics_every=10**6)
     frame = session.advance(3)
     assert np.isfinite(frame.particles).all() and frame.iteration >= 1
-
-
-def test_the_link_holds_what_was_typed():
-    text = "-hypot(x, y) ** 3"
-    recipe = Recipe("formula", target_options={"density": text})
-    assert Recipe.from_link(recipe.to_link()).target_options["density"] == text
-    assert len(recipe.to_link()) < 250 and f"'density': {text!r}" in recipe.to_python()
-
-
-def test_a_formula_is_declared_with_its_examples():
-    class Some(Knobs):
-        shape = Typed("bowl", choices={"bowl": "a bowl"}, examples={"bowl": "-x**2"}, label="Shape", doc="Of it.")
-
-    spec = Some.specs()["shape"]
-    assert spec.kind == "formula" and spec.said("bowl") == "a bowl" and spec.said("-x") == "-x"
-    assert spec.parse(" bowl ") == spec.parse(" -x**2 ") == "bowl" and spec.parse("-abs(x)") == "-abs(x)"
-    assert spec.bounds_words == "bowl or a formula of x and y, such as -x**2"
-    assert Some.checked({"shape": "-abs(x)"}).shape == "-abs(x)"

@@ -1,21 +1,17 @@
 """The posterior of a classifier's hyperparameters: its rows, its reference, files of Glass and SUSY, bad rows."""
 
 import gzip
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer
 
-import pmdviz
-from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
-from pmdviz.scenes.stage import SCENES
 from pmdviz.targets import make_target
 from pmdviz.targets.reference import metropolis
 from pmdviz.targets.reference.base import DrawsReference
 from pmdviz.targets.reference.exact import GaussianExact
+from tests.support.tables import looped
 
 SMALL = {"num_rows": 30}
 
@@ -97,16 +93,6 @@ def test_two_unknowns_are_known_on_a_grid():
     assert abs(target.exact.log_z - np.log(weights.mean())) < 4.5 * error < 0.1
 
 
-def test_the_target_goes_without_scikit_learn():
-    code = """
-import importlib.util as u
-found = u.find_spec
-u.find_spec = lambda name, *rest: None if name == "sklearn" else found(name, *rest)
-import pmdviz; assert 'gp_classification' not in pmdviz.list_targets() and 'rbm' in pmdviz.list_targets()
-"""
-    assert subprocess.run([sys.executable, "-c", code], timeout=300).returncode == 0
-
-
 # Files.
 
 
@@ -149,7 +135,7 @@ def test_the_file_of_susy_has_its_class_in_front(tmp_path):
     ).all()
 
 
-@pytest.mark.parametrize(
+@looped(
     "text, options, words",
     [
         ("1,0\n2,0\n4,0\n5,0\n", {}, "all rows of data .* are of one class"),
@@ -158,45 +144,9 @@ def test_the_file_of_susy_has_its_class_in_front(tmp_path):
         ("1,0\n5,1\n4,0\n9,1\n", {"columns": 2}, "columns must be at most 1 with data .*; given: 2"),
         ("a,b\nc,d\n", {}, "holds no table of numbers"),
     ],
-    ids=["one class", "constant", "few rows", "few columns", "words"],
 )
 @pytest.mark.filterwarnings("ignore:loadtxt")
 def test_bad_files_get_a_sentence(tmp_path, text, options, words):
     (tmp_path / "bad.csv").write_text(text)
     with pytest.raises(InputError, match=words):
         make_target("gp_classification", data=str(tmp_path / "bad.csv"), **{"columns": 1, "num_rows": 4, **options})
-
-
-@pytest.mark.parametrize(
-    "options, words",
-    [
-        ({"columns": 10}, "columns must be at most 9 with data 'breast_cancer'; given: 10"),
-        ({"num_rows": 301}, "num_rows must be a whole number at least 4 and at most 300"),
-    ],
-)
-def test_bad_options_get_a_sentence(options, words):
-    with pytest.raises(InputError, match=words):
-        make_target("gp_classification", **options)
-
-
-def test_a_method_that_needs_a_gradient_is_refused():
-    with pytest.raises(InputError, match="needs a gradient"):
-        pmdviz.Recipe("gp_classification", "svgd")
-
-
-def test_the_map_of_classes_is_a_mean_over_draws_and_its_lines_lie_at_a_half():
-    session = Session(pmdviz.Recipe("gp_classification", "random_walk", target_options=SMALL, seed=0))
-    frame = session.advance(60)
-    columns = SCENES["class_map"].columns(frame, (0, 1))
-    target, image = frame.target, columns.image
-    side, (low, high) = len(image.values), image.x
-    axis = low + (high - low) * (np.arange(side) + 0.5) / side
-    draws = frame.draws[np.linspace(0, len(frame.draws) - 1, 8).astype(int)]
-    for row, column in ((0, 0), (3, 20), (side - 1, side - 1)):
-        found = target.chances(draws, np.array([[axis[column], axis[row]]])).mean()
-        assert image.values[row, column] == pytest.approx(found, abs=1e-5)
-    line = np.column_stack([columns.exact["x"], columns.exact["y"]]).astype(float)
-    line = line[np.isfinite(line).all(axis=1)]
-    at_mean = target.chances(target.reference().mean[None], line)
-    assert len(line) > 10 and np.abs(at_mean - 0.5).max() < 0.05
-    assert len(columns.particles["x"]) == (target.classes == 1).sum() == 30 - len(columns.others["x"])

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from pmdviz.kernels.likelihoods.ising import ising_log_density
 from pmdviz.methods import METHODS
 from pmdviz.scenes.introduction import explanation, sentence
 from pmdviz.targets import make_target
 from pmdviz.targets.reference.enumeration import Enumeration
 from pmdviz.targets.reference.transfer import TransferMatrix
+from tests.support.tables import looped
 
 CASES = [
     {"size": 2, "coupling": 0.4},
@@ -27,7 +27,7 @@ def transferred(target):
     return TransferMatrix(o.coupling, fields, o.boundary == "closed", target.log_joint)
 
 
-@pytest.mark.parametrize("options", CASES, ids=str)
+@looped("options", CASES)
 def test_the_transfer_matrix_finds_what_a_visit_of_all_states_finds(options):
     target = make_target("ising", **options)
     found, exact = transferred(target), target.exact
@@ -67,15 +67,6 @@ def test_kaufmans_formula(size, coupling):
     np.testing.assert_allclose(target.exact.mean, 0.0, atol=1e-12), "up and down are alike"
 
 
-def test_a_tree_of_bonds_is_independent_of_the_others():
-    """An open lattice to third order in b: log Z = n log 2 + bonds log cosh b + squares tanh(b)^4 + ..."""
-    b, n = 1e-2, 6
-    exact = make_target("ising", size=n, coupling=b, field=0.0, boundary="open").exact
-    expected = n * n * np.log(2) + 2 * n * (n - 1) * np.log(np.cosh(b)) + (n - 1) ** 2 * np.tanh(b) ** 4
-    assert exact.log_z == pytest.approx(expected, abs=50 * b**6)
-    assert exact.cov[0, 1] == pytest.approx(np.tanh(b), rel=1e-3) and exact.cov[0, n - 1] < 1e-9
-
-
 @pytest.mark.parametrize("boundary", ["closed", "open"])
 def test_moments_are_slopes_of_log_z(boundary):
     """d log Z / dh = sum of means, and d mean_i / dh = sum_j cov_ij, of a lattice with a random field."""
@@ -97,20 +88,6 @@ def test_draws_of_ten_columns_have_the_exact_moments():
     assert np.abs(gaps).max() < 5.5
     assert np.array_equal(draws, exact.sample(np.random.default_rng(0), n))
     assert exact.sample(np.random.default_rng(0), 1).shape == (1, 100)
-
-
-def test_a_field_of_no_spread_and_closed_edges_are_the_lattice_as_it_was():
-    target, plain = make_target("ising", size=5), make_target("ising", size=5, target_seed=9)
-    states = target.sample_prior(np.random.default_rng(0), 50)
-    assert target.log_joint(states).tobytes() == plain.log_joint(states).tobytes()
-    bare = target._log_prior(states) + (ising_log_density(states, 5, 0.3, 0.1) - target._log_prior(states))
-    assert target.log_joint(states).tobytes() == bare.tobytes()
-
-
-def test_the_field_varies_as_it_is_told():
-    target = make_target("ising", size=32, field=0.2, field_sd=0.5, target_seed=1)
-    assert abs(target.offsets.std() - 0.5) < 0.05 and abs(target.offsets.mean()) < 0.08
-    assert not np.array_equal(target.offsets, make_target("ising", size=32, field_sd=0.5, target_seed=2).offsets)
 
 
 def test_a_lattice_that_is_too_wide_says_so():

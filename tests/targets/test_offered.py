@@ -22,6 +22,7 @@ from pmdviz.lab.pages.race import RacePage
 from pmdviz.lab.pages.theory import TheoryPage
 from pmdviz.serve import server
 from pmdviz.targets import offered
+from tests.support.tables import looped
 
 MODULE = """
 import numpy as np
@@ -147,7 +148,7 @@ def test_the_experiments_of_the_theory_page_take_it(heights, name):
         experiment.Knobs.checked({"target": "weights"})
 
 
-@pytest.mark.parametrize(
+@looped(
     "given, words",
     [
         ("own_models", "--target must be MODULE:OBJECT, such as my_models:heights; given: 'own_models'"),

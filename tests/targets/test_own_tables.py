@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-import pmdviz
 from pmdviz.data.tables import hold
 from pmdviz.densities.grid import Grid
 from pmdviz.errors import InputError
-from pmdviz.scenes.stage import SCENES
 from pmdviz.targets import TARGETS, make_target
 from pmdviz.targets.table_form import OUTCOMES
+from tests.support.tables import looped
 
 ROWS = 64
 WITH_TABLE = [name for name, made in TARGETS.items() if made.table is not None]
@@ -43,7 +42,7 @@ def test_every_target_with_data_takes_a_table():
     assert len(WITH_TABLE) >= 12 and {TARGETS[name].table.outcome for name in WITH_TABLE} == {*OUTCOMES}
 
 
-@pytest.mark.parametrize("name", WITH_TABLE)
+@looped("name", WITH_TABLE)
 def test_a_table_of_its_form_is_computed_with(name):
     form = TARGETS[name].table
     for inputs in {form.least, min(form.most, 3)}:
@@ -60,7 +59,7 @@ def test_a_table_of_its_form_is_computed_with(name):
         assert other.dim != target.dim or not np.array_equal(other.log_joint(theta), target.log_joint(theta))
 
 
-@pytest.mark.parametrize("name", WITH_TABLE)
+@looped("name", WITH_TABLE)
 def test_a_table_of_another_form_gets_a_sentence(name):
     form = TARGETS[name].table
     for rows in (rows_that_fit(form, form.most + 3), np.ones((1, 1)), rows_that_fit(form, form.least, n=1)):
@@ -101,26 +100,6 @@ def test_sizes_that_nobody_gives_are_those_of_the_table():
     assert make_target("logistic", data=classes).num_data == 39
     few = make_target("gp_classification", data=held_table(rows_that_fit(TARGETS["logistic"].table, 4, n=40)))
     assert (few.options.num_rows, few.options.columns) == (40, 2)
-
-
-def test_columns_keep_their_names_and_a_line_is_drawn_through_one_input():
-    rows = rows_that_fit(TARGETS["linear"].table, 1)
-    kept.append(hold("x.csv", ["age", "weight"], rows))
-    for name in ("linear", "sparse_gp"):
-        target = make_target(name, data=kept[-1].pin)
-        assert target.input_names == ("age",)
-        np.testing.assert_array_equal(target.inputs(target.data), target.data[:, -2:-1])
-        at = target.rows_at(np.array([[3.0]]))
-        assert at.shape == (1, target.data.shape[1]) and at[0, -2] == 3
-    options = {"data": kept[-1].pin, "prior_sd": 10.0}
-    run = pmdviz.run(target="linear", target_options=options, budget=300, num_particles=200)
-    scene = SCENES["band"]
-    assert scene.applies(run.target, run.recipe.make_method()) and scene.axis_labels(run.target, None) == ("age", "y")
-    drawn = scene.columns(run.final, None)
-    assert len(drawn.others["x"]) == ROWS and np.isfinite(drawn.exact["y"]).sum() > 300
-    kept.append(hold("c.csv", ["age", "weight", "ill"], rows_that_fit(TARGETS["logistic"].table, 2)))
-    assert make_target("logistic", data=kept[-1].pin).input_names == ("age", "weight")
-    assert make_target("logistic", data=kept[-1].pin, dim=2).input_names == ("x",)  # a principal component
 
 
 # The exact posterior of data that lie far from the prior.
@@ -231,6 +210,7 @@ PLACES = {"bimodal1d": [(1.5, 0.0), (-1.5, 0.0)], "gaussian": [(1.3, 1.3)]}
 PLACES |= dict.fromkeys(["mixture", "banana"], [(0.9, 1.6)] * 2)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", DRAGGED)
 def test_the_posterior_follows_a_handle_that_is_moved(name):
     many = {"num_data": 2000, "sigma_x": 1.0}
@@ -242,21 +222,3 @@ def test_the_posterior_follows_a_handle_that_is_moved(name):
             assert moved.exact.log_density(np.array([at]))[0] > -5
         else:
             np.testing.assert_allclose(peak_near(moved, at), at[: moved.dim], atol=0.25)
-
-
-def test_options_of_simulated_data_do_nothing_for_a_table():
-    for name in (*DRAGGED, "linear", "logistic"):
-        options = TARGETS[name].Options
-        usual = options.defaults().as_dict()
-        idle = {
-            one for one in usual if options.matters(one, usual) and not options.matters(one, {**usual, "data": "x.csv"})
-        }
-        assert idle >= {one for one in ("theta", "theta1", "theta2", "correlation", "truth", "slope") if one in usual}
-
-
-def test_a_file_of_one_column_is_read_where_a_run_names_it(tmp_path):
-    path = tmp_path / "heights.csv"
-    path.write_text("height\n" + "\n".join(f"{170 + k}" for k in range(40)) + "\n")
-    run = pmdviz.run(target="mixture", method="pmd", target_options={"data": str(path)}, budget=200, num_particles=50)
-    assert run.recipe.target_options["num_data"] == 40
-    assert run.recipe.make_target().data.tolist() == [170.0 + k for k in range(40)]

@@ -23,6 +23,7 @@ def table(row):
     return np.array([float(cell) for cell in found[1].split("|")])
 
 
+@pytest.mark.nightly
 def test_the_blocks_agree_with_posteriordb(page):
     found = np.column_stack([page["effects"], page["mu"], page["tau"]])
     for row, own, values in [("mean", 0.3, found.mean(axis=0)), ("sd", 0.3, found.std(axis=0))]:
@@ -31,6 +32,7 @@ def test_the_blocks_agree_with_posteriordb(page):
     assert page["run"].final.metrics["mean_error"] < 0.4
 
 
+@pytest.mark.nightly
 def test_the_chains_of_the_page_have_mixed_and_agree_with_the_grid(page):
     for name in ("eight_draws", "dugongs_draws", "pumps_draws"):
         chains = page[name]

@@ -1,17 +1,11 @@
 """Probabilistic PCA of a digit: the decoder against scikit-learn's, posterior and evidence against SciPy's Gaussian."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from scipy import stats
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 
-from pmdviz.engine.recipe.recipe import Recipe
-from pmdviz.engine.session import Session
-from pmdviz.scenes.stage import SCENES
 from pmdviz.targets import make_target
 
 IMAGES = load_digits().data / 16
@@ -47,22 +41,3 @@ def test_simulated_pixels_are_those_of_the_model():
     expected = (target.decoded(z[None])[0] - target.decoder.mean)[target.observed]
     np.testing.assert_allclose(rows[:, :64, -1].mean(axis=0), expected, atol=5 * target.sigma_y / np.sqrt(4000))
     np.testing.assert_allclose(rows[..., -1].std(axis=0), target.sigma_y, rtol=0.06)
-
-
-def test_the_picture_has_the_image_with_gaps_and_what_is_made_of_it():
-    session = Session(Recipe("ppca", "gibbs", target_options={"num_data": 40}, budget=None))
-    frame = session.advance(20)
-    scene = SCENES["reconstruction"]
-    cells = scene.columns(frame, (0, 1)).image.values
-    assert scene.applies(frame.target, frame.method) and cells.shape == (8, 35)
-    assert np.isnan(cells[:, :8]).sum() == 24 and np.isnan(cells[:, 9:17]).sum() == 0
-    mean = np.clip(frame.target.decoded(frame.target.exact.mean[None])[0], 0, 1).reshape(8, 8)
-    np.testing.assert_allclose(cells[::-1, 27:], mean, atol=1e-6)
-
-
-def test_without_scikit_learn_it_is_left_out():
-    hide = (
-        "import importlib.util as u, sys; f = u.find_spec; u.find_spec = lambda n, p=None: n != 'sklearn' and f(n, p)"
-    )
-    code = f"{hide}; import pmdviz; assert 'ppca' not in pmdviz.list_targets() and 'linear' in pmdviz.list_targets()"
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=300)

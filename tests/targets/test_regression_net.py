@@ -9,6 +9,7 @@ from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
 from pmdviz.targets import make_target
 from pmdviz.targets.networks.regression_rows import GAP, curve, mean_outcome
+from tests.support.tables import looped
 
 
 def of_model(theta, target, rows):
@@ -110,6 +111,7 @@ def test_breast_cancer_is_told_apart_by_default():
     assert set(np.unique(target.data[:, -1])) == {0.0, 1.0}
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name, features, rows", [("randhie", 9, 20190), ("fair", 8, 6366)])
 def test_the_tables_of_statsmodels(name, features, rows):
     pytest.importorskip("statsmodels")
@@ -121,15 +123,6 @@ def test_the_tables_of_statsmodels(name, features, rows):
         np.testing.assert_allclose(visits, np.round(visits), atol=1e-9)
     else:
         assert target.predicts == "class" and 0.25 < target.data[:, -1].mean() < 0.4
-
-
-def test_without_statsmodels_it_is_said(monkeypatch):
-    from pmdviz.targets.networks import regression_rows
-
-    monkeypatch.setattr(regression_rows, "find_spec", lambda name: None)
-    regression_rows._of_statsmodels.cache_clear()
-    with pytest.raises(InputError, match="'randhie' need statsmodels: pip install"):
-        make_target("regression_net", data="randhie")
 
 
 ADULT = """39, State-gov, 77516, Bachelors, <=50K
@@ -155,7 +148,7 @@ def test_columns_of_words_are_one_hot_and_rows_with_a_question_mark_left_out(tmp
     np.testing.assert_array_equal(rows[order][:, 1:4], [[1, 0, 0], [0, 0, 1], [0, 1, 0], [1, 0, 0]])
 
 
-@pytest.mark.parametrize(
+@looped(
     "text, options, words",
     [
         ("a,b,1\nc,d\n", {}, "line 2 .* has 2 cells, and line 1 has 3"),
@@ -172,20 +165,6 @@ def test_data_that_cannot_be_learnt_from_get_a_sentence(tmp_path, text, options,
     (tmp_path / "t.data").write_text(text)
     with pytest.raises(InputError, match=words):
         make_target("regression_net", data=str(tmp_path / "t.data"), **options)
-
-
-def test_a_column_of_words_that_hardly_repeat_is_refused(tmp_path):
-    (tmp_path / "t.data").write_text("".join(f"name{k},{k},{k % 2}\n" for k in range(2000)))
-    with pytest.raises(InputError, match="column 1 .* 2,000 different words, and at most"):
-        make_target("regression_net", data=str(tmp_path / "t.data"))
-
-
-@pytest.mark.parametrize("method", ["psgld", "sgld", "svi"])
-def test_methods_that_know_only_gradients_run(method):
-    options = {"num_data": 60, "hidden": 4}
-    knobs = {"batch_size": 30} | ({"a": 1e-5} if method == "sgld" else {})
-    frame = Session(Recipe("regression_net", method, target_options=options, budget=None, **knobs)).advance(40)
-    assert all(np.isfinite(frame.metrics[name]) for name in ("rmse", "nlpd", "pps", "pps_seed"))
 
 
 def test_scores_say_over_what_they_are_means():

@@ -6,6 +6,7 @@ import pytest
 from pmdviz.errors import InputError
 from pmdviz.targets import make_target
 from pmdviz.targets.rows import returns
+from tests.support.tables import looped
 
 GIVEN = np.array([0.5, -1.0, 2.0, 0.25, -0.75])
 
@@ -33,7 +34,7 @@ def test_a_first_column_of_other_numbers_numbers_nothing(tmp_path):
     np.testing.assert_allclose(target_of(path).returns, GIVEN - GIVEN.mean())
 
 
-@pytest.mark.parametrize(
+@looped(
     "text, words",
     [
         ("day,return\n1,0.5\n2,0.1\n4,0.2\n5,0.3\n6,0.1\n", "after 2 comes 4; a series must have no gaps"),
@@ -51,18 +52,7 @@ def test_what_cannot_be_a_series_is_said(tmp_path, text, words):
     assert "\n" not in str(error.value)
 
 
-def test_a_file_that_is_not_there_is_named():
-    with pytest.raises(InputError, match="nowhere"):
-        target_of("nowhere.csv")
-
-
-def test_without_the_package_it_is_said_what_to_install(monkeypatch):
-    monkeypatch.setattr(returns, "find_spec", lambda name: None)
-    returns.closings.cache_clear()
-    with pytest.raises(InputError, match=r"need inference-gym: pip install 'pmdviz\[returns\]'"):
-        make_target("stochastic_volatility", data="sp500", num_data=5)
-
-
+@pytest.mark.nightly
 def test_returns_of_the_index_are_percents_of_its_closings():
     pytest.importorskip("inference_gym.internal.datasets.sp500_closing_prices", exc_type=ImportError)
     closings = returns.closings()

@@ -91,6 +91,7 @@ def test_a_target_of_a_file_learns_from_some_rows_and_holds_out_the_others(tmp_p
         make_target("song_years", data=path, num_data=60, dim=8)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("method", ["structured_pmd", "svi_gp", "subset_gp"])
 def test_a_run_predicts_better_than_the_prior_and_the_mean(method):
     options = {"num_data": 1500, "dim": 40}

@@ -5,12 +5,7 @@ import pytest
 
 import pmdviz
 from pmdviz.errors import InputError
-from pmdviz.targets.space import Discrete, Reals, numbered
-
-
-def test_names():
-    assert numbered("w", 1) == ("w",)
-    assert numbered("w", 12)[::11] == ("w₁", "w₁₂")
+from pmdviz.targets.space import Discrete, Reals
 
 
 @pytest.mark.parametrize("theta, words", [([[1j, 0]], "real numbers"), ([1, 2, 3], "shape"), ("ab", "real numbers")])
@@ -67,13 +62,6 @@ def test_a_custom_target_on_states_is_enumerated_and_sampled_by_gibbs():
     found = (np.ptp(run.particles, axis=1) == 0).mean()
     assert abs(found - agree) < 5 * np.sqrt(agree * (1 - agree) / 2000)  # a sweep's draws are correlated: 4 times fewer
     assert run.final.metrics["marginal_tv"] < 0.05 and run.final.metrics["tv"] is None
-
-
-def test_a_method_for_real_coordinates_is_refused_in_a_sentence():
-    with pytest.raises(InputError, match="method 'pmd' needs real coordinates, which target 'coins' does not offer"):
-        pmdviz.run(target=coins(), method="pmd")
-    with pytest.raises(InputError, match="method 'gibbs' needs exact conditionals"):
-        pmdviz.run(target=coins(), method="gibbs")
 
 
 def test_a_sweep_that_leaves_the_states_is_named():

@@ -10,7 +10,7 @@ from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import TargetError
 from pmdviz.methods.vi.gaussian import of_a_point
-from pmdviz.targets import make_target, stochastic_volatility
+from pmdviz.targets import make_target
 
 SHORT = {"num_data": 3, "data_seed": 1}
 
@@ -39,11 +39,6 @@ def test_the_joint_density_is_the_model():
     target = made(num_data=7)
     theta = prior(target, 5)
     np.testing.assert_allclose(target.log_joint(theta), [log_joint(target, each) for each in theta], rtol=1e-10)
-
-
-def test_draws_of_the_prior_have_its_density_of_persistence():
-    psi = prior(made(**SHORT), 4000)[:, 2]
-    assert stats.kstest((1 + np.tanh(psi)) / 2, stats.beta(20, 1.5).cdf).pvalue > 1e-3
 
 
 def test_simulated_returns_are_of_the_path_that_is_kept():
@@ -130,6 +125,7 @@ def test_without_closed_forms_a_gradient_is_averaged_over_the_particles(given):
         np.testing.assert_allclose(row, target.grad_log_joint(at)[:, 2:].mean(axis=0), rtol=1e-10)
 
 
+@pytest.mark.ci
 def test_long_chains_have_the_posterior_of_three_returns():
     """Against draws of the prior weighted by the likelihood, in the standard errors of both."""
     target = made(**SHORT)
@@ -153,6 +149,7 @@ def of_draws(draws):
     return np.array([[each.mean(), each.std()] for each in values])
 
 
+@pytest.mark.nightly
 def test_the_posterior_of_the_simulated_returns_is_as_reported():
     """Specification's E13; an error of the means as between the four chains, times two for theirs."""
     target = made(data_seed=3)
@@ -172,12 +169,13 @@ def session_of(steps, **given):
     return session
 
 
+@pytest.mark.nightly
 def test_the_printed_mean_update_runs_away():
     frame = session_of(300, num_data=100, data_seed=3, mean_update="printed", num_particles=20, step_size=0.005).frame
     assert abs(frame.state.closed["μ"][0]) > 5
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_with_a_small_step_the_mean_of_the_variance_is_right_and_its_sd_far_too_small():
     session = session_of(16_000, data_seed=3, num_particles=40, step_size=0.002)
     shape, scale = session.frame.state.closed["σ²"]
@@ -186,10 +184,7 @@ def test_with_a_small_step_the_mean_of_the_variance_is_right_and_its_sd_far_too_
     assert mean / np.sqrt(shape - 2) / of_draws(session.target.reference().draws)[2, 1] < 0.3
 
 
-def test_the_paper_priors_are_those_of_the_target():
-    assert (stochastic_volatility.MEAN_VARIANCE, stochastic_volatility.BETA) == (10.0, (20.0, 1.5))
-
-
+@pytest.mark.ci
 @pytest.mark.parametrize("seed", range(3))
 def test_a_gaussian_that_leaves_the_numbers_there_are_or_shrinks_to_a_point_says_so(seed):
     """Which of both hangs on the last bits of the arithmetic, and so on the processor."""

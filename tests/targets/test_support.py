@@ -93,22 +93,3 @@ def test_a_gradient_is_tried_when_the_target_is_made():
         gradient_target(grad_log_prior=lambda t: -t.T, grad_log_likelihood=right)
     with pytest.raises(InputError, match="must be a function or None"):
         gradient_target(grad_log_prior=3)
-
-
-def test_the_box_is_part_of_what_a_target_is():
-    one, other = (
-        pmdviz.custom_target(
-            log_prior=lambda t: -0.5 * t[:, 0] ** 2,
-            log_likelihood=lambda t, b: -0.5 * ((b - t) ** 2).sum(axis=1),
-            sample_prior=lambda rng, n: rng.standard_normal((n, 1)),
-            data=np.zeros(3),
-            dim=1,
-            name="boxed",
-            bounds=[(-2, high)],
-        )
-        for high in (2, 5)
-    )
-    assert one.key != other.key
-    text = pmdviz.Recipe(one).to_json()
-    with pytest.raises(InputError, match="box"):
-        pmdviz.Recipe.from_json(text, targets={"boxed": other})

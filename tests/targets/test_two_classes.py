@@ -16,6 +16,7 @@ from pmdviz.data import formats as data_formats
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.errors import InputError
 from pmdviz.targets import make_target
+from tests.support.tables import looped
 
 
 @pytest.fixture
@@ -47,6 +48,7 @@ def test_digits_are_the_components_that_scikit_learn_finds():
     np.testing.assert_allclose(np.abs(ours[:, 1:-1]), np.abs(scores), atol=1e-7)
 
 
+@pytest.mark.nightly
 def test_digits_are_told_apart():
     run = pmdviz.run(
         target="logistic", target_options={"data": "digits", "dim": 11}, seed=0, budget=4000, num_particles=500
@@ -92,7 +94,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("text, words", BAD.values(), ids=BAD)
+@looped("text, words", BAD.values())
 @pytest.mark.filterwarnings("ignore:loadtxt")
 def test_a_bad_file_gets_a_sentence(tmp_path, text, words):
     (tmp_path / "bad.csv").write_text(text)
@@ -100,7 +102,7 @@ def test_a_bad_file_gets_a_sentence(tmp_path, text, words):
         make_target("logistic", data=str(tmp_path / "bad.csv"), num_data=1)
 
 
-@pytest.mark.parametrize(
+@looped(
     "options, words",
     [
         ({"data": "trial.csv"}, "'trial.csv' cannot be read: No such file"),
@@ -192,7 +194,7 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize("spoil, words", BROKEN.values(), ids=BROKEN)
+@looped("spoil, words", BROKEN.values())
 def test_broken_images_get_a_sentence(images, spoil, words):
     path = images[0]
     spoil(path, path.with_name("train-labels-idx1-ubyte"))
@@ -248,34 +250,12 @@ def test_a_file_written_over_changes_nothing_that_was_read(tmp_path, table):
     np.testing.assert_array_equal(make_target("logistic", data=name, num_data=20).data, before)
 
 
+@pytest.mark.nightly
 def test_mnist_s_images_are_told_apart():
     target = make_target("logistic", data="mnist", dim=11, num_data=800)
     assert target.data.shape == (800, 12) and len(target.test_data) == 200
     run = pmdviz.run(target=target, seed=0, budget=8000, num_particles=500)
     assert run.frames[-1].metrics["accuracy"] > 0.93
-
-
-def test_the_chosen_digits_are_those_of_scikit_learn():
-    target = make_target("logistic", data="digits", pair="3-1", dim=65, num_data=300)
-    images, labels = load_digits(return_X_y=True)
-    rows = np.concatenate([target.data, target.test_data])
-    for digit, label in ((3, 1), (1, 0)):
-        ours = {tuple(row) for row in rows[rows[:, -1] == label][:, 1:-1]}
-        assert ours == {tuple(row) for row in images[labels == digit] / 16}
-
-
-def test_the_pair_matters_where_there_are_ten_digits(path):
-    matters = make_target("logistic").Options.matters
-    table = {name: spec.default for name, spec in make_target("logistic").Options.specs().items()}
-    assert [matters("pair", {**table, "data": data}) for data in ("synthetic", "digits", "mnist", path)] == [
-        *(False, True, True, True)
-    ]
-
-
-def test_a_large_file_holds_out_what_is_enough(tmp_path):
-    rng = np.random.default_rng(0)
-    np.save(tmp_path / "large.npy", np.column_stack([rng.standard_normal((9000, 2)), rng.integers(0, 2, 9000)]))
-    assert len(make_target("logistic", data=str(tmp_path / "large.npy"), num_data=30).test_data) == 5000
 
 
 def test_simulated_features_are_those_of_the_data():

@@ -8,14 +8,14 @@ from scipy import integrate, stats
 from scipy.special import logsumexp
 
 from pmdviz.densities.grid import Grid
-from pmdviz.errors import InputError
 from pmdviz.targets import TARGETS, make_target
 from pmdviz.targets.without_data.base import WithoutData
+from tests.support.tables import looped
 
 NAMES = [name for name, made in TARGETS.items() if issubclass(made, WithoutData)]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@looped("name", NAMES)
 def test_importance_sampling_from_the_exact_density_finds_q0s_mass(name):
     """E_p q0 / pbar = 1 / Z: density, draws, q0 and log Z fit one another."""
     small = {
@@ -33,18 +33,7 @@ def test_importance_sampling_from_the_exact_density_finds_q0s_mass(name):
     )
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_the_view_box_holds_the_middle_of_target_and_q0(name):
-    target = make_target(name, q0_mean=2.0)
-    for draws in (
-        target.exact.sample(np.random.default_rng(0), 4000),
-        target.sample_prior(np.random.default_rng(0), 4000),
-    ):
-        low, high = np.array(target.view_box).T
-        assert ((draws > low) & (draws < high)).mean(axis=0).min() > 0.9
-
-
-@pytest.mark.parametrize("name", NAMES)
+@looped("name", NAMES)
 def test_q0_is_the_gaussian_it_is_said_to_be(name):
     target = make_target(name, q0_mean=1.5, q0_sd=0.7)
     x = target.sample_prior(np.random.default_rng(0), 5000)
@@ -144,15 +133,6 @@ def test_log_z_of_the_rbm_is_an_integral():
     np.testing.assert_allclose(target.exact.mean, mass @ grid.points, atol=1e-6)
 
 
-def test_the_rbm_is_a_mixture_of_gaussians():
-    target = make_target("rbm", dim=20)
-    exact = target.exact
-    assert exact.means.shape == (1024, 20)
-    x = exact.sample(np.random.default_rng(0), 50)
-    white = -0.5 * ((x[:, None] - exact.means) ** 2).sum(axis=2) - 10 * np.log(2 * np.pi)
-    np.testing.assert_allclose(exact.log_density(x), logsumexp(white + np.log(exact.weights), axis=1), rtol=1e-9)
-
-
 def test_a_gibbs_sweep_leaves_the_rbm_as_it_is():
     """From exact draws one sweep gives exact draws again, and the two are reversible: E f(x) g(x') = E g(x) f(x')."""
     target, rng = make_target("rbm", dim=3, num_hidden=4, target_seed=1), np.random.default_rng(0)
@@ -167,26 +147,3 @@ def test_a_gibbs_sweep_leaves_the_rbm_as_it_is():
     draws = np.array([target.gibbs_sweep(rng, given, target.data_rows) for _ in range(5000)])
     expected = target.visible_bias + target.coupling @ np.tanh(target.hidden_bias + given @ target.coupling)
     assert np.abs((draws.mean(axis=0) - expected) / (draws.std(axis=0) / np.sqrt(5000))).max() < 4.5
-
-
-def test_a_hundred_dimensions_are_no_matter():
-    target = make_target("rbm", dim=100)
-    assert target.exact.sample(np.random.default_rng(0), 10).shape == (10, 100) and np.isfinite(target.exact.log_z)
-
-
-@pytest.mark.parametrize(
-    "name, options, words",
-    [
-        ("warped_gmm", {"curvature": 3}, "curvature must be a number at least -2 and at most 2; given: 3"),
-        ("warped_gmm", {"dim": 3}, "unknown option of target 'warped_gmm': 'dim'"),
-        ("funnel", {"dim": 2}, "dim must be a whole number at least 3 and at most 100; given: 2"),
-        ("funnel", {"sd": 0}, "sd must be a number at least 0.1 and at most 3"),
-        ("rbm", {"num_hidden": 20}, r"num_hidden is too large for enumeration: .* all 2\^20 states .* at most 14"),
-        ("rbm", {"num_hidden": 0}, "num_hidden must be a whole number at least 1"),
-        ("rbm", {"dim": 101}, "dim must be a whole number at least 1 and at most 100"),
-        ("rbm", {"weight": -1}, "weight must be a number at least 0"),
-    ],
-)
-def test_bad_options_are_told_in_a_sentence(name, options, words):
-    with pytest.raises(InputError, match=words):
-        make_target(name, **options)
