@@ -3,11 +3,9 @@
 import numpy as np
 import pytest
 
-from pmdviz import custom_target
 from pmdviz.densities.density import effective_sample_size, normalise
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.errors import TargetError
 from pmdviz.methods import METHODS
 from pmdviz.methods.importance import adaptations
 from pmdviz.methods.importance.proposal import Proposal
@@ -25,20 +23,13 @@ def run(target, steps, **knobs):
     return session.frame
 
 
-def exact_kls(frame, n=20_000):
-    """KL(p || q) and KL(q || p) of the fitted mixture q by n exact draws of each, in nats."""
-    p, q, rng = frame.target.exact, frame.densities["mixture"], np.random.default_rng(99)
-    of_p, of_q = p.sample(rng, n), q.sample(rng, n)
-    forward = p.log_density(of_p) - q.log_density(of_p)
-    return float(forward.mean()), float((q.log_density(of_q) - p.log_density(of_q)).mean())
-
-
 def small_proposal(rng, K=3, d=2, defensive=0.0):
     return Proposal(
         np.log(rng.dirichlet(np.ones(K))), rng.normal(size=(K, d)), np.exp(rng.normal(size=(K, d)) / 3), defensive
     )
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("adaptation", ["m_pmc", "chi2"])
 def test_on_one_gaussian_the_mixture_comes_to_its_mean_and_covariance(adaptation):
     """Over seeds, within Monte Carlo errors of the mean; no component may be so wide that the variance is off."""
@@ -62,11 +53,6 @@ def test_the_mean_weight_is_unbiased_for_z(target, options, adaptation):
         ratios.append(np.exp(METHOD.log_z(frame.state, frame.knobs, frame.target) - log_z))
     assert np.std(ratios) > 0.005
     assert abs(errors_from(ratios, 1.0)) < 4
-
-
-def test_before_the_first_step_there_is_no_evidence():
-    frame = Session(Recipe("gaussian", "adaptive_is", num_particles=50)).frame
-    assert METHOD.log_z(frame.state, frame.knobs, frame.target) is None and frame.metrics["log_z"] is None
 
 
 def test_a_step_of_em_is_the_formula():
@@ -143,13 +129,6 @@ def test_the_clamp_limits_the_square_of_a_weight():
     assert held[-1] + 1 == pytest.approx(np.exp(2.0) * (held[0] + 1)) and held.sum() == pytest.approx(0, abs=1e-12)
 
 
-@pytest.mark.parametrize("clamp", [0.0, 20.0])
-def test_without_the_clamp_chi2_does_not_diverge(clamp):
-    """Measured: normalised squares are bounded by the number of draws, so that Adam needs no clamp on these targets."""
-    frame = run("warped_gmm", 1000, seed=0, adaptation="chi2", num_components=10, clamp=clamp)
-    assert exact_kls(frame)[0] < 0.2
-
-
 def test_tempered_weights_have_the_wanted_ess():
     log_weights = normalise(20 * np.random.default_rng(4).normal(size=500))
     power = adaptations.power_of_weights(log_weights, 50.0)
@@ -158,21 +137,7 @@ def test_tempered_weights_have_the_wanted_ess():
     assert adaptations.power_of_weights(log_weights, 1.0) == 1.0
 
 
-@pytest.mark.parametrize(
-    "M, forward, reverse",
-    [(5, (0.2, 0.45), (0.15, 1.2)), (20, (0.03, 0.13), (0.02, 0.08)), (200, (0.01, 0.055), (0.0, 0.03))],
-)
-def test_more_components_wrap_the_banana_more_closely(M, forward, reverse):
-    """KL by 20,000 exact draws after 100 steps; measured on three seeds .25-.28, .05-.09, .03-.04 (forward)."""
-    found = exact_kls(run("warped_gmm", 100, seed=0, num_components=M))
-    assert forward[0] < found[0] < forward[1] and reverse[0] < found[1] < reverse[1]
-
-
-def test_chi2_comes_closer_still_in_more_steps():
-    """Measured: KL(p || q) .001-.002 with 200 components after 1,000 steps, .09-.12 with 10."""
-    assert exact_kls(run("warped_gmm", 1000, seed=0, adaptation="chi2", num_components=200))[0] < 0.01
-
-
+@pytest.mark.ci
 def test_tempered_weights_save_em_in_eight_dimensions():
     """Of draws of the prior one has all the weight: EM would shrink every component onto it."""
     kept = run("linear", 20, seed=0)
@@ -189,21 +154,6 @@ def test_caveats_in_words():
     assert frame.caveat.startswith("15 draws for 20 components:")
 
 
-def test_weights_that_are_all_zero_are_an_error_in_a_sentence():
-    target = custom_target(
-        log_prior=lambda theta: -0.5 * (theta**2).sum(axis=1),
-        log_likelihood=lambda theta, batch: np.where(theta[:, 0] > 1e3, 0.0, -np.inf) * len(batch),
-        sample_prior=lambda rng, m: rng.standard_normal((m, 2)),
-        data=np.zeros((3, 1)),
-        dim=2,
-        name="nowhere",
-    )
-    knobs = METHOD.Knobs.checked({"num_particles": 20})
-    state = METHOD.init(np.random.default_rng(0), target, knobs)
-    with pytest.raises(TargetError, match="has probability 0 after a batch of 3 rows"):
-        METHOD.step(np.random.default_rng(1), state, target, target.data_rows, knobs)
-
-
 def test_the_draws_are_the_mixtures_and_the_priors():
     """In the shares that the proposal says; nobody draws from a component that is gone."""
     target = make_target("gaussian")
@@ -211,10 +161,3 @@ def test_the_draws_are_the_mixtures_and_the_priors():
     x = proposal.sample(np.random.default_rng(0), target, 1000)
     assert [int((abs(x[:, 0] - at) < 5).sum()) for at in (50, -50, 0)] == [200, 600, 200]
     np.testing.assert_allclose(x[x[:, 0] > 40].std(axis=0), 0.1, rtol=0.2)
-
-
-def test_the_ess_is_that_of_the_particles_whichever_density_is_shown():
-    frame = run("gaussian", 5, seed=0, num_particles=100)
-    assert list(frame.densities) == ["kde", "mixture"]
-    assert frame.metrics["ess"] == pytest.approx(effective_sample_size(frame.state.log_weights))
-    assert frame.num_draws == len(frame.particles) == 100

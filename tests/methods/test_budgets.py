@@ -6,9 +6,9 @@ import pytest
 import pmdviz
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.experiments.race import RaceRecipe
 from pmdviz.methods import METHODS, usual_target
 from pmdviz.methods.base import DEFAULT_BUDGET
+from tests.support.tables import looped
 
 CHAINS = [name for name, method in METHODS.items() if method.family == "chain"]
 BROKEN = {
@@ -20,7 +20,8 @@ BROKEN = {
 }  # at the defaults, and say so
 
 
-@pytest.mark.parametrize("method", [name for name in METHODS if usual_target(name) == "mixture"])
+@pytest.mark.nightly
+@looped("method", [name for name in METHODS if usual_target(name) == "mixture"])
 def test_at_its_defaults_a_method_comes_to_a_picture(method):
     run = pmdviz.run(method=method, floor=False)
     final = run.final
@@ -48,12 +49,7 @@ def test_a_default_budget_follows_burn_in_thinning_and_data(method):
     assert Recipe(method=method).budget == pytest.approx(2 * usual.budget, rel=0.06)
 
 
-def test_an_average_draw_of_hmc_visits_what_its_budget_assumes():
-    run = pmdviz.run(method="hmc", floor=False)
-    rows = METHODS["hmc"].rows_per_draw(run.target, run.final.knobs)
-    assert run.final.visited / run.final.iteration == pytest.approx(rows, rel=0.1)
-
-
+@pytest.mark.ci
 def test_one_pass_and_tempering_get_to_their_end_with_many_data():
     for method, num_data, knobs in (
         ("smc", 30_000, {"batch_size": 3_000}),
@@ -64,20 +60,3 @@ def test_one_pass_and_tempering_get_to_their_end_with_many_data():
         session = Session(recipe, metrics_every=10**9)
         session.advance(10**9)
         assert session.ended and recipe.budget >= num_data, method
-
-
-def test_a_budget_that_is_given_or_stored_stays():
-    assert Recipe(method="hmc", budget=500).budget == 500
-    assert Recipe(method="hmc", budget=None).budget is None
-    assert Recipe(method="hmc").replaced(method="mala").budget == Recipe(method="hmc").budget
-    assert Recipe.from_json('{"pmdviz_recipe": 1, "method": "hmc"}').budget == DEFAULT_BUDGET  # one for all
-    assert Recipe.from_json('{"method": "hmc"}') == Recipe(method="hmc")
-    again = Recipe(method="hmc", budget=20_000)
-    assert Recipe.from_link(again.to_link()).budget == Recipe.from_json(again.to_json()).budget == 20_000
-    for broken in ("many", 0, ...):
-        with pytest.raises(pmdviz.InputError, match="budget must be"):
-            Recipe.from_dict({"budget": broken})
-
-
-def test_a_race_has_the_same_budget_for_all():
-    assert [one.budget for one in RaceRecipe.checked(["pmd", "hmc"]).recipes] == [DEFAULT_BUDGET] * 2

@@ -1,10 +1,7 @@
 """What a frame says when it is not to be trusted: the state alone decides, and a run that is well says nothing."""
 
-import json
-
 import pytest
 
-from pmdviz.cli.main import main
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.methods.pmd import LONG
@@ -65,12 +62,3 @@ def test_weights_with_a_heavy_tail_are_named():
         frame = ended(method="importance", target_options={"data_seed": data_seed}, seed=data_seed)
         assert frame.metrics["ess"] > 15 and frame.caveat.startswith("k-hat 1.8: a few heavy") == heavy
         assert heavy or frame.caveat == ""
-
-
-def test_the_command_line_says_it(capsys):
-    for budget, words in ((100, ""), (6000, "all descend from ")):
-        options = ["--target-option", "num_data=20000", "--target-option", "sigma_x=1", "--budget", str(budget)]
-        knobs = ["--knob", "num_particles=300", "--knob", "step_limit=0"]
-        main(["run", "--target", "gaussian", *options, *knobs, "--json", "-"])
-        caveat = json.loads(capsys.readouterr().out)["final"]["caveat"]
-        assert caveat.startswith(words) if words else "descend" not in caveat

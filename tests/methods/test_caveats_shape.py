@@ -9,22 +9,7 @@ from pmdviz.engine.session import Session
 from pmdviz.methods.shared.particles import fewest_for_a_shape
 
 
-def test_in_few_dimensions_it_is_one_more_than_a_simplex_has_and_in_many_a_nat_s_worth():
-    """The expected KL divergence from a Gaussian to its fit by n draws is about d (d + 3) / (4 n)."""
-    assert [fewest_for_a_shape(d) for d in (1, 2, 3)] == [3, 4, 5]
-    d, n = 12, 180  # many enough for the first order to hold
-    rng = np.random.default_rng(0)
-    found = [_divergence(rng.standard_normal((n, d))) for _ in range(200)]
-    assert np.mean(found) == pytest.approx(fewest_for_a_shape(d) / n, rel=0.25)
-
-
-def _divergence(draws):
-    """KL(N(0, I) || the Gaussian with the draws' mean and covariance)."""
-    mean, covariance = draws.mean(axis=0), np.cov(draws.T, bias=True)
-    inverse = np.linalg.inv(covariance)
-    return 0.5 * (np.trace(inverse) + mean @ inverse @ mean - len(mean) + np.linalg.slogdet(covariance)[1])
-
-
+@pytest.mark.ci
 def test_one_pass_says_so_where_it_fails_and_says_nothing_where_it_does_not():
     """Its weights at the end are as even as can be; what it lost it lost on the way."""
     for d, lost in ((2, False), (10, True)):
@@ -37,6 +22,7 @@ def test_one_pass_says_so_where_it_fails_and_says_nothing_where_it_does_not():
         assert frame.metrics["ess"] > 300
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("d, coalesced", [(5, False), (20, True)])
 def test_tempered_particles_that_all_descend_from_one_draw_say_so(d, coalesced):
     """In 20 dimensions their moves are too short to make up for it; neither ESS nor spread shows that."""
@@ -55,6 +41,7 @@ def test_tempered_particles_on_their_way_say_how_far_they_are():
     assert 0 < frame.state.beta < 1 and frame.caveat.startswith(f"temperature {frame.state.beta:.2g}: ")
 
 
+@pytest.mark.ci
 def test_a_run_with_too_few_particles_for_its_dimensions_says_so_and_one_with_enough_does_not():
     target = linear(15, 400).target
     for m, words in ((200, "all descend from "), (1500, "")):

@@ -8,6 +8,7 @@ from pmdviz.methods import METHODS, usual_target
 from pmdviz.methods.mcmc.chain import BLOCK, appended, gaussian_of, kde_of, position
 from pmdviz.methods.mcmc.sgld import SGLDState
 from tests.support.chains import all_draws, run_chain
+from tests.support.tables import looped
 
 CHAINS = [name for name, one in METHODS.items() if one.family == "chain" and usual_target(name) == "mixture"]
 UNIT = np.ones(2)
@@ -26,18 +27,7 @@ def test_draws_are_kept_in_their_order_and_no_state_changes():
         assert np.array_equal(np.concatenate([each.older, each.newer]), thetas[: t + 1])
 
 
-@pytest.mark.parametrize("num", [1, BLOCK - 1, BLOCK, 2 * BLOCK + 5])
-def test_many_draws_at_once_are_kept_as_one_by_one(num):
-    thetas = np.random.default_rng(0).normal(size=(num + 1, 2))
-    start = SGLDState(np.empty((0, 2)), thetas[:1].copy(), 0)
-    one_by_one, at_once = start, appended(start, thetas[1:])
-    for theta in thetas[1:]:
-        one_by_one = appended(one_by_one, theta[None])
-    for name in ("older", "newer", "iteration"):
-        assert np.array_equal(getattr(at_once, name), getattr(one_by_one, name))
-
-
-@pytest.mark.parametrize("method", CHAINS)
+@looped("method", CHAINS)
 def test_after_the_burn_in_only_later_draws_are_judged(method):
     session = run_chain(method, 9, burn_in=5)
     draws, frame = all_draws(session), session.frame
@@ -48,7 +38,7 @@ def test_after_the_burn_in_only_later_draws_are_judged(method):
     assert np.array_equal(session.set(burn_in=0, thinning=1).particles, draws)
 
 
-@pytest.mark.parametrize("method", CHAINS)
+@looped("method", CHAINS)
 def test_until_the_burn_in_is_over_all_draws_are_judged_and_it_is_said(method):
     session = run_chain(method, 0, burn_in=5)
     for t in range(6):
@@ -58,7 +48,7 @@ def test_until_the_burn_in_is_over_all_draws_are_judged_and_it_is_said(method):
     assert (session.frame.caveat, len(session.frame.particles)) == ("", 1)
 
 
-@pytest.mark.parametrize("method", CHAINS)
+@looped("method", CHAINS)
 def test_a_burn_in_below_1_is_a_share_of_the_draws_made_so_far(method):
     """Whatever the length of the run, so that a short one is not judged by its way in from the prior."""
     session = run_chain(method, 0, burn_in=0.4)
@@ -70,15 +60,8 @@ def test_a_burn_in_below_1_is_a_share_of_the_draws_made_so_far(method):
     assert np.array_equal(session.set(burn_in=0.5, thinning=2).particles, draws[5::2])
 
 
-@pytest.mark.parametrize("method", CHAINS)
-def test_without_a_burn_in_nothing_is_noted(method):
-    session = run_chain(method, 0, burn_in=0)
-    assert session.frame.caveat == "" and len(session.frame.particles) == 1
-    assert len(session.advance(2).particles) == 2, "the start is no draw"
-
-
-@pytest.mark.parametrize("method", CHAINS)
-@pytest.mark.parametrize("target", ["gaussian", "mixture"])
+@looped("method", CHAINS)
+@looped("target", ["gaussian", "mixture"])
 def test_both_values_are_stored_and_the_better_is_shown(method, target):
     frame = run_chain(method, 30, target, {"num_data": 30}, burn_in=10).frame  # few, so that all get there
     both = frame.metrics["tv_kde"], frame.metrics["tv_gaussian"]
@@ -88,18 +71,13 @@ def test_both_values_are_stored_and_the_better_is_shown(method, target):
     assert frame.metrics["ess"] is None and frame.metrics["floor_tv"] is None
 
 
-@pytest.mark.parametrize("dim", [1, 2, 4])
-@pytest.mark.parametrize("num", [2, 3, 50, 400])
+@looped("dim", [1, 2, 4])
+@looped("num", [2, 3, 50, 400])
 def test_the_kernel_is_a_tenth_of_the_median_distance(num, dim):
     draws = np.random.default_rng(num).normal(size=(num, dim))
     density = kde_of(draws, np.ones(dim))
     np.testing.assert_allclose(density.cholesky, 0.1 * np.median(pdist(draws)) * np.eye(dim), rtol=1e-12)
     np.testing.assert_allclose(density.weights, 1 / num)
-
-
-def test_the_median_of_a_long_chain_is_that_of_evenly_spaced_draws():
-    draws = np.cumsum(np.random.default_rng(0).normal(size=(5001, 1)), axis=0)
-    assert kde_of(draws, UNIT[:1]).cholesky[0, 0] == pytest.approx(0.1 * np.median(pdist(draws)), rel=0.03)
 
 
 @pytest.mark.parametrize("num", [5, 50])

@@ -1,4 +1,4 @@
-"""The contract of a method: every option on one cheap target, and every target with each method at its defaults.
+"""The contract of a method: at its defaults, with every option, and on every target.
 
 A new method, option or target is tested by being in its table.
 """
@@ -30,28 +30,17 @@ from tests.support.engine import (
     small_target,
     told,
 )
+from tests.support.tables import looped
 
 OPTIONS = [
-    (name, given)
+    (name, {knob: value})
     for name, method in METHODS.items()
-    for given in (
-        {},
-        *(
-            {knob: value}
-            for knob, spec in method.Knobs.specs().items()
-            for value in ((True, False) if spec.kind == "flag" else spec.choices)
-        ),
-    )
+    for knob, spec in method.Knobs.specs().items()
+    for value in ((True, False) if spec.kind == "flag" else spec.choices)
 ]
 CHEAP = (
-    "gaussian",
-    "mixture",
-    "sparse_gp",
-    "logistic",
-    "topics",
-    "ising",
-    "binary_net",
-    "regression_net",
+    *("gaussian", "mixture", "sparse_gp", "logistic"),
+    *("topics", "ising", "binary_net", "regression_net"),
 )  # the first that fits
 
 
@@ -61,30 +50,9 @@ def fitting_targets(name):
     return [target for target in fitting if (name, target) not in DIVERGES]
 
 
-def targets_for(name, given):
-    """All at the defaults; of the cheap ones the first for any other value."""
-    return [cheap(name)] if given else fitting_targets(name)
-
-
 def cheap(name):
-    return next(target for target in CHEAP if target in fitting_targets(name))
-
-
-PAIRS = [
-    pytest.param(METHODS[name], target, given, id=f"{name}, {target}, {given}")
-    for name, given in OPTIONS
-    for target in targets_for(name, given)
-]
-WITH_DATA = [pair for pair in PAIRS if pair.values[1] in sized_targets()]
-
-
-def with_each(values, usual):
-    """Pairs with data: each value for a method at its defaults on the first target that it fits, else the usual one."""
-    return [
-        pytest.param(*pair.values, value, id=f"{pair.id}, {value}")
-        for pair in WITH_DATA
-        for value in (values if pair.values[2] == {} and pair.values[1] == cheap(pair.values[0].name) else (usual,))
-    ]
+    """The cheapest target of a method; targets that do not fit are not made to find it."""
+    return next(target for target in CHEAP if not METHODS[name].missing_in(default_target(target)))
 
 
 BOTH_AT_ONCE = ("gaussian_vb",)  # asks for gradient and likelihood of the same rows, which are visited once
@@ -92,27 +60,8 @@ ONE_VISIT = ("black_box_is",)  # visits the data in its first step, and then com
 MAX_STEP = {"pmd": 1.0, "structured_pmd": 1.0}  # a mirror step is a share
 
 
-@pytest.mark.parametrize("method", METHODS.values(), ids=lambda method: method.name)
-def test_it_says_what_moves(method):
-    """One sentence, its own; only those that have particles speak of them as theirs."""
-    said = method.what_moves
-    assert 20 < len(said) <= 120 and said[0].isupper() and said.endswith(".") and ". " not in said
-    assert "what_moves" in vars(type(method))
-    assert ("articles" in said.replace("No particles", "")) <= (method.family in WEIGHTED)
-    assert said != METHODS["pmd"].what_moves or method.name == "pmd"
-
-
-@pytest.mark.parametrize("method", METHODS.values(), ids=lambda method: method.name)
-def test_it_says_what_it_is(method):
-    """One sentence, a formula and where it comes from: what "What is this?" opens."""
-    assert 40 < len(method.about) <= 200 and method.about[0].isupper() and method.about.endswith(".")
-    assert ". " not in method.about and method.formula and method.source
-    number, noun = method.who(method.Knobs.defaults())
-    assert number >= 1 and noun in ("particle", "point", "Gaussian", "set of topics")
-
-
-def set_up(method, name, given, seed=0):
-    target = CountingTarget(small_target(name, 37))
+def set_up(method, target, given, seed=0):
+    target = CountingTarget(small_target(target, 37))
     knobs = method.Knobs.checked(small_knobs(method, target.num_data, **given))
     return np.random.default_rng(seed), target, knobs if given else method.fitted(knobs, target)
 
@@ -211,8 +160,8 @@ def check_info(info, method, densities):
         assert info.ess == pytest.approx(effective_sample_size(density.log_weights))
 
 
-@pytest.mark.parametrize("method, name, given", PAIRS)
-def test_init_and_step_keep_the_contract(method, name, given):
+def steps_are_as_declared(method, name, given):
+    """Densities, states, costs and words of the first steps; nothing that is given is written to."""
     rng, target, knobs = set_up(method, name, given)
     state = method.init(rng, target, knobs)
     assert target.rows == 0, "iteration 0 has visited nothing"
@@ -250,8 +199,7 @@ def test_init_and_step_keep_the_contract(method, name, given):
     assert k >= (1 if target.data is None or method.name in ONE_VISIT else 4), "a method may end, but not at once"
 
 
-@pytest.mark.parametrize("method, name, given", PAIRS)
-def test_step_and_density_are_functions_of_their_arguments(method, name, given):
+def results_follow_from_arguments(method, name, given):
     rng, target, knobs = set_up(method, name, given)
     state = method.init(np.random.default_rng(1), target, knobs)
     for _ in range(3):
@@ -270,45 +218,76 @@ def test_step_and_density_are_functions_of_their_arguments(method, name, given):
     assert kernels[0] == kernels[1]
 
 
-@pytest.mark.parametrize("method, name, given, budget", with_each([1, 30, 37, 75, 200], usual=75))
-def test_visited_is_what_the_target_was_given(method, name, given, budget):
-    _, counting, knobs = set_up(method, name, given)
-    largest = again = 0
-    recipe = Recipe(name, method.name, target_options={"num_data": 37}, budget=budget, **knobs.as_dict())
-    session = Unmeasured(recipe)  # metrics may ask the target too
-    session.target = counting
-    session.frame = session.frame.replaced(target=counting)
-    while not session.done:
-        before = session.frame.visited
-        assert before < budget, "a run stops at the first visited >= budget"
-        asked = counting.rows
-        session.advance()
-        if session.frame.visited == before:  # a limited Bayes update goes on with its batch
-            assert given == {"warm_start": True} or method.name in ONE_VISIT
-            again += counting.rows - asked
-        again += (counting.rows - asked) // 2 if method.name in BOTH_AT_ONCE else 0
-        shared = counting.pairs if given.get("one_pass") else 0  # rows whose value came with the gradient
-        assert session.frame.visited == counting.rows - again - shared
-        largest = max(largest, session.frame.visited - before)
-    assert session.frame.visited < budget + largest
-    assert session.ended or session.frame.visited >= budget
-    assert session.advance(5).visited == counting.rows - again - shared, "nothing happens after the end"
-    assert session.frame.density_evaluations == counting.pairs - shared
-    assert session.frame.gradient_evaluations == counting.gradient_pairs
+def visits_are_counted(method, name, given):
+    if name not in sized_targets():
+        return
+    for budget in (75,) if given else (1, 37, 75):
+        _, counting, knobs = set_up(method, name, given)
+        largest = again = shared = 0
+        recipe = Recipe(name, method.name, target_options={"num_data": 37}, budget=budget, **knobs.as_dict())
+        session = Unmeasured(recipe)  # metrics may ask the target too
+        session.target = counting
+        session.frame = session.frame.replaced(target=counting)
+        while not session.done:
+            before = session.frame.visited
+            assert before < budget, "a run stops at the first visited >= budget"
+            asked = counting.rows
+            session.advance()
+            if session.frame.visited == before:  # a limited Bayes update goes on with its batch
+                assert given == {"warm_start": True} or method.name in ONE_VISIT
+                again += counting.rows - asked
+            again += (counting.rows - asked) // 2 if method.name in BOTH_AT_ONCE else 0
+            shared = counting.pairs if given.get("one_pass") else 0  # rows whose value came with the gradient
+            assert session.frame.visited == counting.rows - again - shared
+            largest = max(largest, session.frame.visited - before)
+        assert session.frame.visited < budget + largest
+        assert session.ended or session.frame.visited >= budget
+        assert session.advance(5).visited == counting.rows - again - shared, "nothing happens after the end"
+        assert session.frame.density_evaluations == counting.pairs - shared
+        assert session.frame.gradient_evaluations == counting.gradient_pairs
 
 
-@pytest.mark.parametrize("method, name, given, few", with_each([(1, 1), (1, 2), (2, 2), (5, 1)], usual=(1, 1)))
-def test_few_particles_and_few_data_are_legal(method, name, given, few):
-    """Of a method without particles, the first frames, which have as few draws."""
-    m, num_data = few
-    sizes = {"num_particles": m} if "num_particles" in method.Knobs.specs() else {}
-    options, knobs = {"num_data": num_data, **few_coordinates(name)}, {**sizes, **given}
-    session = Session(Recipe(name, method.name, target_options=options, budget=25, **knobs))
-    frame = session.advance(30 if sizes else m)
-    assert session.ended or frame.visited >= (25 if sizes else min(m, 25))
-    assert method.family != "particles" or has_wanted_size(len(frame.particles), frame.knobs, m)
-    assert np.isfinite(frame.particles).all() and frame.weights.sum() == pytest.approx(1)
-    assert all(v is None or not np.isnan(v) for v in frame.metrics.values())
+def few_are_enough(method, name, given):
+    """One particle or two, one datum or two; of a method without particles, the first frames have as few draws."""
+    if name not in sized_targets():
+        return
+    for m, num_data in ((1, 1),) if given else ((1, 1), (2, 2), (5, 1)):
+        sizes = {"num_particles": m} if "num_particles" in method.Knobs.specs() else {}
+        options, knobs = {"num_data": num_data, **few_coordinates(name)}, {**sizes, **given}
+        session = Session(Recipe(name, method.name, target_options=options, budget=25, **knobs))
+        frame = session.advance(30 if sizes else m)
+        assert session.ended or frame.visited >= (25 if sizes else min(m, 25))
+        assert method.family != "particles" or has_wanted_size(len(frame.particles), frame.knobs, m)
+        assert np.isfinite(frame.particles).all() and frame.weights.sum() == pytest.approx(1)
+        assert all(v is None or not np.isnan(v) for v in frame.metrics.values())
+
+
+CONTRACT = pytest.mark.parametrize(
+    "check",
+    [steps_are_as_declared, results_follow_from_arguments, visits_are_counted, few_are_enough],
+    ids=lambda check: check.__name__,
+)
+
+
+@CONTRACT
+@looped("name", METHODS)
+def test_a_method_keeps_its_contract_on_its_cheapest_target(check, name):
+    check(METHODS[name], cheap(name), {})
+
+
+@pytest.mark.ci
+@CONTRACT
+@looped("name, given", OPTIONS)
+def test_so_it_does_with_every_option(check, name, given):
+    check(METHODS[name], cheap(name), given)
+
+
+@pytest.mark.nightly
+@CONTRACT
+@pytest.mark.parametrize("name", METHODS)
+def test_so_it_does_on_every_target(check, name):
+    for target in fitting_targets(name):
+        check(METHODS[name], target, {})
 
 
 def test_a_pair_that_does_not_fit_says_what_is_missing():
@@ -327,10 +306,10 @@ def test_every_method_says_what_it_is():
         assert find_method(name) is method and method.name == name and method.title and method.source
 
 
-@pytest.mark.parametrize("name", ["pdm", None, [], {}, 3])
-def test_an_unknown_method_is_an_error_of_input(name):
-    with pytest.raises(InputError, match="unknown method"):
-        find_method(name)
+def test_an_unknown_method_is_an_error_of_input():
+    for name in ("pdm", None, [], {}, 3):
+        with pytest.raises(InputError, match="unknown method"):
+            find_method(name)
 
 
 def test_frames_cannot_be_written_to():
@@ -343,14 +322,12 @@ def test_frames_cannot_be_written_to():
         frame.iteration = 5
 
 
-WITHOUT_DATA = [(name, target) for name in METHODS for target in ("gmm", "ising") if target in fitting_targets(name)]
-IDLE = [(name, target, METHODS[name].idle_knobs(default_target(target))) for name, target in WITHOUT_DATA]
-
-
-@pytest.mark.parametrize(("name", "target"), [(name, target) for name, target, idle in IDLE if "batches" in idle])
-def test_where_there_is_one_datum_the_way_to_draw_batches_is_left_out_and_changes_nothing(name, target):
-    runs = [
-        Unmeasured(Recipe(target, name, **small_knobs(METHODS[name], 1, batches=choice))).advance(2)
-        for choice in METHODS[name].Knobs.specs()["batches"].choices
-    ]
-    assert len(runs) > 1 and all(run.particles.tobytes() == runs[0].particles.tobytes() for run in runs)
+@looped("name", [name for name, method in METHODS.items() if "batches" in method.Knobs.specs()])
+def test_where_there_is_one_datum_the_way_to_draw_batches_is_left_out_and_changes_nothing(name):
+    method = METHODS[name]
+    for target in ("gmm", "ising"):
+        if method.missing_in(default_target(target)) or "batches" not in method.idle_knobs(default_target(target)):
+            continue
+        choices = method.Knobs.specs()["batches"].choices
+        runs = [Unmeasured(Recipe(target, name, **small_knobs(method, 1, batches=each))).advance(2) for each in choices]
+        assert len(runs) > 1 and all(run.particles.tobytes() == runs[0].particles.tobytes() for run in runs)

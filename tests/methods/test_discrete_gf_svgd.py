@@ -6,17 +6,15 @@ from scipy.special import softmax
 from scipy.stats import norm, truncnorm
 
 import pmdviz
-from benchmarks.helpers.plain_discrete import plain, session
-from pmdviz.engine.recipe.defaults import given_knobs
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, TargetError
 from pmdviz.methods import METHODS
-from pmdviz.methods.stein.discrete_gf_svgd import distinct
-from pmdviz.methods.stein.discrete_surrogates import ranked, smooth_map, surrogate
+from pmdviz.methods.stein.discrete_surrogates import ranked, surrogate
 from pmdviz.methods.stein.quantile_bins import Base, QuantileBins
 from pmdviz.targets import make_target
 from tests.support.engine import digest, drive, told
+from tests.support.tables import looped
 
 METHOD = METHODS["discrete_gf_svgd"]
 
@@ -30,8 +28,8 @@ def tv_after(steps, seed, **knobs):
     return session_of(seed=seed, **knobs).advance(steps).metrics["tv_states"]
 
 
-@pytest.mark.parametrize("spread, clip", [(0.0, np.inf), (0.0, 1.0), (3.0, np.inf), (3.0, 2.5)])
-@pytest.mark.parametrize("count, num_bins", [(2, 0), (3, 0), (5, 10)])
+@looped("spread, clip", [(0.0, np.inf), (0.0, 1.0), (3.0, np.inf), (3.0, 2.5)])
+@looped("count, num_bins", [(2, 0), (3, 0), (5, 10)])
 def test_every_value_has_the_same_mass_of_the_base(spread, clip, count, num_bins):
     """By SciPy's distribution functions between the edges."""
     base = Base(spread, clip)
@@ -80,15 +78,8 @@ def test_the_smooth_surrogate_s_gradient_is_that_of_its_log_density(steepness):
     np.testing.assert_allclose(scores, np.stack(slopes, axis=1), atol=1e-7)
 
 
-def test_the_smooth_map_goes_from_the_lowest_value_to_the_highest():
-    target = make_target("categorical")
-    z, slope = smooth_map(np.array([[-50.0], [0.0], [50.0]]), target, 2.0)
-    np.testing.assert_allclose(z[:, 0], [-2, 0, 2])
-    np.testing.assert_allclose(slope[:, 0], [0, 2, 0], atol=1e-12)
-
-
-@pytest.mark.parametrize("weighting", ["ratios", "ranks", "none"])
-@pytest.mark.parametrize("name", ["base", "tanh"])
+@looped("weighting", ["ratios", "ranks", "none"])
+@looped("name", ["base", "tanh"])
 def test_a_step_is_the_formula(name, weighting):
     """One plain step on Ising, with matrices of all pairs."""
     rule = {"surrogate": name, "weighting": weighting, "clip": 0.0, "length_scale_factor": 2.0}
@@ -120,6 +111,7 @@ def test_ranks_are_one_over_the_share_that_is_at_least_as_large():
     np.testing.assert_allclose(np.exp(log_w), np.array([1 / 3, 1 / 2, 1 / 2, 1 / 4]) / (1 / 3 + 1 + 1 / 4))
 
 
+@pytest.mark.ci
 def test_the_target_is_at_rest():
     """Stein's identity with weights rho / p_c: at draws of p_c the force is zero within four standard errors."""
     target, rng = make_target("categorical"), np.random.default_rng(5)
@@ -136,28 +128,11 @@ def test_the_target_is_at_rest():
     assert np.abs(errors).max() < 4
 
 
+@pytest.mark.ci
 def test_a_hundred_particles_come_to_five_probabilities():
     """TV below 0.06, where Monte Carlo has 0.08; twenty do better than Monte Carlo's 0.17."""
     assert np.mean([tv_after(500, seed, num_particles=100) for seed in range(3)]) < 0.06
     assert np.mean([tv_after(500, seed, num_particles=20) for seed in range(3)]) < 0.09
-
-
-def test_without_weights_it_comes_to_the_uniform_distribution():
-    session = session_of(weighting="none", num_particles=100)
-    frame = session.advance(500)
-    shares = (frame.particles == np.array(session.target.space.values)).mean(axis=0)
-    assert np.abs(shares - 0.2).max() < 0.04
-    assert frame.metrics["tv_states"] == pytest.approx(0.15, abs=0.05)
-
-
-def test_means_of_spins_are_closer_than_independent_samples():
-    """Ising 3 x 3, by enumeration: the mean squared error of the means, below 1/n."""
-    errors = []
-    for seed in range(3):
-        session = session_of("ising", {"size": 3, "coupling": 0.1, "field": 0.0}, seed)
-        frame = session.advance(300)
-        errors.append(((frame.particles.mean(axis=0) - session.target.exact.mean) ** 2).mean())
-    assert np.mean(errors) < 0.006
 
 
 def test_clipped_points_stay_inside_and_ranks_clip_by_default():
@@ -165,17 +140,6 @@ def test_clipped_points_stay_inside_and_ranks_clip_by_default():
     assert session.frame.knobs.clip == 1.0
     for _ in range(20):
         assert np.abs(session.advance(1).state.latent).max() <= 1.0
-
-
-def test_a_fold_of_particles_is_said():
-    session = session_of(num_particles=10, start_mean=-15.0, start_sd=0.01, eta=1e-6)
-    assert "the same state" in session.advance(1).caveat
-    assert distinct(session.frame.particles) == 1
-
-
-def test_few_particles_with_all_the_weight_are_said():
-    session = session_of("ising", {"size": 4, "coupling": 1.0}, surrogate="base", num_particles=60)
-    assert "weights in the force" in session.advance(1).caveat
 
 
 def test_bad_input_is_a_sentence():
@@ -201,14 +165,6 @@ def test_the_smooth_surrogate_is_automatic_and_is_refused_where_there_is_none():
     assert session_of("ising").frame.knobs.length_scale_factor == 3.0
 
 
-@pytest.mark.parametrize("target, same", [("categorical", "base"), ("ising", "tanh")])
-def test_automatic_is_the_surrogate_that_fits_the_target(target, same):
-    found = [session_of(target, surrogate=name, num_particles=12).advance(5).state for name in ("automatic", same)]
-    np.testing.assert_array_equal(*(state.latent for state in found))
-    assert given_knobs(Recipe(target, "discrete_gf_svgd")) == {}
-    assert given_knobs(Recipe(target, "discrete_gf_svgd", length_scale_factor=2.0)) == {"length_scale_factor": 2.0}
-
-
 def test_an_impossible_state_is_a_sentence():
     """rho / p is infinite there."""
     mine = pmdviz.custom_target(
@@ -223,6 +179,7 @@ def test_an_impossible_state_is_a_sentence():
         session_of(mine).advance(1)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("start", [-2.0, 2.0])
 def test_bins_that_take_turns_give_the_same_answer(start):
     assert tv_after(400, 0, bins_per_value=2, num_particles=100, start_mean=start) < 0.09
@@ -247,13 +204,3 @@ def test_a_leap_ends_at_the_last_good_step():
     assert block.steps == block.state.iteration == 2 and block.cost.visited == 2
     values[:] = [np.nan]
     assert METHOD.step_many(rng, start, target, batches, 5, knobs, 10**6) is None
-
-
-@pytest.mark.parametrize("products", [True, False])
-def test_it_is_what_the_plain_form_is(products):
-    """The form that the bench times ours against: after fifteen steps the same points."""
-    ours = session(20, 4)
-    other = plain(ours, products)
-    for _ in range(15):
-        other.step()
-    np.testing.assert_allclose(ours.advance(15).state.latent, other.latent, atol=1e-6)

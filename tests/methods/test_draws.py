@@ -1,15 +1,13 @@
 """Balanced draws are distributed as independent ones, and their sums vary less."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
 from pmdviz.densities.density import KernelDensity, normalise
-from pmdviz.methods import METHODS
 from pmdviz.methods.shared.draws import DRAWS, RESAMPLERS, candidates_each, from_density, from_prior
 from pmdviz.targets import make_target
 from tests.support.engine import errors_from, sized_targets
+from tests.support.tables import looped
 
 RUNS = 300
 
@@ -31,34 +29,15 @@ def means(values_of, density, n, draws, resampler="systematic", runs=RUNS):
     )
 
 
-def test_the_choices_are_the_knobs():
-    specs = METHODS["pmd"].Knobs.specs()
-    assert list(DRAWS) == list(specs["draws"].choices)
-    assert list(RESAMPLERS) == list(specs["resampler"].choices)
-
-
-@pytest.mark.parametrize("draws", DRAWS)
-@pytest.mark.parametrize("resampler", RESAMPLERS)
-@pytest.mark.parametrize("d", [1, 2, 3])
+@looped("draws", DRAWS)
+@looped("resampler", RESAMPLERS)
+@looped("d", [1, 2, 3])
 def test_draws_have_the_moments_of_the_density(draws, resampler, d):
     density = some(d)
     for k in range(d):
         assert abs(errors_from(means(lambda x, k=k: x[:, k], density, 40, draws, resampler), density.mean[k])) < 4.5
         second = density.cov[k, -1] + density.mean[k] * density.mean[-1]
         assert abs(errors_from(means(lambda x, k=k: x[:, k] * x[:, -1], density, 40, draws, resampler), second)) < 4.5
-
-
-@pytest.mark.parametrize("draws", DRAWS)
-def test_draws_fall_into_a_region_as_often_as_they_should(draws):
-    """Wherever the cells' edges run: a half plane that is no cell, by its probability under the mixture."""
-    density = some(2)
-    direction = np.array([0.8, -0.6])
-    projected, sd = density.particles @ direction, np.linalg.norm(density.cholesky.T @ direction)
-    inside = means(lambda x: x @ direction > 0.3, density, 50, draws, runs=600)
-    rng = np.random.default_rng(0)  # the exact share, by so many draws of the mixture that its error does not count
-    chosen = rng.choice(60, size=2_000_000, p=density.weights / density.weights.sum())
-    share = (projected[chosen] + sd * rng.standard_normal(2_000_000) > 0.3).mean()
-    assert abs(errors_from(inside, share)) < 4.5
 
 
 @pytest.mark.parametrize("d, most", [(1, 0.12), (2, 0.15), (3, 0.3)])
@@ -72,21 +51,12 @@ def test_sums_over_balanced_draws_vary_less(d, most):
     assert found["independent"] / 25 < found["balanced"] < most * found["independent"]
 
 
-def test_resampling_of_the_parents_is_heard_in_independent_draws():
-    """With a tiny kernel: the variance of a mean falls from multinomial to systematic."""
-    wide = some(1, m=400)
-    density = KernelDensity(np.sort(wide.particles, axis=0), wide.log_weights, np.array([[1e-6]]))
-    found = {name: means(lambda x: x[:, 0], density, 800, "independent", name).var() for name in RESAMPLERS}
-    assert found["systematic"] < 0.1 * found["multinomial"]
-    assert found["stratified"] < 0.1 * found["multinomial"]
-    assert found["residual"] < 0.8 * found["multinomial"]
-
-
 # whose priors have heavy tails, or not their middle at 0
 OTHER_PRIORS = ("regression_net", "stochastic_volatility")
 
 
-@pytest.mark.parametrize("name", [name for name in sized_targets("reals") if name not in OTHER_PRIORS])
+@pytest.mark.ci
+@looped("name", lambda: [name for name in sized_targets("reals") if name not in OTHER_PRIORS])
 def test_first_draws_come_from_the_prior(name):
     target = make_target(name)
     sums = {draws: [] for draws in DRAWS}
@@ -100,6 +70,7 @@ def test_first_draws_come_from_the_prior(name):
         assert np.var(sums["balanced"]) < 0.5 * np.var(sums["independent"])
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("draws", DRAWS)
 @pytest.mark.parametrize("name", OTHER_PRIORS)
 def test_first_draws_come_from_a_prior_with_heavy_tails(name, draws):
@@ -131,15 +102,6 @@ def test_cells_follow_the_kernel_and_the_scale():
     stretched = KernelDensity(density.particles * stretch, density.log_weights, stretch[:, None] * density.cholesky)
     plain, wide = (from_density(np.random.default_rng(1), q, 100) for q in (density, stretched))
     np.testing.assert_allclose(wide, plain * stretch, rtol=1e-9, atol=1e-9)
-
-
-def test_cells_of_the_prior_follow_its_sd():
-    def prior(scale):
-        draw = lambda rng, n: rng.standard_normal((n, 2)) * scale  # noqa: E731
-        return SimpleNamespace(dim=2, scale=np.array(scale), sample_prior=draw)
-
-    plain, wide = (from_prior(np.random.default_rng(2), prior(s), 50, "balanced") for s in ([1.0, 1.0], [512.0, 1.0]))
-    assert np.array_equal(wide, plain * [512.0, 1.0])
 
 
 def test_there_is_an_end_to_the_candidates():

@@ -9,6 +9,7 @@ import pytest
 from pmdviz.methods import METHODS
 from pmdviz.targets import make_target
 from tests.support.engine import errors_from
+from tests.support.tables import looped
 
 ISING, GAUSSIAN, GMM = ("ising", {"size": 3}), ("gaussian", {"num_data": 4, "dim": 2}), ("gmm", {})
 SHORT = {"num_particles": 8, "num_temperatures": 6, "power": 2.0}  # weights that vary
@@ -72,7 +73,7 @@ def test_every_estimate_is_in_a_table():
     assert {name for name, method in METHODS.items() if method.bounds_log_z} == {case[0] for case in BACKWARDS}
 
 
-@pytest.mark.parametrize("name, target, options, knobs", CASES)
+@looped("name, target, options, knobs", CASES)
 def test_the_mean_of_z_is_z(name, target, options, knobs):
     error, _ = estimates(name, make_target(target, **options), **knobs)
     assert np.exp(error).std() > 0.05, "an estimate that does not vary cannot be seen to be wrong"

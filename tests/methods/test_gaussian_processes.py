@@ -5,9 +5,6 @@ import pytest
 
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.errors import InputError
-from pmdviz.methods import METHODS
-from pmdviz.targets import make_target
 
 
 def session_of(method, num_data=60, seed=0, options=None, **knobs):
@@ -51,31 +48,6 @@ def test_it_is_structured_pmd_with_one_particle_and_dtc():
     np.testing.assert_allclose(svi.state.natural, pmd.state.natural, rtol=1e-12, atol=1e-12)
 
 
-def test_the_bound_is_below_the_evidence_and_highest_at_the_optimum():
-    """The bound by its definition, at the optimum and about it; log p(y) of the exact process above."""
-    session = session_of("svi_gp", options={"noise_variance": 0.05}, batch_size=60, eta=1.0, n0=0.0)
-    state, target = session.advance(1).state, session.target
-    (x, y), noise = target.data.T, 0.05
-    z = target.inducing_inputs(state.particles[0])[:, 0]
-    a = np.linalg.solve(state.constants[0], kernel(z, x, target.kernel_width))
-    precision = state.natural[0, :, :-1] + np.tril(state.natural[0, :, :-1], -1).T
-    mean, cov = np.linalg.solve(precision, state.natural[0, :, -1]), np.linalg.inv(precision)
-
-    def bound(m, s):
-        left = 1 - (a**2).sum(axis=0) + (a * (s @ a)).sum(axis=0)
-        fit = -0.5 * ((y - a.T @ m) ** 2 + left) / noise - 0.5 * np.log(2 * np.pi * noise)
-        kl = 0.5 * (np.trace(s) + m @ m - len(m) - np.linalg.slogdet(s)[1])
-        return fit.sum() - kl
-
-    best, rng = bound(mean, cov), np.random.default_rng(0)
-    both = kernel(x, x, target.kernel_width) + noise * np.eye(60)
-    evidence = -0.5 * (y @ np.linalg.solve(both, y) + np.linalg.slogdet(both)[1] + 60 * np.log(2 * np.pi))
-    assert best <= evidence + 1e-6
-    for _ in range(5):
-        assert bound(mean + 0.05 * rng.normal(size=len(mean)), cov) < best
-    assert bound(mean, 1.1 * cov) < best and bound(mean, 0.9 * cov) < best
-
-
 def test_a_subset_of_all_data_is_the_exact_process():
     session = session_of("subset_gp", options={"noise_variance": 0.1}, subset_size=60, batch_size=7)
     frame, target = session.advance(100), session.target
@@ -97,25 +69,3 @@ def test_a_subset_is_the_process_of_its_rows():
     both = kernel(rows[:, 0], rows[:, 0], target.kernel_width) + 0.1 * np.eye(25)
     expected = across.T @ np.linalg.solve(both, rows[:, 1])
     np.testing.assert_allclose(target.values(frame.density.mean[None])[0], expected, atol=1e-4)
-
-
-def test_nothing_visited_is_the_prior():
-    frame = session_of("subset_gp").frame
-    np.testing.assert_allclose(frame.density.mean, 0, atol=1e-12)
-    np.testing.assert_allclose(frame.density.cov, np.eye(20), atol=1e-3)
-
-
-def test_one_pass_smc_runs_on_the_values_of_the_function_and_says_what_it_is_worth():
-    """It takes any target of real coordinates: in 20 of them its particles die, and the caveat says so."""
-    frame = session_of("smc", num_particles=200, batch_size=10).advance(100)
-    assert frame.visited == 60 and "too few to have a shape" in frame.caveat or "k-hat" in frame.caveat
-
-
-@pytest.mark.parametrize("name", ["svi_gp", "subset_gp"])
-def test_without_a_process_they_are_refused(name):
-    method = METHODS[name]
-    with pytest.raises(InputError, match="needs .*Gaussian process with inducing inputs, which target 'gaussian'"):
-        method.check_pair(make_target("gaussian"), method.Knobs.checked({}))
-    for asked in (lambda t: t.extended(None, t.data), lambda t: t.bounded(None, t.data, 1.0, 1.0)):
-        with pytest.raises(InputError, match="no Gaussian process"):
-            asked(make_target("gaussian"))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmarks.helpers.gradient_free_rows import exact_width, squared_mmd
+from benchmarks.helpers.gradient_free_rows import squared_mmd
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, TargetError
@@ -20,6 +20,7 @@ from pmdviz.methods.stein.surrogates import (
 )
 from pmdviz.methods.stein.widths import squared_width
 from pmdviz.targets import make_target
+from tests.support.tables import looped
 
 GF = METHODS["gf_svgd"]
 ONE = {"num_components": 1, "spread": 0.0}
@@ -74,38 +75,7 @@ def test_with_the_target_itself_as_the_surrogate_it_is_svgd():
     np.testing.assert_allclose(one.frame.particles, other.frame.particles, atol=1e-6)
 
 
-def test_three_particles_settle_where_the_formula_says():
-    """-a, 0, a on N(0, v) with rho = N(0, s^2): w_a [-(a/s^2)(1 - k(2a)) + (4a/h) k(2a)] + w_0 (2a/h) k(a) = 0."""
-    v, s2, h = 1.0, 3.0, 0.5
-    knobs = {"length_scale_rule": "given", "length_scale": h**0.5, "surrogate": "gaussian", "surrogate_sd": s2**0.5}
-    options = {**ONE, "dim": 1, "variance": v, "q0_sd": 1.0}
-    x = np.sort(run(800, options=options, num_particles=3, eta=20, n0=200, **knobs).frame.particles[:, 0])
-    assert x[1] == pytest.approx(0, abs=1e-3) and x[2] == pytest.approx(-x[0], abs=2e-3)
-
-    def left(a):
-        far, near = np.exp(-4 * a * a / h), np.exp(-a * a / h)
-        heavier = np.exp(0.5 * a * a * (1 / v - 1 / s2))
-        return heavier * (-a / s2 * (1 - far) + 4 * a / h * far) + 2 * a / h * near
-
-    low, high = 0.2, 3.0
-    for _ in range(60):
-        low, high = ((low + high) / 2, high) if left((low + high) / 2) > 0 else (low, (low + high) / 2)
-    assert x[2] == pytest.approx(low, rel=2e-3)
-
-
-def test_where_particles_rest_the_contracted_force_is_zero():
-    """sum_ij w_i w_j k_ij (x_i - mu).(x_j - mu) / s^2 = sum_ij w_i w_j k_ij |x_i - x_j|^2 / h, for any target."""
-    session = run(600, options=PLANE, num_particles=40, **GAUSSIAN, surrogate_sd=1.6, surrogate_mean=-0.3)
-    frame = session.frame
-    x, w, s2 = frame.particles, np.exp(frame.state.log_ratios), 2 * 1.6**2
-    k = np.exp(-((x[:, None] - x) ** 2).sum(axis=2) / squared_width(x, frame.knobs, frame.target))
-    pairs = w[:, None] * w * k
-    h = squared_width(x, frame.knobs, frame.target)
-    drive = (pairs * ((x + 0.3) @ (x + 0.3).T)).sum() / s2
-    assert drive == pytest.approx((pairs * ((x[:, None] - x) ** 2).sum(axis=2)).sum() / h, rel=0.02)
-    assert np.abs((pairs @ (x + 0.3)).sum(axis=0)).max() < 0.01 * pairs.sum(), "and the weighted mean is that of rho"
-
-
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("sd", "low", "high"), [(1.0, 1.6, 1.75), (3.16**0.5, 1.8, 2.05), (10**0.5, 2.05, 2.4), (10.0, 2.3, 2.7)]
 )
@@ -117,24 +87,7 @@ def test_the_variance_grows_with_the_surrogate_s_and_is_right_near_three_times_t
         assert squared_mmd(frame.particles, frame.target) < 3e-4
 
 
-def test_the_squared_mmd_in_closed_form_is_that_of_many_draws():
-    """E of k over pairs of independent draws of the target, and of the points and the target."""
-    target = make_target("gmm", dim=2)
-    rng = np.random.default_rng(0)
-    x, y = rng.normal(size=(50, 2)), target.reference().sample(rng, 20_000)
-    h = exact_width(target)
-    gram = lambda a, b: np.exp(-((a[:, None] - b) ** 2).sum(axis=2) / h)  # noqa: E731
-    halves = gram(y[:2000], y[2000:4000]).mean()
-    by_draws = gram(x, x).mean() - 2 * gram(x, y).mean() + halves
-    assert squared_mmd(x, target) == pytest.approx(by_draws, abs=0.01)
-
-
-def test_weights_upside_down_do_not_find_the_target():
-    frame = run(300, options=PLANE, num_particles=60, **GAUSSIAN, surrogate_sd=1.778, weighting="inverted").frame
-    assert np.abs(frame.particles.mean(axis=0)).max() > 2
-
-
-@pytest.mark.parametrize("name", SURROGATES)
+@looped("name", SURROGATES)
 def test_a_surrogate_s_score_is_the_gradient_of_its_log_density(name):
     target, rng = make_target("gaussian", dim=3), np.random.default_rng(0)
     x, y, e = rng.normal(size=(25, 3)), rng.normal(size=(4, 3)), 1e-5
@@ -174,15 +127,11 @@ def test_annealed_the_target_of_a_step_is_the_tempered_one():
     np.testing.assert_allclose(state.log_ratios, log_ratios(rho.log_density(state.before), state.log_p, state.before))
 
 
+@pytest.mark.ci
 def test_the_defaults_find_a_posterior_much_narrower_than_the_prior():
     frame = run(500, "gaussian", {"num_data": 100}, num_particles=100, bandwidth_rule="shaped").frame
     metrics = frame.metrics
     assert metrics["mean_error"] < 0.01 and 0.95 < metrics["sd_ratio_min"] <= metrics["sd_ratio_max"] < 1.05
-
-
-def test_few_particles_with_all_of_the_weight_are_a_caveat():
-    assert "effective particles in ρ/p" in run(3, "mixture", surrogate="prior").frame.caveat
-    assert run(400, options=ONE, num_particles=60).frame.caveat == ""
 
 
 def test_a_density_that_is_not_positive_is_a_sentence():

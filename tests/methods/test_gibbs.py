@@ -8,8 +8,7 @@ from pmdviz.errors import InputError
 from pmdviz.targets import TARGETS, make_target
 from tests.support.chains import all_draws, mode_mass, moment_errors, run_chain
 from tests.support.engine import sized_targets
-
-CONNECTED = {"num_data": 12, "sigma_x": 2.0, "p": 0.3, "data_seed": 1}  # a posterior without a gap between its modes
+from tests.support.tables import looped
 
 
 def test_on_the_conjugate_gaussian_every_draw_is_independent_and_exact():
@@ -18,12 +17,7 @@ def test_on_the_conjugate_gaussian_every_draw_is_independent_and_exact():
     assert abs(np.corrcoef(draws[1:], draws[:-1])[0, 1]) < 4 / np.sqrt(4000)
 
 
-@pytest.mark.parametrize("options", [CONNECTED, {**CONNECTED, "p": 0.8}], ids=str)
-def test_on_a_connected_mixture_the_moments_are_those_of_the_posterior(options):
-    assert (np.abs(moment_errors("gibbs", 2000, target="mixture", options=options)) < 4).all()
-
-
-@pytest.mark.parametrize("name", [name for name, made in TARGETS.items() if "conditionals" not in made.declared])
+@looped("name", [name for name, made in TARGETS.items() if "conditionals" not in made.declared])
 def test_a_target_without_conditionals_says_so(name):
     words = f"method 'gibbs' needs exact conditionals .a Gibbs sweep., which target {name!r} does not offer"
     with pytest.raises(InputError, match=words):
@@ -33,7 +27,7 @@ def test_a_target_without_conditionals_says_so(name):
         target.gibbs_sweep(np.random.default_rng(0), np.zeros(target.dim), target.data_rows)
 
 
-@pytest.mark.parametrize("name", sized_targets("conditionals"))
+@looped("name", lambda: sized_targets("conditionals"))
 def test_a_sweep_hangs_on_the_data_that_it_is_given(name):
     target, theta = make_target(name), np.full(make_target(name).dim, 0.1)
     one, same, other = (
@@ -43,7 +37,7 @@ def test_a_sweep_hangs_on_the_data_that_it_is_given(name):
     assert np.array_equal(one, same) and (one != other).all()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("data_seed", range(3))
 def test_every_run_on_the_mixture_sits_in_one_mode(data_seed):
     options = {"num_data": 400, "sigma_x": 1.5, "data_seed": data_seed}

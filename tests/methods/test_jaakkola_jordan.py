@@ -6,7 +6,6 @@ from scipy.optimize import minimize
 
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.methods import METHODS, find_method
 from pmdviz.targets import make_target
 from pmdviz.targets.logistic import bound_slope
 
@@ -80,9 +79,3 @@ def test_the_bound_makes_it_too_narrow_and_its_mean_right():
     assert (np.abs(q.mean - exact.mean) < 0.2 * sd).all()
     ratio = np.sqrt(np.diag(q.cov)) / sd
     assert (ratio < 1).all() and (ratio > 0.5).all()
-
-
-def test_it_needs_a_quadratic_bound():
-    missing = find_method("jaakkola_jordan").missing_in(make_target("mixture"))
-    assert missing == "a quadratic lower bound of its log likelihood"
-    assert not METHODS["jaakkola_jordan"].missing_in(make_target("logistic"))

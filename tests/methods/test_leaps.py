@@ -12,6 +12,7 @@ from pmdviz.methods.step import no_paths
 from pmdviz.targets import make_target
 from tests.support.chains import all_draws
 from tests.support.engine import CountingTarget, compiled_targets, digest, drive, told
+from tests.support.tables import looped
 
 LEAPING = ("sgld", "hmc", "mala", "random_walk")
 SETTINGS = [
@@ -28,8 +29,8 @@ SETTINGS = [
 ]
 
 
-@pytest.mark.parametrize("target", compiled_targets())
-@pytest.mark.parametrize("method, given", SETTINGS, ids=str)
+@looped("target", lambda: compiled_targets())
+@looped("method, given", SETTINGS)
 def test_a_compiled_step_is_that_of_the_targets_functions(method, given, target):
     compiled, chain = make_target(target, num_data=37), METHODS[method]
     asked, knobs = CountingTarget(compiled), chain.Knobs.checked(given)
@@ -52,7 +53,7 @@ def last_told(session):
     return told(session.frame.info._replace(paths=no_paths))
 
 
-@pytest.mark.parametrize("method, given", SETTINGS, ids=str)
+@looped("method, given", SETTINGS)
 def test_a_run_is_the_same_however_far_it_leaps(method, given):
     recipe = Recipe("mixture", method, target_options={"num_data": 97}, budget=2_000 if method == "sgld" else 60_000,
                     changes=((30, {"thinning": 2}), (44, {"burn_in": 20})), **given)  # fmt: skip

@@ -3,12 +3,11 @@
 from statistics import NormalDist
 
 import numpy as np
-import pytest
 
 from pmdviz.methods import METHODS
 from pmdviz.targets import make_target
-from tests.support.chains import moment_errors
 from tests.support.engine import sized_targets
+from tests.support.tables import looped
 
 MALA = METHODS["mala"]
 
@@ -23,9 +22,7 @@ def log_proposal(target, to, start, time_step):
 NARROW = {"regression_net": 0.05, "stochastic_volatility": 0.02}
 
 
-@pytest.mark.parametrize(
-    "name, options", [(name, {}) for name in sized_targets("gradient")] + [("gaussian", {"prior_sd": 3.0})]
-)
+@looped("name, options", lambda: [(name, {}) for name in sized_targets("gradient")] + [("gaussian", {"prior_sd": 3.0})])
 def test_a_step_is_that_of_the_textbook(name, options):
     """θ' ~ N(θ + ε²/2 S² ∇, ε² S²), accepted with p(θ') q(θ | θ') / (p(θ) q(θ' | θ))."""
     target = make_target(name, num_data=30, **options)
@@ -45,17 +42,3 @@ def test_a_step_is_that_of_the_textbook(name, options):
         np.testing.assert_allclose(state.newer[-1], proposal if verdicts[-1] else theta, rtol=1e-9)
         assert info.words.startswith("accepted" if verdicts[-1] else "rejected")
     assert 0 < sum(verdicts) < 60 and state.accepted == sum(verdicts)
-
-
-@pytest.mark.parametrize(
-    "parts",
-    [
-        {},
-        {"tune": False, "time_step": 0.5},
-        {"options": {"dim": 1, "prior_sd": 5.0}},
-        {"target": "mixture", "options": {"num_data": 12, "sigma_x": 2.0, "p": 0.3, "data_seed": 1}},
-    ],
-    ids=str,
-)
-def test_the_moments_are_those_of_the_posterior(parts):
-    assert (np.abs(moment_errors("mala", 1000, runs=16, **{"burn_in": 100, **parts})) < 4).all()

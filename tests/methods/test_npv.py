@@ -5,7 +5,6 @@ import importlib.util
 import numpy as np
 import pytest
 
-import pmdviz
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
@@ -13,8 +12,7 @@ from pmdviz.methods import METHODS
 from pmdviz.methods.vi import elbo
 from pmdviz.methods.vi.mixture import cluster_centres, temperature
 from pmdviz.targets import make_target
-from tests.methods.test_svi import MEAN, PRECISION, normal_target
-from tests.support.engine import errors_from
+from tests.support.tables import looped
 
 NPV = METHODS["npv"]
 SEPARATED = {"num_data": 400, "sigma_x": 1.5}
@@ -40,15 +38,7 @@ def test_the_bound_is_its_formula():
     assert elbo.entropy_bound(z, s)[0] == pytest.approx(total, rel=1e-13)
 
 
-@pytest.mark.parametrize("d", [1, 2, 3])
-def test_the_bound_lies_below_the_entropy(d):
-    z, s = some(d=d)
-    rng = np.random.default_rng(1)
-    q = pmdviz.densities.density.GaussianMixture(z, np.full(4, -np.log(4)), s[:, None, None] * np.eye(d))
-    assert elbo.entropy_bound(z, s)[0] < -q.log_density(q.sample(rng, 20_000)).mean()
-
-
-@pytest.mark.parametrize("K, d", [(1, 1), (1, 3), (4, 1), (5, 2), (3, 4)])
+@looped("K, d", [(1, 1), (1, 3), (4, 1), (5, 2), (3, 4)])
 def test_the_bounds_gradient_is_that_of_differences(K, d):
     z, s = some(K, d)
     _, in_z, in_s = elbo.entropy_bound(z, s)
@@ -70,8 +60,8 @@ def test_far_components_do_not_underflow():
     assert np.isfinite(in_z).all() and np.allclose(in_s, 1 / 3 / 1e-3)
 
 
-@pytest.mark.parametrize("target", ["mixture", "gaussian", "bimodal1d"])
-@pytest.mark.parametrize("beta", [1.0, 0.3])
+@looped("target", ["mixture", "gaussian", "bimodal1d"])
+@looped("beta", [1.0, 0.3])
 def test_slopes_and_traces_are_those_of_the_values(target, beta):
     """By differences of the values; the traces of a Gaussian in closed form: -d (beta P + 1 - beta) in prior sds."""
     made = make_target(target, num_data=30)
@@ -111,21 +101,6 @@ def test_one_component_is_a_round_gaussian_exactly(knobs):
     np.testing.assert_allclose(q.cov, exact.cov, atol=0.02 * exact.cov[0, 0])
 
 
-def test_one_component_on_a_slanted_gaussian_has_the_mean_curvature():
-    """The known bias: s^2 = d / tr P, whatever the slant."""
-    q = run(normal_target(), num_components=1, batch_size=20).frame.density
-    np.testing.assert_allclose(q.mean, MEAN, atol=0.01)
-    np.testing.assert_allclose(q.cov, 2 / np.trace(PRECISION) * np.eye(2), rtol=0.02)
-
-
-def test_with_minibatches_it_is_right_on_average():
-    parts = {"num_components": 1, "batch_size": 5, "target_options": {"dim": 1}, "annealing": 500}
-    found = [run(seed=s, **parts).frame.density for s in range(8)]
-    exact = make_target("gaussian", dim=1).exact
-    assert abs(errors_from([q.mean[0] for q in found], exact.mean[0])) < 4
-    np.testing.assert_allclose([q.cov[0, 0] for q in found], exact.cov[0, 0], rtol=0.02)
-
-
 # Starts, annealing, what it needs.
 
 
@@ -153,7 +128,7 @@ def test_without_scipy_it_says_what_to_do(monkeypatch):
     Recipe("mixture", "npv")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_with_annealing_its_components_share_themselves_out_between_both_modes():
     """Near the TV of 0.07 to 0.09 at the exact optimum; without annealing from prior draws far from it."""
     shared, raw = [], []

@@ -6,14 +6,10 @@ import pytest
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.kernels.stein.steinis import transport_diagonal
-from pmdviz.methods import METHODS
 from pmdviz.methods.stein.flow import squared_width
 from pmdviz.methods.stein.path_integration import squared_discrepancy, start_gap
-from pmdviz.scenes.stage import SCENES
 from pmdviz.scenes.stage.area import start_divergence
 from pmdviz.targets import make_target
-
-PATH = METHODS["path_integration"]
 
 
 def run(steps=200, target="gmm", seed=0, options=None, **knobs):
@@ -39,15 +35,6 @@ def test_the_discrepancy_is_the_mean_over_pairs(dim, m):
     assert squared_discrepancy(s, *found, h) == pytest.approx(pairs.mean(), rel=1e-12)
     apart = pairs.sum() - np.trace(pairs)
     assert squared_discrepancy(s, *found, h, "u") == pytest.approx(apart / (m * (m - 1)), rel=1e-10)
-
-
-def test_the_mean_discrepancy_of_independent_draws_is_zero():
-    """Stein's identity, for different draws of N(0, I): within four standard errors."""
-    rng, found = np.random.default_rng(0), []
-    for _ in range(200):
-        x = rng.normal(size=(20, 2))
-        found.append(squared_discrepancy(-x, *transport_diagonal(x, x, -x, 1.0), 1.0, "u"))
-    assert abs(np.mean(found)) < 4 * np.std(found) / np.sqrt(200)
 
 
 @pytest.mark.parametrize("statistic", ["v", "u"])
@@ -76,30 +63,6 @@ def test_what_it_starts_from_is_kl_less_log_z():
     found = [start_gap(np.random.default_rng(seed), target, target.data, 5_000) for seed in range(20)]
     assert abs(np.mean(found) - exact) < 4 * np.std(found, ddof=1) / np.sqrt(20)
     assert start_divergence(target) == pytest.approx(exact + target.exact.log_z, abs=0.05)
-
-
-def test_all_pairs_overshoot_and_different_pairs_dive():
-    """log Z off by 0.22 and -2.2 nats after 200 steps, measured; and no end in sight."""
-    for seed in range(2):
-        over, under = (run(400, seed=seed, num_particles=150, statistic=statistic) for statistic in ("v", "u"))
-        frames = [session.frame for session in (over, under)]
-        high, low = (PATH.log_z(frame.state, frame.knobs, frame.target) for frame in frames)
-        assert high > 0.15 and low < -1.5
-        assert np.diff(frames[0].state.areas).min() > 0 and np.diff(frames[1].state.areas)[-100:].max() < 0
-        assert all("log Z is biased" in frame.caveat for frame in frames)
-        assert frames[0].particles.tobytes() == frames[1].particles.tobytes(), "the statistic moves nothing"
-
-
-def test_the_picture_shows_the_area_beside_what_it_should_come_to():
-    frame = run(100, num_particles=60, start_draws=1000).frame
-    scene = SCENES["area"]
-    assert scene.applies(frame.target, PATH) and not scene.applies(frame.target, METHODS["svgd"])
-    columns = scene.columns(frame, (0, 1))
-    np.testing.assert_allclose(columns.approximate["y"], frame.state.areas, rtol=1e-6)
-    np.testing.assert_allclose(columns.approximate["x"], np.linspace(0, 1, 101), rtol=1e-6)
-    np.testing.assert_allclose(columns.exact["y"], start_divergence(frame.target), rtol=1e-6)
-    assert columns.top == start_divergence(frame.target) > 0.5
-    assert scene.ranges(frame.target, (0, 1), columns.top) == ((0.0, 1.0), (-columns.top, 2 * columns.top))
 
 
 @pytest.mark.parametrize("target", ["mixture", "bimodal1d", "linear"])

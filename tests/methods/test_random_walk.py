@@ -5,22 +5,19 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from pmdviz.engine.recipe.recipe import Recipe
-from pmdviz.engine.session import Session
-from pmdviz.errors import InputError
 from pmdviz.kernels.random_walk import metropolis
 from pmdviz.methods import METHODS
 from pmdviz.methods.mcmc.random_walk import _flip, wanted_acceptance
-from pmdviz.targets import TARGETS, make_target
-from pmdviz.targets.space import Discrete, Simplices
-from tests.support.chains import all_draws, moment_errors, run_chain
-from tests.support.engine import errors_from, sized_targets
+from pmdviz.targets import make_target
+from pmdviz.targets.space import Discrete
+from tests.support.chains import all_draws, run_chain
+from tests.support.engine import sized_targets
+from tests.support.tables import looped
 
 WALK = METHODS["random_walk"]
-FIXED = WALK.Knobs.checked({"tune": False, "scale": 0.2})
 
 
-@pytest.mark.parametrize("name", sized_targets("reals"))
+@looped("name", lambda: sized_targets("reals"))
 def test_a_step_is_that_of_the_textbook(name):
     """θ' ~ N(θ, (c 2.38/√d)² S²), accepted where the uniform lies below p(θ') / p(θ)."""
     target, scale = make_target(name, num_data=30), 0.02 if name == "stochastic_volatility" else 0.2
@@ -41,20 +38,6 @@ def test_a_step_is_that_of_the_textbook(name):
     assert 0 < sum(verdicts) < 60 and state.accepted == sum(verdicts)
 
 
-@pytest.mark.parametrize(
-    "parts",
-    [
-        {},
-        {"tune": False, "scale": 0.5},
-        {"options": {"dim": 1, "prior_sd": 5.0}},
-        {"target": "mixture", "options": {"num_data": 12, "sigma_x": 2.0, "p": 0.3, "data_seed": 1}},
-    ],
-    ids=str,
-)
-def test_the_moments_are_those_of_the_posterior(parts):
-    assert (np.abs(moment_errors("random_walk", 3000, runs=16, **{"burn_in": 200, "skip": 200, **parts})) < 4).all()
-
-
 def test_the_kernel_refuses_what_has_no_density_and_keeps_the_better():
     model, data = make_target("gaussian").model, make_target("gaussian").data
     jumps, uniforms = np.array([[1e200, 0.0], [0.0, 0.0], [np.nan, 0.0]]), np.array([1e-300, 0.999, 1e-300])
@@ -63,12 +46,13 @@ def test_the_kernel_refuses_what_has_no_density_and_keeps_the_better():
     assert found.accepted.tolist() == [False, True, False] and found.chances[2] == 0 == found.draws.any()
 
 
-@pytest.mark.parametrize("dim, wanted", [(1, 0.441), (2, 0.352), (3, 0.316), (5, 0.275), (10, 0.267)])
+@looped("dim, wanted", [(1, 0.441), (2, 0.352), (3, 0.316), (5, 0.275), (10, 0.267)])
 def test_the_wanted_acceptance_is_that_of_the_table(dim, wanted):
     """Gelman, Roberts and Gilks 1996, table 1."""
     assert wanted_acceptance(dim) == pytest.approx(wanted, abs=0.02)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("dim", [1, 4])
 @pytest.mark.parametrize("burn_in", [0.2, 500])
 def test_the_scale_is_tuned_until_the_burn_in_ends(dim, burn_in):
@@ -88,22 +72,3 @@ def test_a_flip_changes_one_coordinate_to_any_other_value():
     assert ((ends != here).sum(axis=1) == 1).all() and len(space.check(ends)) == 8000
     _, counts = np.unique(ends, axis=0, return_counts=True)
     assert len(counts) == 8 and (np.abs(counts - 1000) < 5 * np.sqrt(1000)).all()
-
-
-def test_on_a_lattice_the_means_are_those_of_all_states():
-    options, found = {"size": 2, "coupling": 0.2, "field": 0.3}, []
-    for seed in range(12):
-        session = run_chain("random_walk", 1500, "ising", options, seed, burn_in=100)
-        draws = all_draws(session)[100:]
-        found.append([draws.mean(), (draws[:, 0] * draws[:, 3]).mean()])
-    exact = session.target.exact
-    expected = exact.mean.mean(), exact.cov[0, 3] + exact.mean[0] * exact.mean[3]
-    assert (np.abs([errors_from(*pair) for pair in zip(np.transpose(found), expected, strict=True)]) < 4).all()
-    assert session.frame.info.step_size is None and "one coordinate changed" in session.frame.info.words
-
-
-def test_what_it_cannot_walk_on_is_refused():
-    topics = next(name for name in TARGETS if isinstance(make_target(name).space, Simplices))
-    with pytest.raises(InputError, match="needs real coordinates"):
-        Recipe(topics, "random_walk")
-    assert Session(Recipe("ising", "random_walk")).advance(3).iteration == 3

@@ -5,10 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pmdviz.methods import METHODS
-from pmdviz.methods.shared.schedules import GROWTHS, SCHEDULES, constant, decay, jump, power, theorem6
+from pmdviz.methods.shared.schedules import GROWTHS, SCHEDULES, decay, jump, power, theorem6
+from tests.support.tables import looped
 
 
-@pytest.mark.parametrize(
+@looped(
     "t, eta, n0, kappa, gamma",
     [
         (1, 1, 0, 1, 1.0),
@@ -28,10 +29,6 @@ def test_decay_lies_in_its_bounds_and_falls(t, eta, n0, kappa):
     assert 0 < decay(t + 1, eta, n0, kappa) <= decay(t, eta, n0, kappa) <= 1
 
 
-def test_constant():
-    assert [constant(t, 0.3) for t in (1, 100)] == [0.3, 0.3]
-
-
 def test_the_schedules_are_the_knob_s():
     knobs = METHODS["pmd"].Knobs
     assert set(SCHEDULES) == set(knobs.specs()["schedule"].choices)
@@ -40,7 +37,7 @@ def test_the_schedules_are_the_knob_s():
     assert found == [0.4, 1 / 8]
 
 
-@pytest.mark.parametrize(
+@looped(
     "t, delta, gradient_bound, smoothness, m, d, gamma",
     [
         (1, 1e9, 1, 1, 10, 2, 1.0),
@@ -66,7 +63,7 @@ def test_theorem_6_lies_in_its_bounds_and_falls(t, m, d, smoothness):
     assert theorem6(t, 1.0, 1.0, smoothness, 2 * m, d) <= usual
 
 
-@pytest.mark.parametrize(
+@looped(
     "t, first, exponent, most, m",
     [(1, 30, 2, 10**5, 30), (5, 30, 2, 10**5, 750), (5, 30, 0.5, 10**5, 67), (5, 30, 2, 500, 500), (9, 30, 0, 500, 30)],
 )

@@ -6,11 +6,9 @@ import pytest
 from pmdviz.densities.density import effective_sample_size, normalise
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.methods import METHODS
 from pmdviz.methods.smc.jitter import shrunk
 from tests.support.engine import errors_from
 
-SMC = METHODS["smc"]
 NEVER = 1e-12  # an ESS threshold that is never reached
 SEPARATED = {"num_data": 400, "sigma_x": 1.5}
 
@@ -45,14 +43,6 @@ def test_it_resamples_exactly_below_its_threshold(threshold):
         assert bool(session.frame.info.rejuvenated) == (ess < threshold * 100)
 
 
-def test_another_particle_count_forces_a_resampling():
-    session = Session(Recipe("gaussian", "smc", num_particles=72, ess_threshold=NEVER))
-    session.advance()
-    session.set(num_particles=100)
-    assert session.advance().particles.shape == (100, 2)
-    assert session.frame.info.rejuvenated == "particles 72 → 100"
-
-
 def moments(particles, weights):
     mean = weights @ particles
     return mean, np.cov(particles.T, aweights=weights, ddof=0).reshape(len(mean), -1)
@@ -68,14 +58,6 @@ def test_shrinkage_makes_room_for_the_kernel(dim):
     found, left = moments(shrunk(particles, weights, kernel, np.ones(dim)), weights)
     np.testing.assert_allclose(found, mean, atol=1e-12)
     np.testing.assert_allclose(left + kernel @ kernel.T, covariance, rtol=1e-6, atol=1e-8)
-
-
-def test_a_round_kernel_shrinks_as_liu_and_west_do():
-    rng = np.random.default_rng(0)
-    particles, weights, h = rng.normal(size=(200, 2)), np.full(200, 1 / 200), 0.4
-    mean, covariance = moments(particles, weights)
-    got = shrunk(particles, weights, h * np.linalg.cholesky(covariance), np.ones(2))
-    np.testing.assert_allclose(got, mean + np.sqrt(1 - h**2) * (particles - mean), atol=1e-7)
 
 
 def test_a_kernel_wider_than_the_particles_draws_them_to_their_mean():
@@ -107,6 +89,7 @@ def posterior_variance(num_data):
     return 1 / (1 + num_data / 4)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     "knobs",
     [{"ess_threshold": 0.5}, {"ess_threshold": 1.0, "jitter_rule": "isotropic", "jitter": 0.1}],
@@ -117,21 +100,7 @@ def test_with_shrinkage_mean_and_variance_are_those_of_the_posterior(knobs):
     assert abs(mean) < 4 and abs(variance) < 4
 
 
-def test_without_shrinkage_each_resampling_adds_the_kernels_variance():
-    """At a threshold of 1 it resamples before every batch but the first: 1/v <- 1/(v + h^2) + B/sigma_x^2."""
-    h, v = 0.2, posterior_variance(4)
-    for _ in range(4):
-        v = 1 / (1 / (v + h**2) + 1)
-    variances = []
-    for seed in range(40):
-        knobs = {"ess_threshold": 1.0, "jitter_rule": "isotropic", "jitter": h, "shrinkage": False}
-        q = run(seed=seed, **ONE_DIMENSION, **knobs).frame.density
-        variances.append(q.weights @ (q.particles[:, 0] - q.weights @ q.particles[:, 0]) ** 2)
-    assert abs(errors_from(variances, v)) < 4
-    assert v > 1.1 * posterior_variance(20), "the bias is there to be seen"
-
-
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_it_finds_both_modes_but_stops_short_of_what_more_passes_give():
     """The paper's claim: alike at first, then it stops with an error that PMD leaves behind."""
     smc, pmd, shares = [], [], []

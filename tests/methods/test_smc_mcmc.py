@@ -7,7 +7,6 @@ import pmdviz
 from pmdviz.densities.density import effective_sample_size, normalise
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.errors import TargetError
 from pmdviz.methods import METHODS
 from pmdviz.methods.smc.tempered import moved, next_beta, proposal_cholesky
 from pmdviz.targets import make_target
@@ -114,6 +113,7 @@ def test_moves_are_shaped_like_the_particles():
     np.testing.assert_allclose(factor @ factor.T, (0.5 * 2.38) ** 2 / 2 * np.cov(skew.T, ddof=0), rtol=1e-6)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("knobs", [{}, {"ladder": "fixed", "num_temperatures": 4}], ids=str)
 def test_mean_and_variance_are_those_of_the_posterior(knobs):
     means, variances = [], []
@@ -150,20 +150,7 @@ def test_proposals_outside_the_priors_support_are_refused():
     assert session.frame.weights @ session.frame.particles[:, 0] == pytest.approx(31 / 32, abs=0.01)  # Beta(31, 1)
 
 
-def test_a_likelihood_that_fails_at_a_proposal_is_named():
-    mood = []
-
-    def log_likelihood(theta, batch):
-        return np.full(len(theta), np.nan if mood else -1.0 * len(batch))
-
-    session = start(bounded_target(log_likelihood), num_particles=50)
-    session.advance()
-    mood.append("bad")
-    with pytest.raises(TargetError, match="log_likelihood of target 'bounded' is nan"):
-        session.advance()
-
-
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_many_passes_give_what_one_pass_cannot():
     """Moves at full data repair what resampling broke: far below one-pass SMC, at 16 times its data and more."""
     tempered, one_pass = [], []

@@ -5,7 +5,6 @@ import pytest
 
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.errors import InputError
 from pmdviz.methods import METHODS
 from pmdviz.methods.ensembles.straight_through import nearest
 from pmdviz.targets import make_target
@@ -64,11 +63,7 @@ def test_the_nearest_value_and_of_two_the_higher():
     np.testing.assert_array_equal(found, [[-1.0, -1.0, 0.0, 0.0, 3.0, 0.0]])
 
 
-def test_it_needs_data_and_a_relaxation():
-    with pytest.raises(InputError, match="'straight_through' needs .*data.*'ising'"):
-        Session(Recipe("ising", "straight_through"))
-
-
+@pytest.mark.ci
 def test_digits_are_learnt():
     """Guessing is right once in ten; after 40 steps the ensemble is far from that, on every seed of 20 tried."""
     session = Session(Recipe("binary_net", "straight_through", seed=1, num_particles=2), metrics_every=10**9)

@@ -73,6 +73,7 @@ def test_the_weights_are_ratios_of_integrals_over_the_inducing_values():
         np.testing.assert_allclose(frame.weights, expected, rtol=1e-6)
 
 
+@pytest.mark.nightly
 def test_eighty_steps_come_near_the_function_and_the_exact_process():
     """The appendix's setting: 2,048 data, 16 particles, 128 inducing inputs, B = 128; means over three runs."""
     errors, distances, exact = [], [], make_target("sparse_gp").exact_process[0]

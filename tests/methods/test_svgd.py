@@ -13,7 +13,7 @@ from pmdviz.methods.stein.kernels import KERNELS, forces, kept_variance
 from pmdviz.methods.stein.svgd import tempered_scores
 from pmdviz.methods.stein.widths import distance_in_modes, squared_width
 from pmdviz.targets import make_target
-from tests.support.engine import errors_from
+from tests.support.tables import looped
 
 SVGD = METHODS["svgd"]
 LINE = {"dim": 1, "num_data": 20}  # posterior variance 1/6
@@ -47,7 +47,7 @@ def test_adagrad_slows_down_by_the_sum_of_squares():
     np.testing.assert_allclose(moved, min(1, 100 / 102) * np.sqrt(force_squared / second), rtol=1e-6)
 
 
-@pytest.mark.parametrize("rule", ["liu_wang", "thesis", "median", "local", "given"])
+@looped("rule", ["liu_wang", "thesis", "median", "local", "given"])
 def test_the_width_is_what_its_rule_says(rule):
     rng, target = np.random.default_rng(0), make_target("gaussian")
     particles = rng.normal(size=(400, 2))
@@ -82,14 +82,7 @@ def test_two_particles_settle_where_the_formula_says():
     assert session.frame.particles.mean() == pytest.approx(exact.mean[0], abs=1e-3)
 
 
-def test_two_particles_under_a_given_width_settle_where_the_formula_says():
-    """a^2 = (h / 4) log(1 + 4 v / h)."""
-    rule = {"length_scale_rule": "given", "length_scale": 0.5}
-    session = run(600, num_particles=2, target_options=LINE, eta=20, n0=200, **rule)
-    v = session.target.exact.cov[0, 0]
-    assert (0.5 * np.ptp(session.frame.particles)) ** 2 == pytest.approx(0.0625 * np.log(1 + 4 * v / 0.25), rel=1e-3)
-
-
+@pytest.mark.nightly
 def test_a_hundred_particles_have_the_mean_and_too_small_a_variance():
     """The fixed point's identity sum_ij k_ij (x_i - mean).(x_j - mean) / v = sum_ij k_ij |x_i - x_j|^2 / h."""
     ratios = []
@@ -107,15 +100,7 @@ def test_a_hundred_particles_have_the_mean_and_too_small_a_variance():
     assert np.mean(ratios) == pytest.approx(0.962, abs=0.02), "measured independently: 0.962 for 100 particles in 1-D"
 
 
-def test_with_minibatches_the_mean_is_right_on_average():
-    means, exact = [], make_target("gaussian", **LINE).exact
-    for seed in range(20):
-        session = run(400, seed=seed, batch_size=5, num_particles=50, target_options=LINE)
-        means.append(session.frame.particles.mean())
-    assert abs(errors_from(means, exact.mean[0])) < 4
-
-
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_it_finds_both_modes_and_the_shape_that_a_gaussian_cannot():
     found = []
     for seed in range(3):
@@ -149,12 +134,6 @@ def test_the_width_decides_how_much_of_the_variance_is_kept(rule, dim, low, high
     assert ("of the posterior's" in frame.caveat) == (ratio < 0.25)
     kept = kept_variance(frame.particles, frame.state.h)
     assert kept == pytest.approx(ratio, rel=0.15)
-
-
-def test_a_mixture_whose_modes_are_well_covered_has_no_caveat():
-    """Far modes count each by itself: their distance is no variance that is kept."""
-    frame = run(200, "mixture", target_options=SEPARATED, num_particles=200, batch_size=20).frame
-    assert frame.caveat == "" and kept_variance(frame.particles, frame.state.h) > 0.5
 
 
 def test_a_step_of_the_inverse_multiquadric_follows_its_force_and_so_do_its_arrows():
@@ -196,12 +175,3 @@ def test_a_run_that_ends_before_temperature_1_says_so():
     assert session.frame.caveat.startswith("temperature 0.38: ") and "β = 0.375" in session.frame.info.words
     assert session.frame.info.scalars["temperature"] == 0.375
     assert session.advance(5).caveat == "" and session.frame.info.scalars["temperature"] == 1
-
-
-def test_annealed_particles_rest_where_the_tempered_posterior_says():
-    """On a Gaussian posterior the target at beta is N(., 1 / (1 / s0^2 + beta N / s^2)); here half way."""
-    knobs = {"annealing": "on", "num_temperatures": 2, "steps_per_temperature": 2000, "eta": 20, "n0": 200}
-    session = run(600, num_particles=2, length_scale_rule="liu_wang", target_options=LINE, **knobs)
-    exact, prior = session.target.exact, session.target.prior_sd**-2
-    variance = 1 / (prior + 0.5 * (1 / exact.cov[0, 0] - prior))
-    assert (0.5 * np.ptp(session.frame.particles)) ** 2 == pytest.approx(variance * np.log(3) / 2, rel=2e-3)

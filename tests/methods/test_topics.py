@@ -93,6 +93,7 @@ def test_langevin_draws_of_two_topics_have_the_posteriors_means():
     assert np.abs(exact - prior).max() > 0.05, "the data say something"
 
 
+@pytest.mark.ci
 def test_online_vb_on_all_data_rises_to_an_optimum_of_the_bound():
     session = session_of(
         "online_vb", options={"num_data": 30, "length": 20}, batch_size=30, eta=1.0, n0=0.0, kappa=1e-9
@@ -132,6 +133,7 @@ def test_the_filters_evidence_is_unbiased_and_its_posterior_exact():
     assert abs(errors_from(np.exp(log_z - logsumexp(log_z)) * len(log_z), 1)) < 1e-6
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("method", ["structured_pmd", "online_vb", "sgrld", "particle_lda"])
 def test_bars_are_found(method):
     """Five passes over the default corpus, one particle where there are any: perplexity from 25 to below 17, of 11."""
@@ -146,8 +148,3 @@ def test_bars_are_found(method):
     least = np.exp(-np.divide(*session.target.held_out(session.target.true_topics.T[None] + 1e-12, np.ones(1))))
     assert start > 20 and np.mean(found) < (17.5 if method == "particle_lda" else 12.5)
     assert min(found) > 0.97 * least
-
-
-def test_one_that_decides_alone_is_said_to():
-    session = Session(Recipe("topics", "structured_pmd", target_options={"num_data": 200}, num_particles=4), 10**9)
-    assert "one particle of 4 has the weight" in session.advance(3).caveat
