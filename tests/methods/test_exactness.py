@@ -25,6 +25,7 @@ from pmdviz.methods.mcmc.chain import position
 from pmdviz.methods.shared.particles import equal_log_weights
 from pmdviz.methods.smc import tempered
 from pmdviz.targets import TARGETS, make_target
+from tests.support.tables import looped
 
 POINTS = 1200
 TRANSITIONS = 3
@@ -132,21 +133,6 @@ def simulates(name):
     return "simulation" in small(name).offers
 
 
-def has_exact_draws(name, together):
-    """Without data, or for moves of many points at once also with data."""
-    return (small(name).data is None or (together and simulates(name))) and small(name).exact is not None
-
-
-def pairs_of(moves, fits):
-    """Every move with every target that both suit."""
-    return [
-        pytest.param(move, name, id=f"{key}, {name}")
-        for key, move in moves.items()
-        for name in TARGETS
-        if fits(move, name) and move.fits(small(name))
-    ]
-
-
 def statistics(target, points, data) -> np.ndarray:
     """(m, k): coordinates, their squares and a product, the log likelihood, and θ times what was observed."""
     first, last = points[:, 0], points[:, -1]
@@ -190,27 +176,48 @@ def p_value(draws, target, transition, seed=0) -> float:
     return min(found) * len(found)
 
 
-@pytest.mark.parametrize("move, name", pairs_of(MOVES, lambda move, name: simulates(name) and not move.together))
-def test_pairs_of_parameters_and_data_stay_what_they_are(move, name):
-    assert p_value(joint_draws, small(name), move.transition) > LEVEL
+def draws_for(key, name):
+    """Pairs of parameters and data; without data, or for moves of many points at once, exact draws; or None."""
+    move, target = MOVES[key], small(name)
+    if not move.fits(target):
+        return None
+    if simulates(name) and not move.together:
+        return joint_draws
+    return exact_draws if (target.data is None or simulates(name)) and target.exact is not None else None
 
 
-@pytest.mark.parametrize(
-    "move, name",
-    pairs_of(MOVES, lambda move, name: has_exact_draws(name, move.together)),
-)
-def test_exact_draws_stay_what_they_are(move, name):
-    assert p_value(exact_draws, small(name), move.transition) > LEVEL
+def check(key, name):
+    if (draws := draws_for(key, name)) is not None:
+        assert p_value(draws, small(name), MOVES[key].transition) > LEVEL
 
 
-@pytest.mark.parametrize("name", [name for name, knobs in BIASED.items() if knobs])
+@looped("name", ["gaussian", "ising", "bernoulli_rbm"])
+@looped("key", MOVES)
+def test_a_move_leaves_the_posterior_as_it_is(key, name):
+    check(key, name)
+
+
+@pytest.mark.ci
+@looped("name", TARGETS)
+def test_so_does_each_targets_own_gibbs_sweep(name):
+    check("gibbs", name)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("key", MOVES)
+@pytest.mark.parametrize("name", TARGETS)
+def test_so_does_every_move_on_every_target(key, name):
+    check(key, name)
+
+
+@looped("name", [name for name, knobs in BIASED.items() if knobs])
 def test_steps_that_are_never_refused_are_seen(name):
     """Documented as biased; at a step that is as long as the posterior is wide nobody can miss it."""
     move = chain(name, **BIASED[name])
     assert p_value(joint_draws, small("gaussian"), move.transition) < SEEN
 
 
-@pytest.mark.parametrize("name", ["gaussian", "mixture"])
+@looped("name", ["gaussian", "mixture"])
 def test_a_walk_that_takes_every_proposal_is_seen(name):
     """A random walk without its acceptance."""
     target = small(name)
@@ -224,4 +231,4 @@ def test_a_walk_that_takes_every_proposal_is_seen(name):
 def test_every_chain_is_tested_or_known_to_be_biased():
     chains = {name for name, method in METHODS.items() if method.family == "chain"}
     assert {*BIASED} <= chains and chains - {*BIASED} <= {*MOVES}
-    assert all(any(move.fits(small(name)) for name in TARGETS if simulates(name)) for move in MOVES.values())
+    assert all(any(draws_for(key, name) for name in TARGETS) for key in MOVES)

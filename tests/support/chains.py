@@ -2,7 +2,6 @@
 
 import numpy as np
 
-import pmdviz
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from tests.support.engine import errors_from
@@ -42,16 +41,3 @@ def moment_errors(method, iterations, runs=24, skip=100, **parts):
 def mode_mass(session):
     """Share of the judged draws with theta_2 > 0: one of the two modes of `mixture`."""
     return float((session.frame.densities["kde"].particles[:, 1] > 0).mean())
-
-
-def without_gradient(**gradients):
-    """A person's conjugate Gaussian; it has a gradient only if one is given."""
-    return pmdviz.custom_target(
-        log_prior=lambda theta: -0.5 * (theta**2).sum(axis=1),
-        log_likelihood=lambda theta, x: -0.5 * ((x[None, :] - theta) ** 2).sum(axis=1),
-        sample_prior=lambda rng, n: rng.standard_normal((n, 1)),
-        data=np.array([0.5, 1.0, 2.0, 0.0]),
-        dim=1,
-        name="flat",
-        **gradients,
-    )

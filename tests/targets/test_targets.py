@@ -10,6 +10,7 @@ from pmdviz.densities.grid import Grid
 from pmdviz.errors import InputError
 from pmdviz.targets import TARGETS, make_target
 from pmdviz.targets.reference.exact import GridExact
+from tests.support.tables import looped
 
 SETTINGS = {
     "mixture": [{}, {"num_data": 1}, {"num_data": 400, "sigma_x": 1.5}, {"p": 0.2, "data_seed": 3}],
@@ -71,22 +72,24 @@ SETTINGS |= {
     ],
 }
 CASES = [(name, options) for name in TARGETS for options in SETTINGS.get(name, [{}])]
-made = functools.cache(lambda case: make_target(CASES[case][0], **CASES[case][1]))
+MADE = {}
 
 
-def fixture_of(fits):
-    """The targets for which `fits` is true."""
-    cases = [k for k in range(len(CASES)) if fits(made(k))]
-    return pytest.fixture(params=cases, ids=lambda k: str(CASES[k]), scope="module")(
-        lambda request: made(request.param)
-    )
+def made(case):
+    """The target of a case, made once."""
+    if str(case) not in MADE:
+        MADE[str(case)] = make_target(case[0], **case[1])
+    return MADE[str(case)]
 
 
-target = fixture_of(lambda target: True)
-relaxed = fixture_of(lambda target: "relaxation" in target.offers)
-smooth = fixture_of(lambda target: "gradient" in target.offers)
-exact_on_a_grid = fixture_of(lambda target: target.dim <= 2 and "reals" in target.offers)
-rows_by_density = fixture_of(lambda target: "row_density" in target.offers)
+def cases(fits):
+    """The cases whose targets fit, found when a test runs."""
+    return lambda: [case for case in CASES if fits(made(case))]
+
+
+EVERY = looped("case", CASES)
+SMOOTH = looped("case", cases(lambda target: "gradient" in target.offers))
+ON_A_GRID = looped("case", cases(lambda target: target.dim <= 2 and "reals" in target.offers))
 
 
 # Settings by their places in SETTINGS, whose posterior is known by draws alone; to ask all of them takes a while.
@@ -102,19 +105,10 @@ BY_DRAWS = {
 KNOWN_BY_DRAWS = [(name, SETTINGS[name][k]) for name, places in BY_DRAWS.items() for k in places if name in TARGETS]
 
 
-@pytest.fixture(
-    params=[k for k, case in enumerate(CASES) if case not in KNOWN_BY_DRAWS],
-    ids=lambda k: str(CASES[k]),
-    scope="module",
-)
-def exact_anywhere(request):
-    """The targets whose posterior has a density that is known."""
-    return made(request.param)
-
-
-@pytest.mark.parametrize("case", KNOWN_BY_DRAWS, ids=str)
+@pytest.mark.nightly
+@looped("case", KNOWN_BY_DRAWS)
 def test_of_some_the_posterior_is_known_by_draws_at_most(case):
-    assert made(CASES.index(case)).exact is None
+    assert made(case).exact is None
 
 
 def prior_draws(target, n=7, seed=0):
@@ -126,7 +120,9 @@ def central_difference(function, theta, step=1e-5):
     return np.stack(columns, axis=1)
 
 
-def test_it_says_what_it_is(target):
+@EVERY
+def test_it_says_what_it_is(case):
+    target = made(case)
     assert target.title and target.about and target.source
     assert len(target.parameter_names) == target.dim == len(target.view_box) == len(target.scale)
     assert target.num_data == (1 if target.data is None else target.options.num_data) == len(target.data_rows)
@@ -134,8 +130,9 @@ def test_it_says_what_it_is(target):
     assert np.isfinite(target.data_rows).all()
 
 
-def test_the_gradient_is_that_of_the_log_density(smooth):
-    target = smooth
+@SMOOTH
+def test_the_gradient_is_that_of_the_log_density(case):
+    target = made(case)
     theta = prior_draws(target)
     theta = theta[np.isfinite(target.log_joint(theta))]  # a formula may be minus infinity
     for batch in (None, target.data_rows[: max(1, target.num_data // 3)]):
@@ -143,8 +140,9 @@ def test_the_gradient_is_that_of_the_log_density(smooth):
         np.testing.assert_allclose(target.grad_log_joint(theta, batch), expected, rtol=2e-5, atol=2e-5)
 
 
-def test_between_states_the_log_density_is_smooth_and_at_them_it_is_the_joint(relaxed):
-    target = relaxed
+@looped("case", cases(lambda target: "relaxation" in target.offers))
+def test_between_states_the_log_density_is_smooth_and_at_them_it_is_the_joint(case):
+    target = made(case)
     states, batch = prior_draws(target), target.data_rows[: max(1, target.num_data // 3)]
     inside = "steepness" in target.Options.specs()  # what has steps inside is smoothed there too, and only near
     for rows in (None, batch):
@@ -161,7 +159,9 @@ def test_without_a_smooth_log_density_it_is_said():
         make_target("mixture").log_relaxed(np.zeros((1, 2)))
 
 
-def test_the_log_likelihood_adds_up_over_rows(target):
+@EVERY
+def test_the_log_likelihood_adds_up_over_rows(case):
+    target = made(case)
     theta = prior_draws(target)
     whole = target.log_likelihood(theta, target.data_rows)
     cut = target.num_data // 3
@@ -173,8 +173,10 @@ def test_the_log_likelihood_adds_up_over_rows(target):
     np.testing.assert_allclose(single, whole, rtol=1e-10)
 
 
-def test_the_density_of_a_row_is_its_likelihood_and_integrates_to_one(rows_by_density):
-    target, theta = rows_by_density, prior_draws(rows_by_density)
+@looped("case", cases(lambda target: "row_density" in target.offers))
+def test_the_density_of_a_row_is_its_likelihood_and_integrates_to_one(case):
+    target = made(case)
+    theta = prior_draws(target)
     each = target.row_log_likelihood(theta, target.data)
     np.testing.assert_allclose(each.sum(axis=1), target.log_likelihood(theta, target.data), rtol=1e-10)
     if target.data[:1].size == 1:
@@ -183,7 +185,9 @@ def test_the_density_of_a_row_is_its_likelihood_and_integrates_to_one(rows_by_de
         np.testing.assert_allclose(np.trapezoid(density, x, axis=1), 1, rtol=1e-6)
 
 
-def test_a_batch_in_the_joint_counts_as_all_the_data(target):
+@EVERY
+def test_a_batch_in_the_joint_counts_as_all_the_data(case):
+    target = made(case)
     theta, batch = prior_draws(target), target.data_rows[: max(1, target.num_data // 4)]
     expected = target.log_prior(theta) + target.num_data / len(batch) * target.log_likelihood(theta, batch)
     np.testing.assert_allclose(target.log_joint(theta, batch), expected, rtol=1e-12)
@@ -191,34 +195,33 @@ def test_a_batch_in_the_joint_counts_as_all_the_data(target):
     np.testing.assert_allclose(target.log_joint(theta), whole, rtol=1e-12)
 
 
-def test_the_prior_integrates_to_one(exact_on_a_grid):
-    target = exact_on_a_grid
+@ON_A_GRID
+def test_the_prior_integrates_to_one(case):
+    target = made(case)
     reach = 9 * float(target.scale.max())
     grid = Grid(((-reach, reach),) * target.dim, 301)
     assert np.exp(target.log_prior(grid.points)).sum() * grid.cell_volume == pytest.approx(1, abs=1e-6)
 
 
-def test_the_order_of_theta_and_of_rows_does_not_matter(target):
-    theta, flipped = prior_draws(target), target.data_rows[::-1].copy()
-    values = target.log_likelihood(theta, target.data_rows)
-    np.testing.assert_allclose(target.log_likelihood(theta[::-1], flipped)[::-1], values, rtol=1e-10)
-
-
-def test_inputs_are_not_written_to(smooth):
-    theta, data = prior_draws(smooth), smooth.data_rows.copy()
+@SMOOTH
+def test_inputs_are_not_written_to(case):
+    target = made(case)
+    theta, data = prior_draws(target), target.data_rows.copy()
     before = theta.copy()
-    smooth.log_joint(theta), smooth.grad_log_joint(theta)
+    target.log_joint(theta), target.grad_log_joint(theta)
     assert np.array_equal(theta, before)
-    assert np.array_equal(smooth.data_rows, data)
+    assert np.array_equal(target.data_rows, data)
 
 
-def test_a_wrong_shape_of_theta_is_refused(target):
+@EVERY
+def test_a_wrong_shape_of_theta_is_refused(case):
+    target = made(case)
     for theta in (np.zeros((2, target.dim + 1)), np.zeros((2, 2, 2)), np.float64(0.0)):
         with pytest.raises(InputError, match=rf"theta must have shape \(m, {target.dim}\)"):
             target.log_prior(theta)
 
 
-@pytest.mark.parametrize("name", [name for name in TARGETS if "data_seed" in TARGETS[name].Options.specs()])
+@looped("name", [name for name in TARGETS if "data_seed" in TARGETS[name].Options.specs()])
 def test_the_data_come_from_the_data_seed_alone(name):
     np.random.seed(1)  # noqa: NPY002
     one = make_target(name, data_seed=5).data
@@ -244,8 +247,9 @@ def quadrature(target):
     return fine.points, mass / mass.sum(), values.max() + np.log(mass.sum() * fine.cell_volume)
 
 
-def test_the_exact_posterior_agrees_with_quadrature(exact_on_a_grid):
-    target = exact_on_a_grid
+@ON_A_GRID
+def test_the_exact_posterior_agrees_with_quadrature(case):
+    target = made(case)
     points, mass, log_evidence = quadrature(target)
     exact, sd = target.exact, np.sqrt(np.diag(target.exact.cov))
     mean = mass @ points
@@ -256,8 +260,9 @@ def test_the_exact_posterior_agrees_with_quadrature(exact_on_a_grid):
     np.testing.assert_allclose(exact.log_density(some), target.log_joint(some) - log_evidence, atol=1e-5)
 
 
-def test_the_exact_density_integrates_to_one(exact_on_a_grid):
-    target = exact_on_a_grid
+@ON_A_GRID
+def test_the_exact_density_integrates_to_one(case):
+    target = made(case)
     grid = Grid(target.exact.box, 801 if target.dim == 2 else 8001)
     assert np.exp(target.exact.log_density(grid.points)).sum() * grid.cell_volume == pytest.approx(1, abs=1e-6)
     assert target.exact.on_grid(grid).shape == grid.shape
@@ -265,23 +270,23 @@ def test_the_exact_density_integrates_to_one(exact_on_a_grid):
     assert target.exact.mass_in(target.exact.box) == pytest.approx(1, abs=1e-9)
 
 
-def test_exact_draws_have_the_exact_moments(exact_anywhere):
-    target = exact_anywhere
+@looped("case", [case for case in CASES if case not in KNOWN_BY_DRAWS])
+def test_exact_draws_have_the_exact_moments(case):
+    target = made(case)
     n, exact = 20_000, target.exact
     draws = exact.sample(np.random.default_rng(3), n)
     assert draws.shape == (n, target.dim)
     z = (draws.mean(axis=0) - exact.mean) / np.sqrt(np.diag(exact.cov) / n)
     assert np.abs(z).max() < 4.5
     centred = draws - exact.mean
-    for i in range(target.dim):
-        for j in range(target.dim):
-            products = centred[:, i] * centred[:, j]
-            error = products.std(ddof=1) / np.sqrt(n)
-            assert abs(products.mean() - exact.cov[i, j]) < 4.5 * error + 1e-9  # a spin's square is always 1
+    products, squares = centred.T @ centred / n, (centred**2).T @ centred**2 / n
+    errors = np.sqrt(np.maximum(squares - products**2, 0.0) / n)
+    assert (np.abs(products - exact.cov) < 4.5 * errors + 1e-9).all(), "a spin's square is always 1"
 
 
-def test_exact_draws_have_the_exact_density(exact_on_a_grid):
-    target = exact_on_a_grid
+@ON_A_GRID
+def test_exact_draws_have_the_exact_density(case):
+    target = made(case)
     n, exact = 20_000, target.exact
     draws = exact.sample(np.random.default_rng(3), n)
     levels = exact.log_density(draws)  # -E log p is the entropy: the draws have the density, not just its moments
@@ -291,14 +296,9 @@ def test_exact_draws_have_the_exact_density(exact_on_a_grid):
     assert abs(levels.mean() - entropy) < 4.5 * levels.std() / np.sqrt(n)
 
 
-def test_exact_draws_are_not_on_a_lattice(exact_on_a_grid):
-    target = exact_on_a_grid
-    draws = target.exact.sample(np.random.default_rng(3), 2000)
-    assert len(np.unique(draws[:, 0])) == 2000
-
-
-def test_the_mass_in_a_box_is_the_share_of_draws_in_it(exact_on_a_grid):
-    target = exact_on_a_grid
+@ON_A_GRID
+def test_the_mass_in_a_box_is_the_share_of_draws_in_it(case):
+    target = made(case)
     exact, n = target.exact, 20_000
     draws = exact.sample(np.random.default_rng(4), n)
     sd = np.sqrt(np.diag(exact.cov))
@@ -309,7 +309,9 @@ def test_the_mass_in_a_box_is_the_share_of_draws_in_it(exact_on_a_grid):
     assert share - slack < exact.mass_in(box) < share + 0.02
 
 
-def test_the_view_box_holds_the_bulk_of_the_prior(target):
+@EVERY
+def test_the_view_box_holds_the_bulk_of_the_prior(case):
+    target = made(case)
     draws = prior_draws(target, 4000)
     low, high = np.array(target.view_box).T
     assert ((draws > low) & (draws < high)).mean(axis=0).min() > 0.995
@@ -323,7 +325,8 @@ def modes(name, target):
     return [(1.234,), (-1.234,)] if name == "bimodal1d" else [target.exact.mean]
 
 
-@pytest.mark.parametrize("name", ["mixture", "gaussian", "bimodal1d"])
+@pytest.mark.ci
+@looped("name", ["mixture", "gaussian", "bimodal1d"])
 def test_the_posterior_of_very_many_data_is_found(name):
     """A box of the prior's size, and modes hundreds of times narrower at places that no grid knows of."""
     options = {"mixture": {"theta1": 1.03, "theta2": -1.77}, "bimodal1d": {"theta": 1.234}}.get(name, {})
@@ -349,30 +352,6 @@ def test_the_gaussian_is_known_on_paper():
     assert target.exact.cov == pytest.approx(np.array([[1.0]]))
     assert target.exact.log_density(np.array([[x / 2]])) == pytest.approx(-0.5 * np.log(2 * np.pi))
     assert target.exact.narrowest(np.array([4.0])) == pytest.approx(0.25)
-
-
-def test_the_narrowest_direction_is_not_along_an_axis_of_the_mixture():
-    exact = make_target("mixture").exact
-    steepest = min(exact.narrowest(np.array([s, t])) * min(s, t) for s, t in ((1, 1),))
-    assert steepest < 0.5 * np.sqrt(np.diag(exact.cov)).min()  # of a mode, not of the two together
-
-
-def test_the_two_modes_of_the_mixture_mirror_each_other_at_equal_shares():
-    theta = np.array([[0.7, -1.3], [1.7, 0.4]])
-    mirror = np.stack([theta.sum(axis=1), -theta[:, 1]], axis=1)
-    even, uneven = make_target("mixture"), make_target("mixture", p=0.3)
-    values = even.log_likelihood(mirror, even.data)
-    np.testing.assert_allclose(even.log_likelihood(theta, even.data), values, rtol=1e-10)
-    assert not np.allclose(uneven.log_likelihood(theta, even.data), uneven.log_likelihood(mirror, even.data))
-
-
-def test_the_data_of_the_mixture_have_the_shares_and_means_they_are_said_to():
-    target = make_target("mixture", num_data=100_000, sigma_x=0.5, p=0.3, theta1=1.0, theta2=-4.0)
-    first = target.data > -1.0
-    assert abs(first.mean() - 0.3) < 4.5 * np.sqrt(0.3 * 0.7 / 1e5)
-    for rows, mean in ((first, 1.0), (~first, -3.0)):
-        assert abs(target.data_rows[rows].mean() - mean) < 4.5 * 0.5 / np.sqrt(rows.sum())
-        assert target.data_rows[rows].std() == pytest.approx(0.5, rel=0.02)
 
 
 def test_posteriors_of_one_target_are_computed_once_and_keys_tell_them_apart():
@@ -403,7 +382,8 @@ def banana_integrals(target):
     return log_p.max() + np.log(share.sum() * (t[1] - t[0])) + rest, np.array([first, second]), np.array(cov)
 
 
-@pytest.mark.parametrize(
+@pytest.mark.ci
+@looped(
     "options",
     [
         {},
@@ -413,7 +393,6 @@ def banana_integrals(target):
         {"num_data": 2000, "sigma_x": 1.0, "prior_sd": 0.25, "theta1": -2.0, "theta2": 2.0},
         {"num_data": 2000, "sigma_x": 1.0, "prior_sd": 0.25, "theta1": -2.0, "theta2": 0.0},
     ],
-    ids=str,
 )
 def test_the_banana_is_the_integral_over_its_second_coordinate(options):
     """The thinnest and longest ridges among them, a few thousandths of the box wide."""
@@ -422,15 +401,3 @@ def test_the_banana_is_the_integral_over_its_second_coordinate(options):
     assert target.exact.log_z == pytest.approx(evidence, abs=2e-3)
     np.testing.assert_allclose(target.exact.mean, mean, atol=2e-3 * np.sqrt(np.diag(cov)).max())
     np.testing.assert_allclose(target.exact.cov, cov, rtol=5e-3, atol=5e-3 * np.abs(cov).max())
-
-
-def test_the_banana_is_bent_and_its_arms_mirror_each_other():
-    target = make_target("banana")
-    theta = prior_draws(target, 50)
-    mirrored = theta * [1, -1]
-    np.testing.assert_allclose(target.log_joint(theta), target.log_joint(mirrored), rtol=1e-12)
-    ridge = np.array([[target.data.mean() - t**2, t] for t in (-1.0, 0.0, 1.0)])
-    likelihood = target.log_likelihood(ridge, target.data)
-    np.testing.assert_allclose(likelihood, likelihood[0], rtol=1e-12)
-    middle = ridge[[0, 2]].mean(axis=0, keepdims=True)
-    assert target.exact.log_density(middle) < target.exact.log_density(ridge[:1]) - 5, "the chord is off the ridge"
