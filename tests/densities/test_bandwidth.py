@@ -15,11 +15,9 @@ from pmdviz.densities.bandwidth import (
     local_scale,
     median,
     neighbourhood_covariance,
-    typical_distance,
 )
 from pmdviz.densities.density import KernelDensity
 from pmdviz.methods import METHODS
-from tests.support.engine import errors_from
 from tests.support.tables import looped
 
 FACTOR = 0.75  # the default
@@ -48,18 +46,6 @@ def test_median_is_a_tenth_of_the_median_distance(m):
     particles = standard(m, 2, 0)
     expected = 0.1 * np.median(pdist(particles)) * np.eye(2)
     np.testing.assert_allclose(median(particles, equal(m), 0.1, np.ones(2)), expected, rtol=1e-12)
-
-
-def test_median_follows_the_weights():
-    """Draws of a wide Gaussian with the weights of a standard one; and heavy particles are no zero distances."""
-    found = []
-    for seed in range(16):
-        wide = 1.5 * standard(2000, 2, seed)
-        weights = np.exp(-0.5 * (wide**2).sum(axis=1) * (1 - 1 / 1.5**2))
-        found.append(typical_distance(wide, weights / weights.sum(), np.ones(2)))
-    assert abs(errors_from(found, 1.6651)) < 4
-    three = np.array([[0.0], [1.0], [10.0]])
-    assert typical_distance(three, np.array([0.98, 0.015, 0.005]), np.ones(1)) in (1.0, 9.0, 10.0)
 
 
 @pytest.mark.parametrize("d", [1, 2, 5])

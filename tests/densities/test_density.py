@@ -93,21 +93,6 @@ def test_the_narrowest_direction_of_a_kernel():
     assert density.narrowest(np.array([2.0, 2.0])) == pytest.approx(np.sqrt(0.1) / 2)
 
 
-def test_a_mixture_of_equal_gaussians_is_the_kernel_density():
-    kde = some(2, 7)
-    mixture = GaussianMixture(kde.particles, kde.log_weights, np.array(kde.choleskys))
-    points, grid = np.random.default_rng(5).standard_normal((30, 2)), Grid(((-4.0, 4.0), (-4.0, 4.0)), 50)
-    np.testing.assert_allclose(mixture.log_density(points), kde.log_density(points), rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(mixture.on_grid(grid), kde.on_grid(grid), rtol=1e-12, atol=1e-15)
-    np.testing.assert_allclose(mixture.mean, kde.mean)
-    np.testing.assert_allclose(mixture.cov, kde.cov)
-    unit = np.array([1.0, 2.0])
-    assert mixture.narrowest(unit) == pytest.approx(kde.narrowest(unit))
-    assert mixture.kernel_peak == pytest.approx(kde.kernel_peak)
-    wide = mixture.widened(3.0, unit)
-    assert wide.narrowest(unit) == pytest.approx(3.0)
-
-
 def test_a_mixture_of_unequal_gaussians_against_scipy():
     means = np.array([[0.0, 1.0], [2.0, -1.0], [-1.0, 0.5]])
     choleskys = np.array([[[0.5, 0.0], [0.2, 0.3]], [[1.0, 0.0], [0.0, 0.1]], [[0.2, 0.0], [-0.4, 0.9]]])

@@ -5,11 +5,11 @@ import pytest
 from scipy import stats
 
 from pmdviz.densities.density import KernelDensity
-from pmdviz.densities.diagonal import DiagonalDensity, diagonal_density
+from pmdviz.densities.diagonal import diagonal_density
 from pmdviz.densities.grid import Grid
 from pmdviz.densities.marginals import marginal_on_grid
 from pmdviz.densities.product import ProductDensity
-from pmdviz.densities.shaped import ShapedDensity, shaped_density
+from pmdviz.densities.shaped import shaped_density
 from pmdviz.densities.shapes import chosen_shape
 from tests.support.tables import looped
 
@@ -90,19 +90,6 @@ def test_marginals_of_two_coordinates_are_those_of_the_draws(kind, pair):
     assert abs(mass - found) < 4.5 * np.sqrt(found / len(draws)) + 1e-3
 
 
-def test_its_parts_are_side_by_side_and_its_kernels_those_of_the_blocks():
-    q = product(((0, 2), (1,)), "shaped")
-    assert isinstance(q.parts[0], ShapedDensity)
-    np.testing.assert_array_equal(q.particles[:, [0, 2]], q.parts[0].particles)
-    np.testing.assert_array_equal(q.centres[:, [1]], q.parts[1].centres)
-    np.testing.assert_allclose(q.kernel_sds, np.sqrt((q.choleskys**2).sum(axis=2)), rtol=1e-12)
-    assert np.array_equal(q.choleskys, np.tril(q.choleskys)) and (q.choleskys[:, 1, 0] == 0).all()
-    unit = np.array([1.0, 2.0, 3.0])
-    wide = q.widened(0.4, unit)
-    assert wide.narrowest(unit) == pytest.approx(max(0.4, q.narrowest(unit)), rel=1e-9)
-    assert wide.kernel_peak <= q.kernel_peak * (1 + 1e-12)
-
-
 def test_kernels_along_coordinates_keep_mean_and_variance_and_need_no_covariance():
     """Twice as many coordinates as particles."""
     rng = np.random.default_rng(0)
@@ -118,9 +105,3 @@ def test_kernels_along_coordinates_keep_mean_and_variance_and_need_no_covariance
     assert np.isfinite(q.kernel_peak) and np.isfinite(q.log_density(points[:5])).all()
     (line,) = [marginal_on_grid(q, (7,), Grid(((-50.0, 50.0),), 4000))]
     assert line.sum() * 0.025 == pytest.approx(1, abs=1e-5)
-
-
-def test_coincident_particles_have_kernels_too():
-    q = diagonal_density(np.zeros((M, 12)), EQUAL, 1.0, np.full(12, 2.0))
-    assert isinstance(q, DiagonalDensity) and (q.sds == 2e-9).all()
-    assert np.isfinite(q.kernel_peak)

@@ -8,7 +8,7 @@ from scipy import stats
 
 from pmdviz.densities.density import effective_sample_size, normalise
 from pmdviz.densities.grid import Grid
-from pmdviz.densities.shaped import WIDEST, ShapedDensity, shaped_density
+from pmdviz.densities.shaped import ShapedDensity, shaped_density
 from pmdviz.densities.shapes import WIDTHS, Shape, chosen_shape
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
@@ -106,17 +106,6 @@ def test_the_density_is_the_sum_of_its_kernels():
     assert q.kernel_peak == pytest.approx(max(np.exp(-np.log(np.diag(L)).sum()) for L in q.factors) / (2 * np.pi))
 
 
-def test_the_factor_widens_the_kernels_up_to_the_widest():
-    x, lw = modes(400), np.log(equal(400))
-    shape = chosen_shape(x, equal(400))
-    for factor in (0.1, 0.5, 1.0, 100.0):
-        q = shaped_density(x, lw, shape, factor, ONES)
-        h = min(factor * shape.width, WIDEST)
-        for c in range(len(q.factors)):
-            covariance = moments(x[shape.labels == c], equal(400)[shape.labels == c])[1]
-            np.testing.assert_allclose(q.factors[c] @ q.factors[c].T, h * h * covariance, rtol=1e-9)
-
-
 @looped("m", [1, 2, 3, 4, 10])
 @looped("d", [1, 2, 5])
 def test_few_or_coincident_particles_still_have_a_density(m, d):
@@ -127,14 +116,6 @@ def test_few_or_coincident_particles_still_have_a_density(m, d):
             q = density_of(x, lw)
             assert isinstance(q, ShapedDensity) and np.isfinite(q.log_density(x[:1])).all()
             assert np.isfinite(from_density(np.random.default_rng(0), q, 5)).all()
-
-
-def test_no_kernel_is_narrower_than_asked():
-    q = density_of(modes(300), np.log(equal(300)), factor=1e-3)
-    wide = q.widened(0.2, np.array([1.0, 2.0]))
-    assert q.narrowest(np.array([1.0, 2.0])) < 0.01
-    assert wide.narrowest(np.array([1.0, 2.0])) == pytest.approx(0.2)
-    assert wide.cov[0, 0] > q.cov[0, 0]
 
 
 # Draws.
@@ -213,31 +194,10 @@ def test_the_price_of_covariances_keeps_a_gaussian_of_twenty_dimensions_whole():
     assert chosen_shape(x, equal(1500)).width == WIDTHS[-1]
 
 
-def test_a_curved_posterior_has_narrower_kernels_than_a_gaussian():
-    bent = standard(1500, 2)
-    bent[:, 1] = 0.1 * bent[:, 1] + bent[:, 0] ** 2
-    assert chosen_shape(bent, equal(1500)).width < 0.6 < chosen_shape(standard(1500, 2), equal(1500)).width
-
-
 def test_the_choice_is_a_function_of_particles_and_weights_whatever_their_units():
     x, w = modes(), np.exp(normalise(standard(1500, 1)[:, 0]))
     one, two = chosen_shape(x, w), chosen_shape(x * np.array([1e-4, 1e5]) + 7, w)
     assert np.array_equal(one.labels, two.labels) and one.width == two.width
-
-
-def test_many_particles_are_represented_by_some():
-    """The same clusters; the width falls with the number as that of an ordinary estimate does."""
-    x = modes(m=30_000)
-    many, few = chosen_shape(x, equal(30_000)), chosen_shape(x[:: 30_000 // 750], equal(750))
-    assert many.labels.max() == few.labels.max() == 1
-    assert few.width in WIDTHS and many.width < few.width
-    assert min(abs(many.width * 40 ** (1 / 6) - h) for h in WIDTHS) < 1e-9
-
-
-def test_particles_chosen_of_many_candidates_stand_for_all_of_them():
-    """They are spread more evenly, and h falls as with so many more."""
-    one, two = (chosen_shape(modes(), equal(1500), each) for each in (1, 16))
-    assert two.width == pytest.approx(one.width * 16 ** (-1 / 6)) and np.array_equal(one.labels, two.labels)
 
 
 # In the methods.

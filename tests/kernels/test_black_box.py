@@ -95,12 +95,3 @@ def test_the_gap_bounds_how_far_the_least_value_is(rng):
         assert found.value - found.gap <= least * (1 + 1e-9) and found.value >= least * (1 - 1e-9)
         values.append(found.value)
     assert values[-1] < 1.05 * least < 0.5 * values[0]
-
-
-def test_several_steps_are_one_after_another(rng):
-    K, parts = some_matrix(rng, 30), at_start(30)
-    for _ in range(7):
-        parts = descended(K, np.diag(K), parts, 1)
-    whole = descended(K, np.diag(K), at_start(30), 7)
-    np.testing.assert_array_equal(parts.u, whole.u)
-    assert parts[2:] == whole[2:]

@@ -83,6 +83,7 @@ def test_powers_of_two_compiled_and_in_plain_python_agree(x):
     np.testing.assert_allclose(exp2_32(single), exp2(single), rtol=3e-7)
 
 
+@pytest.mark.ci
 def test_without_the_compiler_it_is_the_same_function():
     """`NUMBA_DISABLE_JIT=1`, as one debugs kernels: a decorated function is the plain one then."""
     code = "import numpy as np; from pmdviz.kernels.exponential import exp2; print(exp2(-1.5), exp2(np.float32(-1.5)))"

@@ -115,6 +115,7 @@ def test_single_precision_has_the_same_bits_for_any_number_of_threads(dim, rng, 
     threads(lambda: kde_log_density(particles, log_weights, np.eye(dim), particles, single=True))
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("dim", [2, 5])
 def test_no_matrix_of_particles_by_points(dim, rng):
     particles, log_weights = weighted(rng, 8000, dim)  # the matrix would be 512 MB

@@ -1,6 +1,5 @@
 import threading
 
-import numpy as np
 import pytest
 
 from pmdviz.errors import InputError
@@ -50,22 +49,6 @@ def test_a_block_may_start_blocks_of_its_own():
 
     pool.run_blocks(outer, 6, 1, LARGE)
     assert sorted(done) == [(i, j) for i in range(6) for j in range(4)]
-
-
-def test_many_callers_at_once():
-    pool.set_threads(3)
-    outs = np.zeros((5, 1000))
-
-    def caller(row):
-        for _ in range(20):
-            pool.run_blocks(lambda start, stop: outs[row].__setitem__(slice(start, stop), row + 1.0), 1000, 7, LARGE)
-
-    callers = [threading.Thread(target=caller, args=(row,)) for row in range(5)]
-    for thread in callers:
-        thread.start()
-    for thread in callers:
-        thread.join(timeout=60)
-    assert (outs == np.arange(1.0, 6.0)[:, None]).all()
 
 
 @pytest.mark.parametrize("threads", [1, 3])

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from pmdviz.kernels.pool import set_threads
 from pmdviz.kernels.sparse_gp import JITTER, covariances, factorised, predicted, tilted, whitened
 from tests.support.tables import looped
 
@@ -42,10 +41,6 @@ def test_factors_are_of_the_kernel_matrix():
     np.testing.assert_allclose(covariances(inputs[0], inputs[1]), rbf(inputs[0], inputs[1]), rtol=1e-13)
 
 
-def test_inducing_inputs_may_coincide():
-    assert np.isfinite(factorised(np.zeros((1, 50, 1)))).all()
-
-
 @looped("corrected", [True, False])
 @looped("num", [1, 2, 7, 13])
 def test_a_tilted_posterior_is_the_product_of_its_factors(corrected, num):
@@ -78,16 +73,6 @@ def test_predictions_are_those_of_the_conditional_gaussian():
         cov = rbf(points, points) - a.T @ a + a.T @ inverse @ a + JITTER * np.eye(len(points))
         np.testing.assert_allclose(choleskys[i] @ choleskys[i].T, cov, atol=1e-9)
         assert np.array_equal(choleskys[i], np.tril(choleskys[i]))
-
-
-def test_the_same_bits_for_any_number_of_threads():
-    inputs, factors, natural, rows = posed(m=6, num=60, size=80)
-    found = []
-    for threads in (1, 2):
-        set_threads(threads)
-        found.append([part.tobytes() for part in tilted(inputs, factors, natural, rows, KEPT, POWER, NOISE, True)])
-    set_threads(None)
-    assert found[0] == found[1]
 
 
 def test_whitened_columns_are_those_of_the_inverse_factor():

@@ -79,13 +79,6 @@ def test_the_sampled_median_is_near_the_median(rng, m):
         assert abs(sampled_median_distance(points) - median_distance(points)) < 6 * standard_error
 
 
-@pytest.mark.parametrize("m", [300, 1000, 5000])
-def test_the_pairs_are_spread_over_all_distances_in_the_array(m):
-    """On a line, point after point, every step is another distance: the median is m (1 - 1/√2)."""
-    points = np.arange(float(m))[:, None]
-    assert sampled_median_distance(points) == pytest.approx(m * (1 - np.sqrt(0.5)), rel=0.06)
-
-
 def naive_weighted(particles, scores, h, weights, imq):
     x, s, w = particles.astype(LONG), scores.astype(LONG), weights.astype(LONG)
     differences = x[:, None] - x[None]
@@ -101,13 +94,3 @@ def test_weights_take_the_place_of_the_mean(rng, force, m, dim):
     expected = naive_weighted(x, s, 0.7, w, force is imq_force)
     np.testing.assert_allclose(force(x, s, 0.7, w), expected, atol=1e-13)
     np.testing.assert_allclose(force(x, s, 0.7, np.full(m, 1 / m)), force(x, s, 0.7), atol=1e-13)
-
-
-def test_weights_beyond_a_tile_are_those_of_copies(rng):
-    """A particle of weight 2/m is two particles of weight 1/m."""
-    x, s = rng.normal(size=(TILE + 3, 2)), rng.normal(size=(TILE + 3, 2))
-    once, twice = np.full(TILE + 3, 1.0), np.concatenate([x, x[-5:]])
-    once[-5:] = 2.0
-    for force in (stein_force, imq_force):
-        found = force(x, s, 0.5, once / once.sum())
-        np.testing.assert_allclose(found, force(twice, np.concatenate([s, s[-5:]]), 0.5)[: TILE + 3], atol=1e-13)

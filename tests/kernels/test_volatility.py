@@ -74,13 +74,6 @@ def test_the_mean_terms_are_the_coefficients_of_the_squares(case):
     np.testing.assert_allclose(product, (at[0] - at[2]) / 4, rtol=1e-9)
 
 
-def test_as_printed_the_later_terms_count_as_often_as_asked(case):
-    points, _, _, phi, _ = case
-    x = path_of(points)
-    first, later = (1 - phi**2) * x[:, 0], (1 - phi) * (x[:, 1:] - phi[:, None] * x[:, :-1]).sum(axis=1)
-    np.testing.assert_allclose(v.volatility_mean_terms(phi, points, FIRST, 7.0)[1], first + 7 * later, rtol=1e-10)
-
-
 def test_the_gradient_is_that_of_the_expected_log_density(case):
     points, mu, var, phi, s2 = case
     of_psi, of_x = v.volatility_gradient(mu, var, phi, 1 / s2, points, FIRST)
@@ -95,26 +88,6 @@ def test_the_gradient_is_that_of_the_expected_log_density(case):
         aside = step * np.eye(points.shape[1])[k]
         slope = (expected(points + aside, phi) - expected(points - aside, phi)) / (2 * step)
         np.testing.assert_allclose(of_x[:, k], slope, rtol=1e-6, atol=1e-6)
-
-
-def test_with_returns_their_pull_is_added(case):
-    points, mu, var, phi, s2 = case
-    y = np.random.default_rng(1).normal(size=points.shape[1] - FIRST)
-    of_psi, of_x = v.volatility_gradient(mu, var, phi, 1 / s2, points, FIRST)
-    expected = of_x[:, FIRST:] + 0.5 * (y**2 * np.exp(-path_of(points)) - 1)
-    found = v.volatility_gradient(mu, var, phi, 1 / s2, points, FIRST, y)
-    np.testing.assert_allclose(found[1][:, FIRST:], expected, rtol=1e-12, atol=1e-12)
-    np.testing.assert_array_equal(found[0], of_psi)
-
-
-def test_of_numbers_that_are_not_finite_results_are_not_finite():
-    one, y = np.full(2, 0.5), np.ones(4)
-    for value in (np.nan, np.inf, -np.inf):
-        points = np.zeros((2, 4))
-        points[1, 2] = value
-        assert not np.isfinite(v.volatility_squares(one, one, one, points, 0)[1])
-        assert not np.isfinite(v.volatility_log_likelihood(points, 0, y)[1]) or value == -np.inf
-        assert not np.isfinite(v.volatility_gradient(one, one, one, one, points, 0)[1][1]).all()
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])

@@ -122,36 +122,12 @@ def mean_score(proposal, particles, shares, unit):
     return np.concatenate(parts, axis=2).mean(axis=0)
 
 
-def test_the_clamp_limits_the_square_of_a_weight():
-    log_weights = normalise(np.array([0.0, 0.0, 0.0, 0.0, 30.0]))
-    free, held = adaptations.coefficients(log_weights, 0.0), adaptations.coefficients(log_weights, 2.0)
-    np.testing.assert_allclose(free, [-1, -1, -1, -1, 4], atol=1e-12)
-    assert held[-1] + 1 == pytest.approx(np.exp(2.0) * (held[0] + 1)) and held.sum() == pytest.approx(0, abs=1e-12)
-
-
 def test_tempered_weights_have_the_wanted_ess():
     log_weights = normalise(20 * np.random.default_rng(4).normal(size=500))
     power = adaptations.power_of_weights(log_weights, 50.0)
     assert 0 < power < 1
     assert effective_sample_size(adaptations.tempered(log_weights, power)) == pytest.approx(50, rel=1e-6)
     assert adaptations.power_of_weights(log_weights, 1.0) == 1.0
-
-
-@pytest.mark.ci
-def test_tempered_weights_save_em_in_eight_dimensions():
-    """Of draws of the prior one has all the weight: EM would shrink every component onto it."""
-    kept = run("linear", 20, seed=0)
-    lost = run("linear", 20, seed=0, smallest_ess=0.0)
-    assert effective_sample_size(kept.state.log_weights) > 400 and kept.caveat == ""
-    assert (
-        effective_sample_size(lost.state.log_weights) < 40 and "effective particles" in run("linear", 1, seed=0).caveat
-    )
-
-
-def test_caveats_in_words():
-    assert "weights" in run("linear", 2, seed=0).caveat or "effective" in run("linear", 2, seed=0).caveat
-    frame = run("gaussian", 10, seed=0, num_particles=15, num_components=20)
-    assert frame.caveat.startswith("15 draws for 20 components:")
 
 
 def test_the_draws_are_the_mixtures_and_the_priors():

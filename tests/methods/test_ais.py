@@ -4,9 +4,6 @@ import numpy as np
 import pytest
 
 import pmdviz
-from pmdviz.engine.recipe.recipe import Recipe
-from pmdviz.engine.session import Session
-from pmdviz.errors import TargetError
 from pmdviz.methods import METHODS
 from pmdviz.methods.annealing import moves
 from pmdviz.methods.annealing.ladder import settled, walkers_of
@@ -112,12 +109,6 @@ def elsewhere(below, dim=1):
     )  # fmt: skip
 
 
-def test_a_q0_without_mass_where_the_target_has_it_is_an_error_in_a_sentence():
-    session = pmdviz.Session(pmdviz.Recipe(target=elsewhere(2.0, 3), method="ais", num_particles=20))
-    with pytest.raises(TargetError, match="log_likelihood of target 'elsewhere' is -inf at every particle"):
-        session.advance()
-
-
 @pytest.mark.ci
 def test_particles_of_weight_0_are_counted_and_log_z_is_right():
     """Half of q0 has density 0: Z = the integral of exp(-t) over [1/2, 1]; a random walk, without a gradient."""
@@ -129,17 +120,6 @@ def test_particles_of_weight_0_are_counted_and_log_z_is_right():
         assert 5 < run.final.info.zero_weight < 35
         found.append(np.exp(run.final.metrics["log_z"]))
     assert abs(errors_from(found, np.exp(-0.5) - np.exp(-1))) < 4
-
-
-@pytest.mark.parametrize("turned", [{"num_temperatures": 2}, {"tuning": "pilots"}, {"power": 1.0}])
-def test_a_knob_that_acts_at_the_next_restart_leaves_the_ladder_as_it_began(turned):
-    """A shorter ladder, or pilots, in the middle of the way: the run goes on as if nothing had been said."""
-    sessions = [Session(Recipe("gmm", "ais", num_particles=20, num_temperatures=6, tuning="none")) for _ in range(2)]
-    for session in sessions:
-        session.advance(3)
-    sessions[1].set(**turned)
-    one, other = (session.advance(10).state for session in sessions)
-    assert one.rung == other.rung == 6 and np.array_equal(one.log_weights, other.log_weights)
 
 
 def test_without_gradients_it_is_the_walk_of_ais():

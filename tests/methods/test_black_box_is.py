@@ -5,11 +5,9 @@ import pytest
 
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.errors import InputError
 from pmdviz.kernels.distances import median_distance
 from pmdviz.methods import METHODS
 from pmdviz.methods.stein.black_box_is import discrepancy_matrix, informed
-from pmdviz.methods.stein.black_box_knobs import log_proposal, surrogate
 from pmdviz.targets import make_target
 from tests.support.engine import errors_from
 
@@ -29,11 +27,6 @@ def known(target, **knobs):
     knobs = METHOD.Knobs.checked({"num_particles": 30, **knobs})
     state = METHOD.init(np.random.default_rng(0), target, knobs)
     return informed(state, target, target.data_rows, knobs)[0], knobs
-
-
-def without_gradient(target):
-    target.declared = frozenset()
-    return target
 
 
 @pytest.mark.parametrize("score", ["gradient", "gradient_free"])
@@ -57,23 +50,6 @@ def test_the_matrix_is_the_formula(score, proposal):
     _, plain = discrepancy_matrix(state, target, knobs.replaced(scaling="none"))
     ridge = 1e-6 * np.trace(kappa * w**2) / 30
     np.testing.assert_allclose(np.diag(plain), np.diag(kappa) * w**2 + ridge, rtol=1e-8)
-
-
-def test_the_density_of_its_proposal_and_its_score_belong_together():
-    x, tiny = np.random.default_rng(0).normal(size=(5, 2)), 1e-6
-    target = make_target("gmm", q0_mean=0.3)
-    for made, proposal in ((target, "q0"), (target, "gaussian"), (without_gradient(make_target("gmm")), "q0")):
-        knobs = METHOD.Knobs.checked({"proposal": proposal, "proposal_mean": 0.4, "proposal_sd": 0.7})
-        log_rho, score = surrogate(x, made, knobs)
-        if "gradient" in made.offers:
-            np.testing.assert_allclose(log_rho, log_proposal(x, made, knobs))
-            ahead, behind = (log_proposal(x + np.array([0, way]), made, knobs) for way in (tiny, -tiny))
-            np.testing.assert_allclose(score[:, 1], (ahead - behind) / (2 * tiny), rtol=1e-6, atol=1e-8)
-        else:
-            np.testing.assert_allclose(score, (x.mean(axis=0) - x) / x.var(axis=0))
-            z = (x - x.mean(axis=0)) / x.std(axis=0)
-            constant = np.log(2 * np.pi * x.std(axis=0).prod())
-            np.testing.assert_allclose(log_rho, -0.5 * (z**2).sum(axis=1) - constant)
 
 
 def test_the_end_is_the_least_value_on_the_simplex():
@@ -107,16 +83,6 @@ def test_means_come_nearer_than_by_importance_weights(score, mean):
     assert weighed < 0.35 * usual and weighed < 5e-3
 
 
-@pytest.mark.ci
-def test_without_scaling_one_heavy_point_keeps_all_others_where_they_were():
-    stuck, free = (
-        run(num_particles=200, scaling=way, options={**ROUND, "q0_mean": 1.0}) for way in ("none", "diagonal")
-    )
-    assert stuck.caveat.startswith("not converged after 3,000 iterations") and stuck.metrics["ess"] > 100
-    assert free.metrics["ess"] < 60 and free.metrics["mean_error"] < 0.25 < stuck.metrics["mean_error"]
-    assert METHOD.ended(stuck.state, stuck.knobs, stuck.target) == "3,000 iterations"
-
-
 def test_steps_go_on_where_the_last_one_stopped():
     """Ten steps of ten iterations are one step of a hundred."""
     few, many = (Session(Recipe("gmm", "black_box_is", seed=1, iterations=count)).advance(100 // count)
@@ -135,17 +101,3 @@ def test_it_asks_the_target_once():
         Recipe("gaussian", "black_box_is", target_options={"num_data": 20}, num_particles=50, score="gradient")
     )
     assert session.advance(1).info.cost == (40, 1000, 1000)
-
-
-def test_without_a_gradient_it_is_gradient_free_and_says_why():
-    target = without_gradient(make_target("gmm"))
-    knobs = METHOD.Knobs.checked({"score": "gradient"})
-    with pytest.raises(
-        InputError, match="needs a gradient of the log density, which target 'gmm' does not offer; take"
-    ):
-        METHOD.check_pair(target, knobs)
-    assert METHOD.fitted(knobs, target).score == "gradient_free"
-    METHOD.check_pair(target, METHOD.fitted(knobs, target))
-    state, knobs = known(target)
-    with pytest.raises(InputError):
-        target.grad_log_prior(state.particles)

@@ -35,12 +35,6 @@ def test_tempered_particles_that_all_descend_from_one_draw_say_so(d, coalesced):
     assert frame.caveat.startswith("all descend from one draw") if coalesced else frame.caveat == ""
 
 
-def test_tempered_particles_on_their_way_say_how_far_they_are():
-    session = Session(Recipe("gaussian", "smc_mcmc"), metrics_every=10**6)
-    frame = session.advance(1)
-    assert 0 < frame.state.beta < 1 and frame.caveat.startswith(f"temperature {frame.state.beta:.2g}: ")
-
-
 @pytest.mark.ci
 def test_a_run_with_too_few_particles_for_its_dimensions_says_so_and_one_with_enough_does_not():
     target = linear(15, 400).target

@@ -1,21 +1,17 @@
 """NPV: the bound, the traces and their gradients against differences; its biases by formula; both modes of two."""
 
-import importlib.util
-
 import numpy as np
 import pytest
 
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.errors import InputError
 from pmdviz.methods import METHODS
 from pmdviz.methods.vi import elbo
-from pmdviz.methods.vi.mixture import cluster_centres, temperature
+from pmdviz.methods.vi.mixture import temperature
 from pmdviz.targets import make_target
 from tests.support.tables import looped
 
 NPV = METHODS["npv"]
-SEPARATED = {"num_data": 400, "sigma_x": 1.5}
 
 
 def run(target="gaussian", budget=20_000, **parts):
@@ -111,31 +107,3 @@ def test_annealing_rises_with_the_data_visited():
     session = Session(Recipe("mixture", "npv", annealing=1000))
     assert "annealing, β = 0.10" in session.advance().info.words
     assert "annealing" not in session.advance(9).info.words
-
-
-def test_a_spread_start_covers_what_draws_may_miss():
-    rng = np.random.default_rng(0)
-    pool = np.concatenate([rng.normal(size=(300, 2)) + off for off in ((-9, 0), (9, 0), (0, 9))])
-    centres = cluster_centres(rng.permutation(pool), 12, np.ones(2))
-    for off in ((-9, 0), (9, 0), (0, 9)):
-        assert np.min(((centres - off) ** 2).sum(axis=1)) < 1
-
-
-def test_without_scipy_it_says_what_to_do(monkeypatch):
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(InputError, match="needs SciPy, which is not installed: install it, or take 'adam'"):
-        Recipe("mixture", "npv", optimiser="lbfgs")
-    Recipe("mixture", "npv")
-
-
-@pytest.mark.nightly
-def test_with_annealing_its_components_share_themselves_out_between_both_modes():
-    """Near the TV of 0.07 to 0.09 at the exact optimum; without annealing from prior draws far from it."""
-    shared, raw = [], []
-    for seed in range(4):
-        parts = {"target_options": {**SEPARATED, "data_seed": seed}, "seed": seed}
-        frame = run("mixture", **parts).frame
-        assert 3 <= (frame.density.particles[:, 1] > 0).sum() <= 7
-        shared.append(frame.metrics["tv"])
-        raw.append(run("mixture", annealing=0, start="prior", **parts).frame.metrics["tv"])
-    assert np.mean(shared) < 0.13 < np.mean(raw)

@@ -102,16 +102,6 @@ def test_a_warm_start_ends_its_pass_at_the_posterior(num_data):
     assert "warm start" not in session.frame.info.words
 
 
-def test_a_warm_start_stays_one_pass_whatever_is_turned_on_the_way():
-    options = {"num_data": 30}
-    session = Session(Recipe("gaussian", target_options=options, warm_start=True, budget=None, **NEVER, **PLAIN))
-    session.advance()
-    session.set(warm_start=False)
-    session.set(batches="replacement", batch_size=3)
-    session.advance(2)
-    assert_power_of_likelihood(session, 1.0)
-
-
 def test_one_step_with_rejuvenation_is_the_formula():
     """log w = (1-γ)(-log m) + γ (log prior + (N/B) Σ log p(x|θ) - log q(θ)) at particles drawn from q."""
     target = make_target("mixture", num_data=40)
@@ -205,30 +195,6 @@ def test_particles_grow_by_a_power_of_t_up_to_the_most():
     assert "at every step, particles 250 → 300" in [why for *_, why in drawn(run_to(4, **session.recipe.knobs), 3)]
 
 
-@pytest.mark.parametrize("growth, sizes", [("power", [30, 45, 75, 120]), ("jump", [150])])
-def test_growth_that_is_worth_it_draws_particles_whatever_their_ess(growth, sizes):
-    """By half or more; a warm start's pass has the particles of the first step."""
-    rest = {"num_particles": 15, "most_particles": 150, "until": 3, "ess_threshold": 1e-6}
-    assert [m for _, m, _ in drawn(run_to(0, growth=growth, **rest), 9)] == sizes
-    assert drawn(run_to(0, growth=growth, policy="never", **rest), 9) == []
-    warm = drawn(run_to(0, growth=growth, warm_start=True, target_options={"num_data": 30}, **rest), 12)
-    assert [m for _, m, _ in warm] == sizes and warm[0][0] > 4
-
-
-def test_turning_what_decides_the_number_of_particles_forces_a_rejuvenation():
-    session = run_to(8, policy="never", num_particles=20, most_particles=100)
-    for knobs, words in (
-        ({"growth": "jump", "until": 50}, ""),
-        ({"until": 3}, ""),  # the particles were drawn for step 1
-        ({"most_particles": 60, "num_particles": 25}, "particles 20 → 60"),
-        ({"most_particles": 80}, "particles 60 → 80"),
-        ({"growth": "power", "growth_exponent": 0.5}, ""),  # 25 sqrt(12) are more than 80
-        ({"growth": "fixed"}, "particles 80 → 25"),
-    ):
-        session.set(**knobs)
-        assert session.advance().info.rejuvenated == words
-
-
 @looped("draws", ["balanced", "independent"])
 @looped("resampler", ["systematic", "stratified", "residual", "multinomial"])
 def test_new_particles_are_drawn_as_the_knobs_say(draws, resampler):
@@ -319,15 +285,6 @@ def test_always_settles_at_its_fixed_point():
         variances.append(np.mean([session.advance().density.cov[0, 0] for _ in range(60)]))
     assert abs(errors_from(variances, fixed_point(0.1, 0.5))) < 4
     assert np.std(variances) < 0.1
-
-
-def test_frames_show_q_before_the_resampling():
-    """The density's variance is that of the weighted particles plus the kernel's."""
-    session = run_to(5, policy="always", bandwidth_rule="isotropic", bandwidth=0.5)
-    frame = session.frame
-    weighted = np.cov(frame.particles.T, aweights=frame.weights, ddof=0)
-    np.testing.assert_allclose(frame.density.cov, weighted + 0.25 * np.eye(2), rtol=1e-12)
-    assert len(np.unique(frame.weights)) > 100, "weights after the update, not equal ones after a resampling"
 
 
 # Limited steps.

@@ -5,11 +5,8 @@ from functools import cache
 import numpy as np
 import pytest
 
-import pmdviz
-from pmdviz.densities.diagonal import DiagonalDensity
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.errors import InputError, TargetError
 from pmdviz.lab.loop.forecast import step_seconds
 from pmdviz.methods import METHODS
 from pmdviz.methods.mean_field.pmfvb import BOUND_EVERY, WINDOW, lower_bound
@@ -90,47 +87,6 @@ def test_each_coordinate_alone_has_the_variance_given_the_other_and_the_bias_of_
         assert abs(correlation) < 4 / np.sqrt(5000)
 
 
-@pytest.mark.ci
-@pytest.mark.parametrize("grouping", ["target", "joint"])
-def test_pairs_as_one_block_are_exact_but_for_the_step(grouping):
-    """Sigma = P^-1 (I - h P / 4)^-1, by the fixed point of Sigma = (I - hP/2) Sigma (I - hP/2) + h I."""
-    precision = np.linalg.inv([[1, RHO], [RHO, 1]])
-    values, vectors = np.linalg.eigh(precision)
-    expected = 1 / (values * (1 - H * values / 4))
-    along = gaussian_particles(grouping, 0) @ vectors
-    errors = np.sqrt(2 / 5000) * expected
-    assert (np.abs(along.var(axis=0, ddof=1) - expected) < 4 * errors).all()
-    assert abs(np.corrcoef(along.T)[0, 1]) < 4 / np.sqrt(5000)
-
-
-def laplace_mean_field(target):
-    """sds of the best product of Gaussians over those of the joint, at the peak: by Newton's method."""
-    x, y, d = target.data[:, :-1], target.data[:, -1], target.dim
-    w = np.zeros(d)
-    for _ in range(30):
-        p = 1 / (1 + np.exp(-x @ w))
-        hessian = (x.T * (p * (1 - p))) @ x + np.eye(d) / target.prior_sd**2
-        w = w + np.linalg.solve(hessian, x.T @ (y - p) - w / target.prior_sd**2)
-    blocks = np.zeros((d, d))
-    for block in target.blocks:
-        inside = np.ix_(block.coordinates, block.coordinates)
-        blocks[inside] = np.linalg.inv(hessian[inside])
-    return np.sqrt(np.diag(blocks) / np.diag(np.linalg.inv(hessian)))
-
-
-@pytest.mark.ci
-@pytest.mark.parametrize("data_seed", [0, 1])
-def test_logistic_regression_has_laplaces_mean_field_sds_and_nothing_between_blocks(data_seed):
-    session = run(500, "logistic", options={**E12, "data_seed": data_seed}, num_particles=2000)
-    particles, reference = session.frame.particles, session.target.reference()
-    ratios = particles.std(axis=0) / np.sqrt(np.diag(reference.cov))
-    assert np.abs(ratios - laplace_mean_field(session.target)).max() < 0.10
-    between = np.corrcoef(particles.T)[:2, 2:]
-    assert np.abs(between).max() < 4.5 / np.sqrt(2000)
-    off = np.abs(particles.mean(axis=0) - reference.mean) / np.sqrt(np.diag(reference.cov))
-    assert off.max() < 0.35
-
-
 def test_a_run_with_patience_ends_where_the_bound_has_stalled_and_says_so():
     session = run(3000, "logistic", options=E12, patience=100, num_particles=100)
     state = session.frame.state
@@ -162,17 +118,3 @@ def test_the_work_follows_the_number_of_blocks():
     session = run(2, "gmm", options={"dim": 20}, grouping="single")
     assert session.frame.info.gradient_evaluations == single.work_on(target).gradients
     assert step_seconds(single, target) > 5 * step_seconds(single, make_target("gmm", dim=2))
-
-
-def test_a_block_of_many_coordinates_has_a_diagonal_kernel():
-    density = run(2, options={"dim": 24}, grouping="joint", num_particles=60).frame.density
-    (part,) = density.parts
-    assert isinstance(part, DiagonalDensity)
-    np.testing.assert_allclose(np.diag(density.cov), part.particles.var(axis=0), rtol=1e-10)
-
-
-def test_a_target_without_blocks_and_blocks_that_are_no_partition_are_refused():
-    with pytest.raises(InputError, match="needs blocks of parameters to be independent of one another, which target"):
-        pmdviz.run(method="pmfvb", target="banana")
-    with pytest.raises(TargetError, match="diverged on target 'correlated_gaussian'; use a Langevin step smaller than"):
-        run(200, step_size=50.0, grouping="single")

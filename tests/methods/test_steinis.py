@@ -5,7 +5,6 @@ import pytest
 
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.kernels.stein.steinis import transport
 from pmdviz.methods import METHODS
 from pmdviz.methods.base import checked_gradient
 from pmdviz.methods.stein.flow import DETERMINANTS, first_order, squared_width
@@ -15,7 +14,6 @@ from tests.support.engine import errors_from
 
 STEINIS = METHODS["steinis"]
 LAST = {"stop": "last"}
-THESIS = {"length_scale_factor": 1, "kappa": 0, "stop": "last"}  # step size 1 in units of x^2, under q0 = N(0, 4 I)
 
 
 def run(steps=None, target="gmm", seed=0, options=None, **knobs):
@@ -120,26 +118,6 @@ def test_followers_decide_nothing_that_moves_them_or_is_kept():
     assert one.kept == other.kept and one.best == other.best and not np.array_equal(one.points, other.points)
 
 
-@pytest.mark.parametrize("first, then", [("last", "pilot"), ("followers", "pilot"), ("pilot", "followers")])
-def test_who_decides_is_who_was_drawn_at_the_start(first, then):
-    """`stop` acts at a restart: pilots that were not drawn cannot decide, and those that were go on."""
-    turned, kept = (
-        Session(Recipe("gmm", "steinis", num_particles=20, num_leaders=10, num_pilots=5, stop=first, budget=None))
-        for _ in range(2)
-    )
-    for session in (turned, kept):
-        session.advance(3)
-    turned.set(stop=then)
-    for session in (turned, kept):
-        session.advance(5)
-    assert turned.frame.state.num_pilots == (5 if first == "pilot" else 0)
-    if first != "last":  # which is checked at every step, and the others now and then
-        assert turned.frame.state.share == kept.frame.state.share
-    assert ("pilots" if first == "pilot" else "followers") in turned.frame.info.words
-    turned.restart()
-    assert turned.frame.state.num_pilots == (5 if then == "pilot" else 0)
-
-
 @pytest.mark.nightly
 def test_from_its_defaults_it_meets_its_bars():
     """On the plane of ten components; over 20 seeds an ESS of 0.76 and an sd of log Z of 0.04 were measured."""
@@ -149,26 +127,6 @@ def test_from_its_defaults_it_meets_its_bars():
         assert frame.iteration == 200 and frame.caveat == ""
         assert frame.metrics["ess"] / 200 > 0.6 and abs(log_z(session)) < 0.12
         assert 10 < frame.state.kept <= 200 and frame.state.kept % 10 == 0
-
-
-@pytest.mark.nightly
-def test_with_the_settings_of_the_thesis_followers_are_swept_out_of_the_target():
-    """Run to 800: their ESS falls below 0.3. Not onto the leaders: a tenth and more lie where a draw never does."""
-    session = run(800, seed=1, num_particles=100, **THESIS)
-    frame, target = session.frame, session.target
-    assert frame.metrics["ess"] / 100 < 0.3 and "swept into knots beside the leaders: their ESS was" in frame.caveat
-    draws = target.exact.sample(np.random.default_rng(0), 2000)
-    lowest = np.quantile(target.log_joint(draws), 1e-3)
-    assert (target.log_joint(frame.particles) < lowest).mean() > 0.1
-    leaders = frame.state.leaders
-    assert frame.method.stretch(frame.state, frame.knobs, target, leaders).mean() > 0, "leaders push followers away"
-
-
-@pytest.mark.nightly
-def test_a_pilot_group_keeps_the_followers_from_before_that():
-    frame = run(300, seed=1, num_particles=100, **{**THESIS, "stop": "pilot"}).frame
-    assert frame.metrics["ess"] / 100 > 0.5 and frame.state.kept < 50 and frame.state.share < 0.6 * frame.state.best
-    assert "swept" not in frame.caveat
 
 
 def test_a_step_that_would_fold_space_is_halved_and_says_so():
@@ -204,13 +162,3 @@ def test_the_width_is_the_rules():
     assert squared_width(leaders, 3.0) == pytest.approx(3 * np.median(distances) ** 2 / (2 * np.log(51)), rel=1e-12)
     assert squared_width(leaders[:1], 1.0) == pytest.approx(1 / (2 * np.log(2)))
     assert squared_width(np.zeros((5, 2)), 1.0) > 0
-
-
-def test_the_stretch_of_a_picture_is_the_step_that_was_made():
-    session = run(7)
-    before, after = session.seek(6).state, session.seek(7).state
-    target, knobs = session.target, session.knobs
-    found = STEINIS.stretch(after, knobs, target, before.points)
-    np.testing.assert_allclose(found, before.log_q - after.log_q, atol=1e-12)
-    _, jacobian = transport(before.points, before.leaders, target.grad_log_joint(before.leaders), 1.0)
-    assert found.shape == (300,) and jacobian.shape == (300, 2, 2)

@@ -73,32 +73,8 @@ def test_the_weights_are_ratios_of_integrals_over_the_inducing_values():
         np.testing.assert_allclose(frame.weights, expected, rtol=1e-6)
 
 
-@pytest.mark.nightly
-def test_eighty_steps_come_near_the_function_and_the_exact_process():
-    """The appendix's setting: 2,048 data, 16 particles, 128 inducing inputs, B = 128; means over three runs."""
-    errors, distances, exact = [], [], make_target("sparse_gp").exact_process[0]
-    for seed in range(3):
-        session = Session(Recipe("sparse_gp", "structured_pmd", seed=seed, budget=None), 10**9)
-        errors.append([session.advance(steps).metrics["rmse"] for steps in (1, 9, 40)])
-        mean = session.target.values(session.advance(30).density.mean[None])[0]
-        distances.append(np.sqrt(((mean - exact) ** 2).mean()))
-    after = np.mean(errors, axis=0)
-    assert after[0] > 0.05 > after[1] > after[2]
-    assert after[2] < 0.024 and np.mean(distances) < 0.016  # of all data at once: 0.016 and 0
-
-
-def test_one_that_decides_alone_is_said_to():
-    frame = session_of(num_particles=5).advance(3)
-    assert "one particle of 5 has the weight" in frame.caveat and frame.metrics["ess"] < 1.5
-    assert session_of(num_particles=1).advance(3).caveat == ""
-
-
 def test_the_posterior_of_the_target_is_that_of_its_log_joint():
     target = make_target("sparse_gp", dim=6, num_data=50)
     exact, rng = target.exact, np.random.default_rng(0)
     points = exact.sample(rng, 8)
     np.testing.assert_allclose(target.log_joint(points) - exact.log_density(points), exact.log_z, rtol=1e-9)
-
-
-def test_of_many_data_no_exact_process_is_computed():
-    assert make_target("sparse_gp", dim=4, num_data=5000).exact_process is None

@@ -6,7 +6,6 @@ from scipy.special import logsumexp
 
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.kernels.topics.variational import elbo_of_topics, expected_counts
 from tests.support.engine import errors_from
 from tests.support.topics import (
     enumerate_all,
@@ -93,20 +92,6 @@ def test_langevin_draws_of_two_topics_have_the_posteriors_means():
     assert np.abs(exact - prior).max() > 0.05, "the data say something"
 
 
-@pytest.mark.ci
-def test_online_vb_on_all_data_rises_to_an_optimum_of_the_bound():
-    session = session_of(
-        "online_vb", options={"num_data": 30, "length": 20}, batch_size=30, eta=1.0, n0=0.0, kappa=1e-9
-    )
-    target, bounds = session.target, []
-    for _ in range(150):
-        natural = session.advance(1).state.natural[0]
-        counts, documents = expected_counts(natural, target.documents(target.data).sparse, target.options.alpha)
-        bounds.append(documents + elbo_of_topics(natural, target.options.beta))
-    assert (np.diff(bounds) > -0.05).all() and bounds[-1] > bounds[0] + 1
-    np.testing.assert_allclose(natural, target.options.beta + counts, atol=0.2)
-
-
 def test_a_batch_of_online_vb_stands_for_all_documents():
     """At step size 1 the Dirichlet parameters count as many tokens as the corpus has, whatever the batch."""
     options = {"num_data": 12, "length": 5}
@@ -131,20 +116,3 @@ def test_the_filters_evidence_is_unbiased_and_its_posterior_exact():
     means = np.array([run[1] for run in runs])
     assert weighted_errors(means, log_z, exact_same_topic(exact, 0.4).ravel()) < 4.5
     assert abs(errors_from(np.exp(log_z - logsumexp(log_z)) * len(log_z), 1)) < 1e-6
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("method", ["structured_pmd", "online_vb", "sgrld", "particle_lda"])
-def test_bars_are_found(method):
-    """Five passes over the default corpus, one particle where there are any: perplexity from 25 to below 17, of 11."""
-    found = []
-    for seed in range(2):
-        knobs = {"num_particles": 2} if method in ("structured_pmd", "particle_lda") else {}
-        session = Session(Recipe("topics", method, seed=seed, budget=5000, **knobs), 10**9)
-        start = session.frame.metrics["perplexity"]
-        while not session.done:
-            session.advance(10)
-        found.append(session.frame.metrics["perplexity"])
-    least = np.exp(-np.divide(*session.target.held_out(session.target.true_topics.T[None] + 1e-12, np.ones(1))))
-    assert start > 20 and np.mean(found) < (17.5 if method == "particle_lda" else 12.5)
-    assert min(found) > 0.97 * least

@@ -9,7 +9,6 @@ from pmdviz.densities.density import KernelDensity
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.methods import METHODS
-from pmdviz.metrics import applicable
 from pmdviz.metrics.draws import DIRECTIONS, marginal_tv, sliced_wasserstein
 from pmdviz.metrics.mmd import differing, hamming_mmd, mmd
 from pmdviz.metrics.moments import kl_of_moments, mean_error, sd_ratios
@@ -143,20 +142,6 @@ def test_accuracy_and_log_loss_by_hand():
     y = rows[:, -1]
     assert run.final.metrics["accuracy"] == pytest.approx(((p > 0.5) == (y == 1)).mean())
     assert run.final.metrics["log_loss"] == pytest.approx(-np.log(np.where(y == 1, p, 1 - p)).mean())
-
-
-@pytest.mark.parametrize(
-    ("target", "method", "absent"),
-    [
-        ("mixture", "pmd", {"accuracy", "rmse", "perplexity"}),
-        ("mixture", "hmc", {"ess", "khat"}),
-        ("linear", "svi", {"tv", "ess", "accuracy"}),
-        ("ising", "gibbs", {"tv", "ksd", "khat", "sd_ratio_min", "kl_moments", "ess"}),
-    ],
-)
-def test_what_cannot_be_had_is_not_offered(target, method, absent):
-    names = {metric.name for metric in applicable(make_target(target), METHODS[method])}
-    assert names and not names & absent
 
 
 def test_a_dear_metric_is_computed_when_it_is_asked_for():

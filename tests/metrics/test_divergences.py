@@ -238,28 +238,6 @@ def test_what_the_view_box_does_not_resolve_agrees_with_draws_of_the_posterior(o
     assert found["mass_outside"] < 0.01
 
 
-def test_a_needle_is_widened_along_its_narrow_side_only():
-    needle = KernelDensity(np.zeros((1, 2)), np.zeros(1), np.diag([1e-6, 0.3]))
-    wide = needle.widened(0.01, np.array([2.0, 1.0]))
-    assert np.sqrt(np.diag(wide.cholesky @ wide.cholesky.T)) == pytest.approx([0.02, 0.3])
-    assert needle.widened(1e-9, np.ones(2)).cholesky == pytest.approx(needle.cholesky)
-
-
-def test_the_exact_posterior_against_itself_is_at_no_distance():
-    """A density estimate of very many exact draws is near; of one mode's draws, half is missing."""
-    target = make_target("mixture", num_data=400, sigma_x=1.5)
-    draws = target.exact.sample(np.random.default_rng(1), 20_000)
-    kernel = 0.03 * np.eye(2)
-    all_of_it = measured(target, KernelDensity(draws, np.full(20_000, -np.log(20_000)), kernel))
-    assert all_of_it["tv"] < 0.1
-    one = draws[draws[:, 1] < 0]
-    half = measured(target, KernelDensity(one, np.full(len(one), -np.log(len(one))), kernel))
-    share = 1 - target.exact.mass_in(((-9.0, 9.0), (-9.0, 0.0)))
-    assert half["tv"] == pytest.approx(share, abs=0.08)
-    assert half["kl_forward"] > 5
-    assert half["kl_reverse"] == pytest.approx(-math.log(1 - share), abs=0.15)
-
-
 # Where no grid that is drawn resolves p or q.
 
 

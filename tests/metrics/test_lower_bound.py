@@ -62,11 +62,3 @@ def test_it_falls_where_q_is_too_narrow():
     target, rng = pmdviz.target("correlated_gaussian", correlation=0.0), np.random.default_rng(2)
     found = [lower_bound(of_blocks(rng, ((0, 1),), (0.5,), 1000), target) for _ in range(RUNS)]
     assert abs(errors_from(found, -(0.25 - 1 - 2 * np.log(0.5)))) < 4
-
-
-def test_of_too_many_coordinates_there_is_none():
-    dim = MOST_COORDINATES + 1
-    target, rng = pmdviz.target("correlated_gaussian", dim=dim), np.random.default_rng(3)
-    assert np.isnan(lower_bound(of_blocks(rng, (tuple(range(dim)),), (1.0,), 100), target))
-    run = pmdviz.run(target=target, method="pmfvb", grouping="joint", num_particles=50, budget=500, floor=False)
-    assert run.final.metrics["elbo_knn"] is None

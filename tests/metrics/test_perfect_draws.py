@@ -10,7 +10,7 @@ from pmdviz.densities.shapes import chosen_shape
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.metrics import perfect_draws
-from pmdviz.metrics.divergences import compare, measure, picture
+from pmdviz.metrics.divergences import compare, picture
 from pmdviz.metrics.perfect_draws import FACTORS, floor, known_floor
 from pmdviz.targets import TARGETS, make_target
 from tests.support.engine import default_target
@@ -79,24 +79,6 @@ def test_without_an_exact_posterior_there_is_none():
     assert floor(custom(dim=3, sample_prior=lambda rng, m: sample_prior(rng, m, 3)), 10) is None
 
 
-@pytest.mark.nightly
-@pytest.mark.parametrize("name", ["bimodal1d", "gaussian", "mixture"])
-def test_the_search_downhill_finds_what_the_whole_table_has(name):
-    """Every factor of the table for every set, measured in full, as against the few that are looked at."""
-    target, m = make_target(name), 60
-    table = np.empty((len(FACTORS), perfect_draws.NUM_SETS, 2))
-    for k in range(perfect_draws.NUM_SETS):
-        density_at = perfect_draws._drawn(target, m, k, "local")
-        for place, factor in enumerate(FACTORS):
-            density = density_at(factor)
-            metrics = measure(density, target.exact, picture(density, target.exact, target.view_box))
-            table[place, k] = metrics["tv"], metrics["kl_forward"]
-    found, means = floor(target, m), table.mean(axis=1)
-    best = means.argmin(axis=0)
-    assert (found.tv_factor, found.kl_factor) == (FACTORS[best[0]], FACTORS[best[1]])
-    assert (found.tv, found.kl) == pytest.approx((means[best[0], 0], means[best[1], 1]), rel=1e-12)
-
-
 def test_the_shaped_rule_has_a_floor_of_its_own():
     """It has no number to search for; and a frame stands beside the floor of its own rule."""
     target, tvs = make_target("mixture", num_data=400, sigma_x=1.5), []
@@ -112,9 +94,3 @@ def test_the_shaped_rule_has_a_floor_of_its_own():
     session = Session(Recipe("mixture", bandwidth_rule="shaped", **parts))
     assert session.advance().metrics["floor_tv"] == found.tv
     assert session.set(bandwidth_rule="local").metrics["floor_tv"] is None
-
-
-def test_it_says_how_far_it_is():
-    told = []
-    floor(make_target("bimodal1d", data_seed=3), 20, told.append)
-    assert told == sorted(told) and told[-1] == perfect_draws.NUM_SETS and set(told) >= {0, 1, 2, 3, 4}

@@ -102,7 +102,7 @@ FAULTS = [
     Fault.of("volatility-precision", "targets.stochastic_volatility:StochasticVolatility.block_gradient", "closed['σ²'][0] / closed['σ²'][1]", "closed['σ²'][1] / closed['σ²'][0]", "targets/test_stochastic_volatility"),
     Fault.of("volatility-new-phi", "targets.stochastic_volatility:_new_phi", "threshold < left_out(proposed) - left_out(phi)", "True", "targets/test_stochastic_volatility::test_long_chains_have_the_posterior_of_three_returns"),
     Fault.of("volatility-together", "targets.stochastic_volatility:_shift", "square / rng.chisquare(len(x))", "2 * square / rng.chisquare(len(x))", "targets/test_stochastic_volatility::test_long_chains_have_the_posterior_of_three_returns"),
-    Fault.of("returns-gap", "targets.rows.returns:_of_file", "np.diff(first) != 1", "np.diff(first) < 1", "targets/test_returns"),
+    Fault.of("returns-gap", "targets.rows.returns:_of_file", "np.diff(first) != 1", "np.diff(first) < 1", "targets/test_bad_files"),
     Fault.of("hidden-path-share", "scenes.stage.series.hidden_path:weighted_quantiles", "share * below[-1]", "share", "scenes/test_hidden_path"),
     Fault.of("reported-weights", "scenes.stage.series.reported:_curve", "np.log(weights)", "np.zeros(len(weights))", "scenes/test_hidden_path"),
     Fault.of("walk-acceptance", "kernels.random_walk:_metropolis", "found - value", "0.5 * (found - value)", "methods/test_exactness"),

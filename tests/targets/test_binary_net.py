@@ -35,19 +35,6 @@ def test_a_table_is_scaled_by_its_columns_and_classes_count_from_zero(tmp_path):
     assert np.isfinite(target.log_joint(target.sample_prior(rng, 3))).all()
 
 
-@pytest.mark.parametrize(
-    "rows, options, words",
-    [
-        ("1,2,3\n2,3,3\n4,5,3\n", {"num_data": 1}, "must hold from 2 to 100 different classes; it holds 1"),
-        ("1,2,3\n2,3,4\n4,5,3\n", {"num_data": 3}, "num_data must be at most 2"),
-    ],
-)
-def test_data_that_cannot_be_learnt_from_get_a_sentence(tmp_path, rows, options, words):
-    (tmp_path / "t.csv").write_text(rows)
-    with pytest.raises(InputError, match=words):
-        make_target("binary_net", data=str(tmp_path / "t.csv"), **options)
-
-
 def test_log_joint_is_that_of_fair_signs_and_the_rows_classes(target):
     theta = target.sample_prior(np.random.default_rng(0), 4)
     each = target.row_log_likelihood(theta, target.data)

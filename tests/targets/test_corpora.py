@@ -1,14 +1,10 @@
 """Corpora: drawn, of a package, and from files; bad ones get a sentence."""
 
-import sys
-
 import numpy as np
 import pytest
 
-from pmdviz.errors import InputError
 from pmdviz.targets import make_target
 from pmdviz.targets.rows.corpora import NUM_TEST, bars
-from tests.support.tables import looped
 from tests.support.topics import log_prior_of, tokens_of
 
 LDAC = "3 0:2 4:1 7:3\n2 1:1 2:2\n1 3:4\n2 0:1 7:2\n"
@@ -75,52 +71,3 @@ def test_files_of_both_kinds_hold_the_same_corpus(tmp_path):
         np.testing.assert_array_equal(mine, other)
     assert one.dim == 16 and one.word_names[3] == "word3" and two.word_names[7] == "name7"
     assert len(one.test_data) == 1 and one.image_shape is None and one.true_topics is None
-
-
-@looped(
-    "name, text, words",
-    [
-        ("x.csv", "1,2\n3,-1\n0,1\n", "document 2 of data .* has a word -1 times; counts must be whole and at least 0"),
-        ("x.csv", "1,2\n3,1.5\n0,1\n", "document 2 of data .* has a word 1.5 times"),
-        ("x.csv", "1,2\n0,0\n0,1\n", "document 2 of data .* has no words; leave it out"),
-        ("x.csv", "1,2\nnan,1\n0,1\n", "has nan in row 2, column 1"),
-        ("x.csv", "", "holds no table of numbers|must hold a table of numbers"),
-        ("x.csv", "1\n2\n", "at least 2 rows and 2 columns"),
-        ("x.csv", "1,2\n3\n", "holds no table of numbers"),
-        ("x.ldac", "", "must hold at least 2 documents; it holds 0"),
-        ("x.ldac", "1 0:1\n2 0:1\n", "line 2 no document: write the number of different words"),
-        ("x.ldac", "1 0:1\n2 0:1 0:3\n", "line 2 no document"),
-        ("x.ldac", "1 0:1\n1 0:-1\n", "line 2 no document"),
-        ("x.ldac", "1 0:1\n1 a:1\n", "line 2 no document"),
-        ("x.ldac", "1 0:1\n1 0:1.5\n", "line 2 no document"),
-        ("x.ldac", "1 0:1\n0\n", "document 2 of data .* has no words"),
-        ("x.ldac", "1 0:1\n1 999999:1\n", "has word number 999,999; at most 100,000"),
-        ("x.ldac", "1 0:1\n\xff\xfe\n", "line 2 no document"),
-    ],
-)  # fmt: skip
-def test_a_bad_file_gets_a_sentence(tmp_path, name, text, words):
-    with pytest.warns(UserWarning, match="contained no data") if name == "x.csv" and not text else _nothing():
-        with pytest.raises(InputError, match=words):
-            make_target("topics", data=written(tmp_path, text, name), num_data=1)
-
-
-class _nothing:  # noqa: N801
-    def __enter__(self): ...
-
-    def __exit__(self, *error): ...
-
-
-def test_reuters_is_read_from_the_package_that_carries_it(tmp_path, monkeypatch):
-    """A stand-in of the package's layout; without it one is told what to install."""
-    monkeypatch.setitem(sys.modules, "lda", None)
-    monkeypatch.delitem(sys.modules, "lda")
-    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
-    folder = tmp_path / "lda" / "tests"
-    folder.mkdir(parents=True)
-    (tmp_path / "lda" / "__init__.py").write_text("raise ImportError('it is not imported')\n")
-    written(folder, LDAC, "reuters.ldac"), written(folder, "a b c d e f g h", "reuters.tokens")
-    target = make_target("topics", data="reuters", num_data=3, num_topics=2)
-    assert target.num_words == 8 and target.word_names[:2] == ("a", "b")
-    (folder / "reuters.ldac").unlink()
-    with pytest.raises(InputError, match=r"data 'reuters' need the package lda: pip install 'pmdviz\[text\]'"):
-        make_target("topics", data="reuters", num_data=3)

@@ -69,33 +69,6 @@ def test_a_run_from_end_to_end():
     assert names["run"].particles.tobytes() == run.particles.tobytes()
 
 
-def test_what_it_has_no_gradient_for_it_says():
-    with pytest.raises(InputError, match="'dose' has no gradient"):
-        custom().grad_log_joint(np.zeros((1, 1)))
-
-
-def test_rows_of_data_may_be_anything_with_a_first_axis():
-    pairs = np.stack([DATA, DATA], axis=1)
-    mine = custom(data=pairs, log_likelihood=lambda theta, batch: log_likelihood(theta, batch[:, 0]))
-    assert mine.num_data == 30
-    assert custom(data=list(DATA)).num_data == 30
-    assert pmdviz.run(target=mine, budget=60, num_particles=20, floor=False).final.visited == 60
-
-
-def test_a_prior_with_an_edge_is_no_obstacle():
-    """theta > 0, and a likelihood that is not defined elsewhere."""
-    mine = custom(
-        log_prior=lambda theta: np.where(theta[:, 0] > 0, -theta[:, 0], -np.inf),
-        log_likelihood=lambda theta, batch: np.where(
-            theta[:, 0] > 0, -len(batch) * np.log(np.abs(theta[:, 0])) - np.abs(batch).sum() / theta[:, 0], np.nan
-        ),
-        sample_prior=lambda rng, m: rng.exponential(size=(m, 1)),
-    )
-    assert mine.exact.log_density(np.array([[1.0]]))[0] > -5
-    run = pmdviz.run(target=mine, policy="never", budget=300, num_particles=400)
-    assert run.final.metrics["tv"] < 0.35
-
-
 # What is wrong is said when it is made.
 
 
@@ -302,18 +275,6 @@ def test_functions_that_write_into_their_arguments_are_stopped():
 
     with pytest.raises(TargetError, match="log_likelihood of target 'dose' raised ValueError: .*read-only"):
         custom(log_likelihood=vandal)
-
-
-def test_functions_that_reuse_one_array_for_their_answers_do_no_harm():
-    buffer = np.empty(10_000)
-
-    def thrifty(theta):
-        buffer[: len(theta)] = log_prior(theta)
-        return buffer[: len(theta)]
-
-    one, two = (Session(Recipe(custom(log_prior=f), num_particles=50, budget=100)) for f in (thrifty, log_prior))
-    drive(one), drive(two)
-    assert digest(one)["weights"] == digest(two)["weights"]
 
 
 def test_a_density_that_cannot_be_summed_is_named():

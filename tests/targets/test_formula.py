@@ -4,13 +4,9 @@ import numpy as np
 import pytest
 from scipy import integrate
 
-from pmdviz.engine.recipe.recipe import Recipe
-from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
-from pmdviz.methods import METHODS
 from pmdviz.targets import make_target
 from pmdviz.targets.without_data.formula import EXAMPLES
-from tests.support.engine import small_knobs
 from tests.support.tables import looped
 
 
@@ -80,14 +76,3 @@ def test_what_is_no_density_is_refused_beside_its_box(density, words):
         made(density)
     assert words in str(error.value) and error.value.field == "density"
     assert error.value.on_page.startswith("Log density")
-
-
-@pytest.mark.nightly
-@looped("method", [name for name, each in METHODS.items() if not each.missing_in(made("-abs(x)"))])
-def test_every_method_for_real_coordinates_runs_on_a_line_too(method):
-    knobs = small_knobs(METHODS[method], 1)
-    recipe = Recipe("formula", method, target_options={"density": "-abs(x)"}, budget=300, **knobs)
-    assert Recipe.from_link(recipe.to_link()) == recipe
-    session = Session(recipe, metrics_every=10**6)
-    frame = session.advance(3)
-    assert np.isfinite(frame.particles).all() and frame.iteration >= 1

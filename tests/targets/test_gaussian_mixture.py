@@ -90,28 +90,6 @@ def test_a_weight_of_zero_is_no_component():
 # The target.
 
 
-def test_the_means_are_those_of_the_specification():
-    target = make_target("gmm")
-    np.testing.assert_array_equal(target.means, np.random.default_rng(7).uniform(-3, 3, (10, 2)))
-    np.testing.assert_array_equal(make_target("gmm", weights="random").means, target.means)
-    assert make_target("gmm", target_seed=8).means[0, 0] != target.means[0, 0]
-
-
-def test_modes_on_a_line_lie_on_the_first_axis():
-    for k, expected in ((1, [0.0]), (2, [-6.0, 6.0]), (3, [-6.0, 0.0, 6.0])):
-        means = make_target("gmm", dim=3, num_components=k, arrangement="line", spread=6.0).means
-        np.testing.assert_array_equal(means[:, 0], expected)
-        assert not means[:, 1:].any()
-
-
-def test_one_component_at_spread_0_is_the_standard_normal():
-    target = make_target("gmm", dim=7, num_components=1, spread=0.0, variance=1.0)
-    x = np.random.default_rng(0).standard_normal((20, 7))
-    np.testing.assert_allclose(target.log_joint(x), stats.norm.logpdf(x).sum(axis=1), rtol=1e-12)
-    np.testing.assert_allclose(target.grad_log_joint(x), -x, rtol=1e-9, atol=1e-12)
-    np.testing.assert_array_equal(target.exact.cov, np.eye(7))
-
-
 def test_it_is_normalised_and_the_reference_says_so():
     target = make_target("gmm", q0_mean=1.0)
     assert target.exact.log_z == 0.0

@@ -11,7 +11,6 @@ from pmdviz.targets import make_target
 from pmdviz.targets.reference import metropolis
 from pmdviz.targets.reference.base import DrawsReference
 from pmdviz.targets.reference.exact import GaussianExact
-from tests.support.tables import looped
 
 SMALL = {"num_rows": 30}
 
@@ -133,20 +132,3 @@ def test_the_file_of_susy_has_its_class_in_front(tmp_path):
     assert (
         target.features[target.classes == 1].mean(axis=0) > target.features[target.classes == -1].mean(axis=0)
     ).all()
-
-
-@looped(
-    "text, options, words",
-    [
-        ("1,0\n2,0\n4,0\n5,0\n", {}, "all rows of data .* are of one class"),
-        ("3,1,0\n3,2,1\n3,5,0\n3,4,1\n", {"columns": 2}, "column 'x₁' of data .* has the same value in all 4 rows"),
-        ("1,0\n5,1\n4,0\n", {}, "num_rows must be at most 3 with data"),
-        ("1,0\n5,1\n4,0\n9,1\n", {"columns": 2}, "columns must be at most 1 with data .*; given: 2"),
-        ("a,b\nc,d\n", {}, "holds no table of numbers"),
-    ],
-)
-@pytest.mark.filterwarnings("ignore:loadtxt")
-def test_bad_files_get_a_sentence(tmp_path, text, options, words):
-    (tmp_path / "bad.csv").write_text(text)
-    with pytest.raises(InputError, match=words):
-        make_target("gp_classification", data=str(tmp_path / "bad.csv"), **{"columns": 1, "num_rows": 4, **options})

@@ -11,15 +11,9 @@ import pmdviz
 from pmdviz.cli.main import main
 from pmdviz.engine.recipe.parts import resolved_target
 from pmdviz.engine.recipe.recipe import Recipe
-from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
-from pmdviz.experiments.catalogue import EXPERIMENTS
 from pmdviz.experiments.race import RaceRecipe
-from pmdviz.lab import Lab
-from pmdviz.lab.controls.new_run import next_recipe
 from pmdviz.lab.links import read
-from pmdviz.lab.pages.race import RacePage
-from pmdviz.lab.pages.theory import TheoryPage
 from pmdviz.serve import server
 from pmdviz.targets import offered
 from tests.support.tables import looped
@@ -124,28 +118,6 @@ def test_a_link_to_another_model_of_that_name_is_refused(heights, monkeypatch):
     monkeypatch.setenv(offered.VARIABLE, "own_models:heights")
     with pytest.raises(InputError, match=r"'heights' does not match the recipe \(.*data_hash"):
         Recipe.from_link(text)
-
-
-def test_the_menus_of_the_pages_have_it(heights):
-    lab = Lab("heights", "smc")
-    assert lab.setup.target.options["heights"] == lab.setup.target.value == "heights"
-    chosen = next_recipe(Session(Recipe()), {"target": "heights", "target_options": {}})
-    assert chosen.custom is heights and chosen.method == "pmd"
-    back = next_recipe(Session(Recipe("heights", "smc")), {"target": "mixture", "target_options": {}})
-    assert back.target == "mixture" and back.custom is None
-    race = RacePage(RaceRecipe.checked("pmd,smc", "heights"))
-    assert race.setup.target.value == "heights" and list(race.setup.target.options).count("heights") == 1
-    assert TheoryPage().target.options["heights"] == "heights"
-
-
-@pytest.mark.parametrize("name", ["recurrence", "convergence"])
-def test_the_experiments_of_the_theory_page_take_it(heights, name):
-    experiment = EXPERIMENTS[name]
-    knobs = experiment.Knobs.checked({"target": "heights", **({"steps": 2} if name == "recurrence" else {})})
-    rows = experiment.run(experiment.cases(knobs)[0])
-    assert rows and all(np.isfinite(value) for row in rows for value in row.values() if isinstance(value, float))
-    with pytest.raises(InputError, match="unknown value of target"):
-        experiment.Knobs.checked({"target": "weights"})
 
 
 @looped(

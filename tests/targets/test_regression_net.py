@@ -6,10 +6,8 @@ from scipy import stats
 
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.errors import InputError
 from pmdviz.targets import make_target
 from pmdviz.targets.networks.regression_rows import GAP, curve, mean_outcome
-from tests.support.tables import looped
 
 
 def of_model(theta, target, rows):
@@ -94,23 +92,6 @@ def test_the_published_mean_of_an_outcome():
     assert mean_outcome(x)[0] == pytest.approx(expected)
 
 
-def test_predictions_are_in_units_of_the_outcome():
-    target = make_target("regression_net", num_data=40, hidden=3)
-    theta = np.zeros((1, target.dim))
-    np.testing.assert_allclose(target.row_mean(theta, target.test_data), target.data[:, -1].mean())
-    assert target.noise_variance(theta) == pytest.approx(target.data[:, -1].var())
-    classes = make_target("regression_net", num_data=40, hidden=3, response="binary")
-    assert classes.row_mean(np.zeros((1, classes.dim)), classes.test_data) == pytest.approx(0.5)
-    assert "noise_variance" not in classes.offers and classes.dim == target.dim - 1
-
-
-def test_breast_cancer_is_told_apart_by_default():
-    target = make_target("regression_net", data="breast_cancer", num_data=300)
-    assert target.predicts == "class" and len(target.input_names) == 30
-    assert len(target.validation_data) == len(target.test_data) == 134
-    assert set(np.unique(target.data[:, -1])) == {0.0, 1.0}
-
-
 @pytest.mark.nightly
 @pytest.mark.parametrize("name, features, rows", [("randhie", 9, 20190), ("fair", 8, 6366)])
 def test_the_tables_of_statsmodels(name, features, rows):
@@ -146,25 +127,6 @@ def test_columns_of_words_are_one_hot_and_rows_with_a_question_mark_left_out(tmp
     np.testing.assert_array_equal(rows[order, 0], [28, 39, 50, 53])
     np.testing.assert_array_equal(rows[order, -1], [0, 0, 1, 1])
     np.testing.assert_array_equal(rows[order][:, 1:4], [[1, 0, 0], [0, 0, 1], [0, 1, 0], [1, 0, 0]])
-
-
-@looped(
-    "text, options, words",
-    [
-        ("a,b,1\nc,d\n", {}, "line 2 .* has 2 cells, and line 1 has 3"),
-        ("a,?,1\n?,d,2\n", {}, "no two rows are left"),
-        ("a,1,x\nb,2,y\nc,3,z\na,4,x\n", {"response": "binary", "num_data": 2}, "must hold two values"),
-        ("a,1,x\nb,2,y\nc,3,z\na,4,x\n", {"num_data": 2}, "words of 3 kinds"),
-        ("1,2,3\n2,3,4\n", {"num_data": 1}, "hold 2 rows; at least 3 are needed"),
-        ("1,2,3\n2,3,4\n4,5,3\n", {"num_data": 2}, "num_data must be at most 1"),
-        ("1,2,3\n2,3,3\n4,5,3\n6,7,3\n", {"num_data": 1}, "does not vary: there is nothing to predict"),
-        ("1,2,3\n2,3,1\n4,5,2\n6,7,3\n", {"num_data": 1, "response": "binary"}, "two values .* it holds 3"),
-    ],
-)
-def test_data_that_cannot_be_learnt_from_get_a_sentence(tmp_path, text, options, words):
-    (tmp_path / "t.data").write_text(text)
-    with pytest.raises(InputError, match=words):
-        make_target("regression_net", data=str(tmp_path / "t.data"), **options)
 
 
 def test_scores_say_over_what_they_are_means():

@@ -73,23 +73,3 @@ def test_a_sweep_that_leaves_the_states_is_named():
 def test_states_that_pass_for_real_numbers_are_found_out():
     with pytest.raises(InputError, match=r"only the values 0, 1; .*space=pmdviz.Discrete\(\[0, 1\], 3\)"):
         coins(space=None, dim=3)
-
-
-def test_a_density_without_data():
-    """From N(0, 4 I) to a Gaussian at (1, -1) with sds 0.5 and 0.25, by a method that knows batches alone."""
-    mean, sd = np.array([1.0, -1.0]), np.array([0.5, 0.25])
-
-    def log_normal(theta, mean, sd):
-        return (-0.5 * ((theta - mean) / sd) ** 2 - np.log(sd * np.sqrt(2 * np.pi))).sum(axis=1)
-
-    target = pmdviz.custom_target(
-        log_prior=lambda theta: log_normal(theta, 0.0, np.full(2, 2.0)),
-        log_likelihood=lambda theta, rows: log_normal(theta, mean, sd) - log_normal(theta, 0.0, np.full(2, 2.0)),
-        sample_prior=lambda rng, m: 2 * rng.standard_normal((m, 2)),
-        data=None, dim=2, name="bare",
-    )  # fmt: skip
-    assert target.data is None and target.num_data == 1
-    assert target.exact.log_z == pytest.approx(0.0, abs=1e-6)
-    run = pmdviz.run(target=target, method="pmd", seed=0, budget=150 * 1500, batch_size=1, floor=False)
-    assert run.final.metrics["tv"] < 0.1
-    np.testing.assert_allclose(run.mean(), mean, atol=5 * sd.max() / np.sqrt(1500))

@@ -8,7 +8,6 @@ from scipy import stats
 
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.errors import TargetError
 from pmdviz.methods.vi.gaussian import of_a_point
 from pmdviz.targets import make_target
 
@@ -91,16 +90,6 @@ def test_the_best_q_of_the_variance_is_an_average_over_the_others(given):
         assert average(s2) - average(0.5) == pytest.approx(q.logpdf(s2) - q.logpdf(0.5), rel=1e-8)
 
 
-def test_draws_of_the_closed_forms_are_theirs(given):
-    target, _, closed = given
-    rng = np.random.default_rng(0)
-    mu = target.closed_draws(target.blocks[0], closed["μ"], rng, 4000)
-    log_s2 = target.closed_draws(target.blocks[1], closed["σ²"], rng, 4000)
-    assert mu.shape == log_s2.shape == (4000, 1)
-    assert stats.kstest(mu[:, 0], stats.norm(0.4, np.sqrt(0.3)).cdf).pvalue > 1e-3
-    assert stats.kstest(np.exp(log_s2[:, 0]), stats.invgamma(3.0, scale=1.5).cdf).pvalue > 1e-3
-
-
 def test_the_gradient_of_psi_and_the_path_is_averaged_over_the_closed_forms(given):
     """Against the mean of the joint's gradient at nodes of mu, and at E 1/s2, in which it is linear."""
     target, particles, closed = given
@@ -141,60 +130,6 @@ def test_long_chains_have_the_posterior_of_three_returns():
     assert (reference.mean_error < 0.1 * target.scale).all()
     variance = w @ (draws - mean) ** 2
     np.testing.assert_allclose(np.diag(reference.cov), variance, rtol=0.12)
-
-
-def of_draws(draws):
-    """(mean, sd) of mu, phi and s2."""
-    values = draws[:, 0], np.tanh(draws[:, 2]), np.exp(draws[:, 1])
-    return np.array([[each.mean(), each.std()] for each in values])
-
-
-@pytest.mark.nightly
-def test_the_posterior_of_the_simulated_returns_is_as_reported():
-    """Specification's E13; an error of the means as between the four chains, times two for theirs."""
-    target = made(data_seed=3)
-    reference = target.reference()
-    found, chains = of_draws(reference.draws), reference.draws.reshape(4, -1, target.dim)
-    errors = np.array([of_draws(chain)[:, 0] for chain in chains]).std(axis=0, ddof=1) / 2
-    assert (
-        np.abs(found[:, 0] - (1.219, 0.882, 0.168)) < 4 * np.sqrt(2) * np.maximum(errors, (0.004, 0.002, 0.003))
-    ).all()
-    np.testing.assert_allclose(found[:, 1], (0.187, 0.043, 0.068), rtol=0.15)
-
-
-def session_of(steps, **given):
-    options = {name: given.pop(name) for name in ("num_data", "data_seed", "mean_update") if name in given}
-    session = Session(Recipe("stochastic_volatility", "pmfvb", target_options=options, budget=None, **given), 10**9)
-    session.advance(steps)
-    return session
-
-
-@pytest.mark.nightly
-def test_the_printed_mean_update_runs_away():
-    frame = session_of(300, num_data=100, data_seed=3, mean_update="printed", num_particles=20, step_size=0.005).frame
-    assert abs(frame.state.closed["μ"][0]) > 5
-
-
-@pytest.mark.nightly
-def test_with_a_small_step_the_mean_of_the_variance_is_right_and_its_sd_far_too_small():
-    session = session_of(16_000, data_seed=3, num_particles=40, step_size=0.002)
-    shape, scale = session.frame.state.closed["σ²"]
-    mean = scale / (shape - 1)
-    assert 0.12 < mean < 0.21
-    assert mean / np.sqrt(shape - 2) / of_draws(session.target.reference().draws)[2, 1] < 0.3
-
-
-@pytest.mark.ci
-@pytest.mark.parametrize("seed", range(3))
-def test_a_gaussian_that_leaves_the_numbers_there_are_or_shrinks_to_a_point_says_so(seed):
-    """Which of both hangs on the last bits of the arithmetic, and so on the processor."""
-    recipe = Recipe("stochastic_volatility", "svi", target_options={"num_data": 37}, batch_size=6, seed=seed)
-    session = Session(recipe, 10**9)
-    try:
-        said = session.advance(20).caveat
-    except TargetError as error:
-        said = str(error)
-    assert said.startswith(("the gradient of log_joint", "q has shrunk to a point"))
 
 
 def test_a_gaussian_has_shrunk_to_a_point_where_its_widest_direction_is_a_billionth_of_its_mean():

@@ -48,19 +48,6 @@ def test_a_likelihood_is_not_asked_outside_the_support():
     assert run.final.info.zero_weight == (~inside).sum()
 
 
-def test_a_prior_that_denies_its_own_draws_is_named():
-    target = pmdviz.custom_target(
-        log_prior=lambda t: np.where(np.abs(t[:, 0]) < 2.5, -0.5 * t[:, 0] ** 2, -np.inf),
-        log_likelihood=lambda t, b: -0.5 * ((b - t) ** 2).sum(axis=1),
-        sample_prior=lambda rng, n: rng.standard_normal((n, 1)),
-        data=np.zeros(5),
-        dim=1,
-        name="cut",
-    )
-    with pytest.raises(TargetError, match="log_prior of target 'cut' is -inf at its own draw theta = "):
-        pmdviz.run(target=target, budget=50, floor=False)
-
-
 def test_targets_states_and_exact_posteriors_are_closed_to_writing():
     run = pmdviz.run(target="mixture", budget=200, num_particles=50, floor=False)
     frame = run.final
