@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from pmdviz.densities.density import effective_sample_size, normalise
+from pmdviz.densities.density import normalise
 from pmdviz.densities.grid import Grid
 from pmdviz.densities.shaped import ShapedDensity, shaped_density
 from pmdviz.densities.shapes import WIDTHS, Shape, chosen_shape
@@ -66,25 +66,6 @@ def test_each_cluster_of_q_has_the_moments_of_its_particles(d, k, width, seed):
         np.testing.assert_allclose(of_centres + q.factors[c] @ q.factors[c].T, covariance, atol=1e-10)
     for found, expected in zip((q.mean, q.cov), moments(x, q.weights), strict=True):
         np.testing.assert_allclose(found, expected, atol=1e-10)
-
-
-def test_copies_of_few_particles_still_have_a_density():
-    """Weights are equal and many, so that nothing else tells that the copies span four of six dimensions."""
-    few = np.random.default_rng(0).normal(size=(5, 6))
-    x = np.repeat(few, 20, axis=0)
-    q = shaped_density(x, np.log(equal(100)), Shape(np.zeros(100, int), 0.5), 1.0, np.ones(6))
-    assert np.isfinite(q.log_density(x)).all()
-    np.testing.assert_allclose(q.mean, few.mean(axis=0), atol=1e-12)
-
-
-def test_clusters_that_share_a_covariance_keep_the_moments_of_all():
-    x, lw, labels = modes(300), normalise(standard(300, 1)[:, 0]), second(300).astype(int)
-    q = shaped_density(x, lw, Shape(labels, 0.6, shared=True), 1.0, ONES)
-    assert np.array_equal(q.factors[0], q.factors[1])
-    for found, expected in zip((q.mean, q.cov), moments(x, q.weights), strict=True):
-        np.testing.assert_allclose(found, expected, atol=1e-10)
-    own = shaped_density(x, lw, Shape(labels, 0.6), 1.0, ONES)
-    assert np.array_equal(q.centres, own.centres) and not np.allclose(own.factors[0], own.factors[1])
 
 
 def test_the_density_integrates_to_1_and_is_what_the_grid_shows():
@@ -161,32 +142,6 @@ def test_a_few_outliers_have_no_shape_of_their_own():
     assert len({*labels[:120]}) == 1 and labels[0] not in labels[120:]
 
 
-def few_in_two_modes(ess, seed=0):
-    """Draws of a wide prior and weights that leave so few of them effective, in two modes."""
-    x = 3 * standard(1500, 2, seed)
-    log_density = np.logaddexp(*(-0.5 * ((x - c) ** 2).sum(axis=1) for c in (-3.0, 3.0)))
-    return x, least(lambda power: np.exp(normalise(power * log_density)), ess)
-
-
-def least(weights, ess):
-    """The weights for the smallest power that leaves no more effective particles than so many."""
-    return next(w for w in map(weights, np.geomspace(0.01, 100, 400)) if 1 / (w**2).sum() <= ess)
-
-
-@pytest.mark.ci
-@pytest.mark.parametrize("ess", [8, 15, 40])
-def test_few_effective_particles_share_one_covariance_and_are_not_bridged(ess):
-    """Two means and a covariance cost less than two covariances, and a gap is seen with a handful of particles."""
-    shared = []
-    for seed in range(6):
-        x, w = few_in_two_modes(ess, seed)
-        shape = chosen_shape(x, w)
-        sides = [x[(shape.labels == c) & (w > 0.01)].mean(axis=1) > 0 for c in range(shape.labels.max() + 1)]
-        assert len(sides) > 1 and all(side.mean() in (0.0, 1.0) for side in sides if len(side))
-        shared.append(shape.shared)
-    assert np.mean(shared) > 0.5
-
-
 def test_the_price_of_covariances_keeps_a_gaussian_of_twenty_dimensions_whole():
     """Without it the likelihood of what is left out splits what is one."""
     x = standard(1500, 20)
@@ -215,38 +170,3 @@ def test_every_method_with_a_kernel_offers_it(method):
     assert session.frame.metrics["tv"] is not None and session.frame.floor_rule == "shaped"
     session.set(bandwidth_rule="local")
     assert session.frame.knobs.bandwidth == 0.75 and session.frame.floor_rule == "local"
-
-
-@pytest.mark.parametrize("steps", [0, 3])
-def test_balanced_draws_of_pmd_have_narrower_kernels_until_others_are_drawn(steps):
-    """By what the particles were drawn, not by what is asked of the next ones."""
-    given = {"num_particles": 300, "policy": "always", "resampler": "multinomial"}
-    for draws, other, each in (("balanced", "independent", 16), ("independent", "balanced", 1)):
-        session = Session(Recipe(**given, draws=draws))
-        frame = session.advance(steps)
-        shape = chosen_shape(frame.particles, frame.weights, each)
-        expected = shaped_density(frame.particles, frame.state.log_weights, shape, 1.0, session.target.scale)
-        np.testing.assert_allclose(frame.density.factors, expected.factors, rtol=1e-9)
-        if steps:
-            session.set(draws=other)
-            np.testing.assert_allclose(session.frame.density.factors, expected.factors, rtol=1e-9)
-            assert session.advance().state.each == 17 - each
-
-
-@pytest.mark.ci
-def test_rejuvenations_leave_the_variance_of_a_gaussian_alone():
-    """Where every step rejuvenates, `local` widens q each time; the shaped kernel does not."""
-    ratio = {}
-    for rule in ("local", "shaped"):
-        found = []
-        for seed in range(6):
-            knobs = {"policy": "always", "schedule": "constant", "step_size": 0.1, "bandwidth_rule": rule}
-            session = Session(
-                Recipe("gaussian", budget=None, seed=seed, num_particles=400, batch_size=20, **knobs),
-                metrics_every=10**6,
-            )
-            session.advance(80)
-            found.append(session.frame.density.cov[0, 0] / session.target.exact.cov[0, 0])
-        ratio[rule] = np.mean(found)
-    assert ratio["local"] > 1.15 and ratio["shaped"] == pytest.approx(1, abs=0.08)
-    assert effective_sample_size(session.frame.state.log_weights) > 100

@@ -5,7 +5,6 @@ import pytest
 
 import pmdviz
 from pmdviz.engine.recipe.recipe import Recipe
-from pmdviz.engine.session import Session
 from pmdviz.methods import METHODS, usual_target
 from pmdviz.methods.base import DEFAULT_BUDGET
 from tests.support.tables import looped
@@ -47,16 +46,3 @@ def test_a_default_budget_follows_burn_in_thinning_and_data(method):
     assert long.budget == pytest.approx(usual.budget * (2000 + 1200) / draws, rel=0.06)
     assert half.budget == pytest.approx(usual.budget * 800 / draws, rel=0.06)
     assert Recipe(method=method).budget == pytest.approx(2 * usual.budget, rel=0.06)
-
-
-@pytest.mark.ci
-def test_one_pass_and_tempering_get_to_their_end_with_many_data():
-    for method, num_data, knobs in (
-        ("smc", 30_000, {"batch_size": 3_000}),
-        ("importance", 30_000, {"batch_size": 3_000}),
-        ("smc_mcmc", 3_000, {}),
-    ):
-        recipe = Recipe(method=method, target_options={"num_data": num_data}, num_particles=200, **knobs)
-        session = Session(recipe, metrics_every=10**9)
-        session.advance(10**9)
-        assert session.ended and recipe.budget >= num_data, method

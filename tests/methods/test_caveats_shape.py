@@ -6,7 +6,6 @@ import pytest
 from benchmarks.helpers.regressions import linear
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.methods.shared.particles import fewest_for_a_shape
 
 
 @pytest.mark.ci
@@ -33,13 +32,3 @@ def test_tempered_particles_that_all_descend_from_one_draw_say_so(d, coalesced):
     off = np.abs(frame.density.mean - made.mean) / np.sqrt(np.diag(made.covariance))
     assert frame.state.beta == 1.0 and (off.max() > 1) == coalesced
     assert frame.caveat.startswith("all descend from one draw") if coalesced else frame.caveat == ""
-
-
-@pytest.mark.ci
-def test_a_run_with_too_few_particles_for_its_dimensions_says_so_and_one_with_enough_does_not():
-    target = linear(15, 400).target
-    for m, words in ((200, "all descend from "), (1500, "")):
-        session = Session(Recipe(target, num_particles=m, budget=6000), metrics_every=10**6)
-        frame = session.advance(10**6)
-        assert 17 < frame.state.fewest and (frame.state.fewest < fewest_for_a_shape(15)) == bool(words)
-        assert frame.caveat.startswith(words) if words else "descend" not in frame.caveat

@@ -13,7 +13,6 @@ from pmdviz.densities.density import GaussianMixture, KernelDensity, effective_s
 from pmdviz.densities.points import Points
 from pmdviz.densities.product import ProductDensity
 from pmdviz.densities.shaped import ShapedDensity
-from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
@@ -310,16 +309,6 @@ def test_an_unknown_method_is_an_error_of_input():
     for name in ("pdm", None, [], {}, 3):
         with pytest.raises(InputError, match="unknown method"):
             find_method(name)
-
-
-def test_frames_cannot_be_written_to():
-    frame = Session(Recipe("gaussian", num_particles=10, budget=30)).advance()
-    assert isinstance(frame, Frame)
-    for array in (frame.particles, frame.weights):
-        with pytest.raises(ValueError, match="read-only"):
-            array[0] = 1
-    with pytest.raises(AttributeError):
-        frame.iteration = 5
 
 
 @looped("name", [name for name, method in METHODS.items() if "batches" in method.Knobs.specs()])

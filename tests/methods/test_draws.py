@@ -6,7 +6,7 @@ import pytest
 from pmdviz.densities.density import KernelDensity, normalise
 from pmdviz.methods.shared.draws import DRAWS, RESAMPLERS, candidates_each, from_density, from_prior
 from pmdviz.targets import make_target
-from tests.support.engine import errors_from, sized_targets
+from tests.support.engine import errors_from
 from tests.support.tables import looped
 
 RUNS = 300
@@ -52,22 +52,6 @@ def test_sums_over_balanced_draws_vary_less(d, most):
 
 
 # whose priors have heavy tails, or not their middle at 0
-OTHER_PRIORS = ("regression_net", "stochastic_volatility")
-
-
-@pytest.mark.ci
-@looped("name", lambda: [name for name in sized_targets("reals") if name not in OTHER_PRIORS])
-def test_first_draws_come_from_the_prior(name):
-    target = make_target(name)
-    sums = {draws: [] for draws in DRAWS}
-    for draws, found in sums.items():
-        for seed in range(RUNS):
-            theta = from_prior(np.random.default_rng(seed), target, 64, draws)
-            assert theta.shape == (64, target.dim)
-            found.append(((theta / target.scale) ** 2).mean())
-        assert abs(errors_from(found, 1)) < 4.5  # these priors are centred at 0
-    if target.dim <= 2:  # of a grid of so few points in more dimensions little is left
-        assert np.var(sums["balanced"]) < 0.5 * np.var(sums["independent"])
 
 
 def test_independent_draws_of_the_prior_are_its_own():

@@ -9,7 +9,6 @@ from pmdviz.errors import TargetError
 from pmdviz.methods import METHODS
 from pmdviz.methods.base import checked_log_density
 from pmdviz.methods.stein.gf_svgd import growth
-from pmdviz.methods.stein.kernels import KERNELS
 from pmdviz.methods.stein.surrogates import (
     SURROGATES,
     GaussianSurrogate,
@@ -140,13 +139,3 @@ def test_particles_that_leave_end_the_run():
     frame = session.frame
     assert session.ended == "diverged" and frame.caveat.startswith("particles diverged: ") and frame.iteration < 400
     assert growth(frame.particles, frame.target.scale) > 100
-
-
-def test_the_inverse_multiquadric_has_a_force_of_its_own():
-    knobs = {"num_particles": 20, "optimiser": "plain", "kernel": "imq"}
-    session = run(1, options=ONE, **knobs)
-    x, frame = session.seek(0).particles, session.seek(1)
-    scores, w = GF.surrogate(frame.state, frame.knobs, frame.target).score(x), np.exp(frame.state.log_ratios)
-    force = KERNELS["imq"].force(x, scores, squared_width(x, frame.knobs, frame.target), w)
-    moved = (frame.particles - x) / (frame.info.step_size * frame.target.scale**2)
-    np.testing.assert_allclose(moved, force, rtol=1e-9, atol=1e-12)

@@ -60,18 +60,6 @@ def terms(name, column):
     return getattr(METHODS[name].grammar, column).terms
 
 
-@EACH
-def test_it_is_declared_in_the_methods_own_file_in_terms_of_the_table(name):
-    method = METHODS[name]
-    assert "grammar" in vars(type(method))
-    cells = dict(method.grammar)
-    assert [*cells] == [*COLUMNS] and any(cell.terms for cell in cells.values())
-    for cell in cells.values():
-        assert bool(cell.terms) or not cell.remark, "a remark on nothing"
-        assert not cell.remark.endswith(".") and len(cell.remark) <= 80
-        assert len(set(cell.terms)) == len(cell.terms)
-
-
 def test_a_term_that_the_column_lacks_is_refused_and_each_term_is_somebodys():
     with pytest.raises(InputError, match="unknown term of 'move' 'Metropolis walk'; did you mean 'Metropolis'"):
         Grammar(move=by("Metropolis walk"))

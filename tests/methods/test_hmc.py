@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-import pmdviz
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.methods import METHODS
@@ -12,7 +11,7 @@ from pmdviz.methods.mcmc.trajectory import acceptance, trajectory
 from pmdviz.methods.mcmc.tuning import FIRST_TIME_STEP, GENTLE, Plan, Tuning, tuned
 from pmdviz.targets import make_target
 from tests.support.chains import all_draws, run_chain
-from tests.support.engine import errors_from, sized_targets
+from tests.support.engine import sized_targets
 
 HMC = METHODS["hmc"]
 
@@ -98,21 +97,6 @@ def test_dual_averaging_is_its_formula(plan):
     assert tuning.averaged == pytest.approx(averaged, rel=1e-10)
 
 
-@pytest.mark.ci
-@pytest.mark.parametrize("method, wanted", [("hmc", 0.8), ("mala", 0.574)])
-@pytest.mark.parametrize("num_data", [20, 20_000])
-def test_a_share_for_a_burn_in_has_the_first_50_draws_tuned(method, wanted, num_data):
-    """From a time step of 0.1 prior sd to where the posterior needs it, be that longer or shorter."""
-    session = run_chain(method, 50, "gaussian", {"num_data": num_data})
-    before, settled = session.frame, []
-    assert "being tuned" in before.info.words
-    for _ in range(300):
-        settled.append(session.advance().info.step_size)
-    found = (session.frame.state.accepted - before.state.accepted) / 300
-    assert found == pytest.approx(wanted, abs=0.2) and len(set(settled)) == 1
-    assert settled[0] > 0.2 if num_data == 20 else settled[0] < 0.05
-
-
 @pytest.mark.parametrize("method", ["hmc", "mala"])
 @pytest.mark.parametrize("compiled", [True, False])
 def test_value_and_gradient_in_one_pass_count_once_and_change_no_draw(method, compiled, monkeypatch):
@@ -143,36 +127,3 @@ def test_a_trajectory_that_diverges_is_refused_and_said():
     assert len(np.unique(all_draws(session), axis=0)) == 1
     assert session.frame.info.words.startswith("rejected (the trajectory diverged); 0% of 3 proposals accepted so far")
     assert np.isfinite(session.frame.metrics["tv"])
-
-
-def half_line(**gradients):
-    """Exp(3): a prior that ends at 0, a likelihood that must not be asked beyond."""
-
-    def log_likelihood(theta, batch):
-        if (theta < 0).any():
-            raise ValueError("asked outside the support")
-        return -theta[:, 0] * batch.sum()
-
-    return pmdviz.custom_target(
-        log_prior=lambda theta: np.where(theta[:, 0] >= 0, -theta[:, 0], -np.inf),
-        log_likelihood=log_likelihood,
-        sample_prior=lambda rng, n: rng.exponential(size=(n, 1)),
-        data=np.ones(2),
-        dim=1,
-        name="edge",
-        **gradients,
-    )
-
-
-@pytest.mark.parametrize("method", ["hmc", "mala"])
-def test_a_chain_stays_inside_the_support(method):
-    target = half_line(
-        grad_log_prior=lambda theta: -np.ones_like(theta),
-        grad_log_likelihood=lambda theta, batch: np.full_like(theta, -batch.sum()),
-    )
-    means = []
-    for seed in range(24):
-        draws = all_draws(run_chain(method, 600, target, seed=seed, tune=False, time_step=0.4))[:, 0]
-        assert (draws >= 0).all()
-        means.append(draws.mean())
-    assert abs(errors_from(means, 1 / 3)) < 4

@@ -10,7 +10,7 @@ from pmdviz.engine.session import Session
 from pmdviz.errors import TargetError
 from pmdviz.methods import METHODS
 from pmdviz.targets import make_target
-from tests.support.chains import all_draws, mode_mass, run_chain
+from tests.support.chains import all_draws, run_chain
 from tests.support.engine import errors_from, sized_targets
 from tests.support.tables import looped
 
@@ -137,12 +137,3 @@ def test_a_step_that_is_too_large_is_an_error_in_words():
     with pytest.raises(TargetError, match="the chain diverged on target 'gaussian'.* use a step size smaller than 100"):
         session.advance(100)
     assert np.isfinite(session.frame.metrics["tv"])
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("data_seed", range(3))
-def test_every_run_on_the_mixture_sits_in_one_mode(data_seed):
-    options = {"num_data": 400, "sigma_x": 1.5, "data_seed": data_seed}
-    for seed in range(8):
-        mass = mode_mass(run_chain("sgld", 2000, "mixture", options, seed=seed))
-        assert min(mass, 1 - mass) < 0.02

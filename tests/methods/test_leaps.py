@@ -7,7 +7,6 @@ from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import TargetError
 from pmdviz.methods import METHODS
-from pmdviz.methods.mcmc import leapfrog
 from pmdviz.methods.step import no_paths
 from pmdviz.targets import make_target
 from tests.support.chains import all_draws
@@ -104,13 +103,3 @@ def test_a_leap_ends_at_the_last_good_step(batches):
         session.set(a=0.05)
         session.advance(30)
     assert digest(sessions[0]) == digest(sessions[1]), "streams and batches stand where they stood"
-
-
-def test_a_trajectory_through_very_many_data_asks_the_target_so_that_it_can_be_stopped(monkeypatch):
-    found = []
-    for pairs in (leapfrog.LEAP_PAIRS, 1):
-        monkeypatch.setattr(leapfrog, "LEAP_PAIRS", pairs)
-        session = Session(Recipe("mixture", "hmc", budget=None, burn_in=5), metrics_every=10**6)
-        session.advance(12)
-        found.append(all_draws(session))
-    np.testing.assert_allclose(found[0], found[1], rtol=1e-6)

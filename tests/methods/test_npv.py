@@ -5,13 +5,9 @@ import pytest
 
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.methods import METHODS
 from pmdviz.methods.vi import elbo
-from pmdviz.methods.vi.mixture import temperature
 from pmdviz.targets import make_target
 from tests.support.tables import looped
-
-NPV = METHODS["npv"]
 
 
 def run(target="gaussian", budget=20_000, **parts):
@@ -98,12 +94,3 @@ def test_one_component_is_a_round_gaussian_exactly(knobs):
 
 
 # Starts, annealing, what it needs.
-
-
-def test_annealing_rises_with_the_data_visited():
-    knobs = NPV.Knobs.checked({"annealing": 1000})
-    assert [temperature(v, knobs) for v in (0, 250, 1000, 5000)] == [0.0, 0.25, 1.0, 1.0]
-    assert temperature(0, NPV.Knobs.checked({"annealing": 0})) == 1.0
-    session = Session(Recipe("mixture", "npv", annealing=1000))
-    assert "annealing, β = 0.10" in session.advance().info.words
-    assert "annealing" not in session.advance(9).info.words

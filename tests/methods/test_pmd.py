@@ -134,17 +134,6 @@ def test_a_particle_of_weight_zero_stays_dead_until_gamma_is_one():
 # When particles are redrawn.
 
 
-def test_the_policy_decides_when():
-    def reasons(**knobs):
-        session = Session(Recipe("mixture", num_particles=100, budget=None, **PLAIN, **knobs))
-        return [session.advance().info.rejuvenated for _ in range(8)]
-
-    assert reasons(policy="never") == [""] * 8
-    assert reasons(policy="always") == [""] + ["at every step"] * 7
-    found = reasons(policy="ess", ess_threshold=0.9)
-    assert "" in found and any(words.startswith("only ") for words in found)
-
-
 @pytest.mark.parametrize("threshold", [0.1, 0.5, 0.9])
 def test_ess_rejuvenates_exactly_below_its_threshold(threshold):
     session = Session(Recipe("mixture", num_particles=100, budget=3000, ess_threshold=threshold))

@@ -6,7 +6,7 @@ import pytest
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.methods import METHODS, usual_target
-from pmdviz.methods.mcmc.chain import judged_draws_of, states_of
+from pmdviz.methods.mcmc.chain import judged_draws_of
 from pmdviz.targets import make_target
 from tests.support.chains import run_chain
 from tests.support.engine import digest, drive
@@ -58,13 +58,3 @@ def test_a_pool_replays_bit_for_bit_however_it_is_driven(method):
     assert Recipe.from_link(recipe.to_link()) == recipe
     in_sevens.seek(11)
     assert not drive(in_sevens) and np.array_equal(at_once.frame.particles, in_sevens.frame.particles)
-
-
-@looped("method", [name for name, one in METHODS.items() if one.family == "chain"])
-def test_another_number_of_chains_acts_only_at_the_restart(method):
-    rows = {"batch_size": 1} if "batch_size" in METHODS[method].Knobs.specs() else {}
-    session = Session(Recipe(usual_target(method), method, num_chains=2, **rows))
-    session.advance(1)
-    session.set(num_chains=1)
-    session.advance(1)
-    assert len(states_of(session.frame.state)) == 2 and session.frame.iteration == 2

@@ -10,7 +10,6 @@ from pmdviz.methods import METHODS
 from pmdviz.methods.mcmc.random_walk import _flip, wanted_acceptance
 from pmdviz.targets import make_target
 from pmdviz.targets.space import Discrete
-from tests.support.chains import all_draws, run_chain
 from tests.support.engine import sized_targets
 from tests.support.tables import looped
 
@@ -50,19 +49,6 @@ def test_the_kernel_refuses_what_has_no_density_and_keeps_the_better():
 def test_the_wanted_acceptance_is_that_of_the_table(dim, wanted):
     """Gelman, Roberts and Gilks 1996, table 1."""
     assert wanted_acceptance(dim) == pytest.approx(wanted, abs=0.02)
-
-
-@pytest.mark.ci
-@pytest.mark.parametrize("dim", [1, 4])
-@pytest.mark.parametrize("burn_in", [0.2, 500])
-def test_the_scale_is_tuned_until_the_burn_in_ends(dim, burn_in):
-    accepted = []
-    for seed in range(4):
-        session = run_chain("random_walk", 3000, "linear", {"dim": dim, "num_data": 30}, seed, burn_in=burn_in)
-        draws = all_draws(session)[500:]
-        accepted.append((draws[1:] != draws[:-1]).any(axis=1).mean())
-        assert "tuned" not in session.frame.info.words
-    assert 0.5 * wanted_acceptance(dim) < np.mean(accepted) < 1.6 * wanted_acceptance(dim)
 
 
 def test_a_flip_changes_one_coordinate_to_any_other_value():

@@ -95,15 +95,6 @@ def test_each_move_visits_all_data_and_it_ends_at_temperature_one(moves):
     assert session.advance(9).iteration == frame.iteration + 2
 
 
-def test_frames_show_the_weights_and_the_next_step_resamples_first():
-    session = start("mixture", num_particles=400)
-    assert session.advance().metrics["ess"] == pytest.approx(200, rel=1e-6)
-    frame = session.advance()
-    assert frame.info.rejuvenated == "only 50% were still effective" and frame.info.ess == pytest.approx(200, rel=1e-6)
-    assert frame.metrics["ess"] == pytest.approx(400)
-    assert session.advance().info.rejuvenated == ""
-
-
 def test_moves_are_shaped_like_the_particles():
     target, knobs = make_target("gaussian"), TEMPERING.Knobs.checked({"move_shape": "covariance", "move_scale": 0.5})
     state = TEMPERING.init(np.random.default_rng(0), target, knobs)

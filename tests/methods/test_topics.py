@@ -38,19 +38,6 @@ def test_a_full_batch_at_step_size_1_weighs_draws_of_the_topics_to_the_exact_pos
     assert weighted_errors(found, frame.state.log_weights, exact_same_topic(exact, beta)) < 4.5
 
 
-def test_a_smaller_step_keeps_its_share_of_the_topics_before():
-    """λ' = (1-γ) λ + γ β + γ (N/B) n: tokens of a batch, at their weight."""
-    session = session_of("structured_pmd", options={"num_data": 6}, num_particles=3, batch_size=2, eta=0.4, n0=0.0)
-    before = session.frame.state.natural
-    for step in (1, 2, 3):
-        gamma, after = 0.4 / np.sqrt(step), session.advance(1).state.natural
-        counts = (after - (1 - gamma) * before - gamma * session.target.options.beta) / (gamma * 6 / 2)
-        np.testing.assert_allclose(counts, np.round(counts), atol=1e-9)
-        assert counts.min() > -1e-9
-        np.testing.assert_allclose(counts.sum(axis=(1, 2)), 2 * 4)
-        before = after
-
-
 def test_one_topic_is_known_on_paper_to_every_method():
     """With K = 1 the posterior is Dir(β + n); SGRLD's draws have its means."""
     options = {"num_topics": 1, "num_data": 4, "length": 5, "beta": 0.5}

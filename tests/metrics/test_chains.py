@@ -4,15 +4,11 @@ import numpy as np
 import pytest
 from arviz_stats.base import array_stats
 
-import pmdviz
 from pmdviz.methods import METHODS, usual_target
-from pmdviz.metrics import METRICS, applicable
 from pmdviz.metrics.bulk_ess import bulk_ess
 from pmdviz.metrics.rank_normal import normal_scores
 from pmdviz.metrics.rhat import rhat
-from pmdviz.targets import TARGETS, make_target
 from tests.support.chains import run_chain
-from tests.support.engine import fitting
 from tests.support.tables import looped
 
 
@@ -68,23 +64,3 @@ def test_a_frame_of_chains_has_both_and_the_worst_coordinate_counts(method):
     assert frame.chains.shape == (3, 30, 2)
     for name, of, worst in (("rhat", rhat, max), ("bulk_ess", bulk_ess, min)):
         assert frame.metrics[name] == worst(of(frame.chains[:, :, k]) for k in range(2))
-
-
-@pytest.mark.nightly
-def test_they_are_offered_for_chains_in_real_coordinates_alone():
-    names = {"rhat", "bulk_ess"}
-    for target in map(make_target, TARGETS):
-        for way in map(METHODS.get, fitting(target)):
-            found = names & {metric.name for metric in applicable(target, way)}
-            assert found == (names if way.family == "chain" and "reals" in target.offers else set())
-    assert not METRICS["rhat"].ranks and not METRICS["bulk_ess"].ranks
-
-
-@pytest.mark.ci
-def test_gibbs_in_one_mode_looks_converged_and_a_pool_in_two_does_not():
-    """What R-hat is for, and what one chain alone cannot know."""
-    options = {"num_data": 400, "sigma_x": 1.5}
-    run = {count: pmdviz.run(target="mixture", method="gibbs", target_options=options, seed=1, budget=400 * 300 * count,
-                             num_chains=count, floor=False) for count in (1, 6)}  # fmt: skip
-    assert run[1].final.metrics["rhat"] < 1.1 and run[6].final.metrics["rhat"] > 1.5
-    assert np.isfinite(run[6].history["bulk_ess"][-1])

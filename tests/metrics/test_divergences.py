@@ -251,22 +251,3 @@ def test_a_kernel_too_narrow_for_every_grid_is_measured_all_the_same(dim, sd):
     entropy = 0.5 * dim * math.log(2 * math.pi * math.e * 0.5)
     assert found["cross_entropy"] - found["kl_forward"] == pytest.approx(entropy, abs=1e-2)
     assert found["tv"] == pytest.approx(1, abs=1e-3) and found["mass_outside"] == pytest.approx(0, abs=1e-9)
-
-
-@pytest.mark.ci
-def test_narrow_modes_far_apart_are_measured_each_on_its_own_grid():
-    target = make_target("mixture", num_data=20_000, sigma_x=0.3)
-    draws = target.exact.sample(np.random.default_rng(0), 4000)
-    kernel = 0.25 * target.exact.narrowest(np.ones(2)) * np.eye(2)
-    density = KernelDensity(draws, np.full(4000, -np.log(4000)), kernel)
-    assert not picture(density, target.exact, target.view_box).resolved
-    found = measured(target, density)
-    half = measured(target, KernelDensity(draws[draws[:, 1] < 0], *equal(draws[:, 1] < 0), kernel))
-    assert 0.02 < found["tv"] < 0.25 and 0 < found["kl_forward"] < 1 and 0 < found["kl_reverse"] < 1
-    share = (draws[:, 1] >= 0).mean()
-    assert half["tv"] == pytest.approx(share, abs=0.2) and half["tv"] > 2 * found["tv"]
-
-
-def equal(chosen):
-    """The log-weights of as many particles as are chosen."""
-    return (np.full(chosen.sum(), -np.log(chosen.sum())),)

@@ -3,23 +3,9 @@
 import numpy as np
 import pytest
 
-import pmdviz
 from pmdviz.densities.density import KernelDensity
 from pmdviz.metrics.modes import NOWHERE, modes, watershed
 from pmdviz.targets import make_target
-
-
-def flat(dim):
-    """A model in `dim` dimensions whose data say nothing."""
-    return pmdviz.custom_target(
-        log_prior=lambda theta: -0.5 * (theta**2).sum(axis=1),
-        log_likelihood=lambda theta, batch: np.zeros(len(theta)),
-        sample_prior=lambda rng, m: rng.standard_normal((m, dim)),
-        data=np.zeros((100, 1)),
-        dim=dim,
-        name="flat",
-    )
-
 
 APART = {"data_seed": 3, "num_data": 400, "sigma_x": 1.5}
 
@@ -63,10 +49,6 @@ def test_one_dimension_and_one_mode():
     assert two.peaks[:, 0] == pytest.approx([-1.28, 1.28], abs=0.02) and two.masses == pytest.approx(
         [0.5, 0.5], abs=1e-6
     )
-
-
-def test_no_modes_above_two_dimensions():
-    assert modes(flat(3)) is None
 
 
 def test_watershed_by_hand():

@@ -3,12 +3,7 @@
 import numpy as np
 import pytest
 
-from pmdviz.engine.recipe.recipe import Recipe
-from pmdviz.engine.session import Session
-from pmdviz.methods import METHODS
-from pmdviz.metrics import METRICS
 from pmdviz.metrics.stein import stein_matrix
-from pmdviz.targets import make_target
 
 LINE = np.linspace(-9, 9, 600)
 STEP = LINE[1] - LINE[0]
@@ -38,13 +33,3 @@ def test_in_several_dimensions_it_is_the_operator_twice():
     )
     expected = k(*x) * s[0] @ s[1] + s[0] @ right + s[1] @ left + both
     assert stein_matrix(x, s)[0, 1] == pytest.approx(expected, abs=1e-6)
-
-
-def test_it_is_traced_of_methods_with_a_surrogate_and_falls():
-    metric = METRICS["gf_ksd"]
-    target = make_target("gmm")
-    assert metric.applies(target, METHODS["gf_svgd"]) and not metric.applies(target, METHODS["svgd"])
-    session = Session(Recipe("gmm", "gf_svgd", num_particles=60, budget=None), metrics_every=10**9)
-    first = session.frame.metrics["gf_ksd"]
-    session.advance(100)
-    assert session.frame.metrics["gf_ksd"] < 0.5 * first

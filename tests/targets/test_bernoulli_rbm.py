@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from scipy.special import expit, logsumexp
+from scipy.special import logsumexp
 
 from pmdviz.targets import make_target
 from pmdviz.targets.reference.base import DrawsReference
@@ -67,17 +67,3 @@ def test_chains_that_stay_where_they_began_are_no_reference():
     assert not chains_disagree(agree)
     agree[:250, :, 0] = 1.0
     assert chains_disagree(agree)
-
-
-def test_a_sweep_draws_each_layer_given_the_other():
-    """Transition probabilities between all visible states, by way of every hidden one."""
-    target = make_target("bernoulli_rbm", **SETTINGS[0])
-    _, z, h = both_layers(target)
-    start = z[11]
-    to_hidden = np.prod(expit(2 * h * (target.hidden_bias + start @ target.weights)), axis=1)
-    to_visible = np.prod(expit(2 * z[:, None] * (target.visible_bias + h @ target.weights.T)), axis=2)
-    expected = 20_000 * to_visible @ to_hidden
-    rng = np.random.default_rng(3)
-    draws = np.array([target.gibbs_sweep(rng, start, target.data_rows) for _ in range(20_000)])
-    counts = (draws[:, None, :] == z).all(axis=2).sum(axis=0)
-    assert ((counts - expected) ** 2 / expected).sum() < len(z) + 5 * np.sqrt(2 * len(z))

@@ -31,15 +31,6 @@ def test_the_averaged_gradient_is_a_mean_of_plain_ones(name):
             np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
 
 
-def test_many_particles_are_asked_for_a_few_rows_at_a_time():
-    """3,000 particles and 5 others are more than one call's points."""
-    target, rng = make_target("gmm"), np.random.default_rng(0)
-    own, others = rng.standard_normal((3000, 1)), rng.standard_normal((5, 2))
-    found = target.block_gradient(Block("", (1,)), own, others, {})
-    each = [target.grad_log_joint(np.column_stack([np.full(3000, x), own[:, 0]]))[:, 1:] for x in others[:, 0]]
-    np.testing.assert_allclose(found, np.mean(each, axis=0), rtol=1e-9, atol=1e-12)
-
-
 @pytest.mark.parametrize("name", [name for name, made in TARGETS.items() if issubclass(made, InBlocks)])
 def test_blocks_hold_every_coordinate_once_and_are_named(name):
     target = default_target(name)

@@ -5,7 +5,7 @@ import pytest
 
 from pmdviz.targets import make_target
 from pmdviz.targets.rows.corpora import NUM_TEST, bars
-from tests.support.topics import log_prior_of, tokens_of
+from tests.support.topics import tokens_of
 
 LDAC = "3 0:2 4:1 7:3\n2 1:1 2:2\n1 3:4\n2 0:1 7:2\n"
 
@@ -47,16 +47,6 @@ def test_the_unigram_entropy_is_of_the_held_out_words():
     seen = np.bincount(np.concatenate(tokens_of(target)), minlength=25) + o.beta
     words = np.concatenate([np.repeat(corpus.words[a:b], corpus.counts[a:b]) for _, a, b in target.test_data])
     assert target.unigram_nats == pytest.approx(-np.log(seen / seen.sum())[words].mean())
-
-
-def test_the_likelihood_is_near_the_sum_over_all_assignments():
-    target = make_target("topics", data="model", num_topics=2, num_data=5, length=6, vocabulary=4, beta=1.0, alpha=0.5)
-    theta = target.sample_prior(np.random.default_rng(0), 3)
-    codes = np.array([[code >> j & 1 for j in range(6)] for code in range(64)])
-    for phi, row in zip(target.topics(theta), target.row_log_likelihood(theta, target.data), strict=True):
-        for words, value in zip(tokens_of(target), row, strict=True):
-            exact = np.log(sum(np.exp(log_prior_of(z, 2, 0.5)) * phi[words, z].prod() for z in codes))
-            assert value == pytest.approx(exact, abs=0.6)  # 20 draws
 
 
 def test_files_of_both_kinds_hold_the_same_corpus(tmp_path):

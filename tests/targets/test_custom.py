@@ -247,15 +247,6 @@ def test_a_failing_likelihood_stops_at_the_last_good_frame_and_can_be_tried_agai
     assert digest(session) == digest(healthy)
 
 
-def test_the_theta_named_is_the_one_that_failed():
-    likelihood = Moody(one_nan, None)
-    session = Session(Recipe(custom(log_likelihood=likelihood), num_particles=50, budget=100, policy="never"))
-    likelihood.after = 0
-    with pytest.raises(TargetError) as error:
-        session.advance()
-    assert error.value.theta == session.frame.particles[3]
-
-
 def test_a_few_impossible_particles_are_no_failure():
     def strict(theta, batch):
         return np.where(theta[:, 0] > 0.5, -np.inf, log_likelihood(theta, batch))

@@ -43,17 +43,6 @@ def test_moments_and_mass_are_those_of_a_fine_grid(mixture):
     assert mixture.mass_in(mixture.box) == pytest.approx(1, abs=1e-9)
 
 
-def test_draws_have_the_moments_and_the_density(mixture):
-    draws = mixture.sample(np.random.default_rng(1), 40_000)
-    z = (draws.mean(axis=0) - mixture.mean) / np.sqrt(np.diag(mixture.cov) / len(draws))
-    assert np.abs(z).max() < 4.5
-    np.testing.assert_allclose(np.cov(draws.T), mixture.cov, atol=0.06)
-    levels, grid = mixture.log_density(draws), Grid(mixture.box, 901)
-    log_p = mixture.on_grid(grid)
-    entropy = (np.exp(log_p) * log_p).sum() * grid.cell_volume
-    assert abs(levels.mean() - entropy) < 4.5 * levels.std() / np.sqrt(len(draws))
-
-
 def test_a_marginal_is_what_is_left_when_the_other_coordinate_is_integrated_out(mixture):
     marginal = mixture.marginal_log_density([1])
     for y in (-2.0, 0.3):

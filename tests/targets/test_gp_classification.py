@@ -41,25 +41,6 @@ def test_the_prior_times_the_marginal_likelihood_is_the_density():
     np.testing.assert_allclose(fixed.log_joint(theta[:, :2]) - fixed.log_prior(theta[:, :2]), expected, rtol=1e-12)
 
 
-def test_the_reference_agrees_with_importance_sampling():
-    target = make_target("gp_classification", **SMALL)
-    reference = target.reference()
-    assert isinstance(reference, DrawsReference) and target.exact is None and reference.log_z is None
-    theta = target.sample_prior(np.random.default_rng(0), 8000)
-    weights = np.exp(target.log_likelihood(theta, target.data_rows))
-    weights /= weights.sum()
-    for found, error, values in (
-        (reference.mean, reference.mean_error, theta),
-        (np.diag(reference.cov), 2 * reference.mean_error * np.sqrt(np.diag(reference.cov)), None),
-    ):
-        if values is None:
-            values = (theta - reference.mean) ** 2
-        mean = (weights[:, None] * values).sum(axis=0)
-        own = np.sqrt((weights[:, None] ** 2 * (values - mean) ** 2).sum(axis=0))
-        assert (np.abs(mean - found) / np.sqrt(own**2 + error**2)).max() < 4.5
-    assert (reference.mean_error / np.sqrt(np.diag(reference.cov))).max() < 0.06
-
-
 class Oblique:
     """A Gaussian of correlation 0.9 as the chains see a target: they must find what is known on paper."""
 

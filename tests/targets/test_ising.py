@@ -67,29 +67,6 @@ def test_kaufmans_formula(size, coupling):
     np.testing.assert_allclose(target.exact.mean, 0.0, atol=1e-12), "up and down are alike"
 
 
-@pytest.mark.parametrize("boundary", ["closed", "open"])
-def test_moments_are_slopes_of_log_z(boundary):
-    """d log Z / dh = sum of means, and d mean_i / dh = sum_j cov_ij, of a lattice with a random field."""
-    options = {"size": 6, "coupling": 0.35, "field_sd": 0.3, "target_seed": 4, "boundary": boundary}
-    low, middle, high = (make_target("ising", field=0.1 + h, **options).exact for h in (-1e-4, 0, 1e-4))
-    assert (high.log_z - low.log_z) / 2e-4 == pytest.approx(middle.mean.sum(), rel=1e-6)
-    np.testing.assert_allclose((high.mean - low.mean) / 2e-4, middle.cov.sum(axis=1), rtol=1e-5)
-    np.testing.assert_array_equal(middle.cov, middle.cov.T)
-    np.testing.assert_allclose(np.diag(middle.cov), 1 - middle.mean**2, atol=1e-12)
-
-
-def test_draws_of_ten_columns_have_the_exact_moments():
-    exact, n = make_target("ising", size=10, coupling=0.2, field=0.05).exact, 4000
-    draws = exact.sample(np.random.default_rng(0), n)
-    assert draws.shape == (n, 100) and set(np.unique(draws)) == {-1.0, 1.0}
-    z = (draws.mean(axis=0) - exact.mean) / np.sqrt(np.diag(exact.cov) / n)
-    assert np.abs(z).max() < 4.5 and 0.7 < z.std() < 1.3
-    gaps = (np.cov(draws.T) - exact.cov) * np.sqrt(n)
-    assert np.abs(gaps).max() < 5.5
-    assert np.array_equal(draws, exact.sample(np.random.default_rng(0), n))
-    assert exact.sample(np.random.default_rng(0), 1).shape == (1, 100)
-
-
 def test_a_lattice_that_is_too_wide_says_so():
     target, method = make_target("ising", size=11), METHODS["gibbs"]
     assert target.reference() is None and "11 × 11 spins is too wide for the transfer matrix" in target.no_reference

@@ -59,19 +59,6 @@ def test_a_table_of_its_form_is_computed_with(name):
         assert other.dim != target.dim or not np.array_equal(other.log_joint(theta), target.log_joint(theta))
 
 
-@looped("name", WITH_TABLE)
-def test_a_table_of_another_form_gets_a_sentence(name):
-    form = TARGETS[name].table
-    for rows in (rows_that_fit(form, form.most + 3), np.ones((1, 1)), rows_that_fit(form, form.least, n=1)):
-        pin = held_table(rows)
-        try:
-            make_target(name, data=pin)
-        except InputError as error:
-            assert 20 < len(str(error)) < 300 and "\n" not in str(error)
-        else:  # reduced to what is usual, or one row is enough
-            assert form.reduces or form.held_out or len(rows) == 1 or name == "regression_net"
-
-
 def test_what_does_not_fit_is_said():
     two, tall = held_table(np.ones((5, 2))), held_table(170 + np.arange(9.0)[:, None])
     for name, options, words in [

@@ -5,8 +5,6 @@ import pytest
 
 import pmdviz
 from pmdviz.engine.recipe.recipe import Recipe
-from pmdviz.errors import InputError
-from tests.support.tables import looped
 
 DRAWS = np.random.default_rng(0).normal([1.0, 2.0, 3.0], [1.0, 2.0, 0.5], size=(5, 400, 3))
 
@@ -48,21 +46,3 @@ def test_the_draws_are_a_copy_that_nobody_writes_to():
     assert target.reference().mean[2] == pytest.approx(3, abs=0.1)
     with pytest.raises(ValueError, match="read-only"):
         target.judged_by[0] = 0
-
-
-@looped(
-    "draws",
-    [
-        3,
-        "draws",
-        [[1, 2, 3]],
-        np.zeros((30, 2)),
-        np.zeros((1, 50, 3)),
-        np.zeros((4, 1, 3)),
-        np.zeros((19, 3)),
-        [[1], [2, 3]],
-    ],
-)
-def test_other_shapes_are_refused(draws):
-    with pytest.raises(InputError, match=r"reference_draws must be an array of shape \(k, n, 3\) of k >= 2 chains"):
-        made(reference_draws=draws)

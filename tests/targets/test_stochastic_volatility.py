@@ -105,15 +105,6 @@ def test_the_gradient_of_psi_and_the_path_is_averaged_over_the_closed_forms(give
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
 
 
-def test_without_closed_forms_a_gradient_is_averaged_over_the_particles(given):
-    target, particles, _ = given
-    found = target.block_gradient(target.blocks[2], particles[:4, 2:], particles[10:13], {})
-    for own, row in zip(particles[:4, 2:], found, strict=True):
-        at = particles[10:13].copy()
-        at[:, 2:] = own
-        np.testing.assert_allclose(row, target.grad_log_joint(at)[:, 2:].mean(axis=0), rtol=1e-10)
-
-
 @pytest.mark.ci
 def test_long_chains_have_the_posterior_of_three_returns():
     """Against draws of the prior weighted by the likelihood, in the standard errors of both."""

@@ -64,20 +64,6 @@ def test_the_bend_is_undone_by_hand():
     np.testing.assert_allclose(target.log_joint(x), np.log(np.mean(parts, axis=0)), rtol=1e-10)
 
 
-@pytest.mark.parametrize("options", [{}, {"curvature": -2.0, "variance": 0.05}, {"curvature": 2.0, "variance": 2.0}])
-def test_a_grid_agrees_with_the_closed_form_of_the_bent_mixture(options):
-    target = make_target("warped_gmm", **options)
-    exact = target.exact
-    cells = exact._cells
-    mass = np.exp(cells.values) * np.prod(cells.width)
-    assert mass.sum() == pytest.approx(1, abs=1e-4)
-    mean = mass @ cells.centres / mass.sum()
-    sd = np.sqrt(np.diag(exact.cov))
-    np.testing.assert_allclose(exact.mean, mean, atol=1e-3 * sd.max())
-    cov = ((cells.centres - mean) * mass[:, None]).T @ (cells.centres - mean) / mass.sum()
-    np.testing.assert_allclose(exact.cov, cov, atol=2e-3 * sd.max() ** 2)
-
-
 # The funnel.
 
 
