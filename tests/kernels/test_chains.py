@@ -9,22 +9,21 @@ from pmdviz.kernels.chains import hamiltonian, langevin, uniforms_of
 from pmdviz.methods.mcmc.trajectory import acceptance, trajectory
 from pmdviz.targets import make_target
 from tests.support.engine import compiled_targets
+from tests.support.tables import looped
 
 SCHEDULE = (3, 0.02, 5.0, 0.55)  # t of the first step, a, b, g
 FAR = 1e6
 
 
-COMPILED = sorted(compiled_targets())
-SMOOTH = [(name, {}) for name in COMPILED]
+def settings():
+    """Targets whose gradient is compiled, and options."""
+    others = [("gaussian", {"prior_sd": 3.0}), ("mixture", {"p": 0.2, "sigma_x": 0.7})]
+    return [(name, {}) for name in sorted(compiled_targets())] + others
 
 
-@pytest.fixture(params=[*SMOOTH, ("gaussian", {"prior_sd": 3.0}), ("mixture", {"p": 0.2, "sigma_x": 0.7})], ids=str)
-def target(request):
-    name, options = request.param
-    return make_target(name, num_data=30, **options)
-
-
-def test_langevin_steps_are_the_formula(target, rng):
+@looped("name, options", settings)
+def test_langevin_steps_are_the_formula(name, options, rng):
+    target = make_target(name, num_data=30, **options)
     rows, noise = rng.integers(30, size=(40, 7)), rng.standard_normal((40, target.dim))
     theta, (first, a, b, g) = target.sample_prior(rng, 1)[0], SCHEDULE
     draws, last, made = langevin(target.model, theta, target.data[rows], SCHEDULE, noise, np.full(target.dim, FAR))
@@ -51,7 +50,9 @@ def start_of(target, theta):
     return theta, target.log_joint(theta[None])[0], target.grad_log_joint(theta[None])[0]
 
 
-def test_trajectories_are_those_of_the_leapfrog_and_the_accept_step(target, rng):
+@looped("name, options", settings)
+def test_trajectories_are_those_of_the_leapfrog_and_the_accept_step(name, options, rng):
+    target = make_target(name, num_data=30, **options)
     num, d, time_step = 40, target.dim, 0.12
     momenta, uniforms, lengths = rng.standard_normal((num, d)), rng.random(num) ** 0.02, rng.integers(1, 6, num)
     theta, value, gradient = start_of(target, target.reference().sample(rng, 1)[0])

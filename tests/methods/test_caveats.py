@@ -1,7 +1,9 @@
 """What a frame says when it is not to be trusted: the state alone decides, and a run that is well says nothing."""
 
+import numpy as np
 import pytest
 
+from benchmarks.helpers.regressions import linear
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.methods.pmd import LONG
@@ -62,3 +64,29 @@ def test_weights_with_a_heavy_tail_are_named():
         frame = ended(method="importance", target_options={"data_seed": data_seed}, seed=data_seed)
         assert frame.metrics["ess"] > 15 and frame.caveat.startswith("k-hat 1.8: a few heavy") == heavy
         assert heavy or frame.caveat == ""
+
+
+@pytest.mark.ci
+def test_one_pass_says_so_where_it_fails_and_says_nothing_where_it_does_not():
+    """Its weights at the end are as even as can be; what it lost it lost on the way."""
+    for d, lost in ((2, False), (10, True)):
+        made = linear(d, 301)
+        session = Session(Recipe(made.target, "smc", seed=301), metrics_every=10**6)
+        frame = session.advance(10**6)
+        off = np.abs(frame.density.mean - made.mean) / np.sqrt(np.diag(made.covariance))
+        assert (off.max() > 1) == lost and frame.caveat.startswith("all descend from ") == lost
+        assert lost or frame.caveat == ""
+        assert frame.metrics["ess"] > 300
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("d, coalesced", [(5, False), (20, True)])
+def test_tempered_particles_that_all_descend_from_one_draw_say_so(d, coalesced):
+    """In 20 dimensions their moves are too short to make up for it; neither ESS nor spread shows that."""
+    made = linear(d, 302)
+    session = Session(Recipe(made.target, "smc_mcmc", seed=302), metrics_every=10**6)
+    session.advance(10**9)
+    frame = session.frame
+    off = np.abs(frame.density.mean - made.mean) / np.sqrt(np.diag(made.covariance))
+    assert frame.state.beta == 1.0 and (off.max() > 1) == coalesced
+    assert frame.caveat.startswith("all descend from one draw") if coalesced else frame.caveat == ""

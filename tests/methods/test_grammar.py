@@ -14,13 +14,14 @@ from pmdviz.methods import METHODS, StepInfo
 from pmdviz.methods.families import FAMILIES, by_family
 from pmdviz.methods.grammar import COLUMNS, Cell, Grammar, by
 from tests.support.engine import default_target, small_knobs, small_target
+from tests.support.tables import looped
 
 TARGETS = ("mixture", "logistic", "topics", "sparse_gp", "regression_net", "ising", "binary_net")  # the first that fits
 STEPS, NUM_DATA = 12, 100
 TOLD = {"step size": "step_size", "temperatures": "temperature", "kernel width": "length_scale"}  # term -> scalar
 MEMORIES = ("second", "mean_square")  # of squared gradients, in the states that have one
 LONG = {"path_integration": {"eta": 4.0}, "steinis": {"eta": 4.0}}  # whose steps adapt only where they are too long
-EACH = pytest.mark.parametrize("name", METHODS)
+EACH = looped("name", METHODS)
 
 
 class Watched(NamedTuple):

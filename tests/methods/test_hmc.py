@@ -12,6 +12,7 @@ from pmdviz.methods.mcmc.tuning import FIRST_TIME_STEP, GENTLE, Plan, Tuning, tu
 from pmdviz.targets import make_target
 from tests.support.chains import all_draws, run_chain
 from tests.support.engine import sized_targets
+from tests.support.tables import looped
 
 HMC = METHODS["hmc"]
 
@@ -21,16 +22,20 @@ def follow(target, theta, momentum, time_step, num_steps):
     return trajectory(target, theta, gradient, momentum, time_step, num_steps, target.data)
 
 
-@pytest.fixture(params=[*((name, {}) for name in sized_targets("gradient")), ("gaussian", {"prior_sd": 3.0})], ids=str)
-def setting(request):
-    name, options = request.param
-    target = make_target(name, num_data=30, **options)
-    rng = np.random.default_rng(4)
+SETTINGS = looped(
+    "name, options", lambda: [(name, {}) for name in sized_targets("gradient")] + [("gaussian", {"prior_sd": 3.0})]
+)
+
+
+def posed(name, options):
+    """A target, a point and a momentum."""
+    target, rng = make_target(name, num_data=30, **options), np.random.default_rng(4)
     return target, target.sample_prior(rng, 1)[0], rng.standard_normal(target.dim)
 
 
-def test_a_trajectory_can_be_gone_back(setting):
-    target, theta, momentum = setting
+@SETTINGS
+def test_a_trajectory_can_be_gone_back(name, options):
+    target, theta, momentum = posed(name, options)
     there = follow(target, theta, momentum, 0.02, 30)
     back = follow(target, there.theta, -there.momentum, 0.02, 30)
     np.testing.assert_allclose(back.theta, theta, atol=1e-8)
@@ -38,15 +43,17 @@ def test_a_trajectory_can_be_gone_back(setting):
     assert there.num_gradients == 30 and not there.diverged
 
 
-def test_a_trajectory_that_goes_too_far_asks_for_no_gradient_there(setting):
-    target, theta, momentum = setting
+@SETTINGS
+def test_a_trajectory_that_goes_too_far_asks_for_no_gradient_there(name, options):
+    target, theta, momentum = posed(name, options)
     end = follow(target, theta, 1e9 * np.sign(momentum), 0.02, 30)
     assert end.diverged and end.num_gradients == 0
 
 
-def test_a_trajectory_keeps_volume(setting):
+@SETTINGS
+def test_a_trajectory_keeps_volume(name, options):
     """Determinant of the map (theta / prior sd, momentum) -> the same at the end, by central differences."""
-    target, theta, momentum = setting
+    target, theta, momentum = posed(name, options)
     d, columns = target.dim, []
 
     def end_of(point):

@@ -1,4 +1,4 @@
-"""One-pass SMC: Bayes' rule exactly between resamplings, and what a resampling does to mean and covariance."""
+"""One-pass SMC and importance sampling from the prior: exact weights, and what a resampling does to the moments."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,8 @@ from pmdviz.densities.density import effective_sample_size, normalise
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.methods.smc.jitter import shrunk
-from tests.support.engine import errors_from
+from tests.support.engine import errors_from, sized_targets
+from tests.support.tables import looped
 
 NEVER = 1e-12  # an ESS threshold that is never reached
 
@@ -88,3 +89,27 @@ def posterior_variance(num_data):
 def test_with_shrinkage_mean_and_variance_are_those_of_the_posterior(knobs):
     mean, variance = errors(posterior_variance(20), **knobs)
     assert abs(mean) < 4 and abs(variance) < 4
+
+
+WEIGHED = {"target_options": {"num_data": 20}, "budget": None}
+
+
+def weighed(target="gaussian", method="importance", **parts):
+    session = Session(Recipe(target, method, **{**WEIGHED, **parts}), metrics_every=10**9)
+    while not session.done:
+        session.advance()
+    return session
+
+
+@looped("target", lambda: sized_targets("reals"))
+def test_after_its_pass_the_weights_are_the_likelihood_of_all_data(target):
+    session = weighed(target, num_particles=200, batch_size=7)
+    expected = normalise(session.target.log_likelihood(session.frame.particles, session.target.data))
+    np.testing.assert_allclose(session.frame.state.log_weights, expected, atol=1e-9)
+
+
+def test_it_ends_after_one_pass_and_says_why():
+    session = weighed(num_particles=50, batch_size=7)
+    assert (session.frame.iteration, session.frame.visited) == (3, 20), "batches of 7, 7 and 6"
+    assert session.ended == "one pass only"
+    assert session.frame.info.words.startswith("batch of 6 · 20 of 20 data seen · ESS ")
