@@ -1,11 +1,15 @@
-"""What runs are judged by: enumeration against brute force, draws against closed forms, and their own errors."""
+"""What runs are judged by: enumeration, draws of chains or of one's own, and PPCA's closed form, by brute force."""
 
 import itertools
 
 import numpy as np
 import pytest
 from scipy import stats
+from sklearn.datasets import load_digits
+from sklearn.decomposition import PCA
 
+import pmdviz
+from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.targets import make_target
 from pmdviz.targets.reference.base import DrawsReference, has_density
 from pmdviz.targets.reference.long_chains import hamiltonian_chains, peak
@@ -53,3 +57,80 @@ def test_the_reference_of_the_logistic_repeats():
     assert np.array_equal(one.draws, two.draws)
     sample = one.sample(np.random.default_rng(0), 1000)
     assert len(np.unique(sample, axis=0)) > 900, "of the draws, each at most once"
+
+
+DRAWS = np.random.default_rng(0).normal([1.0, 2.0, 3.0], [1.0, 2.0, 0.5], size=(5, 400, 3))
+
+
+def made(**parts):
+    plain = {
+        "log_prior": lambda theta: -0.5 * (theta**2).sum(axis=1),
+        "log_likelihood": lambda theta, rows: np.zeros(len(theta)) * len(rows),
+        "sample_prior": lambda rng, m: rng.standard_normal((m, parts.get("dim", 3))),
+    }
+    return pmdviz.custom_target(**plain, **{"data": None, "dim": 3, "name": "mine", **parts})
+
+
+def test_runs_are_judged_by_the_draws():
+    target = made(reference_draws=DRAWS)
+    found = target.reference()
+    np.testing.assert_allclose(found.mean, DRAWS.mean(axis=(0, 1)))
+    np.testing.assert_allclose(found.mean_error, DRAWS.mean(axis=1).std(axis=0, ddof=1) / np.sqrt(5))
+    run = pmdviz.run(Recipe(target, "smc", budget=400, num_particles=200))
+    assert run.final.metrics["mean_error"] > 0.5 and made().reference() is None
+
+
+def test_draws_are_used_also_where_a_grid_would_do():
+    parts = {"dim": 1, "reference_draws": DRAWS[:, :, :1]}
+    assert made(**parts).exact is None and made(dim=1).exact is not None
+    assert made(**parts).reference().mean[0] == pytest.approx(1, abs=0.1)
+
+
+def test_caches_tell_targets_apart_by_their_draws_and_recipes_do_not():
+    one, other = made(reference_draws=DRAWS), made(reference_draws=DRAWS + 1)
+    assert one.key != other.key and one.key == made(reference_draws=DRAWS.copy()).key
+    assert one.fingerprint == other.fingerprint == made().fingerprint
+
+
+def test_the_draws_are_a_copy_that_nobody_writes_to():
+    own = DRAWS.copy()
+    target = made(reference_draws=own)
+    own[:] = 0
+    assert target.reference().mean[2] == pytest.approx(3, abs=0.1)
+    with pytest.raises(ValueError, match="read-only"):
+        target.judged_by[0] = 0
+
+
+IMAGES = load_digits().data / 16
+
+
+@pytest.mark.parametrize("k", [1, 5, 20])
+def test_the_decoder_is_that_of_scikit_learn(k):
+    """Whose covariance is divided by n - 1."""
+    decoder, pca = make_target("ppca", dim=k).decoder, PCA(k).fit(IMAGES[:-500])
+    smaller = (len(IMAGES) - 501) / (len(IMAGES) - 500)
+    np.testing.assert_allclose(decoder.noise_sd**2, smaller * pca.noise_variance_, rtol=1e-6)
+    found = decoder.weights @ decoder.weights.T + decoder.noise_sd**2 * np.eye(64)
+    np.testing.assert_allclose(found, smaller * pca.get_covariance(), atol=1e-8)
+
+
+@pytest.mark.parametrize("options", [{}, {"image": 7, "dim": 20}, {"image": 499, "dim": 2, "num_data": 10}], ids=str)
+def test_posterior_and_evidence_are_those_of_the_joint_gaussian(options):
+    target = make_target("ppca", **options)
+    o, decoder, seen = target.options, target.decoder, target.observed
+    w, x = decoder.weights[seen], IMAGES[-500:][o.image][seen]
+    marginal = w @ w.T + decoder.noise_sd**2 * np.eye(len(seen))
+    assert len(set(seen)) == o.num_data == target.num_data
+    assert target.exact.log_z == pytest.approx(stats.multivariate_normal(decoder.mean[seen], marginal).logpdf(x))
+    gain = np.linalg.solve(marginal, w).T
+    np.testing.assert_allclose(target.exact.mean, gain @ (x - decoder.mean[seen]), atol=1e-10)
+    np.testing.assert_allclose(target.exact.cov, np.eye(o.dim) - gain @ w, atol=1e-10)
+
+
+def test_simulated_pixels_are_those_of_the_model():
+    target, z, rng = make_target("ppca", dim=3), np.array([1.0, -2.0, 0.5]), np.random.default_rng(0)
+    rows = np.array([target.simulate(rng, z, 70) for _ in range(4000)])
+    assert np.array_equal(rows[0, :64, :-1], target.data[:, :-1]) and np.array_equal(rows[0, 64:], rows[0, 64:])
+    expected = (target.decoded(z[None])[0] - target.decoder.mean)[target.observed]
+    np.testing.assert_allclose(rows[:, :64, -1].mean(axis=0), expected, atol=5 * target.sigma_y / np.sqrt(4000))
+    np.testing.assert_allclose(rows[..., -1].std(axis=0), target.sigma_y, rtol=0.06)

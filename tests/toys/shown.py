@@ -80,28 +80,6 @@ def test_the_race_has_them(capsys):
     assert all(row["toy_spread"] > 0 for row in found.rows)
 
 
-def test_films_and_players_show_them(run, tmp_path):
-    for name in ("film.gif", "picture.png", "player.html", "picture.svg"):
-        run.export(
-            tmp_path / name,
-            scene="toy_distances",
-            traces="toy_spread",
-            **({"frames": 3} if name[0] in "fp" and "picture" not in name else {}),
-        )
-        assert (tmp_path / name).stat().st_size > 2_000
-    drawn = (tmp_path / "picture.svg").read_text()
-    assert "mean distance" in drawn and "distance from 0" in drawn and "toy spread" in drawn
-
-
-def test_the_scene_draws_nothing_into_the_frame():
-    session = Session(pmdviz.Recipe("toy_mean", "toy_average", budget=100))
-    frame = session.advance()
-    scene, pair = SceneChoice("toy_distances").of(frame.target, frame.method)
-    before = frame.particles.tobytes(), frame.weights.tobytes()
-    assert scene.columns(frame, pair).num_particles == 500
-    assert before == (frame.particles.tobytes(), frame.weights.tobytes())
-
-
 def test_the_panel_tells_their_steps():
     session = Session(pmdviz.Recipe("toy_mean", "toy_average", budget=100))
     session.advance()

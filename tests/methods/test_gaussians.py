@@ -1,0 +1,330 @@
+"""Variational Gaussians (svi, gaussian_vb, npv): exact on a Gaussian posterior, and gradients by differences."""
+
+import numpy as np
+import pytest
+
+import pmdviz
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.session import Session
+from pmdviz.methods import METHODS
+from pmdviz.methods.vi import elbo
+from pmdviz.methods.vi.gaussian import SVIState, adam_step, lower_factor, natural_step, path_gradients
+from pmdviz.methods.vi.gaussian import draws as draws_of_svi
+from pmdviz.methods.vi.gaussian_vb import (
+    GaussianVBState,
+    coordinates_gradient,
+    draws,
+    natural,
+    normalised,
+    sds,
+)
+from pmdviz.methods.vi.gaussian_vb import elbo as elbo_of_draws
+from pmdviz.targets import make_target
+from tests.support.tables import looped
+
+MEAN, PRECISION = np.array([0.4, -0.7]), np.array([[4.0, 2.5], [2.5, 3.0]])
+
+
+def run(target="gaussian", budget=20_000, method="svi", **parts):
+    session = Session(Recipe(target, method, budget=budget, **parts), metrics_every=10**9)
+    session.advance(10**6)
+    return session
+
+
+def normal_target():
+    """Twenty data pulling theta to N(MEAN, PRECISION^-1), a prior of N(0, I) included."""
+
+    def log_likelihood(theta, batch):
+        off = theta - np.linalg.solve(PRECISION - np.eye(2), PRECISION @ MEAN)
+        return -0.5 * len(batch) / 20 * np.einsum("mi,ij,mj->m", off, PRECISION - np.eye(2), off)
+
+    def gradient(theta, batch):
+        off = theta - np.linalg.solve(PRECISION - np.eye(2), PRECISION @ MEAN)
+        return -len(batch) / 20 * off @ (PRECISION - np.eye(2))
+
+    return pmdviz.custom_target(
+        log_prior=lambda theta: -0.5 * (theta**2).sum(axis=1),
+        log_likelihood=log_likelihood,
+        sample_prior=lambda rng, n: rng.standard_normal((n, 2)),
+        data=np.zeros(20),
+        dim=2,
+        name="normal",
+        bounds=[(-4.0, 4.0)] * 2,
+        grad_log_prior=lambda theta: -theta,
+        grad_log_likelihood=gradient,
+    )
+
+
+@pytest.mark.parametrize("optimiser", ["natural", "adam"])
+def test_on_a_gaussian_posterior_it_is_exact(optimiser):
+    """The gradients' noise vanishes at the optimum, so what is left is rounding and the way there."""
+    q = run(normal_target(), budget=40_000, optimiser=optimiser, batch_size=20).frame.density
+    np.testing.assert_allclose(q.mean, MEAN, atol=2e-3)
+    np.testing.assert_allclose(np.linalg.inv(q.cov), PRECISION, rtol=5e-3)
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("optimiser", ["natural", "adam"])
+def test_mean_field_has_the_diagonal_of_the_precision(optimiser):
+    """The known bias: variances 1 / P_ii instead of (P^-1)_ii, too narrow where coordinates depend on each other."""
+    q = run(normal_target(), budget=80_000, shape="mean_field", optimiser=optimiser, batch_size=20).frame.density
+    np.testing.assert_allclose(q.mean, MEAN, atol=0.01)
+    np.testing.assert_allclose(np.diag(q.cov), 1 / np.diag(PRECISION), rtol=0.05)
+    assert q.cov[0, 1] == 0.0 and np.linalg.inv(PRECISION)[0, 0] > 2 / PRECISION[0, 0]
+
+
+def a_state():
+    cholesky = np.array([[0.6, 0.0], [-0.3, 0.4]])
+    return SVIState(np.array([0.2, 0.1]), cholesky, np.zeros((2, 3)), np.zeros((2, 3)), 0)
+
+
+def exact_elbo(mean, cholesky):
+    """E_q log N(theta | MEAN, PRECISION^-1) + H(q) up to constants, in closed form."""
+    off = mean - MEAN
+    spread = np.trace(PRECISION @ cholesky @ cholesky.T)
+    return -0.5 * (off @ PRECISION @ off + spread) + np.log(np.abs(np.diag(cholesky))).sum()
+
+
+def test_path_gradients_of_svi_are_those_of_the_elbo():
+    state, noise = a_state(), np.random.default_rng(0).standard_normal((200_000, 2))
+    noise = np.concatenate([noise, -noise])
+    slope, inner = path_gradients(state, noise, -(draws_of_svi(state, noise) - MEAN) @ PRECISION)
+    within = np.linalg.solve(state.cholesky.T, inner)  # the gradient in L
+    step = 1e-6
+    for i in range(2):
+        up = np.eye(2)[i] * step
+        difference = (exact_elbo(state.mean + up, state.cholesky) - exact_elbo(state.mean - up, state.cholesky)) / (
+            2 * step
+        )
+        assert slope[i] == pytest.approx(difference, abs=1e-6)
+        for j in range(i + 1):
+            bump = np.zeros((2, 2))
+            bump[i, j] = step
+            up, down = exact_elbo(state.mean, state.cholesky + bump), exact_elbo(state.mean, state.cholesky - bump)
+            assert within[i, j] == pytest.approx((up - down) / (2 * step), abs=0.03)
+
+
+def exact_gradients(state):
+    inner = np.eye(2) - state.cholesky.T @ PRECISION @ state.cholesky
+    return -PRECISION @ (state.mean - MEAN), inner
+
+
+def test_a_natural_step_of_one_solves_a_gaussian():
+    """With rho = 1 the precision becomes -E[hess log p] and the mean takes Newton's step."""
+    state = a_state()._replace(cholesky=5 * a_state().cholesky)  # wide: the precision grows
+    moved = natural_step(state, *exact_gradients(state), 1.0)
+    np.testing.assert_allclose(moved.cholesky @ moved.cholesky.T, np.linalg.inv(PRECISION), rtol=1e-10)
+    np.testing.assert_allclose(moved.mean, MEAN, rtol=1e-10)
+
+
+@pytest.mark.parametrize("size", [1.0, 100.0])
+def test_noise_never_makes_the_precision_negative(size):
+    rng = np.random.default_rng(1)
+    for _ in range(100):
+        moved = natural_step(a_state(), np.zeros(2), size * rng.standard_normal((2, 2)), 1.0)
+        assert np.isfinite(moved.cholesky).all() and (np.diag(moved.cholesky) > 0).all()
+
+
+def test_adam_goes_uphill_by_its_step():
+    state = a_state()
+    moved = adam_step(state, *exact_gradients(state), 0.01, np.ones(2))
+    assert exact_elbo(moved.mean, moved.cholesky) > exact_elbo(state.mean, state.cholesky)
+    np.testing.assert_allclose(np.abs(moved.mean - state.mean), 0.01, rtol=1e-5)
+    np.testing.assert_allclose(np.abs(np.log(np.diag(moved.cholesky) / np.diag(state.cholesky))), 0.01, rtol=1e-5)
+
+
+def test_the_factor_by_qr():
+    root = np.random.default_rng(0).standard_normal((3, 3))
+    np.testing.assert_allclose(lower_factor(root), np.linalg.cholesky(root @ root.T), rtol=1e-10, atol=1e-14)
+
+
+VB = METHODS["gaussian_vb"]
+FULL, DIAGONAL = np.array([[0.6, 0.0], [-0.3, 0.4]]), np.array([0.5, 0.7])
+SCALE = np.array([2.0, 0.5])
+
+
+def state_of(factor, window=3):
+    columns = 1 + (factor.shape[1] if factor.ndim == 2 else 1)
+    return GaussianVBState(np.array([0.2, 0.1]), factor, np.zeros((window, 2, columns)), 0)
+
+
+def factor_of(state):
+    return state.cholesky if state.cholesky.ndim == 2 else np.diag(state.cholesky)
+
+
+@pytest.mark.parametrize("factor", [FULL, DIAGONAL], ids=["full", "diagonal"])
+def test_the_gradient_is_that_of_the_elbo_in_its_coordinates(factor):
+    state, noise = state_of(factor), np.random.default_rng(0).standard_normal((200_000, 2))
+    found = coordinates_gradient(state, noise, -(draws(state, noise) - MEAN) @ PRECISION, SCALE)
+    size, L = 1e-6, factor_of(state)
+
+    def slope(mean, lower):
+        up, down = (exact_elbo(state.mean + s * mean, moved(L, s * lower)) for s in (size, -size))
+        return (up - down) / (2 * size)
+
+    def moved(base, change):
+        return (
+            np.tril(base, -1)
+            + np.tril(change, -1) * sds(state)[:, None]
+            + np.diag(np.diag(base) * np.exp(np.diag(change)))
+        )
+
+    none = np.zeros((2, 2))
+    for i in range(2):
+        assert found[i, 0] == pytest.approx(slope(SCALE * np.eye(2)[i], none), abs=0.05)
+        for j in range(i + 1):
+            one = none.copy()
+            one[i, j] = 1.0
+            if factor.ndim == 1 and i != j:
+                continue
+            assert found[i, 1 + j if factor.ndim == 2 else 1] == pytest.approx(slope(np.zeros(2), one), abs=0.05)
+    assert found.shape == ((2, 3) if factor.ndim == 2 else (2, 2))
+
+
+def test_the_natural_step_of_one_solves_a_gaussian():
+    """With gamma = 1 the precision becomes -E hess log p, and the mean takes Newton's step: but for noise."""
+    noise = np.random.default_rng(0).standard_normal((100_000, 2))
+    for factor in (5 * FULL, 3 * DIAGONAL):
+        state = state_of(factor)
+        moved = natural(state, noise, -(draws(state, noise) - MEAN) @ PRECISION, 1.0)
+        exact = np.linalg.inv(PRECISION) if factor.ndim == 2 else np.diag(1 / np.diag(PRECISION))
+        got = factor_of(moved) @ factor_of(moved).T
+        np.testing.assert_allclose(got, exact, rtol=0.05)
+        if factor.ndim == 2:
+            np.testing.assert_allclose(moved.mean, MEAN, atol=0.03)
+
+
+def test_the_elbo_is_exact_but_for_noise():
+    target, state = normal_target(), state_of(FULL)
+    theta = draws(state, np.random.default_rng(1).standard_normal((100_000, 2)))
+    constant = elbo_of_draws(state, theta, target, target.data) - exact_elbo(state.mean, FULL)
+    other = state_of(1.5 * FULL)
+    theta = draws(other, np.random.default_rng(2).standard_normal((100_000, 2)))
+    assert elbo_of_draws(other, theta, target, target.data) - exact_elbo(other.mean, 1.5 * FULL) == pytest.approx(
+        constant, abs=0.1
+    )
+    best = Session(Recipe("gaussian", "gaussian_vb", gradient="natural"), metrics_every=10**9)
+    best.advance(10**6)
+    assert best.history.columns["elbo"][-1] == pytest.approx(best.target.exact.log_z, abs=1.0)
+
+
+def test_the_normaliser_is_of_the_gradients_before_or_of_this_one_too():
+    rng, past = (
+        np.random.default_rng(0),
+        VB.Knobs.checked({"shape": "diagonal", "gradient": "normalised", "window": 3}),
+    )
+    present = past.replaced(normaliser="present")
+    state, seen = state_of(DIAGONAL), []
+    for t in range(6):
+        noise = rng.standard_normal((1, 2))
+        gradients = -(draws(state, noise) - MEAN) @ PRECISION
+        g = coordinates_gradient(state, noise, gradients, SCALE)
+        seen.append(g)
+        own, before = np.array(seen[-3:]), np.array(seen[-4:-1])
+        full = t >= 3
+        for knobs, those in ((past, before if full else own), (present, own)):
+            moved = normalised(state, noise, gradients, 0.1, SCALE, knobs)
+            change = 0.1 * g / np.sqrt((those**2).mean(axis=0))
+            np.testing.assert_allclose(moved.mean, state.mean + SCALE * change[:, 0], rtol=1e-6, atol=1e-7)
+            np.testing.assert_allclose(moved.cholesky, state.cholesky * np.exp(change[:, 1]), rtol=1e-6)
+        state = normalised(state, noise, gradients, 0.1, SCALE, past)._replace(iteration=t + 1)
+
+
+def last_half(seed, budget=40_000, **knobs):
+    """Mean over the last half of the iterates of sd / exact sd, a mean over the coordinates."""
+    session = Session(Recipe("gaussian", "gaussian_vb", seed=seed, budget=budget, **knobs), metrics_every=10**9)
+    found = []
+    while not session.done:
+        session.advance(1)
+        found.append(sds(session.frame.state))
+    exact = np.sqrt(session.target.exact.cov.diagonal())
+    return float((np.array(found[len(found) // 2 :]).mean(axis=0) / exact).mean())
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("shape", ["full", "diagonal"])
+@pytest.mark.parametrize("gradient", ["normalised", "natural"])
+def test_its_sd_is_within_one_percent_of_the_exact_one(shape, gradient):
+    ratios = np.array([last_half(seed, shape=shape, gradient=gradient) for seed in range(3)])
+    assert abs(ratios.mean() - 1) - 2 * ratios.std(ddof=1) / np.sqrt(3) < 0.01
+    assert np.abs(ratios - 1).max() < 0.03
+
+
+def some(K=4, d=2, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(K, d)), 0.3 + rng.random(K)
+
+
+def test_the_bound_is_its_formula():
+    z, s = some()
+    total = 0.0
+    for n in range(4):
+        variances = s[n] ** 2 + s**2
+        total -= np.log(np.mean(np.exp(-((z[n] - z) ** 2).sum(axis=1) / (2 * variances)) / (2 * np.pi * variances))) / 4
+    assert elbo.entropy_bound(z, s)[0] == pytest.approx(total, rel=1e-13)
+
+
+@looped("K, d", [(1, 1), (1, 3), (4, 1), (5, 2), (3, 4)])
+def test_the_bounds_gradient_is_that_of_differences(K, d):
+    z, s = some(K, d)
+    _, in_z, in_s = elbo.entropy_bound(z, s)
+    step = 1e-6
+    for k in range(K):
+        for i in range(d):
+            up = np.zeros((K, d))
+            up[k, i] = step
+            difference = elbo.entropy_bound(z + up, s)[0] - elbo.entropy_bound(z - up, s)[0]
+            assert in_z[k, i] == pytest.approx(difference / (2 * step), abs=1e-8)
+        up = step * np.eye(K)[k]
+        difference = elbo.entropy_bound(z, s + up)[0] - elbo.entropy_bound(z, s - up)[0]
+        assert in_s[k] == pytest.approx(difference / (2 * step), abs=1e-8)
+
+
+def test_far_components_do_not_underflow():
+    value, in_z, in_s = elbo.entropy_bound(np.array([[0.0], [1e3], [-1e3]]), np.full(3, 1e-3))
+    assert value == pytest.approx(np.log(3) + 0.5 * np.log(4 * np.pi * 1e-6), rel=1e-12)
+    assert np.isfinite(in_z).all() and np.allclose(in_s, 1 / 3 / 1e-3)
+
+
+@looped("target", ["mixture", "gaussian", "bimodal1d"])
+@looped("beta", [1.0, 0.3])
+def test_slopes_and_traces_are_those_of_the_values(target, beta):
+    """By differences of the values; the traces of a Gaussian in closed form: -d (beta P + 1 - beta) in prior sds."""
+    made = make_target(target, num_data=30)
+    near, h = elbo.Tempered(made, made.data[:10], beta, 0.1 * np.ones(made.dim)), 1e-4
+    z = np.random.default_rng(0).normal(size=(5, made.dim))
+    slopes, traces = near.slopes_and_traces(z)
+    assert near.visited == 10 and near.gradient_evaluations == 5 * 10 * (1 + 2 * made.dim)
+    second = np.zeros(5)
+    for i, e in enumerate(h * np.eye(made.dim)):
+        ahead, here, behind = near.values(z + e), near.values(z), near.values(z - e)
+        np.testing.assert_allclose(slopes[:, i], (ahead - behind) / (2 * h), rtol=1e-5, atol=1e-4)
+        second += (ahead - 2 * here + behind) / h**2
+    np.testing.assert_allclose(traces, second, rtol=1e-3, atol=0.05)
+    if target == "gaussian":
+        np.testing.assert_allclose(traces, -2 * (beta * (1 + 30 / 4) + 1 - beta), rtol=1e-6)
+
+
+def test_the_means_follow_the_terms_without_the_trace_and_the_widths_all():
+    z, s = some()
+    slopes, traces = np.ones((4, 2)), np.full(4, -3.0)
+    _, in_z, in_s = elbo.entropy_bound(z, s)
+    found = elbo.gradient(z, s, slopes, traces)
+    np.testing.assert_allclose(found[:, :2], 1 + 4 * in_z)
+    np.testing.assert_allclose(found[:, 2], s * (-3 * s + 4 * in_s))
+
+
+# Against what is known exactly.
+
+
+@pytest.mark.parametrize("knobs", [{}, {"optimiser": "lbfgs", "lbfgs_iterations": 20}], ids=str)
+def test_one_component_is_a_round_gaussian_exactly(knobs):
+    if "optimiser" in knobs:
+        pytest.importorskip("scipy")
+    session = run(method="npv", num_components=1, batch_size=20, **knobs)
+    q, exact = session.frame.density, session.target.exact
+    np.testing.assert_allclose(q.mean, exact.mean, atol=5e-3)
+    np.testing.assert_allclose(q.cov, exact.cov, atol=0.02 * exact.cov[0, 0])
+
+
+# Starts, annealing, what it needs.
