@@ -30,6 +30,12 @@ def test_two_clusters_of_unlike_shape_are_found_whatever_the_first_seed():
         assert labels.dtype == np.int64 and agree(labels, side) > 0.99
 
 
+def test_nearest_centres_alone_would_cut_the_long_cluster():
+    """What the covariances are for: 0.6 apart, far less than the long one is long."""
+    points, side = two(gap=4.0, m=900)
+    assert agree(clustered(points, equal(900), np.arange(0, 900, 30), 2), side) > 0.95
+
+
 def test_one_cluster_is_all_and_labels_have_no_gaps():
     points, _ = two()
     assert not clustered(points, equal(300), np.arange(9), 1).any()

@@ -5,7 +5,7 @@ from tests.mutants.planting import Fault
 FAULTS = [
     Fault.of("exp-low-half", "kernels.exponential:exp64", "x - k * LN2_HI - k * LN2_LO", "x - k * LN2_HI + k * LN2_LO", "kernels/test_exponential"),
     Fault.of("blocks-end", "kernels.pool:run_blocks", "range(0, num_rows, rows_per_block)", "range(0, num_rows - 1, rows_per_block)", "kernels/test_pool"),
-    Fault.of("checks-infinite", "kernels.checks:finite", "not np.isfinite(array).all()", "np.isnan(array).any()", "kernels/test_kde", "kernels/test_warmup"),
+    Fault.of("checks-infinite", "kernels.checks:finite", "not np.isfinite(array).all()", "np.isnan(array).any()", "kernels/test_refused", "kernels/test_warmup"),
     Fault.of("kde-log-determinant", "kernels.kde:log_normaliser", "0.5 * len(cholesky) * np.log(2 * np.pi) + np.log(np.diagonal(cholesky)).sum()", "0.5 * len(cholesky) * np.log(2 * np.pi)", "kernels/test_kde"),
     Fault.of("pairs-tile-end", "kernels.pairs:add_rows", "min(first + tile, base.size)", "min(first + tile, base.size - 1)", "kernels/test_kde"),
     Fault.of("grid-slant", "kernels.grid:_fill_rows", "log_peak - (v * v + t * t) - t * lean", "log_peak - (v * v + t * t) + t * lean", "kernels/test_grid"),
