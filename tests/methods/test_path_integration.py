@@ -6,8 +6,10 @@ import pytest
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.kernels.stein.steinis import transport_diagonal
+from pmdviz.methods import METHODS
 from pmdviz.methods.stein.flow import squared_width
 from pmdviz.methods.stein.path_integration import squared_discrepancy, start_gap
+from pmdviz.scenes.stage import SCENES
 from pmdviz.scenes.stage.area import start_divergence
 from pmdviz.targets import make_target
 
@@ -72,3 +74,15 @@ def test_steps_are_shortened_where_the_posterior_is_much_narrower_than_the_prior
     assert np.abs(session.frame.particles / session.target.scale).max() < 10
     assert min(info.scalars["step_size"] for info in (session.seek(k).info for k in range(1, 10))) < 0.125
     assert "a longer one would fold space" in session.seek(1).info.words
+
+
+def test_the_picture_shows_the_area_beside_what_it_should_come_to():
+    frame = run(100, num_particles=60, start_draws=1000).frame
+    scene = SCENES["area"]
+    assert scene.applies(frame.target, METHODS["path_integration"]) and not scene.applies(frame.target, METHODS["svgd"])
+    columns = scene.columns(frame, (0, 1))
+    np.testing.assert_allclose(columns.approximate["y"], frame.state.areas, rtol=1e-6)
+    np.testing.assert_allclose(columns.approximate["x"], np.linspace(0, 1, 101), rtol=1e-6)
+    np.testing.assert_allclose(columns.exact["y"], start_divergence(frame.target), rtol=1e-6)
+    assert columns.top == start_divergence(frame.target) > 0.5
+    assert scene.ranges(frame.target, (0, 1), columns.top) == ((0.0, 1.0), (-columns.top, 2 * columns.top))

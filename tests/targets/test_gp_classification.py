@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer
 
+import pmdviz
+from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
+from pmdviz.scenes.stage import SCENES
 from pmdviz.targets import make_target
 from pmdviz.targets.reference import metropolis
 from pmdviz.targets.reference.base import DrawsReference
@@ -113,3 +116,21 @@ def test_the_file_of_susy_has_its_class_in_front(tmp_path):
     assert (
         target.features[target.classes == 1].mean(axis=0) > target.features[target.classes == -1].mean(axis=0)
     ).all()
+
+
+def test_the_map_of_classes_is_a_mean_over_draws_and_its_lines_lie_at_a_half():
+    session = Session(pmdviz.Recipe("gp_classification", "random_walk", target_options=SMALL, seed=0))
+    frame = session.advance(60)
+    columns = SCENES["class_map"].columns(frame, (0, 1))
+    target, image = frame.target, columns.image
+    side, (low, high) = len(image.values), image.x
+    axis = low + (high - low) * (np.arange(side) + 0.5) / side
+    draws = frame.draws[np.linspace(0, len(frame.draws) - 1, 8).astype(int)]
+    for row, column in ((0, 0), (3, 20), (side - 1, side - 1)):
+        found = target.chances(draws, np.array([[axis[column], axis[row]]])).mean()
+        assert image.values[row, column] == pytest.approx(found, abs=1e-5)
+    line = np.column_stack([columns.exact["x"], columns.exact["y"]]).astype(float)
+    line = line[np.isfinite(line).all(axis=1)]
+    at_mean = target.chances(target.reference().mean[None], line)
+    assert len(line) > 10 and np.abs(at_mean - 0.5).max() < 0.05
+    assert len(columns.particles["x"]) == (target.classes == 1).sum() == 30 - len(columns.others["x"])

@@ -10,6 +10,8 @@ from sklearn.decomposition import PCA
 
 import pmdviz
 from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.session import Session
+from pmdviz.scenes.stage import SCENES
 from pmdviz.targets import make_target
 from pmdviz.targets.reference.base import DrawsReference, has_density
 from pmdviz.targets.reference.long_chains import hamiltonian_chains, peak
@@ -134,3 +136,14 @@ def test_simulated_pixels_are_those_of_the_model():
     expected = (target.decoded(z[None])[0] - target.decoder.mean)[target.observed]
     np.testing.assert_allclose(rows[:, :64, -1].mean(axis=0), expected, atol=5 * target.sigma_y / np.sqrt(4000))
     np.testing.assert_allclose(rows[..., -1].std(axis=0), target.sigma_y, rtol=0.06)
+
+
+def test_the_picture_has_the_image_with_gaps_and_what_is_made_of_it():
+    session = Session(Recipe("ppca", "gibbs", target_options={"num_data": 40}, budget=None))
+    frame = session.advance(20)
+    scene = SCENES["reconstruction"]
+    cells = scene.columns(frame, (0, 1)).image.values
+    assert scene.applies(frame.target, frame.method) and cells.shape == (8, 35)
+    assert np.isnan(cells[:, :8]).sum() == 24 and np.isnan(cells[:, 9:17]).sum() == 0
+    mean = np.clip(frame.target.decoded(frame.target.exact.mean[None])[0], 0, 1).reshape(8, 8)
+    np.testing.assert_allclose(cells[::-1, 27:], mean, atol=1e-6)
