@@ -67,6 +67,7 @@ def test_pilots_alone_tune_the_step():
     assert longer.time_steps[1] == knobs.time_step
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("method", ["ais", "hais"])
 def test_a_long_ladder_finds_posterior_and_evidence(method):
     run = pmdviz.run(target="linear", target_options={"num_data": 60, "dim": 3}, method=method, seed=1, floor=False)

@@ -9,7 +9,7 @@ from pmdviz.targets import make_target
 from tests.support.engine import errors_from
 from tests.support.tables import looped
 
-RUNS = 300
+RUNS = 120
 
 
 def some(d=2, m=60, seed=0):

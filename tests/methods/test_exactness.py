@@ -210,6 +210,7 @@ def test_so_does_every_move_on_every_target(key, name):
     check(key, name)
 
 
+@pytest.mark.ci
 @looped("name", [name for name, knobs in BIASED.items() if knobs])
 def test_steps_that_are_never_refused_are_seen(name):
     """Documented as biased; at a step that is as long as the posterior is wide nobody can miss it."""

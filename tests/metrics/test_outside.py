@@ -42,8 +42,7 @@ def test_the_reverse_kl_of_a_first_step_is_that_of_many_draws(num_data, sigma, i
     assert abs(frame.metrics["kl_reverse"] - values.mean()) < 4 * error + 1e-3 * values.mean()
 
 
-@pytest.mark.parametrize("m", [30, 1500])
-def test_the_part_outside_is_a_wider_grids_less_the_grids_own(m):
+def test_the_part_outside_is_a_wider_grids_less_the_grids_own(m=30):
     target, rng = make_target("banana"), np.random.default_rng(m)
     particles = rng.normal(size=(m, 2)) * 1.2
     density = KernelDensity(particles, normalise(rng.normal(size=m)), 0.2 * np.eye(2))
