@@ -88,7 +88,9 @@ def cases(fits):
 
 EVERY = looped("case", CASES)
 SMOOTH = looped("case", cases(lambda target: "gradient" in target.offers))
-ON_A_GRID = looped("case", cases(lambda target: target.dim <= 2 and "reals" in target.offers))
+PLANAR = cases(lambda target: target.dim <= 2 and "reals" in target.offers)
+ON_THE_LINE = looped("case", lambda: [case for case in PLANAR() if made(case).dim == 1 or case[0] == "gaussian"])
+ON_A_GRID = looped("case", PLANAR)
 
 
 # Settings by their places in SETTINGS, whose posterior is known by draws alone; to ask all of them takes a while.
@@ -258,26 +260,26 @@ def agrees_with_quadrature(case):
     np.testing.assert_allclose(exact.log_density(some), target.log_joint(some) - log_evidence, atol=1e-5)
 
 
-@looped("case", cases(lambda target: "reals" in target.offers and (target.dim == 1 or target.name == "gaussian")))
-def test_the_exact_posterior_agrees_with_quadrature(case):
-    if made(case).dim <= 2:
-        agrees_with_quadrature(case)
-
-
-@pytest.mark.ci
-@ON_A_GRID
-def test_so_it_does_in_the_plane(case):
-    agrees_with_quadrature(case)
-
-
-@ON_A_GRID
-def test_the_exact_density_integrates_to_one(case):
+def integrates_to_one(case):
     target = made(case)
     grid = Grid(target.exact.box, 801 if target.dim == 2 else 8001)
     assert np.exp(target.exact.log_density(grid.points)).sum() * grid.cell_volume == pytest.approx(1, abs=1e-6)
     assert target.exact.on_grid(grid).shape == grid.shape
     assert np.array_equal(target.exact.on_grid(grid).ravel(), target.exact.log_density(grid.points))
     assert target.exact.mass_in(target.exact.box) == pytest.approx(1, abs=1e-9)
+
+
+@looped("check", [agrees_with_quadrature, integrates_to_one])
+@ON_THE_LINE
+def test_the_exact_posterior_is_that_of_quadrature_and_integrates_to_one(check, case):
+    check(case)
+
+
+@pytest.mark.ci
+@looped("check", [agrees_with_quadrature, integrates_to_one])
+@ON_A_GRID
+def test_so_it_does_in_the_plane(check, case):
+    check(case)
 
 
 @looped("case", [case for case in CASES if case not in KNOWN_BY_DRAWS])
