@@ -191,7 +191,7 @@ def check(key, name):
         assert p_value(draws, small(name), MOVES[key].transition) > LEVEL
 
 
-@looped("name", ["gaussian", "ising", "bernoulli_rbm"])
+@looped("name", ["gaussian", "logistic", "ising", "bernoulli_rbm"])
 @looped("key", MOVES)
 def test_a_move_leaves_the_posterior_as_it_is(key, name):
     check(key, name)
