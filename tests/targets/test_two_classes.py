@@ -16,7 +16,6 @@ from pmdviz.data import formats as data_formats
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.errors import InputError
 from pmdviz.targets import make_target
-from tests.support.tables import looped
 
 
 @pytest.fixture
@@ -139,7 +138,7 @@ BROKEN = {
 }
 
 
-@looped("spoil, words", BROKEN.values())
+@pytest.mark.parametrize("spoil, words", BROKEN.values(), ids=BROKEN)
 def test_broken_images_get_a_sentence(images, spoil, words):
     path = images[0]
     spoil(path, path.with_name("train-labels-idx1-ubyte"))
