@@ -40,6 +40,7 @@ def test_a_run_from_keywords_and_from_its_recipe_are_the_same():
     assert run.recipe == again.recipe and run.recipe.seed == 4
 
 
+@pytest.mark.ci
 def test_a_run_without_the_compiler_is_the_same():
     """`NUMBA_DISABLE_JIT=1`, as one debugs kernels; in one dimension the plain loops end within seconds."""
     small = {"target": "bimodal1d", "num_particles": 20, "budget": 200, "floor": False}

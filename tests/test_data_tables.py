@@ -139,6 +139,7 @@ def said_of(content):
     return ""
 
 
+@pytest.mark.ci
 def test_hostile_files_are_tables_or_get_a_sentence_and_nothing_is_run(monkeypatch):
     files = hostile_files()
 

@@ -19,7 +19,7 @@ SOONER = {  # what of a page is made smaller, so that it ends soon
     "export.md": {"20_000": "300", "frames=50": "frames=3"},
     "theory.md": {"seeds=4,": "seeds=2, workers=1,", "seeds=60,": "seeds=3, workers=1,"},
 }
-QUICK = {"first-steps.md", "python.md", "own-data.md"}
+QUICK = {"first-steps.md", "own-data.md"}
 PROGRAMS = {"echo", "jupyter", "panel", ".", "pip"}  # of others
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
 

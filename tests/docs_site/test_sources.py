@@ -94,13 +94,6 @@ def test_the_menu_is_that_of_the_first_page(sources):
     assert (sources / "index.md").read_text(encoding="utf-8").endswith(menu)
 
 
-@pytest.mark.parametrize("reader", ["student", "lecturer", "researcher", "administrator", "contributor"])
-def test_each_reader_is_shown_a_way(reader):
-    index = (DOCS / "README.md").read_text(encoding="utf-8")
-    way = re.search(rf"^- \*\*{reader}\*\*: (.*?)(?=^- |^$)", index, flags=re.M | re.S)[1]
-    assert len(re.findall(r"\]\([\w-]+\.md\)", way)) >= 3
-
-
 def test_a_part_is_put_in_and_an_unknown_one_refused():
     assert with_parts("a\n<!-- part: x -->\nb", {"x": "said"}) == "a\nsaid\nb"
     with pytest.raises(InputError, match="part of the docs"):
@@ -109,16 +102,14 @@ def test_a_part_is_put_in_and_an_unknown_one_refused():
     assert all(f"\n<!-- part: {name} -->" in used for name in [*PARTS, "gallery"])
 
 
+@pytest.mark.ci
 def test_a_formula_that_docutils_does_not_read_as_it_stands():
     assert mathml(r"\tfrac15 \exp\!\big(x\big)").startswith("<math ")
 
 
-@pytest.mark.parametrize("command", main.COMMANDS)
-def test_every_option_of_a_command_says_what_it_does(command):
-    assert [action.dest for action in command_parser(command)._actions if not action.help] == []
-
-
-def test_a_command_is_called_in_lines_of_one_width():
+def test_every_option_of_a_command_says_what_it_does_in_lines_of_one_width():
+    for command in main.COMMANDS:
+        assert [action.dest for action in command_parser(command)._actions if not action.help] == [], command
     _, text = commands_markdown().split("```text\npmdviz run ", 1)
     usage = text[: text.index("```")].splitlines()
     assert len(usage) > 2 and all(re.match(r" {11}\[", line) for line in usage[1:])  # under what follows the name
@@ -153,21 +144,7 @@ def test_every_preset_gets_a_player_and_a_picture_in_each_theme(tmp_path, monkey
     assert len(written) == 6
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["docs", ""], "needs the name of a folder"),
-        (["docs", "site", "--gallery", "two_mods"], "two_modes"),
-        (["docs", "site", "--builder", "latex"], "html, linkcheck"),
-    ],
-)
-def test_what_cannot_be_built_gets_a_sentence(arguments, words, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    assert main.main(arguments) == 2
-    assert words in capsys.readouterr().err and not any(tmp_path.iterdir())
-
-
-def test_a_folder_of_others_is_not_touched(tmp_path):
+def test_a_folder_of_others_is_not_touched_and_an_earlier_build_is_written_over(tmp_path):
     mine = tmp_path / "thesis.txt"
     mine.write_text("mine")
     with pytest.raises(InputError, match="name another folder"):
@@ -175,9 +152,6 @@ def test_a_folder_of_others_is_not_touched(tmp_path):
     with pytest.raises(InputError, match="is a file"):
         make_room(mine)
     assert mine.read_text() == "mine"
-
-
-def test_an_earlier_build_is_written_over(tmp_path):
     make_room(tmp_path / "site")
     (tmp_path / "site/old").mkdir()
     (tmp_path / "site/old/page.html").touch()
@@ -192,6 +166,7 @@ def test_without_the_extra_it_says_what_to_install(tmp_path, monkeypatch):
     assert not (tmp_path / "site").exists()
 
 
+@pytest.mark.ci
 def test_a_warning_fails_the_build(tmp_path):
     """Sphinx itself, with our settings, on a page of its own with three faults."""
     faults = {"[a](index.md#not-there)": "not-there", "$\\nosuch$": "cannot be drawn", "[a](nowhere.md)": "nowhere"}

@@ -127,7 +127,7 @@ def test_a_race_carries_its_table_too():
     assert RaceRecipe.from_link(link).target.num_data == 50
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_worker_processes_are_given_the_table():
     recipe = recipe_of(60, seed=7)
     pin = recipe.target_options["data"]

@@ -10,9 +10,8 @@ SD = 6**-0.5
 SLIP = {SD: "That is the sd."}
 
 
-@pytest.mark.parametrize(
-    ("mine", "words"),
-    [
+def test_a_number_is_judged():
+    for mine, words in [
         (..., "Nothing to check yet: put your value in `mine`."),
         (1 / 6, "**Right**: 0.167."),
         (np.float64(0.16), "**Right**: 0.16."),
@@ -27,12 +26,10 @@ SLIP = {SD: "That is the sd."}
         ([], "Not yet: numbers are needed; yours is []."),
         ([0.1, 0.2], "Not yet: yours is an array of shape (2,), and one number is wanted."),
         (lambda: 3, "Not yet: "),
-    ],
-)
-def test_a_number_is_judged(mine, words):
-    found = pmdviz.check(mine, 1 / 6, wrong=SLIP)
-    assert found._repr_markdown_().startswith(words) and found.right == words.startswith("**Right")
-    assert repr(found) == found.words.replace("**", "")
+    ]:
+        found = pmdviz.check(mine, 1 / 6, wrong=SLIP)
+        assert found._repr_markdown_().startswith(words) and found.right == words.startswith("**Right"), mine
+        assert repr(found) == found.words.replace("**", "")
 
 
 def test_tolerances_are_relative_or_absolute():

@@ -130,6 +130,7 @@ def test_weights_have_mean_1_and_the_largest_is_cut():
     assert cut.mean() == pytest.approx(1) and cut[-1] / cut[0] == pytest.approx(CAP / before[0])
 
 
+@pytest.mark.ci
 def test_the_rates_of_gaussians():
     ns = [30, 100, 300, 1000]
     plain, corrected, by_weights = errors("gaussian", (naive, control, weighted), ns, 10, num_data=100_000)
@@ -140,6 +141,7 @@ def test_the_rates_of_gaussians():
     assert by_weights[-1].mean() < 0.1 * plain[-1].mean()
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name, sizes", [
     ("ppca", {"num_data": 50_000}),
     ("gmm", {"num_data": 10_000, "dim": 2, "components": 2, "shards": 5}),
@@ -166,6 +168,7 @@ def test_the_sign_of_the_control_is_right():
     assert right < 0.6 * none and wrong > 2 * none
 
 
+@pytest.mark.nightly
 def test_control_has_a_bias_that_more_machines_do_not_lower():
     """Theorem 20 has O(1 / (K n^2)) for it as for the weighted estimator; that is not what comes out."""
     combine = (naive, control, control_fresh, weighted)

@@ -32,7 +32,7 @@ def deadly(marker):
     return Deadly()
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_a_killed_process_loses_nothing(tmp_path, monkeypatch):
     alone = run_experiment("aggregation", KNOBS, workers=1)
     monkeypatch.setitem(EXPERIMENTS, "aggregation", deadly(tmp_path / "died"))
@@ -41,7 +41,7 @@ def test_a_killed_process_loses_nothing(tmp_path, monkeypatch):
     assert not found.failed and len(found.rows) == 4 * 11 and plain(found) == plain(alone)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_killed_dask_worker_loses_nothing(tmp_path, monkeypatch):
     alone = run_experiment("aggregation", KNOBS, workers=1)
     monkeypatch.setitem(EXPERIMENTS, "aggregation", deadly(tmp_path / "died"))

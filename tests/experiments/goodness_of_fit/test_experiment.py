@@ -18,21 +18,17 @@ def knobs(**values):
 
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_a_scenario_draws_points_of_its_target(name):
-    scenario = SCENARIOS[name]
+    scenario, n = SCENARIOS[name], 2000
     target = scenario.target(10.0)
     for level in (scenario.levels[0], scenario.at):
         points = scenario.draws(10.0, level)(np.random.default_rng(0), 30)
         assert points.shape == (30, target.dim)
         np.testing.assert_array_equal(target.space.check(points), points)
     assert scenario.levels[0] == 0.0
-
-
-@pytest.mark.parametrize("name", [name for name in SCENARIOS if name != "ising_10x10"])
-def test_without_a_perturbation_the_sample_is_the_targets(name):
-    scenario, n = SCENARIOS[name], 4000
-    points, exact = scenario.draws(10.0, 0.0)(np.random.default_rng(0), n), scenario.target(10.0).reference()
-    error = (points.mean(axis=0) - exact.mean) / np.sqrt(np.diag(exact.cov) / n)
-    assert np.abs(error).max() < 4.5
+    if name != "ising_10x10":  # which has no exact moments
+        points, exact = scenario.draws(10.0, 0.0)(np.random.default_rng(0), n), target.reference()
+        error = (points.mean(axis=0) - exact.mean) / np.sqrt(np.diag(exact.cov) / n)
+        assert np.abs(error).max() < 4.5
 
 
 def test_all_tests_of_a_block_see_the_same_samples():
@@ -91,17 +87,14 @@ def test_examples_show_kernels_and_null_distributions():
     assert isinstance(histogram, Histogram) and histogram.counts.sum() == 40 and len(histogram.marks) == 1
 
 
-@pytest.mark.parametrize(
-    "values, words",
-    [
+def test_what_does_not_go_together_is_said():
+    for values, words in [
         ({"scenario": "gaussian_mean", "test": "dksd"}, "needs discrete states.*tests that apply to it: ksd, mmd"),
         ({"scenario": "ising_4x4", "test": "chi_square"}, "4,096 states or fewer"),
         ({"alpha": 0.01}, "draws must be at least 99"),
-    ],
-)
-def test_what_does_not_go_together_is_said(values, words):
-    with pytest.raises(InputError, match=words):
-        MADE.cases(knobs(**values))
+    ]:
+        with pytest.raises(InputError, match=words):
+            MADE.cases(knobs(**values))
 
 
 def test_the_size_is_predicted_from_what_was_measured():

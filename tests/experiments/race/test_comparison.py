@@ -13,7 +13,7 @@ def basic(knobs):
     return [name for name, spec in knobs.specs().items() if spec.basic]
 
 
-@pytest.mark.parametrize("name", [*PRESETS][::4])
+@pytest.mark.parametrize("name", ["two_modes", *(pytest.param(n, marks=pytest.mark.nightly) for n in [*PRESETS][1:])])
 def test_both_have_exactly_their_knobs_and_titles_that_differ(name):
     recipe = PRESETS[name].recipe
     now = recipe.start_knobs()

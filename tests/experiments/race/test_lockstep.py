@@ -22,20 +22,17 @@ def spread(race):
     return max(visited) - min(visited) if visited else 0
 
 
-@pytest.mark.parametrize("rows", [1, 37, 100, 1000])
-@pytest.mark.parametrize("without_hmc", [True, False])
-def test_after_each_frame_they_are_at_most_one_full_step_apart(rows, without_hmc):
-    race = started([m for m in METHODS if not (without_hmc and m == "hmc")], budget=3000, **SMALL)
-    frames = 0
+@pytest.mark.parametrize(("rows", "methods"), [(1, METHODS[:-2]), (100, METHODS), (1000, METHODS)])
+def test_after_each_frame_they_are_at_most_one_full_step_apart(rows, methods):
+    race, frames = started(methods, budget=1500, **SMALL), 0
     while not race.done:
         before = sum(race.visited)
         race.advance(rows)
         frames += 1
         assert sum(race.visited) > before or race.done
         assert spread(race) <= race.bound
-        if without_hmc:
-            assert race.bound == 300
-    assert frames >= 3000 / max(rows, 300) / 2
+        assert race.bound == 300 or "hmc" in methods
+    assert frames >= 1500 / max(rows, 300) / 2
     assert all(race.stop_reason(k) for k in range(len(race.recipe.entrants)))
 
 
@@ -45,14 +42,14 @@ def test_levels_rise_by_the_rows_asked_for():
         assert [frame.visited for frame in race.advance(20)] == [20 * k, 20 * k]
 
 
-@pytest.mark.parametrize(("batch", "furthest"), [(10, 300), (70, 280)])
-def test_the_slowest_holds_the_others_at_the_bound(batch, furthest):
-    race = started(["pmd:num_particles=50,batch_size=20", f"sgld:batch_size={batch}"], budget=None, **SMALL)
-    for _ in range(100):
-        race.raise_level(50)
-        while race.may_step(1):
-            race.step(1)
-    assert race.visited == [0, furthest] and race.may_step(0)
+def test_the_slowest_holds_the_others_at_the_bound():
+    for batch, furthest in [(10, 300), (70, 280)]:
+        race = started(["pmd:num_particles=50,batch_size=20", f"sgld:batch_size={batch}"], budget=None, **SMALL)
+        for _ in range(100):
+            race.raise_level(50)
+            while race.may_step(1):
+                race.step(1)
+        assert race.visited == [0, furthest] and race.may_step(0)
 
 
 def test_each_run_is_that_of_its_recipe_whatever_the_others_do():

@@ -24,10 +24,10 @@ def test_points_without_a_logarithm_are_counted():
     assert (fit.num_points, fit.left_out) == (3, 3)
 
 
-@pytest.mark.parametrize(("x", "y"), [([1, 2], [1, 2]), ([5, 5, 5], [1, 2, 3]), ([], []), ([1, 2, 3], [0, 0, 0])])
-def test_a_slope_needs_points(x, y):
-    with pytest.raises(InputError, match="three points"):
-        fitted(x, y)
+def test_a_slope_needs_points():
+    for x, y in [([1, 2], [1, 2]), ([5, 5, 5], [1, 2, 3]), ([], []), ([1, 2, 3], [0, 0, 0])]:
+        with pytest.raises(InputError, match="three points"):
+            fitted(x, y)
 
 
 def test_the_slope_of_its_standard_error():

@@ -44,9 +44,8 @@ def test_identity_is_of_all_that_decides_but_not_of_the_versions(monkeypatch):
     assert one.identity[0] != further.identity[0]
 
 
-@pytest.mark.parametrize(
-    ("over", "seeds", "together", "words"),
-    [
+def test_what_cannot_be_used_is_one_sentence():
+    for over, seeds, together, words in [
         ({"num_particls": [1]}, 1, False, "did you mean 'num_particles'"),
         ({"num_particles": [0]}, 1, False, "num_particles must be a whole number at least 1"),
         ({"num_particles": []}, 1, False, "at least one value"),
@@ -61,14 +60,9 @@ def test_identity_is_of_all_that_decides_but_not_of_the_versions(monkeypatch):
         ({"num_particles": range(1, 2000)}, 1000, False, "at most 1,000,000 runs"),
         ({"num_particles": [5], "budget": [1, 2]}, 1, True, "num_particles has 1, budget has 2"),
         ({"budget": [0]}, 1, False, "budget must be a whole number"),
-    ],
-)
-def test_what_cannot_be_used_is_one_sentence(over, seeds, together, words):
-    with pytest.raises(InputError, match=words):
-        planned(GAUSSIAN, over, seeds, together)
-
-
-def test_a_run_without_an_end_cannot_be_swept():
+    ]:
+        with pytest.raises(InputError, match=words):
+            planned(GAUSSIAN, over, seeds, together)
     with pytest.raises(InputError, match="needs a budget"):
         planned(GAUSSIAN.limited(None), {"num_particles": [5]}, 1)
     assert planned(GAUSSIAN.limited(None), {"budget": [50]}, 1)[0].recipe.budget == 50

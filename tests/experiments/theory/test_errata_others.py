@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+pytestmark = pytest.mark.nightly
+
 LINE = np.linspace(-14, 16, 1001)
 STEP = LINE[1] - LINE[0]
 

@@ -71,12 +71,6 @@ def test_the_mean_gradient_is_the_root_of_the_mean_square():
     assert mean.bound == pytest.approx((one[1].bound + other[1].bound) / 2)
 
 
-def test_progress_is_told():
-    said = []
-    terms(GAUSSIAN, 3, said.append)
-    assert said == [1, 2, 3]
-
-
 def test_what_theorem_2_is_not_about():
     with pytest.raises(InputError, match="about 'pmd'"):
         terms(Recipe("gaussian", "smc"), 1)
