@@ -52,16 +52,6 @@ def test_each_value_is_a_case():
         assert np.allclose(draws, 720 if varied == "K_total" else 120, rtol=0.05), varied
 
 
-@pytest.mark.ci
-def test_more_machines_and_more_draws_help():
-    chosen, rows = rows_of({"varied": "K", "lowest": 4, "highest": 64, "num_levels": 2, "num_data": 20_000,
-                            "num_draws": 100, "repetitions": 6, "combiners": "kl"})  # fmt: skip
-    means = {each["what"]: each for each in MADE.summary(rows, chosen) if "error" in each}
-    few, many = means["KL, plain draws, K = 4"], means["KL, plain draws, K = 64"]
-    assert few["error"] / many["error"] == pytest.approx(16, rel=0.5)  # O(1 / (K n))
-    assert few["standard_error"] > 0 and set(few) == {"what", "error", "standard_error", "gap"}
-
-
 def test_the_slopes_stand_beside_theory():
     chosen = MADE.Knobs.checked(SMALL)
     rows = [

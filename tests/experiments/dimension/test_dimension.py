@@ -77,12 +77,6 @@ def test_without_new_particles_the_error_grows_and_the_run_says_so():
     assert flat["mean_error"] < 0.2
 
 
-def test_of_two_modes_a_chain_finds_one_in_any_dimension():
-    chain, both = (row_of(entrant=name, dim=4, family="two_regressions") for name in ("hmc", "pmd"))
-    assert chain["mean_error"] == pytest.approx(1, abs=0.1)  # the middle is a mode's distance away
-    assert both["mean_error"] < 0.2 and both["mmd"] < 0.5 * chain["mmd"]
-
-
 def test_a_run_that_stops_keeps_its_place_and_says_why(monkeypatch):
     row = row_of(entrant="sgld", dim=20, num_data=500)
     assert row["caveat"].startswith("stopped: the chain diverged") and np.isnan(row["mean_error"])

@@ -52,15 +52,6 @@ def test_the_slowest_holds_the_others_at_the_bound():
         assert race.visited == [0, furthest] and race.may_step(0)
 
 
-def test_each_run_is_that_of_its_recipe_whatever_the_others_do():
-    race = started(METHODS, budget=900, seeds=[4], **SMALL)
-    while not race.done:
-        race.advance(70)
-    for recipe, session in zip(race.recipe.recipes, race.sessions, strict=True):
-        alone = pmdviz.run(recipe, floor=False).final
-        assert np.array_equal(alone.particles, session.frame.particles) and alone.visited == session.frame.visited
-
-
 def test_why_they_ended():
     race = started(["pmd:num_particles=50", "smc:num_particles=50"], budget=600, **SMALL)
     while not race.done:

@@ -40,16 +40,6 @@ def test_in_five_dimensions_they_are_told_from_the_moments():
     assert panel.axes.get_ylabel() == METRICS["sliced_w"].label and panel.axes.get_yscale() == "log"
 
 
-def test_a_linear_axis_holds_all_values():
-    made = pmdviz.race(["pmd:num_particles=100", "svi"], "logistic", budget=500, points=4)
-    film, scene = last_scene(made, traces="log_loss")
-    panel = film.picture(scene).traces
-    panel.show(scene)
-    low, high = panel.axes.get_ylim()
-    drawn = np.concatenate([line.get_ydata() for line in panel.lines])
-    assert panel.axes.get_yscale() == "linear" and low < drawn.min() and drawn.max() < high
-
-
 def test_without_data_they_race_by_evaluations():
     made = pmdviz.race(["gibbs"], "ising", budget=2_000, points=3)
     assert [metric.name for metric in made.recipe.shown] == ["mean_error", "marginal_tv"]
