@@ -1,14 +1,10 @@
 """A small share of `pmdviz bench fuzz`, the same every time; the bench tries ten thousand."""
 
-import json
 import urllib.error
 import urllib.request
 
 import pytest
 
-from pmdviz.engine.recipe.recipe import Recipe
-from pmdviz.experiments.race import RaceRecipe
-from pmdviz.lab import links
 from tests.support import strategies
 from tests.support.attempts import Tally, each, try_arguments, try_link, try_race, try_recipe, try_table
 
@@ -37,35 +33,6 @@ def test_recipes_races_links_tables_and_command_lines():
         ends = tried(attempt, inputs, number)
         taken = ends["read"] + ends["done"]
         assert ends.total() == number and min(taken, ends["refused"]) > number // 50, attempt.__name__  # both happen
-
-
-@pytest.mark.nightly
-def test_what_is_wrong_is_seen(monkeypatch):
-    def read(text):
-        raise KeyError("broken")
-
-    monkeypatch.setattr(Recipe, "from_json", read)
-    assert try_recipe("{}")[1].startswith("KeyError")
-    monkeypatch.setattr(links, "read", read)
-    assert try_link("?run=x")[1].startswith("KeyError")
-    monkeypatch.setattr("pmdviz.experiments.table._parsed", lambda value, kind: value)
-    assert try_table(strategies.TABLE)[1].startswith("it is read as something else")
-    monkeypatch.setattr("pmdviz.cli.main.main", lambda words: 1)
-    assert try_arguments(["list"]) == ("wrong", "status 1 for ['list']")
-
-
-@pytest.mark.nightly
-def test_what_is_broken_was_valid_and_is_the_same_for_one_seed():
-    for kind, valid in ((Recipe, strategies.RECIPES), (RaceRecipe, strategies.RACES)):
-        for plain in valid:
-            assert kind.from_json(json.dumps(plain)).to_dict() == plain
-    assert try_table(strategies.TABLE) == ("read", "")
-    every = (strategies.files(strategies.RACES), strategies.links(), strategies.tables(), strategies.command_lines())
-    for inputs in (*every, strategies.addresses(), strategies.turns(), strategies.messages()):
-        one, two, other = [], [], []
-        for seed, drawn in ((5, one), (5, two), (6, other)):
-            each(inputs, 10, seed, drawn.append)
-        assert repr(one) == repr(two) != repr(other)
 
 
 def status_of(url):

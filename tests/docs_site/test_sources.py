@@ -8,7 +8,6 @@ import pytest
 
 from pmdviz.cli import main
 from pmdviz.docs_site import build as building
-from pmdviz.docs_site import gallery
 from pmdviz.docs_site.build import PARTS, make_room
 from pmdviz.docs_site.commands import command_parser, commands_markdown
 from pmdviz.docs_site.extension import mathml
@@ -72,10 +71,6 @@ def test_a_page_is_linked_by_its_title_and_other_files_stand_beside(sources):
         assert (sources / name).is_file()
 
 
-def test_code_is_left_as_it_is(sources):
-    assert "```text\n[two.md](two.md)\n```" in (sources / "one.md").read_text(encoding="utf-8")
-
-
 def test_links_go_up_and_down(sources):
     note = (sources / "measured/note.md").read_text(encoding="utf-8")
     assert note == "---\norphan: true\n---\n\n# Note\n\n[](../one.md), [the docs](../index.md)\n"
@@ -120,28 +115,6 @@ def test_presets_are_chosen_by_name():
     assert len(chosen("all")) == len(PRESETS) and chosen("none") == []
     assert [preset.name for preset in chosen(" two_modes,two_modes")] == ["two_modes"]
     assert gallery_markdown([]) == "This build of the site holds no players."
-
-
-def test_every_preset_gets_a_player_and_a_picture_in_each_theme(tmp_path, monkeypatch):
-    written, said = [], []
-
-    class Played:
-        def __init__(self, recipe):
-            self.recipe = recipe
-
-        def export(self, path, theme="light", **look):
-            written.append((path.name, theme, self.recipe))
-
-    monkeypatch.setattr(gallery, "run", Played)
-    presets = chosen("two_modes,one_gaussian")
-    gallery.write_players(presets, tmp_path / "players", lambda k, preset: said.append((k, preset.name)))
-    assert said == [(0, "two_modes"), (1, "one_gaussian")]
-    assert written[:3] == [
-        ("two_modes.html", "light", presets[0].recipe),
-        ("two_modes-light.png", "light", presets[0].recipe),
-        ("two_modes-dark.png", "dark", presets[0].recipe),
-    ]
-    assert len(written) == 6
 
 
 def test_a_folder_of_others_is_not_touched_and_an_earlier_build_is_written_over(tmp_path):

@@ -18,7 +18,8 @@ from pmdviz.errors import InputError
 from pmdviz.lab.loop import limits
 from pmdviz.limits import variable
 from pmdviz.methods import METHODS, usual_target
-from tests.support.engine import changes_of, columns, drive, recipes
+from pmdviz.targets import TARGETS
+from tests.support.engine import changes_of, columns, default_target, drive, recipes
 
 SMALL = {"target": "gaussian", "num_particles": 20, "budget": 100}
 json_values = st.recursive(
@@ -28,9 +29,12 @@ json_values = st.recursive(
 )
 
 
+QUICK = ("bimodal1d", "gaussian", "gmm", "ising", "linear", "mixture")  # made in an instant
+
+
 @st.composite
-def recipes_with_changes(draw):
-    recipe = draw(recipes())
+def recipes_with_changes(draw, targets=QUICK):
+    recipe = draw(recipes(targets))
     changes = []
     for at in sorted(draw(st.lists(st.integers(1, 30), max_size=5))):
         try:
@@ -79,9 +83,26 @@ def test_its_python_names_an_option_that_its_data_would_have_set_otherwise():
     assert "response" not in recipe.replaced(target_options={"data": "breast_cancer"}).to_python()
 
 
+@pytest.mark.nightly
+def test_a_recipe_of_any_target_comes_back_and_its_python_gives_the_same_bytes():
+    for name in TARGETS:
+        default_target(name)  # a package that is loaded inside of a strategy may draw random numbers
+
+    @given(recipes_with_changes(()))
+    def check(recipe):
+        assert Recipe.from_json(recipe.to_json()) == recipe
+        check_its_python(recipe)
+
+    check()
+
+
 @settings(max_examples=5)
 @given(recipes_with_changes())
 def test_its_python_when_run_gives_the_same_bytes(recipe):
+    check_its_python(recipe)
+
+
+def check_its_python(recipe):
     session = Session(recipe)
     if drive(session):
         return
@@ -349,6 +370,7 @@ def test_any_text_is_refused_or_read_never_worse(text):
         assert "\n" not in str(error)
 
 
+@pytest.mark.ci
 def test_every_knob_of_every_method_survives_the_journey():
     for method in METHODS.values():
         recipe = Recipe(usual_target(method.name), method.name, budget=100)

@@ -54,18 +54,6 @@ def test_a_method_that_cannot_run_on_the_target_is_refused():
         compared(recipe, recipe.start_knobs(), method, METHODS[method].Knobs.defaults())
 
 
-def test_telling_values_are_other_ones_inside_the_slider():
-    specs = METHODS["pmd"].Knobs.specs()
-    assert next(telling(specs["bandwidth"], 1.0)) == 2.0
-    high = specs["bandwidth"].soft_bounds[1]
-    assert next(telling(specs["bandwidth"], high)) == high / 2
-    assert next(telling(specs["num_particles"], 300)) == 600
-    policy = specs["policy"]
-    assert [*telling(policy, policy.choices[0])] == [*policy.choices[1:]]
-    assert [*telling(policy, policy.choices[1])] == [*policy.choices[2:], policy.choices[0]]
-    assert [*telling(specs["warm_start"], True)] == [False]
-
-
 def test_the_python_for_a_notebook_runs_and_makes_the_same_race():
     recipe = Recipe("mixture", "pmd", seed=5, budget=None)
     now = recipe.start_knobs()
