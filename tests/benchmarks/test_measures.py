@@ -6,17 +6,13 @@ import numpy as np
 import pytest
 
 from benchmarks import beyond_the_plane, claims_gp, claims_topics, dimension
-from benchmarks.gaussian_process import _batches, _ours, _plain
-from benchmarks.growth import exponent
-from benchmarks.helpers import adaptive_rows, stein_rows
+from benchmarks.helpers import stein_rows
 from benchmarks.helpers.contest import Contest, Missing, Peer, rows_of
 from benchmarks.helpers.engine_kernels import density
 from benchmarks.helpers.machine import circumstances
 from benchmarks.helpers.regressions import errors, linear, two_modes, weight_of_mode
 from benchmarks.optima import Optimum, _above, gaussian_optima, mixture_optima, negative_elbo, nodes
-from benchmarks.vectors import compared
 from pmdviz.densities.density import KernelDensity
-from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.targets import make_target
 
 
@@ -97,13 +93,6 @@ def test_runs_of_gaussian_processes_and_topics_are_looked_at_where_they_should(m
     assert len({row["perplexity"] for row in rows}) == 1 and rows[-1]["visited"] == 200
 
 
-def test_the_plain_form_of_a_gaussian_process_ends_where_ours_does():
-    target = make_target("sparse_gp", num_data=300, dim=16)
-    knobs = Recipe("sparse_gp", "structured_pmd").start_knobs()
-    batches = _batches(target, knobs)[:6]
-    np.testing.assert_allclose(_ours(target, knobs, batches), _plain(target, batches), atol=1e-8)
-
-
 def test_means_of_the_ten_gaussians_by_many_draws():
     target = make_target("gmm")
     draws = target.reference().sample(np.random.default_rng(0), 200_000)
@@ -111,14 +100,6 @@ def test_means_of_the_ten_gaussians_by_many_draws():
     np.testing.assert_allclose(draws.mean(axis=0), first, atol=0.02)  # 4 standard errors
     np.testing.assert_allclose((draws**2).mean(axis=0), second, atol=0.04)
     np.testing.assert_allclose(np.cos(draws @ w + b).mean(), cosine, atol=0.008)
-
-
-def test_a_row_is_measured_by_its_seed():
-    row = stein_rows.Row("few", "steinis", "gmm", {}, {"num_particles": 20}, stein_rows.divergence, steps=5)
-    found = row.measure(3)
-    assert found == row.measure(3) != row.measure(4) and found["kl"] >= 0 < found["ess"] <= 1
-    run = adaptive_rows.run_of(adaptive_rows.Row("few", {"num_components": 5}, 3, np.nan), 1)
-    assert min(adaptive_rows.statistics(run)[name] for name in ("kl_forward", "kl_reverse")) > 0
 
 
 # The optima that SVI and NPV are measured against.
@@ -156,14 +137,6 @@ def test_runs_are_held_against_the_optimum_of_their_side():
 # Times: what a row says; how long anything takes is never judged.
 
 
-def test_the_exponent_of_a_power():
-    sizes = (100, 1000, 10_000, 100_000)
-    for power in (0.0, 1.0, 2.0):
-        assert exponent(sizes, [0.7 * n**power for n in sizes]) == pytest.approx(power, abs=0.01)
-    assert exponent(sizes, [100 + n for n in sizes]) == pytest.approx(1.0, abs=0.05), "a fixed cost is left out"
-    assert exponent(sizes, [0.0] * 4) is None
-
-
 def absent():
     raise ImportError("No module named 'absent'")
 
@@ -183,14 +156,6 @@ def test_the_density_contest_knows_the_truth():
     contest = density(np.random.default_rng(0), 60, 3)
     assert contest.error(contest.ours()) < 1e-13
     assert contest.error(contest.ours() + 1e-6) == pytest.approx(1e-6)
-
-
-def test_processes_are_compared_by_medians_and_frames_by_their_digests():
-    plain = [{"kde_2": ms, "frame": "a"} for ms in (2.0, 9.0, 3.0)]
-    wide = [{"kde_2": ms, "frame": "a"} for ms in (1.5, 0.1, 7.0)]
-    found = compared(plain, wide)
-    assert (found["as_it_comes"], found["wider"], found["ratio"]) == ({"kde_2": 3.0}, {"kde_2": 1.5}, {"kde_2": 0.5})
-    assert found["same_bits"] and not compared(plain, [{**one, "frame": "b"} for one in wide])["same_bits"]
 
 
 def test_what_numba_was_given_of_the_processor_belongs_to_the_machine(monkeypatch):

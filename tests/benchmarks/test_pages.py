@@ -14,14 +14,12 @@ from benchmarks.helpers import (
     dimension_figure,
     fit_page,
     pmfvb_page,
-    regression_figure,
     regression_page,
     stein_page,
 )
 from benchmarks.helpers.claims_overview import PAGES, overview, verdicts
 from benchmarks.helpers.claims_runs import read_rows
 from benchmarks.helpers.dimension_figure import BOTTOM, LEAST, MOST, TOP
-from benchmarks.helpers.regression_problems import TITLES
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -79,8 +77,3 @@ def test_the_figure_of_dimension_has_a_point_for_each_one_and_fills_those_with_a
     circles = [one.attrib for one in root.iter("{http://www.w3.org/2000/svg}circle")]
     assert [float(one["cy"]) for one in circles] == [BOTTOM, TOP] and float(circles[0]["cx"]) < float(circles[1]["cx"])
     assert [one["class"].split()[0] for one in circles] == ["open", "f0"]
-
-
-def test_every_line_of_a_figure_has_its_own_colour():
-    assert [*regression_figure.COLOURS] == [*TITLES]
-    assert len({*dimension_figure.COLOURS.values()}) == len(dimension_figure.COLOURS)

@@ -68,11 +68,6 @@ def test_it_shows_the_question_then_the_answer_then_the_verdict(question):
     assert repr(question) == said.replace("**", "")
 
 
-def test_a_right_answer_is_told_so_and_how_sure_it_was(question):
-    shown = question.answer("b", "sure").verdict("b", **TEXTS)._repr_markdown_()
-    assert shown == "You said **b** (sure), and so it is: no. It rises."
-
-
 def test_a_number_is_told_where_it_lies():
     for given, said in [
         (4.7, "You said **4.7**; it is **3.7** particles: near enough. m / (1 + chi2)."),
@@ -127,8 +122,3 @@ def test_what_is_not_a_question_is_refused():
     ]:
         with pytest.raises(InputError, match=words):
             pmdviz.Question(text, **choices)
-
-
-def test_without_a_notebook_it_is_printed(question, capsys):
-    question.ask()
-    assert capsys.readouterr().out.startswith("Question. Does $TV$ fall?")

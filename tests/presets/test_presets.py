@@ -206,15 +206,6 @@ def test_measures_of_log_z_are_its_estimates_less_the_truth():
     assert failures(Expression("abs(log_z_above_error) < 9"), session.run) == why
 
 
-def test_the_paper_s_algorithm_1_has_nothing_of_ours():
-    """The paper's own choices where it says them."""
-    result = own_run("algorithm_1", 0)
-    knobs = result.recipe.knobs
-    ours = {"policy": "ess", "draws": "balanced", "batches": "epochs", "bandwidth_rule": "local", "warm_start": True}
-    assert all(knobs[name] != value for name, value in ours.items()) and knobs["step_limit"] == 0
-    assert result.final.rejuvenations == result.final.iteration - 1
-
-
 def test_a_preset_whose_package_is_missing_is_left_out(monkeypatch):
     """The lab of the README's first command has no scikit-learn."""
     monkeypatch.setattr(presets, "find_spec", lambda name: None)
