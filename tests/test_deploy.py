@@ -82,7 +82,7 @@ def test_two_processes_behind_nginx_with_websockets(tmp_path):
         children = psutil.Process(lab.pid).children()
         lab.send_signal(signal.SIGTERM)
         assert lab.wait(60) == 0
-        assert not psutil.wait_procs(children, timeout=60)[1]
+        assert not psutil.wait_procs(children, timeout=300)[1]
         crowd.leave()
     finally:
         for process in (proxy, lab):

@@ -122,7 +122,7 @@ def test_a_terminal_gets_a_bar(capsys, monkeypatch):
 
 def process(*arguments, **rest):
     command = [sys.executable, "-m", "pmdviz", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=Path(__file__).parents[2], **rest)
+    return subprocess.run(command, capture_output=True, text=True, timeout=600, cwd=Path(__file__).parents[2], **rest)
 
 
 def test_the_module_runs_and_refuses_with_status_two():
@@ -135,24 +135,24 @@ def test_the_module_runs_and_refuses_with_status_two():
     assert done.stderr.endswith("; given: '0'\n") and done.stderr.count("\n") == 1
 
 
+@pytest.mark.ci
 def test_a_reader_that_goes_away_is_no_traceback():
-    command, root = f"{sys.executable} -m pmdviz --help | head -n 1", Path(__file__).parents[2]
-    done = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=120, cwd=root)
+    command, root = f"{sys.executable} -m pmdviz list | head -n 1", Path(__file__).parents[2]
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=600, cwd=root)
     assert done.stdout and done.stderr == ""
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a device that is always full")
 @pytest.mark.parametrize(
     ("arguments", "unbuffered"),
-    [(["list"], ""), (["list", "--json", "-"], "1"), pytest.param(["--help"], "", marks=pytest.mark.ci)],
-    ids=str,
+    [(["--help"], ""), *(pytest.param(["list"], unbuffered, marks=pytest.mark.ci) for unbuffered in ("", "1"))],
 )
 def test_output_that_finds_no_room_is_one_line_and_status_one(arguments, unbuffered):
     with open("/dev/full", "w") as full:
         command = [sys.executable, "-m", "pmdviz", *arguments]
         root, environment = Path(__file__).parents[2], {**os.environ, "PYTHONUNBUFFERED": unbuffered}
         done = subprocess.run(
-            command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=120, cwd=root, env=environment
+            command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=600, cwd=root, env=environment
         )
     assert done.returncode == 1
     assert done.stderr == "pmdviz: the output could not be written: No space left on device\n"

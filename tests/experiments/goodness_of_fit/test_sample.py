@@ -179,7 +179,9 @@ def knobs(**values):
     return GoodnessOfFitKnobs.checked({"num_points": 40, "repetitions": 25, "draws": 40, **values})
 
 
-@pytest.mark.parametrize("name", SCENARIOS)
+@pytest.mark.parametrize(
+    "name", [name if name != "ising_10x10" else pytest.param(name, marks=pytest.mark.ci) for name in SCENARIOS]
+)
 def test_a_scenario_draws_points_of_its_target(name):
     scenario, n = SCENARIOS[name], 2000
     target = scenario.target(10.0)
