@@ -90,6 +90,7 @@ def test_without_json_it_prints_lines_to_read(capsys):
     assert "visited: 200" in out and "tv: 0." in out
 
 
+@pytest.mark.ci
 def test_list_names_every_target_method_option_and_knob(capsys):
     found = json_of(capsys, "list")
     assert set(found["targets"]) == set(TARGETS) and set(found["methods"]) == set(METHODS)

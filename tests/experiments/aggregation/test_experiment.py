@@ -88,6 +88,7 @@ def test_pictures_of_a_mixture():
     assert np.linalg.norm(unmatched.means[0] - unmatched.means[1]) < 0.8 * apart
 
 
+@pytest.mark.ci
 def test_components_counted_on_each_machine():
     chosen, rows = rows_of({**MIXTURE, "count": "bic", "num_data": 1200, "repetitions": 1})
     case = MADE.cases(chosen)[0]
@@ -186,6 +187,7 @@ def test_what_is_too_large_is_refused_before_it_begins(monkeypatch):
         assert max(MADE.size(case).megabytes for case in cases) < 500, knobs
 
 
+@pytest.mark.ci
 def test_a_row_is_the_same_whatever_ran_before():
     chosen = MADE.Knobs.checked(MIXTURE)
     first, second = MADE.cases(chosen)

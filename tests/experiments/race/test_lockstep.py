@@ -118,7 +118,7 @@ def plain(result):
     return [{name: value for name, value in row.items() if name != "seconds"} for row in result.rows]
 
 
-@pytest.mark.parametrize("clock", BUDGETS)
+@pytest.mark.parametrize("clock", [pytest.param("data", marks=pytest.mark.ci), "evaluations"])
 def test_a_race_by_either_clock_replays_bit_for_bit(clock):
     made = race(FOUR, budget=BUDGETS[clock], clock=clock, seeds=2, points=3, **TWO_MODES)
     again = race(RaceRecipe.from_json(made.recipe.to_json()))
@@ -131,7 +131,7 @@ def test_a_race_by_either_clock_replays_bit_for_bit(clock):
     assert scope["race"].recipe == made.recipe and plain(scope["race"]) == plain(made)
 
 
-@pytest.mark.parametrize("clock", BUDGETS)
+@pytest.mark.parametrize("clock", ["data", pytest.param("evaluations", marks=pytest.mark.ci)])
 def test_in_lock_step_each_run_is_that_of_its_recipe(clock):
     live = Race(RaceRecipe.checked(FOUR, budget=BUDGETS[clock], clock=clock, seeds=[4], **TWO_MODES))
     while not live.done:

@@ -28,6 +28,7 @@ def test_in_the_plane_they_are_tv_and_forward_kl():
     assert last_scene(made)[1].best == f"{titles[best['method']]} (TV {best['tv']:.3f})"
 
 
+@pytest.mark.ci
 def test_in_five_dimensions_they_are_told_from_the_moments():
     made = pmdviz.race(["pmd:num_particles=100", "hmc", "svi"], **FIVE, budget=1_000, points=4)
     assert [metric.name for metric in made.recipe.shown] == ["mean_error", "kl_moments"]

@@ -70,6 +70,7 @@ def test_parts_that_hardly_overlap_are_said():
     assert "effective points" in kl_weighted(parts, np.ones(6), rng).note
 
 
+@pytest.mark.ci
 def test_averages_of_two_modes_fail_and_weighted_mixtures_do_not():
     rows = {row["combiner"]: row for row in SHARDED.run({**CASE, "K": 5})}
     tv = {name: rows[each.title]["tv"] for name, each in COMBINERS.items()}
