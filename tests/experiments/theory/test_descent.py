@@ -89,6 +89,7 @@ def test_what_is_measured_of_particles_is_the_kl_of_their_moments():
 SHORT = {"runs": 2, "num_particles": 1500, "num_steps": 3, "looks": 30}
 
 
+@pytest.mark.ci
 def test_runs_fall_as_the_theory_says_and_stop_at_its_floor():
     found = pmdviz.experiment("descent", **SHORT, workers=1)
     off = np.array([(row["measured"] - row["exact"]) / row["sd"] for row in found.rows if row["t"]])
