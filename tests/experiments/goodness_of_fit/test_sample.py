@@ -20,11 +20,12 @@ def rng():
 
 @pytest.fixture(scope="module")
 def gibbs():
-    return pmdviz.run(target="ising", target_options={"size": 3}, method="gibbs", budget=800, floor=False)
+    ising = {"target": "ising", "target_options": {"size": 3}}
+    return pmdviz.run(**ising, method="gibbs", budget=800, floor=False, metrics_every=10**6)
 
 
 def test_a_run_a_session_and_a_frame_are_tested_alike(gibbs):
-    session = pmdviz.Session(gibbs.recipe)
+    session = pmdviz.Session(gibbs.recipe, metrics_every=10**6)
     while not session.done:
         session.advance(10**9)
     found = [pmdviz.test_fit(gibbs.target, one, "dksd") for one in (gibbs, session, gibbs.final)]
