@@ -46,7 +46,7 @@ def test_a_run_stops_at_the_first_step_that_spends_its_budget(method):
 def test_steps_made_in_one_call_have_one_evaluation_for_every_row():
     """Then the rest of a budget in evaluations is the rest of the rows that they may visit."""
     for method in ("hmc", "mala", "sgld"):
-        session = Session(Recipe("mixture", method, target_options=CHEAP, budget=30_000))
+        session = Session(Recipe("mixture", method, target_options=CHEAP, budget=30_000), metrics_every=10**6)
         while not session.done:
             frame = session.advance(50)
             assert frame.evaluations == frame.visited, method
