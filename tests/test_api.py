@@ -40,6 +40,7 @@ def test_a_run_from_keywords_and_from_its_recipe_are_the_same():
     assert run.recipe == again.recipe and run.recipe.seed == 4
 
 
+@pytest.mark.ci
 def test_a_run_without_the_compiler_is_the_same():
     """`NUMBA_DISABLE_JIT=1`, as one debugs kernels; in one dimension the plain loops end within seconds."""
     small = {"target": "bimodal1d", "num_particles": 20, "budget": 200, "floor": False}
@@ -60,47 +61,36 @@ def test_a_run_can_be_read():
     assert run.sample(3).tolist() == run.sample(3, seed=0).tolist() != run.sample(3, seed=1).tolist()
     assert run.frames[-1].metrics["tv"] == run.history["tv"][-1]
     assert run.frames[-1].metrics["floor_tv"] > 0
+    keys = {"tv", "kl_forward", "kl_reverse", "cross_entropy", "ess", "mass_outside", "floor_tv", "floor_kl"}
+    keys |= {"floor_tv_se", "floor_kl_se"}
+    assert pmdviz.run(**SMALL, floor=False).final.metrics.keys() >= keys
     assert run.final.visited == 200
     assert f"TV {run.final.metrics['tv']:.3g}" in repr(run) and "gaussian" in repr(run)
 
 
-def test_the_metrics_always_have_their_keys():
-    keys = {"tv", "kl_forward", "kl_reverse", "cross_entropy", "ess", "mass_outside", "floor_tv", "floor_kl"}
-    keys |= {"floor_tv_se", "floor_kl_se"}
-    assert pmdviz.run(**SMALL, floor=False).final.metrics.keys() >= keys
+def test_a_run_measures_as_often_as_asked_and_reports_every_iteration():
+    seen = []
+    run = pmdviz.run(
+        **SMALL, batch_size=10, metrics_every=4, progress=lambda session: seen.append(session.frame.iteration)
+    )
+    assert run.history["iteration"].tolist() == [0, 4, 8, 12, 16, 20] and seen == [*range(1, 21)]
 
 
-def test_a_run_measures_as_often_as_asked():
-    assert pmdviz.run(**SMALL, batch_size=10, metrics_every=4).history["iteration"].tolist() == [0, 4, 8, 12, 16, 20]
-
-
-def test_progress_is_told_after_every_iteration():
-    told = []
-    pmdviz.run(**SMALL, batch_size=10, progress=lambda session: told.append(session.frame.iteration))
-    assert told == [*range(1, 21)]
-
-
-@pytest.mark.parametrize(
-    "parts, words",
-    [
+def test_what_cannot_be_run_is_refused():
+    for parts, words in [
         ({"budget": None}, "run needs a budget"),
         ({"budget": 0}, "budget must be"),
         ({"num_particle": 5}, "did you mean 'num_particles'"),
         ({"recipe": "mixture"}, "run takes a Recipe or keywords; given: 'mixture'"),
         ({"metrics_every": 0}, "metrics_every must be"),
         ({"progress": 3}, "progress must be a function or None; given: 3"),
-    ],
-)
-def test_what_cannot_be_run_is_refused(parts, words):
-    with pytest.raises(pmdviz.InputError) as error:
-        pmdviz.run(**parts)
-    assert words in str(error.value)
-
-
-@pytest.mark.parametrize("besides", [{"eta": 1}, {"seed": 5}, {"target": "bimodal1d"}, {"budget": 7}, {"method": "x"}])
-def test_a_recipe_says_all_of_a_run(besides):
-    with pytest.raises(pmdviz.InputError, match="already says all of the run; given besides: "):
-        pmdviz.run(pmdviz.Recipe(**SMALL), **besides)
+    ]:
+        with pytest.raises(pmdviz.InputError) as error:
+            pmdviz.run(**parts)
+        assert words in str(error.value)
+    for besides in ({"eta": 1}, {"seed": 5}, {"target": "bimodal1d"}, {"budget": 7}, {"method": "x"}):
+        with pytest.raises(pmdviz.InputError, match="already says all of the run; given besides: "):
+            pmdviz.run(pmdviz.Recipe(**SMALL), **besides)
 
 
 def test_the_number_of_draws_is_checked():
@@ -113,9 +103,9 @@ def test_the_number_of_draws_is_checked():
             run.sample(3, seed=seed)
 
 
-@pytest.mark.parametrize(
-    ("points", "words"),
-    [
+def test_points_of_a_density_are_checked():
+    run = pmdviz.run(**SMALL, floor=False)
+    for points, words in [
         (np.zeros((3, 1)), r"theta must have shape \(m, 2\)"),
         ([[0.0, 0.0], [np.nan, 0.0]], r"points must be finite; one of those given: \[nan, 0.0\]"),
         ([[0.0, np.inf]], r"points must be finite; one of those given: \[0.0, inf\]"),
@@ -123,41 +113,20 @@ def test_the_number_of_draws_is_checked():
         ([[1], [2, 3]], "theta must be real numbers"),
         ([[1j, 0]], "theta must be real numbers"),
         (None, "theta must have shape"),
-    ],
-)
-def test_points_of_a_density_are_checked(points, words):
-    with pytest.raises(pmdviz.InputError, match=words):
-        pmdviz.run(**SMALL, floor=False).log_density(points)
+    ]:
+        with pytest.raises(pmdviz.InputError, match=words):
+            run.log_density(points)
 
 
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
+def test_sweeps_and_races_refuse_what_is_not_a_path_or_a_function():
+    for given, words in [
         ({"path": 3}, "a file needs a path .*; given: 3"),
         ({"path": ""}, "a file needs a path .*; given: ''"),
         ({"path": "a\0b"}, "a file needs a path .* without zero bytes"),
         ({"path": "n" * 300 + ".csv"}, "File name too long"),
         ({"progress": 3}, "progress must be a function or None; given: 3"),
-    ],
-    ids=str,
-)
-def test_a_sweep_refuses_what_is_no_path_and_no_function(given, words):
-    with pytest.raises(pmdviz.InputError, match=words):
-        pmdviz.sweep(pmdviz.Recipe(**SMALL), {"num_particles": [5]}, seeds=1, **given)
-
-
-def test_a_race_refuses_what_is_no_function():
+    ]:
+        with pytest.raises(pmdviz.InputError, match=words):
+            pmdviz.sweep(pmdviz.Recipe(**SMALL), {"num_particles": [5]}, seeds=1, **given)
     with pytest.raises(pmdviz.InputError, match="progress must be a function or None; given: 3"):
         pmdviz.race("pmd", "gaussian", progress=3)
-
-
-def test_pandas_is_asked_for_only_when_it_is_wanted():
-    run = pmdviz.run(**SMALL)
-    try:
-        import pandas
-    except ImportError:
-        with pytest.raises(ImportError, match="pip install pandas"):
-            run.to_frame()
-    else:
-        assert isinstance(run.to_frame(), pandas.DataFrame)
-        assert run.to_frame()["tv"].tolist() == run.history["tv"].tolist()

@@ -1,16 +1,27 @@
-"""The docs say what the code says."""
+"""The docs say what the code says: links lead somewhere, pieces of code run, commands parse, tables are up to date."""
 
+import importlib.util
 import re
+import shlex
+import tomllib
 from pathlib import Path
 
 import pytest
 
-from pmdviz.cli import main
-from pmdviz.engine.recipe import recipe
-from pmdviz.engine.recipe.link import SHORT
-from pmdviz.experiments.race import recipe as race_recipe
+import pmdviz
+from pmdviz.cli import lessons, main
+from pmdviz.presets import PRESETS
+from pmdviz.presets.experiments import EXPERIMENT_PRESETS
+from tests.support.pages import DOCS, PAGES, ROOT, blocks, code_in_text, command_lines
 
-DOCS = Path(__file__).parent.parent / "docs"
+ELSEWHERE = {"README.md", "notebooks.md", "course.md"}  # tests beside what they are about run their Python
+SOONER = {  # what of a page is made smaller, so that it ends soon
+    "export.md": {"20_000": "300", "frames=50": "frames=3"},
+    "theory.md": {"seeds=4,": "seeds=2, workers=1,", "seeds=60,": "seeds=3, workers=1,"},
+}
+QUICK = {"first-steps.md", "own-data.md"}
+PROGRAMS = {"echo", "jupyter", "panel", ".", "pip"}  # of others
+EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
 
 
 def test_the_table_of_knobs_is_the_declarations(capsys):
@@ -20,31 +31,142 @@ def test_the_table_of_knobs_is_the_declarations(capsys):
     )
 
 
-@pytest.mark.parametrize("page", sorted(DOCS.glob("*.md")), ids=lambda page: page.name)
-def test_links_lead_somewhere(page):
-    links = re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8"))
-    assert [link for link in links if "://" not in link and not (page.parent / link).exists()] == []
+def test_links_lead_somewhere():
+    for page in PAGES:
+        links = re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8"))
+        gone = [link for link in links if "://" not in link and not (page.parent / link).exists()]
+        assert not gone, page.name
 
 
-def test_the_python_of_the_docs_runs():
-    blocks = re.findall(r"```python\n(.*?)```", (DOCS / "python.md").read_text(encoding="utf-8"), flags=re.S)
-    scope: dict = {}
-    for block in blocks:
-        exec(compile(block, "docs/python.md", "exec"), scope)
-    assert scope["again"].history["tv"][-1] < 0.3
-    assert scope["run"].target is scope["mine"] and scope["run"].final.metrics["tv"] < 0.2
+# The Python of the pages.
 
 
-def test_the_formats_have_every_key_that_is_read():
-    first, race, link = (DOCS / "recipes.md").read_text(encoding="utf-8").split("\n## ")[1:]
-    assert rows(first) == [*recipe.KEYS]
-    assert rows(race) == [*race_recipe.KEYS]
-    pairs = [row.split("|")[1:3] for row in link.splitlines() if row.startswith("| `")]
-    named = [dict(zip(*(re.findall(r"`(\w+)`", cell) for cell in pair), strict=True)) for pair in pairs]
-    assert {key: short for each in named for key, short in each.items()} == SHORT
+def python_of(page):
+    return [block.text for block in blocks(page) if block.language == "python"]
 
 
-def rows(section):
-    """The keys in the first column of a table, in their order."""
-    cells = [row.split("|")[1] for row in section.splitlines() if row.startswith("| `")]
-    return re.findall(r"`(\w+)`", " ".join(cells))
+def first_steps(dying, kept, **_):
+    """The first run is the preset that the page speaks of, and loses its particles; the second one keeps them."""
+    assert dying.recipe == PRESETS["particles_die"].recipe
+    ess, tv = ([run.history[name][-1] for run in (dying, kept)] for name in ("ess", "tv"))
+    assert ess[0] < 10 and 200 < ess[1] and tv[1] < 0.55 * tv[0]
+
+
+def python(again, run, mine, **_):
+    assert again.history["tv"][-1] < 0.3 and run.target is mine and run.final.metrics["tv"] < 0.2
+
+
+def race(result, **_):
+    assert [entry["method"] for entry in result.summary] == ["pmd", "pmd:warm_start=true", "smc", "sgld:batch_size=50"]
+    assert len(result.rows) == len(result.to_frame()) == 12
+
+
+def own_data(run, **_):
+    assert run.target.num_data == 12 and run.final.metrics["tv"] < 0.6
+
+
+PROMISED = {"first-steps.md": first_steps, "python.md": python, "race.md": race, "own-data.md": own_data}
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, id=page.name, marks=() if page.name in QUICK else pytest.mark.ci)
+        for page in PAGES
+        if page.name not in ELSEWHERE and python_of(page)
+    ],
+)
+def test_the_python_of_a_page_runs(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    texts, scope = python_of(page), {}
+    for usual, sooner in SOONER.get(page.name, {}).items():
+        assert usual in "".join(texts)
+        texts = [text.replace(usual, sooner) for text in texts]
+    for text in texts:
+        exec(compile(text, page.name, "exec"), scope)
+    PROMISED.get(page.name, lambda **_: None)(**scope)
+
+
+def test_every_recipe_is_one():
+    texts = [block.text for page in PAGES for block in blocks(page) if block.language == "json"]
+    assert texts and all(pmdviz.Recipe.from_json(text) for text in texts)
+
+
+# Commands: no more than argparse says without running them.
+
+
+def simple_commands(line):
+    """The words of each command of a line, without its comment."""
+    words = shlex.shlex(line, posix=True, punctuation_chars="&|;()")
+    words.whitespace_split, words.commenters = True, "#"
+    commands: list[list[str]] = [[]]
+    for word in words:
+        if set(word) <= set("&|;()"):
+            commands.append([])
+        else:
+            commands[-1].append(word)
+    return [command for command in commands if command]
+
+
+def check_command(words):
+    """One command: ours by its parser, a module by its file, the extras of an installation by their names."""
+    program, *rest = words
+    if Path(program).name.startswith("python"):
+        assert rest[0] == "-m", rest
+        program, *rest = rest[1:]
+        assert importlib.util.find_spec(program), program
+    if Path(program).name == "pmdviz":
+        check_ours(rest)
+    elif Path(program).name == "pip":
+        for extras in re.findall(r"(?:\.|pmdviz)\[([\w,]+)\]", " ".join(rest)):
+            assert {*extras.split(",")} <= {*EXTRAS}, extras
+    else:
+        assert Path(program).name in PROGRAMS or program.startswith(("benchmarks", "pytest", "venv", "tests")), words
+
+
+def check_ours(rest):
+    from benchmarks import names
+
+    main._check_command(rest[:1])
+    options, left = main.parser_of(rest[:1]).parse_known_args(rest)
+    assert not left, left
+    experiments = {*pmdviz.list_experiments(), *EXPERIMENT_PRESETS}
+    known = {"bench": ("name", names()), "lessons": ("what", lessons.ACTS), "experiment": ("name", experiments)}
+    part, valid = known.get(options.command, ("command", main.COMMANDS))
+    assert getattr(options, part) in valid, options
+
+
+def test_every_command_line_is_one():
+    for page in PAGES:
+        for line in (line for block in blocks(page) for line in command_lines(block)):
+            for words in simple_commands(line):
+                try:
+                    check_command(words)
+                except (AssertionError, pmdviz.InputError) as error:
+                    raise AssertionError((page.name, line)) from error
+
+
+def test_a_command_in_the_text_has_the_flags_that_it_names():
+    for page in PAGES:
+        for code in code_in_text(page):
+            found = re.fullmatch(r"(?:\$ )?(?:python -m )?pmdviz ([a-z]+)\b(.*)", code)
+            if found:
+                main._check_command([found[1]])
+                known = main.parser_of([found[1]]).commands.choices[found[1]]._option_string_actions
+                assert {*re.findall(r"(?<!\S)--[\w-]+", found[2])} <= {*known}, (page.name, code)
+
+
+def test_a_line_that_is_wrong_is_found():
+    for line in (
+        "pmdviz sevre",
+        "pmdviz serve --shw",
+        "pmdviz run --budget",
+        "pmdviz bench no-such-bench",
+        "python -m pmdviz experiment no_such_experiment",
+        "python -m no_such_module",
+        "python -m pip install '.[dcos]'",
+        "rm -rf .",
+    ):
+        with pytest.raises((AssertionError, pmdviz.InputError)):
+            for words in simple_commands(line):
+                check_command(words)

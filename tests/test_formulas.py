@@ -3,18 +3,19 @@
 import builtins
 import math
 import pickle
+import re
 import warnings
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pmdviz.errors import InputError
 from pmdviz.formulas import CONSTANTS, LONGEST, Formula
 from pmdviz.formulas.functions import FUNCTIONS
 
-NAMES = {name: getattr(np, name) for name in FUNCTIONS} | CONSTANTS
+NAMES = {name: getattr(np, name) for name in FUNCTIONS} | {name: np.float64(x) for name, x in CONSTANTS.items()}
 POINTS = np.random.default_rng(0).uniform(-2, 2, size=(40, 2))
 LEAVES = st.sampled_from(["x", "y", "pi", "e"]) | st.sampled_from([0.5, 1.0, 2.0, 3.0, 0.25]).map(str)
 
@@ -34,25 +35,21 @@ TEXTS = st.recursive(LEAVES, _inside, max_leaves=8).filter(lambda text: len(text
 
 
 def computed(text, points):
-    """What Python and NumPy make of it."""
-    columns = {"x": points[:, 0], "y": points[:, 1]}
-    try:
-        with np.errstate(all="ignore"):
-            found = eval(text, {"__builtins__": {}}, NAMES | columns)
-    except (ZeroDivisionError, OverflowError):  # of Python's own numbers
-        assume(False)
-    assume(not isinstance(found, complex))
-    return np.broadcast_to(found, len(points))
+    """What NumPy makes of it, with its own numbers: Python's would become complex or raise."""
+    columns = {"x": points[:, 0], "y": points[:, 1], "float64": np.float64}
+    code = re.sub(r"\d+\.\d+", r"float64(\g<0>)", text)
+    with np.errstate(all="ignore"):
+        return np.broadcast_to(eval(code, {"__builtins__": {}}, NAMES | columns), len(points))
 
 
 @given(TEXTS)
-@settings(max_examples=300)
+@settings(max_examples=100)
 def test_the_value_is_that_of_numpy(text):
     np.testing.assert_allclose(Formula(text).value(POINTS), computed(text, POINTS), rtol=1e-12, atol=0)
 
 
 @given(TEXTS)
-@settings(max_examples=300)
+@settings(max_examples=100)
 def test_the_gradient_is_that_of_finite_differences(text):
     formula = Formula(text)
     found = formula.gradient(POINTS)
@@ -79,9 +76,8 @@ def test_value_and_gradient_come_from_one_walk():
     assert again == formula and np.array_equal(again.value(POINTS), value)
 
 
-@pytest.mark.parametrize(
-    "text, at, slope",
-    [
+def test_slopes_at_special_points():
+    for text, at, slope in [
         ("abs(x)", 0.0, 0.0),
         ("hypot(x, 0)", 0.0, 0.0),
         ("sqrt(square(x))", 0.0, 0.0),
@@ -93,10 +89,8 @@ def test_value_and_gradient_come_from_one_walk():
         ("x**x", 1.0, 1.0),
         ("(-2 * x)**2", 1.5, 12.0),
         ("3 / x", 2.0, -0.75),
-    ],
-)
-def test_slopes_at_special_points(text, at, slope):
-    assert Formula(text).gradient(np.array([[at]]))[0, 0] == pytest.approx(slope, abs=1e-12)
+    ]:
+        assert Formula(text).gradient(np.array([[at]]))[0, 0] == pytest.approx(slope, abs=1e-12), text
 
 
 def test_numbers_are_floats():
@@ -171,28 +165,17 @@ def refusal(text, monkeypatch):
     return ""
 
 
-@pytest.mark.parametrize("text", REFUSED, ids=lambda text: ascii(text)[:30])
-def test_what_is_no_formula_gets_one_sentence_and_is_not_executed(text, monkeypatch):
-    words = refusal(text, monkeypatch)
-    assert words.count("\n") == 0 and 20 < len(words) < 330
+def test_what_is_not_a_formula_gets_one_sentence_and_is_not_executed(monkeypatch):
+    for text in REFUSED:
+        words = refusal(text, monkeypatch)
+        assert words.count("\n") == 0 and 20 < len(words) < 330, (text, words)
+    for other in [None, 3, 1.5, b"x", ["x"], {"x": 1}, True, np.array(1.0), object()]:
+        with pytest.raises(InputError, match=f"a formula is a text of 1 to {LONGEST} characters"):
+            Formula(other)
 
 
-def test_there_are_two_hundred_of_them():
-    assert len(set(REFUSED)) >= 200
-
-
-NO_TEXTS = [None, 3, 1.5, b"x", ["x"], {"x": 1}, True, np.array(1.0), object()]
-
-
-@pytest.mark.parametrize("given", NO_TEXTS, ids=lambda given: type(given).__name__)
-def test_what_is_no_text_is_refused(given):
-    with pytest.raises(InputError, match=f"a formula is a text of 1 to {LONGEST} characters"):
-        Formula(given)
-
-
-@pytest.mark.parametrize(
-    "text, words",
-    [
+def test_the_sentence_names_the_place():
+    for text, words in [
         ("x + foo", "'foo', at character 5, is not known: a formula is made of x, y, numbers, pi, e,"),
         ("x + cosine(x)", "'cosine', at character 5, is no function of a formula"),
         ("1 + expo(x)", "'expo', at character 5, is no function of a formula; did you mean exp"),
@@ -205,11 +188,9 @@ def test_what_is_no_text_is_refused(given):
         ("y + 1e999", "'1e999', at character 5, is too large a number"),
         ("exp(" * 61 + "x" + ")" * 61, "at character 245, is more than 60 operations deep inside others"),
         ("x if y else 2", "'x if y else 2', at character 1, is not allowed: a formula is made of"),
-    ],
-)
-def test_the_sentence_names_the_place(text, words):
-    with pytest.raises(InputError, match=words):
-        Formula(text)
+    ]:
+        with pytest.raises(InputError, match=words):
+            Formula(text)
 
 
 def test_sixty_deep_is_allowed():

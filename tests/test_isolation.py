@@ -4,22 +4,21 @@ import numpy as np
 import pytest
 
 from pmdviz.engine.recipe.recipe import Recipe
-from pmdviz.targets import TARGETS, make_target
+from pmdviz.targets import TARGETS
 from tests.support.crowd import Crowd, served
-from tests.support.engine import fitting
+from tests.support.engine import default_target, fitting
 
 
-@pytest.mark.parametrize("name", TARGETS)
-def test_what_recipes_share_cannot_be_written(name):
-    method = fitting(make_target(name))[0]
-    one, two = (Recipe(name, method).make_target() for _ in range(2))
-    assert one is two
-    for array in (one.data, one.scale):
-        if isinstance(array, np.ndarray) and array is one.data:
-            with pytest.raises(ValueError, match="read-only"):
-                array[...] = 0
+@pytest.mark.ci
+def test_what_recipes_share_cannot_be_written():
+    for name in TARGETS:
+        method = fitting(default_target(name))[0]
+        one, two = (Recipe(name, method).make_target() for _ in range(2))
+        assert one is two, name
+        assert not isinstance(one.data, np.ndarray) or not one.data.flags.writeable, name
 
 
+@pytest.mark.ci
 def test_messages_with_the_names_of_another_session_change_nothing_there():
     with served() as lab:
         crowd = Crowd(lab.url)

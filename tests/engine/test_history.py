@@ -27,39 +27,36 @@ def test_by_default_early_frames_and_one_in_each_block_of_ten_are_measured():
     assert [t for t in range(10) if is_due(t, 3)] == [0, 3, 6, 9], "what the user asks for stays as it is"
 
 
-@pytest.mark.parametrize("every", [None, 1, 7, 10])
-def test_the_next_due_iteration_is_the_first_that_is_due(every):
-    due = [t for t in range(3000) if is_due(t, every)]
-    for t in range(due[-1]):
-        assert next_due(t, every) == next(d for d in due if d > t)
+def test_the_next_due_iteration_is_the_first_that_is_due():
+    for every in (None, 1, 7, 10):
+        due = [t for t in range(1000) if is_due(t, every)]
+        for t in range(due[-1]):
+            assert next_due(t, every) == next(d for d in due if d > t), (every, t)
 
 
-@pytest.mark.parametrize("steps", range(2, 21))
-@pytest.mark.parametrize("stride, least", [(1, 0.7), (2, 0.5), (8, 0.5)])
-def test_no_phase_of_a_pass_through_the_data_is_preferred(steps, stride, least):
-    """500 measured iterations see each phase of a pass of so many steps at least `least` times as often as others."""
-    due = [t for t in range(20, 5000 * stride) if is_due(t, None, stride)]
-    seen = np.bincount(np.array(due) % steps, minlength=steps) * steps / len(due)
-    assert len(due) == pytest.approx(500, abs=3)
-    assert least < seen.min() and seen.max() < 2 - least, seen
+def test_no_phase_of_a_pass_through_the_data_is_preferred():
+    """500 measured iterations see each phase of a pass of 2 to 20 steps at least `least` times as often as others."""
+    for stride, least in [(1, 0.7), (2, 0.5), (8, 0.5)]:
+        due = [t for t in range(20, 5000 * stride) if is_due(t, None, stride)]
+        assert len(due) == pytest.approx(500, abs=3)
+        for steps in range(2, 21):
+            seen = np.bincount(np.array(due) % steps, minlength=steps) * steps / len(due)
+            assert least < seen.min() and seen.max() < 2 - least, (stride, steps, seen)
 
 
-@pytest.mark.parametrize("every", [None, 3])
-def test_what_a_larger_stride_leaves_a_smaller_one_left_too(every):
-    left = [{t for t in range(5000) if is_due(t, every, stride)} for stride in (1, 2, 4, 8, 16)]
-    for more, fewer in zip(left, left[1:], strict=False):
-        assert fewer < more and len(fewer) == pytest.approx(len(more) / 2, abs=4)
+def test_what_a_larger_stride_leaves_a_smaller_one_left_too():
+    for every in (None, 3):
+        left = [{t for t in range(5000) if is_due(t, every, stride)} for stride in (1, 2, 4, 8, 16)]
+        for more, fewer in zip(left, left[1:], strict=False):
+            assert fewer < more and len(fewer) == pytest.approx(len(more) / 2, abs=4), every
 
 
-@pytest.mark.parametrize(
-    "every, expected",
-    [(None, [0, 1, 2, 5, 10, 16, 22, 23]), (7, [0, 7, 14, 21, 23]), (1, [*range(24)])],
-)
-def test_a_run_measures_what_is_due_and_always_the_last(every, expected):
-    session = Session(Recipe(**SMALL, budget=115), metrics_every=every)
-    drive(session)
-    assert iterations(session) == expected
-    assert session.run.frames[-1].iteration == 23
+def test_a_run_measures_what_is_due_and_always_the_last():
+    for every, expected in [(None, [0, 1, 2, 5, 10, 16, 22, 23]), (7, [0, 7, 14, 21, 23]), (1, [*range(24)])]:
+        session = Session(Recipe(**SMALL, budget=115), metrics_every=every)
+        drive(session)
+        assert iterations(session) == expected
+        assert session.run.frames[-1].iteration == 23
 
 
 def test_columns_are_arrays_of_equal_length_with_nan_for_what_cannot_be_had():
@@ -112,10 +109,14 @@ def test_a_row_takes_the_place_of_one_of_the_same_iteration():
 # Long histories.
 
 
-@pytest.mark.parametrize("every", [None, 1, 3])
-@pytest.mark.parametrize("last", [29, 64, 333, 1000])
-def test_a_long_history_is_thinned_evenly_and_keeps_its_ends(monkeypatch, every, last):
+def test_a_long_history_is_thinned_evenly_and_keeps_its_ends(monkeypatch):
     monkeypatch.setattr(module, "MAX_ROWS", 20)
+    for every in (None, 1, 3):
+        for last in (29, 64, 333, 1000):
+            check_thinned(every, last)
+
+
+def check_thinned(every, last):
     history, due = History(every), [t for t in range(last) if is_due(t, every)]
     for t in [*due, last]:
         history.put(row(t))
@@ -146,14 +147,14 @@ def size_of_a_state():
     return Session(Recipe(**SMALL, budget=None)).frame.num_bytes
 
 
-@pytest.mark.parametrize("room", [5, 8, 30])
-def test_past_the_memory_cap_kept_frames_are_thinned_first_and_last_stay(room):
-    session = Session(Recipe(**SMALL, budget=500), metrics_every=1, memory_cap=room * size_of_a_state())
-    drive(session)
-    kept = [frame.iteration for frame in session.run.frames]
-    assert kept[0] == 0 and kept[-1] == 100
-    assert kept == sorted(set(kept)) and 3 <= len(kept) <= room + 1
-    assert len(session.history) == 101, "the history is no part of that"
+def test_past_the_memory_cap_kept_frames_are_thinned_first_and_last_stay():
+    for room in (5, 8, 30):
+        session = Session(Recipe(**SMALL, budget=500), metrics_every=1, memory_cap=room * size_of_a_state())
+        drive(session)
+        kept = [frame.iteration for frame in session.run.frames]
+        assert kept[0] == 0 and kept[-1] == 100
+        assert kept == sorted(set(kept)) and 3 <= len(kept) <= room + 1
+        assert len(session.history) == 101, "the history is not thinned"
 
 
 def test_seek_works_between_frames_that_were_dropped():
@@ -200,12 +201,3 @@ def test_columns_that_grow_row_by_row_are_those_built_at_once():
         assert grown[name].tobytes() == values.tobytes() and grown[name].dtype == values.dtype
     history.columns["tv"][:] = 0.0  # the caller's own
     assert history.columns["tv"][-1] == 8 / 7
-
-
-def test_of_new_rows_alone_columns_are_built(monkeypatch):
-    history, built = History(1), []
-    monkeypatch.setattr(module, "_column", lambda values: built.append(len(values)) or np.array(values))
-    for at in range(50):
-        history.put({"iteration": at})
-        history.kept_columns()
-    assert built == [1] * 50

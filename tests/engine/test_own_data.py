@@ -3,8 +3,6 @@
 import gc
 import json
 import pickle
-import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,7 +16,6 @@ from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.experiments.workers import results
-from pmdviz.targets import TARGETS
 from tests.support.engine import digest
 
 
@@ -130,7 +127,7 @@ def test_a_race_carries_its_table_too():
     assert RaceRecipe.from_link(link).target.num_data == 50
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_worker_processes_are_given_the_table():
     recipe = recipe_of(60, seed=7)
     pin = recipe.target_options["data"]
@@ -144,14 +141,3 @@ def test_worker_processes_are_given_the_table():
     sent = pickle.dumps(recipe)
     del recipe
     assert forgotten(pin) and pickle.loads(sent).make_target().num_data == 60
-
-
-def test_the_python_of_the_page_about_it_runs(tmp_path, monkeypatch):
-    page = (Path(__file__).parents[2] / "docs" / "own-data.md").read_text(encoding="utf-8")
-    monkeypatch.chdir(tmp_path)
-    names = {}
-    for block in re.findall(r"```python\n(.*?)```", page, flags=re.S):
-        exec(compile(block, "docs/own-data.md", "exec"), names)
-    assert names["run"].target.num_data == 12 and names["run"].final.metrics["tv"] < 0.6
-    listed = set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`[^|]*) \|", page, flags=re.M))))
-    assert {name for name, made in TARGETS.items() if made.table is not None} <= listed

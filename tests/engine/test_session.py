@@ -94,12 +94,12 @@ def test_a_budget_can_be_cut_to_what_has_been_visited():
     assert s.recipe.budget is None and s.advance().iteration == 8
 
 
-@pytest.mark.parametrize("more", [0, -1, 1.5, True, "five", MAX_BUDGET + 1])
-def test_a_budget_grows_by_a_whole_number(more):
+def test_a_budget_grows_by_a_whole_number():
     s = session()
-    with pytest.raises(InputError, match="more must be a whole number at least 1"):
-        s.extend(more)
-    assert s.recipe.budget == 200
+    for more in (0, -1, 1.5, True, "five", MAX_BUDGET + 1):
+        with pytest.raises(InputError, match="more must be a whole number at least 1"):
+            s.extend(more)
+        assert s.recipe.budget == 200
 
 
 # Knobs.
@@ -180,14 +180,14 @@ def test_a_turn_after_going_back_drops_what_came_later():
     assert digest(s) == straight(s.recipe)
 
 
-@pytest.mark.parametrize("values", [{"eta": 0}, {"etta": 1}, {"batch_size": 21}, {"eta": 1, "kappa": 2}, {"self": 1}])
-def test_a_turn_that_cannot_be_used_changes_nothing(values):
+def test_a_turn_that_cannot_be_used_changes_nothing():
     s = session()
     s.advance(3)
     before, recipe = digest(s), s.recipe
-    with pytest.raises(InputError):
-        s.set(**values)
-    assert digest(s) == before and s.recipe == recipe
+    for values in ({"eta": 0}, {"etta": 1}, {"batch_size": 21}, {"eta": 1, "kappa": 2}, {"self": 1}):
+        with pytest.raises(InputError):
+            s.set(**values)
+        assert digest(s) == before and s.recipe == recipe, values
 
 
 # Restart, replay, another seed, back and forth.
@@ -244,19 +244,16 @@ def test_seek_goes_anywhere():
     assert session(budget=25).seek(100).iteration == 5, "not past the end"
 
 
-@pytest.mark.parametrize("iteration", [-1, 1.5, "three", None, True])
-def test_seek_takes_a_whole_number(iteration):
+def test_seek_takes_a_whole_number_and_a_session_a_recipe():
     s = session()
     s.advance(2)
-    with pytest.raises(InputError, match="iteration must be a whole number at least 0"):
-        s.seek(iteration)
-    assert s.frame.iteration == 2
-
-
-@pytest.mark.parametrize("parts", [{"recipe": {}}, {"recipe": None}, {"metrics_every": 0}, {"metrics_every": 1.5}])
-def test_a_session_takes_a_recipe(parts):
-    with pytest.raises(InputError):
-        Session(**{"recipe": Recipe(**SMALL), **parts})
+    for iteration in (-1, 1.5, "three", None, True):
+        with pytest.raises(InputError, match="iteration must be a whole number at least 0"):
+            s.seek(iteration)
+        assert s.frame.iteration == 2
+    for parts in ({"recipe": {}}, {"recipe": None}, {"metrics_every": 0}, {"metrics_every": 1.5}):
+        with pytest.raises(InputError):
+            Session(**{"recipe": Recipe(**SMALL), **parts})
 
 
 def test_an_interrupted_step_can_be_done_again(monkeypatch):
@@ -313,9 +310,13 @@ def cancelled_at(part):
     return watch
 
 
-@pytest.mark.parametrize("part", [0, 1, 2, 5, 20])
 @pytest.mark.parametrize("act", [lambda s: s.advance(), lambda s: s.set(bandwidth=0.4), lambda s: s.restart()])
-def test_cancelled_work_leaves_the_session_as_it_was(act, part):
+def test_cancelled_work_leaves_the_session_as_it_was(act):
+    for part in (0, 1, 2, 5, 20):
+        check_cancelled(act, part)
+
+
+def check_cancelled(act, part):
     knobs = {"policy": "always", "num_particles": 200, "batch_size": 5}
     recipe = Recipe("gaussian", seed=3, budget=60, **knobs)
     s = Session(recipe, metrics_every=1)

@@ -107,9 +107,3 @@ def test_a_target_that_fails_ends_its_run_with_the_reason():
     )
     run = run_seed(Recipe(target, "pmd", num_particles=50, budget=4000, batch_size=10), 3)
     assert "no more" in run.stopped and run.seed == 3 and 0 < len(run.history["iteration"]) < 60
-
-
-def test_it_says_how_far_it_is():
-    shares = []
-    run_seed(RECIPE, 0, shares.append)
-    assert shares == pytest.approx([k / 40 for k in range(1, 41)])

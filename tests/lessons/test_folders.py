@@ -7,7 +7,7 @@ import pytest
 
 from pmdviz.errors import InputError
 from pmdviz.lessons import catalogue
-from pmdviz.lessons.folders import FOLDER, own_folder, read_folder, with_own
+from pmdviz.lessons.folders import FOLDER, own_folder, with_own
 from pmdviz.serve import server
 from tests.lessons.samples import SMALL
 
@@ -41,11 +41,6 @@ def test_without_a_folder_there_are_ours_alone(monkeypatch, caplog):
     with caplog.at_level(logging.WARNING):
         assert [*catalogue._loaded()] == [*catalogue.LESSONS]
     assert "must be in a folder; given: '/no/such/folder'" in caplog.text
-
-
-def test_a_folder_of_ours_must_be_read_whole(folder):
-    with pytest.raises(InputError, match="lesson 'broken' must begin"):
-        read_folder(folder)
 
 
 def test_serve_takes_a_folder_and_refuses_what_is_none(folder, monkeypatch):

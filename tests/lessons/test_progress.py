@@ -1,7 +1,5 @@
 """Whatever a learner does, in whatever order: an answer first, hints one by one, and nothing is lost over JSON."""
 
-import json
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -44,7 +42,7 @@ def done(acts):
 
 
 @given(st.lists(st.sampled_from([*ACTS]), max_size=40))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100)
 def test_no_order_of_acts_breaks_the_rules(acts):
     path = done(acts)
     for before, at in zip(path, path[1:], strict=False):
@@ -63,14 +61,14 @@ def test_no_order_of_acts_breaks_the_rules(acts):
 
 
 @given(st.lists(st.sampled_from([*ACTS]), max_size=40))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100)
 def test_a_reload_loses_nothing(acts):
     for at in done(acts):
         assert Progress.from_json(LESSON, at.to_json()) == at
 
 
 @given(st.lists(st.sampled_from([*ACTS]), max_size=20), st.data())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100)
 def test_damaged_text_is_refused_or_is_a_place_in_the_lesson(acts, data):
     text = done(acts)[-1].to_json()
     place = data.draw(st.integers(0, len(text)))
@@ -83,19 +81,6 @@ def test_damaged_text_is_refused_or_is_a_place_in_the_lesson(acts, data):
     else:
         assert at.step in LESSON.steps and set(at.verdicts) <= set(at.answers)
         assert Progress.from_json(LESSON, at.to_json()) == at
-
-
-@given(
-    st.sampled_from(["path", "answers", "verdicts", "hints", "reached", "revealed", "done", "lesson"]),
-    st.sampled_from([None, 0, "", "first", [], ["nowhere"], [1], {}, {"first": 2}, {"first/question": ["z"]}, [[[]]]]),
-)
-@settings(max_examples=150, deadline=None)
-def test_no_value_of_a_kept_key_does_more_than_be_refused(key, value):
-    plain = json.loads(begun().answer("question", "a").to_json()) | {key: value}
-    try:
-        Progress.from_json(LESSON, json.dumps(plain))
-    except InputError:
-        return
 
 
 def test_the_answer_opens_the_reveal_and_is_closed_by_its_verdict():

@@ -56,16 +56,6 @@ def test_a_click_stores_and_says_so_and_may_be_changed(shown):
     assert question.stored == "b" and [button.icon for button in buttons.answers] == ["", "check"]
 
 
-def test_confidence_may_be_left_out_or_said_before_or_after(shown):
-    question, buttons = asked(shown, "Well?", a="yes", b="no")
-    buttons.confidence.value = "a guess"
-    assert question.stored is None
-    buttons.answers[0].click()
-    assert question.confidence == "a guess"
-    buttons.confidence.value = "sure"
-    assert (question.stored, question.confidence) == ("a", "sure") and "(sure)" in buttons.said.value
-
-
 def test_a_number_is_typed_and_what_is_none_is_refused_beside_it(shown):
     question, buttons = asked(shown, "How many?", unit="particles")
     assert "particles" in buttons.field.description
@@ -74,12 +64,6 @@ def test_a_number_is_typed_and_what_is_none_is_refused_beside_it(shown):
     buttons.field.value = "<many>"
     assert question.stored == 1000.0 and "Not stored: the answer is a number" in buttons.said.value
     assert "<many>" not in buttons.said.value
-
-
-def test_an_answer_in_code_shows_at_the_buttons(shown):
-    question, buttons = asked(shown, "Well?", a="yes", b="no")
-    question.answer("b")
-    assert "Stored: b." in buttons.said.value
 
 
 def test_the_reveal_puts_what_was_said_in_place_of_the_buttons(shown):

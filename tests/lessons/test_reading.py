@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pmdviz import Recipe
 from pmdviz.errors import InputError
 from pmdviz.lessons.blocks import read_block
-from pmdviz.lessons.reading import LONGEST, read_lesson
+from pmdviz.lessons.reading import read_lesson
 from tests.lessons.samples import RECIPE, SMALL, changed, lesson_of
 
 OURS = {file.name: file.read_text(encoding="utf-8") for file in (resources.files("pmdviz.lessons") / "files").iterdir()}
@@ -43,12 +43,6 @@ def test_words_of_the_glossary_are_read_and_named():
     assert lesson.steps[0].text == "ESS and total variation of the first step." and lesson.steps[0].reveal == "TV is."
 
 
-def test_comments_and_code_in_a_text_are_no_steps():
-    fenced = "````{step} last\n---\ntitle: The last\n---\nCode:\n```python\nx = 1\n```\n````"
-    lesson = lesson_of(SMALL + "\n<!-- a comment -->\n\n" + fenced)
-    assert lesson.steps[-1].text == "Code:\n```python\nx = 1\n```"
-
-
 STEP = "step 'first'"
 WRONG = {
     "no head": (
@@ -60,17 +54,11 @@ WRONG = {
         [("minutes: 3", "minute: 3")],
         "unknown key of lesson 'small' 'minute'; did you mean 'minutes'",
     ),
-    "minutes in words": (
-        [("minutes: 3", "minutes: three")],
-        "`minutes` of lesson 'small' must be a whole number above 0",
-    ),
     "text between steps": (
         [("```\n\n```{step} detour", "```\n\nLost.\n\n```{step} detour")],
         "put it into one of them",
     ),
     "another directive": ([("```{step} detour", "```{stop} detour")], "a fence of a lesson is ```{step} name"),
-    "a step that does not end": ([("first step.\n```\n", "first step.\n")], f"{STEP} does not end before the next one"),
-    "a step without a name": ([("{step} detour", "{step}")], "a fence of a lesson is ```{step} name; given: '{step}'"),
     "two steps of one name": ([("{step} detour", "{step} first")], "two steps of lesson 'small' have the name 'first'"),
     "a step that is not there": ([("to: detour", "to: detours")], "unknown step of this lesson 'detours'"),
     "two things shown": (
@@ -78,18 +66,7 @@ WRONG = {
         "step 'second' may have one of recipe, race",
     ),
     "a key of no step": ([("hints: [Think", "hint: [Think")], f"unknown key of {STEP} 'hint'; did you mean 'hints'"),
-    "hints that are a text": (
-        [("hints: [Think., Count.]", "hints: Think.")],
-        f"`hints` of {STEP} must be a list of texts",
-    ),
-    "a reveal that is a list": (
-        [("reveal: So it is.", "reveal: [So]")],
-        f"`reveal` of {STEP} must be a text, if need be",
-    ),
-    "a trace that is a number": ([("trace: ess", "trace: 3")], f"`trace` of {STEP} must be a text"),
-    "a recipe that is a text": ([(RECIPE, "recipe: gaussian")], f"`recipe` of {STEP} must be names and values"),
     "no expression": ([("goal: tv < 0.05", "goal: tv <")], "`goal` of step 'second': this is no expression: 'tv <'"),
-    "a goal that is a flag": ([("goal: tv < 0.05", "goal: true")], "`goal` of step 'second' must be an expression"),
     "more than an expression": (
         [("goal: tv < 0.05", "goal: tv.real.imag")],
         "`goal` of step 'second': .* is not allowed",
@@ -98,23 +75,6 @@ WRONG = {
         [('"It is {ess:.0f}."', '"It is {ess:.0f."')],
         f"`because` of option a of `question` of {STEP}",
     ),
-    "one option": (
-        [('    - say: Few\n      right: few.tv < many.tv\n      because: "{few.tv:.2f} against {many.tv:.2f}."\n', "")],
-        "the options of `question` of step 'third' are a list of at least two",
-    ),
-    "no right option": (
-        [("      right: ess > 0.9 * num_particles\n", ""), ("      right: ess < 0.5 * num_particles\n", "")],
-        f"`question` of {STEP} has no right option; mark one",
-    ),
-    "right in a list": (
-        [("right: ess > 0.9 * num_particles", "right: [a]")],
-        f"`right` of option a of `question` of {STEP}",
-    ),
-    "an option without a because": (
-        [('      because: "It is {ess:.0f}."\n', "")],
-        f"`because` of option a of `question` of {STEP}",
-    ),
-    "neither options nor number": ([("  number:", "  nummer:")], f"unknown key of `after` of {STEP} 'nummer'"),
     "no tolerance": (
         [("    tolerance: 0.1\n", "")],
         f"`tolerance` of the number of `after` of {STEP} must be a number",
@@ -123,45 +83,23 @@ WRONG = {
         [("tolerance: 0.1", "tolerance: little")],
         "must be a number of at least 0; given: 'little'",
     ),
-    "no right number": ([("    right: ess / num_particles\n", "")], "needs `right`"),
-    "a diagnosis without say": (
-        [('    say: "ESS {ess:.1f} of {num_particles}."\n', "")],
-        f"`diagnosis` of {STEP}: a diagnosis is a list",
-    ),
     "a solution without an iteration": (
         [("{0: {num_particles: 2000}}", "{num_particles: 2000}")],
         "`solution` of step 'second' is iteration",
     ),
-    "entrants in a list": (
-        [("  entrants:\n", "  entrants: []\n  other:\n")],
-        "unknown key of the race of step 'third' 'other'",
-    ),
     "an entrant with a space": ([("    few: ", "    few more: ")], "the race of step 'third' needs `entrants`"),
-    "skip in words": (
-        [("skip: true", "skip: perhaps")],
-        "`skip` of step 'detour' must be true or false; given: 'perhaps'",
-    ),
     "a colon without quotes": (
         [("title: A detour", "title: A detour: this")],
         "the YAML block of step 'detour' cannot be read: .* its line 1",
     ),
-    "a key twice": ([("title: A detour", "title: A detour\ntitle: Another")], "'title' is given twice"),
     "an alias": ([("title: A detour", "title: &a A\nto: *a")], "a word that begins with \\* must stand in quotes"),
 }
 
 
-@pytest.mark.parametrize("name", WRONG)
-def test_what_is_wrong_is_said_with_its_step_and_key(name):
-    pairs, words = WRONG[name]
-    with pytest.raises(InputError, match=words):
-        lesson_of(changed(*pairs))
-
-
-def test_a_lesson_without_steps_or_too_long_is_refused():
-    with pytest.raises(InputError, match="has no step"):
-        read_lesson("empty", "---\ntitle: A\nquestion: B\n---\nText.")
-    with pytest.raises(InputError, match="at most 100,000 characters"):
-        read_lesson("long", SMALL + "x" * LONGEST)
+def test_what_is_wrong_is_said_with_its_step_and_key():
+    for pairs, words in WRONG.values():
+        with pytest.raises(InputError, match=words):
+            lesson_of(changed(*pairs))
 
 
 def test_yes_no_and_off_are_words():
@@ -179,14 +117,14 @@ def read_or_refused(text):
 
 
 @given(st.text(st.sampled_from("abc: {}[]-|>*&!#'\"`~\n\t0.5é\x00"), max_size=200))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=60)
 def test_no_text_does_more_than_be_refused(text):
     read_or_refused(text)
     read_or_refused(f"---\ntitle: A\nquestion: B\n---\n```{{step}} a\n---\ntitle: A\n{text}\n---\n```")
 
 
 @given(st.sampled_from([SMALL, *OURS.values()]), st.integers(0, 2**32), st.integers(1, 4))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=60)
 def test_no_damage_to_a_lesson_does_more_than_be_refused(text, seed, count):
     chance = random.Random(seed)
     lines = text.split("\n")
@@ -209,11 +147,11 @@ VALUES = st.recursive(
 )
 
 
-@pytest.mark.parametrize(
-    "key", ["recipe", "race", "controls", "question", "after", "goal", "solution", "score", "hints"]
-)
-@given(value=VALUES)
-@settings(max_examples=40, deadline=None)
+KEYS = ["recipe", "race", "controls", "question", "after", "goal", "solution", "score", "hints"]
+
+
+@given(st.sampled_from(KEYS), VALUES)
+@settings(max_examples=60)
 def test_no_value_of_a_key_does_more_than_be_refused(key, value):
     block = json.dumps({"title": "A", key: value})
     read_or_refused(f"---\ntitle: A\nquestion: B\n---\n```{{step}} a\n---\n{block}\n---\n```")

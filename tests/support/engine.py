@@ -111,9 +111,9 @@ def fitting(target: Target) -> list[str]:
 
 
 @st.composite
-def recipes(draw):
-    """A small recipe over every target, option, method and knob; what does not fit together is not drawn."""
-    target = draw(st.sampled_from(sorted(TARGETS)))
+def recipes(draw, targets=()):
+    """A small recipe over these or all targets, every option, method and knob; what does not fit is not drawn."""
+    target = draw(st.sampled_from(sorted(targets or TARGETS)))
     method = draw(st.sampled_from(fitting(default_target(target))))
     specs = TARGETS[target].Options.specs()
     sizes = {

@@ -4,8 +4,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from axe_playwright_python.sync_playwright import Axe
-
 BAD = {"serious", "critical"}
 # axe reads style sheets again, which a page on the disk may not; what they give is in the computed styles.
 OPTIONS = {"preload": False}
@@ -25,5 +23,7 @@ def watched_page(browser: Any) -> Iterator[tuple[Any, list[str]]]:
 
 def serious(page: Any) -> list[tuple[str, str]]:
     """What axe-core finds serious or critical: its rule, and the first element."""
+    from axe_playwright_python.sync_playwright import Axe
+
     found = Axe().run(page, options=OPTIONS).response["violations"]
     return [(each["id"], each["nodes"][0]["html"][:200]) for each in found if each["impact"] in BAD]

@@ -145,13 +145,12 @@ def test_a_vector_may_be_no_density():
     assert "positive definite" in at.params(np.append(vector[:-1], -1.0)).fault
 
 
-@pytest.mark.parametrize("c", [1, 2, 3, 8, 15])
-def test_the_assignment_costs_as_little_as_scipys(c, rng):
-    for _ in range(20):
+def test_the_assignment_costs_as_little_as_scipys(rng):
+    for c in (1, 2, 3, 8, 15) * 10:
         costs = rng.normal(size=(c, c)) * 10
         found, (rows, columns) = assignment(costs), linear_sum_assignment(costs)
         assert sorted(found) == list(range(c))
-        assert costs[np.arange(c), found].sum() == pytest.approx(costs[rows, columns].sum())
+        assert costs[np.arange(c), found].sum() == pytest.approx(costs[rows, columns].sum()), c
 
 
 def test_matching_undoes_an_order():
@@ -176,6 +175,7 @@ def test_the_symmetric_kl_is_two_integrals():
             assert symmetric_kl(one, other)[a, b] == pytest.approx(kl(*first, *second) + kl(*second, *first))
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name, d", [("gmm", 2), ("mixture_ppca", 3)])
 def test_bic_finds_how_many_components_there_are(name, d):
     make = MODELS[name]

@@ -1,9 +1,7 @@
-"""A worker that is killed on the way loses nothing, on processes of this machine and on a Dask cluster."""
+"""A worker process that is killed loses nothing."""
 
 import os
-import warnings
 
-import joblib
 import pytest
 
 from pmdviz.experiments.aggregation.experiment import Aggregation
@@ -32,27 +30,10 @@ def deadly(marker):
     return Deadly()
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_a_killed_process_loses_nothing(tmp_path, monkeypatch):
     alone = run_experiment("aggregation", KNOBS, workers=1)
     monkeypatch.setitem(EXPERIMENTS, "aggregation", deadly(tmp_path / "died"))
     found = run_experiment("aggregation", KNOBS, workers=2, path=tmp_path / "t.csv")
     assert int((tmp_path / "died").read_text()) != os.getpid()
-    assert not found.failed and len(found.rows) == 4 * 11 and plain(found) == plain(alone)
-
-
-@pytest.mark.slow
-def test_a_killed_dask_worker_loses_nothing(tmp_path, monkeypatch):
-    alone = run_experiment("aggregation", KNOBS, workers=1)
-    monkeypatch.setitem(EXPERIMENTS, "aggregation", deadly(tmp_path / "died"))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of the cluster's own start and end
-        from distributed import Client, LocalCluster
-
-        options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "local_directory": tmp_path}
-        with LocalCluster(**options) as cluster, Client(cluster.scheduler_address) as client:
-            before = set(client.run(os.getpid).values())
-            with joblib.parallel_config(backend="dask"):
-                found = run_experiment("aggregation", KNOBS, path=tmp_path / "t.csv")
-    assert int((tmp_path / "died").read_text()) in before
     assert not found.failed and len(found.rows) == 4 * 11 and plain(found) == plain(alone)

@@ -2,6 +2,9 @@
 
 import numpy as np
 import pytest
+from scipy.integrate import quad
+from scipy.special import logsumexp
+from scipy.stats import norm
 
 import pmdviz
 from pmdviz.errors import InputError
@@ -10,6 +13,7 @@ from pmdviz.experiments.dimension.dimension import EXACT, EXACT_TITLE, entrants_
 from pmdviz.experiments.dimension.entrants import ALGORITHM_1, ENTRANTS, SETTINGS, TEAMS
 from pmdviz.experiments.dimension.errors import of_exact_draws
 from pmdviz.experiments.dimension.families import FAMILIES
+from pmdviz.experiments.dimension.two_regressions import TwoRegressions, grad_log_likelihood, log_likelihood
 from pmdviz.methods import METHODS
 from pmdviz.presets import find_preset
 
@@ -77,12 +81,6 @@ def test_without_new_particles_the_error_grows_and_the_run_says_so():
     assert flat["mean_error"] < 0.2
 
 
-def test_of_two_modes_a_chain_finds_one_in_any_dimension():
-    chain, both = (row_of(entrant=name, dim=4, family="two_regressions") for name in ("hmc", "pmd"))
-    assert chain["mean_error"] == pytest.approx(1, abs=0.1)  # the middle is a mode's distance away
-    assert both["mean_error"] < 0.2 and both["mmd"] < 0.5 * chain["mmd"]
-
-
 def test_a_run_that_stops_keeps_its_place_and_says_why(monkeypatch):
     row = row_of(entrant="sgld", dim=20, num_data=500)
     assert row["caveat"].startswith("stopped: the chain diverged") and np.isnan(row["mean_error"])
@@ -105,3 +103,46 @@ def test_what_comes_out_and_what_is_drawn():
     (chart,) = DIMENSION.pictures(rows, knobs)
     assert chart.series[0].y == 2.0 and chart.series[1].y == 100.0 and "100" in chart.title
     assert chart.series[1].look == "dashes" and chart.y_log
+
+
+# The regression of unseen sign: its likelihood, gradient and reference draws.
+
+
+def test_the_likelihood_is_that_of_two_normals():
+    rng = np.random.default_rng(0)
+    rows, w = 3 * rng.standard_normal((7, 4)), rng.standard_normal((5, 3))
+    f = w @ rows[:, :3].T
+    each = [norm.logpdf(rows[:, 3], sign * f) for sign in (1, -1)]
+    naive = (logsumexp(each, axis=0) - np.log(2)).sum(axis=1)
+    np.testing.assert_allclose(log_likelihood(w, rows), naive, rtol=1e-12)
+    assert np.isfinite(log_likelihood(1e4 * w, rows)).all()
+
+
+def test_its_gradient_is_the_slope():
+    rng = np.random.default_rng(1)
+    rows, w, h = rng.standard_normal((6, 4)), rng.standard_normal((4, 3)), 1e-6
+    slopes = [(log_likelihood(w + h * e, rows) - log_likelihood(w - h * e, rows)) / (2 * h) for e in np.eye(3)]
+    np.testing.assert_allclose(grad_log_likelihood(w, rows), np.stack(slopes, axis=1), rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_reference_draws_have_the_moments_of_the_posterior(seed):
+    target = TwoRegressions(1, 60, seed)
+    peak = target.log_joint(np.array([[target.true_weights[0]]]))[0]
+
+    def moment(power):
+        return quad(lambda w: w**power * np.exp(target.log_joint(np.array([[w]]))[0] - peak), 0, 6, limit=400)[0]
+
+    reference, mean_square = target.reference(), moment(2) / moment(0)
+    spread = np.sqrt(moment(4) / moment(0) - mean_square**2)
+    assert reference.mean == pytest.approx(0, abs=1e-12) and (reference.mean_error < 1e-12).all()
+    error = spread / np.sqrt(len(reference.draws) / 2 / 10)  # as if only each tenth sweep were a new draw
+    assert abs(reference.cov[0, 0] - mean_square) < 4 * error
+
+
+def test_the_data_come_from_the_model_and_its_seed():
+    one, two, other = TwoRegressions(3, 4000, 5), TwoRegressions(3, 4000, 5), TwoRegressions(3, 4000, 6)
+    assert (one.data == two.data).all() and (one.data != other.data).any()
+    x, y = one.data[:, :3], one.data[:, 3]
+    assert (y**2 - (x @ one.true_weights) ** 2).mean() == pytest.approx(1, abs=0.2)  # the noise's variance
+    assert (y * (x @ one.true_weights)).mean() == pytest.approx(0, abs=0.4)  # the signs

@@ -5,8 +5,11 @@ import pytest
 
 import pmdviz
 from pmdviz.errors import InputError
+from pmdviz.experiments.goodness_of_fit.experiment import GoodnessOfFit, GoodnessOfFitKnobs, samples_of
 from pmdviz.experiments.goodness_of_fit.rates import rejection_rate
 from pmdviz.experiments.goodness_of_fit.sample import longest_correlation_time, points_of
+from pmdviz.experiments.goodness_of_fit.scenarios import SCENARIOS
+from pmdviz.experiments.pictures import HeatMap, Histogram
 
 PLANE = {"dim": 2}
 
@@ -17,11 +20,12 @@ def rng():
 
 @pytest.fixture(scope="module")
 def gibbs():
-    return pmdviz.run(target="ising", target_options={"size": 3}, method="gibbs", budget=800, floor=False)
+    ising = {"target": "ising", "target_options": {"size": 3}}
+    return pmdviz.run(**ising, method="gibbs", budget=800, floor=False, metrics_every=10**6)
 
 
 def test_a_run_a_session_and_a_frame_are_tested_alike(gibbs):
-    session = pmdviz.Session(gibbs.recipe)
+    session = pmdviz.Session(gibbs.recipe, metrics_every=10**6)
     while not session.done:
         session.advance(10**9)
     found = [pmdviz.test_fit(gibbs.target, one, "dksd") for one in (gibbs, session, gibbs.final)]
@@ -47,18 +51,14 @@ def test_an_array_is_tested_as_it_is():
     assert pmdviz.test_fit("correlated_gaussian", points + 2, draws=99).rejected
 
 
-@pytest.mark.parametrize("bandwidth", ["median", "aggregated", 0.5])
-def test_the_kernel_of_the_bandwidth_is_given(bandwidth):
+def test_p_value_and_statistic_are_those_of_the_kernel_of_the_bandwidth():
     points = rng().standard_normal((30, 2))
-    found = pmdviz.test_fit("correlated_gaussian", points, bandwidth=bandwidth, draws=50)
-    assert found.bandwidth == (0.5 if bandwidth == 0.5 else pytest.approx(found.bandwidth)) and found.bandwidth > 0
-    assert found.p_value == pytest.approx((1 + (found.bootstrap >= found.statistic).sum()) / 51)
-
-
-def test_the_statistic_is_the_mean_of_the_kernel_off_its_diagonal():
-    found = pmdviz.test_fit("correlated_gaussian", rng().standard_normal((30, 2)), draws=50)
-    off = found.kernel[~np.eye(30, dtype=bool)]
-    assert found.statistic == pytest.approx(off.mean(), rel=1e-6)
+    for bandwidth in ("median", "aggregated", 0.5):
+        found = pmdviz.test_fit("correlated_gaussian", points, bandwidth=bandwidth, draws=50)
+        assert found.bandwidth > 0 and (bandwidth != 0.5 or found.bandwidth == 0.5)
+        assert found.p_value == pytest.approx((1 + (found.bootstrap >= found.statistic).sum()) / 51), bandwidth
+        off = found.kernel[~np.eye(30, dtype=bool)]
+        assert bandwidth == "aggregated" or found.statistic == pytest.approx(off.mean(), rel=1e-6), bandwidth
 
 
 def test_chains_are_thinned_by_twice_their_correlation_time():
@@ -109,21 +109,16 @@ def test_particles_that_repel_one_another_are_tested_with_a_note():
     assert found.num_points == 30 and "push one another apart" in found.note
 
 
-@pytest.mark.parametrize(
-    "method, words",
-    [("pmd", "drawn evenly spread.*draws = 'independent'"), ("black_box_is", "weights that make errors cancel")],
-)
-def test_points_that_vary_less_by_design_are_refused(method, words):
-    run = pmdviz.run(target="gaussian", target_options=PLANE, method=method, num_particles=60, budget=60, floor=False)
-    with pytest.raises(InputError, match=words):
-        pmdviz.test_fit(run.target, run)
-
-
-def test_independent_draws_of_the_same_method_are_not():
-    run = pmdviz.run(
-        target="gaussian", target_options=PLANE, method="pmd", draws="independent", num_particles=300, budget=60,
-        floor=False,
-    )  # fmt: skip
+def test_points_that_vary_less_by_design_are_refused_and_independent_draws_are_not():
+    small = {"target": "gaussian", "target_options": PLANE, "budget": 60, "floor": False}
+    for method, words in [
+        ("pmd", "drawn evenly spread.*draws = 'independent'"),
+        ("black_box_is", "weights that make errors cancel"),
+    ]:
+        run = pmdviz.run(method=method, num_particles=60, **small)
+        with pytest.raises(InputError, match=words):
+            pmdviz.test_fit(run.target, run)
+    run = pmdviz.run(method="pmd", draws="independent", num_particles=300, **small)
     assert pmdviz.test_fit(run.target, run).num_points >= 10
 
 
@@ -133,23 +128,16 @@ def test_a_chain_that_is_too_short_is_refused():
         pmdviz.test_fit(run.target, run, "dksd")
 
 
-@pytest.mark.parametrize(
-    "sample, words",
-    [
+def test_what_cannot_be_used_is_said():
+    for sample, words in [
         (np.zeros((5, 2)), "at least 10 independent points; the sample has 5: give more"),
         (np.zeros((50, 3)), r"must have shape \(m, 2\)"),
         (np.full((50, 2), np.nan), "finite numbers"),
         ("mixture", "must be real numbers"),
-    ],
-)
-def test_what_is_no_sample_is_said(sample, words):
-    with pytest.raises(InputError, match=words):
-        pmdviz.test_fit("correlated_gaussian", sample)
-
-
-@pytest.mark.parametrize(
-    "knobs, words",
-    [
+    ]:
+        with pytest.raises(InputError, match=words):
+            pmdviz.test_fit("correlated_gaussian", sample)
+    for knobs, words in [
         ({"alpha": 0}, "alpha must be a number above 0 and below 1; given: 0"),
         ({"alpha": 0.001}, "draws must be at least 999"),
         ({"draws": 0}, "draws must be a whole number"),
@@ -157,14 +145,9 @@ def test_what_is_no_sample_is_said(sample, words):
         ({"bandwidth": -1.0}, "a number above 0; given: -1.0"),
         ({"test": "ksdd"}, "did you mean 'ksd'"),
         ({"seed": -1}, "seed must be a whole number"),
-    ],
-)
-def test_what_cannot_be_used_is_said(knobs, words):
-    with pytest.raises(InputError, match=words):
-        pmdviz.test_fit("correlated_gaussian", np.zeros((20, 2)), **knobs)
-
-
-def test_a_state_without_probability_is_said():
+    ]:
+        with pytest.raises(InputError, match=words):
+            pmdviz.test_fit("correlated_gaussian", np.zeros((20, 2)), **knobs)
     with pytest.raises(InputError, match="theta must be one of"):
         pmdviz.test_fit("ising", np.zeros((20, 16)), "dksd")
     with pytest.raises(InputError, match="unknown target 'isin'"):
@@ -175,6 +158,7 @@ def test_pytest_does_not_collect_the_function():
     assert pmdviz.test_fit.__test__ is False
 
 
+@pytest.mark.ci
 def test_the_rate_over_the_seeds_of_a_recipe():
     recipe = pmdviz.Recipe("gaussian", "importance", target_options=PLANE, budget=100, num_particles=300)
     found = rejection_rate(recipe, "ksd", range(40), draws=60)
@@ -184,3 +168,108 @@ def test_the_rate_over_the_seeds_of_a_recipe():
         rejection_rate(pmdviz.Recipe("gaussian", "pmd", budget=100, num_particles=50), "ksd", range(2))
     with pytest.raises(InputError, match="at least one seed"):
         rejection_rate(recipe, "ksd", [])
+
+
+# The experiment: the same samples for all tests, cases in blocks, rates with intervals, what is drawn.
+
+
+MADE = GoodnessOfFit()
+
+
+def knobs(**values):
+    return GoodnessOfFitKnobs.checked({"num_points": 40, "repetitions": 25, "draws": 40, **values})
+
+
+@pytest.mark.parametrize(
+    "name", [name if name != "ising_10x10" else pytest.param(name, marks=pytest.mark.ci) for name in SCENARIOS]
+)
+def test_a_scenario_draws_points_of_its_target(name):
+    scenario, n = SCENARIOS[name], 2000
+    target = scenario.target(10.0)
+    for level in (scenario.levels[0], scenario.at):
+        points = scenario.draws(10.0, level)(np.random.default_rng(0), 30)
+        assert points.shape == (30, target.dim)
+        np.testing.assert_array_equal(target.space.check(points), points)
+    assert scenario.levels[0] == 0.0
+    if name != "ising_10x10":  # which has no exact moments
+        points, exact = scenario.draws(10.0, 0.0)(np.random.default_rng(0), n), target.reference()
+        error = (points.mean(axis=0) - exact.mean) / np.sqrt(np.diag(exact.cov) / n)
+        assert np.abs(error).max() < 4.5
+
+
+def test_all_tests_of_a_block_see_the_same_samples():
+    mine = [case for case in MADE.cases(knobs()) if case["first"] == 0 and case["perturbation"] == 0]
+    assert len({case["test"] for case in mine}) == len(mine) >= 5
+    samples = [np.array(samples_of(case)) for case in mine]
+    assert all(np.array_equal(samples[0], each) for each in samples)
+    assert not np.array_equal(samples[0][0], samples[0][1])
+
+
+def test_cases_are_blocks_of_at_most_20_samples():
+    cases = MADE.cases(knobs(test="dksd"))
+    assert [(case["first"], case["count"]) for case in cases[:2]] == [(0, 20), (20, 5)]
+    rows = [row for case in cases[:2] for row in MADE.run(case)]
+    assert [row["seed"] for row in rows] == list(range(25)) and {row["test"] for row in rows} == {"dksd"}
+
+
+def test_points_along_the_axis():
+    def along(**values):
+        return list(dict.fromkeys((case["perturbation"], case["num_points"]) for case in MADE.cases(knobs(**values))))
+
+    assert along(strength=2.0) == [(0.0, 40), (0.1, 40), (0.2, 40), (0.3, 40)]
+    assert along(strength=0.0) == [(0.0, 40)]
+    assert along(varied="num_points", num_points=200) == [(0.1, n) for n in (25, 50, 100, 200)]
+
+
+def test_rates_come_with_their_intervals():
+    rows = [
+        {"test": "dksd", "num_points": 40, "perturbation": 0.1, "rejected": k < 6, "seconds": 0.01} for k in range(20)
+    ]
+    (found,) = MADE.summary(rows, knobs())
+    assert found["rejected"] == 0.3 and 0.14 < found["low"] < 0.3 < found["high"] < 0.53 and found["samples"] == 20
+    (chart,) = MADE.pictures(rows, knobs())
+    assert chart.levels == [("α = 0.05", 0.05)] and chart.series[0].y == [0.3] and chart.series[0].low < 0.3
+
+
+def test_the_power_of_a_run_grows_with_the_perturbation():
+    found = pmdviz.experiment(
+        "goodness_of_fit",
+        scenario="categorical",
+        test="chi_square",
+        num_points=150,
+        repetitions=40,
+        draws=60,
+        workers=1,
+    )
+    rates = [entry["rejected"] for entry in found.summary]
+    assert rates[0] <= 0.15 and rates[-1] > 0.6 and not found.failed
+
+
+def test_examples_show_kernels_and_null_distributions():
+    pictures = MADE.examples(knobs(test="dksd", num_points=150))
+    matrix, histogram = pictures
+    assert isinstance(matrix, HeatMap) and matrix.values.shape == (100, 100)
+    np.testing.assert_allclose(matrix.values, matrix.values.T)
+    assert isinstance(histogram, Histogram) and histogram.counts.sum() == 40 and len(histogram.marks) == 1
+
+
+def test_what_does_not_go_together_is_said():
+    for values, words in [
+        ({"scenario": "gaussian_mean", "test": "dksd"}, "needs discrete states.*tests that apply to it: ksd, mmd"),
+        ({"scenario": "ising_4x4", "test": "chi_square"}, "4,096 states or fewer"),
+        ({"alpha": 0.01}, "draws must be at least 99"),
+    ]:
+        with pytest.raises(InputError, match=words):
+            MADE.cases(knobs(**values))
+
+
+def test_the_size_is_predicted_from_what_was_measured():
+    small, large = (MADE.cases(knobs(num_points=n, repetitions=20, test="dksd"))[0] for n in (50, 1000))
+    one, other = MADE.size(small), MADE.size(large)
+    assert 0.1 < one.seconds < other.seconds < 10 and one.megabytes < other.megabytes < 1000
+
+
+def test_bandwidths_of_a_case():
+    for bandwidth, width in (("aggregated", 1.0), ("own", 0.7)):
+        case = MADE.cases(knobs(bandwidth=bandwidth, width=width, test="dksd"))[0]
+        assert len(MADE.run({**case, "count": 2})) == 2

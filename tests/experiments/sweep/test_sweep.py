@@ -36,13 +36,9 @@ def counting(folder):
     return marks
 
 
-def different_columns(one, other):
-    names = [name for name in one.rows if name != "seconds"]
-    return [k for k in names if not np.array_equal(one.rows[k], other.rows[k], equal_nan=one.kinds[k] is float)]
-
-
 def same_rows(one, other):
-    different = different_columns(one, other)
+    names = [name for name in one.rows if name != "seconds"]
+    different = [k for k in names if not np.array_equal(one.rows[k], other.rows[k], equal_nan=one.kinds[k] is float)]
     assert different == [], {name: (one.rows[name], other.rows[name]) for name in different}
     return True
 
@@ -113,6 +109,7 @@ def test_a_run_that_fails_is_a_row_with_words(kind):
     assert np.isnan(found.rows["odd"][1]) and found.rows["odd"][2] == 1.0
 
 
+@pytest.mark.ci
 def test_a_target_of_ones_own_goes_to_the_processes():
     offset = 0.25
     mine = pmdviz.custom_target(
@@ -135,6 +132,7 @@ def test_what_cannot_be_sent_is_said_at_once():
         pmdviz.sweep(RECIPE, OVER, seeds=1, error=own)
 
 
+@pytest.mark.ci
 def test_a_worker_that_dies_once_loses_nothing(tmp_path):
     died = tmp_path / "died"
 
@@ -151,6 +149,7 @@ def test_a_worker_that_dies_once_loses_nothing(tmp_path):
     assert same_rows(found, pmdviz.sweep(RECIPE, OVER, seeds=4, error=deadly, workers=1))
 
 
+@pytest.mark.ci
 def test_a_run_that_kills_its_worker_twice_is_named_and_all_others_are_there(tmp_path):
     def deadly(frame):
         import os
@@ -183,10 +182,9 @@ pmdviz.sweep(recipe, {"num_particles": [20, 30, 40]}, seeds=8, error=slow, path=
 """
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
-def test_after_kill_9_of_the_parent_only_the_missing_rows_are_computed(tmp_path, name):
-    path = tmp_path / name
+@pytest.mark.ci
+def test_after_kill_9_of_the_parent_only_the_missing_rows_are_computed(tmp_path):
+    path = tmp_path / "t.csv"
     kinds = {**pmdviz.sweep(RECIPE, OVER, seeds=1, workers=1).kinds}
     place = list(kinds).index("seconds")
     kinds = dict([*list(kinds.items())[:place], ("slow", float), *list(kinds.items())[place:]])
@@ -203,7 +201,7 @@ def test_after_kill_9_of_the_parent_only_the_missing_rows_are_computed(tmp_path,
         gate.touch()
     kept = rows_on_disk(path, kinds)
     assert 8 <= kept < 24
-    gone, alive = psutil.wait_procs(workers, timeout=60)
+    gone, alive = psutil.wait_procs(workers, timeout=300)
     assert alive == []  # no worker outlives its parent
     marks = counting(tmp_path / "runs")
     marks.__name__ = "slow"
@@ -216,7 +214,7 @@ def rows_on_disk(path, kinds):
     return len(Table(path, kinds)._read()) if path.exists() else 0
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_the_same_call_runs_on_a_dask_cluster(tmp_path):
     import joblib
 
@@ -254,6 +252,7 @@ def test_a_backend_that_gives_no_results_as_they_come_works_too():
     assert same_rows(found, pmdviz.sweep(RECIPE, OVER, seeds=4, workers=1))
 
 
+@pytest.mark.ci
 def test_a_cancel_between_two_pieces_leaves_no_complaint_and_no_thread(monkeypatch, caplog):
     from joblib._parallel_backends import LokyBackend
 
@@ -274,7 +273,7 @@ def test_a_cancel_between_two_pieces_leaves_no_complaint_and_no_thread(monkeypat
     with pytest.raises(Cancelled):
         for _ in workers.results(abs, list(range(500)), 2, heartbeat):
             pass
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 120
     while PULLER in (left := [one.name for one in threading.enumerate()]) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert PULLER not in left and "exception calling callback" not in caplog.text
@@ -302,7 +301,7 @@ os._exit(0)
 """
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_the_end_of_a_server_leaves_no_worker_behind():
     done = subprocess.run(
         [sys.executable, "-c", ENDING], env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True

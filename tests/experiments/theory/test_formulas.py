@@ -1,8 +1,10 @@
 import numpy as np
 import pytest
 
-from pmdviz import InputError
+import pmdviz
+from pmdviz import InputError, Recipe, Session
 from pmdviz.experiments.theory import formulas
+from pmdviz.experiments.theory.recurrence import averaged, terms, unrolled
 
 
 def test_theorem_2_by_hand():
@@ -39,10 +41,10 @@ def test_theorem_5_by_hand():
     assert value == pytest.approx(0.1 * (2 * np.sqrt(2 * np.e**3) / 10 + 15 / 3 / 5))
 
 
-@pytest.mark.parametrize("eta", [0.5, 0.0, float("nan")])
-def test_theorem_5_needs_steps_that_do_not_shrink_too_fast(eta):
-    with pytest.raises(InputError, match="eta above 0.5"):
-        formulas.theorem5(100, 100, 1.0, 1.0, 1.0, 1.0, eta=eta)
+def test_theorem_5_needs_steps_that_do_not_shrink_too_fast():
+    for eta in (0.5, 0.0, float("nan")):
+        with pytest.raises(InputError, match="eta above 0.5"):
+            formulas.theorem5(100, 100, 1.0, 1.0, 1.0, 1.0, eta=eta)
 
 
 def test_theorem_5_falls_with_particles_and_steps_and_balances():
@@ -52,9 +54,9 @@ def test_theorem_5_falls_with_particles_and_steps_and_balances():
     assert alone[0] > alone[1] > alone[2] > 3 / 8
 
 
-@pytest.mark.parametrize(("beta", "dim", "wanted"), [(1, 1, -1 / 3), (2, 2, -1 / 3), (2, 1, -0.4), (1e9, 5, -0.5)])
-def test_the_exponent_of_a_kernel_density_estimate(beta, dim, wanted):
-    assert formulas.kde_exponent(beta, dim) == pytest.approx(wanted)
+def test_the_exponent_of_a_kernel_density_estimate():
+    for beta, dim, wanted in [(1, 1, -1 / 3), (2, 2, -1 / 3), (2, 1, -0.4), (1e9, 5, -0.5)]:
+        assert formulas.kde_exponent(beta, dim) == pytest.approx(wanted)
 
 
 def test_theorem_6_by_hand():
@@ -79,3 +81,87 @@ def test_which_bounds_are_about_what():
     assert [rate.exponent(1, 2) for rate in formulas.rates_for("T", "kl_forward")] == [-1.0]
     assert [rate.exponent(1, 2) for rate in formulas.rates_for("m", "tv")] == [-0.25]
     assert formulas.rates_for("N", "tv") == []
+
+
+# The recurrence of Theorem 2, measured.
+
+
+GAUSSIAN = Recipe("gaussian", target_options={"dim": 1}, num_particles=400, batch_size=5, budget=100)
+
+
+def test_the_run_is_that_of_the_session():
+    rows = terms(GAUSSIAN, 6)
+    session = Session(GAUSSIAN)
+    for row in rows:
+        before = session.frame.metrics["kl_forward"]
+        frame = session.advance()
+        assert (row.t, row.gamma) == (frame.iteration, frame.info.step_size)
+        assert row.kl == pytest.approx(before, abs=2e-3)
+        assert row.measured == pytest.approx(frame.metrics["kl_forward"], abs=2e-3)
+
+
+def test_terms_add_up_and_join():
+    rows = terms(GAUSSIAN, 5)
+    for row, after in zip(rows, rows[1:], strict=False):
+        assert row.bound == pytest.approx(row.kept + row.noise + row.inexactness)
+        assert row.proved == pytest.approx(row.kept + row.noise + row.proved_inexactness)
+        assert row.kept == pytest.approx((1 - row.gamma) * row.kl)
+        assert row.noise == pytest.approx(row.gamma**2 * row.gradient**2 / 2)
+        assert after.kl == row.measured
+    assert all(row.inexactness >= 0 for row in rows)
+
+
+def test_the_gradient_of_a_gaussian_is_known():
+    """Before the first step q = prior, so g = -(N/B) sum log p(x|theta): a parabola whose range is 2 ||g||."""
+    recipe = GAUSSIAN.replaced(knobs={"num_particles": 50_000, "batch_size": 20, "bandwidth": 0.05})
+    target = recipe.make_target()
+    row = terms(recipe, 1)[0]
+    theta = np.linspace(*target.view_box[0], 4001)[:, None]
+    values = target.log_likelihood(theta, target.data)
+    assert row.gradient == pytest.approx((values.max() - values.min()) / 2, rel=0.1)
+
+
+def test_an_exact_step_has_no_inexactness_and_goes_where_bayes_goes():
+    """With all data in the batch and gamma = 1 the exact prox-mapping is the posterior itself."""
+    knobs = {"schedule": "constant", "step_size": 1.0, "batch_size": 20, "num_particles": 20_000, "policy": "never"}
+    row = terms(GAUSSIAN.replaced(knobs=knobs), 1)[0]
+    assert row.kept == 0.0
+    assert row.measured < 0.02 and row.inexactness < 0.02
+
+
+def test_the_printed_inexactness_leaves_out_how_far_the_forward_kl_is_from_that_of_the_exact_step():
+    """All data, gamma = 1: the exact step is p, so what is printed is KL(q || p) and what is proved adds KL(p || q)."""
+    knobs = {"schedule": "constant", "step_size": 1.0, "batch_size": 20, "num_particles": 100, "step_limit": 0.0}
+    for row in [terms(GAUSSIAN.replaced(seed=seed, knobs=knobs), 1)[0] for seed in range(3)]:
+        assert row.measured > 1e-6
+        assert row.proved_inexactness == pytest.approx(row.inexactness + row.measured, rel=1e-6)
+
+
+def test_the_recurrence_holds_in_the_mean():
+    rows = averaged([terms(GAUSSIAN.replaced(seed=seed), 6) for seed in range(4)])
+    assert all(row.measured <= row.proved for row in rows)
+    assert (unrolled(rows)[1:] >= [row.measured for row in rows]).all()
+    assert unrolled(rows)[0] == rows[0].kl
+
+
+def test_the_mean_gradient_is_the_root_of_the_mean_square():
+    one, other = terms(GAUSSIAN, 2), terms(GAUSSIAN.replaced(seed=1), 2)
+    mean = averaged([one, other])[1]
+    assert mean.gradient == pytest.approx(np.sqrt((one[1].gradient ** 2 + other[1].gradient ** 2) / 2))
+    assert mean.noise == pytest.approx(mean.gamma**2 * mean.gradient**2 / 2)
+    assert mean.bound == pytest.approx((one[1].bound + other[1].bound) / 2)
+
+
+def test_what_theorem_2_is_not_about():
+    with pytest.raises(InputError, match="about 'pmd'"):
+        terms(Recipe("gaussian", "smc"), 1)
+    with pytest.raises(InputError, match="without warm_start"):
+        terms(Recipe("gaussian", warm_start=True), 1)
+    mine = pmdviz.custom_target(
+        log_prior=lambda theta: -0.5 * (theta**2).sum(axis=1),
+        log_likelihood=lambda theta, batch: -0.5 * ((theta[:, :1] - batch[:, 0]) ** 2).sum(axis=1),
+        sample_prior=lambda rng, m: rng.standard_normal((m, 3)),
+        data=[[0.5], [1.0]], dim=3, name="wide",
+    )  # fmt: skip
+    with pytest.raises(InputError, match="no exact posterior"):
+        terms(Recipe(mine), 1)

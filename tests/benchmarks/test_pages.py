@@ -1,0 +1,79 @@
+"""Every page, table and figure of measured claims is what the measured files give."""
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from benchmarks.helpers import (
+    claims_gp_page,
+    claims_page,
+    claims_topics_page,
+    costs_table,
+    dimension_figure,
+    fit_page,
+    pmfvb_page,
+    regression_page,
+    stein_page,
+)
+from benchmarks.helpers.claims_overview import PAGES, overview, verdicts
+from benchmarks.helpers.claims_runs import read_rows
+from benchmarks.helpers.dimension_figure import BOTTOM, LEAST, MOST, TOP
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+MEASURED = DOCS / "measured"
+
+
+def read(name):
+    return json.loads((MEASURED / name).read_text(encoding="utf-8"))
+
+
+def rows(name):
+    return read_rows(MEASURED / name)
+
+
+WRITTEN = {
+    "claims.md": lambda: claims_page.page(read("claims.json"), rows("claims.csv")),
+    "claims-fit.md": lambda: fit_page.page(MEASURED / "fit-and-aggregation.json"),
+    "claims-gp.md": lambda: claims_gp_page.page(read("claims-gp.json"), rows("claims-gp.csv")),
+    "claims-pmfvb.md": lambda: pmfvb_page.page(MEASURED / "pmfvb.json"),
+    "claims-stein.md": lambda: stein_page.page(MEASURED),
+    "claims-topics.md": lambda: claims_topics_page.page(read("claims-topics.json"), rows("claims-topics.csv")),
+    "logistic.md": lambda: regression_page.page(
+        read("claims-logistic.json"), rows("claims-logistic.csv"), read("streamed.json")
+    ),
+    "verdicts.md": lambda: overview(DOCS),
+}
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_a_page_is_what_was_measured(name):
+    assert (DOCS / name).read_text(encoding="utf-8") == WRITTEN[name](), "write it again, as its first lines say"
+
+
+def test_tables_and_figures_are_what_was_measured():
+    assert costs_table.table(read("costs.json")) in (DOCS / "theory.md").read_text(encoding="utf-8")
+    drawn = dimension_figure.drawn(read("dimension.json")["figures"])
+    assert (ROOT / "assets/dimension.svg").read_text(encoding="utf-8") == drawn
+
+
+def test_the_overview_has_every_page_of_claims_and_the_verdicts_of_its_first_table():
+    named = {path.name for path in DOCS.glob("*.md") if "| claim | verdict |" in path.read_text(encoding="utf-8")}
+    assert named == {*PAGES, "verdicts.md"}
+    table = "| claim | verdict | under |\n|---|---|---|\n| {} | **holds** | x: yes |\n"
+    assert list(verdicts("# A\n\n" + table.format("a") + "\n" + table.format("b"))) == [("a", "**holds**")]
+    with pytest.raises(ValueError, match="no table begins"):
+        list(verdicts("# Nothing\n"))
+
+
+def test_the_figure_of_dimension_has_a_point_for_each_one_and_fills_those_with_a_caveat():
+    by_d = {
+        "1": {"error_of_mean": [LEAST, 0, 1], "caveats": 0},
+        "20": {"error_of_mean": [9 * MOST, 0, 1], "caveats": 2},
+    }
+    root = ElementTree.fromstring(dimension_figure.drawn({"SVI": by_d}))
+    circles = [one.attrib for one in root.iter("{http://www.w3.org/2000/svg}circle")]
+    assert [float(one["cy"]) for one in circles] == [BOTTOM, TOP] and float(circles[0]["cx"]) < float(circles[1]["cx"])
+    assert [one["class"].split()[0] for one in circles] == ["open", "f0"]

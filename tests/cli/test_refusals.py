@@ -1,0 +1,225 @@
+"""What the command line cannot use is said in one line with status 2, before anything runs."""
+
+import errno
+import io
+import sys
+
+import numpy as np
+import pytest
+
+from pmdviz.cli import main, recipe
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.methods import METHODS
+from pmdviz.targets import TARGETS
+from pmdviz.targets.mixture import Mixture
+
+
+def refused(capsys, *arguments):
+    """The one line with which a call is refused."""
+    status = main.main([str(word) for word in arguments])
+    out, err = capsys.readouterr()
+    assert (status, out) == (2, ""), (arguments, err)
+    assert err.startswith("pmdviz: ") and err.count("\n") == 1 and err.endswith("\n"), (arguments, err)
+    return err
+
+
+def wrong_values(spec):
+    yield from ["nan", "inf", "-inf", "x", "", "1e999", "0,05"]
+    if spec.bounds:
+        low, high = spec.bounds
+        yield from [str(low - 1), *([str(high + 1)] if high is not None else [])]
+        yield from [] if spec.inclusive[0] else [str(low)]
+        yield from ["1.5"] if spec.kind == "whole" else []
+
+
+def check_refused(capsys, home, option, spec):
+    for raw in wrong_values(spec):
+        line = refused(capsys, "run", *home, option, f"{spec.name}={raw}")
+        assert spec.name in line and (repr(raw) in line or spec.kind == "formula")  # which names the part that is wrong
+        words = {"choice": spec.choices, "formula": []}.get(spec.kind, [spec.bounds_words])
+        assert all(word in line for word in words), line
+    near = refused(capsys, "run", *home, option, f"{spec.name[0]}{spec.name}=1")
+    assert f"did you mean {spec.name!r}?" in near
+
+
+def test_the_settings_of_one_method_and_target(capsys):
+    for spec in METHODS["pmd"].Knobs.specs().values():
+        check_refused(capsys, ["--method", "pmd"], "--knob", spec)
+    for spec in TARGETS["mixture"].Options.specs().values():
+        check_refused(capsys, ["--target", "mixture"], "--target-option", spec)
+
+
+@pytest.mark.nightly
+def test_the_settings_of_every_method_and_target(capsys):
+    for name, method in METHODS.items():
+        for spec in method.Knobs.specs().values():
+            check_refused(capsys, ["--method", name], "--knob", spec)
+    for name, target in TARGETS.items():
+        for spec in target.Options.specs().values():
+            check_refused(capsys, ["--target", name], "--target-option", spec)
+
+
+TWICE = ["--knob", "eta=1", "--knob", "eta=2"]
+ISING = ["--target", "ising", "--methods"]
+GIBBS = ["--target", "bimodal1d", "--target-option", "num_data=20", "--methods", "gibbs"]
+OVER = ["sweep", "recipe.json", "--over", "num_particles=5"]
+WRONG = [
+    (["run", "--target", "mixtrue"], "unknown target 'mixtrue'; did you mean 'mixture'?"),
+    (["run", "--method", "pdm"], "unknown method 'pdm'; did you mean 'pmd'?"),
+    (["run", "--budget", "0"], "budget must be a whole number at least 1 and at most 1,000,000,000,000; given: '0'"),
+    (["run", "--budget", "1e14"], "given: '1e14'"),
+    (["run", "--budget", "2,0"], "given: '2,0'"),
+    (["run", "--seed", "-1"], "seed must be a whole number at least 0"),
+    (["run", "--seed", "1.5"], "given: '1.5'"),
+    (["run", "--target-option", "num_data=5", "--knob", "batch_size=6"], "at most 5"),
+    (["run", "--knob", "eta"], "--knob takes NAME=VALUE; given: 'eta'"),
+    (["run", "--knob", "=1"], "--knob takes NAME=VALUE"),
+    (["run", "--metrics-every", "0"], "--metrics-every must be a whole number at least 1"),
+    (["run", "--knob", "warm_start=true", "--knob", "batches=replacement"], "'replacement'"),
+    (["run", "nowhere.json"], "No such file"),
+    (["run", "."], "cannot read the recipe '.'"),
+    (["run", "nowhere.json", "--seed", "3"], "a recipe file says all of the run"),
+    (["run", "/dev/zero"], "more than 4,000,000 bytes"),
+    (["run", "--target", "gaussian", "--budget", "5", "--json", "/nowhere/at/all.json"], "cannot write"),
+    (["run", "--json", ""], "a file needs a path that ends in its name"),
+    (["run", *TWICE], "--knob gives eta twice, '1' and '2'; give it once"),
+    (["run", "--sed", "3"], "--sed"),
+    (["run", "--budget"], "expected one argument"),
+    (["rnu"], "unknown command 'rnu'; did you mean 'run'?"),
+    ([], " | ".join(main.COMMANDS)),
+    (["list", "--json", f"{__file__}/x.json"], "Not a directory"),
+    (["list", "--json", "n" * 300], ": File name too long"),
+    (["list", "--jsn", "-"], "--jsn"),
+    (["bench", "nothing"], "'nothing'"),
+    (["bench", "start", "--json", ""], "a file needs a path that ends in its name"),
+    (["bench", "rate", "--sessions", "3"], "bench rate takes no --sessions"),
+    (["bench", "soak", "--sessions", "many"], "--sessions must be a whole number at least 1 and at most 100,000"),
+    (["export", "x.gfi"], "unknown kind of file: '.gfi'; did you mean '.gif'?"),
+    (["export", "x.png", "--fps", "3"], "fps means nothing to a .png file"),
+    (["export", "x.gif", "--size", "20x20"], "width must be a whole number at least 160"),
+    (["export", "x.gif", "--frames", "two"], "frames must be a whole number"),
+    (["export", "x.gif", "--layers", "exakt"], "did you mean 'exact'?"),
+    (["export", "x.gif", "--thems", "dark"], "unknown option of export: '--thems'; did you mean '--theme'?"),
+    (["export", "x.mp4", "--size", "961x541"], "must be even; given: 961x541"),
+    (["export", "nowhere/x.gif"], "there is no folder"),
+    (["export", ".gif"], "a file needs a name before its suffix"),
+    (["export"], "the following arguments are required: FILE"),
+    (["export", "nothing.json", "x.gif"], "cannot read the recipe"),
+    (["export", "race.json", "x.gif", "--traces", "es"], "unknown value of traces: 'es'; did you mean 'ess'"),
+    (["export", "race.json", "x.gif", "--traces", "ksd"], "ksd is unavailable for all methods of this race"),
+    (["export", "race.json", "x.gif", "--seed", "3"], "says all of the run"),
+    (["export", "bad.json", "x.gif"], "a race needs budget"),
+    (["race", "race.json", "--budget", "9"], "a race's file says all of it; leave --target, --target-option,"),
+    (["race", "race.json", "--export", "x.gfi"], "did you mean '.gif'?"),
+    (["race", "--methods", ",".join(["pmd"] * 9), "--export", "x.gif"], "at most 8 entrants"),
+    (["race", "--clock", "steps"], "clock must be one of data, evaluations; given: 'steps'"),
+    (["race", *ISING, "gibbs", "--clock", "data"], "target 'ising' has no data to visit"),
+    (["race", *ISING, "gibbs,pmd"], "entrant pmd: method 'pmd' needs real coordinates"),
+    (["race", "nothing.json"], "cannot read"),
+    (["race", "--points", "few"], "points must be a whole number"),
+    (["race", "--methods", "pmd:eta=-1"], "eta must be a number above 0"),
+    (["race", "--methods", "pmd,eta=1"], "after a colon"),
+    (["race", "--methods", ""], "unknown method ''"),
+    (["race", "--seeds", "many"], "--seeds must be a number of seeds"),
+    (["race", "--seeds", "1,1"], "different ones"),
+    (["race", "--budget", "none"], "budget must be a whole number"),
+    (["race", *GIBBS], "entrant gibbs: method"),
+    (["race", "--target-option", "x"], "--target-option takes NAME=VALUE"),
+    (["race", "--method", "pmd"], "unknown option of race: '--method'; did you mean '--methods'?"),
+    (OVER[:2], "needs --over"),
+    ([*OVER[:3], "num_particles"], "--over takes NAME=VALUE"),
+    ([*OVER[:3], "num_particls=5"], "did you mean 'num_particles'"),
+    ([*OVER, "--over", "num_particles=6"], "names num_particles twice"),
+    ([*OVER[:3], "num_particles=x"], "num_particles must be a whole number"),
+    ([*OVER, "--seeds", "few"], "--seeds takes"),
+    ([*OVER, "--seeds", "0"], "seeds must be a number"),
+    ([*OVER, "--workers", "none"], "workers must be a whole number"),
+    ([*OVER, "--error", "tvv"], "did you mean 'tv'"),
+    ([*OVER, "--out", "table.txt"], ".parquet or .csv"),
+    ([*OVER, "--out", ""], "a file needs a path that ends in its name"),
+    ([*OVER, "--outt", "t.csv"], "did you mean '--out'"),
+    ([*OVER, "--budget", "5"], "a recipe file says all of the run"),
+    (["lessons", "check", "nowhere.md"], "'nowhere.md' cannot be opened: No such file or directory"),
+    (["lessons", "lists"], "unknown act of lessons: 'lists'; did you mean 'list'"),
+    (["lessons", "list", "--jsn"], "unknown option of lessons: '--jsn'; did you mean '--json'"),
+    (["lessons"], "the following arguments are required"),
+    (["notebooks", ""], "given: ''"),
+    (["notebooks", "n" * 300], "File name too long"),
+    (["notebooks"], "DIR"),
+    (["docs", ""], "needs the name of a folder"),
+    (["docs", "site", "--gallery", "two_mods"], "two_modes"),
+    (["docs", "site", "--builder", "latex"], "html, linkcheck"),
+    (["serve", "--num-procs", "0"], "--num-procs must be a whole number at least 1 and at most 64; given: 0"),
+]
+FILES = {
+    "recipe.json": Recipe("gaussian", target_options={"dim": 1}, batch_size=5, budget=100).to_json(),
+    "race.json": '{"pmdviz_race": 1, "methods": ["pmd"], "budget": 400}',
+    "bad.json": '{"pmdviz_race": 1, "methods": ["pmd"]}',
+}
+
+
+def test_what_cannot_be_used_is_said_in_one_line_before_anything_runs(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    for place in ("pmdviz.experiments.race.race", "pmdviz.api.run"):
+        monkeypatch.setattr(place, lambda *given, **more: pytest.fail("it ran"))
+    for arguments, words in WRONG:
+        assert words in refused(capsys, *arguments), arguments
+    assert {path.name for path in tmp_path.iterdir()} == {*FILES}
+
+
+def test_what_is_not_a_recipe(capsys, tmp_path, monkeypatch):
+    path = tmp_path / "bad.json"
+    for text in (
+        *("", "{", "[]", "NaN", '{"seed": NaN}', '{"pmdviz_recipe": 99}', '{"knobs": {"etta": 1}}'),
+        '{"budget": null}',
+    ):
+        path.write_text(text, encoding="utf-8")
+        refused(capsys, "run", path)
+    path.write_bytes(b"\xff\xfe\x00")
+    assert "cannot read the recipe" in refused(capsys, "run", path)
+    long = " " * (recipe.MAX_RECIPE_BYTES + 1)
+    path.write_text(long, encoding="utf-8")
+    assert "bytes" in refused(capsys, "run", path)
+    monkeypatch.setattr(sys, "stdin", io.StringIO(long))
+    assert "'-' is not a recipe: it has more than" in refused(capsys, "run", "-")
+    monkeypatch.setattr(sys, "stdin", None)
+    assert "standard input is closed" in refused(capsys, "run", "-")
+
+
+def test_what_the_system_or_a_target_refuses_is_one_line_and_status_one(capsys, monkeypatch):
+    def refusing():
+        raise PermissionError(errno.EPERM, "Operation not permitted", "somewhere")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(main, "_limit_blas", refusing)
+        assert main.main(["list"]) == 1
+    words = "pmdviz: the system refused something: [Errno 1] Operation not permitted: 'somewhere'\n"
+    assert capsys.readouterr() == ("", words)
+    options = ["--target-option", "data_seed=987", "--knob", "batch_size=7", "--knob", "num_particles=10"]
+    for bad in (np.nan, np.inf, -np.inf):
+
+        def failing(self, theta, batch, bad=bad):
+            return np.full(len(theta), bad if len(batch) == 7 else -1.0)
+
+        monkeypatch.setattr(Mixture, "_log_likelihood", failing)
+        assert main.main(["run", *options, "--json", "-"]) == 1
+        out, err = capsys.readouterr()
+        assert out == "" and err.count("\n") == 1
+        assert "log_likelihood of target 'mixture' is " in err and "theta = (" in err
+
+
+def test_an_export_that_fails_or_is_stopped_leaves_no_file(capsys, tmp_path, monkeypatch):
+    small = ["export", tmp_path / "x.gif", "--target", "gaussian", "--knob", "num_particles=30", "--budget", "300"]
+    assert "given: 900" in refused(capsys, *small, "--frames", "900")
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdin", io.StringIO(Recipe("gaussian", budget=None).to_json()))
+        assert "needs a budget" in refused(capsys, "export", "-", *small[1:2])
+
+    def interrupted(*given, **more):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pmdviz.export.writers.gif._block", interrupted)
+    assert main.main([*map(str, small), "--size", "160x160"]) == 130
+    assert [*tmp_path.iterdir()] == []
