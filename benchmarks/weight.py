@@ -29,8 +29,8 @@ CONTROLS_JS = """() => {
   const kinds = "button, input, select, textarea, a[href], summary, [role=slider], [role=checkbox], [role=tab]"
   const middle = (from, to, end) => (Math.max(from, 0) + Math.min(to, end)) / 2
   const on_top = (x, y) => {
-    let e = document.elementFromPoint(x, y)
-    while (e?.shadowRoot?.elementFromPoint(x, y)) e = e.shadowRoot.elementFromPoint(x, y)
+    let e = document.elementFromPoint(x, y), inner
+    while ((inner = e?.shadowRoot?.elementFromPoint(x, y)) && inner !== e) e = inner
     return e
   }
   const holds = (e, inner) => { for (; inner; inner = inner.parentNode ?? inner.host) if (inner === e) return true }
