@@ -171,7 +171,7 @@ def recipes(desk: Desk) -> None:
     names: dict[str, Any] = {}
     exec(recipe.to_python(), names)
     assert same(names["run"], pmdviz.run(recipe))
-    assert "bandwidth" in refusal(lambda: Recipe("mixture", "pmd", bandwith=0.4))
+    assert "bandwidth" in refusal(lambda: Recipe("mixture", "pmd", bandwidt=0.4))
 
 
 list_methods = functools.cache(pmdviz.list_methods)
@@ -311,7 +311,8 @@ def sweep_after_a_crash(desk: Desk) -> str:
     """Sweep resumed after a crash."""
     desk.write("one.json", ONE_DIM.replaced(budget=20_000).to_json())
     table = desk.folder / "crash.csv"
-    call = ["sweep", "one.json", "--over", "num_particles=20,30", "--seeds", "30", "--workers", "1", "--out", str(table)]
+    what = ["--over", "num_particles=20,30", "--seeds", "30", "--workers", "1"]
+    call = ["sweep", "one.json", *what, "--out", str(table)]
     command = [sys.executable, "-m", "pmdviz", *call]
     process = subprocess.Popen(command, cwd=desk.folder, env=desk.environment(), stdout=subprocess.DEVNULL)
     late = time.monotonic() + 300

@@ -142,7 +142,8 @@ def written(value: Any, indent: str) -> str:
     """JSON whose tables and long lists are broken into lines, down to the knobs."""
     flat = json.dumps(value, ensure_ascii=False)
     is_table = isinstance(value, dict)
-    if not isinstance(value, (dict, list)) or (is_table and {"help", "format"} & value.keys()) or len(flat) + len(indent) < LINE:
+    is_entry = is_table and {"help", "format"} & value.keys()
+    if not isinstance(value, (dict, list)) or is_entry or len(flat) + len(indent) < LINE:
         return flat
     more = indent + " "
     parts = [
