@@ -1,5 +1,6 @@
 """A served lab and a real Chromium for the tests of this folder."""
 
+import importlib.util
 import io
 import json
 import subprocess
@@ -92,6 +93,17 @@ def stage_pixels(page: object) -> np.ndarray:
 def look_alike(one: np.ndarray, two: np.ndarray) -> bool:
     """Equal but for shifts of less than a pixel, which a new layout of the page may bring."""
     return one.shape == two.shape and float((np.abs(one - two) > 80).mean()) < 1e-3
+
+
+FINDINGS_JS = """async () => (await axe.run(document, {resultTypes: ["violations"]})).violations
+.filter((v) => ["critical", "serious"].includes(v.impact)).flatMap((v) => v.nodes.map((n) => `${v.id}: ${n.html}`))"""
+
+
+def axe(page: object) -> list[str]:
+    """What axe-core finds critical or serious on a page as it is."""
+    found = importlib.util.find_spec("axe_playwright_python")
+    page.evaluate(Path(found.origin).with_name("axe.min.js").read_text(encoding="utf-8"))
+    return page.evaluate(FINDINGS_JS)
 
 
 # Until nothing has moved for a while: fonts and the bar above find their place after the first picture.
@@ -189,9 +201,6 @@ class Lab:
         box = self.knob(name)
         box.fill(text)
         box.press("Enter")
-
-    def message(self, name: str) -> str:
-        return self.page.locator(f"#knob-{name}-message").inner_text()
 
     def view(self) -> list[float]:
         """The stage's ranges."""

@@ -67,7 +67,7 @@ def turn(lab: Any, name: str, value: Any) -> None:
         keyboard.press("Control+A")
         keyboard.type(str(value))
         keyboard.press("Enter")
-    lab.page.wait_for_timeout(300)
+    lab.at_rest(f"{found}.value")
 
 
 def reach(lab: Any, step: Step) -> None:

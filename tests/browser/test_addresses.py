@@ -1,10 +1,13 @@
-"""Each page has an address and a title; the browser's Back and a reload keep to it; theme and presenter mode."""
+"""Each page has an address and a title; the browser's Back and a reload keep to it; themes and a teacher's link."""
 
 import pytest
 
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.lab.links import race_query
+from pmdviz.presets import PRESETS
 from tests.browser.conftest import Lab
+
+pytestmark = pytest.mark.ci
 
 DARK = "pmdviz.find('.mui-dark') !== null && pmdviz.model('stage').background_fill_color !== '#ffffff'"
 LIGHT = "pmdviz.find('.mui-light') !== null && pmdviz.model('stage').background_fill_color === '#ffffff'"
@@ -20,9 +23,9 @@ def test_pages_have_addresses_and_the_run_stays(lab):
     lab.press("Step")
     lab.reach(1)
     lab.wait("location.search.includes('at=1')")
+    lab.page.get_by_role("heading", name="pmdviz", exact=True).and_(lab.page.locator(".title")).click()
     lab.page.get_by_role("tab", name="Theory").click()
     seen(lab, "Theory", "?page=theory")
-    assert lab.page.get_by_role("heading", level=1).inner_text() == "pmdviz: Theory"
     lab.page.go_back()
     seen(lab, "Lab", "?run=")
     assert lab.iteration() == 1
@@ -47,19 +50,16 @@ def test_geometry_by_its_address_with_slider_drag_keys_and_play(server, browser)
     page.get_by_text("After 5 steps of γ = 0.3").wait_for(timeout=120_000)
     seen(lab, "Geometry", "?page=geometry")
     lab.wait("pmdviz.model('geometry-triangle')?.inner_width > 300")
-    page.get_by_role("img", name="Triangle: three states").wait_for()
     page.get_by_role("slider", name="Step size γ", exact=True).press("ArrowRight")
     page.get_by_text("After 5 steps of γ = 0.307").wait_for()
     x, y = lab.at_rest(f"({START_JS})()")
     page.mouse.move(x, y)
     page.mouse.down()
-    page.mouse.move(x + 10, y + 60, steps=5)
     page.mouse.move(x + 20, y + 100, steps=5)
     page.mouse.up()
     page.wait_for_function(f"({START_JS})()[1] > {y + 80}")
     assert page.get_by_label("Start q₀", exact=True).input_value() == "moved"
     page.mouse.move(x + 20, y + 160)  # the button is up: it stays
-    page.get_by_text("Which path stays off the edge?").click()
     page.keyboard.press("ArrowRight")
     page.get_by_text("After 6 steps").wait_for()
     lab.press("Play")
@@ -67,14 +67,6 @@ def test_geometry_by_its_address_with_slider_drag_keys_and_play(server, browser)
     lab.press("Pause")
     assert page.evaluate(START_JS)[1] < y + 130 and lab.problems == []
     lab.context.close()
-
-
-def test_the_logo_throws_no_run_away(lab):
-    lab.press("Step")
-    lab.reach(1)
-    lab.page.get_by_role("heading", name="pmdviz", exact=True).and_(lab.page.locator(".title")).click()
-    lab.press("Step")
-    lab.reach(2)
 
 
 def test_a_race_is_shared_and_opens_again(server, browser):
@@ -93,34 +85,27 @@ def test_a_race_is_shared_and_opens_again(server, browser):
 
 
 INK = {"dark": "rgb(242, 242, 242)", "light": "rgb(26, 26, 26)"}
+DIALOGS = [("?", "Help", "Close"), ("What is this?", "What is this?", "Close"), ("Tour", "Tour", "End the tour")]
 
 
 @pytest.mark.parametrize(("system", "opens", "turned"), [("dark", DARK, LIGHT), ("light", LIGHT, DARK)])
-def test_the_theme_is_the_systems_also_over_the_page_until_another_is_chosen(open_lab, system, opens, turned):
+def test_the_theme_is_the_systems_until_another_is_chosen(open_lab, system, opens, turned):
     lab = open_lab(color_scheme=system)
     lab.wait(opens)
-    what_opens_has_letters(lab, INK[system])
+    for button, dialog, close in DIALOGS:
+        lab.press(button)
+        box = lab.page.get_by_role("dialog", name=dialog)
+        assert box.evaluate("e => getComputedStyle(e).color") == INK[system], dialog
+        box.get_by_role("button", name=close).click()
     lab.page.get_by_label("Toggle theme").click()
     lab.wait(turned)
     lab.page.reload()
     lab.wait(f"window.pmdviz && pmdviz.iteration() >= 0 && {turned}", 60)
 
 
-def what_opens_has_letters(lab, letters):
-    for button, dialog, close in [
-        ("?", "Help", "Close"),
-        ("What is this?", "What is this?", "Close"),
-        ("Tour", "Tour", "End the tour"),
-    ]:
-        lab.press(button)
-        box = lab.page.get_by_role("dialog", name=dialog)
-        assert box.evaluate("e => getComputedStyle(e).color") == letters, dialog
-        box.get_by_role("button", name=close).click()
-
-
 def test_a_teachers_link(open_lab):
     lab = open_lab(permissions=["clipboard-read", "clipboard-write"])
-    lab.page.get_by_label("Preset").select_option(label="Too bold: an ESS that means nothing")
+    lab.page.get_by_label("Preset").select_option(PRESETS["too_bold"].title)
     lab.type("eta", "3")
     lab.press("Step")
     lab.reach(1)
@@ -135,13 +120,9 @@ def test_a_teachers_link(open_lab):
     code = lab.page.get_by_alt_text("QR code of the link")
     code.wait_for()
     assert code.evaluate("image => image.naturalWidth") > 200
-    assert lab.page.evaluate("pmdviz.model('acknowledge').address") == link
     lab.page.goto(link)
     lab.wait("window.pmdviz && pmdviz.iteration() === 0 && pmdviz.model('acknowledge')?.drawn > 0", 60)
-    heading = lab.page.locator(".pmdviz-heading h2")
-    heading.wait_for()
-    asked = heading.inner_text()
-    assert asked.endswith("?")
+    assert lab.page.locator(".pmdviz-heading h2").inner_text().endswith("?")
     for gone in ("Share", "Restart", "Step"):
         assert not lab.page.get_by_role("button", name=gone, exact=True).is_visible()
     status, foot = lab.boxes(".pmdviz-status", "#foot")

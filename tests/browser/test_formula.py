@@ -1,10 +1,13 @@
 """A formula in a real browser: typed, refused beside its box, chosen from the menu of examples, by keyboard alone."""
 
+import pytest
 from playwright.sync_api import expect
 
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.targets.without_data.formula import EXAMPLES
 from tests.browser.conftest import Lab
+
+pytestmark = pytest.mark.ci
 
 RECIPE = Recipe("formula", target_options={"density": "squiggle"}, budget=150_000)
 

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -18,7 +19,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import TimeoutError
 
-from tests.support.jupyter_page import NAME, Jupyter, NotebookPage, jupyter
+from tests.support.jupyter_page import NAME, NotebookPage, jupyter
 
 CELLS = (
     "import os, pmdviz\nlab = pmdviz.Lab(budget=None)\nlab",
@@ -36,20 +37,17 @@ GIVEN_UP, TRIES = "[anywidget] Failed to initialize model.", 5
 CELLS_JS = "window.jupyterapp.shell.currentWidget.content.widgets"
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jupyter]:
+@pytest.fixture
+def notebook(browser: object, tmp_path: Path) -> Iterator[NotebookPage]:
+    """A notebook of its own in a JupyterLab of its own; its `folder` is where the notebook is saved."""
     if importlib.util.find_spec("jupyterlab") is None and not os.environ.get("CI"):
         pytest.skip("JupyterLab is not installed: pip install 'pmdviz[notebook]'")
-    with jupyter(tmp_path_factory.mktemp("jupyter"), CELLS) as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
-def notebook(server: Jupyter, browser: object) -> Iterator[NotebookPage]:
-    page = server.open(browser)
-    yield page
-    page.close()
-    assert page.foreign == [] and others(page) == []
+    with jupyter(tmp_path, CELLS) as server:
+        page = server.open(browser)
+        page.folder = server.folder
+        yield page
+        page.close()
+        assert page.foreign == [] and others(page) == []
 
 
 def others(notebook: NotebookPage) -> list[str]:
@@ -118,21 +116,7 @@ THEME_JS = """async (theme) => {
 COLOUR_JS = "(selector) => getComputedStyle(pmdviz.find(selector)).color"
 
 
-def test_words_can_be_read_in_a_dark_notebook_and_in_a_light_one(notebook):
-    shown(notebook, 0)
-    reach(notebook, 0, 0)
-    box = notebook.page.locator("input#knob-num_particles").first
-    box.fill("-1")
-    box.press("Enter")
-    notebook.page.locator(".refused .message").first.wait_for()
-    words = ".pmdviz-status", ".knob .word", ".refused .message"
-    for theme, dark in (("JupyterLab Dark", True), ("JupyterLab Light", False)):
-        notebook.page.evaluate(THEME_JS, theme)
-        seen = {selector: lightness(notebook.page.evaluate(COLOUR_JS, selector)) for selector in words}
-        assert all((light > 0.5) == dark and abs(light - 0.5) > 0.1 for light in seen.values()), (theme, seen)
-
-
-def test_it_appears_plays_is_turned_and_read_back(notebook):
+def test_a_lab_appears_plays_is_set_and_read_back(notebook):
     outputs = shown(notebook, 0)
     assert "application/vnd.jupyter.widget-view+json" in outputs[0]["data"]
     reach(notebook, 0, 0)
@@ -146,11 +130,44 @@ def test_it_appears_plays_is_turned_and_read_back(notebook):
     assert notebook.ask("[lab.widget.bandwidth, len(lab.run.particles), lab.recipe.method]") == [0.5, 1500, "pmd"]
 
 
-def test_two_labs_do_not_disturb_each_other(notebook):
-    shown(notebook, 1)
-    reach(notebook, 1, 0)
-    play(notebook)  # the first one says Pause
-    reach(notebook, 1, 5)
+@pytest.mark.ci
+def test_words_can_be_read_in_a_dark_notebook_and_a_saved_one_holds_the_picture(notebook, tmp_path):
+    shown(notebook, 0)
+    reach(notebook, 0, 0)
+    box = notebook.page.locator("input#knob-num_particles").first
+    box.fill("-1")
+    box.press("Enter")
+    notebook.page.locator(".refused .message").first.wait_for()
+    words = ".pmdviz-status", ".knob .word", ".refused .message"
+    for theme, dark in (("JupyterLab Dark", True), ("JupyterLab Light", False)):
+        notebook.page.evaluate(THEME_JS, theme)
+        seen = {selector: lightness(notebook.page.evaluate(COLOUR_JS, selector)) for selector in words}
+        assert all((light > 0.5) == dark and abs(light - 0.5) > 0.1 for light in seen.values()), (theme, seen)
+    play(notebook)
+    reach(notebook, 0, 20)
+    notebook.page.get_by_role("button", name="Pause", exact=True).click()
+    outputs = f"{CELLS_JS}[0].model.outputs.toJSON()"
+    notebook.page.wait_for_function(f"Number({outputs}[1].data['text/plain'].match(/iteration (\\d+)/)?.[1]) >= 20")
+    notebook.command("docmanager:save")
+    saved = json.loads((notebook.folder / NAME).read_text())
+    data = saved["cells"][0]["outputs"][1]["data"]
+    assert Image.open(io.BytesIO(base64.b64decode("".join(data["image/png"])))).size == (960, 540)
+    convert = [sys.executable, "-m", "nbconvert", "--to", "html", "--output", str(tmp_path / "saved.html")]
+    subprocess.run([*convert, str(notebook.folder / NAME)], check=True, capture_output=True)
+    page = notebook.context.new_page()
+    page.route("**/*", lambda route: route.continue_() if route.request.url.startswith("file:") else route.abort())
+    page.goto(f"file://{tmp_path}/saved.html", wait_until="domcontentloaded")
+    assert page.locator("img[alt^='iteration']").first.evaluate("image => image.naturalWidth") == 960
+    page.close()
+
+
+@pytest.mark.ci
+def test_labs_do_not_disturb_each_other_compose_and_end_with_their_cells(notebook):
+    for k in (0, 1):
+        shown(notebook, k)
+        reach(notebook, k, 0)
+        play(notebook)  # the first one says Pause then
+        reach(notebook, k, 5)
     assert notebook.ask("[lab.widget.playing, other.widget.playing]") == [True, True]
     paused = notebook.page.get_by_role("button", name="Play", exact=True)
     for _ in range(TRIES):  # JupyterLab, which makes the clicked cell the active one, may take the keys once more
@@ -160,27 +177,6 @@ def test_two_labs_do_not_disturb_each_other(notebook):
             paused.wait_for(timeout=15_000)
             break
     assert notebook.ask("[lab.widget.playing, other.widget.playing]") == [True, False]
-
-
-def test_a_saved_notebook_holds_the_picture(notebook, server, tmp_path):
-    reach(notebook, 0, 20)
-    notebook.page.get_by_role("button", name="Pause", exact=True).click()
-    outputs = "window.jupyterapp.shell.currentWidget.content.widgets[0].model.outputs.toJSON()"
-    notebook.page.wait_for_function(f"Number({outputs}[1].data['text/plain'].match(/iteration (\\d+)/)?.[1]) >= 20")
-    notebook.command("docmanager:save")
-    saved = json.loads((server.folder / NAME).read_text())
-    data = saved["cells"][0]["outputs"][1]["data"]
-    assert Image.open(io.BytesIO(base64.b64decode("".join(data["image/png"])))).size == (960, 540)
-    convert = [sys.executable, "-m", "nbconvert", "--to", "html", "--output", str(tmp_path / "saved.html")]
-    subprocess.run([*convert, str(server.folder / NAME)], check=True, capture_output=True)
-    page = notebook.context.new_page()
-    page.route("**/*", lambda route: route.continue_() if route.request.url.startswith("file:") else route.abort())
-    page.goto(f"file://{tmp_path}/saved.html", wait_until="domcontentloaded")
-    assert page.locator("img[alt^='iteration']").first.evaluate("image => image.naturalWidth") == 960
-    page.close()
-
-
-def test_it_composes_with_other_widgets_and_layouts(notebook):
     shown(notebook, 2)
     reach(notebook, 2, 0)
     turn(notebook, ".noUi-handle", "ArrowRight", "slider.value == linked.session.knobs.bandwidth >= 0.6")
@@ -188,9 +184,6 @@ def test_it_composes_with_other_widgets_and_layouts(notebook):
     notebook.until("framed._last is not None")
     play(notebook, -1)
     notebook.until("framed.widget.iteration >= 3")
-
-
-def test_nothing_computes_after_its_cell(notebook):
     pid = notebook.ask("os.getpid()")
     notebook.ask("[each.live.play(each is lab) for each in (lab, other, linked, framed)]")
     reach(notebook, 0, 25)
@@ -202,8 +195,7 @@ def test_nothing_computes_after_its_cell(notebook):
     shown(notebook, 0)  # the cell of the other one, again
     notebook.until("old.live._task.done()", ENDS_S)
     await_idle(pid)
-    assert notebook.ask("old is not other")
-    assert others(notebook) == []
+    assert notebook.ask("old is not other") and others(notebook) == []
     notebook.page.evaluate("window.jupyterapp.shell.currentWidget.sessionContext.restartKernel()")
     late = time.monotonic() + 60
     while psutil.pid_exists(pid):

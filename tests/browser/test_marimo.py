@@ -10,6 +10,8 @@ import pytest
 
 from tests.support.browser import HELPERS_JS, await_answer, end, free_port
 
+pytestmark = pytest.mark.ci
+
 NOTEBOOK = """
 import marimo
 

@@ -77,9 +77,8 @@ def words(frame):
     return frame.locator(".pmdviz-status").inner_text()
 
 
-@pytest.mark.parametrize("framed", [False, True], ids=["from a file", "in a frame"])
-def test_scrubbing_changes_the_picture_and_comes_back(opened, framed):
-    _, frame = opened(framed)
+def test_scrubbing_changes_the_picture_and_play_shows_every_frame_to_the_end(opened):
+    _, frame = opened(framed=True)
     assert words(frame).startswith("iteration 0, 0 of 1,100 data visited, TV")
     seen = {}
     for k in (0, 6, FRAMES - 1, 0):
@@ -88,10 +87,6 @@ def test_scrubbing_changes_the_picture_and_comes_back(opened, framed):
         assert seen.setdefault(k, picture) == picture
         assert words(frame).startswith(f"iteration {k}, ")
     assert len(set(seen.values())) == 3
-
-
-def test_play_shows_every_frame_and_stops_at_the_end(opened):
-    _, frame = opened()
     noted(frame, "seen", "shown")
     noted(frame, "said", "play")
     button = frame.get_by_role("button", name="Play", exact=True)
@@ -102,7 +97,8 @@ def test_play_shows_every_frame_and_stops_at_the_end(opened):
     frame.wait_for_function("seen.includes('1 of 12')")
 
 
-def test_keys(opened, player):
+@pytest.mark.ci
+def test_keys_and_the_square_stage(opened, player):
     text, slow = player.read_text(encoding="utf-8"), player.with_name("slow.html")
     assert text.count('"fps":30') == 1
     slow.write_text(text.replace('"fps":30', '"fps":0.01'), encoding="utf-8")  # it is still playing when it is paused
@@ -116,18 +112,15 @@ def test_keys(opened, player):
     page.keyboard.press(" ")
     frame.get_by_role("button", name="Play", exact=True).wait_for()
     assert frame.evaluate("said") == ["Pause", "Play"]
+    for size in ((1280, 720), (390, 844)):
+        page.set_viewport_size({"width": size[0], "height": size[1]})
+        frame.wait_for_function("document.documentElement.scrollWidth <= innerWidth && Bokeh.documents[0].is_idle")
+        frame.wait_for_function(
+            "(({inner_width: w, inner_height: h}) => Math.abs(w - h) <= 1 && w > 240)(pmdviz.model('stage'))"
+        )
 
 
-@pytest.mark.parametrize("size", [(1280, 720), (390, 844)])
-def test_the_stage_is_a_square_and_nothing_scrolls_sideways(opened, size):
-    _, frame = opened(size=size)
-    stage = frame.evaluate(
-        "(() => { const {inner_width: w, inner_height: h} = pmdviz.model('stage'); return [w, h] })()"
-    )
-    assert abs(stage[0] - stage[1]) <= 1 and stage[0] > 240
-    assert frame.evaluate("document.documentElement.scrollWidth <= innerWidth")
-
-
+@pytest.mark.ci
 def test_one_dimension_in_the_dark_without_traces(opened, tmp_path):
     run = pmdviz.run(target="bimodal1d", num_particles=60, budget=600)
     options = {"theme": "dark", "traces": "none", "layers": "exact,approximate", "frames": 4}
@@ -138,6 +131,7 @@ def test_one_dimension_in_the_dark_without_traces(opened, tmp_path):
     assert frame.evaluate("getComputedStyle(document.querySelector('main')).backgroundColor") == "rgb(18, 18, 18)"
 
 
+@pytest.mark.ci
 def test_a_race_in_a_frame(opened, tmp_path):
     race = pmdviz.race(["pmd:num_particles=100", "smc:num_particles=80,batch_size=100"], budget=1_000)
     page, frame = opened(True, place=race.export(tmp_path / "race.html", fps=30))

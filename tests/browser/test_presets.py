@@ -9,13 +9,11 @@ from pmdviz.lab.panels.diagnosis import UNDER_WAY, WAITING
 from pmdviz.presets import PRESETS
 from pmdviz.scenes.teaching.diagnosis import NOTHING_YET
 from tests.browser.conftest import Lab
-from tests.support.marks import some_in_ci
+from tests.browser.test_page import SHOWN
 
-CHOSEN = ("head_start", "bootstrap_batch", "one_blob_for_two")  # whose runs take no time, and whose sentence has TV
 SAID = ".pmdviz-diagnosed"
 TV = re.compile(r"TV (?:is )?([\d.]+\d)")
 WAIT_S = 900  # of the run that takes longest, on busy cores
-QUICK = ("fan_of_lines", "steps_of_a_walk", "gibbs_sees_one_mode")  # of other kinds; all of them take twenty minutes
 
 
 def said(lab, seconds=30):
@@ -30,36 +28,34 @@ def opening(preset, run):
     return PRESETS[preset].diagnosis[0].say.text.partition("{")[0] in run
 
 
-def test_presets_are_played_and_diagnosed(lab):
+@pytest.mark.ci
+def test_a_preset_is_played_and_diagnosed_and_a_reload_keeps_its_question(lab):
+    preset, heading = PRESETS["one_blob_for_two"], lab.page.locator(".pmdviz-heading")
     lab.hurry()
+    lab.page.get_by_label("Preset").select_option(preset.title)
+    heading.get_by_text(preset.question).wait_for()
+    heading.get_by_text(f"Watch: {preset.watch}").wait_for()
+    lab.page.locator(SAID).wait_for(state="hidden")  # until somebody asks, by keyboard here
     header = lab.page.locator(".pmdviz-diagnosis button").first
-    for name in CHOSEN:
-        preset = PRESETS[name]
-        lab.page.get_by_label("Preset").select_option(preset.title)
-        lab.page.locator(".pmdviz-heading").get_by_text(preset.question).wait_for()
-        lab.page.locator(".pmdviz-heading").get_by_text(f"Watch: {preset.watch}").wait_for()
-        lab.page.locator(SAID).wait_for(state="hidden")  # until somebody asks, by keyboard here
-        header.focus()
-        lab.page.keyboard.press("Enter")
-        lab.page.locator(SAID).get_by_text(NOTHING_YET).wait_for()
-        lab.press("Play")
-        lab.page.get_by_role("button", name="Replay", exact=True).wait_for(timeout=60_000)
-        words = said(lab)
-        assert opening(name, words), words
-        shown, told = (TV.search(text)[1] for text in (lab.words(), words))
-        assert float(told) == pytest.approx(float(shown), abs=0.51 * 10 ** -len(told.partition(".")[2]))
-    lab.type("eta", "9")  # a turned knob keeps the question
-    lab.wait("JSON.parse(pmdviz.model('acknowledge').shown).eta === 9")
-    lab.wait("window.location.search.includes('preset=one_blob_for_two')")
+    header.focus()
+    lab.page.keyboard.press("Enter")
+    lab.page.locator(SAID).get_by_text(NOTHING_YET).wait_for()
+    lab.press("Play")
+    lab.page.get_by_role("button", name="Replay", exact=True).wait_for(timeout=60_000)
+    words = said(lab)
+    assert opening(preset.name, words), words
+    shown, told = (TV.search(text)[1] for text in (lab.words(), words))
+    assert float(told) == pytest.approx(float(shown), abs=0.51 * 10 ** -len(told.partition(".")[2]))
+    lab.type("eta", "9")  # another setting keeps the question
+    lab.wait(f"{SHOWN}.eta === 9 && window.location.search.includes('preset={preset.name}')")
     lab.page.reload()  # and so does its address
     lab.wait("window.pmdviz && pmdviz.iteration() > 0 && pmdviz.model('acknowledge')?.drawn > 0", 60)
-    lab.page.locator(".pmdviz-heading").get_by_text(preset.question).wait_for()
+    heading.get_by_text(preset.question).wait_for()
     assert not lab.page.locator(SAID).is_visible()
-    lab.page.get_by_text("Diagnosis of this run").click()
-    assert opening(CHOSEN[-1], said(lab))
 
 
-@pytest.mark.parametrize("name", some_in_ci(PRESETS, QUICK))
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", PRESETS)
 def test_a_preset_of_a_link_runs_to_its_end_and_its_diagnosis_appears(name, browser, server):
     lab = Lab(browser, f"{server.url}/?preset={name}&start=end")
     refused = lab.page.get_by_text("The run starts at iteration 0 instead.")

@@ -9,6 +9,8 @@ from pmdviz.cli.notebooks import course
 from tests.support.course_key import name_in, tags
 from tests.support.jupyter_page import NotebookPage, jupyter
 
+pytestmark = pytest.mark.nightly
+
 CELL_JS = "window.jupyterapp.shell.currentWidget.content.widgets"
 NUMBER = 'import pmdviz\ncount = pmdviz.Question("How many?", unit="particles")\ncount.ask()'
 
@@ -34,7 +36,6 @@ def words(notebook: NotebookPage, k: int) -> str:
     return notebook.page.evaluate(f"{CELL_JS}[{k}].outputArea.node.innerText")
 
 
-@pytest.mark.slow
 def test_a_click_on_an_answer_lets_the_run_go_on(notebook):
     setup, question, run, verdict = range(4)
     name = name_in(first_cells()[question])
@@ -52,7 +53,6 @@ def test_a_click_on_an_answer_lets_the_run_go_on(notebook):
     assert notebook.run(verdict)[-1]["data"]["text/markdown"].startswith("You said **b**, and so it is")
 
 
-@pytest.mark.slow
 def test_a_number_is_given_by_the_keyboard(notebook):
     notebook.run(4)
     field = notebook.page.get_by_label("Your number (particles):")

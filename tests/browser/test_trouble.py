@@ -1,4 +1,4 @@
-"""A target that fails while it plays: the last good frame stays, words say why, and Retry goes on."""
+"""A person's own model that fails, lasts too long, or is full of markup: words say so, and the page goes on."""
 
 import re
 import sys
@@ -9,72 +9,113 @@ import pytest
 
 from pmdviz.methods import METHODS
 from tests.browser.conftest import Lab, look_alike, stage_pixels
-from tests.support.browser import await_picture, free_port, open_page, server
+from tests.support.browser import free_port, server
 
-pytestmark = pytest.mark.browser
-PAGE = Path(__file__).with_name("broken_page.py")
+pytestmark = pytest.mark.ci
+
 BATCH_SIZE = METHODS["pmd"].Knobs.specs()["batch_size"].label
-LONG = Path(__file__).with_name("long_page.py")
+PAGES = [Path(__file__).with_name(f"{name}_page.py") for name in ("broken", "long", "injected")]
+EVIL = "</textarea></div><img src=x onerror='window.hacked=1'><script>window.hacked=1</script>"
+TEXT = "<script>window.hacked=1</script>"
 
 
-def panel_serve(page, port):
-    command = [sys.executable, "-m", "panel", "serve", str(page), "--port", str(port), "--liveness"]
-    return [*command, "--plugins", "pmdviz.panel_plugin"]
+@pytest.fixture(scope="module")
+def trouble(tmp_path_factory):
+    """Opens one of the three pages, all of one server; and the file in which the broken model counts its calls."""
+    folder, port = tmp_path_factory.mktemp("trouble"), free_port()
+    command = [sys.executable, "-m", "panel", "serve", *map(str, PAGES), "--port", str(port), "--liveness"]
+    with (
+        (folder / "log").open("w") as log,
+        server([*command, "--plugins", "pmdviz.panel_plugin"], port, log, PMDVIZ_ASKED=str(folder / "asked")),
+    ):
+        yield f"http://127.0.0.1:{port}/", folder
 
 
-def test_the_run_stops_with_words_and_goes_on(browser, tmp_path):
-    port, asked = free_port(), tmp_path / "asked"
-    with server(panel_serve(PAGE, port), port, PMDVIZ_ASKED=str(asked)):
-        page = open_page(browser, port, path=f"/{PAGE.stem}")
-        await_picture(page)
-        page.get_by_role("button", name="Play", exact=True).click()
-        card = page.get_by_text(re.compile("The run stopped.*log_likelihood of target 'broken' is nan at theta", re.S))
-        card.first.wait_for(timeout=60_000)
-        page.wait_for_function("(() => { const a = pmdviz.model('acknowledge'); return a.sent === a.drawn })()")
-        stopped = page.evaluate("pmdviz.iteration()")
-        picture = stage_pixels(page)
-        assert stopped > 0
-        assert page.get_by_role("button", name="Copy recipe", exact=True).is_visible()
-        assert int(asked.read_text()) == 41
-        page.get_by_role("button", name="Retry", exact=True).click()
-        late = time.monotonic() + 60
-        while int(asked.read_text() or 0) < 42:  # the second time
-            assert time.monotonic() < late
-            page.wait_for_timeout(50)
-        page.wait_for_timeout(500)
-        assert page.evaluate("pmdviz.iteration()") == stopped and card.first.is_visible()
-        assert look_alike(stage_pixels(page), picture)
-        page.get_by_role("button", name="Retry", exact=True).click()
-        page.wait_for_function(f"pmdviz.iteration() > {stopped}", timeout=60_000)
-        card.first.wait_for(state="hidden", timeout=60_000)
+@pytest.fixture
+def opened(trouble, browser):
+    """The page of a name, whose log of the server has no traceback after it."""
+    made = []
 
+    def open_page(address):
+        made.append(Lab(browser, trouble[0] + address))
+        return made[-1]
 
-def test_a_long_step_says_how_far_it_is_and_is_cancelled(browser, tmp_path):
-    port, log = free_port(), (tmp_path / "log").open("w")
-    with log, server(panel_serve(LONG, port), port, log=log):
-        lab = Lab(browser, f"http://127.0.0.1:{port}/{LONG.stem}")
-        lab.press("Step")
-        lab.reach(1)
-        lab.settled()
-        picture = stage_pixels(lab.page)
-        lab.type("batch_size", "7")
-        lab.page.get_by_text(f"{BATCH_SIZE}: takes effect at the next step").wait_for()
-        lab.press("Step")
-        card = lab.page.get_by_text(re.compile("Computing a step: .* so far"))
-        card.wait_for()
-        lab.wait("""pmdviz.find('progress[aria-label="Computing a step"]')?.value > 0""")
-        lab.press("Cancel")
-        lab.page.get_by_text("Cancelled. The last picture is still shown.").wait_for()
-        card.wait_for(state="hidden")
-        assert lab.iteration() == 1
-        assert look_alike(stage_pixels(lab.page), picture)
-        lab.type("batch_size", "10")
-        lab.page.get_by_text(f"{BATCH_SIZE}: takes effect at the next step").wait_for()
-        lab.press("Step")
-        lab.reach(2)
-        lab.settled()
-        lab.at_rest("pmdviz.picture()")
-        assert not look_alike(stage_pixels(lab.page), picture), "a step changes the picture"
+    yield open_page
+    for lab in made:
         lab.context.close()
-        assert lab.problems == []
-    assert "Traceback" not in (tmp_path / "log").read_text()
+    assert "Traceback" not in (trouble[1] / "log").read_text()
+
+
+def test_the_run_stops_with_words_and_goes_on(opened, trouble):
+    lab, asked = opened("broken_page"), trouble[1] / "asked"
+    lab.press("Play")
+    card = lab.page.get_by_text(re.compile("The run stopped.*target 'broken' is nan at theta", re.S)).first
+    card.wait_for(timeout=60_000)
+    lab.settled()
+    stopped, picture = lab.iteration(), stage_pixels(lab.page)
+    assert stopped > 0 and int(asked.read_text()) == 41
+    lab.press("Retry")
+    late = time.monotonic() + 60
+    while int(asked.read_text() or 0) < 42:  # the second time
+        assert time.monotonic() < late
+        lab.page.wait_for_timeout(50)
+    assert lab.at_rest(looks=6) == stopped and card.is_visible()
+    assert look_alike(stage_pixels(lab.page), picture)
+    lab.press("Retry")
+    lab.reach(stopped + 1)
+    card.wait_for(state="hidden", timeout=60_000)
+
+
+def test_a_long_step_says_how_far_it_is_and_is_cancelled(opened):
+    lab = opened("long_page")
+    lab.press("Step")
+    lab.reach(1)
+    lab.settled()
+    picture = stage_pixels(lab.page)
+    lab.type("batch_size", "7")
+    lab.page.get_by_text(f"{BATCH_SIZE}: takes effect").wait_for()
+    lab.press("Step")
+    card = lab.page.get_by_text(re.compile("Computing a step: .* so far"))
+    card.wait_for()
+    lab.wait("""pmdviz.find('progress[aria-label="Computing a step"]')?.value > 0""")
+    lab.press("Cancel")
+    lab.page.get_by_text("Cancelled.").wait_for()
+    card.wait_for(state="hidden")
+    assert lab.iteration() == 1 and look_alike(stage_pixels(lab.page), picture)
+    lab.type("batch_size", "10")
+    lab.page.get_by_text(f"{BATCH_SIZE}: takes effect").wait_for()
+    lab.press("Step")
+    lab.reach(2)
+    lab.settled()
+    lab.at_rest("pmdviz.picture()")
+    assert not look_alike(stage_pixels(lab.page), picture), "a step changes the picture"
+    assert lab.problems == []
+
+
+def test_no_text_from_outside_becomes_markup(opened):
+    lab = opened(f"injected_page?preset={TEXT}#{TEXT}")
+    page = lab.page
+
+    def not_run():
+        assert page.evaluate("window.hacked") is None
+
+    not_run()
+    assert page.get_by_text(TEXT).count() > 0  # the target's about, as text
+    lab.type("bandwidth", TEXT)
+    page.get_by_text("Bandwidth h must be").wait_for()
+    not_run()
+    lab.press("Play")
+    page.locator(".pmdviz-trouble").get_by_text("raised ValueError: </textarea>").wait_for(timeout=60_000)
+    not_run()
+    page.evaluate(
+        "() => { navigator.clipboard.writeText = () => Promise.reject(); document.execCommand = () => false }"
+    )
+    lab.press("Copy recipe")
+    page.locator("textarea:visible").wait_for()
+    assert TEXT in page.locator("textarea:visible").input_value()
+    not_run()
+    page.get_by_label("Preset").select_option(label=EVIL)
+    page.get_by_text("Reveal what to try").click()
+    page.locator(".pmdviz-try").get_by_text(TEXT).wait_for()
+    lab.settled()
+    not_run()

@@ -13,16 +13,17 @@ from pmdviz.cli.main import main
 from pmdviz.errors import InputError
 from pmdviz.essay.build import page
 from pmdviz.essay.mathematics import mathml
-from pmdviz.essay.pictures import PICTURES, kept
+from pmdviz.essay.pictures import PICTURES
 from pmdviz.lab import links
+from tests.support.tables import looped
 
 
 def inside(formula):
     return mathml(formula).removeprefix("<math><mrow>").removesuffix("</mrow></math>")
 
 
-@pytest.mark.parametrize(
-    ("formula", "made"),
+@looped(
+    "formula, made",
     [
         ("q_t^2", "<msubsup><mi>q</mi><mi>t</mi><mn>2</mn></msubsup>"),
         ("a^{1-γ}", "<msup><mi>a</mi><mrow><mn>1</mn><mo>−</mo><mi>γ</mi></mrow></msup>"),
@@ -37,8 +38,7 @@ def test_a_formula_is_mathml(formula, made):
     assert inside(formula) == made
 
 
-@pytest.mark.parametrize(
-    ("formula", "words"),
+@looped("formula, words",
     [("{a", "brace without its other one"), ("a}", "brace without its other one"), (r"\sum", r"the command \\sum"),
      ("a_", "a part of it is missing"), (r"\text x", "needs braces around its words")],
 )  # fmt: skip
@@ -77,19 +77,13 @@ def test_only_the_served_page_opens_the_app_with_the_runs_of_its_pictures():
             assert link.embed is embedded
 
 
-def test_without_a_script_the_first_value_is_told_in_full():
-    text, rows, start = page(), kept()["bayes"]["rows"], PICTURES["bayes"].start
-    caption = re.sub(r"<[^>]*>", "", re.search(r"picture-bayes.*?<figcaption>(.*?)</figcaption>", text, re.DOTALL)[1])
-    assert f"{rows['data'][start]:.2f} nats" in caption and f"{rows['gap'][start]:.2f} above" in caption
-
-
 def test_the_command_writes_it(tmp_path, capsys):
     path = tmp_path / "essay.html"
     assert main(["essay", str(path)]) == 0
     assert path.read_text(encoding="utf-8") == page() and str(path) in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(("name", "words"), [("essay.pdf", "ends in .html"), ("no/essay.html", "no folder")])
+@looped("name, words", [("essay.pdf", "ends in .html"), ("no/essay.html", "no folder")])
 def test_the_command_says_what_it_cannot_write(tmp_path, capsys, name, words):
     assert main(["essay", str(tmp_path / name)]) == 2
     assert words in capsys.readouterr().err and [*tmp_path.iterdir()] == []

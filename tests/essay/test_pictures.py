@@ -5,11 +5,11 @@ import math
 import numpy as np
 import pytest
 
-from pmdviz.essay.drawing import DOT, HEIGHT, Scale, dots, draw, layer_paths, line, scales
+from pmdviz.essay.drawing import DOT, HEIGHT, Scale, dots, draw, line, scales
 from pmdviz.essay.picture import rounded
-from pmdviz.essay.pictures import FILE, PICTURES, computed, kept
+from pmdviz.essay.pictures import PICTURES, computed, kept
+from tests.support.tables import looped
 
-QUICK = ("bayes", "step", "steps", "width")  # the others take seconds each
 UP = Scale(0.0, 1.0, 100.0, 0.0, False)
 
 
@@ -24,25 +24,13 @@ def close(one, two):
     return one == two
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(one, marks=() if one in QUICK else pytest.mark.exhaustive) for one in PICTURES]
-)
-def test_a_picture_is_what_its_file_has(name):
-    assert close(computed(name), kept()[name])
+@pytest.mark.ci
+def test_a_picture_is_what_its_file_has():
+    for name in PICTURES:
+        assert close(computed(name), kept()[name]), name
 
 
-def test_the_comparison_sees_a_changed_number_and_a_missing_point():
-    one = kept()["bayes"]
-    assert close(one, one)
-    assert not close(one, {**one, "rows": {**one["rows"], "mean": [*one["rows"]["mean"][:-1], 9.0]}})
-    assert not close(one, {**one, "panels": one["panels"][:1]})
-
-
-def test_the_file_is_small():
-    assert FILE.stat().st_size <= 500_000
-
-
-@pytest.mark.parametrize("name", PICTURES)
+@looped("name", PICTURES)
 def test_everything_that_moves_has_one_state_for_each_value(name):
     picture, one = PICTURES[name], kept()[name]
     assert 0 <= picture.start < len(picture.values)
@@ -52,7 +40,7 @@ def test_everything_that_moves_has_one_state_for_each_value(name):
     assert all(len(columns["x"]) == len(columns["y"]) for layer in layers for columns in layer["columns"])
 
 
-@pytest.mark.parametrize("name", PICTURES)
+@looped("name", PICTURES)
 def test_most_of_every_layer_is_inside_its_axes(name):
     for panel in kept()[name]["panels"]:
         for layer in panel["layers"]:
@@ -62,7 +50,7 @@ def test_most_of_every_layer_is_inside_its_axes(name):
                 assert np.mean(inside) > 0.5, (panel["title"], layer["name"])
 
 
-@pytest.mark.parametrize("name", PICTURES)
+@looped("name", PICTURES)
 def test_the_drawing_without_a_script_is_that_of_the_first_value(name):
     picture = PICTURES[name]
     for panel in kept()[name]["panels"]:
@@ -92,12 +80,6 @@ def test_the_area_of_a_dot_is_its_weight_and_what_has_none_is_left_out():
     small, large = found
     assert found == {small: "M100.0 100.0h0", large: "M0.0 100.0h0"}
     assert 1.25**large / 1.25**small == pytest.approx(2, rel=0.25) and 1.25**small == pytest.approx(DOT, rel=0.13)
-
-
-def test_dots_that_grow_change_the_path_in_which_they_are():
-    columns = [{"x": [0], "y": [0], "size": [size]} for size in (1.0, 9.0)]
-    paths = layer_paths({"kind": "dots", "colour": "exact", "columns": columns}, UP, UP)
-    assert [ds for _, ds in paths] == [["", "M100.0 100.0h0"], ["M100.0 100.0h0", ""]]
 
 
 def test_numbers_are_kept_short_and_what_is_not_finite_is_none():

@@ -1,8 +1,13 @@
+from importlib.util import find_spec
+
 import pytest
 
 import pmdviz
+from pmdviz.export import WRITERS
 
 LAST = 12  # iterations
+# Suffixes of the files that can be written with what is installed: MP4 and Parquet need extras of their own.
+KINDS = [suffix for suffix, writer in WRITERS.items() if all(find_spec(module) for module, _ in writer.needs)]
 
 
 @pytest.fixture(scope="session")

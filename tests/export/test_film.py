@@ -36,17 +36,6 @@ def test_every_so_many_iterations_and_the_last(last, every):
     assert chosen[-1] == last and chosen[: -1 if last else 1] == [*range(0, max(last, 1), every)]
 
 
-def test_a_film_has_a_hundred_frames_or_all_of_a_shorter_run():
-    assert len(chosen_iterations(400, look())) == 100
-    assert chosen_iterations(7, look()) == [0, 1, 2, 3, 4, 5, 6, 7]
-    assert chosen_iterations(0, look()) == [0]
-
-
-def test_more_frames_than_the_run_has_are_refused():
-    with pytest.raises(InputError, match=r"frames must be at most 8 \(the run's iterations 0 to 7\); given: 9"):
-        chosen_iterations(7, look(frames=9))
-
-
 def test_the_scenes_are_the_runs_own_frames(run):
     film = Film(run, look())
     scenes = [*film.scenes()]
@@ -76,24 +65,12 @@ def test_the_traces_grow_to_the_present_with_every_frame(run):
     assert len(kinds) == 1 + run.final.rejuvenations + run.final.limited_steps
 
 
-def test_computing_time_is_the_runs_not_the_replays(run):
-    for scene in Film(run, look(frames=3)).scenes():
-        expected = np.interp(scene.history["iteration"], run.history["iteration"], run.history["seconds"])
-        np.testing.assert_array_equal(scene.history["seconds"], expected)
-
-
 def test_the_last_scene_needs_no_replay_and_is_the_same(run):
     film = Film(run, look())
     *_, replayed = film.scenes()
     last = film.last_scene()
     assert (last.iteration, last.words, last.note) == (replayed.iteration, replayed.words, replayed.note)
     assert np.array_equal(last.columns.particles["x"], replayed.columns.particles["x"])
-
-
-def test_a_film_leaves_the_run_as_it_is(run):
-    before = run.particles.tobytes(), run.history["tv"].tobytes(), len(run.frames)
-    assert len([*Film(run, look(frames=4)).scenes()]) == 4
-    assert (run.particles.tobytes(), run.history["tv"].tobytes(), len(run.frames)) == before
 
 
 def test_a_run_in_the_middle_of_its_budget_ends_where_it_stands():

@@ -1,11 +1,7 @@
-import io
-
 import numpy as np
 import pytest
 from PIL import Image, ImageSequence
 
-from pmdviz.errors import InputError
-from pmdviz.export import check
 from pmdviz.export.film.film import Film
 from pmdviz.export.film.palette import TRANSPARENT, cell_of, nearest, pack, palette, rgb
 from pmdviz.export.film.picture import Picture
@@ -13,6 +9,7 @@ from pmdviz.export.options import Look, spelled_out
 from pmdviz.export.writers.gif import LAST_CS, delays
 from pmdviz.scenes import style
 from tests.support.likeness import similarity
+from tests.support.tables import looped
 
 SIZE = "480x270"
 
@@ -32,7 +29,7 @@ def drawn(run, **options):
     return [picture.draw(scene)[..., :3].copy() for scene in scenes]
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@looped("theme", ["light", "dark"])
 def test_the_frames_are_those_that_were_drawn(run, tmp_path, theme):
     path = run.export(tmp_path / "film.gif", size=SIZE, theme=theme, frames=6)
     frames, _ = shown(path)
@@ -45,23 +42,7 @@ def test_the_frames_are_those_that_were_drawn(run, tmp_path, theme):
         assert similarity(frame, original) > 0.97
 
 
-def test_as_many_frames_as_asked_and_all_different(run, tmp_path):
-    frames, _ = shown(run.export(tmp_path / "film.gif", size=SIZE))
-    assert len(frames) == 13
-    assert len({frame.tobytes() for frame in frames}) >= 0.9 * 13
-
-
-def test_frames_that_look_the_same_still_count(run, tmp_path):
-    path = run.export(tmp_path / "film.gif", size="160x160", layers="exact", frames=5)
-    frames, times = shown(path)
-    assert len(frames) == len(times) == 5
-
-
-def test_every_kth_iteration(run, tmp_path):
-    assert len(shown(run.export(tmp_path / "film.gif", size=SIZE, every=5))[0]) == len([0, 5, 10, 12])
-
-
-@pytest.mark.parametrize("fps", [1, 7, 20, 30, 50])
+@looped("fps", [1, 7, 20, 30, 50])
 def test_the_film_keeps_time(fps):
     found = [*delays(201, fps)]
     assert len(found) == 201 and found[-1] == LAST_CS and min(found) >= 2
@@ -76,12 +57,7 @@ def test_times_are_in_the_file_and_it_begins_again(run, tmp_path):
         assert image.info["loop"] == 0
 
 
-def test_no_faster_than_browsers_show(tmp_path):
-    with pytest.raises(InputError, match="a GIF shows at most 50 frames per second; given: fps=51"):
-        check(tmp_path / "film.gif", {"fps": 51})
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@looped("theme", ["light", "dark"])
 def test_transparent_frames_leave_nothing_of_the_one_before(run, tmp_path, theme):
     path = run.export(tmp_path / "film.gif", size=SIZE, frames=4, transparent=True, theme=theme)
     frames, _ = shown(path, "RGBA")
@@ -93,7 +69,7 @@ def test_transparent_frames_leave_nothing_of_the_one_before(run, tmp_path, theme
         assert np.abs(on_paper - original).mean() < 3.0
 
 
-@pytest.mark.parametrize("dark", [False, True])
+@looped("dark", [False, True])
 def test_the_palette_holds_the_themes_colours_exactly(dark):
     theme, colours = style.theme(dark), palette(dark)
     assert len(colours) <= TRANSPARENT
@@ -102,18 +78,3 @@ def test_the_palette_holds_the_themes_colours_exactly(dark):
     for colour in wanted:
         found = colours[nearest(dark)[cell_of(pack(rgb(colour)[None]))[0]]]
         assert np.abs(found - rgb(colour)).max() <= 1, colour
-
-
-def test_the_nearest_colour_is_the_nearest():
-    rng = np.random.default_rng(0)
-    some = rng.integers(0, 256, (500, 3))
-    colours = palette(False).astype(float)
-    found = colours[nearest(False)[cell_of(pack(some))]]
-    best = np.min(np.linalg.norm(colours[None] - some[:, None], axis=2), axis=1)
-    assert (np.linalg.norm(found - some, axis=1) <= best + 16).all()  # up to the size of a cell
-
-
-def test_the_same_run_gives_the_same_bytes(run, tmp_path):
-    one, two = (run.export(tmp_path / name, size="160x160", frames=3) for name in ("a.gif", "b.gif"))
-    assert one.read_bytes() == two.read_bytes()
-    Image.open(io.BytesIO(one.read_bytes())).verify()

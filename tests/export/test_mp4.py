@@ -2,17 +2,15 @@ import re
 import subprocess
 import sys
 
-import imageio_ffmpeg
-import numpy as np
 import pytest
 
 from pmdviz.errors import InputError
 from pmdviz.export import check
-from pmdviz.export.film.film import Film
-from pmdviz.export.film.picture import Picture
-from pmdviz.export.options import Look
 from pmdviz.export.writers import mp4
-from tests.support.likeness import similarity
+from tests.support.tables import looped
+
+pytestmark = pytest.mark.ci
+imageio_ffmpeg = pytest.importorskip("imageio_ffmpeg")
 
 SIZE = {"width": 480, "height": 270}
 
@@ -21,23 +19,6 @@ def about(path):
     """What ffmpeg says of a file."""
     command = [imageio_ffmpeg.get_ffmpeg_exe(), "-hide_banner", "-i", str(path)]
     return subprocess.run(command, capture_output=True, text=True).stderr
-
-
-def frames_of(path):
-    command = [
-        imageio_ffmpeg.get_ffmpeg_exe(),
-        "-v",
-        "error",
-        "-i",
-        str(path),
-        "-f",
-        "rawvideo",
-        "-pix_fmt",
-        "rgb24",
-        "-",
-    ]
-    raw = subprocess.run(command, capture_output=True, check=True).stdout
-    return [*np.frombuffer(raw, np.uint8).reshape(-1, SIZE["height"], SIZE["width"], 3)]
 
 
 def test_a_film_that_every_player_shows(run, tmp_path):
@@ -49,32 +30,9 @@ def test_a_film_that_every_player_shows(run, tmp_path):
     assert 0 < raw.find(b"moov") < raw.find(b"mdat")  # the index comes first
 
 
-def test_the_first_and_the_last_frame_are_the_runs(run, tmp_path):
-    look = Look.checked({**SIZE, "frames": 5})
-    frames = frames_of(run.export(tmp_path / "film.mp4", **SIZE, frames=5))
-    film = Film(run, look)
-    scenes = [*film.scenes()]
-    picture = Picture(film, scenes[0])
-    assert len(frames) == 5 and (scenes[0].iteration, scenes[-1].iteration) == (0, 12)
-    for frame, scene in zip(frames, scenes, strict=True):
-        drawn = picture.draw(scene)[..., :3]
-        assert similarity(frame, drawn) > 0.9
-        assert np.abs(frame.astype(int) - drawn).mean() < 5
-    assert len({frame.tobytes() for frame in frames}) == 5
-
-
 def test_odd_sizes_are_refused_before_the_work(tmp_path):
     with pytest.raises(InputError, match="width and height of an MP4 must be even; given: 961x540"):
         check(tmp_path / "film.mp4", {"width": 961})
-
-
-def test_a_missing_encoder_is_said_before_the_work(tmp_path, monkeypatch):
-    def none():
-        raise RuntimeError("No ffmpeg exe could be found.")
-
-    monkeypatch.setattr(imageio_ffmpeg, "get_ffmpeg_exe", none)
-    with pytest.raises(InputError, match=r"writing .mp4 needs ffmpeg, which imageio-ffmpeg does not find"):
-        check(tmp_path / "film.mp4", {})
 
 
 def encoder(monkeypatch, script):
@@ -82,7 +40,7 @@ def encoder(monkeypatch, script):
     monkeypatch.setattr(mp4, "_command", lambda look, path: [sys.executable, "-c", script, str(path)])
 
 
-@pytest.mark.parametrize("before", ["", "sys.stdin.buffer.read(); "], ids=["at once", "at the end"])
+@looped("before", ["", "sys.stdin.buffer.read(); "])
 def test_an_encoder_that_fails_is_quoted_and_leaves_no_file(run, tmp_path, monkeypatch, before):
     encoder(monkeypatch, f"import sys; {before}sys.stderr.write('well\\nNo space left on device'); sys.exit(1)")
     with pytest.raises(InputError, match=r"cannot write '.*film.mp4': No space left on device"):

@@ -4,6 +4,8 @@ from pmdviz.errors import InputError
 from pmdviz.export import WRITERS, check
 from pmdviz.export.options import SIZES, Look, spelled_out
 from pmdviz.scenes.stage import LAYERS
+from tests.export.conftest import KINDS
+from tests.support.tables import looped
 
 
 def test_short_forms_stand_for_several_options():
@@ -16,8 +18,8 @@ def test_short_forms_stand_for_several_options():
     assert all(Look.checked(spelled_out({"size": size})) for size in SIZES)
 
 
-@pytest.mark.parametrize(
-    ("given", "words"),
+@looped(
+    "given, words",
     [
         ({"size": "wide"}, "size must be WIDTHxHEIGHT in px, or one of 1920x1080, 960x540, square; given: 'wide'"),
         ({"size": 960}, "given: 960"),
@@ -39,7 +41,7 @@ def test_what_cannot_be_used_is_said_in_a_sentence(given, words, tmp_path):
     assert words in str(error.value) and "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("suffix", WRITERS)
+@looped("suffix", KINDS)
 def test_an_option_without_effect_is_refused(suffix, tmp_path):
     writer, usual = WRITERS[suffix], Look.checked({}).as_dict()
     assert set(writer.options) <= set(usual)
@@ -54,8 +56,3 @@ def test_an_option_without_effect_is_refused(suffix, tmp_path):
 
 def test_every_option_means_something_to_some_file():
     assert set().union(*(writer.options for writer in WRITERS.values())) == set(Look.specs())
-
-
-def test_every_option_is_explained():
-    assert all(spec.help.endswith(".") and spec.label for spec in Look.specs().values())
-    assert all(writer.title and writer.suffix == suffix for suffix, writer in WRITERS.items())

@@ -4,8 +4,7 @@ from matplotlib.colors import to_hex
 
 import pmdviz
 from pmdviz.export.film.film import Film
-from pmdviz.export.film.layout import round_ticks
-from pmdviz.export.film.picture import Picture, folded
+from pmdviz.export.film.picture import Picture
 from pmdviz.export.options import Look, spelled_out
 from pmdviz.metrics import METRICS
 from pmdviz.scenes import style
@@ -13,6 +12,7 @@ from pmdviz.scenes.marks import KINDS
 from pmdviz.scenes.stage import DRAWN, LAYERS
 from pmdviz.scenes.trace_columns import trace_columns
 from pmdviz.views import StageView
+from tests.support.tables import looped
 
 
 def look(**options):
@@ -31,7 +31,7 @@ def drawn(run, **options):
     return picture, picture.draw(scene)
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@looped("theme", ["light", "dark"])
 def test_the_stage_draws_what_the_page_draws(run, theme):
     """The same vertices, the same dots of the same sizes, the same colours and dashes: from the same columns."""
     page, stage = StageView(run.target), drawn(run, theme=theme)[0].stage
@@ -97,7 +97,7 @@ def test_a_trace_that_the_run_has_not_is_not_in_the_legend():
     assert [text.get_text() for text in traces.axes.get_legend().get_texts()] == ["log Z", "exact log Z"]
 
 
-@pytest.mark.parametrize("options", [{}, {"transparent": True}, {"size": "540x540"}, {"large_type": True}])
+@looped("options", [{}, {"transparent": True}, {"size": "540x540"}, {"large_type": True}])
 def test_a_frame_does_not_depend_on_those_drawn_before_it(run, options):
     film = film_of(run, frames=4, **options)
     scenes = [*film.scenes()]
@@ -109,7 +109,7 @@ def test_a_frame_does_not_depend_on_those_drawn_before_it(run, options):
     assert len({frame.tobytes() for frame in frames}) == 4
 
 
-@pytest.mark.parametrize("size", ["960x540", "1920x1080", "square", "641x361", "200x700"])
+@looped("size", ["960x540", "1920x1080", "square", "641x361", "200x700"])
 def test_the_picture_has_the_size_that_was_asked_for(run, size):
     options = look(size=size)
     picture, pixels = drawn(run, size=size)
@@ -118,12 +118,6 @@ def test_the_picture_has_the_size_that_was_asked_for(run, size):
     assert (picture.traces is not None) == beside
     box = picture.stage.axes.get_window_extent()
     assert box.width == pytest.approx(box.height, abs=1.5) and box.width > 0.5 * min(options.width, options.height)
-
-
-def test_larger_pictures_have_larger_type_and_dots(run):
-    small, large = (np.asarray(drawn(run, size=size, layers="particles")[1]) for size in ("480x270", "1920x1080"))
-    ink = [(255.0 - pixels[..., :3]).mean() for pixels in (small, large)]
-    assert ink[1] == pytest.approx(ink[0], rel=0.15)
 
 
 def test_layers_can_be_left_out(run):
@@ -143,37 +137,6 @@ def test_paper_is_the_themes_or_nothing(run):
     assert clear[0, 0, 3] == 0 and clear[..., 3].max() == 255
 
 
-def test_large_type_is_larger(run):
-    sizes = [drawn(run, large_type=on)[0].stage.axes.xaxis.label.get_fontsize() for on in (False, True)]
-    assert sizes == [style.TEXT_PX, style.PRESENTER_PX]
-
-
-@pytest.mark.parametrize(("options", "least"), [({}, 11), ({"large_type": True}, 18), ({"size": "540x540"}, 11)])
-def test_legends_can_be_read_and_stand_between_title_and_axes(run, options, least):
-    picture = drawn(run, **options)[0]
-    title = picture.title.get_window_extent(picture.canvas.renderer)
-    for panel in filter(None, (picture.stage, picture.traces)):
-        legend = panel.axes.get_legend()
-        assert min(text.get_fontsize() for text in legend.get_texts()) >= least
-        box, axes = legend.get_window_extent(), panel.axes.get_window_extent()
-        assert axes.y1 <= box.y0 and box.y1 <= title.y0 + 2
-        assert box.x0 >= 0 and box.x1 <= picture.figure.bbox.width
-
-
-@pytest.mark.parametrize("options", [{}, {"large_type": True}, {"size": "540x540"}, {"size": "300x700"}])
-def test_the_title_fits(run, options):
-    picture = drawn(run, **options)[0]
-    box = picture.title.get_window_extent(picture.canvas.renderer)
-    stage = picture.stage.axes.get_window_extent()
-    assert box.x0 >= 0 and box.x1 <= picture.figure.bbox.width
-    assert box.y0 >= stage.y1 and box.y1 <= picture.figure.bbox.height
-
-
-def test_words_are_folded_near_their_middle():
-    assert folded("iteration 1, 2 data visited, TV 0.1") == "iteration 1,\n2 data visited, TV 0.1"
-    assert folded("nothing") == "nothing"
-
-
 def custom(dim):
     return pmdviz.custom_target(
         log_prior=lambda theta: -0.5 * (theta**2).sum(axis=1),
@@ -183,7 +146,7 @@ def custom(dim):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("dim", [1, 3])
+@looped("dim", [1, 3])
 def test_other_dimensions(dim):
     made = pmdviz.run(target=custom(dim), num_particles=40, budget=200)
     picture, pixels = drawn(made)
@@ -196,7 +159,7 @@ def test_other_dimensions(dim):
         assert picture.traces.axes.get_ylabel() == "ESS, ancestors (particles)"  # nothing to compare with
 
 
-@pytest.mark.parametrize("method", ["hmc", "svgd", "svi"])
+@looped("method", ["hmc", "svgd", "svi"])
 def test_the_paths_of_a_method_are_drawn(method):
     made = pmdviz.run(method=method, budget=9_000 if method == "hmc" else 500, floor=False)
     film = film_of(made, frames=2)
@@ -209,15 +172,3 @@ def test_the_paths_of_a_method_are_drawn(method):
     assert len(ends) and len(np.unique(paths.get_colors()[:, :3], axis=0)) == len(np.unique(columns["kind"]))
     without = film_of(made, layers="exact,approximate,particles,prior")
     assert not np.array_equal(pixels, Picture(without, first).draw(last))
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "ticks"),
-    [
-        (-3.5, 3.5, [-3, -2, -1, 0, 1, 2, 3]),
-        (0, 20_400, [0, 5_000, 10_000, 15_000, 20_000]),
-        (-0.1, 1.12, [0, 0.2, 0.4, 0.6, 0.8, 1.0]),
-    ],
-)
-def test_round_ticks(low, high, ticks):
-    np.testing.assert_allclose(round_ticks(low, high), ticks, atol=1e-12)

@@ -13,7 +13,6 @@ from pmdviz.export.film.film import Film
 from pmdviz.export.options import Look
 from pmdviz.export.player.payload import GAP, STEPS, Numbers, quantised, scale
 from pmdviz.export.player.player import Page
-from pmdviz.scenes import style
 from pmdviz.scenes.columns import INK, LARGEST_DOT
 from tests.export.unpacking import unpacked
 
@@ -26,12 +25,6 @@ def test_numbers_come_back_to_half_a_step(values):
     numbers = quantised(values, low, step)
     assert numbers.dtype == np.uint16 and (numbers <= STEPS).all()
     np.testing.assert_allclose(low + step * numbers, values, atol=0.501 * step)
-
-
-def test_gaps_stay_gaps():
-    values = np.array([1.0, np.nan, 3.0], np.float32)
-    assert quantised(values, *scale([values])).tolist() == [0, GAP, STEPS]
-    assert scale([np.array([np.nan]), np.empty(0)]) == (0.0, 1.0)
 
 
 def test_the_same_array_is_stored_once():
@@ -111,11 +104,3 @@ def test_an_end_of_a_script_in_the_words_ends_nothing(run, scenes):
     text = page(run, odd).html()
     assert text.count("</script><b>") == 0
     assert "&lt;/script&gt;&lt;b&gt;" in text
-
-
-def test_looks(run, scenes):
-    dark = page(run, scenes, theme="dark", large_type=True, exact=False, traces="none")
-    assert dark.stage.figure.background_fill_color == style.DARK.paper
-    assert [item.label.value for item in dark.stage.legend.items] == ["prior", "approximation", "particles"]
-    assert not dark.stage.layers["exact"].visible and len(dark.figures) == 1
-    assert f"--paper: {style.DARK.paper}" in dark.html() and "--px: 19px" in dark.html()

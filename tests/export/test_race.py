@@ -3,20 +3,16 @@
 import csv
 import json
 
-import imageio_ffmpeg
 import numpy as np
 import pytest
 from matplotlib.colors import to_hex
 from PIL import Image, ImageSequence
-from pyarrow import parquet
 
 import pmdviz
 from pmdviz.errors import InputError
 from pmdviz.experiments.race import Race, RaceRecipe
 from pmdviz.export import WRITERS
-from pmdviz.export.film.palette import cell_of, nearest, pack, palette, rgb
 from pmdviz.export.film.race_film import RaceFilm
-from pmdviz.export.film.tiles_panel import MARKERS
 from pmdviz.export.options import RaceLook
 from pmdviz.export.player.payload import GAP
 from pmdviz.export.player.race_player import RacePage
@@ -25,8 +21,10 @@ from pmdviz.scenes.race_columns import tile_columns
 from pmdviz.scenes.stage import SCENES
 from pmdviz.scenes.tiling import Tiling
 from pmdviz.views.race_tiles import LAYERS, RaceTiles
+from tests.export.conftest import KINDS
 from tests.export.unpacking import unpacked
 from tests.support.likeness import similarity
+from tests.support.tables import looped
 
 METHODS = ["pmd:num_particles=150", "smc:num_particles=120,batch_size=100", "sgld:batch_size=150", "svi"]
 PARTS = {"target_options": {"num_data": 300, "sigma_x": 1.5}, "budget": 900}
@@ -57,11 +55,12 @@ def small(suffix):
     return {name: value for name, value in given.items() if name in WRITERS[suffix].options}
 
 
-@pytest.mark.parametrize("suffix", WRITERS)
+@looped("suffix", KINDS)
 def test_every_kind_of_file_is_written_and_told_of(race, tmp_path, suffix):
-    told = []
-    path = race.export(tmp_path / f"race{suffix}", progress=lambda *share: told.append(share), **small(suffix))
-    assert path.stat().st_size > 50 and [p.name for p in tmp_path.iterdir()] == [path.name]
+    told, folder = [], tmp_path / suffix[1:]
+    folder.mkdir()
+    path = race.export(folder / f"race{suffix}", progress=lambda *share: told.append(share), **small(suffix))
+    assert path.stat().st_size > 50 and [p.name for p in folder.iterdir()] == [path.name]
     if "frames" in WRITERS[suffix].options:
         assert told[-1] == (3, 3) and [done for done, _ in told] == sorted(done for done, _ in told)
 
@@ -102,21 +101,6 @@ def test_a_race_in_the_middle_ends_where_each_stands(race):
     assert last.tiles[0].note == live.sessions[0].frame.caveat.partition(":")[0]
 
 
-def test_a_long_last_step_does_not_stretch_the_film():
-    made = pmdviz.race(["pmd:num_particles=20", "gibbs"], budget=1_100)  # gibbs goes through all 1,000 data at once
-    assert [row["visited"] for row in made.rows] == [1_100, 2_000]
-    of = film(made)
-    assert of.levels == [*range(0, 1_101, 100)]
-    assert [tile.visited for tile in of.last_scene().tiles] == [1_100, 2_000]
-
-
-def test_computing_time_is_the_races_not_the_replays(race, scenes):
-    for one, tile in zip(race.entrants, scenes[-1].tiles, strict=True):
-        trace = tile.trace
-        assert trace["seconds"][-1] == race.histories[one.label, 4]["seconds"][-1]
-        assert (np.diff(trace["seconds"]) >= 0).all()
-
-
 def test_as_many_frames_as_asked_and_no_more_than_there_are(race, tmp_path):
     steps = max(int(h["iteration"][-1]) for (_, seed), h in race.histories.items() if seed == 4)
     assert steps >= STEPS and film(race).frames == min(100, steps + 1)
@@ -129,7 +113,7 @@ def test_as_many_frames_as_asked_and_no_more_than_there_are(race, tmp_path):
         film(pmdviz.race(["pmd:num_particles=9"], budget=20_000), every=1).frames  # noqa: B018
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@looped("theme", ["light", "dark"])
 def test_the_tiles_draw_what_the_page_draws(race, scenes, theme):
     """The same vertices, dots, sizes, colours, dashes and words: from the same functions."""
     page, scene = RaceTiles(), scenes[4]
@@ -169,21 +153,7 @@ def test_the_tiles_draw_what_the_page_draws(race, scenes, theme):
     assert sorted(LAYERS, key=lambda name: order[name].get_zorder()) == [*LAYERS]
 
 
-def test_the_trace_has_the_entrants_colours_dashes_and_markers(race, scenes):
-    traces = film(race).picture(scenes[-1]).traces
-    traces.show(scenes[-1])
-    for k, (drawn, front) in enumerate(zip(traces.lines, traces.fronts, strict=True)):
-        assert to_hex(drawn.get_color()).lower() == style.ENTRANTS_LIGHT[k].lower()
-        assert tuple(drawn._dash_pattern[1] or ()) == style.ENTRANT_DASHES[k]
-        assert front.get_marker() == MARKERS[style.ENTRANT_MARKERS[k]]
-        np.testing.assert_array_equal(drawn.get_xdata(), np.float32(scenes[-1].tiles[k].trace["visited"]))
-        np.testing.assert_allclose(
-            drawn.get_ydata(), np.clip(scenes[-1].tiles[k].trace["tv"], *traces.axes.get_ylim()), rtol=1e-6
-        )
-    assert {*MARKERS} == {*style.ENTRANT_MARKERS} and len({*MARKERS.values()}) == 8
-
-
-@pytest.mark.parametrize(
+@looped(
     "options",
     [{}, {"large_type": True}, {"width": 540, "height": 540}, {"theme": "dark", "exact": False}, {"traces": "none"}],
 )
@@ -208,23 +178,7 @@ def test_a_frame_does_not_depend_on_those_before_it_and_words_stay_inside(race, 
     )
 
 
-@pytest.mark.parametrize("clock", ["visited", "density_evaluations"])
-def test_numbers_along_the_axis_stand_apart(race, scenes, clock):
-    picture = film(race, clock=clock, large_type=True).picture(scenes[0])
-    picture.draw(scenes[0])
-    boxes = [label.get_window_extent() for label in picture.traces.axes.get_xticklabels() if label.get_text()]
-    assert len(boxes) >= 2 and all(one.x1 + 4 < two.x0 for one, two in zip(boxes, boxes[1:], strict=False))
-
-
-@pytest.mark.parametrize("dark", [False, True])
-def test_the_palette_of_an_animation_holds_the_entrants_colours(dark):
-    colours = style.entrant_colours(dark)
-    table, found = palette(dark, colours), nearest(dark, colours)
-    assert len(table) <= 127
-    for colour in (*colours, *style.theme(dark).layers.values()):
-        assert np.abs(table[found[cell_of(pack(rgb(colour)[None]))[0]]] - rgb(colour)).max() <= 1, colour
-
-
+@pytest.mark.ci
 def test_an_animation_and_a_film_show_what_was_drawn(race, tmp_path):
     of = film(race, frames=5, **SMALL)
     drawn = [*of.scenes()]
@@ -234,6 +188,7 @@ def test_an_animation_and_a_film_show_what_was_drawn(race, tmp_path):
     assert len(frames) == len({frame.tobytes() for frame in frames}) == 5
     for frame, scene in zip(frames, drawn, strict=True):
         assert similarity(frame, picture.draw(scene)[..., :3]) > 0.97
+    imageio_ffmpeg = pytest.importorskip("imageio_ffmpeg")
     path = race.export(tmp_path / "race.mp4", frames=5, **SMALL)
     assert imageio_ffmpeg.count_frames_and_secs(str(path))[0] == 5
 
@@ -267,6 +222,7 @@ def read(path):
     return units, [*csv.DictReader(rows)]
 
 
+@pytest.mark.ci
 def test_rows_and_histories_as_tables(race, tmp_path):
     units, rows = read(race.export(tmp_path / "rows.csv"))
     assert [(row["method"], int(row["seed"])) for row in rows] == [(row["method"], row["seed"]) for row in race.rows]
@@ -275,6 +231,7 @@ def test_rows_and_histories_as_tables(race, tmp_path):
         assert [float(row[f"mode_mass{k + 1}"]) for k in range(len(true["mode_masses"]))] == true["mode_masses"]
     assert "tv: 0 to 1" in units
     histories = read(race.export(tmp_path / "histories.csv", table="histories"))[1]
+    parquet = pytest.importorskip("pyarrow.parquet")
     found = parquet.read_table(race.export(tmp_path / "histories.parquet", table="histories")).to_pydict()
     assert found["method"] == [row["method"] for row in histories]
     at = 0
@@ -286,24 +243,6 @@ def test_rows_and_histories_as_tables(race, tmp_path):
     assert at == len(histories)
 
 
-def test_the_recipe_and_the_python_are_the_races(race, tmp_path):
-    assert RaceRecipe.from_json(race.export(tmp_path / "race.json").read_text(encoding="utf-8")) == race.recipe
-    assert race.export(tmp_path / "race.py").read_text(encoding="utf-8") == race.to_python()
-
-
-def test_the_same_race_gives_the_same_bytes(race, tmp_path):
-    one, two = (race.export(tmp_path / f"{name}.gif", **small(".gif")).read_bytes() for name in "ab")
-    assert one == two
-
-
-def test_more_entrants_than_can_be_told_apart_have_tables_alone(tmp_path):
-    many = pmdviz.race(["pmd:num_particles=9"] * 9, budget=100)
-    for suffix in (".gif", ".png"):
-        with pytest.raises(InputError, match="a picture shows at most 8 entrants: more could not be told apart"):
-            many.export(tmp_path / f"race{suffix}")
-    assert len(read(many.export(tmp_path / "race.csv"))[1]) == 9 and [*tmp_path.iterdir()] == [tmp_path / "race.csv"]
-
-
 def test_options_that_a_race_does_not_have(race, tmp_path):
     with pytest.raises(
         InputError, match=r"traces: ess is unavailable for all methods of this race; available: tv, kl_forward, kl_"
@@ -313,22 +252,6 @@ def test_options_that_a_race_does_not_have(race, tmp_path):
         race.export(tmp_path / "race.gif", traces="es")
     with pytest.raises(InputError, match="unknown export option of a race 'seeds'"):
         race.export(tmp_path / "race.gif", seeds=3)
-
-
-@pytest.mark.parametrize("dim", [1, 3])
-def test_other_dimensions(dim):
-    target = pmdviz.custom_target(
-        log_prior=lambda theta: -0.5 * (theta**2).sum(axis=1),
-        log_likelihood=lambda theta, batch: -0.5 * ((theta[:, :1] - batch[:, 0]) ** 2).sum(axis=1),
-        sample_prior=lambda rng, m: rng.standard_normal((m, dim)),
-        data=np.linspace(0, 1, 40)[:, None], dim=dim, name=f"plain{dim}",
-    )  # fmt: skip
-    made = film(pmdviz.race(["pmd:num_particles=40", "smc:num_particles=30"], target, budget=80))
-    last = made.last_scene()
-    picture = made.picture(last)
-    assert len(np.unique(picture.draw(last).reshape(-1, 4), axis=0)) > 20
-    said = [text.get_text() for text in picture.traces.axes.texts]
-    assert ("TV is unavailable: the exact posterior is unknown" in said) == (dim == 3)
 
 
 def test_cancel_between_any_two_steps_leaves_the_old_file(race, tmp_path):

@@ -1,6 +1,5 @@
 """Every export means the run that is seen; the whole recipe is a choice of its own."""
 
-import json
 import subprocess
 import sys
 
@@ -13,6 +12,7 @@ from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
 from pmdviz.lab.loop.runner import Runner
 from pmdviz.methods import METHODS, usual_target
+from tests.support.tables import looped
 
 SMALL = {"target_options": {"num_data": 200}, "seed": 5}
 
@@ -44,15 +44,16 @@ def assert_same(run, session):
         assert run.history[name].tobytes() == seen.history[name].tobytes(), name
 
 
-@pytest.mark.parametrize("budget", [20_000, None])
-@pytest.mark.parametrize("at", [0, 7, 46])
+@looped("budget", [20_000, None])
+@looped("at", [0, 7, 46])
 def test_the_python_of_a_stopped_session_ends_where_it_stands(at, budget):
     session = stopped(at, budget)
     assert_same(executed(session.run.to_python()), session)
     assert session.run.recipe.budget == budget  # the whole of it
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.ci
+@looped("method", METHODS)
 def test_the_recipe_of_a_stopped_session_ends_where_it_stands(method):
     session = Session(Recipe(usual_target(method), method, **SMALL))
     session.advance(3)
@@ -71,7 +72,7 @@ def test_a_finished_run_keeps_its_budget_though_its_last_step_went_beyond_it():
     assert passed.final.visited == 200 and passed.to_recipe() == passed.recipe
 
 
-@pytest.mark.parametrize("back", [0, 20, 30])
+@looped("back", [0, 20, 30])
 def test_after_going_back_the_later_changes_are_in_no_export_but_the_whole(back, tmp_path):
     session = stopped()
     session.seek(back)
@@ -84,7 +85,8 @@ def test_after_going_back_the_later_changes_are_in_no_export_but_the_whole(back,
     assert run.export(tmp_path / "whole.py", whole=True).read_text() == run.recipe.to_python()
 
 
-@pytest.mark.parametrize("budget", [20_000, None])
+@pytest.mark.ci
+@looped("budget", [20_000, None])
 def test_the_file_opened_on_the_command_line_has_the_same_last_row(budget, tmp_path):
     session = stopped(41, budget)
     session.run.export(tmp_path / "stop.json")
@@ -96,22 +98,6 @@ def test_the_file_opened_on_the_command_line_has_the_same_last_row(budget, tmp_p
     last, again = (dict(zip(names, lines[-1].split(","), strict=True)) for lines in rows)
     assert {**last, "seconds": ""} == {**again, "seconds": ""} and last["iteration"] == "41"
     assert len(rows[0]) == len(rows[1])
-
-
-def test_the_whole_recipe_of_an_endless_run_is_lines_that_run():
-    run = executed(stopped(46, None).recipe.to_python())
-    assert run.final.iteration == 100 and run.recipe.budget is None
-
-
-def test_where_the_last_step_visited_nothing_the_lines_count_iterations(tmp_path):
-    """A trajectory that diverges before its first gradient: any budget ends before it."""
-    session = Session(Recipe("bimodal1d", "hmc", seed=1, tune=False, time_step=1000.0, burn_in=0, budget=10**9))
-    while session.frame.info is None or session.frame.info.visited:
-        session.advance(1)
-    assert_same(executed(session.run.to_python()), session)
-    with pytest.raises(pmdviz.InputError, match="no budget says where this run stands"):
-        session.run.to_recipe()
-    assert json.loads(session.run.export(tmp_path / "whole.json", whole=True).read_text())["budget"] == 10**9
 
 
 def test_the_last_row_is_the_frame_that_is_seen_and_leaves_the_session_s_own_history_alone():

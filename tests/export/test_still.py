@@ -1,15 +1,15 @@
 import xml.etree.ElementTree as ElementTree
 
 import numpy as np
-import pytest
 from PIL import Image
 
 from pmdviz.export.film.film import Film
 from pmdviz.export.film.picture import Picture
 from pmdviz.export.options import Look
+from tests.support.tables import looped
 
 
-@pytest.mark.parametrize("transparent", [False, True])
+@looped("transparent", [False, True])
 def test_png_is_the_frame_that_a_film_ends_with(run, tmp_path, transparent):
     options = {"width": 480, "height": 270, "transparent": transparent}
     saved = np.asarray(Image.open(run.export(tmp_path / "still.png", **options)).convert("RGBA"))
@@ -34,7 +34,7 @@ def test_pdf_is_a_pdf(run, tmp_path):
     assert raw.startswith(b"%PDF") and b"/Type /Page" in raw and raw.rstrip().endswith(b"%%EOF")
 
 
-@pytest.mark.parametrize("suffix", [".png", ".svg", ".pdf"])
+@looped("suffix", [".png", ".svg", ".pdf"])
 def test_the_same_run_gives_the_same_bytes(run, tmp_path, suffix):
     one, two = (run.export(tmp_path / f"{name}{suffix}").read_bytes() for name in "ab")
     assert one == two

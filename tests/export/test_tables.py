@@ -3,11 +3,11 @@ import json
 
 import numpy as np
 import pytest
-from pyarrow import parquet
 
 import pmdviz
 from pmdviz.export.tables import UNITS
 from pmdviz.export.writers.csv import table_csv
+from tests.support.tables import looped
 
 
 def read(path):
@@ -41,8 +41,10 @@ def test_what_cannot_be_had_is_an_empty_cell():
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("table", ["history", "particles"])
+@pytest.mark.ci
+@looped("table", ["history", "particles"])
 def test_parquet_holds_the_same_numbers_and_their_units(run, tmp_path, table):
+    parquet = pytest.importorskip("pyarrow.parquet")
     found = parquet.read_table(run.export(tmp_path / "table.parquet", table=table))
     same = read(run.export(tmp_path / "table.csv", table=table))[1]
     assert found.column_names == [*same]

@@ -3,7 +3,6 @@
 import pytest
 
 import pmdviz
-from pmdviz.errors import InputError
 
 
 @pytest.fixture(scope="module")
@@ -15,8 +14,3 @@ def test_their_table_has_no_density(spins, tmp_path):
     header = spins.export(tmp_path / "spins.csv", table="particles").read_text().splitlines()
     names = next(line for line in header if not line.startswith("#")).split(",")
     assert names[-1] == "weight" and names[0] == "theta1"
-
-
-def test_asking_for_it_says_why_there_is_none(spins):
-    with pytest.raises(InputError, match="'ising' is points: it has no density"):
-        spins.log_density(spins.particles)

@@ -5,7 +5,6 @@ import pytest
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.lab import Lab
-from pmdviz.lab.links import Link
 from pmdviz.lab.loop.runner import Runner
 from pmdviz.lab.pages.race import RacePage
 from pmdviz.lab.panels.comparing.compare import KNOB, METHOD, PRESET, ComparePanel
@@ -74,15 +73,6 @@ def test_what_cannot_race_is_said_and_the_card_stays(panel, begun, monkeypatch):
     assert begun == [] and panel.card.shown and "at most 100" in panel.said.object
 
 
-def test_it_follows_the_run_and_has_no_value_that_the_run_cannot_have(panel):
-    runner = Runner(Recipe("gaussian", "pmd", batch_size=20))  # of 20 data
-    panel.show(runner.snapshot())
-    panel.what.value = (KNOB, "batch_size")
-    assert panel.form.controls["batch_size"].value == "10"
-    panel.show(runner.set({"batch_size": 4}))
-    assert panel.form.controls["batch_size"].value == "8"
-
-
 def test_a_lab_asks_for_the_race_page_or_copies_the_python():
     lab, opened, copied = Lab(budget=500), [], []
     race = RaceRecipe.checked("pmd,smc")
@@ -91,15 +81,6 @@ def test_a_lab_asks_for_the_race_page_or_copies_the_python():
     lab.on_open = lambda name, what: opened.append((name, what))
     lab._begin_race(race)
     assert opened == [("race", race)] and copied == [race.to_live_python()]
-
-
-def test_escape_closes_the_card_first_and_an_embedded_lab_has_no_way_to_another_page():
-    lab = Lab(budget=500)
-    lab.compare.card.reveal()
-    lab.cancel()
-    assert not lab.compare.card.shown and lab.compare.button in [*lab.luck.row]
-    embedded = Lab(link=Link(embed=True))
-    assert embedded.compare.button not in [*embedded.luck.row]
 
 
 def test_a_race_page_takes_a_race_before_and_after_it_has_begun():

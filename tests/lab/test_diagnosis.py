@@ -1,22 +1,14 @@
 """The diagnosis of a run that stands still, computed while somebody has it open; and a question that stays."""
 
-import asyncio
-
 import pytest
 
-from pmdviz import presets
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.expressions import Expression, Template
-from pmdviz.lab import Lab
-from pmdviz.lab.links import Link
 from pmdviz.lab.loop.runner import Runner
 from pmdviz.lab.panels.diagnosis import UNDER_WAY, DiagnosisPanel
 from pmdviz.presets import PRESETS
-from pmdviz.presets.diagnosis import Diagnosis
 from pmdviz.scenes.teaching.diagnosis import NOTHING_YET, diagnosis_of
-from tests.lab.test_lab import until
-from tests.lab.threads import in_a_thread
+from tests.lab.threads import until, with_lab
 
 
 @pytest.fixture
@@ -26,22 +18,7 @@ def runner():
     return made
 
 
-def with_diagnosis(monkeypatch, *entries):
-    """The preset with another diagnosis."""
-    made = tuple(Diagnosis(Expression(when), Template(say)) for when, say in entries)
-    preset = PRESETS["particles_die"]
-    other = type(preset)(**{**{name: getattr(preset, name) for name in preset.__dataclass_fields__}, "diagnosis": made})
-    monkeypatch.setitem(presets.PRESETS, "particles_die", other)
-
-
 # In the worker
-
-
-def test_nothing_is_computed_before_somebody_looks(runner):
-    assert runner.snapshot().diagnosis == "" == runner.snapshot().diagnosed_by
-    looked = runner.diagnose("particles_die")
-    assert (looked.diagnosis, looked.diagnosed_by) == (NOTHING_YET, "particles_die")
-    assert runner.diagnose("").diagnosis == ""
 
 
 def test_it_is_of_the_moment_that_is_shown(runner):
@@ -55,14 +32,6 @@ def test_it_is_of_the_moment_that_is_shown(runner):
     assert early.diagnosis == NOTHING_YET
 
 
-def test_while_it_plays_there_is_none(runner):
-    runner.diagnose("particles_die")
-    runner.wanted.set()
-    assert runner.advance(1).diagnosis == "" == runner.snapshot().diagnosis
-    runner.wanted.clear()
-    assert runner.snapshot().diagnosis  # the look that a Pause brings
-
-
 def test_where_nothing_is_true_of_the_run_its_state_is_said():
     """A person turned other knobs; or the caveat, where the run has one."""
     well = Session(Recipe())
@@ -74,16 +43,6 @@ def test_where_nothing_is_true_of_the_run_its_state_is_said():
         told = ill.advance(1)
     words = diagnosis_of("two_modes", told.run)
     assert told.frame.caveat and words[1:] == told.frame.caveat[1:] + "." and words[0].isupper()
-
-
-def test_an_unknown_number_leaves_a_sentence_out_and_breaks_nothing(runner, monkeypatch):
-    told = runner.advance(5)
-    with_diagnosis(
-        monkeypatch, ("iteration > 0", "R-hat is {rhat:.2f}."), ("tw < 1", "No."), ("ess > 0", "ESS {ess:.0f}.")
-    )
-    assert diagnosis_of("particles_die", told.run) == f"ESS {told.metrics['ess']:.0f}."
-    with_diagnosis(monkeypatch, ("rhat < 2", "No."), ("highest(caveat) > 1", "No."))
-    assert diagnosis_of("particles_die", told.run)
 
 
 # The card
@@ -117,20 +76,6 @@ def test_the_card_follows_the_run_while_it_is_open(runner):
 # The question stays
 
 
-async def begun(**options):
-    lab = Lab(**options)
-    ack = lab.screen.ack
-    ack.on_change("sent", lambda attr, old, new: setattr(ack, "drawn", new))
-    lab.start()
-    await until(lambda: lab._last is not None)
-    return lab
-
-
-async def ended(lab):
-    lab.stop()
-    await asyncio.wait_for(lab.live._task, 60)
-
-
 def asks(lab, name):
     """Whether the page shows a preset's question, what to watch, and its diagnosis folded."""
     preset, heading = PRESETS[name], lab.screen.heading
@@ -139,8 +84,7 @@ def asks(lab, name):
 
 
 def test_a_turned_knob_a_restart_a_seed_and_an_undo_keep_the_question_and_the_diagnosis():
-    async def scene():
-        lab = await begun(recipe=PRESETS["particles_die"].recipe)
+    async def scene(lab):
         panel = lab.setup.diagnosis
         panel.card.collapsed = False
         await until(lambda: NOTHING_YET in panel.words)
@@ -165,39 +109,5 @@ def test_a_turned_knob_a_restart_a_seed_and_an_undo_keep_the_question_and_the_di
         lab.setup.target.value = "banana"
         await until(lambda: lab._last.recipe.target == "banana")
         assert not panel.card.visible and lab.screen.heading.watch == ""
-        await ended(lab)
 
-    in_a_thread(scene)
-
-
-def test_a_pause_brings_the_diagnosis():
-    async def scene():
-        lab = await begun(recipe=PRESETS["particles_die"].recipe)
-        panel = lab.setup.diagnosis
-        panel.card.collapsed = False
-        lab._act("toggle")
-        await until(lambda: UNDER_WAY in panel.words and lab._last.frame.iteration > 0)
-        lab._act("toggle")
-        await until(lambda: not lab.live.playing and UNDER_WAY not in panel.words)
-        assert NOTHING_YET not in panel.words
-        await ended(lab)
-
-    in_a_thread(scene)
-
-
-def test_a_link_whose_knobs_were_turned_keeps_the_question_and_is_diagnosed_by_it():
-    async def scene():
-        link = Link(PRESETS["particles_die"].recipe.replaced(knobs={"eta": 5.0}), 2, preset="particles_die")
-        lab = await begun(link=link)
-        await until(lambda: lab._last.frame.iteration == 2)
-        lab.setup.diagnosis.card.collapsed = False
-        await until(lambda: lab._last.diagnosed_by == "particles_die")
-        assert asks(lab, "particles_die")
-        await ended(lab)
-
-    in_a_thread(scene)
-
-
-def test_whoever_hides_the_preset_hides_its_diagnosis():
-    lab = Lab(link=Link(hide=("preset",)))
-    assert not lab.setup.diagnosis.view.visible and not lab.setup.question.visible
+    with_lab(scene, recipe=PRESETS["particles_die"].recipe)

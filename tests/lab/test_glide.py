@@ -1,7 +1,6 @@
 """Where the dots of a frame come from."""
 
 import numpy as np
-import pytest
 
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
@@ -12,12 +11,6 @@ from pmdviz.lab.loop.runner import Runner
 def two_frames(steps=1, **recipe):
     session = Session(Recipe("mixture", **recipe))
     return session.frame, session.advance(steps)
-
-
-@pytest.mark.parametrize("method", ["svgd", "npv"])
-def test_particles_that_move_come_from_their_own_rows(method):
-    before, after = two_frames(method=method)
-    assert origins(before, after).tolist() == list(range(len(after.particles)))
 
 
 def rejuvenated(**recipe):
@@ -38,29 +31,12 @@ def test_new_particles_of_pmd_come_from_where_they_were_drawn():
     assert before.weights[rows].mean() > 1.5 / len(before.weights)
 
 
-def test_a_resampled_particle_comes_from_its_copy():
-    before, after = rejuvenated(method="smc_mcmc", num_particles=200)
-    rows = origins(before, after).astype(int)
-    stood = (after.particles == before.particles[rows]).all(axis=1)
-    assert stood.any(), "those whose proposal was refused"
-
-
-def test_where_the_parent_is_not_known_a_particle_comes_from_nowhere():
-    before, after = rejuvenated(method="smc", num_particles=100)
-    untold = after.replaced(info=after.info._replace(parents=None))
-    assert set(origins(before, untold)) == {-1.0} != set(origins(before, after))
-
-
 def test_what_cannot_be_followed():
     assert origins(*two_frames(method="sgld")) is None, "draws of a chain"
     assert origins(*two_frames(2)) is None, "an iteration lies between"
     assert origins(*two_frames(num_particles=6_000)) is None, "not every particle is drawn"
     before, after = two_frames()
     assert origins(after, before) is None, "backwards"
-
-
-def test_a_frame_that_is_kept_forgets_who_came_from_whom():
-    assert rejuvenated(method="pmd", num_particles=100)[1].without_caches().info.parents is None
 
 
 def test_a_move_takes_most_of_the_time_until_the_next_frame():

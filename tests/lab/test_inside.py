@@ -5,7 +5,6 @@ import json
 import pytest
 
 from pmdviz.engine.recipe.recipe import Recipe
-from pmdviz.lab.loop import inside as watch
 from pmdviz.lab.loop.runner import Runner
 from pmdviz.lab.panels.inside import InsidePanel
 from pmdviz.scenes.inside.step import START
@@ -35,32 +34,6 @@ def test_the_way_back_tells_the_same_step_as_the_way_forward(runner):
     assert runner.session.frame.iteration == 1  # the run itself stood still
     assert json.loads(runner.back().inside) == {"iteration": 0, "note": START}
     assert json.loads(runner.advance(1).inside) == forward[0]
-
-
-def test_while_it_plays_it_comes_a_few_times_a_second_and_at_the_end_always(runner, monkeypatch):
-    now = [100.0]
-    monkeypatch.setattr(watch.time, "monotonic", lambda: now[0])
-    runner.wanted.set()
-    runner.look_inside(True)
-    assert runner.advance(1).inside == ""
-    now[0] += watch.EVERY_S + 0.01
-    assert json.loads(runner.advance(1).inside)["iteration"] == 2
-    assert runner.advance(1).inside == ""
-    assert json.loads(runner.snapshot().inside)["iteration"] == 3  # the last look, on Pause
-    runner.limit(runner.session.frame.spent + 1)
-    assert runner.advance(1).inside and runner.session.done
-
-
-def test_several_iterations_of_one_frame_tell_the_last_of_them(runner):
-    runner.look_inside(True)
-    runner.wanted.set()
-    runner.advance(4)
-    runner.wanted.clear()
-    four = runner.snapshot().inside
-    alone = Runner(Recipe("mixture", "pmd", num_particles=300))
-    alone.wanted.clear()
-    alone.session.advance(runner.iteration)
-    assert alone.look_inside(True).inside == four
 
 
 def test_the_card_is_made_when_it_is_opened_and_follows_another_run(runner):

@@ -19,11 +19,6 @@ def show(form, pending=None, **knobs):
     form.show(form.kind.checked(knobs), form.kind.checked({}).as_dict(), pending or {})
 
 
-def test_every_knob_has_a_widget_of_its_name(form):
-    assert list(form.controls) == list(form.kind.specs())
-    assert all(control.name == name for name, control in form.controls.items())
-
-
 @pytest.mark.parametrize(("text", "value"), [("0.05", 0.05), ("5e-2", 0.05), ("2", 2.0)])
 def test_numbers_as_people_write_them(form, text, value):
     form.controls["bandwidth"].receive({"value": text})
@@ -49,25 +44,6 @@ def test_reset_goes_to_the_default_of_the_rule_in_force(form):
     assert form.turned == [("bandwidth", 0.1)]
 
 
-def test_only_what_does_something_is_shown(form):
-    assert not form.controls["step_size"].visible and form.controls["eta"].visible
-    show(form, schedule="constant")
-    assert form.controls["step_size"].visible and not form.controls["eta"].visible
-    show(form, policy="never")
-    assert not form.controls["ess_threshold"].visible
-
-
-def test_what_does_nothing_on_the_target_is_left_out(form):
-    form.show(form.kind.defaults(), form.kind.defaults().as_dict(), {}, frozenset({"batch_size"}))
-    assert not form.controls["batch_size"].visible and form.controls["eta"].visible
-
-
-def test_pending_knobs_say_when_they_act(form):
-    show(form, {"eta": "takes effect at the next step"})
-    assert form.controls["eta"].note == "takes effect at the next step"
-    assert form.controls["kappa"].note == ""
-
-
 def test_values_as_text_can_be_read_back():
     assert [as_text(v) for v in (0.05, 2.0, 1500.0, 1500, True, "ess", 1e-9)] == [
         "0.05", "2", "1500", "1500", "true", "ess", "1e-09",
@@ -87,13 +63,6 @@ def test_what_was_changed_does_not_fold_away_nor_what_it_asks_for(form):
     assert not form.states["n0"]["folds"], "changed"
     assert not form.states["until"]["folds"], "without t₀ the choice means nothing"
     assert form.states["step_limit"]["folds"]
-
-
-def test_the_browser_is_given_words_for_choices_and_for_defaults(form):
-    policy = next(spec for spec in form.specs if spec["name"] == "policy")
-    assert ["ess", "when ESS is low"] in policy["choices"]
-    assert form.states["policy"]["usual"] == "when ESS is low" and form.states["policy"]["value"] == "ess"
-    assert form.states["warm_start"]["usual"] == "off"
 
 
 def test_the_unit_is_that_of_the_rule_in_force(form):

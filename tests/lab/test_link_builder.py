@@ -38,14 +38,6 @@ def test_the_code_is_of_the_address_that_the_browser_says(builder, answer):
     assert builder.code.object == qr_code(ADDRESS)
 
 
-def test_a_link_that_is_only_copied_has_none(builder):
-    press(builder, "Show a QR code")
-    builder.ack.update(address=ADDRESS, copied=1)
-    press(builder, "Copy the link")
-    builder.ack.copied = 2
-    assert len(builder.copied) == 2 and builder.code.object == ""
-
-
 def test_the_picture_holds_the_modules_of_the_code():
     shown = qr_code(ADDRESS)
     picture = unquote(shown.split('src="data:image/svg+xml;charset=utf-8,')[1].split('"')[0])

@@ -16,11 +16,11 @@ from pmdviz.engine.recipe.parts import MAX_BUDGET
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
-from pmdviz.experiments.race import RaceRecipe
 from pmdviz.lab import Lab
-from pmdviz.lab.links import LONGEST, Link, Page, agreement, digest, query, race_query, read
+from pmdviz.lab.links import LONGEST, Link, Page, agreement, digest, query, read
 from pmdviz.presets import PRESETS
 from tests.support.engine import changes_of, recipes
+from tests.support.tables import looped
 
 
 @st.composite
@@ -71,44 +71,6 @@ def given_in(text):
     return {name: [value] for name, value in parse_qsl(text[1:])}
 
 
-@pytest.mark.parametrize(("start", "iteration"), [("start", 0), ("here", 3), ("end", MAX_BUDGET)])
-def test_a_link_starts_where_the_teacher_says_and_carries_the_preset(start, iteration):
-    session = Session(PRESETS["too_bold"].recipe)
-    session.set(eta=3.0)  # a preset is there to be played with: its question stays
-    text = query(session.recipe, session.advance(3), Page(presenter=True), "too_bold", start)
-    link = read(given_in(text))
-    assert (link.iteration, link.preset, link.presenter) == (iteration, "too_bold", True)
-    assert link.recipe == session.recipe and bool(link.digest) == (start == "here")
-    lab = Lab(link=link)
-    assert lab.screen.heading.question == PRESETS["too_bold"].question
-    assert lab._runner().preset == "too_bold"
-
-
-@pytest.mark.parametrize("query", ["start=middle", f"start=end&run={Recipe(budget=None).to_link()}", "race=3.abc"])
-def test_what_a_link_cannot_mean_gives_a_sentence(query):
-    with pytest.raises(InputError):
-        read(given_in("?" + query))
-
-
-@pytest.mark.parametrize("methods", ["pmd,gibbs", "pmd:warm_start=true,smc,svi"])
-def test_a_race_comes_back_the_same(methods):
-    race = RaceRecipe.checked(methods, budget=3_000, seeds=(11,))
-    text = race_query(race)
-    assert text.startswith(f"?page=race&race={FORMAT}.") and read(given_in(text)).race == race
-    assert RaceRecipe.from_link(race.to_link()).to_link() == race.to_link()
-    for cut in (1, 5, 20):
-        with pytest.raises(InputError):
-            RaceRecipe.from_link(race.to_link()[:-cut])
-
-
-def test_the_digest_tells_frames_apart():
-    session = Session(Recipe("gaussian", num_particles=30))
-    seen = {digest(session.frame)} | {digest(session.advance()) for _ in range(5)}
-    assert len(seen) == 6
-    other = Session(Recipe("gaussian", num_particles=30, seed=1))
-    assert digest(other.frame) not in seen
-
-
 def test_a_frame_that_was_rounded_differently_is_not_taken_for_another_one():
     rng = np.random.default_rng(0)
     for particles in (rng.normal(size=(50, 2)), rng.choice([-1.0, 1.0], (50, 9))):
@@ -123,17 +85,21 @@ def test_a_frame_that_was_rounded_differently_is_not_taken_for_another_one():
             assert agreement(frame, text) == "other", text
 
 
-def test_a_long_log_of_changes_is_shared_as_a_file():
-    rng = np.random.default_rng(0)
-    changes = [(k, {"bandwidth": float(rng.random()), "eta": float(rng.random())}) for k in range(1, 200)]
-    session = Session(Recipe("gaussian", num_particles=10, changes=changes))
-    with pytest.raises(InputError, match="share the recipe as a file"):
-        query(session.recipe, session.frame)
-    assert Recipe.from_link(session.recipe.to_link()) == session.recipe
+@looped("start, iteration", [("start", 0), ("here", 3), ("end", MAX_BUDGET)])
+def test_a_link_starts_where_the_teacher_says_and_carries_the_preset(start, iteration):
+    session = Session(PRESETS["too_bold"].recipe)
+    session.set(eta=3.0)  # a preset is there to be played with: its question stays
+    text = query(session.recipe, session.advance(3), Page(presenter=True), "too_bold", start)
+    link = read(given_in(text))
+    assert (link.iteration, link.preset, link.presenter) == (iteration, "too_bold", True)
+    assert link.recipe == session.recipe and bool(link.digest) == (start == "here")
+    lab = Lab(link=link)
+    assert lab.screen.heading.question == PRESETS["too_bold"].question
+    assert lab._runner().preset == "too_bold"
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
+@looped(
+    "text, words",
     [
         (None, "a link is a text, as Recipe.to_link gives it; given: None"),
         (b"1.x", "a link is a text"),
@@ -157,24 +123,6 @@ def test_what_is_no_link_gives_a_sentence(text, words):
 def folded(text: bytes) -> str:
     squeezer = link.zlib.compressobj(9, link.zlib.DEFLATED, -15, 9, 0, link.DICTIONARIES[FORMAT])
     return f"{FORMAT}." + base64.urlsafe_b64encode(squeezer.compress(text) + squeezer.flush()).decode().rstrip("=")
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        b"[]",
-        b"{",
-        b'{"t":"nowhere"}',
-        b'{"z":1}',
-        b'{"k":{"bandwidths":1}}',
-        b'{"s":-1}',
-        b'{"k":{"bandwidth":NaN}}',
-        b"\xff",
-    ],
-)
-def test_a_link_is_checked_like_any_other_recipe(text):
-    with pytest.raises(InputError):
-        Recipe.from_link(folded(text))
 
 
 def test_a_small_link_cannot_unfold_to_a_large_one():
@@ -202,19 +150,6 @@ def test_no_longer_link_is_read_than_is_written(monkeypatch):
             read(arguments)
 
 
-def test_in_python_links_have_bounds_too():
-    with pytest.raises(InputError, match="at most 1,000,000 characters; this one has 1,000,001"):
-        Recipe.from_link("1." + "A" * (link.LARGEST - 1))
-    rng = np.random.default_rng(0)
-    names = ("eta", "n0", "kappa", "bandwidth")
-    changes = [(k, {name: float(rng.uniform(0.1, 1)) for name in names}) for k in range(1, 10_001)]
-    huge = Recipe("gaussian", num_particles=10)._unchecked_copy(changes=tuple(changes))
-    with pytest.raises(InputError, match="a link holds at most 1,000,000 bytes of recipe"):
-        huge.to_link()
-    many = huge._unchecked_copy(changes=tuple(changes[:2000]))
-    assert Recipe.from_link(many.to_link()) == many
-
-
 @settings(max_examples=200, deadline=None)
 @given(st.text(max_size=80), st.integers(0, 60))
 @example("1.", 0)
@@ -225,20 +160,3 @@ def test_any_text_gives_a_recipe_or_a_sentence(text, at):
             assert isinstance(Recipe.from_link(tried), Recipe)
         except InputError as error:
             assert str(error)
-
-
-@pytest.mark.slow
-def test_links_of_hundreds_of_random_recipes_fit_but_for_a_few():
-    """With up to 20 changes on the way; a longer one is shared as a file, as its page says. The longest is printed."""
-    lengths = []
-
-    @settings(max_examples=300, deadline=None, database=None, derandomize=True)
-    @given(turned_recipes())
-    def measure(recipe):
-        lengths.append(len(recipe.to_link()) + len("?run=&at=1000000&frame=") + 12)
-
-    measure()
-    share = np.mean(np.array(lengths) > LONGEST)
-    longest = f"longest {max(lengths)}, over {LONGEST}: {share:.2%}"
-    print(f"{len(lengths)} recipes: median {np.median(lengths):.0f}, {longest}")
-    assert share <= 0.02

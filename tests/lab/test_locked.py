@@ -16,12 +16,10 @@ from panel.io.state import set_curdoc
 from tornado.ioloop import IOLoop
 
 from pmdviz.engine.recipe.recipe import Recipe
-from pmdviz.lab.loop import locked as module
 from pmdviz.lab.loop.acknowledge import Acknowledge
 from pmdviz.lab.loop.live import Live
 from pmdviz.lab.loop.locked import THREADED, handed, in_a_while, is_closed, locked, soon
 from pmdviz.lab.loop.runner import Runner
-from pmdviz.lab.panel_internals import is_connected
 from tests.lab.test_live import FakeScreen
 from tests.lab.threads import in_a_thread
 
@@ -94,25 +92,6 @@ def test_what_callbacks_ask_for_is_done_on_the_loop_with_the_lock_and_in_order()
     assert seen == [(word, True, True, True) for word in ("turn", "play", "one", "two", "last")]
 
 
-def test_what_it_asks_for_in_turn_is_done_within():
-    """Setting a control inside calls its watchers at once: they see that it is not a person's doing."""
-    seen = []
-
-    async def scene(page):
-        done = asyncio.Event()
-
-        def outer():
-            soon(seen.append, "inner")
-            seen.append("outer")
-            done.set()
-
-        await page.callback(lambda: soon(outer))
-        await done.wait()
-
-    on_a_page(scene)
-    assert seen == ["inner", "outer"]
-
-
 def test_a_task_of_the_loop_waits_for_a_callback_that_has_the_document():
     seen = []
 
@@ -156,32 +135,6 @@ def test_changes_reach_the_document_and_a_closed_page_takes_none():
         assert later == [True]
 
     on_a_page(scene)
-
-
-def test_without_a_page_it_is_done_at_once():
-    seen = []
-    soon(seen.append, 1)
-    handed(seen.append)(2)
-
-    async def scene():
-        await locked(seen.append, 3)
-        in_a_while(0.0, None, lambda: seen.append(4))
-        await asyncio.sleep(0.05)
-
-    in_a_thread(scene)
-    assert seen == [1, 2, 3, 4]
-
-
-def test_the_mark_of_the_lock_goes_with_an_error():
-    async def scene(page):
-        def fails():
-            raise ZeroDivisionError
-
-        with pytest.raises(ZeroDivisionError):
-            await locked(fails, doc=page.doc)
-
-    on_a_page(scene)
-    assert not getattr(module._here, "holds", False)
 
 
 def test_a_run_begins_in_a_page_that_is_made_in_a_thread_and_hears_callbacks():
@@ -247,27 +200,3 @@ def test_a_browser_that_is_not_ready_yet_misses_no_change(ask, word):
             await asyncio.sleep(0.01)
 
     on_a_page(scene, made=lambda doc: doc.add_root(column.get_root(doc)))
-
-
-def test_its_changes_come_as_one_message_also_then():
-    async def scene(page):
-        browser = Browser(page)
-        await locked(lambda: page.model.update(text="first"), doc=page.doc)
-        await locked(lambda: (page.model.update(text="second"), page.model.update(text="third")), doc=page.doc)
-        while "third" not in browser.said:
-            await asyncio.sleep(0.01)
-        assert "second" not in browser.said
-
-    on_a_page(scene)
-
-
-def test_a_page_that_is_not_ready_stays_so():
-    """What Panel does when a browser is ready is still to be done."""
-
-    async def scene(page):
-        await locked(lambda: None, doc=page.doc)
-        with set_curdoc(page.doc):
-            assert not pn.state.loaded
-        assert not is_connected(page.doc)
-
-    on_a_page(scene)

@@ -10,6 +10,10 @@ import pytest
 from nbclient import NotebookClient
 from PIL import Image
 
+from tests.support.tables import looped
+
+pytestmark = pytest.mark.ci
+
 PAGE = Path(__file__).parents[2] / "docs" / "notebooks.md"
 WIDGET = "application/vnd.jupyter.widget-view+json"
 VSCODE = "import panel as pn\npn.extension(comms='vscode', inline=True)"
@@ -36,7 +40,7 @@ def outputs() -> dict[str, list]:
     return {name: cell.outputs for name, cell in zip(sources, notebook.cells, strict=True)}
 
 
-@pytest.mark.parametrize("cell", ["0", "in vscode", "in colab"])
+@looped("cell", ["0", "in vscode", "in colab"])
 def test_the_first_cell_shows_a_widget_and_a_picture(outputs, cell):
     live, still = (output["data"] for output in outputs[cell] if output["output_type"] == "display_data")
     assert len(live[WIDGET]["model_id"]) == 32

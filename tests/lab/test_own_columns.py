@@ -10,6 +10,7 @@ from pmdviz.lab.panels.own_data import choice
 from pmdviz.lab.panels.own_data.columns import INPUT, LEAVE_OUT, OUTCOME, described, settled, usual_roles
 from pmdviz.targets import TARGETS
 from pmdviz.targets.table_form import TableForm
+from tests.support.tables import looped
 
 ONE = TableForm("One column.")
 NUMBER = TableForm("Inputs and a number.", 1, 8, "number", dim_beyond=0)
@@ -33,8 +34,8 @@ def test_kinds_are_said_with_what_is_missing():
     assert [column.said for column in columns] == ["numbers", "numbers, 1 missing", "numbers", "two words: f, m"]
 
 
-@pytest.mark.parametrize(
-    ("text", "form", "roles"),
+@looped(
+    "text, form, roles",
     [
         (PEOPLE, ONE, [LEAVE_OUT, INPUT, LEAVE_OUT, LEAVE_OUT]),  # an id is no datum
         (PEOPLE, NUMBER, [LEAVE_OUT, INPUT, OUTCOME, LEAVE_OUT]),
@@ -69,19 +70,6 @@ def test_words_of_two_classes_are_1_and_0():
     assert "1 of the 4 rows are held out, to judge predictions." in found.said
 
 
-def test_numbers_of_two_classes_become_0_and_1_and_0_and_1_stay_unsaid():
-    found = taken("x,y\n1,-1\n2,1\n3.5,1\n", CLASS)
-    np.testing.assert_array_equal(found.rows[:, -1], [0, 1, 1])
-    assert any(words.startswith("In 'y'") for words in found.said)
-    assert not any(words.startswith("In 'y'") for words in taken("x,y\n1,0\n2,1\n3.5,1\n", CLASS).said)
-
-
-def test_scaling_is_proposed_far_from_mean_0_and_sd_1_only():
-    for text, wanted in ((PEOPLE, True), ("x\n0.1\n-1\n1.2\n", False), ("x\n0.01\n-0.01\n0.02\n", True)):
-        _, columns, roles = looked_at(text, ONE)
-        assert choice.should_scale(columns, roles, ONE) is wanted
-
-
 def test_scaled_columns_have_mean_0_and_sd_1_and_classes_stay():
     found = taken(PEOPLE, CLASS, scale=True)
     np.testing.assert_allclose(found.rows[:, :2].mean(axis=0), 0, atol=1e-5)
@@ -91,8 +79,8 @@ def test_scaled_columns_have_mean_0_and_sd_1_and_classes_stay():
     np.testing.assert_allclose(number.rows[:, -1].std(), 1, atol=1e-4)
 
 
-@pytest.mark.parametrize(
-    ("text", "form", "roles", "words"),
+@looped(
+    "text, form, roles, words",
     [
         ("a,b\n1,x\n2,3\n", ONE, [LEAVE_OUT, INPUT], "column 'b' has 'x' in row 1, where a number is needed"),
         (PEOPLE, ONE, [INPUT, INPUT, LEAVE_OUT, LEAVE_OUT], "takes 1 column of numbers; chosen as input: 2"),
@@ -105,11 +93,6 @@ def test_scaled_columns_have_mean_0_and_sd_1_and_classes_stay():
 def test_what_does_not_fit_gets_a_sentence(text, form, roles, words):
     with pytest.raises(InputError, match=words.replace("(", r"\(")):
         taken(text, form, roles)
-
-
-def test_numbers_too_large_to_be_scaled_get_a_sentence():
-    with pytest.raises(InputError, match="too large"):
-        taken("x\n1e308\n-1e308\n1e307\n", ONE, scale=True)
 
 
 def test_options_name_the_table_its_rows_and_the_dimension():

@@ -1,44 +1,19 @@
 """A person's own problem in a lab without a browser: the dialog, edited data, and handles that are dragged."""
 
-import asyncio
 import base64
-from concurrent.futures import Future
-from functools import partial
 
 import numpy as np
-import pytest
 
-from pmdviz.data.tables import held
-from pmdviz.lab.loop.work.newest import Newest
-from pmdviz.lab.pages.laboratory import Lab
-from tests.lab.threads import in_a_thread
+from pmdviz.lab.panels.own_data.columns import INPUT, LEAVE_OUT
+from tests.lab.threads import until, with_lab
 
 HEIGHTS = "height\n" + "\n".join(str(150 + k) for k in range(40)) + "\n"
 QUICK = {"num_particles": 60, "batch_size": 20, "target_options": {"num_data": 60}}
 
 
-async def until(condition, seconds=60.0):
-    for _ in range(int(seconds / 0.02)):
-        if condition():
-            return
-        await asyncio.sleep(0.02)
-    raise AssertionError("it did not come")
-
-
 def played(scene, **settings):
     """A lab that has its first picture, for a coroutine."""
-
-    async def play():
-        lab = Lab(**({} if "method" in settings else QUICK) | settings)
-        ack = lab.screen.ack
-        ack.on_change("sent", lambda attr, old, new: setattr(ack, "drawn", new))
-        lab.start()
-        lab.ready()
-        await until(lambda: lab.last is not None)
-        await scene(lab)
-        lab.stop()
-
-    in_a_thread(play)
+    with_lab(scene, **({} if "method" in settings else QUICK) | settings)
 
 
 def data_of(lab):
@@ -62,6 +37,7 @@ def test_a_pasted_table_becomes_the_data_of_a_new_run_and_undo_brings_the_old_on
         told = await brought(lab, "text", HEIGHTS)
         assert told["columns"] == [{"name": "height", "kind": "numbers", "role": "input"}]
         assert (len(told["rows"]), told["count"], told["scale"]) == (8, 40, True)
+        assert lab.own.dialog.view.form["roles"] == [INPUT, LEAVE_OUT]
         lab.own.dialog._hear("use", True)
         await until(lambda: lab.last.frame.target.tables)
         assert lab.last.recipe.target_options["data"].startswith("pasted.csv#")
@@ -116,15 +92,6 @@ def test_hostile_files_get_a_sentence_each_and_the_run_plays_on():
         assert not lab.last.frame.target.tables
 
     played(scene)
-
-
-def test_a_target_without_tables_has_no_button():
-    async def scene(lab):
-        assert not lab.own.dialog.view.visible
-        lab.commands.begin("new target", target="mixture", target_options={}, changes=())
-        await until(lambda: lab.own.dialog.view.visible)
-
-    played(scene, target="ising", method="gibbs")
 
 
 def test_edits_make_one_run_of_all_that_wait_and_undo_takes_them_back():
@@ -187,53 +154,4 @@ def test_a_handle_is_followed_and_its_release_is_a_new_run():
         await until(lambda: lab.last.recipe.target_options["theta2"] == -2.0)
         assert handles.view.handles[0] == {"name": "first mode", "x": 1.0, "y": -2.0}
 
-    played(scene)
-
-
-@pytest.mark.parametrize(
-    "odd",
-    [{}, {"at": 0}, {"at": "0", "x": 1, "y": 1, "serial": 1}, {"at": 0, "x": "nan", "y": 1, "serial": 1}, {"at": True}],
-)
-def test_what_is_no_move_is_not_heard(odd):
-    async def scene(lab):
-        lab.own.handles._hear(odd)
-        lab.own.handles._hear({"at": 9, "x": 1e99, "y": 1, "serial": 1})  # no such handle: all goes back
-        again = lab.own.handles.view.again
-        await until(lambda: lab.own.handles.view.again > again)
-        assert lab.own.handles.view.answer == {}
-
-    played(scene)
-
-
-def test_only_the_newest_of_what_waits_is_done():
-    async def scene():
-        gate, begun, told = Future(), Future(), []
-        newest = Newest(0.0, told.append)
-
-        def first():
-            begun.set_result(None)
-            gate.result()
-            return 0
-
-        newest.ask(first, told.append)
-        await asyncio.wrap_future(begun)
-        for k in (1, 2, 3):
-            newest.ask(partial(int, k), told.append)
-        gate.set_result(None)
-        await until(lambda: len(told) == 2)
-        await asyncio.sleep(0.05)
-        assert told == [0, 3]
-
-    in_a_thread(scene)
-
-
-def test_a_table_is_held_no_longer_than_somebody_keeps_it():
-    async def scene(lab):
-        await brought(lab, "text", HEIGHTS)
-        lab.own.dialog._hear("use", True)
-        await until(lambda: lab.last.frame.target.tables)
-        kept.append(lab.last.recipe.target_options["data"])
-        assert held(kept[0]) is lab.last.frame.target.tables[0]
-
-    kept = []
     played(scene)

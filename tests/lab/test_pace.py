@@ -6,6 +6,7 @@ import pytest
 
 from pmdviz.lab.loop.pace import FAST, PACES, SLOW, Beat, Throttle, menu
 from pmdviz.lab.loop.race_runner import ROWS
+from tests.support.tables import looped
 
 
 def played(pace, seconds, frame_s=1 / 60, iteration=0):
@@ -19,8 +20,8 @@ def played(pace, seconds, frame_s=1 / 60, iteration=0):
     return frames
 
 
-@pytest.mark.parametrize("name", ["1", "3", "10", "30"])
-@pytest.mark.parametrize("frame_s", [1 / 60, 1 / 17])
+@looped("name", ["1", "3", "10", "30"])
+@looped("frame_s", [1 / 60, 1 / 17])
 def test_so_many_iterations_a_second_on_a_fast_and_on_a_slow_display(name, frame_s):
     frames = played(PACES[name], 20.0, frame_s)
     assert frames[0] == (0.0, 1), "the first comes at once"
@@ -40,12 +41,12 @@ def test_playing_time_grows_like_the_logarithm():
     assert spans == pytest.approx([3 * math.log(10)] * 3, rel=0.06)
 
 
-@pytest.mark.parametrize(("name", "each"), [("fast", 1), ("x5", 5), ("x50", 50)])
+@looped("name, each", [("fast", 1), ("x5", 5), ("x50", 50)])
 def test_without_a_rate_every_frame_has_so_many(name, each):
     assert [iteration for _, iteration in played(PACES[name], 0.2)] == [each * k for k in range(1, 14)]
 
 
-@pytest.mark.parametrize("name", [*PACES])
+@looped("name", [*PACES])
 def test_time_that_went_by_is_not_made_up_for(name):
     """An hour out of sight, or in one step: then comes one frame, and the next in its time."""
     pace, beat = PACES[name], Beat(PACES[name])

@@ -5,11 +5,8 @@ import pytest
 
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.errors import InputError
-from pmdviz.lab.controls import commands
 from pmdviz.lab.loop.past import branch as branch_module
-from pmdviz.lab.loop.past import timeline as timeline_module
-from pmdviz.lab.loop.past.past import ENDED, REPLACED, Past
+from pmdviz.lab.loop.past.past import Past
 from pmdviz.lab.loop.runner import Runner
 from pmdviz.scenes.past import GHOST, line_end, place_words
 
@@ -63,6 +60,7 @@ def assert_is_the_recipe_s(session):
     assert [name for name in ours if name != CLOCK and ours[name].tobytes() != its[name].tobytes()] == []
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", CASES)
 def test_wherever_one_went_each_frame_is_that_of_a_new_session(name):
     recipe, turned = CASES[name]
@@ -109,24 +107,6 @@ def test_the_run_so_far_stays_and_goes_on_as_it_was_recorded(runner):
     assert_is_the_recipe_s(runner.session)
 
 
-def test_a_visited_frame_tells_what_its_step_did_also_where_it_is_a_kept_one(runner):
-    first = advance(runner, 10).frame.info
-    advance(runner, 20)
-    kept = visit(runner, 10).frame.info
-    assert kept.words == first.words and kept.terms.keys() == first.terms.keys() and len(first.terms)
-    for name, values in first.terms.items():
-        np.testing.assert_array_equal(kept.terms[name], values)
-
-
-def test_where_the_way_is_long_one_sees_the_kept_frame_at_once_and_the_exact_one_later(runner, monkeypatch):
-    advance(runner, 40)
-    monkeypatch.setattr(timeline_module, "ROUGH_S", 0.0)
-    near = runner.session.kept_at(38)
-    assert near < 38
-    assert visit(runner, 38, roughly=True).frame.iteration == near
-    assert visit(runner, 38).frame.iteration == 38
-
-
 def test_a_knob_turned_back_in_time_begins_a_branch_beside_the_old_run(runner):
     old = advance(runner, 30)
     visit(runner, 12)
@@ -166,19 +146,6 @@ def test_swap_keep_and_drop_give_back_exactly_the_other_run(runner):
     assert_is_the_recipe_s(runner.session)
 
 
-@pytest.mark.parametrize("swapped", [False, True])
-def test_keep_means_the_branch_whichever_is_seen(runner, swapped):
-    advance(runner, 30)
-    visit(runner, 12)
-    runner.set({"bandwidth": 0.2})
-    ours = advance(runner, 10)
-    if swapped:
-        runner.travel(Past.swap)
-    kept = runner.travel(Past.keep)
-    assert kept.ghost is None and kept.recipe == ours.recipe and kept.frame is ours.frame
-    assert_is_the_recipe_s(runner.session)
-
-
 def test_what_if_at_the_end_begins_a_branch_and_the_ghost_runs_along(runner):
     advance(runner, 15)
     same = runner.travel(Past.what_if)
@@ -188,64 +155,6 @@ def test_what_if_at_the_end_begins_a_branch_and_the_ghost_runs_along(runner):
     further = advance(runner, 10)
     assert further.ghost.iteration == 25 and runner.past.branch.ghost.head.recipe.changes == ()
     assert runner.travel(Past.drop).frame.iteration == 25
-
-
-def test_a_new_start_ends_the_branch_in_a_sentence_and_a_replay_keeps_it(runner):
-    advance(runner, 15)
-    runner.travel(Past.what_if)
-    runner.set({"bandwidth": 0.2})
-    replayed = runner.replay()
-    assert replayed.ghost is not None and replayed.frame.iteration == replayed.ghost.iteration == 0
-    advance(runner, 20)
-    assert_is_the_recipe_s(runner.session)
-    assert runner.travel(Past.what_if).news == REPLACED
-    ended = runner.restart()
-    assert ended.news == ENDED and ended.ghost is None and runner.snapshot().news == ""
-    assert runner.reseed().news == ""
-
-
-def test_a_refused_value_begins_no_branch(runner):
-    advance(runner, 15)
-    visit(runner, 5)
-    with pytest.raises(InputError):
-        runner.set({"batch_size": 10**6})
-    assert runner.past.branch is None and runner.snapshot().last == 15
-    runner.set({"bandwidth": runner.session.knobs.bandwidth})
-    assert runner.past.branch is None, "the value that it has is no other"
-
-
-def test_both_runs_of_a_branch_come_back_by_undo(runner):
-    made = commands.Commands(None, None, lambda on: None)
-    advance(runner, 30)
-    visit(runner, 12)
-    runner.set({"bandwidth": 0.2})
-    before = advance(runner, 10)
-    made._end_branch(runner, Past.drop)
-    advance(runner, 5)
-    undone = made._before[-1].snapshot()
-    assert undone.ghost is not None and undone.recipe == before.recipe and undone.frame.iteration == 22
-    assert made._before[-1].travel(Past.drop).frame.iteration == 30
-    assert runner.session.frame.iteration == 35
-
-
-def test_another_budget_is_that_of_both_runs(runner):
-    advance(runner, 30)
-    visit(runner, 12)
-    runner.set({"bandwidth": 0.2})
-    runner.limit(100)  # less than the old run has spent
-    assert runner.session.recipe.budget == 240 and runner.past.branch.ghost.head.recipe.budget == 600
-    runner.limit(3_200)
-    assert runner.past.branch.ghost.session.recipe.budget == runner.session.recipe.budget == 3_200
-
-
-def test_while_it_plays_a_ghost_has_a_share_of_the_time(runner, monkeypatch):
-    advance(runner, 5)
-    runner.travel(Past.what_if)
-    runner.wanted.set()
-    monkeypatch.setattr(branch_module, "SHARE", 1e-9)
-    assert runner.advance(20).ghost.iteration < 25 and runner.past.branch.ghost.last < 25
-    runner.wanted.clear()
-    assert runner.snapshot().ghost.iteration == 25
 
 
 def test_the_time_line_ends_where_the_budget_does_or_leaves_room():

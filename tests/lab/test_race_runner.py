@@ -4,20 +4,13 @@ import threading
 import time
 
 import numpy as np
-import pytest
 
 import pmdviz
-from pmdviz.errors import InputError
-from pmdviz.experiments.race import Race, RaceRecipe
+from pmdviz.experiments.race import RaceRecipe
 from pmdviz.kernels.cancel import current_token
 from pmdviz.lab.loop import race_runner
 from pmdviz.lab.loop.race_runner import RaceRunner
-from pmdviz.lab.panels.race_words import status_fields, table_rows
-from pmdviz.limits import variable
-from pmdviz.metrics import divergences
-from pmdviz.scenes import race as race_scenes
-from pmdviz.scenes.race import Standing
-from pmdviz.scenes.race_columns import CLOCKS, line_columns
+from pmdviz.lab.panels.race_words import status_fields
 
 FEW = {"num_particles": 80}
 OPTIONS = {"num_data": 300, "sigma_x": 1.5}
@@ -51,24 +44,6 @@ def test_every_step_is_in_lock_step_and_the_ends_are_those_of_the_recipes():
         assert tile.trace["visited"][-1] == final.visited and (np.diff(tile.trace["visited"]) > 0).all()
 
 
-def test_a_long_trace_of_an_entrant_keeps_its_peaks_in_memory_and_in_the_picture(monkeypatch):
-    monkeypatch.setattr(race_scenes, "MAX_ROWS", 900)
-    race = Race(RACE)
-    (session, *_), standing = race.sessions, Standing(race, 0)
-    frame = session.frame
-    for visited in range(1, 3_000):
-        session.frame = frame.replaced(visited=visited)
-        session.frame.__dict__["_measured"] = {**frame._measured, "tv": 0.99 if visited == 1_234 else 0.5}
-        standing.take()
-    rows = standing.tile().trace
-    assert len(rows["tv"]) <= 900 and rows["tv"].max() == 0.99 and rows["visited"][-1] == 2_999
-    assert (np.diff(rows["visited"]) > 0).all()
-    drawn = line_columns(
-        {**rows, **dict.fromkeys(CLOCKS, rows["visited"])}, dict.fromkeys(["tv", "kl_forward"], (0.0, 1.0))
-    )
-    assert len(drawn["tv"]) <= 600 and drawn["tv"].max() == np.float32(0.99)
-
-
 def test_a_stopped_race_is_taken_home_as_it_stands_or_whole(tmp_path, monkeypatch):
     monkeypatch.setattr(race_runner, "SHARE_S", 1e9)
     runner = RaceRunner(RACE)
@@ -88,23 +63,6 @@ def test_a_stopped_race_is_taken_home_as_it_stands_or_whole(tmp_path, monkeypatc
     assert pmdviz.RaceRecipe.from_json(whole) == result.recipe
     to_the_end(runner)
     assert runner.result().to_recipe() == runner.result().recipe
-
-
-def test_words_of_a_race():
-    runner = RaceRunner(RACE)
-    assert "iteration 0, 0 of 900 data visited by each" in status_fields(runner.snapshot())["pmdviz-status"]
-    end = to_the_end(runner)[-1]
-    assert status_fields(end)["step"] == "Finished."
-    above = end._replace(floors={"tv": 1.0})
-    assert status_fields(above)["step"].startswith("Finished. Values below those of exact samples are possible: ")
-    assert [row["row"][1] for row in table_rows(end, {})] == ["80 likelihoods", "80 likelihoods", "1 gradient"]
-    assert [row["row"][1] for row in table_rows(RaceRunner(RACE).snapshot(), {})] == ["–"] * 3
-    notes = [tile.note for tile in end.tiles]
-    assert notes[0] == "finished: the budget is used up" and notes[1] == "finished: one pass only"
-    rows = table_rows(end, {})
-    assert [row["method"][1] for row in rows] == [one.title for one in RACE.entrants]
-    assert rows[0]["visited"] == [900, "900"] and rows[1]["visited"] == [300, "300"]
-    assert rows[0]["seeds"] == [None, "–"] and " + " in rows[0]["modes"][1]
 
 
 class Gate:
@@ -208,33 +166,3 @@ def test_more_budget_after_the_end():
     to_the_end(runner)
     more = runner.extend(300)
     assert not more.done and more.budget == 1200 and [bool(tile.ended) for tile in more.tiles] == [False, True, False]
-
-
-def test_a_race_without_entrants_is_over_and_says_what_to_do():
-    snapshot = RaceRunner(RACE.with_entrants([])).snapshot()
-    assert snapshot.done and snapshot.tiles == () and "No methods yet" in status_fields(snapshot)["pmdviz-status"]
-
-
-def test_what_a_server_does_not_allow_is_refused(monkeypatch):
-    monkeypatch.setenv(variable("max_particles"), "100")
-    RaceRunner(RACE)
-    with pytest.raises(InputError, match="num_particles must be at most 100 on this server"):
-        RaceRunner(RACE.with_entrants(["pmd:num_particles=101"]))
-
-
-def test_what_the_page_does_not_show_is_measured_now_and_then_and_for_the_export(monkeypatch):
-    asked, now = [], [0.0]
-    inner = divergences.reverse_outside
-    monkeypatch.setattr(divergences, "reverse_outside", lambda *given: asked.append(1) or inner(*given))
-    monkeypatch.setattr(race_runner.time, "monotonic", lambda: now[0])
-    runner = RaceRunner(RaceRecipe.checked([("pmd", FEW)], target_options=OPTIONS, budget=3_000))
-    assert runner.race.recipe.shown[1].name == "kl_forward" and len(asked) == 1
-    for _ in range(5):
-        tile = runner.advance().tiles[0]
-    assert len(asked) == 1 and "kl_reverse" not in tile.row
-    assert np.isfinite([tile.trace["tv"], tile.trace["kl_forward"]]).all()
-    made = runner.result()
-    assert made.rows[0]["kl_reverse"] == runner.race.sessions[0].frame.metrics["kl_reverse"] and len(asked) == 2
-    now[0] = 1.0
-    tile = runner.advance().tiles[0]
-    assert np.isfinite(tile.trace["kl_reverse"]).tolist() == [True, *[False] * 5, True]

@@ -2,14 +2,13 @@
 
 import json
 
-import pytest
-
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
 from pmdviz.lab import Lab
 from pmdviz.lab.controls.new_run import next_recipe
 from pmdviz.lab.controls.recipe_file import OPENING, RecipeFile
+from tests.support.tables import looped
 
 
 def opened(content):
@@ -23,7 +22,7 @@ def opened(content):
         return begun, str(error)
 
 
-@pytest.mark.parametrize("wrap", [lambda plain: plain, lambda plain: {"recipe": plain, "final": {"tv": 0.1}}])
+@looped("wrap", [lambda plain: plain, lambda plain: {"recipe": plain, "final": {"tv": 0.1}}])
 def test_a_recipe_and_what_run_wrote_begin_a_run(wrap):
     recipe = Recipe("gaussian", seed=3, num_particles=50, changes=((4, {"bandwidth": 0.3}),))
     content = json.dumps(wrap(recipe.to_dict())).encode()
@@ -31,16 +30,10 @@ def test_a_recipe_and_what_run_wrote_begin_a_run(wrap):
     assert begun == [(OPENING, {"content": content})] and made == recipe
 
 
-@pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"{", b"[1]", b'{"sed": 1}', b'{"pmdviz_recipe": 99}'])
+@looped("content", [b"", b"\xff\xfe", b"{", b"[1]", b'{"sed": 1}', b'{"pmdviz_recipe": 99}'])
 def test_anything_else_gets_a_sentence(content):
     begun, words = opened(content)
     assert isinstance(words, str) and "\n" not in words if content else begun == []
-
-
-def test_no_file_is_read_on_the_event_loop(monkeypatch):
-    monkeypatch.setattr(Recipe, "from_json", lambda *given: pytest.fail("it was read where the box is"))
-    file = RecipeFile(lambda what, **parts: None)
-    file.box.value = b"{}"
 
 
 def test_a_refusal_stands_beside_the_box_until_another_file_is_chosen():

@@ -8,11 +8,10 @@ from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
 from pmdviz.lab.controls.new_run import next_recipe
 from pmdviz.lab.loop.runner import Runner
-from pmdviz.lab.panels.status import panel_html, result_words, slow_words, status_fields
+from pmdviz.lab.panels.status import panel_html, result_words, slow_words
 from pmdviz.methods import METHODS
 from pmdviz.scenes.glossary import marked
 from pmdviz.scenes.stage import SceneChoice
-from pmdviz.scenes.trace_columns import with_present
 from pmdviz.scenes.words import state
 
 
@@ -35,12 +34,6 @@ def test_status_in_words(runner):
     assert f'<div class="pmdviz-status" role="status" aria-live="polite">{marked(words)}' in panel_html(snapshot)
     endless = Runner(Recipe("mixture", num_particles=200, budget=None)).advance(1)
     assert state(endless.frame).startswith("iteration 1, 100 data visited")
-
-
-def test_before_the_first_step_the_status_says_what_will_move():
-    for name in ("pmd", "gibbs", "svi"):
-        snapshot = Runner(Recipe(method=name, budget=1_000)).snapshot()
-        assert status_fields(snapshot)["step"] == f"Press Play. {METHODS[name].what_moves}"
 
 
 def test_the_end_is_said_beside_the_floor(runner):
@@ -80,18 +73,6 @@ def test_the_budget_follows_the_method_and_the_target_unless_it_is_the_person_s_
     assert next_recipe(usual.session, {"method": "hmc"}, usual.own_budget).budget == 50_000
 
 
-def test_on_a_small_server_the_budget_that_follows_is_what_it_allows(monkeypatch):
-    monkeypatch.setenv("PMDVIZ_MAX_BUDGET", "100000")
-    small = Runner(Recipe())
-    assert next_recipe(small.session, {"method": "hmc"}, small.own_budget).budget == 100_000
-
-
-def test_the_last_step_may_go_beyond_the_budget_and_says_so():
-    snapshot = Runner(Recipe(method="gibbs", budget=1_500)).advance(9)
-    assert "iteration 2, 1,500 data asked for, 2,000 visited (the last step took 1,000), TV 0." in state(snapshot.frame)
-    assert status_fields(snapshot)["of"] == "1,500 data asked for, 2,000 visited (the last step took 1,000)"
-
-
 def test_pause_ends_a_batch_of_iterations_after_the_present_one(runner):
     runner.wanted.clear()
     assert runner.advance(5).frame.iteration == 1
@@ -126,26 +107,11 @@ def test_marks_say_what_happened_and_do_not_repeat_after_going_back(runner):
     assert next(mark for mark in marks if mark.kind == "knob").visited == 500
 
 
-def test_the_traces_end_with_the_present_frame(runner):
-    snapshot = runner.advance(3)
-    history = with_present(snapshot.history, snapshot.frame)
-    assert history["iteration"][-1] == 3 and history["tv"][-1] == snapshot.metrics["tv"]
-    assert len({len(column) for column in history.values()}) == 1
-
-
 def test_a_slow_step_is_foretold(runner):
     assert slow_words(runner.snapshot()) == ""
     slow = runner.set({"num_particles": 50_000})
     label = slow.frame.knobs.specs()["num_particles"].label
     assert slow_words(slow).startswith(f"{label} = 50,000: expect up to ")
-
-
-def test_a_refused_value_changes_nothing(runner):
-    runner.advance(2)
-    recipe = runner.session.recipe
-    with pytest.raises(InputError, match="batch_size must be"):
-        runner.set({"batch_size": 5_000})
-    assert runner.session.recipe == recipe
 
 
 def test_a_value_of_a_form_whose_method_has_been_left_is_checked_anew(runner):
@@ -169,12 +135,6 @@ def test_another_target_keeps_what_was_turned_as_far_as_it_fits(runner):
     assert next_recipe(runner.session, {"seed": 7}).seed == 7
 
 
-def test_a_knob_set_to_the_default_of_other_targets_stays_when_the_same_problem_begins_anew():
-    chosen = Session(Recipe("categorical", "discrete_gf_svgd", length_scale_factor=3.0, num_particles=20))
-    assert Recipe("categorical", "discrete_gf_svgd").knobs["length_scale_factor"] != 3.0
-    assert next_recipe(chosen, {"seed": 7}).knobs == chosen.recipe.knobs
-
-
 def test_another_picture_of_the_same_moment_moves_nothing():
     runner = Runner(Recipe("logistic", num_particles=50, budget=2_000))
     before = runner.advance(3)
@@ -182,20 +142,6 @@ def test_another_picture_of_the_same_moment_moves_nothing():
     assert (before.scene.name, after.scene.name, after.pair) == ("decision_lines", "posterior", (2, 0))
     assert after.frame is before.frame
     np.testing.assert_array_equal(after.columns.particles["x"], after.frame.particles[:, 2].astype(np.float32))
-
-
-def test_a_picture_stays_for_the_next_run_and_falls_back_where_it_cannot_be_had():
-    runner = Runner(Recipe("logistic", num_particles=50, budget=2_000), choice=SceneChoice("marginals"))
-    assert runner.snapshot().scene.name == "marginals"
-    other = Runner(next_recipe(runner.session, {"target": "bimodal1d"}), choice=runner.choice)
-    assert other.snapshot().scene.name == "posterior"
-
-
-def test_a_method_without_real_coordinates_goes_on_to_a_target_without_them():
-    session = Session(Recipe("mixture", "gibbs"))
-    made = next_recipe(session, {"target": "ising"})
-    assert (made.target, made.method, made.budget_unit) == ("ising", "gibbs", "evaluations")
-    assert Runner(made).advance(2).scene.name == "lattice"
 
 
 def test_a_target_that_the_method_cannot_run_on_comes_with_one_that_can():

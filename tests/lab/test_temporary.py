@@ -1,16 +1,13 @@
 """The temporary folder of a process: its own, gone with it, and removed later where it could not be."""
 
 import os
-import stat
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from pmdviz.lab.loop import temporary
-from pmdviz.serve import server
 
 MAKE = "from pmdviz.lab.loop import temporary; print(temporary.new_folder(), flush=True); "
 
@@ -36,16 +33,7 @@ def another(then):
     return process, folder.parent
 
 
-def test_all_files_lie_in_one_folder_that_only_its_user_can_read(place):
-    one, two = temporary.new_folder(), temporary.new_folder()
-    assert one != two and one.parent == two.parent and [one.parent] == list(place.iterdir())
-    assert {stat.S_IMODE(folder.stat().st_mode) for folder in (one, two, one.parent)} == {0o700}
-    (one / "film.gif").write_bytes(b"GIF89a")
-    temporary.remove()
-    assert list(place.iterdir()) == []
-    assert temporary.new_folder().is_dir(), "and there may be another"
-
-
+@pytest.mark.ci
 def test_a_process_that_is_killed_leaves_a_folder_that_the_next_one_removes(place):
     process, folder = another("import time; time.sleep(600)")
     temporary.remove_stale()
@@ -57,12 +45,6 @@ def test_a_process_that_is_killed_leaves_a_folder_that_the_next_one_removes(plac
     assert not folder.exists() and mine.is_dir()
 
 
-def test_a_process_that_ends_takes_its_folder_along(place):
-    process, folder = another("input()")
-    process.communicate(b"\n", timeout=60)
-    assert process.returncode == 0 and not folder.exists()
-
-
 def test_what_only_looks_like_one_of_ours_is_left_alone(place, tmp_path_factory):
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     (elsewhere / "owner").touch()
@@ -71,19 +53,3 @@ def test_what_only_looks_like_one_of_ours_is_left_alone(place, tmp_path_factory)
     (place / f"{temporary.PREFIX}file").touch()
     temporary.remove_stale()
     assert (elsewhere / "owner").exists() and len(os.listdir(place)) == 3
-
-
-def test_a_server_that_ends_takes_its_folder_along(place, monkeypatch):
-    """It ends at once by `os._exit`, whatever its threads are at: nothing that is registered for the end is called."""
-
-    def end(status):
-        raise SystemExit(status)
-
-    monkeypatch.setattr(server.os, "_exit", end)
-    monkeypatch.delitem(sys.modules, "pmdviz.experiments.workers", raising=False)  # or this process would sweep no more
-    monkeypatch.setattr(server.signal, "signal", lambda *given: None)
-    served = SimpleNamespace(io_loop=SimpleNamespace(start=lambda: None), stop=lambda wait: None)
-    temporary.new_folder()
-    with pytest.raises(SystemExit):
-        server._run(served)
-    assert list(place.iterdir()) == []

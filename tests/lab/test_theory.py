@@ -5,18 +5,14 @@ import time
 import numpy as np
 import pytest
 
-from pmdviz.experiments.catalogue import EXPERIMENTS
-from pmdviz.experiments.sweep import Fit
-from pmdviz.experiments.theory.convergence import Convergence
 from pmdviz.experiments.theory.costs import LINES, Cost
-from pmdviz.experiments.theory.formulas import rates_for
 from pmdviz.experiments.theory.recurrence import Terms
 from pmdviz.experiments.theory.varied import SMOOTHNESS, STRATEGIES, VARIED, planned_runs
 from pmdviz.kernels.cancel import Cancelled
 from pmdviz.lab.loop.work.theory import WAITING, Measurement
 from pmdviz.lab.pages.theory import TheoryPage
 from pmdviz.lab.panels.theory_tables import cost_table, recurrence_table
-from pmdviz.lab.panels.theory_words import found_words
+from tests.support.tables import looped
 
 
 def waited(condition, seconds=60.0):
@@ -26,9 +22,9 @@ def waited(condition, seconds=60.0):
         time.sleep(0.02)
 
 
-@pytest.mark.parametrize("name", VARIED)
-@pytest.mark.parametrize("strategy", STRATEGIES)
-@pytest.mark.parametrize("target", ["gaussian", "mixture", "banana", "bimodal1d"])
+@looped("name", VARIED)
+@looped("strategy", STRATEGIES)
+@looped("target", ["gaussian", "mixture", "banana", "bimodal1d"])
 def test_every_choice_is_a_sweep_that_can_be_planned(target, strategy, name):
     from pmdviz.experiments.sweep import planned
 
@@ -91,44 +87,6 @@ def test_all_points_are_drawn_and_fitted_and_the_error_can_be_changed_afterwards
     assert page.sweep_view.figure.yaxis[0].axis_label == "TV (0 to 1)"
     np.testing.assert_allclose(page.sweep_view.points.data["y"], [2 * row["bounded"] for row in rows()])
     assert "The paper gives no bound for this error" in page.found.object  # weighted particles have no density
-
-
-def test_bounds_are_those_of_the_strategy():
-    def bounds(**chosen):
-        return Convergence().bounds(Convergence.Knobs.checked({"target": "mixture", "strategy": "kde", **chosen}))
-
-    assert [rate.theorem for rate in bounds(varied="m", error="tv")] == ["Theorem 4"]
-    assert bounds(varied="m", error="bounded") == []
-    assert [rate.exponent(1, 2) for rate in bounds(varied="T", error="kl_forward")] == [-1.0]
-
-
-def test_every_experiment_is_offered_with_its_knobs():
-    page = TheoryPage()
-    panel = page.experiments
-    assert set(panel.chosen.options.values()) == set(EXPERIMENTS)
-    panel.chosen.value = "recurrence"
-    assert set(panel.form.controls) == set(EXPERIMENTS["recurrence"].Knobs.specs())
-    panel._turn("runs", 2)
-    assert panel.knobs.runs == 2
-    panel._turn("runs", 0)
-    assert panel.knobs.runs == 2, "a value that cannot be used changes nothing"
-
-
-def test_words_about_a_slope():
-    fit = Fit(-0.482, 0.031, 0.0, 30, 2)
-    words = found_words(fit, rates_for("m", "tv"), 2, ("m",), "kde")
-    assert "Measured slope -0.48 ± 0.03 (all 30 points, 2 without a logarithm left out)" in words
-    assert "Not drawn" in words and "Theorem 4: slope -0.25 in m (one step" in words
-    assert "two different values" in found_words(None, [], 1, ("m",), "kde")
-
-
-def test_a_slope_of_a_whole_bound_is_drawn_and_that_of_a_term_is_only_said():
-    def slopes(**chosen):
-        return Convergence().triangles(Convergence.Knobs.checked(chosen))
-
-    assert slopes(varied="mT") == [("Theorem 5 as printed: slope -0.50", -0.5)]
-    assert slopes(varied="m") == slopes(varied="T") == []  # the other term of Theorem 5 stands still
-    assert slopes(varied="T", strategy="kde", error="kl_forward") == []  # Theorem 6 asks for an m that grows in the run
 
 
 def test_a_strategy_that_no_theorem_covers_says_so():

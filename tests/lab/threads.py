@@ -1,12 +1,59 @@
-"""An event loop of its own for a test: the main thread's may belong to Playwright."""
+"""Event loops of their own for tests (the main thread's may belong to Playwright), and labs that play in them."""
 
 import asyncio
+import inspect
+import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+
+import pytest
+
+from pmdviz.lab import Lab
 
 
 def in_a_thread(scene: Callable[[], Awaitable[Any]]) -> Any:
     """Run `scene` to its end; what it gives is given back, and what it raises is raised here."""
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(lambda: asyncio.run(scene())).result()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run a test that is a coroutine (for the conftest of a folder)."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    given = {name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters}
+    in_a_thread(lambda: pyfuncitem.obj(**given))
+    return True
+
+
+async def until(condition: Callable[[], Any], seconds: float = 300.0) -> None:
+    """Wait until it holds: the first run of a machine waits for the kernels, threads of tests for each other."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        await asyncio.sleep(0.005)
+
+
+def drawing(ack: Any) -> None:
+    """Be a browser that acknowledges every frame at once."""
+    ack.on_change("sent", lambda attr, old, new: setattr(ack, "drawn", new))
+
+
+def with_lab(scene: Callable[[Lab], Awaitable[Any]], **settings: Any) -> None:
+    """Run `scene(lab)` with a lab that has its first picture."""
+
+    async def play() -> None:
+        lab = Lab(**settings)
+        drawing(lab.screen.ack)
+        lab.start()
+        lab.ready()
+        await until(lambda: lab.last is not None)
+        try:
+            await scene(lab)
+        finally:
+            lab.stop()
+            await asyncio.wait_for(lab.live._task, 60)
+
+    in_a_thread(play)

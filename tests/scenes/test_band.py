@@ -8,6 +8,7 @@ from pmdviz.engine.session import Session
 from pmdviz.scenes.stage import SCENES, applicable_scenes
 from pmdviz.scenes.stage.band import POINTS
 from pmdviz.targets.sparse_gp import truth
+from tests.support.tables import looped
 
 OPTIONS = {"num_data": 200, "dim": 30, "noise_variance": 0.01}
 
@@ -43,18 +44,13 @@ def test_beyond_the_exact_process_it_is_the_sparse_posterior():
     assert mean[POINTS // 2] == pytest.approx(reference[0, 0], abs=0.01) and (low < mean).all() and (mean < high).all()
 
 
-def test_before_the_first_step_it_is_the_prior_s_band():
-    mean, low, high = curves(SCENES["band"].columns(frame_of(steps=0), (0, 1)).approximate)
-    assert np.abs(mean).max() < 0.2 and np.abs(high - 2).max() < 0.4 and np.abs(low + 2).max() < 0.4
-
-
 def test_the_true_function_and_the_data():
     found = SCENES["band"].columns(frame_of(), (0, 1))
     np.testing.assert_allclose(found.prior["y"], truth(found.prior["x"].astype(float)), atol=1e-5)
     assert len(found.others["x"]) == 200
 
 
-@pytest.mark.parametrize(("method", "number"), [("structured_pmd", 30), ("svi_gp", 30), ("subset_gp", 48), ("pmd", 0)])
+@looped("method, number", [("structured_pmd", 30), ("svi_gp", 30), ("subset_gp", 48), ("pmd", 0)])
 def test_the_rug_is_the_inducing_inputs_where_a_method_has_such(method, number):
     frame = frame_of(method)
     assert "band" in applicable_scenes(frame.target, frame.method)

@@ -1,13 +1,11 @@
 """The picture of a product of blocks: ticks at each block's own particles, q against the joint, correlations."""
 
 import numpy as np
-import pytest
 
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.methods import METHODS
-from pmdviz.scenes.stage import SCENES, SceneChoice, square
-from pmdviz.targets import make_target
+from pmdviz.scenes.stage import SCENES, square
+from tests.support.tables import looped
 
 SCENE = SCENES["blocks"]
 
@@ -17,14 +15,7 @@ def frame_of(target="correlated_gaussian", steps=30, options=(), **knobs):
     return Session(recipe, metrics_every=10**9).advance(steps)
 
 
-def test_it_is_the_first_picture_of_methods_with_blocks_alone():
-    target = make_target("correlated_gaussian")
-    assert SceneChoice().of(target, METHODS["pmfvb"])[0] is SCENE
-    assert not SCENE.applies(target, METHODS["svgd"])
-    assert not SCENE.applies(make_target("correlated_gaussian", dim=1), METHODS["pmfvb"])
-
-
-@pytest.mark.parametrize("pair", [(0, 1), (1, 2), (2, 1)])
+@looped("pair", [(0, 1), (1, 2), (2, 1)])
 def test_ticks_stand_at_the_particles_of_each_block_on_its_own_axis(pair):
     frame = frame_of(options={"dim": 3}, grouping="single", step_size=0.1)
     (left, right), (low, high) = square(frame.target.view_box, pair)
@@ -57,14 +48,3 @@ def test_words_tell_what_is_lost_between_blocks_and_what_is_kept_within():
     found = np.sqrt(frame.density.cov[0, 0] * frame.density.cov[1, 1])
     assert within.words.text == (f"correlation 0.80; one block, {frame.density.cov[0, 1] / found:.2f} under q",)
     assert len(within.paths["x0"]) == 0, "its dots are its particles"
-
-
-def test_the_joint_and_the_product_are_those_of_the_posterior_s_picture():
-    frame = frame_of("logistic", options={"dim": 4, "num_data": 30})
-    one, other = SCENE.columns(frame, (3, 1)), SCENES["posterior"].columns(frame, (3, 1))
-    for layer in ("exact", "approximate", "particles", "prior"):
-        for name, values in getattr(one, layer).items():
-            np.testing.assert_array_equal(values, getattr(other, layer)[name])
-    assert one.exact is other.exact and one.image is not None
-    assert SCENE.axis_labels(frame.target, (3, 1)) == ("w₄", "w₂") and SCENE.paired(frame.target)
-    assert len(SCENES["marginals"].columns(frame, (0, 1)).approximate["x"]) > 100

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from pmdviz.experiments.pictures import Chart, Series
-from pmdviz.scenes.chart_columns import MANY, MOST_DECADES, axis, chart_columns, chart_legend, level_columns, log_ticks
+from pmdviz.scenes.chart_columns import MANY, axis, chart_columns, chart_legend, level_columns, log_ticks
 from pmdviz.scenes.slopes import EDGE, placed
+from tests.support.tables import looped
 
 
 def power_law(slope, factor=1.0, name="mean"):
@@ -49,12 +50,7 @@ def test_a_band_that_reaches_below_zero_ends_at_the_axis():
     assert chart_columns(chart(series, y_log=False)).series[0].band["low"].tolist() == [-1, 0.5]
 
 
-def test_rounding_errors_do_not_stretch_a_log_axis():
-    low, high = axis([np.array([1e-300, 1.0])], log=True).span
-    assert np.log10(high / low) < MOST_DECADES * 1.2
-
-
-@pytest.mark.parametrize("values", [[], [np.nan], [0.0], [-2.0]])
+@looped("values", [[], [np.nan], [0.0], [-2.0]])
 def test_an_axis_without_usable_values_is_an_axis(values):
     for log in (False, True):
         made = axis([np.array(values)], log)
@@ -67,8 +63,8 @@ def test_a_linear_axis_begins_at_zero_where_values_are_near_it():
     assert axis([np.array([-0.1, 1.0])], log=False, from_zero=True).span[0] < -0.1
 
 
-@pytest.mark.parametrize("low", [1e-9, 0.0203, 1, 700])
-@pytest.mark.parametrize("factor", [1.02, 1.3, 3, 20, 400, 1e5, 1e11])
+@looped("low", [1e-9, 0.0203, 1, 700])
+@looped("factor", [1.02, 1.3, 3, 20, 400, 1e5, 1e11])
 def test_a_log_axis_has_some_round_ticks(low, factor):
     found = log_ticks(low, low * factor)
     assert 2 <= len(found) <= 13 and all(low <= tick <= low * factor for tick in found)
@@ -81,8 +77,8 @@ def boxes(columns):
         yield columns.x.share(columns.legs["xs"][k]), columns.y.share(columns.legs["ys"][k])
 
 
-@pytest.mark.parametrize("measured", [-1.0, -0.5, 0.0, 0.5, 2.0])
-@pytest.mark.parametrize("slopes", [(-0.5,), (-0.5, -0.25, -1.0), (1.0,), (0.5, 2.0, -0.5), (-8.0, 8.0)])
+@looped("measured", [-1.0, -0.5, 0.0, 0.5, 2.0])
+@looped("slopes", [(-0.5,), (-0.5, -0.25, -1.0), (1.0,), (0.5, 2.0, -0.5), (-8.0, 8.0)])
 def test_slopes_are_right_and_overlap_neither_lines_nor_one_another(measured, slopes):
     crowd = [power_law(measured, factor, str(factor)) for factor in (0.5, 1.0, 4.0)]
     columns = chart_columns(chart(*crowd, slopes=[(f"slope {slope}", slope) for slope in slopes]))

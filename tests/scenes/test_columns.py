@@ -4,12 +4,8 @@ from numpy.testing import assert_allclose
 
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.export.film.film import Film
-from pmdviz.export.options import Look
 from pmdviz.scenes.columns import HEAVIEST, INK, LARGEST_DOT, MAX_DRAWN, dot_opacity, dot_sizes, drawn_rows
 from pmdviz.scenes.contours import MASSES, contour_line, density_levels
-from pmdviz.scenes.race_columns import tile_columns
-from pmdviz.scenes.stage import SCENES
 from pmdviz.scenes.stage.posterior import stage_columns
 
 
@@ -35,10 +31,6 @@ def test_levels_hold_the_stated_mass():
 def test_levels_are_of_the_density_s_own_mass():
     _, z = gaussian()
     assert_allclose(density_levels(7 * z), 7 * density_levels(z), rtol=1e-12)
-
-
-def test_levels_of_nothing_are_none():
-    assert len(density_levels(np.zeros((5, 5)))) == 0
 
 
 def test_contours_are_circles_of_the_right_radius_in_one_line():
@@ -97,38 +89,6 @@ def test_a_lone_heavy_particle_is_drawn():
     assert 7_777 in drawn_rows(weights) and 7_777 in drawn_rows(weights, 100)
 
 
-@pytest.mark.parametrize("m", [10_000, 20_000, 50_000, 100_000])
-def test_the_drawn_particles_lie_where_all_of_them_lie(m):
-    """Chi-square of the drawn in 16 cells of equally many: at the start, with unequal weights, after a rejuvenation."""
-    session = Session(Recipe(num_particles=m, seed=1, step_limit=0.0), metrics_every=10**9)
-    for iteration, rejuvenated in ((0, False), (1, False), (2, True)):
-        frame = session.seek(iteration)
-        assert bool(frame.info and frame.info.rejuvenated) == rejuvenated
-        before = frame.particles.copy(), session._rng.bit_generator.state
-        on_page, in_tile = stage_columns(frame), tile_columns(frame, 4, SCENES["posterior"], (0, 1))
-        in_film = Film(session.run, Look.checked({}), all_floors=False).last_scene().columns
-        assert (on_page.drawn, in_tile.drawn) == (MAX_DRAWN, 1_000)
-        for drawn in (on_page.particles, in_film.particles, in_tile.particles):
-            found = chi_square(frame.particles, np.column_stack([drawn["x"], drawn["y"]]))
-            assert found < 37.7, (m, iteration)  # of chi-square with 15 degrees of freedom one in a thousand is above
-        assert all(np.array_equal(in_film.particles[name], on_page.particles[name]) for name in ("x", "y", "size"))
-        assert np.array_equal(frame.particles, before[0]) and session._rng.bit_generator.state == before[1]
-    assert frame.weights.max() > 1.5 / m  # they are unequal
-
-
-def chi_square(points, some, cells=4):
-    """Of `some` points in cells x cells cells that hold equally many of `points` each."""
-    shares, first = np.arange(1, cells) / cells, points[:, 0]
-    edges = np.quantile(first, shares)
-    column, found = np.searchsorted(edges, first), np.searchsorted(edges, some[:, 0])
-    expected, total = len(some) / cells**2, 0.0
-    for k in range(cells):
-        within = np.quantile(points[column == k, 1], shares)
-        counts = np.bincount(np.searchsorted(within, some[found == k, 1]), minlength=cells)
-        total += ((counts - expected) ** 2 / expected).sum()
-    return total
-
-
 def test_columns_of_a_frame_are_float32_and_reading_them_changes_nothing(frame):
     before = frame.particles.copy()
     columns = stage_columns(frame)
@@ -144,10 +104,6 @@ def test_log_density_of_the_hover_is_that_of_the_approximation(frame):
     exact = frame.density.log_density(frame.particles)
     near = exact > exact.max() - 5
     assert_allclose(shown[near], exact[near], atol=0.1)
-
-
-def test_the_exact_lines_are_the_same_arrays_while_the_grid_stays(frame):
-    assert stage_columns(frame).exact is stage_columns(frame).exact
 
 
 def test_one_dimension_is_curves_over_a_rug():

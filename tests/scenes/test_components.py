@@ -52,8 +52,3 @@ def test_particles_and_the_exact_posterior_are_there(drawn):
     frame, pair, columns = drawn
     np.testing.assert_array_equal(columns.particles["x"], frame.particles[:, pair[0]].astype(np.float32))
     assert len(columns.exact["x"]) and len(columns.prior["x"])
-
-
-def test_shares_that_are_all_the_same_are_not_written():
-    frame = Session(Recipe("gaussian", "npv")).advance(2)
-    assert SCENE.columns(frame, (0, 1)).words.text == ()

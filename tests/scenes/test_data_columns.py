@@ -62,6 +62,7 @@ def test_two_columns_are_dots_and_classes_have_a_line_between_them():
     assert_allclose(even, 0.5, atol=0.02)
 
 
+@pytest.mark.ci
 def test_it_is_drawn_of_every_target_with_data_of_one_or_two_columns():
     for name in TARGETS:
         target = pmdviz.target(name)

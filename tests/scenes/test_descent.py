@@ -5,7 +5,7 @@ import numpy as np
 from pmdviz import Recipe, Session
 from pmdviz.methods import METHODS
 from pmdviz.scenes.stage import SCENES
-from pmdviz.scenes.stage.descent import FAINTEST, MAX_LINES, line_opacity
+from pmdviz.scenes.stage.descent import FAINTEST, line_opacity
 from pmdviz.targets import make_target
 
 SCENE = SCENES["descent"]
@@ -20,11 +20,6 @@ def test_lines_lead_from_ancestors_to_particles():
     np.testing.assert_array_equal(starts, frame.ancestry.first[frame.ancestry.rows].astype(np.float32))
     assert len(drawn.others["x"]) == frame.metrics["ancestors"] < 200
     assert not len(drawn.approximate["x"]) and len(drawn.exact["x"])
-
-
-def test_of_many_some_are_drawn():
-    frame = Session(Recipe("mixture", "pmd", seed=0)).advance(12)
-    assert len(SCENE.columns(frame, (0, 1)).paths["x0"]) == MAX_LINES
 
 
 def test_a_line_is_darker_the_heavier_the_family():

@@ -5,10 +5,9 @@ import pytest
 
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.methods import METHODS
-from pmdviz.scenes.stage import SCENES, SceneChoice
+from pmdviz.scenes.stage import SCENES
 from pmdviz.scenes.stage.followers import LARGEST, NATS, SIDE, SMALLEST, log_sizes
-from pmdviz.targets import make_target
+from tests.support.tables import looped
 
 SCENE = SCENES["followers"]
 
@@ -19,19 +18,13 @@ def frame_of(steps=6, **options):
     return session.advance(steps)
 
 
-def test_it_is_the_first_picture_of_methods_with_leaders_alone():
-    target = make_target("gmm")
-    assert SceneChoice().of(target, METHODS["steinis"])[0] is SCENE
-    assert not SCENE.applies(target, METHODS["svgd"])
-
-
 def test_a_dot_is_as_wide_as_its_log_weight_says():
     weights = np.exp(-np.array([0.0, NATS / 2, NATS, 3 * NATS, np.inf]))
     middle = (SMALLEST + LARGEST) / 2
     np.testing.assert_allclose(log_sizes(weights), [LARGEST, middle, SMALLEST, SMALLEST, SMALLEST], rtol=1e-6)
 
 
-@pytest.mark.parametrize("dim, pair", [(1, (0, 1)), (2, (0, 1)), (4, (3, 1))])
+@looped("dim, pair", [(1, (0, 1)), (2, (0, 1)), (4, (3, 1))])
 def test_leaders_stand_where_they_are(dim, pair):
     frame = frame_of(dim=dim)
     columns, leaders = SCENE.columns(frame, pair), frame.state.leaders.astype(np.float32)

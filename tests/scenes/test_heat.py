@@ -10,7 +10,6 @@ from pmdviz.scenes.image_palette import palette
 from pmdviz.scenes.race_columns import tile_columns
 from pmdviz.scenes.stage import SCENES, square
 from pmdviz.scenes.strips import HIGH, WIDE, marginals, with_strips
-from pmdviz.scenes.style import LIGHT
 
 
 @pytest.fixture(scope="module")
@@ -76,15 +75,3 @@ def test_marginal_curves_stand_at_the_edges_and_the_exact_ones_fill_the_strips(f
     assert (columns.exact["x"] > x[1]).sum() > 50 and np.nanmax(columns.approximate["y"]) <= y[1] + WIDE * side + 1e-5
     weights = np.trapezoid(curve, grid.grid.axes[0])
     assert weights == pytest.approx(1, abs=0.01)
-
-
-def test_the_prior_is_an_outline_of_its_own_mass(frame):
-    prior = SCENES["posterior"].columns(frame, (0, 1)).prior
-    target = frame.target
-    draws = target.sample_prior(np.random.default_rng(1), 4_000)
-    sds = draws.std(axis=0)
-    radius = np.hypot(*(prior[name] / sds[k] for k, name in enumerate("xy")))
-    wanted = np.sqrt(-2 * np.log(1 - np.array([0.5, 0.95])))
-    found = radius[np.isfinite(radius)]
-    assert np.abs(found[:, None] - wanted).min(axis=1).max() < 0.06
-    assert "prior" in LIGHT.layers

@@ -1,15 +1,13 @@
 """Pictures of a hidden path and of what a target reports, against quantiles and sums written out."""
 
 import numpy as np
-import pytest
 
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.methods import METHODS
-from pmdviz.scenes.stage import SCENES, applicable_scenes
+from pmdviz.scenes.stage import SCENES
 from pmdviz.scenes.stage.series.hidden_path import weighted_quantiles
 from pmdviz.scenes.stage.series.reported import CELLS, HIGH
-from pmdviz.targets import make_target
+from tests.support.tables import looped
 
 OPTIONS = {"num_data": 12, "data_seed": 1}
 
@@ -23,7 +21,7 @@ def curves(line, each):
     return line["y"][~np.isnan(line["y"])].reshape(-1, each)
 
 
-@pytest.mark.parametrize("shares", [(0.05, 0.5, 0.95), (0.0, 1.0)])
+@looped("shares", [(0.05, 0.5, 0.95), (0.0, 1.0)])
 def test_weighted_quantiles_are_those_of_repeated_values(shares):
     rng = np.random.default_rng(0)
     values, counts = rng.normal(size=(30, 4)), rng.integers(1, 5, 30)
@@ -57,14 +55,7 @@ def test_of_a_single_gaussian_draws_stand_for_particles():
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
-def test_what_is_reported_is_in_the_target_s_units():
-    target = make_target("stochastic_volatility", **OPTIONS)
-    np.testing.assert_allclose(
-        target.reported(np.array([[1.5, np.log(0.2), np.arctanh(0.7), *np.zeros(12)]])), [[1.5, 0.7, 0.2]]
-    )
-
-
-@pytest.mark.parametrize("method", ["pmfvb", "importance"])
+@looped("method", ["pmfvb", "importance"])
 def test_tiles_have_densities_of_equal_scale_and_moments_in_words(method):
     frame = frame_of(method, 3)
     scene = SCENES["reported"]
@@ -80,9 +71,3 @@ def test_tiles_have_densities_of_equal_scale_and_moments_in_words(method):
     np.testing.assert_allclose(exact.max(axis=1) - feet, HIGH - 0.1, atol=1e-4)
     (x0, x1), (y0, y1) = scene.ranges(frame.target, (0, 1), np.nan)
     assert x0 <= np.nanmin(found.exact["x"]) and np.nanmax(found.approximate["y"]) <= y1 and y0 < y1 and x0 < x1
-
-
-def test_they_are_the_first_pictures_of_the_model_and_of_no_other():
-    target = make_target("stochastic_volatility", **OPTIONS)
-    assert [*applicable_scenes(target, METHODS["pmfvb"])][:2] == ["hidden_path", "reported"]
-    assert not {"hidden_path", "reported"} & {*applicable_scenes(make_target("gaussian"), METHODS["pmd"])}

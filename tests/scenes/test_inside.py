@@ -2,19 +2,17 @@
 
 import base64
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.methods import METHODS
-from pmdviz.scenes import inside as package
 from pmdviz.scenes.inside import inside
 from pmdviz.scenes.inside.formula import filled
 from pmdviz.scenes.inside.step import NO_TERMS, POINTS, START, THIS_STEP
 from pmdviz.scenes.stage import SceneChoice
+from tests.support.tables import looped
 
 SMALL = {"num_particles": 400}
 STEPS = [("mixture", "pmd", SMALL), ("bimodal1d", "pmd", SMALL), ("mixture", "sgld", {"num_chains": 3})]
@@ -45,7 +43,7 @@ def redrawn():
     return before, session.frame, inside(before, session.frame, scene, pair, 150).told
 
 
-@pytest.mark.parametrize(("target", "method", "knobs"), STEPS)
+@looped("target, method, knobs", STEPS)
 def test_the_terms_add_up_and_are_those_of_the_step(target, method, knobs):
     before, after, found = told(target, method, 3, **knobs)
     rows = found["dots"]["row"].astype(int)
@@ -105,12 +103,6 @@ def test_the_batch_is_the_one_of_the_step_and_its_density_the_weighted_mean():
     assert wide == pytest.approx(1.0, abs=0.02)
 
 
-def test_data_in_the_plane_are_dots_with_the_batch_among_them():
-    _, after, found = told("gaussian", "pmd", 1, batch_size=5, **SMALL)
-    assert not found["batch"]["flat"] and len(found["batch"]["batch"]["x"]) == 5
-    assert set(found["batch"]["batch"]["x"]) <= set(after.target.data_rows[:, 0].astype(np.float32))
-
-
 def test_in_one_dimension_places_are_a_line_and_states_that_are_not_real_have_none():
     _, _, flat = told("bimodal1d", "pmd", 2, **SMALL)
     assert flat["flat"] and "y" not in flat["dots"] and len(flat["components"]) == 0
@@ -148,8 +140,8 @@ def test_the_payload_is_plain_and_comes_back():
     assert {"x", "row", "values", "total"} <= set(names)
 
 
-@pytest.mark.parametrize(
-    ("formula", "numbers", "words"),
+@looped(
+    "formula, numbers, words",
     [
         ("+ γ N/B Σ log p(x | θ)", {"γ": 0.0909, "N/B": 10.0}, "+ 0.0909 × 10 Σ log p(x | θ)"),
         ("(1 − γ) log w", {"γ": 0.25}, "(1 − 0.25) log w"),
@@ -162,11 +154,3 @@ def test_the_payload_is_plain_and_comes_back():
 )
 def test_numbers_take_the_place_of_symbols_and_of_nothing_else(formula, numbers, words):
     assert filled(formula, numbers) == words
-
-
-def test_no_method_is_known_by_its_name():
-    texts = [path.read_text(encoding="utf-8") for path in Path(package.__file__).parent.glob("*.py")]
-    scripts = [*(Path(package.__file__).parents[2] / "views" / "static").glob("inside*.js")]
-    assert len(texts) >= 4 and len(scripts) >= 5
-    for text in [*texts, *(path.read_text(encoding="utf-8") for path in scripts)]:
-        assert not [name for name in METHODS if f'"{name}"' in text]

@@ -1,16 +1,15 @@
 """What the page says of a run before anything has run, for every method and target."""
 
-import pytest
-
 from pmdviz.methods import METHODS
 from pmdviz.scenes.introduction import explanation, sentence
-from pmdviz.targets import TARGETS, make_target
+from pmdviz.targets import make_target
+from tests.support.tables import looped
 
 MIXTURE = make_target("mixture")
 
 
-@pytest.mark.parametrize(
-    ("method", "knobs", "said"),
+@looped(
+    "method, knobs, said",
     [
         ("pmd", {}, "1,500 particles start where we know nothing (prior) and should end where the data point"),
         ("pmd", {"num_particles": 1}, "One particle starts where"),
@@ -25,14 +24,7 @@ def test_the_sentence_says_what_starts_and_where_it_should_end(method, knobs, sa
     assert said in sentence(METHODS[method], METHODS[method].Knobs.checked(knobs), MIXTURE)
 
 
-def test_without_data_nothing_is_said_of_data():
-    target = next(made for made in map(make_target, TARGETS) if made.data is None)
-    method = next(one for one in METHODS.values() if not one.missing_in(target))
-    assert "data" not in sentence(method, method.Knobs.defaults(), target)
-    assert "prior" not in " ".join(explanation(method, target).sentences)
-
-
-@pytest.mark.parametrize("name", METHODS)
+@looped("name", METHODS)
 def test_what_is_this_opens_five_sentences_the_formula_and_the_paper(name):
     told = explanation(METHODS[name], MIXTURE)
     assert len(told.sentences) == 5 and all(one.endswith(".") for one in told.sentences)

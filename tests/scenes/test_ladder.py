@@ -9,6 +9,7 @@ from pmdviz.methods import METHODS
 from pmdviz.scenes.stage import SCENES
 from pmdviz.scenes.stage.ladder import HIGH, ROWS, SIDE, temperature_of
 from pmdviz.targets import make_target
+from tests.support.tables import looped
 
 SCENE = SCENES["ladder"]
 
@@ -18,7 +19,7 @@ def frame_of(target="gaussian", method="ais", steps=12, options=None, **knobs):
     return Session(recipe, metrics_every=10**9).advance(steps)
 
 
-@pytest.mark.parametrize("dim", [1, 2])
+@looped("dim", [1, 2])
 def test_a_row_is_the_density_of_its_temperature(dim):
     """Of Gaussians it has the precision 1/v + β N/s²."""
     frame = frame_of(options={"dim": dim, "num_data": 6}, num_temperatures=20)

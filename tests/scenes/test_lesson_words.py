@@ -2,13 +2,12 @@
 
 from dataclasses import replace
 
-import pytest
-
 from pmdviz.expressions import Expression
 from pmdviz.lessons.asking import Verdict
 from pmdviz.lessons.progress import Progress
-from pmdviz.scenes.teaching.lesson_words import calibration, goal_words, inline, markdown, summary, values_words
+from pmdviz.scenes.teaching.lesson_words import calibration, goal_words, inline, markdown, summary
 from tests.support.lessons import small_challenge, small_lesson
+from tests.support.tables import looped
 
 
 def tags(nodes):
@@ -29,16 +28,14 @@ def test_markdown_is_elements_and_markup_in_it_stays_text():
     assert text(inline("{term}`ESS` is a <b>")) == "ESS is a <b>"
 
 
-@pytest.mark.parametrize(
-    "given", ["[x](javascript:alert(1))", "![x](http://elsewhere/x.png)", "<img src=http://elsewhere/x>"]
-)
+@looped("given", ["[x](javascript:alert(1))", "![x](http://elsewhere/x.png)", "<img src=http://elsewhere/x>"])
 def test_nothing_of_it_runs_or_asks_another_server(given):
     assert not tags(inline(given)) & {"img", "script"}
     assert "javascript:" not in str([node for node in inline(given) if not isinstance(node, str)])
 
 
-@pytest.mark.parametrize(
-    ("goal", "words"),
+@looped(
+    "goal, words",
     [
         ("tv < 0.08", "TV below 0.08"),
         ("tv < 0.2 before visited 3000", "TV below 0.2 before 3,000 data points are visited"),
@@ -50,11 +47,6 @@ def test_nothing_of_it_runs_or_asks_another_server(given):
 )
 def test_a_goal_as_a_person_says_it(goal, words):
     assert goal_words(Expression(goal)) == words
-
-
-def test_values_are_read_as_numbers():
-    assert values_words({"tv": 0.2134}) == "0.213"
-    assert values_words({"ess": 640.0, "tv": None}) == "ESS 640, TV not known"
 
 
 def test_the_end_says_what_became_of_the_answers():

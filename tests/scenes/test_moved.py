@@ -6,8 +6,9 @@ import pytest
 from pmdviz.densities.grid import Grid
 from pmdviz.errors import InputError
 from pmdviz.scenes.contours import density_levels, region_lines
-from pmdviz.scenes.moved import FINE_SIDE, coarse_lines, cubic_matrix, moved, moved_options
+from pmdviz.scenes.moved import FINE_SIDE, coarse_lines, moved, moved_options
 from pmdviz.targets import make_target
+from tests.support.tables import looped
 
 
 def farthest(one, other):
@@ -18,7 +19,7 @@ def farthest(one, other):
     return max(apart.min(axis=0).max(), apart.min(axis=1).max())
 
 
-@pytest.mark.parametrize("options", [{}, {"num_data": 400, "sigma_x": 1.5}, {"num_data": 20_000}])
+@looped("options", [{}, {"num_data": 400, "sigma_x": 1.5}, {"num_data": 20_000}])
 def test_coarse_regions_are_those_of_the_exact_posterior(options):
     target = make_target("mixture", **options)
     grid = Grid(target.view_box, FINE_SIDE)
@@ -32,10 +33,6 @@ def test_coarse_regions_are_those_of_the_exact_posterior(options):
 def test_in_one_dimension_it_is_a_density():
     lines = coarse_lines(make_target("bimodal1d"))
     assert np.trapezoid(lines["y"], lines["x"]) == pytest.approx(1.0, abs=1e-3)
-
-
-def test_beyond_two_dimensions_there_are_no_lines():
-    assert len(coarse_lines(make_target("gaussian", dim=3))["x"]) == 0
 
 
 def test_a_dragged_mode_takes_the_posterior_and_its_mirror_image_along():
@@ -52,8 +49,3 @@ def test_a_place_beyond_the_bounds_is_clipped_to_them():
     assert moved_options(target, 0, 99.0, -99.0) == {"theta1": 5.0, "theta2": -5.0}
     with pytest.raises(InputError, match="no such handle"):
         moved_options(target, 2, 0.0, 0.0)
-
-
-def test_cubics_are_interpolated_without_an_error():
-    few, many = np.linspace(-1, 1, 9), np.linspace(-1.1, 1.1, 50)
-    np.testing.assert_allclose(cubic_matrix(few, many) @ (few**3 - 2 * few), many**3 - 2 * many, atol=1e-12)

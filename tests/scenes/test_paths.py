@@ -12,6 +12,7 @@ from pmdviz.methods.stein.kernels import forces
 from pmdviz.methods.stein.widths import squared_width
 from pmdviz.scenes.paths import LONGEST, OF_GAUSSIANS, OF_STEP, OF_TRAIL, TRAIL, path_columns, path_words
 from pmdviz.scenes.stage import SCENES
+from tests.support.tables import looped
 
 
 def drawn(method, steps, **knobs):
@@ -45,7 +46,7 @@ def test_a_short_chain_and_several_leave_what_they_have():
     assert len(SCENES["posterior"].columns(frame, (0, 1)).others["x"]) == 3
 
 
-@pytest.mark.parametrize("method", ["hmc", "mala", "random_walk"])
+@looped("method", ["hmc", "mala", "random_walk"])
 def test_a_trajectory_leads_from_the_draw_before_to_the_proposal(method):
     session, outcomes = Session(Recipe(method=method, budget=10**7)), set()
     for _ in range(12):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pmdviz.experiments.pictures import Ellipses, Group, HeatMap, Histogram
-from pmdviz.scenes.legend import NUMBER, SIGNS, Entry, colour_numbers, legend_html
+from pmdviz.scenes.legend import NUMBER, colour_numbers
 from pmdviz.scenes.picture_columns import (
     MASS,
     MOST_POINTS,
@@ -73,14 +73,6 @@ def test_both_axes_of_ellipses_are_equally_long():
     many = Ellipses([Group("a", np.zeros((1, 2)), np.eye(2)[None], True)], np.zeros((3 * MOST_POINTS, 2)), "x", "y")
     assert len(ellipse_points(many)["x"]) == MOST_POINTS
     assert [entry.sign for entry in ellipse_legend(many, {})] == ["bold", "dots"]
-
-
-def test_words_of_a_legend_are_text_and_never_markup():
-    entries = [Entry("<b>", sign, 1, (2, 3)) for sign in SIGNS]
-    for dark in (False, True):
-        made = legend_html("a < b", entries, dark)
-        assert "a &lt; b" in made and "<b>" not in made and made.count("<svg") == len(SIGNS)
-    assert legend_html("", [], False) == ""
 
 
 def test_a_name_keeps_its_number_and_no_two_of_a_picture_share_a_colour():

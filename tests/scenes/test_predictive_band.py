@@ -4,7 +4,7 @@ import numpy as np
 
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.scenes.stage import SCENES, applicable_scenes
+from pmdviz.scenes.stage import SCENES
 from pmdviz.scenes.stage.band import POINTS
 from pmdviz.targets.networks.regression_rows import curve
 
@@ -42,11 +42,3 @@ def test_the_path_is_the_function_of_the_mean_net():
     np.testing.assert_allclose(end, expected, atol=1e-4)
     np.testing.assert_allclose(found.paths["x0"][1:], found.paths["x1"][:-1])
     np.testing.assert_allclose(found.prior["y"], curve(found.prior["x"][:, None].astype(float)), atol=1e-5)
-
-
-def test_it_is_of_numbers_predicted_from_one_input_with_noise():
-    scenes = applicable_scenes(frame_of(steps=0).target, frame_of(steps=0).method)
-    assert next(iter(scenes)) == "predictive_band"
-    for options in ({"response": "binary"}, {"data": "simulated", "layers": 1}):
-        frame = frame_of(steps=0, **options)
-        assert "predictive_band" not in applicable_scenes(frame.target, frame.method)

@@ -50,16 +50,6 @@ def test_the_words_say_who_is_closer_and_by_how_much(scene):
     assert not Difference(np.empty(0), np.empty(0), found.metric, found.titles, "data").words
 
 
-def test_more_or_fewer_than_two_have_none():
-    assert difference_of(scene_of("pmd", 1)) is None and difference_of(scene_of("pmd,smc,svi", 1)) is None
-
-
-def test_the_axis_holds_all_but_the_first_differences(scene):
-    x = np.arange(101.0)
-    found = difference_of(scene)._replace(x=x, y=np.where(x < 10, 0.9, -0.03))
-    assert found.reach == 0.05
-
-
 def test_the_figure_shows_it_around_0_with_who_is_closer(scene):
     view, found = RaceDifference(), difference_of(scene)
     view.set_theme(dark=True)

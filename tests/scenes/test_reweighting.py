@@ -1,14 +1,12 @@
 """Weights before and after: a dot's area is the weight now, a ring's the importance weight, around the same point."""
 
 import numpy as np
-import pytest
 
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.methods import METHODS
-from pmdviz.scenes.stage import SCENES, SceneChoice
+from pmdviz.scenes.stage import SCENES
 from pmdviz.scenes.stage.reweighting import CORNERS, FRAME, INK, LARGEST, diameters
-from pmdviz.targets import make_target
+from tests.support.tables import looped
 
 SCENE = SCENES["reweighting"]
 
@@ -18,18 +16,12 @@ def frame_of(steps=3, **options):
     return session.advance(steps)
 
 
-def test_it_is_the_first_picture_of_methods_that_weigh_anew_alone():
-    target = make_target("gmm")
-    assert SceneChoice().of(target, METHODS["black_box_is"])[0] is SCENE
-    assert not SCENE.applies(target, METHODS["svgd"])
-
-
 def test_areas_are_weights_up_to_the_largest():
     weights = np.array([0.0, 0.01, 0.04, 1.0])
     np.testing.assert_allclose(diameters(weights), [0, 0.1 * INK**0.5, 0.2 * INK**0.5, LARGEST], rtol=1e-6)
 
 
-@pytest.mark.parametrize("dim, pair", [(1, (0, 1)), (2, (0, 1)), (4, (3, 1))])
+@looped("dim, pair", [(1, (0, 1)), (2, (0, 1)), (4, (3, 1))])
 def test_rings_are_importance_weights_around_the_dots(dim, pair):
     frame = frame_of(dim=dim)
     columns = SCENE.columns(frame, pair)
@@ -43,10 +35,3 @@ def test_rings_are_importance_weights_around_the_dots(dim, pair):
         np.testing.assert_allclose(np.ptp(found, axis=1), diameters(before)[kept] * side / FRAME, atol=1e-4 * side)
     np.testing.assert_array_equal(dots["size"], diameters(frame.weights))
     np.testing.assert_array_equal(columns.paths["x1"].reshape(-1, CORNERS)[:, :-1], x[:, 1:])
-
-
-def test_before_the_first_step_dots_fill_their_rings():
-    columns = SCENE.columns(frame_of(0), (0, 1))
-    ring = np.ptp(columns.paths["x0"].reshape(-1, CORNERS), axis=1)
-    wide = np.diff(SCENE.ranges(make_target("gmm"), (0, 1), np.nan)[0])[0]
-    np.testing.assert_allclose(ring * FRAME / wide, columns.particles["size"], rtol=1e-4)

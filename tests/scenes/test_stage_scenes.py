@@ -9,9 +9,10 @@ from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
 from pmdviz.methods import METHODS
-from pmdviz.scenes.stage import SCENES, SceneChoice, applicable_scenes, square
+from pmdviz.scenes.stage import SCENES, SceneChoice, applicable_scenes
 from pmdviz.targets import TARGETS, make_target
 from tests.support.engine import Unmeasured, default_target, fitting, small_knobs
+from tests.support.tables import looped
 
 PAIRS = [(target, method) for target in TARGETS for method in fitting(default_target(target))]
 
@@ -22,8 +23,8 @@ def frame_of(target, method, steps=3, **options):
     return Unmeasured(Recipe(target, method, target_options=options, budget=5_000, **knobs)).advance(steps)
 
 
-@pytest.mark.parametrize("target, method", PAIRS)
-def test_every_frame_has_a_picture_and_drawing_it_changes_nothing(target, method):
+def assert_pictures(target, method):
+    """Every scene of a frame draws float32 columns, twice the same, within ranges, and leaves the frame as it is."""
     frame = frame_of(target, method, **({"num_data": 60} if target == "stochastic_volatility" else {}))  # a short path
     before = frame.particles.tobytes(), frame.weights.tobytes()
     found = applicable_scenes(frame.target, frame.method)
@@ -34,7 +35,7 @@ def test_every_frame_has_a_picture_and_drawing_it_changes_nothing(target, method
             assert all(values.dtype == np.float32 and values.ndim == 1 for values in layer.values())
             assert len({len(values) for values in layer.values()}) == 1
         assert one.exact is two.exact or np.array_equal(one.exact["x"], two.exact["x"], equal_nan=True)
-        assert (one.image is None) == (two.image is None)
+        assert (one.image is None) == (two.image is None) and one.drawn <= one.num_particles
         (x0, x1), (y0, y1) = scene.ranges(frame.target, (0, 1), one.top)
         assert x0 < x1 and y0 < y1 and all(scene.axis_labels(frame.target, (0, 1)))
         assert set(scene.words(frame.method)) <= {"exact", "approximate", "particles", "prior", "paths", "others"}
@@ -42,7 +43,52 @@ def test_every_frame_has_a_picture_and_drawing_it_changes_nothing(target, method
     assert before == (frame.particles.tobytes(), frame.weights.tobytes())
 
 
-@pytest.mark.parametrize("method", ["pmd", "svi", "npv", "hmc"])
+def pair_of_each_scene():
+    found = {}
+    for target, method in PAIRS:
+        for name in applicable_scenes(default_target(target), METHODS[method]):
+            found.setdefault(name, (target, method))
+    assert found.keys() == SCENES.keys() - {"top_words"}  # whose words a corpus of a file has: test_topics
+    return {*found.values()}
+
+
+def test_every_scene_draws_a_frame_and_changes_nothing():
+    for target, method in sorted(pair_of_each_scene()):
+        assert_pictures(target, method)
+
+
+@pytest.mark.ci
+def test_every_target_and_every_fourth_pair_have_pictures():
+    every_target = {(target, fitting(default_target(target))[0]) for target in TARGETS}
+    for target, method in sorted({*PAIRS[::4]} | every_target):
+        assert_pictures(target, method)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("target", TARGETS)
+def test_every_frame_of_every_method_has_pictures(target):
+    for method in fitting(default_target(target)):
+        assert_pictures(target, method)
+
+
+FIRST = {
+    ("mixture", "pmd"): "posterior", ("correlated_gaussian", "pmfvb"): "blocks", ("gmm", "steinis"): "followers",
+    ("gmm", "black_box_is"): "reweighting", ("gmm", "gf_svgd"): "surrogate", ("logistic", "pmd"): "decision_lines",
+    ("stochastic_volatility", "pmfvb"): "hidden_path", ("regression_net", "pmfvb_nn"): "predictive_band",
+    ("topics", "structured_pmd"): "topics", ("categorical", "discrete_gf_svgd"): "quantile_bins",
+    ("categorical", "gibbs"): "value_bars", ("ising", "gibbs"): "lattice",
+    ("binary_net", "straight_through"): "weight_signs",
+}  # fmt: skip
+
+
+def test_the_first_picture_is_the_one_that_shows_the_method_or_the_target():
+    for (target, method), name in FIRST.items():
+        assert SceneChoice().of(default_target(target), METHODS[method])[0].name == name, (target, method)
+    for name in ("blocks", "followers", "reweighting", "surrogate", "hidden_path", "weight_signs"):
+        assert not SCENES[name].applies(default_target("gmm"), METHODS["svgd"]), name
+
+
+@looped("method", ["pmd", "svi", "npv", "hmc"])
 def test_marginals_of_an_approximation_are_integrals_of_it(method):
     """In two dimensions against the sum over the other coordinate of a grid."""
     density = frame_of("gaussian", method, dim=2).density
@@ -56,31 +102,6 @@ def test_marginals_of_an_approximation_are_integrals_of_it(method):
         np.testing.assert_allclose(marginal_on_grid(density, (k,), line), expected, atol=2e-3 * expected.max())
     swapped = marginal_on_grid(density, (1, 0), Grid(box[::-1], 640))
     np.testing.assert_allclose(swapped, plane.T, rtol=1e-9, atol=1e-12)
-
-
-def test_the_reference_is_drawn_once_and_as_wide_as_it_is():
-    frame = frame_of("linear", "pmd", dim=4)
-    scene = SCENES["posterior"]
-    one, other = scene.columns(frame, (2, 0)), scene.columns(frame_of("linear", "pmd", 5, dim=4), (2, 0))
-    assert one.exact is other.exact, "the same arrays: a view does not send them again"
-    exact = frame.target.exact
-    box = square(frame.target.view_box, (2, 0))
-    in_plane = (one.exact["x"] < box[0][1]) & (one.exact["y"] < box[1][1])  # and not a curve at the edge
-    one = one._replace(exact={name: np.where(in_plane, values, np.nan) for name, values in one.exact.items()})
-    far = np.hypot(*((one.exact[axis] - exact.mean[k]) / np.sqrt(exact.cov[k, k]) for axis, k in (("x", 2), ("y", 0))))
-    reach = np.sqrt(-2 * np.log(1 - 0.95))  # of a Gaussian's 95 % region, along an axis of its ellipse at most
-    assert (
-        0.97 * reach
-        < np.nanmax(
-            [
-                (one.exact["x"] - exact.mean[2]).max(initial=-9, where=~np.isnan(one.exact["x"]))
-                / np.sqrt(exact.cov[2, 2])
-            ]
-        )
-        < 1.03 * reach
-    )
-    assert np.isfinite(far).sum() > 50
-    np.testing.assert_array_equal(one.particles["x"], frame.particles[:, 2].astype(np.float32))
 
 
 def test_marginals_stand_one_above_the_other():

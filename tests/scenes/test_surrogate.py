@@ -1,14 +1,12 @@
 """The surrogate's picture: dashes against the formula, dots by their weight, and targets on the way."""
 
 import numpy as np
-import pytest
 
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.methods import METHODS
-from pmdviz.scenes.stage import SCENES, SceneChoice
+from pmdviz.scenes.stage import SCENES
 from pmdviz.scenes.stage.surrogate import SMALLEST
-from pmdviz.targets import make_target
+from tests.support.tables import looped
 
 SCENE = SCENES["surrogate"]
 
@@ -16,12 +14,6 @@ SCENE = SCENES["surrogate"]
 def frame_of(steps=3, options=(), **knobs):
     recipe = Recipe("gmm", "gf_svgd", target_options=dict(options), budget=None, num_particles=50, **knobs)
     return Session(recipe, metrics_every=10**9).advance(steps)
-
-
-def test_it_is_the_first_picture_of_methods_with_a_surrogate_alone():
-    target = make_target("gmm")
-    assert SceneChoice().of(target, METHODS["gf_svgd"])[0] is SCENE
-    assert not SCENE.applies(target, METHODS["svgd"])
 
 
 def test_in_one_dimension_the_dashes_are_the_surrogate_s_density_and_the_way_is_there():
@@ -44,7 +36,7 @@ def test_a_dot_s_area_is_its_weight_in_the_last_step():
     assert columns.words.text == (f"ESS of ρ/p: {ess:.3g} of 50",)
 
 
-@pytest.mark.parametrize("surrogate", ["prior", "moments", "kernels", "flat"])
+@looped("surrogate", ["prior", "moments", "kernels", "flat"])
 def test_above_two_dimensions_it_is_a_marginal(surrogate):
     frame = frame_of(options={"dim": 4}, surrogate=surrogate)
     lines = SCENE.columns(frame, (2, 0)).approximate

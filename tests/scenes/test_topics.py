@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-import pmdviz
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.export.player.payload import stage_payload
@@ -67,13 +66,6 @@ def test_lines_are_as_long_as_the_shares_of_the_chosen_document():
     assert not np.allclose(*lengths)
 
 
-def test_of_a_chain_the_newest_draw_is_shown():
-    frame = frame_of(BARS, "sgrld")
-    newest = frame.particles[-1].reshape(5, 9)[0]
-    shown = tile(SCENES["topics"].columns(frame, (0, 1)).image.values, 0)
-    np.testing.assert_allclose(shown, NEUTRAL + FAINT + (NEUTRAL - FAINT) * newest / newest.max(), rtol=1e-5)
-
-
 def test_words_with_names_are_written_and_others_are_pixels(text):
     bars, named = frame_of(BARS), frame_of(text)
     assert [*applicable_scenes(bars.target, bars.method)][0] == "topics"
@@ -120,11 +112,3 @@ def test_a_page_and_a_player_get_the_words(text):
     view.look_at(make_target("topics", **BARS), SCENES["topics"], (0, 1))
     view.show(frame_of(BARS))
     assert list(view.sources["words"].data["text"]) == []
-
-
-def test_a_picture_file_holds_the_words(text, tmp_path):
-    run = pmdviz.run(target="topics", target_options=text, method="online_vb", budget=60, batch_size=20, floor=False)
-    run.export(tmp_path / "picture.svg")
-    words = SCENES["top_words"].columns(run.final, (0, 1)).words.text
-    written = (tmp_path / "picture.svg").read_text()
-    assert all(word in written for word in words if word) and any(words)

@@ -1,14 +1,13 @@
 """Pictures of one coordinate of few values: bars of the right height, and quantile bins with what lies in them."""
 
 import numpy as np
-import pytest
 
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.methods import METHODS
-from pmdviz.scenes.stage import SCENES, applicable_scenes
+from pmdviz.scenes.stage import SCENES
 from pmdviz.scenes.stage.discrete.quantile_bins import BARS, TOP
-from pmdviz.targets import make_target
+from tests.support.tables import looped
 
 
 def frame_of(method, steps=20, **knobs):
@@ -20,7 +19,7 @@ def heights(line, count, foot=0.0):
     return line["y"][-6 * count :].reshape(count, 6)[:, 1] - foot
 
 
-@pytest.mark.parametrize("method", ["gibbs", "discrete_gf_svgd"])
+@looped("method", ["gibbs", "discrete_gf_svgd"])
 def test_bars_are_probabilities_and_shares(method):
     frame = frame_of(method)
     columns = SCENES["value_bars"].columns(frame, (0, 1))
@@ -31,7 +30,7 @@ def test_bars_are_probabilities_and_shares(method):
     assert columns.approximate["x"][-4] > columns.exact["x"][-4]  # side by side
 
 
-@pytest.mark.parametrize("knobs", [{}, {"bins_per_value": 2}, {"base_spread": 4.0}, {"clip": 1.0}], ids=str)
+@looped("knobs", [{}, {"bins_per_value": 2}, {"base_spread": 4.0}, {"clip": 1.0}])
 def test_bins_hold_the_points_that_stand_in_them(knobs):
     frame = frame_of("discrete_gf_svgd", num_particles=40, **knobs)
     columns, bins = SCENES["quantile_bins"].columns(frame, (0, 1)), METHODS["discrete_gf_svgd"].bins
@@ -48,9 +47,3 @@ def test_bins_hold_the_points_that_stand_in_them(knobs):
     steps = columns.exact["y"][start : start + len(columns.prior["y"])] / columns.prior["y"]
     np.testing.assert_allclose(np.unique(np.round(steps, 3)), np.sort(5 * frame.target.probabilities))
     assert len(columns.particles["x"]) == 40 and len(columns.words.text) == count
-
-
-def test_which_pairs_have_them():
-    assert [*applicable_scenes(make_target("categorical"), METHODS["discrete_gf_svgd"])][0] == "quantile_bins"
-    assert [*applicable_scenes(make_target("categorical"), METHODS["gibbs"])][0] == "value_bars"
-    assert not SCENES["quantile_bins"].applies(make_target("ising"), METHODS["discrete_gf_svgd"])

@@ -5,9 +5,7 @@ import pytest
 
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.methods import METHODS
 from pmdviz.scenes.stage import SCENES
-from pmdviz.targets import make_target
 
 SCENE = SCENES["weight_signs"]
 
@@ -37,20 +35,3 @@ def test_the_words_are_the_accuracies_and_lie_within_the_axes(frame):
     together, alone = frame.metrics["accuracy"], frame.metrics["single_accuracy"]
     assert words.text == (f"together {together:.1%} right", f"each alone {alone:.1%}")
     assert (left < words.x).all() and (words.x < right).all() and (low < words.y).all() and (words.y < high).all()
-
-
-def test_it_is_of_nets_that_look_at_images(tmp_path):
-    method = METHODS["straight_through"]
-    np.savetxt(tmp_path / "t.csv", np.random.default_rng(0).integers(0, 2, (9, 5)), delimiter=",")
-    assert SCENE.applies(make_target("binary_net"), method) and not SCENE.applies(make_target("ising"), method)
-    assert not SCENE.applies(make_target("binary_net", data=str(tmp_path / "t.csv"), num_data=5), method)
-
-
-def test_images_in_colour_are_the_mean_of_their_planes():
-    target = make_target("binary_net", num_data=60, hidden=2)
-    target.image_shape = (4, 4, 4)  # sixteen pixels in four planes
-    theta = np.where(np.random.default_rng(0).random(target.dim) < 0.5, 1.0, -1.0)
-    from pmdviz.scenes.stage.discrete.weight_signs import _table
-
-    planes = theta[: 64 * 2].reshape(4, 4, 4, 2).mean(axis=0)
-    np.testing.assert_allclose(_table(target, theta)[::-1][:, :4], 0.5 * (1 + planes[:, :, 0]))

@@ -1,14 +1,12 @@
 import math
 
-import pytest
-
 from pmdviz.methods import METHODS
-from pmdviz.metrics import METRICS
-from pmdviz.scenes.words import below_words, count, duration, headline, number, short, state, typeset
+from pmdviz.scenes.words import below_words, count, duration, number, short, state, typeset
+from tests.support.tables import looped
 
 
-@pytest.mark.parametrize(
-    ("value", "words"),
+@looped(
+    "value, words",
     [
         (0.08721, "0.0872"),
         (1234.5, "1,230"),
@@ -54,17 +52,8 @@ def test_the_state_of_a_run_is_one_line():
     assert state(frame) == "iteration 120, 12,000 data visited, TV 0.500, burn-in (3 of 5 draws)"
 
 
-def test_without_a_tv_the_first_metric_is_read_and_a_share_has_no_unit():
-    frame = Moment()
-    frame.traced_names = ("ess", "ancestors", "tv_states", "mean_error")
-    frame.metrics = {"ess": 9.0, "ancestors": 3, "tv_states": 0.05}
-    assert headline(frame) == ["TV of states 0.0500"]
-    frame.traced_names, frame.metrics = ("mean_error",), {"mean_error": 0.05}
-    assert headline(frame) == [f"{METRICS['mean_error'].title} 0.0500 {METRICS['mean_error'].unit}"]
-
-
-@pytest.mark.parametrize(
-    ("method", "knobs", "tv", "words"),
+@looped(
+    "method, knobs, tv, words",
     [
         ("pmd", {}, 0.05, "Lower than exact samples: balanced draws and full passes vary less"),
         ("pmd", {"batches": "replacement"}, 0.05, "exact samples: balanced draws vary less"),
@@ -87,7 +76,7 @@ def test_a_tv_below_that_of_exact_samples_is_explained_where_that_can_be_done(me
     assert not below_words(frame)
 
 
-@pytest.mark.parametrize(
+@looped(
     "text, made",
     [
         ("KL(p‖q_{t+1}) ≤ ε_t", "KL(p‖q<sub>t+1</sub>) ≤ ε<sub>t</sub>"),

@@ -18,7 +18,10 @@ def answers(routes: list[Any], *paths: str, **request: Any) -> list[HTTPResponse
         server = HTTPServer(Application(routes))
         server.add_sockets([sock])
         client = AsyncHTTPClient()
-        found = [await client.fetch(f"http://127.0.0.1:{port}{path}", raise_error=False, **request) for path in paths]
+        found = [
+            await client.fetch(f"http://127.0.0.1:{port}{path}", raise_error=False, request_timeout=300, **request)
+            for path in paths
+        ]
         server.stop()
         return found
 

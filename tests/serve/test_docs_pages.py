@@ -2,7 +2,6 @@
 
 import pytest
 
-from pmdviz.cli import main
 from pmdviz.docs_site.places import MARKER
 from pmdviz.errors import InputError
 from pmdviz.serve import docs_pages
@@ -39,9 +38,3 @@ def test_a_folder_without_a_site_is_refused(missing, built):
     (built / missing).unlink()
     with pytest.raises(InputError, match="pmdviz docs FOLDER"):
         docs_pages.offer_docs(str(built))
-
-
-def test_the_command_says_it_before_it_serves(tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv(docs_pages.FOLDER, "")
-    assert main.main(["serve", "--docs", str(tmp_path / "nowhere"), "--port", "0"]) == 2
-    assert "no docs site is in" in capsys.readouterr().err

@@ -2,14 +2,13 @@
 
 import gzip
 
-import pytest
-
 from pmdviz.essay.build import page
 from pmdviz.lab.links import Link
 from pmdviz.lab.panels.heading import Heading
 from pmdviz.serve import essay
 from pmdviz.serve.pages import lab_page
 from tests.serve.answers import answers
+from tests.support.tables import looped
 
 
 def test_a_browser_that_unpacks_gets_it_packed():
@@ -22,10 +21,9 @@ def test_a_browser_that_unpacks_gets_it_packed():
     assert len(packed.body) < 200_000
 
 
-@pytest.mark.parametrize(
-    ("routed", "link", "address"),
+@looped(
+    "routed, link, address",
     [(False, Link(), ""), (True, Link(), "essay"), (True, Link(embed=True), "")],
-    ids=["not served", "served", "in a frame"],
 )
 def test_the_heading_links_it_where_it_is_served(monkeypatch, routed, link, address):
     monkeypatch.setattr(essay, "_routed", routed)

@@ -6,6 +6,7 @@ import pytest
 
 from pmdviz.knobs import Knobs
 from pmdviz.serve import guards
+from tests.support.tables import looped
 
 
 @pytest.fixture
@@ -41,7 +42,7 @@ def test_what_fails_in_our_own_code_stays_whole(said):
     assert record.exc_info and record.levelno == logging.ERROR
 
 
-@pytest.mark.parametrize("name", guards.CALLBACK_LOGGERS)
+@looped("name", guards.CALLBACK_LOGGERS)
 def test_a_traceback_that_is_written_into_a_record_is_one_line_too(caplog, name):
     guards.install()
     text = 'Traceback (most recent call last):\n  File "{}", line 1, in f\nValueError: ' + "x" * 5000 + "\n"

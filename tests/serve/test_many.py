@@ -1,6 +1,5 @@
 """Processes of --num-procs: they live and die together, and share the key of their sessions."""
 
-import re
 import subprocess
 import sys
 import time
@@ -14,6 +13,8 @@ from tests.support.browser import await_answer, end, free_port
 from tests.support.raw_client import ask, connected, forged, shake_hands
 from tests.support.wire import TOKEN
 from tests.test_deploy import two_free_ports
+
+pytestmark = pytest.mark.ci
 
 FEW_FILES = """import os, resource, sys
 resource.setrlimit(resource.RLIMIT_NOFILE, (100, 100))
@@ -102,26 +103,6 @@ def test_a_server_alone_runs_nothing_of_its_folder_and_outlives_a_crowd_of_silen
     finally:
         end(process)
         log.close()
-
-
-def test_who_comes_second_to_a_port_is_told_so(tmp_path):
-    """The port was free when it was looked at, and another server has it a moment later."""
-    port = free_port()
-    late = f"""
-import socket, sys
-from pmdviz.cli import main
-from pmdviz.serve import server
-real = server._warm_up
-def taken():
-    global other
-    other = socket.socket(); other.bind(("127.0.0.1", {port})); other.listen()
-server._warm_up = taken
-sys.exit(main.main(["serve", "--port", "{port}"]))
-"""
-    ended = subprocess.run([sys.executable, "-c", late], capture_output=True, text=True, timeout=120)
-    assert ended.returncode == 2
-    assert re.search(rf"cannot listen on 127.0.0.1 port {port}: .*; leave --port out", ended.stderr)
-    assert len(ended.stderr.strip().splitlines()) == 1
 
 
 def test_panel_serve_with_the_plugin_is_guarded_before_its_first_page(tmp_path):

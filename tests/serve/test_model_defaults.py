@@ -3,7 +3,7 @@
 import pytest
 from bokeh.core.property.descriptors import PropertyDescriptor, UnsetValueError
 from bokeh.document import Document
-from bokeh.models import ColumnDataSource, Div, Range1d
+from bokeh.models import Div
 from bokeh.themes import Theme
 from bokeh.util.warnings import BokehDeprecationWarning
 
@@ -46,14 +46,3 @@ def test_a_theme_comes_before_a_default_and_goes_again(installed):
     assert a.width == 70 and Div().width is None
     document.theme = Theme(json={"attrs": {}})
     assert a.width is None
-
-
-def test_what_can_be_changed_in_place_is_each_models_own(installed):
-    one, other = ColumnDataSource(), ColumnDataSource()
-    one.data["x"] = [1]
-    assert "x" not in other.data
-    first, second = Div(), Div()
-    first.tags.append("a")
-    assert second.tags == []
-    Range1d().start = 5
-    assert Range1d().start == 0

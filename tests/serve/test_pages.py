@@ -2,43 +2,27 @@
 
 import asyncio
 import itertools
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
-import panel as pn
 import pytest
 from bokeh.document import Document
 from bokeh.models import ImportedStyleSheet
 from panel.io.state import set_curdoc
 from tornado.httputil import HTTPServerRequest, RequestStartLine
 
-from pmdviz.engine.recipe import parts
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.errors import InputError
 from pmdviz.experiments.race import RaceRecipe
-from pmdviz.lab import links
 from pmdviz.lab.links import Link
-from pmdviz.lab.loop import limits
 from pmdviz.limits import variable
 from pmdviz.serve import pages, prebuilt
 from pmdviz.serve.pages import lab_page
 from tests.lab.threads import in_a_thread
+from tests.support.tables import looped
 
 RACE = RaceRecipe.checked("pmd,gibbs", budget=2_000).to_link()
-
-
-def watchers_on_the_process():
-    """How many watch the state that all sessions share (Panel has no public way to ask)."""
-    return sum(len(watchers) for what in pn.state._param__private.watchers.values() for watchers in what.values())
-
-
-def test_a_page_leaves_no_watcher_on_the_state_of_the_process():
-    lab_page()
-    before = watchers_on_the_process()
-    lab_page()
-    assert watchers_on_the_process() == before
 
 
 def a_request(query):
@@ -52,68 +36,6 @@ def a_request(query):
 
 def a_session(shows=None):
     return SimpleNamespace(shows=shows, block_expiration=lambda: None, unblock_expiration=lambda: None)
-
-
-@pytest.mark.parametrize("changes", [400, 600])
-def test_a_link_is_read_and_checked_in_a_thread(changes, monkeypatch):
-    """Also where it is refused: it is not looked at again by the page on the event loop."""
-    recipe = Recipe(changes=[(k, {"bandwidth": 0.1 + k % 2}) for k in range(1, changes + 1)])
-    text = recipe.to_link()
-    assert len(text) < links.LONGEST
-    monkeypatch.setattr(parts, "_most_changes", 500)
-    monkeypatch.setenv(variable("max_particles"), "2000")
-    threads, read, knobs = set(), links.read, Recipe.knobs_in_turn
-    monkeypatch.setattr(links, "read", lambda given: (threads.add(threading.current_thread()), read(given))[1])
-    monkeypatch.setattr(Recipe, "knobs_in_turn", lambda self: (threads.add(threading.current_thread()), knobs(self))[1])
-
-    async def page(handler):
-        try:
-            return a_session(pages._opened(handler.request.arguments).recipe)
-        except InputError as error:
-            return a_session(str(error))
-
-    monkeypatch.setattr(prebuilt.handlers.DocHandler, "get_session", page)
-
-    async def visit():
-        return (await a_request(f"run={text}").get_session()).shows, threading.current_thread()
-
-    made, loop = in_a_thread(visit)
-    if changes == 400:
-        assert made == recipe and limits.check(made) is made
-    else:
-        assert "at most 500 changes here; given: 600" in made
-    assert threads and loop not in threads
-
-
-def test_between_two_pages_of_a_crowd_the_loop_is_everybodys_and_a_page_waits_for_its_browser(monkeypatch):
-    said, later = [], []
-
-    async def page(handler):
-        said.append("built")
-        session = a_session()
-        session.block_expiration = lambda: said.append("kept")
-        session.unblock_expiration = lambda: said.append("may go")
-        return session
-
-    async def others():
-        for _ in range(3):
-            await asyncio.sleep(0)
-            said.append("served")
-
-    async def crowd():
-        asked = [a_request("embed=1"), a_request("embed=1")]
-        for one in asked:
-            one.application.io_loop.call_later = lambda seconds, act, *given: later.append((seconds, act))
-        await asyncio.gather(*(one.get_session() for one in asked), others())
-
-    monkeypatch.setattr(prebuilt.handlers.DocHandler, "get_session", page)
-    monkeypatch.setattr(prebuilt, "_changing", asyncio.Lock())
-    in_a_thread(crowd)
-    assert said == ["built", "kept", "served", "served", "served", "built", "kept"]
-    held = [act for seconds, act in later if seconds == prebuilt.HELD_S]
-    for act in held:
-        act()
-    assert len(held) == 2 and said[-2:] == ["may go", "may go"]
 
 
 @pytest.fixture
@@ -147,14 +69,14 @@ def test_a_page_built_ahead_is_for_any_run(query, stock):
 ABOUT_THE_PAGE = ["run={}&hide=seed", "run={}&embed=1", "run={}&theme=dark", "embed=1", "presenter=1", f"race={RACE}"]
 
 
-@pytest.mark.parametrize("query", [*ABOUT_THE_PAGE, "run=nonsense"])
+@looped("query", [*ABOUT_THE_PAGE, "run=nonsense"])
 def test_a_link_that_is_about_the_page_has_a_page_of_its_own(query, stock):
     assert in_a_thread(a_request(query.format(Recipe().to_link())).get_session).shows == "own page"
     assert not stock and len(prebuilt._spares) == 2
 
 
 @pytest.mark.parametrize(("somebody", "full", "made"), [(False, None, 3), (True, None, 1), (False, 2, 2)])
-def test_as_many_pages_are_built_ahead_as_are_asked_for_while_nobody_is_there(somebody, full, made, monkeypatch):
+async def test_as_many_pages_are_built_ahead_as_are_asked_for_while_nobody_is_there(somebody, full, made, monkeypatch):
     """Also where two set out to build them at once."""
     open_ = {"somebody"} if somebody else set()
 
@@ -170,11 +92,7 @@ def test_as_many_pages_are_built_ahead_as_are_asked_for_while_nobody_is_there(so
     monkeypatch.setattr(prebuilt, "limit", {"spare_pages": 3}.get)
     monkeypatch.setattr(pages, "limit", {"max_sessions": full}.get)
     monkeypatch.setattr(pages, "_open", open_)
-
-    async def scene():
-        await asyncio.gather(prebuilt.fill(None, None), prebuilt.fill(None, None))
-
-    in_a_thread(scene)
+    await asyncio.gather(prebuilt.fill(None, None), prebuilt.fill(None, None))
     assert len(prebuilt._spares) == made
 
 

@@ -42,14 +42,6 @@ def test_a_process_that_dies_early_again_and_again_is_given_up(started, monkeypa
     assert "3 times in a row, the last time with status 3" in said.err
 
 
-def test_one_that_lived_is_replaced_as_often_as_it_dies(started, monkeypatch):
-    pieces, ports = started
-    pieces += [*[DIES] * 5, USELESS]
-    monkeypatch.setattr(processes, "EARLY_S", 0.0)
-    assert processes.supervise([], [7001]) == 2  # given up for its status, not for its number
-    assert len(ports) == 6
-
-
 def test_a_status_of_two_ends_all_only_before_anybody_was_served(started, monkeypatch, capsys):
     pieces, ports = started
     pieces += [ENDED_LATER, ENDED_LATER, USELESS]
@@ -76,34 +68,3 @@ def test_a_worker_is_handed_the_key_where_nobody_else_reads_it(monkeypatch):
     assert said == key.decode() and len(key) == 64
     assert key.decode() not in rest and processes.WORKER in rest
     assert rest.rstrip().endswith("True")  # no module of the current folder comes before ours
-
-
-def test_early_deaths_must_come_in_a_row(started, monkeypatch):
-    pieces, ports = started
-    pieces += [DIES] * 6
-    lived = iter([1.0, 1.0, 99.0, 1.0, 1.0, 1.0])  # of each process in turn: the third one breaks the row
-    now = [0.0]
-
-    class Clock:
-        sleep = staticmethod(lambda seconds: None)
-        monotonic = staticmethod(lambda: now[0])
-
-    start = processes._start
-
-    def ended(arguments, port, connection):
-        process = start(arguments, port, connection)
-        process.wait()
-        poll = process.poll
-
-        def late():
-            now[0] += next(lived)
-            return poll()
-
-        process.poll = late
-        return process
-
-    monkeypatch.setattr(processes, "_start", ended)
-    monkeypatch.setattr(processes, "_end", lambda running: [worker.close() for worker in running])
-    monkeypatch.setattr(processes, "time", Clock)
-    assert processes.supervise([], [7001]) == 1
-    assert len(ports) == 6

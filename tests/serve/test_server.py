@@ -7,15 +7,15 @@ import pytest
 
 from pmdviz.cli.main import main
 from pmdviz.errors import InputError
-from pmdviz.lab.loop import warm
 from pmdviz.serve import server
 from pmdviz.serve.server import check_origins, chosen_port
 from tests.support.client import Client
 from tests.support.crowd import Crowd, served
+from tests.support.tables import looped
 from tests.support.wire import Wire
 
 
-@pytest.mark.parametrize(
+@looped(
     "origin",
     ["http://lab.example.org", "lab.example.org/", "a:b:c", "", " ", "lab:", "lab:http", "lab:0", "lab:65536", "a b"],
 )
@@ -25,32 +25,19 @@ def test_an_origin_that_no_browser_has_is_refused(origin):
         check_origins(["lab.example.org", origin])
 
 
-@pytest.mark.parametrize("more", [[], ["--num-procs", "2"]])
+@looped("more", [[], ["--num-procs", "2"]])
 def test_a_bad_origin_is_refused_before_anything_starts(more, monkeypatch, capsys):
     monkeypatch.setattr(server, "chosen_port", lambda *asked: pytest.fail("it went on"))
     assert main(["serve", *more, "--allow-websocket-origin=http://lab.example.org"]) == 2
     assert "without http://; given: 'http://lab.example.org'" in capsys.readouterr().err
 
 
-def test_origins_that_bokeh_takes_are_taken():
-    from bokeh.server.util import create_hosts_allowlist
-
-    origins = ["lab.example.org", "lab.example.org:5006", "127.0.0.1:80", "*", "*.example.org", "my_host-2:65535"]
-    check_origins(origins)
-    assert len(create_hosts_allowlist(origins, 1)) == len(origins)
-
-
-@pytest.mark.parametrize("port", [None, 0, 5999])
-@pytest.mark.parametrize("address", ["203.0.113.7", "no such host", "a\0b", "a" * 64 + ".org", "\ud800"])
+@looped("port", [None, 0, 5999])
+@looped("address", ["203.0.113.7", "no such host", "a\0b", "a" * 64 + ".org", "\ud800"])
 def test_an_address_that_is_not_ours_is_named(address, port):
     with pytest.raises(InputError, match="cannot listen on --address '") as refused:
         chosen_port(port, address)
     assert "None" not in str(refused.value) and "leave --port out" not in str(refused.value)
-
-
-def test_no_address_is_not_every_address():
-    with pytest.raises(InputError, match="--address must be an address of this machine"):
-        chosen_port(None, "")
 
 
 def test_a_port_that_is_taken_is_named():
@@ -62,6 +49,7 @@ def test_a_port_that_is_taken_is_named():
             chosen_port(port)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("link", ["?preset=one_gaussian", "?preset=one_gaussian&hide=seed"])
 def test_a_link_takes_the_last_place_and_the_next_visitor_is_told(link):
     """In the page that was built ahead where that fits, else in place of it."""
@@ -85,22 +73,9 @@ async def words_at(url, query):
     return json.dumps(document)
 
 
-@pytest.mark.parametrize("opened", [True, False])
+@looped("opened", [True, False])
 def test_show_says_so_where_there_is_no_browser(opened, monkeypatch, capsys):
     monkeypatch.setattr(server.webbrowser, "open", lambda url: opened)
     server.show_in_browser("http://127.0.0.1:5006/")
     words = "no browser was found on this computer: open http://127.0.0.1:5006/ in one yourself\n"
     assert capsys.readouterr().out == ("" if opened else words)
-
-
-def test_a_log_is_told_of_the_preparation_from_0_to_100_percent(monkeypatch, capsys):
-    def begin(report):
-        for done in range(45):
-            monkeypatch.setattr(warm, "_progress", (done / 44, "a kernel"))
-            report(done / 44, "a kernel")
-
-    monkeypatch.setattr(warm, "begin", begin)
-    server._warm_up()
-    lines = capsys.readouterr().err.splitlines()
-    assert lines[0] == "Preparing the lab: loading the mathematics. 0 %" and len(lines) == 6
-    assert [int(line.split()[-2]) // 20 for line in lines] == [0, 1, 2, 3, 4, 5]

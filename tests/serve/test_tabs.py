@@ -6,10 +6,7 @@ import panel as pn
 import pytest
 
 from pmdviz.lab.css import HIDDEN
-from pmdviz.serve import tabs as module
-from pmdviz.serve import turns
 from pmdviz.serve.tabs import BROKEN, BUILDING, PageSpec, Tabs
-from tests.lab.threads import in_a_thread
 
 
 class FakePage:
@@ -50,29 +47,15 @@ def line(tabs):
     return tabs._boxes[tabs.active]["view"][0].object
 
 
-def visit(act):
-    """Have it done on a loop, and wait until every page that was asked for has been built."""
-
-    async def scene():
-        made = act()
-        await until_built(made)
-        return made
-
-    return in_a_thread(scene)
-
-
 async def until_built(*sessions):
     for tabs in sessions:
         await asyncio.gather(*tabs._tasks.values(), return_exceptions=True)
         await asyncio.sleep(0)
 
 
-def clicked(tabs, name):
-    def act():
-        tabs.bar.active = name
-        return tabs
-
-    return act
+async def visit(tabs, name):
+    tabs.bar.active = name
+    await until_built(tabs)
 
 
 def test_only_the_first_page_is_built_at_once(tabs, log):
@@ -80,8 +63,8 @@ def test_only_the_first_page_is_built_at_once(tabs, log):
     assert len(tabs.view) == len(tabs.controls) == len(tabs.foot) == 1
 
 
-def test_a_page_is_built_at_its_first_visit_and_kept(tabs, log):
-    visit(clicked(tabs, "race"))
+async def test_a_page_is_built_at_its_first_visit_and_kept(tabs, log):
+    await visit(tabs, "race")
     assert log[1:] == [("lab", "look", False), ("race", "start")] and seen(tabs) == ["race"]
     first, log[:] = tabs.built["race"], []
     tabs.bar.active = "lab"
@@ -90,90 +73,32 @@ def test_a_page_is_built_at_its_first_visit_and_kept(tabs, log):
     assert tabs.built["race"] is first and seen(tabs) == ["race"] and len(tabs.view) == 2
 
 
-def test_a_line_says_at_once_that_a_page_is_being_built(tabs, log):
-    async def scene():
-        tabs.bar.active = "race"
-        assert BUILDING in line(tabs) and 'role="status"' in line(tabs) and "race" not in tabs.built
-        assert HIDDEN in tabs._boxes["lab"]["view"].css_classes
-        await until_built(tabs)
-        assert seen(tabs) == ["race"]
-
-    in_a_thread(scene)
+async def test_a_line_says_at_once_that_a_page_is_being_built(tabs, log):
+    tabs.bar.active = "race"
+    assert BUILDING in line(tabs) and 'role="status"' in line(tabs) and "race" not in tabs.built
+    assert HIDDEN in tabs._boxes["lab"]["view"].css_classes
+    await until_built(tabs)
+    assert seen(tabs) == ["race"]
 
 
-def test_between_first_clicks_and_between_the_parts_of_a_page_the_loop_does_other_things(log, monkeypatch):
-    """Of eight sessions whose Race is chosen in one instant each is built alone, part by part."""
-    order, ticks = [], []
-    put = Tabs._put
-    monkeypatch.setattr(module, "GAP_S", 0.0)
-    monkeypatch.setattr(turns, "REST_S", 0.0)
-
-    def noted(tabs, name, part):
-        if name == "race":
-            order.append((sessions.index(tabs), part, len(ticks)))
-        put(tabs, name, part)
-
-    monkeypatch.setattr(Tabs, "_put", noted)
-    kinds = {name: PageSpec(name, lambda name=name: FakePage(log, name)) for name in ("lab", "race")}
-    sessions = [Tabs(kinds, "lab") for _ in range(8)]
-
-    async def others():
-        while True:
-            ticks.append(None)
-            await asyncio.sleep(0)
-
-    async def scene():
-        playing = asyncio.create_task(others())
-        for tabs in sessions:
-            tabs.choose("race")
-        await until_built(*sessions)
-        playing.cancel()
-
-    in_a_thread(scene)
-    assert [(who, part) for who, part, _ in order] == [(who, part) for who in range(8) for part in module.PARTS]
-    at = [tick for _, _, tick in order]
-    assert all(before < after for before, after in zip(at, at[1:], strict=False))
+async def test_who_goes_back_before_the_page_is_there_stays_there(tabs, log):
+    tabs.bar.active = "race"
+    tabs.bar.active = "lab"
+    await until_built(tabs)
+    assert log[1:] == [("lab", "look", False), ("lab", "look", True), ("race", "start"), ("race", "look", False)]
+    assert seen(tabs) == ["lab"]
+    tabs.bar.active = "race"
+    assert log[5:] == [("lab", "look", False), ("race", "look", True)] and seen(tabs) == ["race"]
 
 
-def test_who_goes_back_before_the_page_is_there_stays_there(tabs, log):
-    async def scene():
-        tabs.bar.active = "race"
-        tabs.bar.active = "lab"
-        await until_built(tabs)
-        assert log[1:] == [("lab", "look", False), ("lab", "look", True), ("race", "start"), ("race", "look", False)]
-        assert seen(tabs) == ["lab"]
-        tabs.bar.active = "race"
-        assert log[5:] == [("lab", "look", False), ("race", "look", True)] and seen(tabs) == ["race"]
-
-    in_a_thread(scene)
+async def test_a_session_that_ends_first_builds_nothing(tabs, log):
+    tabs.bar.active = "race"
+    tabs.stop()
+    await until_built(tabs)
+    assert list(tabs.built) == ["lab"]
 
 
-def test_a_page_that_is_chosen_twice_is_built_once(tabs, log):
-    async def scene():
-        for name in ("race", "lab", "race"):
-            tabs.bar.active = name
-        await until_built(tabs)
-        assert log.count(("race", "start")) == 1 and seen(tabs) == ["race"] and len(tabs.view) == 2
-
-    in_a_thread(scene)
-
-
-def test_a_session_that_ends_first_builds_nothing(tabs, log):
-    async def scene():
-        tabs.bar.active = "race"
-        tabs.stop()
-        await until_built(tabs)
-        assert list(tabs.built) == ["lab"]
-
-    in_a_thread(scene)
-
-
-def test_a_name_that_is_no_page_changes_nothing(tabs, log):
-    tabs.bar.active = "rice"
-    assert tabs.active == "lab" and seen(tabs) == ["lab"] and log == [("lab", "start")]
-
-
-def test_a_page_that_cannot_be_built_says_so_and_leaves_the_others(log, caplog):
+async def test_a_page_that_cannot_be_built_says_so_and_leaves_the_others(log, caplog):
     faults = [RuntimeError("no")]
 
     def broken():
@@ -182,17 +107,17 @@ def test_a_page_that_cannot_be_built_says_so_and_leaves_the_others(log, caplog):
         return FakePage(log, "race")
 
     tabs = Tabs({"lab": PageSpec("Lab", lambda: FakePage(log, "lab")), "race": PageSpec("Race", broken)}, "lab")
-    visit(clicked(tabs, "race"))
+    await visit(tabs, "race")
     assert BROKEN in line(tabs) and "RuntimeError: no" in caplog.text
     tabs.bar.active = "lab"
     assert seen(tabs) == ["lab"]
-    visit(clicked(tabs, "race"))  # and another try is free
+    await visit(tabs, "race")  # and another try is free
     assert seen(tabs) == ["race"]
 
 
-def test_theme_and_end_reach_every_page(tabs, log):
+async def test_theme_and_end_reach_every_page(tabs, log):
     tabs.set_theme(dark=True)
-    visit(clicked(tabs, "race"))
+    await visit(tabs, "race")
     tabs.stop()
     assert log[1:] == [
         ("lab", "set_theme", True),
@@ -204,38 +129,10 @@ def test_theme_and_end_reach_every_page(tabs, log):
     ]
 
 
-def test_one_page_alone_has_no_tabs(log):
-    assert not Tabs({"lab": PageSpec("Lab", lambda: FakePage(log, "lab"))}, "lab").bar.visible
-
-
-def test_a_page_begins_when_the_browser_has_its_pictures(log):
-    """What it sends before that, nobody is told; its first frame would never be acknowledged."""
-    there = []
-
-    def race():
-        page = FakePage(log, "race")
-        page.start = lambda doc: there.append(made._boxes["race"]["view"][0] is page.view)
-        return page
-
-    made = Tabs({"lab": PageSpec("Lab", lambda: FakePage(log, "lab")), "race": PageSpec("Race", race)}, "lab")
-    made.start(None)
-
-    def choose():
-        made.choose("race")
-        return made
-
-    visit(choose)
-    assert there == [True]
-
-
-def test_a_page_opens_another_one_with_something_to_show(tabs, log):
+async def test_a_page_opens_another_one_with_something_to_show(tabs, log):
     """One that has not been built takes it before it begins; the bar follows as after a click."""
-
-    def ask():
-        tabs.built["lab"].on_open("race", "two")
-        return tabs
-
-    visit(ask)
+    tabs.built["lab"].on_open("race", "two")
+    await until_built(tabs)
     assert log[1:] == [("lab", "look", False), ("race", "take", "two"), ("race", "start")]
     assert seen(tabs) == ["race"] and tabs.bar.active == "race"
     tabs.bar.active, log[:] = "lab", []

@@ -1,14 +1,14 @@
 """The Geometry page's figures without a server."""
 
 import numpy as np
-import pytest
 
 from pmdviz.scenes import style
 from pmdviz.scenes.geometry import Geometry, GeometryKnobs
 from pmdviz.views.geometry import DensityView, KLView, TriangleView
+from tests.support.tables import looped
 
 
-@pytest.mark.parametrize("kind", [TriangleView, DensityView, KLView])
+@looped("kind", [TriangleView, DensityView, KLView])
 def test_every_layer_is_drawn_and_nothing_is_sent_twice(kind):
     view, geometry = kind(), Geometry(GeometryKnobs.checked({"steps": 7}))
     view.show(geometry)
@@ -37,6 +37,7 @@ def test_themes_and_who_is_told_of_a_drag():
     line, dots = view.drawn["mirror"]
     assert line.glyph.line_color == dots.glyph.fill_color == style.DARK.layers["approximate"]
     assert view.letters[0].glyph.text_color == style.DARK.text
+    assert all(letter.glyph.text.value for letter in view.letters[1:])
     assert view.figure.min_border_left == 16  # the theme's own is for figures with axes
     view.on_drag(lambda attr, old, new: told.append(new))
     view.dragged.data = {"x": [0.3], "y": [0.2]}

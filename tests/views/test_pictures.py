@@ -5,7 +5,8 @@ import pytest
 
 from pmdviz.experiments.pictures import Chart, Ellipses, Group, HeatMap, Histogram, Series
 from pmdviz.scenes import style
-from pmdviz.views.pictures import PicturesView, kind_of
+from pmdviz.views.pictures import PicturesView
+from tests.support.tables import looped
 
 X = np.array([1.0, 10, 100])
 
@@ -79,30 +80,7 @@ def test_figures_stay_while_their_kinds_do(view):
     assert view.layout.children == []
 
 
-def test_those_in_front_are_kept_where_one_is_added(view):
-    before = view.views[:2]
-    view.show([*ALL[:2], chart(), chart(x_log=False)])
-    assert view.views[:2] == before and len(view.layout.children) == 4
-
-
-def test_drawing_twice_changes_nothing(view):
-    def state():
-        glyphs = [one.data_source.data for each in view.views for one in each.figure.renderers]
-        return [{name: repr(values) for name, values in data.items()} for data in glyphs]
-
-    before, children = state(), list(view.layout.children)
-    view.show(ALL)
-    assert state() == before and view.layout.children == children
-
-
-def test_who_cannot_see_a_picture_is_told_what_it_is(view):
-    assert view.views[0].figure.tags[0].startswith("Chart: Errors; series 0, series 1, Theorem: slope -1")
-    assert view.views[2].figure.tags[0].startswith("Histogram: replicates against statistic")
-    view.show([chart(title="Times"), *ALL[1:]])
-    assert "Times" in view.views[0].figure.tags[0]
-
-
-@pytest.mark.parametrize("dark", [False, True])
+@looped("dark", [False, True])
 def test_colours_are_those_of_the_theme_and_differ(view, dark):
     view.set_theme(dark)
     view.show([chart(8), *ALL[1:]])  # made after the theme was put on
@@ -129,10 +107,6 @@ def test_one_row_and_none_are_pictures_too(view):
         assert np.isfinite([x.start, x.end, y.start, y.end]).all() and x.start < x.end and y.start < y.end
 
 
-def test_another_axis_is_another_kind():
-    assert len({kind_of(one) for one in (chart(), chart(x_log=False), chart(y_log=False), *ALL[1:])}) == 6
-
-
 def test_one_name_has_one_colour_in_all_pictures(view):
     groups = [
         Group("machines", np.zeros((1, 2)), np.eye(2)[None]),
@@ -145,8 +119,3 @@ def test_one_name_has_one_colour_in_all_pictures(view):
     assert own[1].glyph.line_color == view.views[0].slots[1].line.glyph.line_color == colours[1]
     assert own[0].glyph.line_color not in {colours[view.colours[name]] for name in ("series 0", "series 1")}
     assert colours[1] in near.heads[0].text
-
-
-def test_long_words_of_an_axis_are_broken_into_lines(view):
-    view.show([chart()._replace(y_label="squared distance of the parameters from the exact average (nats)")])
-    assert view.views[0].figure.yaxis[0].axis_label.count("\n") == 1

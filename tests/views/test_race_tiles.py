@@ -8,15 +8,16 @@ from pmdviz.metrics import METRICS
 from pmdviz.scenes import style
 from pmdviz.scenes.race import Standing, race_scene
 from pmdviz.scenes.race_columns import CLOCKS, band, clock_end, line_columns, span
-from pmdviz.scenes.tiling import Tiling, joined, placed
-from pmdviz.views.race_tiles import EMPTY, MOST, RaceTiles, cut
+from pmdviz.scenes.tiling import Tiling, placed
+from pmdviz.views.race_tiles import EMPTY, RaceTiles, cut
 from pmdviz.views.race_traces import RaceTraces
+from tests.support.tables import looped
 
 DRAWN = ("tv", "kl_forward")
 
 
-@pytest.mark.parametrize("number", range(9))
-@pytest.mark.parametrize("columns", [2, 3])
+@looped("number", range(9))
+@looped("columns", [2, 3])
 def test_tiles_do_not_overlap_and_lie_in_the_ranges(number, columns):
     tiling = Tiling(number, columns)
     (x0, x1), (y0, y1) = tiling.ranges
@@ -29,23 +30,11 @@ def test_tiles_do_not_overlap_and_lie_in_the_ranges(number, columns):
             assert abs(one[0] - other[0]) >= 1 or abs(one[1] - other[1]) >= 1 + tiling.head
 
 
-def test_a_narrow_figure_has_two_tiles_a_row():
-    assert [Tiling.fitting(6, width).columns for width in (380, 610)] == [2, 3]
-    assert Tiling.fitting(4, 900).rows == 2
-
-
 def test_what_lies_outside_a_tile_is_not_drawn_in_the_next_one():
     x, y = placed(np.array([0.0, 5.0, 10.0, 11.0]), np.array([0.0, 1.0, 2.0, 1.0]), ((0, 10), (0, 2)), (3.0, -1.0))
     assert (
         x.tolist()[:3] == [3.0, 3.5, 4.0] and np.isnan(x[3]) and y.tolist()[:3] == [-1.0, -0.5, 0.0] and np.isnan(y[3])
     )
-
-
-def test_lines_are_joined_with_gaps():
-    line = {"x": np.array([1.0, 2.0]), "y": np.array([3.0, 4.0])}
-    found = joined([line, line])
-    assert np.isnan(found["x"][[0, 3, 6]]).all() and len(found["x"]) == len(found["y"]) == 7
-    assert len(joined([])["x"]) == 1
 
 
 def scene(*methods):
@@ -75,7 +64,7 @@ def test_each_particle_is_drawn_in_its_own_tile_and_drawing_twice_changes_nothin
     assert [len(view.sources[f"approximate-{k}"].data["x"]) > 0 for k in range(3)] == [True, False, False]
 
 
-@pytest.mark.parametrize("dark", [False, True])
+@looped("dark", [False, True])
 def test_colours_mean_methods_and_the_exact_posterior_is_neutral(dark):
     view = RaceTiles()
     view.set_theme(dark)
@@ -101,19 +90,6 @@ def contrast(one, other):
     return (high + 0.05) / (low + 0.05)
 
 
-def test_dots_that_are_data_keep_their_own_colour():
-    made, view = scene("pmd", "svi"), RaceTiles()
-    view.arrange(Tiling(2, 3))
-    view.draw(made._replace(scene=_DataDots()))
-    assert view.layers["particles"][1].glyph.fill_color == style.LIGHT.layers["particles"]
-    view.draw(made)
-    assert view.layers["particles"][1].glyph.fill_color == style.ENTRANTS_LIGHT[1]
-
-
-class _DataDots(type(scene("pmd").scene)):
-    name, shows_theta = "", False
-
-
 def test_a_long_title_keeps_its_beginning_and_its_end():
     assert cut("PMD, warm start", 20) == "PMD, warm start"
     assert cut("PMD, bandwidth rule: isotropic, bandwidth = 0.5", 26) == "PMD, bandwidt…dwidth = 0.5"
@@ -128,11 +104,6 @@ def test_words_and_the_empty_state():
     view.say([tile._replace(title="a method with a name that is far too long", ended="why " * 60)])
     assert view.middle.data["text"] == [""] and "…" in view.words.data["title"][0]
     assert view.words.data["note"][0].count("\n") <= 3
-
-
-def test_entrants_differ_in_colour_dashes_and_marker():
-    for table in (style.ENTRANTS_LIGHT, style.ENTRANTS_DARK, style.ENTRANT_DASHES, style.ENTRANT_MARKERS):
-        assert len(set(table)) == len(table) == MOST
 
 
 def rows(values, step=100.0):

@@ -57,15 +57,3 @@ def test_other_metrics_have_figures_of_their_own():
     assert traces.sources[0].data["second"].tolist() == pytest.approx([0.7, 0.4])
     assert traces.panels["second"].figure.y_range.start <= 0.4 < 0.7 <= traces.panels["second"].figure.y_range.end
     assert traces.measure([METRICS["ksd"]]) and [*traces.panels] == ["first"]
-
-
-def test_another_budget_moves_the_words_and_has_fewer_numbers_along_x():
-    traces = RaceTraces([METRICS["tv"], METRICS["kl_forward"]])
-    row = {name: np.array([0.0]) for name in CLOCKS} | {"tv": [0.9], "kl_forward": [2.0]}
-    seen = []
-    for budget in (20_000, 30_000_000):
-        traces.show([row], {"tv": None, "kl_forward": None}, budget)
-        panel = traces.panels["first"]
-        assert panel.said.data["x"] == [panel.figure.x_range.end / 2]
-        seen.append(panel.figure.xaxis[0].ticker.desired_num_ticks)
-    assert seen[1] < seen[0]

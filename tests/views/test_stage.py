@@ -5,10 +5,10 @@ from bokeh.document import Document
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.scenes import style
-from pmdviz.scenes.image_palette import palette
-from pmdviz.scenes.stage import SCENES, square
+from pmdviz.scenes.stage import SCENES
 from pmdviz.scenes.stage.posterior import stage_columns
 from pmdviz.views import StageView
+from tests.support.tables import looped
 
 
 @pytest.fixture
@@ -54,12 +54,6 @@ def test_drawing_twice_changes_nothing_and_ranges_belong_to_the_user(session):
     assert ranges(view) != seen
 
 
-def test_sides_are_equal():
-    (a, b), (c, d) = square(((-1, 1), (0, 6)))
-    assert b - a == d - c == 6
-    assert (a + b) / 2 == 0 and (c + d) / 2 == 3
-
-
 def test_another_target_brings_its_ranges_and_names(session):
     view = StageView(session.target)
     view.show(session.frame)
@@ -98,22 +92,13 @@ def contrast(a, b):
     return (high + 0.05) / (low + 0.05)
 
 
-@pytest.mark.parametrize("dark", [False, True])
+@looped("dark", [False, True])
 def test_contrast(dark):
     colours = style.theme(dark)
     for text in (colours.text, colours.muted):
         assert contrast(text, colours.paper) >= 4.5
     for name, colour in colours.layers.items():
         assert contrast(colour, colours.paper) >= 3, name
-
-
-def test_lines_differ_by_dash_too_and_presenter_labels_are_large(session):
-    assert style.DASHES["exact"] != style.DASHES["approximate"]
-    view = StageView(session.target)
-    view.set_theme(dark=True, presenter=True)
-    assert int(view.figure.xaxis[0].axis_label_text_font_size.removesuffix("px")) >= 18
-    for borders in (style.BORDERS, style.PRESENTER_BORDERS):
-        assert borders["left"] + borders["right"] == borders["top"] + borders["bottom"]
 
 
 def test_columns_that_are_there_already_are_not_sent_again(session):
@@ -133,15 +118,6 @@ def test_what_moves_lies_above_the_axes_and_is_clipped_to_the_frame(session):
     assert any({*callback.args.get("moving", [])} == {*moving, view.note} for callback in callbacks)
 
 
-def test_a_hidden_legend_names_nothing_until_a_picture_is_saved(session):
-    """BokehJS builds a legend anew, hidden or not, whenever a source changes that it names."""
-    view = StageView(session.target, legend=False)
-    view.show(session.frame)
-    assert not view.legend.visible and not view.legend.items
-    words = [item.label.value for item in view.legend.tags]
-    assert words == ["prior", "exact posterior", "approximation", "particles"]
-
-
 def test_the_image_waits_while_others_are_drawn_and_goes_with_the_approximation(session):
     view = StageView(session.target)
     view.show(session.frame)
@@ -158,22 +134,6 @@ def test_the_image_waits_while_others_are_drawn_and_goes_with_the_approximation(
     assert not view.image.visible and not view.layers["prior"].visible and view.layers["exact"].visible
     view.look_at(session.target, SCENES["difference"], view.pair)
     assert view.image.visible, "the difference is the picture itself"
-
-
-def test_the_image_takes_the_colours_of_its_scene(session):
-    view = StageView(session.target, SCENES["difference"])
-    view.show(session.frame)
-    assert view.colours.palette[-1] == palette(False, ("approximate", "exact"))[-1]
-    view.set_theme(dark=True)
-    assert view.colours.palette[-1] == palette(True, ("approximate", "exact"))[-1]
-
-
-def test_a_long_note_is_broken_in_large_letters(session):
-    view = StageView(session.target)
-    for presenter, words in ((False, "new particles: few were left"), (True, "new particles:\nfew were left")):
-        view.set_theme(presenter=presenter)
-        view.draw(stage_columns(session.frame), "new particles: few were left")
-        assert view.note.text == words
 
 
 def test_axes_without_numbers_are_bare_and_others_are_not():

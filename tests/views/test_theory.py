@@ -3,8 +3,7 @@ import pytest
 
 from pmdviz.experiments.sweep import fitted
 from pmdviz.experiments.theory.recurrence import Terms
-from pmdviz.scenes import style
-from pmdviz.scenes.theory_columns import groups, line, ticks, triangle, usable
+from pmdviz.scenes.theory_columns import groups, line, triangle, usable
 from pmdviz.views.theory import RecurrenceView, TheoryView
 
 
@@ -36,11 +35,6 @@ def test_the_line_is_the_law():
     np.testing.assert_allclose(found["y"], [1.0, 0.2])
 
 
-def test_ticks():
-    assert ticks(0.015, 0.3) == pytest.approx([0.02, 0.05, 0.1, 0.2])
-    assert ticks(0.5, 2000) == pytest.approx([1, 10, 100, 1000])
-
-
 def drawn(view):
     rng = np.random.default_rng(0)
     x = np.repeat([64, 256, 1024], 5)
@@ -63,14 +57,6 @@ def test_show_draws_every_point_the_fit_and_the_bound_within_the_ranges():
     assert view.points.data["x"] == [] and view.triangles.data["xs"] == [] and view.middle.text == "again"
 
 
-def test_drawing_twice_changes_nothing():
-    view = TheoryView()
-    drawn(view)
-    before = {name: list(values) for name, values in view.means.data.items()}
-    drawn(view)
-    assert {name: list(values) for name, values in view.means.data.items()} == before
-
-
 def test_one_value_alone_is_drawn_without_a_slope():
     view = TheoryView()
     view.show([64, 64], [0.1, 0.2], None, [("bound", -0.5)])
@@ -90,23 +76,3 @@ def test_terms_of_the_recurrence():
     assert view.source.data["measured"].tolist() == [1.5, 0.9]
     assert np.isnan(view.source.data["proved_inexactness"][0])  # nothing has no place on a log axis
     assert view.figure.y_range.start < 0.2 and view.figure.y_range.end > 6.5
-
-
-@pytest.mark.parametrize("dark", [False, True])
-def test_colours_of_the_theme(dark):
-    colours = style.theme(dark)
-    theory, recurrence = TheoryView(), RecurrenceView()
-    theory.set_theme(dark)
-    recurrence.set_theme(dark)
-    assert theory.figure.background_fill_color == recurrence.figure.background_fill_color == colours.paper
-    assert theory.mean.glyph.line_color == colours.layers["exact"]
-    assert recurrence.lines["measured"].glyph.line_color == colours.layers["ink"]
-
-
-def test_the_legend_is_there_when_its_signs_are():
-    view = TheoryView()
-    assert not view.legend.visible
-    view.show([10, 20, 40], [0.3, 0.2, 0.1], None, [])
-    assert view.legend.visible
-    view.clear("Press Measure")
-    assert not view.legend.visible

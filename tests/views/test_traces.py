@@ -1,10 +1,8 @@
 import numpy as np
-import pytest
 from bokeh.document import Document
 
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.export.film.layout import dash
 from pmdviz.scenes.marks import KINDS, OTHER, Mark, kinds_of
 from pmdviz.scenes.trace_columns import (
     GROUPS,
@@ -19,6 +17,7 @@ from pmdviz.scenes.trace_columns import (
     value_range,
 )
 from pmdviz.views import TracesView
+from tests.support.tables import looped
 
 NO_FLOORS = {"floor_tv": None, "floor_kl": None}
 
@@ -42,13 +41,6 @@ def test_empty_state_speaks_and_then_gives_way():
     assert view.middle.data["text"] == ["Press Play: TV will be drawn here"]
     view.show(history(2), NO_FLOORS)
     assert view.middle.data["text"] == [""]
-
-
-def test_what_cannot_be_had_is_said():
-    nothing = np.full(5, np.nan)
-    view = TracesView()
-    view.show(history(5, tv=nothing, kl_forward=nothing, kl_reverse=nothing), NO_FLOORS)
-    assert "exact posterior is unknown" in view.middle.data["text"][0]
 
 
 def test_zero_infinite_and_missing_values_keep_the_line():
@@ -117,13 +109,6 @@ def test_the_zoom_along_x_stays_until_followed_again():
 
 def legend(view):
     return [item.label.value for item in view.legend.items]
-
-
-def test_the_line_of_exact_samples_reaches_as_far_as_an_endless_run():
-    view = TracesView()
-    for rows in (1, 50, 5_000):
-        view.show(history(rows), {"floor_tv": 0.087}, budget=None)
-        assert view.floors.data["x"][1] >= view.figure.x_range.end
 
 
 def test_tv_is_drawn_alone_from_0_to_1_whatever_the_other_metrics_are():
@@ -206,38 +191,8 @@ def test_groups_and_clocks():
     doc.validate()
 
 
-def test_kl_never_stands_without_its_direction():
-    labels = [each.title for group in GROUPS.values() for each in group.metrics.values()]
-    assert all("forward" in words or "reverse" in words for words in labels if "KL" in words)
-
-
-def test_a_zero_does_not_decide_about_a_log_axis():
-    low, high = value_range(GROUPS["kl"], [np.array([0.0, 0.1, 0.5])])
-    assert 0 < low <= 0.1 and 0.5 <= high <= 1
-
-
-def test_traces_of_one_axis_differ_by_dash_and_colour():
-    for group in GROUPS.values():
-        for part in ("dash", "colour"):
-            assert len({str(getattr(each, part)) for each in group.metrics.values()}) == len(group.metrics)
-
-
-def test_every_dash_can_be_drawn_on_paper():
-    """Films take a dash of the style's table by name, or a pattern in px."""
-    for group in GROUPS.values():
-        for each in group.metrics.values():
-            assert dash(each.dash, 2.0) == "solid" or dash(each.dash, 2.0)[0] == 0
-
-
-def test_each_direction_has_its_own_words():
-    words = GROUPS["kl"].metrics
-    assert (words["kl_forward"].title, words["kl_reverse"].title) == ("forward KL", "reverse KL")
-    found = {item.label.value: item.renderers for item in TracesView("kl").legend.items}
-    assert found["forward KL"] != found["reverse KL"]
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "ticks"),
+@looped(
+    "low, high, ticks",
     [(0.05, 2, [0.05, 0.1, 0.2, 0.5, 1, 2]), (0.2, 10, [0.2, 0.5, 1, 2, 5, 10]), (0.02, 100, [0.1, 1, 10, 100])],
 )
 def test_log_ticks(low, high, ticks):
