@@ -39,8 +39,7 @@ PLATFORM_FOLDERS = ("browser", "lab", "serve", "views")
 # Pixels, layout, what a screen reader is told, words, links and targets, every knob, faults and servers: long, and
 # the same with every release. Playing, racing, exporting and notebooks are what a release of Panel or Bokeh breaks.
 NOT_PLATFORM = (
-    *("film_likeness", "page", "reach", "presenter", "accessible", "minute"),
-    *("links", "addresses", "trouble", "models", "injection", "first_seconds"),
+    *("film_likeness", "reach", "accessible", "links", "addresses", "trouble", "first_seconds"),
     *("knobs", "theory", "serving", "faults", "stage", "player"),
 )
 PLATFORM_WORDS = re.compile(r"\b(panel|bokeh|served)\b|pmdviz\.(lab|serve)\b")
