@@ -7,7 +7,6 @@ import pytest
 
 from pmdviz.cli.main import main
 from pmdviz.errors import InputError
-from pmdviz.lab.loop import warm
 from pmdviz.serve import server
 from pmdviz.serve.server import check_origins, chosen_port
 from tests.support.client import Client
@@ -91,16 +90,3 @@ def test_show_says_so_where_there_is_no_browser(opened, monkeypatch, capsys):
     server.show_in_browser("http://127.0.0.1:5006/")
     words = "no browser was found on this computer: open http://127.0.0.1:5006/ in one yourself\n"
     assert capsys.readouterr().out == ("" if opened else words)
-
-
-def test_a_log_is_told_of_the_preparation_from_0_to_100_percent(monkeypatch, capsys):
-    def begin(report):
-        for done in range(45):
-            monkeypatch.setattr(warm, "_progress", (done / 44, "a kernel"))
-            report(done / 44, "a kernel")
-
-    monkeypatch.setattr(warm, "begin", begin)
-    server._warm_up()
-    lines = capsys.readouterr().err.splitlines()
-    assert lines[0] == "Preparing the lab: loading the mathematics. 0 %" and len(lines) == 6
-    assert [int(line.split()[-2]) // 20 for line in lines] == [0, 1, 2, 3, 4, 5]
