@@ -12,6 +12,7 @@ from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.run import Run
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, check_function, shown
+from pmdviz.kernels.compiling import compile_ahead
 from pmdviz.methods import METHODS, usual_target
 from pmdviz.metrics import perfect_draws
 from pmdviz.targets import TARGETS, Target, make_target
@@ -148,6 +149,7 @@ def run(
     check_function("progress", progress)
     if recipe.budget is None:
         raise InputError("run needs a budget of data to visit; this recipe has no end (budget: None)")
+    compile_ahead(recipe.kernel_groups)
     session = Session(recipe, metrics_every)
     while not session.done:
         session.advance(1 if progress is not None else 10**9)
@@ -205,6 +207,7 @@ def sweep(
     """
     from pmdviz.experiments.sweep import run_sweep  # joblib takes a tenth of a second
 
+    compile_ahead(recipe.kernel_groups)
     return run_sweep(recipe, over, seeds, path, error, together, workers, progress)
 
 

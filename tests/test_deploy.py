@@ -122,6 +122,7 @@ def test_the_commands_in_the_files_can_be_read_by_the_command_line(monkeypatch):
     seen = []
     monkeypatch.setattr(server, "serve", lambda options: seen.append(options) or 0)
     container, service = ((DEPLOY / name).read_text(encoding="utf-8") for name in ("Containerfile", "pmdviz.service"))
+    assert re.search(r"^ENV NUMBA_CACHE_DIR=.*\nRUN pmdviz compile --all$", container, re.MULTILINE)
     quoted = re.findall(r'"([^"]+)"', "".join(re.findall(r"^(?:ENTRYPOINT|CMD) .*$", container, re.MULTILINE)))
     for words in (quoted[1:], re.search(r"^ExecStart=\S+ (.*)$", service, re.MULTILINE)[1].split()):
         assert main(words) == 0, words

@@ -36,6 +36,9 @@ COMMANDS = {
     "notebooks": Command("copy the course, Jupyter notebooks, into a folder", "pmdviz.cli.notebooks", "notebooks"),
     "essay": Command("write “Inference as descent”, an essay with live pictures", "pmdviz.cli.essay", "essay"),
     "docs": Command("build the docs site, for any browser, without internet", "pmdviz.cli.docs", "docs"),
+    "compile": Command(
+        "compile kernels ahead: those of the default run, or all", "pmdviz.cli.compile", "compile_kernels"
+    ),
     "serve": Command("open the lab in a browser", "pmdviz.serve.server", "serve"),
     "bench": Command("measure what the docs claim", "pmdviz.cli.bench", "main"),
 }

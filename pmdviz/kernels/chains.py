@@ -4,13 +4,14 @@ All randomness is drawn beforehand. Both kernels stop early where a step must no
 lengths has the same bits as one in a single call.
 """
 
+from collections.abc import Callable, Iterator
 from math import erfc
 from typing import NamedTuple
 
 import numpy as np
 
 from pmdviz.kernels.checks import plain
-from pmdviz.kernels.jit import jit
+from pmdviz.kernels.jit import inner_jit, jit
 from pmdviz.kernels.models import log_joint, put_gradient
 
 
@@ -104,7 +105,7 @@ def hamiltonian(
     return Trajectories(draws, float(value[0]), gradient, num_gradients, num_values, chances, accepted, diverged, made)
 
 
-@jit
+@inner_jit
 def _leapfrog(model, data, theta, momentum, gradient, time_step, num_steps, unit, reach):
     """Move theta, momentum and gradient (d,) along; the gradients that it took, and whether it diverged."""
     for taken in range(num_steps):
@@ -155,3 +156,18 @@ def _hamiltonian(
         for k in range(theta.size):
             draws[t, k] = theta[k]
     return lengths.size
+
+
+def warm_up_calls() -> Iterator[tuple[str, str, Callable[[], object]]]:
+    """The kernel that has no model."""
+    yield "uniforms", "uniforms", lambda: uniforms_of(np.arange(2.0))
+
+
+def warm_up_calls_on(model: tuple, x: np.ndarray, dim: int) -> Iterator[tuple[str, str, Callable[[], object]]]:
+    """One call of each chain on a model, with data for it and theta of this dimension."""
+    name, ones, once = type(model).__name__, np.ones(dim), np.zeros((1, dim))
+    theta, start, schedule = once[0], (once[0], 0.0, once[0]), (1, 1.0, 1.0, 0.5)
+    given = once, np.ones(1, np.int64), np.ones(1), 1.0, ones, ones, 1
+    words = f"Langevin steps, {name}", f"trajectories, {name}"
+    yield words[0], words[0], lambda: langevin(model, theta, x[None], schedule, once, ones)
+    yield words[1], words[1], lambda: hamiltonian(model, x, start, *given)

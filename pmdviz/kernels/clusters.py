@@ -3,10 +3,13 @@
 Particles come as columns (d, m): a loop over them is then one the compiler vectorises. Nothing here is random.
 """
 
+from collections.abc import Callable, Iterator
+
 import numpy as np
 
 from pmdviz.kernels.checks import finite, matrix, plain, vector
-from pmdviz.kernels.jit import fast_jit, jit
+from pmdviz.kernels.groups import DEFAULT
+from pmdviz.kernels.jit import inner_fast_jit, inner_jit, jit
 
 ROUNDS = 15  # of hard EM
 RIDGE = 1e-6  # of a unit of the coordinates squared, added to each covariance
@@ -51,7 +54,10 @@ def _clustered(columns, weights, seeds, k):
     labels = _start(columns, weights, seeds, k)
     for _ in range(ROUNDS):
         fresh = _assigned(columns, columns, weights, labels, k)
-        if (fresh == labels).all():
+        changed = False
+        for j in range(labels.size):
+            changed |= fresh[j] != labels[j]
+        if not changed:
             break
         labels = fresh
     return labels
@@ -61,7 +67,9 @@ def _clustered(columns, weights, seeds, k):
 def _assigned(points, columns, weights, labels, k):
     """For each of the points the cluster of labelled particles under which it is most likely."""
     d, m = points.shape
-    score, best, found = np.empty(m), np.full(m, -np.inf), np.zeros(m, np.int64)
+    score, best, found = np.empty(m), np.empty(m), np.zeros(m, np.int64)
+    for j in range(m):
+        best[j] = -np.inf
     mean, factor = np.empty(d), np.empty((d, d))
     for c in range(k):
         share = _shape(columns, weights, labels, c, mean, factor)
@@ -73,7 +81,7 @@ def _assigned(points, columns, weights, labels, k):
     return found
 
 
-@jit
+@inner_jit
 def _shape(columns, weights, labels, c, mean, factor):
     """Share of the weight; mean and Cholesky factor into the arrays. 0 where the cluster is too small for these."""
     d, m = columns.shape
@@ -110,12 +118,14 @@ def _moments(columns, weights, share, mean, out):
             out[i, k] = _dot3(weights, centred[i], centred[k]) / share
 
 
-@jit
+@inner_jit
 def _score(points, share, mean, factor, out):
     """log of the share times the Gaussian's density at every point, but for a constant."""
     d, m = points.shape
     white = np.empty((d, m))
-    out[:] = np.log(share)
+    constant = np.log(share)
+    for j in range(m):
+        out[j] = constant
     for i in range(d):
         for j in range(m):
             white[i, j] = points[i, j] - mean[i]
@@ -125,16 +135,19 @@ def _score(points, share, mean, factor, out):
         _take_half_square(white[i], np.log(factor[i, i]), out)
 
 
-@jit
+@inner_jit
 def _start(columns, weights, seeds, k):
     """Labels by the nearest of k centres, chosen greedily among the seeds."""
     m = weights.size
-    nearest, labels = np.full(m, np.inf), np.zeros(m, np.int64)
+    nearest, labels = np.empty(m), np.zeros(m, np.int64)
     trial, kept = np.empty(m), np.empty(m)
+    for j in range(m):
+        nearest[j] = np.inf
     for c in range(k):
         least = np.inf
         for s in seeds:
-            trial[:] = 0.0
+            for j in range(m):
+                trial[j] = 0.0
             for i in range(columns.shape[0]):
                 _add_square(columns[i], columns[i, s], trial)
             cost = _cost(trial, nearest, weights)
@@ -148,13 +161,13 @@ def _start(columns, weights, seeds, k):
     return labels
 
 
-@fast_jit
+@inner_fast_jit
 def _add_square(x, y, out):
     for j in range(out.size):
         out[j] += (x[j] - y) * (x[j] - y)
 
 
-@jit
+@inner_jit
 def _cost(one, other, weights):
     total = 0.0
     for j in range(weights.size):
@@ -162,7 +175,7 @@ def _cost(one, other, weights):
     return total
 
 
-@jit
+@inner_jit
 def _factorise(a):
     """The lower Cholesky factor of `a`, whose lower triangle is given, in its place; False where there is none."""
     for i in range(a.shape[0]):
@@ -179,7 +192,7 @@ def _factorise(a):
     return True
 
 
-@fast_jit
+@inner_fast_jit
 def _dot(x, y):
     total = 0.0
     for j in range(x.size):
@@ -187,7 +200,7 @@ def _dot(x, y):
     return total
 
 
-@fast_jit
+@inner_fast_jit
 def _dot3(w, x, y):
     total = 0.0
     for j in range(x.size):
@@ -195,19 +208,27 @@ def _dot3(w, x, y):
     return total
 
 
-@fast_jit
+@inner_fast_jit
 def _subtract(x, factor, out):
     for j in range(out.size):
         out[j] -= factor * x[j]
 
 
-@fast_jit
+@inner_fast_jit
 def _divide(x, by):
     for j in range(x.size):
         x[j] /= by
 
 
-@fast_jit
+@inner_fast_jit
 def _take_half_square(x, constant, out):
     for j in range(out.size):
         out[j] -= 0.5 * x[j] * x[j] + constant
+
+
+def warm_up_calls() -> Iterator[tuple[str, str, Callable[[], object]]]:
+    """One call of each kernel."""
+    two, halves, one = np.zeros((2, 2)), np.full(2, 0.5), np.zeros(1, np.int64)
+    yield DEFAULT, "clusters", lambda: clustered(two, halves, one, 2, halves)
+    yield DEFAULT, "moments", lambda: moments(two, halves)
+    yield "many particles", "clusters of all", lambda: clustered(two, halves, one, 2, None)

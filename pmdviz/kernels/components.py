@@ -12,7 +12,7 @@ import numpy as np
 
 from pmdviz.kernels.checks import finite, matrix, vector
 from pmdviz.kernels.exponential import exp64
-from pmdviz.kernels.jit import exp_jit, fast_jit, jit
+from pmdviz.kernels.jit import inner_exp_jit, inner_fast_jit, jit
 from pmdviz.kernels.pool import run_blocks
 
 ROWS_PER_BLOCK = 64
@@ -68,20 +68,20 @@ def _checked(points: np.ndarray, means: np.ndarray, sds: np.ndarray) -> tuple[np
     return points, means, sds
 
 
-@fast_jit
+@inner_fast_jit
 def _subtract(x, centres, narrow, exponents):
     for k in range(exponents.size):
         z = (x - centres[k]) * narrow[k]
         exponents[k] -= z * z
 
 
-@exp_jit
+@inner_exp_jit
 def _exponentials(exponents, top):
     for k in range(exponents.size):
         exponents[k] = exp64(exponents[k] - top)
 
 
-@fast_jit
+@inner_fast_jit
 def _total(values):
     total = 0.0
     for k in range(values.size):
@@ -93,17 +93,21 @@ def _total(values):
 def _rows(points, peaks, centres, narrow, rest, log_density, shares, start, stop):
     for i in range(start, stop):
         row = shares[i]
-        row[:] = peaks
+        for k in range(row.size):
+            row[k] = peaks[k]
         for j in range(points.shape[1]):
             _subtract(points[i, j], centres[j], narrow[j], row)
-        top = max(row.max(), rest[i])
+        top = rest[i]
+        for k in range(row.size):
+            top = max(top, row[k])
         _exponentials(row, top)
         total = _total(row) + np.exp(rest[i] - top)
         log_density[i] = top + np.log(total)
-        row /= total
+        for k in range(row.size):
+            row[k] /= total
 
 
-@fast_jit
+@inner_fast_jit
 def _add(x, centres, narrow, row, c, first, second):
     for k in range(row.size):
         z = (x - centres[k]) * narrow[k]
@@ -121,8 +125,8 @@ def _sums(points, centres, narrow, shares, coefficients, zeroth, first, second):
             _add(points[i, j], centres[j], narrow[j], row, c, first[j], second[j])
 
 
-def warm_up_calls() -> Iterator[tuple[str, Callable[[], object]]]:
+def warm_up_calls() -> Iterator[tuple[str, str, Callable[[], object]]]:
     """One call of each kernel."""
     two, halves = np.zeros((2, 2)), np.full(2, np.log(0.5))
-    yield "components", lambda: component_shares(two, halves, two, two + 1.0, halves)
-    yield "their sums", lambda: weighted_sums(two, two, two + 1.0, two, halves)
+    yield "components", "components", lambda: component_shares(two, halves, two, two + 1.0, halves)
+    yield "components", "their sums", lambda: weighted_sums(two, two, two + 1.0, two, halves)

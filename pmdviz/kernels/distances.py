@@ -1,5 +1,7 @@
 """The median distance between points, which measures how far they are spread without a model of their shape."""
 
+from collections.abc import Callable, Iterator
+
 import numpy as np
 
 from pmdviz.kernels.checks import finite, matrix
@@ -41,3 +43,8 @@ def _squared_distances(points):
             out[place] = distance
             place += 1
     return out
+
+
+def warm_up_calls() -> Iterator[tuple[str, str, Callable[[], object]]]:
+    """One call of each kernel."""
+    yield "distances", "median distance", lambda: median_distance(np.zeros((2, 2)))

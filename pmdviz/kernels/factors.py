@@ -4,8 +4,11 @@ Not those of NumPy: LAPACK's last digits depend on the processor that its code w
 arithmetic give the same bits everywhere.
 """
 
+from collections.abc import Callable, Iterator
+
 import numpy as np
 
+from pmdviz.kernels.groups import DEFAULT
 from pmdviz.kernels.jit import jit
 
 
@@ -56,3 +59,8 @@ def _solve(factor, columns):
             for k in range(j, i):
                 columns[i, j] -= factor[i, k] * columns[k, j]
             columns[i, j] /= factor[i, i]
+
+
+def warm_up_calls() -> Iterator[tuple[str, str, Callable[[], object]]]:
+    """One call of each kernel."""
+    yield DEFAULT, "factors of small matrices", lambda: precision(np.eye(2))

@@ -5,11 +5,13 @@ theta | z            ~ N(L^-1 h, L^-1) with, for a prior N(0, t^2 I) and n_2 dat
 L = [[1/t^2 + N/s^2, n_2/s^2], [n_2/s^2, 1/t^2 + n_2/s^2]],   h = [sum of all x, sum of the second's] / s^2
 """
 
+from collections.abc import Callable, Iterator
+
 import numpy as np
 
 from pmdviz.kernels.checks import finite, positive, vector
 from pmdviz.kernels.exponential import exp64
-from pmdviz.kernels.jit import fast_jit, jit
+from pmdviz.kernels.jit import inner_fast_jit, jit
 
 
 def mixture_sweep(
@@ -36,7 +38,7 @@ def mixture_sweep(
     return _draw(shares, 1.0 / positive(prior_sd, "prior_sd") ** 2, normals)
 
 
-@fast_jit
+@inner_fast_jit
 def _add_labels(x, first, second, precision, log_odds, uniforms):
     count, total = 0.0, 0.0
     for n in range(x.size):
@@ -69,3 +71,9 @@ def _draw(shares, prior_precision, normals):
     out[1] = y2 / c22
     out[0] = (y1 - c21 * out[1]) / c11
     return out
+
+
+def warm_up_calls() -> Iterator[tuple[str, str, Callable[[], object]]]:
+    """One call of each kernel."""
+    axis = np.arange(2.0)
+    yield "gibbs", "mixture sweep", lambda: mixture_sweep(axis, axis, 1.0, 0.5, 1.0, axis, axis)

@@ -7,11 +7,14 @@ sum log L_ii. The maximum that a logsumexp needs is replaced by its bound max(lo
 as much as the sum itself. Only rows whose sum underflows under that bound are done again with the exact maximum.
 """
 
+from collections.abc import Callable, Iterator
+
 import numpy as np
 
 from pmdviz.kernels.checks import finite, lower_triangle, matrix, weighted_particles
 from pmdviz.kernels.exponential import LOG2E
-from pmdviz.kernels.jit import jit
+from pmdviz.kernels.groups import in_dimensions
+from pmdviz.kernels.jit import inner_jit, jit
 from pmdviz.kernels.pairs import LOG_ZERO, LOG_ZERO_SINGLE, SMALLER_TILE, add_rows, redo_faint
 from pmdviz.kernels.pool import run_blocks
 
@@ -22,7 +25,6 @@ UNDERFLOW_SINGLE = 1e-25  # exp2 clamps at 2e-38 in float32: above this, 1e6 cla
 FARTHEST = 1e150  # whitened units: squares of anything larger would overflow
 FARTHEST_SINGLE = 100.0  # beyond it float32 coordinates err by 1e-5 and more
 SCALE = np.sqrt(LOG2E / 2)
-NO_BUFFERS = {dtype: np.empty((2, 0), dtype) for dtype in (np.float64, np.float32)}
 
 
 def kde_log_density(
@@ -114,9 +116,9 @@ def _are_near(*whitened: np.ndarray) -> bool:
     return all(np.abs(values).max(initial=0.0) <= FARTHEST_SINGLE for values in whitened)
 
 
-def _buffers(columns: np.ndarray) -> np.ndarray:
+def _buffers(columns: np.ndarray) -> np.ndarray | None:
     """Room for the exponents of two rows, where they do not fit into registers."""
-    return _aligned(2, SMALLER_TILE, columns.dtype.type) if len(columns) > 3 else NO_BUFFERS[columns.dtype.type]
+    return _aligned(2, SMALLER_TILE, columns.dtype.type) if len(columns) > 3 else None
 
 
 @jit
@@ -130,7 +132,22 @@ def _forward_substitution(values, centre, cholesky, out):
             out[i, j] = min(max(out[i, j] / cholesky[i, i], -FARTHEST), FARTHEST)
 
 
-@jit
+@inner_jit
 def _subtract_multiple(factor, values, out):
     for j in range(out.size):
         out[j] -= factor * values[j]
+
+
+def warm_up_calls() -> Iterator[tuple[str, str, Callable[[], object]]]:
+    """One call of each kernel."""
+    halves = np.full(2, np.log(0.5))
+    for dim in (1, 2, 3, 5):
+        x, cholesky = np.zeros((2, dim)), np.eye(dim)
+        far = x + 1e3  # the second row takes the exact path
+        yield (
+            in_dimensions(dim),
+            f"density in {dim} dimensions",
+            lambda x=x, c=cholesky, y=far: kde_log_density(x, halves, c, y),
+        )
+    two = np.zeros((2, 2))
+    yield "single", "density in float32", lambda: kde_log_density(two, halves, np.eye(2), two, single=True)

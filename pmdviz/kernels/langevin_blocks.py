@@ -32,7 +32,11 @@ def _step(points, first, gradient, normals, halves, roots):
             x[k] += halves[k] * gradient[i, k] + roots[k] * normals[i, k]
 
 
-def warm_up_calls() -> Iterator[tuple[str, Callable[[], object]]]:
+def warm_up_calls() -> Iterator[tuple[str, str, Callable[[], object]]]:
     """One call of the kernel."""
     part, normals = np.zeros((2, 1)), np.zeros((2, 1), np.float32)
-    yield "Langevin steps of a block", lambda: langevin_step(np.zeros((2, 3)), 1, part, normals, np.ones(1))
+    yield (
+        "langevin_blocks",
+        "Langevin steps of a block",
+        lambda: langevin_step(np.zeros((2, 3)), 1, part, normals, np.ones(1)),
+    )

@@ -1,11 +1,13 @@
 """Leave-one-out log density of a kernel density estimate with shrunk centres, at some of its own particles."""
 
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from pmdviz.kernels.checks import finite, matrix, plain, vector
 from pmdviz.kernels.exponential import LOG2E
+from pmdviz.kernels.groups import in_dimensions
 from pmdviz.kernels.jit import jit
 from pmdviz.kernels.kde import UNDERFLOW_SINGLE, _aligned, _buffers
 from pmdviz.kernels.pairs import LOG_ZERO, LOG_ZERO_SINGLE, add_rows, redo_faint
@@ -99,3 +101,17 @@ def _exact_sums(columns, base, rows, own, sums, tops):
         redo_faint(columns, base, rows, sums, tops, i, i + 1)
         if own[i] >= 0:
             base[own[i]] = kept
+
+
+def warm_up_calls() -> Iterator[tuple[str, str, Callable[[], object]]]:
+    """One call of each kernel."""
+    log_weights, labels = np.full(2, np.log(0.5)), np.zeros(2, np.int64)
+    for dim in (2, 3, 5):
+        points = np.zeros((2, dim))
+        for exact in (False, True):
+            words = f"leave one out in {dim} dimensions{', exactly' if exact else ''}"
+            yield (
+                in_dimensions(dim),
+                words,
+                lambda p=points, e=exact: leave_one_out(kernels_of(p, log_weights, p, labels), 0.5, e),
+            )

@@ -4,11 +4,14 @@ Log-weights move along a line, `start + g slope`. At g = 0 they have the effecti
 where the whole step would leave too little of it, bisection finds a g between that does not.
 """
 
+from collections.abc import Callable, Iterator
+
 import numpy as np
 
 from pmdviz.kernels.checks import vector
 from pmdviz.kernels.exponential import exp64
-from pmdviz.kernels.jit import fast_jit, jit
+from pmdviz.kernels.groups import DEFAULT
+from pmdviz.kernels.jit import inner_fast_jit, inner_jit, jit
 
 CLOSE = 1e-6  # the search ends when its bounds are so close, as a share of the upper one
 
@@ -29,7 +32,7 @@ def largest_step(start: np.ndarray, slope: np.ndarray, most: float, share: float
     return _largest_step(start, slope, float(most), float(share))
 
 
-@fast_jit
+@inner_fast_jit
 def _top(start, slope, g):
     top = start[0] + g * slope[0]
     for j in range(start.size):
@@ -37,7 +40,7 @@ def _top(start, slope, g):
     return top
 
 
-@fast_jit
+@inner_fast_jit
 def _ess_below(start, slope, g, top):
     total, squares = 0.0, 0.0
     for j in range(start.size):
@@ -47,7 +50,7 @@ def _ess_below(start, slope, g, top):
     return total * total / squares
 
 
-@jit
+@inner_jit
 def _ess(start, slope, g):
     return _ess_below(start, slope, g, _top(start, slope, g))
 
@@ -65,3 +68,8 @@ def _largest_step(start, slope, most, share):
         else:
             high = middle
     return low
+
+
+def warm_up_calls() -> Iterator[tuple[str, str, Callable[[], object]]]:
+    """One call of each kernel."""
+    yield DEFAULT, "step limit", lambda: largest_step(np.zeros(2), np.array([0.0, -9.0]), 1.0, 0.9)

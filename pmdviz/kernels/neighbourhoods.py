@@ -1,9 +1,11 @@
 """Pooled covariance within neighbourhoods: the width of a mode, whatever the distance between modes."""
 
+from collections.abc import Callable, Iterator
+
 import numpy as np
 
 from pmdviz.kernels.checks import finite, matrix, plain, vector
-from pmdviz.kernels.jit import jit
+from pmdviz.kernels.jit import inner_jit, jit
 from pmdviz.kernels.pool import run_blocks
 
 CENTRES_PER_BLOCK = 8
@@ -63,7 +65,7 @@ def _distances(columns, centres):
     return out
 
 
-@jit
+@inner_jit
 def _add_square(x, y, out):
     for j in range(out.size):
         out[j] += (x[j] - y) * (x[j] - y)
@@ -115,3 +117,9 @@ def _covariance(particles, weights, chosen, origin, out):
                 a, b = particles[j, k] - origin[k] - mean[k], particles[j, i] - origin[i] - mean[i]
                 out[k, i] += weights[j] / total * a * b
     return 1.0
+
+
+def warm_up_calls() -> Iterator[tuple[str, str, Callable[[], object]]]:
+    """One call of each kernel."""
+    two, axis, one = np.zeros((2, 2)), np.arange(2.0), np.zeros(1, np.int64)
+    yield "neighbourhoods", "neighbourhoods", lambda: pooled_local_covariance(two, axis, one, np.ones(2), 2, 0.5)

@@ -3,6 +3,7 @@
 All randomness is drawn beforehand, so a chain cut into calls of any lengths has the same bits as one in a single call.
 """
 
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -51,3 +52,9 @@ def _metropolis(model, data, theta, jumps, uniforms, value, draws, chances, acce
                 theta[k] = proposal[k]
             draws[t, k] = theta[k]
     return value
+
+
+def warm_up_calls_on(model: tuple, x: np.ndarray, dim: int) -> Iterator[tuple[str, str, Callable[[], object]]]:
+    """One call on a model, with data for it and theta of this dimension."""
+    once, words = np.zeros((1, dim)), f"random walk, {type(model).__name__}"
+    yield words, words, lambda: metropolis(model, x, once[0], 0.0, once, np.ones(1))

@@ -4,9 +4,12 @@ The share of particle i in [0, 1) is an interval of length w_i; a point there ma
 particle n w_i times on average; they differ in how much that count varies.
 """
 
+from collections.abc import Callable, Iterator
+
 import numpy as np
 
 from pmdviz.kernels.checks import finite, vector
+from pmdviz.kernels.groups import DEFAULT
 from pmdviz.kernels.jit import jit
 
 WHOLE = 1e-12  # a share so little below a whole number of draws is that number but for rounding
@@ -92,3 +95,11 @@ def _search(weights, positions):
             cumulative += weights[i]
         ancestors[k] = i
     return ancestors
+
+
+def warm_up_calls() -> Iterator[tuple[str, str, Callable[[], object]]]:
+    """One call of each kernel."""
+    yield DEFAULT, "resampling", lambda: systematic(np.full(2, 0.5), 2, 0.5)
+    for way in (stratified, residual, multinomial):
+        words = f"{way.__name__} resampling"
+        yield "resampling", words, lambda way=way: way(np.array([0.4, 0.6]), np.full(2, 0.5))

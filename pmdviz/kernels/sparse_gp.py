@@ -14,7 +14,7 @@ import numpy as np
 
 from pmdviz.kernels.checks import finite, plain, positive
 from pmdviz.kernels.exponential import exp64
-from pmdviz.kernels.jit import fast_jit, jit
+from pmdviz.kernels.jit import fast_jit, inner_jit, jit
 from pmdviz.kernels.pool import run_blocks
 from pmdviz.kernels.triangular import add_products, cholesky, clear_above, dot, forward
 
@@ -128,11 +128,21 @@ def to_kernel(row):
         row[j] = exp64(-0.5 * row[j])
 
 
+@inner_jit
+def _transposed(matrix):
+    out = np.empty((matrix.shape[1], matrix.shape[0]))
+    for i in range(matrix.shape[0]):
+        for j in range(matrix.shape[1]):
+            out[j, i] = matrix[i, j]
+    return out
+
+
 @jit
 def _covariances(first, second, out):
-    columns = np.ascontiguousarray(second.T)
+    columns = _transposed(second)
     for i in range(first.shape[0]):
-        out[i] = 0.0
+        for j in range(out.shape[1]):
+            out[i, j] = 0.0
         add_squares(out[i], columns, first[i])
         to_kernel(out[i])
 
@@ -153,7 +163,7 @@ def _whiten(factor, each):
         forward(factor, each[i])
 
 
-@jit
+@inner_jit
 def _features(inputs, factor, x):
     """a of every row, one a column: (M, B)."""
     found = np.empty((inputs.shape[0], x.shape[0]))
@@ -164,19 +174,25 @@ def _features(inputs, factor, x):
 
 @jit
 def _tilt(inputs, factors, natural, x, y, kept, power, noise, corrected, new, partitions, bases):
-    num = inputs.shape[1]
+    num, variance, weighted = inputs.shape[1], np.empty(y.size), np.empty((inputs.shape[1], y.size))
     for i in range(inputs.shape[0]):
-        a = _features(inputs[i], factors[i], x)
-        variance = np.full(x.shape[0], noise)
+        a, base = _features(inputs[i], factors[i], x), 0.0
+        for n in range(y.size):
+            variance[n] = noise + 1.0 if corrected else noise
         if corrected:
-            variance += 1.0
             for r in range(num):
-                variance -= a[r] * a[r]
-            variance = np.maximum(variance, noise)
-        bases[i] = -0.5 * power * (np.log(2 * np.pi * variance) + y * y / variance).sum()
-        weighted = a / variance
+                for n in range(y.size):
+                    variance[n] -= a[r, n] * a[r, n]
+            for n in range(y.size):
+                variance[n] = max(variance[n], noise)
+        for n in range(y.size):
+            base += np.log(2 * np.pi * variance[n]) + y[n] * y[n] / variance[n]
+        bases[i] = -0.5 * power * base
         for r in range(num):
-            new[i, r, : r + 1] = kept * natural[i, r, : r + 1]
+            for n in range(y.size):
+                weighted[r, n] = a[r, n] / variance[n]
+            for s in range(r + 1):
+                new[i, r, s] = kept * natural[i, r, s]
             new[i, r, r] += 1.0 - kept
             new[i, r, num] = kept * natural[i, r, num] + power * dot(weighted[r], y, y.size)
         add_products(new[i], weighted, a, power)
@@ -184,7 +200,7 @@ def _tilt(inputs, factors, natural, x, y, kept, power, noise, corrected, new, pa
         partitions[i] = _log_partition(new[i])
 
 
-@jit
+@inner_jit
 def _log_partition(natural):
     num = natural.shape[0]
     factor, h = natural[:, :num].copy(), natural[:, num:].copy()
@@ -206,10 +222,12 @@ def _predict(inputs, factors, natural, points, means, choleskys):
         forward(factor, h)
         seen = a.copy()
         forward(factor, seen)
-        means[i] = 0.0
+        for p in range(n):
+            means[i, p] = 0.0
         for r in range(num):
-            means[i] += h[r, 0] * seen[r]
-        across, beyond = np.ascontiguousarray(seen.T), np.ascontiguousarray(a.T)
+            for p in range(n):
+                means[i, p] += h[r, 0] * seen[r, p]
+        across, beyond = _transposed(seen), _transposed(a)
         _covariances(points, points, choleskys[i])
         for r in range(n):
             choleskys[i, r, r] += JITTER
@@ -219,14 +237,14 @@ def _predict(inputs, factors, natural, points, means, choleskys):
         clear_above(choleskys[i])
 
 
-def warm_up_calls() -> Iterator[tuple[str, Callable[[], object]]]:
+def warm_up_calls() -> Iterator[tuple[str, str, Callable[[], object]]]:
     """One call of each kernel."""
     inputs, natural = np.zeros((1, 2, 1)), np.zeros((1, 2, 3))
     natural[0, :, :2] = np.eye(2)
     rows = np.zeros((2, 2))
-    yield "sparse Gaussian process", lambda: factorised(inputs)
+    yield "sparse_gp", "sparse Gaussian process", lambda: factorised(inputs)
     given = inputs, np.eye(2)[None], natural
-    yield "its step", lambda: tilted(*given, rows, 0.5, 0.5, 1.0, True)
-    yield "its predictions", lambda: predicted(*given, rows[:, :1])
-    yield "its coordinates", lambda: whitened(np.eye(2), natural[0, :, :2])
-    yield "its covariances", lambda: covariances(rows[:, :1], rows[:, :1])
+    yield "sparse_gp", "its step", lambda: tilted(*given, rows, 0.5, 0.5, 1.0, True)
+    yield "sparse_gp", "its predictions", lambda: predicted(*given, rows[:, :1])
+    yield "sparse_gp", "its coordinates", lambda: whitened(np.eye(2), natural[0, :, :2])
+    yield "sparse_gp", "its covariances", lambda: covariances(rows[:, :1], rows[:, :1])

@@ -6,10 +6,13 @@ candidate, but a cell can be neither empty nor crowded: sums over the draws vary
 (stratified sampling, with cells made from the sample itself).
 """
 
+from collections.abc import Callable, Iterator
+
 import numpy as np
 
 from pmdviz.kernels.checks import finite, matrix, vector
-from pmdviz.kernels.jit import jit
+from pmdviz.kernels.groups import DEFAULT
+from pmdviz.kernels.jit import inner_jit, jit
 
 DEEPEST = 128  # entries of the stack: cells are halved, so 64 would do for any number of candidates
 
@@ -88,7 +91,7 @@ def _select(keys, order, low, high, place):
                 return
 
 
-@jit
+@inner_jit
 def _part(keys, order, low, high, pivot):
     """Move the keys below `pivot` to the front; the place after them. Without branches: they would be guessed wrong."""
     cut = low
@@ -98,3 +101,8 @@ def _part(keys, order, low, high, pivot):
         keys[cut], order[cut] = key, number
         cut += key < pivot
     return cut
+
+
+def warm_up_calls() -> Iterator[tuple[str, str, Callable[[], object]]]:
+    """One call of each kernel."""
+    yield DEFAULT, "thinning", lambda: thinned(np.zeros((4, 2)), 2, np.zeros(2))

@@ -10,7 +10,7 @@ import numpy as np
 
 from pmdviz.kernels.checks import plain
 from pmdviz.kernels.exponential import exp64
-from pmdviz.kernels.jit import fast_jit, jit
+from pmdviz.kernels.jit import fast_jit, inner_fast_jit, jit
 from pmdviz.kernels.pool import run_blocks
 
 ROWS_PER_BLOCK = 64
@@ -104,7 +104,7 @@ def _likelihood(points, first, squares, out):
         out[i] = -0.5 * total
 
 
-@fast_jit
+@inner_fast_jit
 def _pull_row(x, squares, of_x):
     for t in range(squares.size):
         of_x[t] += 0.5 * (squares[t] * exp64(min(-x[t], FARTHEST)) - 1.0)
@@ -116,7 +116,7 @@ def _pull(points, first, squares, out):
         _pull_row(points[i, first:], squares, out[i, first:])
 
 
-@fast_jit
+@inner_fast_jit
 def _times_mu_squared(p, count):
     """What stands before mu^2 in the squares."""
     return 1.0 - p * p + (count - 1) * (1.0 - p) * (1.0 - p)
@@ -186,16 +186,21 @@ def _sweep(x, y, mu, phi, s2, normals, uniforms):
             x[t] = found
 
 
-def warm_up_calls() -> Iterator[tuple[str, Callable[[], object]]]:
+def warm_up_calls() -> Iterator[tuple[str, str, Callable[[], object]]]:
     """One call of each kernel."""
     one, points, y = np.full(2, 0.5), np.zeros((2, 4)), np.zeros(3)
-    yield "stochastic volatility", lambda: volatility_squares(one, one, one, points, 1)
-    yield "stochastic volatility's paths", lambda: volatility_log_path(one, one, one, points, 1)
-    yield "stochastic volatility's likelihood", lambda: volatility_log_likelihood(points, 1, y)
-    yield "stochastic volatility's mean", lambda: volatility_mean_terms(one, points, 1)
-    yield "stochastic volatility's gradient", lambda: volatility_gradient(one, one, one, one, points, 1)
-    yield "stochastic volatility's pull of the returns", lambda: volatility_pull(points, 1, y, np.zeros((2, 4)))
+    yield "volatility", "stochastic volatility", lambda: volatility_squares(one, one, one, points, 1)
+    yield "volatility", "stochastic volatility's paths", lambda: volatility_log_path(one, one, one, points, 1)
+    yield "volatility", "stochastic volatility's likelihood", lambda: volatility_log_likelihood(points, 1, y)
+    yield "volatility", "stochastic volatility's mean", lambda: volatility_mean_terms(one, points, 1)
+    yield "volatility", "stochastic volatility's gradient", lambda: volatility_gradient(one, one, one, one, points, 1)
     yield (
+        "volatility",
+        "stochastic volatility's pull of the returns",
+        lambda: volatility_pull(points, 1, y, np.zeros((2, 4))),
+    )
+    yield (
+        "volatility",
         "stochastic volatility, point by point",
         lambda: volatility_sweep(np.zeros(3), y, 0.0, 0.5, 1.0, np.zeros(3), np.zeros(3)),
     )

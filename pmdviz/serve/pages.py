@@ -25,9 +25,10 @@ from tornado.web import StaticFileHandler
 
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.errors import InputError
+from pmdviz.kernels.compiling import compiler
 from pmdviz.lab import Lab, css, links
 from pmdviz.lab.links import Link
-from pmdviz.lab.loop import limits, warm
+from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.acknowledge import HELP, on_sent
 from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.loop.pool import pool_for
@@ -214,7 +215,7 @@ def _close(tabs: Tabs) -> None:
 
 def session_page() -> pmui.Page:
     """The page of one browser session; from Bokeh 3.10 on several may be asked for at once, in threads."""
-    warm.begin()
+    compiler.begin()
     with _one_at_a_time:  # classes and caches are filled by the first page, and nobody may take the last place twice
         return _made_page()
 

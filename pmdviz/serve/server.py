@@ -10,6 +10,7 @@ import re
 import signal
 import socket
 import sys
+import threading
 import webbrowser
 from collections.abc import Sequence
 from typing import Any, NoReturn
@@ -22,7 +23,6 @@ from pmdviz.serve.processes import new_key, parent, supervise
 DEFAULT_PORT = 5006
 UNUSED_SESSION_MS, CHECK_SESSIONS_MS = 3000, 1000
 MAX_PROCESSES = 64
-SAY_EVERY = 0.2  # share of the preparation: so often a log, which keeps every line, is told of it
 ORIGIN = re.compile(r"[A-Za-z0-9_.*-]+(:(?P<port>[0-9]{1,5}))?")
 PING_S = 30  # a connection that does not answer within it is dead; a proxy's timeout must be longer
 
@@ -50,6 +50,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="MODULE:OBJECT",
         help="a target of your own in the menus: made with pmdviz.custom_target, or a function that gives one",
     )
+    parser.add_argument(
+        "--compile",
+        choices=("background", "default", "all"),
+        default="background",
+        help="compile kernels before the first page: those of the default run, or all (default: in the background)",
+    )
     parser.add_argument("--docs", metavar="FOLDER", help="a folder that `pmdviz docs` has built, served at /docs/")
     for name, bound in LIMITS.items():
         parser.add_argument(f"--{name.replace('_', '-')}", metavar=bound.letter, help=bound.words)
@@ -62,6 +68,7 @@ def serve(options: argparse.Namespace) -> int:
     _offer_lessons(options.lessons)
     _offer_targets(options.target or ())
     offer_docs(options.docs)
+    _compile_ahead(options.compile)
     if options.num_procs != 1:
         return _serve_many(options)
     above = parent()
@@ -221,23 +228,26 @@ def show_in_browser(url: str) -> None:
 
 
 def _warm_up() -> None:
-    from pmdviz.lab.loop import warm
+    """Compile in the background, the kernels of the default run first; a line says how long these take."""
+    from pmdviz.kernels.compiling import compile_ahead, compiler
+    from pmdviz.kernels.groups import DEFAULT
 
-    said = -1
+    compiler.begin()
+    threading.Thread(target=compile_ahead, args=((DEFAULT,),), name="pmdviz-compile-line", daemon=True).start()
 
-    def report(share: float, what: str) -> None:
-        nonlocal said
-        if sys.stderr.isatty():
-            print(f"\r\033[K{warm.words()}", end="\n" if share >= 1 else "", file=sys.stderr, flush=True)
-        elif (now := int(share / SAY_EVERY + 1e-9)) > said:
-            said = now
-            print(warm.words(), file=sys.stderr, flush=True)
 
-    warm.begin(report)
+def _compile_ahead(what: str) -> None:
+    """Compile before the first page where that was asked for."""
+    from pmdviz.kernels.compiling import compile_ahead
+    from pmdviz.kernels.groups import DEFAULT, all_groups
+
+    if what != "background":
+        compile_ahead(all_groups() if what == "all" else (DEFAULT,))
 
 
 def _run(server: Any) -> NoReturn:
     """Run the loop until a signal; the process ends at once then, whatever its threads are at."""
+    from pmdviz.kernels import cache
     from pmdviz.lab.loop import temporary
 
     loop = server.io_loop
@@ -248,6 +258,7 @@ def _run(server: Any) -> NoReturn:
     if crew := sys.modules.get("pmdviz.experiments.workers"):  # a measurement may be under way
         crew.shut_down()
     temporary.remove()
+    cache.remove_temporary()
     print("pmdviz has stopped", flush=True)
     sys.stdout.flush()
     sys.stderr.flush()

@@ -4,59 +4,49 @@ import ast
 import inspect
 import textwrap
 
-import pytest
 from numba.core.dispatcher import Dispatcher
 
+from pmdviz.kernels.groups import compiled_modules
 from pmdviz.kernels.jit import EXP_OPTIONS, OVERLOAD
 from pmdviz.kernels.models import GRADIENTS, LOG_JOINTS
-from pmdviz.kernels.warmup import MODULES
 
-COMPILED = {
-    f"{item.__module__}.{name}": item
-    for module in MODULES
-    for name, item in vars(module).items()
-    if isinstance(item, Dispatcher)
-}
+REDUCTIONS = {"sum", "mean", "prod", "var", "std", "min", "max", "cumsum", "dot"}
 
 
-@pytest.mark.parametrize("name", sorted(COMPILED))
-def test_a_compiled_function_is_inlined_where_another_calls_it(name):
-    assert COMPILED[name].targetoptions.get("forceinline")
-
-
-def test_so_are_the_functions_that_numba_picks_by_type():
-    assert EXP_OPTIONS.get("forceinline")
-    assert OVERLOAD.get("forceinline")
-
-
-def syntax(function):
-    return list(ast.walk(ast.parse(textwrap.dedent(inspect.getsource(function)))))
-
-
-def whole_powers(function):
+def whole_powers(nodes):
     """The places where a whole number is an exponent: numba compiles them once a process, with anybody's flags."""
-    powers = (node for node in syntax(function) if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow))
+    powers = (node for node in nodes if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow))
     return [ast.unparse(node) for node in powers if isinstance(getattr(node.right, "value", 0.5), int)]
 
 
-def reductions(function):
+def reductions(nodes):
     """Sums and the like of arrays, which numba compiles in the same way."""
-    called = [node.func for node in syntax(function) if isinstance(node, ast.Call)]
-    names = {"sum", "mean", "prod", "var", "std", "min", "max", "cumsum", "dot"}
-    return [ast.unparse(one) for one in called if isinstance(one, ast.Attribute) and one.attr in names]
+    called = (node.func for node in nodes if isinstance(node, ast.Call))
+    return [ast.unparse(one) for one in called if isinstance(one, ast.Attribute) and one.attr in REDUCTIONS]
 
 
-@pytest.mark.parametrize("name", sorted(COMPILED))
-def test_what_it_computes_does_not_depend_on_what_was_compiled_before(name):
-    assert whole_powers(COMPILED[name].py_func) == []
-    assert not COMPILED[name].targetoptions.get("fastmath") or reductions(COMPILED[name].py_func) == []
+def faults_of(source, options):
+    nodes = list(ast.walk(ast.parse(textwrap.dedent(source))))
+    faults = [] if options.get("forceinline") else ["not inlined where another function calls it"]
+    return faults + whole_powers(nodes) + (reductions(nodes) if options.get("fastmath") else [])
 
 
-@pytest.mark.parametrize("function", [*LOG_JOINTS.values(), *GRADIENTS.values()], ids=lambda one: one.__module__)
-def test_nor_does_a_model(function):
-    assert whole_powers(function) == []
+def test_no_compiled_function_depends_on_what_was_compiled_before():
+    found = {
+        f"{item.__module__}.{item.__name__}": (item.py_func, item.targetoptions)
+        for module in compiled_modules()
+        for item in vars(module).values()
+        if isinstance(item, Dispatcher)
+    }
+    found |= {
+        f"{one.__module__}.{one.__name__}": (one, OVERLOAD) for one in (*LOG_JOINTS.values(), *GRADIENTS.values())
+    }
+    assert len(found) > 200
+    faults = {name: faults_of(inspect.getsource(function), options) for name, (function, options) in found.items()}
+    assert {name: words for name, words in faults.items() if words} == {}
+    assert EXP_OPTIONS["forceinline"]
 
 
-def test_powers_and_sums_are_found():
-    assert whole_powers(lambda x: x**2 + x**0.5) == ["x ** 2"]
-    assert reductions(lambda x: x.sum() + len(x)) == ["x.sum"]
+def test_powers_sums_and_calls_are_found():
+    assert faults_of("x**2 + x**0.5 + x.sum()", {"fastmath": True, "forceinline": True}) == ["x ** 2", "x.sum"]
+    assert faults_of("x.sum()", {}) == ["not inlined where another function calls it"]

@@ -5,7 +5,7 @@ from tests.mutants.planting import Fault
 FAULTS = [
     Fault.of("exp-low-half", "kernels.exponential:exp64", "x - k * LN2_HI - k * LN2_LO", "x - k * LN2_HI + k * LN2_LO", "kernels/test_exponential"),
     Fault.of("blocks-end", "kernels.pool:run_blocks", "range(0, num_rows, rows_per_block)", "range(0, num_rows - 1, rows_per_block)", "kernels/test_pool"),
-    Fault.of("checks-infinite", "kernels.checks:finite", "not np.isfinite(array).all()", "np.isnan(array).any()", "kernels/test_refused", "kernels/test_warmup"),
+    Fault.of("checks-infinite", "kernels.checks:finite", "not np.isfinite(array).all()", "np.isnan(array).any()", "kernels/test_refused", "kernels/test_groups"),
     Fault.of("kde-log-determinant", "kernels.kde:log_normaliser", "0.5 * len(cholesky) * np.log(2 * np.pi) + np.log(np.diagonal(cholesky)).sum()", "0.5 * len(cholesky) * np.log(2 * np.pi)", "kernels/test_kde"),
     Fault.of("pairs-tile-end", "kernels.pairs:add_rows", "min(first + tile, base.size)", "min(first + tile, base.size - 1)", "kernels/test_kde"),
     Fault.of("grid-slant", "kernels.grid:_fill_rows", "log_peak - (v * v + t * t) - t * lean", "log_peak - (v * v + t * t) + t * lean", "kernels/test_grid"),
@@ -19,7 +19,7 @@ FAULTS = [
     Fault.of("banana-chain-rule", "kernels.likelihoods.banana:_gradient", "pull * 2.0", "pull", "kernels/test_likelihoods"),
     Fault.of("bimodal-square", "kernels.likelihoods.bimodal:_log_likelihood", "theta[i, 0] * theta[i, 0]", "theta[i, 0]", "kernels/test_likelihoods"),
     Fault.of("model-prior", "kernels.models:normal_prior", "precision * total", "total", "kernels/test_chains"),
-    Fault.of("warmup-types", "kernels.warmup:_other_calls", "kde_on_line(two[:, :1], log_weights, np.eye(1), axis)", "kde_on_line(two[:, :1], log_weights, np.eye(1), axis + np.nan)", "kernels/test_warmup"),
+    Fault.of("warmup-types", "kernels.grid:warm_up_calls", "kde_on_line(two[:, :1], halves, np.eye(1), axis)", "kde_on_line(two[:, :1], halves, np.eye(1), axis + np.nan)", "kernels/test_groups"),
     Fault.of("matched-slope", "kernels.stein.few_points:_force", "2.0 / h * row.sum()", "row.sum()", "kernels/test_few_points"),
     Fault.of("matched-median", "kernels.stein.few_points:matched_force", "2 * np.log(m + 1)", "np.log(m + 1)", "kernels/test_few_points"),
     Fault.of("matched-left-over", "kernels.stein.few_points:_products", "range(dim - dim % 3, dim)", "range(dim, dim)", "kernels/test_few_points"),

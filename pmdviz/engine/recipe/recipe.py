@@ -34,6 +34,7 @@ from pmdviz.engine.recipe.parts import (
 )
 from pmdviz.engine.recipe.python import as_python
 from pmdviz.errors import InputError, shown, unknown
+from pmdviz.kernels.groups import groups_of
 from pmdviz.kernels.machine import machine
 from pmdviz.methods import Method, find_method
 from pmdviz.targets import Target
@@ -186,6 +187,11 @@ class Recipe:
     def make_target(self) -> Target:
         """The target; built-in ones are shared between recipes, as they never change."""
         return self.custom or shared_target(self.target, tuple(self.target_options.items()))
+
+    @property
+    def kernel_groups(self) -> tuple[str, ...]:
+        """The groups of compiled kernels that a run of it needs."""
+        return groups_of(self.target, self.method, self.make_target().dim, **self.knobs)
 
     def make_method(self) -> Method:
         """The method."""

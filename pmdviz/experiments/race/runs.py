@@ -17,6 +17,7 @@ from pmdviz.experiments.race.clock import DATA
 from pmdviz.experiments.race.entrants import Entrant
 from pmdviz.experiments.race.recipe import RaceRecipe
 from pmdviz.experiments.race.result import RaceResult, mode_masses, row
+from pmdviz.kernels.compiling import compile_ahead
 from pmdviz.targets import Target
 
 
@@ -70,6 +71,7 @@ def race(
     else:
         raise InputError("a race's recipe already says all of the race; give progress alone besides")
     check_function("progress", progress)
+    compile_ahead([group for one in recipe.recipes for group in one.kernel_groups])
     runs = [(one, recipe.of(one, seed)) for seed in recipe.ending().seeds for one in recipe.entrants]
     tell = _Progress(len(runs), progress)
     ended = {(one.label, run.seed): _run(one, run, recipe.points, tell) for one, run in runs}

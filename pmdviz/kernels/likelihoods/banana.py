@@ -5,6 +5,7 @@ With the mean of the batch and r = mean - theta_1 - b theta_2^2,
     sum_n log N(x_n | theta_1 + b theta_2^2, s^2) = -( sum_n (x_n - mean)^2 + B r^2 ) / (2 s^2) - B log(s sqrt(2 pi))
 """
 
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -84,3 +85,15 @@ def _model_gradient(model, theta, x, out):
 
 
 LOG_JOINTS[BananaModel], GRADIENTS[BananaModel] = _model_log_joint, _model_gradient
+
+
+def warm_up_calls() -> Iterator[tuple[str, str, Callable[[], object]]]:
+    """One call of each kernel."""
+    theta, x = np.zeros((2, 2)), np.zeros(2)
+    yield "banana", "banana likelihood", lambda: banana_log_likelihood(theta, x, 1.0, 1.0)
+    yield "banana", "banana gradient", lambda: banana_grad_log_likelihood(theta, x, 1.0, 1.0)
+
+
+def warm_up_model() -> tuple[tuple, np.ndarray, int]:
+    """A model, data for it, and its dimension: chains are compiled for it."""
+    return BananaModel(1.0, 2.0, 1.0, 1.0), np.zeros(2), 2

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pmdviz.kernels.checks import finite, matrix
-from pmdviz.kernels.jit import fast_jit
+from pmdviz.kernels.jit import fast_jit, inner_fast_jit
 from pmdviz.kernels.pool import run_blocks
 
 
@@ -78,7 +78,7 @@ def _checked(
     return nets, rows, layer, float(shape.scale / np.sqrt(shape.hidden))
 
 
-@fast_jit
+@inner_fast_jit
 def _units(row, net, layer, hard, units):
     """g(a_h) of a row (F + 1,), and in the second row of `units` (2, H) the slope of g times that of a."""
     inputs, factor = layer
@@ -98,7 +98,7 @@ def _units(row, net, layer, hard, units):
             units[1, h] = factor * (1.0 - t * t)
 
 
-@fast_jit
+@inner_fast_jit
 def _softmax(net, inputs, logit, units, out):
     """log p(class) of the units' values, (K,)."""
     top = -1e300
@@ -145,7 +145,8 @@ def _gradient(nets, rows, layer, logit, hard, out):
         for n in range(rows.shape[0]):
             _units(rows[n], nets[i], layer, hard, units)
             _softmax(nets[i], inputs, logit, units, chances)
-            pulls[:] = 0.0
+            for h in range(pulls.size):
+                pulls[h] = 0.0
             for k in range(chances.size):
                 slope = logit * ((1.0 if k == int(rows[n, inputs]) else 0.0) - np.exp(chances[k]))
                 for h in range(hidden):
@@ -159,10 +160,10 @@ def _gradient(nets, rows, layer, logit, hard, out):
                     out[i, f, h] += x * pulls[h]
 
 
-def warm_up_calls() -> Iterator[tuple[str, Callable[[], object]]]:
+def warm_up_calls() -> Iterator[tuple[str, str, Callable[[], object]]]:
     """One call of each kernel."""
     shape = NetShape(1, 2, 2, 1.0, 1.0)
     theta, rows = np.ones((2, shape.dim)), np.zeros((2, 2))
-    yield "binary net", lambda: net_log_likelihood(theta, rows, shape, True)
-    yield "binary net's gradient", lambda: net_gradient(theta, rows, shape, False)
-    yield "binary net class by class", lambda: net_log_probabilities(theta, rows, shape, True)
+    yield "binary_net", "binary net", lambda: net_log_likelihood(theta, rows, shape, True)
+    yield "binary_net", "binary net's gradient", lambda: net_gradient(theta, rows, shape, False)
+    yield "binary_net", "binary net class by class", lambda: net_log_probabilities(theta, rows, shape, True)

@@ -5,6 +5,7 @@
 The two sums of squares are about the batch's own mean, so nothing cancels; the cost is O(B + m), not O(B m).
 """
 
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -76,3 +77,15 @@ def _model_gradient(model, theta, x, out):
 
 
 LOG_JOINTS[GaussianModel], GRADIENTS[GaussianModel] = _model_log_joint, _model_gradient
+
+
+def warm_up_calls() -> Iterator[tuple[str, str, Callable[[], object]]]:
+    """One call of each kernel."""
+    theta, x = np.zeros((2, 2)), np.zeros((2, 2))
+    yield "gaussian", "Gaussian likelihood", lambda: gaussian_log_likelihood(theta, x, 1.0)
+    yield "gaussian", "Gaussian gradient", lambda: gaussian_grad_log_likelihood(theta, x, 1.0)
+
+
+def warm_up_model() -> tuple[tuple, np.ndarray, int]:
+    """A model, data for it, and its dimension: chains are compiled for it."""
+    return GaussianModel(1.0, 2.0, 1.0), np.zeros((2, 2)), 2

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from pmdviz.kernels.checks import finite, matrix, positive, vector
-from pmdviz.kernels.jit import jit
+from pmdviz.kernels.jit import inner_jit, jit
 from pmdviz.kernels.pool import run_blocks
 
 ROWS_PER_BLOCK = 256
@@ -59,7 +59,7 @@ def _checked(
     return matrix(points, "points", means.shape[1]), means, log_weights, positive(variance, "variance")
 
 
-@jit
+@inner_jit
 def _put_exponents(x, means, log_weights, variance, exponents):
     """log w_k - |x - mu_k|^2 / (2 v) of every component into `exponents` (k,); gives the largest of them."""
     largest = -np.inf
@@ -101,8 +101,8 @@ def _gradient(points, means, log_weights, variance, out):
             out[i, a] /= total * variance
 
 
-def warm_up_calls() -> Iterator[tuple[str, Callable[[], object]]]:
+def warm_up_calls() -> Iterator[tuple[str, str, Callable[[], object]]]:
     """One call of each kernel."""
     arguments = np.zeros((2, 2)), np.zeros((2, 2)), np.full(2, np.log(0.5)), 1.0
-    yield "density of a Gaussian mixture", lambda: gaussian_mixture_log_density(*arguments)
-    yield "gradient of a Gaussian mixture", lambda: gaussian_mixture_grad_log_density(*arguments)
+    yield "gaussian_mixture", "density of a Gaussian mixture", lambda: gaussian_mixture_log_density(*arguments)
+    yield "gaussian_mixture", "gradient of a Gaussian mixture", lambda: gaussian_mixture_grad_log_density(*arguments)

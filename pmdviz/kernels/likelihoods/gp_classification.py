@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from pmdviz.kernels.checks import finite, matrix, vector
-from pmdviz.kernels.jit import fast_jit, jit
+from pmdviz.kernels.jit import inner_fast_jit, inner_jit, jit
 from pmdviz.kernels.pool import run_blocks
 from pmdviz.kernels.sparse_gp import add_squares, to_kernel
 from pmdviz.kernels.triangular import cholesky, dot, forward
@@ -81,7 +81,10 @@ def _log_marginal(theta, columns, y, out):
     cov, factor, a, f = np.empty((n, n)), np.empty((n, n)), np.empty(n), np.empty(n)
     for i in range(out.size):
         out[i] = -np.inf
-        if not np.isnan(theta[i]).any():
+        known = True
+        for k in range(theta.shape[1]):
+            known &= not np.isnan(theta[i, k])
+        if known:
             _covariances(theta[i], columns, columns, cov)
             out[i] = _peak(cov, y, a, f, factor)
             for r in range(n):
@@ -92,48 +95,56 @@ def _log_marginal(theta, columns, y, out):
 def _chances(theta, columns, y, places, out):
     n = y.size
     cov, factor, a, f = np.empty((n, n)), np.empty((n, n)), np.empty(n), np.empty(n)
-    across, mean = np.empty((n, places.shape[1])), np.empty(places.shape[1])
+    across, mean, left = np.empty((n, places.shape[1])), np.empty(places.shape[1]), np.empty(places.shape[1])
     for i in range(theta.shape[0]):
         _covariances(theta[i], columns, columns, cov)
         _peak(cov, y, a, f, factor)
         _covariances(theta[i], columns, places, across)
-        mean[:] = 0.0
+        for p in range(mean.size):
+            mean[p], left[p] = 0.0, np.exp(2.0 * theta[i, -1])
         for r in range(n):
-            mean += a[r] * across[r]
-            across[r] *= np.sqrt(_curvature(f[r]))
+            root = np.sqrt(_curvature(f[r]))
+            for p in range(mean.size):
+                mean[p] += a[r] * across[r, p]
+                across[r, p] *= root
         forward(factor, across)
-        left = np.full(mean.size, np.exp(2.0 * theta[i, -1]))
         for r in range(n):
-            left -= across[r] * across[r]
+            for p in range(mean.size):
+                left[p] -= across[r, p] * across[r, p]
         for p in range(mean.size):
             out[i, p] = _logistic(mean[p] / np.sqrt(1.0 + np.pi / 8.0 * max(left[p], 0.0)))
 
 
-@jit
+@inner_jit
 def _covariances(theta, columns, places, out):
     """K between inputs in columns (k, n) and places (k, p), into out (n, p)."""
     num = columns.shape[0]
-    scaled, point = places.copy(), np.empty(num)
+    scaled, point = np.empty(places.shape), np.empty(num)
     for k in range(num):
-        scaled[k] *= np.exp(-theta[k])
+        narrow = np.exp(-theta[k])
+        for p in range(places.shape[1]):
+            scaled[k, p] = places[k, p] * narrow
     variance = np.exp(2.0 * theta[num])
     for i in range(out.shape[0]):
         for k in range(num):
             point[k] = columns[k, i] * np.exp(-theta[k])
-        out[i] = 0.0
+        for p in range(out.shape[1]):
+            out[i, p] = 0.0
         add_squares(out[i], scaled, point)
         to_kernel(out[i])
-        out[i] *= variance
+        for p in range(out.shape[1]):
+            out[i, p] *= variance
 
 
-@jit
+@inner_jit
 def _peak(cov, y, a, f, factor):
     """Newton's steps to the peak of the posterior of f: a and f = K a there, and L of B = L L' into `factor`.
 
     Gives -1/2 a'f + log P(y | f). A step that leads down is halved, which a concave function needs far from its peak.
     """
     n = y.size
-    a[:], f[:] = 0.0, 0.0
+    for r in range(n):
+        a[r], f[r] = 0.0, 0.0
     new_a, new_f, height = np.empty(n), np.empty(n), n * np.log(0.5)
     for _ in range(MAX_NEWTON):
         _factorise(cov, f, factor)
@@ -142,17 +153,20 @@ def _peak(cov, y, a, f, factor):
         for _ in range(MAX_HALVINGS):
             if found >= height - SLACK * (1.0 - height):
                 break
-            new_a += 0.5 * (a - new_a)
+            for r in range(n):
+                new_a[r] += 0.5 * (a[r] - new_a[r])
             found = _height(cov, y, new_a, new_f)
-        moved = np.abs(new_f - f).max()
-        a[:], f[:], height = new_a, new_f, found
+        moved, height = 0.0, found
+        for r in range(n):
+            moved = max(moved, abs(new_f[r] - f[r]))
+            a[r], f[r] = new_a[r], new_f[r]
         if moved < CLOSE:
             break
     _factorise(cov, f, factor)
     return height
 
 
-@jit
+@inner_jit
 def _factorise(cov, f, factor):
     """The Cholesky factor of B = I + W^1/2 K W^1/2, whose eigenvalues are at least 1."""
     root = np.empty(f.size)
@@ -164,7 +178,7 @@ def _factorise(cov, f, factor):
     cholesky(factor)
 
 
-@jit
+@inner_jit
 def _newton(cov, y, f, factor, a):
     """a = b - W^1/2 B^-1 W^1/2 K b with b = W f + the gradient of log P(y | f)."""
     n = f.size
@@ -180,7 +194,7 @@ def _newton(cov, y, f, factor, a):
         a[r] = b[r] - np.sqrt(_curvature(f[r])) * v[r]
 
 
-@jit
+@inner_jit
 def _height(cov, y, a, f):
     """f = K a, and -1/2 a'f + sum_i log P(y_i | f_i)."""
     total = 0.0
@@ -191,27 +205,27 @@ def _height(cov, y, a, f):
     return total
 
 
-@fast_jit
+@inner_fast_jit
 def _take_off(v, weight, row, n):
     for s in range(n):
         v[s] -= weight * row[s]
 
 
-@jit
+@inner_jit
 def _logistic(f):
     e = np.exp(-abs(f))
     return (1.0 if f > 0.0 else e) / (1.0 + e)
 
 
-@jit
+@inner_jit
 def _curvature(f):
     """-(log P(y | f))'' = p (1 - p), whatever y is."""
     e = np.exp(-abs(f))
     return e / ((1.0 + e) * (1.0 + e))
 
 
-def warm_up_calls() -> Iterator[tuple[str, Callable[[], object]]]:
+def warm_up_calls() -> Iterator[tuple[str, str, Callable[[], object]]]:
     """One call of each kernel."""
     given = np.zeros((1, 2)), np.zeros((2, 1)), np.array([-1.0, 1.0])
-    yield "Gaussian process classifier", lambda: gp_log_marginal(*given)
-    yield "its chances", lambda: gp_class_chances(*given, np.zeros((1, 1)))
+    yield "gp_classification", "Gaussian process classifier", lambda: gp_log_marginal(*given)
+    yield "gp_classification", "its chances", lambda: gp_class_chances(*given, np.zeros((1, 1)))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from pmdviz.kernels.checks import matrix, vector
-from pmdviz.kernels.jit import jit
+from pmdviz.kernels.jit import inner_jit, jit
 
 
 def ising_log_density(
@@ -62,7 +62,7 @@ def _offsets(offsets: np.ndarray | None, size: int) -> np.ndarray:
     return np.zeros(size * size) if offsets is None else vector(offsets, "offsets", size * size)
 
 
-@jit
+@inner_jit
 def _sums(state, size, closed, near):
     """The sum of the neighbours of every spin, into `near`: along the rows, then down and up, edges apart."""
     dim = size * size
@@ -99,7 +99,7 @@ def _relaxed(points, size, coupling, field, offsets, closed):
     return values, gradients
 
 
-@jit
+@inner_jit
 def _near(state, size, r, c, closed):
     """Sum of the neighbours of the spin in row r and column c."""
     near = state[r * size + (c + 1) % size] * (closed if c == size - 1 else 1.0)
@@ -117,9 +117,9 @@ def _sweep(state, size, coupling, field, uniforms, offsets, closed):
             state[r * size + c] = 1.0 if uniforms[r * size + c] < up else -1.0
 
 
-def warm_up_calls() -> Iterator[tuple[str, Callable[[], object]]]:
+def warm_up_calls() -> Iterator[tuple[str, str, Callable[[], object]]]:
     """One call of each kernel."""
     spins = np.ones((1, 4))
-    yield "Ising energy", lambda: ising_log_density(spins, 2, 0.3, 0.0)
-    yield "Ising gradient", lambda: ising_relaxed(spins, 2, 0.3, 0.0)
-    yield "Ising sweep", lambda: ising_sweep(spins[0], 2, 0.3, 0.0, np.full(4, 0.5))
+    yield "ising", "Ising energy", lambda: ising_log_density(spins, 2, 0.3, 0.0)
+    yield "ising", "Ising gradient", lambda: ising_relaxed(spins, 2, 0.3, 0.0)
+    yield "ising", "Ising sweep", lambda: ising_sweep(spins[0], 2, 0.3, 0.0, np.full(4, 0.5))

@@ -103,11 +103,11 @@ def _model_gradient(model, theta, x, out):
 LOG_JOINTS[LinearModel], GRADIENTS[LinearModel] = _model_log_joint, _model_gradient
 
 
-def warm_up_calls() -> Iterator[tuple[str, Callable[[], object]]]:
+def warm_up_calls() -> Iterator[tuple[str, str, Callable[[], object]]]:
     """One call of each kernel."""
     theta, rows = np.zeros((2, 2)), np.zeros((2, 3))
-    yield "linear regression", lambda: linear_log_likelihood(theta, rows, 1.0)
-    yield "linear regression's gradient", lambda: linear_grad_log_likelihood(theta, rows, 1.0)
+    yield "linear", "linear regression", lambda: linear_log_likelihood(theta, rows, 1.0)
+    yield "linear", "linear regression's gradient", lambda: linear_grad_log_likelihood(theta, rows, 1.0)
 
 
 def warm_up_model() -> tuple[tuple, np.ndarray, int]:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pmdviz.kernels.checks import finite, matrix
-from pmdviz.kernels.jit import fast_jit, jit
+from pmdviz.kernels.jit import fast_jit, inner_jit, jit
 from pmdviz.kernels.models import GRADIENTS, LOG_JOINTS, normal_prior
 from pmdviz.kernels.pool import run_blocks
 
@@ -65,13 +65,13 @@ def activation(row, theta):
     return total
 
 
-@jit
+@inner_jit
 def _row(row, theta):
     a = activation(row, theta)
     return (row[theta.size] - (a > 0.0)) * a - np.log1p(np.exp(-abs(a)))
 
 
-@jit
+@inner_jit
 def _pull(row, theta):
     """y - P(1 | x, theta)."""
     a = activation(row, theta)
@@ -131,12 +131,12 @@ def _model_gradient(model, theta, x, out):
 LOG_JOINTS[LogisticModel], GRADIENTS[LogisticModel] = _model_log_joint, _model_gradient
 
 
-def warm_up_calls() -> Iterator[tuple[str, Callable[[], object]]]:
+def warm_up_calls() -> Iterator[tuple[str, str, Callable[[], object]]]:
     """One call of each kernel."""
     theta, rows = np.zeros((2, 2)), np.zeros((2, 3))
-    yield "logistic regression", lambda: logistic_log_likelihood(theta, rows)
-    yield "logistic regression's gradient", lambda: logistic_grad_log_likelihood(theta, rows)
-    yield "logistic regression row by row", lambda: logistic_row_log_likelihood(theta, rows)
+    yield "logistic", "logistic regression", lambda: logistic_log_likelihood(theta, rows)
+    yield "logistic", "logistic regression's gradient", lambda: logistic_grad_log_likelihood(theta, rows)
+    yield "logistic", "logistic regression row by row", lambda: logistic_row_log_likelihood(theta, rows)
 
 
 def warm_up_model() -> tuple[tuple, np.ndarray, int]:

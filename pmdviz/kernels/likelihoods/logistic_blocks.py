@@ -10,7 +10,7 @@ import numpy as np
 
 from pmdviz.kernels.checks import finite, matrix
 from pmdviz.kernels.exponential import exp64
-from pmdviz.kernels.jit import fast_jit
+from pmdviz.kernels.jit import fast_jit, inner_fast_jit
 from pmdviz.kernels.pool import run_blocks
 
 ROWS_PER_BLOCK = 64
@@ -36,7 +36,7 @@ def logistic_block_gradient(own: np.ndarray, others: np.ndarray, columns: np.nda
     return out
 
 
-@fast_jit
+@inner_fast_jit
 def _predictor(weights, x, out):
     """e^-a of every row, x (k, n) -> out (n,)."""
     out[:] = 0.0
@@ -72,7 +72,11 @@ def _gradient(own, factors, x, y, out):
             out[i, k] = total
 
 
-def warm_up_calls() -> Iterator[tuple[str, Callable[[], object]]]:
+def warm_up_calls() -> Iterator[tuple[str, str, Callable[[], object]]]:
     """One call of each kernel."""
     own, others, rows = np.zeros((2, 1)), np.zeros((2, 2)), np.zeros((2, 3))
-    yield "logistic regression by blocks", lambda: logistic_block_gradient(own, others, np.array([0]), rows)
+    yield (
+        "logistic_blocks",
+        "logistic regression by blocks",
+        lambda: logistic_block_gradient(own, others, np.array([0]), rows),
+    )

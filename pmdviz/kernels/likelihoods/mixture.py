@@ -7,13 +7,15 @@ The factors 1 + exp(-|a - b|) lie in (1, 2]: their product over a block of at mo
 logarithm per block replaces one per datum.
 """
 
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from pmdviz.kernels.checks import finite, matrix, positive, vector
 from pmdviz.kernels.exponential import LOG2E, exp2
-from pmdviz.kernels.jit import fast_jit, jit
+from pmdviz.kernels.groups import DEFAULT
+from pmdviz.kernels.jit import inner_fast_jit, inner_jit, jit
 from pmdviz.kernels.models import GRADIENTS, LOG_JOINTS, normal_prior
 from pmdviz.kernels.pool import run_blocks
 
@@ -77,14 +79,14 @@ def _log_shares(p: float) -> tuple[float, float]:
     return (np.log(p) * LOG2E if p > 0 else LOG_ZERO), (np.log1p(-p) * LOG2E if p < 1 else LOG_ZERO)
 
 
-@fast_jit
+@inner_fast_jit
 def _exponents(x, first, second, precision, log_p, log_rest):
     """log2 of the two terms, but for the constant of the Gaussians."""
     u, v = (x - first) * precision, (x - second) * precision
     return log_p - u * u, log_rest - v * v
 
 
-@fast_jit
+@inner_fast_jit
 def _add_two(x, y, first, second, constants, total, product):
     """Add two data to the sums of every parameter; two at a time need half as many loads."""
     precision, log_p, log_rest = constants
@@ -95,7 +97,7 @@ def _add_two(x, y, first, second, constants, total, product):
         product[j] *= (1.0 + exp2(-abs(a - b))) * (1.0 + exp2(-abs(c - d)))
 
 
-@fast_jit
+@inner_fast_jit
 def _add_one(x, first, second, constants, total, product):
     precision, log_p, log_rest = constants
     for j in range(total.size):
@@ -107,8 +109,9 @@ def _add_one(x, first, second, constants, total, product):
 @jit
 def _log_likelihood(first, second, x, constants, out):
     """first, second, out (rows,): the two means and the result."""
-    out[:] = 0.0
-    product = np.ones(out.size)
+    product = np.empty(out.size)
+    for j in range(out.size):
+        out[j], product[j] = 0.0, 1.0
     for start in range(0, x.size, DATA_PER_LOG):
         stop = min(start + DATA_PER_LOG, x.size)
         for n in range(start, stop - 1, 2):
@@ -122,7 +125,7 @@ def _log_likelihood(first, second, x, constants, out):
         out[j] *= LN2
 
 
-@fast_jit
+@inner_fast_jit
 def _sums_over_data(x, first, second, constants):
     precision, log_p, log_rest = constants
     total, product = 0.0, 1.0
@@ -143,7 +146,7 @@ def _log_likelihood_few(first, second, x, constants, out):
             out[j] += total * LN2 + np.log(product)
 
 
-@fast_jit
+@inner_fast_jit
 def _pulls(x, first, second, precision, log_p, log_rest):
     """The standardised residuals (times SCALE), each weighted with its component's responsibility."""
     u, v = (x - first) * precision, (x - second) * precision
@@ -154,7 +157,7 @@ def _pulls(x, first, second, precision, log_p, log_rest):
     return share * u, rest * v
 
 
-@fast_jit
+@inner_fast_jit
 def _add_pulls(x, first, second, constants, pull_first, pull_second):
     precision, log_p, log_rest = constants
     for j in range(pull_first.size):
@@ -172,7 +175,7 @@ def _gradient(first, second, x, constants, out):
         _put_gradient(pull_first[j], pull_second[j], constants[0], out[j])
 
 
-@fast_jit
+@inner_fast_jit
 def _pulls_of_data(x, first, second, constants):
     precision, log_p, log_rest = constants
     pull_first, pull_second = 0.0, 0.0
@@ -190,7 +193,7 @@ def _gradient_few(first, second, x, constants, out):
         _put_gradient(pull_first, pull_second, constants[0], out[j])
 
 
-@jit
+@inner_jit
 def _put_gradient(pull_first, pull_second, precision, out):
     """theta_1 moves both components, theta_2 the second; d(SCALE u)/d theta is -precision, hence the 2 ln 2."""
     out[0] = (pull_first + pull_second) * precision * 2.0 * LN2
@@ -231,3 +234,16 @@ def _model_gradient(model, theta, x, out):
 
 
 LOG_JOINTS[MixtureModel], GRADIENTS[MixtureModel] = _model_log_joint, _model_gradient
+
+
+def warm_up_calls() -> Iterator[tuple[str, str, Callable[[], object]]]:
+    """One call of each kernel."""
+    axis = np.arange(2.0)
+    for theta, words in ((np.zeros((FEW, 2)), ""), (np.zeros((2, 2)), " at few points")):
+        yield DEFAULT, f"mixture likelihood{words}", lambda a=theta: mixture_log_likelihood(a, axis, 1.0, 0.5)
+        yield "mixture", f"mixture gradient{words}", lambda a=theta: mixture_grad_log_likelihood(a, axis, 1.0, 0.5)
+
+
+def warm_up_model() -> tuple[tuple, np.ndarray, int]:
+    """A model, data for it, and its dimension: chains are compiled for it."""
+    return mixture_model(1.0, 2, 1.0, 0.5), np.zeros(2), 2

@@ -10,7 +10,7 @@ import numpy as np
 
 from pmdviz.kernels.checks import matrix, plain, vector
 from pmdviz.kernels.exponential import exp64
-from pmdviz.kernels.jit import fast_jit, jit
+from pmdviz.kernels.jit import inner_fast_jit, jit
 
 
 def block_gibbs(
@@ -29,7 +29,7 @@ def block_gibbs(
     return states
 
 
-@fast_jit
+@inner_fast_jit
 def _draw_layer(given, weights, biases, uniforms, out):
     """out (n,) from the other layer `given` (k,), by weights (k, n)."""
     for j in range(out.size):
@@ -53,7 +53,7 @@ def _sweeps(states, weights, turned, visible, hidden, uniforms):
             _draw_layer(units, turned, visible, uniforms[t, k, units.size :], states[k])
 
 
-def warm_up_calls() -> Iterator[tuple[str, Callable[[], object]]]:
+def warm_up_calls() -> Iterator[tuple[str, str, Callable[[], object]]]:
     """One call of each kernel."""
     one, two = np.ones((1, 1)), np.ones((1, 1, 2))
-    yield "Gibbs chains of a Boltzmann machine", lambda: block_gibbs(one, one, one[0], one[0], two)
+    yield "boltzmann", "Gibbs chains of a Boltzmann machine", lambda: block_gibbs(one, one, one[0], one[0], two)

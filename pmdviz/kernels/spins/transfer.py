@@ -98,7 +98,9 @@ def _through_bonds(values, weights, like, unlike, start, stop, out):
                     held[y, k] = like * down + unlike * up
                     held[y + half, k] = unlike * down + like * up
         half *= 2
-    out[:, start:stop] = held
+    for y in range(held.shape[0]):
+        for k in range(held.shape[1]):
+            out[y, start + k] = held[y, k]
 
 
 @jit
@@ -133,13 +135,23 @@ def _draw(first, starts, weights, bonds, uniforms, out):
             for y in range(sums.size):
                 total += bonds[counts[out[i, c] ^ y]] * weights[c, starts[i], y]
                 sums[y] = total
-            found = np.searchsorted(sums, uniforms[i, c] * total, side="right")
-            out[i, c + 1] = min(found, sums.size - 1)
+            found, beyond = 0, sums.size - 1  # the first whose sum is above the place, or the last
+            while found < beyond:
+                middle = (found + beyond) // 2
+                if sums[middle] > uniforms[i, c] * total:
+                    beyond = middle
+                else:
+                    found = middle + 1
+            out[i, c + 1] = found
 
 
-def warm_up_calls() -> Iterator[tuple[str, Callable[[], object]]]:
+def warm_up_calls() -> Iterator[tuple[str, str, Callable[[], object]]]:
     """One call of each kernel."""
     two, ones, zero = np.ones((2, 2)), np.ones(2), np.zeros(1, np.int64)
-    yield "transfer matrix", lambda: through_bonds(two, ones, 0.3)
-    yield "sums over pairs of columns", lambda: pair_sums(two, two, ones, ones)
-    yield "draws of columns", lambda: drawn_columns(zero, zero, np.ones((1, 1, 2)), 0.3, np.full((1, 1), 0.5))
+    yield "transfer", "transfer matrix", lambda: through_bonds(two, ones, 0.3)
+    yield "transfer", "sums over pairs of columns", lambda: pair_sums(two, two, ones, ones)
+    yield (
+        "transfer",
+        "draws of columns",
+        lambda: drawn_columns(zero, zero, np.ones((1, 1, 2)), 0.3, np.full((1, 1), 0.5)),
+    )

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pmdviz.kernels.checks import finite, matrix, positive, vector
-from pmdviz.kernels.jit import jit
+from pmdviz.kernels.jit import inner_jit, jit
 from pmdviz.kernels.pool import run_blocks
 from pmdviz.kernels.stein.vectors import product
 
@@ -94,7 +94,10 @@ def _stein_rows(points, scores, h, out, start, stop):
 @jit
 def _nearest(z, metric):
     """tau by the breakpoints z_i D_i in falling order: those above it have u_i > 0."""
-    order = np.argsort(-z * metric)
+    falling = np.empty(z.size)
+    for i in range(z.size):
+        falling[i] = -z[i] * metric[i]
+    order = np.argsort(falling)
     total, inverse, tau = -1.0, 0.0, 0.0
     for k in range(order.size):
         i = order[k]
@@ -107,27 +110,33 @@ def _nearest(z, metric):
     for i in range(z.size):
         u[i] = max(0.0, z[i] - tau / metric[i])
         mass += u[i]
-    return u / mass  # 1 but for rounding
+    for i in range(z.size):
+        u[i] /= mass  # 1 but for rounding
+    return u
 
 
-@jit
+@inner_jit
 def _times(K, y, out):
     for i in range(y.size):
         out[i] = product(K[i], y)
 
 
-@jit
+@inner_jit
 def _largest_eigenvalue(K, metric, buffer):
     """Of D^-1/2 K D^-1/2, by power iteration from sqrt(D K_ii)-like entries, and a margin."""
     n, value = metric.size, 0.0
-    root = 1.0 / np.sqrt(metric)
-    vector = np.empty(n)
+    root, vector, scaled = np.empty(n), np.empty(n), np.empty(n)
     for i in range(n):
+        root[i] = 1.0 / np.sqrt(metric[i])
         vector[i] = 1.0 + 0.1 * np.sin(1.0 + i)  # in general position
     for _ in range(POWERS):
-        vector /= np.sqrt(product(vector, vector))
-        _times(K, vector * root, buffer)
-        vector = buffer * root
+        length = np.sqrt(product(vector, vector))
+        for i in range(n):
+            vector[i] /= length
+            scaled[i] = vector[i] * root[i]
+        _times(K, scaled, buffer)
+        for i in range(n):
+            vector[i] = buffer[i] * root[i]
         value = np.sqrt(product(vector, vector))
         if value <= 0.0:
             return 0.0
@@ -137,13 +146,15 @@ def _largest_eigenvalue(K, metric, buffer):
 @jit
 def _descended(K, metric, u, ahead, pace, count):
     """In place of u and ahead; returns the pace, u'Ku and the gap."""
-    slope = np.empty(u.size)
+    slope, aim = np.empty(u.size), np.empty(u.size)
     longest = _largest_eigenvalue(K, metric, slope)
     for _ in range(count):
         if longest <= 0.0:
             break
         _times(K, ahead, slope)
-        new = _nearest(ahead - slope / (longest * metric), metric)
+        for i in range(u.size):
+            aim[i] = ahead[i] - slope[i] / (longest * metric[i])
+        new = _nearest(aim, metric)
         turned = 0.0
         for i in range(u.size):
             turned += metric[i] * (ahead[i] - new[i]) * (new[i] - u[i])
@@ -163,9 +174,13 @@ def _descended(K, metric, u, ahead, pace, count):
     return pace, value, gap
 
 
-def warm_up_calls() -> Iterator[tuple[str, Callable[[], object]]]:
+def warm_up_calls() -> Iterator[tuple[str, str, Callable[[], object]]]:
     """Every function of this file."""
     two, half = np.zeros((2, 2)), np.full(2, 0.5)
-    yield "Stein matrix", lambda: stein_matrix(two, two, 1.0)
-    yield "nearest point of the simplex", lambda: nearest_on_simplex(half, np.ones(2))
-    yield "descent on the simplex", lambda: descended(np.eye(2), np.ones(2), Descent(half, half, 1.0, 0.0, 0.0), 1)
+    yield "black_box", "Stein matrix", lambda: stein_matrix(two, two, 1.0)
+    yield "black_box", "nearest point of the simplex", lambda: nearest_on_simplex(half, np.ones(2))
+    yield (
+        "black_box",
+        "descent on the simplex",
+        lambda: descended(np.eye(2), np.ones(2), Descent(half, half, 1.0, 0.0, 0.0), 1),
+    )

@@ -10,7 +10,7 @@ import numpy as np
 
 from pmdviz.kernels.checks import finite, matrix, vector
 from pmdviz.kernels.exponential import exp64
-from pmdviz.kernels.jit import exp_jit, fast_jit, jit
+from pmdviz.kernels.jit import inner_exp_jit, inner_fast_jit, inner_jit, jit
 
 CLOSEST = 1e-12  # of the squared median distance, where most points coincide
 
@@ -41,7 +41,7 @@ def matched_force(
     return _force(points, scores - 2.0 / h * points, weights, squares, h), h
 
 
-@fast_jit
+@inner_fast_jit
 def _add_three(a, p, u, b, q, v, c, r, w, one, other):
     """one += p a + q b + r c and other += u a + v b + w c: every vector that is read serves two sums."""
     for k in range(one.size):
@@ -49,13 +49,13 @@ def _add_three(a, p, u, b, q, v, c, r, w, one, other):
         other[k] += u * a[k] + v * b[k] + w * c[k]
 
 
-@fast_jit
+@inner_fast_jit
 def _add_one(a, p, out):
     for k in range(out.size):
         out[k] += p * a[k]
 
 
-@jit
+@inner_jit
 def _products(columns):
     """The products of the points i <= j with one another, (m, m); columns (d, m)."""
     dim, m = columns.shape
@@ -69,7 +69,8 @@ def _products(columns):
             _add_one(columns[k, i:], columns[k, i], one)
             _add_one(columns[k, i:], columns[k, i + 1], other)
     if m % 2:
-        out[m - 1, m - 1] = (columns[:, m - 1] * columns[:, m - 1]).sum()
+        for k in range(dim):
+            out[m - 1, m - 1] += columns[k, m - 1] * columns[k, m - 1]
     return out
 
 
@@ -78,7 +79,9 @@ def _squares(columns):
     """|x_i - x_j|^2 as (m, m), and those of the pairs i < j in a row, by |x_i|^2 + |x_j|^2 - 2 x_i x_j."""
     out = _products(columns)
     m, place = out.shape[0], 0
-    norms, pairs = np.diag(out).copy(), np.empty(m * (m - 1) // 2)
+    norms, pairs = np.empty(m), np.empty(m * (m - 1) // 2)
+    for i in range(m):
+        norms[i] = out[i, i]
     for i in range(m):
         out[i, i] = 0.0
         for j in range(i + 1, m):
@@ -92,11 +95,19 @@ def _squares(columns):
     return out, pairs
 
 
-@exp_jit
+@inner_exp_jit
 def _kernels(squares, slope, weights, out):
     """w_j exp(-slope |x_i - x_j|^2) for all j."""
     for j in range(out.size):
         out[j] = weights[j] * exp64(-slope * squares[j])
+
+
+@inner_jit
+def _total(values):
+    total = 0.0
+    for j in range(values.size):
+        total += values[j]
+    return total
 
 
 @jit
@@ -115,15 +126,15 @@ def _force(points, pulls, weights, squares, h):
             for j in range(m - m % 3, m):
                 _add_one(pulls[j], row[j], one)
                 _add_one(pulls[j], more[j], other)
-            _add_one(points[i + 1], 2.0 / h * more.sum(), other)
+            _add_one(points[i + 1], 2.0 / h * _total(more), other)
         else:
             for j in range(m):
                 _add_one(pulls[j], row[j], one)
-        _add_one(points[i], 2.0 / h * row.sum(), one)
+        _add_one(points[i], 2.0 / h * _total(row), one)
     return out
 
 
-def warm_up_calls() -> Iterator[tuple[str, Callable[[], object]]]:
+def warm_up_calls() -> Iterator[tuple[str, str, Callable[[], object]]]:
     """Every function of this file."""
     two = np.eye(2)
-    yield "Stein force of few points", lambda: matched_force(two, two, np.full(2, 0.5), 1.0)
+    yield "few_points", "Stein force of few points", lambda: matched_force(two, two, np.full(2, 0.5), 1.0)

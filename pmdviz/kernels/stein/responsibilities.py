@@ -11,7 +11,7 @@ import numpy as np
 
 from pmdviz.kernels.checks import finite, matrix, positive, vector
 from pmdviz.kernels.exponential import LOG2E, exp2
-from pmdviz.kernels.jit import exp_jit, fast_jit, jit
+from pmdviz.kernels.jit import inner_exp_jit, inner_fast_jit, jit
 from pmdviz.kernels.pool import run_blocks
 from pmdviz.kernels.stein.vectors import product, subtract_squares
 
@@ -40,7 +40,7 @@ def soft_means(
     return logs / LOG2E, middle + means / unit
 
 
-@fast_jit
+@inner_fast_jit
 def _largest(values):
     top = values[0]
     for j in range(values.size):
@@ -48,12 +48,12 @@ def _largest(values):
     return top
 
 
-@exp_jit
+@inner_exp_jit
 def _power(exponent, top):
     return exp2(exponent - top)
 
 
-@fast_jit
+@inner_fast_jit
 def _powers(exponents, top):
     """exponents <- 2^(exponents - top); returns the sum."""
     total = 0.0
@@ -70,7 +70,8 @@ def _rows(columns, base, rows, logs, means, start, stop):
     dim, m = columns.shape
     values = np.empty(m)
     for i in range(start, stop):
-        values[:] = base
+        for j in range(m):
+            values[j] = base[j]
         for k in range(dim):
             subtract_squares(columns[k], rows[i, k], values)
         top = _largest(values)
@@ -80,7 +81,7 @@ def _rows(columns, base, rows, logs, means, start, stop):
             means[i, k] = product(values, columns[k]) / total
 
 
-def warm_up_calls() -> Iterator[tuple[str, Callable[[], object]]]:
+def warm_up_calls() -> Iterator[tuple[str, str, Callable[[], object]]]:
     """Every function of this file."""
     two = np.zeros((2, 2))
-    yield "soft means", lambda: soft_means(two, two, np.zeros(2), 1.0)
+    yield "responsibilities", "soft means", lambda: soft_means(two, two, np.zeros(2), 1.0)

@@ -31,6 +31,6 @@ def _smooth(x, steepness, middle, half, values, slopes):
         slopes[k] = half * steepness * 2.0 * e * share * share
 
 
-def warm_up_calls() -> Iterator[tuple[str, Callable[[], object]]]:
+def warm_up_calls() -> Iterator[tuple[str, str, Callable[[], object]]]:
     """Every function of this file."""
-    yield "smooth step", lambda: smooth_step(np.zeros((2, 1)), 2.0, -1.0, 1.0)
+    yield "smooth_steps", "smooth step", lambda: smooth_step(np.zeros((2, 1)), 2.0, -1.0, 1.0)

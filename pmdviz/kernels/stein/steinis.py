@@ -14,7 +14,7 @@ import numpy as np
 
 from pmdviz.kernels.checks import finite, matrix, plain, positive
 from pmdviz.kernels.exponential import exp2
-from pmdviz.kernels.jit import exp_jit, fast_jit, jit
+from pmdviz.kernels.jit import inner_exp_jit, inner_fast_jit, inner_jit, jit
 from pmdviz.kernels.pool import run_blocks
 from pmdviz.kernels.stein.vectors import subtract_squares
 
@@ -94,12 +94,12 @@ def _moved(points: np.ndarray, leaders: np.ndarray, scores: np.ndarray, h: float
     return force / num, jacobian
 
 
-@exp_jit
+@inner_exp_jit
 def _kernel(exponent):
     return exp2(exponent)
 
 
-@fast_jit
+@inner_fast_jit
 def _exponentials(exponents):
     """exponents <- their kernel values; returns the sum."""
     total = 0.0
@@ -110,7 +110,7 @@ def _exponentials(exponents):
     return total
 
 
-@fast_jit
+@inner_fast_jit
 def _pulled(values, pulls, x, y, slope, out):
     """out_j <- k_j (s_j - c u_j) in one coordinate; returns the sum."""
     total = 0.0
@@ -121,7 +121,7 @@ def _pulled(values, pulls, x, y, slope, out):
     return total
 
 
-@fast_jit
+@inner_fast_jit
 def _moment(weights, x, y):
     total = 0.0
     for j in range(weights.size):
@@ -139,7 +139,8 @@ def _rows(columns, pulls, points, slope, force, jacobian, sums, start, stop):
         last = min(first + TILE, num)
         values, terms = kernels[: last - first], weights[: last - first]
         for i in range(start, stop):
-            values[:] = 0.0
+            for j in range(values.size):
+                values[j] = 0.0
             for a in range(dim):
                 subtract_squares(columns[a, first:last], points[i, a], values)
             sums[i] += _exponentials(values)
@@ -169,7 +170,7 @@ def _log_determinants(jacobian, step, logs, signs, start, stop):
             logs[i], signs[i] = _eliminated(m)
 
 
-@jit
+@inner_jit
 def _small(m):
     """The determinant of a matrix of at most three rows."""
     if m.shape[0] == 1:
@@ -183,7 +184,7 @@ def _small(m):
     )
 
 
-@jit
+@inner_jit
 def _eliminated(m):
     """log |det| and sign by Gaussian elimination with the largest pivot of each column; `m` is overwritten."""
     dim, total, sign = m.shape[0], 0.0, 1.0
@@ -232,10 +233,10 @@ def _is_monotone(jacobian, step, least):
     return True
 
 
-def warm_up_calls() -> Iterator[tuple[str, Callable[[], object]]]:
-    """What `kernels.warmup` compiles of this file."""
+def warm_up_calls() -> Iterator[tuple[str, str, Callable[[], object]]]:
+    """One call of each kernel."""
     two = np.zeros((2, 2))
-    yield "force of leaders", lambda: transport(two, two, two, 1.0)
-    yield "force of leaders, diagonal", lambda: transport_diagonal(two, two, two, 1.0)
-    yield "one-to-one maps", lambda: is_monotone(np.zeros((1, 2, 2)), 1.0, 0.5)
-    yield "determinants", lambda: log_determinants(np.zeros((1, 2, 2)), 1.0)
+    yield "steinis", "force of leaders", lambda: transport(two, two, two, 1.0)
+    yield "steinis", "force of leaders, diagonal", lambda: transport_diagonal(two, two, two, 1.0)
+    yield "steinis", "one-to-one maps", lambda: is_monotone(np.zeros((1, 2, 2)), 1.0, 0.5)
+    yield "steinis", "determinants", lambda: log_determinants(np.zeros((1, 2, 2)), 1.0)

@@ -16,7 +16,7 @@ import numpy as np
 from pmdviz.kernels.checks import finite, matrix, positive, vector
 from pmdviz.kernels.distances import median_distance
 from pmdviz.kernels.exponential import exp2
-from pmdviz.kernels.jit import exp_jit, fast_jit, jit
+from pmdviz.kernels.jit import inner_exp_jit, inner_fast_jit, jit
 from pmdviz.kernels.pool import run_blocks
 from pmdviz.kernels.stein.vectors import product, subtract_squares
 
@@ -82,12 +82,12 @@ def _checked(particles: np.ndarray, scores: np.ndarray, h: float) -> tuple[np.nd
     return particles, scores, h
 
 
-@exp_jit
+@inner_exp_jit
 def _kernel(base, a):
     return exp2(base - a * a)
 
 
-@fast_jit
+@inner_fast_jit
 def _exponentials(x, y, exponents):
     """exponents <- their kernel values, the last dimension's distance taken off; returns the sum."""
     total = 0.0
@@ -109,7 +109,8 @@ def _rows(columns, pulls, out, sums, start, stop):
         last = min(first + TILE, m)
         values = buffer[: last - first]
         for i in range(start, stop):
-            values[:] = 0.0
+            for j in range(values.size):
+                values[j] = 0.0
             for k in range(dim - 1):
                 subtract_squares(columns[k, first:last], columns[k, i], values)
             sums[i] += _exponentials(columns[dim - 1, first:last], columns[dim - 1, i], values)
@@ -117,14 +118,14 @@ def _rows(columns, pulls, out, sums, start, stop):
                 out[i, k] += product(values, pulls[k, first:last])
 
 
-@fast_jit
+@inner_fast_jit
 def _add_squares(x, y, values):
     for j in range(values.size):
         a = x[j] - y
         values[j] += a * a
 
 
-@fast_jit
+@inner_fast_jit
 def _roots(values, cubes):
     """values 1 + r^2 <- k, cubes <- k^3; returns the sum of these."""
     total = 0.0
@@ -151,7 +152,8 @@ def _imq_rows(columns, pulls, places, drive, apart, sums, start, stop):
         last = min(first + TILE, m)
         values, cubes = buffer[: last - first], cubed[: last - first]
         for i in range(start, stop):
-            values[:] = 1.0
+            for j in range(values.size):
+                values[j] = 1.0
             for k in range(dim):
                 _add_squares(columns[k, first:last], columns[k, i], values)
             sums[i] += _roots(values, cubes)
@@ -161,10 +163,12 @@ def _imq_rows(columns, pulls, places, drive, apart, sums, start, stop):
                 apart[i, k] += product(cubes, places[k, first:last])
 
 
-def warm_up_calls() -> Iterator[tuple[str, Callable[[], object]]]:
+def warm_up_calls() -> Iterator[tuple[str, str, Callable[[], object]]]:
     """Every function of this file."""
     two = np.zeros((2, 2))
-    yield "Stein force, IMQ", lambda: imq_force(two, two, 1.0)
+    yield "svgd", "median of sampled distances", lambda: sampled_median_distance(np.zeros((3, 2)), 1)
+    yield "svgd", "Stein force", lambda: stein_force(two, two, 1.0)
+    yield "svgd", "Stein force, IMQ", lambda: imq_force(two, two, 1.0)
 
 
 def sampled_median_distance(points: np.ndarray, num_pairs: int = 20_000) -> float:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from pmdviz.kernels.checks import finite, plain, positive
-from pmdviz.kernels.jit import jit
+from pmdviz.kernels.jit import inner_jit, jit
 from pmdviz.kernels.pool import run_blocks
 from pmdviz.kernels.topics.assignments import assign, checked, expanded, longest, spread, sweep, tiny
 from pmdviz.kernels.topics.streams import chosen
@@ -71,7 +71,8 @@ def _filter(natural, rows, words, counts, seeds, alpha, sweeps, longest, weights
         for d in range(rows.shape[0]):
             state[0] = seeds[i, d]
             n = expanded(words, counts, rows[d, 0], rows[d, 2], tokens)
-            held[:] = 0.0
+            for k in range(held.size):
+                held[k] = 0.0
             for j in range(n):
                 total = _draw(natural[i], tokens[j], alpha, state, z, j, held, shares, sums)
                 weights[i] += math.log(total / (j + alpha * num_topics))
@@ -83,7 +84,7 @@ def _filter(natural, rows, words, counts, seeds, alpha, sweeps, longest, weights
                     _draw(natural[i], tokens[j], alpha, state, z, j, held, shares, sums)
 
 
-@jit
+@inner_jit
 def _draw(natural, word, alpha, state, z, j, held, shares, sums):
     """The j-th token's topic given all others', which are counted; returns the sum of the shares."""
     total = 0.0
@@ -115,8 +116,8 @@ def _mean_counts(natural, rows, words, counts, seeds, alpha, burn_in, sweeps, lo
                     out[tokens[j], z[j]] += share
 
 
-def warm_up_calls() -> Iterator[tuple[str, Callable[[], object]]]:
+def warm_up_calls() -> Iterator[tuple[str, str, Callable[[], object]]]:
     """One call of each kernel."""
     natural, seeds = np.ones((1, 2, 2)), np.zeros((1, 1), np.uint64)
-    yield "a filter of topics", lambda: filtered(natural, tiny(), seeds, 1.0, 1)
-    yield "Gibbs counts of topics", lambda: mean_counts(natural[0], tiny(), seeds[0], 1.0, 1, 1)
+    yield "topics", "a filter of topics", lambda: filtered(natural, tiny(), seeds, 1.0, 1)
+    yield "topics", "Gibbs counts of topics", lambda: mean_counts(natural[0], tiny(), seeds[0], 1.0, 1, 1)

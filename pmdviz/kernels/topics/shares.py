@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from pmdviz.kernels.checks import finite, plain, positive
-from pmdviz.kernels.jit import jit
+from pmdviz.kernels.jit import inner_jit, jit
 from pmdviz.kernels.pool import run_blocks
 from pmdviz.kernels.topics.assignments import checked, tiny
 
@@ -63,15 +63,19 @@ def _shares(topics, rows, ends, words, counts, alpha, out):
     for i in range(topics.shape[0]):
         for d in range(rows.shape[0]):
             _fit(topics[i], words, counts, rows[d, 0], ends[d], alpha, belongs, expected)
-            total = expected.sum() + alpha * num_topics
+            total = 0.0
+            for k in range(num_topics):
+                total += expected[k]
+            total += alpha * num_topics
             for k in range(num_topics):
                 out[i, d, k] = (expected[k] + alpha) / total
 
 
-@jit
+@inner_jit
 def _fit(topics, words, counts, first, end, alpha, belongs, expected):
     num_topics = expected.size
-    expected[:] = 0.0
+    for k in range(num_topics):
+        expected[k] = 0.0
     for p in range(first, end):
         total = 0.0
         for k in range(num_topics):
@@ -87,7 +91,7 @@ def _fit(topics, words, counts, first, end, alpha, belongs, expected):
             break
 
 
-@jit
+@inner_jit
 def _reassign(topics, count, alpha, belongs, expected):
     """One word's tokens, each without its own share of the expected numbers; returns the largest change."""
     total, change = 0.0, 0.0
@@ -118,8 +122,8 @@ def _held_out(topics, weights, shares, rows, words, counts):
     return total, tokens
 
 
-def warm_up_calls() -> Iterator[tuple[str, Callable[[], object]]]:
+def warm_up_calls() -> Iterator[tuple[str, str, Callable[[], object]]]:
     """One call of each kernel."""
     halves = np.full((1, 2, 2), 0.5)
-    yield "topic shares", lambda: shares_of(halves, tiny(), 1.0)
-    yield "held-out words", lambda: held_out_log_likelihood(halves, np.ones(1), tiny(), 1.0)
+    yield "topics", "topic shares", lambda: shares_of(halves, tiny(), 1.0)
+    yield "topics", "held-out words", lambda: held_out_log_likelihood(halves, np.ones(1), tiny(), 1.0)

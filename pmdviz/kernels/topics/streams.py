@@ -38,6 +38,6 @@ def chosen(shares, total, state):
     return shares.size - 1
 
 
-def warm_up_calls() -> Iterator[tuple[str, Callable[[], object]]]:
+def warm_up_calls() -> Iterator[tuple[str, str, Callable[[], object]]]:
     """One call of each kernel."""
-    yield "random streams", lambda: chosen(np.ones(2), 2.0, np.zeros(1, np.uint64))
+    yield "topics", "random streams", lambda: chosen(np.ones(2), 2.0, np.zeros(1, np.uint64))

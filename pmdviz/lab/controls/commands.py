@@ -164,9 +164,9 @@ class Commands:
         whole = bool({"recipe", "make", "content"} & parts.keys())  # in place of what was turned so far
         preset = parts.pop("preset", "" if whole else runner.preset)
         own_budget = (False if preset else None) if whole else runner.own_budget  # a preset's budget is nobody's own
-        made = Runner(
-            limits.check(next_recipe(runner.session, parts, runner.own_budget)), own_budget, preset, runner.choice
-        )
+        recipe = limits.check(next_recipe(runner.session, parts, runner.own_budget))
+        self.live.compiled(recipe.kernel_groups)
+        made = Runner(recipe, own_budget, preset, runner.choice)
         snapshot = made.snapshot()
         if keep or runner.session.frame.iteration > 0 or not self._before:
             self._put_aside(runner)

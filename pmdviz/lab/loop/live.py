@@ -9,6 +9,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
+from functools import partial
 from operator import methodcaller
 from typing import Any
 
@@ -16,8 +17,9 @@ from panel.io.state import set_curdoc
 
 from pmdviz.errors import InputError
 from pmdviz.kernels.cancel import Cancelled, CancelToken
+from pmdviz.kernels.compiling import compiler
+from pmdviz.kernels.groups import knob_groups
 from pmdviz.knobs import Knobs
-from pmdviz.lab.loop import warm
 from pmdviz.lab.loop.acknowledge import Acknowledge
 from pmdviz.lab.loop.jobs import Job, Screen, log_failure, without_closed_tabs
 from pmdviz.lab.loop.locked import is_served, locked
@@ -42,6 +44,7 @@ class Live:
         self.screen, self.ack = screen, ack
         self.runner: Runner | None = None
         self.playing, self.watchdog_hits = False, 0
+        self.awaited: tuple[str, ...] = ()  # groups of kernels that a job waits for, or has waited for
         self._beat = Beat(FAST)
         self._jobs: deque[Job] = deque()
         self._wake, self._drawn, self._ready = asyncio.Event(), asyncio.Event(), asyncio.Event()
@@ -57,6 +60,16 @@ class Live:
         self._doc: Any = None
         ack.on_change("drawn", lambda attr, old, new: self._on_loop(self._on_drawn))
         ack.on_change("hidden", lambda attr, old, new: self._on_loop(self._wake_up))
+
+    @property
+    def playing(self) -> bool:
+        """Whether it plays; meanwhile no kernels are compiled that nobody waits for."""
+        return self._playing
+
+    @playing.setter
+    def playing(self, on: bool) -> None:
+        self._playing = on
+        compiler.somebody_plays(self, on)
 
     def start(self, doc: Any = None) -> None:
         """Begin the task on the event loop, also again after `stop`; `doc` is the document it draws in.
@@ -117,6 +130,15 @@ class Live:
             (self.runner.wanted.set if on else self.runner.wanted.clear)()
         self.screen.play_changed(on)
         self._wake.set()
+
+    def compiled(self, groups: tuple[str, ...]) -> None:
+        """Wait, in a worker thread, until the kernels of what comes next are compiled."""
+        self.awaited = groups
+        compiler.wait(groups)
+
+    def _act(self, job: Job, runner: Any) -> Any:
+        self.compiled(knob_groups(**job.values))
+        return job.act(runner)
 
     @property
     def pace(self) -> Pace:
@@ -224,7 +246,7 @@ class Live:
         """Do the job in the pool, saying so while it lasts; errors become words and leave the last good picture."""
         self._watch = watch = CancelToken()
         loop = asyncio.get_running_loop()
-        act = job.act if self.runner is None else warm.after(job.act)  # the first picture knows what it waits for
+        act = partial(self._act, job) if job.values else job.act
         work = loop.run_in_executor(pool_for(self._foretold()), timed, act, self.runner, watch)
         waited = 0.0
         while not work.done():

@@ -13,9 +13,9 @@ from bokeh.document import Document
 from panel.io.state import state
 
 from pmdviz.errors import InputError
+from pmdviz.kernels.compiling import compiler
 from pmdviz.knobs import KnobSpec
 from pmdviz.lab import css, panel_internals
-from pmdviz.lab.loop import warm
 from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.notebook.still import Still
 
@@ -56,7 +56,7 @@ class InNotebook:
                 raise InputError("a live page in a notebook needs anywidget: pip install 'pmdviz[notebook]'")
             from pmdviz.lab.notebook.widget import PageWidget
 
-            warm.begin()
+            compiler.begin()
             self._widget = PageWidget(self, *self._traits())
         return self._widget
 

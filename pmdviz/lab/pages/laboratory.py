@@ -11,6 +11,8 @@ from pmdviz.engine.run import Run
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
 from pmdviz.experiments.race import RaceRecipe
+from pmdviz.kernels.compiling import compiler
+from pmdviz.kernels.groups import DEFAULT
 from pmdviz.knobs import KnobSpec
 from pmdviz.lab.controls.commands import Commands
 from pmdviz.lab.controls.playback import PlaybackBar
@@ -18,7 +20,7 @@ from pmdviz.lab.controls.recipe_file import OPENING, RecipeFile
 from pmdviz.lab.controls.setup import Setup
 from pmdviz.lab.controls.sharing import Sharing
 from pmdviz.lab.links import HERE, Link, Page
-from pmdviz.lab.loop import limits, warm
+from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.live import BUSY_S
 from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.loop.pace import SLOW
@@ -26,7 +28,7 @@ from pmdviz.lab.loop.runner import Runner, Snapshot
 from pmdviz.lab.loop.work.floor import FloorWork
 from pmdviz.lab.notebook.still_picture import can_draw, still_png
 from pmdviz.lab.pages.opening import take
-from pmdviz.lab.pages.page import LivePage
+from pmdviz.lab.pages.page import LivePage, live_in
 from pmdviz.lab.panels.comparing.compare import ComparePanel
 from pmdviz.lab.panels.comparing.luck import LuckPanel
 from pmdviz.lab.panels.export import ExportPanel
@@ -102,7 +104,7 @@ class Lab(LivePage):
         self.floor = FloorWork(self._tell_floor)
         target_now = self._recipe.make_target()
         self.notice = Notice()
-        self.film = FilmCard(playing=not warm.can_draw())  # else the first minute on a machine is empty axes
+        self.film = FilmCard(playing=not compiler.is_ready((DEFAULT,)))
         self.compare = ComparePanel(self._begin_race, PRESETS, lambda: "Compare" if self.on_open else "Copy Python")
         cards = self.trouble, self.busy_card, self.notice, self.film, self.compare.card
         looks = self._look_at, self._look_at_data, self._look_at_traces
@@ -110,7 +112,7 @@ class Lab(LivePage):
         self.inside = InsidePanel(self.screen.stage.figure, self._look_inside, self._freeze)
         self.screen.view.append(self.inside.view)
         if self.film.shown:
-            self.screen.wait(warm.words(), warm.progress()[0])  # in the document itself: the first thing one sees
+            self.screen.wait(live_in(compiler.seconds_left(self._recipe.kernel_groups)))
         self._go_live()
         self.live.pace = SLOW
         self.commands = Commands(self.live, self.floor, self.screen.dim)
@@ -191,6 +193,7 @@ class Lab(LivePage):
 
         def opened(runner: Runner) -> tuple[Runner, Snapshot]:
             self._opening = False
+            self.live.compiled(self._recipe.kernel_groups)
             made = Runner(self._recipe, preset=self._preset_of())
             self.sharing = sharing  # not before: what is still shown of the usual run is no news for the address bar
             return made, made.snapshot()
@@ -229,7 +232,7 @@ class Lab(LivePage):
         return runner.snapshot()
 
     def _first(self, runner: Runner | None) -> tuple[Runner, Snapshot]:
-        warm.wait(first_picture=_is_usual(self._recipe))
+        self.live.compiled(self._recipe.kernel_groups)
         runner = runner or Runner(self._recipe, preset=self._preset_of())
         return runner, runner.snapshot()
 
@@ -384,9 +387,3 @@ class Lab(LivePage):
             self.screen.say(self._last, self.screen.extra, False)
             if self.floor.seconds > FLOOR_S:
                 self.busy_card.show(FLOOR_WORDS, self.floor.seconds, self.floor.share)
-
-
-def _is_usual(recipe: Recipe) -> bool:
-    """Whether the first picture is that of the usual run, whose kernels are compiled first."""
-    usual = Recipe()
-    return (recipe.target, recipe.method, recipe.knobs) == (usual.target, usual.method, usual.knobs)

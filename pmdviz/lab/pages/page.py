@@ -8,11 +8,16 @@ from typing import Any, ClassVar
 import panel as pn
 
 from pmdviz.errors import InputError
-from pmdviz.lab.loop import warm
+from pmdviz.kernels.compiling import compiler
 from pmdviz.lab.loop.live import Live
 from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.notebook.notebook import InNotebook
 from pmdviz.lab.panels.busy import Busy, words_of_job
+
+
+def live_in(seconds: float) -> str:
+    """What a page says while its kernels are compiled."""
+    return f"Live in about {max(round(seconds), 1)} s"
 
 
 class LivePage(InNotebook):
@@ -111,8 +116,8 @@ class LivePage(InNotebook):
 
     def busy(self, what: str, seconds: float, share: float) -> None:
         """Something takes long: say what, for how long already, and how far it is."""
-        if not warm.is_ready():
-            self.screen.wait(warm.words(), warm.progress()[0])
+        if (left := compiler.seconds_left(self.live.awaited)) > 0:
+            self.screen.wait(live_in(left))
         else:
             self.busy_card.show(words_of_job(what), seconds, share, can_cancel=self.live.runner is not None)
 

@@ -15,7 +15,6 @@ from pmdviz.experiments.race import RaceRecipe
 from pmdviz.lab.controls.playback import PlaybackBar
 from pmdviz.lab.controls.race_setup import DEFAULT_ENTRANTS, RaceSetup
 from pmdviz.lab.controls.race_sharing import RaceSharing
-from pmdviz.lab.loop import warm
 from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.loop.pace import SLOW, Pace
 from pmdviz.lab.loop.race_runner import ROWS, RaceRunner
@@ -97,8 +96,12 @@ class RacePage(LivePage):
         return runner.settle()
 
     def _first(self, runner: RaceRunner | None) -> tuple[RaceRunner, RaceScene]:
-        warm.wait()
-        return _made(self.recipe) if runner is None else (runner, runner.settle())
+        return self._made(self.recipe) if runner is None else (runner, runner.settle())
+
+    def _made(self, recipe: RaceRecipe, choice: SceneChoice = ANY_SCENE) -> tuple[RaceRunner, RaceScene]:
+        self.live.compiled(tuple(group for one in recipe.recipes for group in one.kernel_groups))
+        runner = RaceRunner(recipe, choice)
+        return runner, runner.snapshot()
 
     # What the live loop draws on
 
@@ -205,7 +208,9 @@ class RacePage(LivePage):
             self.screen.dim(True)
             self.bands.forget()
             self._show_bands()
-        self.live.do("new race", lambda runner: _made(recipe, runner.choice if runner else ANY_SCENE), newest_only=True)
+        self.live.do(
+            "new race", lambda runner: self._made(recipe, runner.choice if runner else ANY_SCENE), newest_only=True
+        )
 
     # What is computed in the background
 
@@ -241,8 +246,3 @@ class RacePage(LivePage):
     def _summary(self) -> dict[str, Mapping[str, Any]]:
         result = self.bands.result
         return {} if result is None else {entry["method"]: entry for entry in result.summary}
-
-
-def _made(recipe: RaceRecipe, choice: SceneChoice = ANY_SCENE) -> tuple[RaceRunner, RaceScene]:
-    runner = RaceRunner(recipe, choice)
-    return runner, runner.snapshot()

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 from pmdviz.engine.frame import Frame
 from pmdviz.errors import InputError, TargetError
 from pmdviz.experiments.goodness_of_fit.testing import FitResult, tested
 from pmdviz.kernels.cancel import Cancelled
-from pmdviz.lab.loop import warm
+from pmdviz.kernels.compiling import compiler
+from pmdviz.kernels.groups import FIT_GROUPS
 from pmdviz.lab.loop.background import Background, OneAtATime
 from pmdviz.lab.loop.pool import GIVES_WAY, DaemonPool
 
@@ -41,7 +43,7 @@ class FitWork(OneAtATime):
         """Have the sample of a frame tested by the test of that name; one under way is let go of."""
         self.let_go()
         self.frame, self.outcome = frame, None
-        act = warm.after(lambda tell: tested(frame.target, frame, test, 0, ALPHA, DRAWS, "median"))
+        act = partial(_compiled_test, frame, test)
         self.follow(Background().begin(_pool, act))
 
     def forget(self) -> None:
@@ -62,3 +64,8 @@ class FitWork(OneAtATime):
         except Exception as error:  # a target's own function may raise anything
             log.info("a test of fit stopped", exc_info=True)
             self.outcome = FitOutcome(self.frame, None, f"It stopped: {error}")
+
+
+def _compiled_test(frame: Frame, test: str, tell: Callable[..., object]) -> FitResult:
+    compiler.wait(FIT_GROUPS)
+    return tested(frame.target, frame, test, 0, ALPHA, DRAWS, "median")

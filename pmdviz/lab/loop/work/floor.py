@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from pmdviz.engine.frame import Frame
-from pmdviz.lab.loop import warm
 from pmdviz.lab.loop.background import Background, OneAtATime
 from pmdviz.lab.loop.pool import GIVES_WAY, DaemonPool
 from pmdviz.metrics.perfect_draws import NUM_SETS, floor, known_floor
@@ -64,4 +63,4 @@ class FloorWork(OneAtATime):
 
 
 def _computed(target: Target, m: int, rule: str) -> Background:
-    return Background().begin(_pool, warm.after(lambda tell: floor(target, m, lambda sets: tell(sets, NUM_SETS), rule)))
+    return Background().begin(_pool, lambda tell: floor(target, m, lambda sets: tell(sets, NUM_SETS), rule))

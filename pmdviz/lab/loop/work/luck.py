@@ -11,7 +11,6 @@ from pmdviz.errors import InputError
 from pmdviz.experiments.forecast import MOST_S, in_time
 from pmdviz.experiments.seeds import SeedRun, SeedRuns, other_seeds, run_seed
 from pmdviz.kernels.cancel import Cancelled
-from pmdviz.lab.loop import warm
 from pmdviz.lab.loop.background import Background, OneAtATime, Tell
 from pmdviz.lab.loop.forecast import step_seconds
 from pmdviz.lab.loop.pool import GIVES_WAY, Again, DaemonPool
@@ -50,7 +49,7 @@ class LuckWork(OneAtATime):
             made.append(_told(bounded, seeds[done], lambda share: tell(round(FINE * (done + share)), FINE * number)))
             return SeedRuns(made) if len(made) == number else Again()
 
-        self.follow(Background().begin(_pool, warm.after(turn)))
+        self.follow(Background().begin(_pool, turn))
 
     def forget(self) -> None:
         """Let go of the one under way, and of what came out of the last."""

@@ -1,4 +1,5 @@
 import ast
+import contextlib
 import inspect
 import os
 import subprocess
@@ -8,21 +9,28 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pmdviz.kernels import chains, distances, gibbs, grid, kde, neighbourhoods, resampling, thinning, warmup
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.engine.session import Session
+from pmdviz.errors import InputError
+from pmdviz.kernels import chains, distances, gibbs, grid, groups, kde, neighbourhoods, resampling, thinning
 from pmdviz.kernels.likelihoods import banana, bimodal, gaussian, mixture
+from pmdviz.lab.loop.runner import Runner
+from pmdviz.methods import METHODS, usual_target
+from pmdviz.targets import TARGETS
 
-MODULES = warmup.MODULES
+MODULES = groups.compiled_modules()
 ROOT = Path(__file__).parents[2]
 
 # Every edge of an array that a loop might run over, with every index checked.
 EDGES = """
 import numpy as np
 from numba import config, njit
-from pmdviz.kernels import grid, kde, neighbourhoods, resampling, thinning, warmup
+from pmdviz.kernels import grid, groups, kde, neighbourhoods, resampling, thinning
 from pmdviz.kernels.likelihoods import mixture
 
 assert config.BOUNDSCHECK == 1
-warmup.warm_up(lambda fraction, words: None)
+for call in groups.calls():
+    call.make()
 for dim in (1, 2, 3, 4, 7):
     for num in (1, 63, 64, 65, 1025):
         x, log_w = np.random.default_rng(0).normal(size=(num, dim)), np.zeros(num)
@@ -55,19 +63,9 @@ except IndexError:
 """
 
 
-def test_reports_rising_fractions_and_words():
-    reports = []
-    warmup.warm_up(lambda fraction, words: reports.append((fraction, words)))
-    fractions = [fraction for fraction, _ in reports]
-    assert fractions[0] == 0.0
-    assert reports[-1] == (1.0, "ready")
-    assert fractions == sorted(fractions)
-    assert all(words for _, words in reports)
-
-
 def test_every_public_kernel_is_warmed_up():
-    own = [inspect.getsource(module.warm_up_calls) for module in MODULES if hasattr(module, "warm_up_calls")]
-    texts = [inspect.getsource(warmup), *own]
+    names = "warm_up_calls", "warm_up_calls_on", "warm_up_model"
+    texts = [inspect.getsource(getattr(module, name)) for module in MODULES for name in names if hasattr(module, name)]
     called = {node.id for text in texts for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
     public = {
         name
@@ -75,7 +73,7 @@ def test_every_public_kernel_is_warmed_up():
         for name, item in vars(module).items()
         if inspect.isfunction(item) and item.__module__ == module.__name__ and not name.startswith("_")
     }
-    helpers = {"axis", "step", "whiten", "log_normaliser", "mixture_model", "warm_up_calls", "warm_up_model"}
+    helpers = {"axis", "step", "whiten", "log_normaliser", "warm_up_calls", "warm_up_calls_on", "warm_up_model"}
     helpers |= {"exp2", "only", "log_joint", "put_gradient"}  # of compiled code
     helpers |= {"checked", "longest", "column_states"}  # of arguments
     assert public - helpers <= called
@@ -90,9 +88,14 @@ def signatures():
     }
 
 
-@pytest.mark.parametrize("writeable", [True, False])
-def test_after_it_nothing_is_left_to_compile(writeable):
-    warmup.warm_up(lambda fraction, words: None)
+def test_no_type_of_argument_is_left_to_compile():
+    for writeable in (True, False):
+        check_types(writeable)
+
+
+def check_types(writeable):
+    for call in groups.calls():
+        call.make()
     before = signatures()
     arrays = {dim: np.random.default_rng(dim).normal(size=(70, dim)) for dim in (1, 2, 3, 5)}
     weights, axis, centres = np.full(70, 1 / 70), np.linspace(-1, 1, 40), np.arange(3)
@@ -128,7 +131,7 @@ def test_after_it_nothing_is_left_to_compile(writeable):
     assert signatures() == before
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_edges_with_every_index_checked(tmp_path):
     checked = {"NUMBA_BOUNDSCHECK": "1", "NUMBA_OPT": "1"}  # with less optimisation it compiles in less time
     environment = {**os.environ, **checked, "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
@@ -136,3 +139,54 @@ def test_edges_with_every_index_checked(tmp_path):
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "bounds were checked"
+
+
+def forget_all():
+    for module in MODULES:
+        for item in vars(module).values():
+            if hasattr(item, "py_func"):
+                item._reset_overloads()
+
+
+def missing(target, method):
+    """What the run's first steps and its pictures compile or load that its groups have not."""
+    recipe = Recipe(target, method)
+    forget_all()
+    for call in groups.calls():
+        if call.group in recipe.kernel_groups:
+            call.make()
+    before = signatures()
+    session = Session(recipe)
+    session.advance(1)
+    session.advance(1)
+    session.frame.metrics  # noqa: B018, computed when asked for
+    Runner(session).snapshot()
+    after = signatures()
+    return {name: after[name] for name in after if after[name] != before[name]}
+
+
+def test_the_default_run_needs_no_more_than_its_group():
+    assert groups.groups_of("mixture", "pmd")[0] == groups.DEFAULT
+    assert missing("mixture", "pmd") == {}
+
+
+@pytest.mark.ci
+def test_no_run_needs_more_than_its_groups():
+    pairs = {(target, "pmd") for target in TARGETS if target != "formula"} | {
+        (usual_target(name), name) for name in METHODS
+    }
+    faults = {}
+    for target, method in sorted(pairs):
+        with contextlib.suppress(InputError):  # a pair that does not fit
+            if found := missing(target, method):
+                faults[target, method] = found
+    assert faults == {}
+
+
+def test_the_tables_name_what_there_is():
+    known = set(groups.all_groups())
+    named = {group for target in TARGETS for method in METHODS for group in groups.groups_of(target, method)}
+    named |= {group for values in groups.VALUES.values() for group in values} | set(groups.FIT_GROUPS)
+    assert named <= known
+    assert known - named <= {"oblique", "single", "many particles", "uniforms"}, "groups that no run would wait for"
+    assert set(groups.TARGETS) <= set(TARGETS) and set(groups.METHODS) | set(groups.CHAINS) <= set(METHODS)

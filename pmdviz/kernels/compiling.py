@@ -1,0 +1,248 @@
+"""Compile kernels in other processes, those that somebody waits for first, and load them into this one.
+
+A compiler in a thread of this process would hold up its event loop. The other processes fill numba's cache on the
+disk, one kernel at a time, and a thread here then loads each in some milliseconds.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
+from importlib.resources import files
+from weakref import WeakSet
+
+from numba.core import event
+
+from pmdviz.kernels.groups import DEFAULT, Call, calls
+
+SECONDS: dict[str, float] = json.loads(files("pmdviz.kernels").joinpath("seconds.json").read_text())  # measured
+LOAD_S, START_S = 0.02, 1.0  # of one kernel from the cache; of a process that compiles
+PATIENCE_S = 2.0  # before a line says that kernels are compiled
+LOWEST = 19  # niceness of a process that compiles what nobody waits for
+_this_thread = threading.local()
+
+
+class NotCached(Exception):
+    """A kernel is not in the cache, in a thread that must not compile."""
+
+
+class _Refusal(event.Listener):
+    """Numba announces each compilation; a thread that may only load stops there."""
+
+    def on_start(self, event: event.Event) -> None:
+        if getattr(_this_thread, "only_loads", False):
+            raise NotCached
+
+    def on_end(self, event: event.Event) -> None:
+        pass
+
+
+event.register("numba:compile", _Refusal())
+
+
+@contextmanager
+def only_loading() -> Iterator[None]:
+    """Within it this thread compiles nothing: a call of a kernel that is not in the cache raises NotCached."""
+    _this_thread.only_loads = True
+    try:
+        yield
+    finally:
+        _this_thread.only_loads = False
+
+
+class Compiler:
+    """The background compile of a process: a queue of groups, and one thread and one process for each core."""
+
+    def __init__(self, lanes: int | None = None) -> None:
+        self._lanes = lanes or os.cpu_count() or 1
+        self._change = threading.Condition()
+        self._calls: list[Call] = []
+        self._asked: list[str] = []  # groups, the first to be compiled first
+        self._ready: set[str] = set()  # words of calls
+        self._begun: dict[str, float] = {}  # call under way -> when it began
+        self._players: WeakSet[object] = WeakSet()
+        self._cold = self._has_begun = self._rest = False
+        self.seconds: dict[str, float] = {}  # wall seconds of the calls that were compiled on this machine
+
+    def begin(self, rest: bool = True) -> None:
+        """Start the background compile, once per process: what was asked, and the rest where nobody plays."""
+        with self._change:
+            self._rest |= rest
+            self._change.notify_all()
+            if self._has_begun:
+                return
+            self._has_begun = True
+            self._asked += [DEFAULT] if rest else []
+        threading.Thread(target=self._start, name="pmdviz-compile", daemon=True).start()
+
+    def ask(self, groups: Iterable[str]) -> None:
+        """Put the groups to the front of the queue."""
+        with self._change:
+            front = list(dict.fromkeys(groups))
+            self._asked = front + [group for group in self._asked if group not in front]
+            self._change.notify_all()
+
+    def is_ready(self, groups: Collection[str]) -> bool:
+        """Whether all kernels of the groups are compiled and loaded."""
+        with self._change:
+            return bool(self._calls) and not self._left(groups)
+
+    def wait(self, groups: Collection[str], seconds: float | None = None) -> bool:
+        """Return when the groups are ready, or False after so many seconds. For worker threads, not the event loop."""
+        self.ask(groups)
+        self.begin(rest=False)
+        with self._change:
+            return self._change.wait_for(lambda: bool(self._calls) and not self._left(groups), seconds)
+
+    def seconds_left(self, groups: Collection[str]) -> float:
+        """About how many seconds remain until the groups are ready, from compile times scaled to this machine."""
+        with self._change:
+            if not self._calls:
+                return START_S if groups else 0.0
+            if not (left := self._left(groups)):
+                return 0.0
+            ahead = self._asked[
+                : 1 + max((self._asked.index(group) for group in groups if group in self._asked), default=0)
+            ]
+            work = {call.words: self._seconds(call) for call in [*self._left(ahead), *left]}
+            return max(max(self._seconds(call) for call in left), sum(work.values()) / self._lanes)
+
+    def somebody_plays(self, page: object, on: bool) -> None:
+        """Whether a page plays; meanwhile no kernel is compiled that nobody waits for."""
+        with self._change:
+            (self._players.add if on else self._players.discard)(page)
+            self._change.notify_all()
+
+    def _left(self, groups: Collection[str]) -> list[Call]:
+        return [call for call in self._calls if call.group in groups and call.words not in self._ready]
+
+    def _seconds(self, call: Call) -> float:
+        """What a call still takes, in wall seconds."""
+        if not self._cold:
+            return LOAD_S
+        expected = sum(SECONDS.get(words, 1.0) for words in self.seconds)
+        scale = sum(self.seconds.values()) / expected if expected else 1.0
+        elapsed = time.monotonic() - self._begun[call.words] if call.words in self._begun else 0.0
+        return max(SECONDS.get(call.words, 1.0) * scale - elapsed, LOAD_S)
+
+    def _start(self) -> None:
+        found = sorted(calls(), key=lambda call: -SECONDS.get(call.words, 1.0))  # a long one at the end keeps one core
+        with self._change:
+            self._calls = found
+            self._change.notify_all()
+        for number in range(self._lanes):
+            threading.Thread(target=self._run, name=f"pmdviz-compile-{number}", daemon=True).start()
+
+    def _run(self) -> None:
+        """Take one call after the other, until none is left."""
+        process = None
+        while True:
+            if (taken := self._take()) is None:
+                process = process and process.end()
+                with self._change:
+                    if len(self._ready) == len(self._calls):
+                        return
+                    self._change.wait()
+                continue
+            call, nice = taken
+            try:
+                if not _is_loaded(call):
+                    self._cold = True
+                    if process is not None and process.is_nice and not nice:
+                        process = process.end()
+                    process = process or Process()
+                    if (seconds := process.compile(call, nice)) is not None:
+                        self.seconds[call.words] = seconds
+                    if not _is_loaded(call):
+                        call.make()
+            except Exception:  # whoever needs it compiles it then
+                logging.getLogger(__name__).warning("%s was not compiled ahead", call.words, exc_info=True)
+            with self._change:
+                self._ready.add(call.words)
+                self._begun.pop(call.words, None)
+                self._change.notify_all()
+
+    def _take(self) -> tuple[Call, bool] | None:
+        """The next call, and whether it is one that nobody waits for; None if there is nothing to do now."""
+        with self._change:
+            left = [c for c in self._calls if c.words not in self._ready and c.words not in self._begun]
+            asked = [call for group in self._asked for call in left if call.group == group]
+            if not asked and (self._players or not self._rest):
+                return None
+            for call in asked or left:
+                self._begun[call.words] = time.monotonic()
+                return call, not asked
+            return None
+
+
+def compile_ahead(groups: Collection[str]) -> None:
+    """Return when the groups are compiled; where that takes longer than 2 s, a line on standard error counts down."""
+    began, said = time.monotonic(), ""
+    while not compiler.wait(groups, PATIENCE_S if said == "" else 1.0):
+        words = f"Compiling kernels for this computer, once: about {compiler.seconds_left(groups):.0f} s left"
+        if sys.stderr.isatty() or not said:
+            sys.stderr.write(f"\r{words} " if sys.stderr.isatty() else f"{words}\n")
+            sys.stderr.flush()
+        said = words
+    if said and sys.stderr.isatty():
+        sys.stderr.write(f"\r{' ' * len(said)} \rCompiled in {time.monotonic() - began:.0f} s\n")
+
+
+def _is_loaded(call: Call) -> bool:
+    try:
+        with only_loading():
+            call.make()
+    except NotCached:
+        return False
+    return True
+
+
+class Process:
+    """Another process that compiles the calls whose words it reads from its standard input."""
+
+    def __init__(self) -> None:
+        self.is_nice, self._process = False, None
+
+    def compile(self, call: Call, nice: bool) -> float | None:
+        """Compile a call's kernels; wall seconds, or None where the process has failed."""
+        self.is_nice |= nice
+        command, pipe = [sys.executable, "-m", "pmdviz.kernels.compiling"], subprocess.PIPE
+        try:
+            if self._process is None:
+                self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True)
+            self._process.stdin.write(f"{'nice' if nice else 'soon'} {call.words}\n")
+            self._process.stdin.flush()
+            return float(self._process.stdout.readline())
+        except (OSError, ValueError):
+            return None
+
+    def end(self) -> None:
+        """End it; it is idle."""
+        if self._process is not None:
+            self._process.communicate()
+
+
+def _serve() -> None:
+    """Compile each call that a line of standard input names, and answer with the seconds that it took."""
+    by_words = {call.words: call for call in calls()}
+    for line in sys.stdin:
+        how, words = line.rstrip("\n").split(" ", 1)
+        if how == "nice" and hasattr(os, "nice"):
+            os.nice(LOWEST)
+        began = time.monotonic()
+        by_words[words].make()
+        sys.stdout.write(f"{time.monotonic() - began}\n")
+        sys.stdout.flush()
+
+
+compiler = Compiler()
+
+if __name__ == "__main__":
+    _serve()

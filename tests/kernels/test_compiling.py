@@ -1,0 +1,145 @@
+"""The queue of the background compile, its processes, and a computer without a folder for compiled kernels."""
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from pmdviz.kernels import compiling
+from pmdviz.kernels.compiling import Compiler, NotCached, Process, only_loading
+from pmdviz.kernels.groups import DEFAULT, Call, calls
+from pmdviz.kernels.limiting import _top
+
+ROOT = Path(__file__).parents[2]
+PATIENCE_S = 60
+
+
+@pytest.fixture
+def queue(monkeypatch):
+    """A compiler with calls of four groups, none of them in the cache; other processes note the order."""
+    order, compiled, gate = [], set(), threading.Event()
+
+    def make(words):
+        if words not in compiled:
+            raise NotCached
+
+    class Noting:
+        def __init__(self):
+            self.is_nice = False
+
+        def compile(self, call, nice):
+            assert gate.wait(PATIENCE_S)
+            order.append((call.words, nice))
+            compiled.add(call.words)
+            return 2.0
+
+        def end(self):
+            pass
+
+    groups = "banana", DEFAULT, "rest", "svgd"
+    found = [Call(group, f"{group} {k}", lambda w=f"{group} {k}": make(w)) for group in groups for k in range(2)]
+    monkeypatch.setattr(compiling, "calls", lambda: found)
+    monkeypatch.setattr(compiling, "Process", Noting)
+    monkeypatch.setattr(compiling, "SECONDS", {call.words: 1.0 for call in found})
+    made = Compiler(lanes=1)
+    made.order, made.gate = order, gate
+    return made
+
+
+def test_what_somebody_waits_for_comes_first_and_the_rest_while_nobody_plays(queue):
+    page = threading.Event()  # any object
+    queue.somebody_plays(page, True)
+    queue.begin()
+    queue.ask(("svgd", "banana"))
+    queue.gate.set()
+    assert queue.wait((DEFAULT,), PATIENCE_S) and queue.wait(("svgd", "banana"), PATIENCE_S)
+    asked = {f"{group} {k}" for group in ("banana", DEFAULT, "svgd") for k in (0, 1)}
+    assert {words for words, _ in queue.order} == asked and len(queue.order) == 6
+    assert not any(nice for _, nice in queue.order)
+    assert not queue.is_ready(("rest",)) and queue.seconds_left(("rest",)) > 0
+    queue.somebody_plays(page, False)
+    with queue._change:
+        assert queue._change.wait_for(lambda: len(queue._ready) == 8, PATIENCE_S)
+    assert queue.order[6:] == [("rest 0", True), ("rest 1", True)]
+
+
+def test_a_wait_alone_compiles_nothing_else(queue):
+    queue.gate.set()
+    assert queue.wait(("svgd",), PATIENCE_S)
+    assert [words for words, _ in queue.order] == ["svgd 0", "svgd 1"]
+    assert queue.is_ready(("svgd",)) and not queue.is_ready((DEFAULT,))
+
+
+def test_seconds_left_follow_the_measured_times_down_to_none(queue):
+    assert queue.seconds_left(()) == 0.0
+    queue.begin()
+    queue.ask(("svgd",))
+    assert not queue.wait(("svgd",), 0.05), "nothing is compiled yet"
+    assert 0 < queue.seconds_left(("svgd",)) <= 2 + 2, "at most those of the group and of the default run"
+    queue.gate.set()
+    assert queue.wait(("svgd",), PATIENCE_S)
+    assert queue.seconds_left(("svgd",)) == 0.0
+    queue._cold, queue._ready = True, set()
+    assert queue.seconds_left(("svgd",)) == pytest.approx(4.0), "this machine took twice as long as the table says"
+
+
+def test_what_no_other_process_compiles_is_compiled_here(queue, monkeypatch):
+    made = []
+    monkeypatch.setattr(compiling, "Process", Process)
+    monkeypatch.setattr(compiling.sys, "executable", "no-such-program")
+    call = Call("one", "one", lambda: made.append(compiling._this_thread.__dict__.get("only_loads")))
+    monkeypatch.setattr(compiling, "calls", lambda: [call])
+    monkeypatch.setattr(compiling, "_is_loaded", lambda call: False)
+    assert queue.wait(("one",), PATIENCE_S)
+    assert made == [None]
+
+
+def test_a_thread_that_only_loads_does_not_compile():
+    with only_loading(), pytest.raises(NotCached):
+        _top.compile("(float32[::1], float32[::1], float32)")
+    assert not _top.overloads or len(_top.signatures) < 3
+
+
+def test_another_process_compiles_a_call():
+    call = next(call for call in calls() if call.words == "step limit")
+    process = Process()
+    assert process.compile(call, True) > 0.0
+    process.end()
+
+
+THIN = """
+import tempfile; tempfile.tempdir = {folder!r}
+from numba.core.caching import CacheImpl, UserProvidedCacheLocator
+CacheImpl._locator_classes = [UserProvidedCacheLocator]
+import numpy as np
+from pmdviz.kernels.thinning import thinned
+print(thinned(np.zeros((4, 2)), 2, np.zeros(2)).shape)
+"""
+
+
+def test_without_a_folder_for_them_kernels_are_kept_in_a_temporary_one(tmp_path):
+    """A cache folder that is a file cannot be written by anybody, whoever runs the test."""
+    (tmp_path / "file").touch()
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "file"), "PYTHONPATH": str(ROOT)}
+    for folder, words in ((str(tmp_path), "in a temporary folder"), (str(tmp_path / "file"), "in memory")):
+        command = [sys.executable, "-c", THIN.format(folder=folder)]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.strip() == "(2,)"
+        assert words in done.stderr and "NUMBA_CACHE_DIR" in done.stderr and len(done.stderr.splitlines()) == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["file"], "the temporary folder is removed"
+
+
+def test_a_line_says_how_long_it_takes_only_where_it_lasts(queue, monkeypatch, capsys):
+    monkeypatch.setattr(compiling, "compiler", queue)
+    monkeypatch.setattr(compiling, "PATIENCE_S", 0.05)
+    threading.Timer(0.2, queue.gate.set).start()
+    compiling.compile_ahead(("svgd",))
+    said = capsys.readouterr()
+    assert said.out == "" and len(said.err.splitlines()) == 1
+    assert said.err.startswith("Compiling kernels for this computer, once: about ")
+    compiling.compile_ahead(("svgd",))
+    assert capsys.readouterr() == ("", "")
