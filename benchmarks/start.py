@@ -1,4 +1,4 @@
-"""What a start costs: the import, a command without kernels, a whole run from a warm and from an empty cache."""
+"""What a start costs: import, commands, a whole run; and a page's first minute on a machine that never ran it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,12 @@ import sys
 import tempfile
 import time
 from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
 from statistics import median
 from typing import Any
+
+from tests.support.browser import await_picture, chromium, free_port, lab_command, open_page, server
 
 TIMES = 7
 HEAVY = ("numba", "scipy", "panel", "bokeh", "param", "numpy")
@@ -20,13 +24,43 @@ HELD = f"import sys; import pmdviz; print(*(name for name in {HEAVY!r} if name i
 WITHOUT_SCIPY = (
     "import sys; sys.modules['scipy'] = None; from pmdviz.cli.main import main; sys.exit(main(sys.argv[1:]))"
 )
+MOST_S = 300.0  # that a cold page may take
+CHOSEN_S = 10.0
+CHOICE = {"Target": "Banana (2-D)", "Method": "Stein variational gradient descent"}
+PLAY_JS = """
+async () => {
+  const picture = pmdviz.picture(), began = performance.now()
+  pmdviz.find(".pmdviz-play").shadowRoot.querySelector("button").click()
+  while (!(pmdviz.iteration() >= 1 && pmdviz.picture() !== picture)) await new Promise(requestAnimationFrame)
+  return (performance.now() - began) / 1000
+}
+"""  # until iteration and pixels have changed
+CHOSEN_JS = """!pmdviz.model('acknowledge').shown.includes('"schedule"')"""  # a knob of pmd
+REST_JS = """
+async () => {
+  let longest = 0, last = pmdviz.iteration(), at = performance.now(), live = null
+  for (;;) {
+    await new Promise(requestAnimationFrame)
+    const now = performance.now(), iteration = pmdviz.iteration()
+    if (iteration !== last || iteration >= 200) { longest = Math.max(longest, now - at); last = iteration; at = now }
+    if (!pmdviz.model("acknowledge").recorded) live ??= now
+    if (live && now - live > 2000) return longest / 1000
+  }
+}
+"""  # the longest time without a new iteration, until two seconds after the live run has taken over
 RUN = ("run", "--target", "mixture", "--method", "pmd", "--seed", "0", "--json")  # a file follows
 
 
 def run(options: Namespace) -> dict[str, Any]:
     """Wall and CPU seconds of new processes, medians; the empty cache is tried once."""
     with tempfile.TemporaryDirectory(prefix="pmdviz-start-") as folder:
-        return _figures(2 if options.quick else TIMES, f"{folder}/cache", f"{folder}/out.json")
+        figures = _figures(2 if options.quick else TIMES, f"{folder}/cache", f"{folder}/out.json")
+    with chromium() as browser:
+        figures["first_minute_idle"] = first_minute(browser)
+        figures["another_run_after_10_s"] = another_run(browser)
+        with busy_loops(2):
+            figures["first_minute_beside_two_python_loops"] = first_minute(browser)
+    return figures | {"load_after": [round(x, 2) for x in os.getloadavg()]}
 
 
 def _figures(times: int, empty: str, out: str) -> dict[str, Any]:
@@ -42,9 +76,59 @@ def _figures(times: int, empty: str, out: str) -> dict[str, Any]:
         "run_20000_with_floor": medians(times, *module, *whole_run),
         "run_20000_with_floor_without_scipy": medians(times, "-c", WITHOUT_SCIPY, *whole_run),
         "run_20000_with_floor_empty_cache": {"wall_s": round(cold[0], 3), "cpu_s": round(cold[1], 3)},
-        "load_after": [round(x, 2) for x in os.getloadavg()],
         "how": f"medians of {times} new processes, interpreter included; a run is the default one, 20,000 data visited",
     }
+
+
+@contextmanager
+def cold_server() -> Iterator[tuple[int, float]]:
+    """A server with an empty cache of kernels: its port, and when it first answered."""
+    port = free_port()
+    with tempfile.TemporaryDirectory(prefix="pmdviz-cold-", ignore_cleanup_errors=True) as cache:
+        with server(lab_command(port), port, NUMBA_CACHE_DIR=cache):
+            yield port, time.monotonic()
+
+
+@contextmanager
+def busy_loops(number: int) -> Iterator[None]:
+    """So many other processes of normal priority that keep a core busy each."""
+    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(number)]
+    try:
+        yield
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
+
+
+def first_minute(browser: Any) -> dict[str, float]:
+    """From the server's first answer to page and live run, from the click on Play to motion, and the longest rest."""
+    with cold_server() as (port, answered):
+        page = open_page(browser, port)
+        await_picture(page, MOST_S)
+        found = {"page_s": time.monotonic() - answered}
+        found["click_to_motion_s"] = page.evaluate(PLAY_JS)
+        found["longest_rest_s"] = page.evaluate(REST_JS)
+        found["live_s"] = time.monotonic() - answered
+        page.close()
+        return {name: round(value, 2) for name, value in found.items()}
+
+
+def another_run(browser: Any) -> dict[str, Any]:
+    """SVGD on the banana, chosen 10 s after the server's first answer, beside a page that plays the default run."""
+    with cold_server() as (port, answered):
+        playing, page = open_page(browser, port), open_page(browser, port)
+        for each in (playing, page):
+            await_picture(each, MOST_S)
+        playing.evaluate(PLAY_JS)
+        page.wait_for_timeout(max(0.0, 1000 * (CHOSEN_S + answered - time.monotonic())))
+        chosen = time.monotonic()
+        for label, title in CHOICE.items():
+            page.get_by_label(label, exact=True).select_option(title)
+        page.wait_for_function(CHOSEN_JS, timeout=1000 * MOST_S)
+        page.get_by_role("button", name="Play", exact=True).click(timeout=1000 * MOST_S)
+        page.wait_for_function("pmdviz.iteration() >= 1", timeout=1000 * MOST_S, polling="raf")
+        return {"chosen": list(CHOICE.values()), "first_live_step_s": round(time.monotonic() - chosen, 2)}
 
 
 def medians(times: int, *arguments: str) -> dict[str, float]:

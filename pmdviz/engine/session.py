@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -182,7 +183,8 @@ class Session:
         return due if turned is None else min(due, turned)
 
     def _after(self, before: Frame, block: StepBlock, seconds: float, rows: np.ndarray | slice) -> Frame:
-        return Frame(
+        return replace(
+            before,
             iteration=before.iteration + block.steps,
             visited=before.visited + block.cost.visited,
             density_evaluations=before.density_evaluations + block.cost.density_evaluations,
@@ -190,13 +192,9 @@ class Session:
             seconds=before.seconds + seconds,
             rejuvenations=before.rejuvenations + bool(block.info.rejuvenated),
             limited_steps=before.limited_steps + bool(block.info.limited),
-            knobs=before.knobs,
             state=block.state,
             info=block.info,
             budget=self.recipe.budget,
-            target=self.target,
-            method=self.method,
-            budget_unit=self.recipe.budget_unit,
             batch_rows=rows if isinstance(rows, slice) else rows.copy(),  # not a view of the whole permutation
             ancestry=after_step(before.ancestry, block.info),
         )

@@ -144,12 +144,16 @@ class Compiler:
         """Take one call after the other, until none is left."""
         process = None
         while True:
-            if (taken := self._take()) is None:
-                process = process and process.end()
-                with self._change:
+            with self._change:
+                taken = self._take()
+                if taken is None and process is None:
                     if len(self._ready) == len(self._calls):
                         return
                     self._change.wait()
+                    continue
+            if taken is None:
+                process.end()
+                process = None
                 continue
             call, nice = taken
             try:

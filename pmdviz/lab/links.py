@@ -17,6 +17,7 @@ from pmdviz.engine.recipe.parts import MAX_BUDGET, checked_whole
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.errors import InputError, unknown
 from pmdviz.experiments.race import RaceRecipe
+from pmdviz.lab.loop.recorded import RecordedFrame
 from pmdviz.lessons.catalogue import find_lesson
 from pmdviz.presets import find_preset
 
@@ -120,6 +121,8 @@ def digest(frame: Frame) -> str:
     The first 12 are a hash of iteration, data visited, and every bit of particles and weights. The other 8 are a mean
     of the particles to six digits, by which `agreement` tells rounding from another run.
     """
+    if isinstance(frame, RecordedFrame):
+        return frame.digest
     found = hashlib.sha256(f"{frame.iteration} {frame.visited}".encode())
     for array in (frame.particles, frame.weights):
         found.update(array.tobytes())

@@ -50,6 +50,11 @@ def known_floor(target: Target, num_particles: int, rule: str = "local") -> Floo
     return _known.get((target.key, num_particles, rule))
 
 
+def remember(target: Target, num_particles: int, rule: str, found: Floor) -> None:
+    """Take a floor that another process has computed, unless this one has."""
+    _known.setdefault((target.key, num_particles, rule), found)
+
+
 def floor(
     target: Target,
     num_particles: int | None,

@@ -21,7 +21,6 @@ from bokeh.themes import Theme
 from panel.io.resources import get_dist_path
 from panel.io.state import set_curdoc
 from panel.util import edit_readonly
-from tornado.web import StaticFileHandler
 
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.errors import InputError
@@ -34,7 +33,6 @@ from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.loop.pool import pool_for
 from pmdviz.lab.pages.lessons import LessonsPage
 from pmdviz.lab.pages.methods import MethodsPage
-from pmdviz.lab.panels.film import FILM
 from pmdviz.lab.panels.lesson.guide import Guide
 from pmdviz.lessons.catalogue import find_lesson
 from pmdviz.limits import check_limits, limit
@@ -60,7 +58,7 @@ DRAWER_CSS = """
 
 
 TEMPLATE = Path(__file__).with_name("page.html")
-FILM_JS, FRAME_JS = (Path(__file__).with_name(name) for name in ("film.js", "frame.js"))
+FRAME_JS = Path(__file__).with_name("frame.js")
 OPENING = "Opening the lab …"
 LOOK = {  # what the design's page has for nobody: a bar that never moves, empty headings that only take up room
     "& .MuiLinearProgress-root": {"display": "none"},
@@ -111,16 +109,8 @@ PAGES: dict[str, tuple[str, Callable[[Link], Any]]] = {
 
 log = logging.getLogger(__name__)
 _outcome: ContextVar[Link | InputError | None] = ContextVar("pmdviz-link", default=None)
-_film = ""  # the script that shows the stored film, where the server has its address
 _open: set[Tabs] = set()  # of sessions that have not been destroyed
 _one_at_a_time = threading.Lock()
-
-
-def film_routes() -> list[Any]:
-    """The address of the stored film, for a server to be made; its pages then show it."""
-    global _film
-    _film = FILM_JS.read_text(encoding="utf-8")
-    return [(r"/(film\.gif)", StaticFileHandler, {"path": str(FILM.parent)})]
 
 
 class _Never(param.Parameterized):
@@ -194,7 +184,7 @@ def lab_page(link: Link | None = None, notice: str = "", **parameters: Any) -> p
     if link.lesson.name:
         guide.open(find_lesson(link.lesson.name), link.lesson)
     if doc is not None:
-        doc.template_variables.update(opening=OPENING, chrome=page_script(), film=_film)
+        doc.template_variables.update(opening=OPENING, chrome=page_script())
         doc.theme = Theme(json={"attrs": {name: {} for name in FIGURE_MODELS}})
         doc.js_on_event("document_ready", CustomJS(code=FRAME_JS.read_text(encoding="utf-8")))
         doc.js_on_event("connection_lost", CustomJS(code=css.static("lost.js")))

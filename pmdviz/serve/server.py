@@ -176,7 +176,7 @@ def _server(options: argparse.Namespace, port: int, key: bytes) -> Any:
     from pmdviz.lab.loop import limits, temporary
     from pmdviz.serve import connections, guards, model_defaults, prebuilt, resource_bundle
     from pmdviz.serve.essay import essay_routes
-    from pmdviz.serve.pages import film_routes, session_page
+    from pmdviz.serve.pages import session_page
 
     limits.enforce()
     temporary.remove_stale()
@@ -199,7 +199,7 @@ def _server(options: argparse.Namespace, port: int, key: bytes) -> Any:
             liveness=True,
             show=False,
             start=False,
-            extra_patterns=[*film_routes(), *essay_routes(), *docs_routes()],
+            extra_patterns=[*essay_routes(), *docs_routes()],
             sign_sessions=True,
             secret_key=key,
             include_headers=["User-Agent"],  # a token stands in the page: no cookie of anybody's belongs into it

@@ -91,6 +91,7 @@ class TracesView:
         self.past = PastOnTraces(self.figure) if past else None
         self._named: tuple[Any, ...] = ()  # what the legend says
         self._last: tuple[Any, ...] | None = None
+        self._playing = False
         self._span_x: tuple[float, float] | None = None
         self.figure.on_event("doubletap", lambda event: self.follow())
         self.choose()
@@ -124,6 +125,12 @@ class TracesView:
         self.hover = HoverTool(renderers=[], mode="vline", attachment="vertical", line_policy="nearest")
         self.mark_hover = HoverTool(renderers=[self.mark_dots], tooltips="@text", attachment="vertical")
         self.figure.add_tools(self.hover, self.mark_hover)
+
+    def begin(self, on: bool) -> None:
+        """Whether it plays: then an empty picture no longer says to press Play."""
+        self._playing = on
+        if on:
+            self.middle.data = {**self.middle.data, "text": [""]}
 
     def choose(self, group: str | None = None, clock: str | None = None) -> None:
         """Show another group of traces (a key of GROUPS) or another x axis (a key of CLOCKS)."""
@@ -289,7 +296,7 @@ class TracesView:
     def _show_words(self, history: Mapping[str, np.ndarray], chosen: Any, end: float) -> None:
         text, over = "", ""
         if len(history["iteration"]) < 2:
-            text = WAITING.format(chosen.title)
+            text = "" if self._playing else WAITING.format(chosen.title)
         elif all(np.isnan(column(history, m)).all() for m in chosen.metrics):
             text = UNKNOWN.format(chosen.title)
         else:

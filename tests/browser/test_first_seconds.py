@@ -1,11 +1,12 @@
-"""A tab's first seconds: a stored film until Play or six seconds, the words above the picture, and the tour."""
+"""A tab's first seconds: Play moves at once on a cold machine too; the words above the picture, and the tour."""
+
+import sys
 
 import pytest
 
-from tests.browser.conftest import SIZE
+from tests.browser.conftest import SIZE, Lab, look_alike, running, stage_pixels
 
 PICTURE = "document.getElementById('opening') === null"
-FILM = "#film.placed img"
 
 
 @pytest.fixture
@@ -25,26 +26,21 @@ def visit(server, browser):
         context.close()
 
 
-def test_a_film_covers_the_pictures_until_play(visit):
-    page = visit()
-    page.locator(FILM).wait_for()
-    assert page.evaluate("document.querySelector('#film img').decode().then(() => true)")
-    page.get_by_role("button", name="Play", exact=True).click()
-    page.locator(FILM).wait_for(state="detached")
-    page.reload()
-    page.wait_for_function(PICTURE)
-    assert page.locator("#film").count() == 0  # once a tab
-
-
-def test_the_film_goes_by_itself(visit):
-    page = visit()
-    page.locator(FILM).wait_for()
-    page.locator(FILM).wait_for(state="detached", timeout=30_000)
-
-
-@pytest.mark.parametrize(("query", "options"), [("", {"reduced_motion": "reduce"}), ("?preset=too_bold", {})])
-def test_no_film_for_less_motion_and_for_another_run(visit, query, options):
-    assert visit(query, **options).locator("#film").count() == 0
+@pytest.mark.ci
+def test_play_moves_while_no_kernel_is_compiled(browser, tmp_path, monkeypatch):
+    """The cache of kernels is empty: recorded frames are drawn until other processes have compiled the kernels."""
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "kernels"))
+    with running([sys.executable, "-m", "pmdviz", "serve"], tmp_path / "log") as server:
+        lab = Lab(browser, server.url)
+        assert "iteration 0, 0 of 20,000" in lab.words() and "Live in" not in lab.words()
+        start = stage_pixels(lab.page)
+        lab.press("Play")
+        lab.wait("pmdviz.iteration() >= 4", 120)
+        lab.wait("!pmdviz.model('acknowledge').recorded", 300)  # the live run has taken over
+        at = lab.iteration()
+        lab.wait(f"pmdviz.iteration() > {at} || pmdviz.iteration() === 200", 60)
+        assert not look_alike(start, stage_pixels(lab.page)) and lab.problems == []
+        lab.context.close()
 
 
 def test_the_words_above_the_picture_what_is_this_and_the_tour(visit):

@@ -31,6 +31,9 @@ class FakeScreen:
     def busy(self, what, seconds, share):
         self.waits.append((what, seconds, share))
 
+    def waiting(self, what, seconds):
+        self.waits.append((what, seconds, 0.0))
+
     def cancelled(self, what):
         self.cancellations.append(what)
 

@@ -28,9 +28,7 @@ FLAGS = (
 START_S = 180.0  # a cold cache and busy cores
 
 # Elements live in nested shadow roots; the acknowledgement model and the figures have stable names.
-# The stored film, which covers the pictures at first, counts as seen: what is looked at is the page itself.
 HELPERS_JS = """
-try { sessionStorage.setItem("pmdviz-film", "1") } catch { /* no page yet */ }
 window.pmdviz = {
   find(selector, root = document) {
     const here = root.querySelector(selector)

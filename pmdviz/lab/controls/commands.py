@@ -14,6 +14,7 @@ from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.live import Live
 from pmdviz.lab.loop.pace import Pace
 from pmdviz.lab.loop.past.past import Past
+from pmdviz.lab.loop.recorded import begun
 from pmdviz.lab.loop.runner import Runner, Snapshot
 from pmdviz.lab.loop.work.floor import FloorWork
 
@@ -52,7 +53,7 @@ class Commands:
             "reseed": lambda: self.live.do("new seed", Runner.reseed),
             "retry": lambda: self._paused("step", lambda runner: runner.advance(1)),
             "undo": self._undo,
-            "what_if": lambda: self.live.do("branch", lambda runner: runner.travel(Past.what_if)),
+            "what_if": lambda: self.live.do("branch", lambda runner: runner.whole().travel(Past.what_if)),
             "swap": lambda: self.live.do("branch", lambda runner: runner.travel(Past.swap)),
             "keep": lambda: self.live.do("branch", lambda runner: self._end_branch(runner, Past.keep)),
             "drop": lambda: self.live.do("branch", lambda runner: self._end_branch(runner, Past.drop)),
@@ -165,8 +166,7 @@ class Commands:
         preset = parts.pop("preset", "" if whole else runner.preset)
         own_budget = (False if preset else None) if whole else runner.own_budget  # a preset's budget is nobody's own
         recipe = limits.check(next_recipe(runner.session, parts, runner.own_budget))
-        self.live.compiled(recipe.kernel_groups)
-        made = Runner(recipe, own_budget, preset, runner.choice)
+        made = Runner(begun(recipe), own_budget, preset, runner.choice)
         snapshot = made.snapshot()
         if keep or runner.session.frame.iteration > 0 or not self._before:
             self._put_aside(runner)

@@ -41,7 +41,7 @@ class PlaybackBar:
         count: Callable[[int], str] = iterations,
         buttons: Mapping[str, str] = BUTTONS,
     ) -> None:
-        self._playing = self._over = self._closed = False
+        self._playing = self._over = self._closed = self._held = False
         self._standing = (False, False, True, False)  # what `enable` was told last
         self.buttons = {label: self._button(label, buttons[label], act) for label in buttons}
         self.speed = pn.widgets.Select(
@@ -87,7 +87,7 @@ class PlaybackBar:
     def playing(self, on: bool) -> None:
         """The large button says what a press would do."""
         self._playing = on
-        label = "Pause" if on else "Replay" if self._over else "Play"
+        label = "Pause" if on and not self._held else "Replay" if self._over else "Play"
         if self.buttons["Play"].label != label:
             self.buttons["Play"].label = label
 
@@ -100,7 +100,7 @@ class PlaybackBar:
         shown = {"Step": not goes_on, "Continue": goes_on, "Replay": not self._over}
         dead = {"Step": done, "Back": at_start, "Play": done and at_start}
         for label, button in self.buttons.items():
-            closed = not ready or (self._closed and label in STEPS)
+            closed = not ready or ((self._closed or self._held) and label in STEPS)
             classes, disabled = _classes(label, shown.get(label, True)), closed or dead.get(label, False)
             if button.css_classes != classes:
                 button.css_classes = classes
@@ -111,6 +111,12 @@ class PlaybackBar:
         """Whether no step is to be made for now: a lesson asks first."""
         if on != self._closed:
             self._closed = on
+            self.enable(*self._standing)
+
+    def hold(self, on: bool) -> None:
+        """Whether the run waits for its kernels: until they are there Play says Play, and no step can be made."""
+        if on != self._held:
+            self._held = on
             self.enable(*self._standing)
 
     def offers(self, label: str) -> bool:

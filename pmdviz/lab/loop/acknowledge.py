@@ -22,6 +22,7 @@ class Acknowledge(DataModel):
     sent = Int(0)
     drawn = Int(0)
     shown = String("")  # JSON of the knobs in force in the last frame sent
+    recorded = Bool(False)  # whether the last frame sent was a recorded one, until the live run takes over
     packed = Nullable(Bytes)  # columns of sources, see `pmdviz.scenes.packing`
     layout = String("[]")
     glide = Int(0)  # milliseconds in which dots move to the next frame; 0 on Pause: they are there at once

@@ -27,6 +27,9 @@ class Screen(Protocol):
     def busy(self, what: str, seconds: float, share: float) -> None:
         """Say what lasts, for how long already, and which share of its present part is done."""
 
+    def waiting(self, what: str, seconds: float) -> None:
+        """Say that it waits for kernels, for about so many seconds."""
+
     def cancelled(self, what: str) -> None:
         """Say that it was cancelled; the last picture stays."""
 

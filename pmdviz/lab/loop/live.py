@@ -7,9 +7,9 @@ import json
 import logging
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from concurrent.futures import Future
 from contextlib import ExitStack, suppress
-from functools import partial
 from operator import methodcaller
 from typing import Any
 
@@ -25,6 +25,7 @@ from pmdviz.lab.loop.jobs import Job, Screen, log_failure, without_closed_tabs
 from pmdviz.lab.loop.locked import is_served, locked
 from pmdviz.lab.loop.pace import FAST, Beat, Pace
 from pmdviz.lab.loop.pool import pool_for, timed
+from pmdviz.lab.loop.recorded import NeedsKernels, require
 from pmdviz.lab.loop.runner import Runner, Snapshot
 
 IN_FLIGHT = 2  # frames under way to the browser; one alone halves the frame rate
@@ -32,6 +33,7 @@ WATCHDOG_S = 2.0
 AWAY_AFTER = 2  # watchdog hits in a row after which nobody is looking
 BUSY_S = 0.5  # what lasts longer says so
 TURN_S = 2.0  # what has waited longer for its turn says so: half a second is usual in a class of thirty
+POLL_S = 0.25  # so often a page that waits for kernels looks whether they are compiled
 MAX_JOBS = 50  # that wait; of a key held down no more are kept
 
 log = logging.getLogger(__name__)
@@ -44,7 +46,6 @@ class Live:
         self.screen, self.ack = screen, ack
         self.runner: Runner | None = None
         self.playing, self.watchdog_hits = False, 0
-        self.awaited: tuple[str, ...] = ()  # groups of kernels that a job waits for, or has waited for
         self._beat = Beat(FAST)
         self._jobs: deque[Job] = deque()
         self._wake, self._drawn, self._ready = asyncio.Event(), asyncio.Event(), asyncio.Event()
@@ -54,6 +55,8 @@ class Live:
         self._took = 0.0  # CPU seconds of the last job
         self._sent = ack.sent  # frames; a browser can write what the model says
         self._watch: CancelToken | None = None  # of a job that lasts
+        self._missing: Collection[str] = ()  # groups of kernels that the first job waits for
+        self._catching_up: Future | None = None  # the live run, on its way to where the recorded one is
         self._task: asyncio.Task | None = None
         self._loop: asyncio.AbstractEventLoop | None = None  # on which the task runs
         self._begun = False
@@ -131,15 +134,6 @@ class Live:
         self.screen.play_changed(on)
         self._wake.set()
 
-    def compiled(self, groups: tuple[str, ...]) -> None:
-        """Wait, in a worker thread, until the kernels of what comes next are compiled."""
-        self.awaited = groups
-        compiler.wait(groups)
-
-    def _act(self, job: Job, runner: Any) -> Any:
-        self.compiled(knob_groups(**job.values))
-        return job.act(runner)
-
     @property
     def pace(self) -> Pace:
         """How fast it plays; another acts at once."""
@@ -162,12 +156,21 @@ class Live:
 
     def cancel(self) -> bool:
         """Stop the job that lasts, and play with it; the last picture stays. Whether there was one."""
+        if self._missing and self.runner is not None:
+            self._missing = ()
+            self.screen.cancelled(self._jobs.popleft().what)
+            return True
         if self._watch is None or self.runner is None:  # before the first picture there is nothing to go back to
             return False
         if self.playing:
             self.play(False)
         self._watch.cancel()
         return True
+
+    @property
+    def waits(self) -> bool:
+        """Whether a job waits for kernels, and nothing moves until they are there."""
+        return bool(self._missing)
 
     @property
     def at_work(self) -> bool:
@@ -177,6 +180,7 @@ class Live:
     def do(self, what: str, act: Callable[[Runner], Any], newest_only: bool = False) -> None:
         """Queue an act on the runner; with `newest_only` it takes the place of one alike that waits just before it."""
         if newest_only and self._jobs and self._jobs[-1].what == what:
+            self._missing = ()  # what waited is no longer wanted; the newest may wait for others
             self._jobs.pop()
         if len(self._jobs) < MAX_JOBS:
             self._jobs.append(Job(what, act))
@@ -190,7 +194,12 @@ class Live:
         values = {name: value}
         if self._jobs and self._jobs[-1].kind is kind:
             values = {**self._jobs.pop().values, **values}
-        self._jobs.append(Job("set", methodcaller("set", values, kind), kind, values))
+
+        def act(runner: Runner) -> Snapshot:
+            require(*knob_groups(**values))
+            return runner.set(values, kind)
+
+        self._jobs.append(Job("set", act, kind, values))
         self._wake_up()
 
     def _wake_up(self) -> None:
@@ -202,6 +211,11 @@ class Live:
         self._wake_up()
 
     def _next(self) -> Job | None:
+        if (takeover := self._takeover()) is not None:
+            return takeover
+        if self._missing and (self._is_recorded or not compiler.is_ready(self._missing)):
+            return None
+        self._missing = ()
         if self._jobs:
             return self._jobs.popleft()
         if self._may_step and (due := self._beat.take(time.monotonic(), self.runner.iteration)):
@@ -209,8 +223,25 @@ class Live:
         return None
 
     @property
+    def _is_recorded(self) -> bool:
+        return self.runner is not None and self.runner.is_recorded
+
+    def _takeover(self) -> Job | None:
+        """Once the live run has caught up with the recorded one, the job in which it takes its place."""
+        if not self._is_recorded or not compiler.is_ready(self.runner.session.recipe.kernel_groups):
+            return None
+        if self._catching_up is None:
+            self._catching_up = pool_for(0.0).submit(self.runner.caught_up)
+            self._catching_up.add_done_callback(lambda done: self._on_loop(self._wake.set))
+        if not self._catching_up.done():
+            return None
+        live, self._catching_up = self._catching_up, None
+        return Job("step", lambda runner: runner.take_over(live.result()))
+
+    @property
     def _may_step(self) -> bool:
-        return self.playing and self._seen and not (self._away or self.ack.hidden) and self.runner is not None
+        stopped = self._missing or self._away or self.ack.hidden or self.runner is None
+        return self.playing and self._seen and not stopped
 
     @property
     def _stopped(self) -> bool:
@@ -237,24 +268,30 @@ class Live:
                 await asyncio.sleep(0)
 
     async def _rest(self) -> None:
-        """Wait for whatever happens next, or until the next step is due."""
+        """Wait for whatever happens next, or until the next step is due or kernels may be there."""
         self._wake.clear()
+        if self._missing and self._is_here:
+            await locked(self.screen.waiting, self._jobs[0].what, compiler.seconds_left(self._missing), doc=self._doc)
+        pauses = [POLL_S] if self._missing or self._is_recorded else []
+        pauses += [self.pause_s] if self._may_step else []
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._wake.wait(), self.pause_s if self._may_step else None)
+            await asyncio.wait_for(self._wake.wait(), min(pauses, default=None))
+
+    @property
+    def _is_here(self) -> bool:
+        return not self._stopped and (self._doc is None or self._ready.is_set())
 
     async def _compute(self, job: Job) -> Snapshot | None:
         """Do the job in the pool, saying so while it lasts; errors become words and leave the last good picture."""
         self._watch = watch = CancelToken()
         loop = asyncio.get_running_loop()
-        act = partial(self._act, job) if job.values else job.act
-        work = loop.run_in_executor(pool_for(self._foretold()), timed, act, self.runner, watch)
+        work = loop.run_in_executor(pool_for(self._foretold()), timed, job.act, self.runner, watch)
         waited = 0.0
         while not work.done():
             pause = BUSY_S if waited < TURN_S else 2 * BUSY_S  # thirty who wait would have the loop tell them so
             await asyncio.wait({work}, timeout=pause)
             waited += pause
-            here = not self._stopped and (self._doc is None or self._ready.is_set())
-            if not work.done() and here and (watch.seconds > BUSY_S / 2 or waited >= TURN_S):
+            if not work.done() and self._is_here and (watch.seconds > BUSY_S / 2 or waited >= TURN_S):
                 await locked(self.screen.busy, job.what, waited, watch.share, doc=self._doc)
         self._watch = None
         try:
@@ -263,6 +300,11 @@ class Live:
             await locked(self.screen.refused, job.what, error, doc=self._doc)
         except Cancelled:
             await locked(self.screen.cancelled, job.what, doc=self._doc)
+        except NeedsKernels as error:
+            compiler.ask(error.groups)
+            compiler.begin(rest=False)
+            self._missing = error.groups
+            self._jobs.appendleft(job)
         except Exception as error:  # a target's own function may raise anything
             log.info("a run stopped", exc_info=True)
             self.playing = False
@@ -317,6 +359,8 @@ class Live:
         shown = json.dumps(snapshot.in_force)
         if shown != self.ack.shown:
             self.ack.shown = shown
+        if self.ack.recorded != self._is_recorded:
+            self.ack.recorded = self._is_recorded
         self._sent += 1
         self.ack.sent = self._sent
 

@@ -35,6 +35,8 @@ class RaceRunner:
     Raises InputError for a race that this server does not allow.
     """
 
+    is_recorded = False
+
     def __init__(self, recipe: RaceRecipe, choice: SceneChoice = ANY_SCENE) -> None:
         self.choice = choice
         self.race = Race(limits.check_race(recipe), metrics_every=MAX_BUDGET)

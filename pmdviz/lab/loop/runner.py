@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from pmdviz.lab.loop.inside import InsideWatch
 from pmdviz.lab.loop.page_trace import Points
 from pmdviz.lab.loop.past.branch import GhostMoment
 from pmdviz.lab.loop.past.past import Past
+from pmdviz.lab.loop.recorded import NeedsKernels, RecordedSession, is_same
 from pmdviz.scenes import data_columns
 from pmdviz.scenes.columns import StageColumns
 from pmdviz.scenes.marks import Mark
@@ -28,6 +29,7 @@ from pmdviz.scenes.stage import Pair, Scene, SceneChoice
 from pmdviz.scenes.teaching.diagnosis import diagnosis_of
 from pmdviz.scenes.trace_columns import GROUPS, columns_due, first_group
 
+STARTS_AGAIN = "Live from iteration 0: this processor rounds differently from the one that recorded the first frames."
 SHARE_S = 0.1  # several iterations go into one frame only while they take less than this
 
 
@@ -116,6 +118,17 @@ class Runner:
         return self.past.session
 
     @property
+    def is_recorded(self) -> bool:
+        """Whether it shows recorded frames, until the live run takes over."""
+        return isinstance(self.past.line.head, RecordedSession)
+
+    def whole(self) -> Self:
+        """Itself, for an act that needs more than pictures. Raises NeedsKernels while it shows recorded frames."""
+        if self.is_recorded:
+            raise NeedsKernels(self.session.recipe.kernel_groups)
+        return self
+
+    @property
     def foretold(self) -> float:
         """CPU seconds that a step may take, by its knobs alone."""
         return step_seconds(self.session.knobs, self.session.target)
@@ -190,6 +203,27 @@ class Runner:
         """Stand where `other` stands, with its past; from now on each goes its own way."""
         self.past = other.past.copy()
 
+    def caught_up(self) -> Past:
+        """The live run, come as far as the recorded one; while that goes on, so does this. For a thread of its own."""
+        live = Past(Session(self.session.recipe))
+        while live.line.last < self.past.line.last and not live.session.done:
+            live.line.grow(self.past.line.last, SHARE_S)
+        return live
+
+    def take_over(self, live: Past) -> Snapshot:
+        """Go on with the live run at the moment that is shown; where it differs from that, at iteration 0."""
+        shown, line = self.session.frame, live.line
+        live.limit(self.session.recipe.budget)
+        line.grow(self.past.line.last, np.inf)
+        line.visit(shown.iteration)
+        same = is_same(shown, live.session.frame)
+        if same:
+            line.trace = self.past.line.trace
+        else:
+            live.begin(Session.replay, ends_branch=True)
+        self.past = live
+        return self.snapshot()._replace(news="" if same else STARTS_AGAIN)
+
     def set(self, values: Mapping[str, Any], kind: type[Knobs] | None = None) -> Snapshot:
         """Set knobs to values that were checked as those of `kind`.
 
@@ -220,12 +254,12 @@ class Runner:
 
     def look_at_data(self, on: bool) -> Snapshot:
         """The same moment with the picture of the data, or from now on without it."""
-        self.with_data = on
+        self.whole().with_data = on
         return self.snapshot()
 
     def look_inside(self, on: bool) -> Snapshot:
         """The same moment with what its last step is made of, or from now on without it."""
-        self.inside.on = on
+        self.whole().inside.on = on
         return self.snapshot()
 
     def diagnose(self, preset: str) -> Snapshot:

@@ -11,8 +11,7 @@ from pmdviz.engine.run import Run
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
 from pmdviz.experiments.race import RaceRecipe
-from pmdviz.kernels.compiling import compiler
-from pmdviz.kernels.groups import DEFAULT
+from pmdviz.kernels.compiling import compile_ahead
 from pmdviz.knobs import KnobSpec
 from pmdviz.lab.controls.commands import Commands
 from pmdviz.lab.controls.playback import PlaybackBar
@@ -24,15 +23,15 @@ from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.live import BUSY_S
 from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.loop.pace import SLOW
+from pmdviz.lab.loop.recorded import begun
 from pmdviz.lab.loop.runner import Runner, Snapshot
 from pmdviz.lab.loop.work.floor import FloorWork
 from pmdviz.lab.notebook.still_picture import can_draw, still_png
 from pmdviz.lab.pages.opening import take
-from pmdviz.lab.pages.page import LivePage, live_in
+from pmdviz.lab.pages.page import LivePage
 from pmdviz.lab.panels.comparing.compare import ComparePanel
 from pmdviz.lab.panels.comparing.luck import LuckPanel
 from pmdviz.lab.panels.export import ExportPanel
-from pmdviz.lab.panels.film import FilmCard
 from pmdviz.lab.panels.fit import FitPanel
 from pmdviz.lab.panels.inside import InsidePanel
 from pmdviz.lab.panels.link_builder import LinkBuilder
@@ -104,21 +103,18 @@ class Lab(LivePage):
         self.floor = FloorWork(self._tell_floor)
         target_now = self._recipe.make_target()
         self.notice = Notice()
-        self.film = FilmCard(playing=not compiler.is_ready((DEFAULT,)))
         self.compare = ComparePanel(self._begin_race, PRESETS, lambda: "Compare" if self.on_open else "Copy Python")
-        cards = self.trouble, self.busy_card, self.notice, self.film, self.compare.card
+        cards = self.trouble, self.busy_card, self.notice, self.compare.card
         looks = self._look_at, self._look_at_data, self._look_at_traces
         self.screen = Screen(target_now, self.playback, cards, self.floor, lambda: self._last, *looks, keyboard)
         self.inside = InsidePanel(self.screen.stage.figure, self._look_inside, self._freeze)
         self.screen.view.append(self.inside.view)
-        if self.film.shown:
-            self.screen.wait(live_in(compiler.seconds_left(self._recipe.kernel_groups)))
         self._go_live()
         self.live.pace = SLOW
         self.commands = Commands(self.live, self.floor, self.screen.dim)
         self.screen.on_visit(self.commands.visit)
         self.setup = Setup(PRESETS, self.commands.begin, self.live.set, self._diagnose)
-        self.exports = ExportPanel(lambda act: self.live.do("export", act))
+        self.exports = ExportPanel(lambda act: self.live.do("export", lambda runner: act(runner.whole())))
         self.recipe_file = RecipeFile(self.commands.begin)
         self.own = OwnProblem(self.commands.begin, self.screen, self._freeze)
         self.setup.own_data.append(self.own.dialog.view)
@@ -155,9 +151,14 @@ class Lab(LivePage):
         return self.session.run
 
     def _runner(self) -> Runner:
-        if self.live.runner is None:
-            self.live.runner = Runner(self._recipe, preset=self._preset_of())
-        return self.live.runner
+        """The runner of the live run: what is read in Python waits for kernels rather than show recorded frames."""
+        runner = self.live.runner
+        if runner is None:
+            runner = self.live.runner = Runner(self._recipe, preset=self._preset_of())
+        elif runner.is_recorded:
+            compile_ahead(runner.session.recipe.kernel_groups)
+            runner.take_over(runner.caught_up())
+        return runner
 
     def _preset_of(self) -> str:
         """The preset that the run began with: as its link says, or the one that its recipe is."""
@@ -165,13 +166,14 @@ class Lab(LivePage):
 
     def set(self, **knobs: Any) -> None:
         """Set knobs, as the controls do; what plays takes them into its next step. Raises InputError."""
-        wanted = self.session.knobs.replaced(**knobs)
+        runner = self.live.runner or self._runner()
+        wanted = runner.session.knobs.replaced(**knobs)
         kind, values = type(wanted), {name: getattr(wanted, name) for name in knobs}
-        if self.live.at_work or self.live.playing:
+        if self.live.at_work or self.live.playing or runner.is_recorded:
             for name, value in values.items():
                 self.live.set(kind, name, value)
         else:
-            self.live.runner.set(values, kind)
+            runner.set(values, kind)
             self.live.do("look", Runner.snapshot)
 
     # Life
@@ -192,9 +194,8 @@ class Lab(LivePage):
         sharing = Sharing(self.screen.ack, link, self.screen.actions.say)
 
         def opened(runner: Runner) -> tuple[Runner, Snapshot]:
+            made = Runner(begun(self._recipe), preset=self._preset_of())
             self._opening = False
-            self.live.compiled(self._recipe.kernel_groups)
-            made = Runner(self._recipe, preset=self._preset_of())
             self.sharing = sharing  # not before: what is still shown of the usual run is no news for the address bar
             return made, made.snapshot()
 
@@ -232,8 +233,7 @@ class Lab(LivePage):
         return runner.snapshot()
 
     def _first(self, runner: Runner | None) -> tuple[Runner, Snapshot]:
-        self.live.compiled(self._recipe.kernel_groups)
-        runner = runner or Runner(self._recipe, preset=self._preset_of())
+        runner = runner or Runner(begun(self._recipe), preset=self._preset_of())
         return runner, runner.snapshot()
 
     # What the live loop draws on
@@ -246,15 +246,16 @@ class Lab(LivePage):
             self.trouble.hide()
             self.screen.extra = snapshot.news
         self._last = snapshot
-        self.film.hide()
         self.screen.show(snapshot, self.live.playing, self.live.pause_s)
         self.setup.show(snapshot)
         self.own.show(snapshot)
         frame = snapshot.frame
         self.screen.heading.show(frame.method, frame.knobs, frame.target, self.setup.preset.value)
         self.setup.can_undo(self.commands.can_undo)
+        self.playback.hold(self.live.waits)
         self.playback.playing(self.live.playing)
-        if not (self.live.playing and snapshot.step_seconds > BUSY_S):  # the next step lasts too: no flicker
+        lasts = self.live.playing and snapshot.step_seconds > BUSY_S  # the next step lasts too: no flicker
+        if not (lasts or self.live.waits):
             self.busy_card.hide()
         self.floor.ask(snapshot.frame)
         self.fit.show(snapshot)
@@ -273,12 +274,14 @@ class Lab(LivePage):
     def play_changed(self, playing: bool) -> None:
         """Play or Pause was pressed."""
         super().play_changed(playing)
+        self.screen.traces.begin(playing)
         if not playing:
             self.screen.land()
             self.setup.diagnosis.again()
 
     def cancelled(self, what: str) -> None:
         """It was cancelled: the last picture stays, and the controls are as they were before."""
+        self.playback.hold(False)
         self.busy_card.hide()
         self.screen.dim(False)
         self.setup.forget()
@@ -287,6 +290,7 @@ class Lab(LivePage):
 
     def failed(self, error: Exception) -> None:
         """A step failed: the last good frame stays, and a card says why."""
+        self.playback.hold(False)
         self.busy_card.hide()
         if not self.own.failed(error):
             self.trouble.show(error)
@@ -295,6 +299,7 @@ class Lab(LivePage):
 
     def refused(self, what: str, error: InputError) -> None:
         """A value could not be used: the sentence stands beside its control, or in the status."""
+        self.playback.hold(False)
         self.busy_card.hide()
         self.screen.dim(False)
         self.setup.forget()

@@ -8,16 +8,10 @@ from typing import Any, ClassVar
 import panel as pn
 
 from pmdviz.errors import InputError
-from pmdviz.kernels.compiling import compiler
 from pmdviz.lab.loop.live import Live
 from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.notebook.notebook import InNotebook
-from pmdviz.lab.panels.busy import Busy, words_of_job
-
-
-def live_in(seconds: float) -> str:
-    """What a page says while its kernels are compiled."""
-    return f"Live in about {max(round(seconds), 1)} s"
+from pmdviz.lab.panels.busy import Busy, live_words, words_of_job
 
 
 class LivePage(InNotebook):
@@ -116,10 +110,15 @@ class LivePage(InNotebook):
 
     def busy(self, what: str, seconds: float, share: float) -> None:
         """Something takes long: say what, for how long already, and how far it is."""
-        if (left := compiler.seconds_left(self.live.awaited)) > 0:
-            self.screen.wait(live_in(left))
+        self.busy_card.show(words_of_job(what), seconds, share, can_cancel=self.live.runner is not None)
+
+    def waiting(self, what: str, seconds: float) -> None:
+        """What was asked for waits for its kernels: say when it goes on."""
+        self.playback.hold(True)
+        if self._last is None:
+            self.screen.wait(live_words(seconds))
         else:
-            self.busy_card.show(words_of_job(what), seconds, share, can_cancel=self.live.runner is not None)
+            self.busy_card.wait(live_words(seconds))
 
     def play_changed(self, playing: bool) -> None:
         """Play or Pause was pressed. A last look draws what a frame of a playing run leaves out, if none is to come."""
@@ -134,7 +133,8 @@ class LivePage(InNotebook):
         elif key == "Esc":
             self.cancel()
         elif key in self.keys and self._last is not None:
-            self._act(self.keys[key])
+            if not (self.live.waits and self.keys[key] in ("toggle", "step")):
+                self._act(self.keys[key])
 
     def cancel(self) -> None:
         """Stop what takes long."""

@@ -18,6 +18,7 @@ from pmdviz.lab.controls.race_sharing import RaceSharing
 from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.loop.pace import SLOW, Pace
 from pmdviz.lab.loop.race_runner import ROWS, RaceRunner
+from pmdviz.lab.loop.recorded import require
 from pmdviz.lab.loop.work.floor import FloorWork
 from pmdviz.lab.pages.page import LivePage
 from pmdviz.lab.panels.export import RACE, ExportPanel
@@ -96,12 +97,7 @@ class RacePage(LivePage):
         return runner.settle()
 
     def _first(self, runner: RaceRunner | None) -> tuple[RaceRunner, RaceScene]:
-        return self._made(self.recipe) if runner is None else (runner, runner.settle())
-
-    def _made(self, recipe: RaceRecipe, choice: SceneChoice = ANY_SCENE) -> tuple[RaceRunner, RaceScene]:
-        self.live.compiled(tuple(group for one in recipe.recipes for group in one.kernel_groups))
-        runner = RaceRunner(recipe, choice)
-        return runner, runner.snapshot()
+        return _made(self.recipe) if runner is None else (runner, runner.settle())
 
     # What the live loop draws on
 
@@ -110,6 +106,7 @@ class RacePage(LivePage):
         if self._last is None or scene.iteration != self._last.iteration:
             self.screen.extra = ""
         self._last, self.recipe = scene, scene.recipe
+        self.playback.hold(False)
         self.screen.show(scene, self.live.playing, self._summary())
         self.screen.dim(False)
         self.setup.show(self.recipe)
@@ -150,6 +147,7 @@ class RacePage(LivePage):
         self._say("" if self.setup.refuse(error) else error.on_page)
 
     def _say(self, words: str) -> None:
+        self.playback.hold(False)
         self.busy_card.hide()
         self.screen.dim(False)
         self.screen.say(self._last, words, self.live.playing)
@@ -246,3 +244,9 @@ class RacePage(LivePage):
     def _summary(self) -> dict[str, Mapping[str, Any]]:
         result = self.bands.result
         return {} if result is None else {entry["method"]: entry for entry in result.summary}
+
+
+def _made(recipe: RaceRecipe, choice: SceneChoice = ANY_SCENE) -> tuple[RaceRunner, RaceScene]:
+    require(*(group for one in recipe.recipes for group in one.kernel_groups))
+    runner = RaceRunner(recipe, choice)
+    return runner, runner.snapshot()

@@ -32,6 +32,11 @@ def words_of_job(name: str) -> str:
     return WORDS.get(name, NEW_RUN)
 
 
+def live_words(seconds: float) -> str:
+    """When a run that waits for its kernels goes on."""
+    return f"Live in about {max(1, round(seconds))} s: compiling for this computer, once"
+
+
 class Busy(Card):
     """A card over the traces, hidden while everything is quick."""
 
@@ -49,6 +54,12 @@ class Busy(Card):
             f'<progress aria-label="{words}" max="1" value="{share:.2f}"></progress>'
         )
         self.button.label, self.button.disabled = "Cancel", not can_cancel
+        self.reveal()
+
+    def wait(self, words: str) -> None:
+        """Say in `words` what is waited for."""
+        self.text.object = f'<div role="status">{html.escape(words)}</div>'
+        self.button.label, self.button.disabled = "Cancel", False
         self.reveal()
 
     def cancelling(self) -> None:

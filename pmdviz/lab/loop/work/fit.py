@@ -12,9 +12,10 @@ from pmdviz.errors import InputError, TargetError
 from pmdviz.experiments.goodness_of_fit.testing import FitResult, tested
 from pmdviz.kernels.cancel import Cancelled
 from pmdviz.kernels.compiling import compiler
-from pmdviz.kernels.groups import FIT_GROUPS
+from pmdviz.kernels.groups import DEFAULT, FIT_GROUPS
 from pmdviz.lab.loop.background import Background, OneAtATime
 from pmdviz.lab.loop.pool import GIVES_WAY, DaemonPool
+from pmdviz.lab.loop.recorded import as_live
 
 TELL_S = 0.5
 ALPHA, DRAWS = 0.05, 500  # level, and draws of the null distribution
@@ -67,5 +68,5 @@ class FitWork(OneAtATime):
 
 
 def _compiled_test(frame: Frame, test: str, tell: Callable[..., object]) -> FitResult:
-    compiler.wait(FIT_GROUPS)
-    return tested(frame.target, frame, test, 0, ALPHA, DRAWS, "median")
+    compiler.wait((DEFAULT, *FIT_GROUPS))
+    return tested(frame.target, as_live(frame), test, 0, ALPHA, DRAWS, "median")
