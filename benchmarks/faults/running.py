@@ -1,0 +1,213 @@
+"""Plant faults in a copy of the checkout and run the tests of a tier that can see them, the cheapest first."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
+
+from benchmarks.faults.planting import ROOT, Fault, PlaceGone, plant
+
+TIERS = {"default": "not ci and not nightly", "ci": "not nightly"}
+LEFT_OUT = (".git", ".venv", "dist", "build", ".pytest_cache", ".ruff_cache", ".mypy_cache", ".hypothesis")
+FORKING = Path(__file__).with_name("forking.py")
+BROWSER = ("lab", "serve", "views", "scenes", "export")  # the code that a browser's test runs in a server's process
+PATIENCE = 300, 20  # seconds, and times the CPU seconds that the tests need: a fault may turn a loop endless
+FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+?)(?:\[| - |$)", re.MULTILINE)
+
+Covered = dict[str, dict[str, Any]]  # what the plugin of coverage.py notes of each test function
+
+
+@dataclass
+class Outcome:
+    """What became of one fault."""
+
+    fault: Fault
+    status: str  # caught, survived, equivalent, place gone, no tests
+    by: str = ""  # the test that failed, or why it was caught otherwise
+    tried: int = 0
+    seconds: float = 0.0
+    output: str = field(default="", repr=False)
+
+
+class Copy:
+    """A throwaway copy of a checkout, in which tests run by forking one process that has imported the libraries."""
+
+    def __init__(self, root: Path, marks: str) -> None:
+        self.root, self.marks = root, marks
+        self._folder = tempfile.TemporaryDirectory(prefix="pmdviz-faults-")
+        self.place = Path(self._folder.name, "pmdviz")
+        shutil.copytree(root, self.place, symlinks=True, ignore=shutil.ignore_patterns(*LEFT_OUT))
+        self._forking = subprocess.Popen(
+            [sys.executable, str(FORKING)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def close(self) -> None:
+        """End the process and remove the copy."""
+        self._forking.stdin.close()
+        self._forking.wait()
+        self._folder.cleanup()
+
+    @contextmanager
+    def planted(self, fault: Fault) -> Iterator[None]:
+        """The copy with one fault in it; its files have their old times afterwards, so caches stay valid."""
+        path = self.place / fault.path
+        before, times = path.read_text(encoding="utf-8"), path.stat()
+        path.write_text(plant(before, fault)[0], encoding="utf-8")
+        try:
+            yield
+        finally:
+            path.write_text(before, encoding="utf-8")
+            os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+    def run(self, tests: list[str], cost: float, own_cache: bool = False) -> tuple[int | None, str]:
+        """Run tests until the first fails: pytest's exit status, null if they did not end, and their output."""
+        output = self.place.with_name("output")
+        with tempfile.TemporaryDirectory(prefix="pmdviz-numba-") as cache:
+            job = {
+                "place": str(self.place),
+                "arguments": ["-x", "-q", "-m", self.marks, "-p", "no:cacheprovider", "-p", "no:randomly", *tests],
+                "environment": environment(self.place) | ({"NUMBA_CACHE_DIR": cache} if own_cache else {}),
+                "output": str(output),
+                "patience": PATIENCE[0] + PATIENCE[1] * cost,
+            }
+            print(json.dumps(job), file=self._forking.stdin, flush=True)
+            status = json.loads(self._forking.stdout.readline())
+        return status, output.read_text(encoding="utf-8", errors="replace")
+
+
+def environment(place: Path) -> dict[str, str]:
+    """What the tests find in their environment besides what is there."""
+    return {"PYTHONPATH": str(place), "PYTHONDONTWRITEBYTECODE": "1", "CI": "", "PYTEST_ADDOPTS": ""}
+
+
+def coverage(faults: list[Fault], marks: str, root: Path = ROOT, jobs: int = 1) -> Covered:
+    """Run a tier once without faults, and note which faults' statements each test function runs."""
+    with tempfile.TemporaryDirectory(prefix="pmdviz-covered-") as folder:
+        wanted = Path(folder, "wanted.json")
+        wanted.write_text(json.dumps(wanted_lines(faults, root)), encoding="utf-8")
+        own = {"FAULTS_WANTED": str(wanted), "FAULTS_COVERED": str(Path(folder, "covered"))}
+        command = [sys.executable, "-m", "pytest", "-q", "-m", marks, "-p", "benchmarks.faults.coverage"]
+        command += ["-p", "no:cacheprovider", "-n", str(jobs), "--dist", "loadfile"]
+        subprocess.run(command, cwd=root, env={**os.environ, **environment(root), **own}, check=False)
+        return merged(json.loads(path.read_text(encoding="utf-8")) for path in Path(folder).glob("covered.*.json"))
+
+
+def wanted_lines(faults: list[Fault], root: Path = ROOT) -> dict[str, dict[str, list[str]]]:
+    """File -> line -> names of the faults whose statements are there; a fault whose place is gone has none."""
+    wanted: dict[str, dict[str, list[str]]] = {}
+    for fault in faults:
+        try:
+            _, lines = plant((root / fault.path).read_text(encoding="utf-8"), fault)
+        except (PlaceGone, FileNotFoundError):
+            continue
+        for line in lines:
+            wanted.setdefault(fault.path, {}).setdefault(str(line), []).append(fault.name)
+    return wanted
+
+
+def merged(parts: Iterator[Covered]) -> Covered:
+    """What several processes noted."""
+    whole: Covered = {}
+    for part in parts:
+        for test, each in part.items():
+            mine = whole.setdefault(test, {"seconds": 0.0, "names": [], "files": [], "passed": True})
+            mine["seconds"] += each["seconds"]
+            mine["names"] = sorted({*mine["names"], *each["names"]})
+            mine["files"] = sorted({*mine["files"], *each["files"]})
+            mine["passed"] &= each["passed"]
+    return whole
+
+
+def candidates(fault: Fault, covered: Covered, seconds: float) -> tuple[list[str], float]:
+    """Test functions that run the fault's statement (or its file, if it runs at import), the cheapest first."""
+    passing = {test: each for test, each in covered.items() if each["passed"]}
+    found = {test: each["seconds"] for test, each in passing.items() if fault.name in each["names"]}
+    if not found:
+        found = {test: each["seconds"] for test, each in passing.items() if fault.path in each["files"]}
+    chosen, cost = [], 0.0
+    for test in sorted(found, key=found.get):
+        if chosen and cost + found[test] > seconds:
+            break
+        chosen.append(test)
+        cost += found[test]
+    return chosen, cost
+
+
+def try_fault(fault: Fault, copy: Copy, covered: Covered, seconds: float, browser: bool) -> Outcome:
+    """Plant one fault and run, until one of them fails, its own tests, those that run it, and those in a browser."""
+    if fault.equivalent:
+        return Outcome(fault, "equivalent", fault.equivalent)
+    begun, tried, output = time.monotonic(), 0, ""
+    compiled = "jit" in (copy.place / fault.path).read_text(encoding="utf-8")
+    try:
+        with copy.planted(fault):
+            for tests, cost in attempts(fault, copy, covered, seconds, browser):
+                status, output = copy.run(tests, cost, own_cache=compiled)
+                tried += len(tests)
+                if (by := caught(status, output)) is not None:
+                    return Outcome(fault, "caught", by, tried, time.monotonic() - begun, output)
+    except (PlaceGone, FileNotFoundError) as error:
+        return Outcome(fault, "place gone", str(error))
+    return Outcome(fault, "survived" if tried else "no tests", "", tried, time.monotonic() - begun, output)
+
+
+def attempts(
+    fault: Fault, copy: Copy, covered: Covered, seconds: float, browser: bool
+) -> Iterator[tuple[list[str], float]]:
+    """Groups of tests, each with its CPU seconds."""
+    own = [test for test in fault.tests if (copy.place / test.partition("::")[0]).exists()]
+    if own:
+        yield own, seconds
+    found, cost = candidates(fault, covered, seconds)
+    if found:
+        yield found, cost
+    if browser and fault.folder in BROWSER:
+        yield ["tests/browser"], seconds
+
+
+def caught(status: int | None, output: str) -> str | None:
+    """The test that failed, or else how the fault showed; None if it did not. ValueError if no test could run."""
+    if status in (0, 5):
+        return None
+    if status is None:
+        return "no end"
+    failed = FAILED.search(output)
+    if failed or "ImportError while loading conftest" in output or status < 0:
+        return failed[1] if failed else "no import" if status > 0 else f"signal {-status}"
+    raise ValueError(f"pytest ended with status {status}:\n{output[-2000:]}")
+
+
+def try_all(
+    faults: list[Fault], covered: Covered, marks: str, seconds: float, browser: bool, root: Path = ROOT, jobs: int = 1
+) -> Iterator[Outcome]:
+    """Try the faults in `jobs` copies at a time; yields each outcome as it is known, in order."""
+    copies: SimpleQueue[Copy] = SimpleQueue()
+    for _ in range(jobs):
+        copies.put(Copy(root, marks))
+
+    def one(fault: Fault) -> Outcome:
+        copy = copies.get()
+        try:
+            return try_fault(fault, copy, covered, seconds, browser)
+        finally:
+            copies.put(copy)
+
+    try:
+        with ThreadPoolExecutor(jobs) as pool:
+            yield from pool.map(one, faults)
+    finally:
+        for _ in range(jobs):
+            copies.get().close()
