@@ -1,4 +1,4 @@
-"""Runs pytest many times without importing the libraries each time: run as a file, it forks a child for each job.
+"""Runs pytest many times, with the libraries imported once: `python -P` of this file forks a child for each job.
 
 A job is a line of JSON on standard input: `place` (a checkout), `arguments` of pytest, `environment`, `output` (a file)
 and `patience` (seconds). The answer is pytest's exit status, or null after that time. Nothing of pmdviz is imported.
@@ -42,7 +42,7 @@ def in_child(job: dict) -> None:
     os.setsid()
     os.chdir(job["place"])
     os.environ.update(job["environment"])
-    sys.path[0] = job["place"]
+    sys.path.insert(0, job["place"])
     out = os.open(job["output"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(out, 1)

@@ -9,18 +9,17 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
 from benchmarks.faults.planting import ROOT, Fault, PlaceGone, plant
 
-TIERS = {"default": "not ci and not nightly", "ci": "not nightly"}
+TIERS = {"default": "not ci and not nightly", "ci": "ci and not nightly"}  # what each adds, as pytest's marks
 LEFT_OUT = (".git", ".venv", "dist", "build", ".pytest_cache", ".ruff_cache", ".mypy_cache", ".hypothesis")
 FORKING = Path(__file__).with_name("forking.py")
 BROWSER = ("lab", "serve", "views", "scenes", "export")  # the code that a browser's test runs in a server's process
@@ -35,23 +34,21 @@ class Outcome:
     """What became of one fault."""
 
     fault: Fault
-    status: str  # caught, survived, equivalent, place gone, no tests
-    by: str = ""  # the test that failed, or why it was caught otherwise
-    tried: int = 0
-    seconds: float = 0.0
-    output: str = field(default="", repr=False)
+    status: str  # a tier that caught it, or "survived", "equivalent", "place gone"
+    by: str = ""  # the test that failed, or a reason
+    tried: int = 0  # test functions, or files
+    gone: tuple[str, ...] = ()  # tests that the fault names and that are no longer there
 
 
 class Copy:
     """A throwaway copy of a checkout, in which tests run by forking one process that has imported the libraries."""
 
-    def __init__(self, root: Path, marks: str) -> None:
-        self.root, self.marks = root, marks
+    def __init__(self, root: Path = ROOT) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="pmdviz-faults-")
         self.place = Path(self._folder.name, "pmdviz")
         shutil.copytree(root, self.place, symlinks=True, ignore=shutil.ignore_patterns(*LEFT_OUT))
         self._forking = subprocess.Popen(
-            [sys.executable, str(FORKING)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [sys.executable, "-P", str(FORKING)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
 
     def close(self) -> None:
@@ -59,6 +56,12 @@ class Copy:
         self._forking.stdin.close()
         self._forking.wait()
         self._folder.cleanup()
+
+    def has(self, test: str) -> bool:
+        """Whether a test file, or the function in it, is there."""
+        path, _, name = test.partition("::")
+        file = self.place / path
+        return file.exists() and (not name or f"def {name}(" in file.read_text(encoding="utf-8"))
 
     @contextmanager
     def planted(self, fault: Fault) -> Iterator[None]:
@@ -72,13 +75,13 @@ class Copy:
             path.write_text(before, encoding="utf-8")
             os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
 
-    def run(self, tests: list[str], cost: float, own_cache: bool = False) -> tuple[int | None, str]:
-        """Run tests until the first fails: pytest's exit status, null if they did not end, and their output."""
+    def run(self, tests: list[str], marks: str, cost: float, own_cache: bool = False) -> tuple[int | None, str]:
+        """Run tests until the first fails: pytest's exit status, None if they did not end, and their output."""
         output = self.place.with_name("output")
         with tempfile.TemporaryDirectory(prefix="pmdviz-numba-") as cache:
             job = {
                 "place": str(self.place),
-                "arguments": ["-x", "-q", "-m", self.marks, "-p", "no:cacheprovider", "-p", "no:randomly", *tests],
+                "arguments": ["-x", "-q", "-m", marks, "-p", "no:cacheprovider", *tests],
                 "environment": environment(self.place) | ({"NUMBA_CACHE_DIR": cache} if own_cache else {}),
                 "output": str(output),
                 "patience": PATIENCE[0] + PATIENCE[1] * cost,
@@ -93,13 +96,13 @@ def environment(place: Path) -> dict[str, str]:
     return {"PYTHONPATH": str(place), "PYTHONDONTWRITEBYTECODE": "1", "CI": "", "PYTEST_ADDOPTS": ""}
 
 
-def coverage(faults: list[Fault], marks: str, root: Path = ROOT, jobs: int = 1) -> Covered:
-    """Run a tier once without faults, and note which faults' statements each test function runs."""
+def covered_by(faults: list[Fault], marks: str, root: Path = ROOT, jobs: int = 1) -> Covered:
+    """Run tests once without faults, and note which faults' statements each test function runs."""
     with tempfile.TemporaryDirectory(prefix="pmdviz-covered-") as folder:
         wanted = Path(folder, "wanted.json")
         wanted.write_text(json.dumps(wanted_lines(faults, root)), encoding="utf-8")
         own = {"FAULTS_WANTED": str(wanted), "FAULTS_COVERED": str(Path(folder, "covered"))}
-        command = [sys.executable, "-m", "pytest", "-q", "-m", marks, "-p", "benchmarks.faults.coverage"]
+        command = [sys.executable, "-m", "pytest", "-q", "-m", marks, "-p", "benchmarks.faults.lines"]
         command += ["-p", "no:cacheprovider", "-n", str(jobs), "--dist", "loadfile"]
         subprocess.run(command, cwd=root, env={**os.environ, **environment(root), **own}, check=False)
         return merged(json.loads(path.read_text(encoding="utf-8")) for path in Path(folder).glob("covered.*.json"))
@@ -123,22 +126,22 @@ def merged(parts: Iterator[Covered]) -> Covered:
     whole: Covered = {}
     for part in parts:
         for test, each in part.items():
-            mine = whole.setdefault(test, {"seconds": 0.0, "names": [], "files": [], "passed": True})
+            mine = whole.setdefault(test, {**each, "seconds": 0.0})
             mine["seconds"] += each["seconds"]
-            mine["names"] = sorted({*mine["names"], *each["names"]})
-            mine["files"] = sorted({*mine["files"], *each["files"]})
             mine["passed"] &= each["passed"]
+            for kind in ("names", "files", "tiers"):
+                mine[kind] = sorted({*mine[kind], *each[kind]})
     return whole
 
 
-def candidates(fault: Fault, covered: Covered, seconds: float) -> tuple[list[str], float]:
+def candidates(fault: Fault, tier: str, covered: Covered, seconds: float) -> tuple[list[str], float]:
     """Test functions that run the fault's statement (or its file, if it runs at import), the cheapest first."""
-    passing = {test: each for test, each in covered.items() if each["passed"]}
-    found = {test: each["seconds"] for test, each in passing.items() if fault.name in each["names"]}
-    if not found:
-        found = {test: each["seconds"] for test, each in passing.items() if fault.path in each["files"]}
+    usable = {test: each for test, each in covered.items() if each["passed"] and tier in each["tiers"]}
+    found = {test: each["seconds"] for test, each in usable.items() if fault.name in each["names"]}
+    if not any(fault.name in each["names"] for each in covered.values()):
+        found = {test: each["seconds"] for test, each in usable.items() if fault.path in each["files"]}
     chosen, cost = [], 0.0
-    for test in sorted(found, key=found.get):
+    for test in sorted(found, key=found.__getitem__):
         if chosen and cost + found[test] > seconds:
             break
         chosen.append(test)
@@ -146,40 +149,40 @@ def candidates(fault: Fault, covered: Covered, seconds: float) -> tuple[list[str
     return chosen, cost
 
 
-def try_fault(fault: Fault, copy: Copy, covered: Covered, seconds: float, browser: bool) -> Outcome:
-    """Plant one fault and run, until one of them fails, its own tests, those that run it, and those in a browser."""
+def attempts(
+    fault: Fault, tiers: list[str], own: list[str], covered: Covered, seconds: float, browser: bool
+) -> Iterator[tuple[str, list[str], float]]:
+    """Groups of tests to run one after the other: the tier, the tests, their CPU seconds."""
+    for tier in tiers:
+        found, cost = candidates(fault, tier, covered, seconds)
+        yield tier, own, seconds
+        yield tier, found, cost
+        if browser and fault.folder in BROWSER:
+            yield tier, ["tests/browser"], seconds
+
+
+def try_fault(fault: Fault, copy: Copy, tiers: list[str], covered: Covered, seconds: float, browser: bool) -> Outcome:
+    """Plant one fault and run, until one fails, the tests that it names, those that run it, and those in a browser."""
     if fault.equivalent:
         return Outcome(fault, "equivalent", fault.equivalent)
-    begun, tried, output = time.monotonic(), 0, ""
-    compiled = "jit" in (copy.place / fault.path).read_text(encoding="utf-8")
+    own = [test for test in fault.tests if copy.has(test)]
+    gone, tried = tuple(test for test in fault.tests if test not in own), 0
+    failing = [f"--deselect={test}" for test, each in covered.items() if not each["passed"]]
     try:
+        compiled = "jit" in (copy.place / fault.path).read_text(encoding="utf-8")
         with copy.planted(fault):
-            for tests, cost in attempts(fault, copy, covered, seconds, browser):
-                status, output = copy.run(tests, cost, own_cache=compiled)
+            for tier, tests, cost in attempts(fault, tiers, own, covered, seconds, browser):
+                ended = copy.run([*failing, *tests], TIERS[tier], cost, own_cache=compiled) if tests else (0, "")
                 tried += len(tests)
-                if (by := caught(status, output)) is not None:
-                    return Outcome(fault, "caught", by, tried, time.monotonic() - begun, output)
+                if (by := caught(*ended)) is not None:
+                    return Outcome(fault, tier, by, tried, gone)
     except (PlaceGone, FileNotFoundError) as error:
-        return Outcome(fault, "place gone", str(error))
-    return Outcome(fault, "survived" if tried else "no tests", "", tried, time.monotonic() - begun, output)
-
-
-def attempts(
-    fault: Fault, copy: Copy, covered: Covered, seconds: float, browser: bool
-) -> Iterator[tuple[list[str], float]]:
-    """Groups of tests, each with its CPU seconds."""
-    own = [test for test in fault.tests if (copy.place / test.partition("::")[0]).exists()]
-    if own:
-        yield own, seconds
-    found, cost = candidates(fault, covered, seconds)
-    if found:
-        yield found, cost
-    if browser and fault.folder in BROWSER:
-        yield ["tests/browser"], seconds
+        return Outcome(fault, "place gone", str(error), gone=gone)
+    return Outcome(fault, "survived", "", tried, gone)
 
 
 def caught(status: int | None, output: str) -> str | None:
-    """The test that failed, or else how the fault showed; None if it did not. ValueError if no test could run."""
+    """The test that failed, or else how the fault showed; None if it did not. RuntimeError if no test could run."""
     if status in (0, 5):
         return None
     if status is None:
@@ -187,21 +190,19 @@ def caught(status: int | None, output: str) -> str | None:
     failed = FAILED.search(output)
     if failed or "ImportError while loading conftest" in output or status < 0:
         return failed[1] if failed else "no import" if status > 0 else f"signal {-status}"
-    raise ValueError(f"pytest ended with status {status}:\n{output[-2000:]}")
+    raise RuntimeError(f"pytest ended with status {status}:\n{output[-2000:]}")
 
 
-def try_all(
-    faults: list[Fault], covered: Covered, marks: str, seconds: float, browser: bool, root: Path = ROOT, jobs: int = 1
-) -> Iterator[Outcome]:
-    """Try the faults in `jobs` copies at a time; yields each outcome as it is known, in order."""
+def try_all(faults: list[Fault], jobs: int, root: Path = ROOT, **how: Any) -> Iterator[Outcome]:
+    """Try the faults in `jobs` copies at a time; yields the outcomes in order, each when it is known."""
     copies: SimpleQueue[Copy] = SimpleQueue()
     for _ in range(jobs):
-        copies.put(Copy(root, marks))
+        copies.put(Copy(root))
 
     def one(fault: Fault) -> Outcome:
         copy = copies.get()
         try:
-            return try_fault(fault, copy, covered, seconds, browser)
+            return try_fault(fault, copy, **how)
         finally:
             copies.put(copy)
 

@@ -34,17 +34,21 @@ def draw(seed: int = SEED, size: int = SIZE, root: Path = ROOT) -> dict[str, dic
         find, replace = ast.unparse(header(statement)), changes[int(rng.integers(len(changes)))]
         same = [within for within, _ in places(tree, definition, parsed(find))]
         nth = {"nth": same.index(statement) + 1} if len(same) > 1 else {}
-        faults[f"sample-{len(faults) + 1:03d}"] = {"where": f"{module}:{definition}", "find": find, "replace": replace, **nth}
+        faults[f"sample-{len(faults) + 1:03d}"] = {
+            "where": f"{module}:{definition}",
+            "find": find,
+            "replace": replace,
+            **nth,
+        }
         if len(faults) == size:
             break
     return faults
 
 
-def write(faults: dict[str, dict[str, Any]], path: Path) -> None:
-    """Write the data file, with how it was made."""
-    about = f"# {len(faults)} faults drawn with seed {SEED} by `python -m benchmarks.faults draw` (see sample.py)\n"
-    text = yaml.safe_dump({"faults": faults}, sort_keys=False, width=118, allow_unicode=True)
-    path.write_text(about + text, encoding="utf-8")
+def text(faults: dict[str, dict[str, Any]]) -> str:
+    """The data file of faults, with how it was made."""
+    about = f"# {len(faults)} faults drawn with seed {SEED} by `python -m benchmarks.faults draw` (see sample.py).\n"
+    return about + yaml.safe_dump({"faults": faults}, sort_keys=False, width=118, allow_unicode=True)
 
 
 def changed(statement: ast.stmt) -> list[str]:
@@ -82,7 +86,9 @@ def _mutations(source: str) -> Iterator[str]:
 def _plain(statement: ast.stmt) -> list[str]:
     match statement:
         case ast.If() | ast.While():
-            return [ast.unparse(statement).replace(ast.unparse(statement.test), f"not ({ast.unparse(statement.test)})", 1)]
+            return [
+                ast.unparse(statement).replace(ast.unparse(statement.test), f"not ({ast.unparse(statement.test)})", 1)
+            ]
         case ast.For():
             return [f"for {ast.unparse(statement.target)} in ():\n    ..."]
         case ast.Return(value=ast.expr()):

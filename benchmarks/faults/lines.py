@@ -1,7 +1,8 @@
-"""A pytest plugin that notes which faults' statements each test function runs (`-p benchmarks.faults.coverage`).
+"""A pytest plugin that notes which faults' statements each test function runs (`-p benchmarks.faults.lines`).
 
 It reads `FAULTS_WANTED`, a JSON file of file -> line -> names of faults, and each process writes its part to
-`FAULTS_COVERED`.PID.json: test function -> CPU seconds, the names, the files it ran at all, and whether it passed.
+`FAULTS_COVERED`.PID.json: test function -> CPU seconds, the names, the files it ran at all, its tiers, and
+whether it passed.
 """
 
 from __future__ import annotations
@@ -44,7 +45,9 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     """Note under the name of the item's function, without its parameters."""
     global now
     function = item.nodeid.partition("[")[0]
-    now = covered.setdefault(function, {"seconds": 0.0, "names": set(), "files": set(), "passed": True})
+    empty = {"seconds": 0.0, "names": set(), "files": set(), "tiers": set(), "passed": True}
+    now = covered.setdefault(function, empty)
+    now["tiers"].add("ci" if item.get_closest_marker("ci") else "default")
     sys.monitoring.restart_events()
     begun = time.process_time()
     result = yield
