@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -41,15 +41,20 @@ class Outcome:
 
 
 class Copy:
-    """A throwaway copy of a checkout, in which tests run by forking one process that has imported the libraries."""
+    """A throwaway copy of a checkout, in which tests run by forking a process that has imported them."""
 
-    def __init__(self, root: Path = ROOT) -> None:
+    def __init__(self, root: Path = ROOT, collect: Iterable[str] = ()) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="pmdviz-faults-")
         self.place = Path(self._folder.name, "pmdviz")
         shutil.copytree(root, self.place, symlinks=True, ignore=shutil.ignore_patterns(*LEFT_OUT))
         self._forking = subprocess.Popen(
             [sys.executable, "-P", str(FORKING)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
+        here = sorted({test.partition("::")[0] for test in collect if self.has(test)})
+        self._send({"place": str(self.place), "environment": environment(self.place), "collect": here})
+
+    def _send(self, what: dict[str, Any]) -> None:
+        print(json.dumps(what), file=self._forking.stdin, flush=True)
 
     def close(self) -> None:
         """End the process and remove the copy."""
@@ -64,31 +69,33 @@ class Copy:
         return file.exists() and (not name or f"def {name}(" in file.read_text(encoding="utf-8"))
 
     @contextmanager
-    def planted(self, fault: Fault) -> Iterator[None]:
-        """The copy with one fault in it; its files have their old times afterwards, so caches stay valid."""
+    def planted(self, fault: Fault) -> Iterator[dict[str, Any]]:
+        """The copy with one fault in it, and what to tell the process about it; caches of the file stay valid."""
         path = self.place / fault.path
         before, times = path.read_text(encoding="utf-8"), path.stat()
-        path.write_text(plant(before, fault)[0], encoding="utf-8")
+        after, _ = plant(before, fault)
+        path.write_text(after, encoding="utf-8")
+        cache = {"NUMBA_CACHE_DIR": str(self.place.with_name("numba"))} if "jit" in before else {}
         try:
-            yield
+            yield {"file": str(path), "before": before, "after": after, "environment": cache}
         finally:
             path.write_text(before, encoding="utf-8")
             os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+            shutil.rmtree(self.place.with_name("numba"), ignore_errors=True)
 
-    def run(self, tests: list[str], marks: str, cost: float, own_cache: bool = False) -> tuple[int | None, str]:
+    def run(self, planted: dict[str, Any], tests: list[str], marks: str, cost: float) -> tuple[int | None, str]:
         """Run tests until the first fails: pytest's exit status, None if they did not end, and their output."""
         output = self.place.with_name("output")
-        with tempfile.TemporaryDirectory(prefix="pmdviz-numba-") as cache:
-            job = {
-                "place": str(self.place),
-                "arguments": ["-x", "-q", "-m", marks, "-p", "no:cacheprovider", *tests],
-                "environment": environment(self.place) | ({"NUMBA_CACHE_DIR": cache} if own_cache else {}),
+        arguments = ["-x", "-q", "-m", marks, "-p", "no:cacheprovider", *tests]
+        self._send(
+            {
+                **planted,
+                "arguments": arguments,
                 "output": str(output),
                 "patience": PATIENCE[0] + PATIENCE[1] * cost,
             }
-            print(json.dumps(job), file=self._forking.stdin, flush=True)
-            status = json.loads(self._forking.stdout.readline())
-        return status, output.read_text(encoding="utf-8", errors="replace")
+        )
+        return json.loads(self._forking.stdout.readline()), output.read_text(encoding="utf-8", errors="replace")
 
 
 def environment(place: Path) -> dict[str, str]:
@@ -169,10 +176,9 @@ def try_fault(fault: Fault, copy: Copy, tiers: list[str], covered: Covered, seco
     gone, tried = tuple(test for test in fault.tests if test not in own), 0
     failing = [f"--deselect={test}" for test, each in covered.items() if not each["passed"]]
     try:
-        compiled = "jit" in (copy.place / fault.path).read_text(encoding="utf-8")
-        with copy.planted(fault):
+        with copy.planted(fault) as planted:
             for tier, tests, cost in attempts(fault, tiers, own, covered, seconds, browser):
-                ended = copy.run([*failing, *tests], TIERS[tier], cost, own_cache=compiled) if tests else (0, "")
+                ended = copy.run(planted, [*failing, *tests], TIERS[tier], cost) if tests else (0, "")
                 tried += len(tests)
                 if (by := caught(*ended)) is not None:
                     return Outcome(fault, tier, by, tried, gone)
@@ -197,7 +203,7 @@ def try_all(faults: list[Fault], jobs: int, root: Path = ROOT, **how: Any) -> It
     """Try the faults in `jobs` copies at a time; yields the outcomes in order, each when it is known."""
     copies: SimpleQueue[Copy] = SimpleQueue()
     for _ in range(jobs):
-        copies.put(Copy(root))
+        copies.put(Copy(root, [*how["covered"], *(test for fault in faults for test in fault.tests)]))
 
     def one(fault: Fault) -> Outcome:
         copy = copies.get()
