@@ -1,8 +1,9 @@
 """Runs pytest many times with everything imported once: `python -P` of this file forks a child for each job.
 
 The first line of standard input is a JSON object: `place`, a checkout; `environment`; and `collect`, the test files
-to import. Every other line is a job: `arguments` of pytest, `output` (a file), `patience` (seconds), and if the checkout
-holds a fault, its `file` with the text `before` and `after`. The answer is pytest's exit status, null after that time.
+to import. Every other line is a job: `arguments` of pytest, `output` (a file), `patience` (seconds), and the fault that
+the checkout holds: its `file` with the text `before` and `after`. The answer is pytest's exit status, null after that
+time.
 
 The child gives the functions that the fault changes their new code. Where that is not possible (a fault in code that
 runs at import, or in compiled code, with `environment` of its own), the child starts Python again.
@@ -104,7 +105,7 @@ def main() -> None:
     os.environ.update(begin["environment"])
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     if begin["collect"]:
-        pytest.main(["--collect-only", "-qq", "-m", "", "-p", "no:cacheprovider", *begin["collect"]])
+        pytest.main(["--collect-only", "-qq", "-n", "0", "-m", "", "-p", "no:cacheprovider", *begin["collect"]])
     for line in sys.stdin:
         print(json.dumps(run(json.loads(line))), file=answers, flush=True)
 

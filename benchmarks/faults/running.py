@@ -86,7 +86,7 @@ class Copy:
     def run(self, planted: dict[str, Any], tests: list[str], marks: str, cost: float) -> tuple[int | None, str]:
         """Run tests until the first fails: pytest's exit status, None if they did not end, and their output."""
         output = self.place.with_name("output")
-        arguments = ["-x", "-q", "-m", marks, "-p", "no:cacheprovider", *tests]
+        arguments = ["-x", "-q", "-n", "0", "-m", marks, "-p", "no:cacheprovider", *tests]
         self._send(
             {
                 **planted,
