@@ -1,18 +1,25 @@
 """Parts of the lab's pages one by one, without a server or a browser."""
 
 import asyncio
+import os
 from types import SimpleNamespace
 
 import pytest
 from bokeh.plotting import figure
 
 from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.lab.loop import temporary
 from pmdviz.lab.loop.page_trace import PageTrace
 from pmdviz.lab.loop.runner import Runner
+from pmdviz.lab.pages.race import usual_race
 from pmdviz.lab.panels.export import ExportPanel
 from pmdviz.lab.panels.lesson.controls import StepControls
+from pmdviz.lab.panels.own_data.choice import role_names
+from pmdviz.lab.panels.own_data.columns import INPUT, LEAVE_OUT, OUTCOME
 from pmdviz.lab.panels.own_data.own_problem import OwnProblem
+from pmdviz.targets.table_form import TableForm
 
+CLASSES = TableForm("Inputs and a class.", 1, 8, "class", dim_beyond=1, held_out=1)
 RECIPE = Recipe("mixture", num_particles=50, budget=500, target_options={"num_data": 30})
 
 
@@ -83,3 +90,26 @@ def test_the_file_that_is_ready_is_what_a_browser_downloads(tmp_path):
         return panel.download.callback()
 
     assert asyncio.run(scene()) == tmp_path / "run.csv"
+
+
+def test_only_a_target_with_an_outcome_offers_that_role():
+    for form, roles in [(TableForm("One."), [INPUT, LEAVE_OUT]), (CLASSES, [INPUT, OUTCOME, LEAVE_OUT])]:
+        assert role_names(form) == roles
+
+
+def test_the_page_races_once():
+    assert len(usual_race().seeds) == 1
+
+
+def test_a_stale_folder_of_another_user_stays(tmp_path, monkeypatch):
+    monkeypatch.setattr(temporary.tempfile, "tempdir", str(tmp_path))
+    stale = tmp_path / f"{temporary.PREFIX}stale"
+    stale.mkdir()
+    (stale / temporary.OWNER).touch()
+    user = os.getuid()
+    monkeypatch.setattr(temporary.os, "getuid", lambda: user + 1)
+    temporary.remove_stale()
+    assert stale.exists()
+    monkeypatch.setattr(temporary.os, "getuid", lambda: user)
+    temporary.remove_stale()
+    assert not stale.exists()
