@@ -1,0 +1,33 @@
+"""What a served page does when a browser or a presenter asks for it, without a server."""
+
+import asyncio
+from types import SimpleNamespace
+
+from pmdviz.engine.recipe.recipe import Recipe
+from pmdviz.lab.links import Link
+from pmdviz.serve.bokeh_internals import set_from_browser
+from pmdviz.serve.pages import BARE, lab_page
+
+
+def test_a_value_from_a_browser_is_set_as_a_patch_of_its_own_connection():
+    """Bokeh sends a change to every connection but that one."""
+    seen = []
+
+    async def locked(act):
+        act()
+
+    session = SimpleNamespace(with_document_locked=locked, _current_patch_connection=None)
+    connection = SimpleNamespace(session=session)
+
+    def set_from_json(name, value, setter):
+        seen.append((name, value, setter, session._current_patch_connection))
+
+    asyncio.run(set_from_browser(connection, SimpleNamespace(set_from_json=set_from_json), "drawn", 3))
+    assert seen == [("drawn", 3, session, connection)]
+    assert session._current_patch_connection is None
+
+
+def test_a_link_opens_the_presenters_page():
+    page = lab_page(Link(Recipe(), presenter=True))
+    assert BARE.items() <= page.sx.items() and not page.sidebar_open
+    assert not BARE.keys() & lab_page(Link(Recipe())).sx.keys()
