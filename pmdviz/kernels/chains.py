@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pmdviz.kernels.checks import plain
-from pmdviz.kernels.jit import inner_jit, jit
+from pmdviz.kernels.jit import jit
 from pmdviz.kernels.models import log_joint, put_gradient
 
 
@@ -105,7 +105,7 @@ def hamiltonian(
     return Trajectories(draws, float(value[0]), gradient, num_gradients, num_values, chances, accepted, diverged, made)
 
 
-@inner_jit
+@jit
 def _leapfrog(model, data, theta, momentum, gradient, time_step, num_steps, unit, reach):
     """Move theta, momentum and gradient (d,) along; the gradients that it took, and whether it diverged."""
     for taken in range(num_steps):

@@ -9,7 +9,7 @@ import numpy as np
 
 from pmdviz.kernels.checks import finite, matrix, plain, vector
 from pmdviz.kernels.groups import DEFAULT
-from pmdviz.kernels.jit import inner_fast_jit, inner_jit, jit
+from pmdviz.kernels.jit import fast_jit, jit
 
 ROUNDS = 15  # of hard EM
 RIDGE = 1e-6  # of a unit of the coordinates squared, added to each covariance
@@ -81,7 +81,7 @@ def _assigned(points, columns, weights, labels, k):
     return found
 
 
-@inner_jit
+@jit
 def _shape(columns, weights, labels, c, mean, factor):
     """Share of the weight; mean and Cholesky factor into the arrays. 0 where the cluster is too small for these."""
     d, m = columns.shape
@@ -118,7 +118,7 @@ def _moments(columns, weights, share, mean, out):
             out[i, k] = _dot3(weights, centred[i], centred[k]) / share
 
 
-@inner_jit
+@jit
 def _score(points, share, mean, factor, out):
     """log of the share times the Gaussian's density at every point, but for a constant."""
     d, m = points.shape
@@ -135,7 +135,7 @@ def _score(points, share, mean, factor, out):
         _take_half_square(white[i], np.log(factor[i, i]), out)
 
 
-@inner_jit
+@jit
 def _start(columns, weights, seeds, k):
     """Labels by the nearest of k centres, chosen greedily among the seeds."""
     m = weights.size
@@ -161,13 +161,13 @@ def _start(columns, weights, seeds, k):
     return labels
 
 
-@inner_fast_jit
+@fast_jit
 def _add_square(x, y, out):
     for j in range(out.size):
         out[j] += (x[j] - y) * (x[j] - y)
 
 
-@inner_jit
+@jit
 def _cost(one, other, weights):
     total = 0.0
     for j in range(weights.size):
@@ -175,7 +175,7 @@ def _cost(one, other, weights):
     return total
 
 
-@inner_jit
+@jit
 def _factorise(a):
     """The lower Cholesky factor of `a`, whose lower triangle is given, in its place; False where there is none."""
     for i in range(a.shape[0]):
@@ -192,7 +192,7 @@ def _factorise(a):
     return True
 
 
-@inner_fast_jit
+@fast_jit
 def _dot(x, y):
     total = 0.0
     for j in range(x.size):
@@ -200,7 +200,7 @@ def _dot(x, y):
     return total
 
 
-@inner_fast_jit
+@fast_jit
 def _dot3(w, x, y):
     total = 0.0
     for j in range(x.size):
@@ -208,19 +208,19 @@ def _dot3(w, x, y):
     return total
 
 
-@inner_fast_jit
+@fast_jit
 def _subtract(x, factor, out):
     for j in range(out.size):
         out[j] -= factor * x[j]
 
 
-@inner_fast_jit
+@fast_jit
 def _divide(x, by):
     for j in range(x.size):
         x[j] /= by
 
 
-@inner_fast_jit
+@fast_jit
 def _take_half_square(x, constant, out):
     for j in range(out.size):
         out[j] -= 0.5 * x[j] * x[j] + constant

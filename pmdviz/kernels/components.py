@@ -12,7 +12,7 @@ import numpy as np
 
 from pmdviz.kernels.checks import finite, matrix, vector
 from pmdviz.kernels.exponential import exp64
-from pmdviz.kernels.jit import inner_exp_jit, inner_fast_jit, jit
+from pmdviz.kernels.jit import exp_jit, fast_jit, jit
 from pmdviz.kernels.pool import run_blocks
 
 ROWS_PER_BLOCK = 64
@@ -68,20 +68,20 @@ def _checked(points: np.ndarray, means: np.ndarray, sds: np.ndarray) -> tuple[np
     return points, means, sds
 
 
-@inner_fast_jit
+@fast_jit
 def _subtract(x, centres, narrow, exponents):
     for k in range(exponents.size):
         z = (x - centres[k]) * narrow[k]
         exponents[k] -= z * z
 
 
-@inner_exp_jit
+@exp_jit
 def _exponentials(exponents, top):
     for k in range(exponents.size):
         exponents[k] = exp64(exponents[k] - top)
 
 
-@inner_fast_jit
+@fast_jit
 def _total(values):
     total = 0.0
     for k in range(values.size):
@@ -107,7 +107,7 @@ def _rows(points, peaks, centres, narrow, rest, log_density, shares, start, stop
             row[k] /= total
 
 
-@inner_fast_jit
+@fast_jit
 def _add(x, centres, narrow, row, c, first, second):
     for k in range(row.size):
         z = (x - centres[k]) * narrow[k]

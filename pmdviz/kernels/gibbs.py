@@ -11,7 +11,7 @@ import numpy as np
 
 from pmdviz.kernels.checks import finite, positive, vector
 from pmdviz.kernels.exponential import exp64
-from pmdviz.kernels.jit import inner_fast_jit, jit
+from pmdviz.kernels.jit import fast_jit, jit
 
 
 def mixture_sweep(
@@ -38,7 +38,7 @@ def mixture_sweep(
     return _draw(shares, 1.0 / positive(prior_sd, "prior_sd") ** 2, normals)
 
 
-@inner_fast_jit
+@fast_jit
 def _add_labels(x, first, second, precision, log_odds, uniforms):
     count, total = 0.0, 0.0
     for n in range(x.size):

@@ -20,7 +20,7 @@ import numpy as np
 from pmdviz.kernels.checks import finite, lower_triangle, vector, weighted_particles
 from pmdviz.kernels.exponential import LOG2E, exp2
 from pmdviz.kernels.groups import DEFAULT, in_dimensions
-from pmdviz.kernels.jit import inner_fast_jit, inner_jit, jit
+from pmdviz.kernels.jit import fast_jit, jit
 from pmdviz.kernels.pool import run_blocks
 
 REACH = 8.5  # whitened units: exp(-8.5^2 / 2) = 2e-16
@@ -104,7 +104,7 @@ def _rows_per_block(shape: tuple[float, float, float], reach_x: float, gx: np.nd
     return 0
 
 
-@inner_jit
+@jit
 def _interval(centre, half_width, axis):
     """First and one-past-last index of the cells within half_width of centre, or one more; never beyond the axis."""
     size = axis.size
@@ -124,7 +124,7 @@ def _rows_reached(particles, half_width, gy):
     return out
 
 
-@inner_fast_jit
+@fast_jit
 def _add_gaussian(out, axis, centre, precision, log_peak):
     for i in range(out.size):
         u = (axis[i] - centre) * precision
@@ -147,14 +147,14 @@ def _scatter_rows(particles, log_peaks, reached, shape, gx, gy, out, start, stop
                     _add_gaussian(out[k, first:last], gx[first:last], centre, SCALE / sd_x, log_peak)
 
 
-@inner_fast_jit
+@fast_jit
 def _fill_gaussian(out, axis, first, centre, precision):
     for i in range(out.size):
         u = (axis[first + i] - centre) * precision
         out[i] = exp2(-u * u)
 
 
-@inner_jit
+@jit
 def _fill_rows(out, offsets, first, log_peak, dy, precision_y, tilt, lean):
     """A particle's factor in each row: dy from it to the middle row, lean = (its centre there - x_c) / sd_x.
 
@@ -166,7 +166,7 @@ def _fill_rows(out, offsets, first, log_peak, dy, precision_y, tilt, lean):
         out[k] = exp2(log_peak - (v * v + t * t) - t * lean)
 
 
-@inner_fast_jit
+@fast_jit
 def _add_product(out, start, first, rows, columns):
     for k in range(rows.size):
         cells, factor = out[start + k, first : first + columns.size], rows[k]
@@ -174,7 +174,7 @@ def _add_product(out, start, first, rows, columns):
             cells[i] += factor * columns[i]
 
 
-@inner_fast_jit
+@fast_jit
 def _multiply_exp(out, axis, middle, slope):
     for i in range(out.size):
         out[i] *= exp2(slope * (axis[i] - middle))

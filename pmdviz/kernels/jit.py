@@ -12,9 +12,6 @@ integer power, the sum of an array) it keeps for the rest of the process, with t
 cache then keeps that. So squares are written as products everywhere, and no sum of an array is asked for under
 `fast_jit`.
 
-The `inner_` ones are for functions that compiled code alone calls. They take a tenth less time to compile, because they
-have no entry from Python: such a call would end the process.
-
 None has `parallel=True`: with the thread layer that pip installs on macOS a second Python thread in a parallel
 region kills the process, and OpenMP spins on cores that others need. Threads come from `pool.run_blocks`, hence
 `nogil`.
@@ -43,7 +40,3 @@ fast_jit = njit(fastmath=FAST_FLAGS, **COMMON)
 OVERLOAD = {name: value for name, value in COMMON.items() if name != "cache"}  # what calls it is cached
 EXP_OPTIONS = {"fastmath": EXP_FLAGS, **OVERLOAD}
 exp_jit = njit(fastmath=EXP_FLAGS, **COMMON)
-INNER = COMMON | {"no_cpython_wrapper": True}
-inner_jit = njit(**INNER)
-inner_fast_jit = njit(fastmath=FAST_FLAGS, **INNER)
-inner_exp_jit = njit(fastmath=EXP_FLAGS, **INNER)

@@ -14,7 +14,7 @@ import numpy as np
 from pmdviz.kernels.checks import finite, lower_triangle, matrix, weighted_particles
 from pmdviz.kernels.exponential import LOG2E
 from pmdviz.kernels.groups import in_dimensions
-from pmdviz.kernels.jit import inner_jit, jit
+from pmdviz.kernels.jit import jit
 from pmdviz.kernels.pairs import LOG_ZERO, LOG_ZERO_SINGLE, SMALLER_TILE, add_rows, redo_faint
 from pmdviz.kernels.pool import run_blocks
 
@@ -132,7 +132,7 @@ def _forward_substitution(values, centre, cholesky, out):
             out[i, j] = min(max(out[i, j] / cholesky[i, i], -FARTHEST), FARTHEST)
 
 
-@inner_jit
+@jit
 def _subtract_multiple(factor, values, out):
     for j in range(out.size):
         out[j] -= factor * values[j]

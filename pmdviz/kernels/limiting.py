@@ -11,7 +11,7 @@ import numpy as np
 from pmdviz.kernels.checks import vector
 from pmdviz.kernels.exponential import exp64
 from pmdviz.kernels.groups import DEFAULT
-from pmdviz.kernels.jit import inner_fast_jit, inner_jit, jit
+from pmdviz.kernels.jit import fast_jit, jit
 
 CLOSE = 1e-6  # the search ends when its bounds are so close, as a share of the upper one
 
@@ -32,7 +32,7 @@ def largest_step(start: np.ndarray, slope: np.ndarray, most: float, share: float
     return _largest_step(start, slope, float(most), float(share))
 
 
-@inner_fast_jit
+@fast_jit
 def _top(start, slope, g):
     top = start[0] + g * slope[0]
     for j in range(start.size):
@@ -40,7 +40,7 @@ def _top(start, slope, g):
     return top
 
 
-@inner_fast_jit
+@fast_jit
 def _ess_below(start, slope, g, top):
     total, squares = 0.0, 0.0
     for j in range(start.size):
@@ -50,7 +50,7 @@ def _ess_below(start, slope, g, top):
     return total * total / squares
 
 
-@inner_jit
+@jit
 def _ess(start, slope, g):
     return _ess_below(start, slope, g, _top(start, slope, g))
 

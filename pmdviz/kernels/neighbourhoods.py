@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from pmdviz.kernels.checks import finite, matrix, plain, vector
-from pmdviz.kernels.jit import inner_jit, jit
+from pmdviz.kernels.jit import jit
 from pmdviz.kernels.pool import run_blocks
 
 CENTRES_PER_BLOCK = 8
@@ -65,7 +65,7 @@ def _distances(columns, centres):
     return out
 
 
-@inner_jit
+@jit
 def _add_square(x, y, out):
     for j in range(out.size):
         out[j] += (x[j] - y) * (x[j] - y)

@@ -9,7 +9,7 @@ that fit the caches.
 import numpy as np
 
 from pmdviz.kernels.exponential import exp2
-from pmdviz.kernels.jit import inner_exp_jit, inner_fast_jit, inner_jit, jit
+from pmdviz.kernels.jit import exp_jit, fast_jit, jit
 
 TILE, SMALLER_TILE = 2048, 512  # particles at a time, up to three dimensions and beyond: they stay in the caches
 UNDERFLOW = 1e-280  # exp2 clamps at 4e-308: above this, 1e7 clamped terms are below 1e-20 of the sum
@@ -19,22 +19,22 @@ LOG_ZERO, LOG_ZERO_SINGLE = -1e300, np.float32(-1e30)  # finite stand-ins for lo
 # The exponents are not left to "reassoc": in this order they are fused multiply-adds.
 
 
-@inner_exp_jit
+@exp_jit
 def _term_1(base, a):
     return exp2(base - a * a)
 
 
-@inner_exp_jit
+@exp_jit
 def _term_2(base, a, b):
     return exp2((base - a * a) - b * b)
 
 
-@inner_exp_jit
+@exp_jit
 def _term_3(base, a, b, c):
     return exp2(((base - a * a) - b * b) - c * c)
 
 
-@inner_fast_jit
+@fast_jit
 def _sum_1(x0, base, targets, i, k):
     total, y0 = base.dtype.type(0), targets[i, k]
     for j in range(base.size):
@@ -42,7 +42,7 @@ def _sum_1(x0, base, targets, i, k):
     return total
 
 
-@inner_fast_jit
+@fast_jit
 def _sum_2(x0, x1, base, targets, i, k):
     total, y0, y1 = base.dtype.type(0), targets[i, k], targets[i, k + 1]
     for j in range(base.size):
@@ -50,7 +50,7 @@ def _sum_2(x0, x1, base, targets, i, k):
     return total
 
 
-@inner_fast_jit
+@fast_jit
 def _sum_3(x0, x1, x2, base, targets, i, k):
     total, y0, y1, y2 = base.dtype.type(0), targets[i, k], targets[i, k + 1], targets[i, k + 2]
     for j in range(base.size):
@@ -58,7 +58,7 @@ def _sum_3(x0, x1, x2, base, targets, i, k):
     return total
 
 
-@inner_fast_jit
+@fast_jit
 def _sum_exp(exponents, bound):
     total = 0.0
     for j in range(exponents.size):
@@ -66,13 +66,13 @@ def _sum_exp(exponents, bound):
     return total
 
 
-@inner_fast_jit
+@fast_jit
 def _copy(values, out):
     for j in range(out.size):  # measured: `out[:] = values` would add a fifth to the whole sum
         out[j] = values[j]
 
 
-@inner_fast_jit
+@fast_jit
 def _subtract_3(x0, x1, x2, targets, i, k, out, other):
     """Take the squared distances from the targets i and i + 1, in the dimensions k to k + 2, off the two buffers.
 
@@ -87,14 +87,14 @@ def _subtract_3(x0, x1, x2, targets, i, k, out, other):
         other[j] -= d * d + e * e + f * f
 
 
-@inner_fast_jit
+@fast_jit
 def _subtract_1(x0, y0, out):
     for j in range(out.size):
         a = x0[j] - y0
         out[j] -= a * a
 
 
-@inner_jit
+@jit
 def _add_tile(columns, k, base, first, last, targets, sums, start, stop):
     """Add the sums over the particles first to last; the dimensions from k on, one to three, are fused with the exp.
 
@@ -114,7 +114,7 @@ def _add_tile(columns, k, base, first, last, targets, sums, start, stop):
             sums[i] += _sum_3(x0, x1, x2, base, targets, i, k)
 
 
-@inner_jit
+@jit
 def _add_tile_any(columns, k, base, first, last, targets, sums, start, stop, buffers):
     """The same for more than three dimensions: those before k three at a time into the buffers, two rows at a time."""
     one, other = buffers[0, : last - first], buffers[1, : last - first]

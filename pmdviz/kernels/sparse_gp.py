@@ -14,7 +14,7 @@ import numpy as np
 
 from pmdviz.kernels.checks import finite, plain, positive
 from pmdviz.kernels.exponential import exp64
-from pmdviz.kernels.jit import fast_jit, inner_jit, jit
+from pmdviz.kernels.jit import fast_jit, jit
 from pmdviz.kernels.pool import run_blocks
 from pmdviz.kernels.triangular import add_products, cholesky, clear_above, dot, forward
 
@@ -128,7 +128,7 @@ def to_kernel(row):
         row[j] = exp64(-0.5 * row[j])
 
 
-@inner_jit
+@jit
 def _transposed(matrix):
     out = np.empty((matrix.shape[1], matrix.shape[0]))
     for i in range(matrix.shape[0]):
@@ -163,7 +163,7 @@ def _whiten(factor, each):
         forward(factor, each[i])
 
 
-@inner_jit
+@jit
 def _features(inputs, factor, x):
     """a of every row, one a column: (M, B)."""
     found = np.empty((inputs.shape[0], x.shape[0]))
@@ -200,7 +200,7 @@ def _tilt(inputs, factors, natural, x, y, kept, power, noise, corrected, new, pa
         partitions[i] = _log_partition(new[i])
 
 
-@inner_jit
+@jit
 def _log_partition(natural):
     num = natural.shape[0]
     factor, h = natural[:, :num].copy(), natural[:, num:].copy()

@@ -12,7 +12,7 @@ import numpy as np
 
 from pmdviz.kernels.checks import finite, matrix, vector
 from pmdviz.kernels.groups import DEFAULT
-from pmdviz.kernels.jit import inner_jit, jit
+from pmdviz.kernels.jit import jit
 
 DEEPEST = 128  # entries of the stack: cells are halved, so 64 would do for any number of candidates
 
@@ -91,7 +91,7 @@ def _select(keys, order, low, high, place):
                 return
 
 
-@inner_jit
+@jit
 def _part(keys, order, low, high, pivot):
     """Move the keys below `pivot` to the front; the place after them. Without branches: they would be guessed wrong."""
     cut = low

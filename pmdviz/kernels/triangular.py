@@ -5,7 +5,7 @@ Written out in tiles of 4 x 4, which stay in registers: without BLAS, whose last
 
 import numpy as np
 
-from pmdviz.kernels.jit import fast_jit, inner_fast_jit, inner_jit, jit
+from pmdviz.kernels.jit import fast_jit, jit
 
 SMALLEST = 1e-300  # a pivot that rounding made negative is cut there
 
@@ -36,7 +36,7 @@ def add_tile(target, left, rows, r, s, n, scale):
     _put(target[r + 3], s, scale, d0, d1, d2, d3)
 
 
-@inner_fast_jit
+@fast_jit
 def _put(row, s, scale, x, y, z, w):
     row[s] += scale * x
     row[s + 1] += scale * y
@@ -64,7 +64,7 @@ def clear_above(matrix):
         matrix[r, r + 1 : matrix.shape[0]] = 0.0
 
 
-@inner_fast_jit
+@fast_jit
 def _take_off_four(t0, t1, t2, t3, x, y, z, w, factor, r, s):
     """Rows r to r + 3, less their parts along the solved rows s to s + 3."""
     a0, a1, a2, a3 = factor[r, s], factor[r, s + 1], factor[r, s + 2], factor[r, s + 3]
@@ -79,7 +79,7 @@ def _take_off_four(t0, t1, t2, t3, x, y, z, w, factor, r, s):
         t3[k] -= d0 * p + d1 * q + d2 * u + d3 * v
 
 
-@inner_fast_jit
+@fast_jit
 def _take_off(row, weight, solved):
     for k in range(row.size):
         row[k] -= weight * solved[k]
@@ -119,7 +119,7 @@ def cholesky(matrix):
         _finish_columns(matrix, s)
 
 
-@inner_jit
+@jit
 def _finish_columns(matrix, s):
     """Columns s to s + 3 of the factor, once the parts of the columns before are taken off."""
     num = matrix.shape[0]

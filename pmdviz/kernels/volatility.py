@@ -10,7 +10,7 @@ import numpy as np
 
 from pmdviz.kernels.checks import plain
 from pmdviz.kernels.exponential import exp64
-from pmdviz.kernels.jit import fast_jit, inner_fast_jit, jit
+from pmdviz.kernels.jit import fast_jit, jit
 from pmdviz.kernels.pool import run_blocks
 
 ROWS_PER_BLOCK = 64
@@ -104,7 +104,7 @@ def _likelihood(points, first, squares, out):
         out[i] = -0.5 * total
 
 
-@inner_fast_jit
+@fast_jit
 def _pull_row(x, squares, of_x):
     for t in range(squares.size):
         of_x[t] += 0.5 * (squares[t] * exp64(min(-x[t], FARTHEST)) - 1.0)
@@ -116,7 +116,7 @@ def _pull(points, first, squares, out):
         _pull_row(points[i, first:], squares, out[i, first:])
 
 
-@inner_fast_jit
+@fast_jit
 def _times_mu_squared(p, count):
     """What stands before mu^2 in the squares."""
     return 1.0 - p * p + (count - 1) * (1.0 - p) * (1.0 - p)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pmdviz.kernels.checks import finite, matrix
-from pmdviz.kernels.jit import fast_jit, inner_fast_jit
+from pmdviz.kernels.jit import fast_jit
 from pmdviz.kernels.pool import run_blocks
 
 
@@ -78,7 +78,7 @@ def _checked(
     return nets, rows, layer, float(shape.scale / np.sqrt(shape.hidden))
 
 
-@inner_fast_jit
+@fast_jit
 def _units(row, net, layer, hard, units):
     """g(a_h) of a row (F + 1,), and in the second row of `units` (2, H) the slope of g times that of a."""
     inputs, factor = layer
@@ -98,7 +98,7 @@ def _units(row, net, layer, hard, units):
             units[1, h] = factor * (1.0 - t * t)
 
 
-@inner_fast_jit
+@fast_jit
 def _softmax(net, inputs, logit, units, out):
     """log p(class) of the units' values, (K,)."""
     top = -1e300

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from pmdviz.kernels.checks import finite, matrix, positive, vector
-from pmdviz.kernels.jit import inner_jit, jit
+from pmdviz.kernels.jit import jit
 from pmdviz.kernels.pool import run_blocks
 
 ROWS_PER_BLOCK = 256
@@ -59,7 +59,7 @@ def _checked(
     return matrix(points, "points", means.shape[1]), means, log_weights, positive(variance, "variance")
 
 
-@inner_jit
+@jit
 def _put_exponents(x, means, log_weights, variance, exponents):
     """log w_k - |x - mu_k|^2 / (2 v) of every component into `exponents` (k,); gives the largest of them."""
     largest = -np.inf

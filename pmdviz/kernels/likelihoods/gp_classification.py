@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from pmdviz.kernels.checks import finite, matrix, vector
-from pmdviz.kernels.jit import inner_fast_jit, inner_jit, jit
+from pmdviz.kernels.jit import fast_jit, jit
 from pmdviz.kernels.pool import run_blocks
 from pmdviz.kernels.sparse_gp import add_squares, to_kernel
 from pmdviz.kernels.triangular import cholesky, dot, forward
@@ -115,7 +115,7 @@ def _chances(theta, columns, y, places, out):
             out[i, p] = _logistic(mean[p] / np.sqrt(1.0 + np.pi / 8.0 * max(left[p], 0.0)))
 
 
-@inner_jit
+@jit
 def _covariances(theta, columns, places, out):
     """K between inputs in columns (k, n) and places (k, p), into out (n, p)."""
     num = columns.shape[0]
@@ -136,7 +136,7 @@ def _covariances(theta, columns, places, out):
             out[i, p] *= variance
 
 
-@inner_jit
+@jit
 def _peak(cov, y, a, f, factor):
     """Newton's steps to the peak of the posterior of f: a and f = K a there, and L of B = L L' into `factor`.
 
@@ -166,7 +166,7 @@ def _peak(cov, y, a, f, factor):
     return height
 
 
-@inner_jit
+@jit
 def _factorise(cov, f, factor):
     """The Cholesky factor of B = I + W^1/2 K W^1/2, whose eigenvalues are at least 1."""
     root = np.empty(f.size)
@@ -178,7 +178,7 @@ def _factorise(cov, f, factor):
     cholesky(factor)
 
 
-@inner_jit
+@jit
 def _newton(cov, y, f, factor, a):
     """a = b - W^1/2 B^-1 W^1/2 K b with b = W f + the gradient of log P(y | f)."""
     n = f.size
@@ -194,7 +194,7 @@ def _newton(cov, y, f, factor, a):
         a[r] = b[r] - np.sqrt(_curvature(f[r])) * v[r]
 
 
-@inner_jit
+@jit
 def _height(cov, y, a, f):
     """f = K a, and -1/2 a'f + sum_i log P(y_i | f_i)."""
     total = 0.0
@@ -205,19 +205,19 @@ def _height(cov, y, a, f):
     return total
 
 
-@inner_fast_jit
+@fast_jit
 def _take_off(v, weight, row, n):
     for s in range(n):
         v[s] -= weight * row[s]
 
 
-@inner_jit
+@jit
 def _logistic(f):
     e = np.exp(-abs(f))
     return (1.0 if f > 0.0 else e) / (1.0 + e)
 
 
-@inner_jit
+@jit
 def _curvature(f):
     """-(log P(y | f))'' = p (1 - p), whatever y is."""
     e = np.exp(-abs(f))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from pmdviz.kernels.checks import matrix, vector
-from pmdviz.kernels.jit import inner_jit, jit
+from pmdviz.kernels.jit import jit
 
 
 def ising_log_density(
@@ -62,7 +62,7 @@ def _offsets(offsets: np.ndarray | None, size: int) -> np.ndarray:
     return np.zeros(size * size) if offsets is None else vector(offsets, "offsets", size * size)
 
 
-@inner_jit
+@jit
 def _sums(state, size, closed, near):
     """The sum of the neighbours of every spin, into `near`: along the rows, then down and up, edges apart."""
     dim = size * size
@@ -99,7 +99,7 @@ def _relaxed(points, size, coupling, field, offsets, closed):
     return values, gradients
 
 
-@inner_jit
+@jit
 def _near(state, size, r, c, closed):
     """Sum of the neighbours of the spin in row r and column c."""
     near = state[r * size + (c + 1) % size] * (closed if c == size - 1 else 1.0)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pmdviz.kernels.checks import finite, matrix
-from pmdviz.kernels.jit import fast_jit, inner_jit, jit
+from pmdviz.kernels.jit import fast_jit, jit
 from pmdviz.kernels.models import GRADIENTS, LOG_JOINTS, normal_prior
 from pmdviz.kernels.pool import run_blocks
 
@@ -65,13 +65,13 @@ def activation(row, theta):
     return total
 
 
-@inner_jit
+@jit
 def _row(row, theta):
     a = activation(row, theta)
     return (row[theta.size] - (a > 0.0)) * a - np.log1p(np.exp(-abs(a)))
 
 
-@inner_jit
+@jit
 def _pull(row, theta):
     """y - P(1 | x, theta)."""
     a = activation(row, theta)

@@ -10,7 +10,7 @@ import numpy as np
 
 from pmdviz.kernels.checks import finite, matrix
 from pmdviz.kernels.exponential import exp64
-from pmdviz.kernels.jit import fast_jit, inner_fast_jit
+from pmdviz.kernels.jit import fast_jit
 from pmdviz.kernels.pool import run_blocks
 
 ROWS_PER_BLOCK = 64
@@ -36,7 +36,7 @@ def logistic_block_gradient(own: np.ndarray, others: np.ndarray, columns: np.nda
     return out
 
 
-@inner_fast_jit
+@fast_jit
 def _predictor(weights, x, out):
     """e^-a of every row, x (k, n) -> out (n,)."""
     out[:] = 0.0

@@ -15,7 +15,7 @@ import numpy as np
 from pmdviz.kernels.checks import finite, matrix, positive, vector
 from pmdviz.kernels.exponential import LOG2E, exp2
 from pmdviz.kernels.groups import DEFAULT
-from pmdviz.kernels.jit import inner_fast_jit, inner_jit, jit
+from pmdviz.kernels.jit import fast_jit, jit
 from pmdviz.kernels.models import GRADIENTS, LOG_JOINTS, normal_prior
 from pmdviz.kernels.pool import run_blocks
 
@@ -79,14 +79,14 @@ def _log_shares(p: float) -> tuple[float, float]:
     return (np.log(p) * LOG2E if p > 0 else LOG_ZERO), (np.log1p(-p) * LOG2E if p < 1 else LOG_ZERO)
 
 
-@inner_fast_jit
+@fast_jit
 def _exponents(x, first, second, precision, log_p, log_rest):
     """log2 of the two terms, but for the constant of the Gaussians."""
     u, v = (x - first) * precision, (x - second) * precision
     return log_p - u * u, log_rest - v * v
 
 
-@inner_fast_jit
+@fast_jit
 def _add_two(x, y, first, second, constants, total, product):
     """Add two data to the sums of every parameter; two at a time need half as many loads."""
     precision, log_p, log_rest = constants
@@ -97,7 +97,7 @@ def _add_two(x, y, first, second, constants, total, product):
         product[j] *= (1.0 + exp2(-abs(a - b))) * (1.0 + exp2(-abs(c - d)))
 
 
-@inner_fast_jit
+@fast_jit
 def _add_one(x, first, second, constants, total, product):
     precision, log_p, log_rest = constants
     for j in range(total.size):
@@ -125,7 +125,7 @@ def _log_likelihood(first, second, x, constants, out):
         out[j] *= LN2
 
 
-@inner_fast_jit
+@fast_jit
 def _sums_over_data(x, first, second, constants):
     precision, log_p, log_rest = constants
     total, product = 0.0, 1.0
@@ -146,7 +146,7 @@ def _log_likelihood_few(first, second, x, constants, out):
             out[j] += total * LN2 + np.log(product)
 
 
-@inner_fast_jit
+@fast_jit
 def _pulls(x, first, second, precision, log_p, log_rest):
     """The standardised residuals (times SCALE), each weighted with its component's responsibility."""
     u, v = (x - first) * precision, (x - second) * precision
@@ -157,7 +157,7 @@ def _pulls(x, first, second, precision, log_p, log_rest):
     return share * u, rest * v
 
 
-@inner_fast_jit
+@fast_jit
 def _add_pulls(x, first, second, constants, pull_first, pull_second):
     precision, log_p, log_rest = constants
     for j in range(pull_first.size):
@@ -175,7 +175,7 @@ def _gradient(first, second, x, constants, out):
         _put_gradient(pull_first[j], pull_second[j], constants[0], out[j])
 
 
-@inner_fast_jit
+@fast_jit
 def _pulls_of_data(x, first, second, constants):
     precision, log_p, log_rest = constants
     pull_first, pull_second = 0.0, 0.0
@@ -193,7 +193,7 @@ def _gradient_few(first, second, x, constants, out):
         _put_gradient(pull_first, pull_second, constants[0], out[j])
 
 
-@inner_jit
+@jit
 def _put_gradient(pull_first, pull_second, precision, out):
     """theta_1 moves both components, theta_2 the second; d(SCALE u)/d theta is -precision, hence the 2 ln 2."""
     out[0] = (pull_first + pull_second) * precision * 2.0 * LN2

@@ -13,7 +13,7 @@ import numpy as np
 
 from pmdviz.kernels.checks import finite, matrix
 from pmdviz.kernels.exponential import exp64
-from pmdviz.kernels.jit import fast_jit, inner_fast_jit
+from pmdviz.kernels.jit import fast_jit
 from pmdviz.kernels.pool import run_blocks
 
 TILE = 64  # rows whose units are held at a time
@@ -83,7 +83,7 @@ def _checked(weights: np.ndarray, rows: np.ndarray, shape: LayeredShape) -> tupl
     return nets, rows, _across(rows[:, :-1])
 
 
-@inner_fast_jit
+@fast_jit
 def _activate(units, first, last, count, relu):
     """Hidden units' values of their sums, in place."""
     for h in range(first, last):
@@ -97,7 +97,7 @@ def _activate(units, first, last, count, relu):
                 units[h, r] = t if units[h, r] > 0.0 else -t
 
 
-@inner_fast_jit
+@fast_jit
 def _forward(net, x, start, count, sizes, relu, units):
     """All units (sum of sizes, TILE) of a tile of rows; the output is in the last row."""
     for f in range(sizes[0]):
@@ -119,7 +119,7 @@ def _forward(net, x, start, count, sizes, relu, units):
         below, offset = above, biases + wide
 
 
-@inner_fast_jit
+@fast_jit
 def _judge(units, pulls, y, start, count, binary):
     """Squared error or log likelihood of a tile; in the last row of `pulls` the y - E y."""
     last, total = units.shape[0] - 1, 0.0
@@ -136,7 +136,7 @@ def _judge(units, pulls, y, start, count, binary):
     return total
 
 
-@inner_fast_jit
+@fast_jit
 def _backward(net, units, pulls, count, sizes, relu, out):
     """Adds to `out` (d,) what a tile pulls at the weights."""
     above, offset = units.shape[0] - 1, net.size

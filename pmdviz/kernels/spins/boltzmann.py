@@ -10,7 +10,7 @@ import numpy as np
 
 from pmdviz.kernels.checks import matrix, plain, vector
 from pmdviz.kernels.exponential import exp64
-from pmdviz.kernels.jit import inner_fast_jit, jit
+from pmdviz.kernels.jit import fast_jit, jit
 
 
 def block_gibbs(
@@ -29,7 +29,7 @@ def block_gibbs(
     return states
 
 
-@inner_fast_jit
+@fast_jit
 def _draw_layer(given, weights, biases, uniforms, out):
     """out (n,) from the other layer `given` (k,), by weights (k, n)."""
     for j in range(out.size):

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pmdviz.kernels.checks import finite, matrix, positive, vector
-from pmdviz.kernels.jit import inner_jit, jit
+from pmdviz.kernels.jit import jit
 from pmdviz.kernels.pool import run_blocks
 from pmdviz.kernels.stein.vectors import product
 
@@ -115,13 +115,13 @@ def _nearest(z, metric):
     return u
 
 
-@inner_jit
+@jit
 def _times(K, y, out):
     for i in range(y.size):
         out[i] = product(K[i], y)
 
 
-@inner_jit
+@jit
 def _largest_eigenvalue(K, metric, buffer):
     """Of D^-1/2 K D^-1/2, by power iteration from sqrt(D K_ii)-like entries, and a margin."""
     n, value = metric.size, 0.0

@@ -10,7 +10,7 @@ import numpy as np
 
 from pmdviz.kernels.checks import finite, matrix, vector
 from pmdviz.kernels.exponential import exp64
-from pmdviz.kernels.jit import inner_exp_jit, inner_fast_jit, inner_jit, jit
+from pmdviz.kernels.jit import exp_jit, fast_jit, jit
 
 CLOSEST = 1e-12  # of the squared median distance, where most points coincide
 
@@ -41,7 +41,7 @@ def matched_force(
     return _force(points, scores - 2.0 / h * points, weights, squares, h), h
 
 
-@inner_fast_jit
+@fast_jit
 def _add_three(a, p, u, b, q, v, c, r, w, one, other):
     """one += p a + q b + r c and other += u a + v b + w c: every vector that is read serves two sums."""
     for k in range(one.size):
@@ -49,13 +49,13 @@ def _add_three(a, p, u, b, q, v, c, r, w, one, other):
         other[k] += u * a[k] + v * b[k] + w * c[k]
 
 
-@inner_fast_jit
+@fast_jit
 def _add_one(a, p, out):
     for k in range(out.size):
         out[k] += p * a[k]
 
 
-@inner_jit
+@jit
 def _products(columns):
     """The products of the points i <= j with one another, (m, m); columns (d, m)."""
     dim, m = columns.shape
@@ -95,14 +95,14 @@ def _squares(columns):
     return out, pairs
 
 
-@inner_exp_jit
+@exp_jit
 def _kernels(squares, slope, weights, out):
     """w_j exp(-slope |x_i - x_j|^2) for all j."""
     for j in range(out.size):
         out[j] = weights[j] * exp64(-slope * squares[j])
 
 
-@inner_jit
+@jit
 def _total(values):
     total = 0.0
     for j in range(values.size):

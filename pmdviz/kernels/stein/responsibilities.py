@@ -11,7 +11,7 @@ import numpy as np
 
 from pmdviz.kernels.checks import finite, matrix, positive, vector
 from pmdviz.kernels.exponential import LOG2E, exp2
-from pmdviz.kernels.jit import inner_exp_jit, inner_fast_jit, jit
+from pmdviz.kernels.jit import exp_jit, fast_jit, jit
 from pmdviz.kernels.pool import run_blocks
 from pmdviz.kernels.stein.vectors import product, subtract_squares
 
@@ -40,7 +40,7 @@ def soft_means(
     return logs / LOG2E, middle + means / unit
 
 
-@inner_fast_jit
+@fast_jit
 def _largest(values):
     top = values[0]
     for j in range(values.size):
@@ -48,12 +48,12 @@ def _largest(values):
     return top
 
 
-@inner_exp_jit
+@exp_jit
 def _power(exponent, top):
     return exp2(exponent - top)
 
 
-@inner_fast_jit
+@fast_jit
 def _powers(exponents, top):
     """exponents <- 2^(exponents - top); returns the sum."""
     total = 0.0

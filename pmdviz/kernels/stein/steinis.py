@@ -14,7 +14,7 @@ import numpy as np
 
 from pmdviz.kernels.checks import finite, matrix, plain, positive
 from pmdviz.kernels.exponential import exp2
-from pmdviz.kernels.jit import inner_exp_jit, inner_fast_jit, inner_jit, jit
+from pmdviz.kernels.jit import exp_jit, fast_jit, jit
 from pmdviz.kernels.pool import run_blocks
 from pmdviz.kernels.stein.vectors import subtract_squares
 
@@ -94,12 +94,12 @@ def _moved(points: np.ndarray, leaders: np.ndarray, scores: np.ndarray, h: float
     return force / num, jacobian
 
 
-@inner_exp_jit
+@exp_jit
 def _kernel(exponent):
     return exp2(exponent)
 
 
-@inner_fast_jit
+@fast_jit
 def _exponentials(exponents):
     """exponents <- their kernel values; returns the sum."""
     total = 0.0
@@ -110,7 +110,7 @@ def _exponentials(exponents):
     return total
 
 
-@inner_fast_jit
+@fast_jit
 def _pulled(values, pulls, x, y, slope, out):
     """out_j <- k_j (s_j - c u_j) in one coordinate; returns the sum."""
     total = 0.0
@@ -121,7 +121,7 @@ def _pulled(values, pulls, x, y, slope, out):
     return total
 
 
-@inner_fast_jit
+@fast_jit
 def _moment(weights, x, y):
     total = 0.0
     for j in range(weights.size):
@@ -170,7 +170,7 @@ def _log_determinants(jacobian, step, logs, signs, start, stop):
             logs[i], signs[i] = _eliminated(m)
 
 
-@inner_jit
+@jit
 def _small(m):
     """The determinant of a matrix of at most three rows."""
     if m.shape[0] == 1:
@@ -184,7 +184,7 @@ def _small(m):
     )
 
 
-@inner_jit
+@jit
 def _eliminated(m):
     """log |det| and sign by Gaussian elimination with the largest pivot of each column; `m` is overwritten."""
     dim, total, sign = m.shape[0], 0.0, 1.0

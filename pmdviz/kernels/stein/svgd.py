@@ -16,7 +16,7 @@ import numpy as np
 from pmdviz.kernels.checks import finite, matrix, positive, vector
 from pmdviz.kernels.distances import median_distance
 from pmdviz.kernels.exponential import exp2
-from pmdviz.kernels.jit import inner_exp_jit, inner_fast_jit, jit
+from pmdviz.kernels.jit import exp_jit, fast_jit, jit
 from pmdviz.kernels.pool import run_blocks
 from pmdviz.kernels.stein.vectors import product, subtract_squares
 
@@ -82,12 +82,12 @@ def _checked(particles: np.ndarray, scores: np.ndarray, h: float) -> tuple[np.nd
     return particles, scores, h
 
 
-@inner_exp_jit
+@exp_jit
 def _kernel(base, a):
     return exp2(base - a * a)
 
 
-@inner_fast_jit
+@fast_jit
 def _exponentials(x, y, exponents):
     """exponents <- their kernel values, the last dimension's distance taken off; returns the sum."""
     total = 0.0
@@ -118,14 +118,14 @@ def _rows(columns, pulls, out, sums, start, stop):
                 out[i, k] += product(values, pulls[k, first:last])
 
 
-@inner_fast_jit
+@fast_jit
 def _add_squares(x, y, values):
     for j in range(values.size):
         a = x[j] - y
         values[j] += a * a
 
 
-@inner_fast_jit
+@fast_jit
 def _roots(values, cubes):
     """values 1 + r^2 <- k, cubes <- k^3; returns the sum of these."""
     total = 0.0

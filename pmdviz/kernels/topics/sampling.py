@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from pmdviz.kernels.checks import finite, plain, positive
-from pmdviz.kernels.jit import inner_jit, jit
+from pmdviz.kernels.jit import jit
 from pmdviz.kernels.pool import run_blocks
 from pmdviz.kernels.topics.assignments import assign, checked, expanded, longest, spread, sweep, tiny
 from pmdviz.kernels.topics.streams import chosen
@@ -84,7 +84,7 @@ def _filter(natural, rows, words, counts, seeds, alpha, sweeps, longest, weights
                     _draw(natural[i], tokens[j], alpha, state, z, j, held, shares, sums)
 
 
-@inner_jit
+@jit
 def _draw(natural, word, alpha, state, z, j, held, shares, sums):
     """The j-th token's topic given all others', which are counted; returns the sum of the shares."""
     total = 0.0

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from pmdviz.kernels.checks import finite, plain, positive
-from pmdviz.kernels.jit import inner_jit, jit
+from pmdviz.kernels.jit import jit
 from pmdviz.kernels.pool import run_blocks
 from pmdviz.kernels.topics.assignments import checked, tiny
 
@@ -71,7 +71,7 @@ def _shares(topics, rows, ends, words, counts, alpha, out):
                 out[i, d, k] = (expected[k] + alpha) / total
 
 
-@inner_jit
+@jit
 def _fit(topics, words, counts, first, end, alpha, belongs, expected):
     num_topics = expected.size
     for k in range(num_topics):
@@ -91,7 +91,7 @@ def _fit(topics, words, counts, first, end, alpha, belongs, expected):
             break
 
 
-@inner_jit
+@jit
 def _reassign(topics, count, alpha, belongs, expected):
     """One word's tokens, each without its own share of the expected numbers; returns the largest change."""
     total, change = 0.0, 0.0

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from pmdviz.kernels.checks import finite, plain, positive
-from pmdviz.kernels.jit import inner_jit, jit
+from pmdviz.kernels.jit import jit
 from pmdviz.kernels.topics.assignments import checked, tiny
 
 PASSES, CLOSE = 100, 1e-4  # at most; the mean change of γ that ends them
@@ -89,7 +89,7 @@ def _expect(natural, rows, words, counts, alpha, out):
     return bound
 
 
-@inner_jit
+@jit
 def _total(values):
     total = 0.0
     for k in range(values.size):
@@ -97,7 +97,7 @@ def _total(values):
     return total
 
 
-@inner_jit
+@jit
 def _theta(gamma, theta):
     """exp E log θ_k."""
     total = digamma(_total(gamma))
@@ -105,7 +105,7 @@ def _theta(gamma, theta):
         theta[k] = math.exp(digamma(gamma[k]) - total)
 
 
-@inner_jit
+@jit
 def _again(means, counts, first, end, alpha, gamma, theta):
     """One pass over a document: γ anew, in place; returns the mean change."""
     _theta(gamma, theta)
@@ -124,7 +124,7 @@ def _again(means, counts, first, end, alpha, gamma, theta):
     return change / gamma.size
 
 
-@inner_jit
+@jit
 def _document(means, words, counts, first, end, alpha, gamma, theta, out):
     """Adds the document's expected counts; returns its part of the ELBO."""
     num_topics, bound = gamma.size, 0.0
