@@ -206,9 +206,7 @@ class RacePage(LivePage):
             self.screen.dim(True)
             self.bands.forget()
             self._show_bands()
-        self.live.do(
-            "new race", lambda runner: self._made(recipe, runner.choice if runner else ANY_SCENE), newest_only=True
-        )
+        self.live.do("new race", lambda runner: _made(recipe, runner.choice if runner else ANY_SCENE), newest_only=True)
 
     # What is computed in the background
 
