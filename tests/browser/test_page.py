@@ -162,7 +162,7 @@ def test_nothing_moves_while_it_plays_and_other_traces_can_be_chosen(lab):
     assert lab.page.evaluate("window.shift") == 0
     lab.press("Pause")
     lab.page.get_by_label("Traces", exact=True).select_option("ESS and ancestors")
-    lab.wait("pmdviz.model('traces').left[0].axis_label.startsWith('ESS')")
+    lab.wait("pmdviz.model('traces').left[0].axis_label?.startsWith('ESS')")
     lab.page.get_by_label("Against", exact=True).select_option("iteration")
     lab.wait("pmdviz.model('traces').below[0].axis_label === 'iteration'")
     lab.page.get_by_label("Traces", exact=True).select_option("Data and predictions")

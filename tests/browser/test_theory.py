@@ -43,7 +43,7 @@ def test_a_sweep_with_progress_on_every_page_until_its_slope_and_another_cancell
     found = page.get_by_text("Measured slope").inner_text()
     assert -1.2 < float(re.search(r"Measured slope (-?\d\.\d\d) ", found)[1]) < 0
     choose(lab, "Error", "Forward KL (nats)")
-    lab.wait("pmdviz.model('theory').left[0].axis_label.startsWith('forward KL')")
+    lab.wait("pmdviz.model('theory').left[0].axis_label?.startsWith('forward KL')")
     choose(lab, "Runs at each value", "50")
     lab.press("Measure")
     lab.wait(f"{POINTS} >= 1 && {POINTS} !== 24", 120)
