@@ -1,6 +1,5 @@
 """What a served page does when a browser or a presenter asks for it, without a server."""
 
-import asyncio
 from types import SimpleNamespace
 
 from pmdviz.engine.recipe.recipe import Recipe
@@ -9,7 +8,7 @@ from pmdviz.serve.bokeh_internals import set_from_browser
 from pmdviz.serve.pages import BARE, lab_page
 
 
-def test_a_value_from_a_browser_is_set_as_a_patch_of_its_own_connection():
+async def test_a_value_from_a_browser_is_set_as_a_patch_of_its_own_connection():
     """Bokeh sends a change to every connection but that one."""
     seen = []
 
@@ -22,7 +21,7 @@ def test_a_value_from_a_browser_is_set_as_a_patch_of_its_own_connection():
     def set_from_json(name, value, setter):
         seen.append((name, value, setter, session._current_patch_connection))
 
-    asyncio.run(set_from_browser(connection, SimpleNamespace(set_from_json=set_from_json), "drawn", 3))
+    await set_from_browser(connection, SimpleNamespace(set_from_json=set_from_json), "drawn", 3)
     assert seen == [("drawn", 3, session, connection)]
     assert session._current_patch_connection is None
 
