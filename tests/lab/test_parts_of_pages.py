@@ -1,6 +1,5 @@
 """Parts of the lab's pages one by one, without a server or a browser."""
 
-import asyncio
 import os
 from types import SimpleNamespace
 
@@ -18,6 +17,7 @@ from pmdviz.lab.panels.own_data.choice import role_names
 from pmdviz.lab.panels.own_data.columns import INPUT, LEAVE_OUT, OUTCOME
 from pmdviz.lab.panels.own_data.own_problem import OwnProblem
 from pmdviz.targets.table_form import TableForm
+from tests.lab.threads import in_a_thread
 
 CLASSES = TableForm("Inputs and a class.", 1, 8, "class", dim_beyond=1, held_out=1)
 RECIPE = Recipe("mixture", num_particles=50, budget=500, target_options={"num_data": 30})
@@ -89,7 +89,7 @@ def test_the_file_that_is_ready_is_what_a_browser_downloads(tmp_path):
         panel._ready = SimpleNamespace(path=tmp_path / "run.csv")
         return panel.download.callback()
 
-    assert asyncio.run(scene()) == tmp_path / "run.csv"
+    assert in_a_thread(scene) == tmp_path / "run.csv"
 
 
 def test_only_a_target_with_an_outcome_offers_that_role():
