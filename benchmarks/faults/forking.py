@@ -2,8 +2,8 @@
 
 The first line of standard input is a JSON object: `place`, a checkout; `environment`; and `collect`, the test files
 to import. Every other line is a job: `arguments` of pytest, `output` (a file), `patience` (seconds), and the fault that
-the checkout holds: its `file` with the text `before` and `after`. The answer is pytest's exit status, null after that
-time.
+the checkout holds: its `file` with the text `before` and `after`. The first answer is "ready", every other one pytest's
+exit status, or null after that time.
 
 The child gives the functions that the fault changes their new code. Where that is not possible (a fault in code that
 runs at import, or in compiled code, with `environment` of its own), the child starts Python again.
@@ -106,6 +106,7 @@ def main() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     if begin["collect"]:
         pytest.main(["--collect-only", "-qq", "-n", "0", "-m", "", "-p", "no:cacheprovider", *begin["collect"]])
+    print(json.dumps("ready"), file=answers, flush=True)  # from here on the checkout may change
     for line in sys.stdin:
         print(json.dumps(run(json.loads(line))), file=answers, flush=True)
 

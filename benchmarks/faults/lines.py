@@ -10,16 +10,18 @@ from __future__ import annotations
 import json
 import os
 import sys
+import threading
 import time
 from collections.abc import Generator
 from pathlib import Path
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any
 
 import pytest
 
 ROOT = str(Path.cwd()) + os.sep
 WANTED: dict[str, dict[str, list[str]]] = json.loads(Path(os.environ["FAULTS_WANTED"]).read_text(encoding="utf-8"))
+MONITORED = sys.version_info >= (3, 12)
 TOOL = 3  # of the six that sys.monitoring has; coverage.py, profilers and debuggers have names of their own
 
 covered: dict[str, dict[str, Any]] = {}
@@ -32,12 +34,25 @@ def note(code: CodeType, line: int) -> object:
         file = code.co_filename.removeprefix(ROOT)
         now["files"].add(file)
         now["names"].update(WANTED.get(file, {}).get(str(line), ()))
-    return sys.monitoring.DISABLE
+    return sys.monitoring.DISABLE if MONITORED else None
 
 
-sys.monitoring.use_tool_id(TOOL, "faults")
-sys.monitoring.register_callback(TOOL, sys.monitoring.events.LINE, note)
-sys.monitoring.set_events(TOOL, sys.monitoring.events.LINE)
+def trace(frame: FrameType, event: str, _: object) -> Any:
+    """The same by a slower way, before Python 3.12."""
+    if not frame.f_code.co_filename.startswith(ROOT):
+        return None
+    if event == "line":
+        note(frame.f_code, frame.f_lineno)
+    return trace
+
+
+if MONITORED:
+    sys.monitoring.use_tool_id(TOOL, "faults")
+    sys.monitoring.register_callback(TOOL, sys.monitoring.events.LINE, note)
+    sys.monitoring.set_events(TOOL, sys.monitoring.events.LINE)
+else:
+    threading.settrace(trace)
+    sys.settrace(trace)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -48,7 +63,8 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     empty = {"seconds": 0.0, "names": set(), "files": set(), "tiers": set(), "passed": True}
     now = covered.setdefault(function, empty)
     now["tiers"].add("ci" if item.get_closest_marker("ci") else "default")
-    sys.monitoring.restart_events()
+    if MONITORED:
+        sys.monitoring.restart_events()
     begun = time.process_time()
     result = yield
     now["seconds"] += time.process_time() - begun

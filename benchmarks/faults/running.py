@@ -52,6 +52,7 @@ class Copy:
         )
         here = sorted({test.partition("::")[0] for test in collect if self.has(test)})
         self._send({"place": str(self.place), "environment": environment(self.place), "collect": here})
+        self._forking.stdout.readline()  # a fault planted before it is ready would be imported
 
     def _send(self, what: dict[str, Any]) -> None:
         print(json.dumps(what), file=self._forking.stdin, flush=True)
@@ -75,7 +76,7 @@ class Copy:
         before, times = path.read_text(encoding="utf-8"), path.stat()
         after, _ = plant(before, fault)
         path.write_text(after, encoding="utf-8")
-        cache = {"NUMBA_CACHE_DIR": str(self.place.with_name("numba"))} if "jit" in before else {}
+        cache = {"NUMBA_CACHE_DIR": str(self.place.with_name("numba"))} if re.search(r"jit\b", before) else {}
         try:
             yield {"file": str(path), "before": before, "after": after, "environment": cache}
         finally:
