@@ -4,6 +4,7 @@ import functools
 import math
 
 import numpy as np
+import sklearn.datasets  # noqa: F401, its first import draws from `random`, which hypothesis forbids in a strategy
 from hypothesis import reject
 from hypothesis import strategies as st
 
