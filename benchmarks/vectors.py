@@ -16,7 +16,6 @@ import numpy as np
 from pmdviz.densities.density import KernelDensity
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.lab.links import digest
 
 ROUNDS, TIMES = 5, 40
 M = 1500
@@ -61,7 +60,7 @@ def measured() -> None:
     _ended()
     start = time.process_time()
     frame = _ended().frame
-    print(json.dumps({**figures, "run": round(time.process_time() - start, 3), "frame": digest(frame)}))
+    print(json.dumps({**figures, "run": round(time.process_time() - start, 3), "frame": frame.digest}))
 
 
 def _kde_ms(d: int) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import struct
 from collections.abc import Mapping, Sequence
@@ -10,14 +9,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 from urllib.parse import urlencode
 
-import numpy as np
-
 from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe.parts import MAX_BUDGET, checked_whole
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.errors import InputError, unknown
 from pmdviz.experiments.race import RaceRecipe
-from pmdviz.lab.loop.recorded import RecordedFrame
 from pmdviz.lessons.catalogue import find_lesson
 from pmdviz.presets import find_preset
 
@@ -115,35 +111,15 @@ class Link:
         return Page(self.hide, self.embed, self.presenter)
 
 
-def digest(frame: Frame) -> str:
-    """20 hexadecimal digits of a frame.
-
-    The first 12 are a hash of iteration, data visited, and every bit of particles and weights. The other 8 are a mean
-    of the particles to six digits, by which `agreement` tells rounding from another run.
-    """
-    if isinstance(frame, RecordedFrame):
-        return frame.digest
-    found = hashlib.sha256(f"{frame.iteration} {frame.visited}".encode())
-    for array in (frame.particles, frame.weights):
-        found.update(array.tobytes())
-    return found.hexdigest()[:12] + struct.pack(">d", _mean_distance(frame))[:4].hex()
-
-
 def agreement(frame: Frame, given: str) -> str:
-    """How the frame compares with the one of a digest: "same", "rounded" (five digits agree) or "other"."""
-    if digest(frame) == given:
+    """How the frame compares with the one of a `Frame.digest`: "same", "rounded" (five digits agree) or "other"."""
+    if frame.digest == given:
         return "same"
     try:
         (shared,) = struct.unpack(">d", bytes.fromhex(given[12:]) + bytes(4))
     except (ValueError, struct.error):  # the digits come from an address
         return "other"
-    return "rounded" if math.isclose(shared, _mean_distance(frame), rel_tol=1e-5) else "other"
-
-
-def _mean_distance(frame: Frame) -> float:
-    """Weighted mean of |theta - 1/pi|, coordinate j counted j times: no symmetry of a target hides a difference."""
-    distances = np.abs(frame.particles - 1 / np.pi)
-    return float(frame.weights @ distances @ np.arange(1.0, distances.shape[1] + 1))
+    return "rounded" if math.isclose(shared, frame.mean_distance, rel_tol=1e-5) else "other"
 
 
 def query(recipe: Recipe, frame: Frame, page: Page = PLAIN, preset: str = "", start: str = HERE) -> str:
@@ -155,7 +131,7 @@ def query(recipe: Recipe, frame: Frame, page: Page = PLAIN, preset: str = "", st
     if start == END:
         parts |= {"start": END}
     elif start == HERE and frame.iteration:
-        parts |= {"at": str(frame.iteration), "frame": digest(frame)}
+        parts |= {"at": str(frame.iteration), "frame": frame.digest}
     parts |= {"preset": preset} if preset else {}
     parts |= {"hide": ",".join(page.hide)} if page.hide else {}
     parts |= {name: "1" for name in ("embed", "presenter") if getattr(page, name)}

@@ -11,7 +11,6 @@ from numpy.polynomial import chebyshev
 from pmdviz.densities.density import Density
 from pmdviz.engine.frame import Frame
 from pmdviz.engine.session import Session
-from pmdviz.lab.links import digest
 from pmdviz.lab.loop.recorded import FILE, PER_NAT
 from pmdviz.metrics.perfect_draws import floor
 from pmdviz.presets import PRESETS
@@ -62,7 +61,7 @@ def _about(run: list[Frame]) -> dict[str, Any]:
         "steps": steps,
         "states": [{name: v for name, v in frame.state._asdict().items() if np.isscalar(v)} for frame in run],
         "caveats": [frame.caveat for frame in run],
-        "digests": [digest(frame) for frame in run],
+        "digests": [frame.digest for frame in run],
         "seconds": np.diff([frame.seconds for frame in run]).round(4).tolist(),
     }
 

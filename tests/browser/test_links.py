@@ -7,7 +7,6 @@ import pytest
 from pmdviz.cli.main import main
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.lab.links import digest
 from tests.browser.conftest import Lab
 from tests.browser.test_page import SHOWN, without_floor
 
@@ -98,7 +97,7 @@ def test_a_run_of_the_command_line_opens_from_its_file(open_lab, tmp_path):
     session = Session(Recipe("gaussian", seed=5, budget=800))
     while not session.done:
         session.advance()
-    lab.wait(f"window.location.search.includes('frame={digest(session.frame)}')")
+    lab.wait(f"window.location.search.includes('frame={session.frame.digest}')")
     (tmp_path / "broken.json").write_text("{")
     box.set_input_files(tmp_path / "broken.json")
     lab.page.locator(".pmdviz-file-words", has_text="JSON").wait_for()

@@ -7,7 +7,7 @@ from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
 from pmdviz.lab import Lab, css
-from pmdviz.lab.links import Link, digest
+from pmdviz.lab.links import Link
 from pmdviz.lab.panels.trouble import error_words
 from pmdviz.presets import PRESETS
 from pmdviz.views import figures
@@ -51,7 +51,7 @@ def test_a_lab_that_nobody_has_touched_opens_a_link():
     session = Session(recipe)
     for _ in range(5):
         session.advance()
-    link, addresses = Link(recipe, 5, digest(session.frame)), []
+    link, addresses = Link(recipe, 5, session.frame.digest), []
 
     async def scene(lab):
         lab.screen.ack.on_change("link", lambda attr, old, new: addresses.append(new))
@@ -59,7 +59,7 @@ def test_a_lab_that_nobody_has_touched_opens_a_link():
         lab._tell_floor()  # the picture of the usual run comes once more meanwhile
         assert figures.is_dim(lab.screen.stage.figure)
         await until(lambda: lab._last.frame.iteration == 5)
-        assert digest(lab._last.frame) == link.digest and lab.recipe == recipe
+        assert lab._last.frame.digest == link.digest and lab.recipe == recipe
         assert lab.setup.target.value == "banana" and lab.screen.stage.target.name == "banana"
         assert not lab.commands.can_undo and not lab.sharing.sentence and not lab.notice.shown
         assert not figures.is_dim(lab.screen.stage.figure)

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 import numpy as np
 
 from pmdviz.lab import Lab
-from pmdviz.lab.links import LessonLink, attempt_query, digest, read
+from pmdviz.lab.links import LessonLink, attempt_query, read
 from pmdviz.lab.pages.race import RacePage
 from pmdviz.lab.panels.lesson import acts
 from pmdviz.lab.panels.lesson.guide import BROKEN, Guide
@@ -203,7 +203,7 @@ async def test_leaving_gives_the_run_back_bit_for_bit():
     do(guide, "leave")
     await until(lambda: lab._last.preset == "particles_die")
     after = lab._last
-    assert digest(after.frame) == digest(before.frame) and after.recipe == before.recipe
+    assert after.frame.digest == before.frame.digest and after.recipe == before.recipe
     np.testing.assert_array_equal(after.frame.particles, before.frame.particles)
     assert len(lab.commands._before) == undo and lab.playback.speed.value == speed and not guide.is_open
     assert not lab.playback._closed and told(guide) == {}

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe import link
 from pmdviz.engine.recipe.formats import FORMAT
 from pmdviz.engine.recipe.parts import MAX_BUDGET
@@ -17,7 +18,7 @@ from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
 from pmdviz.lab import Lab
-from pmdviz.lab.links import LONGEST, Link, Page, agreement, digest, query, read
+from pmdviz.lab.links import LONGEST, Link, Page, agreement, query, read
 from pmdviz.presets import PRESETS
 from tests.support.engine import changes_of, recipes
 from tests.support.tables import looped
@@ -62,8 +63,8 @@ def test_a_link_holds_iteration_digest_and_look():
     assert text.startswith(f"?run={FORMAT}.") and "hide=data,seed" in text
     parts = dict(part.split("=", 1) for part in text[1:].split("&"))
     link = read({name: [value.encode()] for name, value in parts.items()})
-    assert link == Link(session.recipe, 9, digest(frame), ("data", "seed"), True)
-    assert digest(Session(link.recipe).seek(9)) == link.digest
+    assert link == Link(session.recipe, 9, frame.digest, ("data", "seed"), True)
+    assert Session(link.recipe).seek(9).digest == link.digest
 
 
 def given_in(text):
@@ -71,15 +72,21 @@ def given_in(text):
     return {name: [value] for name, value in parse_qsl(text[1:])}
 
 
+class Shown(SimpleNamespace):
+    """What a digest is made of."""
+
+    digest, mean_distance = Frame.digest, Frame.mean_distance
+
+
 def test_a_frame_that_was_rounded_differently_is_not_taken_for_another_one():
     rng = np.random.default_rng(0)
     for particles in (rng.normal(size=(50, 2)), rng.choice([-1.0, 1.0], (50, 9))):
-        frame = SimpleNamespace(iteration=3, visited=30, particles=particles, weights=rng.dirichlet(np.ones(50)))
-        shared = digest(frame)
+        frame = Shown(iteration=3, visited=30, particles=particles, weights=rng.dirichlet(np.ones(50)))
+        shared = frame.digest
         assert agreement(frame, shared) == "same"
-        rounded = SimpleNamespace(**{**vars(frame), "particles": particles * (1 + 1e-9)})
-        assert digest(rounded)[:12] != shared[:12] and agreement(rounded, shared) == "rounded"
-        other = SimpleNamespace(**{**vars(frame), "particles": np.vstack([particles[:-1], particles[:1]])})
+        rounded = Shown(**{**vars(frame), "particles": particles * (1 + 1e-9)})
+        assert rounded.digest[:12] != shared[:12] and agreement(rounded, shared) == "rounded"
+        other = Shown(**{**vars(frame), "particles": np.vstack([particles[:-1], particles[:1]])})
         assert agreement(other, shared) == "other"
         for text in ("0" * 12, "0" * 20, shared[:12], "not hexadecimal digits", shared + "00"):
             assert agreement(frame, text) == "other", text

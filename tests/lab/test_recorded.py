@@ -13,7 +13,6 @@ from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.kernels.compiling import compiler
 from pmdviz.lab import Lab, record
-from pmdviz.lab.links import digest
 from pmdviz.lab.loop import recorded
 from pmdviz.lab.loop.pace import FAST
 from pmdviz.lab.loop.recorded import FILE, NeedsKernels, RecordedSession, Recording
@@ -91,7 +90,7 @@ def test_recorded_frames_are_those_of_the_live_run(live):
         np.testing.assert_allclose(shown.particles, frame.particles, atol=1e-6, err_msg=f"iteration {at}")
         np.testing.assert_allclose(shown.weights, frame.weights, rtol=0.02, atol=1e-9, err_msg=f"iteration {at}")
         assert shown.metrics == pytest.approx({**frame.metrics, **shown.floors}, rel=1e-6, abs=1e-9), at
-        assert (digest(shown), shown.caveat) == (digest(frame), frame.caveat), at
+        assert (shown.digest, shown.caveat) == (frame.digest, frame.caveat), at
         if frame.info is not None:
             assert np.array_equal(shown.batch_rows, frame.batch_rows), at
             assert (shown.info.words, shown.info.events) == (frame.info.words, frame.info.events), at
@@ -122,7 +121,7 @@ def test_the_whole_run_plays_without_a_kernel(no_kernels):
     for act, at in ((Runner.back, 199), (Runner.restart, 0), (Runner.replay, 0), (lambda r: r.advance(3), 3)):
         assert act(runner).frame.iteration == at
     visit = runner.travel(lambda past: past.visit(2))
-    assert (visit.frame.iteration, visit.last) == (2, 3) and digest(visit.frame) == digest(seen[2].frame)
+    assert (visit.frame.iteration, visit.last) == (2, 3) and visit.frame.digest == seen[2].frame.digest
     assert runner.limit(900).recipe.budget == 900 and runner.advance(20).done
 
 
@@ -202,7 +201,7 @@ def test_the_live_run_takes_over_where_the_recorded_one_is(cold):
         lab._act("toggle")
         await until(lambda: not (lab.live.playing or lab.live.at_work))
         snapshot = lab._last
-        assert digest(snapshot.frame) == digest(Session(RECIPE).seek(snapshot.frame.iteration))
+        assert snapshot.frame.digest == Session(RECIPE).seek(snapshot.frame.iteration).digest
         jumps = [pair for pair in pairwise(seen) if pair[1][0] - pair[0][0] not in (0, 1)]
         assert not jumps
         assert list(snapshot.trace["iteration"]) == list(range(snapshot.frame.iteration + 1))

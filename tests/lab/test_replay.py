@@ -7,7 +7,6 @@ import pytest
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.kernels.cancel import Cancelled, CancelToken, cancellable
-from pmdviz.lab import links
 from pmdviz.lab.controls.sharing import Sharing
 from pmdviz.lab.links import Link
 from pmdviz.lab.loop import replay
@@ -45,8 +44,8 @@ def arrived(runner, sharing):
 def bits(session):
     """All that is seen of a run, but the time that it took."""
     columns = {name: column for name, column in session.history.columns.items() if name != "seconds"}
-    frames = [links.digest(frame) for frame in session.frames]
-    return links.digest(session.frame), frames, {name: column.tobytes() for name, column in columns.items()}
+    frames = [frame.digest for frame in session.frames]
+    return session.frame.digest, frames, {name: column.tobytes() for name, column in columns.items()}
 
 
 def counted(monkeypatch):
@@ -59,16 +58,16 @@ def counted(monkeypatch):
 def test_a_replay_goes_turn_by_turn_and_has_the_bits_of_a_run():
     own = Session(RECIPE)
     own.advance(AT)
-    snapshot, turns = arrived(*visitor(digest=links.digest(own.frame)))
+    snapshot, turns = arrived(*visitor(digest=own.frame.digest))
     assert turns == AT and snapshot.frame.iteration == AT
-    assert links.digest(snapshot.frame) == links.digest(own.frame)
+    assert snapshot.frame.digest == own.frame.digest
 
 
 def test_all_who_open_a_link_share_one_replay(monkeypatch):
     first = Runner(RECIPE)
     for _ in range(AT):
         first.advance(1)
-    visitors = [visitor(digest=links.digest(first.session.frame)) for _ in range(6)]
+    visitors = [visitor(digest=first.session.frame.digest) for _ in range(6)]
     steps = counted(monkeypatch)
     pool = DaemonPool(4, "test")
     ways = [pool.submit(sharing.arrive, runner) for runner, sharing in visitors]

@@ -131,7 +131,7 @@ class RecordedFrame(Frame):
 
     @property
     def digest(self) -> str:
-        """Of the exact particles and weights, as `links.digest` makes it."""
+        """That of the exact particles and weights."""
         return recording().about["digests"][self.iteration]
 
 
