@@ -1,4 +1,4 @@
-"""Compile kernels in other processes, those that somebody waits for first, and load them into this one.
+"""Compile kernels in other processes, awaited ones first, and load them into this one.
 
 A compiler in a thread of this process would hold up its event loop. The other processes fill numba's cache on the
 disk, one kernel at a time, and a thread here then loads each in some milliseconds.
@@ -25,7 +25,7 @@ from pmdviz.kernels.groups import DEFAULT, Call, calls
 SECONDS: dict[str, float] = json.loads(files("pmdviz.kernels").joinpath("seconds.json").read_text())  # measured
 LOAD_S, START_S = 0.02, 1.0  # of one kernel from the cache; of a process that compiles
 PATIENCE_S = 2.0  # before a line says that kernels are compiled
-LOWEST = 19  # niceness of a process that compiles what nobody waits for
+LOWEST = 19  # niceness of a process that compiles kernels without a waiting page
 _this_thread = threading.local()
 
 
@@ -72,7 +72,7 @@ class Compiler:
         self.seconds: dict[str, float] = {}  # wall seconds of the calls that were compiled on this machine
 
     def begin(self, rest: bool = True) -> None:
-        """Start the background compile, once per process: what was asked, and the rest where nobody plays."""
+        """Start the background compile once: requested groups, and with `rest` all others while no page plays."""
         with self._change:
             self._rest |= rest
             self._change.notify_all()
@@ -115,7 +115,7 @@ class Compiler:
             return max(max(self._seconds(call) for call in left), sum(work.values()) / self._lanes)
 
     def somebody_plays(self, page: object, on: bool) -> None:
-        """Whether a page plays; meanwhile no kernel is compiled that nobody waits for."""
+        """Whether a page plays. Meanwhile only requested kernels are compiled."""
         with self._change:
             (self._players.add if on else self._players.discard)(page)
             self._change.notify_all()
@@ -166,7 +166,7 @@ class Compiler:
                         self.seconds[call.words] = seconds
                     if not _is_loaded(call):
                         call.make()
-            except Exception:  # whoever needs it compiles it then
+            except Exception:  # the first run that needs the kernel compiles it
                 logging.getLogger(__name__).warning("%s was not compiled ahead", call.words, exc_info=True)
             with self._change:
                 self._ready.add(call.words)
@@ -174,7 +174,7 @@ class Compiler:
                 self._change.notify_all()
 
     def _take(self) -> tuple[Call, bool] | None:
-        """The next call, and whether it is one that nobody waits for; None if there is nothing to do now."""
+        """The next call, and whether no page waits for it. None if there is nothing to do now."""
         with self._change:
             left = [c for c in self._calls if c.words not in self._ready and c.words not in self._begun]
             asked = [call for group in self._asked for call in left if call.group == group]

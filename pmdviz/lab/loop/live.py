@@ -66,7 +66,7 @@ class Live:
 
     @property
     def playing(self) -> bool:
-        """Whether it plays; meanwhile no kernels are compiled that nobody waits for."""
+        """Whether it plays. Meanwhile only requested kernels are compiled."""
         return self._playing
 
     @playing.setter

@@ -43,7 +43,7 @@ PER_NAT = 64  # a log-weight is stored as a whole number of 1/64 nat: within 0.8
 
 
 class NeedsKernels(Exception):
-    """What was asked for is not recorded, and these kernel groups are not compiled yet."""
+    """The request needs kernel groups that are not compiled yet, and no recorded frame answers it."""
 
     def __init__(self, groups: Collection[str]) -> None:
         super().__init__(", ".join(groups))
