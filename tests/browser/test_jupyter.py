@@ -116,6 +116,7 @@ THEME_JS = """async (theme) => {
 COLOUR_JS = "(selector) => getComputedStyle(pmdviz.find(selector)).color"
 
 
+@pytest.mark.ci
 def test_a_lab_appears_plays_is_set_and_read_back(notebook):
     outputs = shown(notebook, 0)
     assert "application/vnd.jupyter.widget-view+json" in outputs[0]["data"]
