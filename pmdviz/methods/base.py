@@ -40,6 +40,8 @@ class Method:
     requires: ClassVar[frozenset[str]] = frozenset({"reals"})
     grammar: ClassVar[Grammar] = Grammar()  # what it does in the terms of `grammar.COLUMNS`
     Knobs: ClassVar[type[Knobs]]
+    kernel_groups: ClassVar[tuple[str, ...]] = ()  # names of `kernels.groups` that only its runs need
+    chain_kernels: ClassVar[str] = ""  # which group of each compiled model: a part of its name, such as "trajectories"
     scalars: ClassVar[tuple[Scalar, ...]] = ()
     marks: ClassVar[tuple[str, ...]] = ()  # kinds of the events that its steps may have
     paths: ClassVar[tuple[Path, ...]] = ()  # at most two kinds that a step may show

@@ -69,6 +69,7 @@ class Banana(GaussianPrior, Target):
     about = "Each x is θ₁ + b θ₂² plus noise; only that sum can be learned, so the posterior is a bent ridge."
     source = "ours; the shape, as a distribution without data: Haario, Saksman, Tamminen 1999"
     Options = BananaOptions
+    kernel_groups = ("banana",)
     declared = frozenset({"gradient", "row_density"})
     table = TABLE
 

@@ -103,6 +103,8 @@ class Target:
     # kernels around them, the more the more coordinates there are.
     by_points: ClassVar[bool] = False
 
+    kernel_groups: ClassVar[tuple[str, ...]] = ()  # names of `kernels.groups` that only its runs need
+
     tables: tuple[Table, ...]  # a person's own, which the options name
     dim: int
     data: np.ndarray | None

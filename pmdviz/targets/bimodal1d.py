@@ -45,6 +45,7 @@ class Bimodal1D(GaussianPrior, Target):
     about = "Each x is θ² plus Gaussian noise; the sign of θ leaves no trace, so there are two mirror-image modes."
     source = "ours"
     Options = BimodalOptions
+    kernel_groups = ("bimodal",)
     declared = frozenset({"gradient", "row_density"})
     table = TABLE
 

@@ -79,6 +79,7 @@ class BinaryNet(Target):
     about = "A net whose weights and hidden units are all -1 or 1 tells ten handwritten digits apart."
     source = "Hubara, Courbariaux, Soudry, El-Yaniv, Bengio 2016; Han 2019, section 5.3; images: scikit-learn's digits"
     Options = BinaryNetOptions
+    kernel_groups = ("binary_net",)
     declared = frozenset({"relaxation", "predictive"})
     predicts = "classes"
     table = TABLE

@@ -49,6 +49,7 @@ class Gaussian(GaussianPrior, Target):
     about = "Each x is θ plus Gaussian noise; the posterior is a Gaussian that you can check by hand."
     source = "Dai, He, Dai, Song 2016, Theorem 5 can be measured on it; any textbook"
     Options = GaussianOptions
+    kernel_groups = ("gaussian",)
     declared = frozenset({"gradient", "conditionals", "simulation", "row_density"})
     table = TABLE
 

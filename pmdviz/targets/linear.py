@@ -56,6 +56,7 @@ class Linear(GaussianPrior, Target):
     about = "Each y is a weighted sum of features plus Gaussian noise; the posterior of the weights is a Gaussian."
     source = "any textbook, such as Bishop 2006, section 3.3"
     Options = LinearOptions
+    kernel_groups = ("linear",)
     declared = frozenset({"gradient", "conditionals", "simulation", "predictive"})
     predicts = "number"
     table = TABLE

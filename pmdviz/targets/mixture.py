@@ -75,6 +75,7 @@ class Mixture(GaussianPrior, Target):
     )
     source = "Dai, He, Dai, Song 2016, section 6"
     Options = MixtureOptions
+    kernel_groups = ("mixture",)
     declared = frozenset({"gradient", "conditionals", "simulation", "row_density"})
     table = TABLE
 

@@ -59,6 +59,7 @@ class SongYears(GaussianProcess):
     about = "A smooth function of 90 features is seen with noise; a few inducing inputs among the songs stand for all."
     source = "Dai, He, Dai, Song 2016, section 6 and appendix H.3.2; the data: Bertin-Mahieux et al. 2011"
     Options = SongYearsOptions
+    kernel_groups = ("linear", "sparse_gp")
     table = TABLE
 
     def build(self) -> None:

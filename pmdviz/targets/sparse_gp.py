@@ -50,6 +50,7 @@ class SparseGP(GaussianProcess):
     about = "A smooth function is seen with noise at many inputs; a few inducing inputs stand for all of them."
     source = "Dai, He, Dai, Song 2016, appendices F.1 and H.3.1; FITC and DTC: Quiñonero-Candela, Rasmussen 2005"
     Options = SparseGPOptions
+    kernel_groups = ("linear", "sparse_gp")
     input_names = ("x",)
     table = TABLE
 

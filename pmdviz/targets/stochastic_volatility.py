@@ -111,6 +111,7 @@ class StochasticVolatility(InBlocks, Target):
     )
     source = "Tran, Tseng, Kohn 2023, section 4.2 and appendix A; Kim, Shephard, Chib 1998"
     Options = StochasticVolatilityOptions
+    kernel_groups = ("volatility",)
     path_columns, path_title = slice(PATH, None), "log variance x"
     reported_names, reported_bounds = ("μ", "φ", "σ²"), ((-np.inf, np.inf), (-1.0, 1.0), (0.0, np.inf))
     declared = frozenset({"gradient", "conditionals", "blocks", "simulation"})

@@ -126,6 +126,7 @@ class Topics(Target):
     about = "Each document is a mixture of topics and each topic a distribution over words; both are to be found."
     source = "Dai, He, Dai, Song 2016, appendices F.2 and H.4; Blei, Ng, Jordan 2003; bars: Griffiths, Steyvers 2004"
     Options = TopicsOptions
+    kernel_groups = ("topics",)
     declared = frozenset({"predictive", "conditional_family", "documents"})
     table = TABLE
     predicts = "words"

@@ -34,7 +34,7 @@ from pmdviz.engine.recipe.parts import (
 )
 from pmdviz.engine.recipe.python import as_python
 from pmdviz.errors import InputError, shown, unknown
-from pmdviz.kernels.groups import groups_of
+from pmdviz.kernels.groups import DEFAULT, in_dimensions, knob_groups
 from pmdviz.kernels.machine import machine
 from pmdviz.methods import Method, find_method
 from pmdviz.targets import Target
@@ -191,7 +191,11 @@ class Recipe:
     @property
     def kernel_groups(self) -> tuple[str, ...]:
         """The groups of compiled kernels that a run of it needs."""
-        return groups_of(self.target, self.method, self.make_target().dim, **self.knobs)
+        target, method = self.make_target(), self.make_method()
+        chain = f"{method.chain_kernels}, {type(target.model).__name__}"
+        chains = [chain] if method.chain_kernels and target.model is not None else []
+        own = (*target.kernel_groups, *method.kernel_groups, *chains, *knob_groups(**self.knobs))
+        return tuple(dict.fromkeys([DEFAULT, in_dimensions(target.dim), *own]))
 
     def make_method(self) -> Method:
         """The method."""

@@ -154,6 +154,7 @@ class AdaptiveIS(SmoothedMethod):
         adapt=by("proposal", remark="by the weighted draws"),
     )
     Knobs = AdaptiveISKnobs
+    kernel_groups = ("components",)
     estimates_log_z = True
     scalars = (
         *WEIGHTED,

@@ -98,6 +98,7 @@ class AdamSGLD(SGLD):
         adapt=by("pace", remark="of the push"),
     )
     Knobs = AdamSGLDKnobs
+    chain_kernels = ""
     scalars = (STEP_SIZE,)
     update = LANGEVIN._replace(
         terms=(

@@ -45,6 +45,7 @@ class Gibbs(FullDataChain):
         move=by("Gibbs"),
     )
     Knobs = GibbsKnobs
+    kernel_groups = ("gibbs",)
     requires = frozenset({"conditionals"})
 
     def start(self, rng: np.random.Generator, target: Target, knobs: GibbsKnobs) -> GibbsState:

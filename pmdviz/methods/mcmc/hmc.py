@@ -53,6 +53,7 @@ class HMC(LeapfrogChain):
         adapt=by("step size", remark="over the first draws, by how many proposals are accepted"),
     )
     Knobs = HMCKnobs
+    chain_kernels = "trajectories"
     wanted_acceptance = 0.8
     update = ratio_update(
         Term(

@@ -41,6 +41,7 @@ class MALA(LeapfrogChain):
         adapt=by("step size", remark="over the first draws, by how many proposals are accepted"),
     )
     Knobs = MALAKnobs
+    chain_kernels = "trajectories"
     wanted_acceptance = 0.574
     update = ratio_update(
         Term(

@@ -75,6 +75,7 @@ class PSGLD(SGLD):
         adapt=by("pace", remark="of drift and noise"),
     )
     Knobs = PSGLDKnobs
+    chain_kernels = ""
     scalars = (STEP_SIZE,)
     update = LANGEVIN._replace(
         terms=(

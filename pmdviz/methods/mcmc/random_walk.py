@@ -99,6 +99,7 @@ class RandomWalk(FullDataChain):
         adapt=by("step size", remark="over the first draws, by how many proposals are accepted"),
     )
     Knobs = RandomWalkKnobs
+    chain_kernels = "random walk"
     scalars = (STEP_SIZE, ACCEPTANCE)
     paths = (Path("accepted", "accepted"), Path("rejected", "rejected"))
     update = ratio_update(

@@ -122,6 +122,7 @@ class SGLD(BatchMethod, Chain):
         move=by("Langevin", remark="on a batch"),
     )
     Knobs = SGLDKnobs
+    chain_kernels = "Langevin steps"
     scalars = (STEP_SIZE,)
     update = LANGEVIN
 

@@ -125,6 +125,7 @@ class PMFVB(Method):
         move=by("Langevin", "closed form", remark="block by block, averaged over the other blocks"),
     )
     Knobs = PMFVBKnobs
+    kernel_groups = ("langevin_blocks",)
     scalars = (STEP_SIZE, Scalar("stopping_bound", "lower bound (stopping only)", "nats"))
 
     update = Update(

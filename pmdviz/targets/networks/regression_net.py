@@ -119,6 +119,7 @@ class RegressionNet(InLatentScales, Target):
     about = "A net with hidden layers predicts a number, or one of two classes, from inputs; its weights are uncertain."
     source = "Tran, Tseng, Kohn 2023, section 7.2"
     Options = RegressionNetOptions
+    kernel_groups = ("regression_net",)
     declared = frozenset({"gradient", "predictive", "latent_scales"})
     by_points = True
     table = TABLE

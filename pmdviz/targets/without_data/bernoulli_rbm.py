@@ -80,6 +80,7 @@ class BernoulliRBM(Target):
         "Smolensky 1986; the exact answer by a visit of every state of the smaller layer, or draws of long Gibbs chains"
     )
     Options = BernoulliRBMOptions
+    kernel_groups = ("boltzmann",)
     declared = frozenset({"conditionals", "relaxation"})
 
     def build(self) -> None:

@@ -81,6 +81,7 @@ class Gmm(InBlocks, WithoutData):
     about = "A density of several round bumps whose every integral is known, so that any error can be measured."
     source = "Han 2019 (thesis): mixtures of ten components in 1, 2 and 25 dimensions"
     Options = GmmOptions
+    kernel_groups = ("gaussian_mixture",)
     declared = frozenset({"gradient", "blocks"})
 
     def build(self) -> None:

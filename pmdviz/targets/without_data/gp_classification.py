@@ -97,6 +97,7 @@ class GPClassification(GaussianPrior, Target):
     )
     source = "Han's thesis, section on Gaussian process classification; Rasmussen, Williams 2006, section 3.4"
     Options = GPClassificationOptions
+    kernel_groups = ("gp_classification",)
     declared = frozenset()
     table = TABLE
 

@@ -70,6 +70,7 @@ class Ising(Target):
         f"{MAX_SIDE} x {MAX_SIDE} (transfer matrix, Kramers & Wannier 1941)"
     )
     Options = IsingOptions
+    kernel_groups = ("ising", "transfer")
     declared = frozenset({"conditionals", "relaxation"})
 
     def build(self) -> None:

@@ -55,6 +55,7 @@ class WarpedGmm(WithoutData):
     about = "Three round bumps bent along a parabola: a banana with bumps whose every integral is known."
     source = "Han 2019 (thesis): the warp; its parameters are ours"
     Options = WarpedGmmOptions
+    kernel_groups = ("gaussian_mixture",)
 
     def build(self) -> None:
         """Nothing is drawn."""
