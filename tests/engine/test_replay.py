@@ -14,42 +14,21 @@ from hypothesis import strategies as st
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.kernels import pool
-from tests.support.engine import changes_of, columns, digest, drive, recipes, straight, turn
+from tests.support.engine import changes_of, digest, drive, recipes, straight, turn
 
 ROOT = Path(__file__).parents[2]
 
 
-@settings(max_examples=15)
-@given(st.data())
-def test_a_run_with_changes_on_the_way_is_repeated_by_its_recipe(data):
-    recipe = data.draw(recipes())
-    live = Session(recipe)
-    for _ in range(data.draw(st.integers(0, 5))):
-        data.draw(st.integers(0, 12).map(lambda n: _advance(live, n)))
-        turn(live, data.draw(changes_of(recipe)))
-    failure = drive(live, data.draw(st.integers(1, 7)))
-    expected = digest(live)
-    assert straight(live.recipe, failure) == expected
-    live.replay()
-    assert drive(live) == failure
-    assert digest(live) == expected
-    back = data.draw(st.integers(0, live.frame.iteration))
-    live.seek(back)
-    assert live.frame.iteration == back
-    assert drive(live, data.draw(st.integers(1, 7))) == failure
-    assert digest(live) == expected
+OPERATIONS = st.sampled_from(["advance", "advance", "set", "set back", "seek", "extend", "limit", "replay", "look"])
 
 
-OPERATIONS = st.sampled_from(["advance", "advance", "set", "set back", "seek", "extend", "limit", "look"])
-
-
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(st.data())
 def test_nothing_done_to_a_session_leaves_a_trace_that_its_recipe_does_not_name(data):
     live = Session(data.draw(recipes()))
     for _ in range(data.draw(st.integers(1, 10))):
         _operate(live, data.draw(OPERATIONS), data)
-    failure = drive(live)
+    failure = drive(live, data.draw(st.sampled_from([1, 7, 10**6])))
     assert straight(live.recipe, failure) == digest(live)
 
 
@@ -68,8 +47,11 @@ def _operate(live, operation, data):
         live.limit(live.frame.spent + data.draw(st.integers(1, 100)))
     elif operation == "limit" and live.frame.spent:
         live.limit(live.frame.spent)
+    elif operation == "replay":
+        live.replay()
     elif operation == "look":
         assert live.frame.metrics and live.run.frames and live.pending is not None
+        live.frame.grid, live.run.sample(3), live.frame.density.mean  # noqa: B018
 
 
 def _advance(session, n):
@@ -77,33 +59,6 @@ def _advance(session, n):
         return session.advance(n)
     except RuntimeError:
         return session.frame
-
-
-@settings(max_examples=8)
-@given(recipes())
-def test_looking_at_frames_changes_nothing(recipe):
-    seen, unseen = Session(recipe), Session(recipe, metrics_every=10**9)
-    failure = drive_looking(seen)
-    assert drive(unseen) == failure
-    a, b = digest(seen), digest(unseen)
-    assert [a[k] for k in ("particles", "weights", "kernel")] == [b[k] for k in ("particles", "weights", "kernel")]
-
-
-def drive_looking(session):
-    while not session.done:
-        session.frame.metrics, session.frame.grid, session.run.sample(3), session.frame.density.mean  # noqa: B018
-        words = drive_once(session)
-        if words:
-            return words
-    return ""
-
-
-def drive_once(session):
-    try:
-        session.advance()
-    except RuntimeError as error:
-        return str(error)
-    return ""
 
 
 def test_a_change_taken_back_at_once_leaves_no_row():
@@ -132,12 +87,6 @@ def test_another_seed_gives_other_bits():
     one, two = (straight(Recipe("gaussian", num_particles=20, budget=100, seed=seed)) for seed in (0, 1))
     assert one["particles"] != two["particles"]
     assert one["tv"] != two["tv"]
-
-
-def test_batches_and_method_have_streams_of_their_own():
-    few, many = (Session(Recipe("gaussian", policy="never", num_particles=m, budget=None)) for m in (10, 50))
-    few_rows = [few._batches.draw(5, "epochs").tolist() for _ in range(9)]
-    assert few_rows == [many._batches.draw(5, "epochs").tolist() for _ in range(9)]
 
 
 # In other processes. `run_recipes` is also what those run: it prints one hash a recipe.
@@ -187,25 +136,7 @@ def test_a_fresh_process_gives_the_same_bits_with_another_number_of_threads():
     assert found == hashes(given_recipes)
 
 
-def test_the_large_recipe_is_large_enough_for_the_pool(monkeypatch):
-    used = []
-    monkeypatch.setattr(pool, "_pool", lambda *given, old=pool._pool: used.append(given) or old(*given))
-    pool.set_threads(3)
-    try:
-        drive(Session(LARGE))
-    finally:
-        pool.set_threads(None)
-    assert used
-
-
 @pytest.mark.ci
 def test_a_process_that_compiles_and_one_that_loads_give_the_same_bits(tmp_path):
     compiled, loaded = (in_a_fresh_process([*SEVERAL, LARGE], NUMBA_CACHE_DIR=str(tmp_path)) for _ in range(2))
     assert compiled == loaded == hashes([*SEVERAL, LARGE])
-
-
-def test_the_history_is_compared_column_by_column():
-    session = Session(Recipe("gaussian", num_particles=20, budget=100))
-    drive(session)
-    measured = {"iteration", "visited", "tv", "kl_forward", "kl_reverse", "cross_entropy", "ess", "mass_outside"}
-    assert measured <= columns(session.history).keys()

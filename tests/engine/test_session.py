@@ -70,17 +70,6 @@ def test_without_a_budget_there_is_no_end():
         s.extend(10)
 
 
-def test_a_budget_can_grow_and_the_run_goes_on_as_if_it_had_always_been_so():
-    s = session(budget=13)
-    drive(s)
-    assert s.history.columns["iteration"][-1] == 3
-    s.extend(187)
-    assert (s.recipe.budget, s.frame.budget, s.done) == (200, 200, False)
-    assert 3 not in s.history.columns["iteration"]
-    drive(s)
-    assert digest(s) == straight(Recipe(**SMALL, budget=200))
-
-
 def test_a_budget_can_be_cut_to_what_has_been_visited():
     s = session()
     s.advance(7)
@@ -92,14 +81,12 @@ def test_a_budget_can_be_cut_to_what_has_been_visited():
         s.limit(34)
     s.limit(None)
     assert s.recipe.budget is None and s.advance().iteration == 8
-
-
-def test_a_budget_grows_by_a_whole_number():
     s = session()
     for more in (0, -1, 1.5, True, "five", MAX_BUDGET + 1):
         with pytest.raises(InputError, match="more must be a whole number at least 1"):
             s.extend(more)
         assert s.recipe.budget == 200
+    assert s.extend(13).budget == s.frame.budget == 213
 
 
 # Knobs.
@@ -146,25 +133,6 @@ def test_what_acts_at_a_restart_is_pending_until_then():
     assert "warm start" in s.advance().info.words
 
 
-def test_turns_of_one_iteration_are_one_change():
-    s = session()
-    s.advance(4)
-    s.set(eta=1.0)
-    s.set(eta=3.0, n0=5)
-    assert s.recipe.changes == ((4, {"eta": 3.0, "n0": 5.0}),)
-    s.set(eta=2.0, n0=20)
-    assert s.recipe.changes == ()
-
-
-def test_before_the_first_step_a_turn_is_the_recipe_s_own():
-    s = session()
-    s.set(eta=1.0, num_particles=33)
-    assert s.recipe.changes == () and s.recipe.knobs["eta"] == 1.0
-    assert s.frame.particles.shape == (33, 2)
-    drive(s)
-    assert digest(s) == straight(Recipe(**{**SMALL, "num_particles": 33}, eta=1.0, budget=200))
-
-
 def test_a_turn_after_going_back_drops_what_came_later():
     s = session()
     s.advance(5)
@@ -193,41 +161,30 @@ def test_a_turn_that_cannot_be_used_changes_nothing():
 # Restart, replay, another seed, back and forth.
 
 
-def test_a_restart_keeps_the_knobs_and_clears_the_log():
+def test_what_a_restart_another_seed_and_a_start_over_keep():
     s = session()
+    s.set(eta=1.0, num_particles=33)
+    assert s.recipe.changes == () and s.recipe.knobs["eta"] == 1.0, "before the first step it is the recipe's own"
+    assert s.frame.particles.shape == (33, 2)
     s.advance(5)
-    s.set(eta=1.0)
+    s.set(eta=1.5)
+    s.set(eta=3.0, n0=5)
+    assert s.recipe.changes == ((5, {"eta": 3.0, "n0": 5.0}),)
+    s.set(n0=20)
+    data, particles = s.target.data, s.frame.particles
     s.advance(2)
     s.restart()
-    assert (s.frame.iteration, s.recipe.changes, s.knobs.eta, s.recipe.seed) == (0, (), 1.0, 0)
-    assert len(s.history) == 1
-    drive(s)
-    assert digest(s) == straight(Recipe(**SMALL, eta=1.0, budget=200))
-
-
-def test_a_replay_makes_the_logged_changes_again():
-    s = session()
+    assert (s.frame.iteration, s.recipe.changes, s.knobs.eta, s.recipe.seed, len(s.history)) == (0, (), 3.0, 0, 1)
     s.advance(5)
-    s.set(eta=1.0)
-    s.replay()
-    assert (s.frame.iteration, s.knobs.eta) == (0, 2.0)
-    assert s.advance(4).knobs.eta == 2.0
-    assert s.advance().knobs.eta == 1.0
-    assert s.recipe.changes == ((5, {"eta": 1.0}),)
-
-
-def test_another_seed_keeps_data_and_knobs():
-    s = session()
-    s.advance(5)
-    s.set(eta=1.0)
-    data, particles = s.target.data, s.frame.particles
     s.reseed(9)
-    assert (s.recipe.seed, s.knobs.eta, s.recipe.changes, s.frame.iteration) == (9, 1.0, (), 0)
+    assert (s.recipe.seed, s.knobs.eta, s.recipe.changes, s.frame.iteration) == (9, 3.0, (), 0)
     assert np.array_equal(s.target.data, data) and not np.array_equal(s.frame.particles, particles)
-    for _ in range(50):
+    for _ in range(20):
         before = s.recipe.seed
         s.reseed()
         assert s.recipe.seed != before and 0 <= s.recipe.seed < 1000  # one can say it aloud
+    drive(s)
+    assert digest(s) == straight(Recipe(**{**SMALL, "num_particles": 33}, eta=3.0, budget=200, seed=s.recipe.seed))
 
 
 def test_seek_goes_anywhere():
@@ -276,15 +233,6 @@ def test_an_interrupted_step_can_be_done_again(monkeypatch):
     assert digest(s) == digest(usual)
 
 
-def test_two_sessions_do_not_touch_one_another():
-    one, two, alone = session(seed=1), session(seed=2), session(seed=1)
-    for _ in range(10):
-        one.advance(), two.advance()
-        two.set(bandwidth=0.1 + 0.1 * two.frame.iteration)
-    alone.advance(10)
-    assert digest(one) == digest(alone)
-
-
 def test_the_run_can_be_read_at_any_moment():
     s = session()
     s.advance(6)
@@ -312,13 +260,13 @@ def cancelled_at(part):
 
 @pytest.mark.parametrize("act", [lambda s: s.advance(), lambda s: s.set(bandwidth=0.4), lambda s: s.restart()])
 def test_cancelled_work_leaves_the_session_as_it_was(act):
-    for part in (0, 1, 2, 5, 20):
+    for part in (0, 2, 20):
         check_cancelled(act, part)
 
 
 def check_cancelled(act, part):
     knobs = {"policy": "always", "num_particles": 200, "batch_size": 5}
-    recipe = Recipe("gaussian", seed=3, budget=60, **knobs)
+    recipe = Recipe("gaussian", seed=3, budget=40, **knobs)
     s = Session(recipe, metrics_every=1)
     s.advance(4)
     before = digest(s), s.recipe.to_json()

@@ -11,31 +11,6 @@ from pmdviz.targets import make_target
 from tests.support.engine import errors_from
 
 
-def exact_walkers(target, n, beta=1.0):
-    """Exact draws of the posterior, with what a move needs to know of them."""
-    rng = np.random.default_rng(5)
-    points = target.exact.sample(rng, n)
-    blank = np.empty((0, target.dim))
-    bare = moves.Walkers(points, rng.standard_normal(points.shape), target.log_prior(points), np.zeros(n), blank, blank)
-    return rng, moves.asked(bare, target, target.data_rows, moves.has_gradient(target))[0]
-
-
-@pytest.mark.parametrize("kept, step, leaps", [(0.0, 0.9, 1), (0.97, 0.8, 2), (0.5, 0.5, 5)])
-def test_the_leapfrog_leaves_the_posterior_as_it_is(kept, step, leaps):
-    target = make_target("gaussian", num_data=4, dim=1)
-    rng, walkers = exact_walkers(target, 4000)
-    at = moves.Rung(target, target.data_rows, 1.0, step)
-    for _ in range(12):
-        walkers, accepted, _ = moves.leapt(rng, walkers, at, leaps, kept)
-    z = (walkers.points[:, 0] - target.exact.mean) / np.sqrt(target.exact.cov[0, 0])
-    assert 0.3 < accepted.mean() < 0.999
-    assert abs(errors_from(z, 0)) < 4 and abs(errors_from(z**2, 1)) < 4
-    assert abs(errors_from(walkers.momenta[:, 0] ** 2, 1)) < 4
-    np.testing.assert_allclose(walkers.log_likelihood, target.log_likelihood(walkers.points, target.data_rows))
-    whole = walkers.grad_prior + walkers.grad_likelihood
-    np.testing.assert_allclose(whole, target.grad_log_joint(walkers.points), rtol=1e-9, atol=1e-9)
-
-
 def test_a_random_walk_leaves_a_tempered_density_as_it_is():
     """At β = 1/2 the likelihood counts as that of half the data."""
     target = make_target("gaussian", num_data=8, dim=1, sigma_x=2.0)
@@ -65,16 +40,6 @@ def test_pilots_alone_tune_the_step():
     )
     assert shorter.time_step < knobs.time_step < longer.time_step
     assert longer.time_steps[1] == knobs.time_step
-
-
-@pytest.mark.ci
-@pytest.mark.parametrize("method", ["ais", "hais"])
-def test_a_long_ladder_finds_posterior_and_evidence(method):
-    run = pmdviz.run(target="linear", target_options={"num_data": 60, "dim": 3}, method=method, seed=1, floor=False)
-    final, exact = run.final, run.target.exact
-    assert final.caveat == "" and final.metrics["ess"] > 100 and abs(final.metrics["log_z_error"]) < 0.3
-    np.testing.assert_allclose(final.density.mean, exact.mean, atol=0.4 * np.sqrt(np.diag(exact.cov)).max())
-    assert run.frames[-1].info.scalars["temperature"] == 1.0
 
 
 def test_batches_of_all_data_are_the_method_without_batches():

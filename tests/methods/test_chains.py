@@ -29,23 +29,18 @@ def test_draws_are_kept_in_their_order_and_no_state_changes():
 
 @looped("method", CHAINS)
 def test_after_the_burn_in_only_later_draws_are_judged(method):
-    session = run_chain(method, 9, burn_in=5)
-    draws, frame = all_draws(session), session.frame
-    assert np.array_equal(frame.particles, draws[5:])
-    assert frame.caveat == ""
-    frame = session.set(thinning=3)
-    assert np.array_equal(frame.particles, draws[[5, 8]]), "at once, also while paused"
-    assert np.array_equal(session.set(burn_in=0, thinning=1).particles, draws)
-
-
-@looped("method", CHAINS)
-def test_until_the_burn_in_is_over_all_draws_are_judged_and_it_is_said(method):
     session = run_chain(method, 0, burn_in=5)
     for t in range(6):
         note = f"burn-in ({t} of 5 draws): scored on all draws so far"
         assert (session.frame.caveat, len(session.frame.particles)) == (note, t + 1)
         session.advance()
-    assert (session.frame.caveat, len(session.frame.particles)) == ("", 1)
+    frame = session.advance(3)
+    draws = all_draws(session)
+    assert np.array_equal(frame.particles, draws[5:])
+    assert frame.caveat == ""
+    frame = session.set(thinning=3)
+    assert np.array_equal(frame.particles, draws[[5, 8]]), "at once, also while paused"
+    assert np.array_equal(session.set(burn_in=0, thinning=1).particles, draws)
 
 
 @looped("method", CHAINS)
@@ -78,14 +73,10 @@ def test_the_kernel_is_a_tenth_of_the_median_distance(num, dim):
     density = kde_of(draws, np.ones(dim))
     np.testing.assert_allclose(density.cholesky, 0.1 * np.median(pdist(draws)) * np.eye(dim), rtol=1e-12)
     np.testing.assert_allclose(density.weights, 1 / num)
-
-
-@pytest.mark.parametrize("num", [5, 50])
-def test_the_gaussian_has_the_mean_and_covariance_of_the_draws(num):
-    draws = np.random.default_rng(0).normal(size=(num, 2)) @ np.array([[1.0, 0.0], [0.5, 0.1]])
-    density = gaussian_of(draws, UNIT)
-    np.testing.assert_allclose(density.mean, draws.mean(axis=0), rtol=1e-13)
-    np.testing.assert_allclose(density.cov, np.cov(draws.T), rtol=1e-6)
+    gaussian = gaussian_of(draws, np.ones(dim))
+    np.testing.assert_allclose(gaussian.mean, draws.mean(axis=0), rtol=1e-13)
+    if num > 3:
+        np.testing.assert_allclose(gaussian.cov, np.cov(draws.T).reshape(dim, dim), rtol=1e-6)
 
 
 @pytest.mark.parametrize("num", [1, 2, 3])

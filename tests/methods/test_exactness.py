@@ -30,7 +30,6 @@ from tests.support.tables import looped
 POINTS = 1200
 TRANSITIONS = 3
 LEVEL = 1e-3  # of a false alarm in one test, shared by all of its comparisons
-SEEN = 1e-9  # so small a p value a wrong move must have
 NUM_DATA = 4  # few, so that prior and posterior are of one size and a step fits every data set
 SMALL = {
     "ising": {"size": 2},
@@ -45,13 +44,7 @@ STEPS = {
 # Of a ladder: many refusals, and momenta that are kept long, so that one which is not turned round shows.
 LADDER_STEP, LADDER_TRANSITIONS = 1.3, 20  # prior sds
 LADDER_KNOBS = {"leapfrog_steps": 1, "refreshment": 0.1}
-# Langevin steps on batches are never refused, and say so: at a large step this test must see it.
-BIASED = {
-    "sgld": {"a": 1.0, "b": 0.0, "g": 0.0, "batch_size": NUM_DATA},
-    "psgld": {"a": 0.3, "b": 0.0, "g": 0.0, "batch_size": NUM_DATA},
-    "adam_sgld": {"a": 0.3, "b": 0.0, "g": 0.0, "batch_size": NUM_DATA, "drift": 10.0},
-    "sgrld": {},  # on topics alone, from whose prior no data can be drawn here
-}
+BIASED = {"sgld", "psgld", "adam_sgld", "sgrld"}  # Langevin steps on batches are never refused, and say so
 
 Transition = Callable[[np.random.Generator, object, np.ndarray, np.ndarray], np.ndarray]
 
@@ -64,10 +57,10 @@ class Move(NamedTuple):
     together: bool = False  # whether it needs many points at once: then all have the same data
 
 
-def chain(name: str, **knobs) -> Move:
+def chain(name: str) -> Move:
     """Transitions of a chain, point by point."""
     method = METHODS[name]
-    known = {"tune": False, **STEPS.get(name, {}), **knobs}
+    known = {"tune": False, **STEPS.get(name, {})}
     made = method.Knobs.checked({key: value for key, value in known.items() if key in method.Knobs.specs()})
 
     def transition(rng, target, points, data):
@@ -191,10 +184,16 @@ def check(key, name):
         assert p_value(draws, small(name), MOVES[key].transition) > LEVEL
 
 
-@looped("name", ["gaussian", "logistic", "ising", "bernoulli_rbm"])
+@looped("name", ["gaussian", "ising", "bernoulli_rbm"])
 @looped("key", MOVES)
 def test_a_move_leaves_the_posterior_as_it_is(key, name):
     check(key, name)
+
+
+@pytest.mark.ci
+@looped("key", MOVES)
+def test_so_does_each_move_on_logistic_regression(key):
+    check(key, "logistic")
 
 
 @pytest.mark.ci
@@ -210,26 +209,7 @@ def test_so_does_every_move_on_every_target(key, name):
     check(key, name)
 
 
-@pytest.mark.ci
-@looped("name", [name for name, knobs in BIASED.items() if knobs])
-def test_steps_that_are_never_refused_are_seen(name):
-    """Documented as biased; at a step that is as long as the posterior is wide nobody can miss it."""
-    move = chain(name, **BIASED[name])
-    assert p_value(joint_draws, small("gaussian"), move.transition) < SEEN
-
-
-@looped("name", ["gaussian", "mixture"])
-def test_a_walk_that_takes_every_proposal_is_seen(name):
-    """A random walk without its acceptance."""
-    target = small(name)
-
-    def transition(rng, target, points, data):
-        return points + 0.8 * target.scale * rng.standard_normal(points.shape)
-
-    assert p_value(joint_draws, target, transition) < SEEN
-
-
 def test_every_chain_is_tested_or_known_to_be_biased():
     chains = {name for name, method in METHODS.items() if method.family == "chain"}
-    assert {*BIASED} <= chains and chains - {*BIASED} <= {*MOVES}
+    assert BIASED <= chains and chains - BIASED <= {*MOVES}
     assert all(any(draws_for(key, name) for name in TARGETS) for key in MOVES)

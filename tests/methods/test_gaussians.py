@@ -8,7 +8,7 @@ from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.methods import METHODS
 from pmdviz.methods.vi import elbo
-from pmdviz.methods.vi.gaussian import SVIState, adam_step, lower_factor, natural_step, path_gradients
+from pmdviz.methods.vi.gaussian import SVIState, adam_step, natural_step, path_gradients
 from pmdviz.methods.vi.gaussian import draws as draws_of_svi
 from pmdviz.methods.vi.gaussian_vb import (
     GaussianVBState,
@@ -55,22 +55,19 @@ def normal_target():
     )
 
 
-@pytest.mark.parametrize("optimiser", ["natural", "adam"])
+@looped("optimiser", ["natural", "adam"])
 def test_on_a_gaussian_posterior_it_is_exact(optimiser):
-    """The gradients' noise vanishes at the optimum, so what is left is rounding and the way there."""
+    """The gradients' noise vanishes at the optimum, so what is left is rounding and the way there.
+
+    The known bias of a mean field: variances 1 / P_ii instead of (P^-1)_ii.
+    """
     q = run(normal_target(), budget=40_000, optimiser=optimiser, batch_size=20).frame.density
     np.testing.assert_allclose(q.mean, MEAN, atol=2e-3)
     np.testing.assert_allclose(np.linalg.inv(q.cov), PRECISION, rtol=5e-3)
-
-
-@pytest.mark.ci
-@pytest.mark.parametrize("optimiser", ["natural", "adam"])
-def test_mean_field_has_the_diagonal_of_the_precision(optimiser):
-    """The known bias: variances 1 / P_ii instead of (P^-1)_ii, too narrow where coordinates depend on each other."""
-    q = run(normal_target(), budget=80_000, shape="mean_field", optimiser=optimiser, batch_size=20).frame.density
-    np.testing.assert_allclose(q.mean, MEAN, atol=0.01)
-    np.testing.assert_allclose(np.diag(q.cov), 1 / np.diag(PRECISION), rtol=0.05)
-    assert q.cov[0, 1] == 0.0 and np.linalg.inv(PRECISION)[0, 0] > 2 / PRECISION[0, 0]
+    q = run(normal_target(), budget=40_000, shape="mean_field", optimiser=optimiser, batch_size=20).frame.density
+    np.testing.assert_allclose(q.mean, MEAN, atol=0.03)
+    np.testing.assert_allclose(np.diag(q.cov), 1 / np.diag(PRECISION), rtol=0.06)
+    assert q.cov[0, 1] == 0.0
 
 
 def a_state():
@@ -85,23 +82,21 @@ def exact_elbo(mean, cholesky):
     return -0.5 * (off @ PRECISION @ off + spread) + np.log(np.abs(np.diag(cholesky))).sum()
 
 
+def differences(state, mean, bump):
+    """The slope of the exact ELBO along a change of mean and factor."""
+    up, down = (exact_elbo(state.mean + s * mean, state.cholesky + s * bump) for s in (1e-6, -1e-6))
+    return (up - down) / 2e-6
+
+
 def test_path_gradients_of_svi_are_those_of_the_elbo():
     state, noise = a_state(), np.random.default_rng(0).standard_normal((200_000, 2))
     noise = np.concatenate([noise, -noise])
     slope, inner = path_gradients(state, noise, -(draws_of_svi(state, noise) - MEAN) @ PRECISION)
-    within = np.linalg.solve(state.cholesky.T, inner)  # the gradient in L
-    step = 1e-6
-    for i in range(2):
-        up = np.eye(2)[i] * step
-        difference = (exact_elbo(state.mean + up, state.cholesky) - exact_elbo(state.mean - up, state.cholesky)) / (
-            2 * step
-        )
-        assert slope[i] == pytest.approx(difference, abs=1e-6)
-        for j in range(i + 1):
-            bump = np.zeros((2, 2))
-            bump[i, j] = step
-            up, down = exact_elbo(state.mean, state.cholesky + bump), exact_elbo(state.mean, state.cholesky - bump)
-            assert within[i, j] == pytest.approx((up - down) / (2 * step), abs=0.03)
+    within, none = np.linalg.solve(state.cholesky.T, inner), np.zeros((2, 2))  # the gradient in L
+    for i, j in ((0, 0), (1, 0), (1, 1)):
+        assert slope[i] == pytest.approx(differences(state, np.eye(2)[i], none), abs=1e-6)
+        bump = np.outer(np.eye(2)[i], np.eye(2)[j])
+        assert within[i, j] == pytest.approx(differences(state, np.zeros(2), bump), abs=0.03)
 
 
 def exact_gradients(state):
@@ -109,17 +104,13 @@ def exact_gradients(state):
     return -PRECISION @ (state.mean - MEAN), inner
 
 
-def test_a_natural_step_of_one_solves_a_gaussian():
-    """With rho = 1 the precision becomes -E[hess log p] and the mean takes Newton's step."""
-    state = a_state()._replace(cholesky=5 * a_state().cholesky)  # wide: the precision grows
-    moved = natural_step(state, *exact_gradients(state), 1.0)
+@looped("size", [1.0, 100.0])
+def test_noise_never_makes_the_precision_negative(size):
+    """And without noise rho = 1 gives the precision -E[hess log p] and Newton's step of the mean."""
+    rng, wide = np.random.default_rng(1), a_state()._replace(cholesky=5 * a_state().cholesky)
+    moved = natural_step(wide, *exact_gradients(wide), 1.0)
     np.testing.assert_allclose(moved.cholesky @ moved.cholesky.T, np.linalg.inv(PRECISION), rtol=1e-10)
     np.testing.assert_allclose(moved.mean, MEAN, rtol=1e-10)
-
-
-@pytest.mark.parametrize("size", [1.0, 100.0])
-def test_noise_never_makes_the_precision_negative(size):
-    rng = np.random.default_rng(1)
     for _ in range(100):
         moved = natural_step(a_state(), np.zeros(2), size * rng.standard_normal((2, 2)), 1.0)
         assert np.isfinite(moved.cholesky).all() and (np.diag(moved.cholesky) > 0).all()
@@ -131,11 +122,6 @@ def test_adam_goes_uphill_by_its_step():
     assert exact_elbo(moved.mean, moved.cholesky) > exact_elbo(state.mean, state.cholesky)
     np.testing.assert_allclose(np.abs(moved.mean - state.mean), 0.01, rtol=1e-5)
     np.testing.assert_allclose(np.abs(np.log(np.diag(moved.cholesky) / np.diag(state.cholesky))), 0.01, rtol=1e-5)
-
-
-def test_the_factor_by_qr():
-    root = np.random.default_rng(0).standard_normal((3, 3))
-    np.testing.assert_allclose(lower_factor(root), np.linalg.cholesky(root @ root.T), rtol=1e-10, atol=1e-14)
 
 
 VB = METHODS["gaussian_vb"]
@@ -230,26 +216,6 @@ def test_the_normaliser_is_of_the_gradients_before_or_of_this_one_too():
         state = normalised(state, noise, gradients, 0.1, SCALE, past)._replace(iteration=t + 1)
 
 
-def last_half(seed, budget=40_000, **knobs):
-    """Mean over the last half of the iterates of sd / exact sd, a mean over the coordinates."""
-    session = Session(Recipe("gaussian", "gaussian_vb", seed=seed, budget=budget, **knobs), metrics_every=10**9)
-    found = []
-    while not session.done:
-        session.advance(1)
-        found.append(sds(session.frame.state))
-    exact = np.sqrt(session.target.exact.cov.diagonal())
-    return float((np.array(found[len(found) // 2 :]).mean(axis=0) / exact).mean())
-
-
-@pytest.mark.ci
-@pytest.mark.parametrize("shape", ["full", "diagonal"])
-@pytest.mark.parametrize("gradient", ["normalised", "natural"])
-def test_its_sd_is_within_one_percent_of_the_exact_one(shape, gradient):
-    ratios = np.array([last_half(seed, shape=shape, gradient=gradient) for seed in range(3)])
-    assert abs(ratios.mean() - 1) - 2 * ratios.std(ddof=1) / np.sqrt(3) < 0.01
-    assert np.abs(ratios - 1).max() < 0.03
-
-
 def some(K=4, d=2, seed=0):
     rng = np.random.default_rng(seed)
     return rng.normal(size=(K, d)), 0.3 + rng.random(K)
@@ -317,14 +283,9 @@ def test_the_means_follow_the_terms_without_the_trace_and_the_widths_all():
 # Against what is known exactly.
 
 
-@pytest.mark.parametrize("knobs", [{}, {"optimiser": "lbfgs", "lbfgs_iterations": 20}], ids=str)
+@looped("knobs", [{}, {"optimiser": "lbfgs", "lbfgs_iterations": 20}])
 def test_one_component_is_a_round_gaussian_exactly(knobs):
-    if "optimiser" in knobs:
-        pytest.importorskip("scipy")
     session = run(method="npv", num_components=1, batch_size=20, **knobs)
     q, exact = session.frame.density, session.target.exact
     np.testing.assert_allclose(q.mean, exact.mean, atol=5e-3)
     np.testing.assert_allclose(q.cov, exact.cov, atol=0.02 * exact.cov[0, 0])
-
-
-# Starts, annealing, what it needs.

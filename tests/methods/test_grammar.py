@@ -72,14 +72,11 @@ def test_a_term_that_the_column_lacks_is_refused_and_each_term_is_somebodys():
 
 
 @EACH
-def test_who_resamples_says_so_and_nobody_else_draws_from_the_points_before(name):
-    drawn = any(info.parents is not None for info in watched(name).infos)
-    assert bool(terms(name, "resample")) == METHODS[name].resamples == drawn
-
-
-@EACH
-def test_points_stand_still_unless_they_are_said_to_move_or_are_redrawn(name):
+def test_moves_weights_draws_and_copies_are_those_that_are_declared(name):
+    """Of what has conditional densities, such as inducing inputs, the target has a prior of its own."""
     method, run = METHODS[name], watched(name)
+    drawn = any(info.parents is not None for info in run.infos)
+    assert bool(terms(name, "resample")) == method.resamples == drawn
     fresh = method.update is not None and method.update.fresh
     moved = [
         method.points(before).tobytes() != method.points(after).tobytes()
@@ -88,12 +85,10 @@ def test_points_stand_still_unless_they_are_said_to_move_or_are_redrawn(name):
     ]
     assert any(moved) == bool(terms(name, "move")) or fresh
     assert not fresh or (all(moved) and "proposal" in terms(name, "propagate") and not terms(name, "move"))
-
-
-@EACH
-def test_weights_stay_equal_unless_they_are_said_to_change(name):
-    weights = [getattr(state, "log_weights", np.zeros(1)) for state in watched(name).states]
+    weights = [getattr(state, "log_weights", np.zeros(1)) for state in run.states]
     assert any(np.ptp(each) > 0 for each in weights) == bool(terms(name, "reweight"))
+    own = "conditional_family" in method.requires
+    assert run.asked_the_prior == ("prior" in terms(name, "propagate")) or (own and not run.asked_the_prior)
 
 
 @EACH
@@ -104,13 +99,6 @@ def test_what_a_step_adds_up_to_is_among_what_is_declared(name):
     assert told <= {each for each, cell in method.grammar if cell.terms}
     alone = {each for each in ("reweight", "move") if terms(name, each)}
     assert method.update is None or told and (len(alone) > 1 or told == alone)
-
-
-@EACH
-def test_draws_of_the_prior_are_asked_of_it(name):
-    """Of what has conditional densities, such as inducing inputs, the target has a prior of its own."""
-    run, own = watched(name), "conditional_family" in METHODS[name].requires
-    assert run.asked_the_prior == ("prior" in terms(name, "propagate")) or (own and not run.asked_the_prior)
 
 
 @EACH

@@ -39,7 +39,8 @@ def test_a_step_of_sgld_is_the_formula(name):
         np.testing.assert_allclose(
             state.newer[-1], theta + epsilon / 2 * gradient + np.sqrt(epsilon) * noise, rtol=1e-12
         )
-        assert info.step_size == pytest.approx(epsilon, rel=1e-14)
+        assert info.step_size == info.numbers["ε"] == pytest.approx(epsilon, rel=1e-14)
+        np.testing.assert_allclose(info.terms["noise"], [np.sqrt(epsilon) * noise], rtol=1e-12)
 
 
 @looped("name", lambda: sized_targets("gradient"))
@@ -53,6 +54,7 @@ def test_a_step_of_psgld_is_the_algorithm(name):
         expected = theta + 0.001 * precondition * gradient + np.sqrt(0.002 * precondition) * noise
         np.testing.assert_allclose(state.newer[-1], expected, rtol=1e-12)
         np.testing.assert_allclose(state.mean_square, square, rtol=1e-12)
+        np.testing.assert_allclose(info.terms["drift"], [0.001 * precondition * gradient], rtol=1e-12)
         assert info.step_size == 0.002
 
 
@@ -61,8 +63,10 @@ def test_a_step_of_adam_sgld_is_the_algorithm(name):
     """The push is that of the steps before: in the first there is none."""
     given = {"a": 0.002, "drift": 5.0, "gradient_memory": 0.8, "square_memory": 0.95, "damping": 0.01, **CONSTANT}
     m = v = 0.0
-    for _, state, _, gradient, noise, theta in steps("adam_sgld", name, given):
-        expected = theta + 0.001 * (gradient + 5 * m / np.sqrt(v + 0.01)) + np.sqrt(0.002) * noise
+    for _, state, info, gradient, noise, theta in steps("adam_sgld", name, given):
+        push = 0.005 * m / np.sqrt(v + 0.01)
+        expected = theta + 0.001 * gradient + push + np.sqrt(0.002) * noise
+        np.testing.assert_allclose(info.terms["push"], np.broadcast_to(push, (1, len(theta))), rtol=1e-9, atol=1e-12)
         m, v = 0.8 * m + 0.2 * gradient, 0.95 * v + 0.05 * gradient**2
         np.testing.assert_allclose(state.newer[-1], expected, rtol=1e-12)
         np.testing.assert_allclose(state.mean, m, rtol=1e-12)

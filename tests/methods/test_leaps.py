@@ -82,12 +82,6 @@ def test_steps_that_nobody_looks_at_are_one_call(method, monkeypatch):
     assert leaps[3:] == [1]
 
 
-@pytest.mark.parametrize("budget, steps", [(200, 20), (201, 21), (199, 20), (5, 1)])
-def test_a_leap_ends_with_the_budget(budget, steps):
-    session = Session(Recipe("gaussian", "sgld", budget=budget), metrics_every=10**6)
-    assert session.advance(10**6).iteration == steps and session.done
-
-
 @pytest.mark.parametrize("batches", ["epochs", "replacement"])
 def test_a_leap_ends_at_the_last_good_step(batches):
     recipe = Recipe("gaussian", "sgld", budget=None, a=0.75, b=0.0, g=0.0, batches=batches)

@@ -1,58 +1,58 @@
 """Structured PMD, SVI-GP and the subset of data on the sparse Gaussian process, against exact answers."""
 
 import numpy as np
-import pytest
 
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.targets import make_target
+from tests.support.tables import looped
 
 
-def structured(num_data=200, seed=0, options=None, **knobs):
+def session_of(method, num_data=60, seed=0, options=None, **knobs):
     made = {"num_data": num_data, "dim": 20, **(options or {})}
-    return Session(Recipe("sparse_gp", "structured_pmd", target_options=made, seed=seed, budget=None, **knobs), 10**9)
+    return Session(Recipe("sparse_gp", method, target_options=made, seed=seed, budget=None, **knobs), 10**9)
 
 
-@pytest.mark.parametrize("approximation", ["fitc", "dtc"])
-def test_a_full_batch_at_step_size_1_is_the_exact_sparse_posterior(approximation):
-    """Of every set of inducing inputs, in the usual form with inverses."""
-    session = structured(
-        num_data=60, options={"approximation": approximation}, num_particles=3, batch_size=60, eta=1.0, n0=0.0
-    )
+def kernel(x, z, width):
+    return np.exp(-0.5 * ((x[:, None] - z) / width) ** 2)
+
+
+def whitened(natural):
+    """Mean and covariance of the whitened values, from natural parameters of which the lower half counts."""
+    cov = np.linalg.inv(natural[:, :-1] + np.tril(natural[:, :-1], -1).T)
+    return cov @ natural[:, -1], cov
+
+
+@looped("method", ["structured_pmd", "svi_gp"])
+@looped("approximation", ["fitc", "dtc"])
+def test_a_full_batch_at_step_size_1_is_the_exact_sparse_posterior(method, approximation):
+    """Of every set of inducing inputs, in the usual form with inverses; of SVI-GP the optimum of Titsias 2009, Eq. 10.
+
+    That one is q(u) = N(K S^-1 K_un y / noise, K S^-1 K) with S = K + K_un K_nu / noise, as with DTC.
+    """
+    particles = {"num_particles": 3} if method == "structured_pmd" else {}
+    session = session_of(method, options={"approximation": approximation}, batch_size=60, eta=1.0, n0=0.0, **particles)
     state, target = session.advance(1).state, session.target
-    width, noise = target.kernel_width, target.options.noise_variance
-    x, y = target.data.T
+    noise, (x, y) = target.options.noise_variance, target.data.T
     for inputs, natural, factor in zip(state.particles, state.natural, state.constants, strict=True):
-        z = inputs * width
-        across = np.exp(-0.5 * ((x[:, None] - z) / width) ** 2)
-        inner = factor @ factor.T
+        across, inner = kernel(x, target.inducing_inputs(inputs)[:, 0], target.kernel_width), factor @ factor.T
         projected = across @ np.linalg.inv(inner)
-        left = 1 - (projected * across).sum(axis=1) if approximation == "fitc" else np.zeros(len(x))
+        fitc = method == "structured_pmd" and approximation == "fitc"
+        left = 1 - (projected * across).sum(axis=1) if fitc else np.zeros(len(x))
         weight = projected / (noise + left)[:, None]
         cov = np.linalg.inv(np.linalg.inv(inner) + weight.T @ projected)
-        whitened = np.linalg.inv(natural[:, :-1] + np.tril(natural[:, :-1], -1).T)
-        np.testing.assert_allclose(factor @ whitened @ factor.T, cov, atol=1e-8)
-        np.testing.assert_allclose(factor @ whitened @ natural[:, -1], cov @ (weight.T @ y), atol=1e-8)
-
-
-def test_inducing_inputs_at_the_data_are_the_exact_process():
-    options = {"dim": 40, "noise_variance": 0.1}
-    session = structured(num_data=40, options=options, num_particles=1, batch_size=40, eta=1.0, n0=0.0)
-    frame, target = session.advance(1), session.target
-    mean, sd = target.exact_process
-    found = target.values(frame.density.mean[None])[0]
-    np.testing.assert_allclose(found, mean, atol=1e-4)
-    factor = target.values(np.eye(40)).T
-    np.testing.assert_allclose(np.sqrt(np.diag(factor @ frame.density.cov @ factor.T)), sd, atol=1e-5)
+        found, spread = whitened(natural)
+        np.testing.assert_allclose(factor @ spread @ factor.T, cov, atol=1e-8)
+        np.testing.assert_allclose(factor @ found, cov @ (weight.T @ y), atol=1e-6)
 
 
 def test_the_weights_are_ratios_of_integrals_over_the_inducing_values():
     """Two inducing inputs, five data, two steps: the integrals as sums over a fine grid of u."""
     knobs = {"num_particles": 2, "batch_size": 5, "eta": 0.3, "n0": 0.0}
-    session = structured(num_data=5, options={"dim": 2, "width": 3.0, "noise_variance": 0.3}, **knobs)
+    session = session_of("structured_pmd", 5, options={"dim": 2, "width": 3.0, "noise_variance": 0.3}, **knobs)
     target = session.target
     x, y = target.data.T
-    axis = np.linspace(-9, 9, 1201)
+    axis = np.linspace(-9, 9, 601)
     v = np.stack(np.meshgrid(axis, axis, indexing="ij"), axis=-1).reshape(-1, 2)
     cell = (axis[1] - axis[0]) ** 2
     prior = np.exp(-0.5 * (v**2).sum(axis=1)) / (2 * np.pi)
@@ -80,31 +80,6 @@ def test_the_posterior_of_the_target_is_that_of_its_log_joint():
     np.testing.assert_allclose(target.log_joint(points) - exact.log_density(points), exact.log_z, rtol=1e-9)
 
 
-def session_of(method, num_data=60, seed=0, options=None, **knobs):
-    made = {"num_data": num_data, "dim": 20, **(options or {})}
-    return Session(Recipe("sparse_gp", method, target_options=made, seed=seed, budget=None, **knobs), 10**9)
-
-
-def kernel(x, z, width):
-    return np.exp(-0.5 * ((x[:, None] - z) / width) ** 2)
-
-
-@pytest.mark.parametrize("approximation", ["fitc", "dtc"])
-def test_one_step_on_all_data_is_the_variational_optimum(approximation):
-    """q(u) = N(K S^-1 K_un y / noise, K S^-1 K) with S = K + K_un K_nu / noise (Titsias 2009, Eq. 10)."""
-    session = session_of("svi_gp", options={"approximation": approximation}, batch_size=60, eta=1.0, n0=0.0)
-    state, target = session.advance(1).state, session.target
-    noise, (x, y) = target.options.noise_variance, target.data.T
-    z, factor = target.inducing_inputs(state.particles[0])[:, 0], state.constants[0]
-    inner, across = factor @ factor.T, kernel(x, z, target.kernel_width)
-    cov = inner @ np.linalg.solve(inner + across.T @ across / noise, inner)
-    mean = inner @ np.linalg.solve(inner + across.T @ across / noise, across.T @ y / noise)
-    precision = state.natural[0, :, :-1] + np.tril(state.natural[0, :, :-1], -1).T
-    whitened = np.linalg.inv(precision)
-    np.testing.assert_allclose(factor @ whitened @ factor.T, cov, atol=1e-8)
-    np.testing.assert_allclose(factor @ whitened @ state.natural[0, :, -1], mean, atol=1e-6)
-
-
 def test_steps_on_batches_come_to_the_optimum_of_all_data():
     """With step sizes 1/t an average over a pass: the optimum after each whole pass, whatever the batches."""
     whole = session_of("svi_gp", seed=3, batch_size=60, eta=1.0, n0=0.0).advance(1).state
@@ -119,16 +94,6 @@ def test_it_is_structured_pmd_with_one_particle_and_dtc():
     svi = session_of("svi_gp", options=options, **knobs).advance(7)
     pmd = session_of("structured_pmd", options=options, num_particles=1, **knobs).advance(7)
     np.testing.assert_allclose(svi.state.natural, pmd.state.natural, rtol=1e-12, atol=1e-12)
-
-
-def test_a_subset_of_all_data_is_the_exact_process():
-    session = session_of("subset_gp", options={"noise_variance": 0.1}, subset_size=60, batch_size=7)
-    frame, target = session.advance(100), session.target
-    assert session.ended == "the subset is full" and frame.visited == 60
-    mean, sd = target.exact_process
-    np.testing.assert_allclose(target.values(frame.density.mean[None])[0], mean, atol=1e-4)
-    factor = target.values(np.eye(target.dim)).T
-    np.testing.assert_allclose(np.sqrt(np.diag(factor @ frame.density.cov @ factor.T)), sd, atol=1e-5)
 
 
 def test_a_subset_is_the_process_of_its_rows():

@@ -5,18 +5,21 @@ import pytest
 
 from pmdviz.densities.density import effective_sample_size, normalise
 from pmdviz.engine.recipe.recipe import Recipe
-from pmdviz.engine.session import Session
 from pmdviz.methods.smc.jitter import shrunk
-from tests.support.engine import errors_from, sized_targets
+from tests.support.engine import Unmeasured, errors_from, sized_targets
 from tests.support.tables import looped
 
 NEVER = 1e-12  # an ESS threshold that is never reached
 
 
 def run(target="gaussian", **parts):
-    session = Session(Recipe(target, "smc", **{"budget": None, **parts}), metrics_every=10**9)
-    while not session.done:
-        session.advance()
+    return ended("smc", target, **parts)
+
+
+def ended(method, target="gaussian", **parts):
+    session = Unmeasured(Recipe(target, method, **{"budget": None, **parts}))
+    session.advance(10**6)
+    assert session.ended == "one pass only"
     return session
 
 
@@ -30,16 +33,19 @@ def test_without_resampling_the_weights_are_the_likelihood():
 def test_each_datum_is_visited_once_whatever_the_budget():
     session = run(target_options={"num_data": 37}, budget=20_000)
     assert session.frame.visited == 37 and session.frame.iteration == 4
-    assert session.ended == "one pass only"
     assert session.advance(5).iteration == 4
 
 
-def test_it_resamples_exactly_below_its_threshold(threshold=0.5):
-    session = Session(Recipe("mixture", "smc", num_particles=100, ess_threshold=threshold))
+@looped("method, threshold", [("pmd", 0.1), ("pmd", 0.9), ("smc", 0.5)])
+def test_it_resamples_exactly_below_its_threshold(method, threshold):
+    session = Unmeasured(Recipe("mixture", method, num_particles=100, ess_threshold=threshold, budget=2000))
+    times = 0
     while not session.done:
         ess = effective_sample_size(np.log(session.frame.weights))
         session.advance()
         assert bool(session.frame.info.rejuvenated) == (ess < threshold * 100)
+        times += ess < threshold * 100
+    assert session.frame.rejuvenations == times > 0
 
 
 def moments(particles, weights):
@@ -64,51 +70,23 @@ def test_shrinkage_makes_room_for_the_kernel(dim):
 ONE_DIMENSION = {"target_options": {"dim": 1, "num_data": 20}, "batch_size": 4, "num_particles": 2000}
 
 
-def errors(variance, runs=40, **knobs):
+@pytest.mark.ci
+@looped("knobs", [{"ess_threshold": 0.5}, {"ess_threshold": 1.0, "jitter_rule": "isotropic", "jitter": 0.1}])
+def test_with_shrinkage_mean_and_variance_are_those_of_the_posterior(knobs):
     means, variances = [], []
-    for seed in range(runs):
+    for seed in range(40):
         session = run(seed=seed, **ONE_DIMENSION, **knobs)
         q, exact = session.frame.density, session.target.exact
         centred = q.particles[:, 0] - exact.mean[0]
         means.append(q.weights @ centred)
         variances.append(q.weights @ centred**2)
-    return errors_from(means, 0.0), errors_from(variances, variance)
-
-
-def posterior_variance(num_data):
-    return 1 / (1 + num_data / 4)
-
-
-@pytest.mark.ci
-@pytest.mark.parametrize(
-    "knobs",
-    [{"ess_threshold": 0.5}, {"ess_threshold": 1.0, "jitter_rule": "isotropic", "jitter": 0.1}],
-    ids=str,
-)
-def test_with_shrinkage_mean_and_variance_are_those_of_the_posterior(knobs):
-    mean, variance = errors(posterior_variance(20), **knobs)
-    assert abs(mean) < 4 and abs(variance) < 4
-
-
-WEIGHED = {"target_options": {"num_data": 20}, "budget": None}
-
-
-def weighed(target="gaussian", method="importance", **parts):
-    session = Session(Recipe(target, method, **{**WEIGHED, **parts}), metrics_every=10**9)
-    while not session.done:
-        session.advance()
-    return session
+    assert abs(errors_from(means, 0.0)) < 4 and abs(errors_from(variances, 1 / (1 + 20 / 4))) < 4
 
 
 @looped("target", lambda: sized_targets("reals"))
 def test_after_its_pass_the_weights_are_the_likelihood_of_all_data(target):
-    session = weighed(target, num_particles=200, batch_size=7)
+    session = ended("importance", target, target_options={"num_data": 20}, num_particles=200, batch_size=7)
     expected = normalise(session.target.log_likelihood(session.frame.particles, session.target.data))
     np.testing.assert_allclose(session.frame.state.log_weights, expected, atol=1e-9)
-
-
-def test_it_ends_after_one_pass_and_says_why():
-    session = weighed(num_particles=50, batch_size=7)
     assert (session.frame.iteration, session.frame.visited) == (3, 20), "batches of 7, 7 and 6"
-    assert session.ended == "one pass only"
     assert session.frame.info.words.startswith("batch of 6 · 20 of 20 data seen · ESS ")

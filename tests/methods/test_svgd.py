@@ -78,19 +78,14 @@ def test_two_particles_settle_where_the_formula_says():
 ROUND = {"num_components": 1, "spread": 0.0, "variance": 1.0, "q0_sd": 1.0}
 
 
-def at_rest(dim, rule, iterations=300):
-    """100 particles on N(0, I); the budget of a target without data counts evaluations."""
-    options = {**ROUND, "dim": dim}
-    return run(iterations, "gmm", batch_size=1, target_options=options, num_particles=100, length_scale_rule=rule)
-
-
 @pytest.mark.parametrize(
     ("rule", "dim", "low", "high"),
     [("thesis", 2, 0.8, 0.9), ("liu_wang", 5, 0.66, 0.75), ("thesis", 10, 0.0, 0.15), ("median", 10, 0.85, 1.0)],
 )
 def test_the_width_decides_how_much_of_the_variance_is_kept(rule, dim, low, high):
     """Fixed points, measured from three starts: 0.845, 0.711, 0.044, 0.902."""
-    frame = at_rest(dim, rule).frame
+    options = {**ROUND, "dim": dim}  # a target without data
+    frame = run(300, "gmm", batch_size=1, target_options=options, num_particles=100, length_scale_rule=rule).frame
     ratio = frame.particles.var(axis=0).mean()
     assert low < ratio < high
     assert ("of the posterior's" in frame.caveat) == (ratio < 0.25)

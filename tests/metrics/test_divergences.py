@@ -143,16 +143,6 @@ def test_a_grid_four_times_finer_tells_the_same(name, options, rule, bandwidth):
     assert_same_on_a_finer_grid(frame.target, frame.density)
 
 
-@pytest.mark.ci
-@pytest.mark.parametrize("angle", [0.0, 0.5, 2.0])
-def test_a_grid_four_times_finer_tells_the_same_of_long_kernels(angle):
-    target, (c, s) = make_target("mixture", num_data=200), (np.cos(angle), np.sin(angle))
-    turn = np.array([[c, -s], [s, c]])
-    draws = target.exact.sample(np.random.default_rng(0), 500)
-    cov = turn @ np.diag([0.03**2, 0.5**2]) @ turn.T
-    assert_same_on_a_finer_grid(target, KernelDensity(draws, np.full(500, -np.log(500)), np.linalg.cholesky(cov)))
-
-
 def assert_same_on_a_finer_grid(target, density):
     coarse = picture(density, target.exact, target.view_box)
     assert coarse.resolved
