@@ -15,7 +15,7 @@ from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.errors import InputError, shown, unknown
 from pmdviz.experiments.catalogue import EXPERIMENTS
 from pmdviz.export.options import Look, RaceLook
-from pmdviz.knobs import A_FILE, ACTS, Choice, Knobs, table
+from pmdviz.knobs import A_FILE, ACTS, table
 from pmdviz.methods import METHODS, usual_target
 from pmdviz.targets import TARGETS
 from tests.support.engine import INSTALLED_APART, Unmeasured, few_coordinates, values_of
@@ -104,22 +104,6 @@ def test_every_value_comes_back_from_its_own_text(place, data):
     assert type(spec.parse(str(value))) is type(spec.default)
 
 
-RAW = st.one_of(st.text(), st.integers(), st.floats(), st.booleans(), st.none(), st.lists(st.integers()))
-
-
-@settings(max_examples=100)
-@given(st.sampled_from(SPECS), RAW)
-def test_any_raw_value_is_taken_or_refused(place, raw):
-    spec = place[1]
-    try:
-        value = spec.parse(raw)
-    except InputError as error:
-        assert spec.name in str(error)
-    else:
-        assert spec.parse(value) == value
-        assert spec.choices or spec.kind == "flag" or math.isfinite(value)
-
-
 def test_every_declaration_is_complete():
     for home, spec in SPECS:
         others = TABLES[home].specs()
@@ -158,17 +142,6 @@ def test_a_page_says_the_label_where_python_says_the_name():
     with pytest.raises(InputError, match="warm_start = true needs batches = 'epochs'") as error:
         knobs.checked({"warm_start": True, "batches": "replacement"})
     assert error.value.on_page == "Warm start needs Batches set to “shuffled passes”"
-
-
-def test_a_choice_is_declared_once_with_its_words():
-    class Some(Knobs):
-        order = Choice("up", choices={"up": "from the least", "down": "from the most"}, label="Order", doc="Of two.")
-
-    spec = Some.specs()["order"]
-    assert spec.choices == ("up", "down") and spec.said("down") == "from the most"
-    assert not spec.basic and Some.checked({"order": "down"}).order == "down"
-    rows = {row["name"]: row for row in table(METHODS["pmd"].Knobs)}
-    assert rows["policy"]["values"].startswith("one of never, always (every step), until (every step until t₀), ess (")
 
 
 def test_numbers_as_people_and_numpy_write_them():

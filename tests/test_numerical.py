@@ -25,15 +25,11 @@ log_weights = arrays(
 # Weights.
 
 
-@given(log_weights)
-def test_weights_sum_to_one_and_their_effective_number_is_from_one_to_m(values):
+@given(log_weights, st.floats(-1e4, 1e4), seeds)
+def test_weights_sum_to_one_and_know_neither_order_nor_a_common_factor(values, factor, seed):
     normal = normalise(values)
     assert np.exp(normal).sum() == pytest.approx(1, abs=1e-12)
     assert 1 - 1e-12 <= effective_sample_size(normal) <= len(values) * (1 + 1e-12)
-
-
-@given(log_weights, st.floats(-1e4, 1e4), seeds)
-def test_weights_know_neither_order_nor_a_common_factor(values, factor, seed):
     order = np.random.default_rng(seed).permutation(len(values))
     np.testing.assert_allclose(np.exp(normalise(values[order])), np.exp(normalise(values))[order], rtol=1e-12)
     np.testing.assert_allclose(np.exp(normalise(values + factor)), np.exp(normalise(values)), rtol=1e-9, atol=1e-300)
@@ -64,21 +60,10 @@ def test_moved_and_stretched_particles_have_the_moved_and_stretched_density(seed
     np.testing.assert_allclose(found, density.log_density(points) - d * np.log(stretch), rtol=1e-5, atol=1e-5)
 
 
-@looped("d", [1, 2, 3, 5])
-@looped("rule_scale", [1.0, 1e-6])
-def test_particles_without_any_variance_are_one_narrow_kernel(d, rule_scale):
-    particles, weights = np.full((50, d), 0.3), np.full(50, 1 / 50)
-    cholesky = local(particles, weights, 0.75, np.full(d, rule_scale))
-    density = KernelDensity(particles, np.log(weights), cholesky)
-    assert (np.diag(cholesky) > 0).all()
-    peak, away = density.log_density(np.stack([particles[0], particles[0] + 1.0]))
-    assert np.exp(peak) == pytest.approx(density.kernel_peak) and np.isfinite(away) and away < peak
-
-
 # Metrics.
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(seeds, st.sampled_from(["bimodal1d", "gaussian", "mixture"]), st.floats(-2, 1), st.floats(-1.5, 1.5))
 def test_metrics_stay_where_they_must(seed, name, log_width, log_size):
     """TV in [0, 1], KL >= 0 up to the error of the sums, for kernels of any width on particles of any spread."""
@@ -117,8 +102,7 @@ def sound(session):
     return frame
 
 
-@looped("policy", ["never", "always", "ess"])
-@looped("nats", [690.8, 1e5, 1e150])
+@looped("policy, nats", [("never", 690.8), ("always", 1e5), ("ess", 1e150)])
 def test_likelihoods_of_1e_300_and_far_below(policy, nats):
     """Every datum has likelihood e^-nats times something that differs between particles."""
     target = target_of(lambda theta, batch: -len(batch) * (nats + (theta**2).sum(axis=1)))
@@ -166,18 +150,3 @@ def test_particles_that_start_far_away_keep_weights_that_are_weights(distance):
     while not session.done:
         session.advance()
         sound(session)
-
-
-@pytest.mark.nightly
-def test_ten_million_data_on_disk(tmp_path):
-    data = np.lib.format.open_memmap(tmp_path / "x.npy", mode="w+", dtype=np.float32, shape=(10_000_000,))
-    data[::1000] = 1.0
-    data.flush()
-    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
-    target = target_of(lambda theta, batch: -0.5 * ((batch - theta[:, :1]) ** 2).sum(axis=1), data=mapped)
-    session = Session(Recipe(target, num_particles=50, batch_size=1000, budget=3000))
-    while not session.done:
-        session.advance()
-        frame = sound(session)
-    assert frame.visited == 3000 and np.shares_memory(session.target.data, mapped)
-    assert abs(frame.density.mean[0]) < 1  # each step's batch counts ten thousandfold, and nothing overflows

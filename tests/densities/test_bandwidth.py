@@ -116,6 +116,3 @@ def test_a_tenth_of_the_particles_are_neighbours():
     lattice = np.arange(1000.0)[:, None]
     S = neighbourhood_covariance(lattice, equal(1000), np.ones(1))[0, 0]
     assert S == pytest.approx(100**2 / 12, rel=0.01), "a hundred neighbours in a row"
-
-
-# As good as it is said to be. TV = E_p max(0, 1 - q/p), by points drawn from p.

@@ -71,16 +71,6 @@ def test_mean_and_covariance_are_those_of_the_mixture():
     np.testing.assert_allclose(density.cov, expected, rtol=1e-10)
 
 
-def test_parents_are_chosen_systematically():
-    """With a tiny kernel each particle is drawn floor(n w) or ceil(n w) times."""
-    weights = np.array([0.5, 0.3, 0.2, 0.0])
-    with np.errstate(divide="ignore"):
-        density = KernelDensity(np.arange(4.0)[:, None], np.log(weights), np.array([[1e-9]]))
-    for seed in range(20):
-        counts = np.bincount(np.rint(density.sample(np.random.default_rng(seed), 11)[:, 0]).astype(int), minlength=4)
-        assert (np.abs(counts - 11 * weights) < 1).all() and counts[3] == 0
-
-
 def test_the_peak_of_a_kernel():
     density = KernelDensity(np.zeros((1, 2)), np.zeros(1), np.array([[0.3, 0.0], [0.2, 0.5]]))
     assert density.kernel_peak == pytest.approx(np.exp(density.log_density(np.zeros((1, 2))))[0])
@@ -105,12 +95,3 @@ def test_a_mixture_of_unequal_gaussians_against_scipy():
     draws = mixture.sample(np.random.default_rng(7), 100_000)
     np.testing.assert_allclose(draws.mean(axis=0), mixture.mean, atol=0.015)
     np.testing.assert_allclose(np.cov(draws.T), mixture.cov, atol=0.03)
-
-
-@pytest.mark.parametrize("d", [1, 2, 3, 5])
-def test_in_single_precision_it_is_the_same_to_a_few_1e_5_nats(d):
-    density = some(d, m=4000)
-    points = density.sample(np.random.default_rng(1), 500)
-    exact, single = density.log_density(points), density.log_density(points, single=True)
-    assert (single != exact).any()
-    np.testing.assert_allclose(single, exact, rtol=0, atol=2e-5)

@@ -10,11 +10,8 @@ from pmdviz.densities.density import normalise
 from pmdviz.densities.grid import Grid
 from pmdviz.densities.shaped import ShapedDensity, shaped_density
 from pmdviz.densities.shapes import WIDTHS, Shape, chosen_shape
-from pmdviz.engine.recipe.recipe import Recipe
-from pmdviz.engine.session import Session
-from pmdviz.methods import METHODS
 from pmdviz.methods.shared.draws import from_density
-from tests.support.engine import default_target, errors_from
+from tests.support.engine import errors_from
 from tests.support.tables import looped
 
 ONES = np.ones(2)
@@ -153,20 +150,3 @@ def test_the_choice_is_a_function_of_particles_and_weights_whatever_their_units(
     x, w = modes(), np.exp(normalise(standard(1500, 1)[:, 0]))
     one, two = chosen_shape(x, w), chosen_shape(x * np.array([1e-4, 1e5]) + 7, w)
     assert np.array_equal(one.labels, two.labels) and one.width == two.width
-
-
-# In the methods.
-
-
-WITH_A_KERNEL = [name for name, method in METHODS.items() if "bandwidth_rule" in method.Knobs.specs()]
-
-
-@pytest.mark.ci
-@looped("method", lambda: [name for name in WITH_A_KERNEL if not METHODS[name].missing_in(default_target("gaussian"))])
-def test_every_method_with_a_kernel_offers_it(method):
-    session = Session(Recipe("gaussian", method, num_particles=60, budget=40, bandwidth_rule="shaped"))
-    densities = session.advance(3).densities.values()  # a mixture that the particles are drawn from may be better
-    assert session.knobs.bandwidth == 1.0 and any(isinstance(density, ShapedDensity) for density in densities)
-    assert session.frame.metrics["tv"] is not None and session.frame.floor_rule == "shaped"
-    session.set(bandwidth_rule="local")
-    assert session.frame.knobs.bandwidth == 0.75 and session.frame.floor_rule == "local"

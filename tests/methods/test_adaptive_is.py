@@ -4,23 +4,13 @@ import numpy as np
 import pytest
 
 from pmdviz.densities.density import effective_sample_size, normalise
-from pmdviz.engine.recipe.recipe import Recipe
-from pmdviz.engine.session import Session
 from pmdviz.methods import METHODS
 from pmdviz.methods.importance import adaptations
 from pmdviz.methods.importance.proposal import Proposal
 from pmdviz.targets import make_target
-from tests.support.engine import errors_from
+from tests.support.engine import advanced, errors_from
 
 METHOD = METHODS["adaptive_is"]
-NEVER = 10**9
-
-
-def run(target, steps, **knobs):
-    session = Session(Recipe(target, "adaptive_is", budget=None, **knobs), metrics_every=NEVER)
-    while session.frame.iteration < steps:
-        session.advance()
-    return session.frame
 
 
 def small_proposal(rng, K=3, d=2, defensive=0.0):
@@ -35,7 +25,8 @@ def test_on_one_gaussian_the_mixture_comes_to_its_mean_and_covariance(adaptation
     """Over seeds, within Monte Carlo errors of the mean; no component may be so wide that the variance is off."""
     exact = make_target("gaussian").exact
     steps = {"m_pmc": 15, "chi2": 1000}[adaptation]
-    fitted = [run("gaussian", steps, seed=seed, adaptation=adaptation).densities["mixture"] for seed in range(8)]
+    runs = [advanced("adaptive_is", steps, seed=seed, adaptation=adaptation).frame for seed in range(8)]
+    fitted = [frame.densities["mixture"] for frame in runs]
     assert abs(errors_from([(q.mean - exact.mean)[0] for q in fitted], 0.0)) < 4
     for q in fitted:
         np.testing.assert_allclose(q.cov, exact.cov, atol=0.12 * exact.cov[0, 0])

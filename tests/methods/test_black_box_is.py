@@ -1,5 +1,7 @@
 """Black-box importance sampling: its matrix is the formula, its weights are optimal, and means come nearer by them."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -9,17 +11,12 @@ from pmdviz.kernels.distances import median_distance
 from pmdviz.methods import METHODS
 from pmdviz.methods.stein.black_box_is import discrepancy_matrix, informed
 from pmdviz.targets import make_target
-from tests.support.engine import errors_from
+from tests.support.engine import advanced, errors_from
 
 METHOD = METHODS["black_box_is"]
 ROUND = {"num_components": 1, "spread": 0.0, "variance": 1.0, "q0_sd": 2**0.5}
 OFF = {**ROUND, "q0_mean": 0.5}
-
-
-def run(target="gmm", options=OFF, seed=0, **knobs):
-    session = Session(Recipe(target, "black_box_is", target_options=options, seed=seed, **knobs), metrics_every=10**9)
-    session.advance(10**6)
-    return session.frame
+run = partial(advanced, "black_box_is", target="gmm", options=OFF)
 
 
 def known(target, **knobs):
@@ -54,7 +51,7 @@ def test_the_matrix_is_the_formula(score, proposal):
 
 def test_the_end_is_the_least_value_on_the_simplex():
     """The conditions of Karush, Kuhn and Tucker, of the matrix that the state stands for."""
-    frame = run(num_particles=60)
+    frame = run(num_particles=60).frame
     u, K = frame.weights, discrepancy_matrix(frame.state, frame.target, frame.knobs)[1]
     slope, held = K @ u, u > 1e-6
     assert METHOD.ended(frame.state, frame.knobs, frame.target) == "the weights are final"
@@ -65,7 +62,7 @@ def test_the_end_is_the_least_value_on_the_simplex():
 
 
 def test_importance_weights_are_what_they_were():
-    frame = run(num_particles=50, proposal="gaussian", proposal_mean=0.2, proposal_sd=1.3)
+    frame = run(num_particles=50, proposal="gaussian", proposal_mean=0.2, proposal_sd=1.3).frame
     x = frame.particles
     w = np.exp(-0.5 * (x**2).sum(axis=1) + 0.5 * ((x - 0.2) ** 2).sum(axis=1) / 1.69)
     np.testing.assert_allclose(METHOD.before(frame.state), w / w.sum(), rtol=1e-9)

@@ -7,7 +7,8 @@ from scipy.spatial.distance import pdist
 from pmdviz.methods import METHODS, usual_target
 from pmdviz.methods.mcmc.chain import BLOCK, appended, gaussian_of, kde_of, position
 from pmdviz.methods.mcmc.sgld import SGLDState
-from tests.support.chains import all_draws, run_chain
+from tests.support.chains import all_draws
+from tests.support.engine import advanced
 from tests.support.tables import looped
 
 CHAINS = [name for name, one in METHODS.items() if one.family == "chain" and usual_target(name) == "mixture"]
@@ -29,7 +30,7 @@ def test_draws_are_kept_in_their_order_and_no_state_changes():
 
 @looped("method", CHAINS)
 def test_after_the_burn_in_only_later_draws_are_judged(method):
-    session = run_chain(method, 0, burn_in=5)
+    session = advanced(method, 0, burn_in=5)
     for t in range(6):
         note = f"burn-in ({t} of 5 draws): scored on all draws so far"
         assert (session.frame.caveat, len(session.frame.particles)) == (note, t + 1)
@@ -46,7 +47,7 @@ def test_after_the_burn_in_only_later_draws_are_judged(method):
 @looped("method", CHAINS)
 def test_a_burn_in_below_1_is_a_share_of_the_draws_made_so_far(method):
     """Whatever the length of the run, so that a short one is not judged by its way in from the prior."""
-    session = run_chain(method, 0, burn_in=0.4)
+    session = advanced(method, 0, burn_in=0.4)
     for t in range(1, 12):
         frame, draws = session.advance(), all_draws(session)
         assert np.array_equal(frame.particles, draws[2 * t // 5 :]) and frame.caveat == ""
@@ -58,7 +59,7 @@ def test_a_burn_in_below_1_is_a_share_of_the_draws_made_so_far(method):
 @looped("method", CHAINS)
 @looped("target", ["gaussian", "mixture"])
 def test_both_values_are_stored_and_the_better_is_shown(method, target):
-    frame = run_chain(method, 30, target, {"num_data": 30}, burn_in=10).frame  # few, so that all get there
+    frame = advanced(method, 30, target, {"num_data": 30}, burn_in=10).frame  # few, so that all get there
     both = frame.metrics["tv_kde"], frame.metrics["tv_gaussian"]
     assert frame.metrics["tv"] == min(both) and both[0] != both[1]
     assert frame.density is frame.densities[frame.judged_by]

@@ -1,5 +1,7 @@
 """GF-SVGD on discrete states: Gamma's bins, the surrogates and their gradients, the step by its formula, and TV."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy.special import softmax
@@ -9,17 +11,14 @@ from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.methods.stein.discrete_surrogates import ranked, surrogate
 from pmdviz.methods.stein.quantile_bins import Base, QuantileBins
-from tests.support.engine import digest, drive, told
+from tests.support.engine import advanced, digest, drive, told
 from tests.support.tables import looped
 
-
-def session_of(target="categorical", options=None, seed=0, **knobs):
-    recipe = Recipe(target, "discrete_gf_svgd", target_options=options or {}, seed=seed, budget=None, **knobs)
-    return Session(recipe, metrics_every=10**9)
+session_of = partial(advanced, "discrete_gf_svgd", 0)
 
 
 def tv_after(steps, seed, **knobs):
-    return session_of(seed=seed, **knobs).advance(steps).metrics["tv_states"]
+    return session_of("categorical", seed=seed, **knobs).advance(steps).metrics["tv_states"]
 
 
 @looped("spread, clip", [(0.0, np.inf), (0.0, 1.0), (3.0, np.inf), (3.0, 2.5)])

@@ -20,15 +20,14 @@ from pmdviz.methods.vi.gaussian_vb import (
 )
 from pmdviz.methods.vi.gaussian_vb import elbo as elbo_of_draws
 from pmdviz.targets import make_target
+from tests.support.engine import advanced
 from tests.support.tables import looped
 
 MEAN, PRECISION = np.array([0.4, -0.7]), np.array([[4.0, 2.5], [2.5, 3.0]])
 
 
 def run(target="gaussian", budget=20_000, method="svi", **parts):
-    session = Session(Recipe(target, method, budget=budget, **parts), metrics_every=10**9)
-    session.advance(10**6)
-    return session
+    return advanced(method, target=target, budget=budget, **parts)
 
 
 def normal_target():
@@ -82,21 +81,25 @@ def exact_elbo(mean, cholesky):
     return -0.5 * (off @ PRECISION @ off + spread) + np.log(np.abs(np.diag(cholesky))).sum()
 
 
-def differences(state, mean, bump):
-    """The slope of the exact ELBO along a change of mean and factor."""
-    up, down = (exact_elbo(state.mean + s * mean, state.cholesky + s * bump) for s in (1e-6, -1e-6))
+def slope_along(mean, factor, mean_change, factor_change):
+    """The derivative of the exact ELBO along a change of mean and factor."""
+    up, down = (exact_elbo(mean + s * mean_change, factor + s * factor_change) for s in (1e-6, -1e-6))
     return (up - down) / 2e-6
+
+
+E = np.eye(2)
+NONE = np.zeros((2, 2))
 
 
 def test_path_gradients_of_svi_are_those_of_the_elbo():
     state, noise = a_state(), np.random.default_rng(0).standard_normal((200_000, 2))
     noise = np.concatenate([noise, -noise])
     slope, inner = path_gradients(state, noise, -(draws_of_svi(state, noise) - MEAN) @ PRECISION)
-    within, none = np.linalg.solve(state.cholesky.T, inner), np.zeros((2, 2))  # the gradient in L
+    within = np.linalg.solve(state.cholesky.T, inner)  # the gradient in L
     for i, j in ((0, 0), (1, 0), (1, 1)):
-        assert slope[i] == pytest.approx(differences(state, np.eye(2)[i], none), abs=1e-6)
-        bump = np.outer(np.eye(2)[i], np.eye(2)[j])
-        assert within[i, j] == pytest.approx(differences(state, np.zeros(2), bump), abs=0.03)
+        assert slope[i] == pytest.approx(slope_along(state.mean, state.cholesky, E[i], NONE), abs=1e-6)
+        along = slope_along(state.mean, state.cholesky, np.zeros(2), np.outer(E[i], E[j]))
+        assert within[i, j] == pytest.approx(along, abs=0.03)
 
 
 def exact_gradients(state):
@@ -140,31 +143,15 @@ def factor_of(state):
 
 @pytest.mark.parametrize("factor", [FULL, DIAGONAL], ids=["full", "diagonal"])
 def test_the_gradient_is_that_of_the_elbo_in_its_coordinates(factor):
+    """Those are the mean in prior sds, the logarithms of the factor's diagonal, and the rest in the sds of its row."""
     state, noise = state_of(factor), np.random.default_rng(0).standard_normal((200_000, 2))
-    found = coordinates_gradient(state, noise, -(draws(state, noise) - MEAN) @ PRECISION, SCALE)
-    size, L = 1e-6, factor_of(state)
-
-    def slope(mean, lower):
-        up, down = (exact_elbo(state.mean + s * mean, moved(L, s * lower)) for s in (size, -size))
-        return (up - down) / (2 * size)
-
-    def moved(base, change):
-        return (
-            np.tril(base, -1)
-            + np.tril(change, -1) * sds(state)[:, None]
-            + np.diag(np.diag(base) * np.exp(np.diag(change)))
-        )
-
-    none = np.zeros((2, 2))
-    for i in range(2):
-        assert found[i, 0] == pytest.approx(slope(SCALE * np.eye(2)[i], none), abs=0.05)
-        for j in range(i + 1):
-            one = none.copy()
-            one[i, j] = 1.0
-            if factor.ndim == 1 and i != j:
-                continue
-            assert found[i, 1 + j if factor.ndim == 2 else 1] == pytest.approx(slope(np.zeros(2), one), abs=0.05)
+    found, L = coordinates_gradient(state, noise, -(draws(state, noise) - MEAN) @ PRECISION, SCALE), factor_of(state)
     assert found.shape == ((2, 3) if factor.ndim == 2 else (2, 2))
+    for i, j in ((0, 0), (1, 1), *([(1, 0)] if factor.ndim == 2 else [])):
+        assert found[i, 0] == pytest.approx(slope_along(state.mean, L, SCALE * E[i], NONE), abs=0.05)
+        bump = np.outer(E[i], E[j]) * (L[i, i] if i == j else sds(state)[i])
+        column = 1 + j if factor.ndim == 2 else 1
+        assert found[i, column] == pytest.approx(slope_along(state.mean, L, np.zeros(2), bump), abs=0.05)
 
 
 def test_the_natural_step_of_one_solves_a_gaussian():

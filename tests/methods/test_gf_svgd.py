@@ -1,5 +1,7 @@
 """Gradient-free SVGD: the formula of its step, where few particles rest, and the surrogate's width that is best."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -18,18 +20,13 @@ from pmdviz.methods.stein.surrogates import (
 )
 from pmdviz.methods.stein.widths import squared_width
 from pmdviz.targets import make_target
+from tests.support.engine import advanced
 from tests.support.tables import looped
 
 GF = METHODS["gf_svgd"]
 ONE = {"num_components": 1, "spread": 0.0}
 PLANE = {**ONE, "variance": 2.0, "q0_mean": -6.0, "q0_sd": 2**0.5}
-
-
-def run(steps, target="gmm", options=(), **knobs):
-    recipe = Recipe(target, "gf_svgd", target_options=dict(options), budget=None, **knobs)
-    session = Session(recipe, metrics_every=10**9)
-    session.advance(steps)
-    return session
+run = partial(advanced, "gf_svgd")
 
 
 def force_by_pairs(x, scores, w, h):
@@ -65,7 +62,7 @@ def test_a_step_is_the_weighted_force_of_the_surrogate_without_a_gradient_of_the
 
 def test_with_the_target_itself_as_the_surrogate_it_is_svgd():
     knobs = {"num_particles": 30, "length_scale_rule": "thesis"}
-    one = run(40, options=PLANE, **knobs, surrogate="gaussian")
+    one = run(40, "gmm", options=PLANE, **knobs, surrogate="gaussian")
     recipe = Recipe("gmm", "svgd", target_options=PLANE, budget=None, batch_size=1, **knobs)
     other = Session(recipe, metrics_every=10**9)
     other.advance(40)
@@ -135,7 +132,7 @@ def test_a_density_that_is_not_positive_is_a_sentence():
 
 def test_particles_that_leave_end_the_run():
     knobs = {"surrogate": "flat", "num_particles": 30, "eta": 1e6, "kappa": 0.1}  # steps of one prior sd
-    session = run(400, options={**ONE, "q0_sd": 0.2, "variance": 50.0}, **knobs)
+    session = run(400, "gmm", options={**ONE, "q0_sd": 0.2, "variance": 50.0}, **knobs)
     frame = session.frame
     assert session.ended == "diverged" and frame.caveat.startswith("particles diverged: ") and frame.iteration < 400
     assert growth(frame.particles, frame.target.scale) > 100

@@ -2,16 +2,14 @@
 
 import numpy as np
 import pytest
-from scipy.linalg import solve_discrete_lyapunov
-from scipy.optimize import brentq
 
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import TargetError
 from pmdviz.methods import METHODS
 from pmdviz.targets import make_target
-from tests.support.chains import all_draws, run_chain
-from tests.support.engine import errors_from, sized_targets
+from tests.support.chains import all_draws
+from tests.support.engine import advanced, sized_targets
 from tests.support.tables import looped
 
 CONSTANT = {"b": 0.0, "g": 0.0}  # then ε is a
@@ -75,65 +73,9 @@ def test_a_step_of_adam_sgld_is_the_algorithm(name):
 
 @looped("method, given", [("adam_sgld", {"drift": 0.0}), ("psgld", {"memory": 1.0, "damping": 1.0})])
 def test_without_what_they_add_both_are_sgld(method, given):
-    plain, same = (all_draws(run_chain(name, 200, a=0.01, batch_size=10, **more))
+    plain, same = (all_draws(advanced(name, 200, a=0.01, batch_size=10, **more))
                    for name, more in (("sgld", {}), (method, given)))  # fmt: skip
     np.testing.assert_allclose(same, plain, rtol=1e-9)
-
-
-# The stationary variance on a Gaussian posterior of precision A, W the variance of a batch's gradient.
-
-
-def variance_of_sgld(a, noise, epsilon):
-    """From v = (1 - εA/2)² v + ε + (ε/2)² W."""
-    return (1 + epsilon * noise / 4) / (a * (1 - epsilon * a / 4))
-
-
-def variance_of_psgld(a, noise, epsilon):
-    """That of SGLD for ε G in place of ε, the preconditioner G at its mean: V = E (∇/N)², E ∇² = W + A² v; N = 20."""
-
-    def excess(v):
-        return variance_of_sgld(a, noise, epsilon / np.sqrt((noise + a**2 * v) / 20**2)) - v
-
-    return brentq(excess, 0.1 / a, 100 / a)
-
-
-def variance_of_adam_sgld(a, noise, epsilon, drift=4.0, memory=0.9):
-    """(θ, m) is linear: θ <- θ + ε/2 (-Aθ + w + c m) + √ε ξ, m <- β m + (1 - β)(-Aθ + w), c = drift/√(A² v + W)."""
-
-    def excess(v):
-        c, gain = drift / np.sqrt(a**2 * v + noise), np.array([epsilon / 2, 1 - memory])
-        move = np.array([[1.0, epsilon / 2 * c], [0.0, memory]]) - a * np.outer(gain, [1.0, 0.0])
-        return solve_discrete_lyapunov(move, noise * np.outer(gain, gain) + np.diag([epsilon, 0.0]))[0, 0] - v
-
-    return brentq(excess, 0.01 / a, 100 / a)
-
-
-# Method, its variance, ε, batch size (20: all data), knobs, and how many draws are made and left out.
-BIASES = [
-    ("sgld", variance_of_sgld, 0.2, 20, {}, 1500, 200),
-    ("sgld", variance_of_sgld, 0.2, 2, {}, 1500, 200),
-    ("psgld", variance_of_psgld, 0.05, 2, {"memory": 0.998}, 5000, 3000),
-    ("adam_sgld", variance_of_adam_sgld, 0.03, 20, {"drift": 4.0, "square_memory": 0.999}, 4500, 1500),
-]
-
-
-@pytest.mark.ci
-@looped("method, variance, epsilon, batch_size, given, num, skip", BIASES)
-def test_the_stationary_variance_is_that_of_step_and_batch(method, variance, epsilon, batch_size, given, num, skip):
-    """With long memories, so that what adapts hardly moves; with 20 of 20 data there is no noise of batches."""
-    batches = {"batch_size": batch_size, "batches": "epochs" if batch_size == 20 else "replacement"}
-    moments = []
-    for seed in range(8):
-        session = run_chain(method, num, seed=seed, a=epsilon, **CONSTANT, **batches, **given)
-        draws = all_draws(session)[skip:] - session.target.exact.mean
-        moments.append([draws.mean(axis=0), (draws**2).mean(axis=0)])
-    target, found = session.target, np.array(moments)
-    a, plain = 1 / target.exact.cov[0, 0], variance_of_sgld(1 / target.exact.cov[0, 0], 0.0, epsilon)
-    for k in range(2):
-        noise = 0.0 if batch_size == 20 else (20 / 2.0**2) ** 2 * target.data[:, k].var() / batch_size
-        expected = variance(a, noise, epsilon)
-        assert abs(errors_from(found[:, 0, k], 0.0)) < 4 and abs(errors_from(found[:, 1, k], expected)) < 4
-        assert abs(expected * a - 1) > 0.05 and (method != "adam_sgld" or expected < 0.85 * plain), "a bias to be seen"
 
 
 def test_a_step_that_is_too_large_is_an_error_in_words():

@@ -1,5 +1,7 @@
 """Mean-field VB: a step by its formula, the Gaussian's stationary moments, nets by Algorithm 2, the end."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -11,17 +13,12 @@ from pmdviz.methods import METHODS
 from pmdviz.methods.mean_field.pmfvb import BOUND_EVERY, WINDOW, lower_bound
 from pmdviz.methods.mean_field.pmfvb_nn import blocks, noise_draws
 from pmdviz.targets import make_target
+from tests.support.engine import advanced
 
 PMFVB = METHODS["pmfvb"]
+run = partial(advanced, "pmfvb")
 E12 = {"dim": 4, "num_data": 200, "prior_sd": 2.0, "truth": "prior"}
 TWO = {"arrangement": "diagonal", "num_components": 2, "spread": 1.5, "variance": 0.3, "q0_sd": 0.5}
-
-
-def run(steps, target="correlated_gaussian", seed=0, options=None, **knobs):
-    recipe = Recipe(target, "pmfvb", target_options=options or {}, seed=seed, budget=None, **knobs)
-    session = Session(recipe, metrics_every=10**9)
-    session.advance(steps)
-    return session
 
 
 def log_joint(target):
@@ -170,16 +167,9 @@ def test_the_noise_is_drawn_from_its_inverse_gamma():
     assert stats.kstest(draws, stats.invgamma(1 + 25, scale=0.01 + 3.5).cdf).pvalue > 0.01
 
 
-def last(seed=0, steps=1500, options=None, **knobs):
-    session = Session(
-        Recipe("regression_net", "pmfvb_nn", target_options=options or {}, seed=seed, budget=None, **knobs), 10**9
-    )
-    return session.advance(steps)
-
-
 def test_from_one_draw_the_curve_is_found_and_from_many_it_stays_flat():
     """ERR-42: hidden units may change places, and the mean of nets in different orders is no net."""
-    common, own = last(), last(start="independent")
+    common, own = (advanced("pmfvb_nn", 1500, "regression_net", start=way).frame for way in ("common", "independent"))
     flat = common.target.test_data[:, -1].var()
     assert common.metrics["rmse"] ** 2 < 0.08 * flat and not common.caveat
     assert own.metrics["rmse"] ** 2 > 0.8 * flat and "learnt nothing" in own.caveat

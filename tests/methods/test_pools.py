@@ -8,8 +8,7 @@ from pmdviz.engine.session import Session
 from pmdviz.methods import METHODS, usual_target
 from pmdviz.methods.mcmc.chain import judged_draws_of
 from pmdviz.targets import make_target
-from tests.support.chains import run_chain
-from tests.support.engine import digest, drive
+from tests.support.engine import advanced, digest, drive
 from tests.support.tables import looped
 
 CHAINS = [name for name, one in METHODS.items() if one.family == "chain" and usual_target(name) == "mixture"]
@@ -39,7 +38,7 @@ def test_each_chain_of_a_pool_steps_as_one_alone(method):
 
 @looped("method", CHAINS)
 def test_the_judged_draws_of_all_are_pooled(method):
-    frame = run_chain(method, 20, num_chains=4, burn_in=0.5, thinning=2).frame
+    frame = advanced(method, 20, num_chains=4, burn_in=0.5, thinning=2).frame
     each = [judged_draws_of(chain, frame.knobs) for chain in frame.state.chains]
     assert [len(draws) for draws in each] == [5] * 4
     assert np.array_equal(frame.particles, np.concatenate(each))

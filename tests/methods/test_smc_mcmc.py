@@ -1,29 +1,19 @@
 """Tempered SMC: exact weights, temperatures by the ESS, moves that keep their distribution, the honest cost."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 import pmdviz
 from pmdviz.densities.density import effective_sample_size, normalise
-from pmdviz.engine.recipe.recipe import Recipe
-from pmdviz.engine.session import Session
 from pmdviz.methods import METHODS
 from pmdviz.methods.smc.tempered import moved, next_beta, proposal_cholesky
 from pmdviz.targets import make_target
-from tests.support.engine import errors_from
+from tests.support.engine import advanced, errors_from
 
 TEMPERING = METHODS["smc_mcmc"]
-
-
-def start(target="gaussian", **parts):
-    return Session(Recipe(target, "smc_mcmc", **{"budget": None, **parts}), metrics_every=10**9)
-
-
-def run(target="gaussian", **parts):
-    session = start(target, **parts)
-    session.advance(200)
-    assert session.done
-    return session
+start, run = partial(advanced, "smc_mcmc", 0), partial(advanced, "smc_mcmc", 200)
 
 
 def test_the_first_step_gives_the_prior_draws_the_weights_of_the_first_temperature():

@@ -3,25 +3,15 @@
 import numpy as np
 import pytest
 
-from pmdviz.engine.recipe.recipe import Recipe
-from pmdviz.engine.session import Session
 from pmdviz.methods import METHODS
 from pmdviz.methods.base import checked_gradient
 from pmdviz.methods.stein.flow import DETERMINANTS, first_order, squared_width
 from pmdviz.methods.stein.steinis import displaced
 from pmdviz.targets import make_target
+from tests.support.engine import advanced
 
 STEINIS = METHODS["steinis"]
 LAST = {"stop": "last"}
-
-
-def run(steps=None, target="gmm", seed=0, options=None, **knobs):
-    budget = {} if steps is None else {"budget": None}
-    session = Session(
-        Recipe(target, "steinis", target_options=options or {}, seed=seed, **budget, **knobs), metrics_every=10**9
-    )
-    session.advance(10**6 if steps is None else steps)
-    return session
 
 
 def log_z(session):
@@ -88,7 +78,9 @@ def test_followers_decide_nothing_that_moves_them_or_is_kept():
 
 
 def test_a_step_that_would_fold_space_is_halved_and_says_so():
-    session = run(3, "gaussian", options={"num_data": 500})  # a posterior of 1/130 of the prior's variance
+    session = advanced(
+        "steinis", 3, "gaussian", options={"num_data": 500}
+    )  # a posterior of 1/130 of the prior's variance
     info = session.frame.info
     assert "would fold" in info.limited and info.step_size < 0.25 / np.sqrt(3)
     assert info.scalars["smallest_stretch"] > 0 and session.frame.state.folded.sum() == 0
@@ -110,7 +102,7 @@ def test_the_first_order_determinant_is_the_diagonals_and_comes_near():
     logs, signs = first_order(diagonal, 0.7)
     np.testing.assert_allclose(logs, np.log(np.abs(np.prod(1 + 0.7 * diagonal, axis=1))), atol=1e-12)
     np.testing.assert_array_equal(signs, np.sign(np.prod(1 + 0.7 * diagonal, axis=1)))
-    exact, near = (log_z(run(60, determinant=way, seed=3)) for way in DETERMINANTS)
+    exact, near = (log_z(advanced("steinis", 60, "gmm", determinant=way, seed=3)) for way in DETERMINANTS)
     assert 0 < abs(exact - near) < 0.02
 
 

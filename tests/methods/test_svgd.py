@@ -1,10 +1,10 @@
 """SVGD: the formula of its step, the mean that is exact, the variance that is too small by a known factor."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
-from pmdviz.engine.recipe.recipe import Recipe
-from pmdviz.engine.session import Session
 from pmdviz.kernels.distances import median_distance
 from pmdviz.kernels.stein.svgd import stein_force
 from pmdviz.methods import METHODS
@@ -13,17 +13,12 @@ from pmdviz.methods.stein.kernels import KERNELS, forces, kept_variance
 from pmdviz.methods.stein.svgd import tempered_scores
 from pmdviz.methods.stein.widths import squared_width
 from pmdviz.targets import make_target
+from tests.support.engine import advanced
 from tests.support.tables import looped
 
 SVGD = METHODS["svgd"]
 LINE = {"dim": 1, "num_data": 20}  # posterior variance 1/6
-PASS = {"batch_size": 20, "budget": None}  # all data a step: a deterministic flow
-
-
-def run(steps, target="gaussian", **parts):
-    session = Session(Recipe(target, "svgd", **{**PASS, **parts}), metrics_every=10**9)
-    session.advance(steps)
-    return session
+run = partial(advanced, "svgd", batch_size=20)  # all data a step: a deterministic flow
 
 
 def test_a_step_is_the_force_scaled_by_the_optimiser():

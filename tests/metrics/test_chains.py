@@ -8,7 +8,7 @@ from pmdviz.methods import METHODS, usual_target
 from pmdviz.metrics.bulk_ess import bulk_ess
 from pmdviz.metrics.rank_normal import normal_scores
 from pmdviz.metrics.rhat import rhat
-from tests.support.chains import run_chain
+from tests.support.engine import advanced
 from tests.support.tables import looped
 
 
@@ -60,7 +60,7 @@ def test_too_few_draws_or_none_that_differ_have_neither():
 
 @looped("method", [name for name, one in METHODS.items() if one.family == "chain" and usual_target(name) == "mixture"])
 def test_a_frame_of_chains_has_both_and_the_worst_coordinate_counts(method):
-    frame = run_chain(method, 60, "banana" if method != "gibbs" else "gaussian", num_chains=3, burn_in=0.5).frame
+    frame = advanced(method, 60, "banana" if method != "gibbs" else "gaussian", num_chains=3, burn_in=0.5).frame
     assert frame.chains.shape == (3, 30, 2)
     for name, of, worst in (("rhat", rhat, max), ("bulk_ess", bulk_ess, min)):
         assert frame.metrics[name] == worst(of(frame.chains[:, :, k]) for k in range(2))

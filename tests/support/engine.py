@@ -99,6 +99,14 @@ class Unmeasured(Session):
         pass
 
 
+def advanced(method: str, steps: int = 10**6, target="gaussian", options=None, seed: int = 0, **parts) -> Session:
+    """A session after so many steps, without a budget but one that is given; nothing is measured on the way."""
+    recipe = Recipe(target, method, **{"target_options": options or {}, "seed": seed, "budget": None, **parts})
+    session = Session(recipe, metrics_every=10**9)
+    session.advance(steps)
+    return session
+
+
 def told(info) -> tuple:
     """What a step tells of itself, to be compared: its terms, paths and parents by their bytes."""
     terms = {name: np.asarray(term).tobytes() for name, term in info.terms.items()}
