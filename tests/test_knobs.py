@@ -46,7 +46,7 @@ def refusal(home, spec, raw):
     raise AssertionError((home, spec.name, raw, taken))
 
 
-def test_a_number_out_of_range_is_refused_with_what_was_given_and_the_bounds():
+def test_a_number_out_of_range_is_refused_with_what_was_given_and_the_bounds_and_one_at_them_taken():
     for home, spec in NUMBERS:
         low, high = spec.bounds
         step = 1 if spec.kind == "whole" else 1e-3
@@ -55,10 +55,6 @@ def test_a_number_out_of_range_is_refused_with_what_was_given_and_the_bounds():
             assert spec.bounds_words in refusal(home, spec, raw)
         for bound in filter(None, (low, high)):
             assert f"{bound:,f}".rstrip("0").rstrip(".") in spec.bounds_words, (home, spec.name)
-
-
-def test_the_bounds_themselves_are_taken_where_they_are_inclusive():
-    for home, spec in NUMBERS:
         for bound, inclusive in zip(spec.bounds, spec.inclusive, strict=True):
             if bound is not None and inclusive:
                 assert spec.parse(bound) == bound, (home, spec.name)
@@ -116,8 +112,14 @@ def test_every_declaration_is_complete():
         for other, values in (spec.only_if or {}).items():
             assert isinstance(values, tuple) and values, (home, spec.name)
             assert all(others[other].parse(value) == value for value in values if value != A_FILE), (home, spec.name)
-    for home, knobs in TABLES.items():
-        assert {"name", "default", "bounds", "unit", "help", "acts"} <= table(knobs)[0].keys(), home
+    for home, declared in TABLES.items():
+        assert {"name", "default", "bounds", "unit", "help", "acts"} <= table(declared)[0].keys(), home
+        knobs = declared.defaults()
+        knobs.check()
+        values = knobs.as_dict()
+        assert knobs == declared.checked({}), home
+        # A default that depends on another knob is the one of that knob's own default.
+        assert values == {name: spec.default_given(values) for name, spec in knobs.specs().items()}, home
 
 
 def test_a_page_shows_words_and_no_identifiers():
@@ -151,16 +153,11 @@ def test_numbers_as_people_and_numpy_write_them():
     assert math.copysign(1, spec.parse(-0.0)) == 1
     knobs = METHODS["pmd"].Knobs.checked({"num_particles": np.int32(7), "eta": np.float32(0.5)})
     assert (knobs.num_particles, knobs.eta) == (7, 0.5) and type(knobs.num_particles) is int
-
-
-def test_knobs_are_values():
-    make = METHODS["pmd"].Knobs.checked
-    knobs = make({})
     with pytest.raises(TypeError):
         knobs.num_particles = 5
-    assert knobs.replaced(eta=1.0).eta == 1.0 and knobs.eta == 2.0
-    assert make({"eta": 1}) == make({"eta": "1.0"}) != make({"eta": 2})
-    assert hash(make({"eta": 1})) == hash(make({"eta": 1.0}))
+    make = METHODS["pmd"].Knobs.checked
+    assert knobs.replaced(eta=1.0).eta == 1.0 and knobs.eta == 0.5 and make({"eta": 1}) != make({"eta": 2})
+    assert make({"eta": 1}) == make({"eta": "1.0"}) and hash(make({"eta": 1})) == hash(make({"eta": 1.0}))
 
 
 def test_a_width_goes_to_the_default_of_a_new_rule_unless_it_is_given():
@@ -172,16 +169,6 @@ def test_a_width_goes_to_the_default_of_a_new_rule_unless_it_is_given():
     assert knobs.replaced(bandwidth=0.3).replaced(bandwidth_rule="shaped").bandwidth == 0.3
     assert METHODS["pmd"].Knobs.checked({"bandwidth_rule": "isotropic"}).bandwidth == 0.1
     assert knobs.replaced(bandwidth=0.3).replaced(bandwidth_rule="isotropic").bandwidth == 0.1
-
-
-def test_the_defaults_fit_one_another():
-    """A default that depends on another knob is the one of that knob's own default."""
-    for home, declared in TABLES.items():
-        knobs = declared.defaults()
-        values = knobs.as_dict()
-        assert knobs == declared.checked({}), home
-        assert values == {name: spec.default_given(values) for name, spec in knobs.specs().items()}, home
-        knobs.check()
 
 
 def test_a_knob_matters_while_what_it_depends_on_does():

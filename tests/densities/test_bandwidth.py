@@ -30,25 +30,15 @@ def standard(m, d, seed):
     return np.random.default_rng([m, d, seed]).standard_normal((m, d))
 
 
-def test_the_rules_are_the_knob_s():
+@pytest.mark.parametrize("d", [1, 2, 5])
+def test_the_plain_rules_are_a_number_the_median_distance_and_the_weighted_covariance(d):
     specs = METHODS["pmd"].Knobs.specs()
     assert {*RULES, "shaped"} == set(specs["bandwidth_rule"].choices) == set(specs["bandwidth"].default_by[1])
-
-
-def test_isotropic_is_the_number_itself():
-    kernel = isotropic(standard(9, 3, 0), equal(9), 0.2, np.ones(3))
-    assert np.array_equal(kernel, 0.2 * np.eye(3))
-
-
-@pytest.mark.parametrize("m", [2, 3, 40, 500])
-def test_median_is_a_tenth_of_the_median_distance(m):
-    particles = standard(m, 2, 0)
-    expected = 0.1 * np.median(pdist(particles)) * np.eye(2)
-    np.testing.assert_allclose(median(particles, equal(m), 0.1, np.ones(2)), expected, rtol=1e-12)
-
-
-@pytest.mark.parametrize("d", [1, 2, 5])
-def test_covariance_is_that_of_the_weighted_particles(d):
+    for m in (2, 3, 40, 500):
+        particles = standard(m, d, 0)
+        assert np.array_equal(isotropic(particles, equal(m), 0.2, np.ones(d)), 0.2 * np.eye(d))
+        expected = 0.1 * np.median(pdist(particles)) * np.eye(d)
+        np.testing.assert_allclose(median(particles, equal(m), 0.1, np.ones(d)), expected, rtol=1e-12)
     particles, weights = standard(300, d, 1), np.random.default_rng(2).dirichlet(np.ones(300))
     kernel = covariance(particles, weights, 0.35, np.ones(d))
     expected = 0.35**2 * 300 ** (-2 / (d + 4)) * np.cov(particles.T, aweights=weights, ddof=0).reshape(d, d)
@@ -97,6 +87,8 @@ def test_a_neighbourhood_needs_25_effective_particles():
     heavy = neighbourhood_covariance(particles, weights / weights.sum(), np.ones(1))[0, 0]
     counted = neighbourhood_covariance(particles, equal(1000), np.ones(1))[0, 0]
     assert EFFECTIVE_NEIGHBOURS == 25 and heavy > 0.1 * counted
+    row = neighbourhood_covariance(np.arange(1000.0)[:, None], equal(1000), np.ones(1))[0, 0]
+    assert NEIGHBOUR_FRACTION == 0.1 and row == pytest.approx(100**2 / 12, rel=0.01), "a hundred neighbours in a row"
 
 
 @looped("m", [1, 2, 3, 4, 10])
@@ -109,10 +101,3 @@ def test_few_or_coincident_particles_still_have_a_kernel(m, d):
             for w in (weights, equal(m)):
                 kernel = rule(particles, w, 0.5, 2 * np.ones(d))
                 assert np.isfinite(kernel).all() and (np.diag(kernel) > 0).all()
-
-
-def test_a_tenth_of_the_particles_are_neighbours():
-    assert NEIGHBOUR_FRACTION == 0.1
-    lattice = np.arange(1000.0)[:, None]
-    S = neighbourhood_covariance(lattice, equal(1000), np.ones(1))[0, 0]
-    assert S == pytest.approx(100**2 / 12, rel=0.01), "a hundred neighbours in a row"

@@ -37,18 +37,16 @@ def test_the_effective_sample_size_runs_from_one_to_m():
 
 
 @pytest.mark.parametrize("d", [1, 2, 3, 5])
-def test_the_density_is_the_sum_of_its_kernels(d):
+def test_the_density_is_the_sum_of_its_kernels_and_so_it_is_on_a_grid(d):
     density, points = some(d), np.random.default_rng(1).standard_normal((30, d))
     np.testing.assert_allclose(np.exp(density.log_density(points)), reference(density, points), rtol=1e-10)
-
-
-@pytest.mark.parametrize("d", [1, 2])
-def test_on_a_grid_it_is_the_same_and_integrates_to_one(d):
-    density, grid = some(d), Grid(((-6.0, 6.0),) * d, 240)
-    values = density.on_grid(grid)
-    assert values.shape == grid.shape
-    np.testing.assert_allclose(values.ravel(), np.exp(density.log_density(grid.points)), rtol=1e-9, atol=1e-13)
-    assert values.sum() * grid.cell_volume == pytest.approx(1, abs=1e-6)
+    one = KernelDensity(np.zeros((1, d)), np.zeros(1), density.cholesky)
+    assert one.kernel_peak == pytest.approx(np.exp(one.log_density(np.zeros((1, d))))[0])
+    if d <= 2:
+        grid = Grid(((-6.0, 6.0),) * d, 240)
+        values = density.on_grid(grid)
+        assert values.shape == grid.shape and values.sum() * grid.cell_volume == pytest.approx(1, abs=1e-6)
+        np.testing.assert_allclose(values.ravel(), np.exp(density.log_density(grid.points)), rtol=1e-9, atol=1e-13)
 
 
 @pytest.mark.parametrize("d", [1, 2, 3])
@@ -69,11 +67,6 @@ def test_mean_and_covariance_are_those_of_the_mixture():
     np.testing.assert_allclose(density.mean, density.weights @ density.particles, rtol=1e-12)
     expected = np.cov(density.particles.T, aweights=density.weights, ddof=0) + density.cholesky @ density.cholesky.T
     np.testing.assert_allclose(density.cov, expected, rtol=1e-10)
-
-
-def test_the_peak_of_a_kernel():
-    density = KernelDensity(np.zeros((1, 2)), np.zeros(1), np.array([[0.3, 0.0], [0.2, 0.5]]))
-    assert density.kernel_peak == pytest.approx(np.exp(density.log_density(np.zeros((1, 2))))[0])
 
 
 def test_the_narrowest_direction_of_a_kernel():

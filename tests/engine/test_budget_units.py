@@ -9,6 +9,7 @@ from pmdviz.errors import InputError
 from pmdviz.methods import METHODS, usual_target
 from pmdviz.scenes.words import data_visited
 from tests.support.engine import digest
+from tests.support.tables import looped
 
 CHEAP = {"num_data": 60}
 
@@ -42,15 +43,6 @@ def test_a_run_stops_at_the_first_step_that_spends_its_budget(method):
     assert digest(again) == digest(session)
 
 
-def test_steps_made_in_one_call_have_one_evaluation_for_every_row():
-    """Then the rest of a budget in evaluations is the rest of the rows that they may visit."""
-    for method in ("hmc", "mala", "sgld"):
-        session = Session(Recipe("mixture", method, target_options=CHEAP, budget=30_000), metrics_every=10**6)
-        while not session.done:
-            frame = session.advance(50)
-            assert frame.evaluations == frame.visited, method
-
-
 def test_the_unit_travels_with_the_recipe():
     recipe = Recipe("mixture", "smc", budget=5_000_000, budget_unit="evaluations")
     assert Recipe.from_json(recipe.to_json()) == Recipe.from_link(recipe.to_link()) == recipe
@@ -61,11 +53,18 @@ def test_the_unit_travels_with_the_recipe():
     assert names["recipe"] == recipe
     assert recipe.replaced(method="pmd").budget_unit == "evaluations"
     assert "budget_unit" not in Recipe("mixture", "smc").to_dict(), "recipes in data are written as ever"
+    usual = Recipe("mixture", "pmd", num_particles=200)
+    assert Recipe("mixture", "pmd", num_particles=200, budget_unit="evaluations").budget == 200 * usual.budget
 
 
-def test_by_default_as_many_evaluations_as_the_default_budget_in_data_costs():
-    recipe = Recipe("mixture", "pmd", num_particles=200, budget_unit="evaluations")
-    assert recipe.budget == 200 * Recipe("mixture", "pmd", num_particles=200).budget
+@looped("method", ["hmc", "mala", "gibbs", "random_walk"])
+def test_a_default_budget_follows_burn_in_thinning_and_data(method):
+    usual = Recipe(method=method, target_options={"num_data": 500})
+    assert usual.knobs["burn_in"] == 0.2  # of which are left 400 of 500 draws
+    for knobs, draws in (({"burn_in": 2000, "thinning": 3}, 2000 + 1200), ({"burn_in": 0.5}, 800)):
+        made = Recipe(method=method, target_options={"num_data": 500}, **knobs)
+        assert made.budget == pytest.approx(usual.budget * draws / 500, rel=0.06)
+    assert Recipe(method=method).budget == pytest.approx(2 * usual.budget, rel=0.06)
 
 
 def test_a_target_without_data_counts_evaluations():
@@ -85,12 +84,7 @@ def test_a_run_as_it_stands_ends_where_it_stands():
     recipe = session.run.to_recipe()
     assert (recipe.budget, recipe.budget_unit) == (7 * 100 * 50, "evaluations")
     again = ended(recipe)
+    assert again.extend(5_000).budget == 40_000 and not again.done
+    with pytest.raises(InputError, match="at least the 35,000 evaluations made"):
+        again.limit(34_999)
     assert again.frame.iteration == 7 and np.array_equal(again.frame.particles, session.frame.particles)
-
-
-def test_extend_and_limit_count_in_the_unit():
-    session = ended(Recipe("mixture", "pmd", num_particles=50, budget=10_000, budget_unit="evaluations"))
-    assert session.extend(5_000).budget == 15_000 and not session.done
-    session.advance(10**6)
-    with pytest.raises(InputError, match="at least the 15,000 evaluations made"):
-        session.limit(14_999)

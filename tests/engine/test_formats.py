@@ -12,6 +12,7 @@ from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.experiments.race.recipe import RaceRecipe
 from pmdviz.methods.pmd.knobs import PMDKnobs
+from tests.support.tables import looped
 
 FIRST = json.loads((Path(__file__).parents[1] / "fixtures" / "format_1.json").read_text())
 
@@ -32,14 +33,10 @@ def test_a_recipe_of_format_1_runs_as_it_did_to_rounding():
         np.testing.assert_allclose(frame.density.mean, run["mean"], rtol=1e-6, atol=1e-9)
 
 
-def test_chains_of_earlier_formats_keep_their_burn_in():
+@looped("method, burn_in", [("gibbs", 50), ("sgld", 1000), ("hmc", 100), ("mala", 500)])
+@looped("version", [1, 2])
+def test_chains_of_earlier_formats_keep_their_burn_in(method, burn_in, version):
     """As a number of draws; of today's a share. Format 2 left the budget to the method, and it is what it was."""
-    for method, burn_in in [("gibbs", 50), ("sgld", 1000), ("hmc", 100), ("mala", 500)]:
-        for version in (1, 2):
-            check_burn_in(method, burn_in, version)
-
-
-def check_burn_in(method, burn_in, version):
     early = Recipe.from_dict({"pmdviz_recipe": version, "method": method})
     assert early.knobs["burn_in"] == burn_in and early.knobs.get("leapfrog_steps", 10) == 10
     rows = {"gibbs": 1000, "sgld": 10, "hmc": 6500, "mala": 2000}[method] * (burn_in + 400)
@@ -59,12 +56,8 @@ def other_defaults(monkeypatch):
     monkeypatch.setattr(PMDKnobs, "_specs", {k: replace(s, default=today.get(k, s.default)) for k, s in specs.items()})
 
 
-def test_what_format_1_leaves_out_means_what_it_meant(other_defaults):
-    for run in FIRST["runs"][:4]:
-        check_what_is_left_out(run)
-
-
-def check_what_is_left_out(run):
+@looped("run", FIRST["runs"][:4])
+def test_what_format_1_leaves_out_means_what_it_meant(run, other_defaults):
     knobs = run["recipe"].get("knobs", {})
     old = {"step_limit": 0.0, "bandwidth_rule": "local", "bandwidth": 0.75, "budget": 20_000} | knobs
     for recipe in (Recipe.from_dict(run["recipe"]), Recipe.from_dict(run["full"]), Recipe.from_link(run["link"])):

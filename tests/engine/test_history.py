@@ -25,9 +25,6 @@ def test_by_default_early_frames_and_one_in_each_block_of_ten_are_measured():
     assert due[:11] == [0, 1, 2, 5, 10, 16, 22, 39, 45, 52, 68]
     assert [t // 10 for t in due[5:]] == [*range(1, 2000)]
     assert [t for t in range(10) if is_due(t, 3)] == [0, 3, 6, 9], "what the user asks for stays as it is"
-
-
-def test_the_next_due_iteration_is_the_first_that_is_due():
     for every in (None, 1, 7, 10):
         due = [t for t in range(1000) if is_due(t, every)]
         for t in range(due[-1]):
@@ -87,16 +84,6 @@ def test_what_acts_at_once_is_measured_again():
     session.advance(1)
     session.set(eta=1.0)
     assert iterations(session) == [0, 1, 2, 5, 10, 13], "what acts at the next step is not seen yet"
-
-
-def test_a_row_takes_the_place_of_one_of_the_same_iteration():
-    history = History()
-    for tv in (1, 2):
-        history.put(row(3, tv=tv))
-    assert history.columns["tv"].tolist() == [2]
-    history.put(row(4))
-    history.cut(3)
-    assert history.columns["iteration"].tolist() == [3]
 
 
 # Long histories.
@@ -186,3 +173,5 @@ def test_columns_that_grow_row_by_row_are_those_built_at_once():
         assert grown[name].tobytes() == values.tobytes() and grown[name].dtype == values.dtype
     history.columns["tv"][:] = 0.0  # the caller's own
     assert history.columns["tv"][-1] == 8 / 7
+    history.cut(3)
+    assert history.columns["iteration"].tolist() == [0, 1, 2, 3]

@@ -94,6 +94,9 @@ def test_the_python_of_a_recipe_reads_the_table_beside_it(tmp_path, monkeypatch)
     (tmp_path / "heights 4.csv").write_text(text + "99\n")
     with pytest.raises(InputError, match="has changed since the recipe was made"):
         data_files._pin(*data_files._split(pin))
+    changes = [(k, {"bandwidth": 0.1 + k / 100}) for k in range(1, 40)]  # too many for lines
+    assert "from_link" in recipe_of(60, seed=5, changes=changes).to_python()
+    assert "from_json" in recipe_of(3000, seed=5, changes=changes).to_python()
 
 
 def test_of_large_tables_few_are_kept_when_nobody_uses_them():
@@ -107,12 +110,6 @@ def test_of_large_tables_few_are_kept_when_nobody_uses_them():
     gc.collect()
     assert [held(pin) is None for pin in pins] == [True, True, False, False, False, False]
     large_targets.cache_clear()
-
-
-def test_a_log_that_is_too_long_for_lines_comes_by_the_file_where_a_link_cannot_carry_the_table():
-    changes = [(k, {"bandwidth": 0.1 + k / 100}) for k in range(1, 40)]
-    assert "from_link" in recipe_of(60, seed=5, changes=changes).to_python()
-    assert "from_json" in recipe_of(3000, seed=5, changes=changes).to_python()
 
 
 def test_a_race_carries_its_table_too():

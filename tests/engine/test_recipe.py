@@ -171,9 +171,10 @@ def test_replaced_changes_the_parts_named_and_no_other():
     assert (other.seed, other.knobs["kappa"], other.knobs["eta"], other.changes) == (4, 0.5, 1, recipe.changes)
 
 
-def test_a_recipe_cannot_be_changed():
-    with pytest.raises(AttributeError):
-        Recipe().seed = 3
+def test_options_stay_with_their_target_and_go_with_another():
+    recipe = Recipe("mixture", target_options={"num_data": 50})
+    for changes, kept in [({"seed": 4}, True), ({"target": "mixture"}, True), ({"target": "banana"}, False)]:
+        assert (recipe.replaced(**changes).target_options["num_data"] == 50) is kept, changes
 
 
 # Changes.
@@ -183,9 +184,6 @@ def test_changes_are_sorted_joined_and_cleared_of_what_changes_nothing():
     nothing = [(6, {"kappa": 0.5}), (7, {"n0": 20})]
     recipe = Recipe(changes=[(9, {"eta": 3}), (4, {"kappa": 0.5}), (9, {"eta": 1}), *nothing])
     assert recipe.changes == ((4, {"kappa": 0.5}), (9, {"eta": 1.0}))
-
-
-def test_knobs_are_in_force_from_their_iteration_on():
     recipe = Recipe(eta=1, changes=[(4, {"eta": 2}), (9, {"eta": 3})])
     assert [recipe.knobs_at(at).eta for at in (0, 3, 4, 8, 9, 100)] == [1, 1, 2, 2, 3, 3]
 
@@ -197,6 +195,9 @@ def test_what_is_not_a_change_is_refused():
     for changes in (5, None, "ab", [5], [(1,)], [(1, 2, 3)], [(1, [])], [(1, {2: 3})], {"ab": 1}):
         with pytest.raises(InputError, match="change"):
             Recipe(changes=changes)
+    with pytest.raises(InputError, match="warm_start"):  # against the knobs in force then
+        Recipe(warm_start=True, changes=[(5, {"batches": "replacement"})])
+    Recipe(warm_start=True, changes=[(4, {"warm_start": False}), (5, {"batches": "replacement"})])
     with pytest.raises(InputError, match=f"{MAX_CHANGES:,} changes here; given: {MAX_CHANGES + 1:,}"):
         Recipe(changes=[(k + 1, {"eta": 1}) for k in range(MAX_CHANGES + 1)])
 
@@ -220,27 +221,6 @@ def test_a_long_log_is_not_walked_again_for_each_of_its_changes(monkeypatch):
     assert session.advance(200).knobs.eta == 200
     limits.check(session.recipe)
     assert 200 <= len(looks) < 60 * 200
-
-
-def test_only_plain_digits_are_numbers():
-    for raw in ("1_0", "\u0661\u0662", "\uff11", "1_000.0"):
-        for values in ({"seed": raw}, {"num_particles": raw}, {"eta": raw}):
-            with pytest.raises(InputError, match="must be a"):
-                Recipe(**values)
-
-
-def test_json_is_utf_8():
-    text = Recipe(**SMALL).to_json()
-    for encoding in ("utf-16", "utf-16-le", "utf-32", "utf-32-be"):
-        with pytest.raises(InputError, match="not a recipe in JSON"):
-            Recipe.from_json(text.encode(encoding))
-    assert Recipe.from_json(text.encode()) == Recipe.from_json(text.encode("utf-8-sig")) == Recipe(**SMALL)
-
-
-def test_a_change_is_checked_against_the_knobs_in_force_then():
-    with pytest.raises(InputError, match="warm_start"):
-        Recipe(warm_start=True, changes=[(5, {"batches": "replacement"})])
-    Recipe(warm_start=True, changes=[(4, {"warm_start": False}), (5, {"batches": "replacement"})])
 
 
 # What is refused.
@@ -273,28 +253,20 @@ def test_a_part_that_cannot_be_used_is_named():
         with pytest.raises(InputError) as error:
             Recipe(**given_parts)
         assert words in str(error.value) and "\n" not in str(error.value)
-
-
-def test_a_replacement_that_cannot_be_used_is_named():
     for given_parts, words in [
         ({"knobs": 3}, "knobs must be an object of names and values; given: 3"),
         ({"knobs": {"seed": 3}}, "unknown knob of method 'pmd': 'seed'"),
         ({"eta": 3}, "unknown part of a recipe 'eta'"),
         ({"method": 3}, "unknown method 3"),
     ]:
-        with pytest.raises(InputError) as error:
+        with pytest.raises(InputError, match=words):
             Recipe(**SMALL).replaced(**given_parts)
-        assert words in str(error.value)
-
-
-def test_a_key_given_twice_is_refused():
-    for text, key in [
-        ('{"seed": 1, "seed": 2}', "seed"),
-        ('{"knobs": {"eta": 1, "kappa": 1, "eta": 1}}', "eta"),
-        ('{"recipe": {"seed": 1}, "recipe": {}}', "recipe"),
-    ]:
-        with pytest.raises(InputError, match=f"a recipe gives each key once; twice in one object: '{key}'"):
-            Recipe.from_json(text)
+    for raw in ("1_0", "\u0661\u0662", "\uff11", "1_000.0"):  # only plain digits are numbers
+        for values in ({"seed": raw}, {"num_particles": raw}, {"eta": raw}):
+            with pytest.raises(InputError, match="must be a"):
+                Recipe(**values)
+    with pytest.raises(AttributeError):
+        Recipe().seed = 3
 
 
 def test_what_is_not_a_recipe_is_refused_in_a_line():
@@ -308,6 +280,18 @@ def test_what_is_not_a_recipe_is_refused_in_a_line():
         with pytest.raises(InputError) as error:
             Recipe.from_json(text)
         assert "\n" not in str(error.value), text
+    for text, key in [
+        ('{"seed": 1, "seed": 2}', "seed"),
+        ('{"knobs": {"eta": 1, "kappa": 1, "eta": 1}}', "eta"),
+        ('{"recipe": {"seed": 1}, "recipe": {}}', "recipe"),
+    ]:
+        with pytest.raises(InputError, match=f"a recipe gives each key once; twice in one object: '{key}'"):
+            Recipe.from_json(text)
+    text = Recipe(**SMALL).to_json()
+    for encoding in ("utf-16", "utf-16-le", "utf-32", "utf-32-be"):
+        with pytest.raises(InputError, match="not a recipe in JSON"):
+            Recipe.from_json(text.encode(encoding))
+    assert Recipe.from_json(text.encode()) == Recipe.from_json(text.encode("utf-8-sig")) == Recipe(**SMALL)
     for version in (0, FORMAT + 1, "1", None, [], {}, True, 1.5):
         with pytest.raises(InputError, match=f"reads recipes of format {FORMAT}"):
             Recipe.from_json(json.dumps({"pmdviz_recipe": version}))

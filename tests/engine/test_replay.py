@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.kernels import pool
-from tests.support.engine import changes_of, digest, drive, recipes, straight, turn
+from pmdviz.methods import METHODS
+from tests.support.engine import Unmeasured, changes_of, default_target, digest, drive, recipes, straight, turn
+from tests.support.replays import difference, known, small
 
 ROOT = Path(__file__).parents[2]
 
@@ -100,10 +102,10 @@ SEVERAL = (
 )
 
 
-def hashes(given_recipes):
+def hashes(given_recipes, kind=Session):
     found = []
     for recipe in given_recipes:
-        session = Session(recipe)
+        session = kind(recipe)
         drive(session)
         parts = digest(session)
         parts.pop("knobs")
@@ -111,10 +113,10 @@ def hashes(given_recipes):
     return found
 
 
-def in_a_fresh_process(given_recipes, **environment):
+def in_a_fresh_process(given_recipes, kind="Session", **environment):
     code = (
-        "import json, sys; from pmdviz import Recipe; from tests.engine.test_replay import hashes; "
-        "print(json.dumps(hashes([Recipe.from_json(text) for text in json.load(sys.stdin)])))"
+        "import json, sys; from pmdviz import Recipe; from tests.engine import test_replay as here; "
+        f"print(json.dumps(here.hashes([Recipe.from_json(text) for text in json.load(sys.stdin)], here.{kind})))"
     )
     done = subprocess.run(
         [sys.executable, "-c", code],
@@ -140,3 +142,33 @@ def test_a_fresh_process_gives_the_same_bits_with_another_number_of_threads():
 def test_a_process_that_compiles_and_one_that_loads_give_the_same_bits(tmp_path):
     compiled, loaded = (in_a_fresh_process([*SEVERAL, LARGE], NUMBA_CACHE_DIR=str(tmp_path)) for _ in range(2))
     assert compiled == loaded == hashes([*SEVERAL, LARGE])
+
+
+@pytest.mark.ci
+def test_the_bits_hang_on_no_number_of_blas_threads():
+    """Of every method on targets whose matrices are large enough for several threads."""
+    targets = ("song_years", "sparse_gp", "regression_net")
+    pairs = [(name, on) for on in targets for name in METHODS if not METHODS[name].missing_in(default_target(on))]
+    given_recipes = [small(*pair).limited(600) for pair in pairs]
+    threads = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "2")
+    found, expected = in_a_fresh_process(given_recipes, "Unmeasured", **threads), hashes(given_recipes, Unmeasured)
+    assert len(pairs) >= 12 and [pairs[k] for k, each in enumerate(found) if each != expected[k]] == []
+
+
+# Recorded runs: the same to the bit on the same computer, elsewhere up to the first resampling.
+
+KNOWN = known()
+
+
+def differences(tier):
+    return [words for run in KNOWN[tier] if (words := difference(run, KNOWN["machines"]))]
+
+
+def test_a_run_of_every_method_is_the_recorded_one():
+    assert {Recipe.from_link(run["link"]).method for run in KNOWN["default"]} == {*METHODS}
+    assert differences("default") == []
+
+
+@pytest.mark.nightly
+def test_every_recorded_run_is_what_it_was():
+    assert differences("nightly") == []

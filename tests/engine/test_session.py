@@ -30,6 +30,23 @@ def test_a_frame_says_where_it_stands():
     assert frame.density_evaluations == 15 * 20 and frame.gradient_evaluations == 0
     assert frame.seconds > first.seconds == 0.0
     assert first.iteration == 0, "a frame does not move on"
+    run = s.run
+    s.advance(6)
+    assert run.final.iteration == 3 and run.history["iteration"].tolist() == [0, 1, 2, 3]
+    assert s.run.final.iteration == 9
+
+
+def test_a_run_stops_at_the_first_visited_at_or_above_its_budget_and_without_one_never():
+    for budget, end in ((1, 5), (5, 5), (6, 10), (200, 200), (201, 205)):
+        s = session(budget=budget)
+        assert s.advance(10**6).visited == s.seek(100).visited == end
+        assert s.done
+        last = s.frame
+        assert s.advance() is last
+    s = session(budget=None)
+    assert s.advance(100).visited == 500 and not s.done and s.seek(145).iteration == 145
+    with pytest.raises(InputError, match="without a budget cannot be extended"):
+        s.extend(10)
 
 
 def test_a_frame_knows_the_rows_that_its_step_was_given():
@@ -52,22 +69,6 @@ def test_a_frame_knows_the_rows_that_its_step_was_given():
         one.advance(1)
     assert np.array_equal(leaping.advance(23).batch_rows, one.frame.batch_rows)
     assert session(method="hmc", num_particles=..., batch_size=...).advance(1).batch_rows == slice(None)
-
-
-def test_a_run_stops_at_the_first_visited_at_or_above_its_budget():
-    for budget, end in ((1, 5), (5, 5), (6, 10), (200, 200), (201, 205)):
-        s = session(budget=budget)
-        assert s.advance(10**6).visited == end
-        assert s.done
-        last = s.frame
-        assert s.advance() is last
-
-
-def test_without_a_budget_there_is_no_end():
-    s = session(budget=None)
-    assert s.advance(300).visited == 1500 and not s.done
-    with pytest.raises(InputError, match="without a budget cannot be extended"):
-        s.extend(10)
 
 
 def test_a_budget_can_be_cut_to_what_has_been_visited():
@@ -187,20 +188,6 @@ def test_what_a_restart_another_seed_and_a_start_over_keep():
     assert digest(s) == straight(Recipe(**{**SMALL, "num_particles": 33}, eta=3.0, budget=200, seed=s.recipe.seed))
 
 
-def test_seek_goes_anywhere():
-    s = session(budget=None)
-    frames = {0: digest(s)}
-    for t in range(1, 31):
-        s.advance()
-        frames[t] = {k: v for k, v in digest(s).items() if k in ("particles", "weights", "visited")}
-    for t in (30, 3, 17, 16, 0, 29, 1, 30):
-        assert s.seek(t).iteration == t
-        if t:
-            assert {k: v for k, v in digest(s).items() if k in frames[t]} == frames[t]
-    assert s.seek(45).iteration == 45
-    assert session(budget=25).seek(100).iteration == 5, "not past the end"
-
-
 def test_seek_takes_a_whole_number_and_a_session_a_recipe():
     s = session()
     s.advance(2)
@@ -231,15 +218,6 @@ def test_an_interrupted_step_can_be_done_again(monkeypatch):
     assert s.frame.iteration == 6
     drive(s)
     assert digest(s) == digest(usual)
-
-
-def test_the_run_can_be_read_at_any_moment():
-    s = session()
-    s.advance(6)
-    run = s.run
-    s.advance(6)
-    assert run.final.iteration == 6 and run.history["iteration"].tolist() == [0, 1, 2, 5, 6]
-    assert s.run.final.iteration == 12
 
 
 # Cancelled work.

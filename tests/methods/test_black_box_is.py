@@ -77,13 +77,3 @@ def test_steps_go_on_where_the_last_one_stopped():
     np.testing.assert_allclose(few.weights, many.weights, rtol=1e-9)
     gaps = [frame.info.scalars["duality_gap"] for frame in (few, many)]
     assert gaps[0] == pytest.approx(gaps[1], rel=1e-6) and gaps[1] > 1e-6
-
-
-def test_it_asks_the_target_once():
-    session = Session(Recipe("gaussian", "black_box_is", target_options={"num_data": 20}, num_particles=50))
-    costs = [session.advance(1).info.cost for _ in range(3)]
-    assert costs[0] == (20, 1000, 0) and costs[1] == costs[2] == (0, 0, 0)
-    session = Session(
-        Recipe("gaussian", "black_box_is", target_options={"num_data": 20}, num_particles=50, score="gradient")
-    )
-    assert session.advance(1).info.cost == (40, 1000, 1000)

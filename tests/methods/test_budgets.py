@@ -34,15 +34,3 @@ def test_at_its_defaults_a_method_comes_to_a_picture(method):
         assert run.recipe.budget == DEFAULT_BUDGET
     if METHODS[method].ended(final.state, final.knobs, run.target) == "":
         assert final.visited >= run.recipe.budget
-
-
-@pytest.mark.parametrize("method", ["hmc", "mala", "gibbs", "random_walk"])
-def test_a_default_budget_follows_burn_in_thinning_and_data(method):
-    usual = Recipe(method=method, target_options={"num_data": 500})
-    long = Recipe(method=method, target_options={"num_data": 500}, burn_in=2000, thinning=3)
-    half = Recipe(method=method, target_options={"num_data": 500}, burn_in=0.5)
-    draws = 400 / 0.8  # a fifth is left out
-    assert usual.knobs["burn_in"] == 0.2
-    assert long.budget == pytest.approx(usual.budget * (2000 + 1200) / draws, rel=0.06)
-    assert half.budget == pytest.approx(usual.budget * 800 / draws, rel=0.06)
-    assert Recipe(method=method).budget == pytest.approx(2 * usual.budget, rel=0.06)

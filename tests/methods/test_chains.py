@@ -85,10 +85,7 @@ def test_too_few_draws_for_a_covariance_have_the_prior_s(num):
     draws, scale = np.random.default_rng(0).normal(size=(num, 2)), np.array([2.0, 3.0])
     np.testing.assert_allclose(gaussian_of(draws, scale).cov, np.diag(scale**2))
     assert kde_of(draws[:1], scale).cholesky[0, 0] == pytest.approx(0.1 * 2.5)
-
-
-def test_refused_proposals_count_as_no_further_draws():
-    draws = np.repeat(np.random.default_rng(0).normal(size=(3, 2)), 20, axis=0)
+    draws = np.repeat(np.random.default_rng(0).normal(size=(3, 2)), 20, axis=0)  # refused proposals are no further ones
     np.testing.assert_allclose(gaussian_of(draws, UNIT).cov, np.eye(2))
     assert kde_of(draws[:20], UNIT).cholesky[0, 0] == pytest.approx(0.1)
     assert kde_of(draws[:23], UNIT).cholesky[0, 0] > 0, "most pairs coincide"

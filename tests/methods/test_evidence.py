@@ -38,7 +38,7 @@ BIASED = {
     "stochastic_ais": "exp of an unbiased estimate of log L is biased, and the ladder ends at one batch's posterior",
 }
 BACKWARDS = [("ais", *GAUSSIAN), ("ais", *ISING), ("hais", *GAUSSIAN), ("gf_ais", *GAUSSIAN)]
-RUNS = 200
+RUNS = 100
 
 
 def at_the_end(name, target, seed, **knobs):

@@ -13,7 +13,7 @@ WHOLE_STEPS = {"eta": 1e5, "budget": 6000}  # step size 1: the fixed-point itera
 
 
 def run(**parts):
-    return advanced("jaakkola_jordan", target="logistic", **{"options": OPTIONS, "budget": 60_000, **parts}).frame
+    return advanced("jaakkola_jordan", target="logistic", **{"options": OPTIONS, "budget": 30_000, **parts}).frame
 
 
 def log_sigmoid(z):

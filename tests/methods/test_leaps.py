@@ -35,7 +35,7 @@ def test_a_compiled_step_is_that_of_the_targets_functions(method, given, target)
     asked, knobs = CountingTarget(compiled), chain.Knobs.checked(given)
     assert asked.model is None and compiled.model is not None
     state = chain.init(np.random.default_rng(0), compiled, knobs)
-    for t in range(30):
+    for t in range(12):
         rows = slice(None) if method != "sgld" else np.random.default_rng(t).integers(37, size=knobs.batch_size)
         batch = compiled.data[rows]
         with np.errstate(over="ignore", invalid="ignore"):
@@ -52,19 +52,21 @@ def last_told(session):
     return told(session.frame.info._replace(paths=no_paths))
 
 
-@looped("method, given", SETTINGS)
+@looped("method, given", [setting for setting in SETTINGS if setting[1] not in ({}, {"batch_size": 20})])
 def test_a_run_is_the_same_however_far_it_leaps(method, given):
-    recipe = Recipe("mixture", method, target_options={"num_data": 97}, budget=2_000 if method == "sgld" else 60_000,
+    recipe = Recipe("mixture", method, target_options={"num_data": 37}, budget=1_000 if method == "sgld" else 20_000,
                     changes=((30, {"thinning": 2}), (44, {"burn_in": 20})), **given)  # fmt: skip
     at_once, one_by_one, in_sevens = (Session(recipe, metrics_every=every) for every in (35, 35, 50))
     for session, chunk in ((at_once, 10**6), (one_by_one, 1), (in_sevens, 7)):
         assert not drive(session, chunk)
+    frame, other = at_once.frame, in_sevens.frame
     assert digest(at_once) == digest(one_by_one)
     assert all_draws(in_sevens).tobytes() == all_draws(at_once).tobytes()
     assert last_told(at_once) == last_told(one_by_one) == last_told(in_sevens)
-    assert at_once.frame.gradient_evaluations == in_sevens.frame.gradient_evaluations
-    assert at_once.frame.density_evaluations == in_sevens.frame.density_evaluations
-    assert (at_once.frame.gradient_evaluations > 0) == ("gradient" in METHODS[method].requires)
+    assert frame.gradient_evaluations == other.gradient_evaluations
+    assert frame.density_evaluations == other.density_evaluations
+    assert (frame.gradient_evaluations > 0) == ("gradient" in METHODS[method].requires)
+    assert frame.evaluations == frame.visited, "steps made in one call have one evaluation for every row"
     at_once.seek(41)
     assert not drive(at_once) and digest(at_once) == digest(one_by_one)
 

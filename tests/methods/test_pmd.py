@@ -10,7 +10,9 @@ from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.methods import METHODS
 from pmdviz.methods.pmd import WARM_BATCH
+from pmdviz.methods.pmd.rejuvenation import SINGLE_FROM, rejuvenate
 from pmdviz.methods.shared.draws import from_density, from_prior
+from pmdviz.methods.shared.schedules import SCHEDULES
 from pmdviz.targets import make_target
 from tests.support.engine import CountingTarget, Unmeasured, drop, errors_from, knob_values, sized_targets
 from tests.support.tables import looped
@@ -134,7 +136,34 @@ def test_a_particle_of_weight_zero_stays_dead_until_gamma_is_one():
     assert np.isfinite(after.log_weights).all()
 
 
+@looped(
+    "t, delta, gradient_bound, smoothness, m, d, gamma",
+    [
+        (1, 1e9, 1, 1, 10, 2, 1.0),
+        (9, 1e9, 1, 1, 10, 2, 0.2),
+        (9, 1, 1, 1, 10_000, 2, 0.1),  # beta / (d + 2 beta) = 1/4
+        (9, 1, 1, 2, 1000, 2, 0.1),  # 1/3
+        (9, 3, 6, 1, 10**6, 1, 0.005),  # 1/3
+        (9, 0.1, 1, 0, 10**6, 3, 0.1),  # no smoothness: no help from m
+    ],
+)
+def test_theorem_6(t, delta, gradient_bound, smoothness, m, d, gamma):
+    given = {"delta": delta, "gradient_bound": gradient_bound, "smoothness": smoothness, "schedule": "theorem6"}
+    assert SCHEDULES["theorem6"](t, PMD.Knobs.checked(given), m, d) == pytest.approx(gamma, rel=1e-14)
+
+
 # When particles are redrawn.
+
+
+@looped("num_particles", [1500, SINGLE_FROM - 1, SINGLE_FROM])
+def test_only_many_particles_have_their_density_in_float32(num_particles):
+    """And nothing but rounding comes of it."""
+    session = Unmeasured(Recipe("mixture", num_particles=num_particles, policy="never", budget=None))
+    frame = session.advance(3)
+    state, *_ = rejuvenate(np.random.default_rng(0), frame.state, frame.density, session.target, frame.knobs)
+    exact = frame.density.log_density(state.particles)
+    np.testing.assert_allclose(state.log_proposal, exact, rtol=0, atol=2e-5)
+    assert (state.log_proposal == exact).all() == (num_particles < SINGLE_FROM)
 
 
 @looped("policy", ["never", "always", "ess"])

@@ -31,16 +31,6 @@ def test_a_step_is_the_force_scaled_by_the_optimiser():
     assert info.gradient_evaluations == 300 and info.step_size == pytest.approx(10 / 101)
 
 
-def test_adagrad_slows_down_by_the_sum_of_squares():
-    session = run(1, optimiser="adagrad", num_particles=20)
-    first = session.frame.state.second
-    second = session.advance().state.second
-    assert (second > first).all()
-    force_squared = second - first
-    moved = np.abs(session.frame.particles - session.seek(1).particles)
-    np.testing.assert_allclose(moved, min(1, 100 / 102) * np.sqrt(force_squared / second), rtol=1e-6)
-
-
 @looped("rule", ["liu_wang", "thesis", "median", "local", "given"])
 def test_the_width_is_what_its_rule_says(rule):
     rng, target = np.random.default_rng(0), make_target("gaussian")

@@ -8,6 +8,7 @@ from pmdviz.engine.session import Session
 from pmdviz.methods import METHODS, usual_target
 from pmdviz.methods.shared.optimisers import OPTIMISERS, PARTS
 from pmdviz.methods.step import ComputedTerms
+from tests.support.engine import Unmeasured
 from tests.support.tables import looped
 
 STEPS, ENOUGH = 30, 8  # at most, and with terms
@@ -73,24 +74,27 @@ def told_of(session, steps=STEPS):
 
 @looped("method", sorted(METHODS))
 def test_terms_add_up(method):
-    told = told_of(Session(Recipe(usual_target(method), method, seed=1), metrics_every=10**9))
+    told = told_of(Unmeasured(Recipe(usual_target(method), method, seed=1)))
     assert bool(told) == (METHODS[method].update is not None) == (method not in SILENT)
 
 
 @looped("method, given", VARIANTS)
 def test_terms_add_up_with_other_knobs(method, given):
-    session = Session(Recipe(usual_target(method), method, seed=0, **given), metrics_every=10**9)
+    session = Unmeasured(Recipe(usual_target(method), method, seed=0, **given))
     assert told_of(session, 12) and (method != "pmd" or session.frame.info.terms)
 
 
 @pytest.mark.parametrize("optimiser", OPTIMISERS)
 def test_a_direction_is_the_gradient_at_its_pace_and_the_past(optimiser):
     rng = np.random.default_rng(0)
-    first = second = np.zeros((3, 2))
+    first = second = squares = np.zeros((3, 2))
     for t in range(1, 6):
         gradient, before = rng.standard_normal((3, 2)), first
         direction, first, second = OPTIMISERS[optimiser](gradient, first, second, t)
         parts = PARTS[optimiser](before, second, t)
+        squares = squares + gradient**2
+        if optimiser == "adagrad":
+            np.testing.assert_allclose(direction, gradient / np.sqrt(squares), rtol=1e-6)
         np.testing.assert_allclose(parts.pace * gradient + parts.past, direction, rtol=1e-12)
         assert (parts.pace > 0).all() and parts.past.any() == (optimiser == "adam" and t > 1)
 

@@ -7,7 +7,6 @@ from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.methods import METHODS
 from pmdviz.methods.mcmc.tuning import current_step
-from pmdviz.methods.stein.surrogates import log_density_and_score
 from pmdviz.targets import make_target
 
 TARGET = make_target("mixture", num_data=50)
@@ -42,12 +41,6 @@ def test_pmd():
     same(info.terms["proposal"], -gamma * before.log_proposal)
 
 
-def test_a_warm_start_of_pmd():
-    before, _, info, batch, _ = stepped("pmd", steps=2, num_particles=40, warm_start=True, step_limit=0.0)
-    assert info.numbers == {"s": 1.0}
-    same(info.terms["likelihood"], TARGET.log_likelihood(before.particles, batch))
-
-
 def test_tempering_and_the_ladder():
     before, after, info, _, _ = stepped("smc_mcmc", steps=1, num_particles=40)
     assert info.numbers == {"Δβ": after.beta} and after.beta > 0
@@ -55,9 +48,6 @@ def test_tempering_and_the_ladder():
     before, after, info, _, _ = stepped("ais", num_particles=40, num_temperatures=10)
     assert info.numbers == {"Δβ": after.beta - before.beta}
     same(info.terms["likelihood"], info.numbers["Δβ"] * TARGET.log_likelihood(before.particles, TARGET.data))
-
-
-def test_a_ladder_of_batches():
     before, _, info, batch, _ = stepped("stochastic_ais", num_particles=40, num_temperatures=10)
     new, old = (TARGET.log_likelihood(before.particles, rows) for rows in (batch, TARGET.data[10:20]))
     now = info.numbers
@@ -73,14 +63,6 @@ def test_the_forces_of_svgd():
     repulsion = (2 / after.h * k[:, :, None] * (x[:, None] - x)).mean(axis=1)
     same(info.terms["drive"], pace * (k @ scores) / 15)
     same(info.terms["repulsion"], pace * repulsion)
-
-
-def test_the_weighted_forces_of_gf_svgd():
-    before, after, info, _, knobs = stepped("gf_svgd", num_particles=15, optimiser="plain")
-    scores = log_density_and_score(METHODS["gf_svgd"].surrogate(after, knobs, TARGET), before.particles)[1]
-    weights, h = METHODS["gf_svgd"].ratios(after), info.scalars["length_scale"] ** 2
-    k = np.exp(-((before.particles[:, None] - before.particles) ** 2).sum(axis=2) / h)
-    same(info.terms["drive"], info.numbers["ε"] * TARGET.scale**2 * ((k * weights) @ scores))
 
 
 @pytest.mark.parametrize("optimiser", ["natural", "adam"])

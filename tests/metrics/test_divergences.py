@@ -33,10 +33,7 @@ def gaussian_kl(mean_p, cov_p, mean_q, cov_q):
     return 0.5 * (np.trace(precision @ cov_p) + gap @ precision @ gap - len(gap) + logs)
 
 
-LINES = [(0.3, 0.7), (-1.0, 2.0), (0.0, 0.05), (3.0, 1.0)]
-
-
-@pytest.mark.parametrize("mean, sd", LINES)
+@looped("mean, sd", [(0.3, 0.7), (-1.0, 2.0), (0.0, 0.05), (3.0, 1.0)])
 def test_two_gaussians_on_a_line(mean, sd):
     target, q = NormalTarget([0.0], [[1.0]], ((-14.0, 14.0),)), stats.norm(mean, sd)
     found = measured(target, one_kernel([mean], [[sd**2]]))
@@ -49,14 +46,7 @@ def test_two_gaussians_on_a_line(mean, sd):
     assert found["mass_outside"] == pytest.approx(0, abs=1e-9)
 
 
-PLANES = [
-    ([0.5, -0.2], [[0.5, 0.2], [0.2, 0.4]]),
-    ([0.0, 0.0], [[2.0, -1.2], [-1.2, 1.0]]),
-    ([1.0, 1.0], [[0.04, 0.0], [0.0, 0.5]]),
-]
-
-
-@pytest.mark.parametrize("mean, cov", PLANES)
+@looped("mean, cov", [([0.5, -0.2], [[0.5, 0.2], [0.2, 0.4]]), ([1.0, 1.0], [[0.04, 0.0], [0.0, 0.5]])])
 def test_two_gaussians_in_the_plane(mean, cov):
     cov_p = [[1.0, 0.3], [0.3, 0.6]]
     target, box = NormalTarget([0.0, 0.1], cov_p, ((-9.0, 9.0), (-9.0, 9.0))), 9.0
@@ -72,10 +62,14 @@ def test_two_gaussians_in_the_plane(mean, cov):
 def test_mass_outside_counts_in_the_total_variation_and_q_is_never_renormalised():
     target = NormalTarget([0.0], [[0.01]], ((-1.0, 1.0),))
     half = KernelDensity(np.array([[0.0], [5.0]]), np.log([0.5, 0.5]), np.array([[0.1]]))
-    found = measured(target, half)
-    assert found["mass_outside"] == pytest.approx(0.5, abs=1e-6)
-    assert found["tv"] == pytest.approx(0.5, abs=1e-6)
+    found, outside = measured(target, half), measured(target, one_kernel([50.0], [[0.01]]))
+    assert [found["mass_outside"], outside["mass_outside"]] == pytest.approx([0.5, 1], abs=1e-6)
+    assert [found["tv"], outside["tv"]] == pytest.approx([0.5, 1], abs=1e-6)
     assert found["kl_forward"] == pytest.approx(math.log(2), abs=1e-6)
+    assert outside["kl_reverse"] == pytest.approx(50.0**2 / (2 * 0.01), rel=1e-5)
+    with_another = KernelDensity(np.array([[0.3], [4.0]]), np.array([0.0, -np.inf]), np.array([[0.8]]))
+    wide = NormalTarget([0.0], [[1.0]], ((-10.0, 10.0),))  # where a particle without weight does not count
+    assert measured(wide, with_another) == pytest.approx(measured(wide, one_kernel([0.3], [[0.64]])))
 
 
 def test_the_total_variation_alone_is_that_of_all_metrics():
@@ -85,13 +79,6 @@ def test_the_total_variation_alone_is_that_of_all_metrics():
         density = KernelDensity(particles, np.full(draws, -np.log(draws)), kernel * np.eye(2))
         drawn = picture(density, target.exact, target.view_box)
         assert total_variation(drawn) == pytest.approx(compare(drawn)["tv"], rel=1e-12)
-
-
-def test_everything_outside_is_a_total_variation_of_one():
-    found = measured(NormalTarget([0.0], [[0.01]], ((-1.0, 1.0),)), one_kernel([50.0], [[0.01]]))
-    assert found["tv"] == pytest.approx(1, abs=1e-6)
-    assert found["mass_outside"] == pytest.approx(1)
-    assert found["kl_reverse"] == pytest.approx(50.0**2 / (2 * 0.01), rel=1e-5)
 
 
 def test_a_posterior_outside_the_view_box_is_measured_where_it_is():
@@ -116,12 +103,6 @@ def test_where_q_underflows_its_logarithm_is_exact(far):
         )
 
 
-def test_a_particle_without_weight_does_not_count():
-    target = NormalTarget([0.0], [[1.0]], ((-10.0, 10.0),))
-    with_it = KernelDensity(np.array([[0.3], [4.0]]), np.array([0.0, -np.inf]), np.array([[0.8]]))
-    assert measured(target, with_it) == pytest.approx(measured(target, one_kernel([0.3], [[0.64]])))
-
-
 # The grid.
 
 
@@ -129,8 +110,6 @@ def test_a_particle_without_weight_does_not_count():
 SHOWN = [
     ("mixture", {"num_data": 100}, "isotropic", 0.03),
     ("mixture", {"num_data": 400, "sigma_x": 1.5}, "local", 0.75),
-    ("mixture", {"num_data": 400, "sigma_x": 1.5}, "isotropic", 0.1),
-    ("bimodal1d", {}, "local", 0.4),
     ("bimodal1d", {}, "isotropic", 0.6),
     ("gaussian", {"num_data": 200}, "local", 2.0),
 ]
@@ -156,21 +135,15 @@ def assert_same_on_a_finer_grid(target, density):
     assert a["kl_reverse"] == pytest.approx(b["kl_reverse"], abs=0.01)
 
 
-def test_the_grid_is_as_coarse_as_it_may_be():
+def test_the_grid_is_as_coarse_as_it_may_be_and_its_cells_fill_its_box():
+    grid = Grid(((-1.0, 3.0), (0.0, 1.0)), 10)
+    assert grid.shape == (10, 10) and grid.points.shape == (100, 2) and grid.cell_volume == pytest.approx(0.04)
+    assert [*grid.axes[0][[0, -1]], *grid.axes[1][[0, -1]]] == pytest.approx([-0.8, 2.8, 0.05, 0.95])
+    assert np.array_equal(grid.points[:10, 0], grid.axes[0]), "theta1 runs along the rows"
     assert [side_for(2, 1 / s) for s in (1, 100, 111, 113, 447, 449)] == [160, 160, 160, 224, 640, None]
     assert side_for(1, 1.0) == SIDES[1][0]
     cell = 1 / side_for(2, 1 / 112)
     assert cell <= 0.7 / 112 and CELLS_PER_SD == pytest.approx(1 / 0.7)
-
-
-def test_the_cells_of_a_grid_fill_its_box():
-    grid = Grid(((-1.0, 3.0), (0.0, 1.0)), 10)
-    assert grid.shape == (10, 10) and grid.points.shape == (100, 2)
-    assert grid.axes[0][[0, -1]] == pytest.approx([-0.8, 2.8])
-    assert grid.axes[1][[0, -1]] == pytest.approx([0.05, 0.95])
-    assert grid.cell_volume == pytest.approx(0.04)
-    assert np.array_equal(grid.points[:10, 0], grid.axes[0]), "theta1 runs along the rows"
-    assert Grid(((0.0, 1.0),), 4).shape == (4,)
 
 
 @pytest.mark.parametrize("dim", [1, 2])
