@@ -22,9 +22,6 @@ log_weights = arrays(
 ).filter(lambda values: values.max() > -np.inf)
 
 
-# Weights.
-
-
 @given(log_weights, st.floats(-1e4, 1e4), seeds)
 def test_weights_sum_to_one_and_know_neither_order_nor_a_common_factor(values, factor, seed):
     normal = normalise(values)
@@ -35,17 +32,10 @@ def test_weights_sum_to_one_and_know_neither_order_nor_a_common_factor(values, f
     np.testing.assert_allclose(np.exp(normalise(values + factor)), np.exp(normalise(values)), rtol=1e-9, atol=1e-300)
 
 
-# Densities.
-
-
 def some_density(seed, d, m=30, size=1.0):
     rng = np.random.default_rng(seed)
     particles, weights = size * rng.standard_normal((m, d)), normalise(rng.standard_normal(m) * 2)
     return KernelDensity(particles, weights, local(particles, np.exp(weights), 0.75, np.full(d, size)))
-
-
-def points_near(density, n=7):
-    return density.sample(np.random.default_rng(0), n)
 
 
 @given(seeds, st.sampled_from([1, 2, 3]), st.floats(-1e3, 1e3), st.floats(-3, 3))
@@ -55,12 +45,9 @@ def test_moved_and_stretched_particles_have_the_moved_and_stretched_density(seed
     moved = stretch * density.particles + shift
     cholesky = local(moved, density.weights, 0.75, np.full(d, stretch))
     np.testing.assert_allclose(cholesky, stretch * density.cholesky, rtol=1e-6, atol=1e-8 * stretch)
-    points = points_near(density)
+    points = density.sample(np.random.default_rng(0), 7)
     found = KernelDensity(moved, density.log_weights, cholesky).log_density(stretch * points + shift)
     np.testing.assert_allclose(found, density.log_density(points) - d * np.log(stretch), rtol=1e-5, atol=1e-5)
-
-
-# Metrics.
 
 
 @settings(max_examples=10, deadline=None)
@@ -75,9 +62,6 @@ def test_metrics_stay_where_they_must(seed, name, log_width, log_size):
     assert -1e-9 <= found["mass_outside"] <= 1 + 1e-9
     assert found["kl_forward"] >= -2e-3
     assert found["kl_reverse"] is None or found["kl_reverse"] >= -2e-3 - 2 * found["mass_outside"]
-
-
-# Runs.
 
 
 def target_of(log_likelihood, sample_prior=None, data=None, dim=2):

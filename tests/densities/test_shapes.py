@@ -44,9 +44,6 @@ def moments(x, w):
     return w @ x, np.cov(x.T, aweights=w, ddof=0).reshape(x.shape[1], -1)
 
 
-# The density.
-
-
 @given(st.integers(1, 4), st.integers(1, 3), st.floats(0.05, 3.0), st.integers(0, 2**32))
 def test_each_cluster_of_q_has_the_moments_of_its_particles(d, k, width, seed):
     rng = np.random.default_rng(seed)
@@ -90,9 +87,6 @@ def test_few_or_coincident_particles_still_have_a_density(m, d):
             q = density_of(x, lw)
             assert isinstance(q, ShapedDensity) and np.isfinite(q.log_density(x[:1])).all()
             assert np.isfinite(from_density(np.random.default_rng(0), q, 5)).all()
-
-
-# Draws.
 
 
 # The choice.

@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 
+import pmdviz
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
 from pmdviz.methods import METHODS, usual_target
+from pmdviz.methods.base import DEFAULT_BUDGET
 from pmdviz.scenes.words import data_visited
 from tests.support.engine import digest
 from tests.support.tables import looped
@@ -88,3 +90,29 @@ def test_a_run_as_it_stands_ends_where_it_stands():
     with pytest.raises(InputError, match="at least the 35,000 evaluations made"):
         again.limit(34_999)
     assert again.frame.iteration == 7 and np.array_equal(again.frame.particles, session.frame.particles)
+
+
+BROKEN = {
+    "importance": "k-hat",
+    "black_box_is": "effective points",
+    "gf_svgd": "effective particles in ρ/p",  # the Gaussian of their moments is no surrogate for two modes
+    "stochastic_ais": "effective particles",
+    "path_integration": "",
+}  # at the defaults, and say so
+
+
+@pytest.mark.nightly
+@looped("method", [name for name in METHODS if usual_target(name) == "mixture"])
+def test_at_its_defaults_a_method_comes_to_a_picture(method):
+    run = pmdviz.run(method=method, floor=False)
+    final = run.final
+    assert np.isfinite(final.metrics["tv"])
+    assert bool(final.caveat) == (method in BROKEN) and BROKEN.get(method, "") in final.caveat
+    assert run.recipe.budget == Recipe(method=method).budget >= DEFAULT_BUDGET
+    assert final.visited - final.info.visited < run.recipe.budget
+    if METHODS[method].family == "chain":
+        assert len(final.particles) >= 100
+    elif not METHODS[method].budget_words:
+        assert run.recipe.budget == DEFAULT_BUDGET
+    if METHODS[method].ended(final.state, final.knobs, run.target) == "":
+        assert final.visited >= run.recipe.budget

@@ -86,9 +86,6 @@ def test_what_acts_at_once_is_measured_again():
     assert iterations(session) == [0, 1, 2, 5, 10, 13], "what acts at the next step is not seen yet"
 
 
-# Long histories.
-
-
 def test_a_long_history_is_thinned_evenly_and_keeps_its_ends(monkeypatch):
     monkeypatch.setattr(module, "MAX_ROWS", 20)
     for every in (None, 1, 3):
@@ -118,9 +115,6 @@ def test_a_thinned_history_hangs_on_the_run_and_not_on_the_way_there(monkeypatch
     assert straight.history.stride == winding.history.stride > 1
     assert columns(winding.history) == columns(straight.history)
     assert digest(winding) == digest(straight)
-
-
-# Kept frames.
 
 
 def size_of_a_state():

@@ -48,9 +48,6 @@ def no_constant(name):
     raise AssertionError(f"{name} is not JSON")
 
 
-# The canonical form.
-
-
 @given(recipes_with_changes())
 def test_a_recipe_comes_back_from_its_json(recipe):
     text = recipe.to_json()
@@ -177,9 +174,6 @@ def test_options_stay_with_their_target_and_go_with_another():
         assert (recipe.replaced(**changes).target_options["num_data"] == 50) is kept, changes
 
 
-# Changes.
-
-
 def test_changes_are_sorted_joined_and_cleared_of_what_changes_nothing():
     nothing = [(6, {"kappa": 0.5}), (7, {"n0": 20})]
     recipe = Recipe(changes=[(9, {"eta": 3}), (4, {"kappa": 0.5}), (9, {"eta": 1}), *nothing])
@@ -221,9 +215,6 @@ def test_a_long_log_is_not_walked_again_for_each_of_its_changes(monkeypatch):
     assert session.advance(200).knobs.eta == 200
     limits.check(session.recipe)
     assert 200 <= len(looks) < 60 * 200
-
-
-# What is refused.
 
 
 def test_a_part_that_cannot_be_used_is_named():

@@ -63,17 +63,15 @@ def _advance(session, n):
         return session.frame
 
 
-def test_a_change_taken_back_at_once_leaves_no_row():
+def test_what_is_taken_back_leaves_no_row_and_a_width_given_with_its_rule_stays():
+    one, two = (straight(Recipe("gaussian", num_particles=20, budget=100, seed=seed)) for seed in (0, 1))
+    assert one["particles"] != two["particles"] and one["tv"] != two["tv"]
     session = Session(Recipe("gaussian", num_particles=20, budget=200))
     session.advance(7)
     session.set(bandwidth=2.0)
     assert 7 in session.history.columns["iteration"]
     session.set(bandwidth=1.0)
-    assert session.recipe.changes == ()
-    assert 7 not in session.history.columns["iteration"]
-
-
-def test_a_width_given_with_its_rule_stays_though_it_was_the_width_before():
+    assert session.recipe.changes == () and 7 not in session.history.columns["iteration"]
     change = {"bandwidth_rule": "isotropic", "bandwidth": 0.75}
     recipe = Recipe("gaussian", num_particles=20, budget=200, changes=[(5, change)])
     again = Recipe.from_json(recipe.to_json())
@@ -83,12 +81,6 @@ def test_a_width_given_with_its_rule_stays_though_it_was_the_width_before():
     session.advance(6)
     session.set(eta=1.0)
     assert session.recipe.knobs_at(5).bandwidth == 0.75
-
-
-def test_another_seed_gives_other_bits():
-    one, two = (straight(Recipe("gaussian", num_particles=20, budget=100, seed=seed)) for seed in (0, 1))
-    assert one["particles"] != two["particles"]
-    assert one["tv"] != two["tv"]
 
 
 # In other processes. `run_recipes` is also what those run: it prints one hash a recipe.

@@ -17,9 +17,6 @@ def session(**parts):
     return Session(Recipe(**{name: value for name, value in given.items() if value is not ...}))
 
 
-# Advancing and the budget.
-
-
 def test_a_frame_says_where_it_stands():
     s = session()
     first = s.frame
@@ -88,9 +85,6 @@ def test_a_budget_can_be_cut_to_what_has_been_visited():
             s.extend(more)
         assert s.recipe.budget == 200
     assert s.extend(13).budget == s.frame.budget == 213
-
-
-# Knobs.
 
 
 def test_a_knob_turned_is_written_down_and_acts_at_the_next_step():
@@ -218,9 +212,6 @@ def test_an_interrupted_step_can_be_done_again(monkeypatch):
     assert s.frame.iteration == 6
     drive(s)
     assert digest(s) == digest(usual)
-
-
-# Cancelled work.
 
 
 def cancelled_at(part):

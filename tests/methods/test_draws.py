@@ -59,13 +59,10 @@ def test_sums_over_balanced_draws_vary_less(d, most):
     assert found["independent"] / 25 < found["balanced"] < most * found["independent"]
 
 
-def test_independent_draws_of_the_prior_are_its_own():
+def test_independent_draws_of_the_prior_are_its_own_and_there_is_an_end_to_candidates():
     target = make_target("mixture")
     plain = target.sample_prior(np.random.default_rng(5), 30)
     assert np.array_equal(from_prior(np.random.default_rng(5), target, 30, "independent"), plain)
-
-
-def test_there_is_an_end_to_the_candidates():
     assert candidates_each("balanced", 1500, 2) == 16
     assert candidates_each("independent", 10, 1) == 1
     assert candidates_each("balanced", 100_000, 2) == 16

@@ -261,9 +261,6 @@ def test_the_means_follow_the_terms_without_the_trace_and_the_widths_all():
     np.testing.assert_allclose(found[:, 2], s * (-3 * s + 4 * in_s))
 
 
-# Against what is known exactly.
-
-
 @looped("knobs", [{}, {"optimiser": "lbfgs", "lbfgs_iterations": 20}])
 def test_one_component_is_a_round_gaussian_exactly(knobs):
     session = run(method="npv", num_components=1, batch_size=20, **knobs)

@@ -42,9 +42,6 @@ def assert_power_of_likelihood(session, power):
     assert (weights[~seen] < 1e-199).all()
 
 
-# Exact weights.
-
-
 @looped("target", lambda: sized_targets("reals"))
 def test_never_with_all_data_is_a_power_of_the_likelihood_on_every_target(target):
     session = run_to(4, target, schedule="constant", step_size=0.2, **NEVER, **WHOLE)
@@ -73,11 +70,8 @@ def test_so_it_is_by_every_schedule(knobs, gamma):
     gammas = [gamma(t) for t in range(1, 10)]
     assert_power_of_likelihood(session, 1 - np.prod([1 - gamma for gamma in gammas]))
     assert session.frame.info.step_size == pytest.approx(gammas[-1], rel=1e-14)
-
-
-def test_a_pass_of_batches_under_gamma_one_over_t_is_the_whole_likelihood():
-    session = run_to(6, eta=1, n0=0, target_options={"num_data": 30}, batch_size=5, **NEVER)
-    assert_power_of_likelihood(session, 1.0)
+    passed = run_to(6, eta=1, n0=0, target_options={"num_data": 30}, batch_size=5, **NEVER)
+    assert_power_of_likelihood(passed, 1.0)  # batches under gamma = 1/t
 
 
 def test_batches_with_replacement_are_right_on_average():
@@ -264,8 +258,6 @@ def test_q_has_the_moments_of_the_posterior(knobs):
     exact = session.target.exact
     assert abs(errors_from(means, exact.mean[0])) < 4 and abs(errors_from(variances, exact.cov[0, 0])) < 4
 
-
-# Limited steps.
 
 FAR = {"target": "gaussian", "target_options": {"num_data": 20_000, "sigma_x": 0.5}}  # far narrower than the prior
 

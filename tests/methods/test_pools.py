@@ -1,14 +1,11 @@
 """Several chains in lock step: each is a chain like one alone, and their draws and costs are pooled."""
 
 import numpy as np
-import pytest
 
-from pmdviz.engine.recipe.recipe import Recipe
-from pmdviz.engine.session import Session
 from pmdviz.methods import METHODS, usual_target
 from pmdviz.methods.mcmc.chain import judged_draws_of
 from pmdviz.targets import make_target
-from tests.support.engine import advanced, digest, drive
+from tests.support.engine import advanced
 from tests.support.tables import looped
 
 CHAINS = [name for name, one in METHODS.items() if one.family == "chain" and usual_target(name) == "mixture"]
@@ -44,16 +41,3 @@ def test_the_judged_draws_of_all_are_pooled(method):
     assert np.array_equal(frame.particles, np.concatenate(each))
     assert len(np.unique(frame.particles[:, 0])) > 4 and frame.iteration == frame.state.iteration == 20
     assert frame.num_bytes >= sum(chain.newer.nbytes for chain in frame.state.chains) + 8192
-
-
-@pytest.mark.ci
-@looped("method", CHAINS)
-def test_a_pool_replays_bit_for_bit_however_it_is_driven(method):
-    recipe = Recipe("mixture", method, target_options={"num_data": 60}, num_chains=3, budget=9_000)
-    at_once, in_sevens, again = (Session(made, metrics_every=20) for made in (recipe, recipe, recipe.replaced()))
-    drive(at_once, 10**6), drive(in_sevens, 7), drive(again, 1)
-    assert digest(at_once) == digest(again)
-    assert np.array_equal(at_once.frame.particles, in_sevens.frame.particles)
-    assert Recipe.from_link(recipe.to_link()) == recipe
-    in_sevens.seek(11)
-    assert not drive(in_sevens) and np.array_equal(at_once.frame.particles, in_sevens.frame.particles)

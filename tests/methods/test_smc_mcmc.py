@@ -63,8 +63,10 @@ def test_moves_leave_prior_times_power_of_the_likelihood_as_it_is(beta=0.3):
     theta = mean + np.sqrt(v) * rng.standard_normal((4000, 1))
     state = TEMPERING.init(rng, target, knobs)._replace(particles=theta, log_prior=target.log_prior(theta), beta=beta)
     state = state._replace(log_likelihood=target.log_likelihood(theta, target.data))
-    factor = proposal_cholesky(state, target, knobs.replaced(move_scale=0.5))
-    np.testing.assert_allclose(factor @ factor.T, (0.5 * 2.38) ** 2 * theta.var(), rtol=1e-6)
+    plane, half = make_target("gaussian"), knobs.replaced(move_scale=0.5)
+    skew = TEMPERING.init(rng, plane, half).particles @ np.array([[1.0, 0.5], [0.0, 0.2]])
+    factor = proposal_cholesky(TEMPERING.init(rng, plane, half)._replace(particles=skew), plane, half)
+    np.testing.assert_allclose(factor @ factor.T, (0.5 * 2.38) ** 2 / 2 * np.cov(skew.T, ddof=0), rtol=1e-6)
     for _ in range(15):
         state, _, accepted = moved(rng, state, target, target.data, knobs)
     assert 0.3 < accepted < 0.9

@@ -103,9 +103,6 @@ def test_where_q_underflows_its_logarithm_is_exact(far):
         )
 
 
-# The grid.
-
-
 # Target, options, rule of the kernel and its bandwidth.
 SHOWN = [
     ("mixture", {"num_data": 100}, "isotropic", 0.03),
@@ -119,17 +116,15 @@ SHOWN = [
 def test_a_grid_four_times_finer_tells_the_same(name, options, rule, bandwidth):
     kernel = {"bandwidth_rule": rule, "bandwidth": bandwidth}
     frame = Session(Recipe(name, target_options=options, budget=3000, num_particles=400, **kernel)).advance(10**6)
-    assert_same_on_a_finer_grid(frame.target, frame.density)
-
-
-def assert_same_on_a_finer_grid(target, density):
+    target, density = frame.target, frame.density
     coarse = picture(density, target.exact, target.view_box)
     assert coarse.resolved
     finer = Grid(coarse.grid.box, 4 * coarse.grid.side)
-    log_p = target.exact.log_density(finer.points)
-    log_p = log_p.reshape(finer.shape)
-    fine = DensitiesOnGrid(finer, np.exp(log_p), log_p, density.on_grid(finer), density, False)
-    a, b = compare(coarse), compare(fine)
+    log_p = target.exact.log_density(finer.points).reshape(finer.shape)
+    a, b = (
+        compare(coarse),
+        compare(DensitiesOnGrid(finer, np.exp(log_p), log_p, density.on_grid(finer), density, False)),
+    )
     assert a["tv"] == pytest.approx(b["tv"], abs=0.002)
     assert a["kl_forward"] == pytest.approx(b["kl_forward"], abs=0.01)
     assert a["kl_reverse"] == pytest.approx(b["kl_reverse"], abs=0.01)
