@@ -5,8 +5,6 @@ from functools import partial
 import numpy as np
 import pytest
 
-from pmdviz.engine.recipe.recipe import Recipe
-from pmdviz.engine.session import Session
 from pmdviz.errors import TargetError
 from pmdviz.methods import METHODS
 from pmdviz.methods.base import checked_log_density
@@ -63,9 +61,7 @@ def test_a_step_is_the_weighted_force_of_the_surrogate_without_a_gradient_of_the
 def test_with_the_target_itself_as_the_surrogate_it_is_svgd():
     knobs = {"num_particles": 30, "length_scale_rule": "thesis"}
     one = run(40, "gmm", options=PLANE, **knobs, surrogate="gaussian")
-    recipe = Recipe("gmm", "svgd", target_options=PLANE, budget=None, batch_size=1, **knobs)
-    other = Session(recipe, metrics_every=10**9)
-    other.advance(40)
+    other = advanced("svgd", 40, "gmm", PLANE, batch_size=1, **knobs)
     np.testing.assert_allclose(one.frame.particles, other.frame.particles, atol=1e-6)
 
 

@@ -2,15 +2,14 @@
 
 import numpy as np
 
-from pmdviz.engine.recipe.recipe import Recipe
-from pmdviz.engine.session import Session
 from pmdviz.targets import make_target
+from tests.support.engine import advanced
 from tests.support.tables import looped
 
 
 def session_of(method, num_data=60, seed=0, options=None, **knobs):
     made = {"num_data": num_data, "dim": 20, **(options or {})}
-    return Session(Recipe("sparse_gp", method, target_options=made, seed=seed, budget=None, **knobs), 10**9)
+    return advanced(method, 0, "sparse_gp", made, seed, **knobs)
 
 
 def kernel(x, z, width):

@@ -6,7 +6,7 @@ import pytest
 from pmdviz.densities.density import effective_sample_size, normalise
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.methods.smc.jitter import shrunk
-from tests.support.engine import Unmeasured, errors_from, sized_targets
+from tests.support.engine import Unmeasured, advanced, errors_from, sized_targets
 from tests.support.tables import looped
 
 NEVER = 1e-12  # an ESS threshold that is never reached
@@ -17,8 +17,7 @@ def run(target="gaussian", **parts):
 
 
 def ended(method, target="gaussian", **parts):
-    session = Unmeasured(Recipe(target, method, **{"budget": None, **parts}))
-    session.advance(10**6)
+    session = advanced(method, target=target, **parts)
     assert session.ended == "one pass only"
     return session
 

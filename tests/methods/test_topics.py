@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from pmdviz.engine.recipe.recipe import Recipe
-from pmdviz.engine.session import Session
-from tests.support.engine import errors_from
+from tests.support.engine import advanced, errors_from
 from tests.support.topics import (
     enumerate_all,
     evidence_errors,
@@ -21,7 +19,7 @@ TINY = {"data": "model", "num_topics": 2, "num_data": 2, "length": 4, "vocabular
 
 def session_of(method, seed=0, options=None, **knobs):
     made = {**TINY, **(options or {})}
-    return Session(Recipe("topics", method, target_options=made, seed=seed, budget=None, **knobs), 10**9)
+    return advanced(method, 0, "topics", made, seed, **knobs)
 
 
 def exact_of(target):

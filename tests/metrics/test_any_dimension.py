@@ -115,7 +115,8 @@ def test_what_a_run_tells_is_what_its_approximation_has(method):
     """The metrics of its last frame from its own mean, covariance and draws."""
     knobs = {"num_particles": 200} if "num_particles" in METHODS[method].Knobs.specs() else {}
     options = {"dim": 8, "num_data": 100}
-    run = pmdviz.run(target="linear", target_options=options, method=method, seed=0, budget=1500, **knobs)
+    parts = {"target": "linear", "method": method, "target_options": options, "budget": 1500, "seed": 0, **knobs}
+    run = pmdviz.run(floor=False, **parts)
     frame, exact, found = run.final, run.target.exact, run.final.metrics
     mean, cov = frame.density.mean, frame.density.cov
     assert found["mean_error"] == pytest.approx(np.abs((mean - exact.mean) / np.sqrt(np.diag(exact.cov))).max())
@@ -129,7 +130,7 @@ def test_what_a_run_tells_is_what_its_approximation_has(method):
 
 def test_nlpd_and_rmse_of_the_exact_posterior_are_those_of_the_noise():
     """As q is the exact Gaussian, E_q p(y) is N(x.mean, sigma^2 + x'Sx): held-out rows against that."""
-    run = pmdviz.run(target="linear", method="svi", seed=0, floor=False)
+    run = pmdviz.run(target="linear", method="svi", seed=0, budget=3000, floor=False)
     target, q = run.target, run.final.density
     x, y = target.test_data[:, :-1], target.test_data[:, -1]
     sd = np.sqrt(target.options.sigma_y**2 + np.einsum("ni,ij,nj->n", x, q.cov, x))
@@ -138,7 +139,7 @@ def test_nlpd_and_rmse_of_the_exact_posterior_are_those_of_the_noise():
 
 
 def test_accuracy_and_log_loss_by_hand():
-    run = pmdviz.run(target="logistic", method="pmd", seed=0, budget=2000, num_particles=200, floor=False)
+    run = pmdviz.run(target="logistic", method="pmd", seed=0, budget=500, num_particles=200, floor=False)
     rows, draws = run.target.test_data, run.final.draws
     p = (1 / (1 + np.exp(-draws @ rows[:, :-1].T))).mean(axis=0)
     y = rows[:, -1]

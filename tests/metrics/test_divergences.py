@@ -9,11 +9,9 @@ from scipy import integrate, stats
 from pmdviz.densities.bandwidth import local
 from pmdviz.densities.density import KernelDensity
 from pmdviz.densities.grid import CELLS_PER_SD, SIDES, Grid, side_for
-from pmdviz.engine.recipe.recipe import Recipe
-from pmdviz.engine.session import Session
 from pmdviz.metrics.divergences import DensitiesOnGrid, compare, measure, picture, total_variation
 from pmdviz.targets import make_target
-from tests.support.engine import NormalTarget
+from tests.support.engine import NormalTarget, advanced
 from tests.support.tables import looped
 
 
@@ -115,7 +113,7 @@ SHOWN = [
 @looped("name, options, rule, bandwidth", SHOWN)
 def test_a_grid_four_times_finer_tells_the_same(name, options, rule, bandwidth):
     kernel = {"bandwidth_rule": rule, "bandwidth": bandwidth}
-    frame = Session(Recipe(name, target_options=options, budget=3000, num_particles=400, **kernel)).advance(10**6)
+    frame = advanced("pmd", 20, name, options, num_particles=100, **kernel).frame
     target, density = frame.target, frame.density
     coarse = picture(density, target.exact, target.view_box)
     assert coarse.resolved

@@ -100,9 +100,9 @@ class Unmeasured(Session):
 
 
 def advanced(method: str, steps: int = 10**6, target="gaussian", options=None, seed: int = 0, **parts) -> Session:
-    """A session after so many steps, without a budget but one that is given; nothing is measured on the way."""
+    """A session after so many steps, without a budget but one that is given, and unmeasured."""
     recipe = Recipe(target, method, **{"target_options": options or {}, "seed": seed, "budget": None, **parts})
-    session = Session(recipe, metrics_every=10**9)
+    session = Unmeasured(recipe)
     session.advance(steps)
     return session
 
