@@ -27,7 +27,7 @@ from pmdviz.methods.smc import tempered
 from pmdviz.targets import TARGETS, make_target
 from tests.support.tables import looped
 
-POINTS = 1200
+POINTS = 900
 TRANSITIONS = 3
 LEVEL = 1e-3  # of a false alarm in one test, shared by all of its comparisons
 NUM_DATA = 4  # few, so that prior and posterior are of one size and a step fits every data set
