@@ -72,7 +72,7 @@ def test_a_run_with_patience_ends_where_the_bound_has_stalled_and_says_so():
     assert session.ended and "has not risen for 100 steps" in session.ended
     assert 100 <= state.iteration - state.best_at < 100 + BOUND_EVERY and state.iteration < 2000
     assert len(state.bounds) == WINDOW // BOUND_EVERY
-    assert not run(300, "logistic", options=E12, num_particles=100).ended
+    assert not run(150, "logistic", options=E12, num_particles=100).ended
     assert not PMFVB.ended(state._replace(best_at=0), session.frame.knobs, session.target), "no whole window yet"
 
 
@@ -167,11 +167,12 @@ def test_the_noise_is_drawn_from_its_inverse_gamma():
     assert stats.kstest(draws, stats.invgamma(1 + 25, scale=0.01 + 3.5).cdf).pvalue > 0.01
 
 
-def test_from_one_draw_the_curve_is_found_and_from_many_it_stays_flat():
+@pytest.mark.parametrize("steps, most", [(600, 0.5), pytest.param(1500, 0.08, marks=pytest.mark.ci)])
+def test_from_one_draw_the_curve_is_found_and_from_many_it_stays_flat(steps, most):
     """ERR-42: hidden units may change places, and the mean of nets in different orders is no net."""
-    common, own = (advanced("pmfvb_nn", 1500, "regression_net", start=way).frame for way in ("common", "independent"))
+    common, own = (advanced("pmfvb_nn", steps, "regression_net", start=way).frame for way in ("common", "independent"))
     flat = common.target.test_data[:, -1].var()
-    assert common.metrics["rmse"] ** 2 < 0.08 * flat and not common.caveat
+    assert common.metrics["rmse"] ** 2 < most * flat and not common.caveat
     assert own.metrics["rmse"] ** 2 > 0.8 * flat and "learnt nothing" in own.caveat
 
 

@@ -6,7 +6,7 @@ import pytest
 from pmdviz.densities.density import effective_sample_size, normalise
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.methods.smc.jitter import shrunk
-from tests.support.engine import Unmeasured, advanced, errors_from, sized_targets
+from tests.support.engine import Unmeasured, advanced, errors_from
 from tests.support.tables import looped
 
 NEVER = 1e-12  # an ESS threshold that is never reached
@@ -82,7 +82,7 @@ def test_with_shrinkage_mean_and_variance_are_those_of_the_posterior(knobs):
     assert abs(errors_from(means, 0.0)) < 4 and abs(errors_from(variances, 1 / (1 + 20 / 4))) < 4
 
 
-@looped("target", lambda: sized_targets("reals"))
+@looped("target", ["gaussian", "mixture", "logistic", "sparse_gp"])
 def test_after_its_pass_the_weights_are_the_likelihood_of_all_data(target):
     session = ended("importance", target, target_options={"num_data": 20}, num_particles=200, batch_size=7)
     expected = normalise(session.target.log_likelihood(session.frame.particles, session.target.data))

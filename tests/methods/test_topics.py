@@ -51,7 +51,7 @@ def test_one_topic_is_known_on_paper_to_every_method():
     chains = []
     for seed in range(12):
         session = session_of("sgrld", seed, options, batch_size=4, a=0.02, g=0.0, burn_in=100, sweeps=1)
-        chains.append(session.advance(900).density.particles)
+        chains.append(session.advance(600).density.particles)
     means = np.array([[draws.mean(axis=0), (draws**2).mean(axis=0)] for draws in chains])
     total = exact.sum()
     moments = np.array([exact / total, exact * (exact + 1) / (total * (total + 1))])
@@ -68,7 +68,7 @@ def test_langevin_draws_of_two_topics_have_the_posteriors_means():
         session = session_of(
             "sgrld", seed, {"beta": 1.5, "alpha": 1.0}, batch_size=2, a=0.05, g=0.0, burn_in=100, sweeps=10
         )
-        phi = session.target.topics(session.advance(900).density.particles)
+        phi = session.target.topics(session.advance(600).density.particles)
         means.append(np.einsum("nwk,nvk->wv", phi, phi) / len(phi))
     slack = np.abs(np.mean(means, axis=0) - exact) - 4.5 * np.std(means, axis=0, ddof=1) / np.sqrt(len(means))
     assert (slack < 0.01).all()
