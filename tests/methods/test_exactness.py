@@ -146,9 +146,9 @@ def joint_draws(target, rng, transition=None):
     return np.concatenate(before), np.concatenate(after) if after else np.empty(0)
 
 
-def exact_draws(target, rng, transition=None):
+def exact_draws(target, rng, transition=None, count=POINTS):
     """Statistics (n, k) of exact draws given the target's data, and of those after transitions."""
-    points = target.exact.sample(rng, POINTS)
+    points = target.exact.sample(rng, count)
     after = np.empty(0)
     if transition is not None:
         after = statistics(target, transition(rng, target, points, target.data_rows), target.data_rows)
@@ -176,7 +176,8 @@ def draws_for(key, name):
         return None
     if simulates(name) and not move.together:
         return joint_draws
-    return exact_draws if (target.data is None or simulates(name)) and target.exact is not None else None
+    exact = functools.partial(exact_draws, count=4 * POINTS) if move.together else exact_draws  # in one call: cheap
+    return exact if (target.data is None or simulates(name)) and target.exact is not None else None
 
 
 def check(key, name):
