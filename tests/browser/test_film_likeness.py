@@ -46,6 +46,7 @@ def film_stage(iteration):
     return picture.draw(scene)[-SIDE:, :SIDE, :3][LEGEND:]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("least, later", [(0, 3), (20, 10)])  # at 20 three steps are hardly to be seen
 def test_the_stage_of_a_film_is_that_of_the_page(open_lab, least, later):
     lab = open_lab(viewport={"width": 1440, "height": 787})

@@ -10,6 +10,8 @@ from pmdviz.engine.session import Session
 from tests.browser.conftest import Lab
 from tests.browser.test_page import SHOWN, without_floor
 
+pytestmark = pytest.mark.ci
+
 
 def test_a_shared_link_and_a_reload_open_at_the_same_frame(open_lab, browser, server):
     lab = open_lab(permissions=["clipboard-read", "clipboard-write"])
@@ -40,7 +42,6 @@ def test_a_shared_link_and_a_reload_open_at_the_same_frame(open_lab, browser, se
     other.context.close()
 
 
-@pytest.mark.ci
 def test_another_digest_is_said_on_a_slow_browser_too(browser, server):
     """A slow browser lays the page out while the link is opened: it misses neither the picture nor the words."""
     link = Recipe("gaussian").to_link()
@@ -52,7 +53,6 @@ def test_another_digest_is_said_on_a_slow_browser_too(browser, server):
     lab.context.close()
 
 
-@pytest.mark.ci
 def test_a_text_that_is_not_a_link_gives_a_sentence_and_the_usual_run(browser, server):
     lab = Lab(browser, f"{server.url}/?run=%00%ff<script>alert(1)</script>")
     lab.page.get_by_text("This link could not be read: ").wait_for()
@@ -63,7 +63,6 @@ def test_a_text_that_is_not_a_link_gives_a_sentence_and_the_usual_run(browser, s
     lab.context.close()
 
 
-@pytest.mark.ci
 def test_a_link_leaves_out_controls_and_an_embedded_lab_is_the_lab_alone(browser, server):
     lab = Lab(browser, f"{server.url}/?preset=particles_die&hide=data,seed,eta")
     assert not lab.page.get_by_text("Data and options of the target").is_visible()
@@ -83,7 +82,6 @@ def test_a_link_leaves_out_controls_and_an_embedded_lab_is_the_lab_alone(browser
     lab.context.close()
 
 
-@pytest.mark.ci
 def test_a_run_of_the_command_line_opens_from_its_file(open_lab, tmp_path):
     """The frame at its end has the digest of the frame that Python computes."""
     written = tmp_path / "result.json"

@@ -4,7 +4,10 @@ import json
 
 import pytest
 
+from pmdviz.lessons.catalogue import LESSONS
+from tests.browser import lesson_by_keys as keys
 from tests.browser.conftest import STILL_JS
+from tests.browser.test_race import ITERATION, column, to_race
 
 SHOWN = "JSON.parse(pmdviz.model('acknowledge').shown || '{}')"
 
@@ -50,6 +53,40 @@ def test_a_page_plays_and_its_settings_act(lab):
     lab.wait("pmdviz.iteration() === 2")
     lab.press("Back")
     lab.wait(f"pmdviz.iteration() === 1 && pmdviz.picture() === {first}")
+    lab.wait("location.search.includes('at=1&')")
+    lab.page.reload()
+    lab.wait("window.pmdviz && pmdviz.iteration() === 1 && pmdviz.model('acknowledge')?.drawn > 0", 60)
+    assert float(lab.knob("bandwidth").input_value()) > 2
+
+
+def test_the_tour_a_race_and_a_lesson_begin_and_tell_what_they_find(lab):
+    """The other parts of the first visit, on one page; tests of their own go further before a change lands."""
+    page, keyboard = lab.page, lab.page.keyboard
+    page.get_by_text("1,500 particles start where we know nothing (prior)").wait_for()
+    lab.press("What is this?")
+    said = page.get_by_role("dialog", name="What is this?")
+    assert said.locator("p").count() == 7 and "Dai, He, Dai, Song 2016" in said.inner_text()
+    keyboard.press("Escape")
+    said.wait_for(state="detached")
+    lab.press("Tour")
+    for step in range(1, 5):
+        page.get_by_role("dialog", name="Tour").get_by_text(f"{step} of 4:").wait_for()
+        keyboard.press("Enter")
+    page.get_by_role("dialog", name="Tour").wait_for(state="detached")
+    to_race(lab)
+    lab.press("Step")
+    lab.wait(f"{ITERATION} > 0", 60)
+    assert len(column(lab, "first")) == 6
+    page.goto(f"{page.url.partition('?')[0]}?lesson=one_step")
+    keys.wait(lab, "t.lesson", 120)
+    keyboard.press(" ")  # Play is closed
+    keys.wait(lab, "t.said.includes('answer first')")
+    assert lab.iteration() == 0
+    keys.answer(lab, LESSONS["one_step"].steps[0], "question", "b")
+    page.wait_for_function(f"({keys.FOCUS}) === 'Reveal'")
+    keyboard.press("Enter")
+    keys.wait(lab, "t.asks.question.verdict !== null")
+    assert keys.told(lab)["diagnosis"] in page.locator(".pmdviz-lesson .card").inner_text()
 
 
 @pytest.mark.ci

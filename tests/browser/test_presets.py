@@ -1,19 +1,16 @@
 """A preset as a person meets it: question, what to watch, a run to its end, and the diagnosis once it is asked for."""
 
 import re
-import time
 
 import pytest
 
 from pmdviz.lab.panels.diagnosis import UNDER_WAY, WAITING
 from pmdviz.presets import PRESETS
 from pmdviz.scenes.teaching.diagnosis import NOTHING_YET
-from tests.browser.conftest import Lab
 from tests.browser.test_page import SHOWN
 
 SAID = ".pmdviz-diagnosed"
 TV = re.compile(r"TV (?:is )?([\d.]+\d)")
-WAIT_S = 900  # of the run that takes longest, on busy cores
 
 
 def said(lab, seconds=30):
@@ -52,23 +49,3 @@ def test_a_preset_is_played_and_diagnosed_and_a_reload_keeps_its_question(lab):
     lab.wait("window.pmdviz && pmdviz.iteration() > 0 && pmdviz.model('acknowledge')?.drawn > 0", 60)
     heading.get_by_text(preset.question).wait_for()
     assert not lab.page.locator(SAID).is_visible()
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("name", PRESETS)
-def test_a_preset_of_a_link_runs_to_its_end_and_its_diagnosis_appears(name, browser, server):
-    lab = Lab(browser, f"{server.url}/?preset={name}&start=end")
-    refused = lab.page.get_by_text("The run starts at iteration 0 instead.")
-    end = time.monotonic() + WAIT_S
-    while lab.iteration() == 0 and not refused.is_visible() and time.monotonic() < end:
-        lab.page.wait_for_timeout(200)
-    if refused.is_visible():  # on busy cores a link's replay is foretold to take too long
-        lab.press("Close")
-        lab.hurry()
-        lab.press("Play")
-    lab.page.get_by_text("Diagnosis of this run").click()
-    words = said(lab, WAIT_S)
-    assert opening(name, words), words
-    assert lab.page.get_by_label("Preset").evaluate("s => s.selectedOptions[0].textContent") == PRESETS[name].title
-    assert lab.problems == []
-    lab.context.close()

@@ -1,4 +1,4 @@
-"""A person's own model that fails, lasts too long, or is full of markup: words say so, and the page goes on."""
+"""A person's own model that fails, or is full of markup: words say so, and the page goes on."""
 
 import re
 import sys
@@ -7,21 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from pmdviz.methods import METHODS
 from tests.browser.conftest import Lab, look_alike, stage_pixels
 from tests.support.browser import free_port, server
 
 pytestmark = pytest.mark.ci
 
-BATCH_SIZE = METHODS["pmd"].Knobs.specs()["batch_size"].label
-PAGES = [Path(__file__).with_name(f"{name}_page.py") for name in ("broken", "long", "injected")]
+PAGES = [Path(__file__).with_name(f"{name}_page.py") for name in ("broken", "injected")]
 EVIL = "</textarea></div><img src=x onerror='window.hacked=1'><script>window.hacked=1</script>"
 TEXT = "<script>window.hacked=1</script>"
 
 
 @pytest.fixture(scope="module")
 def trouble(tmp_path_factory):
-    """Opens one of the three pages, all of one server; and the file in which the broken model counts its calls."""
+    """Opens one of the two pages, all of one server; and the file in which the broken model counts its calls."""
     folder, port = tmp_path_factory.mktemp("trouble"), free_port()
     command = [sys.executable, "-m", "panel", "serve", *map(str, PAGES), "--port", str(port), "--liveness"]
     with (
@@ -64,32 +62,6 @@ def test_the_run_stops_with_words_and_goes_on(opened, trouble):
     lab.press("Retry")
     lab.reach(stopped + 1)
     card.wait_for(state="hidden", timeout=60_000)
-
-
-def test_a_long_step_says_how_far_it_is_and_is_cancelled(opened):
-    lab = opened("long_page")
-    lab.press("Step")
-    lab.reach(1)
-    lab.settled()
-    picture = stage_pixels(lab.page)
-    lab.type("batch_size", "7")
-    lab.page.get_by_text(f"{BATCH_SIZE}: takes effect").wait_for()
-    lab.press("Step")
-    card = lab.page.get_by_text(re.compile("Computing a step: .* so far"))
-    card.wait_for()
-    lab.wait("""pmdviz.find('progress[aria-label="Computing a step"]')?.value > 0""")
-    lab.press("Cancel")
-    lab.page.get_by_text("Cancelled.").wait_for()
-    card.wait_for(state="hidden")
-    assert lab.iteration() == 1 and look_alike(stage_pixels(lab.page), picture)
-    lab.type("batch_size", "10")
-    lab.page.get_by_text(f"{BATCH_SIZE}: takes effect").wait_for()
-    lab.press("Step")
-    lab.reach(2)
-    lab.settled()
-    lab.at_rest("pmdviz.picture()")
-    assert not look_alike(stage_pixels(lab.page), picture), "a step changes the picture"
-    assert lab.problems == []
 
 
 def test_no_text_from_outside_becomes_markup(opened):
