@@ -47,30 +47,14 @@ def page():
     made.stop()
 
 
-@pytest.fixture
-def panel(page):
-    return page.experiments
-
-
-def worked(name="recurrence", knobs=QUICK, tell=lambda done, total: None):
-    work = ExperimentWork(name, knobs)
-    work.act(tell)
-    return work
-
-
-async def over(page):
-    while page.buttons["Measure"].disabled:
-        await asyncio.sleep(0.01)
-
-
-def run(page, name="recurrence", knobs=QUICK, meanwhile=lambda: None, insist=False):
-    """Press Run on a page with an event loop, do something `meanwhile`, and wait until it is over."""
+def run(page, insist=False):
+    """Press Run on a page with an event loop, and wait until it is over."""
 
     async def act():
-        page.experiments._choose(usual(name)._replace(knobs=EXPERIMENTS[name].Knobs.checked(knobs)))
+        page.experiments._choose(usual("recurrence")._replace(knobs=EXPERIMENTS["recurrence"].Knobs.checked(QUICK)))
         page.experiments._run(insist)
-        meanwhile()
-        await over(page)
+        while page.buttons["Measure"].disabled:
+            await asyncio.sleep(0.01)
 
     in_a_thread(lambda: asyncio.wait_for(act(), 120))
 
@@ -110,7 +94,8 @@ def test_cancelled_work_keeps_its_rows_its_pictures_and_what_comes_out():
 def test_results_are_those_of_their_run_whatever_is_begun_or_chosen_meanwhile():
     results = ExperimentResults()
     assert EMPTY in results.about.object and not results.download.visible
-    first = worked()
+    first = ExperimentWork("recurrence", QUICK)
+    first.act(lambda done, total: None)
     results.begin(first)
     assert "Runs: 2" in results.about.object and results.download.visible
     assert len(results.pictures.views) == 1 and "<table>" in results.summary.object

@@ -122,7 +122,7 @@ async def test_an_export_from_the_panel():
     assert asked[-1](runner).frame.iteration == last.frame.iteration
     await asyncio.gather(*panel._tasks)
     assert panel.download.visible and panel.download.filename == "pmdviz.csv" and not panel.make.disabled
-    path = panel._file()
+    path = panel.download.callback()
     panel.download._sync_data(path)
     assert panel.download.data.startswith("data:")
     panel._free()

@@ -8,7 +8,6 @@ from pmdviz.lab.pages.opening import Opening, opening
 from pmdviz.methods import METHODS
 from pmdviz.methods.grammar import COLUMNS
 from pmdviz.scenes.trace_columns import GROUPS
-from pmdviz.serve.pages import PAGES
 from tests.lab.threads import until, with_lab
 from tests.support.tables import looped
 
@@ -19,10 +18,6 @@ def page():
     made.opened = []
     made.on_open = lambda name, what: made.opened.append((name, what))
     return made
-
-
-def test_the_tabs_in_their_order():
-    assert [title for title, _ in PAGES.values()] == ["Lessons", "Race", "Theory", "Geometry", "Methods"]
 
 
 def test_the_table_has_every_method_once_with_a_cell_for_each_column(page):

@@ -67,18 +67,14 @@ def shown_lab(scene: Callable) -> None:
 
 
 def test_a_page_gets_scripts_and_a_document_that_ask_nobody_else():
+    """And then changes, but not back to where they came from."""
+
     async def scene(lab, place):
         assert place.kinds()[:2] == ["scripts", "document"]
         assert [len(gzip.decompress(part)) > 10_000 for part in place.sent[0][1]] == [True] * len(scripts())
         assert place.sent[1][0]["version"] == VERSION
         assert FOREIGN.findall(place.sent[1][0]["doc"]) == []
         assert all(content["view"] == "here" for content, _ in place.sent[1:])
-
-    shown_lab(scene)
-
-
-def test_changes_are_sent_but_not_back_to_where_they_came_from():
-    async def scene(lab, place):
         place.sent.clear()
         lab._act("step")
         await place.until(lambda: '"attr":"sent"' in "".join(content["patch"] for content, _ in place.sent))
@@ -94,7 +90,7 @@ def test_sheets_become_part_of_the_document_and_widths_those_of_the_cell():
     assert made["css"].startswith("@container")
 
 
-def test_what_is_set_in_python_is_in_the_next_frame_and_on_the_slider():
+def test_what_is_set_in_python_or_as_a_trait_is_in_the_next_frame_and_on_the_slider():
     async def scene(lab, place):
         lab.set(bandwidth=0.5)
         assert lab.session.knobs.bandwidth == 0.5
@@ -105,12 +101,6 @@ def test_what_is_set_in_python_is_in_the_next_frame_and_on_the_slider():
         lab.set(bandwidth=0.9)
         await place.until(lambda: lab._last.in_force["bandwidth"] == 0.9)
         assert lab.recipe.changes
-
-    shown_lab(scene)
-
-
-def test_knobs_are_traits_and_a_refused_value_goes_back():
-    async def scene(lab, place):
         lab.widget.bandwidth = 0.6
         await place.until(lambda: lab.session.knobs.bandwidth == 0.6)
         lab.widget.bandwidth = -1.0
@@ -179,16 +169,13 @@ async def test_a_race_is_shown_alike():
     await asyncio.wait({race.live._task})
 
 
-def test_the_still_picture_is_one():
+def test_the_still_picture_of_a_lab_or_a_race_is_one():
     lab = pmdviz.Lab(num_particles=100)
     lab.session.advance(20)
     snapshot = lab._present()
     bundle = Still("a<b", lab._draw)._bundle(lab._words(snapshot), lab._draw(snapshot))
     assert Image.open(io.BytesIO(base64.b64decode(bundle[PNG]))).size == (960, 540)
     assert bundle["text/plain"].startswith("iteration 20,") and bundle[PNG] in bundle["text/html"]
-
-
-def test_the_still_picture_of_a_race_is_one():
     race = pmdviz.Race(["pmd:num_particles=100", "sgld"], budget=None)
     snapshot = race.live.runner.advance(5) if race._present() else None
     picture = Image.open(io.BytesIO(race._draw(snapshot)))

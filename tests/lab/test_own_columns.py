@@ -47,6 +47,7 @@ def test_kinds_are_said_with_what_is_missing():
 )
 def test_roles_are_preset_by_what_a_target_takes(text, form, roles):
     assert list(looked_at(text, form)[2]) == roles
+    assert (OUTCOME in choice.role_names(form)) == bool(form.outcome)
 
 
 def test_a_new_outcome_or_the_only_input_takes_the_place_of_the_one_before():

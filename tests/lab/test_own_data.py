@@ -31,26 +31,6 @@ async def brought(lab, what, value):
     return lab.own.dialog.view.told
 
 
-def test_a_pasted_table_becomes_the_data_of_a_new_run_and_undo_brings_the_old_ones_back():
-    async def scene(lab):
-        before = data_of(lab)
-        told = await brought(lab, "text", HEIGHTS)
-        assert told["columns"] == [{"name": "height", "kind": "numbers", "role": "input"}]
-        assert (len(told["rows"]), told["count"], told["scale"]) == (8, 40, True)
-        assert lab.own.dialog.view.form["roles"] == [INPUT, LEAVE_OUT]
-        lab.own.dialog._hear("use", True)
-        await until(lambda: lab.last.frame.target.tables)
-        assert lab.last.recipe.target_options["data"].startswith("pasted.csv#")
-        np.testing.assert_allclose(data_of(lab).std(), 1, atol=1e-4)
-        assert lab.last.frame.target.num_data == 40
-        assert lab.own.dialog.view.told["columns"] == []  # the dialog keeps nothing
-        lab._act("undo")
-        await until(lambda: not lab.last.frame.target.tables)
-        np.testing.assert_array_equal(data_of(lab), before)
-
-    played(scene)
-
-
 def test_a_table_that_a_target_refuses_opens_the_dialog_again_with_the_sentence():
     async def scene(lab):
         far = "x\n" + "\n".join(str(500 + k) for k in range(20))
@@ -76,7 +56,7 @@ HOSTILE = {
 }
 
 
-def test_hostile_files_get_a_sentence_each_and_the_run_plays_on():
+def test_hostile_files_get_a_sentence_each_and_a_pasted_table_becomes_the_data_of_a_new_run():
     async def scene(lab):
         for what, value in HOSTILE.items():
             told = await brought(lab, "file", value)
@@ -90,14 +70,31 @@ def test_hostile_files_get_a_sentence_each_and_the_run_plays_on():
         lab._act("step")
         await until(lambda: lab.last.frame.iteration == 1)
         assert not lab.last.frame.target.tables
+        before = data_of(lab)
+        told = await brought(lab, "text", HEIGHTS)
+        assert told["columns"] == [{"name": "height", "kind": "numbers", "role": "input"}]
+        assert (len(told["rows"]), told["count"], told["scale"]) == (8, 40, True)
+        assert lab.own.dialog.view.form["roles"] == [INPUT, LEAVE_OUT]
+        lab.own.dialog._hear("use", True)
+        await until(lambda: lab.last.frame.target.tables)
+        assert lab.last.recipe.target_options["data"].startswith("pasted.csv#")
+        np.testing.assert_allclose(data_of(lab).std(), 1, atol=1e-4)
+        assert lab.last.frame.target.num_data == 40
+        assert lab.own.dialog.view.told["columns"] == []  # the dialog keeps nothing
+        lab._act("undo")
+        await until(lambda: not lab.last.frame.target.tables)
+        np.testing.assert_array_equal(data_of(lab), before)
 
     played(scene)
 
 
-def test_edits_make_one_run_of_all_that_wait_and_undo_takes_them_back():
+def test_edits_make_one_run_of_all_that_wait_undo_takes_them_back_and_clicks_count_while_they_are_switched_on():
+    class Click:
+        x, y = 3.0, 0.1
+
     async def scene(lab):
         lab.screen.group.value = "data"
-        await until(lambda: lab.own.editing.view.visible)
+        await until(lambda: lab.own.editing.view.visible and lab.last.data is not None)
         before = data_of(lab)
         for value in ("5", "6.5"):
             lab.own.editing._hear({"add": [value]})
@@ -113,17 +110,6 @@ def test_edits_make_one_run_of_all_that_wait_and_undo_takes_them_back():
         np.testing.assert_array_equal(data_of(lab), before)
         lab.own.editing._hear({"add": ["five"]})
         assert lab.own.editing.view.said == "Give a number for x."
-
-    played(scene)
-
-
-def test_clicks_count_only_while_the_switch_is_on():
-    class Click:
-        x, y = 3.0, 0.1
-
-    async def scene(lab):
-        lab.screen.group.value = "data"
-        await until(lambda: lab.own.editing.view.visible and lab.last.data is not None)
         lab.own.editing._tapped(Click)
         assert not lab.own.editing._edits
         lab.own.editing._hear({"on": True})

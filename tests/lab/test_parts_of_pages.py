@@ -8,18 +8,9 @@ from bokeh.plotting import figure
 
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.lab.loop import temporary
-from pmdviz.lab.loop.page_trace import PageTrace
 from pmdviz.lab.loop.runner import Runner
-from pmdviz.lab.pages.race import usual_race
-from pmdviz.lab.panels.export import ExportPanel
-from pmdviz.lab.panels.lesson.controls import StepControls
-from pmdviz.lab.panels.own_data.choice import role_names
-from pmdviz.lab.panels.own_data.columns import INPUT, LEAVE_OUT, OUTCOME
 from pmdviz.lab.panels.own_data.own_problem import OwnProblem
-from pmdviz.targets.table_form import TableForm
-from tests.lab.threads import in_a_thread
 
-CLASSES = TableForm("Inputs and a class.", 1, 8, "class", dim_beyond=1, held_out=1)
 RECIPE = Recipe("mixture", num_particles=50, budget=500, target_options={"num_data": 30})
 
 
@@ -62,43 +53,6 @@ def test_no_edit_is_taken_while_the_data_are_out_of_sight(own):
     editing.look(True)
     editing._hear({"last": True})
     assert len(begun) == 1
-
-
-def test_a_step_offers_the_seed_and_the_budget(runner):
-    controls = StepControls(*[lambda name, value: None] * 3)
-    controls.show(("seed", "budget", "num_particles"), RECIPE, runner.snapshot())
-    assert [*controls.form.controls] == ["seed", "budget", "num_particles"]
-
-
-def test_a_copy_of_the_pages_trace_goes_its_own_way(runner):
-    def iterations(trace):
-        return trace.points(runner.session.run.history).of(["tv"])["iteration"].tolist()
-
-    trace, frame = PageTrace(), runner.session.frame
-    trace.put(frame, RECIPE, ("tv",))
-    twin = trace.copy()
-    assert iterations(twin) == iterations(trace)
-    twin.put(frame.replaced(iteration=9), RECIPE, ("tv",))
-    assert len(iterations(twin)) == len(iterations(trace)) + 1
-
-
-def test_the_file_that_is_ready_is_what_a_browser_downloads(tmp_path):
-    async def scene():
-        panel = ExportPanel(lambda act: None)
-        panel.view.collapsed = False
-        panel._ready = SimpleNamespace(path=tmp_path / "run.csv")
-        return panel.download.callback()
-
-    assert in_a_thread(scene) == tmp_path / "run.csv"
-
-
-def test_only_a_target_with_an_outcome_offers_that_role():
-    for form, roles in [(TableForm("One."), [INPUT, LEAVE_OUT]), (CLASSES, [INPUT, OUTCOME, LEAVE_OUT])]:
-        assert role_names(form) == roles
-
-
-def test_the_page_races_once():
-    assert len(usual_race().seeds) == 1
 
 
 def test_a_stale_folder_of_another_user_stays(tmp_path, monkeypatch):

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.lab.controls.race_setup import DEFAULT_ENTRANTS, RaceSetup
-from pmdviz.lab.pages.race import RacePage
+from pmdviz.lab.pages.race import RacePage, usual_race
 from tests.lab.threads import drawing, in_a_thread, until
 
 FEW = {"num_particles": 80}
@@ -105,6 +105,7 @@ def test_another_target_keeps_those_who_can_run_on_it():
     setup.target.value = "bimodal1d"
     assert [one.method for one in asked[0].entrants] == ["pmd", "pmd", "smc", "sgld", "svi"]
     assert asked[0].target.name == "bimodal1d" and asked[0].seeds == RACE.seeds
+    assert len(usual_race().seeds) == 1
 
 
 def test_the_clock_and_the_metrics_follow_what_is_raced():
@@ -130,5 +131,4 @@ def test_the_clock_and_the_metrics_follow_what_is_raced():
         await until(lambda: page._last.iteration > 0)
         assert {"first", "second"} <= set(page.screen.table.rows[0])
 
-    scene(play)
     scene(play, RaceRecipe.checked([("pmd", FEW)], target_options={"num_data": 300}, budget=900))

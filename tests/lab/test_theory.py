@@ -5,6 +5,7 @@ import time
 import numpy as np
 import pytest
 
+from pmdviz.experiments.sweep import planned
 from pmdviz.experiments.theory.costs import LINES, Cost
 from pmdviz.experiments.theory.recurrence import Terms
 from pmdviz.experiments.theory.varied import SMOOTHNESS, STRATEGIES, VARIED, planned_runs
@@ -24,10 +25,8 @@ def waited(condition, seconds=60.0):
 
 @looped("name", VARIED)
 @looped("strategy", STRATEGIES)
-@looped("target", ["gaussian", "mixture", "banana", "bimodal1d"])
+@looped("target", ["gaussian", "bimodal1d"])
 def test_every_choice_is_a_sweep_that_can_be_planned(target, strategy, name):
-    from pmdviz.experiments.sweep import planned
-
     recipe, over = planned_runs(target, strategy, name)
     jobs = planned(recipe, over, 2, together=True)
     assert len(jobs) == 12
