@@ -214,8 +214,8 @@ class Lab:
 def open_lab(server: Server, browser: object) -> Iterator[Callable[..., Lab]]:
     made: list[Lab] = []
 
-    def opened(**options: object) -> Lab:
-        made.append(Lab(browser, server.url, **options))
+    def opened(address: str = "/", **options: object) -> Lab:
+        made.append(Lab(browser, server.url + address, **options))
         return made[-1]
 
     yield opened

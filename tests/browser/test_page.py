@@ -6,8 +6,6 @@ import pytest
 
 from pmdviz.lessons.catalogue import LESSONS
 from tests.browser import lesson_by_keys as keys
-from tests.browser.conftest import STILL_JS
-from tests.browser.test_race import ITERATION, column, to_race
 
 SHOWN = "JSON.parse(pmdviz.model('acknowledge').shown || '{}')"
 
@@ -59,7 +57,7 @@ def test_a_page_plays_and_its_settings_act(lab):
     assert float(lab.knob("bandwidth").input_value()) > 2
 
 
-def test_the_tour_a_race_and_a_lesson_begin_and_tell_what_they_find(lab):
+def test_the_tour_and_a_lesson_begin_and_tell_what_they_find(lab):
     """The other parts of the first visit, on one page; tests of their own go further before a change lands."""
     page, keyboard = lab.page, lab.page.keyboard
     page.get_by_text("1,500 particles start where we know nothing (prior)").wait_for()
@@ -73,10 +71,6 @@ def test_the_tour_a_race_and_a_lesson_begin_and_tell_what_they_find(lab):
         page.get_by_role("dialog", name="Tour").get_by_text(f"{step} of 4:").wait_for()
         keyboard.press("Enter")
     page.get_by_role("dialog", name="Tour").wait_for(state="detached")
-    to_race(lab)
-    lab.press("Step")
-    lab.wait(f"{ITERATION} > 0", 60)
-    assert len(column(lab, "first")) == 6
     page.goto(f"{page.url.partition('?')[0]}?lesson=one_step")
     keys.wait(lab, "t.lesson", 120)
     keyboard.press(" ")  # Play is closed
@@ -185,19 +179,8 @@ def test_zoom_stays_while_it_plays_and_over_a_restart(lab):
 
 
 @pytest.mark.ci
-def test_nothing_moves_while_it_plays_and_other_traces_can_be_chosen(lab):
-    """Once the floor is known: while it is computed for the first time, the pictures are laid out again."""
-    lab.wait("/exact samples \\d/.test(pmdviz.words())", 120)
-    lab.wait("Bokeh.documents[0].is_idle")
-    lab.page.evaluate(STILL_JS)
-    lab.page.evaluate(
-        """() => { window.shift = 0; new PerformanceObserver(list => {
-        for (const e of list.getEntries()) window.shift += e.value }).observe({type: "layout-shift"}) }"""
-    )
-    lab.press("Play")
-    lab.reach(60)
-    assert lab.page.evaluate("window.shift") == 0
-    lab.press("Pause")
+def test_other_traces_can_be_chosen(lab):
+    lab.press("Step")
     lab.page.get_by_label("Traces", exact=True).select_option("ESS and ancestors")
     lab.wait("pmdviz.model('traces').left[0].axis_label?.startsWith('ESS')")
     lab.page.get_by_label("Against", exact=True).select_option("iteration")

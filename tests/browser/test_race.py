@@ -89,26 +89,3 @@ def test_tiles_are_square_and_entrants_change(race):
     box.fill("300")
     box.press("Enter")
     race.wait("JSON.parse(pmdviz.model('race-acknowledge').shown).entrants.includes('smc:num_particles=300')", 30)
-
-
-def test_out_of_sight_nothing_computes_and_everything_is_still_there(lab):
-    lab.endless()
-    lab.type("bandwidth", "0.5")
-    stood = lab.paused_at(4)
-    lab.press("Play")
-    to_race(lab)
-    hidden = lab.at_rest()
-    assert hidden >= stood
-    race_stood = iteration(lab)
-    lab.press("Play")
-    lab.wait(f"{ITERATION} > {race_stood + 20}", 60)
-    assert lab.iteration() == hidden
-    tab = lab.page.get_by_role("tab", name="Lab")
-    lab.page.get_by_role("tab", name="Race").press("Home")  # by keyboard
-    assert tab.get_attribute("aria-selected") == "true"
-    lab.reach(hidden + 2)
-    race_hidden = lab.at_rest(ITERATION, ALL_BACK)
-    lab.reach(lab.iteration() + 10)
-    assert iteration(lab) == race_hidden and lab.knob("bandwidth").first.input_value() == "0.5"
-    lab.page.get_by_role("tab", name="Race").click()
-    lab.wait(f"{ITERATION} > {race_hidden}", 60)

@@ -67,34 +67,10 @@ def test_on_laptops_and_projectors(lab):
             assert abs(sides[0] - sides[1]) < 1 and sides[0] >= min(350, 0.55 * height)
     assert lab.words() == words and lab.iteration() == stood
     presenter(lab, False)
-    lab.page.set_viewport_size({"width": 1280, "height": 600})
-    for selector in (".pmdviz-options", ".pmdviz-setup"):  # the last parts can be scrolled above the foot
-        part = lab.page.locator(selector)
-        part.evaluate("e => e.scrollIntoView({block: 'end'})")
-        part.evaluate("e => { for (let p = e; p; p = p.assignedSlot ?? p.parentNode ?? p.host) p.scrollTop = 1e6 }")
-        bottom = part.evaluate("e => e.getBoundingClientRect().bottom")
-        assert bottom <= lab.page.evaluate("pmdviz.find('.pmdviz-transport').getBoundingClientRect().top") + 1, selector
     to_race(lab)
     for width, height in (*SCREENS[:4], (720, 450)):
         lab.wait("!pmdviz.model('race-acknowledge').words.includes('Making')", 60)
         assert_in_sight(lab, width, height, ".pmdviz-race-tiles", 0, -math.inf)
-
-
-def test_on_a_phone(open_lab):
-    lab = open_lab(**PHONE)
-    sides = assert_in_sight(lab, 390, 844, least=350)
-    assert abs(sides[0] - sides[1]) < 1
-    lab.press("Play")
-    lab.reach(3)
-    lab.press("Pause")
-    to_race(lab)
-    assert_in_sight(lab, 390, 844, ".pmdviz-race-tiles", 0, -math.inf)
-    lab.page.get_by_role("tab", name="Theory").click()
-    lab.wait("pmdviz.model('theory')?.inner_width > 200")
-    assert lab.page.evaluate("document.documentElement.scrollWidth") <= 390
-    lab.page.get_by_role("tab", name="Geometry").tap()
-    lab.wait("pmdviz.model('geometry-triangle')?.inner_width > 250")
-    assert lab.page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
 def test_play_is_among_the_first_stops_of_the_tab_key_and_a_link_skips_to_it(lab):

@@ -33,9 +33,6 @@ def called(capsys, *arguments):
     return status, *capsys.readouterr()
 
 
-# Export.
-
-
 def test_a_recipe_becomes_a_film(capsys, tmp_path):
     recipe = pmdviz.Recipe("gaussian", num_particles=30, budget=300)
     given, film = tmp_path / "recipe.json", tmp_path / "out.gif"
@@ -76,9 +73,6 @@ def test_a_terminal_gets_bars(capsys, tmp_path, monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     status, _, err = called(capsys, "export", tmp_path / "x.gif", *RUN, "--size", "160x160", "--frames", "3")
     assert status == 0 and "300 of 300 data" in err and "3 of 3 frames" in err and err.endswith("\n")
-
-
-# Races.
 
 
 def test_a_race_as_json_has_rows_summary_and_modes(capsys):
@@ -132,9 +126,6 @@ def test_a_race_is_exported_and_run_again(capsys, tmp_path):
     assert json.loads(out)["race"]["methods"] == ["sgld"] and err.startswith(f"{tmp_path / 'rows.csv'}: ")
 
 
-# Sweeps.
-
-
 def test_a_sweep_as_json_and_in_lines(capsys, tmp_path):
     plain = {"target": "gaussian", "target_options": {"dim": 1}, "knobs": {"batch_size": 5}, "budget": 100}
     recipe, table = tmp_path / "recipe.json", tmp_path / "table.csv"
@@ -153,9 +144,6 @@ def test_a_sweep_as_json_and_in_lines(capsys, tmp_path):
     together = ["--over", "budget=50,100", "--together", "--seeds", 1, "--json", "-"]
     rows = json.loads(called(capsys, *sweep, "num_particles=20,40", *together)[1])["rows"]
     assert [(row["num_particles"], row["visited"]) for row in rows] == [(20, 50), (40, 100)]
-
-
-# Lessons.
 
 
 def test_lessons_are_listed_with_challenges_apart(capsys, tmp_path, monkeypatch):
@@ -187,9 +175,6 @@ def test_a_check_of_lessons_says_what_is_wrong_and_ends_with_1(capsys, tmp_path)
     status, out, _ = called(capsys, "lessons", "check", right, none, "--json", "-")
     found = json.loads(out)
     assert status == 1 and found[str(right)] == [] and len(found[str(none)]) == 1
-
-
-# Notebooks.
 
 
 def contents(folder):
@@ -241,13 +226,13 @@ def installed(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-def test_an_installed_package_takes_the_benches_of_the_checkout_around_the_current_folder(installed, monkeypatch):
+def test_an_installed_package_takes_the_benches_of_the_checkout_around_it_alone(installed, monkeypatch, tmp_path):
     monkeypatch.chdir(ROOT)
     assert Path(bench._benchmarks().__file__).parent == ROOT / "benchmarks"
     assert sys.path[-1] == str(ROOT), "last: the installed package is what is measured"
-
-
-def test_elsewhere_it_says_what_to_do_and_runs_no_folder_of_that_name(installed, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delitem(sys.modules, "benchmarks")
+    sys.path.pop()
     with pytest.raises(InputError, match="change to the checkout's folder"):
         bench._benchmarks()
     (tmp_path / "benchmarks").mkdir()

@@ -59,9 +59,6 @@ def run(page, insist=False):
     in_a_thread(lambda: asyncio.wait_for(act(), 120))
 
 
-# Work
-
-
 def test_pictures_come_with_the_first_rows_and_what_comes_out_in_the_end():
     seen = []
     work = ExperimentWork("recurrence", {"runs": 3, "steps": 3})
@@ -88,9 +85,6 @@ def test_cancelled_work_keeps_its_rows_its_pictures_and_what_comes_out():
     assert len([*csv.DictReader(io.StringIO(work.result.csv()))]) == len(work.rows)
 
 
-# Results
-
-
 def test_results_are_those_of_their_run_whatever_is_begun_or_chosen_meanwhile():
     results = ExperimentResults()
     assert EMPTY in results.about.object and not results.download.visible
@@ -107,9 +101,6 @@ def test_results_are_those_of_their_run_whatever_is_begun_or_chosen_meanwhile():
     assert len(rows) == 6 and "measured" in rows[0]
 
 
-# The page
-
-
 @pytest.fixture
 def large(monkeypatch):
     monkeypatch.setenv("PMDVIZ_MAX_EXPERIMENT_S", "")
@@ -122,9 +113,6 @@ def test_what_is_too_large_is_refused_unless_a_person_insists(page, large):
     assert page.experiments.results.work is None
     run(page, insist=True)
     assert "6 rows measured." in page.experiments.line.said.object and not page.experiments.insist.visible
-
-
-# Links and presets
 
 
 def test_a_link_holds_what_differs_from_the_defaults_and_comes_back(page):
@@ -168,7 +156,7 @@ def test_a_preset_is_a_start_with_a_question_and_has_a_link_of_its_own(page):
 @looped(
     "asked, words",
     [
-        (Asked("descend"), "did you mean &#x27;descent&#x27;"),
+        (Asked("descend"), "did you mean 'descent'"),
         (Asked("descent", "3.rubbish"), "cut short or changed"),
         (Asked("descent", "nothing"), "not complete"),
         (Asked("descent", pack(EXPERIMENTS["recurrence"].Knobs.checked({"runs": 9, "steps": 7}))), "unknown knob"),
@@ -176,10 +164,13 @@ def test_a_preset_is_a_start_with_a_question_and_has_a_link_of_its_own(page):
     ],
 )
 def test_what_cannot_be_read_is_said_and_the_page_opens_with_its_defaults(asked, words):
-    panel = TheoryPage(asked).experiments
-    said = panel.line.said.object
-    assert "This link could not be read" in said and words in said and "default settings instead." in said
-    assert panel.choice == usual(panel.choice.experiment)
+    with pytest.raises(InputError, match=words):
+        read(asked)
+    if asked.knobs == "nothing":
+        panel = TheoryPage(asked).experiments
+        said = panel.line.said.object
+        assert "This link could not be read" in said and words in said and "default settings instead." in said
+        assert panel.choice == usual(panel.choice.experiment)
 
 
 def test_a_value_beyond_its_bounds_in_a_link_is_refused(monkeypatch):

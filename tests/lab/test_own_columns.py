@@ -57,21 +57,15 @@ def test_a_new_outcome_or_the_only_input_takes_the_place_of_the_one_before():
     assert settled((INPUT, INPUT), (INPUT, LEAVE_OUT), ONE) == (LEAVE_OUT, INPUT)
 
 
-def test_rows_with_missing_values_are_left_out_and_their_number_is_said():
+def test_rows_with_missing_values_are_left_out_classes_are_1_and_0_and_columns_are_scaled():
     found = taken(PEOPLE, ONE)
     np.testing.assert_array_equal(found.rows, [[170], [182], [165], [177]])
     assert found.columns == ("height",)
     assert found.said == ("1 row with missing values is left out.",)
-
-
-def test_words_of_two_classes_are_1_and_0():
     found = taken(PEOPLE, CLASS)
     np.testing.assert_array_equal(found.rows[:, -1], [0, 1, 0, 1])
     assert "In 'sex', 'm' is 1, 'f' is 0." in found.said
     assert "1 of the 4 rows are held out, to judge predictions." in found.said
-
-
-def test_scaled_columns_have_mean_0_and_sd_1_and_classes_stay():
     found = taken(PEOPLE, CLASS, scale=True)
     np.testing.assert_allclose(found.rows[:, :2].mean(axis=0), 0, atol=1e-5)
     np.testing.assert_allclose(found.rows[:, :2].std(axis=0), 1, atol=1e-4)

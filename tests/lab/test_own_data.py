@@ -5,15 +5,15 @@ import base64
 import numpy as np
 
 from pmdviz.lab.panels.own_data.columns import INPUT, LEAVE_OUT
-from tests.lab.threads import until, with_lab
+from tests.lab.threads import playing_lab, until
 
 HEIGHTS = "height\n" + "\n".join(str(150 + k) for k in range(40)) + "\n"
 QUICK = {"num_particles": 60, "batch_size": 20, "target_options": {"num_data": 60}}
 
 
-def played(scene, **settings):
-    """A lab that has its first picture, for a coroutine."""
-    with_lab(scene, **({} if "method" in settings else QUICK) | settings)
+def played(**settings):
+    """A lab that has its first picture."""
+    return playing_lab(**QUICK | settings)
 
 
 def data_of(lab):
@@ -31,8 +31,8 @@ async def brought(lab, what, value):
     return lab.own.dialog.view.told
 
 
-def test_a_table_that_a_target_refuses_opens_the_dialog_again_with_the_sentence():
-    async def scene(lab):
+async def test_a_table_that_a_target_refuses_opens_the_dialog_again_with_the_sentence():
+    async with played(target="banana") as lab:
         far = "x\n" + "\n".join(str(500 + k) for k in range(20))
         await brought(lab, "text", far)
         await brought(lab, "scale", False)
@@ -42,8 +42,6 @@ def test_a_table_that_a_target_refuses_opens_the_dialog_again_with_the_sentence(
         assert "mean" in lab.own.dialog.view.told["misfit"]
         assert lab.own.dialog.view.told["columns"]  # to be chosen otherwise
         assert not lab.last.frame.target.tables
-
-    played(scene, target="banana")
 
 
 HOSTILE = {
@@ -56,8 +54,8 @@ HOSTILE = {
 }
 
 
-def test_hostile_files_get_a_sentence_each_and_a_pasted_table_becomes_the_data_of_a_new_run():
-    async def scene(lab):
+async def test_hostile_files_get_a_sentence_each_and_a_pasted_table_becomes_the_data_of_a_new_run():
+    async with played() as lab:
         for what, value in HOSTILE.items():
             told = await brought(lab, "file", value)
             assert told["misfit"].endswith("."), what
@@ -85,14 +83,12 @@ def test_hostile_files_get_a_sentence_each_and_a_pasted_table_becomes_the_data_o
         await until(lambda: not lab.last.frame.target.tables)
         np.testing.assert_array_equal(data_of(lab), before)
 
-    played(scene)
 
-
-def test_edits_make_one_run_of_all_that_wait_undo_takes_them_back_and_clicks_count_while_they_are_switched_on():
+async def test_edits_make_one_run_of_all_that_wait_undo_takes_them_back_and_clicks_count_while_they_are_switched_on():
     class Click:
         x, y = 3.0, 0.1
 
-    async def scene(lab):
+    async with played() as lab:
         lab.screen.group.value = "data"
         await until(lambda: lab.own.editing.view.visible and lab.last.data is not None)
         before = data_of(lab)
@@ -120,11 +116,9 @@ def test_edits_make_one_run_of_all_that_wait_undo_takes_them_back_and_clicks_cou
         assert not lab.own.editing.view.editing
         assert len(lab.screen.data.rug_source.data["x"]) == 0
 
-    played(scene)
 
-
-def test_a_handle_is_followed_and_its_release_is_a_new_run():
-    async def scene(lab):
+async def test_a_handle_is_followed_and_its_release_is_a_new_run():
+    async with played() as lab:
         handles = lab.own.handles
         assert [each["name"] for each in handles.view.handles] == ["first mode", "second mode"]
         handles._hear({"at": 0, "x": 2.0, "y": -3.0, "serial": 1})
@@ -139,5 +133,3 @@ def test_a_handle_is_followed_and_its_release_is_a_new_run():
         lab._act("undo")
         await until(lambda: lab.last.recipe.target_options["theta2"] == -2.0)
         assert handles.view.handles[0] == {"name": "first mode", "x": 1.0, "y": -2.0}
-
-    played(scene)

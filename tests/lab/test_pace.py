@@ -28,17 +28,15 @@ def test_so_many_iterations_a_second_on_a_fast_and_on_a_slow_display(name, frame
     assert frames[-1][1] == pytest.approx(20 * PACES[name].per_second, abs=1 + PACES[name].per_second / 5)
 
 
-def test_slow_at_first_then_every_frame():
+def test_slow_at_first_then_every_frame_by_the_logarithm_and_not_again():
     times = [at for at, _ in played(SLOW, 12.0)]
     gaps = [later - at for at, later in zip(times, times[1:], strict=False)]
     assert all(0.3 < gap < 0.5 for gap in gaps[:3])
     assert 30 <= len([at for at in times if at <= 5.5]) <= 50
     assert gaps[-100:] == pytest.approx([1 / 60] * 100), "in the end nothing is waited for"
-
-
-def test_playing_time_grows_like_the_logarithm():
     spans = [SLOW.seconds(10 * n) - SLOW.seconds(n) for n in (100, 1_000, 10_000)]
     assert spans == pytest.approx([3 * math.log(10)] * 3, rel=0.06)
+    assert len(played(SLOW, 1.0, iteration=500)) >= 60
 
 
 @looped("name, each", [("fast", 1), ("x5", 5), ("x50", 50)])
@@ -55,10 +53,6 @@ def test_time_that_went_by_is_not_made_up_for(name):
     if pace.slow_start or pace.per_second < math.inf:
         wait = pace.seconds(taken + 2) - pace.seconds(taken + 1)
         assert beat.take(3600.0, 1 + taken) == 0 and beat.wait(3600.0) >= 0.49 * wait / pace.a_frame
-
-
-def test_a_run_that_is_far_does_not_begin_slowly_again():
-    assert len(played(SLOW, 1.0, iteration=500)) >= 60
 
 
 def test_the_menu_says_what_a_pace_does():

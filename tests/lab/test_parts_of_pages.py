@@ -1,13 +1,11 @@
 """Parts of the lab's pages one by one, without a server or a browser."""
 
-import os
 from types import SimpleNamespace
 
 import pytest
 from bokeh.plotting import figure
 
 from pmdviz.engine.recipe.recipe import Recipe
-from pmdviz.lab.loop import temporary
 from pmdviz.lab.loop.runner import Runner
 from pmdviz.lab.panels.own_data.own_problem import OwnProblem
 
@@ -53,17 +51,3 @@ def test_no_edit_is_taken_while_the_data_are_out_of_sight(own):
     editing.look(True)
     editing._hear({"last": True})
     assert len(begun) == 1
-
-
-def test_a_stale_folder_of_another_user_stays(tmp_path, monkeypatch):
-    monkeypatch.setattr(temporary.tempfile, "tempdir", str(tmp_path))
-    stale = tmp_path / f"{temporary.PREFIX}stale"
-    stale.mkdir()
-    (stale / temporary.OWNER).touch()
-    user = os.getuid()
-    monkeypatch.setattr(temporary.os, "getuid", lambda: user + 1)
-    temporary.remove_stale()
-    assert stale.exists()
-    monkeypatch.setattr(temporary.os, "getuid", lambda: user)
-    temporary.remove_stale()
-    assert not stale.exists()

@@ -56,7 +56,7 @@ def test_work_says_how_far_it_is_waits_and_can_be_cancelled():
     assert second.result() == "second"
 
 
-def test_the_empty_page_says_what_will_be_here():
+def test_the_empty_page_says_what_will_be_here_and_a_strategy_without_a_theorem_says_so():
     page = TheoryPage()
     assert "Press Measure" in page.sweep_view.middle.text
     assert "Nothing has been measured" in page.said.object and "not measured yet" in page.cost_words.object
@@ -64,6 +64,13 @@ def test_the_empty_page_says_what_will_be_here():
     page.set_theme(dark=True)
     page.look(False)
     page.stop()
+    page = TheoryPage()
+    page._rows, page._measured = rows(), {"target": "gaussian", "strategy": "ours", "varied": "mT"}
+    page._redraw()
+    assert "No theorem of the paper covers this" in page.found.object and "Theorem 5" not in page.found.object
+    assert page.sweep_view.triangles.data["xs"] == []
+    assert [name for name, each in STRATEGIES.items() if not each.theorems] == ["ours"]
+    assert planned_runs("gaussian", "kde", "T")[0].knobs["smoothness"] == SMOOTHNESS
 
 
 def rows(slope=-0.5, seeds=6):
@@ -86,16 +93,6 @@ def test_all_points_are_drawn_and_fitted_and_the_error_can_be_changed_afterwards
     assert page.sweep_view.figure.yaxis[0].axis_label == "TV (0 to 1)"
     np.testing.assert_allclose(page.sweep_view.points.data["y"], [2 * row["bounded"] for row in rows()])
     assert "The paper gives no bound for this error" in page.found.object  # weighted particles have no density
-
-
-def test_a_strategy_that_no_theorem_covers_says_so():
-    page = TheoryPage()
-    page._rows, page._measured = rows(), {"target": "gaussian", "strategy": "ours", "varied": "mT"}
-    page._redraw()
-    assert "No theorem of the paper covers this" in page.found.object and "Theorem 5" not in page.found.object
-    assert page.sweep_view.triangles.data["xs"] == []
-    assert [name for name, each in STRATEGIES.items() if not each.theorems] == ["ours"]
-    assert planned_runs("gaussian", "kde", "T")[0].knobs["smoothness"] == SMOOTHNESS
 
 
 def test_tables():

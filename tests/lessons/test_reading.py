@@ -50,10 +50,6 @@ WRONG = {
         "lesson 'small' must begin with a YAML block",
     ),
     "no title": ([("title: A small lesson\n", "")], "`title` of lesson 'small' must be a text"),
-    "a key of no lesson": (
-        [("minutes: 3", "minute: 3")],
-        "unknown key of lesson 'small' 'minute'; did you mean 'minutes'",
-    ),
     "text between steps": (
         [("```\n\n```{step} detour", "```\n\nLost.\n\n```{step} detour")],
         "put it into one of them",
@@ -67,10 +63,6 @@ WRONG = {
     ),
     "a key of no step": ([("hints: [Think", "hint: [Think")], f"unknown key of {STEP} 'hint'; did you mean 'hints'"),
     "no expression": ([("goal: tv < 0.05", "goal: tv <")], "`goal` of step 'second': this is no expression: 'tv <'"),
-    "more than an expression": (
-        [("goal: tv < 0.05", "goal: tv.real.imag")],
-        "`goal` of step 'second': .* is not allowed",
-    ),
     "braces that do not match": (
         [('"It is {ess:.0f}."', '"It is {ess:.0f."')],
         f"`because` of option a of `question` of {STEP}",
@@ -78,10 +70,6 @@ WRONG = {
     "no tolerance": (
         [("    tolerance: 0.1\n", "")],
         f"`tolerance` of the number of `after` of {STEP} must be a number",
-    ),
-    "a tolerance in words": (
-        [("tolerance: 0.1", "tolerance: little")],
-        "must be a number of at least 0; given: 'little'",
     ),
     "a solution without an iteration": (
         [("{0: {num_particles: 2000}}", "{num_particles: 2000}")],
@@ -116,15 +104,8 @@ def read_or_refused(text):
         assert lesson.steps and position > 0
 
 
-@given(st.text(st.sampled_from("abc: {}[]-|>*&!#'\"`~\n\t0.5é\x00"), max_size=200))
-@settings(max_examples=60)
-def test_no_text_does_more_than_be_refused(text):
-    read_or_refused(text)
-    read_or_refused(f"---\ntitle: A\nquestion: B\n---\n```{{step}} a\n---\ntitle: A\n{text}\n---\n```")
-
-
 @given(st.sampled_from([SMALL, *OURS.values()]), st.integers(0, 2**32), st.integers(1, 4))
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_no_damage_to_a_lesson_does_more_than_be_refused(text, seed, count):
     chance = random.Random(seed)
     lines = text.split("\n")
@@ -151,7 +132,7 @@ KEYS = ["recipe", "race", "controls", "question", "after", "goal", "solution", "
 
 
 @given(st.sampled_from(KEYS), VALUES)
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_no_value_of_a_key_does_more_than_be_refused(key, value):
     block = json.dumps({"title": "A", key: value})
     read_or_refused(f"---\ntitle: A\nquestion: B\n---\n```{{step}} a\n---\n{block}\n---\n```")

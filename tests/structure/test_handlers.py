@@ -18,10 +18,3 @@ def not_handed(text):
 
 def test_every_handler_is_handed_over():
     assert [(path.name, given) for path in FILES for given in not_handed(path.read_text())] == []
-
-
-def test_the_guard_sees_handlers():
-    found = sum(len(HANDLER.findall(path.read_text())) for path in FILES)
-    assert found >= 40
-    assert not_handed('button.on_click(lambda event: act())\nack.on_change("drawn", self.drawn)') != []
-    assert not_handed('button.on_click(handed(act))\nack.on_change("drawn", handed(act))') == []
