@@ -16,15 +16,11 @@ SIDE = 511  # px of the stage in a film of 960 x 540, where lengths are the page
 LEGEND = 48  # px at its top: on the page they are the switches of the layers, and no part of the picture
 
 
-def stage_box(lab):
-    return lab.page.evaluate("(() => { const b = pmdviz.find('.pmdviz-stage').getBoundingClientRect();"
-                             " return [b.x, b.y, b.width, b.height] })()")  # fmt: skip
-
-
 def shot_of_stage(lab):
     """The page's stage at the size that the film's has."""
     for _ in range(20):
-        x, y, width, height = stage_box(lab)
+        (box,) = lab.boxes(".pmdviz-stage")
+        x, y, width, height = (box[name] for name in ("x", "y", "width", "height"))
         if round(width) == SIDE == round(height):
             break
         view = lab.page.viewport_size

@@ -81,12 +81,3 @@ def test_leaving_gives_the_run_back_and_a_presenter_moves_by_page_down(open_lab)
     keys.wait(lab, "!t.lesson")
     lab.wait(f"location.search === {before!r}")  # with the digest of the frame
     assert lab.words().partition(", exact")[0] == words
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("name", LESSONS)
-def test_every_lesson_is_completed_by_keyboard_alone(open_lab, name):
-    lab = open_lab(f"/?lesson={name}")
-    keys.wait(lab, "t.lesson")
-    keys.complete(lab, LESSONS[name])
-    assert keys.told(lab)["is_done"]

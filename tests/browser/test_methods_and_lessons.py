@@ -6,11 +6,11 @@ import pytest
 
 from pmdviz.lessons.catalogue import LESSONS
 from pmdviz.lessons.progress import Progress
-from tests.browser.test_reach import PHONE
 
 pytestmark = pytest.mark.ci
 
 FIRST = next(iter(LESSONS.values()))
+PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True, "user_agent": "Mobi"}
 # The element that has the focus, by its name for a screen reader.
 FOCUSED = """() => { let e = document.activeElement
   while (e?.shadowRoot?.activeElement) e = e.shadowRoot.activeElement

@@ -84,7 +84,7 @@ def test_the_tour_and_a_lesson_begin_and_tell_what_they_find(lab):
 
 
 @pytest.mark.ci
-def test_the_end_says_the_result_and_continue_goes_on(lab):
+def test_the_end_says_the_result_continue_goes_on_and_other_traces_can_be_chosen(lab):
     lab.page.get_by_label("Budget (data visited)").select_option("2,000")
     lab.wait("pmdviz.words().includes('of 2,000')")
     lab.hurry()
@@ -99,6 +99,13 @@ def test_the_end_says_the_result_and_continue_goes_on(lab):
     lab.press("Continue")
     lab.reach(40)
     assert "4,000 of 4,000" in lab.words()
+    lab.page.get_by_label("Traces", exact=True).select_option("ESS and ancestors")
+    lab.wait("pmdviz.model('traces').left[0].axis_label?.startsWith('ESS')")
+    lab.page.get_by_label("Against", exact=True).select_option("iteration")
+    lab.wait("pmdviz.model('traces').below[0].axis_label === 'iteration'")
+    lab.page.get_by_label("Traces", exact=True).select_option("Data and predictions")
+    lab.wait("Bokeh.index.find_one(pmdviz.model('data'))?.bbox.width > 100")  # drawn, where the traces were
+    lab.wait("!Bokeh.index.find_one(pmdviz.model('traces')).el.checkVisibility()")
 
 
 @pytest.mark.ci
@@ -176,18 +183,6 @@ def test_zoom_stays_while_it_plays_and_over_a_restart(lab):
     lab.press("Fit posterior")
     lab.wait(f"pmdviz.model('stage').y_range.end === {before[3]}")
     assert lab.view() == before
-
-
-@pytest.mark.ci
-def test_other_traces_can_be_chosen(lab):
-    lab.press("Step")
-    lab.page.get_by_label("Traces", exact=True).select_option("ESS and ancestors")
-    lab.wait("pmdviz.model('traces').left[0].axis_label?.startsWith('ESS')")
-    lab.page.get_by_label("Against", exact=True).select_option("iteration")
-    lab.wait("pmdviz.model('traces').below[0].axis_label === 'iteration'")
-    lab.page.get_by_label("Traces", exact=True).select_option("Data and predictions")
-    lab.wait("Bokeh.index.find_one(pmdviz.model('data'))?.bbox.width > 100")  # drawn, where the traces were
-    lab.wait("!Bokeh.index.find_one(pmdviz.model('traces')).el.checkVisibility()")
 
 
 @pytest.mark.ci

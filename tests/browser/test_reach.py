@@ -9,7 +9,6 @@ from tests.browser.test_race import to_race
 pytestmark = pytest.mark.ci
 
 SCREENS = [(1440, 900), (1366, 625), (1280, 600), (1024, 640), (2880, 1800)]
-PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True, "user_agent": "Mobi"}
 # Where Play is, what lies on top at its middle and near its corners, and how much of the picture is in sight.
 LOOK = """(picture) => {
   const parts = (selector, root = document, list = []) => {

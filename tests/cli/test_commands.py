@@ -11,26 +11,18 @@ from PIL import Image
 import benchmarks
 import pmdviz
 from pmdviz import api
-from pmdviz.cli import bench, main, notebooks
+from pmdviz.cli import bench, notebooks
 from pmdviz.engine.run import Run
 from pmdviz.errors import InputError
 from pmdviz.export.options import LAYER_LIST, SIZE, Look
 from pmdviz.lessons.catalogue import LESSONS
+from tests.cli.test_cli import called
 from tests.lessons.samples import SMALL as SMALL_LESSON
 from tests.lessons.samples import changed
 
 ROOT = Path(__file__).parents[2]
 RUN = ["--target", "gaussian", "--knob", "num_particles=30", "--budget", "300"]
 RACE = ["race", "--target-option", "num_data=200", "--target-option", "sigma_x=1.5", "--budget", "400"]
-
-
-def called(capsys, *arguments):
-    """Exit status, standard output and standard error of a call in this process."""
-    try:
-        status = main.main([str(word) for word in arguments])
-    except SystemExit as end:  # --help
-        status = end.code
-    return status, *capsys.readouterr()
 
 
 def test_a_recipe_becomes_a_film(capsys, tmp_path):

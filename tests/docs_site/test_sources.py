@@ -81,12 +81,16 @@ def test_pages_are_linked_by_their_titles_and_the_menu_is_that_of_the_first_page
     assert (sources / "index.md").read_text(encoding="utf-8").endswith(menu)
 
 
-def test_a_part_is_put_in_and_an_unknown_one_refused():
+def test_parts_and_presets_are_put_in_by_name():
     assert with_parts("a\n<!-- part: x -->\nb", {"x": "said"}) == "a\nsaid\nb"
     with pytest.raises(InputError, match="part of the docs"):
         with_parts("<!-- part: y -->", {"x": "said"})
     used = "".join(page.read_text(encoding="utf-8") for page in DOCS.glob("*.md"))
     assert all(f"\n<!-- part: {name} -->" in used for name in [*PARTS, "gallery"])
+    assert [preset.name for preset in chosen(",".join(FEW))] == [*FEW]
+    assert len(chosen("all")) == len(PRESETS) and chosen("none") == []
+    assert [preset.name for preset in chosen(" two_modes,two_modes")] == ["two_modes"]
+    assert gallery_markdown([]) == "This build of the site holds no players."
 
 
 @pytest.mark.ci
@@ -100,13 +104,6 @@ def test_every_option_of_a_command_says_what_it_does_in_lines_of_one_width():
     _, text = commands_markdown().split("```text\npmdviz run ", 1)
     usage = text[: text.index("```")].splitlines()
     assert len(usage) > 2 and all(re.match(r" {11}\[", line) for line in usage[1:])  # under what follows the name
-
-
-def test_presets_are_chosen_by_name():
-    assert [preset.name for preset in chosen(",".join(FEW))] == [*FEW]
-    assert len(chosen("all")) == len(PRESETS) and chosen("none") == []
-    assert [preset.name for preset in chosen(" two_modes,two_modes")] == ["two_modes"]
-    assert gallery_markdown([]) == "This build of the site holds no players."
 
 
 def test_a_folder_of_others_is_not_touched_and_without_the_extra_it_says_what_to_install(tmp_path, monkeypatch):

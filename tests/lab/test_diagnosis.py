@@ -18,7 +18,7 @@ def runner():
     return made
 
 
-def test_it_is_of_the_moment_that_is_shown(runner):
+def test_it_is_of_the_moment_that_is_shown_and_where_nothing_is_true_the_state_is_said(runner):
     runner.diagnose("particles_die")
     while not runner.session.done:
         told = runner.advance(50)
@@ -27,10 +27,6 @@ def test_it_is_of_the_moment_that_is_shown(runner):
     assert f"{100 * told.frame.weights.max():.0f} % of the weight" in told.diagnosis
     early = runner.travel(lambda past: past.visit(0))
     assert early.diagnosis == NOTHING_YET
-
-
-def test_where_nothing_is_true_of_the_run_its_state_is_said():
-    """A person turned other knobs; or the caveat, where the run has one."""
     well = Session(Recipe())
     tv = well.advance(3).tv
     words = diagnosis_of("two_modes", well.run)

@@ -40,7 +40,7 @@ def gone(folder, seconds=60):
     return not folder.exists()
 
 
-def test_a_file_is_made_in_another_thread_and_deleted_when_it_is_no_longer_needed(run):
+def test_a_file_is_made_in_another_thread_and_cancelled_at_any_moment_leaves_nothing(run):
     work = Work("film.gif", {"width": 160, "height": 160, "frames": 3})
     assert not work.over and work.words().startswith("Waiting")
     work.make(run)
@@ -48,9 +48,6 @@ def test_a_file_is_made_in_another_thread_and_deleted_when_it_is_no_longer_neede
     assert work.result() == work.path and work.path.read_bytes().startswith(b"GIF89a")
     work.clear()
     assert not work.path.parent.exists()
-
-
-def test_cancel_at_any_moment_leaves_nothing(run):
     queued, early, late = (Work("film.gif", {"frames": 4}) for _ in range(3))
     early.cancel()
     early.make(run)  # the session's thread may come to it after the person has cancelled

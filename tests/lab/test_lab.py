@@ -9,7 +9,6 @@ from pmdviz.errors import InputError
 from pmdviz.lab import Lab, css
 from pmdviz.lab.links import Link
 from pmdviz.lab.panels.trouble import error_words
-from pmdviz.presets import PRESETS
 from pmdviz.views import figures
 from tests.lab.threads import playing_lab, until
 
@@ -86,17 +85,3 @@ async def test_a_preset_sets_its_trace_and_the_data_take_the_place_of_the_traces
         await until(lambda: not lab.live.at_work and lab._last.data is None)
         assert css.HIDDEN in screen.data.figure.css_classes
         assert css.HIDDEN not in screen.traces.figure.css_classes and group.value in screen.traces.groups
-
-
-async def test_undo_brings_the_preset_and_its_question_back():
-    async with playing_lab() as lab:
-        name, question = lab.setup.preset.value, lab.setup.question.object
-        before = lab._last
-        lab._act("reseed")
-        await until(lambda: lab._last is not before)
-        lab.setup.preset.value = "too_bold"
-        assert PRESETS["too_bold"].recipe.target == lab._last.recipe.target  # or nobody could take one for the other
-        await until(lambda: lab.setup.question.object != question and lab.commands.can_undo)
-        lab._act("undo")
-        await until(lambda: lab.setup.preset.value != "too_bold")
-        assert (lab.setup.preset.value, lab.setup.question.object) == (name, question)

@@ -133,19 +133,11 @@ def folded(text: bytes) -> str:
     return f"{FORMAT}." + base64.urlsafe_b64encode(squeezer.compress(text) + squeezer.flush()).decode().rstrip("=")
 
 
-def test_a_small_link_cannot_unfold_to_a_large_one():
+def test_no_longer_link_is_read_than_is_written_and_a_small_one_cannot_unfold_to_a_large_one(monkeypatch):
     bomb = folded(b'{"t":"' + b"a" * 50_000_000 + b'"}')
     assert len(bomb) < 100_000
     with pytest.raises(InputError, match="cut short"):
         Recipe.from_link(bomb)
-
-
-def with_changes(number):
-    changes = ",".join(f'[{k},{{"bandwidth":0.{1 + k % 2}}}]' for k in range(1, number + 1))
-    return folded(f'{{"t":"mixture","c":[{changes}]}}'.encode())
-
-
-def test_no_longer_link_is_read_than_is_written(monkeypatch):
     long = with_changes(1000)
     assert LONGEST < len(long) < 4000 and len(Recipe.from_link(long).changes) == 1000
     monkeypatch.setattr(Recipe, "from_link", lambda text: pytest.fail("it was unpacked"))
@@ -156,6 +148,11 @@ def test_no_longer_link_is_read_than_is_written(monkeypatch):
     ):
         with pytest.raises(InputError, match=r"a link has at most 2,000 characters; this one has [\d,]+$"):
             read(arguments)
+
+
+def with_changes(number):
+    changes = ",".join(f'[{k},{{"bandwidth":0.{1 + k % 2}}}]' for k in range(1, number + 1))
+    return folded(f'{{"t":"mixture","c":[{changes}]}}'.encode())
 
 
 @settings(max_examples=80, deadline=None)

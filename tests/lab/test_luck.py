@@ -75,16 +75,13 @@ async def test_it_is_cancelled_and_let_go_of(held):
     assert not panel.work.running and panel.work.recipe is None
 
 
-def test_an_endless_run_goes_as_far_as_it_has_come():
+def test_a_verdict_is_in_words_and_an_endless_run_goes_as_far_as_it_has_come():
     endless = RECIPE.limited(None)
     runner = Runner(endless)
     with pytest.raises(InputError, match="press Play first"):
         ending(endless, runner.session.frame)
     frame = runner.session.advance(3)
     assert ending(endless, frame).budget == 30 and ending(RECIPE, frame) is RECIPE
-
-
-def test_lucky_is_below_the_middle_80_percent_and_numbers_that_do_not_rank_are_unusual():
     found = SeedRuns([_made(seed, value) for seed, value in enumerate((1.0, 2, 3))]).judge(_made(9, 0.5)[1], "tv", True)
     assert Verdict(found, "TV", True).brief == "Lucky: 0 of 3 other seeds are lower"
     assert Verdict(found, "ESS", False).brief.startswith("Unusually low")

@@ -115,6 +115,12 @@ async def test_edits_make_one_run_of_all_that_wait_undo_takes_them_back_and_clic
         lab.screen.group.value = "tv"
         assert not lab.own.editing.view.editing
         assert len(lab.screen.data.rug_source.data["x"]) == 0
+        lab.own.editing._hear({"last": True})  # no edit is taken while the data are out of sight
+        assert not lab.own.editing._edits
+        lab.screen.group.value = "data"
+        lab.own.editing._hear({"add": ["7"]})
+        lab.own.cancelled()  # those of a run that does not come are forgotten
+        assert not lab.own.editing._edits
 
 
 async def test_a_handle_is_followed_and_its_release_is_a_new_run():

@@ -41,7 +41,7 @@ def test_what_is_changed_on_the_way_is_as_if_turned_there():
     assert np.array_equal(found.history["tv"], session.run.history["tv"])
 
 
-def test_names_of_a_race_have_their_entrant_in_front():
+def test_names_of_a_race_have_their_entrant_in_front_and_without_a_run_there_are_numbers_alone():
     race = Race({"few": "pmd:num_particles=50", "more": "pmd:num_particles=100"}, {"target": "gaussian", "budget": 100})
     runs = play_race(race)
     scope = scope_of(runs)
@@ -52,9 +52,6 @@ def test_names_of_a_race_have_their_entrant_in_front():
     for name, words in {"tv": "unknown entrant of this race 'tv'", "few": "such as few.tv", "few.tvs": "'tvs'"}.items():
         with pytest.raises(InputError, match=words):
             scope.value(name)
-
-
-def test_without_a_run_there_are_numbers_alone():
     assert isinstance(scope_of(None), NoScope) and list(NoScope().rows()) == []
     with pytest.raises(InputError, match="no run is on show here that has 'tv'"):
         scope_of(None).value("tv")

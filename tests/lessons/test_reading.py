@@ -31,16 +31,15 @@ def test_a_file_becomes_the_lesson_that_it_says():
     assert [*third.race.entrants] == ["few", "many"] and third.race.recipe.budget == 20
 
 
-def test_an_exported_recipe_can_be_put_in_as_it_is():
+def test_a_recipe_words_of_the_glossary_and_yes_and_no_are_read_as_they_stand():
     recipe = Recipe("gaussian", num_particles=20, budget=50, changes=[(3, {"bandwidth": 2.0})])
     lesson = lesson_of(changed((RECIPE, f"recipe: {recipe.to_json(indent=2)}")))
     assert lesson.steps[0].recipe == recipe
-
-
-def test_words_of_the_glossary_are_read_and_named():
     lesson = lesson_of(changed(("The text of", "{term}`ESS` and {term}`total variation` of"), ("So it", "{term}`TV`")))
     assert lesson.terms == ("TV", "ESS", "total variation")
     assert lesson.steps[0].text == "ESS and total variation of the first step." and lesson.steps[0].reveal == "TV is."
+    found = read_block("a: No\nb: off\nc: true\nd: false\ne: Yes", "x")
+    assert found == {"a": "No", "b": "off", "c": True, "d": False, "e": "Yes"}
 
 
 STEP = "step 'first'"
@@ -88,11 +87,6 @@ def test_what_is_wrong_is_said_with_its_step_and_key():
     for pairs, words in WRONG.values():
         with pytest.raises(InputError, match=words):
             lesson_of(changed(*pairs))
-
-
-def test_yes_no_and_off_are_words():
-    found = read_block("a: No\nb: off\nc: true\nd: false\ne: Yes", "x")
-    assert found == {"a": "No", "b": "off", "c": True, "d": False, "e": "Yes"}
 
 
 def read_or_refused(text):

@@ -41,8 +41,6 @@ def test_notebooks_are_well_formed_and_stripped_and_ask_before_they_run():
         nbformat.validate(notebook)
         left = [cell.id for cell in code_of(notebook) if cell.outputs or cell.execution_count is not None]
         assert left == [], f"strip it: jupyter nbconvert --clear-output --inplace {path.name}"
-    for path in COURSE:
-        notebook = read(path)
         steps = [cell for cell in notebook.cells if {*STEPS} & tags(cell)]
         assert steps and [*map(tags, steps)] == [{tag} for tag in STEPS] * (len(steps) // 3), path.name
         for question, run, verdict in zip(*(steps[k::3] for k in range(3)), strict=True):
@@ -50,30 +48,26 @@ def test_notebooks_are_well_formed_and_stripped_and_ask_before_they_run():
             assert question.source.endswith(f"\n{name}.ask()"), (path.name, name)
             assert run.source.startswith(f"{name}.reveal()\n") and f"\n{name}.verdict(" in verdict.source, name
         assert ".answer(" not in "".join(cell.source for cell in code_of(notebook)), path.name
-    for path in COURSE:
-        notebook = read(path)
         folded = {cell.id for cell in notebook.cells if cell.metadata.get("jupyter", {}).get("source_hidden")}
         assert folded == {cell.id for tag in FOLDED for cell in tagged(notebook, tag)}, path.name
-    for path in COURSE:
-        cells = read(path).cells
+        cells = notebook.cells
         checks = [k for k, cell in enumerate(cells) if "check" in tags(cell)]
         assert checks, path.name
         for k in checks:
             assert re.search(r"^mine = \.\.\.", cells[k - 1].source, re.M), (path.name, k)
             assert "\npmdviz.check(" in cells[k].source and "solution" in tags(cells[k + 1]), (path.name, k)
-
-
-
-
-
-
-
-
-def test_the_key_is_of_these_notebooks():
     sections = course_key.sections()
     for path in COURSE:
         line = f"<!-- {path.stem}: {course_key.digest(read(path))} -->"
         assert line in sections.get(path.stem, ""), f"python -m tests.support.course_key {path.stem[:2]}"
+
+
+
+
+
+
+
+
 
 
 def test_the_pages_of_the_course_name_what_there_is_and_their_lines_run():

@@ -10,7 +10,6 @@ import pytest
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 COMMANDS = re.findall(r"^```sh\n(.*?)^```$", README, flags=re.M | re.S)
-LINKS = [link for link in re.findall(r"\]\(([^)#]+)[^)]*\)", README) if "://" not in link]
 # What GNU tools or a bash newer than macOS's 3.2 have, and others not.
 NOT_EVERYWHERE = (
     r"readlink -f|sed -i|date -d|\btimeout\b|\bnproc\b|realpath|mapfile|readarray|&>|\|&|\$\{\w+[,^]|declare -A"
@@ -65,10 +64,6 @@ def test_the_lines_for_the_command_line_run_as_printed(tmp_path):
         done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True)
         assert done.returncode == 0, (line, done.stderr)
     assert {path.name for path in tmp_path.iterdir()} >= {"run.json", "table.csv", "film.gif", "course"}
-
-
-def test_every_link_leads_somewhere():
-    assert [link for link in LINKS if not (ROOT / link).is_file()] == []
 
 
 def test_the_python_example_runs(tmp_path, monkeypatch, capsys):
