@@ -4,7 +4,6 @@ import difflib
 import re
 from pathlib import Path
 
-import nbclient
 import nbformat
 import pytest
 

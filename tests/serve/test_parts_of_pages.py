@@ -29,8 +29,9 @@ async def test_a_value_from_a_browser_is_set_as_a_patch_of_its_own_connection():
 
 
 def test_a_link_opens_the_presenters_page_and_an_embedded_one_links_no_essay(monkeypatch):
-    assert essay.essay_address() == ""
-    monkeypatch.setattr(essay, "_routed", True)
+    for routed, address in ((False, ""), (True, "essay")):
+        monkeypatch.setattr(essay, "_routed", routed)
+        assert essay.essay_address() == address
     links = Link(Recipe()), Link(Recipe(), presenter=True), Link(Recipe(), embed=True)
     usual, presented, embedded = pages = [lab_page(link) for link in links]
     assert not BARE.keys() & usual.sx.keys() and not presented.sidebar_open
