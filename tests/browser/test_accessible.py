@@ -1,4 +1,4 @@
-"""axe-core finds nothing critical or serious on any page in any theme; pictures and sliders have names."""
+"""axe-core finds nothing critical or serious on any page in any theme."""
 
 import pytest
 
@@ -50,13 +50,3 @@ def test_axe_finds_nothing_critical_or_serious(open_lab, theme):
         elif place in ("explanation", "own data"):
             lab.page.keyboard.press("Escape")
     assert list(found) == []
-
-
-def test_pictures_and_sliders_have_names_for_people_who_cannot_see_them(lab):
-    lab.page.get_by_role("img", name="Picture: exact posterior, approximation and particles").wait_for()
-    lab.page.get_by_role("img", name="Curves: ").first.wait_for()
-    lab.press("Step")
-    lab.reach(1)
-    lab.page.get_by_role("img", name="approximation and particles. iteration 1, 100 of 20,000 data").wait_for()
-    lab.page.get_by_role("slider", name="Particles m", exact=True).wait_for()
-    lab.page.get_by_label("Open a recipe (JSON)").wait_for()

@@ -97,6 +97,7 @@ def rows(path):
     return [{k: v for k, v in row.items() if k != "seconds"} for row in json.loads(path.read_text())["rows"]]
 
 
+@pytest.mark.ci
 def test_a_race_is_exported_and_run_again(capsys, tmp_path):
     film, recipe, out, again = (tmp_path / name for name in ("race.gif", "race.json", "out.json", "again.json"))
     files = ["--export", film, "--export", recipe, "--json", out]

@@ -42,6 +42,7 @@ def check_refused(capsys, home, option, spec):
     assert f"did you mean {spec.name!r}?" in near
 
 
+@pytest.mark.ci
 def test_the_settings_of_one_method_and_target(capsys):
     for spec in METHODS["pmd"].Knobs.specs().values():
         check_refused(capsys, ["--method", "pmd"], "--knob", spec)

@@ -8,7 +8,6 @@ from pmdviz.cli import main
 from pmdviz.docs_site import build as building
 from pmdviz.docs_site.build import PARTS, make_room
 from pmdviz.docs_site.commands import command_parser, commands_markdown
-from pmdviz.docs_site.extension import mathml
 from pmdviz.docs_site.gallery import FEW, chosen, gallery_markdown
 from pmdviz.docs_site.places import MARKER
 from pmdviz.docs_site.sources import contents, with_parts, write_sources
@@ -91,11 +90,6 @@ def test_parts_and_presets_are_put_in_by_name():
     assert len(chosen("all")) == len(PRESETS) and chosen("none") == []
     assert [preset.name for preset in chosen(" two_modes,two_modes")] == ["two_modes"]
     assert gallery_markdown([]) == "This build of the site holds no players."
-
-
-@pytest.mark.ci
-def test_a_formula_that_docutils_does_not_read_as_it_stands():
-    assert mathml(r"\tfrac15 \exp\!\big(x\big)").startswith("<math ")
 
 
 def test_every_option_of_a_command_says_what_it_does_in_lines_of_one_width():

@@ -69,7 +69,7 @@ def opened(asked, subject=RUN):
     return panel
 
 
-def test_the_form_shows_what_means_something_to_the_kind_of_file():
+def test_the_form_shows_what_means_something_to_the_kind_of_file_and_takes_sizes_and_options():
     panel = opened([])
     for suffix in panel.kind.values:
         if suffix in panel.kind.disabled_options:  # its extra is not installed
@@ -77,6 +77,18 @@ def test_the_form_shows_what_means_something_to_the_kind_of_file():
         writer, panel.kind.value = WRITERS[suffix], suffix
         assert set(panel.form.controls) == set(writer.options)
         assert panel.size.visible == ("width" in writer.options)
+    panel = opened([])
+    panel.size.value = "1920x1080"
+    panel.form.controls["frames"].receive({"value": "7"})
+    assert panel.options() == {"width": 1920, "height": 1080, "frames": 7}
+    panel.form.controls["width"].receive({"value": "500"})
+    assert panel.size.value == "own size" and panel.options()["width"] == 500
+    panel.form.controls["width"].receive({"value": "960"}), panel.form.controls["height"].receive({"value": "540"})
+    assert panel.size.value == "960x540"
+    panel.form.controls["frames"].receive({"value": "1"})
+    assert "frames must be at least 2" in panel.form.controls["frames"].message
+    panel.kind.value = ".png"
+    assert panel.options() == {}
 
 
 def without(monkeypatch, *modules):
@@ -92,21 +104,6 @@ def test_what_needs_an_extra_cannot_be_chosen_and_says_the_command(monkeypatch):
     assert "MP4 and PARQUET" in panel.lost.object and f"<code>{html.escape(command)}</code>" in panel.lost.object
     without(monkeypatch, "matplotlib")
     assert opened([]).kind.value == ".html"  # the first that can be made
-
-
-def test_sizes_and_options():
-    panel = opened([])
-    panel.size.value = "1920x1080"
-    panel.form.controls["frames"].receive({"value": "7"})
-    assert panel.options() == {"width": 1920, "height": 1080, "frames": 7}
-    panel.form.controls["width"].receive({"value": "500"})
-    assert panel.size.value == "own size" and panel.options()["width"] == 500
-    panel.form.controls["width"].receive({"value": "960"}), panel.form.controls["height"].receive({"value": "540"})
-    assert panel.size.value == "960x540"
-    panel.form.controls["frames"].receive({"value": "1"})
-    assert "frames must be at least 2" in panel.form.controls["frames"].message
-    panel.kind.value = ".png"
-    assert panel.options() == {}
 
 
 async def test_an_export_from_the_panel():

@@ -67,9 +67,9 @@ def test_every_cell_of_every_method_names_traces_that_there_are(name):
 
 async def test_the_lab_runs_what_is_handed_over_with_the_part_that_shows_it():
     async with playing_lab(target="gaussian", num_particles=50) as lab:
-        lab.take(Opening("smc", "ess", inside=True))
+        lab.take(Opening("pmd", "ess", inside=True))
         await until(lambda: lab.last.frame.iteration > 1 and lab.last.inside)
-        assert (lab.last.recipe.method, lab.last.recipe.target) == ("smc", "mixture")
+        assert (lab.last.recipe.method, lab.last.recipe.target) == ("pmd", "mixture")
         assert lab.screen.group.value == "ess" and lab.inside.is_open and lab.commands.can_undo
         await until(lambda: not lab.live.playing)  # at its end
         wanted = Recipe("banana", num_particles=30)
@@ -77,4 +77,4 @@ async def test_the_lab_runs_what_is_handed_over_with_the_part_that_shows_it():
         await until(lambda: lab.last.recipe == wanted)
         assert lab.last.frame.iteration == 0 and not lab.live.playing
         lab.commands.act("undo")
-        await until(lambda: lab.last.recipe.method == "smc")
+        await until(lambda: lab.last.recipe.target == "mixture")

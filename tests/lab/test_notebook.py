@@ -66,7 +66,7 @@ async def shown_lab() -> AsyncIterator[tuple[pmdviz.Lab, Place]]:
 
 
 async def test_a_page_gets_scripts_and_a_document_that_ask_nobody_else():
-    """And then changes, but not back to where they came from."""
+    """And then changes, but not back to where they came from; what is set in Python or as a trait is on the slider."""
 
     async with shown_lab() as (lab, place):
         assert place.kinds()[:2] == ["scripts", "document"]
@@ -78,17 +78,6 @@ async def test_a_page_gets_scripts_and_a_document_that_ask_nobody_else():
         lab._act("step")
         await place.until(lambda: '"attr":"sent"' in "".join(content["patch"] for content, _ in place.sent))
         assert '"attr":"drawn"' not in "".join(content["patch"] for content, _ in place.sent)
-
-
-def test_sheets_become_part_of_the_document_and_widths_those_of_the_cell():
-    text = '{"url":"https://cdn.holoviz.org/panel/1.9.4/dist/css/button.css","css":"@media (max-width: 900px) {}"}'
-    made = json.loads(self_contained(text))
-    assert base64.b64decode(made["url"].removeprefix("data:text/css;base64,")).startswith(b":host")
-    assert made["css"].startswith("@container")
-
-
-async def test_what_is_set_in_python_or_as_a_trait_is_in_the_next_frame_and_on_the_slider():
-    async with shown_lab() as (lab, place):
         lab.set(bandwidth=0.5)
         assert lab.session.knobs.bandwidth == 0.5
         await place.until(lambda: lab._last.in_force["bandwidth"] == 0.5)
@@ -104,6 +93,13 @@ async def test_what_is_set_in_python_or_as_a_trait_is_in_the_next_frame_and_on_t
         assert lab.widget.bandwidth == 0.6
         assert lab.setup.knobs.controls["bandwidth"].message.startswith("Bandwidth h must be")
         assert {"iteration", "playing", "num_particles", "schedule", "warm_start"} <= set(lab.widget.keys)
+
+
+def test_sheets_become_part_of_the_document_and_widths_those_of_the_cell():
+    text = '{"url":"https://cdn.holoviz.org/panel/1.9.4/dist/css/button.css","css":"@media (max-width: 900px) {}"}'
+    made = json.loads(self_contained(text))
+    assert base64.b64decode(made["url"].removeprefix("data:text/css;base64,")).startswith(b":host")
+    assert made["css"].startswith("@container")
 
 
 async def test_a_page_taken_away_ends_and_can_be_shown_again(monkeypatch):

@@ -29,9 +29,15 @@ def taken(text, form, roles=None, scale=False):
     return choice.chosen(cells, columns, roles or usual, form, scale)
 
 
-def test_kinds_are_said_with_what_is_missing():
+def test_kinds_are_said_and_options_name_the_table_its_rows_and_the_dimension():
     _, columns, _ = looked_at(PEOPLE, ONE)
     assert [column.said for column in columns] == ["numbers", "numbers, 1 missing", "numbers", "two words: f, m"]
+    found, specs = taken(PEOPLE, CLASS), TARGETS["logistic"].Options.specs()
+    table = choice.held_table("people.csv", found)
+    assert choice.table_options(table, CLASS, specs, 1) == {"data": table.pin, "num_data": 3, "dim": 3}
+    assert held(table.pin) is table
+    with pytest.raises(InputError, match="at least 2 rows"):
+        choice.table_options(choice.held_table("one.csv", found._replace(rows=found.rows[:1])), CLASS, specs)
 
 
 @looped(
@@ -88,12 +94,3 @@ def test_rows_with_missing_values_are_left_out_classes_are_1_and_0_and_columns_a
 def test_what_does_not_fit_gets_a_sentence(text, form, roles, words):
     with pytest.raises(InputError, match=words.replace("(", r"\(")):
         taken(text, form, roles)
-
-
-def test_options_name_the_table_its_rows_and_the_dimension():
-    found, specs = taken(PEOPLE, CLASS), TARGETS["logistic"].Options.specs()
-    table = choice.held_table("people.csv", found)
-    assert choice.table_options(table, CLASS, specs, 1) == {"data": table.pin, "num_data": 3, "dim": 3}
-    assert held(table.pin) is table
-    with pytest.raises(InputError, match="at least 2 rows"):
-        choice.table_options(choice.held_table("one.csv", found._replace(rows=found.rows[:1])), CLASS, specs)

@@ -55,14 +55,11 @@ def test_time_that_went_by_is_not_made_up_for(name):
         assert beat.take(3600.0, 1 + taken) == 0 and beat.wait(3600.0) >= 0.49 * wait / pace.a_frame
 
 
-def test_the_menu_says_what_a_pace_does():
+def test_the_menu_says_what_a_pace_does_and_a_throttle_lets_everything_through_at_rest():
     words = menu(lambda number: f"{number * ROWS:,} data")
     assert [*words.values()] == [*PACES] and next(iter(words)) == "slow at first"
     assert words["300 data a second"] == "3" and words["500 data a frame"] == "x5"
     assert words["as fast as it goes"] == FAST.name
-
-
-def test_a_throttle_lets_everything_through_at_rest_and_now_and_then_while_it_plays():
     throttle = Throttle(0.2)
     assert throttle.is_due(0.0, playing=True), "the first one"
     assert [now for now in (0.1, 0.15, 0.2, 0.3, 0.39, 0.45) if throttle.is_due(now, playing=True)] == [0.2, 0.45]
