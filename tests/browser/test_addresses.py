@@ -44,7 +44,7 @@ def test_geometry_by_its_address_with_slider_drag_keys_and_play(open_lab):
     page = lab.page
     page.get_by_text("After 5 steps of γ = 0.3").wait_for(timeout=120_000)
     seen(lab, "Geometry", "?page=geometry")
-    lab.wait("pmdviz.model('geometry-triangle')?.inner_width > 300")
+    lab.wait("Bokeh.index.find_one(pmdviz.model('geometry-triangle'))?.bbox.width > 300")
     page.get_by_role("slider", name="Step size γ", exact=True).press("ArrowRight")
     page.get_by_text("After 5 steps of γ = 0.307").wait_for()
     x, y = lab.at_rest(f"({START_JS})()")

@@ -24,7 +24,7 @@ def choose(lab: Lab, label: str, option: str) -> None:
 def test_a_sweep_with_progress_on_every_page_until_its_slope_and_another_cancelled(lab):
     page = lab.page
     page.get_by_role("tab", name="Theory").click()
-    lab.wait("pmdviz.model('theory')?.inner_width > 0", 60)
+    lab.wait("Bokeh.index.find_one(pmdviz.model('theory'))?.bbox.width > 0", 60)
     choose(lab, "Runs at each value", "4")
     page.get_by_role("tab", name="Theory").evaluate(TOLD_JS)
     lab.press("Measure")
@@ -50,7 +50,7 @@ def test_a_sweep_with_progress_on_every_page_until_its_slope_and_another_cancell
     lab.press("Theorem 2, term by term")
     page.get_by_text("After 15 steps").wait_for(timeout=120_000)
     assert page.get_by_role("table", name="Theorem 2, term by term").locator("tbody tr").count() == 15
-    lab.wait("pmdviz.model('recurrence')?.inner_width > 0")
+    lab.wait("Bokeh.index.find_one(pmdviz.model('recurrence'))?.bbox.width > 0")
     assert page.get_by_role("table", name="Table 1 of the paper").is_visible()
 
 
