@@ -71,7 +71,8 @@ async def test_the_lab_runs_what_is_handed_over_with_the_part_that_shows_it():
         await until(lambda: lab.last.frame.iteration > 1 and lab.last.inside)
         assert (lab.last.recipe.method, lab.last.recipe.target) == ("pmd", "mixture")
         assert lab.screen.group.value == "ess" and lab.inside.is_open and lab.commands.can_undo
-        await until(lambda: not lab.live.playing)  # at its end
+        lab._act("toggle")
+        await until(lambda: not lab.live.playing)
         wanted = Recipe("banana", num_particles=30)
         lab.take(wanted)
         await until(lambda: lab.last.recipe == wanted)

@@ -67,7 +67,6 @@ async def shown_lab() -> AsyncIterator[tuple[pmdviz.Lab, Place]]:
 
 async def test_a_page_gets_scripts_and_a_document_that_ask_nobody_else():
     """And then changes, but not back to where they came from; what is set in Python or as a trait is on the slider."""
-
     async with shown_lab() as (lab, place):
         assert place.kinds()[:2] == ["scripts", "document"]
         assert [len(gzip.decompress(part)) > 10_000 for part in place.sent[0][1]] == [True] * len(scripts())

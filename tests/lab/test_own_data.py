@@ -69,8 +69,10 @@ async def test_hostile_files_get_a_sentence_each_and_a_pasted_table_becomes_the_
         await until(lambda: lab.last.frame.iteration == 1)
         assert not lab.last.frame.target.tables
         before = data_of(lab)
-        told = await brought(lab, "text", HEIGHTS)
-        assert told["columns"] == [{"name": "height", "kind": "numbers", "role": "input"}]
+        await brought(lab, "text", HEIGHTS)
+        await until(lambda: [each["name"] for each in lab.own.dialog.view.told["columns"]] == ["height"])
+        told = lab.own.dialog.view.told
+        assert (told["columns"][0]["kind"], told["columns"][0]["role"]) == ("numbers", "input")
         assert (len(told["rows"]), told["count"], told["scale"]) == (8, 40, True)
         assert lab.own.dialog.view.form["roles"] == [INPUT, LEAVE_OUT]
         lab.own.dialog._hear("use", True)
