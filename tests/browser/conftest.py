@@ -106,14 +106,6 @@ def axe(page: object) -> list[str]:
     return page.evaluate(FINDINGS_JS)
 
 
-# Until nothing has moved for a while: fonts and the bar above find their place after the first picture.
-STILL_JS = """async () => { await document.fonts.ready; await new Promise((done) => {
-  let last = performance.now()
-  new PerformanceObserver(() => { last = performance.now() }).observe({type: "layout-shift"})
-  const look = () => performance.now() - last > 1500 ? done() : setTimeout(look, 100)
-  look() }) }"""
-
-
 class Lab:
     """A page of the lab as a person uses it; every problem of the browser ends in `problems`.
 
@@ -214,8 +206,8 @@ class Lab:
 def open_lab(server: Server, browser: object) -> Iterator[Callable[..., Lab]]:
     made: list[Lab] = []
 
-    def opened(**options: object) -> Lab:
-        made.append(Lab(browser, server.url, **options))
+    def opened(address: str = "/", **options: object) -> Lab:
+        made.append(Lab(browser, server.url + address, **options))
         return made[-1]
 
     yield opened

@@ -1,14 +1,14 @@
 """A served lab in which every text that a person or a file can give tries to become markup."""
 
+import numpy as np
 import panel as pn
 
-from pmdviz import presets
+from pmdviz import custom_target, presets
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.expressions import Expression, Template
 from pmdviz.presets import Preset
 from pmdviz.presets.checks import Hint
 from pmdviz.presets.diagnosis import Diagnosis
-from tests.browser.own_model import own_target, plain
 
 EVIL = "</textarea></div><img src=x onerror='window.hacked=1'><script>window.hacked=1</script>"
 asked = [0]
@@ -18,10 +18,17 @@ def log_likelihood(theta, batch):
     asked[0] += 1
     if asked[0] > 30:
         raise ValueError(EVIL)
-    return plain(theta, batch)
+    return -0.5 * ((batch - theta[:, :1]) ** 2).sum(axis=1)
 
 
-target = own_target("evil", log_likelihood)
+target = custom_target(
+    log_prior=lambda theta: -0.5 * (theta**2).sum(axis=1),
+    log_likelihood=log_likelihood,
+    sample_prior=lambda rng, m: rng.standard_normal((m, 2)),
+    data=np.arange(30.0) / 10,
+    dim=2,
+    name="evil",
+)
 target.title = target.about = EVIL
 target.parameter_names = (EVIL, EVIL)
 presets.PRESETS["evil"] = Preset(

@@ -49,25 +49,13 @@ def answer(lab: Any, step: Step, part: str, keys: str = "") -> None:
 
 
 def turn(lab: Any, name: str, value: Any) -> None:
-    """Set a control of the step."""
-    keyboard, box = lab.page.keyboard, f"knob-{name}"
-    tab_to(lab, box)
-    found = f"pmdviz.find('#{box}', pmdviz.find('.pmdviz-lesson').shadowRoot)"
-    kind = lab.page.evaluate(f"{found}.type")
-    if kind == "checkbox":
-        if lab.page.evaluate(f"{found}.checked") != bool(value):
-            keyboard.press("Space")
-    elif kind.startswith("select"):
-        keyboard.press("Home")
-        for _ in range(30):
-            if lab.page.evaluate(f"{found}.value") == str(value):
-                break
-            keyboard.press("ArrowDown")
-    else:
-        keyboard.press("Control+A")
-        keyboard.type(str(value))
-        keyboard.press("Enter")
-    lab.at_rest(f"{found}.value")
+    """Type a number into a control of the step."""
+    keyboard = lab.page.keyboard
+    tab_to(lab, f"knob-{name}")
+    keyboard.press("Control+A")
+    keyboard.type(str(value))
+    keyboard.press("Enter")
+    lab.at_rest(f"pmdviz.find('#knob-{name}', pmdviz.find('.pmdviz-lesson').shadowRoot).value")
 
 
 def reach(lab: Any, step: Step) -> None:

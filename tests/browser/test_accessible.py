@@ -1,8 +1,8 @@
-"""axe-core finds nothing critical or serious on any page in any theme; pictures and sliders have names."""
+"""axe-core finds nothing critical or serious on any page in any theme."""
 
 import pytest
 
-from tests.browser.conftest import Lab, axe
+from tests.browser.conftest import axe
 from tests.browser.test_race import to_race
 
 pytestmark = pytest.mark.ci
@@ -35,9 +35,9 @@ def look(lab, place):
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_axe_finds_nothing_critical_or_serious(server, browser, theme):
+def test_axe_finds_nothing_critical_or_serious(open_lab, theme):
     # By the address: a click on the button brings its hint, which is looked at too while it fades.
-    lab = Lab(browser, f"{server.url}/?run=no-run&theme={theme}")
+    lab = open_lab(f"/?run=no-run&theme={theme}")
     if theme == "dark":
         lab.wait("pmdviz.model('stage').background_fill_color !== '#ffffff'")
     found = {}
@@ -49,15 +49,4 @@ def test_axe_finds_nothing_critical_or_serious(server, browser, theme):
             lab.page.get_by_role("button", name="Close", exact=True).click()
         elif place in ("explanation", "own data"):
             lab.page.keyboard.press("Escape")
-    assert list(found) == [] and lab.problems == []
-    lab.context.close()
-
-
-def test_pictures_and_sliders_have_names_for_people_who_cannot_see_them(lab):
-    lab.page.get_by_role("img", name="Picture: exact posterior, approximation and particles").wait_for()
-    lab.page.get_by_role("img", name="Curves: ").first.wait_for()
-    lab.press("Step")
-    lab.reach(1)
-    lab.page.get_by_role("img", name="approximation and particles. iteration 1, 100 of 20,000 data").wait_for()
-    lab.page.get_by_role("slider", name="Particles m", exact=True).wait_for()
-    lab.page.get_by_label("Open a recipe (JSON)").wait_for()
+    assert list(found) == []

@@ -7,7 +7,6 @@ from PIL import Image
 
 import pmdviz
 from pmdviz.export.options import Look
-from tests.browser.test_race import ALL_BACK, ITERATION, WORDS, to_race
 
 pytestmark = pytest.mark.ci
 
@@ -76,33 +75,3 @@ def test_a_film_a_page_and_a_recipe_of_the_run_and_a_refusal(open_lab, tmp_path)
     recipe = pmdviz.Recipe.from_json(panel.made("json", tmp_path).read_text(encoding="utf-8"))
     assert recipe == pmdviz.Recipe(budget=100 * iteration)  # the run that is seen, and not a step more
     assert lab.iteration() == iteration
-
-
-def test_it_plays_on_while_a_film_is_made_and_cancel_ends_it(open_lab):
-    lab = open_lab()
-    lab.endless()
-    lab.hurry()
-    lab.press("Play")
-    lab.reach(80)  # a film of so many frames is still being made when somebody presses Cancel
-    panel = Panel(lab)
-    panel.page.get_by_label("Size", exact=True).select_option("1920x1080")
-    panel.begin()
-    panel.await_words(" frames, ")
-    lab.reach(lab.iteration() + 3)
-    panel.page.get_by_role("button", name="Cancel", exact=True).click()
-    panel.await_words("Cancelled")
-    lab.press("Pause")
-    assert panel.page.get_by_role("button", name="Export", exact=True).is_enabled()
-
-
-def test_a_race_as_it_stands(open_lab, tmp_path):
-    lab = to_race(open_lab(accept_downloads=True))
-    lab.press("Step")
-    lab.wait(f"{ITERATION} > 3", 30)
-    lab.at_rest(ITERATION, ALL_BACK)
-    panel = Panel(lab)
-    assert Image.open(panel.made("png", tmp_path, "pmdviz-race")).size == (960, 540)
-    recipe = pmdviz.RaceRecipe.from_json(panel.made("json", tmp_path, "pmdviz-race").read_text(encoding="utf-8"))
-    assert [one.label for one in recipe.entrants][:2] == ["pmd", "pmd:warm_start=true"]
-    seen = re.search(r"([\d,]+)(?: to [\d,]+)? of 20,000 data visited", lab.page.evaluate(WORDS))[1]
-    assert recipe.budget == int(seen.replace(",", ""))

@@ -2,14 +2,12 @@
 
 import subprocess
 import sys
-import time
 
 import pytest
 
 from tests.browser.conftest import Lab, running
 from tests.browser.test_page import SHOWN, without_floor
 from tests.support.browser import end
-from tests.support.crowd import Crowd, served
 
 pytestmark = pytest.mark.ci
 
@@ -60,25 +58,3 @@ def test_a_hidden_tab_pauses_and_plays_on_when_it_is_looked_at(lab):
     assert lab.at_rest(looks=8) == stood
     lab.page.evaluate(HIDE_JS, False)
     lab.reach(stood + 3)
-
-
-def test_a_connection_cut_in_the_middle_of_a_frame_harms_nobody():
-    with served() as server:
-        crowd = Crowd(server.url)
-        good, *broken = crowd.join(4)
-        for client in broken:
-            crowd.do(half_a_message(client))
-        before = good.iteration
-        crowd.do(good.until(lambda: good.iteration > before + 3))
-        late = time.monotonic() + 60
-        while server.probe()["sessions"] > 2:  # the good one, and the page that waits for the next visitor
-            assert time.monotonic() < late
-            time.sleep(0.1)
-        assert good.errors == [] and server.complaints(("Traceback", "never retrieved")) == []
-        crowd.leave()
-
-
-async def half_a_message(client):
-    """The head of a websocket frame of 64 kB and a little of it, then a reset."""
-    await client.wire._socket.protocol.stream.write(b"\x81\xfe\xff\xff\x00\x00\x00\x00" + b"{" * 500)
-    await client.close(cut=True)

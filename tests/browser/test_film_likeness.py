@@ -16,15 +16,11 @@ SIDE = 511  # px of the stage in a film of 960 x 540, where lengths are the page
 LEGEND = 48  # px at its top: on the page they are the switches of the layers, and no part of the picture
 
 
-def stage_box(lab):
-    return lab.page.evaluate("(() => { const b = pmdviz.find('.pmdviz-stage').getBoundingClientRect();"
-                             " return [b.x, b.y, b.width, b.height] })()")  # fmt: skip
-
-
 def shot_of_stage(lab):
     """The page's stage at the size that the film's has."""
     for _ in range(20):
-        x, y, width, height = stage_box(lab)
+        (box,) = lab.boxes(".pmdviz-stage")
+        x, y, width, height = (box[name] for name in ("x", "y", "width", "height"))
         if round(width) == SIDE == round(height):
             break
         view = lab.page.viewport_size
@@ -46,6 +42,7 @@ def film_stage(iteration):
     return picture.draw(scene)[-SIDE:, :SIDE, :3][LEGEND:]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("least, later", [(0, 3), (20, 10)])  # at 20 three steps are hardly to be seen
 def test_the_stage_of_a_film_is_that_of_the_page(open_lab, least, later):
     lab = open_lab(viewport={"width": 1440, "height": 787})

@@ -5,15 +5,14 @@ from playwright.sync_api import expect
 
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.targets.without_data.formula import EXAMPLES
-from tests.browser.conftest import Lab
 
 pytestmark = pytest.mark.ci
 
 RECIPE = Recipe("formula", target_options={"density": "squiggle"}, budget=150_000)
 
 
-def test_a_formula_is_typed_refused_and_chosen(browser, server):
-    lab = Lab(browser, f"{server.url}/?run={RECIPE.to_link()}")
+def test_a_formula_is_typed_refused_and_chosen(open_lab):
+    lab = open_lab(f"/?run={RECIPE.to_link()}")
     page = lab.page
     page.get_by_text("Data and options of the target").click()
     box, menu = page.locator("#knob-density"), page.get_by_label("Log density: examples")
@@ -28,4 +27,4 @@ def test_a_formula_is_typed_refused_and_chosen(browser, server):
     assert menu.input_value() == "" and box.input_value() == "-square(x + y) - abs(x)"
     menu.select_option("ring")
     expect(box).to_have_value(EXAMPLES["ring"][1])
-    assert box.get_attribute("aria-invalid") == "false" and lab.problems == []
+    assert box.get_attribute("aria-invalid") == "false"

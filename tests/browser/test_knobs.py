@@ -59,15 +59,3 @@ def test_a_label_explains_by_click_and_keyboard_and_esc_closes_that_alone(lab):
     lab.press("Pause")
     lab.page.locator(".pmdviz-status .pmdviz-term", has_text="exact samples").click()
     lab.page.get_by_role("dialog", name="Exact samples").wait_for()
-
-
-def test_on_a_phone_an_explanation_lies_over_the_drawer(open_lab):
-    lab = open_lab(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
-    lab.knob("num_particles").wait_for(state="hidden")  # the drawer of a narrow window is closed at first
-    lab.page.locator(".MuiAppBar-root button").first.tap()
-    lab.page.get_by_role("button", name="Rejuvenation", exact=True).first.tap()
-    box = lab.page.get_by_role("dialog", name="Rejuvenation")
-    box.locator(".pmdviz-term").first.tap()  # Playwright taps only what nothing covers
-    lab.page.get_by_role("dialog", name="ESS: effective sample size").wait_for()
-    lab.page.keyboard.press("Escape")
-    assert lab.page.locator(".pmdviz-explain").count() == 0 and lab.knob("num_particles").is_visible()

@@ -4,35 +4,15 @@ import pytest
 
 from pmdviz.lessons.catalogue import LESSONS
 from tests.browser import lesson_by_keys as keys
-from tests.browser.conftest import Lab, axe
+from tests.browser.conftest import axe
 
 ONE = LESSONS["one_step"]
 CARD = ".pmdviz-lesson .card"
 
 
-def opened(server, browser, query, **options):
-    lab = Lab(browser, f"{server.url}/{query}", **options)
-    keys.wait(lab, "t.lesson")
-    return lab
-
-
-def closed(lab):
-    assert lab.problems == []
-    lab.context.close()
-
-
-def in_sight(lab, selector):
-    """Whether it is in the window, above its foot."""
-    return lab.page.evaluate(
-        """(selector) => { const e = pmdviz.find(selector)?.getBoundingClientRect()
-        const foot = document.getElementById("foot").getBoundingClientRect()
-        return Boolean(e) && e.height > 0 && e.top >= 0 && e.top + Math.min(e.height, 200) <= foot.top + 1 }""",
-        selector,
-    )
-
-
-def test_a_lesson_from_the_list_to_its_end_by_keyboard_alone_over_a_reload(server, browser):
-    lab = Lab(browser, server.url)
+@pytest.mark.ci
+def test_a_lesson_from_the_list_to_its_end_by_keyboard_alone_over_a_reload(open_lab, server):
+    lab = open_lab()
     keyboard = lab.page.keyboard
     keys.tab_to(lab, "Lab")
     keyboard.press("ArrowRight")
@@ -66,12 +46,11 @@ def test_a_lesson_from_the_list_to_its_end_by_keyboard_alone_over_a_reload(serve
     lab.page.evaluate("localStorage.clear()")  # an answer that the browser has lost is seen to be lost
     lab.page.goto(f"{server.url}/?lesson=one_step")
     keys.wait(lab, "t.lesson && t.count === 'Step 1 of 3' && t.asks.question.stored === null")
-    closed(lab)
 
 
 @pytest.mark.ci
-def test_leaving_gives_the_run_back_and_a_presenter_moves_by_page_down(server, browser):
-    lab = Lab(browser, f"{server.url}/?preset=particles_die")
+def test_leaving_gives_the_run_back_and_a_presenter_moves_by_page_down(open_lab):
+    lab = open_lab("/?preset=particles_die")
     for k in (1, 2, 3):
         lab.press("Step")
         lab.reach(k)
@@ -102,26 +81,3 @@ def test_leaving_gives_the_run_back_and_a_presenter_moves_by_page_down(server, b
     keys.wait(lab, "!t.lesson")
     lab.wait(f"location.search === {before!r}")  # with the digest of the frame
     assert lab.words().partition(", exact")[0] == words
-    closed(lab)
-
-
-@pytest.mark.ci
-def test_question_stage_and_play_are_in_sight(server, browser):
-    lab = opened(server, browser, "?lesson=one_step", viewport={"width": 390, "height": 844})
-    lab.wait("pmdviz.words().includes('of 20 data')")
-    for width, height in ((390, 844), (1366, 625), (1280, 600), (1440, 900)):
-        lab.page.set_viewport_size({"width": width, "height": height})
-        lab.boxes(".pmdviz-stage", ".pmdviz-lesson")
-        assert in_sight(lab, ".pmdviz-stage") and in_sight(lab, ".pmdviz-lesson"), (width, height)
-        assert lab.page.evaluate("document.documentElement.scrollWidth") <= width
-        assert lab.page.get_by_role("button", name="Play", exact=True).is_visible()
-    closed(lab)
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("name", LESSONS)
-def test_every_lesson_is_completed_by_keyboard_alone(server, browser, name):
-    lab = opened(server, browser, f"?lesson={name}")
-    keys.complete(lab, LESSONS[name])
-    assert keys.told(lab)["is_done"]
-    closed(lab)

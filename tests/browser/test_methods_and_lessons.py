@@ -6,12 +6,11 @@ import pytest
 
 from pmdviz.lessons.catalogue import LESSONS
 from pmdviz.lessons.progress import Progress
-from tests.browser.conftest import Lab
-from tests.browser.test_reach import PHONE
 
 pytestmark = pytest.mark.ci
 
 FIRST = next(iter(LESSONS.values()))
+PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True, "user_agent": "Mobi"}
 # The element that has the focus, by its name for a screen reader.
 FOCUSED = """() => { let e = document.activeElement
   while (e?.shadowRoot?.activeElement) e = e.shadowRoot.activeElement
@@ -30,8 +29,8 @@ def traces(lab, title):
     lab.page.get_by_label("Traces", exact=True).locator("option:checked", has_text=title).wait_for(state="attached")
 
 
-def test_menus_and_cells_run_a_method_and_show_that_part(server, browser):
-    lab = Lab(browser, f"{server.url}/?page=methods")
+def test_menus_and_cells_run_a_method_and_show_that_part(open_lab):
+    lab = open_lab("/?page=methods")
     page = lab.page
     at(lab, "Methods")
     page.get_by_label("Family", exact=True).focus()
@@ -60,12 +59,10 @@ def test_menus_and_cells_run_a_method_and_show_that_part(server, browser):
     page.locator(".pmdviz-inside-open").wait_for()
     traces(lab, "TV")
     page.get_by_role("button", name="apart").first.wait_for()  # a term of the step
-    lab.context.close()
-    assert lab.problems == []
 
 
-def test_the_list_shows_the_progress_that_the_browser_has_kept_also_on_a_phone(server, browser):
-    lab = Lab(browser, f"{server.url}/?page=lessons", **PHONE)
+def test_the_list_shows_the_progress_that_the_browser_has_kept_also_on_a_phone(open_lab):
+    lab = open_lab("/?page=lessons", **PHONE)
     line = lab.page.locator("li", has_text=FIRST.title).first
     line.get_by_role("button", name="Begin").wait_for(timeout=60_000)
     for name in ("Methods", "Lessons"):
@@ -85,5 +82,3 @@ def test_the_list_shows_the_progress_that_the_browser_has_kept_also_on_a_phone(s
         lab.page.evaluate("dispatchEvent(new StorageEvent('storage'))")  # as another tab of it would
         line.get_by_role("button", name=button).wait_for()
         assert line.locator(".state").inner_text().endswith(says)
-    lab.context.close()
-    assert lab.problems == []

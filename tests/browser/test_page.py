@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from tests.browser.conftest import STILL_JS
+from pmdviz.lessons.catalogue import LESSONS
+from tests.browser import lesson_by_keys as keys
 
 SHOWN = "JSON.parse(pmdviz.model('acknowledge').shown || '{}')"
 
@@ -50,10 +51,40 @@ def test_a_page_plays_and_its_settings_act(lab):
     lab.wait("pmdviz.iteration() === 2")
     lab.press("Back")
     lab.wait(f"pmdviz.iteration() === 1 && pmdviz.picture() === {first}")
+    lab.wait("location.search.includes('at=1&')")
+    lab.page.reload()
+    lab.wait("window.pmdviz && pmdviz.iteration() === 1 && pmdviz.model('acknowledge')?.drawn > 0", 60)
+    assert float(lab.knob("bandwidth").input_value()) > 2
+
+
+def test_the_tour_and_a_lesson_begin_and_tell_what_they_find(lab):
+    """The other parts of the first visit, on one page; tests of their own go further before a change lands."""
+    page, keyboard = lab.page, lab.page.keyboard
+    page.get_by_text("1,500 particles start where we know nothing (prior)").wait_for()
+    lab.press("What is this?")
+    said = page.get_by_role("dialog", name="What is this?")
+    assert said.locator("p").count() == 7 and "Dai, He, Dai, Song 2016" in said.inner_text()
+    keyboard.press("Escape")
+    said.wait_for(state="detached")
+    lab.press("Tour")
+    for step in range(1, 5):
+        page.get_by_role("dialog", name="Tour").get_by_text(f"{step} of 4:").wait_for()
+        keyboard.press("Enter")
+    page.get_by_role("dialog", name="Tour").wait_for(state="detached")
+    page.goto(f"{page.url.partition('?')[0]}?lesson=one_step")
+    keys.wait(lab, "t.lesson", 120)
+    keyboard.press(" ")  # Play is closed
+    keys.wait(lab, "t.said.includes('answer first')")
+    assert lab.iteration() == 0
+    keys.answer(lab, LESSONS["one_step"].steps[0], "question", "b")
+    page.wait_for_function(f"({keys.FOCUS}) === 'Reveal'")
+    keyboard.press("Enter")
+    keys.wait(lab, "t.asks.question.verdict !== null")
+    assert keys.told(lab)["diagnosis"] in page.locator(".pmdviz-lesson .card").inner_text()
 
 
 @pytest.mark.ci
-def test_the_end_says_the_result_and_continue_goes_on(lab):
+def test_the_end_says_the_result_continue_goes_on_and_other_traces_can_be_chosen(lab):
     lab.page.get_by_label("Budget (data visited)").select_option("2,000")
     lab.wait("pmdviz.words().includes('of 2,000')")
     lab.hurry()
@@ -68,6 +99,13 @@ def test_the_end_says_the_result_and_continue_goes_on(lab):
     lab.press("Continue")
     lab.reach(40)
     assert "4,000 of 4,000" in lab.words()
+    lab.page.get_by_label("Traces", exact=True).select_option("ESS and ancestors")
+    lab.wait("pmdviz.model('traces').left[0].axis_label?.startsWith('ESS')")
+    lab.page.get_by_label("Against", exact=True).select_option("iteration")
+    lab.wait("pmdviz.model('traces').below[0].axis_label === 'iteration'")
+    lab.page.get_by_label("Traces", exact=True).select_option("Data and predictions")
+    lab.wait("Bokeh.index.find_one(pmdviz.model('data'))?.bbox.width > 100")  # drawn, where the traces were
+    lab.wait("!Bokeh.index.find_one(pmdviz.model('traces')).el.checkVisibility()")
 
 
 @pytest.mark.ci
@@ -145,29 +183,6 @@ def test_zoom_stays_while_it_plays_and_over_a_restart(lab):
     lab.press("Fit posterior")
     lab.wait(f"pmdviz.model('stage').y_range.end === {before[3]}")
     assert lab.view() == before
-
-
-@pytest.mark.ci
-def test_nothing_moves_while_it_plays_and_other_traces_can_be_chosen(lab):
-    """Once the floor is known: while it is computed for the first time, the pictures are laid out again."""
-    lab.wait("/exact samples \\d/.test(pmdviz.words())", 120)
-    lab.wait("Bokeh.documents[0].is_idle")
-    lab.page.evaluate(STILL_JS)
-    lab.page.evaluate(
-        """() => { window.shift = 0; new PerformanceObserver(list => {
-        for (const e of list.getEntries()) window.shift += e.value }).observe({type: "layout-shift"}) }"""
-    )
-    lab.press("Play")
-    lab.reach(60)
-    assert lab.page.evaluate("window.shift") == 0
-    lab.press("Pause")
-    lab.page.get_by_label("Traces", exact=True).select_option("ESS and ancestors")
-    lab.wait("pmdviz.model('traces').left[0].axis_label?.startsWith('ESS')")
-    lab.page.get_by_label("Against", exact=True).select_option("iteration")
-    lab.wait("pmdviz.model('traces').below[0].axis_label === 'iteration'")
-    lab.page.get_by_label("Traces", exact=True).select_option("Data and predictions")
-    lab.wait("Bokeh.index.find_one(pmdviz.model('data'))?.bbox.width > 100")  # drawn, where the traces were
-    lab.wait("!Bokeh.index.find_one(pmdviz.model('traces')).el.checkVisibility()")
 
 
 @pytest.mark.ci

@@ -121,17 +121,6 @@ def test_keys_and_the_square_stage(opened, player):
 
 
 @pytest.mark.ci
-def test_one_dimension_in_the_dark_without_traces(opened, tmp_path):
-    run = pmdviz.run(target="bimodal1d", num_particles=60, budget=600)
-    options = {"theme": "dark", "traces": "none", "layers": "exact,approximate", "frames": 4}
-    _, frame = opened(place=run.export(tmp_path / "flat.html", **options))
-    before = frame.evaluate(PICTURE_JS)
-    scrub(frame, 3)
-    assert frame.evaluate(PICTURE_JS) != before
-    assert frame.evaluate("getComputedStyle(document.querySelector('main')).backgroundColor") == "rgb(18, 18, 18)"
-
-
-@pytest.mark.ci
 def test_a_race_in_a_frame(opened, tmp_path):
     race = pmdviz.race(["pmd:num_particles=100", "smc:num_particles=80,batch_size=100"], budget=1_000)
     page, frame = opened(True, place=race.export(tmp_path / "race.html", fps=30))

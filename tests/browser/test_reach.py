@@ -4,23 +4,11 @@ import math
 
 import pytest
 
-from pmdviz.engine.recipe.recipe import Recipe
-from tests.browser.conftest import Lab
 from tests.browser.test_race import to_race
 
 pytestmark = pytest.mark.ci
 
 SCREENS = [(1440, 900), (1366, 625), (1280, 600), (1024, 640), (2880, 1800)]
-PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True, "user_agent": "Mobi"}
-ZOOMED = {"viewport": {"width": 720, "height": 450}, "device_scale_factor": 2}  # 1440 x 900 at 200 %
-LAYOUT = """() => {
-  const box = (selector) => pmdviz.find(selector).getBoundingClientRect()
-  const switches = [...pmdviz.find(".pmdviz-legend").shadowRoot.querySelectorAll(".bk-CheckboxGroup")]
-  const tops = switches.map((e) => e.getBoundingClientRect()).filter((r) => r.height).map((r) => r.top)
-  const words = pmdviz.find(".pmdviz-statusbar").shadowRoot.querySelector(".more").getBoundingClientRect()
-  return { heading: box(".pmdviz-heading").bottom, legend: Math.min(...tops), frame: box(".pmdviz-stage").top + 52,
-    last: Math.max(...switches.map((e) => e.getBoundingClientRect().bottom)), said: words.bottom,
-    foot: box(".pmdviz-transport").top } }"""
 # Where Play is, what lies on top at its middle and near its corners, and how much of the picture is in sight.
 LOOK = """(picture) => {
   const parts = (selector, root = document, list = []) => {
@@ -78,61 +66,10 @@ def test_on_laptops_and_projectors(lab):
             assert abs(sides[0] - sides[1]) < 1 and sides[0] >= min(350, 0.55 * height)
     assert lab.words() == words and lab.iteration() == stood
     presenter(lab, False)
-    lab.page.set_viewport_size({"width": 1280, "height": 600})
-    for selector in (".pmdviz-options", ".pmdviz-setup"):  # the last parts can be scrolled above the foot
-        part = lab.page.locator(selector)
-        part.evaluate("e => e.scrollIntoView({block: 'end'})")
-        part.evaluate("e => { for (let p = e; p; p = p.assignedSlot ?? p.parentNode ?? p.host) p.scrollTop = 1e6 }")
-        bottom = part.evaluate("e => e.getBoundingClientRect().bottom")
-        assert bottom <= lab.page.evaluate("pmdviz.find('.pmdviz-transport').getBoundingClientRect().top") + 1, selector
     to_race(lab)
     for width, height in (*SCREENS[:4], (720, 450)):
         lab.wait("!pmdviz.model('race-acknowledge').words.includes('Making')", 60)
         assert_in_sight(lab, width, height, ".pmdviz-race-tiles", 0, -math.inf)
-
-
-def test_no_words_lie_over_others_and_the_result_is_above_the_foot(server, browser):
-    """The longest legend there is, below a heading of its usual length; and the line that says the result."""
-    for path, sizes in (
-        (f"?run={Recipe('mixture', 'hmc').to_link()}&at=2", [*SCREENS, (390, 844)]),
-        ("?preset=two_modes&at=2", SCREENS),
-    ):
-        lab = Lab(browser, f"{server.url}/{path}")
-        for width, height in sizes:
-            lab.page.set_viewport_size({"width": width, "height": height})
-            lab.boxes(".pmdviz-stage")
-            seen = lab.page.evaluate(LAYOUT)
-            where = f"{path.partition('=')[0]} {width}x{height}: {seen}"
-            assert seen["heading"] <= seen["legend"] and seen["last"] <= seen["frame"], where
-            assert width < 900 or seen["said"] <= seen["foot"], where
-        assert lab.problems == []
-        lab.context.close()
-
-
-def test_on_a_phone(open_lab):
-    lab = open_lab(**PHONE)
-    sides = assert_in_sight(lab, 390, 844, least=350)
-    assert abs(sides[0] - sides[1]) < 1
-    lab.press("Play")
-    lab.reach(3)
-    lab.press("Pause")
-    to_race(lab)
-    assert_in_sight(lab, 390, 844, ".pmdviz-race-tiles", 0, -math.inf)
-    lab.page.get_by_role("tab", name="Theory").click()
-    lab.wait("pmdviz.model('theory')?.inner_width > 200")
-    assert lab.page.evaluate("document.documentElement.scrollWidth") <= 390
-    lab.page.get_by_role("tab", name="Geometry").tap()
-    lab.wait("pmdviz.model('geometry-triangle')?.inner_width > 250")
-    assert lab.page.evaluate("document.documentElement.scrollWidth") <= 390
-
-
-def test_at_200_percent_next_to_the_open_drawer_and_in_presenter_mode(open_lab):
-    lab = open_lab(**ZOOMED)
-    lab.page.get_by_label("Open drawer").click()  # in a narrow window it is closed at first
-    lab.page.get_by_label("Close drawer").wait_for()
-    assert_in_sight(lab, 720, 450)
-    presenter(lab, True)
-    assert_in_sight(lab, 720, 450)
 
 
 def test_play_is_among_the_first_stops_of_the_tab_key_and_a_link_skips_to_it(lab):

@@ -3,12 +3,10 @@
 import sys
 import time
 import urllib.request
-from pathlib import Path
 
 import psutil
 import pytest
 
-import pmdviz
 from tests.browser.conftest import Lab, running
 
 pytestmark = pytest.mark.ci
@@ -52,25 +50,4 @@ def test_first_words_tabs_of_their_own_a_closed_tab_and_the_end(browser, tmp_pat
         lab.press("Play")
         lab.reach(5)
         assert server.stop() < 3  # seconds: what is promised to who runs a server
-        lab.context.close()
-
-
-def test_panel_serve_works_too(browser, tmp_path):
-    path = Path(pmdviz.__file__).with_name("app.py")
-    with running([sys.executable, "-m", "panel", "serve", str(path), "--liveness"], tmp_path / "log") as server:
-        lab = Lab(browser, f"{server.url}/app")
-        lab.press("Play")
-        lab.reach(3)
-        lab.context.close()
-        assert lab.problems == []
-
-
-def test_limits(browser, tmp_path):
-    with running([*SERVE, "--max-particles", "3000", "--max-sessions", "1"], tmp_path / "log") as server:
-        lab = Lab(browser, server.url)
-        lab.type("num_particles", "5000")
-        lab.page.get_by_text("at most 3,000").wait_for()
-        other = lab.context.new_page()
-        other.goto(server.url)
-        other.get_by_text("Server full (1 session)").wait_for()
         lab.context.close()

@@ -2,9 +2,6 @@
 
 import pytest
 
-from pmdviz.engine.recipe.recipe import Recipe
-from tests.browser.conftest import STILL_JS
-
 VISIBLE = "pmdviz.model('stage').renderers.find((r) => r.name === '{}').visible"
 # Pixels with colour in the layer of what moves, left of the frame and within it.
 OUTSIDE_JS = """(() => {
@@ -55,46 +52,3 @@ def test_the_legend_switches_layers_and_what_moves_is_clipped_and_tells_what_it_
     lab.wait("Bokeh.documents[0].is_idle")
     lab.wait(f"{OUTSIDE_JS}[1] > 1000")
     assert lab.page.evaluate(OUTSIDE_JS)[0] == 0
-
-
-# What our script has painted, and then what BokehJS paints of the same columns: pixels that ours has, and of these the
-# share that differs by more than an edge's shade.
-LIKENESS_JS = """async (name) => {
-  const stage = Bokeh.index.find_one(pmdviz.model("stage")), {el} = stage.canvas_view.overlays
-  const views = pmdviz.model("stage").renderers.map((model) => Bokeh.index.find_one(model))
-  const ours = views.filter((view) => Object.hasOwn(view, "_paint"))
-  for (const view of views) view.model.visible = view.model.name === name
-  const paint = async () => {
-    stage.request_repaint()
-    for (let k = 0; k < 3; k++) await new Promise(requestAnimationFrame)
-    return el.getContext("2d").getImageData(0, 0, el.width, el.height).data
-  }
-  const one = await paint()
-  for (const view of ours) {
-    delete view._paint
-    await view.set_data()
-  }
-  const two = await paint()
-  let painted = 0, other = 0
-  for (let k = 0; k < one.length; k += 4) {
-    if (!one[k + 3] && !two[k + 3]) continue
-    painted += 1
-    if ([0, 1, 2, 3].some((c) => Math.abs(one[k + c] * one[k + 3] - two[k + c] * two[k + 3]) > 90 * 255)) other += 1
-  }
-  return [ours.length, painted, other / painted]
-}"""
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("layer", ["particles", "approximate", "exact", "paths"])
-def test_what_is_painted_by_our_script_looks_as_bokeh_would_paint_it(lab, server, layer):
-    """A page for each layer: Bokeh's own painting stays once it was asked for."""
-    if layer == "paths":
-        lab.page.goto(f"{server.url}/?run={Recipe('mixture', 'svgd', num_particles=50).to_link()}&at=3")
-        lab.reach(3)
-        lab.settled()
-        lab.page.evaluate(STILL_JS)
-    else:
-        lab.paused_at(10)
-    ours, painted, other = lab.page.evaluate(LIKENESS_JS, layer)
-    assert ours >= 8 and painted > (50 if layer == "paths" else 500) and other < 0.05

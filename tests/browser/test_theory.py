@@ -15,9 +15,6 @@ POINTS = "pmdviz.model('theory').renderers.find((r) => r.glyph.type === 'Scatter
 # Every text that a tab ever has, however short the work is.
 TOLD_JS = """(tab) => { window.told = []; new MutationObserver(() => told.push(tab.textContent))
 .observe(tab, {childList: true, characterData: true, subtree: true}) }"""
-# The browser keeps the model of a figure that has gone for a while.
-DARK = """Bokeh.documents.flatMap((doc) => [...doc._all_models.values()])
-.some((m) => m.name === "picture-chart" && m.background_fill_color !== "#ffffff")"""
 
 
 def choose(lab: Lab, label: str, option: str) -> None:
@@ -27,7 +24,7 @@ def choose(lab: Lab, label: str, option: str) -> None:
 def test_a_sweep_with_progress_on_every_page_until_its_slope_and_another_cancelled(lab):
     page = lab.page
     page.get_by_role("tab", name="Theory").click()
-    lab.wait("pmdviz.model('theory')?.inner_width > 0", 60)
+    lab.wait("Bokeh.index.find_one(pmdviz.model('theory'))?.bbox.width > 0", 60)
     choose(lab, "Runs at each value", "4")
     page.get_by_role("tab", name="Theory").evaluate(TOLD_JS)
     lab.press("Measure")
@@ -53,13 +50,13 @@ def test_a_sweep_with_progress_on_every_page_until_its_slope_and_another_cancell
     lab.press("Theorem 2, term by term")
     page.get_by_text("After 15 steps").wait_for(timeout=120_000)
     assert page.get_by_role("table", name="Theorem 2, term by term").locator("tbody tr").count() == 15
-    lab.wait("pmdviz.model('recurrence')?.inner_width > 0")
+    lab.wait("Bokeh.index.find_one(pmdviz.model('recurrence'))?.bbox.width > 0")
     assert page.get_by_role("table", name="Table 1 of the paper").is_visible()
 
 
-def test_an_experiment_of_a_link_with_live_pictures_cancel_a_file_and_the_dark_theme(server, browser, tmp_path):
+def test_an_experiment_of_a_link_with_live_pictures_cancel_and_a_file(open_lab, tmp_path):
     knobs = RecurrenceKnobs.checked({"runs": 2, "steps": 3})
-    lab = Lab(browser, server.url + "/" + experiment_query(Asked("recurrence", pack(knobs))))
+    lab = open_lab("/" + experiment_query(Asked("recurrence", pack(knobs))))
     page = lab.page
     page.get_by_role("button", name="Run the experiment").wait_for(timeout=120_000)
     heading = page.get_by_role("heading", name="Every experiment")
@@ -78,9 +75,5 @@ def test_an_experiment_of_a_link_with_live_pictures_cancel_a_file_and_the_dark_t
     page.get_by_role("img", name=re.compile("^Chart: error of bounded functions")).wait_for(timeout=120_000)
     lab.press("Cancel")
     page.get_by_text("Cancelled; what was measured stays.").wait_for()
-    page.get_by_label("Toggle theme").click()
-    page.wait_for_function(DARK)
-    page.mouse.move(700, 400)
     page.wait_for_function("document.getAnimations().length === 0")
-    assert axe(page) == [] and lab.problems == []
-    lab.context.close()
+    assert axe(page) == []

@@ -45,8 +45,8 @@ class OnTheLine:
         self.lab.settled()
 
 
-def test_going_back_and_forth_and_a_branch_with_its_ghost(server, browser):
-    lab = Lab(browser, f"{server.url}/?run={RECIPE.to_link()}&at=60")
+def test_going_back_and_forth_and_a_branch_with_its_ghost(open_lab):
+    lab = open_lab(f"/?run={RECIPE.to_link()}&at=60")
     page, on = lab.page, OnTheLine(lab)
     on.stands_at(60)
     assert on.line.get_attribute("max") == "200" and on.said().startswith("iteration 60 of 60")
@@ -120,11 +120,7 @@ def test_going_back_and_forth_and_a_branch_with_its_ghost(server, browser):
     assert lab.words() == here
     lab.wait("location.search.includes('at=41')")
     address = page.url
-    lab.context.close()
-    assert lab.problems == []
 
-    again = Lab(browser, f"{server.url}/?{urlsplit(address).query}")
+    again = open_lab(f"/?{urlsplit(address).query}")
     again.wait("pmdviz.iteration() === 41", 60)
     assert again.words().partition(", exact samples")[0] == here.partition(", exact samples")[0]
-    again.context.close()
-    assert again.problems == []

@@ -1,100 +1,31 @@
-"""A person's own model that fails, lasts too long, or is full of markup: words say so, and the page goes on."""
+"""A person's own model that is full of markup and fails: words say so, and none of it is run."""
 
-import re
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
-from pmdviz.methods import METHODS
-from tests.browser.conftest import Lab, look_alike, stage_pixels
-from tests.support.browser import free_port, server
+from tests.browser.conftest import Lab, running
 
 pytestmark = pytest.mark.ci
 
-BATCH_SIZE = METHODS["pmd"].Knobs.specs()["batch_size"].label
-PAGES = [Path(__file__).with_name(f"{name}_page.py") for name in ("broken", "long", "injected")]
 EVIL = "</textarea></div><img src=x onerror='window.hacked=1'><script>window.hacked=1</script>"
 TEXT = "<script>window.hacked=1</script>"
-
-
-@pytest.fixture(scope="module")
-def trouble(tmp_path_factory):
-    """Opens one of the three pages, all of one server; and the file in which the broken model counts its calls."""
-    folder, port = tmp_path_factory.mktemp("trouble"), free_port()
-    command = [sys.executable, "-m", "panel", "serve", *map(str, PAGES), "--port", str(port), "--liveness"]
-    with (
-        (folder / "log").open("w") as log,
-        server([*command, "--plugins", "pmdviz.panel_plugin"], port, log, PMDVIZ_ASKED=str(folder / "asked")),
-    ):
-        yield f"http://127.0.0.1:{port}/", folder
+PAGE = Path(__file__).with_name("injected_page.py")
 
 
 @pytest.fixture
-def opened(trouble, browser):
-    """The page of a name, whose log of the server has no traceback after it."""
-    made = []
-
-    def open_page(address):
-        made.append(Lab(browser, trouble[0] + address))
-        return made[-1]
-
-    yield open_page
-    for lab in made:
+def injected(browser, tmp_path):
+    """The lab of the page, whose server's log has no traceback."""
+    command = [sys.executable, "-m", "panel", "serve", str(PAGE), "--liveness", "--plugins", "pmdviz.panel_plugin"]
+    with running(command, tmp_path / "log") as server:
+        lab = Lab(browser, f"{server.url}/injected_page?preset={TEXT}#{TEXT}")
+        yield lab
         lab.context.close()
-    assert "Traceback" not in (trouble[1] / "log").read_text()
 
 
-def test_the_run_stops_with_words_and_goes_on(opened, trouble):
-    lab, asked = opened("broken_page"), trouble[1] / "asked"
-    lab.press("Play")
-    card = lab.page.get_by_text(re.compile("The run stopped.*target 'broken' is nan at theta", re.S)).first
-    card.wait_for(timeout=60_000)
-    lab.settled()
-    stopped, picture = lab.iteration(), stage_pixels(lab.page)
-    assert stopped > 0 and int(asked.read_text()) == 41
-    lab.press("Retry")
-    late = time.monotonic() + 60
-    while int(asked.read_text() or 0) < 42:  # the second time
-        assert time.monotonic() < late
-        lab.page.wait_for_timeout(50)
-    assert lab.at_rest(looks=6) == stopped and card.is_visible()
-    assert look_alike(stage_pixels(lab.page), picture)
-    lab.press("Retry")
-    lab.reach(stopped + 1)
-    card.wait_for(state="hidden", timeout=60_000)
-
-
-def test_a_long_step_says_how_far_it_is_and_is_cancelled(opened):
-    lab = opened("long_page")
-    lab.press("Step")
-    lab.reach(1)
-    lab.settled()
-    picture = stage_pixels(lab.page)
-    lab.type("batch_size", "7")
-    lab.page.get_by_text(f"{BATCH_SIZE}: takes effect").wait_for()
-    lab.press("Step")
-    card = lab.page.get_by_text(re.compile("Computing a step: .* so far"))
-    card.wait_for()
-    lab.wait("""pmdviz.find('progress[aria-label="Computing a step"]')?.value > 0""")
-    lab.press("Cancel")
-    lab.page.get_by_text("Cancelled.").wait_for()
-    card.wait_for(state="hidden")
-    assert lab.iteration() == 1 and look_alike(stage_pixels(lab.page), picture)
-    lab.type("batch_size", "10")
-    lab.page.get_by_text(f"{BATCH_SIZE}: takes effect").wait_for()
-    lab.press("Step")
-    lab.reach(2)
-    lab.settled()
-    lab.at_rest("pmdviz.picture()")
-    assert not look_alike(stage_pixels(lab.page), picture), "a step changes the picture"
-    assert lab.problems == []
-
-
-def test_no_text_from_outside_becomes_markup(opened):
-    lab = opened(f"injected_page?preset={TEXT}#{TEXT}")
-    page = lab.page
+def test_no_text_from_outside_becomes_markup(injected):
+    lab, page = injected, injected.page
 
     def not_run():
         assert page.evaluate("window.hacked") is None

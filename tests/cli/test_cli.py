@@ -13,7 +13,6 @@ from pmdviz import api
 from pmdviz.cli import main
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.methods import METHODS
-from pmdviz.targets import TARGETS
 from tests.support.engine import columns, default_target, sized_targets
 
 SMALL = ["run", "--target", "gaussian", "--knob", "num_particles=30", "--budget", "200"]
@@ -39,9 +38,6 @@ def json_of(capsys, *arguments):
     return json.loads(out, parse_constant=no_constant)
 
 
-# What comes out.
-
-
 def test_run_prints_one_object_with_recipe_and_result(capsys):
     found = json_of(capsys, *SMALL, "--seed", 3, "--target-option", "data_seed=2", "--method", "pmd")
     assert found.keys() == {"recipe", "final", "seconds", "versions"}
@@ -54,18 +50,16 @@ def test_run_prints_one_object_with_recipe_and_result(capsys):
     assert found["versions"].keys() >= {"pmdviz", "numpy", "numba", "processor", "blas"}
 
 
-def test_the_history_comes_when_it_is_asked_for(capsys):
-    found = json_of(capsys, *SMALL, "--history")["history"]
-    assert found["iteration"][-1] == 10 and found["step_size"][0] is None
-    assert json_of(capsys, *SMALL, "--history", "--metrics-every", 5)["history"]["iteration"] == [0, 5, 10]
-
-
-def test_the_same_run_as_from_python(capsys):
+def test_the_same_run_as_from_python_with_its_history_where_it_is_asked_for(capsys):
     found = json_of(capsys, *SMALL, "--history")
+    assert found["history"]["iteration"][-1] == 10 and found["history"]["step_size"][0] is None
+    assert json_of(capsys, *SMALL, "--history", "--metrics-every", 5)["history"]["iteration"] == [0, 5, 10]
     run = api.run(target="gaussian", num_particles=30, budget=200)
     assert found["final"]["tv"] == run.final.metrics["tv"]
     assert {k: v for k, v in found["history"].items() if k == "tv"} == {"tv": run.history["tv"].tolist()}
     assert found["history"].keys() == run.history.keys() and columns(run.history)
+    status, out, err = called(capsys, *SMALL)  # lines to read
+    assert (status, err) == (0, "") and "visited: 200" in out and "tv: 0." in out
 
 
 def test_a_recipe_from_a_file_from_standard_input_and_into_a_file(capsys, tmp_path, monkeypatch):
@@ -84,22 +78,6 @@ def test_a_recipe_from_a_file_from_standard_input_and_into_a_file(capsys, tmp_pa
     assert [p.name for p in tmp_path.iterdir() if p.suffix == ".part"] == []
 
 
-def test_without_json_it_prints_lines_to_read(capsys):
-    status, out, err = called(capsys, *SMALL)
-    assert (status, err) == (0, "")
-    assert "visited: 200" in out and "tv: 0." in out
-
-
-@pytest.mark.ci
-def test_list_names_every_target_method_option_and_knob(capsys):
-    found = json_of(capsys, "list")
-    assert set(found["targets"]) == set(TARGETS) and set(found["methods"]) == set(METHODS)
-    status, out, _ = called(capsys, "list")
-    assert status == 0
-    for table in (*(t.Options for t in TARGETS.values()), *(m.Knobs for m in METHODS.values())):
-        assert all(name in out for name in table.specs())
-
-
 @pytest.mark.parametrize("target", ["mixture", pytest.param("all", marks=pytest.mark.nightly)])
 def test_one_particle_and_one_observation_are_legal(capsys, target):
     for name in sized_targets() if target == "all" else [target]:
@@ -111,25 +89,12 @@ def test_one_particle_and_one_observation_are_legal(capsys, target):
             assert found["final"]["visited"] == 20 and found["recipe"]["knobs"]["batch_size"] == n, (name, m, n)
 
 
-def test_a_terminal_gets_a_bar(capsys, monkeypatch):
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    status, out, err = called(capsys, *SMALL, "--json", "-")
-    assert status == 0 and json.loads(out)
-    assert "200 of 200 data" in err
-
-
-# In processes of their own.
-
-
 def process(*arguments, **rest):
     command = [sys.executable, "-m", "pmdviz", *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=600, cwd=Path(__file__).parents[2], **rest)
 
 
-def test_the_module_runs_and_refuses_with_status_two():
-    done = process(*SMALL, "--json", "-")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert json.loads(done.stdout, parse_constant=no_constant)["final"]["visited"] == 200
+def test_the_module_refuses_with_status_two():
     done = process("run", "--knob", "bandwidth=0")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("pmdviz: bandwidth must be a number at least ")
@@ -144,17 +109,11 @@ def test_a_reader_that_goes_away_is_no_traceback():
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a device that is always full")
-@pytest.mark.parametrize(
-    ("arguments", "unbuffered"),
-    [(["--help"], ""), *(pytest.param(["list"], unbuffered, marks=pytest.mark.ci) for unbuffered in ("", "1"))],
-)
-def test_output_that_finds_no_room_is_one_line_and_status_one(arguments, unbuffered):
+@pytest.mark.parametrize("arguments", [["--help"], pytest.param(["list"], marks=pytest.mark.ci)])
+def test_output_that_finds_no_room_is_one_line_and_status_one(arguments):
     with open("/dev/full", "w") as full:
-        command = [sys.executable, "-m", "pmdviz", *arguments]
-        root, environment = Path(__file__).parents[2], {**os.environ, "PYTHONUNBUFFERED": unbuffered}
-        done = subprocess.run(
-            command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=600, cwd=root, env=environment
-        )
+        command, root = [sys.executable, "-m", "pmdviz", *arguments], Path(__file__).parents[2]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=600, cwd=root)
     assert done.returncode == 1
     assert done.stderr == "pmdviz: the output could not be written: No space left on device\n"
 

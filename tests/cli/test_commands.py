@@ -11,29 +11,18 @@ from PIL import Image
 import benchmarks
 import pmdviz
 from pmdviz import api
-from pmdviz.cli import bench, main, notebooks
+from pmdviz.cli import bench, notebooks
 from pmdviz.engine.run import Run
 from pmdviz.errors import InputError
 from pmdviz.export.options import LAYER_LIST, SIZE, Look
 from pmdviz.lessons.catalogue import LESSONS
+from tests.cli.test_cli import called
 from tests.lessons.samples import SMALL as SMALL_LESSON
 from tests.lessons.samples import changed
 
 ROOT = Path(__file__).parents[2]
 RUN = ["--target", "gaussian", "--knob", "num_particles=30", "--budget", "300"]
 RACE = ["race", "--target-option", "num_data=200", "--target-option", "sigma_x=1.5", "--budget", "400"]
-
-
-def called(capsys, *arguments):
-    """Exit status, standard output and standard error of a call in this process."""
-    try:
-        status = main.main([str(word) for word in arguments])
-    except SystemExit as end:  # --help
-        status = end.code
-    return status, *capsys.readouterr()
-
-
-# Export.
 
 
 def test_a_recipe_becomes_a_film(capsys, tmp_path):
@@ -78,9 +67,6 @@ def test_a_terminal_gets_bars(capsys, tmp_path, monkeypatch):
     assert status == 0 and "300 of 300 data" in err and "3 of 3 frames" in err and err.endswith("\n")
 
 
-# Races.
-
-
 def test_a_race_as_json_has_rows_summary_and_modes(capsys):
     methods = ["pmd:num_particles=60", "pmd:num_particles=60,warm_start=true", "sgld"]
     status, out, err = called(capsys, *RACE, "--methods", ",".join(methods), "--seeds", 2, "--json", "-")
@@ -111,6 +97,7 @@ def rows(path):
     return [{k: v for k, v in row.items() if k != "seconds"} for row in json.loads(path.read_text())["rows"]]
 
 
+@pytest.mark.ci
 def test_a_race_is_exported_and_run_again(capsys, tmp_path):
     film, recipe, out, again = (tmp_path / name for name in ("race.gif", "race.json", "out.json", "again.json"))
     files = ["--export", film, "--export", recipe, "--json", out]
@@ -132,9 +119,6 @@ def test_a_race_is_exported_and_run_again(capsys, tmp_path):
     assert json.loads(out)["race"]["methods"] == ["sgld"] and err.startswith(f"{tmp_path / 'rows.csv'}: ")
 
 
-# Sweeps.
-
-
 def test_a_sweep_as_json_and_in_lines(capsys, tmp_path):
     plain = {"target": "gaussian", "target_options": {"dim": 1}, "knobs": {"batch_size": 5}, "budget": 100}
     recipe, table = tmp_path / "recipe.json", tmp_path / "table.csv"
@@ -153,9 +137,6 @@ def test_a_sweep_as_json_and_in_lines(capsys, tmp_path):
     together = ["--over", "budget=50,100", "--together", "--seeds", 1, "--json", "-"]
     rows = json.loads(called(capsys, *sweep, "num_particles=20,40", *together)[1])["rows"]
     assert [(row["num_particles"], row["visited"]) for row in rows] == [(20, 50), (40, 100)]
-
-
-# Lessons.
 
 
 def test_lessons_are_listed_with_challenges_apart(capsys, tmp_path, monkeypatch):
@@ -187,9 +168,6 @@ def test_a_check_of_lessons_says_what_is_wrong_and_ends_with_1(capsys, tmp_path)
     status, out, _ = called(capsys, "lessons", "check", right, none, "--json", "-")
     found = json.loads(out)
     assert status == 1 and found[str(right)] == [] and len(found[str(none)]) == 1
-
-
-# Notebooks.
 
 
 def contents(folder):
@@ -241,13 +219,13 @@ def installed(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-def test_an_installed_package_takes_the_benches_of_the_checkout_around_the_current_folder(installed, monkeypatch):
+def test_an_installed_package_takes_the_benches_of_the_checkout_around_it_alone(installed, monkeypatch, tmp_path):
     monkeypatch.chdir(ROOT)
     assert Path(bench._benchmarks().__file__).parent == ROOT / "benchmarks"
     assert sys.path[-1] == str(ROOT), "last: the installed package is what is measured"
-
-
-def test_elsewhere_it_says_what_to_do_and_runs_no_folder_of_that_name(installed, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delitem(sys.modules, "benchmarks")
+    sys.path.pop()
     with pytest.raises(InputError, match="change to the checkout's folder"):
         bench._benchmarks()
     (tmp_path / "benchmarks").mkdir()

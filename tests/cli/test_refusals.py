@@ -42,21 +42,12 @@ def check_refused(capsys, home, option, spec):
     assert f"did you mean {spec.name!r}?" in near
 
 
+@pytest.mark.ci
 def test_the_settings_of_one_method_and_target(capsys):
     for spec in METHODS["pmd"].Knobs.specs().values():
         check_refused(capsys, ["--method", "pmd"], "--knob", spec)
     for spec in TARGETS["mixture"].Options.specs().values():
         check_refused(capsys, ["--target", "mixture"], "--target-option", spec)
-
-
-@pytest.mark.nightly
-def test_the_settings_of_every_method_and_target(capsys):
-    for name, method in METHODS.items():
-        for spec in method.Knobs.specs().values():
-            check_refused(capsys, ["--method", name], "--knob", spec)
-    for name, target in TARGETS.items():
-        for spec in target.Options.specs().values():
-            check_refused(capsys, ["--target", name], "--target-option", spec)
 
 
 TWICE = ["--knob", "eta=1", "--knob", "eta=2"]
@@ -67,13 +58,10 @@ WRONG = [
     (["run", "--target", "mixtrue"], "unknown target 'mixtrue'; did you mean 'mixture'?"),
     (["run", "--method", "pdm"], "unknown method 'pdm'; did you mean 'pmd'?"),
     (["run", "--budget", "0"], "budget must be a whole number at least 1 and at most 1,000,000,000,000; given: '0'"),
-    (["run", "--budget", "1e14"], "given: '1e14'"),
     (["run", "--budget", "2,0"], "given: '2,0'"),
     (["run", "--seed", "-1"], "seed must be a whole number at least 0"),
-    (["run", "--seed", "1.5"], "given: '1.5'"),
     (["run", "--target-option", "num_data=5", "--knob", "batch_size=6"], "at most 5"),
     (["run", "--knob", "eta"], "--knob takes NAME=VALUE; given: 'eta'"),
-    (["run", "--knob", "=1"], "--knob takes NAME=VALUE"),
     (["run", "--metrics-every", "0"], "--metrics-every must be a whole number at least 1"),
     (["run", "--knob", "warm_start=true", "--knob", "batches=replacement"], "'replacement'"),
     (["run", "nowhere.json"], "No such file"),
@@ -89,9 +77,7 @@ WRONG = [
     ([], " | ".join(main.COMMANDS)),
     (["list", "--json", f"{__file__}/x.json"], "Not a directory"),
     (["list", "--json", "n" * 300], ": File name too long"),
-    (["list", "--jsn", "-"], "--jsn"),
     (["bench", "nothing"], "'nothing'"),
-    (["bench", "start", "--json", ""], "a file needs a path that ends in its name"),
     (["bench", "rate", "--sessions", "3"], "bench rate takes no --sessions"),
     (["bench", "soak", "--sessions", "many"], "--sessions must be a whole number at least 1 and at most 100,000"),
     (["export", "x.gfi"], "unknown kind of file: '.gfi'; did you mean '.gif'?"),
@@ -104,13 +90,10 @@ WRONG = [
     (["export", "nowhere/x.gif"], "there is no folder"),
     (["export", ".gif"], "a file needs a name before its suffix"),
     (["export"], "the following arguments are required: FILE"),
-    (["export", "nothing.json", "x.gif"], "cannot read the recipe"),
     (["export", "race.json", "x.gif", "--traces", "es"], "unknown value of traces: 'es'; did you mean 'ess'"),
     (["export", "race.json", "x.gif", "--traces", "ksd"], "ksd is unavailable for all methods of this race"),
-    (["export", "race.json", "x.gif", "--seed", "3"], "says all of the run"),
     (["export", "bad.json", "x.gif"], "a race needs budget"),
     (["race", "race.json", "--budget", "9"], "a race's file says all of it; leave --target, --target-option,"),
-    (["race", "race.json", "--export", "x.gfi"], "did you mean '.gif'?"),
     (["race", "--methods", ",".join(["pmd"] * 9), "--export", "x.gif"], "at most 8 entrants"),
     (["race", "--clock", "steps"], "clock must be one of data, evaluations; given: 'steps'"),
     (["race", *ISING, "gibbs", "--clock", "data"], "target 'ising' has no data to visit"),
@@ -122,29 +105,20 @@ WRONG = [
     (["race", "--methods", ""], "unknown method ''"),
     (["race", "--seeds", "many"], "--seeds must be a number of seeds"),
     (["race", "--seeds", "1,1"], "different ones"),
-    (["race", "--budget", "none"], "budget must be a whole number"),
     (["race", *GIBBS], "entrant gibbs: method"),
-    (["race", "--target-option", "x"], "--target-option takes NAME=VALUE"),
-    (["race", "--method", "pmd"], "unknown option of race: '--method'; did you mean '--methods'?"),
     (OVER[:2], "needs --over"),
     ([*OVER[:3], "num_particles"], "--over takes NAME=VALUE"),
     ([*OVER[:3], "num_particls=5"], "did you mean 'num_particles'"),
     ([*OVER, "--over", "num_particles=6"], "names num_particles twice"),
     ([*OVER[:3], "num_particles=x"], "num_particles must be a whole number"),
     ([*OVER, "--seeds", "few"], "--seeds takes"),
-    ([*OVER, "--seeds", "0"], "seeds must be a number"),
     ([*OVER, "--workers", "none"], "workers must be a whole number"),
     ([*OVER, "--error", "tvv"], "did you mean 'tv'"),
     ([*OVER, "--out", "table.txt"], ".parquet or .csv"),
-    ([*OVER, "--out", ""], "a file needs a path that ends in its name"),
-    ([*OVER, "--outt", "t.csv"], "did you mean '--out'"),
-    ([*OVER, "--budget", "5"], "a recipe file says all of the run"),
     (["lessons", "check", "nowhere.md"], "'nowhere.md' cannot be opened: No such file or directory"),
     (["lessons", "lists"], "unknown act of lessons: 'lists'; did you mean 'list'"),
-    (["lessons", "list", "--jsn"], "unknown option of lessons: '--jsn'; did you mean '--json'"),
     (["lessons"], "the following arguments are required"),
     (["notebooks", ""], "given: ''"),
-    (["notebooks", "n" * 300], "File name too long"),
     (["notebooks"], "DIR"),
     (["docs", ""], "needs the name of a folder"),
     (["docs", "site", "--gallery", "two_mods"], "two_modes"),

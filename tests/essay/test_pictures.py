@@ -24,34 +24,20 @@ def close(one, two):
     return one == two
 
 
-@pytest.mark.ci
-def test_a_picture_is_what_its_file_has():
-    for name in PICTURES:
+@pytest.mark.parametrize("names", [["step"], pytest.param([*PICTURES], marks=pytest.mark.ci)])
+def test_a_picture_is_what_its_file_has(names):
+    for name in names:
         assert close(computed(name), kept()[name]), name
 
 
 @looped("name", PICTURES)
-def test_everything_that_moves_has_one_state_for_each_value(name):
+def test_everything_that_moves_has_one_state_for_each_value_and_begins_with_the_first(name):
     picture, one = PICTURES[name], kept()[name]
     assert 0 <= picture.start < len(picture.values)
     assert {len(row) for row in one["rows"].values()} == {len(picture.values)}
     layers = [layer for panel in one["panels"] for layer in panel["layers"]]
     assert {len(layer["columns"]) for layer in layers} == {1, len(picture.values)}
     assert all(len(columns["x"]) == len(columns["y"]) for layer in layers for columns in layer["columns"])
-
-
-@looped("name", PICTURES)
-def test_most_of_every_layer_is_inside_its_axes(name):
-    for panel in kept()[name]["panels"]:
-        for layer in panel["layers"]:
-            for columns in layer["columns"]:
-                y = [value for value in columns["y"] if value is not None]
-                inside = [panel["y"]["low"] <= value <= panel["y"]["high"] for value in y]
-                assert np.mean(inside) > 0.5, (panel["title"], layer["name"])
-
-
-@looped("name", PICTURES)
-def test_the_drawing_without_a_script_is_that_of_the_first_value(name):
     picture = PICTURES[name]
     for panel in kept()[name]["panels"]:
         svg, paths = draw(panel, picture.start, "clip", 0)
@@ -59,30 +45,21 @@ def test_the_drawing_without_a_script_is_that_of_the_first_value(name):
         assert svg.count("data-path") == len(paths) and "nan" not in svg and "inf" not in svg
 
 
-def test_a_scale_ends_where_its_axis_ends():
+def test_scales_lines_and_dots_are_drawn_as_their_numbers_say():
     across, up = scales(kept()["width"]["panels"][1])
     assert across.log and across(across.low) < across(0.05) < across(across.high)
     assert up(up.low) > up(up.high)
     assert Scale(-1.0, 2.5, 0, 100, False).ticks() == [-1.0, 0.0, 1.0, 2.0]
     assert Scale(0.02, 1.0, 0, 100, True).ticks() == [0.02, 0.05, 0.1, 0.2, 0.5, 1.0]
     assert Scale(0.003, 100.0, 0, 100, True).ticks() == [0.01, 0.1, 1.0, 10.0, 100.0]
-
-
-def test_a_line_breaks_where_a_number_is_missing_and_ends_far_outside():
     assert line({"x": [0, 1, 0], "y": [0, None, 1]}, UP, UP) == "M100.0 100.0M100.0 0.0"
     log = Scale(0.1, 1.0, 100.0, 0.0, True)
     assert line({"x": [0, 1], "y": [0.0, 1.0]}, UP, log) == "M0.0 0.0"
     assert line({"x": [0], "y": [1e9]}, UP, UP) == f"M100.0 -{HEIGHT:.1f}"
-
-
-def test_the_area_of_a_dot_is_its_weight_and_what_has_none_is_left_out():
     found = dots({"x": [0, 1, 0.5], "y": [0, 0, 0], "size": [1.0, 4.0, 1e-6]}, UP, UP)
     small, large = found
     assert found == {small: "M100.0 100.0h0", large: "M0.0 100.0h0"}
     assert 1.25**large / 1.25**small == pytest.approx(2, rel=0.25) and 1.25**small == pytest.approx(DOT, rel=0.13)
-
-
-def test_numbers_are_kept_short_and_what_is_not_finite_is_none():
     assert rounded({"a": np.array([1 / 3, np.nan, np.inf]), "b": True, "c": "x"}) == {
         "a": [0.33333, None, None], "b": True, "c": "x",
     }  # fmt: skip

@@ -4,6 +4,7 @@ import pytest
 
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.experiments.race import RaceRecipe
+from pmdviz.kernels.compiling import compiler
 from pmdviz.lab import Lab
 from pmdviz.lab.loop.runner import Runner
 from pmdviz.lab.pages.race import RacePage
@@ -83,7 +84,8 @@ def test_a_lab_asks_for_the_race_page_or_copies_the_python():
     assert opened == [("race", race)] and copied == [race.to_live_python()]
 
 
-def test_a_race_page_takes_a_race_before_and_after_it_has_begun():
+def test_a_race_page_takes_a_race_before_and_after_it_has_begun(monkeypatch):
+    monkeypatch.setattr(compiler, "is_ready", lambda groups: True)
     page, race = RacePage(), RaceRecipe.checked("pmd,pmd:bandwidth=2", budget=400)
     page.take(race)
     assert page._first(None)[1].recipe == race

@@ -8,7 +8,7 @@ from pmdviz.lab.loop.runner import Runner
 from pmdviz.lab.panels.diagnosis import UNDER_WAY, DiagnosisPanel
 from pmdviz.presets import PRESETS
 from pmdviz.scenes.teaching.diagnosis import NOTHING_YET, diagnosis_of
-from tests.lab.threads import until, with_lab
+from tests.lab.threads import playing_lab, until
 
 
 @pytest.fixture
@@ -18,10 +18,7 @@ def runner():
     return made
 
 
-# In the worker
-
-
-def test_it_is_of_the_moment_that_is_shown(runner):
+def test_it_is_of_the_moment_that_is_shown_and_where_nothing_is_true_the_state_is_said(runner):
     runner.diagnose("particles_die")
     while not runner.session.done:
         told = runner.advance(50)
@@ -30,10 +27,6 @@ def test_it_is_of_the_moment_that_is_shown(runner):
     assert f"{100 * told.frame.weights.max():.0f} % of the weight" in told.diagnosis
     early = runner.travel(lambda past: past.visit(0))
     assert early.diagnosis == NOTHING_YET
-
-
-def test_where_nothing_is_true_of_the_run_its_state_is_said():
-    """A person turned other knobs; or the caveat, where the run has one."""
     well = Session(Recipe())
     tv = well.advance(3).tv
     words = diagnosis_of("two_modes", well.run)
@@ -43,9 +36,6 @@ def test_where_nothing_is_true_of_the_run_its_state_is_said():
         told = ill.advance(1)
     words = diagnosis_of("two_modes", told.run)
     assert told.frame.caveat and words[1:] == told.frame.caveat[1:] + "." and words[0].isupper()
-
-
-# The card
 
 
 def test_the_card_follows_the_run_while_it_is_open(runner):
@@ -73,9 +63,6 @@ def test_the_card_follows_the_run_while_it_is_open(runner):
     assert not panel.card.visible
 
 
-# The question stays
-
-
 def asks(lab, name):
     """Whether the page shows a preset's question, what to watch, and its diagnosis folded."""
     preset, heading = PRESETS[name], lab.screen.heading
@@ -83,8 +70,8 @@ def asks(lab, name):
     return shown and (heading.question, heading.watch) == (preset.question, f"Watch: {preset.watch}")
 
 
-def test_a_turned_knob_a_restart_a_seed_and_an_undo_keep_the_question_and_the_diagnosis():
-    async def scene(lab):
+async def test_a_turned_knob_a_restart_a_seed_and_an_undo_keep_the_question_and_the_diagnosis():
+    async with playing_lab(recipe=PRESETS["particles_die"].recipe) as lab:
         panel = lab.setup.diagnosis
         panel.card.collapsed = False
         await until(lambda: NOTHING_YET in panel.words)
@@ -109,5 +96,3 @@ def test_a_turned_knob_a_restart_a_seed_and_an_undo_keep_the_question_and_the_di
         lab.setup.target.value = "banana"
         await until(lambda: lab._last.recipe.target == "banana")
         assert not panel.card.visible and lab.screen.heading.watch == ""
-
-    with_lab(scene, recipe=PRESETS["particles_die"].recipe)

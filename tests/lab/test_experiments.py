@@ -47,35 +47,16 @@ def page():
     made.stop()
 
 
-@pytest.fixture
-def panel(page):
-    return page.experiments
-
-
-def worked(name="recurrence", knobs=QUICK, tell=lambda done, total: None):
-    work = ExperimentWork(name, knobs)
-    work.act(tell)
-    return work
-
-
-async def over(page):
-    while page.buttons["Measure"].disabled:
-        await asyncio.sleep(0.01)
-
-
-def run(page, name="recurrence", knobs=QUICK, meanwhile=lambda: None, insist=False):
-    """Press Run on a page with an event loop, do something `meanwhile`, and wait until it is over."""
+def run(page, insist=False):
+    """Press Run on a page with an event loop, and wait until it is over."""
 
     async def act():
-        page.experiments._choose(usual(name)._replace(knobs=EXPERIMENTS[name].Knobs.checked(knobs)))
+        page.experiments._choose(usual("recurrence")._replace(knobs=EXPERIMENTS["recurrence"].Knobs.checked(QUICK)))
         page.experiments._run(insist)
-        meanwhile()
-        await over(page)
+        while page.buttons["Measure"].disabled:
+            await asyncio.sleep(0.01)
 
     in_a_thread(lambda: asyncio.wait_for(act(), 120))
-
-
-# Work
 
 
 def test_pictures_come_with_the_first_rows_and_what_comes_out_in_the_end():
@@ -104,13 +85,11 @@ def test_cancelled_work_keeps_its_rows_its_pictures_and_what_comes_out():
     assert len([*csv.DictReader(io.StringIO(work.result.csv()))]) == len(work.rows)
 
 
-# Results
-
-
 def test_results_are_those_of_their_run_whatever_is_begun_or_chosen_meanwhile():
     results = ExperimentResults()
     assert EMPTY in results.about.object and not results.download.visible
-    first = worked()
+    first = ExperimentWork("recurrence", QUICK)
+    first.act(lambda done, total: None)
     results.begin(first)
     assert "Runs: 2" in results.about.object and results.download.visible
     assert len(results.pictures.views) == 1 and "<table>" in results.summary.object
@@ -120,9 +99,6 @@ def test_results_are_those_of_their_run_whatever_is_begun_or_chosen_meanwhile():
     assert results.work is first and "Runs: 2" in results.about.object
     rows = [*csv.DictReader(results._csv())]
     assert len(rows) == 6 and "measured" in rows[0]
-
-
-# The page
 
 
 @pytest.fixture
@@ -137,9 +113,6 @@ def test_what_is_too_large_is_refused_unless_a_person_insists(page, large):
     assert page.experiments.results.work is None
     run(page, insist=True)
     assert "6 rows measured." in page.experiments.line.said.object and not page.experiments.insist.visible
-
-
-# Links and presets
 
 
 def test_a_link_holds_what_differs_from_the_defaults_and_comes_back(page):
@@ -183,7 +156,7 @@ def test_a_preset_is_a_start_with_a_question_and_has_a_link_of_its_own(page):
 @looped(
     "asked, words",
     [
-        (Asked("descend"), "did you mean &#x27;descent&#x27;"),
+        (Asked("descend"), "did you mean 'descent'"),
         (Asked("descent", "3.rubbish"), "cut short or changed"),
         (Asked("descent", "nothing"), "not complete"),
         (Asked("descent", pack(EXPERIMENTS["recurrence"].Knobs.checked({"runs": 9, "steps": 7}))), "unknown knob"),
@@ -191,10 +164,13 @@ def test_a_preset_is_a_start_with_a_question_and_has_a_link_of_its_own(page):
     ],
 )
 def test_what_cannot_be_read_is_said_and_the_page_opens_with_its_defaults(asked, words):
-    panel = TheoryPage(asked).experiments
-    said = panel.line.said.object
-    assert "This link could not be read" in said and words in said and "default settings instead." in said
-    assert panel.choice == usual(panel.choice.experiment)
+    with pytest.raises(InputError, match=words):
+        read(asked)
+    if asked.knobs == "nothing":
+        panel = TheoryPage(asked).experiments
+        said = panel.line.said.object
+        assert "This link could not be read" in said and words in said and "default settings instead." in said
+        assert panel.choice == usual(panel.choice.experiment)
 
 
 def test_a_value_beyond_its_bounds_in_a_link_is_refused(monkeypatch):

@@ -40,7 +40,7 @@ def gone(folder, seconds=60):
     return not folder.exists()
 
 
-def test_a_file_is_made_in_another_thread_and_deleted_when_it_is_no_longer_needed(run):
+def test_a_file_is_made_in_another_thread_and_cancelled_at_any_moment_leaves_nothing(run):
     work = Work("film.gif", {"width": 160, "height": 160, "frames": 3})
     assert not work.over and work.words().startswith("Waiting")
     work.make(run)
@@ -48,9 +48,6 @@ def test_a_file_is_made_in_another_thread_and_deleted_when_it_is_no_longer_neede
     assert work.result() == work.path and work.path.read_bytes().startswith(b"GIF89a")
     work.clear()
     assert not work.path.parent.exists()
-
-
-def test_cancel_at_any_moment_leaves_nothing(run):
     queued, early, late = (Work("film.gif", {"frames": 4}) for _ in range(3))
     early.cancel()
     early.make(run)  # the session's thread may come to it after the person has cancelled
@@ -72,7 +69,7 @@ def opened(asked, subject=RUN):
     return panel
 
 
-def test_the_form_shows_what_means_something_to_the_kind_of_file():
+def test_the_form_shows_what_means_something_to_the_kind_of_file_and_takes_sizes_and_options():
     panel = opened([])
     for suffix in panel.kind.values:
         if suffix in panel.kind.disabled_options:  # its extra is not installed
@@ -80,6 +77,18 @@ def test_the_form_shows_what_means_something_to_the_kind_of_file():
         writer, panel.kind.value = WRITERS[suffix], suffix
         assert set(panel.form.controls) == set(writer.options)
         assert panel.size.visible == ("width" in writer.options)
+    panel = opened([])
+    panel.size.value = "1920x1080"
+    panel.form.controls["frames"].receive({"value": "7"})
+    assert panel.options() == {"width": 1920, "height": 1080, "frames": 7}
+    panel.form.controls["width"].receive({"value": "500"})
+    assert panel.size.value == "own size" and panel.options()["width"] == 500
+    panel.form.controls["width"].receive({"value": "960"}), panel.form.controls["height"].receive({"value": "540"})
+    assert panel.size.value == "960x540"
+    panel.form.controls["frames"].receive({"value": "1"})
+    assert "frames must be at least 2" in panel.form.controls["frames"].message
+    panel.kind.value = ".png"
+    assert panel.options() == {}
 
 
 def without(monkeypatch, *modules):
@@ -97,21 +106,6 @@ def test_what_needs_an_extra_cannot_be_chosen_and_says_the_command(monkeypatch):
     assert opened([]).kind.value == ".html"  # the first that can be made
 
 
-def test_sizes_and_options():
-    panel = opened([])
-    panel.size.value = "1920x1080"
-    panel.form.controls["frames"].receive({"value": "7"})
-    assert panel.options() == {"width": 1920, "height": 1080, "frames": 7}
-    panel.form.controls["width"].receive({"value": "500"})
-    assert panel.size.value == "own size" and panel.options()["width"] == 500
-    panel.form.controls["width"].receive({"value": "960"}), panel.form.controls["height"].receive({"value": "540"})
-    assert panel.size.value == "960x540"
-    panel.form.controls["frames"].receive({"value": "1"})
-    assert "frames must be at least 2" in panel.form.controls["frames"].message
-    panel.kind.value = ".png"
-    assert panel.options() == {}
-
-
 async def test_an_export_from_the_panel():
     asked = []
     panel, runner = opened(asked), Runner(Recipe("gaussian", num_particles=30, budget=300))
@@ -122,7 +116,7 @@ async def test_an_export_from_the_panel():
     assert asked[-1](runner).frame.iteration == last.frame.iteration
     await asyncio.gather(*panel._tasks)
     assert panel.download.visible and panel.download.filename == "pmdviz.csv" and not panel.make.disabled
-    path = panel._file()
+    path = panel.download.callback()
     panel.download._sync_data(path)
     assert panel.download.data.startswith("data:")
     panel._free()

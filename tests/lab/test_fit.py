@@ -29,14 +29,6 @@ def at(runner, steps):
 
 
 @pytest.fixture
-def gate():
-    """Opened at the end, whatever happens: the thread of all tests waits at it."""
-    made = threading.Event()
-    yield made
-    made.set()
-
-
-@pytest.fixture
 def held(monkeypatch, gate):
     """Set once a test has begun, which then waits at the gate."""
     begun, real = threading.Event(), fit_work.tested
@@ -93,14 +85,7 @@ async def test_it_can_be_cancelled_and_the_end_of_the_page_cancels_it(held, gate
     assert not panel.work.running
 
 
-async def test_evenly_spread_particles_are_refused_in_words_of_the_page():
-    panel = opened(at(Runner(Recipe("gaussian", "pmd", num_particles=50)), 5))
-    panel._begin()
-    await until(lambda: not panel.work.running)
-    assert "evenly spread" in panel.said.object and "set New particles to “independent”." in panel.said.object
-
-
-async def test_the_tests_offered_are_those_that_apply():
+async def test_the_tests_offered_are_those_that_apply_and_evenly_spread_particles_are_refused():
     panel = opened(at(Runner(Recipe("gaussian", "mala")), 1))
     offered = {*panel.test.options.values()}
     assert {"ksd", "mmd"} <= offered and "dksd" not in offered
@@ -108,3 +93,7 @@ async def test_the_tests_offered_are_those_that_apply():
     panel.show(states)
     assert "dksd" in panel.test.options.values() and panel.test.value in panel.test.options.values()
     assert {*panel.test.options.values()} == {n for n, t in FIT_TESTS.items() if t.applies(states.frame.target)}
+    panel = opened(at(Runner(Recipe("gaussian", "pmd", num_particles=50)), 5))
+    panel._begin()
+    await until(lambda: not panel.work.running)
+    assert "evenly spread" in panel.said.object and "set New particles to “independent”." in panel.said.object

@@ -2,8 +2,6 @@
 
 import threading
 
-import pytest
-
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.lab.loop.work.floor import FloorWork
@@ -27,14 +25,6 @@ async def test_it_is_computed_once_and_told_at_the_end():
     await until(lambda: told and told[-1] is False)
     assert told.count(False) == 1
     assert known_floor(asked.target, 30) is not None and work.sets_done == NUM_SETS
-
-
-@pytest.fixture
-def gate():
-    """Opened at the end, whatever happens: a thread of all tests waits at it."""
-    made = threading.Event()
-    yield made
-    made.set()
 
 
 async def test_cancelled_it_is_not_asked_again_until_it_is_forgotten(monkeypatch, gate):

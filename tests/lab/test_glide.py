@@ -31,22 +31,16 @@ def test_new_particles_of_pmd_come_from_where_they_were_drawn():
     assert before.weights[rows].mean() > 1.5 / len(before.weights)
 
 
-def test_what_cannot_be_followed():
+def test_a_single_step_has_origins_and_takes_most_of_the_time_and_what_cannot_be_followed_has_none(monkeypatch):
     assert origins(*two_frames(method="sgld")) is None, "draws of a chain"
     assert origins(*two_frames(2)) is None, "an iteration lies between"
     assert origins(*two_frames(num_particles=6_000)) is None, "not every particle is drawn"
     before, after = two_frames()
     assert origins(after, before) is None, "backwards"
-
-
-def test_a_move_takes_most_of_the_time_until_the_next_frame():
-    assert (glide_ms(0.0), glide_ms(1 / 60), glide_ms(0.25)) == (0, 0, 200)
-    assert glide_ms(1.0) == 1000 * LONGEST_S
-
-
-def test_a_single_step_of_the_run_on_the_page_has_origins(monkeypatch):
     monkeypatch.setattr("pmdviz.lab.loop.runner.SHARE_S", 1e9)  # as many iterations as asked for, however slow it is
     runner = Runner(Recipe("mixture", num_particles=100))
     assert runner.snapshot().origins is None
     assert len(runner.advance().origins) == 100
     assert runner.advance(2).origins is None
+    assert (glide_ms(0.0), glide_ms(1 / 60), glide_ms(0.25)) == (0, 0, 200)
+    assert glide_ms(1.0) == 1000 * LONGEST_S

@@ -9,9 +9,8 @@ from pmdviz.errors import InputError
 from pmdviz.lab import Lab, css
 from pmdviz.lab.links import Link
 from pmdviz.lab.panels.trouble import error_words
-from pmdviz.presets import PRESETS
 from pmdviz.views import figures
-from tests.lab.threads import until, with_lab
+from tests.lab.threads import playing_lab, until
 
 
 def test_what_can_be_read_and_what_is_refused():
@@ -28,8 +27,8 @@ def test_what_can_be_read_and_what_is_refused():
     assert error_words(ValueError("broken")) == "the step failed with ValueError: broken"
 
 
-def test_it_plays_without_a_page_and_another_target_is_taken_back():
-    async def scene(lab):
+async def test_it_plays_without_a_page_and_another_target_is_taken_back():
+    async with playing_lab(num_particles=100, budget=300) as lab:
         lab._act("toggle")
         await until(lambda: lab._last.done)
         assert lab.session.frame.iteration == 3
@@ -42,10 +41,8 @@ def test_it_plays_without_a_page_and_another_target_is_taken_back():
         await until(lambda: lab._last.recipe.target == "mixture")
         assert lab.session.frame.iteration == 3
 
-    with_lab(scene, num_particles=100, budget=300)
 
-
-def test_a_lab_that_nobody_has_touched_opens_a_link():
+async def test_a_lab_that_nobody_has_touched_opens_a_link():
     """What is shown is the link's frame, there is nothing to go back to, and the address bar hears of no other run."""
     recipe = Recipe("banana", num_particles=90, seed=4, budget=None)
     session = Session(recipe)
@@ -53,7 +50,7 @@ def test_a_lab_that_nobody_has_touched_opens_a_link():
         session.advance()
     link, addresses = Link(recipe, 5, session.frame.digest), []
 
-    async def scene(lab):
+    async with playing_lab(num_particles=100) as lab:
         lab.screen.ack.on_change("link", lambda attr, old, new: addresses.append(new))
         lab.open(link)
         lab._tell_floor()  # the picture of the usual run comes once more meanwhile
@@ -65,11 +62,9 @@ def test_a_lab_that_nobody_has_touched_opens_a_link():
         assert not figures.is_dim(lab.screen.stage.figure)
         assert all("at=5" in address for address in addresses)
 
-    with_lab(scene, num_particles=100)
 
-
-def test_a_preset_sets_its_trace_and_the_data_take_the_place_of_the_traces():
-    async def scene(lab):
+async def test_a_preset_sets_its_trace_and_the_data_take_the_place_of_the_traces():
+    async with playing_lab() as lab:
         screen, group = lab.screen, lab.screen.group
         assert group.value == "tv" and lab._last.data is None and screen.data is None
         lab.setup.preset.value = "particles_die"
@@ -90,21 +85,3 @@ def test_a_preset_sets_its_trace_and_the_data_take_the_place_of_the_traces():
         await until(lambda: not lab.live.at_work and lab._last.data is None)
         assert css.HIDDEN in screen.data.figure.css_classes
         assert css.HIDDEN not in screen.traces.figure.css_classes and group.value in screen.traces.groups
-
-    with_lab(scene)
-
-
-def test_undo_brings_the_preset_and_its_question_back():
-    async def scene(lab):
-        name, question = lab.setup.preset.value, lab.setup.question.object
-        before = lab._last
-        lab._act("reseed")
-        await until(lambda: lab._last is not before)
-        lab.setup.preset.value = "too_bold"
-        assert PRESETS["too_bold"].recipe.target == lab._last.recipe.target  # or nobody could take one for the other
-        await until(lambda: lab.setup.question.object != question and lab.commands.can_undo)
-        lab._act("undo")
-        await until(lambda: lab.setup.preset.value != "too_bold")
-        assert (lab.setup.preset.value, lab.setup.question.object) == (name, question)
-
-    with_lab(scene)

@@ -11,7 +11,10 @@ def switches():
     return made, heard
 
 
-def test_another_name_leaves_a_layer_as_it_was():
+def test_a_press_is_heard_and_neither_names_nor_labels_that_a_browser_tells_back_hide_anything():
+    made, heard = switches()
+    made.boxes["particles"].value = []
+    assert heard[-1] == [name for name in LAYERS if name != "particles"]
     made, _ = switches()
     made.boxes["exact"].value = []
     made.name({"exact": "exact mean", "particles": "draws"})
@@ -19,16 +22,7 @@ def test_another_name_leaves_a_layer_as_it_was():
     assert "particles" in made.seen and "exact" not in made.seen
     made.name({"particles": "draws"})
     assert not made.boxes["exact"].visible and "exact" not in made.seen
-
-
-def test_labels_that_a_browser_tells_back_hide_nothing():
     made, _ = switches()
     made.name({"exact": "exact posterior", "particles": "draws"})
     made.boxes["particles"]._process_events({"labels": ["draws"], "active": [0]})
     assert made.seen == [*LAYERS]
-
-
-def test_a_press_is_heard():
-    made, heard = switches()
-    made.boxes["particles"].value = []
-    assert heard[-1] == [name for name in LAYERS if name != "particles"]

@@ -2,6 +2,7 @@
 
 import json
 from contextlib import asynccontextmanager
+from urllib.parse import parse_qsl
 
 import numpy as np
 
@@ -10,9 +11,10 @@ from pmdviz.lab.links import LessonLink, attempt_query, read
 from pmdviz.lab.pages.race import RacePage
 from pmdviz.lab.panels.lesson import acts
 from pmdviz.lab.panels.lesson.guide import BROKEN, Guide
-from pmdviz.lessons.catalogue import LESSONS
 from pmdviz.serve.tabs import PageSpec, Tabs
-from tests.lab.threads import drawing, in_a_thread, until
+from tests.lab.threads import drawing, until
+from tests.lessons.samples import SMALL as WITH_A_RACE
+from tests.lessons.samples import lesson_of
 from tests.support.lessons import small_challenge, small_lesson
 
 LESSON, CHALLENGE = small_lesson(), small_challenge()
@@ -31,6 +33,10 @@ async def opened(lesson=LESSON, text="", link=None, **lab_parts):
     await until(lambda: lab._last is not None)
     guide.open(lesson, *([link] if link else []))
     guide.resume(lesson, text)
+    if tabs.active == "race":
+        await until(lambda: "race" in tabs.built)
+        drawing(tabs.built["race"].screen.ack)
+        tabs.built["race"].ready()
     await until(lambda: guide.place.moment() is not None)
     try:
         yield guide, lab
@@ -218,12 +224,14 @@ async def test_a_kept_progress_comes_back_and_a_broken_one_begins_anew():
         kept = guide.card.kept["text"]
     assert guide.card.kept["lesson"] == "one_step"
     async with opened(text=kept) as (again, lab):
+        other = json.dumps({**json.loads(kept), "path": ["gone"]})
         assert again.progress == guide.progress and told(again)["asks"]["question"]["stored"] == ["b", "sure"]
-    other = json.dumps({**json.loads(kept), "path": ["gone"]})
-    for text in ("{", "[]", "null", other, kept.replace('"b"', '"z"'), "x" * 200_000):
-        async with opened(text=text) as (anew, lab):
-            assert anew.step.name == "first" and not anew.progress.answers
-            assert told(anew)["said"].startswith(BROKEN.split("{")[0])
+        for text in ("{", "[]", "null", other, kept.replace('"b"', '"z"'), "x" * 200_000):
+            again.resume(LESSON, kept)
+            assert again.progress.answers and told(again)["said"] == ""
+            again.resume(LESSON, text)
+            assert again.step.name == "first" and not again.progress.answers
+            assert told(again)["said"].startswith(BROKEN.split("{")[0])
 
 
 async def test_a_score_is_of_the_end_of_the_budget_and_of_runs_that_change_nothing_else():
@@ -244,7 +252,8 @@ async def test_a_score_is_of_the_end_of_the_budget_and_of_runs_that_change_nothi
         await until(lambda: "Score 30 of 100. Best: 40 of 100." in told(guide)["score"])
         lab.commands.begin("this seed", seed=5)
         await until(lambda: "keeps fixed (seed)" in told(guide)["score"])
-    link = read({name: [value] for name, value in _arguments(attempt_query("five_passes", "", attempt))})
+    query = parse_qsl(attempt_query("five_passes", "", attempt).removeprefix("?"))
+    link = read({name: [value] for name, value in query})
     assert link.lesson == LessonLink("five_passes", "", False, True, True) and link.recipe == attempt
     async with opened(CHALLENGE, link=link.lesson, recipe=attempt) as (guide, lab):
         lab._act("toggle")
@@ -252,44 +261,17 @@ async def test_a_score_is_of_the_end_of_the_budget_and_of_runs_that_change_nothi
         assert guide.progress.scores == {}  # of somebody else
 
 
-def _arguments(query):
-    from urllib.parse import parse_qsl
-
-    return parse_qsl(query.removeprefix("?"))
-
-
-def test_a_step_with_a_race_opens_its_page_and_judges_all_entrants():
-    async def raced():
-        lesson = LESSONS["which_distance"]
-        name = next(step.name for step in lesson.steps if step.race)
-        lab = Lab(keyboard=True, num_particles=60, budget=500)
-        drawing(lab.screen.ack)
-        tabs = Tabs({"lab": PageSpec("Lab", lambda: lab), "race": PageSpec("Race", RacePage)}, "lab")
-        guide = Guide(tabs, lab)
-        tabs.on_made = guide.watch.hook
-        guide.watch.hook("lab", lab)
-        lab.start()
-        guide.open(lesson, LessonLink(lesson.name, name, False))
-        guide.resume(lesson)
-        assert tabs.active == "race"
-        await until(lambda: "race" in tabs.built)
-        page = tabs.built["race"]
-        drawing(page.screen.ack)
-        page.ready()
-        await until(lambda: guide.place.moment() is not None)
+async def test_a_step_with_a_race_opens_its_page_and_judges_all_entrants():
+    lesson = lesson_of(WITH_A_RACE)
+    async with opened(lesson, link=LessonLink(lesson.name, "third", False)) as (guide, lab):
+        page = guide.pages.built[guide.pages.active]
         assert page.recipe == guide.step.race.recipe and page.playback.buttons["Play"].disabled
         page._act("step")
         assert "Store your answer" in told(guide)["said"]
-        letter = next(iter(guide.step.question.options))
-        do(guide, "answer", part="question", value=letter)
-        do(guide, "reveal")
-        await until(lambda: told(guide)["asks"]["question"]["verdict"])
-        assert page._last.done and told(guide)["diagnosis"]
+        await revealed(guide)
+        assert page._last.done and verdict(guide)[0] and " against " in verdict(guide)[1]
         do(guide, "leave")
-        assert tabs.active == "lab"
-        tabs.stop()
-
-    in_a_thread(raced)
+        assert guide.pages.active == "lab"
 
 
 MADE_UP = (

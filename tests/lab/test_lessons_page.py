@@ -27,11 +27,13 @@ def test_it_lists_what_there_is_in_its_order_and_challenges_apart():
     assert [row[0] for row in page.list.lessons] == ["b", "a"]
     assert page.list.challenges == [["c", "Of c", "Why c?", 7, ["one", "two"]]]
     assert "Challenges" in page.controls[0].object and "Challenges" not in LessonsPage({}).controls[0].object
-
-
-def test_all_lessons_of_the_package_are_listed_once():
     page = LessonsPage()
     assert sorted(row[0] for row in [*page.list.lessons, *page.list.challenges]) == sorted(LESSONS)
+    page = LessonsPage({})
+    assert page.list.lessons == page.list.challenges == []
+    page.look(False)
+    page.look(True)
+    assert page.list.looks == 1
 
 
 def test_a_press_opens_the_lesson_in_the_lab_and_nonsense_does_not():
@@ -41,11 +43,3 @@ def test_a_press_opens_the_lesson_in_the_lab_and_nonsense_does_not():
     for message in ({"lesson": "a"}, {"lesson": "no such"}, {"lesson": ["a"]}, {}):
         page.list._handle_msg(message)
     assert opened == [("lab", "a")]
-
-
-def test_an_empty_list_is_no_crash_and_a_look_has_the_browser_read_anew():
-    page = LessonsPage({})
-    assert page.list.lessons == page.list.challenges == []
-    page.look(False)
-    page.look(True)
-    assert page.list.looks == 1

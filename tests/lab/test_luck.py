@@ -14,14 +14,13 @@ from pmdviz.lab.loop.work.luck import ending
 from pmdviz.lab.panels.comparing.luck import ASK, CANCEL, LuckPanel
 from pmdviz.lab.panels.comparing.luck_words import Verdict
 from pmdviz.views import TracesView
-from tests.lab.threads import in_a_thread, until
+from tests.lab.threads import until
 
 RECIPE = Recipe("gaussian", "pmd", num_particles=100, budget=200, batch_size=10)
 
 
-def shown(runner, traces=None):
-    snapshot = runner.snapshot()
-    traces = traces or TracesView()
+def shown(runner):
+    snapshot, traces = runner.snapshot(), TracesView()
     traces.show(snapshot.trace, {})
     panel = LuckPanel(traces)
     panel.seeds.value = 8
@@ -45,17 +44,14 @@ def held(monkeypatch):
     opened.set()
 
 
-def test_the_band_and_the_verdict_are_those_of_single_runs():
-    async def scene():
-        runner = Runner(RECIPE)
-        runner.session.advance(1000)
-        panel = shown(runner)
-        panel._press()
-        assert panel.work.running and panel.button.label == CANCEL and "Running 8 other seeds" in panel.said.object
-        await until(lambda: not panel.work.running)
-        return panel, runner.snapshot()
-
-    panel, snapshot = in_a_thread(scene)
+async def test_the_band_and_the_verdict_are_those_of_single_runs():
+    runner = Runner(RECIPE)
+    runner.session.advance(1000)
+    panel = shown(runner)
+    panel._press()
+    assert panel.work.running and panel.button.label == CANCEL and "Running 8 other seeds" in panel.said.object
+    await until(lambda: not panel.work.running)
+    snapshot = runner.snapshot()
     runs = SeedRuns([run_seed(RECIPE, seed) for seed in other_seeds(0, 8)])
     ends = np.array([run.history["tv"][-1] for run in runs.whole])
     lower = int(np.sum(ends < snapshot.frame.tv))
@@ -79,16 +75,13 @@ async def test_it_is_cancelled_and_let_go_of(held):
     assert not panel.work.running and panel.work.recipe is None
 
 
-def test_an_endless_run_goes_as_far_as_it_has_come():
+def test_a_verdict_is_in_words_and_an_endless_run_goes_as_far_as_it_has_come():
     endless = RECIPE.limited(None)
     runner = Runner(endless)
     with pytest.raises(InputError, match="press Play first"):
         ending(endless, runner.session.frame)
     frame = runner.session.advance(3)
     assert ending(endless, frame).budget == 30 and ending(RECIPE, frame) is RECIPE
-
-
-def test_lucky_is_below_the_middle_80_percent_and_numbers_that_do_not_rank_are_unusual():
     found = SeedRuns([_made(seed, value) for seed, value in enumerate((1.0, 2, 3))]).judge(_made(9, 0.5)[1], "tv", True)
     assert Verdict(found, "TV", True).brief == "Lucky: 0 of 3 other seeds are lower"
     assert Verdict(found, "ESS", False).brief.startswith("Unusually low")

@@ -8,8 +8,7 @@ from pmdviz.lab.pages.opening import Opening, opening
 from pmdviz.methods import METHODS
 from pmdviz.methods.grammar import COLUMNS
 from pmdviz.scenes.trace_columns import GROUPS
-from pmdviz.serve.pages import PAGES
-from tests.lab.threads import until, with_lab
+from tests.lab.threads import playing_lab, until
 from tests.support.tables import looped
 
 
@@ -21,20 +20,13 @@ def page():
     return made
 
 
-def test_the_tabs_in_their_order():
-    assert [title for title, _ in PAGES.values()] == ["Lessons", "Race", "Theory", "Geometry", "Methods"]
-
-
-def test_the_table_has_every_method_once_with_a_cell_for_each_column(page):
+def test_the_table_has_every_method_once_and_a_press_on_a_cell_opens_the_lab(page):
     rows = [row for _, methods in page.table.families for row in methods]
     assert sorted(name for name, _, _ in rows) == sorted(METHODS)
     assert [name for name, _, _ in page.table.columns] == [*COLUMNS]
     cells = {name: cells for name, _, cells in rows}
     assert cells["pmd"][2] == [["kernel density"], "when the ESS falls below τ\N{NO-BREAK SPACE}m"]
     assert cells["pmd"][3] == [[], ""] and cells["hmc"][3] == [["HMC"], ""]
-
-
-def test_a_press_on_a_cell_opens_the_lab_and_nonsense_does_not(page):
     page.table._handle_msg({"method": "svgd", "column": "move"})
     assert page.opened == [("lab", Opening("svgd", "", inside=True))]
     for odd in ({}, {"method": "no such", "column": "move"}, {"method": "svgd", "column": "fly"}, {"method": []}):
@@ -73,18 +65,17 @@ def test_every_cell_of_every_method_names_traces_that_there_are(name):
         assert trace in ("", *GROUPS)
 
 
-def test_the_lab_runs_what_is_handed_over_with_the_part_that_shows_it():
-    async def scene(lab):
-        lab.take(Opening("smc", "ess", inside=True))
+async def test_the_lab_runs_what_is_handed_over_with_the_part_that_shows_it():
+    async with playing_lab(target="gaussian", num_particles=50) as lab:
+        lab.take(Opening("pmd", "ess", inside=True))
         await until(lambda: lab.last.frame.iteration > 1 and lab.last.inside)
-        assert (lab.last.recipe.method, lab.last.recipe.target) == ("smc", "mixture")
+        assert (lab.last.recipe.method, lab.last.recipe.target) == ("pmd", "mixture")
         assert lab.screen.group.value == "ess" and lab.inside.is_open and lab.commands.can_undo
-        await until(lambda: not lab.live.playing)  # at its end
+        lab._act("toggle")
+        await until(lambda: not lab.live.playing)
         wanted = Recipe("banana", num_particles=30)
         lab.take(wanted)
         await until(lambda: lab.last.recipe == wanted)
         assert lab.last.frame.iteration == 0 and not lab.live.playing
         lab.commands.act("undo")
-        await until(lambda: lab.last.recipe.method == "smc")
-
-    with_lab(scene, target="gaussian", num_particles=50)
+        await until(lambda: lab.last.recipe.target == "mixture")

@@ -9,15 +9,17 @@ import json
 import logging
 import re
 import weakref
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 
+import pytest
 from PIL import Image
 
 import pmdviz
 from pmdviz.lab.notebook import notebook
 from pmdviz.lab.notebook.scripts import VERSION, scripts, self_contained
 from pmdviz.lab.notebook.still import PNG, Still
-from tests.lab.threads import in_a_thread, until
+from tests.lab.threads import until
 
 FOREIGN = re.compile(r"https?://[^\"'\\ )]+")
 
@@ -49,53 +51,32 @@ class Place:
         await until(lambda: (self.draw() if drawing else None) or true())
 
 
-def shown_lab(scene: Callable) -> None:
-    """Run `scene(lab, place)` with a small lab that a browser shows."""
-
-    async def whole() -> None:
-        lab = pmdviz.Lab(num_particles=100, budget=None)
-        place = Place(lab)
-        place.open()
-        await place.until(lambda: lab._last is not None)
-        try:
-            await scene(lab, place)
-        finally:
-            lab._leave(lab._views)
-            await asyncio.wait({lab.live._task})
-
-    in_a_thread(whole)
+@asynccontextmanager
+async def shown_lab() -> AsyncIterator[tuple[pmdviz.Lab, Place]]:
+    """A small lab that a browser shows."""
+    lab = pmdviz.Lab(num_particles=100, budget=None)
+    place = Place(lab)
+    place.open()
+    await place.until(lambda: lab._last is not None)
+    try:
+        yield lab, place
+    finally:
+        lab._leave(lab._views)
+        await asyncio.wait({lab.live._task})
 
 
-def test_a_page_gets_scripts_and_a_document_that_ask_nobody_else():
-    async def scene(lab, place):
+async def test_a_page_gets_scripts_and_a_document_that_ask_nobody_else():
+    """And then changes, but not back to where they came from; what is set in Python or as a trait is on the slider."""
+    async with shown_lab() as (lab, place):
         assert place.kinds()[:2] == ["scripts", "document"]
         assert [len(gzip.decompress(part)) > 10_000 for part in place.sent[0][1]] == [True] * len(scripts())
         assert place.sent[1][0]["version"] == VERSION
         assert FOREIGN.findall(place.sent[1][0]["doc"]) == []
         assert all(content["view"] == "here" for content, _ in place.sent[1:])
-
-    shown_lab(scene)
-
-
-def test_changes_are_sent_but_not_back_to_where_they_came_from():
-    async def scene(lab, place):
         place.sent.clear()
         lab._act("step")
         await place.until(lambda: '"attr":"sent"' in "".join(content["patch"] for content, _ in place.sent))
         assert '"attr":"drawn"' not in "".join(content["patch"] for content, _ in place.sent)
-
-    shown_lab(scene)
-
-
-def test_sheets_become_part_of_the_document_and_widths_those_of_the_cell():
-    text = '{"url":"https://cdn.holoviz.org/panel/1.9.4/dist/css/button.css","css":"@media (max-width: 900px) {}"}'
-    made = json.loads(self_contained(text))
-    assert base64.b64decode(made["url"].removeprefix("data:text/css;base64,")).startswith(b":host")
-    assert made["css"].startswith("@container")
-
-
-def test_what_is_set_in_python_is_in_the_next_frame_and_on_the_slider():
-    async def scene(lab, place):
         lab.set(bandwidth=0.5)
         assert lab.session.knobs.bandwidth == 0.5
         await place.until(lambda: lab._last.in_force["bandwidth"] == 0.5)
@@ -105,12 +86,6 @@ def test_what_is_set_in_python_is_in_the_next_frame_and_on_the_slider():
         lab.set(bandwidth=0.9)
         await place.until(lambda: lab._last.in_force["bandwidth"] == 0.9)
         assert lab.recipe.changes
-
-    shown_lab(scene)
-
-
-def test_knobs_are_traits_and_a_refused_value_goes_back():
-    async def scene(lab, place):
         lab.widget.bandwidth = 0.6
         await place.until(lambda: lab.session.knobs.bandwidth == 0.6)
         lab.widget.bandwidth = -1.0
@@ -118,13 +93,18 @@ def test_knobs_are_traits_and_a_refused_value_goes_back():
         assert lab.setup.knobs.controls["bandwidth"].message.startswith("Bandwidth h must be")
         assert {"iteration", "playing", "num_particles", "schedule", "warm_start"} <= set(lab.widget.keys)
 
-    shown_lab(scene)
+
+def test_sheets_become_part_of_the_document_and_widths_those_of_the_cell():
+    text = '{"url":"https://cdn.holoviz.org/panel/1.9.4/dist/css/button.css","css":"@media (max-width: 900px) {}"}'
+    made = json.loads(self_contained(text))
+    assert base64.b64decode(made["url"].removeprefix("data:text/css;base64,")).startswith(b":host")
+    assert made["css"].startswith("@container")
 
 
-def test_a_page_taken_away_ends_and_can_be_shown_again(monkeypatch):
+async def test_a_page_taken_away_ends_and_can_be_shown_again(monkeypatch):
     monkeypatch.setattr(notebook, "GRACE_S", 0.0)
 
-    async def scene(lab, place):
+    async with shown_lab() as (lab, place):
         lab.widget.playing = True
         await place.until(lambda: lab.widget.iteration >= 3)
         place.say("gone")
@@ -139,8 +119,6 @@ def test_a_page_taken_away_ends_and_can_be_shown_again(monkeypatch):
         assert lab.session.frame.iteration == stands
         lab.widget.playing = True
         await place.until(lambda: lab.session.frame.iteration > stands)
-
-    shown_lab(scene)
 
 
 async def test_a_lab_that_nobody_has_is_freed(monkeypatch, caplog):
@@ -166,6 +144,7 @@ async def test_a_lab_that_nobody_has_is_freed(monkeypatch, caplog):
     assert place.kinds()[-1] == "lost"
 
 
+@pytest.mark.ci
 async def test_a_race_is_shown_alike():
     race = pmdviz.Race(["pmd", ("smc", {"num_particles": 200})], "bimodal1d", budget=500)
     place = Place(race)
@@ -179,16 +158,13 @@ async def test_a_race_is_shown_alike():
     await asyncio.wait({race.live._task})
 
 
-def test_the_still_picture_is_one():
+def test_the_still_picture_of_a_lab_or_a_race_is_one():
     lab = pmdviz.Lab(num_particles=100)
     lab.session.advance(20)
     snapshot = lab._present()
     bundle = Still("a<b", lab._draw)._bundle(lab._words(snapshot), lab._draw(snapshot))
     assert Image.open(io.BytesIO(base64.b64decode(bundle[PNG]))).size == (960, 540)
     assert bundle["text/plain"].startswith("iteration 20,") and bundle[PNG] in bundle["text/html"]
-
-
-def test_the_still_picture_of_a_race_is_one():
     race = pmdviz.Race(["pmd:num_particles=100", "sgld"], budget=None)
     snapshot = race.live.runner.advance(5) if race._present() else None
     picture = Image.open(io.BytesIO(race._draw(snapshot)))

@@ -29,9 +29,15 @@ def taken(text, form, roles=None, scale=False):
     return choice.chosen(cells, columns, roles or usual, form, scale)
 
 
-def test_kinds_are_said_with_what_is_missing():
+def test_kinds_are_said_and_options_name_the_table_its_rows_and_the_dimension():
     _, columns, _ = looked_at(PEOPLE, ONE)
     assert [column.said for column in columns] == ["numbers", "numbers, 1 missing", "numbers", "two words: f, m"]
+    found, specs = taken(PEOPLE, CLASS), TARGETS["logistic"].Options.specs()
+    table = choice.held_table("people.csv", found)
+    assert choice.table_options(table, CLASS, specs, 1) == {"data": table.pin, "num_data": 3, "dim": 3}
+    assert held(table.pin) is table
+    with pytest.raises(InputError, match="at least 2 rows"):
+        choice.table_options(choice.held_table("one.csv", found._replace(rows=found.rows[:1])), CLASS, specs)
 
 
 @looped(
@@ -47,6 +53,7 @@ def test_kinds_are_said_with_what_is_missing():
 )
 def test_roles_are_preset_by_what_a_target_takes(text, form, roles):
     assert list(looked_at(text, form)[2]) == roles
+    assert (OUTCOME in choice.role_names(form)) == bool(form.outcome)
 
 
 def test_a_new_outcome_or_the_only_input_takes_the_place_of_the_one_before():
@@ -56,21 +63,15 @@ def test_a_new_outcome_or_the_only_input_takes_the_place_of_the_one_before():
     assert settled((INPUT, INPUT), (INPUT, LEAVE_OUT), ONE) == (LEAVE_OUT, INPUT)
 
 
-def test_rows_with_missing_values_are_left_out_and_their_number_is_said():
+def test_rows_with_missing_values_are_left_out_classes_are_1_and_0_and_columns_are_scaled():
     found = taken(PEOPLE, ONE)
     np.testing.assert_array_equal(found.rows, [[170], [182], [165], [177]])
     assert found.columns == ("height",)
     assert found.said == ("1 row with missing values is left out.",)
-
-
-def test_words_of_two_classes_are_1_and_0():
     found = taken(PEOPLE, CLASS)
     np.testing.assert_array_equal(found.rows[:, -1], [0, 1, 0, 1])
     assert "In 'sex', 'm' is 1, 'f' is 0." in found.said
     assert "1 of the 4 rows are held out, to judge predictions." in found.said
-
-
-def test_scaled_columns_have_mean_0_and_sd_1_and_classes_stay():
     found = taken(PEOPLE, CLASS, scale=True)
     np.testing.assert_allclose(found.rows[:, :2].mean(axis=0), 0, atol=1e-5)
     np.testing.assert_allclose(found.rows[:, :2].std(axis=0), 1, atol=1e-4)
@@ -93,12 +94,3 @@ def test_scaled_columns_have_mean_0_and_sd_1_and_classes_stay():
 def test_what_does_not_fit_gets_a_sentence(text, form, roles, words):
     with pytest.raises(InputError, match=words.replace("(", r"\(")):
         taken(text, form, roles)
-
-
-def test_options_name_the_table_its_rows_and_the_dimension():
-    found, specs = taken(PEOPLE, CLASS), TARGETS["logistic"].Options.specs()
-    table = choice.held_table("people.csv", found)
-    assert choice.table_options(table, CLASS, specs, 1) == {"data": table.pin, "num_data": 3, "dim": 3}
-    assert held(table.pin) is table
-    with pytest.raises(InputError, match="at least 2 rows"):
-        choice.table_options(choice.held_table("one.csv", found._replace(rows=found.rows[:1])), CLASS, specs)

@@ -5,15 +5,15 @@ import base64
 import numpy as np
 
 from pmdviz.lab.panels.own_data.columns import INPUT, LEAVE_OUT
-from tests.lab.threads import until, with_lab
+from tests.lab.threads import playing_lab, until
 
 HEIGHTS = "height\n" + "\n".join(str(150 + k) for k in range(40)) + "\n"
 QUICK = {"num_particles": 60, "batch_size": 20, "target_options": {"num_data": 60}}
 
 
-def played(scene, **settings):
-    """A lab that has its first picture, for a coroutine."""
-    with_lab(scene, **({} if "method" in settings else QUICK) | settings)
+def played(**settings):
+    """A lab that has its first picture."""
+    return playing_lab(**QUICK | settings)
 
 
 def data_of(lab):
@@ -31,28 +31,8 @@ async def brought(lab, what, value):
     return lab.own.dialog.view.told
 
 
-def test_a_pasted_table_becomes_the_data_of_a_new_run_and_undo_brings_the_old_ones_back():
-    async def scene(lab):
-        before = data_of(lab)
-        told = await brought(lab, "text", HEIGHTS)
-        assert told["columns"] == [{"name": "height", "kind": "numbers", "role": "input"}]
-        assert (len(told["rows"]), told["count"], told["scale"]) == (8, 40, True)
-        assert lab.own.dialog.view.form["roles"] == [INPUT, LEAVE_OUT]
-        lab.own.dialog._hear("use", True)
-        await until(lambda: lab.last.frame.target.tables)
-        assert lab.last.recipe.target_options["data"].startswith("pasted.csv#")
-        np.testing.assert_allclose(data_of(lab).std(), 1, atol=1e-4)
-        assert lab.last.frame.target.num_data == 40
-        assert lab.own.dialog.view.told["columns"] == []  # the dialog keeps nothing
-        lab._act("undo")
-        await until(lambda: not lab.last.frame.target.tables)
-        np.testing.assert_array_equal(data_of(lab), before)
-
-    played(scene)
-
-
-def test_a_table_that_a_target_refuses_opens_the_dialog_again_with_the_sentence():
-    async def scene(lab):
+async def test_a_table_that_a_target_refuses_opens_the_dialog_again_with_the_sentence():
+    async with played(target="banana") as lab:
         far = "x\n" + "\n".join(str(500 + k) for k in range(20))
         await brought(lab, "text", far)
         await brought(lab, "scale", False)
@@ -62,8 +42,6 @@ def test_a_table_that_a_target_refuses_opens_the_dialog_again_with_the_sentence(
         assert "mean" in lab.own.dialog.view.told["misfit"]
         assert lab.own.dialog.view.told["columns"]  # to be chosen otherwise
         assert not lab.last.frame.target.tables
-
-    played(scene, target="banana")
 
 
 HOSTILE = {
@@ -76,8 +54,8 @@ HOSTILE = {
 }
 
 
-def test_hostile_files_get_a_sentence_each_and_the_run_plays_on():
-    async def scene(lab):
+async def test_hostile_files_get_a_sentence_each_and_a_pasted_table_becomes_the_data_of_a_new_run():
+    async with played() as lab:
         for what, value in HOSTILE.items():
             told = await brought(lab, "file", value)
             assert told["misfit"].endswith("."), what
@@ -90,14 +68,31 @@ def test_hostile_files_get_a_sentence_each_and_the_run_plays_on():
         lab._act("step")
         await until(lambda: lab.last.frame.iteration == 1)
         assert not lab.last.frame.target.tables
+        before = data_of(lab)
+        await brought(lab, "text", HEIGHTS)
+        await until(lambda: [each["name"] for each in lab.own.dialog.view.told["columns"]] == ["height"])
+        told = lab.own.dialog.view.told
+        assert (told["columns"][0]["kind"], told["columns"][0]["role"]) == ("numbers", "input")
+        assert (len(told["rows"]), told["count"], told["scale"]) == (8, 40, True)
+        assert lab.own.dialog.view.form["roles"] == [INPUT, LEAVE_OUT]
+        lab.own.dialog._hear("use", True)
+        await until(lambda: lab.last.frame.target.tables)
+        assert lab.last.recipe.target_options["data"].startswith("pasted.csv#")
+        np.testing.assert_allclose(data_of(lab).std(), 1, atol=1e-4)
+        assert lab.last.frame.target.num_data == 40
+        assert lab.own.dialog.view.told["columns"] == []  # the dialog keeps nothing
+        lab._act("undo")
+        await until(lambda: not lab.last.frame.target.tables)
+        np.testing.assert_array_equal(data_of(lab), before)
 
-    played(scene)
 
+async def test_edits_make_one_run_of_all_that_wait_undo_takes_them_back_and_clicks_count_while_they_are_switched_on():
+    class Click:
+        x, y = 3.0, 0.1
 
-def test_edits_make_one_run_of_all_that_wait_and_undo_takes_them_back():
-    async def scene(lab):
+    async with played() as lab:
         lab.screen.group.value = "data"
-        await until(lambda: lab.own.editing.view.visible)
+        await until(lambda: lab.own.editing.view.visible and lab.last.data is not None)
         before = data_of(lab)
         for value in ("5", "6.5"):
             lab.own.editing._hear({"add": [value]})
@@ -113,17 +108,6 @@ def test_edits_make_one_run_of_all_that_wait_and_undo_takes_them_back():
         np.testing.assert_array_equal(data_of(lab), before)
         lab.own.editing._hear({"add": ["five"]})
         assert lab.own.editing.view.said == "Give a number for x."
-
-    played(scene)
-
-
-def test_clicks_count_only_while_the_switch_is_on():
-    class Click:
-        x, y = 3.0, 0.1
-
-    async def scene(lab):
-        lab.screen.group.value = "data"
-        await until(lambda: lab.own.editing.view.visible and lab.last.data is not None)
         lab.own.editing._tapped(Click)
         assert not lab.own.editing._edits
         lab.own.editing._hear({"on": True})
@@ -133,12 +117,16 @@ def test_clicks_count_only_while_the_switch_is_on():
         lab.screen.group.value = "tv"
         assert not lab.own.editing.view.editing
         assert len(lab.screen.data.rug_source.data["x"]) == 0
+        lab.own.editing._hear({"last": True})  # no edit is taken while the data are out of sight
+        assert not lab.own.editing._edits
+        lab.screen.group.value = "data"
+        lab.own.editing._hear({"add": ["7"]})
+        lab.own.cancelled()  # those of a run that does not come are forgotten
+        assert not lab.own.editing._edits
 
-    played(scene)
 
-
-def test_a_handle_is_followed_and_its_release_is_a_new_run():
-    async def scene(lab):
+async def test_a_handle_is_followed_and_its_release_is_a_new_run():
+    async with played() as lab:
         handles = lab.own.handles
         assert [each["name"] for each in handles.view.handles] == ["first mode", "second mode"]
         handles._hear({"at": 0, "x": 2.0, "y": -3.0, "serial": 1})
@@ -153,5 +141,3 @@ def test_a_handle_is_followed_and_its_release_is_a_new_run():
         lab._act("undo")
         await until(lambda: lab.last.recipe.target_options["theta2"] == -2.0)
         assert handles.view.handles[0] == {"name": "first mode", "x": 1.0, "y": -2.0}
-
-    played(scene)

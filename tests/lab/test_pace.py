@@ -28,17 +28,15 @@ def test_so_many_iterations_a_second_on_a_fast_and_on_a_slow_display(name, frame
     assert frames[-1][1] == pytest.approx(20 * PACES[name].per_second, abs=1 + PACES[name].per_second / 5)
 
 
-def test_slow_at_first_then_every_frame():
+def test_slow_at_first_then_every_frame_by_the_logarithm_and_not_again():
     times = [at for at, _ in played(SLOW, 12.0)]
     gaps = [later - at for at, later in zip(times, times[1:], strict=False)]
     assert all(0.3 < gap < 0.5 for gap in gaps[:3])
     assert 30 <= len([at for at in times if at <= 5.5]) <= 50
     assert gaps[-100:] == pytest.approx([1 / 60] * 100), "in the end nothing is waited for"
-
-
-def test_playing_time_grows_like_the_logarithm():
     spans = [SLOW.seconds(10 * n) - SLOW.seconds(n) for n in (100, 1_000, 10_000)]
     assert spans == pytest.approx([3 * math.log(10)] * 3, rel=0.06)
+    assert len(played(SLOW, 1.0, iteration=500)) >= 60
 
 
 @looped("name, each", [("fast", 1), ("x5", 5), ("x50", 50)])
@@ -57,18 +55,11 @@ def test_time_that_went_by_is_not_made_up_for(name):
         assert beat.take(3600.0, 1 + taken) == 0 and beat.wait(3600.0) >= 0.49 * wait / pace.a_frame
 
 
-def test_a_run_that_is_far_does_not_begin_slowly_again():
-    assert len(played(SLOW, 1.0, iteration=500)) >= 60
-
-
-def test_the_menu_says_what_a_pace_does():
+def test_the_menu_says_what_a_pace_does_and_a_throttle_lets_everything_through_at_rest():
     words = menu(lambda number: f"{number * ROWS:,} data")
     assert [*words.values()] == [*PACES] and next(iter(words)) == "slow at first"
     assert words["300 data a second"] == "3" and words["500 data a frame"] == "x5"
     assert words["as fast as it goes"] == FAST.name
-
-
-def test_a_throttle_lets_everything_through_at_rest_and_now_and_then_while_it_plays():
     throttle = Throttle(0.2)
     assert throttle.is_due(0.0, playing=True), "the first one"
     assert [now for now in (0.1, 0.15, 0.2, 0.3, 0.39, 0.45) if throttle.is_due(now, playing=True)] == [0.2, 0.45]

@@ -53,6 +53,9 @@ def test_after_a_step_back_the_points_ahead_are_gone_and_come_again():
     assert runner.back().trace["iteration"].tolist() == list(range(8))
     assert same(runner.advance(1).trace, whole)
     assert (np.diff(runner.snapshot().trace["seconds"]) >= 0).all()
+    twin = runner.copy()
+    assert twin.advance(1).trace["iteration"].tolist() == list(range(10))
+    assert runner.snapshot().trace["iteration"].tolist() == list(range(9))
     assert runner.restart().trace["iteration"].tolist() == [0]
     runner.advance(1)
     assert runner.reseed().trace["iteration"].tolist() == [0]

@@ -11,15 +11,12 @@ from pmdviz.lab.loop import pool as lanes
 from pmdviz.lab.loop.pool import GIVES_WAY, QUICK_S, QUIET_S, DaemonPool, pool_for
 
 
-def test_errors_are_handed_on_and_no_thread_keeps_a_process_alive():
+def test_who_comes_first_is_served_first_and_errors_are_handed_on():
     pool = DaemonPool(2, "test")
     assert [pool.submit(pow, 2, k).result() for k in range(5)] == [1, 2, 4, 8, 16]
     with pytest.raises(ZeroDivisionError):
         pool.submit(lambda: 1 / 0).result()
     assert all(thread.daemon for thread in pool._threads)
-
-
-def test_who_comes_first_is_served_first():
     pool, order, gate = DaemonPool(1, "test"), [], threading.Event()
     pool.submit(gate.wait, 30)
     waiting = [pool.submit(order.append, k) for k in range(20)]

@@ -1,29 +1,28 @@
 """The Race page without a browser: its controls, its loop out of sight, its bands."""
 
 import asyncio
+from contextlib import asynccontextmanager
 from dataclasses import replace
 
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.lab.controls.race_setup import DEFAULT_ENTRANTS, RaceSetup
-from pmdviz.lab.pages.race import RacePage
-from tests.lab.threads import drawing, in_a_thread, until
+from pmdviz.lab.pages.race import RacePage, usual_race
+from tests.lab.threads import drawing, until
 
 FEW = {"num_particles": 80}
 RACE = RaceRecipe.checked([("pmd", FEW), ("smc", FEW)], target_options={"num_data": 300}, budget=900)
 
 
-def scene(play, recipe=RACE):
-    async def run():
-        page = RacePage(recipe)
-        drawing(page.screen.ack)
-        page.start(None)
-        try:
-            await until(lambda: page._last is not None)
-            await play(page)
-        finally:
-            page.stop()
-
-    in_a_thread(run)
+@asynccontextmanager
+async def raced(recipe=RACE):
+    page = RacePage(recipe)
+    drawing(page.screen.ack)
+    page.start(None)
+    try:
+        await until(lambda: page._last is not None)
+        yield page
+    finally:
+        page.stop()
 
 
 def at_rest(page):
@@ -31,8 +30,8 @@ def at_rest(page):
     return not page.live.at_work and all(turn.done() for turn, _, _ in page.live.runner._turns.values())
 
 
-def test_plays_to_the_end_and_continues():
-    async def play(page):
+async def test_plays_to_the_end_and_continues():
+    async with raced() as page:
         page._act("toggle")
         await until(lambda: page._last.done)
         assert [tile.visited for tile in page._last.tiles] == [900, 300]
@@ -42,11 +41,9 @@ def test_plays_to_the_end_and_continues():
         await until(lambda: page._last.done and page._last.budget == 1800)
         assert page._last.tiles[0].visited == 1800
 
-    scene(play)
 
-
-def test_out_of_sight_it_stands_still_and_goes_on_later():
-    async def play(page):
+async def test_out_of_sight_it_stands_still_and_goes_on_later():
+    async with raced(replace(RACE, budget=None)) as page:
         page._act("toggle")
         await until(lambda: page._last.iteration > 3)
         page.look(False)
@@ -59,11 +56,9 @@ def test_out_of_sight_it_stands_still_and_goes_on_later():
         page.look(True)
         await until(lambda: page._last.iteration > sum(stood))
 
-    scene(play, replace(RACE, budget=None))
 
-
-def test_an_entrant_is_turned_added_and_removed():
-    async def play(page):
+async def test_an_entrant_is_turned_added_and_removed():
+    async with raced() as page:
         page.setup._turn(page.setup.cards[0], "bandwidth", 0.5)
         await until(lambda: page._last.tiles[0].label == "pmd:num_particles=80,bandwidth=0.5")
         page.setup.method.value = "svi"
@@ -80,11 +75,9 @@ def test_an_entrant_is_turned_added_and_removed():
         assert page._last.done and "No methods yet" in page.setup.said.object
         assert page.screen.tiles.middle.data["text"] == ["No methods yet: choose one in the drawer and press Add"]
 
-    scene(play)
 
-
-def test_bands_come_with_a_summary_and_go_with_another_race():
-    async def play(page):
+async def test_bands_come_with_a_summary_and_go_with_another_race():
+    async with raced() as page:
         page._press_bands(3)
         assert page.screen.band_button.label == "Cancel bands"
         await until(lambda: not page.bands.running)
@@ -96,8 +89,6 @@ def test_bands_come_with_a_summary_and_go_with_another_race():
         await until(lambda: page.bands.result is None)
         assert len(panel.bands[0].data["x"]) == 0
 
-    scene(play)
-
 
 def test_another_target_keeps_those_who_can_run_on_it():
     asked = []
@@ -105,10 +96,11 @@ def test_another_target_keeps_those_who_can_run_on_it():
     setup.target.value = "bimodal1d"
     assert [one.method for one in asked[0].entrants] == ["pmd", "pmd", "smc", "sgld", "svi"]
     assert asked[0].target.name == "bimodal1d" and asked[0].seeds == RACE.seeds
+    assert len(usual_race().seeds) == 1
 
 
-def test_the_clock_and_the_metrics_follow_what_is_raced():
-    async def play(page):
+async def test_the_clock_and_the_metrics_follow_what_is_raced():
+    async with raced(RaceRecipe.checked([("pmd", FEW)], target_options={"num_data": 300}, budget=900)) as page:
         page.setup.clock.value = "evaluations"
         await until(lambda: page._last.recipe.budget_unit == "evaluations")
         assert page._last.budget == 80 * 20_000 and page.screen.traces.clock == "evaluations"
@@ -129,6 +121,3 @@ def test_the_clock_and_the_metrics_follow_what_is_raced():
         page._act("step")
         await until(lambda: page._last.iteration > 0)
         assert {"first", "second"} <= set(page.screen.table.rows[0])
-
-    scene(play)
-    scene(play, RaceRecipe.checked([("pmd", FEW)], target_options={"num_data": 300}, budget=900))

@@ -25,7 +25,7 @@ def to_the_end(runner, rounds=1):
     return snapshots
 
 
-def test_every_step_is_in_lock_step_and_the_ends_are_those_of_the_recipes():
+def test_every_step_is_in_lock_step_the_ends_are_those_of_the_recipes_and_more_budget_goes_on():
     runner, ahead = RaceRunner(RACE), []
     step, lowest = runner.race.step, runner.race._lowest
 
@@ -42,6 +42,8 @@ def test_every_step_is_in_lock_step_and_the_ends_are_those_of_the_recipes():
         assert np.array_equal(final.particles, session.frame.particles)
         assert tile.row["tv"] == final.metrics["tv"] and tile.ended
         assert tile.trace["visited"][-1] == final.visited and (np.diff(tile.trace["visited"]) > 0).all()
+    more = runner.extend(300)
+    assert not more.done and more.budget == 1200 and [bool(tile.ended) for tile in more.tiles] == [False, True, False]
 
 
 def test_a_stopped_race_is_taken_home_as_it_stands_or_whole(tmp_path, monkeypatch):
@@ -159,10 +161,3 @@ def test_cancelled_steps_leave_everybody_where_they_stood():
     assert runner.snapshot().tiles[0].visited == runner.race.sessions[0].frame.visited == 0
     end = to_the_end(runner)[-1]
     assert [tile.visited for tile in end.tiles] == [600, 600]
-
-
-def test_more_budget_after_the_end():
-    runner = RaceRunner(RACE)
-    to_the_end(runner)
-    more = runner.extend(300)
-    assert not more.done and more.budget == 1200 and [bool(tile.ended) for tile in more.tiles] == [False, True, False]

@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+from contextlib import asynccontextmanager
 from functools import partial
 from itertools import pairwise
 
@@ -21,7 +22,7 @@ from pmdviz.lab.pages.race import RacePage
 from pmdviz.presets import PRESETS
 from pmdviz.scenes.stage import SceneChoice, applicable_scenes
 from pmdviz.scenes.trace_columns import GROUPS
-from tests.lab.threads import in_a_thread, until
+from tests.lab.threads import playing_lab, until
 
 RECIPE = next(iter(PRESETS.values())).recipe
 BY = "python -m pmdviz.lab.record"  # writes the file again
@@ -83,7 +84,10 @@ def test_the_file_is_that_of_the_present_code(fresh):
 
 
 def test_recorded_frames_are_those_of_the_live_run(live):
-    """Equal but for float32 and 1/64 nat, and their digests are those of the exact bits."""
+    """Equal but for float32 and 1/64 nat, and their digests are those of the exact bits.
+
+    In pictures q of both differs by less than 1 % of its mass, and the exact posterior not at all.
+    """
     session = RecordedSession(RECIPE)
     for frame in live:
         shown, at = session.frame, frame.iteration
@@ -94,19 +98,13 @@ def test_recorded_frames_are_those_of_the_live_run(live):
         if frame.info is not None:
             assert np.array_equal(shown.batch_rows, frame.batch_rows), at
             assert (shown.info.words, shown.info.events) == (frame.info.words, frame.info.events), at
+        if at in (0, 1, 3, 6, 8, 14, 16, 40, 120, 200):
+            assert shown.grid.grid == frame.grid.grid, at
+            np.testing.assert_allclose(shown.grid.p, frame.grid.p, atol=1e-8)
+            assert 0.5 * np.abs(shown.grid.q - frame.grid.q).sum() * frame.grid.grid.cell_volume < 0.01, at
         if not session.done:
             session.advance(1)
     assert session.done and session.frame.visited == live[-1].visited
-
-
-def test_the_pictures_are_those_of_the_live_run(live):
-    """Within less than a pixel: q of both differs by less than 1 % of its mass, the exact posterior not at all."""
-    session = RecordedSession(RECIPE)
-    for at in (0, 1, 3, 6, 8, 14, 16, 40, 120, 200):
-        shown, frame = session.seek(at), live[at]
-        assert shown.grid.grid == frame.grid.grid, at
-        np.testing.assert_allclose(shown.grid.p, frame.grid.p, atol=1e-8)
-        assert 0.5 * np.abs(shown.grid.q - frame.grid.q).sum() * frame.grid.grid.cell_volume < 0.01, at
 
 
 def test_the_whole_run_plays_without_a_kernel(no_kernels):
@@ -166,27 +164,18 @@ def test_every_picture_and_trace_is_drawn_or_needs_kernels(no_kernels):
     assert drawn >= {"posterior", "tv", "kl", "ess", "descent", "step_step_size"}, drawn
 
 
-def played(scene, **options):
-    """A lab without a page, whose frames count as drawn at once."""
-
-    async def play():
-        lab = Lab(**options)
-        lab.screen.ack.on_change("sent", lambda attr, old, new: setattr(lab.screen.ack, "drawn", new))
+@asynccontextmanager
+async def played():
+    """The usual lab without a page, as fast as it goes."""
+    async with playing_lab() as lab:
         lab.live.pace = FAST
-        lab.start()
-        try:
-            await scene(lab)
-        finally:
-            lab.stop()
-            await asyncio.wait_for(lab.live._task, 60)
-
-    in_a_thread(play)
+        yield lab
 
 
-def test_the_live_run_takes_over_where_the_recorded_one_is(cold):
+async def test_the_live_run_takes_over_where_the_recorded_one_is(cold):
     """Between two frames: the iterations go on, the trace keeps all of them, and the state is that of `pmdviz.run`."""
 
-    async def scene(lab):
+    async with played() as lab:
         await until(lambda: lab._last is not None)
         seen = []
 
@@ -207,8 +196,6 @@ def test_the_live_run_takes_over_where_the_recorded_one_is(cold):
         assert list(snapshot.trace["iteration"]) == list(range(snapshot.frame.iteration + 1))
         assert not snapshot.news and lab.recipe == RECIPE
 
-    played(scene)
-
 
 def test_where_the_live_run_differs_it_starts_again_and_says_so(cold, monkeypatch):
     monkeypatch.setattr("pmdviz.lab.loop.runner.is_same", lambda shown, live: False)
@@ -227,8 +214,8 @@ def test_a_frame_is_the_same_where_a_person_sees_no_difference(live):
     assert recorded.is_same(shown, nearly)
 
 
-def test_a_knob_waits_for_the_live_run_and_then_acts_where_it_was_turned(cold):
-    async def scene(lab):
+async def test_a_knob_waits_for_the_live_run_and_then_acts_where_it_was_turned(cold):
+    async with played() as lab:
         await until(lambda: lab._last is not None)
         play = lab.playback.buttons["Play"]
         lab._act("toggle")
@@ -244,11 +231,9 @@ def test_a_knob_waits_for_the_live_run_and_then_acts_where_it_was_turned(cold):
         assert lab._last.recipe.changes == ((at, {"bandwidth": 0.4, "eta": 1.5}),)
         assert not play.disabled and play.label == "Pause" and not lab.busy_card.shown
 
-    played(scene)
 
-
-def test_another_run_waits_and_can_be_cancelled(cold):
-    async def scene(lab):
+async def test_another_run_waits_and_can_be_cancelled(cold):
+    async with played() as lab:
         await until(lambda: lab._last is not None)
         shown = lab._last
         for again in (False, True):
@@ -262,24 +247,18 @@ def test_another_run_waits_and_can_be_cancelled(cold):
         await until(lambda: lab._last.recipe.method == "svgd")
         assert lab._last.recipe.target == "banana" and not lab.busy_card.shown
 
-    played(scene)
-
 
 @pytest.mark.parametrize("page", [lambda: Lab("banana", "svgd", num_particles=50), RacePage], ids=["lab", "race"])
-def test_a_page_without_recorded_frames_says_when_it_is_live(cold, page):
+async def test_a_page_without_recorded_frames_says_when_it_is_live(cold, page):
     """Play is disabled, the state says why, and the first picture comes by itself."""
-
-    async def scene():
-        made, said = page(), []
-        say = made.screen.wait
-        made.screen.wait = lambda words, *more: (said.append(words), say(words, *more))
-        made.start()
-        await until(lambda: said)
-        assert said[-1].startswith("Live in about 12 s") and made.playback.buttons["Play"].disabled
-        cold.append(True)
-        await until(lambda: made.last is not None)
-        assert not made.playback.buttons["Play"].disabled
-        made.stop()
-        await asyncio.wait_for(made.live._task, 60)
-
-    in_a_thread(scene)
+    made, said = page(), []
+    say = made.screen.wait
+    made.screen.wait = lambda words, *more: (said.append(words), say(words, *more))
+    made.start()
+    await until(lambda: said)
+    assert said[-1].startswith("Live in about 12 s") and made.playback.buttons["Play"].disabled
+    cold.append(True)
+    await until(lambda: made.last is not None)
+    assert not made.playback.buttons["Play"].disabled
+    made.stop()
+    await asyncio.wait_for(made.live._task, 60)

@@ -123,7 +123,11 @@ def test_who_leaves_hands_the_replay_over(monkeypatch):
     assert sum(steps) == AT
 
 
-def test_a_replay_that_would_take_too_long_is_not_made():
+def test_a_link_beyond_what_can_be_replayed_says_so():
+    recipe = RECIPE.limited(500)
+    pair = visitor(recipe, at=4000, digest="0" * 12)
+    assert arrived(*pair)[0].done
+    assert pair[1].sentence == "The link asks for iteration 4,000, but its run ends at iteration 5."
     replay.keep_seconds(60)
     pair = visitor(at=10**9, digest="0" * 12)
     snapshot, turns = arrived(*pair)
@@ -131,13 +135,6 @@ def test_a_replay_that_would_take_too_long_is_not_made():
     assert "asks for iteration 1,000,000,000" in pair[1].sentence and "starts at iteration 0" in pair[1].sentence
     assert pair[0].advance(1).frame.iteration == 1
     assert arrived(*visitor(at=10**9))[1] == 0, "the next one is told at once"
-
-
-def test_a_link_behind_the_end_of_its_run_says_so():
-    recipe = RECIPE.limited(500)
-    pair = visitor(recipe, at=4000, digest="0" * 12)
-    assert arrived(*pair)[0].done
-    assert pair[1].sentence == "The link asks for iteration 4,000, but its run ends at iteration 5."
 
 
 def test_few_replays_are_kept_and_little_memory(monkeypatch):

@@ -26,16 +26,6 @@ def runner():
     return Runner(Recipe("mixture", num_particles=200, budget=1_000))
 
 
-def test_status_in_words(runner):
-    snapshot = runner.advance(3)
-    words = state(snapshot.frame)
-    assert words.startswith("iteration 3, 300 of 1,000 data visited, TV 0.")
-    assert "exact samples" in words
-    assert f'<div class="pmdviz-status" role="status" aria-live="polite">{marked(words)}' in panel_html(snapshot)
-    endless = Runner(Recipe("mixture", num_particles=200, budget=None)).advance(1)
-    assert state(endless.frame).startswith("iteration 1, 100 data visited")
-
-
 def test_the_end_is_said_beside_the_floor(runner):
     for _ in range(10):
         snapshot = runner.advance(5)
@@ -50,6 +40,8 @@ def test_pending_knobs_are_named_and_a_bandwidth_redraws_at_once(runner):
     before = runner.advance(3)
     after = runner.set({"batch_size": 10})
     assert after.pending == {"batch_size": "takes effect at the next step"}
+    words = marked(state(after.frame))
+    assert f'<div class="pmdviz-status" role="status" aria-live="polite">{words}' in panel_html(after)
     label = after.frame.knobs.specs()["batch_size"].label
     assert f"{label}: takes effect at the next step" in panel_html(after)
     redrawn = runner.set({"bandwidth": 2.0})
@@ -124,7 +116,7 @@ def test_a_value_of_a_form_whose_method_has_been_left_is_checked_anew(runner):
     assert runner.set({"eta": "3"}, svi).in_force["eta"] == 3.0
 
 
-def test_another_target_keeps_what_was_turned_as_far_as_it_fits(runner):
+def test_another_target_keeps_what_fits_and_comes_with_a_method_that_can_run_on_it(runner):
     runner.set({"eta": 5.0})
     recipe = next_recipe(runner.session, {"target": "gaussian"})
     assert recipe.target == "gaussian" and recipe.knobs["eta"] == 5.0
@@ -133,6 +125,11 @@ def test_another_target_keeps_what_was_turned_as_far_as_it_fits(runner):
     assert back.knobs["batch_size"] == 100
     assert next_recipe(runner.session, {"option": ("sigma_x", 1.5)}).target_options["sigma_x"] == 1.5
     assert next_recipe(runner.session, {"seed": 7}).seed == 7
+    session = Session(Recipe("mixture", "pmd"))
+    for target, method in (("topics", "structured_pmd"), ("ising", "gibbs"), ("linear", "pmd")):
+        made = next_recipe(session, {"target": target})
+        assert (made.target, made.method) == (target, method)
+    assert next_recipe(Session(Recipe("topics", "online_vb")), {"target": "mixture"}).method == "pmd"
 
 
 def test_another_picture_of_the_same_moment_moves_nothing():
@@ -142,12 +139,3 @@ def test_another_picture_of_the_same_moment_moves_nothing():
     assert (before.scene.name, after.scene.name, after.pair) == ("decision_lines", "posterior", (2, 0))
     assert after.frame is before.frame
     np.testing.assert_array_equal(after.columns.particles["x"], after.frame.particles[:, 2].astype(np.float32))
-
-
-def test_a_target_that_the_method_cannot_run_on_comes_with_one_that_can():
-    """From the menu of targets every one can be reached, and left again."""
-    session = Session(Recipe("mixture", "pmd"))
-    for target, method in (("topics", "structured_pmd"), ("ising", "gibbs"), ("linear", "pmd")):
-        made = next_recipe(session, {"target": target})
-        assert (made.target, made.method) == (target, method)
-    assert next_recipe(Session(Recipe("topics", "online_vb")), {"target": "mixture"}).method == "pmd"

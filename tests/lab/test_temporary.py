@@ -1,21 +1,15 @@
 """The temporary folder of a process: its own, gone with it, and removed later where it could not be."""
 
 import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
 from pmdviz.lab.loop import temporary
 
-MAKE = "from pmdviz.lab.loop import temporary; print(temporary.new_folder(), flush=True); "
-
 
 @pytest.fixture
 def place(tmp_path, monkeypatch):
-    """Where temporary folders are made, here and in processes that are started."""
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    """Where temporary folders are made."""
     monkeypatch.setattr(temporary.tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(temporary, "_folder", None)
     monkeypatch.setattr(temporary, "_owner", None)
@@ -23,26 +17,15 @@ def place(tmp_path, monkeypatch):
     temporary.remove()
 
 
-def another(then):
-    """A process that has made its folder and a file in it; `then` is what it does next."""
-    process = subprocess.Popen([sys.executable, "-c", MAKE + then], stdout=subprocess.PIPE, stdin=subprocess.PIPE)
-    line = process.stdout.readline().decode().strip()
-    assert line, "the process ended before it had a folder"
-    folder = Path(line)
-    (folder / "part.gif").write_bytes(b"GIF89a")
-    return process, folder.parent
-
-
-@pytest.mark.ci
-def test_a_process_that_is_killed_leaves_a_folder_that_the_next_one_removes(place):
-    process, folder = another("import time; time.sleep(600)")
-    temporary.remove_stale()
-    assert (folder / "owner").exists(), "its owner lives"
-    process.kill()
-    process.communicate()
-    mine = temporary.new_folder()
-    temporary.remove_stale()
-    assert not folder.exists() and mine.is_dir()
+def test_a_folder_is_removed_later_unless_its_owner_lives_or_is_another_user(place, monkeypatch):
+    mine, stale = temporary.new_folder(), place / f"{temporary.PREFIX}stale"
+    stale.mkdir()
+    (stale / temporary.OWNER).touch()
+    user = os.getuid()
+    for owner, stays in ((user + 1, True), (user, False)):
+        monkeypatch.setattr(temporary.os, "getuid", lambda owner=owner: owner)
+        temporary.remove_stale()
+        assert stale.exists() is stays and mine.is_dir()
 
 
 def test_what_only_looks_like_one_of_ours_is_left_alone(place, tmp_path_factory):

@@ -5,6 +5,7 @@ import time
 import numpy as np
 import pytest
 
+from pmdviz.experiments.sweep import planned
 from pmdviz.experiments.theory.costs import LINES, Cost
 from pmdviz.experiments.theory.recurrence import Terms
 from pmdviz.experiments.theory.varied import SMOOTHNESS, STRATEGIES, VARIED, planned_runs
@@ -24,10 +25,8 @@ def waited(condition, seconds=60.0):
 
 @looped("name", VARIED)
 @looped("strategy", STRATEGIES)
-@looped("target", ["gaussian", "mixture", "banana", "bimodal1d"])
+@looped("target", ["gaussian", "bimodal1d"])
 def test_every_choice_is_a_sweep_that_can_be_planned(target, strategy, name):
-    from pmdviz.experiments.sweep import planned
-
     recipe, over = planned_runs(target, strategy, name)
     jobs = planned(recipe, over, 2, together=True)
     assert len(jobs) == 12
@@ -57,16 +56,6 @@ def test_work_says_how_far_it_is_waits_and_can_be_cancelled():
     assert second.result() == "second"
 
 
-def test_the_empty_page_says_what_will_be_here():
-    page = TheoryPage()
-    assert "Press Measure" in page.sweep_view.middle.text
-    assert "Nothing has been measured" in page.said.object and "not measured yet" in page.cost_words.object
-    assert not page.recurrence_pane.visible
-    page.set_theme(dark=True)
-    page.look(False)
-    page.stop()
-
-
 def rows(slope=-0.5, seeds=6):
     rng = np.random.default_rng(0)
     sizes = np.repeat([64, 256, 1024], seeds)
@@ -89,17 +78,7 @@ def test_all_points_are_drawn_and_fitted_and_the_error_can_be_changed_afterwards
     assert "The paper gives no bound for this error" in page.found.object  # weighted particles have no density
 
 
-def test_a_strategy_that_no_theorem_covers_says_so():
-    page = TheoryPage()
-    page._rows, page._measured = rows(), {"target": "gaussian", "strategy": "ours", "varied": "mT"}
-    page._redraw()
-    assert "No theorem of the paper covers this" in page.found.object and "Theorem 5" not in page.found.object
-    assert page.sweep_view.triangles.data["xs"] == []
-    assert [name for name, each in STRATEGIES.items() if not each.theorems] == ["ours"]
-    assert planned_runs("gaussian", "kde", "T")[0].knobs["smoothness"] == SMOOTHNESS
-
-
-def test_tables():
+def test_the_tables_are_those_of_their_numbers_and_the_empty_page_says_what_will_be_here():
     made = recurrence_table([Terms(1, 0.5, 4.0, 2.0, 6.0, 4.5, 0.01, 6.51, 0.21, 6.71, 1.5)])
     assert all(
         f"<td>{cell}</td>" in made
@@ -109,3 +88,17 @@ def test_tables():
     assert all(html.escape(line.name) in empty for line in LINES) and "Ω(d m² N + d² N)" in empty
     costs = [Cost("Static SMC", m, 1000, 2, 0.001 * m, 0.1 * m) for m in (1000, 2000, 4000)]
     assert "1.00 ms (m = 1,000, N = 1,000, d = 2); ~ m<sup>1.00</sup>" in cost_table(costs)
+    page = TheoryPage()
+    assert "Press Measure" in page.sweep_view.middle.text
+    assert "Nothing has been measured" in page.said.object and "not measured yet" in page.cost_words.object
+    assert not page.recurrence_pane.visible
+    page.set_theme(dark=True)
+    page.look(False)
+    page.stop()
+    page = TheoryPage()
+    page._rows, page._measured = rows(), {"target": "gaussian", "strategy": "ours", "varied": "mT"}
+    page._redraw()
+    assert "No theorem of the paper covers this" in page.found.object and "Theorem 5" not in page.found.object
+    assert page.sweep_view.triangles.data["xs"] == []
+    assert [name for name, each in STRATEGIES.items() if not each.theorems] == ["ours"]
+    assert planned_runs("gaussian", "kde", "T")[0].knobs["smoothness"] == SMOOTHNESS

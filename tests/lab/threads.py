@@ -3,8 +3,9 @@
 import asyncio
 import inspect
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -41,19 +42,16 @@ def drawing(ack: Any) -> None:
     ack.on_change("sent", lambda attr, old, new: setattr(ack, "drawn", new))
 
 
-def with_lab(scene: Callable[[Lab], Awaitable[Any]], **settings: Any) -> None:
-    """Run `scene(lab)` with a lab that has its first picture."""
-
-    async def play() -> None:
-        lab = Lab(**settings)
-        drawing(lab.screen.ack)
-        lab.start()
-        lab.ready()
-        await until(lambda: lab.last is not None)
-        try:
-            await scene(lab)
-        finally:
-            lab.stop()
-            await asyncio.wait_for(lab.live._task, 60)
-
-    in_a_thread(play)
+@asynccontextmanager
+async def playing_lab(**settings: Any) -> AsyncIterator[Lab]:
+    """A lab that has its first picture."""
+    lab = Lab(**settings)
+    drawing(lab.screen.ack)
+    lab.start()
+    lab.ready()
+    await until(lambda: lab.last is not None)
+    try:
+        yield lab
+    finally:
+        lab.stop()
+        await asyncio.wait_for(lab.live._task, 60)

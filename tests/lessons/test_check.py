@@ -23,10 +23,6 @@ PLANTED = {
         r"step 'second': the goal cannot be reached by its solution: tv < 0.0001 \(tv = 0.0\d+\)",
     ),
     "a goal that is reached untouched": ([("goal: tv < 0.05", "goal: tv < 0.9")], "the goal is no goal, as the run"),
-    "a goal that is reached for a moment": (
-        [("goal: tv < 0.05", "goal: iteration < 1 or tv < 0.05")],
-        "the goal is no goal, as the run reaches it untouched",
-    ),
     "a goal that is reached for a moment, by a name that no history has": (
         [("goal: tv < 0.05", "goal: max_weight < 0.03 or tv < 0.05")],  # at the start all weights are 1/50
         "the goal is no goal, as the run reaches it untouched",
@@ -40,7 +36,6 @@ PLANTED = {
         r"step 'first': the diagnosis .* contradicts the run: ess > 0.5 \* num_particles \(ess = ",
     ),
     "a diagnosis with an unknown name": ([('say: "ESS {ess', 'say: "ESS {es')], "`say` of diagnosis 1: unknown name"),
-    "a diagnosis with no such format": ([("{ess:.1f} of", "{ess:q} of")], "'q' is no format of"),
     "an unknown control": ([("controls: [num_", "controls: [number_")], "unknown control 'number_particles'"),
     "a solution that turns what is no control": (
         [("{0: {num_particles: 2000}}", "{0: {num_particles: 2000, bandwidth: 2.0}}")],
@@ -48,11 +43,9 @@ PLANTED = {
     ),
     "a solution after the end": ([("{0: {num_p", "{7: {num_p")], "the run ends after 1 iterations, before iteration 7"),
     "a solution out of bounds": ([("num_particles: 2000}}", "num_particles: 0}}")], "num_particles must be"),
-    "an unknown knob": ([("step_size: 1.0", "step_sise: 1.0")], "unknown knob of method 'pmd': 'step_sise'"),
     "an unknown target": ([("target: gaussian", "target: gaussians")], "unknown target 'gaussians'"),
     "a run without an end": ([("budget: 20", "budget: null")], "a lesson's run needs a budget"),
     "an unknown entrant": ([("right: few.tv <", "right: fewer.tv <")], "unknown entrant of this race 'fewer'"),
-    "an unknown method in a race": ([('few: "pmd:', 'few: "pdm:')], "step 'third': unknown method 'pdm'"),
     "the history of a race": ([("right: few.tv <", "right: lowest(few.tv) <")], "of a race the ends alone"),
     "an unknown trace": ([("trace: ess", "trace: es")], "unknown trace 'es'; this run has .*ess"),
     "an unknown term": ([("The text of", "The {term}`EES` of")], "{term}`EES`: no word of the glossary"),

@@ -32,12 +32,18 @@ def test_a_number_is_judged():
         assert repr(found) == found.words.replace("**", "")
 
 
-def test_tolerances_are_relative_or_absolute():
+def test_tolerances_are_relative_or_absolute_and_whoever_writes_the_exercise_is_told_of_faults():
     assert pmdviz.check(104.9, 100).right and not pmdviz.check(105.1, 100).right
     assert pmdviz.check(109, 100, tolerance=0.1).right
     assert pmdviz.check(0.1, 0, absolute=0.2).right and not pmdviz.check(0.3, 0, absolute=0.2).right
     assert pmdviz.check(0.3, 0, absolute=0.2).words == "Not yet: yours, 0.3, is too high by 0.3."
     assert not pmdviz.check(101, 100, absolute=0.5).right  # it takes the place of the relative one
+    with pytest.raises(InputError, match="this slip is within the tolerance"):
+        pmdviz.check(..., 0.4, wrong={0.41: "That is the sd."})
+    with pytest.raises(InputError, match="`on=\\[...\\]`"):
+        pmdviz.check(..., np.exp)
+    with pytest.raises(InputError, match="must be a number"):
+        pmdviz.check(..., "b")
 
 
 def test_an_array_is_judged_by_its_largest_entry():
@@ -61,12 +67,3 @@ def test_a_function_is_tried_at_its_places():
     failed = pmdviz.check(lambda x: 1 / 0, square, on=[1])
     assert failed.words == "Not yet: your function fails with ZeroDivisionError: division by zero." and not failed.right
     assert "should be a function; yours is 9" in pmdviz.check(9, square, on=[3]).words
-
-
-def test_whoever_writes_the_exercise_is_told_of_faults():
-    with pytest.raises(InputError, match="this slip is within the tolerance"):
-        pmdviz.check(..., 0.4, wrong={0.41: "That is the sd."})
-    with pytest.raises(InputError, match="`on=\\[...\\]`"):
-        pmdviz.check(..., np.exp)
-    with pytest.raises(InputError, match="must be a number"):
-        pmdviz.check(..., "b")

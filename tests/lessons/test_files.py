@@ -31,8 +31,5 @@ def test_a_lesson_asks_first_and_has_something_to_work_for():
         for step in lesson.steps:
             assert step.hints and step.text and (step.question or step.goal), (name, step.name)
             assert step.score is None or "seed" not in step.controls, "the seed of a score is given"
-
-
-def test_an_unknown_name_names_the_nearest():
     with pytest.raises(InputError, match="unknown lesson 'one_stop'; did you mean 'one_step'"):
         find_lesson("one_stop")

@@ -4,7 +4,6 @@ import re
 from pathlib import Path
 
 from pmdviz.cli import main
-from pmdviz.lessons.reading import read_lesson
 
 PAGE = (Path(__file__).parents[2] / "docs" / "lessons.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"(?:<!-- after (\S+) -->\n)?````markdown\n(.*?)````", re.S)
@@ -36,18 +35,3 @@ def test_each_change_leaves_a_lesson_that_the_check_has_nothing_against(tmp_path
     assert files
     assert main.main(["lessons", "check", *map(str, files)]) == 0
     assert capsys.readouterr().out.count("nothing is wrong") == len(files)
-
-
-def test_the_mistake_that_it_plants_is_found(tmp_path, capsys):
-    text = stages()[2].replace("right: lightest_mode < 0.1", "right: lightest_mode > 0.9")
-    assert text != stages()[2]
-    (tmp_path / "few_particles.md").write_text(text, encoding="utf-8")
-    assert main.main(["lessons", "check", str(tmp_path / "few_particles.md")]) == 1
-    assert "none of its options is right in this run" in capsys.readouterr().out
-
-
-def test_the_last_file_has_a_branch():
-    lesson, _ = read_lesson("few_particles", stages()[-1])
-    assert [step.name for step in lesson.steps] == ["twenty", "both-kept", "enough"]
-    assert lesson.following(lesson.steps[0], "a").name == "both-kept"
-    assert lesson.following(lesson.steps[0], "b").name == "enough"

@@ -13,18 +13,21 @@ from pmdviz.presets.measures import RunScope
 PLAIN = Recipe("gaussian", budget=100, num_particles=50, batch_size=10)
 
 
-def test_controls_are_knobs_options_seed_and_budget():
+def test_what_is_changed_before_the_start_is_the_recipes_own_and_what_cannot_be_is_refused():
     known = controls_of(PLAIN)
     assert (known["num_particles"], known["dim"], known["seed"], known["budget"]) == (
         "knobs", "target_options", "seed", "budget"
     )  # fmt: skip
     with pytest.raises(InputError, match="unknown control 'num_particle'; did you mean 'num_particles'"):
         begun_with(PLAIN, {"num_particle": 3})
-
-
-def test_what_is_changed_before_the_start_is_the_recipes_own():
     found = begun_with(PLAIN, {"num_particles": 60, "dim": 3, "seed": 4, "budget": 200})
     assert found == Recipe("gaussian", target_options={"dim": 3}, budget=200, seed=4, num_particles=60, batch_size=10)
+    with pytest.raises(InputError, match="'dim' acts from the start of a run; put it at iteration 0"):
+        play(PLAIN, {3: {"dim": 3}})
+    with pytest.raises(InputError, match="the run ends after 10 iterations, before iteration 11"):
+        play(PLAIN, {11: {"bandwidth": 2.0}})
+    with pytest.raises(InputError, match="needs a budget"):
+        play(PLAIN.replaced(budget=None))
 
 
 def test_what_is_changed_on_the_way_is_as_if_turned_there():
@@ -38,16 +41,7 @@ def test_what_is_changed_on_the_way_is_as_if_turned_there():
     assert np.array_equal(found.history["tv"], session.run.history["tv"])
 
 
-def test_what_cannot_be_changed_is_refused():
-    with pytest.raises(InputError, match="'dim' acts from the start of a run; put it at iteration 0"):
-        play(PLAIN, {3: {"dim": 3}})
-    with pytest.raises(InputError, match="the run ends after 10 iterations, before iteration 11"):
-        play(PLAIN, {11: {"bandwidth": 2.0}})
-    with pytest.raises(InputError, match="needs a budget"):
-        play(PLAIN.replaced(budget=None))
-
-
-def test_names_of_a_race_have_their_entrant_in_front():
+def test_names_of_a_race_have_their_entrant_in_front_and_without_a_run_there_are_numbers_alone():
     race = Race({"few": "pmd:num_particles=50", "more": "pmd:num_particles=100"}, {"target": "gaussian", "budget": 100})
     runs = play_race(race)
     scope = scope_of(runs)
@@ -58,9 +52,6 @@ def test_names_of_a_race_have_their_entrant_in_front():
     for name, words in {"tv": "unknown entrant of this race 'tv'", "few": "such as few.tv", "few.tvs": "'tvs'"}.items():
         with pytest.raises(InputError, match=words):
             scope.value(name)
-
-
-def test_without_a_run_there_are_numbers_alone():
     assert isinstance(scope_of(None), NoScope) and list(NoScope().rows()) == []
     with pytest.raises(InputError, match="no run is on show here that has 'tv'"):
         scope_of(None).value("tv")

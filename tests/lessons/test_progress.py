@@ -42,10 +42,11 @@ def done(acts):
 
 
 @given(st.lists(st.sampled_from([*ACTS]), max_size=40))
-@settings(max_examples=100)
-def test_no_order_of_acts_breaks_the_rules(acts):
+@settings(max_examples=40)
+def test_no_order_of_acts_breaks_the_rules_and_a_reload_loses_nothing(acts):
     path = done(acts)
     for before, at in zip(path, path[1:], strict=False):
+        assert Progress.from_json(LESSON, at.to_json()) == at
         assert set(at.verdicts) <= set(at.answers), "no verdict without an answer"
         assert all(before.answers[key] == at.answers[key] for key in before.verdicts), "what was judged stays"
         for step in LESSON.steps:
@@ -60,15 +61,8 @@ def test_no_order_of_acts_breaks_the_rules(acts):
             assert all(f"{name}/{part}" in at.answers for part in LESSON.step(name).asks), "the gate"
 
 
-@given(st.lists(st.sampled_from([*ACTS]), max_size=40))
-@settings(max_examples=100)
-def test_a_reload_loses_nothing(acts):
-    for at in done(acts):
-        assert Progress.from_json(LESSON, at.to_json()) == at
-
-
 @given(st.lists(st.sampled_from([*ACTS]), max_size=20), st.data())
-@settings(max_examples=100)
+@settings(max_examples=40)
 def test_damaged_text_is_refused_or_is_a_place_in_the_lesson(acts, data):
     text = done(acts)[-1].to_json()
     place = data.draw(st.integers(0, len(text)))
@@ -97,12 +91,9 @@ def test_the_answer_opens_the_reveal_and_is_closed_by_its_verdict():
     assert at.answer("after", 0.3).go_on().step.name == "detour"  # by the branch of the answer
 
 
-def test_a_branch_follows_the_answer():
+def test_a_branch_follows_the_answer_and_a_teacher_may_let_it_be_skipped():
     other = begun().answer("question", "b").reveal().answer("after", 1.0)
     assert other.go_on().step.name == "second" and other.go_on().go_back() == other
-
-
-def test_a_teacher_may_let_it_be_skipped():
     assert begun().reveal(may_skip=True).go_on(may_skip=True).step.name == "detour"
     assert begun().go_on(may_skip=True).go_on().path == ("first", "detour", "second")  # the detour says skip itself
 

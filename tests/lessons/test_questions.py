@@ -78,37 +78,24 @@ def test_a_number_is_told_where_it_lies():
         assert number.answer(given).verdict(3.7, tolerance=0.28, **SIDES)._repr_markdown_() == said
 
 
-def test_an_absolute_tolerance_is_in_the_unit_of_the_number(number):
-    number.answer(-0.4)
+def test_a_verdict_has_a_text_for_each_and_says_what_is_near_enough(question, number):
+    question.answer("a"), number.answer(-0.4)
     assert "near enough" in repr(number.verdict(0.0, absolute=0.5, **SIDES))
     assert "too low" in repr(number.verdict(0.0, absolute=0.3, **SIDES))
-    with pytest.raises(InputError, match="give `absolute`"):
-        number.verdict(0.0, tolerance=0.5, **SIDES)
-
-
-def test_a_verdict_on_a_choice_has_a_text_for_each(question):
-    question.answer("a")
-    for right, given, words in [
-        ("x", TEXTS, "unknown option 'x'"),
-        ("b", {"b": "It rises."}, "a text for each of a, b"),
-        ("b", {**TEXTS, "c": "Why?"}, "a text for each of a, b"),
-        ("b", {**TEXTS, "a": " "}, "a text for each of a, b"),
-        ("b", {**TEXTS, "tolerance": 0.1}, "that on a choice neither"),
+    for asked, right, given, words in [
+        (question, "x", TEXTS, "unknown option 'x'"),
+        (question, "b", {"b": "It rises."}, "a text for each of a, b"),
+        (question, "b", {**TEXTS, "c": "Why?"}, "a text for each of a, b"),
+        (question, "b", {**TEXTS, "a": " "}, "a text for each of a, b"),
+        (question, "b", {**TEXTS, "tolerance": 0.1}, "that on a choice neither"),
+        (number, 0.0, {**SIDES, "tolerance": 0.5}, "give `absolute`"),
+        (number, 3.7, {**SIDES}, "needs `tolerance` or `absolute`"),
+        (number, 3.7, {**SIDES, "tolerance": 0.1, "absolute": 1.0}, "needs `tolerance` or `absolute`"),
+        (number, 3.7, {**SIDES, "tolerance": -0.1}, "above 0"),
+        (number, 3.7, {"close": "x", "low": "y", "tolerance": 0.1}, "a text for each of close, low, high"),
     ]:
         with pytest.raises(InputError, match=words):
-            question.verdict(right, **given)
-
-
-def test_a_verdict_on_a_number_says_what_is_near_enough(number):
-    number.answer(3)
-    for given, words in [
-        ({**SIDES}, "needs `tolerance` or `absolute`"),
-        ({**SIDES, "tolerance": 0.1, "absolute": 1.0}, "needs `tolerance` or `absolute`"),
-        ({**SIDES, "tolerance": -0.1}, "above 0"),
-        ({"close": "x", "low": "y", "tolerance": 0.1}, "a text for each of close, low, high"),
-    ]:
-        with pytest.raises(InputError, match=words):
-            number.verdict(3.7, **given)
+            asked.verdict(right, **given)
 
 
 def test_what_is_not_a_question_is_refused():

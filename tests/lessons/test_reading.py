@@ -31,16 +31,15 @@ def test_a_file_becomes_the_lesson_that_it_says():
     assert [*third.race.entrants] == ["few", "many"] and third.race.recipe.budget == 20
 
 
-def test_an_exported_recipe_can_be_put_in_as_it_is():
+def test_a_recipe_words_of_the_glossary_and_yes_and_no_are_read_as_they_stand():
     recipe = Recipe("gaussian", num_particles=20, budget=50, changes=[(3, {"bandwidth": 2.0})])
     lesson = lesson_of(changed((RECIPE, f"recipe: {recipe.to_json(indent=2)}")))
     assert lesson.steps[0].recipe == recipe
-
-
-def test_words_of_the_glossary_are_read_and_named():
     lesson = lesson_of(changed(("The text of", "{term}`ESS` and {term}`total variation` of"), ("So it", "{term}`TV`")))
     assert lesson.terms == ("TV", "ESS", "total variation")
     assert lesson.steps[0].text == "ESS and total variation of the first step." and lesson.steps[0].reveal == "TV is."
+    found = read_block("a: No\nb: off\nc: true\nd: false\ne: Yes", "x")
+    assert found == {"a": "No", "b": "off", "c": True, "d": False, "e": "Yes"}
 
 
 STEP = "step 'first'"
@@ -50,10 +49,6 @@ WRONG = {
         "lesson 'small' must begin with a YAML block",
     ),
     "no title": ([("title: A small lesson\n", "")], "`title` of lesson 'small' must be a text"),
-    "a key of no lesson": (
-        [("minutes: 3", "minute: 3")],
-        "unknown key of lesson 'small' 'minute'; did you mean 'minutes'",
-    ),
     "text between steps": (
         [("```\n\n```{step} detour", "```\n\nLost.\n\n```{step} detour")],
         "put it into one of them",
@@ -67,10 +62,6 @@ WRONG = {
     ),
     "a key of no step": ([("hints: [Think", "hint: [Think")], f"unknown key of {STEP} 'hint'; did you mean 'hints'"),
     "no expression": ([("goal: tv < 0.05", "goal: tv <")], "`goal` of step 'second': this is no expression: 'tv <'"),
-    "more than an expression": (
-        [("goal: tv < 0.05", "goal: tv.real.imag")],
-        "`goal` of step 'second': .* is not allowed",
-    ),
     "braces that do not match": (
         [('"It is {ess:.0f}."', '"It is {ess:.0f."')],
         f"`because` of option a of `question` of {STEP}",
@@ -78,10 +69,6 @@ WRONG = {
     "no tolerance": (
         [("    tolerance: 0.1\n", "")],
         f"`tolerance` of the number of `after` of {STEP} must be a number",
-    ),
-    "a tolerance in words": (
-        [("tolerance: 0.1", "tolerance: little")],
-        "must be a number of at least 0; given: 'little'",
     ),
     "a solution without an iteration": (
         [("{0: {num_particles: 2000}}", "{num_particles: 2000}")],
@@ -102,11 +89,6 @@ def test_what_is_wrong_is_said_with_its_step_and_key():
             lesson_of(changed(*pairs))
 
 
-def test_yes_no_and_off_are_words():
-    found = read_block("a: No\nb: off\nc: true\nd: false\ne: Yes", "x")
-    assert found == {"a": "No", "b": "off", "c": True, "d": False, "e": "Yes"}
-
-
 def read_or_refused(text):
     try:
         lesson, position = read_lesson("any", text)
@@ -116,15 +98,8 @@ def read_or_refused(text):
         assert lesson.steps and position > 0
 
 
-@given(st.text(st.sampled_from("abc: {}[]-|>*&!#'\"`~\n\t0.5é\x00"), max_size=200))
-@settings(max_examples=60)
-def test_no_text_does_more_than_be_refused(text):
-    read_or_refused(text)
-    read_or_refused(f"---\ntitle: A\nquestion: B\n---\n```{{step}} a\n---\ntitle: A\n{text}\n---\n```")
-
-
 @given(st.sampled_from([SMALL, *OURS.values()]), st.integers(0, 2**32), st.integers(1, 4))
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_no_damage_to_a_lesson_does_more_than_be_refused(text, seed, count):
     chance = random.Random(seed)
     lines = text.split("\n")
@@ -151,7 +126,7 @@ KEYS = ["recipe", "race", "controls", "question", "after", "goal", "solution", "
 
 
 @given(st.sampled_from(KEYS), VALUES)
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_no_value_of_a_key_does_more_than_be_refused(key, value):
     block = json.dumps({"title": "A", key: value})
     read_or_refused(f"---\ntitle: A\nquestion: B\n---\n```{{step}} a\n---\n{block}\n---\n```")

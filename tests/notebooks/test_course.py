@@ -4,7 +4,6 @@ import difflib
 import re
 from pathlib import Path
 
-import nbclient
 import nbformat
 import pytest
 
@@ -17,7 +16,7 @@ from tests.support.course_key import answered, execute, name_in, tags
 DOCS = Path(__file__).parents[2] / "docs"
 COURSE = course()
 NAMES = [path.stem for path in COURSE]
-TIERS = {NAMES[0]: (), **dict.fromkeys(NAMES[4::7], pytest.mark.ci)}  # all others at night
+TIERS = dict.fromkeys([NAMES[0], *NAMES[4::7]], pytest.mark.ci)  # all others at night
 FOLDED = {"question", "verdict", "check", "solution"}
 STEPS = ["question", "run", "verdict"]
 
@@ -34,18 +33,13 @@ def code_of(notebook):
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
 
 
-def test_notebooks_are_numbered_in_order_well_formed_and_stripped():
+def test_notebooks_are_well_formed_and_stripped_and_ask_before_they_run():
     assert [name[:2] for name in NAMES] == [f"{k + 1:02d}" for k in range(len(NAMES))]
     for path in COURSE:
         notebook = read(path)
         nbformat.validate(notebook)
         left = [cell.id for cell in code_of(notebook) if cell.outputs or cell.execution_count is not None]
         assert left == [], f"strip it: jupyter nbconvert --clear-output --inplace {path.name}"
-
-
-def test_a_question_comes_before_each_run_and_nothing_answers_it():
-    for path in COURSE:
-        notebook = read(path)
         steps = [cell for cell in notebook.cells if {*STEPS} & tags(cell)]
         assert steps and [*map(tags, steps)] == [{tag} for tag in STEPS] * (len(steps) // 3), path.name
         for question, run, verdict in zip(*(steps[k::3] for k in range(3)), strict=True):
@@ -53,30 +47,26 @@ def test_a_question_comes_before_each_run_and_nothing_answers_it():
             assert question.source.endswith(f"\n{name}.ask()"), (path.name, name)
             assert run.source.startswith(f"{name}.reveal()\n") and f"\n{name}.verdict(" in verdict.source, name
         assert ".answer(" not in "".join(cell.source for cell in code_of(notebook)), path.name
-
-
-def test_what_gives_an_answer_away_is_folded():
-    for path in COURSE:
-        notebook = read(path)
         folded = {cell.id for cell in notebook.cells if cell.metadata.get("jupyter", {}).get("source_hidden")}
         assert folded == {cell.id for tag in FOLDED for cell in tagged(notebook, tag)}, path.name
-
-
-def test_a_check_judges_what_the_cell_before_it_leaves_open():
-    for path in COURSE:
-        cells = read(path).cells
+        cells = notebook.cells
         checks = [k for k, cell in enumerate(cells) if "check" in tags(cell)]
         assert checks, path.name
         for k in checks:
             assert re.search(r"^mine = \.\.\.", cells[k - 1].source, re.M), (path.name, k)
             assert "\npmdviz.check(" in cells[k].source and "solution" in tags(cells[k + 1]), (path.name, k)
-
-
-def test_the_key_is_of_these_notebooks():
     sections = course_key.sections()
     for path in COURSE:
         line = f"<!-- {path.stem}: {course_key.digest(read(path))} -->"
         assert line in sections.get(path.stem, ""), f"python -m tests.support.course_key {path.stem[:2]}"
+
+
+
+
+
+
+
+
 
 
 def test_the_pages_of_the_course_name_what_there_is_and_their_lines_run():
@@ -108,12 +98,6 @@ def differences(one, other, share=0.05, most=0.3, few=0.05):
     return far if too_far or len(far) > few * len(pairs) else []
 
 
-def test_few_figures_may_differ_and_none_by_much_and_no_word():
-    figures = "TV 0.512 of " + " and ".join(map(str, range(20)))
-    assert not differences(figures, figures.replace("0.512", "0.514"))
-    assert not differences(figures, figures.replace("0.512", "0.62"))
-    for changed in (("0.512", "1.9"), ("TV", "KL"), ("1", "2"), ("of", "of all")):
-        assert differences(figures, figures.replace(*changed))
 
 
 @pytest.mark.parametrize(
@@ -132,14 +116,3 @@ def test_a_notebook_runs_from_top_to_bottom_as_its_key_says(path, tmp_path):
     assert differences(course_key.section(path.stem, notebook, executed), course_key.sections()[path.stem]) == []
 
 
-@pytest.mark.ci
-def test_a_run_is_closed_until_an_answer_is_stored():
-    notebook = read(COURSE[0])
-    first = next(k for k, cell in enumerate(notebook.cells) if "run" in tags(cell))
-    notebook.cells = notebook.cells[: first + 1]
-    nbclient.NotebookClient(notebook, allow_errors=True, kernel_name="python3").execute()
-    (refused,) = notebook.cells[-1].outputs
-    assert refused.output_type == "error" and refused.ename == "Unanswered"
-    name = name_in(tagged(notebook, "question")[0])
-    words = f'Not yet: answer the question above first, by its buttons or with {name}.answer("a")'
-    assert refused.traceback == [words]

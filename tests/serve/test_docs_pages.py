@@ -19,15 +19,12 @@ def built(tmp_path, monkeypatch):
     return tmp_path / "site"
 
 
-def test_it_is_served_under_its_address_and_nothing_above_it(built):
+def test_it_is_served_under_its_address_and_nothing_above_it(built, monkeypatch):
     paths = "/docs", "/docs/", "/docs/api/pmdviz.run.html", "/docs/none.html", "/docs/..%2Fsecret.txt"
     found = [(one.code, one.body.decode()) for one in answers(docs_pages.docs_routes(), *paths)]
     whole, first, page, none, above = found
     assert whole == first == (200, "first") and page == (200, "a run")
     assert none[0] == 404 and above[0] in (403, 404) and "theirs" not in above[1]
-
-
-def test_without_a_folder_there_is_no_address(monkeypatch):
     monkeypatch.delenv(docs_pages.FOLDER, raising=False)
     docs_pages.offer_docs(None)
     assert docs_pages.docs_routes() == []

@@ -26,20 +26,14 @@ def said(caplog):
     return log
 
 
-def test_a_message_that_makes_no_sense(said):
+def test_a_message_that_makes_no_sense_is_one_line_and_what_fails_in_our_own_code_stays_whole(said):
     record = said(lambda: {}["no such\nmessage"])
     assert record.getMessage() == r"a message was refused: KeyError: 'no such\nmessage'"
     assert record.exc_info is None and record.levelno == logging.WARNING
-
-
-def test_an_address_has_one_question_mark():
-    assert guards.one_question_mark("/?a=1?b=2??") == "/?a=1%3Fb=2%3F%3F"
-    assert guards.one_question_mark("/") == "/"
-
-
-def test_what_fails_in_our_own_code_stays_whole(said):
     record = said(lambda: Knobs.checked({"nothing": 1}))
     assert record.exc_info and record.levelno == logging.ERROR
+    assert guards.one_question_mark("/?a=1?b=2??") == "/?a=1%3Fb=2%3F%3F"
+    assert guards.one_question_mark("/") == "/"
 
 
 @looped("name", guards.CALLBACK_LOGGERS)

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
@@ -36,26 +37,30 @@ def spent(pid, seconds):
     return sum(psutil.Process(pid).cpu_times()[:2]) - before
 
 
+@contextmanager
+def serving(folder, *arguments, ports):
+    """A process that was started in a folder with a module of an innocent name; its words are in the file `log`."""
+    (folder / "clean_up.py").write_text(MARKER)
+    with (folder / "log").open("w") as log:
+        process = subprocess.Popen([sys.executable, *arguments], cwd=folder, stdout=log, stderr=log)
+        workers = []
+        try:
+            for port in ports:
+                await_answer(process, f"http://127.0.0.1:{port}/liveness", 90)
+            workers += psutil.Process(process.pid).children()
+            yield process
+        finally:
+            end(process)
+            for worker in filter(psutil.Process.is_running, workers):
+                worker.kill()
+
+
 @pytest.fixture
 def many(tmp_path):
-    """Two processes, started in a folder with a module of an innocent name; their first port, parent and log."""
-    (tmp_path / "clean_up.py").write_text(MARKER)
     first = two_free_ports()
-    log = (tmp_path / "log").open("w")
-    command = [sys.executable, "-m", "pmdviz", "serve", "--num-procs", "2", "--port", str(first)]
-    parent = subprocess.Popen(command, cwd=tmp_path, stdout=log, stderr=log)
-    workers = []
-    try:
-        for port in (first, first + 1):
-            await_answer(parent, f"http://127.0.0.1:{port}/liveness", 90)
-        workers += psutil.Process(parent.pid).children()
+    command = ["-m", "pmdviz", "serve", "--num-procs", "2", "--port", str(first)]
+    with serving(tmp_path, *command, ports=(first, first + 1)) as parent:
         yield first, parent, tmp_path
-    finally:
-        end(parent)
-        log.close()
-        for worker in workers:
-            if worker.is_running():
-                worker.kill()
 
 
 def test_two_processes_as_one(many):
@@ -81,16 +86,9 @@ def test_two_processes_as_one(many):
 
 def test_a_server_alone_runs_nothing_of_its_folder_and_outlives_a_crowd_of_silent_connections(tmp_path):
     """With 100 files at most: while others hold them nobody is served, the log stays quiet, and then all is well."""
-    (tmp_path / "clean_up.py").write_text(MARKER)
-    port, log = free_port(), (tmp_path / "log").open("w")
-    process = subprocess.Popen(
-        [sys.executable, "-c", FEW_FILES, "-m", "pmdviz", "serve", "--port", str(port)],
-        cwd=tmp_path,
-        stdout=log,
-        stderr=log,
-    )
-    try:
-        await_answer(process, f"http://127.0.0.1:{port}/liveness", 90)
+    port = free_port()
+    command = ["-c", FEW_FILES, "-m", "pmdviz", "serve", "--port", str(port)]
+    with serving(tmp_path, *command, ports=[port]) as process:
         assert ask(port, "/components/clean_up/x/_css/y").status == 404
         assert not (tmp_path / "it_was_run").exists()
         until(lambda: "100 %" in (tmp_path / "log").read_text() and spent(process.pid, 2) < 0.2)  # the first page too
@@ -100,23 +98,14 @@ def test_a_server_alone_runs_nothing_of_its_folder_and_outlives_a_crowd_of_silen
         until(lambda: ask(port, "/liveness", timeout=2).status == 200)
         said = (tmp_path / "log").read_text()
         assert len(said) < 2000 and "Traceback" not in said
-    finally:
-        end(process)
-        log.close()
 
 
 def test_panel_serve_with_the_plugin_is_guarded_before_its_first_page(tmp_path):
     port, app = free_port(), str(Path(pmdviz.__file__).with_name("app.py"))
-    command = [sys.executable, "-m", "panel", "serve", app, "--plugins", "pmdviz.panel_plugin", "--liveness"]
-    log = (tmp_path / "log").open("w")
-    process = subprocess.Popen([*command, "--port", str(port)], cwd=tmp_path, stdout=log, stderr=log)
-    try:
-        await_answer(process, f"http://127.0.0.1:{port}/liveness", 90)
+    command = ["-m", "panel", "serve", app, "--plugins", "pmdviz.panel_plugin", "--liveness", "--port", str(port)]
+    with serving(tmp_path, *command, ports=[port]):
         assert ask(port, "/components/unittest.__main__/x/_css/y").status == 404
         assert ask(port, "/app?bokeh-session-id=known").status == 400
         assert shake_hands(port, "a" * 20_000, path="/app/ws").status == 403
         assert shake_hands(port, forged("bomb", [{}] * 2_000_000), path="/app/ws").status == 403
-    finally:
-        end(process)
-        log.close()
     assert "Traceback" not in (tmp_path / "log").read_text()

@@ -24,12 +24,16 @@ def event(model):
     return {"kind": "MessageSent", "msg_type": "bokeh_event", "msg_data": {"type": "event", "values": values}}
 
 
-def test_what_a_page_sends_is_taken():
+def test_what_a_page_sends_is_taken_and_a_long_message_is_an_upload():
     assert fault() == fault(changed("p1", [1, {"a": 2}]), event({"id": "p1"})) == ""
     assert fault(event(described("p1"))) == ""  # of a form that came after the page a browser sends all it knows
     assert fault(changed("p1", [described("new", "ImportedStyleSheet")])) == ""
     assert fault(changed("p2", "x" * 2 * SMALL), size=3 * SMALL) == ""  # a file
     assert fault(changed("p4", "x" * 2 * SMALL), size=3 * SMALL) == ""  # a person's table
+    long = changed("p1", "x")
+    for size, refused in ((SMALL, False), (SMALL + 1, True)):
+        assert bool(fault(long, size=size)) is refused
+        assert bool(fault(changed("p2", "x"), long, size=size)) is refused
 
 
 @looped(
@@ -39,13 +43,6 @@ def test_what_a_page_sends_is_taken():
 )  # fmt: skip
 def test_what_no_page_sends_is_named(one):
     assert fault(changed("p1", 1), one).startswith("a page ")
-
-
-def test_a_long_message_is_an_upload():
-    long = changed("p1", "x")
-    for size, refused in ((SMALL, False), (SMALL + 1, True)):
-        assert bool(fault(long, size=size)) is refused
-        assert bool(fault(changed("p2", "x"), long, size=size)) is refused
 
 
 class Stream:

@@ -29,6 +29,7 @@ def _value(model, name):
         return type(error)
 
 
+@pytest.mark.ci
 def test_every_model_of_a_lab_has_bokehs_own_values(installed):
     models = [Lab().view.get_root()]
     models += models[0].references()

@@ -4,6 +4,8 @@ from types import SimpleNamespace
 
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.lab.links import Link
+from pmdviz.lab.panels.heading import Heading
+from pmdviz.serve import essay
 from pmdviz.serve.bokeh_internals import set_from_browser
 from pmdviz.serve.pages import BARE, lab_page
 
@@ -26,7 +28,12 @@ async def test_a_value_from_a_browser_is_set_as_a_patch_of_its_own_connection():
     assert session._current_patch_connection is None
 
 
-def test_a_link_opens_the_presenters_page():
-    page = lab_page(Link(Recipe(), presenter=True))
-    assert BARE.items() <= page.sx.items() and not page.sidebar_open
-    assert not BARE.keys() & lab_page(Link(Recipe())).sx.keys()
+def test_a_link_opens_the_presenters_page_and_an_embedded_one_links_no_essay(monkeypatch):
+    for routed, address in ((False, ""), (True, "essay")):
+        monkeypatch.setattr(essay, "_routed", routed)
+        assert essay.essay_address() == address
+    links = Link(Recipe()), Link(Recipe(), presenter=True), Link(Recipe(), embed=True)
+    usual, presented, embedded = pages = [lab_page(link) for link in links]
+    assert not BARE.keys() & usual.sx.keys() and not presented.sidebar_open
+    assert BARE.items() <= presented.sx.items() and BARE.items() <= embedded.sx.items()
+    assert [heading.essay for page in pages for heading in page.select(Heading)] == ["essay", "essay", ""]

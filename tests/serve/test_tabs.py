@@ -58,12 +58,9 @@ async def visit(tabs, name):
     await until_built(tabs)
 
 
-def test_only_the_first_page_is_built_at_once(tabs, log):
+async def test_a_page_is_built_at_its_first_visit_and_kept(tabs, log):
     assert list(tabs.built) == ["lab"] and log == [("lab", "start")]
     assert len(tabs.view) == len(tabs.controls) == len(tabs.foot) == 1
-
-
-async def test_a_page_is_built_at_its_first_visit_and_kept(tabs, log):
     await visit(tabs, "race")
     assert log[1:] == [("lab", "look", False), ("race", "start")] and seen(tabs) == ["race"]
     first, log[:] = tabs.built["race"], []
@@ -73,16 +70,9 @@ async def test_a_page_is_built_at_its_first_visit_and_kept(tabs, log):
     assert tabs.built["race"] is first and seen(tabs) == ["race"] and len(tabs.view) == 2
 
 
-async def test_a_line_says_at_once_that_a_page_is_being_built(tabs, log):
-    tabs.bar.active = "race"
-    assert BUILDING in line(tabs) and 'role="status"' in line(tabs) and "race" not in tabs.built
-    assert HIDDEN in tabs._boxes["lab"]["view"].css_classes
-    await until_built(tabs)
-    assert seen(tabs) == ["race"]
-
-
 async def test_who_goes_back_before_the_page_is_there_stays_there(tabs, log):
     tabs.bar.active = "race"
+    assert BUILDING in line(tabs) and 'role="status"' in line(tabs) and "race" not in tabs.built
     tabs.bar.active = "lab"
     await until_built(tabs)
     assert log[1:] == [("lab", "look", False), ("lab", "look", True), ("race", "start"), ("race", "look", False)]
