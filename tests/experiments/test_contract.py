@@ -65,17 +65,11 @@ def test_it_says_what_it_is_and_its_cases_are_plain_values():
         assert [json.loads(text) for text in texts] == cases, name
 
 
-@pytest.mark.parametrize("name", EXPERIMENTS)
-def test_rows_have_the_columns_and_are_a_function_of_the_case(name):
-    made, knobs = EXPERIMENTS[name], small(name)
-    kinds, case = made.columns(knobs), made.cases(knobs)[0]
-    one, two = made.run(case), made.run(json.loads(json.dumps(case)))
-    assert one and all(set(kinds) <= set(row) for row in one)
-    if name not in TIMED:
-        plain = [
-            [{column: row[column] for column in kinds if column != "seconds"} for row in rows] for rows in (one, two)
-        ]
-        assert repr(plain[0]) == repr(plain[1])
+def test_rows_of_what_is_timed_have_the_columns():
+    for name in TIMED:
+        made, knobs = EXPERIMENTS[name], small(name)
+        rows = made.run(made.cases(knobs)[0])
+        assert rows and all(set(made.columns(knobs)) <= set(row) for row in rows)
 
 
 @pytest.mark.parametrize("name", [name for name in EXPERIMENTS if name not in TIMED])
@@ -99,6 +93,7 @@ def test_a_table_is_resumed_and_workers_change_nothing(name, tmp_path):
     alone = run_experiment(name, knobs, workers=1)
     strip = lambda rows: repr([{k: v for k, v in row.items() if k != "seconds"} for row in rows])  # noqa: E731
     assert strip(whole.rows) == strip(alone.rows) and not whole.failed
+    assert all(set(EXPERIMENTS[name].columns(small(name))) <= set(row) for row in alone.rows)
     assert isinstance(whole.summary, list) and all(isinstance(entry, dict) for entry in whole.summary)
     check_pictures([*whole.pictures, *EXPERIMENTS[name].pictures(whole.rows[:1], small(name))])
     for kind in ("json", "csv"):

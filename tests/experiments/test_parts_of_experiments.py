@@ -2,18 +2,10 @@
 
 import numpy as np
 
-import pmdviz
 from pmdviz.experiments.aggregation.experiment import Aggregation
 from pmdviz.experiments.goodness_of_fit.drawn import kernel_picture
 from pmdviz.experiments.goodness_of_fit.states import enumerated, inverse_weights
-from pmdviz.experiments.goodness_of_fit.testing import checked_alpha
 from pmdviz.targets import make_target
-
-
-def test_a_race_measures_about_as_often_as_it_is_asked_to():
-    made = pmdviz.race(["pmd:num_particles=60"], "gaussian", budget=4_000, points=4)
-    (history,) = made.histories.values()
-    assert history["iteration"][-1] > 12 and len(history["iteration"]) <= 10
 
 
 def test_cases_that_choose_among_numbers_of_components_cost_more():
@@ -21,10 +13,6 @@ def test_cases_that_choose_among_numbers_of_components_cost_more():
     case = experiment.cases(experiment.Knobs.checked({"model": "gmm"}))[0]
     known, chosen = (experiment.size(case | {"count": count, "components": 1}) for count in ("known", "bic"))
     assert known.seconds < chosen.seconds and known.megabytes < chosen.megabytes
-
-
-def test_a_level_is_read_as_a_number():
-    assert [checked_alpha(given) for given in (0.05, np.float64(0.5))] == [0.05, 0.5]
 
 
 def test_inverse_weights_have_mean_one_and_the_ratios_of_the_probabilities():

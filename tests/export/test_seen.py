@@ -1,8 +1,5 @@
 """Every export means the run that is seen; the whole recipe is a choice of its own."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
@@ -83,21 +80,6 @@ def test_after_going_back_the_later_changes_are_in_no_export_but_the_whole(back,
     whole = Recipe.from_json(run.export(tmp_path / "whole.json", whole=True).read_text())
     assert whole == run.recipe == session.recipe and [at for at, _ in whole.changes] == [30, 46]
     assert run.export(tmp_path / "whole.py", whole=True).read_text() == run.recipe.to_python()
-
-
-@pytest.mark.ci
-@looped("budget", [20_000, None])
-def test_the_file_opened_on_the_command_line_has_the_same_last_row(budget, tmp_path):
-    session = stopped(41, budget)
-    session.run.export(tmp_path / "stop.json")
-    session.run.export(tmp_path / "stop.csv")
-    command = [sys.executable, "-m", "pmdviz", "export", str(tmp_path / "stop.json"), str(tmp_path / "again.csv")]
-    subprocess.run(command, check=True, capture_output=True)
-    rows = [(tmp_path / name).read_text().splitlines() for name in ("stop.csv", "again.csv")]
-    names = rows[0][1].split(",")
-    last, again = (dict(zip(names, lines[-1].split(","), strict=True)) for lines in rows)
-    assert {**last, "seconds": ""} == {**again, "seconds": ""} and last["iteration"] == "41"
-    assert len(rows[0]) == len(rows[1])
 
 
 def test_the_last_row_is_the_frame_that_is_seen_and_leaves_the_session_s_own_history_alone():

@@ -21,20 +21,15 @@ def test_png_is_the_frame_that_a_film_ends_with(run, tmp_path, transparent):
     assert saved[0, 0, 3] == (0 if transparent else 255)
 
 
-def test_svg_is_lines_and_words(run, tmp_path):
-    root = ElementTree.fromstring(run.export(tmp_path / "still.svg").read_text(encoding="utf-8"))
-    assert root.tag.endswith("svg")
-    assert "iteration 12, 1,200 of 1,200 data visited" in " ".join(root.itertext())
-    (dots,) = [each for each in root.iter() if each.get("id", "").startswith("PathCollection")]
-    assert sum(each.tag.endswith(("path", "use")) for each in dots.iter()) >= len(run.weights)
-
-
-def test_pdf_is_a_pdf(run, tmp_path):
-    raw = run.export(tmp_path / "still.pdf").read_bytes()
-    assert raw.startswith(b"%PDF") and b"/Type /Page" in raw and raw.rstrip().endswith(b"%%EOF")
-
-
 @looped("suffix", [".png", ".svg", ".pdf"])
-def test_the_same_run_gives_the_same_bytes(run, tmp_path, suffix):
-    one, two = (run.export(tmp_path / f"{name}{suffix}").read_bytes() for name in "ab")
-    assert one == two
+def test_the_same_run_gives_the_same_bytes_in_the_form_of_its_kind(run, tmp_path, suffix):
+    one, raw = (run.export(tmp_path / f"{name}{suffix}").read_bytes() for name in "ab")
+    assert one == raw
+    if suffix == ".pdf":
+        assert raw.startswith(b"%PDF") and b"/Type /Page" in raw and raw.rstrip().endswith(b"%%EOF")
+    if suffix == ".svg":
+        root = ElementTree.fromstring(raw.decode())
+        assert root.tag.endswith("svg")
+        assert "iteration 12, 1,200 of 1,200 data visited" in " ".join(root.itertext())
+        (dots,) = [each for each in root.iter() if each.get("id", "").startswith("PathCollection")]
+        assert sum(each.tag.endswith(("path", "use")) for each in dots.iter()) >= len(run.weights)

@@ -35,6 +35,12 @@ def test_the_particles_with_weight_and_log_density(run, tmp_path):
     assert "log_density: nats" in units
 
 
+def test_spins_and_topics_have_no_density_to_write_down(tmp_path):
+    spins = pmdviz.run(target="ising", method="gibbs", budget=20, budget_unit="evaluations", floor=False)
+    columns = read(spins.export(tmp_path / "spins.csv", table="particles"))[1]
+    assert [*columns][0] == "theta1" and [*columns][-1] == "weight"
+
+
 def test_what_cannot_be_had_is_an_empty_cell():
     assert table_csv({"tv": np.array([0.5, np.nan, np.inf]), "n": np.array([1, 2, 3])}).splitlines()[1:] == [
         "tv,n", "0.5,1", ",2", "inf,3",

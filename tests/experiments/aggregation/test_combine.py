@@ -15,13 +15,11 @@ from pmdviz.experiments.aggregation.combine import (
     exact,
     linear,
     linear_unmatched,
-    naive,
     weighted,
 )
 from pmdviz.experiments.aggregation.matching import distance
 from pmdviz.experiments.aggregation.models import MODELS
 from pmdviz.experiments.aggregation.models.mixture import Mixture, squared_distance
-from pmdviz.experiments.sweep.fits import fitted
 
 
 def machines_of(name, seed, num_data, dim=3, components=3, latent=2, shards=10):
@@ -35,21 +33,6 @@ def machines_of(name, seed, num_data, dim=3, components=3, latent=2, shards=10):
 
 def bootstrap(machines, n, seed):
     return Bootstrap(machines, n, np.random.default_rng([seed, n]))
-
-
-def errors(name, combine, ns, seeds, **sizes):
-    """Squared distances to the exact KL average, (n, seeds)."""
-    found = []
-    for seed in range(seeds):
-        machines, _ = machines_of(name, seed, **sizes)
-        best = exact(machines, bootstrap(machines, 8000, 900 + seed)).params
-        made = {n: bootstrap(machines, n, seed) for n in ns}
-        found.append([[distance(one(machines, made[n]).params, best) for n in ns] for one in combine])
-    return np.array(found).transpose(1, 2, 0)
-
-
-def slope(ns, values):
-    return fitted(np.repeat(ns, values.shape[1]), values.ravel()).slope
 
 
 def test_the_exact_average_of_gaussians_is_the_fit_to_all_data():
@@ -127,17 +110,6 @@ def test_weights_have_mean_1_and_the_largest_is_cut():
     cut = np.exp(capped(np.append(np.zeros(99), 9.0)))
     before = np.append(np.ones(99), np.exp(9.0)) / np.mean(np.append(np.ones(99), np.exp(9.0)))
     assert cut.mean() == pytest.approx(1) and cut[-1] / cut[0] == pytest.approx(CAP / before[0])
-
-
-@pytest.mark.ci
-def test_the_rates_of_gaussians():
-    ns = [30, 100, 300, 1000]
-    plain, corrected, by_weights = errors("gaussian", (naive, control, weighted), ns, 10, num_data=100_000)
-    assert -1.3 < slope(ns, plain) < -0.7
-    assert slope(ns, corrected) < -1.6 and slope(ns, by_weights) < -1.6
-    assert corrected[0].mean() > 2 * plain[0].mean()  # few draws: the Fisher information is too noisy
-    assert corrected[-1].mean() < 0.6 * plain[-1].mean()
-    assert by_weights[-1].mean() < 0.1 * plain[-1].mean()
 
 
 @pytest.mark.parametrize("name", ["gmm", "mixture_ppca", "ppca"])

@@ -187,15 +187,6 @@ def test_what_is_too_large_is_refused_before_it_begins(monkeypatch):
         assert max(MADE.size(case).megabytes for case in cases) < 500, knobs
 
 
-@pytest.mark.ci
-def test_a_row_is_the_same_whatever_ran_before():
-    chosen = MADE.Knobs.checked(MIXTURE)
-    first, second = MADE.cases(chosen)
-    both = [MADE.run(first), MADE.run(second)][1]
-    again = MADE.run(second)
-    assert repr([{**row, "seconds": 0} for row in both]) == repr([{**row, "seconds": 0} for row in again])
-
-
 def test_what_is_no_density_has_a_note_and_no_likelihood():
     _, rows = rows_of({**MIXTURE, "components": 3, "num_data": 3000, "num_shards": 2, "lowest": 12, "highest": 12,
                        "num_levels": 1, "repetitions": 3})  # fmt: skip

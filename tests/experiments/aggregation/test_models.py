@@ -104,16 +104,6 @@ def test_em_of_a_mixture_is_scikit_learns_from_the_same_start():
     assert model.log_density(points, fit.params).mean() == pytest.approx(known.score(points), abs=1e-9)
 
 
-@every_model
-def test_a_weight_of_two_is_a_point_that_is_there_twice(name):
-    model, truth = MADE[name], TRUTHS[name]
-    points = model.sample(truth, np.random.default_rng(8), 300)
-    times = np.random.default_rng(9).integers(0, 3, 300)
-    with np.errstate(divide="ignore"):
-        weighted = model.fit(points, np.log(times.astype(float)), start=truth)
-    same(weighted.params, model.fit(np.repeat(points, times, axis=0), start=truth).params, rtol=1e-5, atol=1e-6)
-
-
 def test_the_beginning_finds_what_the_truth_finds():
     model, truth = MADE["gmm"], TRUTHS["gmm"]
     points = model.sample(truth, np.random.default_rng(4), 2000)

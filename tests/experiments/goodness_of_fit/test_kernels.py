@@ -19,7 +19,6 @@ from pmdviz.experiments.goodness_of_fit.statistics import FIT_TESTS
 from pmdviz.experiments.goodness_of_fit.statistics.dksd import dksd_kernel
 from pmdviz.experiments.goodness_of_fit.statistics.gf_ksd import gf_kernel, latent_of
 from pmdviz.experiments.goodness_of_fit.statistics.mmd import MMDTest
-from pmdviz.methods.stein.quantile_bins import bins_of
 from pmdviz.targets import make_target
 from pmdviz.targets.custom import CustomTarget
 from pmdviz.targets.space import Discrete
@@ -128,13 +127,6 @@ def test_integrating_is_the_mean_over_many_completions(target):
     assert np.abs(off).max() < 4.5 and np.sqrt((off**2).mean()) < 1.5
 
 
-def test_a_latent_point_lies_in_the_bin_of_its_value(target):
-    points = target.reference().sample(np.random.default_rng(1), 200)
-    latent = latent_of(np.random.default_rng(2), target.space, points)
-    values = tuple(target.space.values)
-    np.testing.assert_array_equal(bins_of(values, 0.0, np.inf, 1)(latent), points)
-
-
 def test_quadratic_forms_are_those_of_a_loop():
     rng = np.random.default_rng(3)
     U, n = rng.standard_normal((7, 7)), 7
@@ -186,15 +178,6 @@ def test_several_statistics_are_combined_by_the_least_p_value():
     ranks = np.array([[np.count_nonzero(values[:, b] >= values[j, b]) for b in range(3)] for j in range(40)])
     np.testing.assert_allclose(combined(values), -np.log(ranks.min(axis=1) / 40))
     np.testing.assert_array_equal(combined(values[:, :1]), values[:, 0])
-
-
-def test_combined_p_values_of_exchangeable_draws_are_uniform():
-    """P(p <= 0.1) = 0.1 for the first of exchangeable rows, whatever their dependence."""
-    rng = np.random.default_rng(7)
-    common = rng.standard_normal((1000, 40, 1))
-    values = common + 0.5 * rng.standard_normal((1000, 40, 3))
-    rejected = np.mean([p_value(combined(each)) <= 0.1 for each in values])
-    assert abs(rejected - 0.1) < 4 * np.sqrt(0.09 / 1000)
 
 
 def test_permuted_statistics_are_mmd_of_the_permuted_samples():

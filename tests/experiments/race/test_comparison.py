@@ -47,13 +47,6 @@ def test_another_method_has_its_own_knobs_and_an_endless_run_stays_endless():
     assert [one.label for one in race.entrants] == ["pmd", "smc"] and race.budget is None
 
 
-def test_a_method_that_cannot_run_on_the_target_is_refused():
-    recipe = Recipe("mixture", "pmd")
-    method = next(name for name, one in METHODS.items() if one.missing_in(recipe.make_target()))
-    with pytest.raises(InputError):
-        compared(recipe, recipe.start_knobs(), method, METHODS[method].Knobs.defaults())
-
-
 def test_the_python_for_a_notebook_runs_and_makes_the_same_race():
     recipe = Recipe("mixture", "pmd", seed=5, budget=None)
     now = recipe.start_knobs()

@@ -11,6 +11,7 @@ from pmdviz.experiments.race import RaceRecipe, entrants, race
 from pmdviz.experiments.race.entrants import split
 from pmdviz.methods import METHODS, find_method
 from pmdviz.targets import make_target
+from tests.support.own import own_target, plain
 
 FEW = {"target_options": {"num_data": 200, "sigma_x": 1.5}, "budget": 400}
 FOUR = ["pmd:num_particles=60"] * 2 + [("sgld", {"batch_size": np.int64(40)}), "smc:num_particles=9"]
@@ -19,10 +20,6 @@ FOUR = ["pmd:num_particles=60"] * 2 + [("sgld", {"batch_size": np.int64(40)}), "
 @pytest.fixture(scope="module")
 def result():
     return race(FOUR, seeds=[3, 1], points=2, **FEW)
-
-
-def plain(result):
-    return [{name: value for name, value in row.items() if name != "seconds"} for row in result.rows]
 
 
 def test_json_goes_there_and_back_and_runs_the_same_race(result):
@@ -59,17 +56,8 @@ def test_a_long_race_comes_from_its_file(tmp_path, monkeypatch):
         assert made == (recipe,) or RaceRecipe.checked(target_options=None, **made) == recipe
 
 
-def dose(dim=1):
-    return pmdviz.custom_target(
-        log_prior=lambda theta: -0.5 * (theta**2).sum(axis=1),
-        log_likelihood=lambda theta, batch: -0.5 * ((theta[:, :1] - batch[:, 0]) ** 2).sum(axis=1),
-        sample_prior=lambda rng, m: rng.standard_normal((m, dim)),
-        data=np.linspace(0, 1, 40)[:, None], dim=dim, name="dose",
-    )  # fmt: skip
-
-
 def test_your_own_target_is_named_and_checked():
-    mine = dose()
+    mine = own_target()
     recipe = race(["pmd:num_particles=20"], mine, budget=80).recipe
     text = recipe.to_json()
     assert RaceRecipe.from_json(text, targets={"dose": mine}) == recipe
@@ -105,15 +93,19 @@ def test_a_recipe_says_all_of_a_race(result):
 # Who races: texts, pairs, labels and titles.
 
 
-def test_texts_and_pairs_say_the_same():
+def test_texts_and_pairs_say_the_same_and_one_text_holds_several():
     text, pair = entrants(["pmd:warm_start=true, bandwidth=0.5", ("pmd", {"warm_start": True, "bandwidth": 0.5})])
     one, other = (entrant.recipe(make_target("mixture"), 0, 100) for entrant in (text, pair))
     assert one == other and one.knobs["warm_start"] is True and one.knobs["bandwidth"] == 0.5
+    several = "pmd,pmd:warm_start=true,bandwidth=0.5, smc"
+    assert split(several) == ["pmd", "pmd:warm_start=true,bandwidth=0.5", "smc"]
+    assert [one.method for one in entrants(several)] == ["pmd", "pmd", "smc"]
 
 
 def test_labels_tell_what_differs_from_the_defaults_and_are_never_the_same():
     found = entrants(["pmd", "smc:jitter=1.5", ("pmd", {"warm_start": True}), "pmd", "pmd"])
     assert [one.label for one in found] == ["pmd", "smc:jitter=1.5", "pmd:warm_start=true", "pmd #2", "pmd #3"]
+    assert [one.label for one in entrants([found[3], "smc", found[0]])] == ["pmd", "smc", "pmd #2"]  # named anew
 
 
 def test_titles_are_words_of_the_method_and_of_what_was_given():
@@ -141,12 +133,6 @@ def test_no_knob_is_called_by_its_identifier_in_a_title():
             assert "_" not in title and title.startswith(made.short_title or made.title), (method, name)
 
 
-def test_one_text_holds_several_entrants():
-    text = "pmd,pmd:warm_start=true,bandwidth=0.5, smc"
-    assert split(text) == ["pmd", "pmd:warm_start=true,bandwidth=0.5", "smc"]
-    assert [one.method for one in entrants(text)] == ["pmd", "pmd", "smc"]
-
-
 def test_what_cannot_race_is_one_sentence():
     for given, words in [
         ([], "at least 1 and at most 100 methods; given: 0"),
@@ -170,8 +156,3 @@ def test_a_pair_that_does_not_fit_names_the_entrant():
     (one,) = entrants(["gibbs"])
     with pytest.raises(InputError, match="entrant gibbs: method 'gibbs' needs exact conditionals"):
         one.recipe(make_target("bimodal1d"), 0, 100)
-
-
-def test_who_stays_in_a_race_is_named_anew():
-    first, second = entrants(["pmd", "pmd"])
-    assert [one.label for one in entrants([second, "smc", first])] == ["pmd", "smc", "pmd #2"]

@@ -7,6 +7,7 @@ import pmdviz
 from pmdviz import InputError, Recipe, Session
 from pmdviz.experiments.sweep import measures
 from pmdviz.experiments.sweep.measures import BOUNDED, bounded_error, chosen_error, exact_values, measured
+from tests.support.own import own_target
 
 
 def expectation(f, mean, sd, scale):
@@ -57,13 +58,7 @@ def test_bounded_error_of_a_gaussian_family_is_of_its_density():
 
 
 def test_errors_that_cannot_be_had_are_nan():
-    mine = pmdviz.custom_target(
-        log_prior=lambda theta: -0.5 * (theta**2).sum(axis=1),
-        log_likelihood=lambda theta, batch: -0.5 * ((theta[:, :1] - batch[:, 0]) ** 2).sum(axis=1),
-        sample_prior=lambda rng, m: rng.standard_normal((m, 3)),
-        data=[[0.5], [1.0]], dim=3, name="wide",
-    )  # fmt: skip
-    found = measured(Session(Recipe(mine, num_particles=20, budget=10)).advance(1), {})
+    found = measured(Session(Recipe(own_target(dim=3), num_particles=20, budget=10)).advance(1), {})
     assert set(found) == set(measures.ERRORS) and np.isnan([*found.values()]).all()
 
 

@@ -16,6 +16,7 @@ from pmdviz import InputError, Recipe
 from pmdviz.experiments import workers
 from pmdviz.experiments.table import Table
 from pmdviz.kernels.cancel import Cancelled
+from tests.support.own import own_target
 
 ROOT = Path(__file__).parents[3]
 RECIPE = Recipe("gaussian", target_options={"dim": 1}, num_particles=50, batch_size=5, budget=100)
@@ -80,22 +81,6 @@ def test_what_is_in_the_table_is_not_computed_again(tmp_path):
         assert len(table.rows) == 12
 
 
-def test_progress_can_stop_it_and_the_table_keeps_what_was_finished(tmp_path):
-    said = []
-
-    def stop(done, total):
-        said.append((done, total))
-        if done == 2:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        pmdviz.sweep(RECIPE, OVER, seeds=2, path=tmp_path / "t.csv", workers=1, progress=stop)
-    assert said[0] == (0, 6) and said[-1] == (2, 6)
-    seen = []
-    pmdviz.sweep(RECIPE, OVER, seeds=2, path=tmp_path / "t.csv", workers=1, progress=lambda *now: seen.append(now))
-    assert seen[0] == (2, 6) and seen[-1] == (6, 6)
-
-
 @pytest.mark.parametrize("kind", [ValueError, SystemExit])
 def test_a_run_that_fails_is_a_row_with_words(kind):
     def odd(frame):
@@ -112,13 +97,11 @@ def test_a_run_that_fails_is_a_row_with_words(kind):
 @pytest.mark.ci
 def test_a_target_of_ones_own_goes_to_the_processes():
     offset = 0.25
-    mine = pmdviz.custom_target(
-        log_prior=lambda theta: -0.5 * (theta**2).sum(axis=1),
-        log_likelihood=lambda theta, batch: -0.5 * ((theta[:, :1] - offset - batch[:, 0]) ** 2).sum(axis=1),
-        sample_prior=lambda rng, m: rng.standard_normal((m, 1)),
-        data=np.linspace(0, 1, 30)[:, None], dim=1, name="mine",
-    )  # fmt: skip
-    recipe = Recipe(mine, num_particles=30, batch_size=5, budget=60)
+
+    def log_likelihood(theta, batch):
+        return -0.5 * ((theta[:, :1] - offset - batch[:, 0]) ** 2).sum(axis=1)
+
+    recipe = Recipe(own_target(log_likelihood=log_likelihood), num_particles=30, batch_size=5, budget=60)
     assert same_rows(pmdviz.sweep(recipe, OVER, seeds=1, workers=1), pmdviz.sweep(recipe, OVER, seeds=1, workers=2))
 
 
