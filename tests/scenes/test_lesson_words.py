@@ -1,10 +1,12 @@
 """What a lesson's card says: Markdown, goals as a person says them, what became of answers."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 from pmdviz.expressions import Expression
 from pmdviz.lessons.asking import Verdict
 from pmdviz.lessons.progress import Progress
+from pmdviz.scenes.teaching import diagnosis
 from pmdviz.scenes.teaching.lesson_words import calibration, goal_words, inline, markdown, summary
 from tests.support.lessons import small_challenge, small_lesson
 from tests.support.tables import looped
@@ -55,3 +57,11 @@ def test_the_end_says_what_became_of_the_answers():
     assert summary(progress) == ["1 of 2 answers right.", "Sure: 1 of 1 right.", "0 of 1 goals reached."]
     assert calibration(replace(progress, verdicts={})) == ""
     assert summary(Progress.begin(small_challenge()).score(71.4).score(30.0))[-1] == "Best score: 71 of 100."
+
+
+def test_a_caveat_becomes_a_sentence_with_one_full_stop(monkeypatch):
+    monkeypatch.setattr(diagnosis, "diagnose", lambda each, scope: "")
+    monkeypatch.setattr(diagnosis, "RunScope", lambda run: None)
+    for caveat in ("weights rest on few particles", "weights rest on few particles."):
+        run = SimpleNamespace(final=SimpleNamespace(iteration=3, caveat=caveat))
+        assert diagnosis.diagnosis_of("two_modes", run) == "Weights rest on few particles."

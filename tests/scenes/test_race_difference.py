@@ -47,7 +47,8 @@ def test_the_words_say_who_is_closer_and_by_how_much(scene):
     assert found.closer in found.words and found.words.endswith("(at 120 data)")
     same = Difference(np.array([0.0, 5]), np.zeros(2), found.metric, found.titles, "data")
     assert same.words == "TV is the same at 5 data" and same.reach == 1.0
-    assert not Difference(np.empty(0), np.empty(0), found.metric, found.titles, "data").words
+    nothing = Difference(np.empty(0), np.empty(0), found.metric, found.titles, "data")
+    assert nothing.words == nothing.closer == "" and nothing.reach == 1.0
 
 
 def test_the_figure_shows_it_around_0_with_who_is_closer(scene):
