@@ -75,25 +75,8 @@ def test_a_preset_has_its_parts_and_its_hints_change_something():
             assert all(preset.recipe.knobs[knob] != value for knob, value in hint.knobs.items()), (name, hint)
 
 
-def test_a_hint_says_the_labels_and_choices_of_the_page():
-    for name, preset in PRESETS.items():
-        specs, before = METHODS[preset.recipe.method].Knobs.specs(), {}
-        for hint in preset.hints:
-            for knob, value in hint.knobs.items():
-                if before.get(knob) == value or knob == "num_particles":
-                    continue
-                said = f"witch {specs[knob].label} {'on' if value else 'off'}"
-                if not isinstance(value, bool):
-                    said = f"{specs[knob].label} to " + written(specs[knob], value)
-                assert said in hint.say, (name, hint)
-            options = TARGETS[preset.recipe.target].Options.specs()
-            for option, value in hint.options.items():
-                assert f"{options[option].label} to {written(options[option], value)}" in hint.say, (name, hint)
-            before = dict(hint.knobs) or before
 
 
-def written(spec, value):
-    return f'"{spec.said(value)}"' if spec.words else f"{value:g}"
 
 
 @pytest.mark.ci

@@ -83,20 +83,8 @@ def test_of_equally_heavy_particles_none_is_drawn_for_its_place_in_the_array():
     assert_allclose(np.histogram(behind, 20, (30_000, 100_000))[0], 4000 * 3.5 / 90, atol=3)  # gave way evenly, too
 
 
-def test_a_lone_heavy_particle_is_drawn():
-    weights = np.full(20_000, 0.5 / 19_999)
-    weights[7_777] = 0.5
-    assert 7_777 in drawn_rows(weights) and 7_777 in drawn_rows(weights, 100)
 
 
-def test_columns_of_a_frame_are_float32_and_reading_them_changes_nothing(frame):
-    before = frame.particles.copy()
-    columns = stage_columns(frame)
-    for source in columns[:3]:
-        assert {array.dtype for array in source.values()} == {np.dtype(np.float32)}
-    assert columns.drawn == columns.num_particles == 300
-    assert_allclose(columns.particles["weight"].sum(), 1, rtol=1e-5)
-    assert np.array_equal(frame.particles, before)
 
 
 def test_log_density_of_the_hover_is_that_of_the_approximation(frame):

@@ -19,7 +19,7 @@ def farthest(one, other):
     return max(apart.min(axis=0).max(), apart.min(axis=1).max())
 
 
-@looped("options", [{}, {"num_data": 400, "sigma_x": 1.5}, {"num_data": 20_000}])
+@looped("options", [{"num_data": 400, "sigma_x": 1.5}, {"num_data": 20_000}])
 def test_coarse_regions_are_those_of_the_exact_posterior(options):
     target = make_target("mixture", **options)
     grid = Grid(target.view_box, FINE_SIDE)

@@ -34,19 +34,16 @@ def test_a_chain_leaves_a_fading_trail_that_ends_where_it_stands():
     np.testing.assert_array_equal(lines[-1, 2:], newest.astype(np.float32))
     others = SCENES["posterior"].columns(frame, (0, 1)).others
     assert (others["x"][0], others["y"][0]) == tuple(newest.astype(np.float32))
+    _, three = drawn("hmc", 5, num_chains=3)
+    assert len(of_kind(path_columns(three, (0, 1), 7.0), OF_TRAIL)[0]) == 15
+    assert len(SCENES["posterior"].columns(three, (0, 1)).others["x"]) == 3
     swapped, _ = of_kind(path_columns(frame, (1, 0), 7.0), OF_TRAIL)
     np.testing.assert_array_equal(swapped, lines[:, [1, 0, 3, 2]])
 
 
-def test_a_short_chain_and_several_leave_what_they_have():
-    _, frame = drawn("gibbs", 3)
-    assert len(of_kind(path_columns(frame, (0, 1), 7.0), OF_TRAIL)[0]) == 3
-    _, frame = drawn("hmc", 5, num_chains=3)
-    assert len(of_kind(path_columns(frame, (0, 1), 7.0), OF_TRAIL)[0]) == 15
-    assert len(SCENES["posterior"].columns(frame, (0, 1)).others["x"]) == 3
 
 
-@looped("method", ["hmc", "mala", "random_walk"])
+@looped("method", ["hmc", "random_walk"])
 def test_a_trajectory_leads_from_the_draw_before_to_the_proposal(method):
     session, outcomes = Session(Recipe(method=method, budget=10**7)), set()
     for _ in range(12):

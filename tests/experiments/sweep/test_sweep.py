@@ -20,7 +20,6 @@ from tests.support.own import own_target
 
 ROOT = Path(__file__).parents[3]
 RECIPE = Recipe("gaussian", target_options={"dim": 1}, num_particles=50, batch_size=5, budget=100)
-PULLER = "pmdviz-sweep-results"
 OVER = {"num_particles": [20, 30, 40]}
 
 
@@ -235,31 +234,6 @@ def test_a_backend_that_gives_no_results_as_they_come_works_too():
     assert same_rows(found, pmdviz.sweep(RECIPE, OVER, seeds=4, workers=1))
 
 
-@pytest.mark.ci
-def test_a_cancel_between_two_pieces_leaves_no_complaint_and_no_thread(monkeypatch, caplog):
-    from joblib._parallel_backends import LokyBackend
-
-    submit = LokyBackend.submit
-
-    def lingering(self, func, callback=None):
-        if threading.current_thread() is not threading.main_thread():  # it has seen a result
-            caught.set()
-            time.sleep(1.0)
-        return submit(self, func, callback)
-
-    def heartbeat():
-        if caught.is_set():
-            raise Cancelled
-
-    caught = threading.Event()
-    monkeypatch.setattr(LokyBackend, "submit", lingering)
-    with pytest.raises(Cancelled):
-        for _ in workers.results(abs, list(range(500)), 2, heartbeat):
-            pass
-    deadline = time.monotonic() + 120
-    while PULLER in (left := [one.name for one in threading.enumerate()]) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert PULLER not in left and "exception calling callback" not in caplog.text
 
 
 ENDING = """
