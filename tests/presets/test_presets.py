@@ -14,13 +14,11 @@ import pytest
 import pmdviz
 from pmdviz import presets
 from pmdviz.expressions import Expression
-from pmdviz.methods import METHODS
 from pmdviz.presets import PRESETS, find_preset
 from pmdviz.presets.checks import NEVER, Hint, failures, run_of
 from pmdviz.presets.diagnosis import contradictions, diagnose
 from pmdviz.presets.measures import MEASURES, RunScope, names_of
 from pmdviz.scenes.trace_columns import GROUPS
-from pmdviz.targets import TARGETS
 
 FOLDER = Path(pmdviz.__file__).parent / "presets"
 QUICK = ("two_modes", "particles_die", "head_start")
@@ -73,10 +71,6 @@ def test_a_preset_has_its_parts_and_its_hints_change_something():
             assert (hint.expect is not None) or not hint.changes, (name, hint)
             assert all(preset.recipe.target_options[option] != value for option, value in hint.options.items())
             assert all(preset.recipe.knobs[knob] != value for knob, value in hint.knobs.items()), (name, hint)
-
-
-
-
 
 
 @pytest.mark.ci

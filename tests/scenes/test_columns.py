@@ -83,10 +83,6 @@ def test_of_equally_heavy_particles_none_is_drawn_for_its_place_in_the_array():
     assert_allclose(np.histogram(behind, 20, (30_000, 100_000))[0], 4000 * 3.5 / 90, atol=3)  # gave way evenly, too
 
 
-
-
-
-
 def test_log_density_of_the_hover_is_that_of_the_approximation(frame):
     shown = stage_columns(frame).particles["log_density"]
     exact = frame.density.log_density(frame.particles)

@@ -41,8 +41,6 @@ def test_a_chain_leaves_a_fading_trail_that_ends_where_it_stands():
     np.testing.assert_array_equal(swapped, lines[:, [1, 0, 3, 2]])
 
 
-
-
 @looped("method", ["hmc", "random_walk"])
 def test_a_trajectory_leads_from_the_draw_before_to_the_proposal(method):
     session, outcomes = Session(Recipe(method=method, budget=10**7)), set()

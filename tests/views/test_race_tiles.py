@@ -76,8 +76,6 @@ def test_colours_mean_methods_and_the_exact_posterior_is_neutral(dark):
     assert not grey and theme.layers["floor"] not in own
 
 
-
-
 def test_a_long_title_keeps_its_beginning_and_its_end():
     assert cut("PMD, warm start", 20) == "PMD, warm start"
     assert cut("PMD, bandwidth rule: isotropic, bandwidth = 0.5", 26) == "PMD, bandwidt…dwidth = 0.5"

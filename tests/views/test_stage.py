@@ -99,8 +99,6 @@ def test_contrast(dark):
         assert contrast(colour, colours.paper) >= 3, name
 
 
-
-
 def test_what_moves_lies_above_the_axes_and_is_clipped_to_the_frame(session):
     view = StageView(session.target)
     moving = {renderer for renderer in view.figure.renderers if renderer.level == "overlay"}

@@ -1,5 +1,4 @@
 import numpy as np
-from bokeh.document import Document
 
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
@@ -17,7 +16,6 @@ from pmdviz.scenes.trace_columns import (
     value_range,
 )
 from pmdviz.views import TracesView
-from tests.support.tables import looped
 
 NO_FLOORS = {"floor_tv": None, "floor_kl": None}
 
@@ -179,10 +177,6 @@ def test_what_moves_lies_over_the_picture_and_its_legend_stays_while_it_moves():
     assert not changed and len(view.source.data["tv"]) == 21
     named = {renderer.data_source for item in view.legend.items for renderer in item.renderers}
     assert not named & {view.source, view.marks, view.floors}  # else BokehJS builds the legend anew for every point
-
-
-
-
 
 
 def test_the_numbers_of_a_log_axis_are_those_of_a_logarithm():

@@ -2,7 +2,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 import warnings
 from pathlib import Path
@@ -13,9 +12,7 @@ import pytest
 
 import pmdviz
 from pmdviz import InputError, Recipe
-from pmdviz.experiments import workers
 from pmdviz.experiments.table import Table
-from pmdviz.kernels.cancel import Cancelled
 from tests.support.own import own_target
 
 ROOT = Path(__file__).parents[3]
@@ -232,8 +229,6 @@ def test_a_backend_that_gives_no_results_as_they_come_works_too():
         found = pmdviz.sweep(RECIPE, OVER, seeds=4, progress=lambda *now: said.append(now))
     assert said[-1] == (12, 12)
     assert same_rows(found, pmdviz.sweep(RECIPE, OVER, seeds=4, workers=1))
-
-
 
 
 ENDING = """
