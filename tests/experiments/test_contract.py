@@ -1,5 +1,3 @@
-"""What every experiment promises, over the table of experiments: a new one is tested by being there."""
-
 import json
 
 import numpy as np

@@ -1,5 +1,3 @@
-"""The same recipe with other seeds against single runs of it."""
-
 import numpy as np
 import pytest
 

@@ -1,5 +1,3 @@
-"""The page of the docs says what the declarations say."""
-
 from pathlib import Path
 
 from pmdviz.export import WRITERS

@@ -1,5 +1,3 @@
-"""The panel "Inside this step" of an exported player: every frame has its step, in numbers that still add up."""
-
 import numpy as np
 import pytest
 

@@ -1,12 +1,9 @@
-"""A race is taken home: films in lock step, pictures like the page's tiles, players, tables, its recipe."""
-
 import csv
 import json
 
 import numpy as np
 import pytest
 from matplotlib.colors import to_hex
-from PIL import Image, ImageSequence
 
 import pmdviz
 from pmdviz.errors import InputError
@@ -23,12 +20,10 @@ from pmdviz.scenes.tiling import Tiling
 from pmdviz.views.race_tiles import LAYERS, RaceTiles
 from tests.export.conftest import KINDS
 from tests.export.unpacking import unpacked
-from tests.support.likeness import similarity
 from tests.support.tables import looped
 
 METHODS = ["pmd:num_particles=150", "smc:num_particles=120,batch_size=100", "sgld:batch_size=150", "svi"]
 PARTS = {"target_options": {"num_data": 300, "sigma_x": 1.5}, "budget": 900}
-SMALL = {"width": 480, "height": 270}
 STEPS = 9  # of pmd, which has the most but for svi
 
 
@@ -177,21 +172,6 @@ def test_a_frame_does_not_depend_on_those_before_it_and_words_stay_inside(race, 
     assert one.x1 < two.x0 and (picture.traces is not None) == (
         options.get("traces") != "none" and "width" not in options
     )
-
-
-@pytest.mark.ci
-def test_an_animation_and_a_film_show_what_was_drawn(race, tmp_path):
-    of = film(race, frames=5, **SMALL)
-    drawn = [*of.scenes()]
-    picture = of.picture(drawn[0])
-    with Image.open(race.export(tmp_path / "race.gif", frames=5, **SMALL)) as image:
-        frames = [np.asarray(frame.convert("RGB")) for frame in ImageSequence.Iterator(image)]
-    assert len(frames) == len({frame.tobytes() for frame in frames}) == 5
-    for frame, scene in zip(frames, drawn, strict=True):
-        assert similarity(frame, picture.draw(scene)[..., :3]) > 0.97
-    imageio_ffmpeg = pytest.importorskip("imageio_ffmpeg")
-    path = race.export(tmp_path / "race.mp4", frames=5, **SMALL)
-    assert imageio_ffmpeg.count_frames_and_secs(str(path))[0] == 5
 
 
 def test_the_player_holds_every_frame_of_every_tile(race, scenes):

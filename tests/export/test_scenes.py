@@ -1,5 +1,3 @@
-"""Films, players and tiles draw the layers of any scene."""
-
 import json
 import re
 

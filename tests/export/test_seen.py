@@ -1,5 +1,3 @@
-"""Every export means the run that is seen; the whole recipe is a choice of its own."""
-
 import numpy as np
 import pytest
 

@@ -1,5 +1,3 @@
-"""Every preset of an experiment shows what its question is about, with knobs that its experiment has."""
-
 import pytest
 from joblib import parallel_config
 

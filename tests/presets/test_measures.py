@@ -1,5 +1,3 @@
-"""What an expression can ask of a run, by name."""
-
 import pytest
 
 import pmdviz

@@ -10,11 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 
 import pmdviz
 from pmdviz import presets
 from pmdviz.expressions import Expression
-from pmdviz.presets import PRESETS, find_preset
+from pmdviz.presets import PRESETS, find_preset, read_preset
 from pmdviz.presets.checks import NEVER, Hint, failures, run_of
 from pmdviz.presets.diagnosis import contradictions, diagnose
 from pmdviz.presets.measures import MEASURES, RunScope, names_of
@@ -92,19 +93,6 @@ assert {preset.recipe.target for preset in PRESETS.values()} <= {*pmdviz.list_ta
 assert "nets_together" not in PRESETS and "two_modes" in PRESETS
 assert all(usual_target(name) in pmdviz.list_targets() for name in METHODS)
 """
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=300)
-
-
-@pytest.mark.ci
-def test_a_page_makes_no_targets_but_those_of_its_own_problem():
-    """All of them take seconds, and a page would be that much later."""
-    code = (
-        "from pmdviz.targets.base import Target\n"
-        "made, build = [], Target._made; Target._made = lambda target: (made.append(target.name), build(target))\n"
-        "from pmdviz import Recipe; from pmdviz.lab.controls.setup import Setup; from pmdviz.presets import PRESETS\n"
-        "setup = Setup(PRESETS, print, print, print); assert setup.preset_of(Recipe()) == 'two_modes', made\n"
-        "assert {*made} == {'mixture'}, made"
-    )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=300)
 
 
@@ -188,3 +176,25 @@ def test_a_preset_whose_package_is_missing_is_left_out(monkeypatch):
     monkeypatch.setattr(presets, "find_spec", lambda name: None)
     needing = {path.stem for path in FOLDER.glob("*.yaml") if "\nneeds: sklearn" in path.read_text()}
     assert {*PRESETS} - {*presets._loaded()} == needing > {"eight_or_six"}
+
+
+def test_what_is_not_a_preset_is_refused_with_a_sentence():
+    sound = yaml.safe_load((FOLDER / "head_start.yaml").read_text(encoding="utf-8"))
+    for changes, why in [
+        ({"wacth": "TV"}, "did you mean 'watch'"),
+        ({"watch": " "}, "`watch` of preset 'head_start' must be a text"),
+        ({"trace": 3}, "`trace` of preset 'head_start' must be a text"),
+        ({"check": "tv = 1"}, "this is no expression"),
+        ({"check": {"tv": [0, 1]}}, "an expression is a text"),
+        ({"diagnosis": [{"when": "tv < 1"}]}, "a list of entries with `when` and `say`"),
+        ({"diagnosis": [{"when": "tv < 1", "say": "TV {tv"}]}, "the braces of this sentence do not match"),
+        ({"hints": [{"say": "More.", "knob": {}}]}, "did you mean 'knobs'"),
+        ({"hints": [{"say": "More.", "expect": "tv.real.x"}]}, "not allowed in an expression"),
+    ]:
+        with pytest.raises(pmdviz.InputError, match=why):
+            read_preset("head_start", {**sound, **changes})
+    for lost in ("watch", "diagnosis"):
+        with pytest.raises(pmdviz.InputError, match=f"needs `{lost}`"):
+            read_preset("head_start", {name: value for name, value in sound.items() if name != lost})
+    with pytest.raises(pmdviz.InputError, match="must be names and values"):
+        read_preset("head_start", ["tv"])

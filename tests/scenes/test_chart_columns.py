@@ -1,5 +1,3 @@
-"""Charts: what has no place on an axis is left out, ticks are round, and slopes stand where nothing else is."""
-
 import numpy as np
 import pytest
 

@@ -1,5 +1,3 @@
-"""The picture of the data: bars, the batch of the step, and what q and the exact posterior predict."""
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose

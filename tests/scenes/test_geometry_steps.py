@@ -1,5 +1,3 @@
-"""The steps of the Geometry page against SciPy, and the identities that the page claims."""
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

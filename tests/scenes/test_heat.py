@@ -1,5 +1,3 @@
-"""Images of densities: what their colours add up to, and the curves at the edges of the same picture."""
-
 import numpy as np
 import pytest
 

@@ -1,5 +1,3 @@
-"""One step from the inside: what is told of it is what the step did, to the last digit that is shown."""
-
 import base64
 import json
 

@@ -1,5 +1,3 @@
-"""What the page says of a run before anything has run, for every method and target."""
-
 from pmdviz.methods import METHODS
 from pmdviz.scenes.introduction import explanation, sentence
 from pmdviz.targets import make_target

@@ -1,5 +1,3 @@
-"""What a lesson's card says: Markdown, goals as a person says them, what became of answers."""
-
 from dataclasses import replace
 from types import SimpleNamespace
 

@@ -1,5 +1,3 @@
-"""The exact posterior of a moved target, on few cells: near enough to follow a hand."""
-
 import numpy as np
 import pytest
 

@@ -1,5 +1,3 @@
-"""What moves a method, as it is drawn: where chains went, what forces say, which Gaussians there are."""
-
 import numpy as np
 import pytest
 

@@ -1,5 +1,3 @@
-"""The difference between two entrants is that of their two traces."""
-
 import numpy as np
 import pytest
 

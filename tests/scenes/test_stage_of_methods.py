@@ -1,5 +1,3 @@
-"""Pictures of what single methods do, each against a plain formula."""
-
 from types import SimpleNamespace
 
 import numpy as np

@@ -1,5 +1,3 @@
-"""What every scene promises, over the table; and each against a plain formula."""
-
 import numpy as np
 import pytest
 
@@ -12,6 +10,7 @@ from pmdviz.methods import METHODS
 from pmdviz.scenes.stage import SCENES, SceneChoice, applicable_scenes
 from pmdviz.targets import TARGETS, make_target
 from tests.support.engine import Unmeasured, default_target, fitting, small_knobs
+from tests.support.frames import short_chains
 from tests.support.tables import looped
 
 
@@ -42,8 +41,13 @@ def assert_pictures(target, method, **options):
     return [*found]
 
 
-SMALL = {"stochastic_volatility": {"num_data": 12}, "gp_classification": {"num_rows": 20}, "logistic": {"num_data": 60},
-         "binary_net": {"num_data": 40, "hidden": 11}, "regression_net": {"num_data": 40}}  # fmt: skip
+SMALL = {
+    "stochastic_volatility": {"num_data": 12, "data_seed": 7},
+    "gp_classification": {"num_rows": 20},
+    "logistic": {"num_data": 60},
+    "binary_net": {"num_data": 40, "hidden": 11},
+    "regression_net": {"num_data": 40},
+}
 FIRST = {
     ("mixture", "pmd"): "posterior", ("correlated_gaussian", "pmfvb"): "blocks", ("gmm", "steinis"): "followers",
     ("gmm", "black_box_is"): "reweighting", ("gmm", "gf_svgd"): "surrogate", ("logistic", "pmd"): "decision_lines",
@@ -56,7 +60,8 @@ FIRST = {
 }  # fmt: skip
 
 
-def test_every_scene_draws_a_frame_and_the_first_is_the_one_that_shows_the_method_or_the_target():
+def test_every_scene_draws_a_frame_and_the_first_is_the_one_that_shows_the_method_or_the_target(monkeypatch):
+    short_chains(monkeypatch)
     seen = set()
     for (target, method), name in FIRST.items():
         first, *others = assert_pictures(target, method, **SMALL.get(target, {}))

@@ -1,11 +1,8 @@
-"""Pictures of topics: images, top words, and the shares of a chosen document."""
-
 import numpy as np
 import pytest
 
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.export.player.payload import stage_payload
 from pmdviz.scenes.stage import SCENES, SceneChoice, applicable_scenes
 from pmdviz.scenes.stage.topics import FAINT, NEUTRAL
 from pmdviz.targets import make_target
@@ -93,7 +90,7 @@ def test_the_document_is_chosen_from_a_menu(text):
     assert SCENES["lattice"].choices(make_target("ising")) == {}
 
 
-def test_a_page_and_a_player_get_the_words(text):
+def test_a_page_gets_the_words(text):
     frame, scene = frame_of(text), SCENES["top_words"]
     view = StageView(frame.target, scene, (0, 1))
     view.show(frame)
@@ -102,13 +99,6 @@ def test_a_page_and_a_player_get_the_words(text):
     before = view.sources["words"].data
     view.show(frame)
     assert view.sources["words"].data is before, "what is the same is not sent again"
-
-    class Seen:
-        words, note = {}, ""
-
-    Seen.columns = columns
-    payload = stage_payload([Seen], scene.words(frame.method))
-    assert payload["frames"][0]["text"] == columns.words.text and "image" not in payload["frames"][0]
     view.look_at(make_target("topics", **BARS), SCENES["topics"], (0, 1))
     view.show(frame_of(BARS))
     assert list(view.sources["words"].data["text"]) == []

@@ -5,7 +5,7 @@ from typing import Any
 from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.targets import TARGETS
+from pmdviz.targets import TARGETS, stochastic_volatility
 
 
 def frame_of(target: str, method: str, steps: int, **parts: Any) -> Frame:
@@ -14,3 +14,9 @@ def frame_of(target: str, method: str, steps: int, **parts: Any) -> Frame:
     knobs = {name: value for name, value in parts.items() if name not in options}
     recipe = Recipe(target, method, target_options=options, budget=None, **knobs)
     return Session(recipe, metrics_every=10**9).advance(steps)
+
+
+def short_chains(monkeypatch: Any) -> None:
+    """The reference draws of a hidden path come from few sweeps: for tests that compare with these draws alone."""
+    for name in ("DRAWS", "BURN_IN", "SWEEPS"):
+        monkeypatch.setattr(stochastic_volatility, name, 100)

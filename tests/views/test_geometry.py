@@ -1,5 +1,3 @@
-"""The Geometry page's figures without a server."""
-
 import numpy as np
 
 from pmdviz.scenes import style

@@ -1,5 +1,3 @@
-"""Pictures of experiments: drawn as they are given, in figures that stay while data come in."""
-
 import numpy as np
 import pytest
 

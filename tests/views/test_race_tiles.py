@@ -1,5 +1,3 @@
-"""Small multiples and the traces of a race, without a browser."""
-
 import numpy as np
 import pytest
 

@@ -1,5 +1,3 @@
-"""What the Race page's traces hand to a browser before and after there are bands."""
-
 import numpy as np
 import pytest
 from bokeh.models import VArea

@@ -1,5 +1,3 @@
-"""The experiment around the models: its cases, sources of data, forecast, notes, slopes and pictures."""
-
 import sys
 
 import numpy as np
@@ -185,6 +183,12 @@ def test_what_is_too_large_is_refused_before_it_begins(monkeypatch):
         cases = MADE.cases(MADE.Knobs.checked(knobs))
         assert sum(MADE.size(case).seconds for case in cases) < 1000, knobs
         assert max(MADE.size(case).megabytes for case in cases) < 500, knobs
+
+
+def test_cases_that_choose_among_numbers_of_components_cost_more():
+    case = MADE.cases(MADE.Knobs.checked({"model": "gmm"}))[0]
+    known, chosen = (MADE.size(case | {"count": count, "components": 1}) for count in ("known", "bic"))
+    assert known.seconds < chosen.seconds and known.megabytes < chosen.megabytes
 
 
 def test_what_is_no_density_has_a_note_and_no_likelihood():

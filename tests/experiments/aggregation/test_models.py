@@ -1,5 +1,3 @@
-"""The models that machines fit, against naive formulas, finite differences, SciPy and scikit-learn."""
-
 import numpy as np
 import pytest
 from scipy.optimize import linear_sum_assignment

@@ -1,5 +1,3 @@
-"""What dimension does: who is measured, the errors of runs and of exact draws, and two claims at fixed seeds."""
-
 import numpy as np
 import pytest
 from scipy.integrate import quad

@@ -1,5 +1,3 @@
-"""Kernels of the tests against loops over coordinates, means under the target, and bootstrap against its formula."""
-
 import itertools
 
 import numpy as np
@@ -13,6 +11,7 @@ from pmdviz.experiments.goodness_of_fit.bootstrap import (
     permutation_contrasts,
     quadratic_forms,
 )
+from pmdviz.experiments.goodness_of_fit.drawn import kernel_picture
 from pmdviz.experiments.goodness_of_fit.integrated_kernel import integrated_kernel, tables_of
 from pmdviz.experiments.goodness_of_fit.states import codes_of, enumerated, inverse_weights, neighbour_ratios
 from pmdviz.experiments.goodness_of_fit.statistics import FIT_TESTS
@@ -191,3 +190,15 @@ def test_permuted_statistics_are_mmd_of_the_permuted_samples():
         assert a.sum() == b.sum() == n
         within = sum(K[np.ix_(one, one)].sum() - n for one in (a, b)) / (n * (n - 1))
         assert value == pytest.approx(within - 2 * K[np.ix_(a, b)].mean(), abs=1e-8)
+
+
+def test_inverse_weights_have_mean_one_and_the_ratios_of_the_probabilities():
+    target = make_target("categorical")
+    states, p = enumerated(target)
+    np.testing.assert_allclose(inverse_weights(target, states), (1 / p) / (1 / p).mean(), rtol=1e-9)
+
+
+def test_both_axes_of_a_kernel_matrix_are_the_points():
+    drawn = kernel_picture("KSD", np.arange(9.0).reshape(3, 3), np.array([[2.0], [0.0], [1.0]]))
+    assert drawn.x_label == drawn.y_label and "points" in drawn.x_label
+    np.testing.assert_array_equal(drawn.values, [[0, 5, 3], [7, 0, 6], [1, 2, 0]])

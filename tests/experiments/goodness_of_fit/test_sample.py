@@ -1,5 +1,3 @@
-"""What is tested of runs, sessions, frames and arrays, and `pmdviz.test_fit` as a whole."""
-
 import numpy as np
 import pytest
 

@@ -1,5 +1,3 @@
-"""Every test of the table: its level, what it finds, and what it says where it does not apply."""
-
 import numpy as np
 import pytest
 from scipy import stats

@@ -1,5 +1,3 @@
-"""A comparison races the run's own settings against others, to the last knob."""
-
 import pytest
 
 from pmdviz.engine.recipe.recipe import Recipe

@@ -1,5 +1,3 @@
-"""Several sessions on one budget: nobody runs away, and each run is that of its recipe."""
-
 import json
 import threading
 

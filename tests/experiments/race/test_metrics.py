@@ -1,5 +1,3 @@
-"""Races are measured and ranked by the table of metrics, whatever target and methods they have."""
-
 import numpy as np
 import pytest
 

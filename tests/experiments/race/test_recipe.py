@@ -1,5 +1,3 @@
-"""A race's recipe: what comes out runs the same race again."""
-
 import json
 
 import numpy as np

@@ -1,5 +1,3 @@
-"""Races over seeds: rows, summary, errors, and that a result hangs on nothing but its recipes."""
-
 import numpy as np
 import pytest
 

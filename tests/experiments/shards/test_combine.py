@@ -1,5 +1,3 @@
-"""Putting subposteriors together: exact where it is, and shown to fail where it fails."""
-
 import numpy as np
 import pytest
 

@@ -1,5 +1,3 @@
-"""Subposteriors: they multiply to the posterior, and each is a target like any other."""
-
 import numpy as np
 import pytest
 from scipy.stats import norm

@@ -1,5 +1,3 @@
-"""The decrease of the KL of particle mean-field VB: its theory against brute force, and runs against the theory."""
-
 import numpy as np
 import pytest
 

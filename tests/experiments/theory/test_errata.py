@@ -1,5 +1,3 @@
-"""The figures of docs/errata.md that this package's formulas give, and the geometry of an exact step."""
-
 import numpy as np
 import pytest
 
