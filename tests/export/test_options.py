@@ -26,13 +26,9 @@ def test_short_forms_stand_for_several_options():
         ({"size": "960x540", "width": 960}, "size already says width and height; given besides: width"),
         ({"layers": "exakt"}, "unknown layer 'exakt'; did you mean 'exact'?"),
         ({"layers": 3}, "layers must be names"),
-        ({"size": "1x1"}, "width must be a whole number at least 160 and at most 3,840; given: 1"),
         ({"frames": 5, "every": 2}, "give frames or every, not both; given: frames=5, every=2"),
         ({"frames": 1}, "frames must be at least 2"),
-        ({"fps": 0}, "fps must be a whole number at least 1 and at most 60; given: 0"),
         ({"themes": "dark"}, "unknown export option 'themes'; did you mean 'theme'?"),
-        ({"theme": "drak"}, "'dark'"),
-        ({"transparent": "perhaps"}, "transparent must be true or false"),
     ],
 )
 def test_what_cannot_be_used_is_said_in_a_sentence(given, words, tmp_path):

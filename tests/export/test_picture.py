@@ -121,7 +121,7 @@ def test_the_picture_has_the_size_that_was_asked_for(run, size):
     assert box.width == pytest.approx(box.height, abs=1.5) and box.width > 0.5 * min(options.width, options.height)
 
 
-def test_layers_can_be_left_out(run):
+def test_layers_can_be_left_out_and_paper_is_the_themes_or_nothing(run):
     small = {"size": "320x180"}
     whole = drawn(run, **small)[1].copy()
     there = [name for name in LAYERS if name != "paths"]  # mirror descent has none
@@ -130,9 +130,6 @@ def test_layers_can_be_left_out(run):
         assert not np.array_equal(pixels, whole)
         assert len(some.stage.axes.get_legend().get_texts()) == len(there) - 1
     assert drawn(run, traces="none", **small)[0].traces is None
-
-
-def test_paper_is_the_themes_or_nothing(run):
     small = {"size": "320x180"}
     assert drawn(run, **small)[1][0, 0].tolist() == [255, 255, 255, 255]
     assert drawn(run, theme="dark", **small)[1][0, 0].tolist() == [18, 18, 18, 255]

@@ -43,7 +43,7 @@ def page(run, scenes, **options):
     return Page(Film(run, Look.checked(options)), scenes)
 
 
-def test_the_payload_holds_every_frame(run, scenes):
+def test_the_payload_holds_every_frame_and_positions_that_stay_once(run, scenes):
     payload = page(run, scenes).payload
     numbers = unpacked(payload["numbers"])
     assert len(payload["frames"]) == 7
@@ -66,6 +66,11 @@ def test_the_payload_holds_every_frame(run, scenes):
         assert frame["largest"] == dots["size"].max() <= LARGEST_DOT
         assert frame["rows"] == np.searchsorted(scenes[-1].history["iteration"], scene.iteration, side="right")
         assert frame["marks"] == len(scene.marks)
+    frames = page(run, scenes).payload["frames"]
+    for before, frame, scene in zip(frames, frames[1:], scenes[1:], strict=False):
+        between = {mark.iteration for mark in scene.marks if mark.kind == "rejuvenated"}
+        still = not between & {scene.iteration - 1, scene.iteration}
+        assert (before["x"] == frame["x"]) == still
 
 
 def test_the_payload_holds_the_paths_of_a_method():
@@ -82,24 +87,13 @@ def test_the_payload_holds_the_paths_of_a_method():
     assert "x0" not in payload["frames"][0], "before the first step there are none"
 
 
-def test_positions_that_stay_are_stored_once(run, scenes):
-    frames = page(run, scenes).payload["frames"]
-    for before, frame, scene in zip(frames, frames[1:], scenes[1:], strict=False):
-        between = {mark.iteration for mark in scene.marks if mark.kind == "rejuvenated"}
-        still = not between & {scene.iteration - 1, scene.iteration}
-        assert (before["x"] == frame["x"]) == still
-
-
-def test_the_page_is_whole_by_itself(run, scenes, tmp_path):
+def test_the_page_is_whole_by_itself_and_an_end_of_a_script_in_the_words_ends_nothing(run, scenes, tmp_path):
     importlib.import_module("panel_material_ui")  # as in the app: Panel adds scripts of its own to Bokeh's
     text = page(run, scenes).html()
     assert not re.search(r"<(script|img|iframe|source)[^>]*\ssrc=|<link[^>]*\shref=|@import|url\(\s*['\"]?http", text)
     assert "import pmdviz" in text and "iteration 0, 0 of 1,200 data visited" in text
     film = re.search(r'<script type="application/json" id="film">(.*?)</script>', text, flags=re.S)[1]
     assert json.loads(film)["fps"] == 20
-
-
-def test_an_end_of_a_script_in_the_words_ends_nothing(run, scenes):
     odd = [scene._replace(words="</script><b>", note="</script>") for scene in scenes]
     text = page(run, odd).html()
     assert text.count("</script><b>") == 0

@@ -97,7 +97,7 @@ def test_a_race_in_the_middle_ends_where_each_stands(race):
     assert last.tiles[0].note == live.sessions[0].frame.caveat.partition(":")[0]
 
 
-def test_as_many_frames_as_asked_and_no_more_than_there_are(race, tmp_path):
+def test_as_many_frames_as_asked_and_options_that_a_race_does_not_have(race, tmp_path):
     steps = max(int(h["iteration"][-1]) for (_, seed), h in race.histories.items() if seed == 4)
     assert steps >= STEPS and film(race).frames == min(100, steps + 1)
     assert film(race, frames=5).levels == [0, 225, 450, 675, 900] and film(race, every=400).levels == [0, 400, 800, 900]
@@ -107,6 +107,14 @@ def test_as_many_frames_as_asked_and_no_more_than_there_are(race, tmp_path):
         InputError, match=r"a film has at most 2,000 frames; every=1 gives 20,001: take every=11 or more"
     ):
         film(pmdviz.race(["pmd:num_particles=9"], budget=20_000), every=1).frames  # noqa: B018
+    with pytest.raises(
+        InputError, match=r"traces: ess is unavailable for all methods of this race; available: tv, kl_forward, kl_"
+    ):
+        race.export(tmp_path / "race.gif", traces="ess")
+    with pytest.raises(InputError, match=r"unknown value of traces: 'es'; did you mean 'ess'"):
+        race.export(tmp_path / "race.gif", traces="es")
+    with pytest.raises(InputError, match="unknown export option of a race 'seeds'"):
+        race.export(tmp_path / "race.gif", seeds=3)
 
 
 @looped("theme", ["light", "dark"])
@@ -222,14 +230,3 @@ def test_rows_and_histories_as_tables(race, tmp_path):
         np.testing.assert_array_equal(found["tv"][part], history["tv"])
         assert [float(row["visited"]) for row in histories[part]] == history["visited"].tolist()
     assert at == len(histories)
-
-
-def test_options_that_a_race_does_not_have(race, tmp_path):
-    with pytest.raises(
-        InputError, match=r"traces: ess is unavailable for all methods of this race; available: tv, kl_forward, kl_"
-    ):
-        race.export(tmp_path / "race.gif", traces="ess")
-    with pytest.raises(InputError, match=r"unknown value of traces: 'es'; did you mean 'ess'"):
-        race.export(tmp_path / "race.gif", traces="es")
-    with pytest.raises(InputError, match="unknown export option of a race 'seeds'"):
-        race.export(tmp_path / "race.gif", seeds=3)

@@ -60,11 +60,22 @@ def test_the_recipe_of_a_stopped_session_ends_where_it_stands(method):
     assert_same(pmdviz.run(session.run.to_recipe(), floor=False), session)
 
 
-def test_a_finished_run_keeps_its_budget_though_its_last_step_went_beyond_it():
+def test_a_finished_run_keeps_its_budget_and_the_last_row_is_the_frame_that_is_seen():
     run = pmdviz.run(method="gibbs", budget=500, floor=False, **SMALL)
     assert run.final.visited == 600 and run.to_recipe() == run.recipe
     passed = pmdviz.run(method="smc", num_particles=50, floor=False, **SMALL)
     assert passed.final.visited == 200 and passed.to_recipe() == passed.recipe
+    session = stopped(43)
+    own = session.history.columns["iteration"].tolist()
+    run = session.run
+    assert run.history["iteration"].tolist() == [*own, 43]
+    assert run.history["tv"][-1] == run.final.metrics["tv"]
+    assert session.history.columns["iteration"].tolist() == own
+    runner = Runner(stopped().recipe)
+    runner.advance(3)
+    snapshot = runner.snapshot()
+    assert_same(executed(snapshot.run.to_python()), runner.session)
+    assert np.array_equal(snapshot.history["tv"], runner.session.run.history["tv"])
 
 
 @looped("back", [0, 20, 30])
@@ -78,20 +89,3 @@ def test_after_going_back_the_later_changes_are_in_no_export_but_the_whole(back,
     whole = Recipe.from_json(run.export(tmp_path / "whole.json", whole=True).read_text())
     assert whole == run.recipe == session.recipe and [at for at, _ in whole.changes] == [30, 46]
     assert run.export(tmp_path / "whole.py", whole=True).read_text() == run.recipe.to_python()
-
-
-def test_the_last_row_is_the_frame_that_is_seen_and_leaves_the_session_s_own_history_alone():
-    session = stopped(43)
-    own = session.history.columns["iteration"].tolist()
-    run = session.run
-    assert run.history["iteration"].tolist() == [*own, 43]
-    assert run.history["tv"][-1] == run.final.metrics["tv"]
-    assert session.history.columns["iteration"].tolist() == own
-
-
-def test_the_page_s_own_lines_and_table_are_of_the_run_that_is_seen():
-    runner = Runner(stopped().recipe)
-    runner.advance(3)
-    snapshot = runner.snapshot()
-    assert_same(executed(snapshot.run.to_python()), runner.session)
-    assert np.array_equal(snapshot.history["tv"], runner.session.run.history["tv"])

@@ -18,15 +18,12 @@ def read(path):
     return units, dict(zip(names, table.T, strict=True))
 
 
-def test_the_history_is_all_of_it_to_the_last_bit(run, tmp_path):
+def test_history_and_particles_are_all_of_them_to_the_last_bit(run, tmp_path):
     units, columns = read(run.export(tmp_path / "history.csv"))
     assert columns.keys() == run.history.keys()
     for name, column in columns.items():
         np.testing.assert_array_equal(column, run.history[name])
     assert "tv: 0 to 1" in units and units.startswith("# ")
-
-
-def test_the_particles_with_weight_and_log_density(run, tmp_path):
     units, columns = read(run.export(tmp_path / "particles.csv", table="particles"))
     assert [*columns] == ["theta1", "theta2", "weight", "log_density"]
     np.testing.assert_array_equal(np.stack([columns["theta1"], columns["theta2"]], axis=1), run.particles)
@@ -35,13 +32,10 @@ def test_the_particles_with_weight_and_log_density(run, tmp_path):
     assert "log_density: nats" in units
 
 
-def test_spins_and_topics_have_no_density_to_write_down(tmp_path):
+def test_what_cannot_be_had_is_an_empty_cell_or_no_column(tmp_path):
     spins = pmdviz.run(target="ising", method="gibbs", budget=20, budget_unit="evaluations", floor=False)
     columns = read(spins.export(tmp_path / "spins.csv", table="particles"))[1]
     assert [*columns][0] == "theta1" and [*columns][-1] == "weight"
-
-
-def test_what_cannot_be_had_is_an_empty_cell():
     assert table_csv({"tv": np.array([0.5, np.nan, np.inf]), "n": np.array([1, 2, 3])}).splitlines()[1:] == [
         "tv,n", "0.5,1", ",2", "inf,3",
     ]  # fmt: skip
@@ -59,14 +53,11 @@ def test_parquet_holds_the_same_numbers_and_their_units(run, tmp_path, table):
         assert found.schema.field(name).metadata[b"unit"].decode() == UNITS.get(name, "")
 
 
-def test_the_recipe_replays_the_run(run, tmp_path):
+def test_recipe_and_python_repeat_the_run(run, tmp_path):
     text = run.export(tmp_path / "recipe.json").read_text(encoding="utf-8")
     again = pmdviz.run(pmdviz.Recipe.from_json(text), floor=False)
     assert json.loads(text)["changes"] == [[5, {"bandwidth": 1.2}]]
     assert again.particles.tobytes() == run.particles.tobytes() and again.weights.tobytes() == run.weights.tobytes()
-
-
-def test_the_python_repeats_the_run(run, tmp_path):
     scope: dict = {}
     exec(run.export(tmp_path / "run.py").read_text(encoding="utf-8"), scope)
     assert scope["run"].particles.tobytes() == run.particles.tobytes()

@@ -14,6 +14,10 @@ def test_it_has_words_and_knobs_that_differ_from_their_defaults():
         knobs = EXPERIMENTS[preset.experiment].Knobs
         defaults, chosen = knobs.defaults().as_dict(), knobs.checked(preset.knobs).as_dict()
         assert [each for each in preset.knobs if chosen[each] == defaults[each]] == [], name
+    titles = [preset.title for preset in EXPERIMENT_PRESETS.values()]
+    assert titles and len(set(titles)) == len(titles)
+    with pytest.raises(InputError, match="unknown preset of an experiment"):
+        find_experiment_preset("descents")
 
 
 @pytest.mark.nightly
@@ -23,13 +27,6 @@ def test_it_shows_what_it_is_about(name):
     with parallel_config("threading"):
         found = run_experiment(preset.experiment, preset.knobs, workers=1)
     assert not found.failed and preset.failures(found.summary) == []
-
-
-def test_titles_differ_and_a_name_of_none_is_refused():
-    titles = [preset.title for preset in EXPERIMENT_PRESETS.values()]
-    assert titles and len(set(titles)) == len(titles)
-    with pytest.raises(InputError, match="unknown preset of an experiment"):
-        find_experiment_preset("descents")
 
 
 def test_what_does_not_hold_is_said():

@@ -21,19 +21,13 @@ def gaussian(side=400, sd=1.0):
     return axis, z
 
 
-def test_levels_hold_the_stated_mass():
+def test_contours_hold_the_stated_mass_and_are_circles_of_the_right_radius_in_one_line():
     axis, z = gaussian()
     cell = (axis[1] - axis[0]) ** 2
     for mass, level in zip(MASSES, density_levels(z), strict=True):
         assert_allclose(z[z >= level].sum() * cell, mass, atol=0.002)
-
-
-def test_levels_are_of_the_density_s_own_mass():
     _, z = gaussian()
     assert_allclose(density_levels(7 * z), 7 * density_levels(z), rtol=1e-12)
-
-
-def test_contours_are_circles_of_the_right_radius_in_one_line():
     axis, z = gaussian()
     line = contour_line(axis, axis, z, density_levels(z))
     assert line["x"].dtype == line["y"].dtype == np.float32
@@ -46,22 +40,19 @@ def test_contours_are_circles_of_the_right_radius_in_one_line():
         start = end + 1
 
 
-def test_area_is_proportional_to_weight_and_the_ink_is_the_same_for_any_number():
+def test_area_is_proportional_to_weight_up_to_the_largest_dot():
     weights = np.array([0.001, 0.002, 0.007])
     sizes = dot_sizes(weights, 3)
     assert_allclose(sizes**2 / weights, INK, rtol=1e-5)
     for m in (100, 1000):
         assert_allclose((dot_sizes(np.full(m, 1 / m), m) ** 2).sum(), INK, rtol=1e-4)
-
-
-def test_no_dot_is_larger_than_the_largest_and_few_are_denser_than_many():
     assert dot_sizes(np.array([0.5, 0.5]), 2).max() == LARGEST_DOT
     assert dot_sizes(np.array([0.5, 0.5]), 2, 7.0).max() == 7.0
     assert 0.85 >= dot_opacity(0.45, 2) > dot_opacity(0.45, 100) > dot_opacity(0.45, 1_500) == 0.45
     assert dot_opacity(0.45, 5_000) < 0.45
 
 
-def test_at_most_5000_are_drawn_with_the_heaviest_and_otherwise_the_same_rows():
+def test_the_heaviest_are_drawn_and_of_equally_heavy_ones_none_for_its_place():
     rng = np.random.default_rng(0)
     one, two = rng.dirichlet(np.full(50_000, 0.1)), rng.dirichlet(np.full(50_000, 0.1))
     rows = drawn_rows(one)
@@ -70,9 +61,6 @@ def test_at_most_5000_are_drawn_with_the_heaviest_and_otherwise_the_same_rows():
     assert len(set(rows) & set(drawn_rows(two))) >= 4000
     assert np.array_equal(drawn_rows(np.full(50_000, 1 / 50_000)), np.linspace(0, 49_999, MAX_DRAWN).astype(int))
     assert list(drawn_rows(np.full(7, 1 / 7))) == list(range(7))
-
-
-def test_of_equally_heavy_particles_none_is_drawn_for_its_place_in_the_array():
     weights = np.zeros(100_000)
     weights[20_000:30_000] = 1e-4  # ten times the mean each: more than there is room for
     rows = drawn_rows(weights)

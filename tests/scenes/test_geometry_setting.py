@@ -17,13 +17,10 @@ def weights(x, y):
     return np.linalg.solve(np.vstack([setting.CORNERS.T, np.ones(3)]), np.vstack([x, y, np.ones(len(x))])).T
 
 
-def test_the_corners_are_the_certain_states():
+def test_the_corners_are_the_certain_states_and_a_start_stays_where_it_was_put():
     assert np.allclose(np.linalg.norm(setting.CORNERS - np.roll(setting.CORNERS, 1, axis=0), axis=1), 1)
     at = setting.place(np.eye(3))
     np.testing.assert_allclose(np.column_stack([at["x"], at["y"]]), setting.CORNERS)
-
-
-def test_a_start_that_is_dragged_is_where_it_was_put_and_never_at_an_edge():
     q = np.array([0.2, 0.5, 0.3])
     at = setting.place(q)
     np.testing.assert_allclose(setting.start_at(at["x"][0], at["y"][0]), q)

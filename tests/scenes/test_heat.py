@@ -15,7 +15,7 @@ def frame():
     return Session(Recipe(num_particles=300)).advance(3)
 
 
-def test_the_heat_is_brightest_at_the_peak_and_neutral_where_nothing_is(frame):
+def test_the_heat_is_brightest_at_the_peak_and_a_tile_of_a_race_goes_without_it(frame):
     grid = frame.grid
     image = heat_image(grid.q, grid.grid.box)
     assert image.values.shape == (SIDE, SIDE) and image.values.dtype == np.float32
@@ -24,6 +24,9 @@ def test_the_heat_is_brightest_at_the_peak_and_neutral_where_nothing_is(frame):
     peak = np.unravel_index(grid.q.argmax(), grid.q.shape)
     assert np.abs(np.array([row, column]) - np.array(peak) * SIDE / grid.grid.side).max() <= 1.5
     assert (heat_image(0 * grid.q, grid.grid.box).values == 0.5).all()
+    scene = SCENES["posterior"]
+    assert scene.columns(frame, (0, 1)).image is not None
+    assert tile_columns(frame, 4, scene, (0, 1)).image is None
 
 
 def test_the_colours_of_the_difference_add_up_to_the_total_variation(frame):
@@ -50,12 +53,6 @@ def test_in_one_dimension_the_coloured_area_is_twice_the_total_variation():
     x = np.linspace(0, 1, 11)
     above = area_image(x, 0 * x, (0.0, 1.0), (0.0, 1.0)).values
     assert (above[:, -1] == 1).all() and above[-1, 3] == 0.5 and above[0, 3] == 1
-
-
-def test_a_tile_of_a_race_goes_without_the_heat(frame):
-    scene = SCENES["posterior"]
-    assert scene.columns(frame, (0, 1)).image is not None
-    assert tile_columns(frame, 4, scene, (0, 1)).image is None
 
 
 def test_marginal_curves_stand_at_the_edges_and_the_exact_ones_fill_the_strips(frame):

@@ -49,15 +49,12 @@ def test_a_goal_as_a_person_says_it(goal, words):
     assert goal_words(Expression(goal)) == words
 
 
-def test_the_end_says_what_became_of_the_answers():
+def test_the_end_says_what_became_of_the_answers_and_a_caveat_becomes_a_sentence(monkeypatch):
     progress = Progress.begin(small_lesson()).answer("question", "b", "sure").reveal().answer("after", 60)
     progress = progress.judged("question", Verdict(True, "")).judged("after", Verdict(False, "")).reach()
     assert summary(progress) == ["1 of 2 answers right.", "Sure: 1 of 1 right.", "0 of 1 goals reached."]
     assert calibration(replace(progress, verdicts={})) == ""
     assert summary(Progress.begin(small_challenge()).score(71.4).score(30.0))[-1] == "Best score: 71 of 100."
-
-
-def test_a_caveat_becomes_a_sentence_with_one_full_stop(monkeypatch):
     monkeypatch.setattr(diagnosis, "diagnose", lambda each, scope: "")
     monkeypatch.setattr(diagnosis, "RunScope", lambda run: None)
     for caveat in ("weights rest on few particles", "weights rest on few particles."):

@@ -40,7 +40,7 @@ def test_an_ellipse_holds_68_per_cent_of_its_gaussian():
     assert abs(share - drawn.MASS) < 4 * np.sqrt(drawn.MASS * (1 - drawn.MASS) / 100_000)
 
 
-def test_ellipses_have_gaps_between_them_and_what_is_not_known_is_left_out():
+def test_ellipses_have_gaps_between_them_and_both_axes_are_equally_long():
     means, covs = np.zeros((3, 2)), np.array([np.eye(2)] * 3)
     covs[1, 0, 0] = np.nan
     line = drawn.outlines(means, covs)
@@ -48,9 +48,6 @@ def test_ellipses_have_gaps_between_them_and_what_is_not_known_is_left_out():
     flat = drawn.outlines(np.zeros(2), np.array([[1.0, 1.0], [1.0, 1.0]]))  # one eigenvalue is 0, or just below
     assert np.isfinite(flat["x"][:-1]).all()
     assert len(drawn.outlines(np.empty((0, 2)), np.empty((0, 2, 2)))["x"]) == 0
-
-
-def test_both_axes_of_ellipses_are_equally_long():
     points = {"x": np.array([0.0, 10.0]), "y": np.array([5.0, 6.0])}
     (x0, x1), (y0, y1) = drawn.square([points, {"x": np.array([np.nan]), "y": np.array([np.nan])}])
     assert x1 - x0 == pytest.approx(y1 - y0) and x0 < 0 and x1 > 10 and (y0 + y1) / 2 == pytest.approx(5.5)

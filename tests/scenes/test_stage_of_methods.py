@@ -3,9 +3,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from pmdviz.methods import METHODS
 from pmdviz.scenes.stage import SCENES, components, descent, followers, ladder, reweighting, square, surrogate
-from pmdviz.targets import make_target
 from tests.support.frames import frame_of
 from tests.support.tables import looped
 
@@ -65,13 +63,7 @@ def drawn(request):
     return frame, pair, COMPONENTS.columns(frame, pair)
 
 
-def test_it_is_of_methods_with_components_of_their_own():
-    plane = make_target("gaussian")
-    assert {name for name, method in METHODS.items() if COMPONENTS.applies(plane, method)} == {"adaptive_is", "npv"}
-    assert not COMPONENTS.applies(make_target("bimodal1d"), METHODS["npv"])
-
-
-def test_the_ellipses_lie_one_and_two_sds_from_the_means(drawn):
+def test_the_ellipses_lie_one_and_two_sds_from_the_means_stronger_the_heavier(drawn):
     frame, pair, columns = drawn
     mixture = frame.densities["mixture"]
     rows = np.argsort(-mixture.weights, kind="stable")[: components.MOST]
@@ -81,19 +73,10 @@ def test_the_ellipses_lie_one_and_two_sds_from_the_means(drawn):
     for k, radius in enumerate((1.0, 2.0)):
         z = np.hypot((x[k] - mean[:, :1]) / sds[:, :1], (y[k] - mean[:, 1:]) / sds[:, 1:])
         np.testing.assert_allclose(z, radius, rtol=2e-3)
-
-
-def test_the_heavier_the_stronger(drawn):
     frame, _, columns = drawn
     alpha = columns.paths["alpha"].reshape(2, -1, components.CORNERS)[0, :, 0]
     assert alpha[0] == 1.0 and (np.diff(alpha) <= 0).all() and alpha.min() >= components.FAINTEST
     assert columns.words.text and columns.words.text[0] == f"{frame.densities['mixture'].weights.max():.0%}"
-
-
-def test_particles_and_the_exact_posterior_are_there(drawn):
-    frame, pair, columns = drawn
-    np.testing.assert_array_equal(columns.particles["x"], frame.particles[:, pair[0]].astype(np.float32))
-    assert len(columns.exact["x"]) and len(columns.prior["x"])
 
 
 def test_shares_are_written_once_for_each_place():
@@ -109,7 +92,7 @@ def test_shares_are_written_once_for_each_place():
 DESCENT = SCENES["descent"]
 
 
-def test_lines_lead_from_ancestors_to_particles():
+def test_lines_lead_from_ancestors_to_particles_darker_the_heavier_the_family():
     frame = frame_of("mixture", "pmd", 12, num_particles=200)
     drawn = DESCENT.columns(frame, (0, 1))
     starts = np.stack([drawn.paths["x0"], drawn.paths["y0"]], axis=1)
@@ -118,18 +101,8 @@ def test_lines_lead_from_ancestors_to_particles():
     np.testing.assert_array_equal(starts, frame.ancestry.first[frame.ancestry.rows].astype(np.float32))
     assert len(drawn.others["x"]) == len(np.unique(frame.ancestry.rows)) < 200
     assert not len(drawn.approximate["x"]) and len(drawn.exact["x"])
-
-
-def test_a_line_is_darker_the_heavier_the_family():
     opacity = descent.line_opacity(np.array([0, 0, 2]), np.array([0.4, 0.4, 0.2]), 3)
     np.testing.assert_allclose(opacity, [1.0, descent.FAINTEST, descent.FAINTEST + (1 - descent.FAINTEST) * 0.5])
-
-
-def test_where_it_applies():
-    plane, line = make_target("mixture"), make_target("bimodal1d")
-    assert {name for name, method in METHODS.items() if DESCENT.applies(plane, method)} >= {"pmd", "smc", "smc_mcmc"}
-    assert not DESCENT.applies(plane, METHODS["svgd"]) and not DESCENT.applies(line, METHODS["pmd"])
-    assert not DESCENT.applies(make_target("topics"), METHODS["particle_lda"])
 
 
 # Leaders and followers: dots by log weight, leaders where they stand, cells by how the last step stretches space.
@@ -141,7 +114,7 @@ def of_followers(steps=6, **parts):
     return frame_of("gmm", "steinis", steps, num_particles=50, num_leaders=30, num_pilots=20, **parts)
 
 
-def test_a_dot_is_as_wide_as_its_log_weight_says():
+def test_cells_are_the_determinants_of_the_last_step_and_dots_as_wide_as_log_weights_say():
     weights = np.exp(-np.array([0.0, followers.NATS / 2, followers.NATS, 3 * followers.NATS, np.inf]))
     middle = (followers.SMALLEST + followers.LARGEST) / 2
     np.testing.assert_allclose(
@@ -149,19 +122,6 @@ def test_a_dot_is_as_wide_as_its_log_weight_says():
         [followers.LARGEST, middle, followers.SMALLEST, followers.SMALLEST, followers.SMALLEST],
         rtol=1e-6,
     )
-
-
-@looped("dim, pair", [(1, (0, 1)), (2, (0, 1)), (4, (3, 1))])
-def test_leaders_stand_where_they_are(dim, pair):
-    frame = of_followers(dim=dim)
-    columns, leaders = FOLLOWERS.columns(frame, pair), frame.state.leaders.astype(np.float32)
-    np.testing.assert_array_equal(columns.others["x"], leaders[:, pair[0]])
-    np.testing.assert_array_equal(columns.others["y"], leaders[:, pair[1]] if dim > 1 else 0 * leaders[:, 0])
-    np.testing.assert_array_equal(columns.particles["size"], followers.log_sizes(frame.weights.astype(np.float32)))
-    assert len(columns.paths["x0"]) or dim == 1
-
-
-def test_cells_are_the_determinants_of_the_last_step():
     frame = of_followers()
     image = FOLLOWERS.columns(frame, (0, 1)).image
     (left, right), (low, high) = image.x, image.y
@@ -181,6 +141,16 @@ def test_cells_are_the_determinants_of_the_last_step():
         FOLLOWERS.columns(of_followers(0), (0, 1)).image is None
         and FOLLOWERS.columns(of_followers(dim=3), (0, 1)).image is None
     )
+
+
+@looped("dim, pair", [(1, (0, 1)), (2, (0, 1)), (4, (3, 1))])
+def test_leaders_stand_where_they_are(dim, pair):
+    frame = of_followers(dim=dim)
+    columns, leaders = FOLLOWERS.columns(frame, pair), frame.state.leaders.astype(np.float32)
+    np.testing.assert_array_equal(columns.others["x"], leaders[:, pair[0]])
+    np.testing.assert_array_equal(columns.others["y"], leaders[:, pair[1]] if dim > 1 else 0 * leaders[:, 0])
+    np.testing.assert_array_equal(columns.particles["size"], followers.log_sizes(frame.weights.astype(np.float32)))
+    assert len(columns.paths["x0"]) or dim == 1
 
 
 # The ladder: rows are densities of their temperatures, particles stand at theirs.
@@ -223,21 +193,11 @@ def test_particles_stand_at_their_temperature_and_every_weight_is_counted():
     np.testing.assert_allclose(shares, np.histogram(counts, edges)[0] / 100, atol=1e-6)
 
 
-def test_on_the_way_back_it_shows_those_that_take_it():
+def test_on_the_way_back_and_above_two_dimensions():
     frame = of_ladder(25, sandwich=True)
     assert frame.state.returning and ladder.temperature_of(frame) == pytest.approx((15 / 20) ** 3)
     columns = LADDER.columns(frame, (0, 1))
     assert np.array_equal(columns.particles["x"], frame.state.points[:, 0].astype(np.float32))
-
-
-def test_it_applies_to_all_that_tell_a_temperature():
-    gaussian, ising = make_target("gaussian"), make_target("ising")
-    fits = {name for name, method in METHODS.items() if LADDER.applies(gaussian, method)}
-    assert {"ais", "hais", "stochastic_ais", "smc_mcmc"} <= fits and not fits & {"pmd", "importance", "hmc"}
-    assert not LADDER.applies(ising, METHODS["ais"])
-
-
-def test_above_two_dimensions_prior_and_posterior_are_drawn():
     frame = of_ladder(target="linear", dim=3, num_data=40)
     columns = LADDER.columns(frame, (1, 0))
     y = columns.exact["y"]

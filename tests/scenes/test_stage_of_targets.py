@@ -28,7 +28,7 @@ def of_process(method="structured_pmd", **options):
     return frame_of("sparse_gp", method, 3, **{"num_data": 200, "dim": 30, "noise_variance": 0.01, **options})
 
 
-def test_the_exact_band_is_the_process_of_all_data_whatever_the_inducing_inputs_are():
+def test_the_exact_band_is_the_process_of_all_data_and_beyond_it_the_sparse_posterior():
     frame = of_process(dim=3)
     found = SCENES["band"].columns(frame, (0, 1))
     x, y = frame.target.data.T
@@ -38,17 +38,11 @@ def test_the_exact_band_is_the_process_of_all_data_whatever_the_inducing_inputs_
     solved = np.linalg.solve(both + 0.01 * np.eye(len(x)), np.column_stack([y, across.T]))
     mean, sd = across @ solved[:, 0], np.sqrt(1 - np.einsum("ij,ji->i", across, solved[:, 1:]))
     np.testing.assert_allclose(curves(found.exact, POINTS), [mean, mean - 2 * sd, mean + 2 * sd], atol=1e-5)
-
-
-def test_beyond_the_exact_process_it_is_the_sparse_posterior():
     frame = of_process(num_data=5000, dim=12)
     mean, low, high = curves(SCENES["band"].columns(frame, (0, 1)).exact, POINTS)
     assert frame.target.process_at(np.zeros((1, 1))) is None
     reference = frame.target.row_mean(frame.target.exact.mean[None], frame.target.rows_at(np.zeros((1, 1))))
     assert mean[POINTS // 2] == pytest.approx(reference[0, 0], abs=0.01) and (low < mean).all() and (mean < high).all()
-
-
-def test_the_true_function_and_the_data():
     found = SCENES["band"].columns(of_process(), (0, 1))
     np.testing.assert_allclose(found.prior["y"], truth(found.prior["x"].astype(float)), atol=1e-5)
     assert len(found.others["x"]) == 200
@@ -115,7 +109,7 @@ def test_weighted_quantiles_are_those_of_repeated_values(shares):
         np.testing.assert_array_equal(weighted_quantiles(values, weights, shares), expected)
 
 
-def test_the_bands_are_quantiles_and_the_true_path_is_drawn():
+def test_the_bands_are_quantiles_also_of_a_file_without_a_true_path_and_of_draws(tmp_path):
     frame = of_path()
     found, target = SCENES["hidden_path"].columns(frame, (0, 1)), frame.target
     draws = target.reference().draws
@@ -125,16 +119,10 @@ def test_the_bands_are_quantiles_and_the_true_path_is_drawn():
     assert found.drawn == found.num_particles == len(frame.weights)
     np.testing.assert_allclose(found.prior["y"], target.true_path, atol=1e-6)
     np.testing.assert_array_equal(found.prior["x"], np.arange(1, 13))
-
-
-def test_returns_of_a_file_have_no_true_path(tmp_path):
     path = tmp_path / "returns.csv"
     path.write_text("".join(f"{k},{y}\n" for k, y in enumerate((0.5, -1.0, 2.0, 0.25))))
     found = SCENES["hidden_path"].columns(of_path(data=str(path), num_data=4), (0, 1))
     assert not len(found.prior["y"]) and curves(found.exact, 4).shape == (3, 4)
-
-
-def test_of_a_single_gaussian_draws_stand_for_particles():
     frame = of_path("npv", 1)
     found = curves(SCENES["hidden_path"].columns(frame, (0, 1)).approximate, 12)
     expected = np.quantile(frame.draws[:, 3:], (0.05, 0.5, 0.95), axis=0, method="inverted_cdf")

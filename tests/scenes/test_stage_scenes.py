@@ -68,7 +68,8 @@ def test_every_scene_draws_a_frame_and_the_first_is_the_one_that_shows_the_metho
         assert first == name, (target, method)
         seen |= {first, *others}
     assert seen == SCENES.keys() - {"top_words"}  # whose words a corpus of a file has: test_topics
-    for name in ("blocks", "followers", "reweighting", "surrogate", "hidden_path", "weight_signs"):
+    none = "blocks", "followers", "reweighting", "surrogate", "hidden_path", "weight_signs", "components", "descent"
+    for name in (*none, "ladder"):
         assert not SCENES[name].applies(make_target("gmm"), METHODS["svgd"]), name
 
 

@@ -36,7 +36,7 @@ def tile(cells, number, columns=3, side=3, gap=1):
     return cells[bottom : bottom + side, left : left + side][::-1].ravel()
 
 
-def test_tiles_are_the_topics_of_the_heaviest_particle_and_the_document():
+def test_tiles_are_the_topics_of_the_heaviest_particle_and_lines_the_shares_of_the_document():
     frame, scene = frame_of(BARS), SCENES["topics"]
     image = scene.columns(frame, (2, 0)).image.values
     best = int(np.argmax(frame.weights))
@@ -48,9 +48,6 @@ def test_tiles_are_the_topics_of_the_heaviest_particle_and_the_document():
     corpus = frame.target.corpus
     counts = np.bincount(corpus.words[first:end], corpus.counts[first:end], 9)
     np.testing.assert_allclose(tile(image, 5), NEUTRAL - FAINT - (NEUTRAL - FAINT) * counts / counts.max(), rtol=1e-5)
-
-
-def test_lines_are_as_long_as_the_shares_of_the_chosen_document():
     frame, scene = frame_of(BARS), SCENES["topics"]
     topics = frame.target.topics(frame.particles[[int(np.argmax(frame.weights))]])
     lengths = []

@@ -26,21 +26,10 @@ def test_numbers(value, words):
     assert number(value) == words
 
 
-def test_counts_and_times():
+def test_counts_and_times_and_the_state_of_a_run_in_one_line():
     assert count(12_000.0) == "12,000"
     assert [short(v) for v in (0.05, 2.0, 1500.0, 0.75)] == ["0.05", "2", "1,500", "0.75"]
     assert [duration(s) for s in (0.42, 12.2, 600)] == ["0.4 s", "12 s", "10 min"]
-
-
-class Moment:
-    iteration, visited, budget, num_draws, caveat = 120, 12_000, 20_000, 1_500, ""
-    spent, budget_unit, traced_names = 12_000, "data", ()
-    metrics, note = {"tv": 0.0871, "floor_tv": 0.0884}, ""
-    metric = property(lambda self: self.metrics.get)
-    floors = property(lambda self: self.metrics)
-
-
-def test_the_state_of_a_run_is_one_line():
     frame = Moment()
     assert state(frame) == "iteration 120, 12,000 of 20,000 data visited, TV 0.0871, exact samples 0.0884"
     frame.budget, frame.metrics = None, {"tv": 0.5, "floor_tv": None}
@@ -50,6 +39,14 @@ def test_the_state_of_a_run_is_one_line():
     frame.metrics, frame.caveat = {"tv": 0.5, "floor_tv": None}, "burn-in (3 of 5 draws)"
     frame.num_draws = None
     assert state(frame) == "iteration 120, 12,000 data visited, TV 0.500, burn-in (3 of 5 draws)"
+
+
+class Moment:
+    iteration, visited, budget, num_draws, caveat = 120, 12_000, 20_000, 1_500, ""
+    spent, budget_unit, traced_names = 12_000, "data", ()
+    metrics, note = {"tv": 0.0871, "floor_tv": 0.0884}, ""
+    metric = property(lambda self: self.metrics.get)
+    floors = property(lambda self: self.metrics)
 
 
 @looped(

@@ -103,17 +103,3 @@ def test_one_row_and_none_are_pictures_too(view):
         view.show(pictures)
         x, y = view.views[0].figure.x_range, view.views[0].figure.y_range
         assert np.isfinite([x.start, x.end, y.start, y.end]).all() and x.start < x.end and y.start < y.end
-
-
-def test_one_name_has_one_colour_in_all_pictures(view):
-    groups = [
-        Group("machines", np.zeros((1, 2)), np.eye(2)[None]),
-        Group("series 1", np.zeros((1, 2)), np.eye(2)[None]),
-    ]
-    plane = Ellipses(groups, np.empty((0, 2)), "first", "second")
-    near = PicturesView()
-    near.show([plane], view.colours)
-    own, colours = near.views[0].groups, style.entrant_colours(False)
-    assert own[1].glyph.line_color == view.views[0].slots[1].line.glyph.line_color == colours[1]
-    assert own[0].glyph.line_color not in {colours[view.colours[name]] for name in ("series 0", "series 1")}
-    assert colours[1] in near.heads[0].text

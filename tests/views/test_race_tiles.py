@@ -7,7 +7,7 @@ from pmdviz.scenes import style
 from pmdviz.scenes.race import Standing, race_scene
 from pmdviz.scenes.race_columns import CLOCKS, band, clock_end, line_columns, span
 from pmdviz.scenes.tiling import Tiling, placed
-from pmdviz.views.race_tiles import EMPTY, RaceTiles, cut
+from pmdviz.views.race_tiles import RaceTiles, cut
 from pmdviz.views.race_traces import RaceTraces
 from tests.support.tables import looped
 
@@ -28,11 +28,13 @@ def test_tiles_do_not_overlap_and_lie_in_the_ranges(number, columns):
             assert abs(one[0] - other[0]) >= 1 or abs(one[1] - other[1]) >= 1 + tiling.head
 
 
-def test_what_lies_outside_a_tile_is_not_drawn_in_the_next_one():
+def test_what_lies_outside_a_tile_is_not_drawn_in_the_next_one_and_long_titles_are_cut():
     x, y = placed(np.array([0.0, 5.0, 10.0, 11.0]), np.array([0.0, 1.0, 2.0, 1.0]), ((0, 10), (0, 2)), (3.0, -1.0))
     assert (
         x.tolist()[:3] == [3.0, 3.5, 4.0] and np.isnan(x[3]) and y.tolist()[:3] == [-1.0, -0.5, 0.0] and np.isnan(y[3])
     )
+    assert cut("PMD, warm start", 20) == "PMD, warm start"
+    assert cut("PMD, bandwidth rule: isotropic, bandwidth = 0.5", 26) == "PMD, bandwidt…dwidth = 0.5"
 
 
 def scene(*methods):
@@ -74,22 +76,6 @@ def test_colours_mean_methods_and_the_exact_posterior_is_neutral(dark):
     assert not grey and theme.layers["floor"] not in own
 
 
-def test_a_long_title_keeps_its_beginning_and_its_end():
-    assert cut("PMD, warm start", 20) == "PMD, warm start"
-    assert cut("PMD, bandwidth rule: isotropic, bandwidth = 0.5", 26) == "PMD, bandwidt…dwidth = 0.5"
-
-
-def test_words_and_the_empty_state():
-    view = RaceTiles()
-    view.arrange(Tiling(0, 3))
-    assert view.middle.data["text"] == [EMPTY]
-    view.arrange(Tiling(1, 2))
-    (tile,) = scene("gibbs").tiles
-    view.say([tile._replace(title="a method with a name that is far too long", ended="why " * 60)])
-    assert view.middle.data["text"] == [""] and "…" in view.words.data["title"][0]
-    assert view.words.data["note"][0].count("\n") <= 3
-
-
 def rows(values, step=100.0):
     n = len(values)
     columns = {clock: step * np.arange(n) for clock in CLOCKS}
@@ -110,15 +96,7 @@ def test_traces_share_sources_follow_the_clock_and_show_the_floor():
     assert len(traces.sources[1].data["first"]) == 0 and "Press Play" in panel.said.data["text"][0]
 
 
-def test_infinite_and_huge_values_stay_on_the_axis():
-    spans = {name: span(METRICS[name], [np.array([np.inf, 5.0, 1e-3])]) for name in DRAWN}
-    columns = line_columns(rows([np.inf, 0.5, 0.0]), spans)
-    assert columns["kl_forward"].tolist() == pytest.approx([100.0, 1.0, spans["kl_forward"][0]])
-    assert spans["tv"][0] <= 1e-3 and spans["tv"][1] == 1.0
-    assert clock_end("seconds", [0.3, 1.4], 20_000) == 2.0 and clock_end("visited", [500.0], 20_000) == 20_400
-
-
-def test_a_band_is_the_quantiles_of_the_runs_where_all_have_come():
+def test_a_band_is_the_quantiles_of_the_runs_and_infinite_values_stay_on_the_axis():
     runs = [rows([1.0, 1.0 - 0.1 * k, 0.5]) for k in range(5)] + [rows([1.0, 0.8])]
     found = band(runs, "visited", "tv")
     assert found["x"][0] == 0 and found["x"][-1] == 100
@@ -127,3 +105,8 @@ def test_a_band_is_the_quantiles_of_the_runs_where_all_have_come():
     assert found["low"][-1] == pytest.approx(np.quantile(last, 0.1))
     assert len(band([], "visited", "tv")["x"]) == 0
     assert len(band([rows([np.nan, np.nan])], "visited", "tv")["x"]) == 0
+    spans = {name: span(METRICS[name], [np.array([np.inf, 5.0, 1e-3])]) for name in DRAWN}
+    columns = line_columns(rows([np.inf, 0.5, 0.0]), spans)
+    assert columns["kl_forward"].tolist() == pytest.approx([100.0, 1.0, spans["kl_forward"][0]])
+    assert spans["tv"][0] <= 1e-3 and spans["tv"][1] == 1.0
+    assert clock_end("seconds", [0.3, 1.4], 20_000) == 2.0 and clock_end("visited", [500.0], 20_000) == 20_400

@@ -29,18 +29,6 @@ def test_bands_are_made_when_there_are_some():
     assert not len(traces.panels["first"].bands[0].data["x"])
 
 
-def test_exact_samples_are_named_in_the_legend_and_lines_lie_over_the_picture():
-    traces = RaceTraces([METRICS["tv"], METRICS["kl_forward"]])
-    row = {name: np.array([0.0, 50.0]) for name in CLOCKS} | {"tv": [0.9, 0.3], "kl_forward": [2.0, 0.5]}
-    traces.show([row], {"tv": 0.087, "kl_forward": None}, 100)
-    said = [[item.label.value for item in panel.legend.items] for panel in traces.panels.values()]
-    assert said == [["exact samples: 0.0870"], []]
-    for panel in traces.panels.values():
-        assert {line.level for line in (*panel.lines, panel.marks)} == {"overlay"}
-        assert panel.floor_key.data_source not in (*traces.sources, panel.floor)
-    assert (traces.panels["first"].figure.y_range.start, traces.panels["first"].figure.y_range.end) == (0.0, 1.0)
-
-
 def test_other_metrics_have_figures_of_their_own():
     """Axes of another kind and other words; the sources stay those that the page sends."""
     traces = RaceTraces([METRICS["tv"], METRICS["kl_forward"]])

@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-from bokeh.document import Document
 
 from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
@@ -21,23 +20,6 @@ def ranges(view):
     return x.start, x.end, y.start, y.end
 
 
-def test_figure_can_be_serialised_and_has_its_names(session):
-    view = StageView(session.target)
-    view.set_theme()
-    view.show(session.frame)
-    doc = Document()
-    doc.add_root(view.figure)
-    doc.validate()
-    assert view.figure.name == "stage"
-    assert [item.label.value for item in view.legend.items] == [
-        "prior",
-        "exact posterior",
-        "approximation",
-        "particles",
-    ]
-    assert (view.figure.xaxis[0].axis_label, view.figure.yaxis[0].axis_label) == session.target.parameter_names
-
-
 def test_drawing_twice_changes_nothing_and_ranges_belong_to_the_user(session):
     view = StageView(session.target)
     view.show(session.advance(1))
@@ -52,7 +34,7 @@ def test_drawing_twice_changes_nothing_and_ranges_belong_to_the_user(session):
     assert ranges(view) != seen
 
 
-def test_another_target_brings_its_ranges_and_names(session):
+def test_another_target_brings_its_ranges_and_the_legend_says_what_is_left_out(session):
     view = StageView(session.target)
     view.show(session.frame)
     other = Session(Recipe("bimodal1d", num_particles=100))
@@ -60,9 +42,6 @@ def test_another_target_brings_its_ranges_and_names(session):
     view.show(other.frame)
     assert view.figure.y_range.start < 0 < view.figure.y_range.end
     assert view.figure.yaxis[0].axis_label.startswith("density")
-
-
-def test_legend_says_what_is_left_out(session):
     view = StageView(session.target)
     view.show(Session(Recipe("mixture", num_particles=6_000)).frame)
     assert view.legend.items[-1].label.value == "particles (5,000 of 6,000 drawn)"

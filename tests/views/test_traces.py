@@ -22,14 +22,6 @@ def history(n=50, **columns):
     return base | values | columns
 
 
-def test_empty_state_speaks_and_then_gives_way():
-    view = TracesView()
-    view.show(history(1), NO_FLOORS)
-    assert view.middle.data["text"] == ["Press Play: TV will be drawn here"]
-    view.show(history(2), NO_FLOORS)
-    assert view.middle.data["text"] == [""]
-
-
 def test_zero_infinite_and_missing_values_keep_the_line():
     kl = np.array([np.inf, 1e6, np.nan, 0.5, 0.0])
     view = TracesView("kl")

@@ -10,7 +10,6 @@ from pmdviz.experiments.aggregation.matching import assignment, distance, matche
 from pmdviz.experiments.aggregation.models import MODELS
 from pmdviz.experiments.aggregation.models.em import FLOOR_HIT, NOT_CONVERGED
 from pmdviz.experiments.aggregation.models.mixture import Mixture, symmetric_kl
-from pmdviz.experiments.aggregation.models.selection import fit_by_bic
 
 MADE = {name: model(4, 3, 2) for name, model in MODELS.items()}
 TRUTHS = {name: model.truth(np.random.default_rng(7)) for name, model in MADE.items()}
@@ -102,14 +101,6 @@ def test_em_of_a_mixture_is_scikit_learns_from_the_same_start():
     assert model.log_density(points, fit.params).mean() == pytest.approx(known.score(points), abs=1e-9)
 
 
-def test_the_beginning_finds_what_the_truth_finds():
-    model, truth = MADE["gmm"], TRUTHS["gmm"]
-    points = model.sample(truth, np.random.default_rng(4), 2000)
-    found = model.fit(points, rng=np.random.default_rng(0)).params
-    assert distance(found, model.fit(points, start=truth).params) < 1e-6
-    assert distance(found, truth) < 0.3
-
-
 def test_what_degenerates_is_said(rng):
     gaussian, gmm = MADE["gaussian"], MADE["gmm"]
     flat = rng.normal(size=(3, 4))  # 3 points in 4 dimensions
@@ -161,16 +152,6 @@ def test_the_symmetric_kl_is_two_integrals():
         for b in range(3):
             first, second = (one.means[a], one.covs[a]), (other.means[b], other.covs[b])
             assert symmetric_kl(one, other)[a, b] == pytest.approx(kl(*first, *second) + kl(*second, *first))
-
-
-@pytest.mark.ci
-@pytest.mark.parametrize("name, d", [("gmm", 2), ("mixture_ppca", 3)])
-def test_bic_finds_how_many_components_there_are(name, d):
-    make = MODELS[name]
-    truth = make(d, 3, 1).truth(np.random.default_rng(3))
-    points = make(d, 3, 1).sample(truth, np.random.default_rng(4), 1500)
-    found = fit_by_bic([make(d, c, 1) for c in range(1, 7)], points, np.random.default_rng(5))
-    assert len(found.params.shares) == 3 and distance(found.params, truth) < 0.5
 
 
 def test_turning_loadings_changes_no_coordinate(rng):

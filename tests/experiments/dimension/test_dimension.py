@@ -34,12 +34,9 @@ def test_every_entrant_that_fits_can_be_made_into_a_run(family):
     assert all(METHODS[ENTRANTS[name].method].requires - FAMILIES[family].offers for name in left_out)
 
 
-def test_a_family_offers_what_its_targets_do():
+def test_a_family_offers_what_its_targets_do_and_algorithm_1_is_that_of_the_preset():
     for family in FAMILIES.values():
         assert family.offers <= family.make(2, 20, 0).offers
-
-
-def test_algorithm_1_is_that_of_the_preset():
     preset = find_preset("algorithm_1").recipe.knobs
     assert preset == {**preset, **ALGORITHM_1}
 
@@ -54,10 +51,13 @@ def test_quick_cases_come_first_and_every_team_has_exact_draws():
     assert DIMENSION.cases(DIMENSION.Knobs.checked({"largest_dim": 7}))[-1]["dim"] == 7
 
 
-def test_what_does_not_fit_is_said():
+def test_what_does_not_fit_is_said_and_a_run_that_stops_keeps_its_place(monkeypatch):
     with pytest.raises(InputError, match="does not run on 'linear'"):
         pmdviz.experiment("dimension", methods="jaakkola_jordan")
     assert entrants_of("jaakkola_jordan", "logistic") == ["jaakkola_jordan"]
+    row = row_of(entrant="sgld", dim=20, num_data=500)
+    assert row["caveat"].startswith("stopped: the chain diverged") and np.isnan(row["mean_error"])
+    assert DIMENSION.summary([row], DIMENSION.Knobs.defaults())[0]["without number"] == 1
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -79,17 +79,6 @@ def test_without_new_particles_the_error_grows_and_the_run_says_so():
     assert flat["mean_error"] < 0.2
 
 
-def test_a_run_that_stops_keeps_its_place_and_says_why(monkeypatch):
-    row = row_of(entrant="sgld", dim=20, num_data=500)
-    assert row["caveat"].startswith("stopped: the chain diverged") and np.isnan(row["mean_error"])
-    assert DIMENSION.summary([row], DIMENSION.Knobs.defaults())[0]["without number"] == 1
-
-
-def test_equal_budgets_are_the_same_number_of_data():
-    rows = [row_of(entrant=name, dim=2, visited=1000) for name in ("pmd", "svi", "svgd")]
-    assert [row["visited"] for row in rows] == [1000] * 3
-
-
 def test_what_comes_out_and_what_is_drawn():
     knobs = DIMENSION.Knobs.checked({"metric": "kl_moments"})
     rest = {"caveat": "", "seconds": 1.0}
@@ -106,7 +95,7 @@ def test_what_comes_out_and_what_is_drawn():
 # The regression of unseen sign: its likelihood, gradient and reference draws.
 
 
-def test_the_likelihood_is_that_of_two_normals():
+def test_the_likelihood_is_that_of_two_normals_and_its_gradient_the_slope():
     rng = np.random.default_rng(0)
     rows, w = 3 * rng.standard_normal((7, 4)), rng.standard_normal((5, 3))
     f = w @ rows[:, :3].T
@@ -114,9 +103,6 @@ def test_the_likelihood_is_that_of_two_normals():
     naive = (logsumexp(each, axis=0) - np.log(2)).sum(axis=1)
     np.testing.assert_allclose(log_likelihood(w, rows), naive, rtol=1e-12)
     assert np.isfinite(log_likelihood(1e4 * w, rows)).all()
-
-
-def test_its_gradient_is_the_slope():
     rng = np.random.default_rng(1)
     rows, w, h = rng.standard_normal((6, 4)), rng.standard_normal((4, 3)), 1e-6
     slopes = [(log_likelihood(w + h * e, rows) - log_likelihood(w - h * e, rows)) / (2 * h) for e in np.eye(3)]

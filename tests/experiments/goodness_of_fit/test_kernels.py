@@ -126,7 +126,7 @@ def test_integrating_is_the_mean_over_many_completions(target):
     assert np.abs(off).max() < 4.5 and np.sqrt((off**2).mean()) < 1.5
 
 
-def test_quadratic_forms_are_those_of_a_loop():
+def test_quadratic_forms_are_those_of_a_loop_and_as_printed_near_n_squared_times_the_statistic():
     rng = np.random.default_rng(3)
     U, n = rng.standard_normal((7, 7)), 7
     U += U.T
@@ -138,25 +138,19 @@ def test_quadratic_forms_are_those_of_a_loop():
         u = counts / n
         naive = sum((u[i] - 1 / n) * U[i, j] * (u[j] - 1 / n) for i, j in pairs)
         assert value == pytest.approx(naive, abs=1e-8)
+    n, U = 50, np.ones((50, 50))
+    values = quadratic_forms(bootstrap_contrasts(np.random.default_rng(0), n, 200, divided=False), U)
+    assert values[0] == pytest.approx(1.0, abs=1e-8) and values[1:].min() > 0.9 * (n - 1) ** 2
 
 
-def test_a_large_diagonal_costs_no_digits():
+def test_a_large_diagonal_costs_no_digits_and_sums_do_not_depend_on_their_order():
     rng = np.random.default_rng(9)
     U = rng.standard_normal((20, 20))
     U, contrasts = U + U.T, bootstrap_contrasts(rng, 20, 30)
     narrow = U - np.diag(np.diag(U))
     one, two = (quadratic_forms(contrasts, matrix) for matrix in (narrow, narrow + 1e12 * np.eye(20)))
     np.testing.assert_array_equal(one, two)
-
-
-def test_as_printed_the_bootstrap_is_near_n_squared_times_the_statistic():
-    n, U = 50, np.ones((50, 50))
-    values = quadratic_forms(bootstrap_contrasts(np.random.default_rng(0), n, 200, divided=False), U)
-    assert values[0] == pytest.approx(1.0, abs=1e-8) and values[1:].min() > 0.9 * (n - 1) ** 2
-
-
-def test_sums_do_not_depend_on_their_order():
-    """What BLAS does with threads: the same bits for the points in another order."""
+    # What BLAS does with threads: the same bits for the points in another order.
     rng = np.random.default_rng(5)
     U, order = rng.standard_normal((60, 60)), rng.permutation(60)
     U += U.T
@@ -166,12 +160,9 @@ def test_sums_do_not_depend_on_their_order():
     np.testing.assert_array_equal(one, two)
 
 
-def test_a_p_value_counts_ties_and_rounding():
+def test_p_values_count_ties_and_several_statistics_are_combined_by_the_least():
     assert p_value(np.array([1.0, 0.5, 1.0, 1.0 - 1e-15, 2.0])) == pytest.approx(4 / 5)
     assert p_value(np.array([3.0, 0.5, 1.0])) == pytest.approx(1 / 3)
-
-
-def test_several_statistics_are_combined_by_the_least_p_value():
     rng = np.random.default_rng(6)
     values = rng.standard_normal((40, 3))
     ranks = np.array([[np.count_nonzero(values[:, b] >= values[j, b]) for b in range(3)] for j in range(40)])

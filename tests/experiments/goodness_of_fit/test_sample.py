@@ -77,11 +77,14 @@ def test_weighted_particles_are_taken_by_weight():
     assert np.abs(error).max() < 4
 
 
-def test_of_particles_that_share_ancestors_a_tenth_is_taken():
+def test_points_of_a_generation_or_that_repel_one_another_are_tested_with_a_note():
     run = pmdviz.run(target="gaussian", target_options=PLANE, method="smc_mcmc", num_particles=400, floor=False)
     assert run.final.rejuvenations
     points, words = points_of(run.final, rng())
     assert len(points) <= 40 and "share ancestors" in words
+    run = pmdviz.run(target="gaussian", target_options=PLANE, method="svgd", num_particles=30, floor=False, budget=200)
+    found = pmdviz.test_fit(run.target, run)
+    assert found.num_points == 30 and "push one another apart" in found.note
 
 
 def test_a_fitted_density_is_drawn_from():
@@ -92,13 +95,7 @@ def test_a_fitted_density_is_drawn_from():
     assert np.abs((points.mean(axis=0) - q.mean) / np.sqrt(np.diag(q.cov) / 1000)).max() < 4
 
 
-def test_particles_that_repel_one_another_are_tested_with_a_note():
-    run = pmdviz.run(target="gaussian", target_options=PLANE, method="svgd", num_particles=30, floor=False, budget=200)
-    found = pmdviz.test_fit(run.target, run)
-    assert found.num_points == 30 and "push one another apart" in found.note
-
-
-def test_points_that_vary_less_by_design_are_refused_and_independent_draws_are_not():
+def test_points_that_vary_less_by_design_and_short_chains_are_refused():
     small = {"target": "gaussian", "target_options": PLANE, "budget": 60, "floor": False}
     for method, words in [
         ("pmd", "drawn evenly spread.*draws = 'independent'"),
@@ -109,9 +106,6 @@ def test_points_that_vary_less_by_design_are_refused_and_independent_draws_are_n
             pmdviz.test_fit(run.target, run)
     run = pmdviz.run(method="pmd", draws="independent", num_particles=300, **small)
     assert pmdviz.test_fit(run.target, run).num_points >= 10
-
-
-def test_a_chain_that_is_too_short_is_refused():
     run = pmdviz.run(target="ising", target_options={"size": 3}, method="gibbs", budget=8, floor=False)
     with pytest.raises(InputError, match="at least 10 independent points.*run it longer"):
         pmdviz.test_fit(run.target, run, "dksd")
@@ -129,11 +123,8 @@ def test_what_cannot_be_used_is_said():
     for knobs, words in [
         ({"alpha": 0}, "alpha must be a number above 0 and below 1; given: 0"),
         ({"alpha": 0.001}, "draws must be at least 999"),
-        ({"draws": 0}, "draws must be a whole number"),
         ({"bandwidth": "wide"}, "'median', 'aggregated' or a number above 0; given: 'wide'"),
-        ({"bandwidth": -1.0}, "a number above 0; given: -1.0"),
         ({"test": "ksdd"}, "did you mean 'ksd'"),
-        ({"seed": -1}, "seed must be a whole number"),
     ]:
         with pytest.raises(InputError, match=words):
             pmdviz.test_fit("correlated_gaussian", np.zeros((20, 2)), **knobs)
@@ -182,15 +173,14 @@ def test_a_scenario_draws_points_of_its_target(name):
         assert np.abs(error).max() < 4.5
 
 
-def test_all_tests_of_a_block_see_the_same_samples():
+def test_cases_are_blocks_of_at_most_20_samples_which_all_tests_see_alike():
     mine = [case for case in MADE.cases(knobs()) if case["first"] == 0 and case["perturbation"] == 0]
     assert len({case["test"] for case in mine}) == len(mine) >= 5
     samples = [np.array(samples_of(case)) for case in mine]
     assert all(np.array_equal(samples[0], each) for each in samples)
     assert not np.array_equal(samples[0][0], samples[0][1])
-
-
-def test_cases_are_blocks_of_at_most_20_samples():
+    off = next(case for case in MADE.cases(knobs()) if case["first"] == 0 and case["perturbation"] > 0)
+    assert not np.array_equal(samples[0], np.array(samples_of(off)))
     cases = MADE.cases(knobs(test="dksd"))
     assert [(case["first"], case["count"]) for case in cases[:2]] == [(0, 20), (20, 5)]
     rows = [row for case in cases[:2] for row in MADE.run(case)]
@@ -209,7 +199,7 @@ def test_points_along_the_axis():
     assert along(varied="num_points", num_points=200) == [(0.1, n) for n in (25, 50, 100, 200)]
 
 
-def test_rates_come_with_their_intervals():
+def test_rates_come_with_their_intervals_and_examples_show_kernels_and_null_distributions():
     rows = [
         {"test": "dksd", "num_points": 40, "perturbation": 0.1, "rejected": k < 6, "seconds": 0.01} for k in range(20)
     ]
@@ -217,23 +207,6 @@ def test_rates_come_with_their_intervals():
     assert found["rejected"] == 0.3 and 0.14 < found["low"] < 0.3 < found["high"] < 0.53 and found["samples"] == 20
     (chart,) = MADE.pictures(rows, knobs())
     assert chart.levels == [("α = 0.05", 0.05)] and chart.series[0].y == [0.3] and chart.series[0].low < 0.3
-
-
-def test_the_power_of_a_run_grows_with_the_perturbation():
-    found = pmdviz.experiment(
-        "goodness_of_fit",
-        scenario="categorical",
-        test="chi_square",
-        num_points=150,
-        repetitions=40,
-        draws=60,
-        workers=1,
-    )
-    rates = [entry["rejected"] for entry in found.summary]
-    assert rates[0] <= 0.15 and rates[-1] > 0.6 and not found.failed
-
-
-def test_examples_show_kernels_and_null_distributions():
     pictures = MADE.examples(knobs(test="dksd", num_points=150))
     matrix, histogram = pictures
     assert isinstance(matrix, HeatMap) and matrix.values.shape == (100, 100)
@@ -241,7 +214,7 @@ def test_examples_show_kernels_and_null_distributions():
     assert isinstance(histogram, Histogram) and histogram.counts.sum() == 40 and len(histogram.marks) == 1
 
 
-def test_what_does_not_go_together_is_said():
+def test_what_does_not_go_together_is_said_and_the_size_is_predicted():
     for values, words in [
         ({"scenario": "gaussian_mean", "test": "dksd"}, "needs discrete states.*tests that apply to it: ksd, mmd"),
         ({"scenario": "ising_4x4", "test": "chi_square"}, "4,096 states or fewer"),
@@ -249,9 +222,6 @@ def test_what_does_not_go_together_is_said():
     ]:
         with pytest.raises(InputError, match=words):
             MADE.cases(knobs(**values))
-
-
-def test_the_size_is_predicted_from_what_was_measured():
     small, large = (MADE.cases(knobs(num_points=n, repetitions=20, test="dksd"))[0] for n in (50, 1000))
     one, other = MADE.size(small), MADE.size(large)
     assert 0.1 < one.seconds < other.seconds < 10 and one.megabytes < other.megabytes < 1000

@@ -38,14 +38,11 @@ def test_what_differs_comes_first_in_both_titles():
     assert titles == ["PMD, bandwidth h = 1, particles m = 500", "PMD, bandwidth h = 2, particles m = 500"]
 
 
-def test_another_method_has_its_own_knobs_and_an_endless_run_stays_endless():
+def test_another_method_has_its_own_knobs_and_the_python_for_a_notebook_makes_the_same_race():
     recipe = Recipe("mixture", "pmd", budget=None)
     smc = METHODS["smc"]
     race = compared(recipe, recipe.start_knobs(), "smc", smc.fitted(smc.Knobs.defaults(), recipe.make_target()))
     assert [one.label for one in race.entrants] == ["pmd", "smc"] and race.budget is None
-
-
-def test_the_python_for_a_notebook_runs_and_makes_the_same_race():
     recipe = Recipe("mixture", "pmd", seed=5, budget=None)
     now = recipe.start_knobs()
     race = compared(recipe, now, "pmd", now.replaced(bandwidth=2))

@@ -26,19 +26,6 @@ def test_in_the_plane_they_are_tv_and_forward_kl():
     assert last_scene(made)[1].best == f"{titles[best['method']]} (TV {best['tv']:.3f})"
 
 
-@pytest.mark.ci
-def test_in_five_dimensions_they_are_told_from_the_moments():
-    made = pmdviz.race(["pmd:num_particles=100", "hmc", "svi"], **FIVE, budget=1_000, points=4)
-    assert [metric.name for metric in made.recipe.shown] == ["mean_error", "kl_moments"]
-    assert all(row["tv"] is None and row["mean_error"] > 0 and row["sd_ratio_min"] > 0 for row in made.rows)
-    film, scene = last_scene(made, traces="sliced_w")
-    for tile, row in zip(scene.tiles, made.rows, strict=True):
-        assert tile.trace["kl_moments"][-1] == row["kl_moments"] and tile.state.startswith("error ")
-    assert "(error of the mean " in scene.best and scene.best in scene.words
-    panel = film.picture(scene).traces
-    assert panel.axes.get_ylabel() == METRICS["sliced_w"].label and panel.axes.get_yscale() == "log"
-
-
 def test_without_data_they_race_by_evaluations():
     made = pmdviz.race(["gibbs"], "ising", budget=2_000, points=3)
     assert [metric.name for metric in made.recipe.shown] == ["mean_error", "marginal_tv"]

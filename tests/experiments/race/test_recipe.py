@@ -20,7 +20,7 @@ def result():
     return race(FOUR, seeds=[3, 1], points=2, **FEW)
 
 
-def test_json_goes_there_and_back_and_runs_the_same_race(result):
+def test_json_and_python_run_the_same_race(result):
     text = result.recipe.to_json()
     again = RaceRecipe.from_json(text)
     assert again == result.recipe and again.to_json() == text and hash(again) == hash(result.recipe)
@@ -28,15 +28,14 @@ def test_json_goes_there_and_back_and_runs_the_same_race(result):
     assert plain(race(again)) == plain(result)
     assert [one.label for one in again.entrants][1] == "pmd:num_particles=60 #2"
     assert again != RaceRecipe.from_dict({**json.loads(text), "budget": 401})
-
-
-def test_python_runs_the_same_race(result):
     text = result.to_python()
     assert len(text.splitlines()) <= 15
     scope: dict = {}
     exec(text, scope)
     assert plain(scope["race"]) == plain(result)
     assert scope["race"].recipe == result.recipe
+    with pytest.raises(InputError, match="already says all of the race"):
+        race(result.recipe, budget=900)
 
 
 def test_a_long_race_comes_from_its_file(tmp_path, monkeypatch):
@@ -73,7 +72,6 @@ def test_what_cannot_be_used_is_said():
         ('{"methods": ["pmd"]}', "a race needs budget"),
         ('{"method": "pmd"}', "unknown key of a race: 'method'; did you mean 'methods'?"),
         ('{"pmdviz_race": 4, "methods": ["pmd"], "budget": 5}', "format 3 and before; given: format 4"),
-        ('{"methods": ["pmdd"], "budget": 5}', "did you mean 'pmd'?"),
         ('{"methods": 3, "budget": 5}', "methods must be a list of entrants"),
         ('{"methods": ["pmd"], "budget": null}', "budget must be a whole number"),
         ('{"methods": ["pmd"], "budget": 5, "target_options": 3}', "target_options must be an object"),
@@ -83,30 +81,22 @@ def test_what_cannot_be_used_is_said():
         assert words in str(error.value) and "\n" not in str(error.value)
 
 
-def test_a_recipe_says_all_of_a_race(result):
-    with pytest.raises(InputError, match="already says all of the race"):
-        race(result.recipe, budget=900)
-
-
 # Who races: texts, pairs, labels and titles.
 
 
-def test_texts_and_pairs_say_the_same_and_one_text_holds_several():
+def test_texts_and_pairs_say_the_same_and_labels_tell_what_differs():
     text, pair = entrants(["pmd:warm_start=true, bandwidth=0.5", ("pmd", {"warm_start": True, "bandwidth": 0.5})])
     one, other = (entrant.recipe(make_target("mixture"), 0, 100) for entrant in (text, pair))
     assert one == other and one.knobs["warm_start"] is True and one.knobs["bandwidth"] == 0.5
     several = "pmd,pmd:warm_start=true,bandwidth=0.5, smc"
     assert split(several) == ["pmd", "pmd:warm_start=true,bandwidth=0.5", "smc"]
     assert [one.method for one in entrants(several)] == ["pmd", "pmd", "smc"]
-
-
-def test_labels_tell_what_differs_from_the_defaults_and_are_never_the_same():
     found = entrants(["pmd", "smc:jitter=1.5", ("pmd", {"warm_start": True}), "pmd", "pmd"])
     assert [one.label for one in found] == ["pmd", "smc:jitter=1.5", "pmd:warm_start=true", "pmd #2", "pmd #3"]
     assert [one.label for one in entrants([found[3], "smc", found[0]])] == ["pmd", "smc", "pmd #2"]  # named anew
 
 
-def test_titles_are_words_of_the_method_and_of_what_was_given():
+def test_titles_are_words_of_the_method_and_of_what_was_given_and_never_identifiers():
     texts = ["pmd", "pmd:warm_start=true,bandwidth=0.5", "svgd:num_particles=2000", "gibbs", "gibbs"]
     assert [one.title for one in entrants([*texts, "pmd:warm_start=false,draws=independent"])] == [
         "PMD",
@@ -117,6 +107,10 @@ def test_titles_are_words_of_the_method_and_of_what_was_given():
         "PMD, no warm start, new particles: independent",
     ]
     assert entrants(["sgld"])[0].full_title == "Stochastic gradient Langevin dynamics"
+    for method, made in METHODS.items():
+        for name, spec in made.Knobs.specs().items():
+            title = entrants([(method, {name: spec.default})])[0].title
+            assert "_" not in title and title.startswith(made.short_title or made.title), (method, name)
 
 
 def label(method, knob):
@@ -124,21 +118,12 @@ def label(method, knob):
     return words[0].lower() + words[1:]
 
 
-def test_no_knob_is_called_by_its_identifier_in_a_title():
-    for method, made in METHODS.items():
-        for name, spec in made.Knobs.specs().items():
-            title = entrants([(method, {name: spec.default})])[0].title
-            assert "_" not in title and title.startswith(made.short_title or made.title), (method, name)
-
-
-def test_what_cannot_race_is_one_sentence():
+def test_what_cannot_race_is_one_sentence_that_names_the_entrant():
     for given, words in [
         ([], "at least 1 and at most 100 methods; given: 0"),
         (["pdm"], "unknown method 'pdm'; did you mean 'pmd'"),
         (["pmd:bandwidt=1"], "unknown knob of method 'pmd': 'bandwidt'; did you mean 'bandwidth'"),
-        (["pmd:bandwidth=-1"], "bandwidth must be"),
         (["pmd:bandwidth"], "after a colon"),
-        (["pmd:"], "after a colon"),
         (["pmd:bandwidth=1,bandwidth=2"], "bandwidth is given twice"),
         ("pmd,bandwidth=1", "after a colon"),
         ([("pmd", 3)], "or a pair"),
@@ -148,9 +133,6 @@ def test_what_cannot_race_is_one_sentence():
         with pytest.raises(InputError, match=words) as caught:
             entrants(given)
         assert "\n" not in str(caught.value)
-
-
-def test_a_pair_that_does_not_fit_names_the_entrant():
     (one,) = entrants(["gibbs"])
     with pytest.raises(InputError, match="entrant gibbs: method 'gibbs' needs exact conditionals"):
         one.recipe(make_target("bimodal1d"), 0, 100)

@@ -54,16 +54,13 @@ def test_runs_in_one_mode_are_counted_run_by_run():
     assert [entry["runs_in_one_mode"] for entry in result.summary] == [3, 0]
 
 
-def test_histories_are_measured_as_often_as_asked():
+def test_histories_are_measured_as_often_as_asked_and_progress_rises_to_the_end():
     few = race(["pmd:num_particles=60"], seeds=1, **FEW)
     many = race(["pmd:num_particles=60"], seeds=1, points=2, **FEW)
     key = ("pmd:num_particles=60", 0)
     assert few.histories[key]["iteration"].tolist() == [0, 4]
     assert many.histories[key]["iteration"].tolist() == [0, 2, 4]
     assert plain(few) == plain(many)
-
-
-def test_progress_rises_to_the_end():
     told = []
     race(["pmd:num_particles=60", "smc:num_particles=60"], seeds=2, progress=lambda *said: told.append(said), **FEW)
     shares = [share for share, _ in told]
@@ -99,10 +96,7 @@ def test_what_cannot_be_used_is_said_before_anything_runs():
         ({"seeds": [-1]}, "a seed must be"),
         ({"seeds": "many"}, "seeds must be a number of seeds or a list"),
         ({"budget": None}, "budget must be"),
-        ({"budget": 0}, "budget must be"),
         ({"points": -1}, "points must be"),
-        ({"target": "mixtur"}, "did you mean 'mixture'"),
-        ({"target_options": {"sigma": 1}}, "unknown option"),
     ]:
         with pytest.raises(InputError, match=words):
             race(["pmd"], **{"progress": lambda *said: pytest.fail("it ran"), **given})

@@ -34,7 +34,7 @@ def test_the_prior_of_a_shard_is_wider_and_still_a_density():
     np.testing.assert_allclose(draws.std(axis=0), 1.5, atol=4 * 1.5 / np.sqrt(2 * 4000))
 
 
-def test_of_linear_regression_the_exact_subposteriors_multiply_to_the_exact_posterior():
+def test_of_linear_regression_and_in_the_plane_subposteriors_are_known():
     whole = make_target("linear", dim=5, num_data=300)
     exact = [shard.exact for shard in shards_of(whole, 6, 0)]
     precisions = np.array([np.linalg.inv(each.cov) for each in exact])
@@ -42,9 +42,6 @@ def test_of_linear_regression_the_exact_subposteriors_multiply_to_the_exact_post
     mean = cov @ sum(precision @ each.mean for precision, each in zip(precisions, exact, strict=True))
     np.testing.assert_allclose(cov, whole.exact.cov, rtol=1e-9, atol=1e-15)
     np.testing.assert_allclose(mean, whole.exact.mean, rtol=1e-9)
-
-
-def test_a_shard_in_the_plane_is_known_on_a_grid():
     shard = shards_of(make_target("mixture", num_data=200), 2, 0)[0]
     theta = np.array([[1.0, -2.0], [-1.0, 2.0], [0.5, 0.0]])
     apart = shard.exact.log_density(theta) - shard.log_joint(theta)

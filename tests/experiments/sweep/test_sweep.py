@@ -40,7 +40,7 @@ def same_rows(one, other):
     return True
 
 
-def test_rows_are_the_runs():
+def test_rows_are_the_runs_and_processes_give_the_same_bits(tmp_path):
     found = pmdviz.sweep(RECIPE, OVER, seeds=2, workers=1)
     assert found.rows["num_particles"].tolist() == [20, 20, 30, 30, 40, 40]
     run = pmdviz.run(RECIPE.replaced(seed=1, knobs={"num_particles": 30}), floor=False)
@@ -53,9 +53,6 @@ def test_rows_are_the_runs():
     assert found.summary()[1]["mean"] == pytest.approx(found.rows["tv"][2:4].mean())
     with pytest.raises(InputError, match="did you mean 'tv'"):
         found.fit(y="tvv")
-
-
-def test_processes_give_the_same_bits_as_this_one(tmp_path):
     here = pmdviz.sweep(RECIPE, OVER, seeds=4, workers=1)
     there = pmdviz.sweep(RECIPE, OVER, seeds=4, workers=2, path=tmp_path / "t.csv")
     assert same_rows(here, there)
@@ -112,36 +109,24 @@ def test_what_cannot_be_sent_is_said_at_once():
 
 
 @pytest.mark.ci
-def test_a_worker_that_dies_once_loses_nothing(tmp_path):
+def test_a_worker_that_dies_once_loses_nothing_and_a_run_that_kills_it_twice_is_named(tmp_path):
     died = tmp_path / "died"
 
     def deadly(frame):
         import os
 
-        if len(frame.particles) == 30 and not died.exists():
+        if len(frame.particles) == 30 or (len(frame.particles) == 40 and not died.exists()):
             died.touch()
             os.kill(os.getpid(), 9)
         return 0.5
 
-    found = pmdviz.sweep(RECIPE, OVER, seeds=4, error=deadly, workers=2, path=tmp_path / "t.csv")
-    assert died.exists() and found.failed == ()
-    assert same_rows(found, pmdviz.sweep(RECIPE, OVER, seeds=4, error=deadly, workers=1))
-
-
-@pytest.mark.ci
-def test_a_run_that_kills_its_worker_twice_is_named_and_all_others_are_there(tmp_path):
-    def deadly(frame):
-        import os
-
-        if len(frame.particles) == 30:
-            os.kill(os.getpid(), 9)
-        return 0.5
-
     found = pmdviz.sweep(RECIPE, OVER, seeds=3, error=deadly, workers=2, path=tmp_path / "t.csv")
-    assert found.rows["num_particles"].tolist() == [20, 20, 20, 40, 40, 40]
+    assert died.exists() and found.rows["num_particles"].tolist() == [20, 20, 20, 40, 40, 40]
     assert len(found.failed) == 3
     assert all(f"num_particles = 30, seed {k} is missing: its worker died twice" in " ".join(found.failed)
                for k in range(3))  # fmt: skip
+    others = {"num_particles": [20, 40]}
+    assert same_rows(found, pmdviz.sweep(RECIPE, others, seeds=3, error=deadly, workers=1))
 
 
 HALF_WAY = """

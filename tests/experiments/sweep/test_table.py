@@ -39,13 +39,18 @@ def test_the_file_is_whole_after_every_row(tmp_path, name):
             np.testing.assert_equal(other._read(), ROWS[:count])
 
 
-def test_rows_stay_when_the_work_fails(tmp_path):
+def test_rows_stay_when_the_work_fails_and_sorted_ones_keep_those_of_other_sweeps(tmp_path):
     with pytest.raises(ZeroDivisionError), Table(tmp_path / "t.csv", KINDS) as table:
         table._next = float("inf")
         table.add(ROWS[0])
         _ = 1 / 0
     with Table(tmp_path / "t.csv", KINDS) as table:
         assert len(table.rows) == 1
+    with Table(tmp_path / "t.csv", KINDS) as table:
+        for m in (4, 9, 3, 8, 1):
+            table.add({**ROWS[0], "m": m})
+        table.sort([1, 3, 4], lambda row: row["m"])
+        assert [row["m"] for row in table.rows] == [9, 8, 1, 3, 4]
 
 
 def test_writing_slows_down_with_what_it_costs(tmp_path, monkeypatch):
@@ -59,14 +64,6 @@ def test_writing_slows_down_with_what_it_costs(tmp_path, monkeypatch):
         now[0] = 5.0
         table.add(ROWS[0])
     assert written == [2, 2]  # not after the first row, after the second, and at the end
-
-
-def test_sorted_rows_keep_those_of_other_sweeps(tmp_path):
-    with Table(tmp_path / "t.csv", KINDS) as table:
-        for m in (4, 9, 3, 8, 1):
-            table.add({**ROWS[0], "m": m})
-        table.sort([1, 3, 4], lambda row: row["m"])
-        assert [row["m"] for row in table.rows] == [9, 8, 1, 3, 4]
 
 
 def test_a_file_that_cannot_be_used_is_one_sentence(tmp_path):

@@ -7,48 +7,27 @@ from pmdviz.experiments.theory.recurrence import averaged, terms, unrolled
 from tests.support.own import own_target
 
 
-def test_theorem_2_by_hand():
+def test_theorems_by_hand():
     assert formulas.theorem2(kl=3.0, gamma=0.1, gradient_bound=4.0, inexactness=0.5) == pytest.approx(
         0.5 + 0.9 * 3.0 + 0.01 * 16 / 2
     )
     assert formulas.theorem2(2.0, 0.0, 100.0) == 2.0  # no step, no change
     assert formulas.theorem2(2.0, 1.0, 0.0) == 0.0  # a full step along the exact gradient arrives
-
-
-def test_theorem_2_put_into_itself():
     bounds = formulas.theorem2_unrolled(4.0, [0.5, 0.25], [2.0, 4.0], [0.1, 0.0])
     np.testing.assert_allclose(bounds, [4.0, 0.1 + 2.0 + 0.5, 0.75 * 2.6 + 0.5])
-
-
-def test_theorem_3_by_hand():
     assert formulas.theorem3(m=400, ratio_bound=9.0, largest=0.5) == pytest.approx(2 * 3 * 0.5 / 20)
     assert formulas.theorem3(1600, 9.0) == pytest.approx(0.5 * formulas.theorem3(400, 9.0))
-
-
-def test_theorem_5_by_hand():
     value = formulas.theorem5(100, 25, ratio_bound=4.0, likelihood_bound=0.5, gradient_bound=1.0, first_kl=9.0)
     assert value == pytest.approx(2 * 2 / 10 + 3 / 5)  # C = 4 > 0.5 e, sqrt KL = 3 > 1
     value = formulas.theorem5(100, 25, 1.0, 2.0, 3.0, 1.0, eta=5.0, largest=0.1)
     assert value == pytest.approx(0.1 * (2 * np.sqrt(2 * np.e**3) / 10 + 15 / 3 / 5))
-
-
-def test_theorem_5_needs_steps_that_do_not_shrink_too_fast():
     for eta in (0.5, 0.0, float("nan")):
         with pytest.raises(InputError, match="eta above 0.5"):
             formulas.theorem5(100, 100, 1.0, 1.0, 1.0, 1.0, eta=eta)
-
-
-def test_the_exponent_of_a_kernel_density_estimate():
     for beta, dim, wanted in [(1, 1, -1 / 3), (2, 2, -1 / 3), (2, 1, -0.4), (1e9, 5, -0.5)]:
         assert formulas.kde_exponent(beta, dim) == pytest.approx(wanted)
-
-
-def test_theorem_6_by_hand():
     value = formulas.theorem6([8.0, 8.0], dim=1, smoothness=1, first_kl=2.0, gradient_bound=1.0, c1=3.0, c2=0.5)
     assert value == pytest.approx(2 * 2 / 2 + 3 * (1 + 4) * 8 ** (-2 / 3) / 4 + 0.5 * 8 ** (-1 / 3))
-
-
-def test_which_bounds_are_about_what():
     assert [rate.theorem for rate in formulas.rates_for("m", "bounded")] == ["Theorem 3", "Theorem 5"]
     assert [rate.exponent(1, 2) for rate in formulas.rates_for("T", "kl_forward")] == [-1.0]
     assert [rate.exponent(1, 2) for rate in formulas.rates_for("m", "tv")] == [-0.25]
@@ -61,7 +40,7 @@ def test_which_bounds_are_about_what():
 GAUSSIAN = Recipe("gaussian", target_options={"dim": 1}, num_particles=400, batch_size=5, budget=100)
 
 
-def test_the_run_is_that_of_the_session():
+def test_the_run_is_that_of_the_session_and_its_terms_add_up_and_join():
     rows = terms(GAUSSIAN, 6)
     session = Session(GAUSSIAN)
     for row in rows:
@@ -70,9 +49,6 @@ def test_the_run_is_that_of_the_session():
         assert (row.t, row.gamma) == (frame.iteration, frame.info.step_size)
         assert row.kl == pytest.approx(before, abs=2e-3)
         assert row.measured == pytest.approx(frame.metrics["kl_forward"], abs=2e-3)
-
-
-def test_terms_add_up_and_join():
     rows = terms(GAUSSIAN, 5)
     for row, after in zip(rows, rows[1:], strict=False):
         assert row.bound == pytest.approx(row.kept + row.noise + row.inexactness)
@@ -101,14 +77,11 @@ def test_the_printed_inexactness_leaves_out_how_far_the_forward_kl_is_from_that_
         assert row.proved_inexactness == pytest.approx(row.inexactness + row.measured, rel=1e-6)
 
 
-def test_the_recurrence_holds_in_the_mean():
+def test_the_recurrence_holds_in_the_mean_whose_gradient_is_the_root_of_the_mean_square():
     rows = averaged([terms(GAUSSIAN.replaced(seed=seed), 6) for seed in range(4)])
     assert all(row.measured <= row.proved for row in rows)
     assert (unrolled(rows)[1:] >= [row.measured for row in rows]).all()
     assert unrolled(rows)[0] == rows[0].kl
-
-
-def test_the_mean_gradient_is_the_root_of_the_mean_square():
     one, other = terms(GAUSSIAN, 2), terms(GAUSSIAN.replaced(seed=1), 2)
     mean = averaged([one, other])[1]
     assert mean.gradient == pytest.approx(np.sqrt((one[1].gradient ** 2 + other[1].gradient ** 2) / 2))
