@@ -95,16 +95,13 @@ def test_a_table_is_resumed_and_workers_change_nothing(name, tmp_path):
     json.loads((tmp_path / "out.json").read_text(), parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
 
 
-def test_the_slope_of_rows_with_a_known_law_is_found():
+def test_the_slope_of_rows_with_a_known_law_is_found_and_a_case_that_fails_is_said(monkeypatch):
     made, knobs = Convergence(), Convergence.Knobs.checked({"varied": "mT"})
     for slope in (-0.5, -0.25):
         rows = [{"num_particles": m, "bounded": 3.0 * m**slope} for m in (64, 256, 1024)]
         first, *bounds = made.summary(rows, knobs)
         assert first["slope"] == pytest.approx(slope, rel=1e-12) and first["standard_error"] < 1e-9
         assert any(bound["slope"] == -0.5 for bound in bounds)
-
-
-def test_a_case_that_fails_is_said_and_the_others_go_on(monkeypatch):
     made = EXPERIMENTS["recurrence"]
     right = type(made).run
     monkeypatch.setattr(type(made), "run", lambda self, case: 1 / 0 if case["seed"] == 1 else right(self, case))

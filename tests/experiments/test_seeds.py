@@ -57,7 +57,7 @@ def test_a_run_is_judged_where_all_were_measured_and_is_not_among_the_others(run
     assert places == [-1, 0, 0, 1]
 
 
-def test_runs_of_different_length_have_their_common_iterations_and_their_ends():
+def test_runs_of_different_length_or_that_stopped():
     runs = SeedRuns([made(0, [0, 1, 2, 5, 7], [9, 8, 7, 6, 5]), made(1, [0, 1, 2, 5, 10, 12], [4, 3, 2, 1, 0.5, 0.25])])
     assert runs.values("tv").tolist() == [[9, 8, 7, 6, 5], [4, 3, 2, 1, 0.25]]
     assert runs.values("iteration").tolist() == [[0, 1, 2, 5, 7], [0, 1, 2, 5, 12]]
@@ -65,9 +65,6 @@ def test_runs_of_different_length_have_their_common_iterations_and_their_ends():
     assert shorter.values("tv").tolist() == [[3, 2, 1], [3, 2, 0]]
     own = {"iteration": np.array([0, 1, 2]), "tv": np.array([3.0, 2.5, 1])}  # at 2 one has ended, the other goes on
     assert shorter.judge(own, "tv", over=False).iteration == 1 and shorter.judge(own, "tv", over=True).iteration == 2
-
-
-def test_a_run_that_stopped_is_left_out_and_one_without_a_value_has_no_band():
     runs = SeedRuns([made(0, [0, 1], [1, 2]), made(1, [0], [1], "no"), made(2, [0, 1], [np.nan, 3])])
     assert [run.seed for run in runs.stopped] == [1] and len(runs.whole) == 2
     assert runs.band("visited", "tv")["x"].tolist() == [10]  # where all have a value

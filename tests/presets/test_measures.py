@@ -19,7 +19,7 @@ def value(text, run, own=None):
     return Expression(text).value(RunScope(run, own))
 
 
-def test_metrics_columns_knobs_and_options_are_there_and_what_is_now_comes_first(run):
+def test_what_a_run_has_and_has_not(run):
     assert value("tv", run) == run.final.metrics["tv"] and value("iteration", run) == 60
     assert value("policy", run) == "ess" and value("data_seed", run) == run.recipe.target_options["data_seed"]
     assert value("max_weight", run) == run.weights.max() and value("num_data", run) == run.target.num_data
@@ -29,6 +29,13 @@ def test_metrics_columns_knobs_and_options_are_there_and_what_is_now_comes_first
     assert value("num_particles", grown) == len(grown.particles) == 90
     words = Template("{num_particles:,} {iteration} {visited:,}").words(RunScope(run))
     assert words == "150 60 600"
+    chain = run_of(pmdviz.Recipe("gmm", "random_walk", budget=200))
+    assert value("ess", chain) is None and value("ess_fraction < 1", chain) is None
+    topics = run_of(pmdviz.Recipe("topics", "structured_pmd", budget=200))
+    assert value("first_sd", topics) is None and value("lightest_mode", topics) is None
+    assert value("log_z_above_error", run) is None and value("floor_tv < 1", chain) in (None, True)
+    with pytest.raises(InputError, match="did you mean 'lightest_mode'"):
+        value("lightst_mode", run)
 
 
 def test_functions_over_the_history_are_of_its_rows(run):
@@ -52,13 +59,3 @@ def test_the_lightest_mode_is_judged_by_its_own_exact_mass_and_a_ratio_is_of_two
     other = run_of(pmdviz.Recipe(target="bimodal1d", num_particles=50, budget=600, batch_size=10))
     assert value("tv_ratio", other, run) == other.final.tv / run.final.tv
     assert "tv_ratio" in names_of(run, ratios=True) and "tv_ratio" not in names_of(run)
-
-
-def test_what_a_run_does_not_have_is_none_and_what_is_unknown_names_the_nearest(run):
-    chain = run_of(pmdviz.Recipe("gmm", "random_walk", budget=200))
-    assert value("ess", chain) is None and value("ess_fraction < 1", chain) is None
-    topics = run_of(pmdviz.Recipe("topics", "structured_pmd", budget=200))
-    assert value("first_sd", topics) is None and value("lightest_mode", topics) is None
-    assert value("log_z_above_error", run) is None and value("floor_tv < 1", chain) in (None, True)
-    with pytest.raises(InputError, match="did you mean 'lightest_mode'"):
-        value("lightst_mode", run)

@@ -11,13 +11,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from joblib import parallel_config
 
 import pmdviz
 from pmdviz import presets
+from pmdviz.errors import InputError
+from pmdviz.experiments.catalogue import EXPERIMENTS
+from pmdviz.experiments.running import run_experiment
 from pmdviz.expressions import Expression
 from pmdviz.presets import PRESETS, find_preset, read_preset
 from pmdviz.presets.checks import NEVER, Hint, failures, run_of
 from pmdviz.presets.diagnosis import contradictions, diagnose
+from pmdviz.presets.experiments import EXPERIMENT_PRESETS, Expectation, find_experiment_preset
 from pmdviz.presets.measures import MEASURES, RunScope, names_of
 from pmdviz.scenes.trace_columns import GROUPS
 
@@ -59,10 +64,6 @@ def show_what_they_promise(preset, run):
     assert said_of(preset, run) == preset.diagnosis[0].say.words(RunScope(run))
 
 
-def can_show_its_trace(preset):
-    return preset.trace in GROUPS.of(preset.recipe.make_target(), preset.recipe.make_method())
-
-
 def test_a_preset_has_its_parts_and_its_hints_change_something():
     assert next(iter(PRESETS)) == "two_modes" and find_preset("two_modes").recipe == pmdviz.Recipe()
     for name, preset in PRESETS.items():
@@ -74,11 +75,6 @@ def test_a_preset_has_its_parts_and_its_hints_change_something():
             assert all(preset.recipe.knobs[knob] != value for knob, value in hint.knobs.items()), (name, hint)
     with pytest.raises(pmdviz.InputError, match="did you mean 'too_bold'"):
         find_preset("to_bold")
-
-
-@pytest.mark.ci
-def test_a_preset_can_show_its_trace():
-    assert all(map(can_show_its_trace, PRESETS.values()))
 
 
 @pytest.mark.ci
@@ -104,7 +100,9 @@ def in_tiers(by_default, otherwise):
 
 @pytest.mark.parametrize("name", in_tiers(QUICK, pytest.mark.ci))
 def test_its_run_shows_what_the_question_is_about_and_is_diagnosed_so(name):
-    show_what_they_promise(find_preset(name), own_run(name, 0))
+    preset = find_preset(name)
+    show_what_they_promise(preset, own_run(name, 0))
+    assert preset.trace in GROUPS.of(preset.recipe.make_target(), preset.recipe.make_method())
 
 
 @pytest.mark.parametrize("name", in_tiers(QUICK[2:], pytest.mark.nightly))
@@ -194,3 +192,34 @@ def test_what_is_not_a_preset_is_refused_with_a_sentence():
             read_preset("head_start", {name: value for name, value in sound.items() if name != lost})
     with pytest.raises(pmdviz.InputError, match="must be names and values"):
         read_preset("head_start", ["tv"])
+
+
+def test_it_has_words_and_knobs_that_differ_from_their_defaults():
+    for name in EXPERIMENT_PRESETS:
+        preset = find_experiment_preset(name)
+        assert preset.name == name and preset.title and preset.question and preset.check
+        knobs = EXPERIMENTS[preset.experiment].Knobs
+        defaults, chosen = knobs.defaults().as_dict(), knobs.checked(preset.knobs).as_dict()
+        assert [each for each in preset.knobs if chosen[each] == defaults[each]] == [], name
+    titles = [preset.title for preset in EXPERIMENT_PRESETS.values()]
+    assert titles and len(set(titles)) == len(titles)
+    with pytest.raises(InputError, match="unknown preset of an experiment"):
+        find_experiment_preset("descents")
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", EXPERIMENT_PRESETS)
+def test_it_shows_what_it_is_about(name):
+    preset = find_experiment_preset(name)
+    with parallel_config("threading"):
+        found = run_experiment(preset.experiment, preset.knobs, workers=1)
+    assert not found.failed and preset.failures(found.summary) == []
+
+
+def test_what_does_not_hold_is_said():
+    summary = [{"h": 1, "rate": 0.5, "word": "yes"}, {"h": 2, "rate": float("nan"), "word": "no"}]
+    assert Expectation({"rate": [0.4, 0.6], "word": "yes"}, {"h": 1}).failures(summary) == []
+    assert "rate = 0.5" in Expectation({"rate": [0.6, 0.7]}, {"h": 1}).failures(summary)[0]
+    assert len(Expectation({"rate": [0, 1], "word": "no"}, {}).failures(summary)) == 2
+    assert Expectation({"rate": [0, 1]}, {"h": 3}).failures(summary) == ["no entry has {'h': 3}"]
+    assert "speed = None" in Expectation({"speed": [0, 1]}, {"h": 1}).failures(summary)[0]

@@ -23,7 +23,7 @@ def within(columns, x, y):
     ).all()
 
 
-def test_all_points_and_bands_lie_within_the_axes():
+def test_points_and_bands_lie_within_the_axes_and_what_has_no_place_is_left_out():
     columns = chart_columns(chart(power_law(-0.5), power_law(-0.25, 3.0), levels=[("exact samples", 1e-3)]))
     for lines in columns.series:
         assert within(columns, lines.points["x"], lines.points["y"])
@@ -31,9 +31,6 @@ def test_all_points_and_bands_lie_within_the_axes():
             columns, lines.band["x"], lines.band["high"]
         )
     assert columns.y.span[0] < 1e-3
-
-
-def test_what_has_no_place_on_a_log_axis_is_left_out_and_bands_end_there():
     series = Series("a", np.array([0.0, 1, 2, 3, 4]), np.array([1.0, np.nan, 0.0, -1.0, 5.0]))
     columns = chart_columns(chart(series))
     assert columns.series[0].points["x"].tolist() == [4] and columns.series[0].points["y"].tolist() == [5]

@@ -1,3 +1,5 @@
+import json
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -6,6 +8,7 @@ from pmdviz.engine.recipe.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.scenes.columns import HEAVIEST, INK, LARGEST_DOT, MAX_DRAWN, dot_opacity, dot_sizes, drawn_rows
 from pmdviz.scenes.contours import MASSES, contour_line, density_levels
+from pmdviz.scenes.packing import pack
 from pmdviz.scenes.stage.posterior import stage_columns
 
 
@@ -71,15 +74,28 @@ def test_the_heaviest_are_drawn_and_of_equally_heavy_ones_none_for_its_place():
     assert_allclose(np.histogram(behind, 20, (30_000, 100_000))[0], 4000 * 3.5 / 90, atol=3)  # gave way evenly, too
 
 
-def test_log_density_of_the_hover_is_that_of_the_approximation(frame):
+def test_the_hover_is_of_the_approximation_and_one_dimension_is_curves_over_a_rug(frame):
     shown = stage_columns(frame).particles["log_density"]
     exact = frame.density.log_density(frame.particles)
     near = exact > exact.max() - 5
     assert_allclose(shown[near], exact[near], atol=0.1)
-
-
-def test_one_dimension_is_curves_over_a_rug():
     columns = stage_columns(Session(Recipe("bimodal1d", num_particles=200)).frame)
     assert columns.top > 0 and np.isfinite(columns.top)
     assert (columns.particles["y"] < 0).all()
     assert_allclose(np.trapezoid(columns.approximate["y"], columns.approximate["x"]), 1, atol=0.01)
+
+
+def test_columns_come_back_and_a_shared_array_is_packed_once():
+    x, y = np.arange(3, dtype=np.float32), np.array([1.5, np.nan])
+    packed, layout = pack([(0, {"x": x, "same": x}), (2, {"y": y, "none": np.empty(0, np.float32)})])
+    assert len(packed) == 4 * 5
+    numbers = np.frombuffer(packed, "<f4")
+    found = {
+        (source, name): numbers[start : start + length]
+        for source, columns in json.loads(layout)
+        for name, start, length in columns
+    }
+    np.testing.assert_array_equal(found[0, "x"], x)
+    np.testing.assert_array_equal(found[0, "same"], x)
+    np.testing.assert_array_equal(found[2, "y"], y.astype(np.float32))
+    assert len(found[2, "none"]) == 0

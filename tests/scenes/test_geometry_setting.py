@@ -41,23 +41,11 @@ def test_on_a_contour_the_reverse_kl_is_one_of_the_levels(peak):
     assert kept.sum() > 200 and off.max() < 0.02
 
 
-def test_the_density_is_the_mixture_and_its_prior():
+def test_the_density_is_the_mixture_and_the_columns_are_of_it():
     sd = 0.25 + (1 - 0.8)
     exact = 0.6 * norm.pdf(setting.GRID, -1.5, sd) + 0.4 * norm.pdf(setting.GRID, 1.5, sd)
     np.testing.assert_allclose(setting.two_modes(0.8) / setting.CELL, exact, rtol=1e-6)
     np.testing.assert_allclose(setting.wide_prior() / setting.wide_prior()[80], np.exp(-(setting.GRID**2) / 8))
-
-
-@looped("values", [{}, {"gamma": 0.7, "steps": 40, "peak": 0.95}, {"start": "edge", "gamma": 1.0}])
-def test_the_mirror_steps_are_never_above_the_bound_nor_at_zero(values):
-    geometry = made(**values)
-    t = np.arange(geometry.knobs.steps + 1)
-    assert geometry.mirror_kl[0] == geometry.gradient_kl[0] == pytest.approx(entropy(geometry.states.p, geometry.start))
-    assert (geometry.mirror_kl <= geometry.bound(t) + 1e-12).all()
-    assert (geometry.states.mirror > 0).all() and (geometry.density.mirror > 0).all()
-
-
-def test_the_columns_of_the_pictures():
     geometry = made(gamma=0.7, steps=9, peak=0.95)
     triangle, density, kl = triangle_columns(geometry), density_columns(geometry), kl_columns(geometry)
     assert len(triangle["mirror"]["x"]) == len(triangle["gradient"]["t"]) == 10
@@ -72,3 +60,12 @@ def test_the_columns_of_the_pictures():
     assert (marks >= 0).any() and KL_SPAN[0] < kl["infinite"]["y"][0] < KL_SPAN[1]
     for columns in kl.values():
         assert not (columns["y"] <= 0).any() and not np.isinf(columns["y"]).any()
+
+
+@looped("values", [{}, {"gamma": 0.7, "steps": 40, "peak": 0.95}, {"start": "edge", "gamma": 1.0}])
+def test_the_mirror_steps_are_never_above_the_bound_nor_at_zero(values):
+    geometry = made(**values)
+    t = np.arange(geometry.knobs.steps + 1)
+    assert geometry.mirror_kl[0] == geometry.gradient_kl[0] == pytest.approx(entropy(geometry.states.p, geometry.start))
+    assert (geometry.mirror_kl <= geometry.bound(t) + 1e-12).all()
+    assert (geometry.states.mirror > 0).all() and (geometry.density.mirror > 0).all()

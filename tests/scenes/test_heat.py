@@ -42,9 +42,6 @@ def test_the_colours_of_the_difference_add_up_to_the_total_variation(frame):
     assert (image.values[row, column] > 0.5) == (p[most] > q[most])
     assert image.ends == ("approximate", "exact")
     assert palette(False, image.ends)[-1] != palette(False)[-1] and palette(False, image.ends)[0] == palette(False)[0]
-
-
-def test_in_one_dimension_the_coloured_area_is_twice_the_total_variation():
     frame = Session(Recipe("bimodal1d", num_particles=300)).advance(3)
     columns = SCENES["difference"].columns(frame, (0, 1))
     values, (low, high), (bottom, top) = columns.image[:3]

@@ -75,19 +75,7 @@ def test_parents_and_their_children_are_those_of_the_redraw(redrawn):
     np.testing.assert_allclose(found["gain"], found["total"][0] + np.log(len(parents)), atol=1e-5)  # from equal weights
 
 
-def test_the_heaviest_particle_is_told_and_the_contours_of_the_frame_before():
-    _, after, found = told("mixture", "pmd", 2, **SMALL)
-    assert int(np.argmax(after.weights)) in found["dots"]["row"] and 150 <= len(found["dots"]["row"]) <= 151
-    assert found["size"] == SMALL["num_particles"]
-    assert found["pictures"][1] == {"title": "Kept", "sentence": "Particles kept: this step redraws none."}
-    before, _, scene, pair = stepped("mixture", "pmd", 3, **SMALL)
-    found = inside(before, *stepped("mixture", "pmd", 3, **SMALL)[1:]).told["lines"]["before"]
-    whole = scene.columns(before, pair).approximate
-    assert set(found["x"][~np.isnan(found["x"])]) <= set(whole["x"])
-    assert np.isnan(found["x"]).sum() == np.isnan(whole["x"]).sum() and len(found["x"]) < POINTS + 200
-
-
-def test_the_batch_is_the_one_of_the_step_and_its_density_the_weighted_mean():
+def test_the_batch_is_the_one_of_the_step_and_the_heaviest_particle_is_told():
     _, after, found = told("mixture", "pmd", 2, batch_size=20, **SMALL)
     batch, target = found["batch"], after.target
     rows = target.data_rows[after.batch_rows]
@@ -101,6 +89,15 @@ def test_the_batch_is_the_one_of_the_step_and_its_density_the_weighted_mean():
     np.testing.assert_allclose(batch["curve"]["y"][40], weights @ density, rtol=1e-4)
     wide = np.trapezoid(batch["curve"]["y"], batch["curve"]["x"])
     assert wide == pytest.approx(1.0, abs=0.02)
+    _, after, found = told("mixture", "pmd", 2, **SMALL)
+    assert int(np.argmax(after.weights)) in found["dots"]["row"] and 150 <= len(found["dots"]["row"]) <= 151
+    assert found["size"] == SMALL["num_particles"]
+    assert found["pictures"][1] == {"title": "Kept", "sentence": "Particles kept: this step redraws none."}
+    before, _, scene, pair = stepped("mixture", "pmd", 3, **SMALL)
+    found = inside(before, *stepped("mixture", "pmd", 3, **SMALL)[1:]).told["lines"]["before"]
+    whole = scene.columns(before, pair).approximate
+    assert set(found["x"][~np.isnan(found["x"])]) <= set(whole["x"])
+    assert np.isnan(found["x"]).sum() == np.isnan(whole["x"]).sum() and len(found["x"]) < POINTS + 200
 
 
 def test_what_cannot_be_placed_or_has_no_terms_is_said():

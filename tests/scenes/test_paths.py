@@ -78,7 +78,7 @@ def test_the_arrows_of_svgd_are_the_parts_of_its_force_and_have_one_scale():
     np.testing.assert_allclose(lengths[1] / lengths[0].max(), true[1] / true[0].max(), atol=1e-4)
 
 
-def test_a_gaussian_has_the_ellipse_of_one_sd_and_its_mean_is_a_small_dot():
+def test_a_gaussian_has_the_ellipse_of_one_sd_and_words_say_what_is_drawn():
     _, frame = drawn("svi", 5)
     lines, _ = of_kind(path_columns(frame, (0, 1), 7.0), OF_GAUSSIANS)
     inverse = np.linalg.inv(frame.density.cov)
@@ -87,9 +87,6 @@ def test_a_gaussian_has_the_ellipse_of_one_sd_and_its_mean_is_a_small_dot():
     assert SCENES["posterior"].columns(frame, (0, 1)).particles["size"].max() <= 7
     _, many = drawn("npv", 1, num_components=60)
     assert len(path_columns(many, (0, 1), 7.0)["x0"]) == 24 * 28
-
-
-def test_words_say_what_is_drawn_and_frames_that_are_kept_do_not_hold_it():
     for method in METHODS.values():
         assert bool(path_words(method)) == (method.family in ("chain", "parametric") or bool(method.paths))
         assert len(method.paths) <= 2

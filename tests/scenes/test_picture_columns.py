@@ -6,7 +6,7 @@ from pmdviz.scenes import picture_columns as drawn
 from pmdviz.scenes.legend import NUMBER, colour_numbers
 
 
-def test_colours_are_alike_on_both_sides_of_zero():
+def test_colours_are_alike_on_both_sides_of_zero_and_bars_lie_within_the_axes():
     made = HeatMap(np.array([[0.5, -2.0], [np.nan, 1.0]]), "j", "i", "correlation")
     assert drawn.heat_columns(made).top == 2 and "from -2.00 to 2.00" in drawn.heat_legend(made)[0].words
     for nothing in (np.zeros((2, 2)), np.full((1, 1), np.nan)):
@@ -14,9 +14,6 @@ def test_colours_are_alike_on_both_sides_of_zero():
     palette = drawn.diverging("#ffffff", "#0000ff", "#ff0000")
     assert (palette[0], palette[len(palette) // 2], palette[-1]) == ("#0000ff", "#ffffff", "#ff0000")
     assert len(set(palette)) == len(palette) % 2 * len(palette)
-
-
-def test_bars_and_marks_lie_within_the_axes():
     made = Histogram(np.array([0.0, 1, 2]), np.array([3, 5]), [("observed", 4.0), ("unknown", np.nan)], "x", "runs")
     (left, right), (bottom, top) = drawn.histogram_spans(made)
     assert left < 0 and right > 4 and bottom == 0 and top > 5

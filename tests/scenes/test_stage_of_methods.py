@@ -30,15 +30,12 @@ def test_ticks_stand_at_the_particles_of_each_block_on_its_own_axis(pair):
     assert (paths["y0"][upright] == np.float32(low)).all() and (paths["x0"][~upright] == np.float32(left)).all()
 
 
-def test_particles_beyond_the_box_have_no_tick():
+def test_ticks_are_left_out_beyond_the_box_and_words_tell_what_is_lost_between_blocks():
     frame = of_blocks(1, grouping="single", step_size=10.0)
     box = np.array(square(frame.target.view_box, (0, 1)))
     inside = (frame.particles >= box[:, 0]) & (frame.particles <= box[:, 1])
     assert 0 < inside.sum() < 120
     assert len(BLOCKS.columns(frame, (0, 1)).paths["x0"]) == inside.sum()
-
-
-def test_words_tell_what_is_lost_between_blocks_and_what_is_kept_within():
     options = {"dim": 4, "correlation": 0.8}
     frame = of_blocks(**options)
     apart = BLOCKS.columns(frame, (0, 2))
@@ -245,7 +242,7 @@ def of_surrogate(steps=3, **parts):
     return frame_of("gmm", "gf_svgd", steps, num_particles=50, **parts)
 
 
-def test_in_one_dimension_the_dashes_are_the_surrogate_s_density_and_the_way_is_there():
+def test_the_surrogate_is_dashes_and_a_dot_s_area_its_weight():
     annealed = {"surrogate": "gaussian", "surrogate_sd": 0.5, "annealing": "on", "num_temperatures": 9}
     frame = of_surrogate(dim=1, q0_sd=3.0, **annealed)
     columns = SURROGATE.columns(frame, (0, 1))
@@ -255,9 +252,6 @@ def test_in_one_dimension_the_dashes_are_the_surrogate_s_density_and_the_way_is_
     rows = np.split(columns.prior["y"], np.flatnonzero(np.isnan(columns.prior["y"])))
     curves = [curve[~np.isnan(curve)] for curve in rows if len(curve) > 2]
     assert not np.allclose(curves[0], curves[-1])
-
-
-def test_a_dot_s_area_is_its_weight_in_the_last_step():
     frame = of_surrogate(surrogate="prior")
     columns, ratios = SURROGATE.columns(frame, (0, 1)), frame.method.ratios(frame.state)
     np.testing.assert_allclose(columns.particles["weight"], ratios, rtol=1e-6)

@@ -73,9 +73,6 @@ def test_the_band_is_that_of_y_over_the_nets_themselves():
     np.testing.assert_allclose(curves(found.approximate, POINTS), [mean, mean - 2 * sd, mean + 2 * sd], atol=1e-5)
     function = curves(SCENES["band"].columns(frame, (0, 1)).approximate, POINTS)
     np.testing.assert_allclose(function[2], mean + 2 * each.std(axis=0), atol=1e-5)
-
-
-def test_the_path_is_the_function_of_the_mean_net():
     frame = of_net(0)
     target, found = frame.target, SCENES["predictive_band"].columns(frame, (0, 1))
     start, end = (

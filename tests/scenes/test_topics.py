@@ -75,7 +75,7 @@ def test_words_with_names_are_written_and_others_are_pixels(text):
     assert [word for word in columns.words.text[15:] if word] and columns.words.text[19] == ""  # it has three words
 
 
-def test_the_document_is_chosen_from_a_menu(text):
+def test_the_document_is_chosen_from_a_menu_and_a_page_gets_the_words(text):
     for options in (BARS, text):
         target = make_target("topics", **options)
         scene, pair = SceneChoice("", (3, 0)).of(target, frame_of(options).method)
@@ -85,9 +85,6 @@ def test_the_document_is_chosen_from_a_menu(text):
     linear = make_target("linear", dim=3)
     assert SCENES["posterior"].choices(linear) == dict.fromkeys(("Horizontal", "Vertical"), linear.parameter_names)
     assert SCENES["lattice"].choices(make_target("ising")) == {}
-
-
-def test_a_page_gets_the_words(text):
     frame, scene = frame_of(text), SCENES["top_words"]
     view = StageView(frame.target, scene, (0, 1))
     view.show(frame)

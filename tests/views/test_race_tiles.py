@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from bokeh.models import VArea
 
 from pmdviz.experiments.race import Race, RaceRecipe
 from pmdviz.metrics import METRICS
@@ -82,7 +83,7 @@ def rows(values, step=100.0):
     return {**columns, "tv": np.array(values), "kl_forward": 2 * np.array(values)}
 
 
-def test_traces_share_sources_follow_the_clock_and_show_the_floor():
+def test_traces_share_sources_and_other_metrics_have_figures_of_their_own():
     traces = RaceTraces([METRICS[name] for name in DRAWN])
     traces.show([rows([0.9, 0.5, 0.2]), rows([0.9, np.nan, 0.4])], {"tv": 0.08, "kl_forward": None}, 1000)
     panel = traces.panels["first"]
@@ -94,9 +95,22 @@ def test_traces_share_sources_follow_the_clock_and_show_the_floor():
     assert panel.figure.x_range.end == 500
     traces.show([rows([0.9])], {"tv": None, "kl_forward": None}, 1000)
     assert len(traces.sources[1].data["first"]) == 0 and "Press Play" in panel.said.data["text"][0]
+    # Axes of another kind and other words; the sources stay those that the page sends.
+    traces = RaceTraces([METRICS["tv"], METRICS["kl_forward"]])
+    sources, before = [*traces.sources], traces.panels["second"]
+    assert not traces.measure([METRICS["tv"], METRICS["kl_forward"]]) and traces.panels["second"] is before
+    assert traces.measure([METRICS["mean_error"], METRICS["log_loss"]]) and traces.sources == sources
+    labels = [panel.figure.yaxis.axis_label for panel in traces.panels.values()]
+    assert labels == ["error of the mean (posterior sds)", "log loss (nats a row)"]
+    assert [type(panel.figure.y_scale).__name__ for panel in traces.panels.values()] == ["LogScale", "LinearScale"]
+    row = {name: np.array([0.0, 50.0]) for name in CLOCKS} | {"mean_error": [2.0, 0.5], "log_loss": [0.7, 0.4]}
+    traces.show([row], {"mean_error": None, "log_loss": None}, 100)
+    assert traces.sources[0].data["second"].tolist() == pytest.approx([0.7, 0.4])
+    assert traces.panels["second"].figure.y_range.start <= 0.4 < 0.7 <= traces.panels["second"].figure.y_range.end
+    assert traces.measure([METRICS["ksd"]]) and [*traces.panels] == ["first"]
 
 
-def test_a_band_is_the_quantiles_of_the_runs_and_infinite_values_stay_on_the_axis():
+def test_a_band_is_the_quantiles_of_the_runs_and_is_made_when_there_are_some():
     runs = [rows([1.0, 1.0 - 0.1 * k, 0.5]) for k in range(5)] + [rows([1.0, 0.8])]
     found = band(runs, "visited", "tv")
     assert found["x"][0] == 0 and found["x"][-1] == 100
@@ -110,3 +124,21 @@ def test_a_band_is_the_quantiles_of_the_runs_and_infinite_values_stay_on_the_axi
     assert columns["kl_forward"].tolist() == pytest.approx([100.0, 1.0, spans["kl_forward"][0]])
     assert spans["tv"][0] <= 1e-3 and spans["tv"][1] == 1.0
     assert clock_end("seconds", [0.3, 1.4], 20_000) == 2.0 and clock_end("visited", [500.0], 20_000) == 20_400
+    # Every model of a page is built, walked through and sent while all visitors of a server wait.
+    traces = RaceTraces([METRICS["tv"], METRICS["kl_forward"]])
+    models = set().union(*(panel.figure.references() for panel in traces.panels.values()))
+    assert len(models) < 260 and not any(areas(panel) for panel in traces.panels.values())
+    x = np.linspace(1.0, 100.0, 20)
+    history = {name: x for name in CLOCKS} | {name: x / 200 for name in ("tv", "kl_forward")}
+    traces.show_bands([[history, history]] * 3)
+    traces.set_theme(dark=True)
+    for panel in traces.panels.values():
+        assert len(panel.bands[2].data["x"]) > 10
+        assert [area.glyph.fill_color for area in areas(panel)] == list(style.entrant_colours(True)[:3])
+        assert {area.level for area in areas(panel)} == {"underlay"}
+    traces.show_bands([])
+    assert not len(traces.panels["first"].bands[0].data["x"])
+
+
+def areas(panel):
+    return [renderer for renderer in panel.figure.renderers if isinstance(renderer.glyph, VArea)]

@@ -34,7 +34,7 @@ def drawn(view):
     return x, y
 
 
-def test_show_draws_every_point_the_fit_and_the_bound_within_the_ranges():
+def test_show_draws_every_point_within_the_ranges_and_the_terms_of_the_recurrence():
     view = TheoryView()
     view.empty("nothing yet")
     assert view.middle.text == "nothing yet"
@@ -51,9 +51,6 @@ def test_show_draws_every_point_the_fit_and_the_bound_within_the_ranges():
     assert len(view.points.data["x"]) == 2 and view.triangles.data["xs"] == [] and len(view.fit.data["x"]) == 0
     view.show([], [], None, [])
     assert len(view.points.data["x"]) == 2
-
-
-def test_terms_of_the_recurrence():
     view = RecurrenceView()
     view.show(
         [

@@ -73,9 +73,6 @@ def test_a_run_that_has_ended_by_itself_has_the_whole_axis():
     session.advance(5)
     assert session.ended and columns.budget_drawn(session.frame, 20_000) == session.frame.spent < 1_000
     assert columns.budget_drawn(session.frame, None) is None
-
-
-def test_the_zoom_along_x_stays_until_followed_again():
     view = TracesView()
     view.show(history(10), NO_FLOORS, budget=20_000)
     assert view.figure.x_range.end == 20_400
@@ -142,6 +139,13 @@ def test_a_metric_that_the_run_does_not_have_is_not_in_the_legend():
     for group, chosen in columns.GROUPS.items():
         view.choose(group, "seconds")
         assert {name for name, line in view.lines.items() if line.visible} == set(chosen.metrics)
+    view = TracesView()
+    view.choose(group="kl")
+    view.show(history(kl_forward=np.geomspace(8, 0.3, 50), kl_reverse=np.full(50, np.nan)), {})
+    span = view.figure.y_range
+    assert view.figure.yaxis[0].ticker.ticks == columns.log_ticks(span.start, span.end).tolist() != []
+    for low, high, ticks in [(0.05, 2, [0.05, 0.1, 0.2, 0.5, 1, 2]), (0.02, 100, [0.1, 1, 10, 100])]:
+        np.testing.assert_allclose(columns.log_ticks(low, high), ticks)
 
 
 def test_what_moves_lies_over_the_picture_and_its_legend_stays_while_it_moves():
@@ -158,13 +162,3 @@ def test_what_moves_lies_over_the_picture_and_its_legend_stays_while_it_moves():
     assert not changed and len(view.source.data["tv"]) == 21
     named = {renderer.data_source for item in view.legend.items for renderer in item.renderers}
     assert not named & {view.source, view.marks, view.floors}  # else BokehJS builds the legend anew for every point
-
-
-def test_the_numbers_of_a_log_axis_are_those_of_a_logarithm():
-    view = TracesView()
-    view.choose(group="kl")
-    view.show(history(kl_forward=np.geomspace(8, 0.3, 50), kl_reverse=np.full(50, np.nan)), {})
-    span = view.figure.y_range
-    assert view.figure.yaxis[0].ticker.ticks == columns.log_ticks(span.start, span.end).tolist() != []
-    for low, high, ticks in [(0.05, 2, [0.05, 0.1, 0.2, 0.5, 1, 2]), (0.02, 100, [0.1, 1, 10, 100])]:
-        np.testing.assert_allclose(columns.log_ticks(low, high), ticks)

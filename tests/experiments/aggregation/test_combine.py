@@ -74,7 +74,7 @@ def test_control_is_algorithm_11():
     np.testing.assert_allclose(vector(found.means[0], found.covs[0]), by_hand, rtol=1e-9, atol=1e-12)
 
 
-def test_weighted_is_algorithm_12():
+def test_weighted_is_algorithm_12_with_weights_of_mean_1_whose_largest_are_cut():
     machines, _ = machines_of("gaussian", 3, 3000, shards=4)
     drawn, model, weights = bootstrap(machines, 200, 5), machines.model, []
     for each, x in zip(machines.params, drawn.draws, strict=True):
@@ -86,9 +86,6 @@ def test_weighted_is_algorithm_12():
     found = combine.weighted(machines, drawn).params
     np.testing.assert_allclose(found.means[0], np.average(points, axis=0, weights=weights), rtol=1e-9)
     np.testing.assert_allclose(found.covs[0], np.cov(points.T, aweights=weights, ddof=0), rtol=1e-9)
-
-
-def test_weights_have_mean_1_and_the_largest_is_cut():
     usual = np.array([0.1, -0.3, 0.2, 0.0])
     assert np.exp(combine.capped(usual + 800)).mean() == pytest.approx(1)
     np.testing.assert_allclose(np.diff(combine.capped(usual)), np.diff(usual))
@@ -105,15 +102,12 @@ def test_a_mean_of_unmatched_parameters_is_no_model_of_the_data(name):
     assert good < 0.02 and bad > 20 * good and bad > 0.3
 
 
-def test_machines_that_number_their_components_otherwise_are_matched():
+def test_machines_are_matched_also_where_numbers_of_components_differ():
     machines, _ = machines_of("gmm", 6, 4000)
     order = np.array([2, 0, 1])
     switched = [each.ordered(order) if k % 2 else each for k, each in enumerate(machines.params)]
     again = combine.Machines(machines.model, switched, np.random.default_rng(0))
     assert squared_distance(combine.linear(again, None).params, combine.linear(machines, None).params) < 1e-24
-
-
-def test_models_with_different_numbers_of_components():
     machines, _ = machines_of("gmm", 7, 3000, shards=4)
     two = MODELS["gmm"](3, 2).fit(machines.model.sample(machines.first, np.random.default_rng(0), 500)).params
     mixed = combine.Machines(machines.model, [two, *machines.params[1:]], np.random.default_rng(0))

@@ -71,14 +71,11 @@ def test_the_score_is_0_where_the_likelihood_is_largest(name):
     assert np.abs(weights @ scores).max() / weights.sum() < 2e-4
 
 
-def test_a_weighted_gaussian_is_numpys_mean_and_covariance(rng):
+def test_gaussians_are_numpys_and_probabilistic_pca_scikit_learns(rng):
     points, weights = rng.normal(size=(30, 4)), rng.uniform(0, 2, 30)
     params = MADE["gaussian"].fit(points, np.log(weights) + 700).params
     np.testing.assert_allclose(params.means[0], np.average(points, axis=0, weights=weights), rtol=1e-12)
     np.testing.assert_allclose(params.covs[0], np.cov(points.T, aweights=weights, ddof=0), rtol=1e-10)
-
-
-def test_probabilistic_pca_is_scikit_learns(rng):
     points = rng.normal(size=(60, 4)) @ rng.normal(size=(4, 4))
     params = MADE["ppca"].fit(points).params
     known = PCA(2).fit(points)
@@ -101,7 +98,7 @@ def test_em_of_a_mixture_is_scikit_learns_from_the_same_start():
     assert model.log_density(points, fit.params).mean() == pytest.approx(known.score(points), abs=1e-9)
 
 
-def test_what_degenerates_is_said(rng):
+def test_what_degenerates_and_what_is_no_density_is_said(rng):
     gaussian, gmm = MADE["gaussian"], MADE["gmm"]
     flat = rng.normal(size=(3, 4))  # 3 points in 4 dimensions
     fit = gaussian.fit(flat)
@@ -113,9 +110,6 @@ def test_what_degenerates_is_said(rng):
         gaussian.fit(points, np.full(500, np.nan))
     with pytest.raises(InputError, match="one of them finite"):
         gaussian.fit(points, np.full(500, -np.inf))
-
-
-def test_a_vector_may_be_no_density():
     model, truth = MADE["gmm"], TRUTHS["gmm"]
     at = model.coordinates(truth)
     vector = at.vector(truth)
@@ -124,15 +118,12 @@ def test_a_vector_may_be_no_density():
     assert "positive definite" in at.params(np.append(vector[:-1], -1.0)).fault
 
 
-def test_the_assignment_costs_as_little_as_scipys(rng):
+def test_the_assignment_costs_as_little_as_scipys_and_matching_undoes_an_order(rng):
     for c in (1, 2, 3, 8, 15) * 10:
         costs = rng.normal(size=(c, c)) * 10
         found, (rows, columns) = assignment(costs), linear_sum_assignment(costs)
         assert sorted(found) == list(range(c))
         assert costs[np.arange(c), found].sum() == pytest.approx(costs[rows, columns].sum()), c
-
-
-def test_matching_undoes_an_order():
     truth = TRUTHS["gmm"]
     same(matched(truth.ordered(np.array([2, 0, 1])), truth), truth)
     assert distance(truth.ordered(np.array([1, 0, 2])), truth) == 0

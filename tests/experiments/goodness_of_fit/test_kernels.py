@@ -97,13 +97,7 @@ def test_kernels_on_states_have_mean_zero_under_the_target_and_not_under_another
             assert FIT_TESTS[name].mean_under(target, 1.0) > 1e-7, name
 
 
-def test_the_gradient_free_kernel_has_mean_zero_over_its_latent_points():
-    for table in ("three", "five"):
-        for h in WIDTHS:
-            assert abs(FIT_TESTS["gf_ksd"].mean_under(make_target("categorical", table=table), h)) < 1e-12, (table, h)
-
-
-def test_tables_of_one_coordinate():
+def test_tables_of_one_coordinate_and_latent_points_have_mean_zero():
     """E k = (1 + 4/h)^(-1/2) over p0 twice; kappa has mean 0 in either argument; both are symmetric."""
     for num_values in (2, 3, 5):
         for h in (0.05, 0.5, 2.0, 30.0):
@@ -112,6 +106,9 @@ def test_tables_of_one_coordinate():
             np.testing.assert_allclose(stein.sum(axis=1), 0, atol=1e-12)
             np.testing.assert_allclose(kernel, kernel.T, atol=1e-14)
             np.testing.assert_allclose(stein, stein.T, atol=1e-12)
+    for table in ("three", "five"):
+        for h in WIDTHS:
+            assert abs(FIT_TESTS["gf_ksd"].mean_under(make_target("categorical", table=table), h)) < 1e-12, (table, h)
 
 
 def test_integrating_is_the_mean_over_many_completions(target):
@@ -183,13 +180,10 @@ def test_permuted_statistics_are_mmd_of_the_permuted_samples():
         assert value == pytest.approx(within - 2 * K[np.ix_(a, b)].mean(), abs=1e-8)
 
 
-def test_inverse_weights_have_mean_one_and_the_ratios_of_the_probabilities():
+def test_inverse_weights_have_the_ratios_and_a_kernel_matrix_the_points_on_both_axes():
     target = make_target("categorical")
     states, p = enumerated(target)
     np.testing.assert_allclose(inverse_weights(target, states), (1 / p) / (1 / p).mean(), rtol=1e-9)
-
-
-def test_both_axes_of_a_kernel_matrix_are_the_points():
     drawn = kernel_picture("KSD", np.arange(9.0).reshape(3, 3), np.array([[2.0], [0.0], [1.0]]))
     assert drawn.x_label == drawn.y_label and "points" in drawn.x_label
     np.testing.assert_array_equal(drawn.values, [[0, 5, 3], [7, 0, 6], [1, 2, 0]])

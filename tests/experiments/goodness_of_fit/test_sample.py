@@ -67,7 +67,7 @@ def test_chains_are_thinned_by_twice_their_correlation_time_also_of_their_square
     assert longest_correlation_time(sizes * np.where(rng().random(sizes.shape) < 0.5, -1, 1), False) > 5
 
 
-def test_weighted_particles_are_taken_by_weight():
+def test_weighted_particles_are_taken_by_weight_and_a_fitted_density_is_drawn_from():
     run = pmdviz.run(target="gaussian", target_options=PLANE, method="importance", floor=False, budget=400)
     points, words = points_of(run.final, rng())
     assert "w / max w" in words and 10 < len(points) < len(run.particles)
@@ -75,6 +75,11 @@ def test_weighted_particles_are_taken_by_weight():
     exact = run.target.reference()
     error = (points.mean(axis=0) - exact.mean) / np.sqrt(np.diag(exact.cov) / len(points))
     assert np.abs(error).max() < 4
+    run = pmdviz.run(target="gaussian", target_options=PLANE, method="gaussian_vb", floor=False, budget=2000)
+    points, words = points_of(run.final, rng())
+    assert points.shape == (1000, 2) and "independent draws" in words
+    q = run.final.density
+    assert np.abs((points.mean(axis=0) - q.mean) / np.sqrt(np.diag(q.cov) / 1000)).max() < 4
 
 
 def test_points_of_a_generation_or_that_repel_one_another_are_tested_with_a_note():
@@ -85,14 +90,6 @@ def test_points_of_a_generation_or_that_repel_one_another_are_tested_with_a_note
     run = pmdviz.run(target="gaussian", target_options=PLANE, method="svgd", num_particles=30, floor=False, budget=200)
     found = pmdviz.test_fit(run.target, run)
     assert found.num_points == 30 and "push one another apart" in found.note
-
-
-def test_a_fitted_density_is_drawn_from():
-    run = pmdviz.run(target="gaussian", target_options=PLANE, method="gaussian_vb", floor=False, budget=2000)
-    points, words = points_of(run.final, rng())
-    assert points.shape == (1000, 2) and "independent draws" in words
-    q = run.final.density
-    assert np.abs((points.mean(axis=0) - q.mean) / np.sqrt(np.diag(q.cov) / 1000)).max() < 4
 
 
 def test_points_that_vary_less_by_design_and_short_chains_are_refused():
@@ -146,9 +143,6 @@ def test_the_rate_over_the_seeds_of_a_recipe():
         rejection_rate(recipe, "ksd", [])
 
 
-# The experiment: the same samples for all tests, cases in blocks, rates with intervals, what is drawn.
-
-
 MADE = GoodnessOfFit()
 
 
@@ -173,7 +167,7 @@ def test_a_scenario_draws_points_of_its_target(name):
         assert np.abs(error).max() < 4.5
 
 
-def test_cases_are_blocks_of_at_most_20_samples_which_all_tests_see_alike():
+def test_cases_are_blocks_of_at_most_20_samples_along_the_axis():
     mine = [case for case in MADE.cases(knobs()) if case["first"] == 0 and case["perturbation"] == 0]
     assert len({case["test"] for case in mine}) == len(mine) >= 5
     samples = [np.array(samples_of(case)) for case in mine]
@@ -189,8 +183,6 @@ def test_cases_are_blocks_of_at_most_20_samples_which_all_tests_see_alike():
         case = MADE.cases(knobs(bandwidth=bandwidth, width=width, test="dksd"))[0]
         assert len(MADE.run({**case, "count": 2})) == 2
 
-
-def test_points_along_the_axis():
     def along(**values):
         return list(dict.fromkeys((case["perturbation"], case["num_points"]) for case in MADE.cases(knobs(**values))))
 

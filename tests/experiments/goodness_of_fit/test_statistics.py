@@ -63,21 +63,6 @@ def test_several_bandwidths_find_what_a_bad_one_misses():
     assert rate("gf_ksd_rao_blackwell", "ising_3x3", 0.15, "aggregated", n=200, repetitions=30) > bad + 0.3
 
 
-@pytest.mark.ci
-def test_an_exact_test_has_uniform_p_values():
-    """Of samples of p, against P(p <= u) = u, at three places; ties only make them larger."""
-    target = pmdviz.target("categorical", table="three")
-    found = []
-    for k in range(300):
-        points = target.exact.sample(np.random.default_rng([1, k]), 15)  # 15 points: no asymptotics
-        found.append(
-            p_value(FIT_TESTS["chi_square"].compare(np.random.default_rng([2, k]), target, points, 99, 1).values)
-        )
-    for u in (0.05, 0.2, 0.5):
-        assert np.mean(np.array(found) <= u) <= u + 3 * np.sqrt(u * (1 - u) / 300)
-    assert np.mean(np.array(found) <= 0.5) > 0.35
-
-
 def test_a_few_points_that_decide_are_said():
     """Of states whose probabilities differ by much: 1/p of the rarest one is larger than that of all others."""
     target = pmdviz.target("ising", size=3, coupling=0.5, field=0.0)

@@ -30,15 +30,12 @@ def test_both_have_exactly_their_knobs_and_titles_that_differ(name):
             assert race.entrants[0].title != race.entrants[1].title
 
 
-def test_what_differs_comes_first_in_both_titles():
+def test_what_differs_comes_first_in_both_titles_and_the_python_makes_the_same_race():
     recipe = Recipe("mixture", "pmd", num_particles=500, seed=3)
     now = recipe.start_knobs()
     race = compared(recipe, now, "pmd", now.replaced(bandwidth=2))
     titles = [one.title for one in race.entrants]
     assert titles == ["PMD, bandwidth h = 1, particles m = 500", "PMD, bandwidth h = 2, particles m = 500"]
-
-
-def test_another_method_has_its_own_knobs_and_the_python_for_a_notebook_makes_the_same_race():
     recipe = Recipe("mixture", "pmd", budget=None)
     smc = METHODS["smc"]
     race = compared(recipe, recipe.start_knobs(), "smc", smc.fitted(smc.Knobs.defaults(), recipe.make_target()))

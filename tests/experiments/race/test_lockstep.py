@@ -46,7 +46,7 @@ def test_levels_rise_by_the_rows_asked_for_and_the_slowest_holds_the_others_at_t
     assert race.spent[k] == (level + beyond) * unit and race.spent[1 - k] == level * unit and race.may_step(1 - k)
 
 
-def test_why_they_ended():
+def test_why_they_ended_and_a_failure_ends_its_own_run_alone():
     race = started(["pmd:num_particles=50", "smc:num_particles=50"], budget=600, **SMALL)
     while not race.done:
         race.advance(300)
@@ -54,8 +54,6 @@ def test_why_they_ended():
     race.extend(300)
     assert race.stop_reason(0) == "" and race.stop_reason(1) and race.budget == 900
 
-
-def test_a_failure_ends_its_own_run_alone():
     def log_likelihood(theta, batch):
         bad = threading.current_thread().name == "race"
         return np.full(len(theta), np.nan) if bad else -0.5 * ((theta[:, :1] - batch[:, 0]) ** 2).sum(axis=1)
@@ -76,9 +74,6 @@ def test_a_failure_ends_its_own_run_alone():
     assert race.visited[0] == 0 and race.visited[1] == 40
     with pytest.raises(InputError, match="rows must be at least 1"):
         race.raise_level(0)
-
-
-# Both clocks: what the budget counts, and that races by either replay bit for bit.
 
 
 FOUR = ["pmd:num_particles=60", "sgld:batch_size=20", "gibbs", "svi"]

@@ -81,9 +81,6 @@ def test_what_cannot_be_used_is_said():
         assert words in str(error.value) and "\n" not in str(error.value)
 
 
-# Who races: texts, pairs, labels and titles.
-
-
 def test_texts_and_pairs_say_the_same_and_labels_tell_what_differs():
     text, pair = entrants(["pmd:warm_start=true, bandwidth=0.5", ("pmd", {"warm_start": True, "bandwidth": 0.5})])
     one, other = (entrant.recipe(make_target("mixture"), 0, 100) for entrant in (text, pair))

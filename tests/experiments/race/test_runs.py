@@ -4,6 +4,8 @@ import pytest
 import pmdviz
 from pmdviz.errors import InputError, TargetError
 from pmdviz.experiments.race import race
+from pmdviz.export.film.race_film import RaceFilm
+from pmdviz.export.options import RaceLook
 from pmdviz.kernels.pool import set_threads
 from tests.support.own import own_target, plain
 
@@ -100,3 +102,27 @@ def test_what_cannot_be_used_is_said_before_anything_runs():
     ]:
         with pytest.raises(InputError, match=words):
             race(["pmd"], **{"progress": lambda *said: pytest.fail("it ran"), **given})
+
+
+FIVE = {"target": "linear", "target_options": {"dim": 5}}
+
+
+def last_scene(made, **options):
+    film = RaceFilm(made, RaceLook.checked({"frames": 2, **options}))
+    return film, film.last_scene()
+
+
+def test_in_the_plane_they_are_ranked_by_tv_and_without_data_they_race_by_evaluations():
+    made = pmdviz.race(["pmd:num_particles=60", "sgld", "smc:num_particles=60"], target_options={"num_data": 200},
+                       budget=200)  # fmt: skip
+    assert [metric.name for metric in made.recipe.shown] == ["tv", "kl_forward"]
+    assert "ess" not in [metric.name for metric in made.recipe.metrics], "sgld has no weights"
+    best = min(made.rows, key=lambda row: row["tv"])
+    titles = {one.label: one.title for one in made.entrants}
+    assert last_scene(made)[1].best == f"{titles[best['method']]} (TV {best['tv']:.3f})"
+    made = pmdviz.race(["gibbs"], "ising", budget=2_000, points=3)
+    assert [metric.name for metric in made.recipe.shown] == ["mean_error", "marginal_tv"]
+    assert made.recipe.budget_unit == "evaluations" and "2,000 evaluations each" in repr(made)
+    assert "2,000 of 2,000 likelihood evaluations by each" in last_scene(made)[1].words
+    with pytest.raises(InputError, match="entrant pmd: method 'pmd' needs real coordinates, which target 'ising'"):
+        pmdviz.race(["gibbs", "pmd"], "ising")

@@ -62,15 +62,7 @@ def test_a_product_of_two_mixtures_is_found():
     assert found.density.cov[1, 1] == pytest.approx(0.5, rel=0.12)
 
 
-def test_parts_that_hardly_overlap_are_said_and_too_many_refused():
-    rng = np.random.default_rng(4)
-    parts = [rng.standard_normal((200, 6)) + 14.0 * k for k in range(4)]
-    assert "effective points" in kl_weighted(parts, np.ones(6), rng).note
-    with pytest.raises(InputError, match="at most 6; given: 10"):
-        pmdviz.experiment("sharded_posterior", num_data=60)
-
-
-def test_one_machine_is_k_equal_to_1_and_an_example_has_a_part_for_each():
+def test_one_machine_is_k_equal_to_1_and_parts_that_hardly_overlap_are_said():
     rows = {row["combiner"]: row for row in SHARDED.run({**CASE, "K": 1, "num_data": 100, "combiners": "consensus"})}
     assert rows[COMBINERS["consensus"].title]["tv"] == pytest.approx(rows[ONE_TITLE]["tv"], abs=0.03)
     knobs = SHARDED.Knobs.checked({"sampler": "exact", "num_data": 200, "num_particles": 100, "most_shards": 3})
@@ -78,6 +70,11 @@ def test_one_machine_is_k_equal_to_1_and_an_example_has_a_part_for_each():
     assert [group.name for group in ellipses.groups] == ["subposteriors", *(c.title for c in COMBINERS.values())]
     assert len(ellipses.groups[0].means) == 3 and not ellipses.groups[0].bold
     assert len(ellipses.groups[1].means) == 1 and ellipses.points.shape == (500, 2)
+    rng = np.random.default_rng(4)
+    parts = [rng.standard_normal((200, 6)) + 14.0 * k for k in range(4)]
+    assert "effective points" in kl_weighted(parts, np.ones(6), rng).note
+    with pytest.raises(InputError, match="at most 6; given: 10"):
+        pmdviz.experiment("sharded_posterior", num_data=60)
 
 
 @pytest.mark.ci

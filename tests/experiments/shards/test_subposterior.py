@@ -17,16 +17,13 @@ def test_the_product_of_subposteriors_is_the_posterior(name, options):
     np.testing.assert_allclose(gradients, whole.grad_log_joint(theta), rtol=1e-9, atol=1e-9)
 
 
-def test_every_datum_is_on_one_shard():
+def test_every_datum_is_on_one_shard_whose_prior_is_wider_and_still_a_density():
     whole = make_target("linear", dim=3, num_data=101)
     shards = shards_of(whole, 4, 0)
     rows = np.concatenate([shard.data for shard in shards])
     assert sorted(len(shard.data) for shard in shards) == [25, 25, 25, 26]
     assert (rows[np.lexsort(rows.T)] == whole.data[np.lexsort(whole.data.T)]).all()
     assert (shards_of(whole, 4, 1)[0].data != shards[0].data).any()
-
-
-def test_the_prior_of_a_shard_is_wider_and_still_a_density():
     whole = make_target("linear", dim=2, num_data=20, prior_sd=0.5)
     shard, theta = Subposterior(whole, whole.data[:5], 9), np.array([[0.3, -2.0], [1.0, 0.0]])
     np.testing.assert_allclose(shard.log_prior(theta), norm.logpdf(theta, scale=1.5).sum(axis=1), rtol=1e-12)

@@ -58,9 +58,6 @@ def test_what_cannot_be_used_is_one_sentence():
     assert planned(GAUSSIAN.limited(None), {"budget": [50]}, 1)[0].recipe.budget == 50
 
 
-# Fits of a law to the rows.
-
-
 def test_slope_and_standard_error_are_those_of_scipy_and_need_points():
     rng = np.random.default_rng(0)
     x = np.repeat([64, 256, 1024, 4096], 10)

@@ -34,9 +34,6 @@ def test_theorems_by_hand():
     assert formulas.rates_for("N", "tv") == []
 
 
-# The recurrence of Theorem 2, measured.
-
-
 GAUSSIAN = Recipe("gaussian", target_options={"dim": 1}, num_particles=400, batch_size=5, budget=100)
 
 
@@ -59,7 +56,7 @@ def test_the_run_is_that_of_the_session_and_its_terms_add_up_and_join():
     assert all(row.inexactness >= 0 for row in rows)
 
 
-def test_the_gradient_of_a_gaussian_is_known():
+def test_the_gradient_of_a_gaussian_is_known_and_the_printed_inexactness_leaves_out_a_term():
     """Before the first step q = prior, so g = -(N/B) sum log p(x|theta): a parabola whose range is 2 ||g||."""
     recipe = GAUSSIAN.replaced(knobs={"num_particles": 50_000, "batch_size": 20, "bandwidth": 0.05})
     target = recipe.make_target()
@@ -67,10 +64,7 @@ def test_the_gradient_of_a_gaussian_is_known():
     theta = np.linspace(*target.view_box[0], 4001)[:, None]
     values = target.log_likelihood(theta, target.data)
     assert row.gradient == pytest.approx((values.max() - values.min()) / 2, rel=0.1)
-
-
-def test_the_printed_inexactness_leaves_out_how_far_the_forward_kl_is_from_that_of_the_exact_step():
-    """All data, gamma = 1: the exact step is p, so what is printed is KL(q || p) and what is proved adds KL(p || q)."""
+    # All data, gamma = 1: the exact step is p, so what is printed is KL(q || p) and what is proved adds KL(p || q).
     knobs = {"schedule": "constant", "step_size": 1.0, "batch_size": 20, "num_particles": 100, "step_limit": 0.0}
     for row in [terms(GAUSSIAN.replaced(seed=seed, knobs=knobs), 1)[0] for seed in range(3)]:
         assert row.measured > 1e-6
