@@ -47,11 +47,6 @@ def check_pictures(pictures):
             assert all(group.covs.shape == (len(group.means), 2, 2) for group in picture.groups)
 
 
-@pytest.mark.parametrize("name", [name for name in EXPERIMENTS if name not in TIMED])
-def test_one_case_is_drawn_from_near(name):
-    check_pictures(EXPERIMENTS[name].examples(small(name)))
-
-
 def test_it_says_what_it_is_and_its_cases_and_rows_are_plain_values():
     for name, made in EXPERIMENTS.items():
         assert made.title and made.about and made.source and made.name == name
@@ -89,6 +84,7 @@ def test_a_table_is_resumed_and_workers_change_nothing(name, tmp_path):
     assert strip(whole.rows) == strip(alone.rows) and not whole.failed
     assert all(set(EXPERIMENTS[name].columns(small(name))) <= set(row) for row in alone.rows)
     assert isinstance(whole.summary, list) and all(isinstance(entry, dict) for entry in whole.summary)
+    check_pictures(EXPERIMENTS[name].examples(small(name)))
     check_pictures([*whole.pictures, *EXPERIMENTS[name].pictures(whole.rows[:1], small(name))])
     for kind in ("json", "csv"):
         assert whole.export(tmp_path / f"out.{kind}").stat().st_size > 100

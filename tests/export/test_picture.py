@@ -62,7 +62,7 @@ def test_the_stage_draws_what_the_page_draws(run, theme):
     assert sorted(LAYERS, key=lambda name: order[name].get_zorder()) == [*DRAWN]
 
 
-def test_axes_ticks_words_and_legend_are_the_pages(run):
+def test_axes_words_legend_and_traces_are_the_pages(run):
     page, stage = StageView(run.target), drawn(run)[0].stage
     assert stage.axes.get_xlim() == (page.figure.x_range.start, page.figure.x_range.end)
     assert stage.axes.get_ylim() == (page.figure.y_range.start, page.figure.y_range.end)
@@ -76,9 +76,6 @@ def test_axes_ticks_words_and_legend_are_the_pages(run):
     np.testing.assert_allclose(stage.axes.get_xticks(), np.arange(-3, 5))
     box = stage.axes.get_window_extent()
     assert box.width == pytest.approx(box.height)
-
-
-def test_the_traces_draw_the_pages_columns(run):
     film = film_of(run)
     scene = film.last_scene()
     traces = Picture(film, scene).traces
@@ -96,7 +93,7 @@ def test_the_traces_draw_the_pages_columns(run):
 
 def test_a_trace_that_the_run_has_not_is_not_in_the_legend():
     """Not every estimate of log Z has a bound from above."""
-    run = pmdviz.run(target="gmm", method="path_integration", num_particles=20, start_draws=100, budget=500)
+    run = pmdviz.run(target="gaussian", method="importance", num_particles=20, budget=50, floor=False)
     traces = drawn(run, traces="log_z")[0].traces
     assert [text.get_text() for text in traces.axes.get_legend().get_texts()] == ["log Z", "exact log Z"]
 

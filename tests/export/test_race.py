@@ -84,20 +84,7 @@ def test_every_frame_shows_all_at_the_same_data_visited(race, scenes):
     assert scenes[-1].tiles[1].note == "finished: one pass only"
 
 
-def test_a_race_in_the_middle_ends_where_each_stands(race):
-    live = Race(RaceRecipe.checked(METHODS, seeds=[4], **PARTS), metrics_every=1)
-    live.advance(400)
-    cut = pmdviz.RaceResult(
-        race.recipe,
-        race.rows,
-        {(e.label, 4): s.run.history for e, s in zip(live.recipe.entrants, live.sessions, strict=True)},
-    )
-    *_, last = RaceFilm(cut, look(frames=3)).scenes()
-    assert [tile.visited for tile in last.tiles] == live.visited
-    assert last.tiles[0].note == live.sessions[0].frame.caveat.partition(":")[0]
-
-
-def test_as_many_frames_as_asked_and_options_that_a_race_does_not_have(race, tmp_path):
+def test_as_many_frames_as_asked_and_a_race_in_the_middle_ends_where_each_stands(race, tmp_path):
     steps = max(int(h["iteration"][-1]) for (_, seed), h in race.histories.items() if seed == 4)
     assert steps >= STEPS and film(race).frames == min(100, steps + 1)
     assert film(race, frames=5).levels == [0, 225, 450, 675, 900] and film(race, every=400).levels == [0, 400, 800, 900]
@@ -115,6 +102,16 @@ def test_as_many_frames_as_asked_and_options_that_a_race_does_not_have(race, tmp
         race.export(tmp_path / "race.gif", traces="es")
     with pytest.raises(InputError, match="unknown export option of a race 'seeds'"):
         race.export(tmp_path / "race.gif", seeds=3)
+    live = Race(RaceRecipe.checked(METHODS, seeds=[4], **PARTS), metrics_every=1)
+    live.advance(400)
+    cut = pmdviz.RaceResult(
+        race.recipe,
+        race.rows,
+        {(e.label, 4): s.run.history for e, s in zip(live.recipe.entrants, live.sessions, strict=True)},
+    )
+    *_, last = RaceFilm(cut, look(frames=3)).scenes()
+    assert [tile.visited for tile in last.tiles] == live.visited
+    assert last.tiles[0].note == live.sessions[0].frame.caveat.partition(":")[0]
 
 
 @looped("theme", ["light", "dark"])

@@ -88,7 +88,7 @@ def test_slopes_are_right_and_overlap_neither_lines_nor_one_another(measured, sl
         assert r0 <= l1 or r1 <= l0 or t0 <= b1 or t1 <= b0
 
 
-def test_a_full_chart_gets_room_below_and_words_of_levels_stand_on_different_sides():
+def test_a_full_chart_gets_room_below_and_long_lines_have_no_points():
     everywhere = np.random.default_rng(0).uniform(size=(5000, 2))
     (block,), room = placed([("s", -0.5)], (1.0, 1.0), everywhere)
     assert 0.05 < room < 0.5 and block.leg[1].max() <= room - EDGE + 1e-9
@@ -97,9 +97,6 @@ def test_a_full_chart_gets_room_below_and_words_of_levels_stand_on_different_sid
     found = level_columns([("upper", 0.105), ("far", 0.5), ("lower", 0.1)], y)
     assert found["text"] == ["lower", "upper", "far"] and found["below"] == [True, False, False]
     assert level_columns([], y)["below"] == []
-
-
-def test_long_lines_have_no_points_and_the_legend_has_all_words():
     t = np.arange(1.0, 3 * MANY)
     one = chart(Series("fall", t, 1 / t), Series("exact", t, 1 / t, look="dashes"), slopes=[("rate", -1.0)])
     assert not chart_columns(one).series[0].marked

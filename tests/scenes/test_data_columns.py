@@ -57,16 +57,13 @@ def test_two_columns_are_dots_and_classes_have_a_line_between_them():
     assert_allclose(even, 0.5, atol=0.02)
 
 
-def test_reading_it_changes_no_run():
+def test_reading_it_changes_no_run_and_a_persons_table_is_drawn_by_its_feature():
     looked, alone = (Session(pmdviz.Recipe(num_particles=200)) for _ in range(2))
     for _ in range(6):
         moment(looked.advance(1))
     alone.advance(6)
     assert looked.frame.particles.tobytes() == alone.frame.particles.tobytes()
     assert looked._rng.bit_generator.state == alone._rng.bit_generator.state
-
-
-def test_a_regression_on_a_persons_table_is_drawn_by_its_feature_and_its_line_goes_through_the_data():
     x = np.linspace(0, 4, 40)
     table = hold("line.csv", ["x", "y"], np.column_stack([x, 1 + 2 * x]))
     target = make_target("linear", data=table.pin, num_data=40, dim=2, sigma_y=0.1, prior_sd=10.0)

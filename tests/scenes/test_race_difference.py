@@ -7,16 +7,19 @@ from pmdviz.scenes.race_difference import Difference, difference, difference_of
 from pmdviz.views.race_difference import RaceDifference
 
 
-@pytest.fixture(scope="module")
-def scene():
-    methods = "pmd:num_particles=200,pmd:num_particles=400"
+def scene_of(methods, steps=6):
     race = Race(RaceRecipe.checked(methods, "gaussian", budget=200), metrics_every=10**6)
     standings = [Standing(race, k) for k in range(len(race.sessions))]
-    for _ in range(6):
+    for _ in range(steps):
         race.advance(20)
         for standing in standings:
             standing.take()
     return race_scene(race, [one.tile() for one in standings], weighted(one.frame for one in standings))
+
+
+@pytest.fixture(scope="module")
+def scene():
+    return scene_of("pmd:num_particles=200,pmd:num_particles=400")
 
 
 def test_it_is_one_trace_minus_the_other_and_the_words_say_who_is_closer(scene):

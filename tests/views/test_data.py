@@ -5,7 +5,7 @@ from pmdviz.views import DataView
 from tests.support.own import own_target
 
 
-def test_what_stands_still_is_sent_once_and_what_moves_lies_over_it():
+def test_what_stands_still_is_sent_once_and_what_is_not_known_is_not_drawn():
     session, view, changed = Session(pmdviz.Recipe(num_particles=100)), DataView(), []
     view.show(moment(session.advance(1)))
     view.set_theme(dark=True)
@@ -21,9 +21,6 @@ def test_what_stands_still_is_sent_once_and_what_moves_lies_over_it():
     before = view.lit_bars.data["top"]
     view.show(moment(session.advance(1)))
     assert not changed and (view.lit_bars.data["top"] != before).any()
-
-
-def test_a_target_whose_predictions_are_not_known_shows_its_data_alone():
     target = own_target(log_likelihood=lambda t, x: -0.5 * ((x[None, :, 0] - t) ** 2).sum(1))
     view = DataView()
     view.show(moment(Session(pmdviz.Recipe(target, num_particles=50)).advance(1)))

@@ -118,7 +118,7 @@ def test_what_degenerates_and_what_is_no_density_is_said(rng):
     assert "positive definite" in at.params(np.append(vector[:-1], -1.0)).fault
 
 
-def test_the_assignment_costs_as_little_as_scipys_and_matching_undoes_an_order(rng):
+def test_matching_is_scipys_assignment_of_the_least_symmetric_kl(rng):
     for c in (1, 2, 3, 8, 15) * 10:
         costs = rng.normal(size=(c, c)) * 10
         found, (rows, columns) = assignment(costs), linear_sum_assignment(costs)
@@ -130,9 +130,6 @@ def test_the_assignment_costs_as_little_as_scipys_and_matching_undoes_an_order(r
     moved = Mixture(truth.shares, truth.means + [1.0, 0, 0, 0], truth.covs)
     assert distance(moved, truth) == pytest.approx(3)
     assert np.isnan(distance(truth, TRUTHS["gaussian"]))
-
-
-def test_the_symmetric_kl_is_two_integrals():
     one, other = TRUTHS["gmm"], TRUTHS["mixture_ppca"]
 
     def kl(m, S, n, T):

@@ -38,7 +38,16 @@ def test_json_and_python_run_the_same_race(result):
         race(result.recipe, budget=900)
 
 
-def test_a_long_race_comes_from_its_file(tmp_path, monkeypatch):
+def test_your_own_target_is_named_and_a_long_race_comes_from_its_file(tmp_path, monkeypatch):
+    mine = own_target()
+    recipe = race(["pmd:num_particles=20"], mine, budget=80).recipe
+    text = recipe.to_json()
+    assert RaceRecipe.from_json(text, targets={"dose": mine}) == recipe
+    with pytest.raises(InputError, match="needs the custom target 'dose'"):
+        RaceRecipe.from_json(text)
+    scope = {"dose": mine}
+    exec(recipe.to_python(), scope)
+    assert scope["race"].target is mine
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(pmdviz, "race", lambda *given, **more: given or more)
     usual = {"methods": ["pmd"], "target": "mixture", "target_options": None, "budget": 1, "seeds": 1}
@@ -51,18 +60,6 @@ def test_a_long_race_comes_from_its_file(tmp_path, monkeypatch):
         exec(text, scope)
         made = scope["race"]
         assert made == (recipe,) or RaceRecipe.checked(target_options=None, **made) == recipe
-
-
-def test_your_own_target_is_named_and_checked():
-    mine = own_target()
-    recipe = race(["pmd:num_particles=20"], mine, budget=80).recipe
-    text = recipe.to_json()
-    assert RaceRecipe.from_json(text, targets={"dose": mine}) == recipe
-    with pytest.raises(InputError, match="needs the custom target 'dose'"):
-        RaceRecipe.from_json(text)
-    scope = {"dose": mine}
-    exec(recipe.to_python(), scope)
-    assert scope["race"].target is mine
 
 
 def test_what_cannot_be_used_is_said():
