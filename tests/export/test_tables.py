@@ -35,9 +35,6 @@ def test_history_and_particles_are_all_of_them_to_the_last_bit(run, tmp_path):
     np.testing.assert_array_equal(columns["weight"], run.weights)
     np.testing.assert_allclose(columns["log_density"], run.log_density(run.particles))
     assert "log_density: nats" in units
-
-
-def test_what_cannot_be_had_is_an_empty_cell_or_no_column(tmp_path):
     spins = pmdviz.run(target="ising", method="gibbs", budget=20, budget_unit="evaluations", floor=False)
     columns = read(spins.export(tmp_path / "spins.csv", table="particles"))[1]
     assert [*columns][0] == "theta1" and [*columns][-1] == "weight"
