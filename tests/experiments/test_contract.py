@@ -16,9 +16,10 @@ SMALL = {  # knobs that make one quick
     "costs": {"rounds": 1},
     "goodness_of_fit": {"scenario": "categorical", "repetitions": 2, "num_points": 20, "draws": 30},
     "dimension": {"methods": "pmd", "largest_dim": 2, "num_particles": 50, "num_data": 50, "seeds": 1},
-    "aggregation": {"model": "gmm", "num_data": 600, "dim": 2, "components": 2, "num_shards": 3, "repetitions": 2,
+    "aggregation": {"num_data": 300, "dim": 2, "num_shards": 3, "repetitions": 2,
                     "lowest": 60, "highest": 90, "num_levels": 2},
-    "sharded_posterior": {"sampler": "exact", "num_data": 60, "num_particles": 60, "most_shards": 2, "seeds": 1},
+    "sharded_posterior": {"sampler": "exact", "num_data": 60, "num_particles": 60, "most_shards": 2, "seeds": 1,
+                          "combiners": "consensus"},
     "descent": {"runs": 1, "num_steps": 2, "looks": 8, "num_particles": 200},
 }  # fmt: skip
 TIMED = {"costs"}  # rows hold seconds of this machine: no two alike

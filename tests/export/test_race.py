@@ -49,7 +49,7 @@ def small(suffix):
     return {name: value for name, value in given.items() if name in WRITERS[suffix].options}
 
 
-@looped("suffix", KINDS)
+@looped("suffix", [suffix for suffix in KINDS if suffix not in {".svg", ".pdf", ".mp4"}])  # stills, films: test_export
 def test_every_kind_of_file_is_written_and_told_of(race, tmp_path, suffix):
     told, folder = [], tmp_path / suffix[1:]
     folder.mkdir()

@@ -81,7 +81,7 @@ BUDGETS = {"data": 600, "evaluations": 24_000}
 
 
 def test_a_race_by_evaluations_replays_bit_for_bit_and_stops_everybody_at_as_many():
-    made = race(FOUR, budget=24_000, clock="evaluations", seeds=2, points=3, **FEW)
+    made = race(FOUR, budget=24_000, clock="evaluations", seeds=[4], points=3, **FEW)
     again = race(RaceRecipe.from_json(made.recipe.to_json()))
     assert plain(again) == plain(made)
     for key, history in made.histories.items():
@@ -91,8 +91,8 @@ def test_a_race_by_evaluations_replays_bit_for_bit_and_stops_everybody_at_as_man
     exec(made.to_python(), scope)
     assert scope["race"].recipe == made.recipe and plain(scope["race"]) == plain(made)
     spent = [row["density_evaluations"] + row["gradient_evaluations"] for row in made.rows]
-    assert min(spent) >= 24_000 and spent[:4] == [24_000] * 4
-    assert made.rows[0]["visited"] == 400 < made.rows[2]["visited"]
+    assert min(spent) >= 24_000 and spent[:2] == [24_000] * 2
+    assert made.rows[0]["visited"] == 400 < made.rows[1]["visited"]
 
 
 @pytest.mark.parametrize("clock", ["data", pytest.param("evaluations", marks=pytest.mark.ci)])

@@ -46,7 +46,7 @@ def test_rows_stay_when_the_work_fails_and_sorted_ones_keep_those_of_other_sweep
         _ = 1 / 0
     with Table(tmp_path / "t.csv", KINDS) as table:
         assert len(table.rows) == 1
-    with Table(tmp_path / "t.csv", KINDS) as table:
+    with Table(tmp_path / "sorted.csv", KINDS) as table:
         for m in (4, 9, 3, 8, 1):
             table.add({**ROWS[0], "m": m})
         table.sort([1, 3, 4], lambda row: row["m"])
